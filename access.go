@@ -23,12 +23,14 @@ type Caller struct {
 	Remote string `json:"remote"`
 	// Roles are those of the principal.
 	Roles []string `json:"roles"`
+	// Mode is that of the rules, as in Access.
+	Mode string `json:"mode"`
 }
 
 // WhoAmI returns whom this program has proven to be to the servers.
 func (c *Client) WhoAmI(ctx context.Context) (who Caller, err error) {
 	answer, err := c.access(ctx, "whoami", &api.AccessRequest{Ask: &api.AccessRequest_WhoAmI{WhoAmI: &api.WhoAmI{}}})
-	return Caller{answer.GetPrincipal(), answer.GetVia(), answer.GetRemote(), answer.GetRoles()}, err
+	return Caller{answer.GetPrincipal(), answer.GetVia(), answer.GetRemote(), answer.GetRoles(), answer.GetMode()}, err
 }
 
 // Access is who may do what in a cluster, and how much.
@@ -72,6 +74,8 @@ type Quota struct {
 	Sessions uint64 `json:"sessions,omitempty"`
 	Claims   uint64 `json:"claims,omitempty"` // holds and waits
 	Bytes    uint64 `json:"bytes,omitempty"`  // of the values of elections
+	// Requests are per second, at each server; 0 stands for no bound. A prefix has none.
+	Requests uint64 `json:"requests,omitempty"`
 }
 
 // Access returns the rules of the cluster.
@@ -94,7 +98,7 @@ func (c *Client) Access(ctx context.Context) (Access, error) {
 		rules.Tokens = append(rules.Tokens, tokenOf(t))
 	}
 	for _, q := range answer.GetQuotas() {
-		rules.Quotas = append(rules.Quotas, Quota{q.GetWho(), q.GetPrefix(), q.GetSessions(), q.GetClaims(), q.GetBytes()})
+		rules.Quotas = append(rules.Quotas, Quota{q.GetWho(), q.GetPrefix(), q.GetSessions(), q.GetClaims(), q.GetBytes(), q.GetRequests()})
 	}
 	return rules, nil
 }
@@ -201,7 +205,12 @@ type Token struct {
 	// ID is public: 16 characters.
 	ID string `json:"id"`
 	// Name is whom it proves: the principal "token:NAME".
-	Name    string    `json:"name"`
+	Name string `json:"name,omitempty"`
+	// PeerAddress is, of a join token, where it lets a server join. It has no name. Used says
+	// that a server has joined by it.
+	PeerAddress string `json:"peer_address,omitempty"`
+	Used        bool   `json:"used,omitempty"`
+
 	Creator string    `json:"creator"`
 	Made    time.Time `json:"made"`
 	// Expires is when it ends, by the clock of the leader; zero: never.
@@ -210,7 +219,7 @@ type Token struct {
 }
 
 func tokenOf(t *api.Token) Token {
-	token := Token{ID: t.GetId(), Name: t.GetName(), Creator: t.GetCreator(), Made: time.Unix(0, t.GetMadeNs()).UTC(), Note: t.GetNote()}
+	token := Token{ID: t.GetId(), Name: t.GetName(), Creator: t.GetCreator(), Made: time.Unix(0, t.GetMadeNs()).UTC(), Note: t.GetNote(), PeerAddress: t.GetPeerAddress(), Used: t.GetUsed()}
 	if t.GetExpiresNs() != 0 {
 		token.Expires = time.Unix(0, t.GetExpiresNs()).UTC()
 	}

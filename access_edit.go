@@ -46,7 +46,7 @@ func DropQuota(q Quota) AccessEdit {
 }
 
 func quotaOf(q Quota) *api.Quota {
-	return &api.Quota{Who: q.Who, Prefix: q.Prefix, Sessions: q.Sessions, Claims: q.Claims, Bytes: q.Bytes}
+	return &api.Quota{Who: q.Who, Prefix: q.Prefix, Sessions: q.Sessions, Claims: q.Claims, Bytes: q.Bytes, Requests: q.Requests}
 }
 
 // SetMode turns rules on ("closed"), or off ("open").
@@ -70,12 +70,23 @@ const (
 // time stands for never. It returns the token, for Config.Token of its holder, the edit that
 // makes it valid, and its id. Only a hash of the token is in the edit, and on the servers.
 func NewToken(name string, expires time.Time, note string) (token string, put AccessEdit, id string) {
+	return newToken(&api.Token{Name: name, Note: note}, expires)
+}
+
+// NewJoinToken draws a token that lets one server join at a peer address until it expires, and
+// nothing else. It is for the file that serve --join-token-file names.
+func NewJoinToken(peerAddress string, expires time.Time) (token string, put AccessEdit) {
+	token, put, _ = newToken(&api.Token{PeerAddress: peerAddress}, expires)
+	return token, put
+}
+
+func newToken(record *api.Token, expires time.Time) (token string, put AccessEdit, id string) {
 	drawn := make([]byte, tokenID+tokenSecret)
 	rand.Read(drawn) // it never fails
 	secret := drawn[tokenID:]
 	id = strings.ToLower(base32.StdEncoding.EncodeToString(drawn[:tokenID]))
 	hash := sha256.Sum256(secret)
-	record := &api.Token{Id: id, Hash: hash[:], Name: name, Note: note}
+	record.Id, record.Hash = id, hash[:]
 	if !expires.IsZero() {
 		record.ExpiresNs = expires.UnixNano()
 	}

@@ -102,6 +102,18 @@ var defences = []defence{
 		without("service/server/proof.go", "if !given && who.until.IsZero() {", "if given || who.until.IsZero() {"),
 	},
 	{
+		"a-join-token-serves-once", []int{21}, "a join token lets any number of servers join",
+		without("service/access/join.go", "case t.UID != 0 && t.UID != uid:", "case t.UID != 0 && t.UID != uid && t.Name != \"\":"),
+	},
+	{
+		"a-join-token-is-for-one-address", []int{21}, "a join token lets a server join at any address",
+		without("service/access/join.go", "case t.Peer != peer:", "case t.Peer == \"\":"),
+	},
+	{
+		"a-join-token-only-joins", []int{21}, "whoever has a join token may do what all may do who have proven who they are",
+		without("service/server/door.go", "case access.Source(who.Principal) == access.Joining && wanted != ofMembers:", "case access.Source(who.Principal) == access.Joining && wanted.kind == unmapped:"),
+	},
+	{
 		"a-bad-bearer-is-refused", []int{25}, "a bearer that proves nobody leaves the certificate beside it",
 		without("service/server/door.go", "if errors.Is(err, errUnknownToken) {", "if err != nil {\n\t\treturn who.caller, nil\n\t}\n\tif errors.Is(err, errUnknownToken) {"),
 	},
@@ -124,6 +136,10 @@ var defences = []defence{
 	{
 		"shares-at-the-door", []int{29}, "a principal may have any number of streams and watches at a server",
 		without("service/server/shares.go", "if has[p] >= partMost[p] {", "if has[p] >= 100*partMost[p] {"),
+	},
+	{
+		"requests-have-a-rate", []int{29}, "a principal may send any number of requests per second",
+		without("service/server/rates.go", "if due-now > int64(time.Second) {", "if due < now {"),
 	},
 	{
 		"who-says-nothing-goes", []int{29}, "a server keeps any number of connections that say nothing until their time is over",

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -158,6 +159,7 @@ func crowdTheDoor(w *world) {
 	r := w.withRules(1)
 	r.change(role("floods", `allow read,hold on prefix "flood/"`), bind("token:dave", "floods"))
 	r.tooManyStreams()
+	r.tooManyRequests()
 	const ttl = 4 * time.Second
 	ctx, stop := context.WithCancel(r.within())
 	defer stop()
@@ -189,6 +191,53 @@ func crowdTheDoor(w *world) {
 	}
 	stop()
 	flooding.Wait()
+}
+
+// tooManyRequests has a principal send more per second than it may.
+func (r *ruled) tooManyRequests() {
+	r.Helper()
+	const most, sent = 20, 2000
+	r.change(quota(&api.Quota{Who: "token:dave", Requests: most}))
+	hasty := r.stream("dave")
+	begun := time.Now()
+	kept := hasty.expect(hasty.send(acquiring("flood/kept")), api.Code_CODE_OK)
+	var many, renewals []*api.Request
+	for i := range sent {
+		many, renewals = append(many, acquiring(fmt.Sprint("flood/", i))), append(renewals, renewal())
+	}
+	got := hasty.flood(many...)
+	if allowed := most * (2 + int(time.Since(begun)/time.Second)); got[api.Code_CODE_OK] > allowed || got[api.Code_CODE_OK]+got[api.Code_CODE_QUOTA] != sent {
+		r.Errorf("%d requests at once are answered %v; at most %d are allowed", sent, got, allowed)
+	}
+	if got := hasty.flood(renewals...); got[api.Code_CODE_OK] == 0 || got[api.Code_CODE_QUOTA] != 0 {
+		r.Errorf("%d renewals at once are answered %v", sent, got)
+	}
+	hasty.expect(hasty.send(releasing(kept.GetSequence())), api.Code_CODE_OK)
+	hasty.expect(hasty.send(closing()), api.Code_CODE_OK)
+	r.change(quota(&api.Quota{Who: "token:dave", Requests: 1}))
+	client, refused := r.as("dave"), 0
+	for range most {
+		_, err := client.List(r.within(), &api.ListRequest{})
+		if status.Code(err) == codes.ResourceExhausted {
+			refused++
+		}
+		if _, err := client.Ping(r.within(), &api.PingRequest{}); err != nil {
+			r.Fatal(err)
+		}
+	}
+	if refused == 0 {
+		r.Error("no single call is refused")
+	}
+	req := r.request(1, "GET", "/v1/locks", "")
+	req.Header.Set("Authorization", "Bearer "+r.tokens["dave"])
+	servertest.Eventually(r.T, "HTTP tells it", func() bool {
+		code, _ := r.send(nil, req)
+		return code == http.StatusTooManyRequests
+	})
+	if _, err := r.as("bob").List(r.within(), &api.ListRequest{}); err != nil {
+		r.Errorf("another principal is refused: %v", err)
+	}
+	r.change(&api.AccessEdit{Edit: &api.AccessEdit_DropQuota{DropQuota: &api.Quota{Who: "token:dave"}}})
 }
 
 // window is how many requests a flood has under way on each stream.

@@ -30,6 +30,7 @@ type ruleFile struct {
 		Sessions uint64 `toml:"sessions"`
 		Claims   uint64 `toml:"claims"`
 		Bytes    uint64 `toml:"bytes"`
+		Requests uint64 `toml:"requests"`
 	} `toml:"quota"`
 }
 
@@ -113,7 +114,7 @@ func readRules(path string, stdin io.Reader) (wanted conclave.Access, all []acce
 		wanted.Bindings = append(wanted.Bindings, conclave.Binding{Who: b.Who, Roles: b.Roles})
 	}
 	for _, q := range file.Quotas {
-		wanted.Quotas = append(wanted.Quotas, conclave.Quota{Who: q.Who, Prefix: q.Prefix, Sessions: q.Sessions, Claims: q.Claims, Bytes: q.Bytes})
+		wanted.Quotas = append(wanted.Quotas, conclave.Quota{Who: q.Who, Prefix: q.Prefix, Sessions: q.Sessions, Claims: q.Claims, Bytes: q.Bytes, Requests: q.Requests})
 	}
 	return wanted, all, twice(path, wanted)
 }

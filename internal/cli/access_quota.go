@@ -20,7 +20,8 @@ func newQuota(a *app) *cobra.Command {
 
 A principal has the quota that names it, otherwise the one with the longest pattern, otherwise
 that of everyone. What no quota says is %d sessions, %d claims (holds and waits) and
-%d bytes of values. A prefix has no bounds unless a quota sets them.`,
+%d bytes of values. Requests are counted per second, at each server, and have no bound unless
+a quota sets one. A prefix has no bounds unless a quota sets them.`,
 			access.DefaultAmount.Sessions, access.DefaultAmount.Claims, access.DefaultAmount.Bytes),
 		Example: `  conclave access quota set cert:batch-7 --sessions 50
   conclave access quota set --prefix reports/ --claims 5000
@@ -63,7 +64,7 @@ func newQuotaSet(a *app) *cobra.Command {
 		Use:   "set WHO | --prefix PREFIX",
 		Short: "Make a quota, or replace its amounts",
 		Example: `  conclave access quota set cert:batch-7 --sessions 50 --claims 1000
-  conclave access quota set everyone --sessions 100
+  conclave access quota set everyone --sessions 100 --requests 200
   conclave access quota set --prefix reports/ --claims 5000 --bytes 1048576`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := quotaKey(&q, args); err != nil {
@@ -78,6 +79,7 @@ func newQuotaSet(a *app) *cobra.Command {
 	cmd.Flags().Uint64Var(&q.Sessions, "sessions", 0, "sessions; 0 for the default")
 	cmd.Flags().Uint64Var(&q.Claims, "claims", 0, "holds and waits; 0 for the default, and for no bound under a prefix")
 	cmd.Flags().Uint64Var(&q.Bytes, "bytes", 0, "bytes of values; 0 for the default, and for no bound under a prefix")
+	cmd.Flags().Uint64Var(&q.Requests, "requests", 0, "requests per second at each server, of a principal; 0 for no bound")
 	r.registerForce(cmd)
 	return cmd
 }
@@ -99,7 +101,7 @@ type amount struct {
 
 // amountsOf returns the bounds that a quota sets.
 func amountsOf(q conclave.Quota) []amount {
-	all := []amount{{"sessions", q.Sessions}, {"claims", q.Claims}, {"bytes", q.Bytes}}
+	all := []amount{{"sessions", q.Sessions}, {"claims", q.Claims}, {"bytes", q.Bytes}, {"requests", q.Requests}}
 	return slices.DeleteFunc(all, func(a amount) bool { return a.n == 0 })
 }
 
@@ -138,9 +140,9 @@ func newQuotaList(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withRules(cmd, func(rules conclave.Access) error {
 				return a.print(map[string]any{"quotas": rules.Quotas}, func(w io.Writer) error {
-					t := newTable(w, "QUOTA OF", "SESSIONS", "CLAIMS", "BYTES")
+					t := newTable(w, "QUOTA OF", "SESSIONS", "CLAIMS", "BYTES", "REQUESTS/S")
 					for _, q := range rules.Quotas {
-						t.row(ofQuota(q), bounded(q.Sessions), bounded(q.Claims), bounded(q.Bytes))
+						t.row(ofQuota(q), bounded(q.Sessions), bounded(q.Claims), bounded(q.Bytes), bounded(q.Requests))
 					}
 					return t.flush()
 				})

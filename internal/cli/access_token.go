@@ -119,9 +119,9 @@ func (i *tokenIssue) create(cmd *cobra.Command, name string, others func(conclav
 		}); err != nil {
 			return err
 		}
-		if err := i.write(token); err != nil { // nobody has it
+		if err := writeToken(i.file, token); err != nil { // nobody has it
 			_, again := client.ChangeAccess(ctx, conclave.AccessChange{Edits: []conclave.AccessEdit{conclave.DropToken(id)}})
-			return errors.Join(fmt.Errorf("--file: %w", err), again)
+			return errors.Join(err, again)
 		}
 		view := tokenView{ID: id, Principal: "token:" + name, Expires: expires, Token: token}
 		if i.file != "" {
@@ -138,15 +138,19 @@ func (i *tokenIssue) create(cmd *cobra.Command, name string, others func(conclav
 	})
 }
 
-// write puts a token into the file for it, if there is to be one.
-func (i *tokenIssue) write(token string) error {
-	if i.file == "" {
+// writeToken puts a token into a file that only its owner may read, if there is to be one.
+func writeToken(file, token string) error {
+	if file == "" {
 		return nil
 	}
-	return outfile.Write(i.file, 0o600, func(w io.Writer) error {
+	err := outfile.Write(file, 0o600, func(w io.Writer) error {
 		_, err := fmt.Fprintln(w, token)
 		return err
 	})
+	if err != nil {
+		return fmt.Errorf("--file: %w", err)
+	}
+	return nil
 }
 
 // until says when a token ends.
@@ -241,7 +245,14 @@ func newTokenList(a *app) *cobra.Command {
 						if !token.Expires.IsZero() {
 							expires = token.Expires.Format(time.RFC3339)
 						}
-						t.row(token.ID, shown("token:"+token.Name), shown(token.Creator), token.Made.Format(time.RFC3339), expires, shown(token.Note))
+						proves := "token:" + token.Name
+						if token.PeerAddress != "" {
+							proves = "may join at " + token.PeerAddress
+						}
+						if token.Used {
+							proves += " (used)"
+						}
+						t.row(token.ID, shown(proves), shown(token.Creator), token.Made.Format(time.RFC3339), expires, shown(token.Note))
 					}
 					return t.flush()
 				})

@@ -1,16 +1,20 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/internal/outfile"
+	"github.com/conclave-io/conclave/service/access"
 )
 
 func newMember(a *app) *cobra.Command {
@@ -74,35 +78,86 @@ func membersTable(w io.Writer, members []conclave.Member) error {
 	return t.flush()
 }
 
+// joinLife is how long a join token is valid.
+const joinLife = time.Hour
+
 func newMemberAdd(a *app) *cobra.Command {
 	var learner bool
+	var file string
 	cmd := &cobra.Command{
 		Use:   "add PEER_ADDRESS",
 		Short: "Reserve an id for a new server and print how to start it",
 		Long: `Add reserves an id for a server that is to take other servers at PEER_ADDRESS, and
 prints the command that starts it there. It changes nothing else, and a server can
-join without it; ` + "`conclave member remove`" + ` gives the id up again.`,
+join without it; ` + "`conclave member remove`" + ` gives the id up again.
+
+If the cluster has rules of access, Add also makes a join token. It lets one server join,
+at PEER_ADDRESS, within one hour. A server whose certificate has the verb members needs none.`,
 		Example: `  conclave member add 10.0.0.4:7500
+  conclave member add 10.0.0.4:7500 --file join.token
   conclave member add 10.0.0.4:7500 --learner --json`,
 		Args: oneArgument("the peer address of the new server, host:port"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if file != "" {
+				if _, err := outfile.Place(file); err != nil {
+					return fmt.Errorf("--file: %w", err)
+				}
+			}
 			return a.ask(cmd.Context(), func(ctx context.Context, client *conclave.Client) error {
 				id, err := client.AddMember(ctx, args[0], learner)
 				if err != nil {
 					return err
 				}
-				command := a.joinCommand(ctx, client, args[0])
-				return a.print(map[string]any{"id": id, "command": command}, func(w io.Writer) error {
-					a.say("server %d is to come at %s; start it there with your own --data, --listen and certificates:", id, shown(args[0]))
-					_, err := fmt.Fprintln(w, command)
-					return err
-				})
+				view := joinView{ID: id, Command: a.joinCommand(ctx, client, args[0])}
+				token, err := joinToken(ctx, client, args[0])
+				if err != nil {
+					return fmt.Errorf("server %d is to come at %s, but there is no join token for it: %w", id, shown(args[0]), err)
+				}
+				if token != "" {
+					view.Command += " --join-token-file " + cmp.Or(file, "join.token")
+					if file == "" {
+						view.Token = token
+					} else if err := writeToken(file, token); err != nil {
+						return err
+					}
+				}
+				return a.print(view, func(w io.Writer) error { return a.showJoin(w, &view, args[0]) })
 			})
 		},
 	}
+	cmd.Flags().StringVar(&file, "file", "", "write the join token to this file, which only its owner may read (default: print it)")
 	cmd.Flags().BoolVar(&learner, "learner", false, "the server stays a learner, without a vote, until it is promoted")
 	a.addJSON(cmd)
 	return cmd
+}
+
+// joinView is what a new server needs.
+type joinView struct {
+	ID      uint64 `json:"id"`
+	Command string `json:"command"`
+	Token   string `json:"token,omitempty"`
+}
+
+func (a *app) showJoin(w io.Writer, view *joinView, peerAddress string) error {
+	a.say("server %d is to come at %s; start it there with your own --data, --listen and certificates:", view.ID, shown(peerAddress))
+	fmt.Fprintln(w, view.Command)
+	if view.Token == "" {
+		return nil
+	}
+	a.say("this token, in the file join.token there, lets it join within one hour:")
+	_, err := fmt.Fprintln(w, view.Token)
+	return err
+}
+
+// joinToken makes a token that lets a server join at an address, if the cluster asks for one.
+func joinToken(ctx context.Context, client *conclave.Client, peerAddress string) (string, error) {
+	who, err := client.WhoAmI(ctx)
+	if err != nil || who.Mode != access.Closed.String() {
+		return "", err
+	}
+	token, put := conclave.NewJoinToken(peerAddress, time.Now().Add(joinLife))
+	_, err = client.ChangeAccess(ctx, conclave.AccessChange{Edits: []conclave.AccessEdit{put}})
+	return token, err
 }
 
 // joinCommand is what to type on the machine of a new server. It names those

@@ -34,6 +34,7 @@ var clients = []Metric{
 	{Name: "conclave_exhausted_total", Type: Counter, Unit: Count, Panel: "Clients/Refused requests", Help: "Replies EXHAUSTED: a bounded queue was full."},
 	{Name: "conclave_responses_total", Type: Counter, Labels: []string{"op", "code"}, Unit: Count, Panel: "Clients/First replies", Help: "First replies to requests on streams, by operation and code.", Absent: "until there was a reply"},
 	{Name: "conclave_quota_refusals_total", Type: Counter, Labels: []string{"kind"}, Unit: Count, Panel: "Clients/Refused requests", Help: "Requests that a quota refused, by what it bounds." + leaders},
+	{Name: "conclave_rate_refusals_total", Type: Counter, Unit: Count, Panel: "Clients/Refused requests", Help: "Requests that this server refused because their principal sends more per second than its quota allows."},
 	{Name: "conclave_request_seconds", Type: Histogram, Labels: []string{"op"}, Unit: Seconds, Panel: "Clients/Time to the first reply", Help: "Time from the arrival of a request on a stream to its first reply, by operation. A place in a queue is a reply."},
 	{Name: "conclave_call_seconds", Type: Histogram, Labels: []string{"method"}, Unit: Seconds, Panel: "Clients/Time of single calls", Help: "Duration of single calls by method, including the time that they waited in queues.", Absent: "until there was a call"},
 	{Name: "conclave_streams", Type: Gauge, Unit: Count, Panel: "Clients/Attached programs", Help: "Programs attached to this server."},

@@ -233,6 +233,58 @@ func TestQuotas(t *testing.T) {
 	}
 }
 
+// A join token lets one server join, at its address, until it expires, and has no roles.
+func TestJoinTokens(t *testing.T) {
+	token := Token{ID: "abcdefghijklmn27", Hash: Digest([]byte("x")), Peer: "a:1", Made: 5, Expires: 10}
+	other := Token{ID: "bbcdefghijklmn27", Hash: Digest([]byte("y")), Name: "ci", Expires: 10}
+	s := must(t, New(Closed), Change{Force: true, Edits: []Edit{
+		{Kind: PutToken, Token: token}, {Kind: PutToken, Token: other}, {Kind: PutBinding, Binding: Binding{Who: Everyone, Roles: []string{"admin"}}},
+	}})
+	who := token.Principal()
+	if who != "join:abcdefghijklmn27" || len(s.Roles(who)) != 0 || s.Allows(who, Read, Lock, "x") {
+		t.Errorf("%s has the roles %v", who, s.Roles(who))
+	}
+	used, err := s.Join(who, "a:1", 7, 9)
+	if err != nil || used.Revision() != s.Revision()+1 {
+		t.Fatal(used.Revision(), err)
+	}
+	reread(t, used)
+	if again, err := used.Join(who, "a:1", 7, 9); err != nil || again != used {
+		t.Errorf("the same server asks again: %v", err)
+	}
+	for want, refused := range map[string]func() (*State, error){
+		"used by another server":             func() (*State, error) { return used.Join(who, "a:1", 8, 9) },
+		"join at a:1, not at a:2":            func() (*State, error) { return s.Join(who, "a:2", 7, 9) },
+		"is expired":                         func() (*State, error) { return s.Join(who, "a:1", 7, 10) },
+		"the join token bbcd...: is unknown": func() (*State, error) { return s.Join("join:"+other.ID, "a:1", 7, 9) },
+		"is unknown or revoked":              func() (*State, error) { return s.Join("join:", "a:1", 7, 9) },
+	} {
+		if next, err := refused(); next != nil || !errors.As(err, new(*JoinError)) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	if kept := used.Trim(9, "a:2"); kept != used {
+		t.Error("a token goes that is of use")
+	}
+	for _, trimmed := range []*State{used.Trim(10, ""), used.Trim(9, "a:1")} {
+		if left := trimmed.Tokens(); len(left) != 1 || left[0].ID != other.ID {
+			t.Errorf("%v are left", left)
+		}
+		reread(t, trimmed)
+	}
+	both := func(t Token) *Change { return &Change{Edits: []Edit{{Kind: PutToken, Token: t}}} }
+	if s.Verb(both(token)) != Members || s.Verb(both(other)) != Access || s.Verb(both(Token{ID: other.ID, Peer: "a:1"})) != Access {
+		t.Error("a change needs another verb")
+	}
+	for _, wrong := range []Token{
+		{ID: token.ID, Hash: token.Hash, Peer: "a:1"}, {ID: token.ID, Hash: token.Hash, Peer: "a:1", Name: "ci", Expires: 9}, {ID: token.ID, Hash: token.Hash, Peer: "a\n", Expires: 9},
+	} {
+		if err := both(wrong).Validate(); err == nil {
+			t.Errorf("%+v passes", wrong)
+		}
+	}
+}
+
 func TestTokens(t *testing.T) {
 	token := Token{ID: "abcdefghijklmn27", Name: "ci", Made: 5, Expires: 10}
 	token.Hash = Digest([]byte("secret"))

@@ -84,7 +84,7 @@ func (c *Change) Size() int {
 	n := 16
 	for i := range c.Edits {
 		e := &c.Edits[i]
-		n += 64 + len(e.Role.Name) + len(e.Binding.Who) + len(e.Token.Name) + len(e.Token.Note) + len(e.Quota.Who) + len(e.Quota.Prefix)
+		n += 64 + len(e.Role.Name) + len(e.Binding.Who) + len(e.Token.Name) + len(e.Token.Peer) + len(e.Token.Note) + len(e.Quota.Who) + len(e.Quota.Prefix)
 		for _, rule := range e.Role.Rules {
 			n += 8 + len(rule.Name)
 		}
@@ -245,12 +245,15 @@ func (e *Edit) String() string {
 	case DropBinding:
 		return e.Binding.Who + ": removed"
 	case PutToken:
+		if e.Token.Joins() {
+			return "token " + e.Token.ID + " to join at " + e.Token.Peer
+		}
 		return "token " + e.Token.ID + " of " + e.Token.Principal()
 	case DropToken:
 		return "token " + e.Token.ID + ": removed"
 	case PutQuota:
 		most := e.Quota.Most
-		return fmt.Sprintf("quota of %s: %d sessions, %d claims, %d bytes", e.Quota.of(), most.Sessions, most.Claims, most.Bytes)
+		return fmt.Sprintf("quota of %s: %d sessions, %d claims, %d bytes, %d requests", e.Quota.of(), most.Sessions, most.Claims, most.Bytes, most.Requests)
 	case DropQuota:
 		return fmt.Sprintf("quota of %s: removed", e.Quota.of())
 	case SetMode:

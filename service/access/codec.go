@@ -174,13 +174,15 @@ func appendToken(b []byte, t Token) []byte {
 	b = wire.AppendBytes(b, t.Creator)
 	b = wire.AppendInt(b, t.Made)
 	b = wire.AppendInt(b, t.Expires)
-	return wire.AppendBytes(b, t.Note)
+	b = wire.AppendBytes(b, t.Note)
+	return wire.AppendUint(wire.AppendBytes(b, t.Peer), t.UID)
 }
 
 func readToken(r *wire.Reader) Token {
 	t := Token{ID: r.String()}
 	r.Fixed(t.Hash[:])
 	t.Name, t.Creator, t.Made, t.Expires, t.Note = r.String(), r.String(), r.Int(), r.Int(), r.String()
+	t.Peer, t.UID = r.String(), r.Uint()
 	return t
 }
 
@@ -189,11 +191,12 @@ func appendQuota(b []byte, q Quota) []byte {
 	b = wire.AppendBytes(b, q.Prefix)
 	b = wire.AppendUint(b, q.Most.Sessions)
 	b = wire.AppendUint(b, q.Most.Claims)
-	return wire.AppendUint(b, q.Most.Bytes)
+	b = wire.AppendUint(b, q.Most.Bytes)
+	return wire.AppendUint(b, q.Most.Requests)
 }
 
 func readQuota(r *wire.Reader) Quota {
-	return Quota{Who: r.String(), Prefix: r.String(), Most: Amount{r.Uint(), r.Uint(), r.Uint()}}
+	return Quota{Who: r.String(), Prefix: r.String(), Most: Amount{r.Uint(), r.Uint(), r.Uint(), r.Uint()}}
 }
 
 func appendTexts(b []byte, texts []string) []byte {

@@ -207,7 +207,7 @@ func (w Reason) because() string {
 // state only.
 func (s *State) Rights(principal string) *Rights {
 	switch {
-	case principal == "" || s == nil:
+	case principal == "" || s == nil || Source(principal) == Joining:
 		return noRights
 	case Source(principal) == Local:
 		return adminRights

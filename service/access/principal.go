@@ -39,8 +39,11 @@ func validatePattern(who string) error {
 	if who == Everyone {
 		return nil
 	}
-	if Source(who) == Local {
+	switch Source(who) {
+	case Local:
 		return invalid("principal", who, "the source local has the role admin and no quota; remove it")
+	case Joining:
+		return invalid("principal", who, "the source join has no roles and no quota; remove it")
 	}
 	stem, _ := strings.CutSuffix(who, "*")
 	if strings.Contains(stem, "*") {

@@ -5,17 +5,19 @@ import (
 	"fmt"
 )
 
-// Amount is how much somebody has, or may have: sessions, claims (holds and waits), and
-// bytes of values.
+// Amount is how much somebody has, or may have: sessions, claims (holds and waits), bytes
+// of values, and requests per second. Requests are no part of the state: each server counts
+// those that it takes.
 type Amount struct {
-	Sessions, Claims, Bytes uint64
+	Sessions, Claims, Bytes, Requests uint64
 }
 
-// DefaultAmount is what a principal may have of which no quota says more or less.
+// DefaultAmount is what a principal may have of which no quota says more or less. Its
+// requests have no bound.
 var DefaultAmount = Amount{Sessions: 1000, Claims: 100_000, Bytes: 64 << 20}
 
 // Quota bounds what each principal may have that Who stands for, as in a Binding, or, if
-// Who is empty, what all together may have under a prefix, where sessions do not count. A
+// Who is empty, what all together may have under a prefix, where sessions and requests do not count. A
 // principal has the quota that names it, else that with the longest pattern, else that of
 // everyone. Where an amount is 0, a principal has the default, and a prefix no bound.
 type Quota struct {
@@ -51,18 +53,18 @@ func (q Quota) validate() error {
 	if err := q.validateKey(); err != nil {
 		return err
 	}
-	if q.Who == "" && q.Most.Sessions != 0 {
-		return invalid("quota", q.Prefix, "a prefix has no sessions; bound claims or bytes")
+	if q.Who == "" && (q.Most.Sessions != 0 || q.Most.Requests != 0) {
+		return invalid("quota", q.Prefix, "a prefix has no sessions and no requests; bound claims or bytes")
 	}
 	if q.Most == (Amount{}) {
-		return invalid("quota", q.of(), "must bound sessions, claims or bytes")
+		return invalid("quota", q.of(), "must bound sessions, claims, bytes or requests")
 	}
 	return nil
 }
 
 // or fills the amounts in that are 0.
 func (a Amount) or(other Amount) Amount {
-	return Amount{cmp.Or(a.Sessions, other.Sessions), cmp.Or(a.Claims, other.Claims), cmp.Or(a.Bytes, other.Bytes)}
+	return Amount{cmp.Or(a.Sessions, other.Sessions), cmp.Or(a.Claims, other.Claims), cmp.Or(a.Bytes, other.Bytes), cmp.Or(a.Requests, other.Requests)}
 }
 
 // QuotaError says that somebody would have more than its quota.

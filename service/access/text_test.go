@@ -109,7 +109,7 @@ func TestRefusals(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	for _, who := range []string{"*", "ce*", ":*", "cert:*b", "cert:**", "local:1/0", "local:*", "everyone*"} {
+	for _, who := range []string{"*", "ce*", ":*", "cert:*b", "cert:**", "local:1/0", "local:*", "join:*", "join:x", "everyone*"} {
 		if err := validatePattern(who); err == nil {
 			t.Errorf("the pattern %q passes", who)
 		}
@@ -130,7 +130,8 @@ func full() []Edit {
 		{Kind: PutRole, Role: Role{"batch", []Rule{{Verbs: Of(Read, Hold), Class: Lock, Name: "reports/"}, {Deny: true, Verbs: Of(Hold), Class: Any, Exact: true, Name: "reports/x"}}}},
 		{Kind: PutBinding, Binding: Binding{"cert:bob", []string{"batch", "viewer"}}},
 		{Kind: PutToken, Token: Token{ID: "abcdefghijklmn27", Hash: Digest([]byte("x")), Name: "ci", Creator: "cert:alice", Made: 1, Expires: 2, Note: "for tests"}},
-		{Kind: PutQuota, Quota: Quota{Who: "cert:*", Most: Amount{1, 2, 3}}}, {Kind: PutQuota, Quota: Quota{Prefix: "reports/", Most: Amount{0, 5, 6}}},
+		{Kind: PutToken, Token: Token{ID: "ybcdefghijklmn27", Hash: Digest([]byte("y")), Peer: "10.0.0.4:7500", UID: 7, Creator: "cert:alice", Made: 1, Expires: 2}},
+		{Kind: PutQuota, Quota: Quota{Who: "cert:*", Most: Amount{1, 2, 3, 4}}}, {Kind: PutQuota, Quota: Quota{Prefix: "reports/", Most: Amount{0, 5, 6, 0}}},
 		{Kind: SetMode, Mode: Closed}, {Kind: SetNames, Names: []string{"dns", "uri"}},
 		{Kind: DropRole, Role: Role{Name: "gone"}}, {Kind: DropBinding, Binding: Binding{Who: "cert:gone"}}, {Kind: DropToken, Token: Token{ID: "zbcdefghijklmn27"}}, {Kind: DropQuota, Quota: Quota{Prefix: "gone/"}},
 	}

@@ -16,6 +16,10 @@ type Token struct {
 	ID   string            // public: 16 characters of a to z and 2 to 7
 	Hash [sha256.Size]byte // of the secret
 	Name string            // the principal that it proves is token:NAME
+	// Peer is the peer address at which it lets one server join, in the place of a name. UID
+	// is that of the server that did, or 0.
+	Peer string
+	UID  uint64
 	// Creator is the principal that made it, set by the entry that did.
 	Creator string
 	// Made and Expires are wall clocks of the leader, in ns since 1970. Expires is 0 if
@@ -25,7 +29,12 @@ type Token struct {
 }
 
 // Principal returns whom the token proves.
-func (t *Token) Principal() string { return "token:" + t.Name }
+func (t *Token) Principal() string {
+	if t.Joins() {
+		return Joining + ":" + t.ID
+	}
+	return "token:" + t.Name
+}
 
 // Digest returns what the record of a token has of its secret. The secret is random, so
 // no slow hash is needed.
@@ -55,10 +64,7 @@ func (t *Token) validate() error {
 	if t.Hash == ([sha256.Size]byte{}) {
 		return invalid("token", t.ID, "must have the SHA-256 of its secret")
 	}
-	if err := validateText("token name", t.Name, maxRoleName); err != nil {
-		return err
-	}
-	if err := ValidatePrincipal(t.Principal()); err != nil {
+	if err := t.validateProven(); err != nil {
 		return err
 	}
 	if t.Creator != "" {
@@ -73,4 +79,15 @@ func (t *Token) validate() error {
 		return nil
 	}
 	return validateText("note", t.Note, maxNote)
+}
+
+// validateProven looks at what the token proves.
+func (t *Token) validateProven() error {
+	if t.Joins() {
+		return t.validateJoin()
+	}
+	if err := validateText("token name", t.Name, maxRoleName); err != nil {
+		return err
+	}
+	return ValidatePrincipal(t.Principal())
 }

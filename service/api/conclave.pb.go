@@ -6681,9 +6681,13 @@ type Token struct {
 	Name    string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
 	Creator string `protobuf:"bytes,4,opt,name=creator,proto3" json:"creator,omitempty"`
 	// Wall clocks of the leader, in nanoseconds since 1970; 0 for expires: never.
-	MadeNs        int64  `protobuf:"varint,5,opt,name=made_ns,json=madeNs,proto3" json:"made_ns,omitempty"`
-	ExpiresNs     int64  `protobuf:"varint,6,opt,name=expires_ns,json=expiresNs,proto3" json:"expires_ns,omitempty"`
-	Note          string `protobuf:"bytes,7,opt,name=note,proto3" json:"note,omitempty"`
+	MadeNs    int64  `protobuf:"varint,5,opt,name=made_ns,json=madeNs,proto3" json:"made_ns,omitempty"`
+	ExpiresNs int64  `protobuf:"varint,6,opt,name=expires_ns,json=expiresNs,proto3" json:"expires_ns,omitempty"`
+	Note      string `protobuf:"bytes,7,opt,name=note,proto3" json:"note,omitempty"`
+	// In the place of a name: it lets one server join, at this peer address. Used says that one
+	// has.
+	PeerAddress   string `protobuf:"bytes,8,opt,name=peer_address,json=peerAddress,proto3" json:"peer_address,omitempty"`
+	Used          bool   `protobuf:"varint,9,opt,name=used,proto3" json:"used,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -6767,6 +6771,20 @@ func (x *Token) GetNote() string {
 	return ""
 }
 
+func (x *Token) GetPeerAddress() string {
+	if x != nil {
+		return x.PeerAddress
+	}
+	return ""
+}
+
+func (x *Token) GetUsed() bool {
+	if x != nil {
+		return x.Used
+	}
+	return false
+}
+
 // Quota bounds what a principal may have, or all together under a prefix.
 type Quota struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -6774,9 +6792,11 @@ type Quota struct {
 	Who    string `protobuf:"bytes,1,opt,name=who,proto3" json:"who,omitempty"`
 	Prefix string `protobuf:"bytes,2,opt,name=prefix,proto3" json:"prefix,omitempty"`
 	// 0 for the default of principals, and for no bound of prefixes.
-	Sessions      uint64 `protobuf:"varint,3,opt,name=sessions,proto3" json:"sessions,omitempty"`
-	Claims        uint64 `protobuf:"varint,4,opt,name=claims,proto3" json:"claims,omitempty"`
-	Bytes         uint64 `protobuf:"varint,5,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	Sessions uint64 `protobuf:"varint,3,opt,name=sessions,proto3" json:"sessions,omitempty"`
+	Claims   uint64 `protobuf:"varint,4,opt,name=claims,proto3" json:"claims,omitempty"`
+	Bytes    uint64 `protobuf:"varint,5,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	// Per second, at each server. Only of principals; 0 for no bound.
+	Requests      uint64 `protobuf:"varint,6,opt,name=requests,proto3" json:"requests,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -6842,6 +6862,13 @@ func (x *Quota) GetClaims() uint64 {
 func (x *Quota) GetBytes() uint64 {
 	if x != nil {
 		return x.Bytes
+	}
+	return 0
+}
+
+func (x *Quota) GetRequests() uint64 {
+	if x != nil {
+		return x.Requests
 	}
 	return 0
 }
@@ -8365,7 +8392,7 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\x05rules\x18\x02 \x03(\tR\x05rules\"1\n" +
 	"\aBinding\x12\x10\n" +
 	"\x03who\x18\x01 \x01(\tR\x03who\x12\x14\n" +
-	"\x05roles\x18\x02 \x03(\tR\x05roles\"\xa5\x01\n" +
+	"\x05roles\x18\x02 \x03(\tR\x05roles\"\xdc\x01\n" +
 	"\x05Token\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04hash\x18\x02 \x01(\fR\x04hash\x12\x12\n" +
@@ -8374,13 +8401,16 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\amade_ns\x18\x05 \x01(\x03R\x06madeNs\x12\x1d\n" +
 	"\n" +
 	"expires_ns\x18\x06 \x01(\x03R\texpiresNs\x12\x12\n" +
-	"\x04note\x18\a \x01(\tR\x04note\"{\n" +
+	"\x04note\x18\a \x01(\tR\x04note\x12!\n" +
+	"\fpeer_address\x18\b \x01(\tR\vpeerAddress\x12\x12\n" +
+	"\x04used\x18\t \x01(\bR\x04used\"\x97\x01\n" +
 	"\x05Quota\x12\x10\n" +
 	"\x03who\x18\x01 \x01(\tR\x03who\x12\x16\n" +
 	"\x06prefix\x18\x02 \x01(\tR\x06prefix\x12\x1a\n" +
 	"\bsessions\x18\x03 \x01(\x04R\bsessions\x12\x16\n" +
 	"\x06claims\x18\x04 \x01(\x04R\x06claims\x12\x14\n" +
-	"\x05bytes\x18\x05 \x01(\x04R\x05bytes\"(\n" +
+	"\x05bytes\x18\x05 \x01(\x04R\x05bytes\x12\x1a\n" +
+	"\brequests\x18\x06 \x01(\x04R\brequests\"(\n" +
 	"\x10CertificateNames\x12\x14\n" +
 	"\x05names\x18\x01 \x03(\tR\x05names\"\x8d\x04\n" +
 	"\x0eAccessResponse\x12\x1c\n" +

@@ -227,7 +227,7 @@ func (r *Registry) setRules(c *Command, fx *Effects) Result {
 		return Result{Code: Invalid, Message: problem}
 	case !hasAccess(r.level):
 		return Result{Code: Invalid, Message: fmt.Sprintf("level %d: there are rules of access from level %d on: see conclave upgrade status", r.level, version.Access)}
-	case r.forbids(c, access.Access, &refusal):
+	case r.forbids(c, r.rules.Verb(c.Change), &refusal):
 		return refusal
 	}
 	next, err := r.rules.Apply(r.signed(c))
@@ -277,7 +277,8 @@ func unproven(sessions []*session) *access.AnonymousError {
 	return e
 }
 
-// signed returns the change of a command, in which new tokens say who made them and when.
+// signed returns the change of a command, in which new tokens say who made them and when, and
+// no others say who has joined by them.
 func (r *Registry) signed(c *Command) *access.Change {
 	signed := *c.Change
 	signed.Edits = slices.Clone(signed.Edits)
@@ -286,9 +287,9 @@ func (r *Registry) signed(c *Command) *access.Change {
 		if signed.Edits[i].Kind != access.PutToken {
 			continue
 		}
-		t.Creator, t.Made = c.Origin.Actor, r.wall
+		t.Creator, t.Made, t.UID = c.Origin.Actor, r.wall, 0
 		if before, found := r.rules.Token(t.ID); found {
-			t.Creator, t.Made = before.Creator, before.Made
+			t.Creator, t.Made, t.UID = before.Creator, before.Made, before.UID
 		}
 	}
 	return &signed

@@ -136,6 +136,10 @@ func history4() []Batch {
 		return Command{Op: OpAccess, Origin: by(actor, request), Change: &access.Change{Expected: uint64(request), Force: force, EndSessions: request == 1, Edits: edits}}
 	}
 	token := access.Token{ID: "abcdefghijklmnop", Hash: [32]byte{1, 31: 2}, Name: "batch-7", Expires: 1795245295451414000, Note: "for the nightly batch"}
+	join := access.Token{ID: "joinjoinjoinjoin", Hash: [32]byte{4}, Peer: "10.0.0.7:7500", Expires: 1795245395451414000}
+	joining := func(request byte, id uint64, address string) Command {
+		return Command{Op: OpMember, Member: Member{ID: id, UID: 70 + id, PeerAddress: address, ClientAddress: "10.0.0.7:7400"}, Origin: by("join:"+join.ID, request)}
+	}
 	ask := func(owner byte, sequence uint64, name string) Command {
 		return Command{Op: OpAcquire, Session: SessionID{owner}, Sequence: sequence, Low: 2, Name: name}
 	}
@@ -146,7 +150,7 @@ func history4() []Batch {
 			role("batch", "allow read,hold on prefix reports/", "deny hold on election prefix reports/frozen/", "allow revoke on lock name nightly"), role("spare", "allow status"),
 			bind("cert:alice", "admin"), bind("token:batch-*", "batch"), bind(access.Everyone, "viewer"), bind("cert:gone", "spare"),
 			access.Edit{Kind: access.PutToken, Token: token}, access.Edit{Kind: access.PutToken, Token: access.Token{ID: "ponmlkjihgfedcba", Hash: [32]byte{3}, Name: "gone"}},
-			quota("cert:alice", "", access.Amount{Sessions: 9, Claims: 1 << 20, Bytes: 1 << 30}), quota("", "reports/", access.Amount{Claims: 5000}), quota("cert:gone", "", access.Amount{Sessions: 1}),
+			quota("cert:alice", "", access.Amount{Sessions: 9, Claims: 1 << 20, Bytes: 1 << 30, Requests: 200}), quota("", "reports/", access.Amount{Claims: 5000}), quota("cert:gone", "", access.Amount{Sessions: 1}),
 			access.Edit{Kind: access.SetNames, Names: []string{"uri", "dns"}}, mode(access.Closed))},
 		{change("cert:alice", 2, true,
 			access.Edit{Kind: access.DropBinding, Binding: access.Binding{Who: "cert:gone"}}, access.Edit{Kind: access.DropRole, Role: access.Role{Name: "spare"}},
@@ -156,6 +160,8 @@ func history4() []Batch {
 		{{Op: OpMember, Member: Member{ID: 6, UID: 66, PeerAddress: "10.0.0.6:7500", ClientAddress: "10.0.0.6:7400"}, Origin: by("cert:alice", 7)}},
 		{{Op: OpOpen, Session: SessionID{30}, Sequence: 1, TTL: 10e9, Host: "a7", PID: 43, Program: "report", Owner: "token:batch-7"}, ask(30, 2, "reports/a"), ask(30, 3, "pay/a")},
 		{{Op: OpEnd, Session: SessionID{30}, Value: "too old", Origin: by("token:batch-7", 8)}},
+		{{Op: OpAccess, Origin: by("cert:alice", 10), Change: &access.Change{Edits: []access.Edit{{Kind: access.PutToken, Token: join}}}}},
+		{joining(11, 7, "10.0.0.8:7500"), joining(12, 7, join.Peer), joining(13, 8, join.Peer)},
 	} {
 		batches = append(batches, Batch{Time: 70e9 + int64(i)*1e9, Wall: 1795245295451414000, Commands: commands})
 	}
@@ -252,12 +258,15 @@ func requireRules(t *testing.T, r *Registry) {
 	t.Helper()
 	rules := r.Rules()
 	token, found := rules.Token("abcdefghijklmnop")
-	if rules.Mode() != access.Closed || rules.Revision() != 3 || len(rules.AllRoles()) != 1 || len(rules.Bindings()) != 3 || len(rules.Quotas()) != 2 ||
+	if rules.Mode() != access.Closed || rules.Revision() != 5 || len(rules.AllRoles()) != 1 || len(rules.Bindings()) != 3 || len(rules.Quotas()) != 2 ||
 		!found || token.Creator != "local:1/0" || !slices.Equal(rules.Names(), []string{"uri", "dns"}) {
 		t.Errorf("the rules are %+v, with the token %+v", rules, token)
 	}
+	if join, found := rules.Token("joinjoinjoinjoin"); !found || join.UID != 77 || r.members[7].UID != 77 || r.members[8].UID != 0 {
+		t.Errorf("the join token is %+v, the members %+v", join, r.members)
+	}
 	acts, refusals := r.trail.acts.records, r.trail.refusals.records
-	if len(acts) != 6 || len(refusals) != 3 || refusals[0].Count != 2 || refusals[1].Result != Unauthenticated || refusals[2].Owner != "token:batch-7" {
+	if len(acts) != 8 || len(refusals) != 4 || refusals[0].Count != 2 || refusals[1].Result != Unauthenticated || refusals[2].Owner != "token:batch-7" {
 		t.Errorf("%d acts and %d refusals are on record", len(acts), len(refusals))
 	}
 	answers := r.sessions[SessionID{30}].answers

@@ -76,13 +76,47 @@ func (r *Registry) record(c *Command, fx *Effects) {
 		return
 	}
 	rec := Record{Origin: c.Origin, Kind: "member", Server: m.ID, Reason: m.Standing.String() + " at " + m.PeerAddress, Result: OK}
-	if refusal := (Result{}); r.forbids(c, access.Members, &refusal) {
+	if refusal := (Result{}); r.ForbidsMember(c.Origin, m, &refusal) {
 		rec.Result = refusal.Code
 		r.put(rec)
 		return
 	}
+	r.useJoinToken(c.Origin, m)
 	r.members = maps.Clone(r.members) // versions share the old one
 	r.members[m.ID] = m
 	fx.Members = true
 	r.put(rec)
+}
+
+// ForbidsMember reports whether the rules forbid to put a server on record to whoever asks
+// for it, and fills in why. A join token allows it for one server.
+func (r *Registry) ForbidsMember(origin Origin, m Member, refusal *Result) bool {
+	if !r.closed() || access.Source(origin.Actor) != access.Joining {
+		return r.Forbids(origin, access.Members, refusal)
+	}
+	_, err := r.rules.Join(origin.Actor, m.PeerAddress, m.UID, r.wall)
+	if err != nil {
+		*refusal = Result{Code: Denied, Message: remembered(err.Error())}
+	}
+	return err != nil
+}
+
+// useJoinToken notes which server has joined by a token, and drops the join tokens that are
+// of no more use.
+func (r *Registry) useJoinToken(origin Origin, m Member) {
+	if r.rules == nil {
+		return
+	}
+	next := r.rules
+	if r.closed() && access.Source(origin.Actor) == access.Joining {
+		next, _ = next.Join(origin.Actor, m.PeerAddress, m.UID, r.wall)
+	}
+	gone := ""
+	if m.Standing == Removed {
+		gone = m.PeerAddress
+	}
+	if next = next.Trim(r.wall, gone); next != r.rules {
+		r.rules = next
+		r.hashRules()
+	}
 }

@@ -56,6 +56,19 @@ func refuse(format string, args ...any) error {
 	return &ChangeError{Text: fmt.Sprintf(format, args...)}
 }
 
+// permitChange refuses a change that the rules, as of now, do not let somebody make. Its entry
+// asks them once more.
+func (r *Replica) permitChange(c *Change) error {
+	if c.Kind != Join {
+		return r.permit(c.Origin, access.Members)
+	}
+	var refusal registry.Result
+	if r.reg.ForbidsMember(c.Origin, c.Server, &refusal) {
+		return &ChangeError{Code: refusal.Code, Text: refusal.Message}
+	}
+	return nil
+}
+
 // permit refuses what the rules, as of now, do not let somebody do. The entry of the act asks
 // them once more.
 func (r *Replica) permit(by registry.Origin, verb access.Verb) error {
@@ -82,7 +95,7 @@ func (r *Replica) Change(now int64, c Change) (id uint64, done bool, err error) 
 	if !r.ready {
 		return 0, false, agreement.ErrNotLeader
 	}
-	if err := r.permit(c.Origin, access.Members); err != nil {
+	if err := r.permitChange(&c); err != nil {
 		return 0, false, err
 	}
 	if r.changing {
@@ -168,6 +181,9 @@ func (r *Replica) join(status *agreement.Status, s registry.Member, by registry.
 		// It may be that one, back with nothing so soon that it is not missed yet.
 		return 0, false, &ChangeError{Busy: true, Text: fmt.Sprintf(
 			"server %d is a member at %s, and was up a moment ago: give another server an address of its own", known.ID, s.PeerAddress)}
+	case taken && access.Source(by.Actor) == access.Joining:
+		// A token is used up by the entry that takes a server in, and here is none.
+		return 0, false, refuse("server %d is a member at %s already: a join token is for a server that is not", known.ID, s.PeerAddress)
 	case taken:
 		return known.ID, true, nil
 	default:

@@ -134,10 +134,10 @@ func listRules(rules *access.State, answer *api.AccessResponse) {
 		answer.Bindings = append(answer.Bindings, &api.Binding{Who: b.Who, Roles: b.Roles})
 	}
 	for _, t := range rules.Tokens() {
-		answer.Tokens = append(answer.Tokens, &api.Token{Id: t.ID, Name: t.Name, Creator: t.Creator, MadeNs: t.Made, ExpiresNs: t.Expires, Note: t.Note})
+		answer.Tokens = append(answer.Tokens, &api.Token{Id: t.ID, Name: t.Name, Creator: t.Creator, MadeNs: t.Made, ExpiresNs: t.Expires, Note: t.Note, PeerAddress: t.Peer, Used: t.UID != 0})
 	}
 	for _, q := range rules.Quotas() {
-		answer.Quotas = append(answer.Quotas, &api.Quota{Who: q.Who, Prefix: q.Prefix, Sessions: q.Most.Sessions, Claims: q.Most.Claims, Bytes: q.Most.Bytes})
+		answer.Quotas = append(answer.Quotas, &api.Quota{Who: q.Who, Prefix: q.Prefix, Sessions: q.Most.Sessions, Claims: q.Most.Claims, Bytes: q.Most.Bytes, Requests: q.Most.Requests})
 	}
 	answer.Names = &api.CertificateNames{Names: rules.Names()}
 }

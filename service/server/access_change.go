@@ -160,7 +160,7 @@ func editOf(edit *api.AccessEdit) (access.Edit, error) {
 }
 
 func tokenEdit(t *api.Token) (access.Edit, error) {
-	token := access.Token{ID: t.GetId(), Name: t.GetName(), Expires: t.GetExpiresNs(), Note: t.GetNote()}
+	token := access.Token{ID: t.GetId(), Name: t.GetName(), Expires: t.GetExpiresNs(), Note: t.GetNote(), Peer: t.GetPeerAddress()}
 	if len(t.GetHash()) != len(token.Hash) {
 		return access.Edit{}, &access.InvalidError{What: "token", Value: t.GetId(), Expected: "must have the SHA-256 of its secret"}
 	}
@@ -183,5 +183,5 @@ func redated(rules *access.State, expected uint64, t *api.Token) (access.Edit, e
 }
 
 func quotaOf(q *api.Quota) access.Quota {
-	return access.Quota{Who: q.GetWho(), Prefix: q.GetPrefix(), Most: access.Amount{Sessions: q.GetSessions(), Claims: q.GetClaims(), Bytes: q.GetBytes()}}
+	return access.Quota{Who: q.GetWho(), Prefix: q.GetPrefix(), Most: access.Amount{Sessions: q.GetSessions(), Claims: q.GetClaims(), Bytes: q.GetBytes(), Requests: q.GetRequests()}}
 }

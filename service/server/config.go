@@ -42,6 +42,9 @@ type Config struct {
 	// server becomes a member of that cluster, which gives it its id; ID and Peers
 	// stay empty. Once it has joined, Join says no more than that it did.
 	Join string
+	// JoinTokenFile has a token that lets this server join, as conclave member add makes one. It
+	// is read when the server asks to join [none].
+	JoinTokenFile string
 	// Learner lets it stay a learner, without a vote, until it is promoted.
 	Learner bool
 

@@ -29,10 +29,6 @@ func (s *Server) admit(ctx context.Context, who identity, authorization []string
 	if who.cert != nil {
 		who.Principal, who.err = principalOf(who.cert, s.rules().Names())
 	}
-	if who.err != nil {
-		s.metrics.imposters.WithLabelValues("certificate").Inc()
-		return who.caller, status.Error(codes.Unauthenticated, who.err.Error())
-	}
 	principal, proven, err := s.bearer(authorization)
 	if errors.Is(err, errUnknownToken) {
 		// This server may lag behind the change that made the token.
@@ -45,9 +41,13 @@ func (s *Server) admit(ctx context.Context, who identity, authorization []string
 		s.metrics.imposters.WithLabelValues("token").Inc()
 		return who.caller, status.Error(codes.Unauthenticated, err.Error())
 	}
-	if proven {
+	switch err := who.expired(); {
+	case proven: // a server that joins by a token shows its own certificate, which names no client
 		who.Principal = principal
-	} else if err := who.expired(); err != nil {
+	case who.err != nil:
+		s.metrics.imposters.WithLabelValues("certificate").Inc()
+		return who.caller, status.Error(codes.Unauthenticated, who.err.Error())
+	case err != nil:
 		s.metrics.imposters.WithLabelValues("certificate").Inc()
 		return who.caller, err
 	}
@@ -67,6 +67,8 @@ func (s *Server) permit(ctx context.Context, who caller, wanted need) error {
 	switch {
 	case rules.Mode() != access.Closed:
 		return s.withoutRules(ctx, who, mode)
+	case access.Source(who.Principal) == access.Joining && wanted != ofMembers:
+		return status.Error(codes.PermissionDenied, "a join token lets a server join, and nothing else")
 	case who.Principal == "":
 		return status.Error(codes.Unauthenticated, "anonymous: prove who you are by a client certificate or a token")
 	case wanted.kind == onCluster:
@@ -128,6 +130,11 @@ func (s *Server) enter(ctx context.Context, method string, req any) (_ context.C
 		s.audit.refused(who, path.Base(method), err)
 		return nil, nil, err
 	}
+	if counted(path.Base(method), req) {
+		if err := s.pace(who); err != nil {
+			return nil, nil, err
+		}
+	}
 	leave, err = s.share(who, partOf(path.Base(method)))
 	return withCaller(context.WithValue(ctx, needKey{}, wanted), who), leave, err
 }
@@ -151,6 +158,9 @@ func (s *Server) guard(mux *router) http.Handler {
 		who, err := s.admit(r.Context(), identityOf(r.Context()), r.Header.Values("Authorization"))
 		if err == nil {
 			err = s.mayAct(r.Context(), who, wanted)
+		}
+		if err == nil && countedRoute(mux.pattern(r)) {
+			err = s.pace(who)
 		}
 		var leave func()
 		if err == nil {

@@ -65,10 +65,15 @@ func (s *Server) turnAway(frames attachStream) error {
 // divert takes those requests out of a frame that ask for locks back which algorithms
 // guard: whoever is the home of a holder has to hear of it, whether this server leads or
 // not. They are answered by a refusal or its opposite, when all homes have been asked. On the
-// stream of a home it also takes out what the rules refuse.
+// stream of a home it also takes out what the rules refuse, and everywhere what comes faster
+// than its principal may send.
 func (s *Server) divert(ctx context.Context, frame *api.ClientFrame, out *outbox) {
 	kept := frame.Requests[:0]
 	for _, req := range frame.Requests {
+		if refusal := s.tooFast(out.sessions.caller, req); refusal != nil {
+			out.refuse([]*api.Reply{refusal})
+			continue
+		}
 		if out.home {
 			if refusal := s.refusedAtHome(out.sessions.caller, req); refusal != nil {
 				out.refuse([]*api.Reply{refusal})

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,6 +15,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"github.com/conclave-io/conclave/service/api"
@@ -25,6 +28,9 @@ const (
 	// joinPause is the time between two attempts.
 	joinPause = 250 * time.Millisecond
 )
+
+// refusals are the answers that asking again does not change.
+var refusals = []codes.Code{codes.InvalidArgument, codes.Unauthenticated, codes.PermissionDenied}
 
 // origin is what a server knows of its cluster when it starts.
 type origin struct {
@@ -74,7 +80,7 @@ func (c Config) join(ctx context.Context, secrets *secrets, uid uint64) (store.J
 			case err == nil:
 				c.Log.Info("joined", "server", joined.Server, "cluster", FormatCluster(joined.Cluster), "told by", address)
 				return joined, nil
-			case status.Code(err) == codes.InvalidArgument:
+			case slices.Contains(refusals, status.Code(err)):
 				return joined, fmt.Errorf("join: %s refuses: %s", address, reason(err))
 			}
 			failures = append(failures, fmt.Sprintf("%s: %s", address, reason(err)))
@@ -107,6 +113,9 @@ func (c Config) joinBy(ctx context.Context, pool *pool, address string, uid uint
 	if err != nil {
 		return joined, err
 	}
+	if ctx, err = c.withJoinToken(ctx, address); err != nil {
+		return joined, err
+	}
 	answer, err := client.Join(ctx, &api.JoinRequest{Uid: uid, PeerAddress: c.PeerAdvertise, ClientAddress: c.Advertise, Learner: c.Learner})
 	if err != nil {
 		return joined, err
@@ -124,11 +133,28 @@ func (c Config) joinBy(ctx context.Context, pool *pool, address string, uid uint
 	return joined, nil
 }
 
+// withJoinToken attaches the join token, if there is one, to a call of a server.
+func (c Config) withJoinToken(ctx context.Context, address string) (context.Context, error) {
+	if c.JoinTokenFile == "" {
+		return ctx, nil
+	}
+	content, err := os.ReadFile(c.JoinTokenFile)
+	switch {
+	case err != nil:
+		return ctx, status.Errorf(codes.Unauthenticated, "join-token-file: %v", err)
+	case c.TLSCert == "" && !loopback(address):
+		return ctx, status.Error(codes.Unauthenticated, "join-token-file: a token would go to another machine in the clear; set --tls-cert and --tls-key")
+	}
+	return metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+strings.TrimSpace(string(content))), nil
+}
+
 // checkJoin looks at the settings of a server that joins.
 func (c Config) checkJoin() error {
 	switch {
 	case c.Join == "" && c.Learner:
 		return errors.New("learner: only a server that joins can be one: give --join too")
+	case c.Join == "" && c.JoinTokenFile != "":
+		return errors.New("join-token-file: only a server that joins needs one; give --join too")
 	case c.Join == "":
 		return nil
 	case c.ID != 0 || c.Peers != "":

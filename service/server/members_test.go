@@ -230,6 +230,7 @@ func TestJoinSettings(t *testing.T) {
 		"leave --id and --peers out.": {Join: "127.0.0.1:1", Peers: "4=127.0.0.1:1"},
 		`"nowhere" is not`:            {Join: "127.0.0.1:1,nowhere"},
 		"give --join too":             {Learner: true},
+		"needs one; give --join too":  {JoinTokenFile: "x"},
 	} {
 		cfg.Data = t.TempDir()
 		refused(t, cfg, strings.TrimSuffix(want, "."))
@@ -314,5 +315,40 @@ func TestJoinUnderRules(t *testing.T) {
 	}
 	if id != 2 || !slices.Equal(results, []string{"DENIED", "OK"}) {
 		t.Errorf("server %d has joined; on record of it are %v", id, results)
+	}
+	awaitVoter(t, dial(t, c.Address(1), authority.Client("server-2")), 2)
+	byToken(t, c, admin, authority)
+}
+
+// byToken has a third server join whose certificate has no verb, by a token in a file.
+func byToken(t *testing.T, c *servertest.Cluster, admin *conclave.Client, authority *servertest.Authority) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "join.token")
+	id := c.Join(func(cfg *server.Config) {
+		token, put := conclave.NewJoinToken(cfg.PeerListen, time.Now().Add(time.Hour))
+		changeRules(t, admin, put)
+		if err := os.WriteFile(file, []byte(token+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		cfg.TLSCert, cfg.TLSKey = authority.Issue("server-3")
+		cfg.JoinTokenFile = file
+	})
+	rules, err := admin.Access(t.Context())
+	if err != nil || len(rules.Tokens) != 1 || !rules.Tokens[0].Used || rules.Tokens[0].PeerAddress != c.Config(id).PeerListen {
+		t.Fatalf("the tokens are %+v, %v", rules.Tokens, err)
+	}
+	records, err := admin.AuditLog(t.Context(), conclave.AuditQuery{Kind: "member", Actor: "join:" + rules.Tokens[0].ID})
+	if err != nil || len(records) != 1 || records[0].Result != "OK" {
+		t.Errorf("server %d has joined; on record of its token are %v, %v", id, records, err)
+	}
+	// Its file is not needed any more.
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	// A token that is refused is told at once.
+	cfg := alone(t)
+	cfg.Join, cfg.TLSCert, cfg.TLSKey, cfg.TLSCA, cfg.JoinTokenFile = c.Address(1), c.Config(1).TLSCert, c.Config(1).TLSKey, c.Config(1).TLSCA, file
+	if _, err := server.Start(cfg); err == nil || !strings.Contains(err.Error(), "join-token-file") {
+		t.Errorf("a server without the file: %v", err)
 	}
 }

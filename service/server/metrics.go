@@ -37,6 +37,8 @@ type metrics struct {
 	// attached counts the programs with a stream, watching the elections and prefixes
 	// that are watched.
 	attached, watching atomic.Int64
+	// hasty counts requests beyond those per second that a principal may send.
+	hasty atomic.Int64
 
 	byOp map[registry.Op]prometheus.Observer
 }

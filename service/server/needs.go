@@ -39,6 +39,9 @@ var (
 	reading   = need{byName, access.Read}
 	// inSession is for requests in a session of the caller, which the registry decides.
 	inSession = need{byName, access.Hold}
+	// ofMembers is for changes of the members, which are decided, and recorded, where the log
+	// is applied.
+	ofMembers = need{byName, access.Members}
 )
 
 func needs(verb access.Verb) need { return need{onCluster, verb} }
@@ -59,8 +62,8 @@ var methods = map[string]need{
 	// What is byName below is decided, and recorded, where the log is applied.
 	"EndSession":    {byName, access.EndSession},
 	"Members":       needs(access.Status),
-	"ChangeMembers": {byName, access.Members},
-	"Join":          {byName, access.Members},
+	"ChangeMembers": ofMembers,
+	"Join":          ofMembers,
 	"Upgrade":       {byName, access.Upgrade}, // to show the level needs status
 	"Access":        anyProven,                // what it asks for decides
 	"AuditLog":      needs(access.Audit),

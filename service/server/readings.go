@@ -28,6 +28,7 @@ var readings = map[string]probe{
 	"conclave_requests_total":               one(func(v *snapshot) uint64 { return v.node.Requests.Load() }),
 	"conclave_replies_total":                one(func(v *snapshot) uint64 { return v.node.Replies.Load() }),
 	"conclave_exhausted_total":              one(func(v *snapshot) uint64 { return v.node.Exhausted.Load() }),
+	"conclave_rate_refusals_total":          one(func(v *snapshot) int64 { return v.server.metrics.hasty.Load() }),
 	"conclave_streams":                      one(func(v *snapshot) int64 { return v.server.metrics.attached.Load() }),
 	"conclave_watches":                      one(func(v *snapshot) int64 { return v.server.metrics.watching.Load() }),
 	"conclave_relayed_streams":              one(func(v *snapshot) int64 { return v.server.relayed.Load() }),

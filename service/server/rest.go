@@ -177,7 +177,7 @@ func writeError(w http.ResponseWriter, err error) {
 
 // codeOf finds the code for an error of a call that has no reply.
 func codeOf(err error) api.Code {
-	if crowded := (*crowdedError)(nil); errors.As(err, &crowded) {
+	if over := overQuota(nil); errors.As(err, &over) {
 		return api.Code_CODE_QUOTA
 	}
 	switch status.Code(err) {

@@ -25,12 +25,16 @@ type bindingJSON struct {
 
 type tokenJSON struct {
 	ID      string    `json:"id"`
-	Name    string    `json:"name"`
+	Name    string    `json:"name,omitempty"`
 	Creator string    `json:"creator,omitempty"`
 	Made    time.Time `json:"made,omitzero"`
 	// Expires is left out if the token does not expire.
 	Expires time.Time `json:"expires,omitzero"`
 	Note    string    `json:"note,omitempty"`
+	// PeerAddress is where a join token, which has no name, lets a server join, and Used whether
+	// one has.
+	PeerAddress string `json:"peer_address,omitempty"`
+	Used        bool   `json:"used,omitempty"`
 	// Hash is the SHA-256 of the secret, in hexadecimal digits: only in what is sent here.
 	Hash string `json:"hash,omitempty"`
 }
@@ -41,10 +45,11 @@ type quotaJSON struct {
 	Sessions bigNumber `json:"sessions,omitempty"`
 	Claims   bigNumber `json:"claims,omitempty"`
 	Bytes    bigNumber `json:"bytes,omitempty"`
+	Requests bigNumber `json:"requests,omitempty"`
 }
 
 func (q *quotaJSON) message() *api.Quota {
-	return &api.Quota{Who: q.Who, Prefix: q.Prefix, Sessions: uint64(q.Sessions), Claims: uint64(q.Claims), Bytes: uint64(q.Bytes)}
+	return &api.Quota{Who: q.Who, Prefix: q.Prefix, Sessions: uint64(q.Sessions), Claims: uint64(q.Claims), Bytes: uint64(q.Bytes), Requests: uint64(q.Requests)}
 }
 
 // getAccess serves GET /v1/access.
@@ -72,14 +77,14 @@ func (s *Server) getAccess(r *http.Request) (any, error) {
 		body.Bindings = append(body.Bindings, bindingJSON{b.GetWho(), b.GetRoles()})
 	}
 	for _, t := range answer.GetTokens() {
-		token := tokenJSON{ID: t.GetId(), Name: t.GetName(), Creator: t.GetCreator(), Made: time.Unix(0, t.GetMadeNs()).UTC(), Note: t.GetNote()}
+		token := tokenJSON{ID: t.GetId(), Name: t.GetName(), Creator: t.GetCreator(), Made: time.Unix(0, t.GetMadeNs()).UTC(), Note: t.GetNote(), PeerAddress: t.GetPeerAddress(), Used: t.GetUsed()}
 		if t.GetExpiresNs() != 0 {
 			token.Expires = time.Unix(0, t.GetExpiresNs()).UTC()
 		}
 		body.Tokens = append(body.Tokens, token)
 	}
 	for _, q := range answer.GetQuotas() {
-		body.Quotas = append(body.Quotas, quotaJSON{q.GetWho(), q.GetPrefix(), bigNumber(q.GetSessions()), bigNumber(q.GetClaims()), bigNumber(q.GetBytes())})
+		body.Quotas = append(body.Quotas, quotaJSON{q.GetWho(), q.GetPrefix(), bigNumber(q.GetSessions()), bigNumber(q.GetClaims()), bigNumber(q.GetBytes()), bigNumber(q.GetRequests())})
 	}
 	return body, nil
 }
@@ -145,7 +150,7 @@ func (t *tokenJSON) message() (*api.Token, error) {
 	if latest := time.Unix(0, math.MaxInt64); t.Expires.After(latest) {
 		return nil, malformed("expires: %v: must be before %d", t.Expires, latest.Year())
 	}
-	token := &api.Token{Id: t.ID, Hash: hash, Name: t.Name, Note: t.Note}
+	token := &api.Token{Id: t.ID, Hash: hash, Name: t.Name, Note: t.Note, PeerAddress: t.PeerAddress}
 	if !t.Expires.IsZero() {
 		token.ExpiresNs = t.Expires.UnixNano()
 	}

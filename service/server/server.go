@@ -43,6 +43,7 @@ type Server struct {
 	splitter *splitter
 	audit    *auditor
 	shares   shares
+	rates    rates
 	grpc     *grpc.Server
 	// calls are the connections of other servers that call this one, and vouched
 	// serves them.

@@ -36,6 +36,7 @@ var Settings = []Setting{
 	text("advertise", "address that clients are told to use (default: that of --listen)", func(c *Config) *string { return &c.Advertise }),
 	text("peers", "all servers of the cluster, this one included, as 1=host:port,2=host:port,... (default: this server alone)", func(c *Config) *string { return &c.Peers }),
 	text("join", "addresses of servers of a cluster that this server joins, host:port with commas between; it gets its id from them", func(c *Config) *string { return &c.Join }),
+	text("join-token-file", "with --join: file with the token of conclave member add, which a cluster with rules of access asks for", func(c *Config) *string { return &c.JoinTokenFile }),
 	toggle("learner", "with --join: stay a learner, without a vote, until promoted", func(c *Config) *bool { return &c.Learner }),
 	text("peer-listen", "address at which other servers are taken (default: that of this server in --peers, or "+DefaultPeerListen+")", func(c *Config) *string { return &c.PeerListen }),
 	text("peer-advertise", "address of this server for others, in a cluster of one or with --join (default: that of --peer-listen)", func(c *Config) *string { return &c.PeerAdvertise }),

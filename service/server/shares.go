@@ -67,6 +67,14 @@ func (e *crowdedError) Error() string {
 	return fmt.Sprintf("%.64s has %d of %d %s at server %d: end some", e.who, partMost[e.part], partMost[e.part], partNames[e.part], e.server)
 }
 
+// overQuota is the error of a call that is beyond a quota which a server counts by itself.
+type overQuota interface {
+	error
+	overQuota()
+}
+
+func (*crowdedError) overQuota() {}
+
 // GRPCStatus tells it to whoever calls by gRPC.
 func (e *crowdedError) GRPCStatus() *status.Status {
 	return status.New(codes.ResourceExhausted, e.Error())
