@@ -164,6 +164,21 @@ func Assert(ok bool, promise string) {
 	}
 }
 
+// Try gives an event to a machine. The error is the assertion that failed in it, or nil.
+func Try(m Machine, ev *Event, fx *Effects) (err error) {
+	defer func() {
+		switch broken := recover().(type) {
+		case nil:
+		case Violation:
+			err = broken
+		default:
+			panic(broken)
+		}
+	}()
+	m.Step(ev, fx)
+	return nil
+}
+
 // Violation is the value that a failed Assert panics with, so that simulators
 // and checkers can tell a broken algorithm from a broken program.
 type Violation string

@@ -9,7 +9,8 @@ import (
 )
 
 // stepRecorded takes a step and writes it down, in the trace, the journal or both.
-// Effects that a crash cuts off stand in the record too, and are marked.
+// Effects that a crash cuts off stand in the record too, and are marked; so are those
+// of a step in which an assertion fails.
 func (w *World) stepRecorded(p process.ID, ev *process.Event, cause uint64) {
 	m := w.procs[p].machine
 	id := w.records
@@ -22,20 +23,31 @@ func (w *World) stepRecorded(p process.ID, ev *process.Event, cause uint64) {
 		before = process.View(m, w.config)
 	}
 	w.picked = w.picked[:0]
-	w.ask(p, ev)
+	w.fx.Begin(p, w.choose)
+	broken := process.Try(m, ev, &w.fx)
+	if broken == nil {
+		w.lie(p)
+	} else {
+		budget = 0
+	}
 	if w.cfg.Journal != nil {
 		w.cfg.Journal.Step(&journal.Step{
 			Cause: cause, Time: int64(w.now), Process: p, Event: ev, Effects: &w.fx, Machine: m,
 			Choices: w.picked, Budget: budget,
 		})
 	}
-	if w.describer == nil {
-		return
+	if w.describer != nil {
+		r := w.describer.Step(p, ev, &w.fx, before, process.View(m, w.config))
+		w.describer.Cut(&r, &w.fx, budget)
+		r.Cause = cause
+		if broken != nil {
+			r.Note = broken.Error()
+		}
+		w.write(&r, id)
 	}
-	r := w.describer.Step(p, ev, &w.fx, before, process.View(m, w.config))
-	w.describer.Cut(&r, &w.fx, budget)
-	r.Cause = cause
-	w.write(&r, id)
+	if broken != nil {
+		panic(broken)
+	}
 }
 
 // put tells the journal of a machine whose state is not that after its last step.

@@ -41,6 +41,10 @@ func (w *World) step(p process.ID, ev *process.Event, cause uint64) {
 func (w *World) ask(p process.ID, ev *process.Event) {
 	w.fx.Begin(p, w.choose)
 	w.procs[p].machine.Step(ev, &w.fx)
+	w.lie(p)
+}
+
+func (w *World) lie(p process.ID) {
 	if w.procs[p].traitor {
 		w.fx.Lie(w.cfg.Spec, w.config, w.cfg.Traitors)
 	}

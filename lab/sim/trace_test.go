@@ -5,10 +5,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/conclave-io/conclave/algorithm/mutex/central"
 	"github.com/conclave-io/conclave/lab/sim"
 	"github.com/conclave-io/conclave/process"
 	"github.com/conclave-io/conclave/trace"
+	"github.com/conclave-io/conclave/trace/journal"
 )
 
 // records is a sink that keeps everything.
@@ -155,4 +158,44 @@ func entries(list []trace.Record) string {
 		}
 	}
 	return strings.Join(texts, " ")
+}
+
+// TestTraceHasTheAssertion: the step in which an assertion fails is the last record of the
+// trace, with what the assertion says. What the step asked for does not happen. The journal
+// describes the same records.
+func TestTraceHasTheAssertion(t *testing.T) {
+	spec := probeSpec(func(m *probe, ev *process.Event, fx *process.Effects) {
+		switch ev.Kind {
+		case process.Load:
+			fx.Send(1, process.Message{Type: note, Seq: uint64(ev.Value)})
+		case process.Deliver:
+			fx.Send(0, process.Message{Type: note})
+			process.Assert(ev.Message.Seq != 7, "nobody sends seven")
+		}
+	})
+	var sink records
+	j := &journal.Journal{}
+	cfg := sim.Config{Spec: spec, Process: process.Config{N: 2}, Judges: []sim.Judge{}, Trace: &sink, Journal: j}
+	cfg.Workload.Commands = []sim.Command{{At: ms, Kind: process.Load, Value: 7}}
+	r, err := sim.Run(cfg)
+	if err != nil || len(r.Violations) != 1 {
+		t.Fatalf("%v, %v", r, err)
+	}
+	last := sink.list[len(sink.list)-1]
+	if v := r.Violations[0]; v.Judge != "assertion" || v.Record != last.ID {
+		t.Errorf("the violation is %+v, the last record %d", v, last.ID)
+	}
+	if last.Kind != "deliver" || !strings.HasSuffix(last.Note, "nobody sends seven") || len(last.Effects) != 1 || !last.Effects[0].Cut {
+		t.Errorf("the last record is %+v", last)
+	}
+	if diff := cmp.Diff(sink.list, j.Describe(1, j.Len())); diff != "" {
+		t.Error(diff)
+	}
+	read, err := journal.Decode(j.Append(nil), func(string) *process.Spec { return spec })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(sink.list, read.Describe(1, read.Len())); diff != "" {
+		t.Error(diff)
+	}
 }

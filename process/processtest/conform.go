@@ -62,15 +62,23 @@ func conformRuns(t *testing.T, spec *process.Spec, options []process.OptionValue
 		most = stackSchedules
 	}
 	for seed := range most {
-		faults := seed%2 == 1
-		r, err := newRun(spec, options, n, seed, faults)
-		if err == nil {
-			err = r.drive()
-		}
-		if err != nil {
-			t.Fatalf("seed %d, faults %v: %v", seed, faults, err)
+		if err := schedule(spec, options, n, seed); err != nil {
+			t.Fatal(err)
 		}
 	}
+}
+
+// schedule is the schedule of a seed.
+func schedule(spec *process.Spec, options []process.OptionValue, n int, seed int64) error {
+	faults := seed%2 == 1
+	r, err := newRun(spec, options, n, seed, faults)
+	if err == nil {
+		err = r.drive()
+	}
+	if err != nil {
+		return fmt.Errorf("seed %d, faults %v: %w", seed, faults, err)
+	}
+	return nil
 }
 
 // combinations returns every combination of the options that have named values.

@@ -24,13 +24,17 @@ func (r *run) take(p *proc, ev *process.Event) error {
 		r.chosen = append(r.chosen, k)
 		return k
 	})
-	p.m.Step(lent, &r.w.fx)
+	if err := process.Try(p.m, lent, &r.w.fx); err != nil {
+		return err
+	}
 	after := process.AppendState(nil, p.m)
 	scribble(lent)
 	if !bytes.Equal(after, process.AppendState(nil, p.m)) {
 		return fmt.Errorf("on %s the machine kept a slice of the event, which it was only lent", ev.Kind)
 	}
-	r.replay(twin, p.id, ev)
+	if err := r.replay(twin, p.id, ev); err != nil {
+		return fmt.Errorf("on %s the copy of the machine: %w", ev.Kind, err)
+	}
 	if !bytes.Equal(after, process.AppendState(nil, twin)) {
 		return fmt.Errorf("on %s the machine and its copy reach different states:\n%v\n%v", ev.Kind,
 			process.View(p.m, r.w.c), process.View(twin, r.w.c))
@@ -75,14 +79,14 @@ func (r *run) checkShape(p *proc) error {
 }
 
 // replay steps the twin with the same event and the same choices.
-func (r *run) replay(twin process.Machine, self process.ID, ev *process.Event) {
+func (r *run) replay(twin process.Machine, self process.ID, ev *process.Event) error {
 	chosen := r.chosen
 	r.twinFx.Begin(self, func(int) int {
 		k := chosen[0]
 		chosen = chosen[1:]
 		return k
 	})
-	twin.Step(ev, &r.twinFx)
+	return process.Try(twin, ev, &r.twinFx)
 }
 
 // checkEffects compares the effects of the machine and its twin, and each with

@@ -1,8 +1,11 @@
 package processtest
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/cockroachdb/datadriven"
 
 	"github.com/conclave-io/conclave/algorithm/mutex/central"
 	"github.com/conclave-io/conclave/process"
@@ -48,6 +51,7 @@ func (m *toy) Step(ev *process.Event, fx *process.Effects) {
 	case process.Campaign:
 		m.campaign(fx)
 	case process.Deliver:
+		process.Assert(m.fault != "asserts" || ev.Message.Seq < 3, "nobody has three")
 		m.extra += ev.Message.Seq
 		m.got = append(m.got[:0], ev.Message.Vector...)
 		if m.fault == "keeps" {
@@ -98,11 +102,7 @@ func (m *toy) Fields(f *process.Fields) {
 // verdict runs the schedules until one fails.
 func verdict(spec *process.Spec) error {
 	for seed := range int64(4) {
-		r, err := newRun(spec, nil, 3, seed, seed%2 == 1)
-		if err == nil {
-			err = r.drive()
-		}
-		if err != nil {
+		if err := schedule(spec, nil, 3, seed); err != nil {
 			return err
 		}
 	}
@@ -237,11 +237,74 @@ func TestConformJudgesProgress(t *testing.T) {
 func TestConformForgets(t *testing.T) {
 	spec := *central.Spec
 	spec.New = central.Flaw{BaseSeen: true}.New
-	defer func() {
-		if failed, ok := recover().(process.Violation); !ok || !strings.Contains(string(failed), "larger fence") {
-			t.Errorf("it ends with %v, a fence below a Base should be found", failed)
+	if err := verdict(&spec); err == nil || !strings.Contains(err.Error(), "larger fence") {
+		t.Errorf("error is %v, a fence below a Base should be found", err)
+	}
+}
+
+// TestConformShowsAssertions: an assertion that fails is shown with the seed, and with
+// the schedule up to the step in which it fails.
+func TestConformShowsAssertions(t *testing.T) {
+	err := verdict(toySpec("asserts"))
+	if err == nil {
+		t.Fatal("a failed assertion is not found")
+	}
+	lines := strings.Split(strings.TrimSpace(err.Error()), "\n")
+	if !strings.HasPrefix(lines[0], "seed 0, ") || !strings.HasSuffix(lines[0], "assertion failed: nobody has three") {
+		t.Errorf("the error begins with %q", lines[0])
+	}
+	if last := lines[len(lines)-1]; !strings.Contains(last, "gets PING n=3") {
+		t.Errorf("the schedule ends with %q", last)
+	}
+}
+
+// TestScriptErrors: an error of a script is accepted only where the script has it.
+func TestScriptErrors(t *testing.T) {
+	s := &script{spec: toySpec("asserts")}
+	for _, c := range []struct {
+		line, out string
+	}{
+		{"step", "error: the first command must be init"},
+		{"init n=2", "ok"},
+		{"deliver 1->2", "error: there is no such message from 1 to 2"},
+		{"campaign 1 1 1", "1 campaign [R1]\n"},
+		{"deliver 1->2 nth=3", "2 gets PING n=3 list=[3 0] from 1\nerror: process: assertion failed: nobody has three"},
+	} {
+		words := strings.Fields(c.line)
+		d := &datadriven.TestData{Cmd: words[0]}
+		for _, w := range words[1:] {
+			key, value, _ := strings.Cut(w, "=")
+			a := datadriven.CmdArg{Key: key}
+			if value != "" {
+				a.Vals = []string{value}
+			}
+			d.CmdArgs = append(d.CmdArgs, a)
 		}
-	}()
-	err := verdict(&spec)
-	t.Errorf("nothing is found: %v", err)
+		out, err := s.perform(d)
+		if !strings.HasPrefix(out, c.out) || (err != nil) != strings.Contains(c.out, "error: ") {
+			t.Errorf("%s: %q, %v, want %q", c.line, out, err, c.out)
+		}
+		if err == nil {
+			continue
+		}
+		if expects(d, err) {
+			t.Errorf("%s: the error is accepted, but the script does not have it", c.line)
+		}
+		if d.Expected = out + "\n"; !expects(d, err) {
+			t.Errorf("%s: the error is not accepted, but the script has it", c.line)
+		}
+	}
+}
+
+// TestNoScripts: a folder without scripts is an error.
+func TestNoScripts(t *testing.T) {
+	folder := t.TempDir()
+	for _, missing := range []string{folder, filepath.Join(folder, "nothing")} {
+		if err := checkScripts(missing); err == nil {
+			t.Errorf("%s has no scripts, but there is no error", missing)
+		}
+	}
+	if err := checkScripts("testdata"); err != nil {
+		t.Error(err)
+	}
 }

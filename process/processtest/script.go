@@ -1,7 +1,10 @@
 package processtest
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -41,12 +44,36 @@ import (
 // Processes are named by their labels. In the output an event stands at the left
 // with the rules it applied, and what follows from it is indented. Deliveries of
 // one step happen in the order of sender, then of sending.
+//
+// A command that fails, and an assertion of the algorithm that fails in it, prints a
+// line "error: ...". -rewrite does not accept it: a script that is to show an error has
+// that line written by hand. A folder without scripts fails, and so does a script
+// without commands.
 func Script(t *testing.T, spec *process.Spec, folder string) {
 	t.Helper()
+	if err := checkScripts(folder); err != nil {
+		t.Fatal(err)
+	}
 	datadriven.Walk(t, folder, func(t *testing.T, path string) {
 		s := &script{spec: spec}
 		datadriven.RunTest(t, path, s.run)
+		if !s.begun {
+			t.Errorf("%s: no commands", path)
+		}
 	})
+}
+
+// checkScripts returns an error if there are no scripts in a folder.
+func checkScripts(folder string) error {
+	found := false
+	err := filepath.WalkDir(folder, func(_ string, d fs.DirEntry, err error) error {
+		found = found || err == nil && !d.IsDir()
+		return err
+	})
+	if err == nil && !found {
+		err = fmt.Errorf("%s: no scripts", folder)
+	}
+	return err
 }
 
 type script struct {
@@ -54,22 +81,44 @@ type script struct {
 	w       *world
 	choices []int
 	running bool // clocks go with the time of the script
+	begun   bool // it has a command
 }
 
-// run performs one command. What is wrong with a command is its output, so that
-// scripts can show it.
+// run performs one command.
 func (s *script) run(t *testing.T, d *datadriven.TestData) string {
-	if s.w == nil && d.Cmd != "init" {
-		return "error: the first command must be init"
-	}
-	if err := s.command(d); err != nil {
-		return "error: " + err.Error()
-	}
-	out := s.w.read()
-	if out == "" {
-		return "ok"
+	s.begun = true
+	out, err := s.perform(d)
+	if err != nil && !expects(d, err) {
+		t.Errorf("%s: %s: %v; if the script is to show this, write the line %q by hand", d.Pos, d.Cmd, err, errorLine(err))
 	}
 	return out
+}
+
+// perform returns what a command prints, and the error that is in it.
+func (s *script) perform(d *datadriven.TestData) (string, error) {
+	if s.w == nil && d.Cmd != "init" {
+		err := errors.New("the first command must be init")
+		return errorLine(err), err
+	}
+	err := s.command(d)
+	out := ""
+	if s.w != nil {
+		out = s.w.read()
+	}
+	switch {
+	case err != nil:
+		out += errorLine(err)
+	case out == "":
+		out = "ok"
+	}
+	return out, err
+}
+
+func errorLine(err error) string { return "error: " + err.Error() }
+
+// expects reports whether a command was written down with the error.
+func expects(d *datadriven.TestData, err error) bool {
+	return slices.Contains(strings.Split(d.Expected, "\n"), errorLine(err))
 }
 
 func (s *script) command(d *datadriven.TestData) error {

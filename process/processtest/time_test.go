@@ -1,6 +1,7 @@
 package processtest
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/conclave-io/conclave/process"
@@ -57,16 +58,15 @@ func (m *roundTrip) Fields(f *process.Fields) {
 }
 
 // broken reports whether some schedule breaks the promise of the machines.
-func broken(t *testing.T, spec *process.Spec) (violated bool) {
-	defer func() {
-		if _, ok := recover().(process.Violation); ok {
-			violated = true
-		}
-	}()
+func broken(t *testing.T, spec *process.Spec) bool {
 	for seed := range int64(4) {
 		r, err := newRun(spec, nil, 3, seed, false)
 		if err == nil {
 			err = r.drive()
+		}
+		var violated process.Violation
+		if errors.As(err, &violated) {
+			return true
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -93,7 +93,9 @@ func (w *world) step(p *proc, ev *process.Event) error {
 		return w.interpret(p)
 	}
 	w.fx.Begin(p.id, w.choose)
-	p.m.Step(ev, &w.fx)
+	if err := process.Try(p.m, ev, &w.fx); err != nil {
+		return err
+	}
 	return w.interpret(p)
 }
 

@@ -119,10 +119,12 @@ type refill struct {
 	j        *Journal
 	machines map[process.ID]*replay
 	in       input
+	ended    bool // with an assertion that failed
 }
 
 // next takes one input. What a machine cannot take ends in an assertion or in a panic of
-// its own; both mean that no run has this journal.
+// its own; both mean that no run has this journal, unless it is the assertion with which
+// the run ended. Of that step nothing happened.
 func (d *refill) next(buf []byte) (rest []byte, err error) {
 	defer func() {
 		if broken := recover(); broken != nil {
@@ -130,6 +132,9 @@ func (d *refill) next(buf []byte) (rest []byte, err error) {
 		}
 	}()
 	j, in := d.j, &d.in
+	if d.ended {
+		return nil, errors.New("the run ended with the assertion that failed before it")
+	}
 	if rest, err = j.decode(buf, in); err != nil {
 		return nil, err
 	}
@@ -203,6 +208,9 @@ func (d *refill) step(cause uint64, time int64) error {
 		r.in.event.Message = &r.in.message
 	}
 	r.step()
+	if d.ended = r.broken != nil; d.ended && in.budget > 0 {
+		return fmt.Errorf("the machine cannot take it: %w", r.broken)
+	}
 	d.j.Step(&Step{
 		Cause: cause, Time: time, Process: in.process, Event: &r.in.event, Effects: &r.fx, Machine: r.machine,
 		Choices: in.choices, Budget: in.budget,

@@ -16,6 +16,7 @@ type replay struct {
 	timers  []armed
 	in      input
 	fx      process.Effects
+	broken  error // the assertion that failed in the last step
 	walk    process.Fields
 }
 
@@ -76,8 +77,8 @@ func (r *replay) step() {
 		chosen++
 		return r.in.choices[chosen-1]
 	})
-	r.machine.Step(&r.in.event, &r.fx)
-	if slices.Contains(r.j.traitors, r.process) {
+	r.broken = process.Try(r.machine, &r.in.event, &r.fx)
+	if r.broken == nil && slices.Contains(r.j.traitors, r.process) {
 		r.fx.Lie(r.j.spec, r.j.config, r.j.traitors)
 	}
 	process.Assert(chosen == len(r.in.choices), "a step chooses as often as it did")
@@ -157,6 +158,9 @@ func (r *replay) describe(record uint32) trace.Record {
 	r.step()
 	described := r.j.describer.Step(r.process, &r.in.event, &r.fx, before, process.View(r.machine, r.j.config))
 	r.j.describer.Cut(&described, &r.fx, r.in.budget)
+	if r.broken != nil {
+		described.Note = r.broken.Error()
+	}
 	return described
 }
 
