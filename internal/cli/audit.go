@@ -39,7 +39,7 @@ what comes of it when more timers run out.`,
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&c.markdown, "markdown", false, "print Markdown")
-	flags.StringVar(&c.scenarios, "scenarios", "", "write the runs that break something into this `folder`, as scenarios for conclave sim; others in it are removed")
+	flags.StringVar(&c.scenarios, "scenarios", "", "write the runs that break something into this `folder`, as scenarios for conclave sim; those of an earlier audit of the same algorithms are replaced")
 	flags.Uint64Var(&c.limits.States, "states", c.limits.States, "end each search after so many states")
 	a.addJSON(cmd)
 	cmd.MarkFlagsMutuallyExclusive("markdown", "json")

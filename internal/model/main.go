@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/conclave-io/conclave/algorithm"
 	"github.com/conclave-io/conclave/internal/longrun"
+	"github.com/conclave-io/conclave/internal/splice"
 	"github.com/conclave-io/conclave/lab/check"
 	"github.com/conclave-io/conclave/process"
 )
@@ -24,12 +24,9 @@ import (
 func main() {
 	page := flag.String("page", "docs/verification.md", "the page to write the table into")
 	limit := flag.Duration("limit", 2*time.Minute, "how long each search may take")
-	only := flag.String("only", "", "make the rows of this algorithm alone, and write no page")
+	only := flag.String("only", "", "replace the rows of this algorithm alone")
 	flag.Parse()
-	if *only != "" {
-		*page, rows, elections = "", of(*only, rows), of(*only, elections)
-	}
-	if err := run(*page, *limit); err != nil {
+	if err := run(*page, *only, *limit); err != nil {
 		fmt.Fprintln(os.Stderr, "model:", err)
 		os.Exit(1)
 	}
@@ -46,62 +43,97 @@ type row struct {
 	limit      time.Duration                       // where it is another than that of most
 }
 
-// of returns the rows of an algorithm.
-func of(name string, all []row) []row {
-	return slices.DeleteFunc(all, func(r row) bool { return r.name != name })
+// all returns the rows, and a small one of each algorithm that the checker takes and that
+// has none.
+func all() []row {
+	all := slices.Concat(rows, elections)
+	for _, spec := range algorithm.All {
+		cfg := check.Config{Spec: spec, Process: process.Config{N: 3}}
+		if cfg.Validate() == nil && len(of(spec.Name, all)) == 0 {
+			all = append(all, row{name: spec.Name, n: 3, entries: 1})
+		}
+	}
+	return all
 }
 
-func run(page string, limit time.Duration) error {
-	if page == "" {
-		_, failures := tableOf(limit)
-		return failures
-	}
-	if _, _, err := around(page); err != nil {
+// of returns the rows of an algorithm.
+func of(name string, all []row) []row {
+	return slices.DeleteFunc(slices.Clone(all), func(r row) bool { return r.name != name })
+}
+
+func run(page, only string, limit time.Duration) error {
+	if _, _, _, err := around(page); err != nil {
 		return err // better now than after some minutes
 	}
+	todo := all()
+	if only != "" {
+		todo = of(only, todo)
+	}
 	commit, start := longrun.Commit("."), time.Now()
-	table, failures := tableOf(limit)
-	before, after, err := around(page)
+	lines, failures := search(todo, limit)
+	before, block, after, err := around(page)
 	if err != nil {
 		return err
 	}
-	block := fmt.Sprintf("Commit %s, %s, %d processors, %s for all; most searches at most %v.\n\n%s",
-		commit, time.Now().UTC().Format(time.DateOnly), runtime.GOMAXPROCS(0), time.Since(start).Round(time.Second), limit, table)
-	return errors.Join(failures, os.WriteFile(page, slices.Concat(before, []byte(block), after), 0o644))
+	if only == "" {
+		head := fmt.Sprintf("Commit %s, %s, %d processors, %s for all; most searches at most %v.\n\n%s",
+			commit, time.Now().UTC().Format(time.DateOnly), runtime.GOMAXPROCS(0), time.Since(start).Round(time.Second), limit, tableHead)
+		block = head + strings.Join(lines, "")
+	} else {
+		block = merged(block, only, lines)
+	}
+	return errors.Join(failures, os.WriteFile(page, []byte(before+block+after), 0o644))
 }
 
-// around returns what of a page stands before and after the table.
-func around(page string) (before, after []byte, err error) {
+// merged returns the block of the page with other lines of one algorithm.
+func merged(block, name string, lines []string) string {
+	var order []string
+	for _, r := range all() {
+		if !slices.Contains(order, r.name) {
+			order = append(order, r.name)
+		}
+	}
+	rank := func(line string) int {
+		cells := strings.Split(line, " | ")
+		return slices.Index(order, strings.TrimPrefix(cells[0], "| "))
+	}
+	return strings.Join(splice.Lines(slices.Collect(strings.Lines(block)), lines, slices.Index(order, name), rank), "")
+}
+
+// around returns the block of a page, and what stands before and after it.
+func around(page string) (before, block, after string, err error) {
 	text, err := os.ReadFile(page)
 	if err != nil {
-		return nil, nil, err
+		return "", "", "", err
 	}
-	begin, end := []byte("<!-- generated: model -->\n"), []byte("<!-- end -->")
-	at := bytes.Index(text, begin)
-	size := bytes.Index(text[max(at, 0):], end)
-	if at < 0 || size < 0 {
-		return nil, nil, fmt.Errorf("%s has no block between %q and %q", page, begin, end)
+	const begin, end = "<!-- generated: model -->\n", "<!-- end -->"
+	before, rest, found := strings.Cut(string(text), begin)
+	block, after, closed := strings.Cut(rest, end)
+	if !found || !closed {
+		return "", "", "", fmt.Errorf("%s has no block between %q and %q", page, begin, end)
 	}
-	return text[:at+len(begin)], text[at+size:], nil
+	return before + begin, block, end + after, nil
 }
 
-func tableOf(limit time.Duration) (string, error) {
-	var b strings.Builder
+const tableHead = "| algorithm | bounds | verdict | states | transitions | M/s | depth | seconds |\n|---|---|---|---|---|---|---|---|\n"
+
+// search returns the lines of rows.
+func search(rows []row, limit time.Duration) ([]string, error) {
+	var lines []string
 	var failures []error
-	b.WriteString("| algorithm | bounds | verdict | states | transitions | M/s | depth | seconds |\n|---|---|---|---|---|---|---|---|\n")
-	for _, r := range slices.Concat(rows, elections) {
+	for _, r := range rows {
 		result, err := r.search(cmp.Or(r.limit, limit))
 		if err != nil {
-			return "", fmt.Errorf("%s: %w", r.name, err)
+			return nil, fmt.Errorf("%s: %w", r.name, err)
 		}
 		if violated := result.Verdict == check.Violated; violated != r.violated {
 			failures = append(failures, fmt.Errorf("%s, %s: %s, %v", r.name, result.Config.Bounds(), result.Verdict, result.Broken))
 		}
 		line := r.line(result)
 		fmt.Print(line)
-		b.WriteString(line)
+		lines = append(lines, line)
 	}
-	return b.String(), errors.Join(failures...)
+	return lines, errors.Join(failures...)
 }
 
 func (r *row) search(limit time.Duration) (*check.Result, error) {

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/conclave-io/conclave/algorithm"
@@ -13,7 +14,7 @@ import (
 
 // Every algorithm that the checker takes has a row.
 func TestEveryAlgorithmHasARow(t *testing.T) {
-	all := slices.Concat(rows, elections)
+	all := all()
 	checked := 0
 	for _, spec := range algorithm.All {
 		cfg := check.Config{Spec: spec, Process: process.Config{N: 4}}
@@ -35,18 +36,31 @@ func TestEveryAlgorithmHasARow(t *testing.T) {
 	}
 }
 
+// The rows of one algorithm are replaced, and no others.
+func TestMerged(t *testing.T) {
+	block := "head\n\n" + tableHead + "| lamport | a |\n| raymond | b |\n| raymond | c |\n| singhal | d |\n"
+	want := strings.Replace(block, "| raymond | b |\n| raymond | c |\n", "| raymond | e |\n", 1)
+	if got := merged(block, "raymond", []string{"| raymond | e |\n"}); got != want {
+		t.Errorf("merged:\n%s", got)
+	}
+	want = strings.Replace(block, "| singhal", "| naimi-trehel | f |\n| singhal", 1)
+	if got := merged(block, "naimi-trehel", []string{"| naimi-trehel | f |\n"}); got != want {
+		t.Errorf("merged:\n%s", got)
+	}
+}
+
 // The table goes between its markers, and nothing else of the page changes.
 func TestAround(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "page.md")
-	for text, want := range map[string][2]string{
-		"a\n<!-- end -->\n<!-- generated: model -->\nold\n<!-- end -->\nz\n": {"a\n<!-- end -->\n<!-- generated: model -->\n", "<!-- end -->\nz\n"},
+	for text, want := range map[string][3]string{
+		"a\n<!-- end -->\n<!-- generated: model -->\nold\n<!-- end -->\nz\n": {"a\n<!-- end -->\n<!-- generated: model -->\n", "old\n", "<!-- end -->\nz\n"},
 		"a\n<!-- end -->\n": {}, "<!-- generated: model -->\nold\n": {},
 	} {
 		if err := os.WriteFile(page, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		before, after, err := around(page)
-		if got := [2]string{string(before), string(after)}; got != want || (err != nil) != (want == [2]string{}) {
+		before, block, after, err := around(page)
+		if got := [3]string{before, block, after}; got != want || (err != nil) != (want == [3]string{}) {
 			t.Errorf("%q: %q, %v, want %q", text, got, err, want)
 		}
 	}

@@ -24,6 +24,7 @@ internal/ops/run:      internal/ops
 internal/authority: # certificates for tests and small clusters
 internal/mutation: # for tests
 internal/golden: # for tests only
+internal/splice: # lines of generated pages
 scenarios: # files only
 process:
 process/property:      process # what a promise means, for every host
@@ -49,14 +50,16 @@ lab/sim/simtest:       lab/sim process process/property trace trace/journal algo
 lab/measure:           lab/sim process trace algorithm algorithm/... internal/longrun
 lab/scenario:          lab/sim process trace trace/journal algorithm algorithm/...
 lab/check:             lab/scenario lab/sim process process/property trace algorithm algorithm/...
-lab/check/audit:       lab/check process algorithm
+lab/check/audit:       lab/check process algorithm internal/splice
 
-internal/model:        lab/check process algorithm internal/longrun
+internal/model:        lab/check process algorithm internal/longrun internal/splice
 
 # The words for what a Spec declares, and the pages made of them.
 internal/describe:     process
 internal/pages:        internal/describe process trace algorithm algorithm/broken lab/measure lab/scenario
 internal/pages/cmd:    internal/pages algorithm
+internal/duties:       internal/pages lab/check lab/check/audit lab/measure lab/scenario process algorithm
+internal/duties/run:   internal/duties internal/pages lab/check/audit process algorithm
 
 # The engine of the lab's page: requests in, frames out.
 lab/course: # lessons and challenges, which are data
@@ -107,6 +110,7 @@ internal/demo:         . internal/local internal/boottime service/server service
 internal/cli:          . internal/guard internal/local internal/bench internal/demo internal/boottime internal/describe internal/outfile internal/authority service/server service/access service/audit service/backup service/version web process algorithm algorithm/broken algorithm/view trace lab/sim lab/measure lab/scenario lab/check lab/check/audit lab/host
 internal/cli/man:      internal/cli # writes the manual pages
 cmd/conclave:          internal/cli
+extend:                internal/cli algorithm process # the command line with algorithms of another module
 
 # Tests of the whole, and of the repository.
 internal/longrun/run:  internal/longrun

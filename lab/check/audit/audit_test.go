@@ -6,11 +6,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"github.com/conclave-io/conclave/algorithm"
@@ -328,11 +330,19 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// Old scenarios go, new ones come.
+// New scenarios come and those of an earlier audit go. What somebody else wrote stays.
 func TestWriteScenarios(t *testing.T) {
 	folder := t.TempDir()
-	if err := os.WriteFile(filepath.Join(folder, "old.yaml"), nil, 0o644); err != nil {
-		t.Fatal(err)
+	for name, text := range map[string]string{
+		"raymond-fifo.yaml":                   "algorithm: raymond\nabout: \"found by the model checker (N=2): progress\"\n",
+		"raymond-crash-mutual-exclusion.yaml": "algorithm: raymond\nabout: \"found by the model checker (N=2): mutual exclusion\"\n",
+		"raymond-delay.yaml":                  "algorithm: raymond\nabout: mine\n",
+		"lamport-fifo.yaml":                   "algorithm: lamport\nabout: \"found by the model checker (N=2): progress\"\n",
+		"mine.yaml":                           "",
+	} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := WriteScenarios(audited(t, "raymond"), folder); err != nil {
 		t.Fatal(err)
@@ -342,7 +352,42 @@ func TestWriteScenarios(t *testing.T) {
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
-	if want := []string{"raymond-crash.yaml", "raymond-duplication.yaml", "raymond-loss.yaml"}; !slices.Equal(names, want) {
+	want := []string{"lamport-fifo.yaml", "mine.yaml", "raymond-crash.yaml", "raymond-delay.yaml", "raymond-duplication.yaml", "raymond-loss.yaml"}
+	if !slices.Equal(names, want) {
 		t.Errorf("%q, want %q", names, want)
+	}
+}
+
+// Merging the row of an algorithm into the page changes nothing if the page has it, and
+// puts it back if the page has lost it.
+func TestMerge(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, "docs/assumptions.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(text)
+	var order []string
+	for _, s := range Audited(algorithm.All) {
+		order = append(order, s.Name)
+	}
+	rows := audited(t, "central-clock", "raymond", "chang-roberts")
+	for _, row := range rows {
+		name := row.Spec.Name
+		got, err := Merge(page, row, order, Default)
+		if err != nil || got != page {
+			t.Errorf("%s: %v, %s", name, err, cmp.Diff(page, got))
+		}
+		without := regexp.MustCompile(`(?m)^(\| \[?|- )`+name+`(\]\(algorithms| \||  ?\().*\n`).ReplaceAllString(page, "")
+		without = regexp.MustCompile(`(, `+name+`\b)([,)])`).ReplaceAllString(without, "$2")
+		without = strings.ReplaceAll(without, "("+name+", ", "(")
+		if strings.Count(without, "\n") >= strings.Count(page, "\n")-10 {
+			t.Fatalf("%s: hardly anything was taken out", name)
+		}
+		if got, err = Merge(without, row, order, Default); err != nil || got != page {
+			t.Errorf("%s taken out: %v, %s", name, err, cmp.Diff(page, got))
+		}
+	}
+	if _, err := Merge("# Nothing\n", rows[0], order, Default); err == nil {
+		t.Error("a page without its sections is merged")
 	}
 }

@@ -1,8 +1,11 @@
 package audit
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -22,11 +25,16 @@ func (c *Cell) Scenario() (name string, content []byte) {
 	if c.Outcome != Violated {
 		return "", nil
 	}
-	name = c.Spec.Name + "-" + slugs[c.Assumption]
+	return c.file(), c.Result.Scenario()
+}
+
+// file is the name of the file of the cell, if it is a violation.
+func (c *Cell) file() string {
+	name := c.Spec.Name + "-" + slugs[c.Assumption]
 	if c.only != "" {
 		name += "-" + strings.ReplaceAll(c.only.String(), " ", "-")
 	}
-	return name + ".yaml", c.Result.Scenario()
+	return name + ".yaml"
 }
 
 // all returns the cell and, if there is one, that of the core promise.
@@ -37,39 +45,49 @@ func (c *Cell) all() []*Cell {
 	return []*Cell{c, c.Core}
 }
 
-// WriteScenarios writes the violations into a folder, and removes from it those that
-// are no longer.
+// WriteScenarios writes the violations into a folder. It removes the scenarios that an
+// earlier audit wrote there for a cell of these rows that is no longer a violation, and
+// no other file.
 func WriteScenarios(rows []Row, folder string) error {
-	old, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
-	if err != nil {
-		return err
-	}
-	for _, file := range old {
-		if err := os.Remove(file); err != nil {
-			return err
-		}
-	}
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}
 	for _, row := range rows {
+		core := corePromise(row.Spec)
 		for i := range row.Cells {
-			for _, c := range row.Cells[i].all() {
-				if err := c.write(folder); err != nil {
-					return err
-				}
+			c := &row.Cells[i]
+			alone := &Cell{Spec: c.Spec, Assumption: c.Assumption, only: core}
+			if c.Core != nil {
+				alone = c.Core
+			}
+			if err := errors.Join(c.write(folder), alone.write(folder)); err != nil {
+				return err
 			}
 		}
 	}
 	return nil
 }
 
+// write writes the scenario of a violation. For any other cell it removes the one that
+// an earlier audit wrote.
 func (c *Cell) write(folder string) error {
-	name, content := c.Scenario()
-	if name == "" {
+	file := filepath.Join(folder, c.file())
+	if _, content := c.Scenario(); content != nil {
+		return os.WriteFile(file, content, 0o644)
+	}
+	text, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !ofChecker(c.Spec, text) {
 		return nil
 	}
-	return os.WriteFile(filepath.Join(folder, name), content, 0o644)
+	if err != nil {
+		return err
+	}
+	return os.Remove(file)
+}
+
+// ofChecker reports whether the model checker wrote a scenario of an algorithm.
+func ofChecker(spec *process.Spec, text []byte) bool {
+	return bytes.HasPrefix(text, []byte("algorithm: "+spec.Name+"\nabout: \"found by the model checker "))
 }
 
 // Verdict is the outcome in a few words, with what is broken.
