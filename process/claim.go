@@ -35,7 +35,8 @@ const (
 	RingTopology
 	Tree
 	Quorums
-	Centre // one coordinator
+	Centre    // one coordinator, which the others ask
+	Commander // one process proposes, and all agree on its value; messages go between all
 )
 
 // Fault is something that may go wrong in a run.
@@ -67,6 +68,16 @@ type Claims struct {
 	Properties []Claim
 	Costs      []Cost
 	Survives   []Survival
+	// Worst returns the election of n processes that the costs in the regime Worst are
+	// about; nil: all start, and labels rise in the direction of sending.
+	Worst func(n int) Arrangement
+}
+
+// Arrangement is who stands where on a ring, and who starts an election. It names
+// processes by how good they are, from 0, the worst: by label, or by load.
+type Arrangement struct {
+	Ring     []int // in the direction of sending; nil: rising
+	Starters []int // nil: all that are up
 }
 
 // Property is a predicate over runs, by its name. One that only one algorithm promises is

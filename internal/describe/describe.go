@@ -53,6 +53,7 @@ func Needs(spec *process.Spec) []string {
 		{n.Topology == process.Tree, "a tree"},
 		{n.Topology == process.Quorums, "voting sets of which any two have a common member"},
 		{n.Topology == process.Centre, "a coordinator"},
+		{n.Topology == process.Commander, "a commander, which alone proposes"},
 	} {
 		if need.is {
 			texts = append(texts, need.text)

@@ -139,6 +139,7 @@ func aboutRun(s *scenario.Scenario) Run {
 // topologies are the names of the kinds of topologies.
 var topologies = [...]string{
 	process.Complete: "complete", process.RingTopology: "ring", process.Tree: "tree", process.Quorums: "quorums", process.Centre: "centre",
+	process.Commander: "commander",
 }
 
 func topology(cfg *sim.Config) Topology {
@@ -146,7 +147,7 @@ func topology(cfg *sim.Config) Topology {
 	of, n := &cfg.Process.Topology, cfg.Process.N
 	t := Topology{Kind: topologies[kind]}
 	switch kind {
-	case process.Centre:
+	case process.Centre, process.Commander:
 		t.Coordinator = rank(of.Coordinator)
 	case process.RingTopology:
 		successor := of.Successor

@@ -200,7 +200,7 @@ type RuleRef struct {
 
 // Topology is what the algorithm uses of it; the rest is absent.
 type Topology struct {
-	Kind        string  `json:"kind"` // complete, ring, tree, quorums, centre
+	Kind        string  `json:"kind"` // complete, ring, tree, quorums, centre, commander
 	Coordinator *int    `json:"coordinator,omitempty"`
 	Successor   []int   `json:"successor,omitempty"`
 	Parent      []int   `json:"parent,omitempty"` // -1: none

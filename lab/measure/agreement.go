@@ -19,7 +19,7 @@ type AgreementCost struct {
 func Agreement(spec *process.Spec, n int, options []process.OptionValue, all bool) (AgreementCost, error) {
 	const d = process.Millisecond
 	leader := process.ID(n - 1)
-	if spec.Needs.Topology == process.Centre {
+	if spec.Needs.Topology == process.Centre || spec.Needs.Topology == process.Commander {
 		leader = 0
 	}
 	start := 2 * d

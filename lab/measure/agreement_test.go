@@ -80,7 +80,7 @@ func TestGeneralsSendWhatTheFormulaSays(t *testing.T) {
 		{generals.Consistency, 4, "1", 36}, {generals.Consistency, 7, "2", 7 * 156},
 		{signedgenerals.Spec, 7, "2", 36}, {phaseking.Spec, 5, "1", 48}, {phaseking.Spec, 9, "2", 240},
 	} {
-		all := test.spec.Needs.Topology != process.Centre
+		all := test.spec.Needs.Topology != process.Commander
 		got, err := Agreement(test.spec, test.n, []process.OptionValue{{Name: "m", Value: test.m}}, all)
 		if err != nil || got.Messages != test.want {
 			t.Errorf("%s, N = %d, m = %s: %d messages, want %d (%v)", test.spec.Name, test.n, test.m, got.Messages, test.want, err)

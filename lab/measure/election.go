@@ -110,15 +110,11 @@ func (s *sample) row(spec *process.Spec, n int, regime process.Regime, exhaustiv
 
 func (s *sample) compare(r *Row, exhaustive bool) {
 	c := r.Cost
-	if c.Lo != nil && c.Hi != nil {
-		for i, p := range s.params {
-			r.Bounds = &[2]float64{c.Lo.Eval(p), c.Hi.Eval(p)}
-			if v := s.values[i]; v < r.Bounds[0] || v > r.Bounds[1] {
-				r.Measured, r.Theory, r.slack = v, nil, 0
-				return
-			}
+	for i := range slices.Backward(s.params) { // so that the bounds of the first run stay
+		if s.bound(r, i); !r.between(s.values[i]) {
+			r.Measured, r.slack = s.values[i], 0
+			return
 		}
-		r.Bounds = &[2]float64{c.Lo.Eval(s.params[0]), c.Hi.Eval(s.params[0])}
 	}
 	formula := c.Exact
 	switch {
@@ -140,6 +136,24 @@ func (s *sample) compare(r *Row, exhaustive bool) {
 	}
 	m := mean(theory)
 	r.Theory = &m
+}
+
+// bound sets the bounds of one run: both, or one of them. No cost is below 0.
+func (s *sample) bound(r *Row, run int) {
+	lo, hi := r.Cost.Lo, r.Cost.Hi
+	least := 0.0
+	if lo != nil {
+		least = lo.Eval(s.params[run])
+		r.Least = &least
+	}
+	if hi != nil {
+		r.Bounds = &[2]float64{least, hi.Eval(s.params[run])}
+	}
+}
+
+// between reports whether a figure lies between the bounds.
+func (r *Row) between(v float64) bool {
+	return (r.Least == nil || *r.Least <= v) && (r.Bounds == nil || r.Bounds[0] <= v && v <= r.Bounds[1])
 }
 
 func mean(values []float64) float64 {

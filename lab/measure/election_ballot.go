@@ -39,21 +39,31 @@ func ballots(spec *process.Spec, n int, regime process.Regime) []ballot {
 	if !usual.highest {
 		up--
 	}
+	usual.starters = count(up)
 	switch {
 	case regime == process.OneStarter:
 		return usual.eachStarter(up)
-	case regime == process.Worst && spec.Needs.Topology != process.RingTopology:
-		usual.starters = []int{0}
-		return []ballot{usual}
-	}
-	usual.starters = count(up)
-	if regime == process.Worst {
-		slices.Reverse(usual.order)
-	}
-	if regime == process.AllStart && random(spec) {
+	case regime == process.Worst:
+		return []ballot{usual.worst()}
+	case random(spec):
 		return usual.eachRing(n)
 	}
 	return []ballot{usual}
+}
+
+// worst is the election that the Spec says costs the most.
+func (b ballot) worst() ballot {
+	var a process.Arrangement
+	if of := b.spec.Claims.Worst; of != nil {
+		a = of(len(b.order))
+	}
+	if a.Ring != nil {
+		b.order = a.Ring
+	}
+	if a.Starters != nil {
+		b.starters = a.Starters
+	}
+	return b
 }
 
 // random reports whether the cost when all start depends on the ring.

@@ -164,3 +164,81 @@ func TestElectionReport(t *testing.T) {
 		t.Error("an election of one has a cost")
 	}
 }
+
+// TestElectionsWithBoundsOnly: a Spec that says nothing exactly is measured, and a figure
+// out of its bounds is shown.
+func TestElectionsWithBoundsOnly(t *testing.T) {
+	least := &process.Formula{Text: "N-1", Eval: func(p process.Params) float64 { return float64(p.N - 1) }}
+	most := &process.Formula{Text: "N^2+N", Eval: func(p process.Params) float64 { return float64(p.N*p.N + p.N) }}
+	for _, name := range []string{"chang-roberts", "bully"} {
+		for what, c := range map[string]struct {
+			cost   process.Cost
+			within bool
+		}{
+			"both":     {process.Cost{Lo: least, Hi: most}, true},
+			"most":     {process.Cost{Hi: most}, true},
+			"least":    {process.Cost{Lo: least}, true},
+			"too few":  {process.Cost{Hi: least}, false},
+			"too many": {process.Cost{Lo: most}, false},
+		} {
+			spec := *algorithm.Find(name)
+			spec.Claims.Costs = nil
+			for _, regime := range electionRegimes {
+				c.cost.Metric, c.cost.Regime = process.MessagesPerElection, regime
+				spec.Claims.Costs = append(spec.Claims.Costs, c.cost)
+			}
+			rows, err := Election(&spec, 6)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range rows {
+				if r.Metric == Messages && r.Within() != c.within {
+					t.Errorf("%s, %s, %s: %v of %s is within: %v", name, what, r.Regime, r.Measured, r.Formula(), r.Within())
+				}
+			}
+			if err := ElectionsMarkdown(&bytes.Buffer{}, rows); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+// TestNothingIsWorse: of all rings and all sets of starters none costs more messages than
+// the case that the Spec calls the worst.
+func TestNothingIsWorse(t *testing.T) {
+	for _, spec := range Elections(algorithm.All) {
+		if !claimsWorst(spec) {
+			continue
+		}
+		for n := 3; n <= 5; n++ {
+			worst := ballots(spec, n, process.Worst)[0]
+			most := messagesOf(t, worst)
+			rings := []ballot{worst}
+			if spec.Needs.Topology == process.RingTopology {
+				rings = worst.eachRing(n)
+			}
+			for _, b := range rings {
+				for set := 1; set < 1<<b.live(); set++ {
+					b.starters = nil
+					for p := range b.live() {
+						if set>>p&1 == 1 {
+							b.starters = append(b.starters, p)
+						}
+					}
+					if sent := messagesOf(t, b); sent > most {
+						t.Errorf("%s, N = %d: ring %v with starters %v costs %d messages, the worst %d", spec.Name, n, b.order, b.starters, sent, most)
+					}
+				}
+			}
+		}
+	}
+}
+
+func messagesOf(t *testing.T, b ballot) uint64 {
+	t.Helper()
+	result, err := b.run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result.Sent(process.Protocol)
+}

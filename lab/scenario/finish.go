@@ -34,7 +34,7 @@ func mostProcesses(spec *process.Spec) int {
 		return maxVoters
 	case spec.Depth() > 1:
 		return maxComplete // detectors and elections below
-	case spec.Needs.Topology == process.Centre && spec.Family != process.Agreement:
+	case spec.Needs.Topology == process.Centre:
 		return maxCentre
 	case spec.Needs.Topology == process.RingTopology, spec.Needs.Topology == process.Tree:
 		return MaxProcesses

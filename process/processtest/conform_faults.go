@@ -40,9 +40,9 @@ func (r *run) mayCrash(p *proc) bool {
 }
 
 // firstSpecial returns who has a part at the start that others have not: the
-// coordinator, where there is one or a token, which begins there.
+// coordinator or commander, where there is one, or the process with the token.
 func firstSpecial(spec *process.Spec, c *process.Config) process.ID {
-	if spec.Needs.Topology == process.Centre {
+	if spec.Needs.Topology == process.Centre || spec.Needs.Topology == process.Commander {
 		return c.Topology.Coordinator
 	}
 	for layer := range spec.Depth() {

@@ -5,10 +5,10 @@ import "github.com/conclave-io/conclave/process"
 // The judges of agreement among processes of which some are Byzantine. What these
 // propose and decide counts for nothing; the hosts leave it out.
 
-// Proposes reports whether a process is one of those that propose: all are, or where
-// generals have a commander, it alone. It is the coordinator of the topology.
+// Proposes reports whether a process is one of those that propose: all are, or if there
+// is a commander, it alone. It is the coordinator of the topology.
 func Proposes(spec *process.Spec, c *process.Config, p process.ID) bool {
-	return spec.Lies == nil || spec.Needs.Topology != process.Centre || p == c.Topology.Coordinator
+	return spec.Needs.Topology != process.Commander || p == c.Topology.Coordinator
 }
 
 // Unanimous returns the value that all correct processes propose that propose at all, if

@@ -97,7 +97,7 @@ var Spec = &process.Spec{
 	Timers:    []string{"round"},
 	Rules:     rules("the commander sends its order to all"),
 	Options:   options,
-	Needs:     process.Needs{Reliable: true, NoDuplication: true, Synchrony: true, Topology: process.Centre},
+	Needs:     process.Needs{Reliable: true, NoDuplication: true, Synchrony: true, Topology: process.Commander},
 	Claims:    claimsOfOne,
 	Values:    orders,
 	Lies:      lies,

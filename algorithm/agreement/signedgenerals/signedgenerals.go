@@ -87,7 +87,7 @@ var Spec = &process.Spec{
 		{Name: "m", Default: "1", Min: 0, Max: 1_000_000, Text: "number of Byzantine processes that it survives; there are m+1 rounds"},
 		{Name: "round", Default: "2", Min: 1, Max: 1_000_000, Text: "length of a round, in D; less than 2 only if all processes start at the same moment"},
 	},
-	Needs:  process.Needs{Reliable: true, NoDuplication: true, Synchrony: true, Topology: process.Centre},
+	Needs:  process.Needs{Reliable: true, NoDuplication: true, Synchrony: true, Topology: process.Commander},
 	Claims: claims,
 	Values: orders,
 	Lies:   lies,

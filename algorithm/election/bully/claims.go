@@ -43,7 +43,10 @@ var claims = process.Claims{
 		{Fault: process.CrashAny, How: "T and T'; after the election, a detector below or a call for a new election"},
 		{Fault: process.AmnesiaRestart, How: "B8, and the round on disk"},
 	},
+	Worst: lowestStarts,
 }
+
+func lowestStarts(int) process.Arrangement { return process.Arrangement{Starters: []int{0}} }
 
 // fromRank: N-r processes, from the starter up, ask all above them. Each pair of live
 // ones exchanges one answer, and the winner tells the other N-2.

@@ -45,6 +45,7 @@ var claims = process.Claims{
 		{Fault: process.Reorder, How: "a message of a round that is over is discarded"},
 		{Fault: process.Duplication, How: "a duplicate meets a participant, or a round that is over"},
 	},
+	Worst: falling,
 }
 
 var repairedClaims = process.Claims{
@@ -56,6 +57,16 @@ var repairedClaims = process.Claims{
 		{Fault: process.CrashAny, How: "C5, C6 and C7; after the election, a detector below or a call for a new election"},
 		{Fault: process.AmnesiaRestart, How: "C8, and the round on disk"},
 	},
+	Worst: falling,
+}
+
+// falling is the ring on which the labels fall in the direction of sending.
+func falling(n int) process.Arrangement {
+	ring := make([]int, n)
+	for i := range ring {
+		ring[i] = n - 1 - i
+	}
+	return process.Arrangement{Ring: ring}
 }
 
 // linear is a formula in N and d.

@@ -75,9 +75,9 @@ func (s *schedule) isSpecial(w *sim.World, q process.ID) bool {
 	return hasSpecial(s.plan.Spec) && q == s.seen.token
 }
 
-// hasSpecial reports whether an algorithm has a token or a coordinator.
+// hasSpecial reports whether an algorithm has a token, a coordinator or a commander.
 func hasSpecial(spec *process.Spec) bool {
-	if spec.Needs.Topology == process.Centre {
+	if spec.Needs.Topology == process.Centre || spec.Needs.Topology == process.Commander {
 		return true
 	}
 	for layer := range spec.Depth() {
