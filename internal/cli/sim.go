@@ -12,6 +12,7 @@ import (
 
 	"github.com/conclave-io/conclave/algorithm"
 	"github.com/conclave-io/conclave/internal/outfile"
+	"github.com/conclave-io/conclave/lab/measure"
 	"github.com/conclave-io/conclave/lab/scenario"
 	"github.com/conclave-io/conclave/lab/sim"
 	"github.com/conclave-io/conclave/process"
@@ -23,7 +24,7 @@ import (
 const statusUnmet = 1
 
 func newSim(a *app) *cobra.Command {
-	s := simulation{app: a, n: 5, entries: 100}
+	s := simulation{app: a, n: 5}
 	cmd := &cobra.Command{
 		Use:   "sim [FILE...]",
 		Short: "Run an algorithm in the simulator, from a scenario file or from flags",
@@ -34,7 +35,9 @@ which load. The same seed makes the same run, byte for byte.
 
 Without a file, if nobody enters: the first process calls for an election or records
 a global state, the first two multicast at the same time, and with a logical clock
-alone each process sends to the next.
+alone each process sends to the next. Averages are over whole rounds, when the first two
+are over. With --regime idle the processes enter in turn, or drawn by lot if theory gives
+a mean over all requesters.
 
 Times that are given and printed, also in the JSON, are in units of D, the bound of
 one message delay, which is 1ms unless a file says otherwise: 3 and 3D are the same,
@@ -83,8 +86,8 @@ func (s *simulation) register(cmd *cobra.Command) {
 	flags.IntVarP(&s.n, "processes", "n", s.n, "how many processes")
 	flags.Uint64Var(&s.seed, "seed", 0, "what chance does; also in place of the seed of files")
 	flags.StringVar(&s.regime, "regime", "saturated", "idle, saturated or loaded")
-	flags.IntVar(&s.entries, "entries", s.entries, "end after so many entries")
-	flags.IntVar(&s.warmup, "warmup", 0, "begin to measure only after so many entries")
+	flags.IntVar(&s.entries, "entries", 0, "end after so many entries (default: whole rounds in which everyone enters once)")
+	flags.IntVar(&s.warmup, "warmup", 0, "begin to measure only after so many entries (default: two rounds; with --time none)")
 	flags.StringVar(&s.until, "time", "", "end at this `time` of the run, such as 500 (in D) or 500ms")
 	flags.StringVar(&s.section, "section", "", "how long a client stays inside, a `time` (default 10, in D)")
 	flags.StringVar(&s.think, "think", "", "how long a client waits before it asks again, a `time`, unless saturated (default 0; 100 if loaded, in D)")
@@ -233,7 +236,7 @@ const horizon = 1000
 func (s *simulation) load(cmd *cobra.Command, cfg *sim.Config) error {
 	w, d := &cfg.Workload, cfg.Process.D()
 	regime, ok := sim.RegimeByName(s.regime)
-	if !ok || regime == sim.Listed || s.entries < 1 {
+	if !ok || regime == sim.Listed || s.entries < 0 || s.entries == 0 && cmd.Flags().Changed("entries") {
 		return fmt.Errorf("--regime %q and --entries %d: give idle, saturated or loaded, and 1 or more", s.regime, s.entries)
 	}
 	w.Regime = regime
@@ -265,13 +268,15 @@ func (s *simulation) times(cmd *cobra.Command, cfg *sim.Config) error {
 	}
 	setDelay(&cfg.Workload.Section, section)
 	setDelay(&cfg.Workload.Think, think)
-	if until > 0 && !cmd.Flags().Changed("entries") {
-		cfg.Limit = sim.Limit{}
-	}
+	cfg.Limit.Warmup = s.warmup
 	if until > 0 {
 		cfg.Limit.Until = until
+	} else if cfg.Workload.Regime != sim.Listed {
+		measure.Usual(cfg)
 	}
-	cfg.Limit.Warmup = s.warmup
+	if cmd.Flags().Changed("warmup") {
+		cfg.Limit.Warmup = s.warmup
+	}
 	return nil
 }
 

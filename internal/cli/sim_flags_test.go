@@ -29,3 +29,25 @@ func TestEveryAlgorithmDoesSomething(t *testing.T) {
 		}
 	}
 }
+
+// TestAveragesAreThoseOfTheory: what sim prints without further flags is what the Specs say
+// of the costs. Neither the first requests nor the order of the requesters shows.
+func TestAveragesAreThoseOfTheory(t *testing.T) {
+	for _, c := range []struct {
+		algorithm, regime string
+		messages, slack   float64
+	}{
+		{"ricart-agrawala", "saturated", 18, 0}, {"lamport", "saturated", 27, 0}, {"suzuki-kasami", "saturated", 10, 0},
+		{"raymond", "saturated", 3.6, 0}, {"maekawa", "saturated", 16.8, 0.1}, {"token-ring", "saturated", 1, 0},
+		{"naimi-trehel", "idle", 2.829, 0.15}, {"singhal", "idle", 5.4, 0.2},
+	} {
+		status, printed, said := inProcess("sim", "-a", c.algorithm, "-n", "10", "--regime", c.regime, "--json")
+		var result struct{ Runs []runView }
+		if err := json.Unmarshal([]byte(printed), &result); err != nil || status != 0 || len(result.Runs) != 1 {
+			t.Fatalf("%s: status %d, %q, %v", c.algorithm, status, said, err)
+		}
+		if got := *result.Runs[0].MessagesPerEntry; got < c.messages-c.slack-1e-9 || got > c.messages+c.slack+1e-9 {
+			t.Errorf("%s, %s: %v messages per entry, theory %v", c.algorithm, c.regime, got, c.messages)
+		}
+	}
+}

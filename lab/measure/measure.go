@@ -72,20 +72,55 @@ func (r *Row) Within() bool {
 func abs(v float64) float64 { return max(v, -v) }
 
 // Algorithm measures one algorithm with n processes, idle and saturated. It must
-// be one for mutual exclusion. An error says that it cannot be run like this, or
-// broke one of its claims.
+// be one for mutual exclusion. A figure of which the Spec says nothing exact, but the
+// mean over all requesters, is that of requesters drawn by lot. An error says that it cannot be run
+// like this, or broke one of its claims.
 func Algorithm(spec *process.Spec, n int) ([]Row, error) {
 	var rows []Row
 	for _, regime := range []sim.Regime{sim.Idle, sim.Saturated} {
-		s, err := run(spec, n, setting{mode: option(spec, "mode"), regime: regime}, false)
+		usual := setting{mode: option(spec, "mode"), regime: regime}
+		s, err := run(spec, n, usual, false)
+		if err != nil {
+			return nil, err
+		}
+		drawn, err := s.drawn()
 		if err != nil {
 			return nil, err
 		}
 		for _, f := range s.figures() {
-			rows = append(rows, s.row(f, s.best(metrics[f.metric])))
+			row := s.row(f, s.best(metrics[f.metric]))
+			if drawn != nil {
+				row = drawn.instead(row)
+			}
+			rows = append(rows, row)
 		}
 	}
 	return rows, nil
+}
+
+// drawn is the same run with requesters drawn by lot, or nil if the Spec says nothing of
+// them.
+func (s *subject) drawn() (*subject, error) {
+	by := s.setting
+	if by.regime != sim.Idle || !hasMean(s.spec, by.mode) || s.config.Process.N < 2 {
+		return nil, nil
+	}
+	by.name, by.drawn = byLot, true
+	return run(s.spec, s.config.Process.N, by, false)
+}
+
+// instead returns the row of the same figure, if the mean is all that the Spec says of it.
+func (s *subject) instead(row Row) Row {
+	c := s.best(metrics[row.Metric])
+	if c == nil || row.Cost != nil && row.Cost.Exact != nil {
+		return row
+	}
+	for _, f := range s.figures() {
+		if f.metric == row.Metric {
+			return s.row(f, c)
+		}
+	}
+	return row
 }
 
 // Costs measures everything that a Spec says of its costs with n processes: in

@@ -51,7 +51,11 @@ func (r *Row) cells() []string {
 	if !r.Within() {
 		measured += " (!)"
 	}
-	return []string{r.Algorithm, strconv.Itoa(r.N), r.Regime, r.said(), r.Formula(), r.expected(), measured}
+	regime := r.Regime
+	if r.Setting != "" {
+		regime += ", " + r.Setting
+	}
+	return []string{r.Algorithm, strconv.Itoa(r.N), regime, r.said(), r.Formula(), r.expected(), measured}
 }
 
 // said is what the documents say, each figure once, with a mark at those that
@@ -184,7 +188,8 @@ const intro = `# What the algorithms cost, measured
 
 Every algorithm for mutual exclusion in the simulator, beside the formulas of its Spec
 and beside the figures of the lecture documents. Every message takes exactly D, a
-critical section 2 D. *Idle*: the processes enter in turn, each when the system is quiet.
+critical section 2 D. *Idle*: the processes enter in turn, each when the system is quiet;
+where theory gives a mean over all requesters, they are drawn by lot instead.
 *Saturated*: everyone asks again at once after leaving. \* marks a figure of a document
 that is off; why stands below.
 

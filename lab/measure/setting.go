@@ -35,8 +35,11 @@ type setting struct {
 // ofCoordinators are the words of a condition that holds in no other setting.
 const ofCoordinators = "the client is one of the coordinators"
 
-// largestDrawn is the largest number of processes that are drawn by lot: with
-// more it takes very many entries until the mean shows.
+// byLot is the name of the setting in which requesters are drawn.
+const byLot = "requesters drawn by lot"
+
+// largestDrawn is the largest number of processes that Costs draws by lot: with more it
+// takes many entries until the mean shows.
 const largestDrawn = 20
 
 // settings returns every setting in which a cost of the algorithm shows.
@@ -65,7 +68,7 @@ func unusual(spec *process.Spec, n int, usual setting) []setting {
 		all = append(all, s)
 	}
 	if usual.regime == sim.Idle && n <= largestDrawn && hasMean(spec, usual.mode) {
-		vary("requesters drawn by lot", func(s *setting) { s.drawn = true })
+		vary(byLot, func(s *setting) { s.drawn = true })
 	}
 	if usual.regime == sim.Idle && mentions(spec, usual.mode, ofCoordinators) {
 		vary("coordinators ask", func(s *setting) { s.coordinators = true })
@@ -164,7 +167,10 @@ func (s *setting) configure(spec *process.Spec, n int, brief bool) sim.Config {
 	cfg.Limit = limit(s.regime, len(clients), brief && spec.Needs.Topology != process.Tree)
 	if s.drawn {
 		cfg.Limit = sim.Limit{Warmup: 10 * n, Entries: 5000}
-		clients = draw(clients, cfg.Limit.Warmup+cfg.Limit.Entries)
+		if n > largestDrawn {
+			cfg.Limit.Warmup = 2 * n // it costs too much, and the mean shows as well
+		}
+		clients = draw(clients, cfg.Limit.Warmup+cfg.Limit.Entries, 0)
 		cfg.Workload.Think = sim.Uniform(1, process.Duration(n)*process.Millisecond) // a round of a ring
 	}
 	cfg.Workload.Clients = clients
@@ -196,6 +202,37 @@ func limit(regime sim.Regime, n int, brief bool) sim.Limit {
 	return sim.Limit{Warmup: 2 * n, Entries: n * max(1, min(1000/n, 20))}
 }
 
+// Usual sets when an algorithm for mutual exclusion is measured, and who asks, so that the
+// averages are those of the theory: over whole rounds in which everyone enters once, when
+// the first rounds are over; or if theory gives the mean over all requesters, over many
+// that are drawn by lot. What the configuration sets itself stays.
+func Usual(cfg *sim.Config) {
+	n, w := cfg.Process.N, &cfg.Workload
+	window := limit(sim.Saturated, n, n > largestRounds && cfg.Spec.Needs.Topology != process.Tree)
+	byLot := w.Regime == sim.Idle && n > 1 && hasMean(cfg.Spec, cfg.Spec.Mode(&cfg.Process))
+	if byLot {
+		window = sim.Limit{Warmup: 2 * n, Entries: max(1000, n)}
+	}
+	if cfg.Limit.Entries > 0 {
+		window.Entries = cfg.Limit.Entries
+	}
+	if cfg.Limit.Warmup > 0 {
+		window.Warmup = cfg.Limit.Warmup
+	}
+	cfg.Limit.Warmup, cfg.Limit.Entries = window.Warmup, window.Entries
+	if byLot && w.Clients == nil && w.Think.IsZero() {
+		var all []process.ID
+		for p := range process.ID(n) {
+			all = append(all, p)
+		}
+		w.Clients = draw(all, window.Warmup+window.Entries, cfg.Seed)
+		w.Think = sim.Uniform(1, process.Duration(n)*cfg.Process.D())
+	}
+}
+
+// largestRounds is up to how many processes whole rounds are measured.
+const largestRounds = 100
+
 // requesters are those for whom the formulas hold: a coordinator asks itself
 // without a message, so it asks for nothing here, unless there is nobody else,
 // or the formula is about it.
@@ -225,8 +262,8 @@ func (s *setting) requesters(spec *process.Spec, n int) []process.ID {
 }
 
 // draw returns so many requesters, each drawn from all.
-func draw(clients []process.ID, entries int) []process.ID {
-	dice := rand.New(rand.NewPCG(2, uint64(len(clients))))
+func draw(clients []process.ID, entries int, seed uint64) []process.ID {
+	dice := rand.New(rand.NewPCG(2+seed, uint64(len(clients))))
 	drawn := make([]process.ID, entries)
 	for i := range drawn {
 		drawn[i] = clients[dice.IntN(len(clients))]

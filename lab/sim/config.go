@@ -69,7 +69,8 @@ type Limit struct {
 	Until   process.Duration // virtual time
 	Events  uint64
 	Entries int // completed critical sections, counted from the end of Warmup
-	// Warmup is how many entries are completed before measuring begins.
+	// Warmup is how many entries are completed before measuring begins. If the run ends
+	// earlier, the messages and entries of all of it count.
 	Warmup int
 }
 

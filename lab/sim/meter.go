@@ -126,7 +126,16 @@ func (m *meter) quiet(w *World) {
 	}
 }
 
+// close ends the window. Of a run that ends in its warm-up all messages and entries count,
+// and there are no delays.
 func (m *meter) close(w *World) {
+	if !m.open && w.reason != 0 {
+		m.openWindow(0)
+		for _, layer := range m.atOpen {
+			clear(layer)
+		}
+		m.entries = m.done
+	}
 	m.to = w.now
 	m.atClose = copyCounts(m.types)
 }
