@@ -51,6 +51,14 @@ parity: go-version ## compare what browsers get, under Node, with what the comma
 test: go-version ## all tests (under 10 minutes on 2 cores with only Go)
 	$(GO) build ./...
 	$(GO) test -p $(PARALLEL) -timeout $(TIMEOUT) ./...
+	$(MAKE) example-check
+
+.PHONY: example-check
+example-check: go-version ## build, test and run the example of an algorithm in a module of its own
+	$(GO) -C examples/martin mod tidy -diff
+	$(GO) -C examples/martin vet ./...
+	$(GO) -C examples/martin test -timeout $(TIMEOUT) ./...
+	$(GO) -C examples/martin run . check martin -n 4 --entries 1
 
 .PHONY: race
 race: go-version ## all tests under the race detector (needs gcc)
@@ -251,6 +259,13 @@ elections: go-version ## write docs/elections.md: what the elections cost, measu
 resets: go-version ## write docs/majority-resets.md: how often forgetful coordinators let two in
 	$(GO) run ./cmd/conclave compare --resets > docs/majority-resets.md.new
 	mv docs/majority-resets.md.new docs/majority-resets.md
+
+.PHONY: algorithm
+algorithm: go-version ## write everything generated for the algorithm NAME, and print what is left to write
+	@test -n "$(NAME)" || { echo "make: NAME: empty; write make algorithm NAME=raymond" >&2; exit 1; }
+	$(MAKE) comparison elections
+	$(GO) run ./internal/model -only $(NAME) -limit 30s
+	$(GO) run ./internal/duties/run $(NAME)
 
 .PHONY: pages
 NEW ?=

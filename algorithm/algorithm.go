@@ -1,6 +1,6 @@
 // Package algorithm is the list of all algorithms. The command line, the
-// documentation, the tables and the tests are generated from it: an algorithm
-// that is not here does not exist.
+// documentation, the tables and the tests are generated from it: no tool knows an
+// algorithm that is not here.
 package algorithm
 
 import (
@@ -62,8 +62,8 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// All lists every algorithm, in the order in which they are taught. It must not be
-// modified.
+// All lists every algorithm, in the order in which they are taught. Those of other modules
+// come last. Only Add changes it.
 var All = []*process.Spec{
 	central.Spec,
 	centralclock.Spec,

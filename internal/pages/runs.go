@@ -137,3 +137,12 @@ func readable(svg []byte) error {
 	}
 	return nil
 }
+
+// Code returns the folder of the package of each algorithm, from the root of the repository.
+func Code(root string) (map[string]string, error) {
+	r, err := findRuns(root)
+	if err != nil {
+		return nil, err
+	}
+	return r.code, nil
+}

@@ -11,8 +11,9 @@ import (
 )
 
 // forgetful are the algorithms whose machines may be forgotten while they are idle, in
-// each mode, with the states of three processes of which two machines are forgotten. Of
-// Lamport's only two ask: if all do there are over ten million states.
+// each mode, with the states of three processes of which two machines are forgotten. An
+// algorithm that is not here must be proved, whatever its states. Of Lamport's only two
+// ask: if all do there are over ten million states.
 var forgetful = map[string]uint64{
 	"central silent": 4742, "central deny-queue": 6554, "central deny-poll": 14726,
 	"central-clock": 35245,
@@ -26,7 +27,7 @@ var forgetful = map[string]uint64{
 // TestForgets: an idle machine can be replaced by a new one at any moment, whatever
 // Bases the others have.
 func TestForgets(t *testing.T) {
-	found := 0
+	found := map[string]bool{}
 	for _, spec := range algorithm.All {
 		d := check.Config{Spec: spec, Process: process.Config{N: 3}, Forgets: 2}
 		if spec.Family != process.Mutex || spec.Depth() > 1 || d.Validate() != nil {
@@ -36,7 +37,7 @@ func TestForgets(t *testing.T) {
 			d.Requesters = []process.ID{0, 1}
 		}
 		for _, mode := range spec.Modes() {
-			found++
+			found[strings.TrimSpace(spec.Name+" "+mode)] = true
 			t.Run(strings.TrimSpace(spec.Name+" "+mode), func(t *testing.T) {
 				cfg := d
 				if mode != "" {
@@ -46,15 +47,17 @@ func TestForgets(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				want := forgetful[strings.TrimSpace(spec.Name+" "+mode)]
-				if r.Verdict != check.Proved || r.States != want {
+				want, known := forgetful[strings.TrimSpace(spec.Name+" "+mode)]
+				if r.Verdict != check.Proved || known && r.States != want {
 					t.Errorf("%s, %d states, %v; want %d states; %v", r.Verdict, r.States, r.Broken, want, r.Elapsed)
 				}
 			})
 		}
 	}
-	if found != len(forgetful) {
-		t.Errorf("%d modes of algorithms can be forgotten, the table has %d", found, len(forgetful))
+	for name := range forgetful {
+		if !found[name] {
+			t.Errorf("the machines of %s cannot be forgotten", name)
+		}
 	}
 }
 

@@ -101,11 +101,10 @@ func TestViews(t *testing.T) {
 	}
 }
 
-// Every algorithm of which servers can be the processes is among them.
+// Every algorithm that servers run is among them.
 func TestViewsOfAll(t *testing.T) {
-	for _, spec := range algorithm.All {
-		unfit := slices.Contains(algorithm.Broken, spec) || spec.Name == "lease" || spec.Name == "redlock" || spec.Name == "dijkstra" // whose votes expire; which starts in any state
-		if spec.Family == process.Mutex && spec.Depth() == 1 && !unfit && !slices.ContainsFunc(views, func(v viewed) bool { return v.lock == spec.Name }) {
+	for _, spec := range algorithm.Served {
+		if spec.Depth() == 1 && !slices.ContainsFunc(views, func(v viewed) bool { return v.lock == spec.Name }) {
 			t.Errorf("%s is in no search", spec.Name)
 		}
 	}
