@@ -55,7 +55,6 @@ test: go-version ## all tests (under 10 minutes on 2 cores with only Go)
 
 .PHONY: example-check
 example-check: go-version ## build, test and run the example of an algorithm in a module of its own
-	$(GO) -C examples/martin mod tidy -diff
 	$(GO) -C examples/martin vet ./...
 	$(GO) -C examples/martin test -timeout $(TIMEOUT) ./...
 	$(GO) -C examples/martin run . check martin -n 4 --entries 1
@@ -84,6 +83,7 @@ vet: go-version ## go vet, both modules
 tidy: go-version ## fail if go.mod or go.sum is not tidy
 	$(GO) mod tidy -diff
 	$(GO) -C tools mod tidy -diff
+	$(GO) -C examples/martin mod tidy -diff
 
 .PHONY: generate
 generate: go-version ## write the code that the .proto files describe
