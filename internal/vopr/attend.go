@@ -6,14 +6,22 @@ import (
 	"github.com/conclave-io/conclave/service/agreement"
 )
 
-const (
-	// lookPeriod is how often the judge looks whether clients are attended to.
-	lookPeriod = 50 * ms
-	// attention is how long a client may wait for an answer, a place in a queue
-	// included, while a majority of the servers is well: ten election timeouts of
-	// 200 ms, and a second in which the client finds out who leads.
-	attention = 3000 * ms
-)
+// lookPeriod is how often the judge looks whether clients are attended to.
+const lookPeriod = 50 * ms
+
+// attention is how long a client may wait for an answer, a place in a queue included, while
+// a majority of the servers is well. Voters notice that a connection is dead, as that to a
+// server which lost power is, and connect again after a pause; they elect a leader, perhaps
+// twice; and a client that tries a server which does not answer tries another one. Where
+// servers are homes, a new leader lets the leases of their seats lapse, and they have none
+// until then.
+func (w *world) attention() int64 {
+	longest := idleTimeout + backoffMax + 4*election + dialTimeout
+	if w.plan.Hosts {
+		longest += seatTTL
+	}
+	return longest
+}
 
 // attendant knows for how long the same servers have been well.
 type attendant struct {
@@ -45,7 +53,7 @@ func (w *world) attend() {
 		waits := w.now - max(c.waitsSince(), w.wellSince, c.reachesSince)
 		w.stats.Attended++
 		w.stats.Longest = max(w.stats.Longest, waits)
-		if waits > attention {
+		if waits > w.attention() {
 			w.violate("availability", "client %d has waited %d ms for an answer, while the servers %b were well and it had a way to %b", c.slot, waits/ms, w.well, c.reaches)
 		}
 	}

@@ -190,7 +190,7 @@ func (o *observer) knows(s *server) bool {
 // majority is well: an answer may take attention. Before it the observer may find out that
 // its server is gone, which takes two signs of life, and try others that are, which takes
 // one each.
-func (w *world) upToDate() int64 { return attention + int64(1+len(w.servers))*signOfLife }
+func (w *world) upToDate() int64 { return w.attention() + int64(1+len(w.servers))*signOfLife }
 
 // isTold requires, while a majority is well and the observer reaches it, that what it was
 // told is the state now and then.

@@ -100,6 +100,7 @@ func (s *server) crash() {
 	}
 	s.noteMembers()
 	s.w.note("crash", s.id, s.applied)
+	s.w.well &^= s.endpoint() // the judge may look only when it runs again
 	s.on, s.replica, s.inbox, s.paused, s.ended = false, nil, nil, false, s.w.now
 	s.hangUp()
 	s.life++

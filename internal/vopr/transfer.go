@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/conclave-io/conclave/internal/line"
+	"github.com/conclave-io/conclave/service/agreement"
 	"github.com/conclave-io/conclave/service/api"
 	"github.com/conclave-io/conclave/service/registry"
 )
@@ -53,10 +54,12 @@ func (k *worker) transfer(h *hold) {
 }
 
 // handsOver requires that another server leads soon after the leader was asked to hand
-// over, if nothing is wrong before and after that.
+// over, if nothing is wrong before and after that, and another voter has nearly all that the
+// leader has. One that waits for a snapshot cannot lead.
 func (w *world) handsOver(leader *server, term uint64) {
 	const soon = 1000 * ms
-	if w.now-w.uneasy < soon || len(leader.replica.Status().Voters) < 2 {
+	follows := func(p agreement.Peer) bool { return p.ID != leader.id && !p.Learner && p.State == "StateReplicate" }
+	if w.now-w.uneasy < soon || !slices.ContainsFunc(w.peers(), follows) {
 		return
 	}
 	asked := w.now
