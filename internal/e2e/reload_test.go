@@ -115,7 +115,7 @@ func TestHangupReloads(t *testing.T) {
 			return true
 		}
 	}
-	if said("the certificates were read again")() {
+	if said("reloaded the certificates")() {
 		t.Error("a server whose log level is warn says what is an info")
 	}
 	settings("info", "heartbeat = \"70ms\"\n")
@@ -123,7 +123,7 @@ func TestHangupReloads(t *testing.T) {
 	until(t, "the log level is another one", said(`msg="the log level has changed" from=warn to=info`,
 		`msg="settings that differ now need a restart" settings="heartbeat, election-timeout, view-lease"`))
 	hangUp()
-	until(t, "the server says what is an info", said("the certificates were read again"))
+	until(t, "the server says what is an info", said("reloaded the certificates"))
 	settings("noise", "")
 	hangUp()
 	until(t, "the settings are refused", said("the settings were read again and refused; those before stay in use", "noise"))

@@ -88,10 +88,10 @@ func (p *peerClocks) warn(all []clocks.Estimate) {
 		}
 		p.warned[e.Server] = e.Notable()
 		if drift := fmt.Sprintf("%.2f %%", 100*e.Drift); e.Notable() {
-			p.node.log.Warn("the clocks of two servers drift apart: leases allow 10 % and no more; repair the clock of one of the machines",
+			p.node.log.Warn("the clock of this server and that of a peer run at different rates; leases tolerate at most 10 %; repair the clock of one of the two machines",
 				"peer", e.Server, "drift", drift, "over", time.Duration(e.Over).Round(time.Second))
 		} else {
-			p.node.log.Info("the clocks of two servers run alike again", "peer", e.Server, "drift", drift)
+			p.node.log.Info("the clock of this server and that of a peer run at the same rate again", "peer", e.Server, "drift", drift)
 		}
 	}
 }

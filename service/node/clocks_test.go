@@ -54,7 +54,7 @@ func TestDriftIsLogged(t *testing.T) {
 	for range 3 {
 		p.warn(apart)
 	}
-	for pattern, want := range map[string]int{`level=WARN msg=.*peer=2 drift="3.10 %" over=30s\n`: 1, `run alike again" peer=2`: 1, "\n": 2} {
+	for pattern, want := range map[string]int{`level=WARN msg=.*peer=2 drift="3.10 %" over=30s\n`: 1, `run at the same rate again" peer=2`: 1, "\n": 2} {
 		if n := said.count(pattern); n != want {
 			t.Errorf("%d lines match %s, want %d: %s", n, pattern, want, said.text.String())
 		}

@@ -104,7 +104,7 @@ func (n *Node) decide() (founding.Step, error) {
 				return founding.Wait, err
 			}
 		case founding.Rejoin:
-			n.log.Warn("the cluster was founded with other data of this server, which is gone: rejoining as an empty member", "uid", n.found.UID, "founded with", n.found.Record.UID(n.cfg.ID))
+			n.log.Warn("the cluster was founded with another data directory of this server, which is lost; rejoining as an empty member", "uid", n.found.UID, "founded_with_uid", n.found.Record.UID(n.cfg.ID))
 			return a.Step, nil
 		default:
 			return a.Step, nil
@@ -116,9 +116,9 @@ func (n *Node) decide() (founding.Step, error) {
 func (n *Node) tellWait(d founding.Decision) {
 	switch {
 	case d.Differs:
-		n.log.Error("servers have the data or the founding record of another cluster: waiting until they are started with empty data directories, or this one is", "servers", d.Missing)
+		n.log.Error("peers have the data or the founding record of another cluster; waiting until either they or this server are started with an empty data directory", "peers", d.Missing)
 	default:
-		n.log.Info("waiting for servers before the cluster is founded: all founders must be up once", "servers", d.Missing)
+		n.log.Info("waiting for peers before the cluster can be founded; every founder must have been up once", "peers", d.Missing)
 	}
 }
 

@@ -28,13 +28,13 @@ func (n *Node) foundingState() (*raftpb.Snapshot, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the backup to begin from: %w", err)
 	}
-	n.log.Info("founding the cluster from a backup", "saved", time.Unix(0, restored.Time).UTC(), "epoch", restored.Registry.Epoch())
+	n.log.Info("founding the cluster from a backup", "backup_time", time.Unix(0, restored.Time).UTC(), "epoch", restored.Registry.Epoch())
 	snapshot = replica.BootstrapFrom(founders, restored.Index, restored.Term, restored.Registry.Encode())
 	if err := n.store.Save(nil, nil, snapshot, true); err != nil {
 		return nil, err
 	}
 	if err := n.store.DropSeed(); err != nil {
-		n.log.Warn("the backup that this server began from could not be removed; it is of no more use", "err", err)
+		n.log.Warn("cannot remove the backup that the cluster was founded from; it is no longer needed", "err", err)
 	}
 	return snapshot, nil
 }

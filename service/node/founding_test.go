@@ -79,7 +79,7 @@ func TestFoundersWaitForEachOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.nodes[1] = n
-	const waits = "waiting for servers before the cluster is founded"
+	const waits = "waiting for peers before the cluster can be founded"
 	c.until("it waits for two", func() bool { return log.count("servers=\"[2 3]\"") == 1 })
 	c.startOn(2, listeners[2])
 	c.until("it waits for one", func() bool { return log.count("servers=[3]") == 1 })

@@ -28,10 +28,10 @@ func (h *handler) Met(hello transport.Hello) {
 
 func (h *handler) Connected(peer uint64, up bool) {
 	if up {
-		h.node.log.Info("connected", "peer", peer)
+		h.node.log.Info("connected to peer", "peer", peer)
 	} else {
 		h.node.records.lost(peer)
-		h.node.log.Warn("connection lost", "peer", peer)
+		h.node.log.Warn("lost the connection to peer", "peer", peer)
 	}
 }
 

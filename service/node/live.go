@@ -123,7 +123,7 @@ func (l *live) leave(ctx context.Context) {
 	case <-l.left:
 	case <-l.node.done:
 	case <-ctx.Done():
-		l.node.log.Warn("this server stops before its seat has ended: what its clients hold by algorithms is free when the lease of the seat is over", "lease", l.node.cfg.ViewLease)
+		l.node.log.Warn("stopping before the seat of this server has ended; locks that its clients hold under guarded prefixes are free once the lease of the seat has expired", "lease", l.node.cfg.ViewLease)
 	}
 }
 
@@ -177,7 +177,7 @@ func (l *live) carryOut() {
 			l.net.CloseFrames(server)
 		}
 		if out.Gone != "" {
-			l.node.log.Info("the seat of this server has ended, and what its clients held by algorithms is lost unless another server has taken it over", "why", out.Gone)
+			l.node.log.Info("the seat of this server has ended; its clients lose the locks that they hold under guarded prefixes, except those that another server has taken over", "why", out.Gone)
 		}
 		if out.Gone != "" || !l.host.Serving() {
 			l.depose()
@@ -253,7 +253,7 @@ func (l *live) fail(err error) {
 	l.failed, l.busy = true, false
 	l.failCuts(ErrNotMember)
 	l.over.Do(func() { close(l.left) })
-	l.node.log.Error("algorithms guard no names at this server any more: an assertion failed; restart it, and report this", "err", err)
+	l.node.log.Error("assertion failed: this server no longer takes part in guarding locks by algorithms; restart it and report the error", "err", err)
 	l.net.CarryFrames(false)
 	l.depose()
 	l.tellAll(ended)

@@ -88,7 +88,7 @@ func (n *Node) acquaint() {
 // without the record.
 func (n *Node) reconsider() {
 	if _, err := n.decide(); err != nil {
-		n.log.Warn("the founding record could not be saved", "err", err)
+		n.log.Warn("cannot save the founding record", "err", err)
 	}
 }
 

@@ -468,7 +468,7 @@ func (n *Node) close() {
 	n.live.end()
 	n.tasks.Wait()
 	if err := n.net.Close(); err != nil {
-		n.log.Warn("closing the connections to the other servers", "err", err)
+		n.log.Warn("cannot close the connections to peers", "err", err)
 	}
 	if !n.stuck {
 		if err := n.store.Close(); err != nil && n.err == nil {

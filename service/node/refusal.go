@@ -36,9 +36,9 @@ func (n *Node) weigh(r refusal) error {
 	case stop && why == founding.Removed:
 		return &replica.RemovedError{ID: n.cfg.ID}
 	case stop:
-		return fmt.Errorf("server %d refuses this one: %w", r.peer, r.err)
+		return fmt.Errorf("server %d refuses connections from this server: %w", r.peer, r.err)
 	case n.served && !(n.cfg.Joined && why == founding.Unknown):
-		n.log.Warn("a server refuses this one, which goes on without it", "server", r.peer, "err", r.err)
+		n.log.Warn("a peer refuses connections from this server; continuing without that peer", "peer", r.peer, "err", r.err)
 	}
 	return nil // the transport has told
 }

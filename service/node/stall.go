@@ -74,8 +74,8 @@ func (n *Node) leaveDisk() {
 	case <-timer.C:
 	}
 	n.stuck = true
-	err := fmt.Errorf("data directory %s: a write did not end within %v: it was left behind", n.cfg.Dir, n.cfg.parting)
-	n.log.Error("the server stops while its disk hangs", "err", err)
+	err := fmt.Errorf("data directory %s: a write did not end within %v; the server stopped without waiting for it", n.cfg.Dir, n.cfg.parting)
+	n.log.Error("stopping while a write to the disk hangs", "err", err)
 	if n.err == nil {
 		n.err = err
 	}

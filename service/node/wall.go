@@ -28,7 +28,7 @@ func (w *wallClock) step(wall, boot int64) time.Duration {
 
 func (n *Node) checkWall() {
 	if back := n.wall.step(n.cfg.wall(), now()); back > 0 {
-		n.log.Warn("the clock of this machine was set back: holds and sessions are not touched by it, but the times that are shown from now on follow it",
+		n.log.Warn("the wall clock of this machine was set back; locks and sessions are not affected, but times shown from now on follow the new clock",
 			"by", back.Round(time.Millisecond))
 	}
 }

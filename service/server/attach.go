@@ -63,7 +63,7 @@ func (s service) Attach(frames attachStream) error {
 func (s *Server) outboxFor(ctx context.Context, who caller) (out *outbox, cut chan struct{}) {
 	cut = make(chan struct{})
 	out = newOutbox(who, func() {
-		s.log.Warn("a client does not take its replies and is cut off", "remote", who.Remote)
+		s.log.Warn("closing the connection of a client that does not read its replies", "remote", who.Remote)
 		if who.Vouched {
 			close(cut)
 		} else {
@@ -98,7 +98,7 @@ func (s *Server) writeUntil(cut <-chan struct{}, frames attachStream, out *outbo
 	case err := <-written:
 		return err
 	case <-cut:
-		return status.Error(codes.ResourceExhausted, "the client does not take its replies")
+		return status.Error(codes.ResourceExhausted, "the client does not read its replies")
 	}
 }
 

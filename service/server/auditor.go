@@ -66,7 +66,7 @@ func (s *Server) stopAudit() {
 	select {
 	case <-s.audit.done:
 	case <-time.After(partingTime):
-		s.log.Error("the audit log was left behind: a write does not end", "file", s.cfg.AuditLog)
+		s.log.Error("stopping while a write to the audit log hangs", "file", s.cfg.AuditLog)
 	}
 }
 
@@ -246,9 +246,9 @@ func (a *auditor) mind() {
 		a.mu.Unlock()
 		switch {
 		case before == "" && now != "":
-			s.log.Error("the audit log cannot be written", "file", s.cfg.AuditLog, "err", now)
+			s.log.Error("cannot write the audit log", "file", s.cfg.AuditLog, "err", now)
 		case before != "" && now == "":
-			s.log.Info("the audit log can be written again", "file", s.cfg.AuditLog)
+			s.log.Info("writing the audit log works again", "file", s.cfg.AuditLog)
 		}
 		if why := s.unaudited(); why != told || handsOver {
 			err := s.node.View(s.ctx, func(r *replica.Replica) {

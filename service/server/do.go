@@ -255,7 +255,7 @@ func (s *Server) withdraw(who caller, req *api.Request) error {
 		return nil
 	}
 	if s.ctx.Err() == nil {
-		s.log.Warn("could not withdraw an abandoned request", "session", who.Session(req.GetSession()), "sequence", hold, "why", reply.GetMessage())
+		s.log.Warn("cannot withdraw an abandoned request", "session", who.Session(req.GetSession()), "sequence", hold, "why", reply.GetMessage())
 	}
 	return errors.New(reply.GetMessage())
 }

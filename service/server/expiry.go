@@ -111,7 +111,7 @@ func (w warnings) due(e expiry, now time.Time) string {
 func (s *Server) warnOfExpiry(w warnings, now time.Time) {
 	for _, e := range s.secrets.expiries() {
 		if text := w.due(e, now); text != "" {
-			s.log.Warn(text+"; replace the files, and the server reads them by itself", "expires", e.when.UTC().Format(time.RFC3339))
+			s.log.Warn(text+"; replace the files: the server reloads them by itself", "expires", e.when.UTC().Format(time.RFC3339))
 		}
 	}
 }

@@ -78,16 +78,16 @@ func (c Config) join(ctx context.Context, secrets *secrets, uid uint64) (store.J
 			joined, err := c.joinBy(ctx, pool, address, uid)
 			switch {
 			case err == nil:
-				c.Log.Info("joined", "server", joined.Server, "cluster", FormatCluster(joined.Cluster), "told by", address)
+				c.Log.Info("joined the cluster", "server", joined.Server, "cluster", FormatCluster(joined.Cluster), "address", address)
 				return joined, nil
 			case slices.Contains(refusals, status.Code(err)):
-				return joined, fmt.Errorf("join: %s refuses: %s", address, reason(err))
+				return joined, fmt.Errorf("join: refused by %s: %s", address, reason(err))
 			}
 			failures = append(failures, fmt.Sprintf("%s: %s", address, reason(err)))
 		}
 		if why := strings.Join(failures, "; "); why != told {
 			told = why
-			c.Log.Warn("not taken in yet; trying on", "why", why)
+			c.Log.Warn("cannot join the cluster yet; retrying", "why", why)
 		}
 		select {
 		case <-time.After(joinPause):

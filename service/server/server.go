@@ -264,7 +264,7 @@ func (s *Server) Near() near.Server { return s.node.Near(s.local()) }
 // report logs why a listener's server ended, if that is news.
 func (s *Server) report(err error) {
 	if err != nil && !errors.Is(err, net.ErrClosed) && !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, grpc.ErrServerStopped) {
-		s.log.Error("a listener failed", "err", err)
+		s.log.Error("listener failed", "err", err)
 	}
 }
 

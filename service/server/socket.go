@@ -44,7 +44,7 @@ func (c Config) listenAdmin() (net.Listener, error) {
 	case path == "":
 		return nil, nil
 	case len(path) > longestSocket && c.AdminSocket == "":
-		c.Log.Warn("there is no admin socket: its path is too long; set --admin-socket", "path", path, "bytes", len(path), "most", longestSocket)
+		c.Log.Warn("no admin socket: its default path is too long; set --admin-socket to a shorter path", "path", path, "bytes", len(path), "max_bytes", longestSocket)
 		return nil, nil
 	}
 	if err := clearSocket(path); err != nil {

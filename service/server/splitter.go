@@ -62,7 +62,7 @@ func (s *splitter) take(from net.Listener, secrecy *tls.Config) {
 		if err != nil {
 			// Out of file descriptors, most likely: some will come back.
 			pause = min(max(2*pause, 5*time.Millisecond), time.Second)
-			s.log.Warn("cannot take a connection", "err", err, "next attempt in", pause)
+			s.log.Warn("cannot accept a connection", "err", err, "retry_in", pause)
 			time.Sleep(pause)
 			continue
 		}
@@ -100,7 +100,7 @@ func (s *splitter) route(conn net.Conn, secrecy *tls.Config) {
 		err = conn.SetDeadline(time.Time{})
 	}
 	if err != nil || !to.hand(sorted) {
-		s.log.Debug("connection dropped before it said what it wants", "remote", conn.RemoteAddr(), "err", err)
+		s.log.Debug("closing a connection that sent no request", "remote", conn.RemoteAddr(), "err", err)
 		conn.Close()
 	}
 }

@@ -155,12 +155,12 @@ func (s *Server) Reload() error {
 	if err := s.secrets.reload(); err != nil {
 		s.metrics.reloads.WithLabelValues("failed").Inc()
 		s.audit.note(registry.Record{Kind: "certificates", Result: registry.Invalid, Reason: err.Error()})
-		s.log.Error("the certificates were read again and refused; those before stay in use", "err", strings.ReplaceAll(err.Error(), "\n", "; "))
+		s.log.Error("cannot reload the certificates; the previous ones stay in use", "err", strings.ReplaceAll(err.Error(), "\n", "; "))
 		return err
 	}
 	s.metrics.reloads.WithLabelValues("ok").Inc()
 	s.audit.note(registry.Record{Kind: "certificates"})
-	s.log.Info("the certificates were read again")
+	s.log.Info("reloaded the certificates")
 	return nil
 }
 

@@ -80,9 +80,9 @@ func (s *Server) remind() {
 			said, last = mode, time.Now()
 			switch mode {
 			case access.Open:
-				s.log.Warn("everybody who reaches this server may do everything: the cluster has no rules of access; make some with conclave access init", "listen", s.Addr())
+				s.log.Warn("anyone who can reach this server may do everything, because the cluster has no access rules; create them with conclave access init", "listen", s.Addr())
 			case access.Unset:
-				s.log.Warn("only callers on this machine are let in, through the admin socket: the cluster has no rules of access; make some with conclave access init, or start the servers with --access open", "listen", s.Addr())
+				s.log.Warn("refusing all callers except those on the admin socket, because the cluster has no access rules; create them with conclave access init, or start the servers with --access open", "listen", s.Addr())
 			}
 		}
 		select {

@@ -136,7 +136,7 @@ func (r *reached) follow(since func() mark, log *slog.Logger) {
 			return
 		}
 		if err := r.write(since()); err != nil {
-			log.Warn("cannot record how far the log has come; the loss of its end may go unnoticed", "file", r.path, "err", err)
+			log.Warn("cannot record the length of the log; if its end gets lost, the server may not notice", "file", r.path, "err", err)
 			return
 		}
 	}

@@ -254,7 +254,7 @@ func (s *Store) repair(f *found) error {
 		return fmt.Errorf("store: repair log: %w", err)
 	}
 	if f.tail != nil {
-		s.log.Warn("the log ended in an unfinished save, which was never acknowledged; cut it off",
+		s.log.Warn("the log ended in an incomplete save, which was never acknowledged; truncated the log",
 			"file", f.last, "offset", f.tail.at, "bytes", f.tail.end-f.tail.at)
 		err = file.Truncate(f.tail.at)
 	}

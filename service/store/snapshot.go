@@ -113,7 +113,7 @@ func (s *Store) purge() {
 	}
 	s.kept = s.kept[max(0, len(s.kept)-keepSnapshots):]
 	if err := errors.Join(s.purgeSnapshots(), s.purgeSegments(s.kept[0].index)); err != nil {
-		s.log.Warn("old files could not be removed", "dir", s.dir, "err", err)
+		s.log.Warn("cannot remove old files", "dir", s.dir, "err", err)
 	}
 }
 

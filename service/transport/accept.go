@@ -67,7 +67,7 @@ func (t *Transport) accept() {
 			return
 		case t.muted.pass("accept"):
 			// Most likely there are too many open files, which passes.
-			t.log.Error("no connection of another server can be taken; trying on", "err", err)
+			t.log.Error("cannot accept connections from peers; retrying", "err", err)
 		}
 		select {
 		case <-time.After(pause):
@@ -295,7 +295,7 @@ func (t *Transport) turnAway(raw net.Conn, err error) {
 		key = fmt.Sprintf("refuse/%v/%s", refusal.Code, refusal.Text)
 	}
 	if t.muted.pass(key) {
-		t.log.Warn("a connection of another server is refused", "remote", raw.RemoteAddr().String(), "err", err)
+		t.log.Warn("refused a connection to the peer port", "remote", raw.RemoteAddr().String(), "err", err)
 	}
 }
 

@@ -229,7 +229,7 @@ func TestCallWithACertificateOfAClient(t *testing.T) {
 				t.Error("it is answered")
 			}
 			eventually(t, "it is logged", func() bool {
-				return s.journal.count("a connection of another server is refused", test.want) == 1
+				return s.journal.count("refused a connection to the peer port", test.want) == 1
 			})
 			select {
 			case <-taken:

@@ -29,7 +29,7 @@ func (l *Lane) Send(batch []byte) {
 	defer l.mu.Unlock()
 	begin := len(l.waiting)
 	if begin+len(batch) > l.most {
-		l.link.closeFor(errors.New("the peer does not take its frames"))
+		l.link.closeFor(errors.New("the peer does not read its frames"))
 		return
 	}
 	l.waiting = append(l.waiting, 0, 0, 0, 0, 0, 0, 0, 0, frameVersion, byte(kindFrames))
@@ -145,7 +145,7 @@ func (p *peer) openLane() error {
 	l, err := p.dial(peering.Frames)
 	if err != nil {
 		if p.ctx.Err() == nil && p.t.muted.pass(p.key("lane")) {
-			p.t.log.Warn("no lane for frames to a server; trying on", "server", p.id, "err", err)
+			p.t.log.Warn("cannot open the connection for frames to a peer; retrying", "peer", p.id, "err", err)
 		}
 		return err
 	}
@@ -167,7 +167,7 @@ func (p *peer) openLane() error {
 	p.hangUp(l)
 	p.t.handler.Lane(p.id, nil)
 	if p.ctx.Err() == nil && p.wantsLane() {
-		p.t.log.Info("the lane for frames to a server is broken", "server", p.id, "err", err)
+		p.t.log.Info("the connection for frames to a peer is broken", "peer", p.id, "err", err)
 	}
 	return err
 }

@@ -109,7 +109,7 @@ func TestLaneThatNobodyReads(t *testing.T) {
 		lane.Send(batch)
 		return len(get(a.recorder, &a.lanes)) > 1
 	})
-	if a.journal.count("the lane for frames to a server is broken", "does not take its frames") == 0 {
+	if a.journal.count("the connection for frames to a peer is broken", "does not read its frames") == 0 {
 		t.Error("the log does not say why")
 	}
 }

@@ -222,7 +222,7 @@ func (p *peer) converse() error {
 	p.hangUp(l)
 	p.t.handler.Connected(p.id, false)
 	if p.ctx.Err() == nil {
-		p.t.log.Info("the connection to a server is broken", "server", p.id, "err", err)
+		p.t.log.Info("the connection to a peer is broken", "peer", p.id, "err", err)
 	}
 	return err
 }
@@ -275,7 +275,7 @@ func (p *peer) say(l *link, m *raftpb.Message, flush bool) error {
 	err := l.writeMessage(m, flush)
 	var tooLarge *FrameSizeError
 	if errors.As(err, &tooLarge) {
-		p.t.log.Error("a message is too large to be sent", "server", p.id, "type", m.GetType(), "bytes", tooLarge.Size, "max", tooLarge.Max)
+		p.t.log.Error("dropped a message that is too large to send", "peer", p.id, "type", m.GetType(), "bytes", tooLarge.Size, "max_bytes", tooLarge.Max)
 		p.arrange(func(out *outgoing) { out.Lose() })
 		return l.flush()
 	}
@@ -320,11 +320,11 @@ func (p *peer) complain(err error) error {
 	case p.ctx.Err() != nil:
 	case errors.As(err, &refusal) && refusal.Final():
 		if p.refused.Swap(uint32(refusal.Code)) != uint32(refusal.Code) {
-			p.t.log.Info("a server refuses this one", "server", p.id, "code", refusal.Code.String(), "err", err)
+			p.t.log.Info("a peer refuses connections from this server", "peer", p.id, "code", refusal.Code.String(), "err", err)
 			p.t.handler.Refused(p.id, refusal)
 		}
 	case p.t.muted.pass(p.key("dial")):
-		p.t.log.Warn("a server cannot be reached; trying on", "server", p.id, "err", err)
+		p.t.log.Warn("cannot reach a peer; retrying", "peer", p.id, "err", err)
 	}
 	return err
 }

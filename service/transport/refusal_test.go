@@ -62,7 +62,7 @@ func TestRefusals(t *testing.T) {
 					t.Error("the refusal is not final")
 				}
 			}
-			if n := s.journal.count("a connection of another server is refused", text); n != 1 {
+			if n := s.journal.count("refused a connection to the peer port", text); n != 1 {
 				t.Errorf("it is logged %d times, want once", n)
 			}
 		})
@@ -199,10 +199,10 @@ func TestHandlerIsToldOnceOfRefusals(t *testing.T) {
 	if len(refused) != 1 || !errors.As(refused[0], &refusal) || refusal.Code != peering.OtherCluster {
 		t.Fatalf("the handler was told %v", refused)
 	}
-	if n := a.journal.count("a server refuses this one", refusal.Text); n != 1 {
+	if n := a.journal.count("a peer refuses connections from this server", refusal.Text); n != 1 {
 		t.Errorf("the dialler logs it %d times, want once", n)
 	}
-	if n := b.journal.count("a connection of another server is refused", refusal.Text); n != 1 {
+	if n := b.journal.count("refused a connection to the peer port", refusal.Text); n != 1 {
 		t.Errorf("the acceptor logs it %d times, want once", n)
 	}
 }
@@ -238,7 +238,7 @@ func TestTwoServersWithOneID(t *testing.T) {
 		if got.Code != peering.Duplicate || !strings.HasPrefix(got.Text, "two servers have the id 2: one at 127.0.0.1:7502 (uid 00000000000000a2)") {
 			t.Errorf("%+v is refused as %v: %s", h, got.Code, got.Text)
 		}
-		if s.journal.count("a connection of another server is refused", got.Text) != 1 {
+		if s.journal.count("refused a connection to the peer port", got.Text) != 1 {
 			t.Errorf("the log does not say once %q", got.Text)
 		}
 	}
@@ -278,7 +278,7 @@ func TestDiallerNoticesDuplicate(t *testing.T) {
 	eventually(t, "the newcomer is told", func() bool { return len(get(o.recorder, &o.refused)) == 1 })
 	eventually(t, "the dialler says why it does not talk", func() bool {
 		return s.journal.count("a server cannot be reached", "two servers have the id 2") == 1 ||
-			s.journal.count("a connection of another server is refused", "two servers have the id 2") == 1
+			s.journal.count("refused a connection to the peer port", "two servers have the id 2") == 1
 	})
 	if refused := get(s.recorder, &s.refused); len(refused) != 0 {
 		t.Errorf("the server that was there first takes itself for refused: %v", refused)

@@ -40,9 +40,9 @@ func (t *Transport) logEnd(v *visit, err error) {
 	switch {
 	case err == nil:
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.ErrClosedPipe), errors.As(err, &network):
-		t.log.Info("a server has gone", "server", v.peer.id, "err", err)
+		t.log.Info("a peer closed its connection", "peer", v.peer.id, "err", err)
 	default:
-		t.log.Error("a connection of another server is closed", "server", v.peer.id, "remote", v.raw.RemoteAddr().String(), "err", err)
+		t.log.Error("closed the connection of a peer", "peer", v.peer.id, "remote", v.raw.RemoteAddr().String(), "err", err)
 	}
 }
 
@@ -118,7 +118,7 @@ func (v *visit) deliver(m *raftpb.Message) {
 		return
 	}
 	if t.muted.pass(v.peer.key("address")) {
-		t.log.Warn("a message is dropped: it is not from the server that sent it, or not for this one",
-			"server", v.peer.id, "type", m.GetType(), "from", m.GetFrom(), "to", m.GetTo())
+		t.log.Warn("dropped a message whose sender or receiver does not match the connection",
+			"peer", v.peer.id, "type", m.GetType(), "from", m.GetFrom(), "to", m.GetTo())
 	}
 }

@@ -50,7 +50,7 @@ func (p *peer) sendSnapshots() {
 		taken := p.snapshots.End()
 		p.sending.Unlock()
 		if err != nil && p.ctx.Err() == nil {
-			p.t.log.Warn("a snapshot could not be sent", "server", p.id, "index", m.GetSnapshot().GetMetadata().GetIndex(), "err", err)
+			p.t.log.Warn("cannot send a snapshot", "peer", p.id, "index", m.GetSnapshot().GetMetadata().GetIndex(), "err", err)
 		}
 		p.t.handler.SnapshotSent(p.id, taken)
 	}

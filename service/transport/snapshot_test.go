@@ -135,12 +135,12 @@ func TestSnapshotsThatFail(t *testing.T) {
 		if got := get(a.recorder, &a.snapshots)[before]; !strings.HasSuffix(got, " false") {
 			t.Errorf("%s is reported as %q", what, got)
 		}
-		if logged != "" && a.journal.count("a snapshot could not be sent", logged) == 0 {
+		if logged != "" && a.journal.count("cannot send a snapshot", logged) == 0 {
 			t.Errorf("%s is not logged with %q", what, logged)
 		}
 	}
 	fails("a snapshot that is too large for the sender", 2, 3*chunkBytes, "at most 2097152 are allowed")
-	fails("a snapshot that is too large for the receiver", 2, 2*chunkBytes, "server=2")
+	fails("a snapshot that is too large for the receiver", 2, 2*chunkBytes, "peer=2")
 	eventually(t, "the receiver says why", func() bool { return b.journal.count("a snapshot has 2097152 bytes: at most 1048576") == 1 })
 	fails("a snapshot for an unknown server", 9, 1, "")
 	b.Transport.Close()

@@ -62,7 +62,7 @@ func TestStrangersAreTurnedAway(t *testing.T) {
 			s := alone(t, nil)
 			intrude(t, s, c.bytes)
 			eventually(t, "it is logged", func() bool {
-				return s.journal.count("a connection of another server is refused", c.logged) == 1
+				return s.journal.count("refused a connection to the peer port", c.logged) == 1
 			})
 			intrude(t, s, c.bytes)
 			if n := s.journal.count("is refused"); n != 1 {
@@ -152,7 +152,7 @@ func TestDamageOnTheWay(t *testing.T) {
 				t.Error("the connection stays open")
 			}
 			eventually(t, "it is logged", func() bool {
-				return s.journal.count("a connection of another server is closed", "server=2", c.logged) == 1
+				return s.journal.count("closed the connection of a peer", "peer=2", c.logged) == 1
 			})
 			if got := s.indexes(); !slices.Equal(got, []uint64{1}) {
 				t.Errorf("messages %v were delivered", got)

@@ -114,7 +114,7 @@ func TestCutIsNoticedInTime(t *testing.T) {
 		if b.peer(1).known.Inbound(peering.Messages) != nil {
 			t.Error("the acceptor has not noticed")
 		}
-		if b.journal.count("a server has gone", "server=1") != 1 {
+		if b.journal.count("a peer closed its connection", "peer=1") != 1 {
 			t.Error("the acceptor does not log it")
 		}
 		b.expectConnections(t, "+1") // the other direction is not cut
@@ -209,7 +209,7 @@ func TestListenerRecovers(t *testing.T) {
 		for range 10 {
 			cable.fail <- errors.New("too many open files")
 		}
-		if n := b.journal.count("no connection of another server can be taken", "too many open files"); n != 1 {
+		if n := b.journal.count("cannot accept connections from peers", "too many open files"); n != 1 {
 			t.Errorf("ten failures are logged %d times", n)
 		}
 		a.Send([]*raftpb.Message{snapshotMessage(1, 2, []byte("x"))})

@@ -116,7 +116,7 @@ func TestClientWithoutCertificate(t *testing.T) {
 		t.Errorf("the visit ends with %v", err)
 	}
 	eventually(t, "it is logged", func() bool {
-		return s.journal.count("a connection of another server is refused", "client didn't provide a certificate") == 1
+		return s.journal.count("refused a connection to the peer port", "client didn't provide a certificate") == 1
 	})
 }
 
@@ -128,7 +128,7 @@ func TestClientOfAnotherAuthority(t *testing.T) {
 		t.Error("the visitor is let in")
 	}
 	eventually(t, "it is logged", func() bool {
-		return s.journal.count("a connection of another server is refused", "TLS: ") == 1
+		return s.journal.count("refused a connection to the peer port", "TLS: ") == 1
 	})
 	if met := get(s.recorder, &s.met); len(met) != 0 {
 		t.Errorf("the handler met %v", met)

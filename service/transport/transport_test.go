@@ -162,7 +162,7 @@ func TestTooLargeMessageIsLeftOut(t *testing.T) {
 	a.Send([]*raftpb.Message{heartbeat(1, 2, 1), large, heartbeat(1, 2, 3)})
 	eventually(t, "its neighbours arrive", func() bool { return slices.Equal(b.indexes(), []uint64{1, 3}) })
 	eventually(t, "it is reported", func() bool { return len(get(a.recorder, &a.unreachable)) == 1 })
-	if a.journal.count("too large to be sent", "server=2") != 1 {
+	if a.journal.count("too large to send", "peer=2") != 1 {
 		t.Error("the log does not tell of it")
 	}
 }
@@ -206,7 +206,7 @@ func TestForgedMessagesAreDropped(t *testing.T) {
 	if got := s.indexes(); !slices.Equal(got, []uint64{4}) {
 		t.Errorf("messages %v were delivered, want only 4", got)
 	}
-	if s.journal.count("a message is dropped", "server=2") != 1 {
+	if s.journal.count("dropped a message", "peer=2") != 1 {
 		t.Error("the log does not tell once of dropped messages")
 	}
 }
