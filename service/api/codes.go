@@ -6,21 +6,20 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// Meaning is how a Code is told to those who speak something else than this
-// protocol.
+// Meaning is the meaning of a Code outside this protocol.
 type Meaning struct {
-	// Name is what JSON calls it: the name in the protocol without "CODE_".
+	// Name is the code in JSON: its name in the protocol without "CODE_".
 	Name string
 	// GRPC is the status of a call that has no reply to carry the code in.
 	GRPC codes.Code
 	// HTTP is the status of a response.
 	HTTP int
-	// Exit is the exit status of a command that ends so: 0, or 120 for what was
-	// lost, 124 for what was not got in time, 125 for everything else.
+	// Exit is the exit status of a command that fails with the code: 0, or 120 if something
+	// was lost, 124 for a timeout, 125 for everything else.
 	Exit int
 }
 
-// meanings is append-only, as the enumeration is.
+// meanings is append-only, like the enumeration.
 var meanings = map[Code]Meaning{
 	Code_CODE_UNSPECIFIED:     {"UNSPECIFIED", codes.Unknown, 500, 125},
 	Code_CODE_OK:              {"OK", codes.OK, 200, 0},
@@ -48,8 +47,8 @@ var meanings = map[Code]Meaning{
 	Code_CODE_STATE_LIMIT:     {"STATE_LIMIT", codes.ResourceExhausted, 507, 125},
 }
 
-// MeaningOf returns what c means elsewhere. A code from a newer server means
-// what CODE_UNSPECIFIED does, under its own name.
+// MeaningOf returns the meaning of c. A code of a newer server has the meaning of
+// CODE_UNSPECIFIED, under its own name.
 func MeaningOf(c Code) Meaning {
 	if m, known := meanings[c]; known {
 		return m

@@ -1,4 +1,4 @@
-// Package api is the public interface of the service, generated from
-// conclave.proto, whose comments are its reference; and the table by which the
-// codes of replies become those of gRPC and HTTP.
+// Package api is the public interface of the service, generated from conclave.proto.
+// The comments in that file are its reference. The package also has the table that
+// translates the codes of replies to those of gRPC and HTTP.
 package api

@@ -8,21 +8,21 @@ import (
 	"github.com/conclave-io/conclave/service/registry"
 )
 
-// againAfter is how long a refusal that is repeated is not told again, in ns.
+// againAfter is the time after which a repeated refusal is reported again, in ns.
 const againAfter = int64(time.Minute)
 
-// Cursor is how far somebody has read what is on record. Its zero value is at the
+// Cursor is the position of a reader in the audit trail. Its zero value is at the
 // beginning.
 type Cursor struct{ acts, refusals mark }
 
-// mark is the record that was told last of a chain.
+// mark is the last record of a chain that the reader has.
 type mark struct {
 	number, count, term uint64
 	hash                [sha256.Size]byte
-	told                int64 // when that was, ns
+	told                int64 // when the reader got it, ns
 }
 
-// Entry is a record to be told, or a gap.
+// Entry is the next record for a reader, or a gap.
 type Entry struct {
 	Chain    string
 	Previous [sha256.Size]byte
@@ -30,14 +30,14 @@ type Entry struct {
 	Record *registry.Record
 }
 
-// Next returns what is to be told of a trail at a time in ns, in the order of numbers. A
-// server that has just started reads its log again: until current is set, a trail that ends
-// before the record that was told last is one that this record will come to.
+// Next returns what a reader should get from a trail at a time in ns, in the order of
+// numbers. A server that has just started reads its log again. Until current is set, a trail
+// that ends before the reader's last record is assumed to reach that record later.
 func (c *Cursor) Next(now int64, trail registry.Trail, current bool) []Entry {
 	acts := c.acts.next(now, Acts, trail.Acts, current)
 	refusals := c.refusals.next(now, Refusals, trail.Refusals, current)
 	return merged(acts, refusals)
-}
+At returns a cursor behind all records whose number is at most the given one.
 
 // At returns a cursor behind all that has a number up to the given one.
 func At(trail registry.Trail, number uint64) Cursor {
@@ -56,8 +56,8 @@ func marked(rec *registry.Record, now int64) mark {
 	return mark{rec.Number, rec.Count, rec.Term, rec.Hash, now}
 }
 
-// merged returns entries of two chains in the order of their numbers. A gap stays before
-// the record that it was found at.
+// merged returns the entries of two chains in the order of their numbers. A gap stays
+// before the record at which it was found.
 func merged(a, b []Entry) []Entry {
 	all := make([]Entry, 0, len(a)+len(b))
 	for len(a) > 0 && len(b) > 0 {
@@ -80,7 +80,7 @@ func first(entries []Entry) uint64 {
 	return 0
 }
 
-// next returns what is to be told of a chain.
+// next returns what the reader should get from a chain.
 func (m *mark) next(now int64, name string, chain registry.Chain, current bool) (news []Entry) {
 	from, gap := m.resume(chain, current)
 	for i := from; i < len(chain.Records); i++ {
@@ -101,8 +101,8 @@ func (m *mark) next(now int64, name string, chain registry.Chain, current bool) 
 	return news
 }
 
-// resume returns the index of the first record that is to be told, and whether others
-// before it are missing.
+// resume returns the index of the first record that the reader should get, and whether
+// records before it are missing.
 func (m *mark) resume(chain registry.Chain, current bool) (from int, gap bool) {
 	records := chain.Records
 	at := sort.Search(len(records), func(i int) bool { return records[i].Number >= m.number })
@@ -110,7 +110,7 @@ func (m *mark) resume(chain registry.Chain, current bool) (from int, gap bool) {
 	case m.number == 0:
 		return 0, chain.Before != [sha256.Size]byte{}
 	case at == len(records):
-		// The trail ends before. If it is not on its way there, it is another one.
+		// The trail ends before the last record. If it will not get there, it is a different trail.
 		if n := len(records); n > 0 && (current || records[n-1].Term > m.term) {
 			return m.restart()
 		}
@@ -122,12 +122,12 @@ func (m *mark) resume(chain registry.Chain, current bool) (from int, gap bool) {
 	case records[at].Number == m.number:
 		return m.restart()
 	case at == 0:
-		return 0, chain.Before != m.hash // the one that was told last is not kept any more
+		return 0, chain.Before != m.hash // the last record of the reader is no longer kept
 	}
 	return m.restart()
 }
 
-// restart has everything told: the records are not those that were told before.
+// restart makes the reader get everything: these are different records from those it has.
 func (m *mark) restart() (from int, gap bool) {
 	*m = mark{}
 	return 0, true

@@ -9,49 +9,49 @@ import (
 )
 
 const (
-	// MostWaiting bounds the records of its own that wait until a server can write them.
+	// MostWaiting bounds the server's own records that wait to be written.
 	MostWaiting = 4096
 	// mostTallied bounds the refusals that are counted.
 	mostTallied = 1024
-	// tallyFor is how long the same refusals are counted before they are put on record, in ns.
+	// tallyFor is how long repeated refusals are counted before they are recorded, in ns.
 	tallyFor = int64(time.Minute)
 )
 
-// Journal says which line the audit log of a server gets next. What is replicated it takes
-// from the trail, so that nothing of it is lost while the log cannot be written; what the
-// server puts on record by itself waits in a queue.
+// Journal decides which line the audit log of a server gets next. Replicated records come
+// from the trail, so none is lost while the log cannot be written. The server's own records
+// wait in a queue.
 type Journal struct {
 	server  uint64
 	cursor  Cursor
 	own     mark
 	waiting []registry.Record
-	lost    uint64 // of its own that found no room
+	lost    uint64 // own records dropped because the queue was full
 	tally   map[Refusal]*tallied
 }
 
-// Refusal is what refusals have in common that are counted together.
+// Refusal has what refusals must have in common to be counted together.
 type Refusal struct {
-	// Actor is the principal, or, if it has not proven that, empty; Remote is then the
-	// host that it calls from.
+	// Actor is the principal, empty if the caller has not proven one. Remote is then the host
+	// that it calls from.
 	Actor, Via, Remote string
 	// Call is the method or route, and Reason the answer.
 	Call, Reason string
 	Result       registry.Code
 }
 
-// tallied is how many there were since a moment that are not on record.
+// tallied is the number of refusals since a time that are not recorded yet.
 type tallied struct {
 	since int64
 	more  uint64
 }
 
-// NewJournal returns that of a server whose log is empty.
+// NewJournal returns the journal of a server whose log is empty.
 func NewJournal(server uint64) *Journal {
 	return &Journal{server: server, tally: make(map[Refusal]*tallied)}
 }
 
-// Resume continues behind the lines that Tail has found at the end of the log. Those of
-// another server are passed over.
+// Resume continues behind the lines that Tail found at the end of the log. It ignores lines
+// of other servers.
 func (j *Journal) Resume(last []Line) {
 	for i := range last {
 		l := &last[i]
@@ -71,7 +71,7 @@ func (j *Journal) Resume(last []Line) {
 	}
 }
 
-// Note puts something on record that only this server has.
+// Note adds a record of this server's own.
 func (j *Journal) Note(rec registry.Record) {
 	if len(j.waiting) == MostWaiting {
 		j.lost++
@@ -81,8 +81,8 @@ func (j *Journal) Note(rec registry.Record) {
 	j.waiting = append(j.waiting, rec)
 }
 
-// Refused puts a refusal on record: the first at once, those that follow with their count
-// when the time is over.
+// Refused records a refusal: the first one at once, repetitions with their count when
+// the time is over.
 func (j *Journal) Refused(now int64, r Refusal) {
 	if t := j.tally[r]; t != nil {
 		t.more++
@@ -106,7 +106,7 @@ func (r Refusal) record(now int64, count uint64) registry.Record {
 	}
 }
 
-// settle puts refusals on record that have been counted long enough.
+// settle records refusals that have been counted long enough.
 func (j *Journal) settle(now int64) {
 	for r, t := range j.tally {
 		if now-t.since < tallyFor {
@@ -121,8 +121,8 @@ func (j *Journal) settle(now int64) {
 	}
 }
 
-// Next returns the lines that come next at a time, in ns since 1970. They are the caller's
-// to write, all of them and in order. What current means is said at Cursor.Next.
+// Next returns the next lines at a time, in ns since 1970. The caller must write all of
+// them, in order. For current see Cursor.Next.
 func (j *Journal) Next(now int64, trail registry.Trail, current bool) (lines []Line) {
 	j.settle(now)
 	if j.lost > 0 {

@@ -13,18 +13,18 @@ import (
 	"github.com/conclave-io/conclave/service/registry"
 )
 
-// version is that of the format of lines. Fields are only ever added.
+// version is the version of the format of lines. Fields are only ever added.
 const version = 1
 
-// The chains of records. Each line has the hash of the line before it in its chain.
+// The chains of records. Each line has the hash of the previous line in its chain.
 const (
-	// Acts and Refusals are replicated: all servers have the same.
+	// Acts and Refusals are replicated: all servers have the same records.
 	Acts, Refusals = "acts", "refusals"
-	// Own is what a server puts on record by itself, in its file only.
+	// Own has the records that a server makes itself, in its own file only.
 	Own = "server"
 )
 
-// KindGap is the kind of a line that says that others are missing. The name of its target is
+// KindGap is the kind of a line that announces missing lines. The name of its target is
 // the chain.
 const KindGap = "gap"
 
@@ -35,11 +35,11 @@ const KindFile = "audit-file"
 type Line struct {
 	V     int    `json:"v"`
 	Chain string `json:"chain"`
-	// Number orders the records of a cluster, and those of a server in its own chain.
+	// Number orders the records of a cluster, and a server's records in its own chain.
 	Number uint64    `json:"number,string"`
 	Time   time.Time `json:"time"`
 	Term   uint64    `json:"term,string"`
-	// Server is whose file it is in, or 0.
+	// Server is the server whose file this is, or 0.
 	Server  uint64  `json:"server,omitempty"`
 	Kind    string  `json:"kind"`
 	Actor   string  `json:"actor,omitempty"`
@@ -49,15 +49,15 @@ type Line struct {
 	Target  *Target `json:"target,omitempty"`
 	Reason  string  `json:"reason,omitempty"`
 	Result  string  `json:"result"`
-	// Count is how many times in a row the same was refused.
+	// Count is how many times in a row the refusal was repeated.
 	Count uint64 `json:"count"`
-	// Previous is the hash of the record before in the chain, and Hash that of this one.
+	// Previous is the hash of the previous record in the chain, and Hash that of this one.
 	Previous string `json:"previous"`
 	Hash     string `json:"hash"`
 }
 
 // Target is what an act was about. The name is that of a lock, an election, a session, a
-// guarded prefix or a chain, as the kind says.
+// guarded prefix or a chain, depending on the kind.
 type Target struct {
 	Class  string `json:"class,omitempty"`
 	Name   string `json:"name,omitempty"`
@@ -68,7 +68,7 @@ type Target struct {
 
 var classes = []string{registry.Lock: "lock", registry.Election: "election", registry.View: "view"}
 
-// LineOf returns the line of a record that is in a chain behind the one with a hash.
+// LineOf returns the line of a record in a chain, given the hash of the previous one.
 func LineOf(chain string, previous [sha256.Size]byte, rec *registry.Record) Line {
 	l := Line{
 		V: version, Chain: chain, Number: rec.Number, Time: time.Unix(0, rec.Time).UTC(), Term: rec.Term,
@@ -96,8 +96,8 @@ func className(class registry.Class) string {
 	return fmt.Sprint(class)
 }
 
-// Named reports whether a record is about a lock or an election, which only those see who
-// may read its name.
+// Named reports whether a record is about a lock or an election. Only callers that may read
+// its name see such a record.
 func Named(rec *registry.Record) bool { return rec.Kind == "revoke" || rec.Kind == "drop" }
 
 // Append appends the line to b, with a line feed.
@@ -106,7 +106,7 @@ func (l *Line) Append(b []byte) []byte {
 	enc := json.NewEncoder(out)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(l); err != nil {
-		panic(err) // there is nothing in it that JSON cannot say
+		panic(err) // every field has a JSON form
 	}
 	return out.Bytes()
 }
@@ -123,7 +123,7 @@ func ParseLine(text []byte) (Line, error) {
 	return l, nil
 }
 
-// record returns the record that the line tells of, and the hash before it.
+// record returns the record of a line, and the hash of the previous one.
 func (l *Line) record() (rec registry.Record, previous [sha256.Size]byte, err error) {
 	target := Target{}
 	if l.Target != nil {

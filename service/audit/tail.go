@@ -7,9 +7,9 @@ import (
 	"io"
 )
 
-// Tail reads a log that a server has written before. It returns the last line of each
-// chain, and how many bytes all whole lines have: a server that crashed may have left a
-// part of one behind them.
+// Tail reads an existing log. It returns the last line of each chain, and the number of
+// bytes of all complete lines: a server that crashed may have left part of a line behind
+// them.
 func Tail(log io.Reader) (last []Line, whole int64, err error) {
 	texts := make(map[string][]byte)
 	in := bufio.NewReaderSize(log, 1<<16)

@@ -9,19 +9,19 @@ import (
 	"strings"
 )
 
-// Verifier checks lines of audit logs: those of one server in the order in which it wrote
-// them, one file after the other, and any number of servers.
+// Verifier checks lines of audit logs, of any number of servers. The lines of each server
+// must be in the order in which it wrote them, one file after the other.
 type Verifier struct {
-	// Lines counts all that were read, and Gaps those that say that others are missing.
+	// Lines counts all lines read, and Gaps those that announce missing lines.
 	Lines, Gaps int
-	// Problems are what was found, in order.
+	// Problems are the problems found, in order.
 	Problems []Problem
 
 	chains map[chainOf]*checked
 	seen   map[chainOf]map[written]string // hashes
 }
 
-// Problem is something that is wrong with a line, or with all of them.
+// Problem is an error in a line, or in the log as a whole.
 type Problem struct {
 	// Where is the file and the line, or empty.
 	Where string
@@ -40,10 +40,10 @@ type chainOf struct {
 	name   string
 }
 
-// written is a record as it was with a count.
+// written identifies a record with its count.
 type written struct{ number, count uint64 }
 
-// checked is what of a chain was read.
+// checked is the part of a chain that was read.
 type checked struct {
 	first, last uint64 // numbers
 	count       uint64
@@ -52,7 +52,7 @@ type checked struct {
 	gap         bool // was announced
 }
 
-// NewVerifier returns one that has read nothing.
+// NewVerifier returns a Verifier that has read nothing.
 func NewVerifier() *Verifier {
 	return &Verifier{chains: make(map[chainOf]*checked), seen: make(map[chainOf]map[written]string)}
 }
@@ -109,7 +109,7 @@ func (v *Verifier) follow(where string, l *Line) {
 	}
 }
 
-// anew says that a server found no file when it began to write.
+// anew notes that a server found no file when it began to write.
 func (v *Verifier) anew(server uint64) {
 	v.Gaps++
 	for at, c := range v.chains {
@@ -117,7 +117,7 @@ func (v *Verifier) anew(server uint64) {
 	}
 }
 
-// keep remembers what the lines of a server say of a record.
+// keep remembers what the lines of a server say about a record.
 func (v *Verifier) keep(l *Line) {
 	at := chainOf{l.Server, l.Chain}
 	if v.seen[at] == nil {
@@ -130,8 +130,8 @@ func (v *Verifier) problem(where, format string, args ...any) {
 	v.Problems = append(v.Problems, Problem{where, fmt.Sprintf(format, args...)})
 }
 
-// Compare checks the replicated records of all servers that were read against each other,
-// and against those of the cluster in their order, unless there are none.
+// Compare checks the replicated records of all servers against each other and, if there
+// are any, against those of the cluster in their order.
 func (v *Verifier) Compare(cluster []Line) {
 	servers := slices.SortedFunc(maps.Keys(v.seen), func(a, b chainOf) int {
 		return cmp.Or(strings.Compare(a.name, b.name), cmp.Compare(a.server, b.server))
@@ -155,7 +155,7 @@ func (v *Verifier) Compare(cluster []Line) {
 	}
 }
 
-// between checks that two servers say the same of a chain.
+// between checks that two servers have the same records in a chain.
 func (v *Verifier) between(a, b chainOf) {
 	for _, rec := range slices.SortedFunc(maps.Keys(v.seen[a]), written.compare) {
 		if other, both := v.seen[b][rec]; both && other != v.seen[a][rec] {
@@ -169,7 +169,7 @@ func (w written) compare(other written) int {
 	return cmp.Or(cmp.Compare(w.number, other.number), cmp.Compare(w.count, other.count))
 }
 
-// against checks a chain of a server against the same one of the cluster.
+// against checks a chain of a server against the cluster's chain.
 func (v *Verifier) against(at chainOf, cluster []Line) {
 	if len(cluster) == 0 {
 		return

@@ -1,15 +1,16 @@
-// Package clocks estimates the clocks of other servers: how far they are ahead, and how
-// fast they run. It is deterministic, does no I/O and reads no clock: its caller gives it
-// readings and messages, and sends what it returns.
+// Package clocks estimates how far the clocks of other servers are ahead and how fast they
+// run. It is deterministic, does no I/O and reads no clock: its caller passes in readings
+// and messages, and sends the messages that it returns.
 //
-// What measures is algorithm/clock/ntp, with the other server as the parent. A round of
-// four exchanges each four seconds keeps the one of the least delay. Nothing is corrected.
+// Clocks are measured by algorithm/clock/ntp, with the other server as the parent. A round
+// has four exchanges, one per second, and keeps the one with the least delay. No clock is
+// corrected.
 //
-// Two clocks matter. Leases are measured by one that nobody sets, the boot clock. How
-// fast those of two servers run against each other is the drift: a lease is safe as long as
-// that is less than a tenth, the margin of clients. People read the wall clock. A server
-// says how far its wall clock is ahead of its boot clock, so the offset of the wall clocks
-// follows from that of the boot clocks.
+// Two clocks matter. Leases are measured by the boot clock, which nobody sets. The drift is
+// the difference between the speeds of the boot clocks of two servers: leases are safe while
+// it is less than a tenth, the margin of clients. People read the wall clock. A server tells
+// how far its wall clock is ahead of its boot clock, so the offset between wall clocks
+// follows from the offset between boot clocks.
 package clocks
 
 import (
@@ -24,53 +25,53 @@ import (
 )
 
 const (
-	// Margin is the drift that leases allow: clients stop to believe in a hold when a
-	// tenth of its TTL is left.
+	// Margin is the drift that leases tolerate: a client stops relying on a hold when a
+	// tenth of the TTL is left.
 	Margin = 0.1
 	// Notable is the drift that is worth a warning, a tenth of the margin. Clocks that
-	// work drift apart by less than 0.001.
+	// work drift by less than 0.001.
 	Notable = Margin / 10
 
-	// interval and burst are those of the rounds; there is one exchange a second.
+	// interval and burst configure the rounds; there is one exchange per second.
 	interval = 4e9
 	burst    = 4
-	// kept is over how many rounds drift is measured, a minute.
+	// kept is the number of rounds over which drift is measured, a minute.
 	kept = 16
-	// stale is after how long without an answer nothing is said of a server any more.
+	// stale is the time without an answer after which a server's estimate is dropped.
 	stale = 60e9
 
 	version = 1
 )
 
-// Reading is one of the clocks of this server, both at a time, in ns.
+// Reading is a reading of both clocks of this server at the same time, in ns.
 type Reading struct {
 	Boot int64 // of the clock that nobody sets
 	Wall int64 // since 1970
 }
 
-// Message is for another server.
+// Message is a message to another server.
 type Message struct {
 	Server uint64
 	Data   []byte
 }
 
-// Estimate is what is known of the clocks of another server.
+// Estimate is what is known about the clocks of another server.
 type Estimate struct {
 	Server uint64
-	// Offset is how far its wall clock is ahead, in ns. It is wrong by Error at most, if the
+	// Offset is how far its wall clock is ahead, in ns, accurate to Error if the
 	// clocks have not changed their speed since the drift was measured.
 	Offset, Error int64
-	// Drift is how much faster its clock ran than that of this server over Over ns: 0.01 is
-	// one in a hundred. It is wrong by DriftError at most. Over is 0 before the second
-	// round; then the margin is taken for what the drift may be.
+	// Drift is how much faster its clock ran than the clock of this server, over Over ns: 0.01
+	// means one percent. It is accurate to DriftError. Before the second round Over is 0, and
+	// the margin is taken as the bound on the drift.
 	Drift, DriftError float64
 	Over              int64
 }
 
-// Notable reports whether the clocks certainly drift apart by more than Notable.
+// Notable reports whether the drift is certainly more than Notable.
 func (e *Estimate) Notable() bool { return e.Over > 0 && math.Abs(e.Drift)-e.DriftError > Notable }
 
-// sample is what one round has found.
+// sample is the result of one round.
 type sample struct {
 	from, to int64 // between which readings of the own boot clock
 	offset   int64 // of the boot clocks then
@@ -90,8 +91,8 @@ type peer struct {
 	samples []sample
 }
 
-// Clocks are those of the other servers, as one server estimates them. Nobody calls it
-// twice at a time.
+// Clocks estimates the clocks of the other servers for one server. It must not be used by
+// two goroutines at the same time.
 type Clocks struct {
 	run     uint64 // drawn anew at each start of the server
 	config  process.Config
@@ -108,8 +109,8 @@ const (
 	child
 )
 
-// New returns the estimates of a server that has just started. The run is drawn, and
-// not 0: an answer to an earlier run of the server counts for nothing.
+// New returns the estimates of a server that has just started. The run is a random number,
+// not 0: answers to an earlier run of the server are ignored.
 func New(run uint64) *Clocks {
 	c := &Clocks{run: run, config: process.Config{
 		N: 2, Topology: process.Topology{Parent: []process.ID{process.None, parent}}, Delay: process.Millisecond,
@@ -119,7 +120,7 @@ func New(run uint64) *Clocks {
 	return c
 }
 
-// Ask returns the requests that are due to servers.
+// Ask returns the requests that are due.
 func (c *Clocks) Ask(now Reading, servers []uint64) (out []Message) {
 	for _, server := range servers {
 		p := c.peer(server)
@@ -136,7 +137,7 @@ func (c *Clocks) Ask(now Reading, servers []uint64) (out []Message) {
 	return out
 }
 
-// peer returns that of a server. It makes it if there is none.
+// peer returns the entry of a server, and creates it if necessary.
 func (c *Clocks) peer(server uint64) *peer {
 	i, found := slices.BinarySearchFunc(c.peers, server, func(p *peer, s uint64) int { return cmp.Compare(p.server, s) })
 	if !found {
@@ -146,7 +147,7 @@ func (c *Clocks) peer(server uint64) *peer {
 	return c.peers[i]
 }
 
-// Receive takes a message of a server, and returns the answer or the next request.
+// Receive takes a message from a server, and returns the answer or the next request.
 func (c *Clocks) Receive(now Reading, server uint64, data []byte) (out []Message, err error) {
 	r := wire.NewReader(data)
 	if v := r.Byte(); r.Err() == nil && v != version {
@@ -167,16 +168,16 @@ func (c *Clocks) Receive(now Reading, server uint64, data []byte) (out []Message
 	case m.From == child && m.To == parent:
 		return c.step(nil, p, p.answers, parent, &ev, now, asker), nil
 	case m.From != parent || m.To != child || asker != c.run || sender == 0:
-		return nil, nil // it answers an earlier run of this server
+		return nil, nil // an answer to an earlier run of this server
 	}
-	if p.run != sender { // its boot clock may be another
+	if p.run != sender { // its boot clock may be a different one
 		p.run, p.samples, p.mixed = sender, nil, p.run != 0
 	}
 	c.further = ahead - (now.Wall - now.Boot)
 	return c.step(nil, p, p.asks, child, &ev, now, 0), nil
 }
 
-// step steps one machine of a pair, and returns out with what it sends.
+// step steps one machine of a pair, and appends the messages that it sends to out.
 func (c *Clocks) step(out []Message, p *peer, m process.Machine, self process.ID, ev *process.Event, now Reading, asker uint64) []Message {
 	c.fx.Begin(self, nil)
 	m.Step(ev, &c.fx)
@@ -200,7 +201,7 @@ func (c *Clocks) step(out []Message, p *peer, m process.Machine, self process.ID
 	return out
 }
 
-// add adds what a round has found.
+// add adds the result of a round.
 func (p *peer) add(s sample) {
 	if n := len(p.samples); n > 0 && s.to-p.samples[n-1].to > stale {
 		p.samples = nil
@@ -210,7 +211,7 @@ func (p *peer) add(s sample) {
 	}
 }
 
-// Estimates returns what is known now of servers that have answered of late, by id.
+// Estimates returns the current estimates of servers that have answered recently, by id.
 func (c *Clocks) Estimates(now Reading) (all []Estimate) {
 	for _, p := range c.peers {
 		if len(p.samples) == 0 {
@@ -232,8 +233,8 @@ func (c *Clocks) Estimates(now Reading) (all []Estimate) {
 	return all
 }
 
-// measure finds the drift from the first to the last round. By how much the offset changed
-// is known to within both errors, and in what time to within how long the rounds took.
+// measure computes the drift from the first and the last round. The change of the offset is
+// known to within the sum of both errors, and its duration to within the length of the rounds.
 func (e *Estimate) measure(samples []sample) {
 	first, last := samples[0], samples[len(samples)-1]
 	shortest, longest := float64(last.from-first.to), float64(last.to-first.from)

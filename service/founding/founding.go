@@ -1,6 +1,6 @@
-// Package founding decides what a server with an empty data directory is: a
-// founder of a new cluster, or one that lost its data. It does no input or
-// output, so that every order of crashes can be tried.
+// Package founding decides the role of a server with an empty data directory: a
+// founder of a new cluster, or a server that lost its data. It does no I/O, so
+// that tests can try every order of crashes.
 //
 // A founder may vote. A server that lost its data may not: it has forgotten its
 // votes and the entries that it acknowledged. The rules, and why they are safe,
@@ -16,32 +16,32 @@ import (
 // MaxFounders bounds a record.
 const MaxFounders = 128
 
-// Phase is what a server says of its part in the founding. Phases travel on
-// the wire: new ones are appended, none is ever reused.
+// Phase is the state of founding at a server. Phases are sent to other servers: new
+// ones are appended, and none is ever reused.
 type Phase uint8
 
 const (
-	// NotReady is no answer: the server does not know yet what it is, or has no part
-	// in the founding.
+	// NotReady is no answer: the server does not know its role yet, or takes no part
+	// in founding.
 	NotReady Phase = iota
-	// New is a server with an empty directory, which wants to found a cluster.
+	// New is a server with an empty directory that wants to found a cluster.
 	New
-	// Restored is a New one whose directory has nothing but the state of a backup.
+	// Restored is like New, with a directory that holds only the state of a backup.
 	Restored
-	// Recorded is a server that has a record on its disk, and no state yet.
+	// Recorded is a server that has a record on its disk but no state yet.
 	Recorded
 	// Founded is a server that has a record and state of the cluster.
 	Founded
 
-	// Phases is how many there are.
+	// Phases is the number of phases.
 	Phases
 )
 
 // Founder is a server of a Record.
 type Founder struct{ ID, UID uint64 }
 
-// Record says with which data directories a cluster is founded, by ascending id.
-// A directory has at most one record in its life.
+// Record says with which data directories a cluster is founded, in ascending order of
+// ids. A directory has at most one record in its lifetime.
 type Record []Founder
 
 // UID returns the directory of a server, 0 if the server is no founder.
@@ -54,7 +54,7 @@ func (r Record) UID(id uint64) uint64 {
 	return 0
 }
 
-// Check reports what no record can be.
+// Check reports an error for a record that cannot exist.
 func (r Record) Check() error {
 	if len(r) == 0 || len(r) > MaxFounders {
 		return fmt.Errorf("founding record: %d servers: must be 1 to %d", len(r), MaxFounders)
@@ -75,19 +75,19 @@ func (r Record) Check() error {
 // Equal reports whether two records are the same.
 func (r Record) Equal(other Record) bool { return slices.Equal(r, other) }
 
-// names reports whether the record is one of these servers.
+// names reports whether the record has exactly the given servers.
 func (r Record) names(ids []uint64) bool {
 	return slices.EqualFunc(r, ids, func(f Founder, id uint64) bool { return f.ID == id })
 }
 
-// Answer is what a server said of itself when it was last heard.
+// Answer is what a server last said about itself.
 type Answer struct {
 	UID    uint64
 	Phase  Phase
 	Record Record // nil unless Recorded or Founded
 }
 
-// Server is one with an empty data directory.
+// Server is a server with an empty data directory.
 type Server struct {
 	ID, UID uint64
 	// Founders are the ids of all founders, itself included, in ascending order.
@@ -102,16 +102,16 @@ type Server struct {
 type Step uint8
 
 const (
-	// Wait leaves things as they are until an answer changes.
+	// Wait means to do nothing until an answer changes.
 	Wait Step = iota
-	// Write puts Decision.Record on the disk for good, and tells the others.
+	// Write writes Decision.Record to the disk for good, and tells the others.
 	Write
 	// Found starts the server as a founder, which votes.
 	Found
-	// Rejoin starts it blank, without a vote, until the others take it back.
+	// Rejoin starts the server blank, without a vote, until the others take it back.
 	Rejoin
-	// Resume starts it with what its disk holds: state of the cluster, or nothing yet if
-	// it joined.
+	// Resume starts the server with what its disk holds: state of the cluster, or nothing yet
+	// if it joined.
 	Resume
 )
 
@@ -119,15 +119,15 @@ const (
 type Decision struct {
 	Step   Step
 	Record Record // of Write
-	// Missing are the servers that Wait is for, in ascending order.
+	// Missing are the servers that Wait waits for, in ascending order.
 	Missing []uint64
-	// Differs says that Missing have a record that is not this server's, or not of
-	// these founders: waiting does not help.
+	// Differs means that the Missing servers have a different record, or one of other
+	// founders, so waiting does not help.
 	Differs bool
 }
 
-// Says returns the answer of this server to the others. One that has heard of a
-// record is not New any more, though the record is not on its disk yet.
+// Says returns the answer of this server to the others. A server that has heard of a
+// record is no longer New, even if the record is not on its disk yet.
 func (s Server) Says(answers map[uint64]Answer) Answer {
 	switch {
 	case s.Record != nil:
@@ -143,13 +143,13 @@ func (s Server) Says(answers map[uint64]Answer) Answer {
 	return Answer{UID: s.UID, Phase: New}
 }
 
-// Equal reports whether two decisions are to wait for the same.
+// Equal reports whether two decisions wait for the same servers.
 func (d Decision) Equal(other Decision) bool {
 	return d.Differs == other.Differs && slices.Equal(d.Missing, other.Missing)
 }
 
-// Decide returns the next step of a server that has heard these answers, by the
-// id of who gave them.
+// Decide returns the next step of a server that has heard the given answers, by the id of
+// the answering server.
 func (s Server) Decide(answers map[uint64]Answer) Decision {
 	if s.Record == nil {
 		return s.agree(answers)
@@ -171,7 +171,7 @@ func (s Server) Decide(answers map[uint64]Answer) Decision {
 	return wait(missing, differ, Decision{Step: Found})
 }
 
-// agree finds the record: that of another server, or the first one.
+// agree finds the record: that of another server, or the first record.
 func (s Server) agree(answers map[uint64]Answer) Decision {
 	var record Record
 	var missing, holders, differ []uint64
@@ -195,7 +195,7 @@ func (s Server) agree(answers map[uint64]Answer) Decision {
 	old := s.Restored && record.UID(s.ID) != s.UID // perhaps of the cluster that was backed up
 	switch proposer := s.Founders[0]; {
 	case record != nil && old && 2*restored > len(s.Founders):
-		// A majority of its disks is gone, and with them that cluster.
+		// A majority of the disks is gone, and the old cluster with them.
 		return Decision{Missing: holders, Differs: true}
 	case record != nil && old:
 		return wait(missing, differ, Decision{Step: Write, Record: record})
@@ -207,7 +207,7 @@ func (s Server) agree(answers map[uint64]Answer) Decision {
 	return wait(missing, differ, Decision{Step: Write, Record: s.first(answers)})
 }
 
-// first returns the record of servers that are all new.
+// first returns the first record, if all servers are new.
 func (s Server) first(answers map[uint64]Answer) Record {
 	first := make(Record, len(s.Founders))
 	for i, id := range s.Founders {
@@ -219,7 +219,7 @@ func (s Server) first(answers map[uint64]Answer) Record {
 	return first
 }
 
-// wait returns otherwise, unless there is somebody to wait for.
+// wait returns otherwise, unless there are servers to wait for.
 func wait(missing, differ []uint64, otherwise Decision) Decision {
 	switch {
 	case len(differ) > 0:

@@ -5,23 +5,23 @@ import (
 	"slices"
 )
 
-// Disk is what a server finds in its data directory when it starts.
+// Disk is the content of the data directory of a server at its start.
 type Disk struct {
 	// Server is this server as a founder. Its Record is the one in the directory.
 	Server
-	// Joined says that the server joined a cluster that was there before it. It founds
-	// nothing, and its Founders do not count.
+	// Joined means that the server joined an existing cluster. It founds nothing, and its
+	// Founders are ignored.
 	Joined bool
-	// State says that the directory holds state of the cluster: a vote, a log or a
+	// State means that the directory holds state of the cluster: a vote, a log or a
 	// snapshot.
 	State bool
 }
 
-// Machine is one server from its start on. It decides what the server says of itself
-// to others, when it writes down a record, and as what it starts. The host passes on
-// what it hears, and carries out what Step returns.
+// Machine decides for one server, from its start on, what the server tells others about
+// founding, when it writes a record, and in which role it starts. The host passes on what
+// it hears, and carries out what Step returns.
 //
-// The zero Machine has not read its directory: it answers that it is not ready.
+// The zero Machine has not read its directory and answers that it is not ready.
 type Machine struct {
 	disk    Disk
 	loaded  bool
@@ -37,30 +37,30 @@ type Machine struct {
 	waits waiting
 }
 
-// waiting is what a founder waits for, and what it told of that.
+// waiting records what a founder waits for, and what of that it has reported.
 type waiting struct {
 	seen, told Decision
 	since      int64 // when seen began
 }
 
-// briefWait is how long, in ns, a founder waits for the same servers before it tells
-// the log: longer than those take that are started together.
+// briefWait is how long, in ns, a founder waits for the same servers before it logs
+// that: longer than it takes to start servers together.
 const briefWait = 1e9
 
-// Action is what a host carries out, in the order of its fields. Then it calls Step
+// Action tells a host what to do, in the order of the fields. Then the host calls Step
 // again.
 type Action struct {
-	// Introduce says to introduce this server again to all others, because what it
-	// says has changed.
+	// Introduce means to introduce this server again to all others, because what it says
+	// has changed.
 	Introduce bool
-	// Tell says to log what Decision waits for.
+	// Tell means to log what Decision waits for.
 	Tell bool
-	// Decision is the next step. Write is answered by Written, Found by Gained. Wait
-	// says not to call Step before there is news or some time has passed.
+	// Decision is the next step. The host reports the result of Write with Written, and that
+	// of Found with Gained. After Wait it calls Step when there is news, or after some time.
 	Decision
 }
 
-// Load tells what the data directory holds.
+// Load sets the content of the data directory.
 func (m *Machine) Load(d Disk) {
 	m.disk, m.loaded = d, true
 	m.told = m.Says().Phase
@@ -69,9 +69,9 @@ func (m *Machine) Load(d Disk) {
 // Record returns the record on the disk, or nil.
 func (m *Machine) Record() Record { return m.disk.Record }
 
-// Hear takes note of what another server says of itself. Answers may come in another
-// order than they were given in, and a directory does not lose its record. So an
-// answer of the same directory in an earlier phase is older, and is not heard.
+// Hear takes note of what another server says of itself. Answers may arrive out of order,
+// and a directory never loses its record. So an answer of the same directory with an earlier
+// phase is older and is ignored.
 func (m *Machine) Hear(from uint64, a Answer) {
 	delete(m.refused, from)
 	if old, known := m.heard[from]; known && old.UID == a.UID && old.Phase > a.Phase {
@@ -83,17 +83,17 @@ func (m *Machine) Hear(from uint64, a Answer) {
 	m.heard[from], m.refuses = a, false
 }
 
-// Takes reports whether to talk to a server that this one does not know. A server knows
-// those that it was told of at its start, and those in its log. It may have lost its log,
-// or have been down when another server joined, and that one may lead. So it takes a
-// server that has state, and holds the same record. No client is told the UIDs in it.
+// Takes reports whether to accept a server that this one does not know. A server knows the
+// servers named at its start and those in its log. It may have lost its log, or have been
+// down when another server joined that leads now. So it accepts a server that has state and
+// holds the same record. No client is told the UIDs in a record.
 func (m *Machine) Takes(a Answer) bool {
 	return m.disk.Record != nil && a.Phase == Founded && a.Record.Equal(m.disk.Record)
 }
 
-// Lose tells that the connection to a server is broken. It forgets that the server
-// is new, and reports whether it did: that one may come back with a record, or with
-// another directory.
+// Lose notes that the connection to a server is broken. It forgets that the server was new,
+// and reports whether it did: the server may come back with a record, or with another
+// directory.
 func (m *Machine) Lose(peer uint64) bool {
 	if p := m.heard[peer].Phase; p != New && p != Restored {
 		return false
@@ -102,8 +102,7 @@ func (m *Machine) Lose(peer uint64) bool {
 	return true
 }
 
-// Says returns what this server says of itself to the others. It says only what is on
-// its disk.
+// Says returns what this server tells the others about founding: only what is on its disk.
 func (m *Machine) Says() Answer {
 	d := &m.disk
 	switch {
@@ -115,8 +114,7 @@ func (m *Machine) Says() Answer {
 	return d.Says(m.heard)
 }
 
-// Step returns what to do next. It reads the clock, in ns, only to tell of a wait that
-// is long.
+// Step returns what to do next. It uses the time, in ns, only to report a long wait.
 func (m *Machine) Step(now int64) Action {
 	a := Action{Decision: m.decide()}
 	if p := m.Says().Phase; p > m.told {
@@ -146,8 +144,8 @@ func (m *Machine) decide() Decision {
 	return d.Decide(m.heard)
 }
 
-// resume starts a server that has state, or joined. It has no use for the record, but a
-// founder that lost its data may find nobody else to ask. So it takes one over.
+// resume starts a server that has state, or that joined. It does not need the record, but a
+// founder that lost its data may find no other server to ask. So it adopts one.
 func (m *Machine) resume() Decision {
 	if !m.started {
 		return Decision{Step: Resume}
@@ -162,8 +160,8 @@ func (m *Machine) resume() Decision {
 	return Decision{}
 }
 
-// Written tells whether the record of the last Write is on the disk for good. If not,
-// the machine asks for another Write only after news.
+// Written reports whether the record of the last Write is on the disk for good. If not, the
+// machine asks for another Write only after news.
 func (m *Machine) Written(ok bool) {
 	if m.refuses = !ok; ok {
 		m.disk.Record = m.writing
@@ -171,10 +169,10 @@ func (m *Machine) Written(ok bool) {
 	m.writing = nil
 }
 
-// Gained tells that the disk holds state of the cluster.
+// Gained notes that the disk holds state of the cluster.
 func (m *Machine) Gained() { m.disk.State = true }
 
-// news reports, once, whether a wait is to be told.
+// news reports, once, that a wait should be logged.
 func (w *waiting) news(now int64, d Decision) bool {
 	if !d.Equal(w.seen) {
 		w.seen, w.since = d, now
@@ -186,28 +184,28 @@ func (w *waiting) news(now int64, d Decision) bool {
 	return true
 }
 
-// Refusal is why another server does not talk to this one.
+// Refusal is the reason why another server does not talk to this one.
 type Refusal uint8
 
 const (
-	// Misfit is any reason but the others: one of the two has a wrong setting.
+	// Misfit is any other reason: one of the two servers has a wrong setting.
 	Misfit Refusal = iota
-	// Unknown says that the other server does not know this one.
+	// Unknown means that the other server does not know this one.
 	Unknown
-	// Removed says that this server was removed from the cluster.
+	// Removed means that this server was removed from the cluster.
 	Removed
 )
 
-// Refused tells that another server refuses this one, of so many others in all, and
-// whether this server was ever part of a cluster with a leader. It reports whether this
-// server must stop.
+// Refused notes that another server refuses this one. Others is the number of other
+// servers; served says whether this server was ever part of a cluster with a leader. It
+// reports whether this server must stop.
 //
 // If most of the others refuse this server, and it was never part of a cluster with a
-// leader, then its own setting is wrong, and it stops. Otherwise the other server is
-// wrong: one server with a wrong setting must not stop the others.
+// leader, its own setting is wrong and it stops. Otherwise the other server is wrong: one
+// server with a wrong setting must not stop the others.
 //
-// That this server was removed is no opinion: the other has it from the log. And a
-// server that has just joined may reach one that has not heard of it yet.
+// Removed always stops this server, because the other has it from the log. Unknown never
+// stops a server that joined: it may have reached a server that has not heard of it yet.
 func (m *Machine) Refused(by uint64, why Refusal, others int, served bool) (stop bool) {
 	switch {
 	case why == Removed:

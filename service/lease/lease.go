@@ -1,6 +1,6 @@
-// Package lease measures the time of sessions for the server that vouches for them: the
-// leader for all sessions, a home for those of its clients. It is deterministic: its
-// caller gives it the readings of a clock that stands still while the server does.
+// Package lease measures the remaining time of sessions: the leader measures it for all
+// sessions, a home for those of its clients. The package is deterministic. Its caller
+// passes in the readings of a clock that stands still while the server is suspended.
 package lease
 
 import (
@@ -9,17 +9,17 @@ import (
 	"github.com/conclave-io/conclave/service/registry"
 )
 
-// lease is what is known of a session's time.
+// lease is the state of a session's time.
 type lease struct {
 	ttl      int64
 	deadline int64
-	// renewals is the session's count, which a verdict names.
+	// renewals is the session's renewal count, which a verdict names.
 	renewals uint64
-	// check is when to look at it again for silence.
+	// check is when to check the session again for silence.
 	check int64
-	// silent says that the log has it down as silent, or soon will.
+	// silent means that the session is recorded as silent in the log, or soon will be.
 	silent bool
-	// expiring says that its expiry is under way.
+	// expiring means that its expiry has been proposed.
 	expiring bool
 }
 
@@ -29,21 +29,21 @@ type Table struct {
 	queue agenda
 }
 
-// NewTable returns a table of no session.
+// NewTable returns a table without sessions.
 func NewTable() *Table {
 	return &Table{byID: make(map[registry.SessionID]*lease)}
 }
 
-// Begin starts the lease of a session that renewed through the log just now.
+// Begin starts the lease of a session that was just renewed through the log.
 func (l *Table) Begin(s registry.Session, now int64) {
 	l.put(s.ID, lease{ttl: s.TTL, deadline: now + s.TTL, renewals: s.Renewals, check: now + s.TTL/2})
 }
 
-// Inherit starts the lease of a session that an earlier leader vouched for. A
-// client that lives finds the new leader soon: one that does not is put on
-// record long before its TTL is over, or a series of leaders could keep it for
-// ever. Many sessions are put on record a few at a time: a hundred thousand at once
-// would take longer than a leader may be silent.
+// Inherit starts the lease of a session that an earlier leader was responsible for. A live
+// client finds the new leader soon. If a client does not, its session is recorded as silent
+// long before its TTL is over; otherwise a series of leaders could keep it alive forever.
+// Sessions are recorded a few at a time: a hundred thousand at once would take longer than
+// a leader may be silent.
 func (l *Table) Inherit(s registry.Session, now int64) {
 	turn := int64(len(l.byID)/atATime) * betweenTurns
 	fresh := lease{ttl: s.TTL, deadline: now + s.TTL, renewals: s.Renewals, check: now + soon(s.TTL) + turn}
@@ -56,14 +56,13 @@ func (l *Table) Inherit(s registry.Session, now int64) {
 // soon is how long to wait for a client that has reason to call.
 func soon(ttl int64) int64 { return min(ttl/4, 1e9) }
 
-// again is how long after a session was put on record as silent its remaining time
-// is put on record again: 1 to 10 s with a TTL of more than 4 s. That is what a change
-// of the leader may add to its life.
+// again is the time between two records of the remaining time of a silent session: 1 to 10 s
+// if the TTL is more than 4 s. A change of the leader may extend the session's life by as much.
 func again(ttl int64) int64 { return max(soon(ttl), min(ttl/16, 10e9)) }
 
 const (
-	// atATime is how many inherited sessions are looked at together, and betweenTurns
-	// the ns until the next.
+	// atATime is how many inherited sessions are checked together, and betweenTurns the ns
+	// until the next ones.
 	atATime      = 1024
 	betweenTurns = 20e6
 )
@@ -74,17 +73,17 @@ func (l *Table) put(id registry.SessionID, fresh lease) {
 		present = new(lease)
 		l.byID[id] = present
 	}
-	// A lease that had an appointment keeps it: it is early at worst. One that
-	// was about to expire had none left.
+	// A lease that has an appointment keeps it, which may be too early. A lease that
+	// was about to expire has none left.
 	if present.ttl == 0 || present.expiring {
 		heap.Push(&l.queue, appointment{fresh.next(), id})
 	}
 	*present = fresh
 }
 
-// Renew extends a lease on the word of a renewal that arrived now. It reports
-// whether a quorum round suffices to acknowledge it: a silent session must be
-// renewed through the log, and one that expires not at all.
+// Renew extends a lease because of a renewal that arrived now. It reports whether a quorum
+// round is enough to acknowledge it: the renewal of a silent session must go through the
+// log, and an expiring session cannot be renewed.
 func (l *Table) Renew(id registry.SessionID, now int64) bool {
 	s := l.byID[id]
 	if s == nil || s.silent || s.expiring {
@@ -95,7 +94,7 @@ func (l *Table) Renew(id registry.SessionID, now int64) bool {
 	return true
 }
 
-// Extend lets a session live until a moment at least.
+// Extend keeps a session alive until the given time at least.
 func (l *Table) Extend(id registry.SessionID, until int64) {
 	if s := l.byID[id]; s != nil && !s.expiring {
 		s.deadline = max(s.deadline, until)
@@ -105,7 +104,7 @@ func (l *Table) Extend(id registry.SessionID, until int64) {
 // End forgets a session.
 func (l *Table) End(id registry.SessionID) { delete(l.byID, id) }
 
-// Remaining returns what the session has left, at least 0.
+// Remaining returns the remaining time of a session, at least 0.
 func (l *Table) Remaining(id registry.SessionID, now int64) int64 {
 	s := l.byID[id]
 	if s == nil {
@@ -114,8 +113,8 @@ func (l *Table) Remaining(id registry.SessionID, now int64) int64 {
 	return max(0, s.deadline-now)
 }
 
-// Due returns the sessions whose time is over, and those whose silence is to
-// be put on record. It marks them, so that each is returned once.
+// Due returns the sessions that have expired, and those that have to be recorded as silent.
+// It marks them, so that each is returned once.
 func (l *Table) Due(now int64) (expired, silent []registry.Lease) {
 	for len(l.queue) > 0 && l.queue[0].when <= now {
 		id := l.queue[0].id
@@ -142,15 +141,15 @@ func (l *Table) Due(now int64) (expired, silent []registry.Lease) {
 
 func (s *lease) next() int64 { return min(s.deadline, s.check) }
 
-// appointment is a moment at which a lease may need attention. It may come too
-// early, never too late.
+// appointment is a time at which a lease may need attention. It may come too early, but
+// never too late.
 type appointment struct {
 	when int64
 	id   registry.SessionID
 }
 
-// agenda is a heap of appointments; ties are broken by id, so that the order
-// in which sessions expire depends on nothing else.
+// agenda is a heap of appointments. Ties are broken by id, so that the order in which
+// sessions expire depends on nothing else.
 type agenda []appointment
 
 func (a agenda) Len() int { return len(a) }

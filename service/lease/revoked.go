@@ -2,15 +2,15 @@ package lease
 
 import "github.com/conclave-io/conclave/service/registry"
 
-// Revocations measures the time of holds whose holders are asked to leave.
+// Revocations measures the time of revoked holds, whose holders were asked to leave.
 //
 // A revoked hold is dropped one TTL after its revocation was first seen here. A renewal
-// that is acknowledged after that moment tells the client; one that was acknowledged
-// before was sent before, and carries its session no further than one TTL from then. So
-// the client has stopped by itself or was told.
+// that is acknowledged after that moment tells the client about the revocation. One that was
+// acknowledged before was also sent before, so it extends the session by at most one TTL from
+// then. So the client has either stopped by itself or has been told.
 type Revocations struct{ until map[registry.ClaimID]int64 }
 
-// NewRevocations returns one that has seen no revocation.
+// NewRevocations returns Revocations that have seen nothing.
 func NewRevocations() *Revocations {
 	return &Revocations{until: make(map[registry.ClaimID]int64)}
 }
@@ -18,8 +18,8 @@ func NewRevocations() *Revocations {
 // Clear forgets all that was seen.
 func (v *Revocations) Clear() { clear(v.until) }
 
-// Overdue returns those of the revoked holds whose time is over. The TTLs are those of
-// their sessions. What it returns it returns again one TTL later, if it is still there.
+// Overdue returns the revoked holds whose time is over. The TTLs are those of their
+// sessions. A hold that stays is returned again one TTL later.
 func (v *Revocations) Overdue(claims []registry.ClaimID, ttls []int64, now int64) (overdue []registry.ClaimID) {
 	for i, id := range claims {
 		switch until, known := v.until[id]; {

@@ -2,9 +2,9 @@ package lease
 
 import "slices"
 
-// Streams are those over which the requests of a session came last, the newest first and
-// each once; 0 is none. A client asks over the stream in use, but while it suspects that
-// of being dead it sends what is unanswered over others too, and may come back.
+// Streams are the streams over which the last requests of a session came, the newest first,
+// each once; 0 means none. A client sends requests over the stream in use. If it suspects that
+// stream to be dead, it also sends unanswered requests over others, and may come back.
 type Streams [4]uint64
 
 // Without returns the streams without one of them.
@@ -17,7 +17,7 @@ func (s Streams) Without(stream uint64) Streams {
 	return s
 }
 
-// With returns the streams with one that is the newest now.
+// With returns the streams with the given one as the newest.
 func (s Streams) With(stream uint64) Streams {
 	at := slices.Index(s[:], stream)
 	if at < 0 {

@@ -12,17 +12,17 @@ import (
 // ErrStopped is returned once the node has stopped.
 var ErrStopped = errors.New("the server is stopping")
 
-// ErrNotLeader is returned by what only the leader can do.
+// ErrNotLeader is returned by calls that only the leader can serve.
 var ErrNotLeader = errors.New("this server does not lead")
 
-// Client receives what a node has for one of its clients. Its methods are
-// called by the goroutine that owns the replica: they must not block.
+// Client receives the replies of a node for one of its clients. The goroutine that
+// owns the replica calls its methods: they must not block.
 type Client interface {
-	// Deliver hands over replies, in order. The slice is the client's to keep. An
-	// empty one says that ClientAddresses may have changed.
+	// Deliver hands over replies, in order. The client may keep the slice. An empty
+	// slice means that ClientAddresses may have changed.
 	Deliver(replies []Reply)
-	// Depose says that this server ceased to lead: whatever has no answer must
-	// be sent again to the leader. Nothing is delivered afterwards.
+	// Depose reports that this server is no longer the leader: every request without an
+	// answer must be sent again to the new leader. Nothing is delivered afterwards.
 	Depose()
 }
 
@@ -32,7 +32,7 @@ type Conn struct {
 	number uint64
 
 	room chan struct{} // has a value when there is room for more requests
-	// line is guarded by the intake.
+	// line is guarded by the mutex of the intake.
 	line queue.Line[*Conn]
 }
 
@@ -58,9 +58,9 @@ func (n *Node) Connect(ctx context.Context, c Client) (*Conn, error) {
 	return conn, nil
 }
 
-// Close forgets the client. What it asked for goes on; nobody is told.
+// Close forgets the client. Requests under way are still carried out, but nobody is told.
 func (c *Conn) Close() {
-	// A node that stopped has forgotten it already.
+	// A node that has stopped has already forgotten it.
 	_ = c.node.call(context.Background(), func(*replica.Replica) error {
 		delete(c.node.clients, c.number)
 		return nil
@@ -86,31 +86,30 @@ func (n *Node) call(ctx context.Context, f func(*replica.Replica) error) error {
 	}
 }
 
-// State is the replicated state as of a log entry. It never changes, and may be read
-// by any goroutine for as long as it wants to.
+// State is the replicated state after a given log entry. It never changes, so any
+// goroutine may read it at any time.
 type State struct {
 	*registry.Version
-	// Applied is the index of the entry, and Term the term in which the state was
-	// read.
+	// Applied is the index of that entry, and Term the term in which the state was read.
 	Applied, Term uint64
 }
 
-// Encode returns the whole state, as its Version does, and lets others run meanwhile.
+// Encode returns the encoded state, as Version.Encode does, and yields to other work meanwhile.
 func (s State) Encode() []byte { return encode(s.Version) }
 
 func stateOf(r *replica.Replica) State {
 	return State{r.Registry().Freeze(), r.Applied(), r.Term()}
 }
 
-// Stale returns the state of this server as it is, which may lag behind the cluster.
+// Stale returns the current state of this server, which may lag behind the cluster.
 func (n *Node) Stale(ctx context.Context) (state State, err error) {
 	err = n.View(ctx, func(r *replica.Replica) { state = stateOf(r) })
 	return state, err
 }
 
-// View lets f look at the replica as it is, which may lag behind the cluster. All
-// else waits meanwhile: f is to be quick. What f returns must not refer to the
-// replica.
+// View lets f read the replica of this server, which may lag behind the cluster. The
+// replica does nothing else meanwhile, so f must be quick. The results of f must not
+// refer to the replica.
 func (n *Node) View(ctx context.Context, f func(*replica.Replica)) error {
 	return n.call(ctx, func(r *replica.Replica) error {
 		if r == nil {
@@ -121,9 +120,8 @@ func (n *Node) View(ctx context.Context, f func(*replica.Replica)) error {
 	})
 }
 
-// Read returns the state once a quorum has confirmed that nothing newer was
-// acknowledged when Read was called. ErrNotLeader says that this server cannot
-// vouch for that.
+// Read returns a state that contains everything acknowledged before the call: a quorum
+// has confirmed it. ErrNotLeader means that this server cannot confirm that.
 func (n *Node) Read(ctx context.Context) (State, error) {
 	type outcome struct {
 		state State

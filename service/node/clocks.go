@@ -11,11 +11,11 @@ import (
 	"github.com/conclave-io/conclave/service/transport"
 )
 
-// clockTick is how often it is looked whether a clock is to be asked for.
+// clockTick is how often to check whether a peer's clock has to be measured.
 const clockTick = 500 * time.Millisecond
 
-// peerClocks are the clocks of the other servers, as this one estimates them. Nothing is
-// decided by them: they are shown, and a drift that leases hardly allow is logged.
+// peerClocks estimates the clocks of the other servers. Nothing is decided by them: they
+// are shown to users, and a drift close to what leases tolerate is logged.
 type peerClocks struct {
 	node *Node
 
@@ -31,14 +31,14 @@ func newPeerClocks(n *Node) *peerClocks {
 	return &peerClocks{node: n, clocks: clocks.New(binary.NativeEndian.Uint64(run[:]) | 1), warned: make(map[uint64]bool)}
 }
 
-// begin lets messages go out from now on.
+// begin allows messages to be sent from now on.
 func (p *peerClocks) begin(net *transport.Transport) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.net = net
 }
 
-// run asks for the clocks of the servers that this one is connected to, until the node stops.
+// run measures the clocks of the connected servers until the node stops.
 func (p *peerClocks) run(stop <-chan struct{}) {
 	ticker := time.NewTicker(clockTick)
 	defer ticker.Stop()
@@ -57,7 +57,7 @@ func (p *peerClocks) run(stop <-chan struct{}) {
 	}
 }
 
-// reading reads both clocks together: of several readings the one that took least.
+// reading reads both clocks at the same time: it reads several times and keeps the fastest reading.
 func (n *Node) reading() (r clocks.Reading) {
 	least := time.Hour
 	for range 3 {
@@ -78,8 +78,8 @@ func (p *peerClocks) send(out []clocks.Message) {
 	}
 }
 
-// warn logs it when the drift of a server becomes notable, and when it is so no more; mu
-// is held.
+// warn logs when the drift of a peer becomes notable, and when it no longer is. The caller
+// holds mu.
 func (p *peerClocks) warn(all []clocks.Estimate) {
 	for i := range all {
 		e := &all[i]

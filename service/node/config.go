@@ -20,63 +20,62 @@ import (
 type Config struct {
 	// ID is the id of this server, from 1 up.
 	ID uint64
-	// Cluster identifies the cluster: the same number on all its servers, and
-	// never that of another.
+	// Cluster identifies the cluster: the same number on all its servers, and different
+	// from that of every other cluster.
 	Cluster uint64
-	// Peers are the addresses at which servers take each other's connections,
-	// this one included. Those of a founder are all founders. Others that join
-	// later, or move, are found in the log.
+	// Peers are the peer addresses of the servers, this one included. For a founder
+	// they are all founders. Servers that join or move later are found in the log.
 	Peers map[uint64]string
-	// Joined says that this server joined a cluster that was there before it, and
-	// UID is the number under which it asked.
+	// Joined means that this server joined an existing cluster. UID is the number that
+	// identified its request to join.
 	Joined bool
 	UID    uint64
 	// Dir is the data directory.
 	Dir string
-	// Memory keeps nothing on disk, and has no Dir: the state ends with the node.
-	// Only a node that is alone in its cluster can do without, since others would
-	// go by what it has forgotten.
+	// Memory keeps nothing on disk, and Dir is empty: the state ends with the node. Only
+	// the single node of a cluster may use it, because other servers would rely on state
+	// that it forgets.
 	Memory bool
-	// PeerListener takes the connections of the other servers. Start closes it
-	// when it fails, Stop when the node stops.
+	// PeerListener accepts the connections of the other servers. Start closes it if it
+	// fails; otherwise Stop closes it.
 	PeerListener net.Listener
-	// PeerServerTLS and PeerClientTLS secure the traffic between servers, as those of
-	// transport.Config; nil leaves it in the clear.
+	// PeerServerTLS and PeerClientTLS secure the traffic between servers, like the fields
+	// of transport.Config. With nil the traffic is not encrypted.
 	PeerServerTLS *tls.Config
 	PeerClientTLS func() *tls.Config
-	// Calls, if not nil, takes over the connections by which other servers call this
-	// one. They come to PeerListener as well.
+	// Calls, if not nil, receives the connections over which other servers call this one.
+	// They arrive at PeerListener too.
 	Calls chan<- net.Conn
 	// ClientAddress is where clients reach this server ("host:port").
 	ClientAddress string
 	// Heartbeat is the time between two heartbeats of the leader [50 ms].
 	Heartbeat time.Duration
-	// Election is how long a follower waits in vain for a heartbeat before it
-	// stands for election: this long to twice as long [4 heartbeats].
+	// Election is the election timeout: how long a follower waits without a heartbeat
+	// before it stands for election, between this value and twice this value [4 heartbeats].
 	Election time.Duration
-	// ViewLease is how long the seat by which this server guards locks by algorithms lasts
-	// after a renewal [6 Election, at least 1.2 s]. Servers may differ.
+	// ViewLease is how long the seat of this server stays valid after a renewal; with a seat
+	// the server takes part in guarding locks by algorithms [6 Election, at least 1.2 s].
+	// Servers may use different values.
 	ViewLease time.Duration
-	// Build names this build to the other servers; more than 64 bytes are cut off.
+	// Build names this build to the other servers; it is cut to 64 bytes.
 	Build string
-	// StateLimit is how large the state may be, in bytes: see replica.Config
-	// [512 MiB].
+	// StateLimit is the largest size of the state, in bytes: see replica.Config [512 MiB].
 	StateLimit int
 	// Log receives what happens [slog.Default()].
 	Log *slog.Logger
 
-	// Limits of the replica, for tests; zero values are the defaults.
+	// Limits configures the replica, for tests; zero values mean the defaults.
 	Limits replica.Config
 
-	// parting is how long a node that stops waits for a write to end [5 s]. A disk
-	// that hangs does not end it, and the node leaves it behind.
+	// parting is how long a stopping node waits for a write to end [5 s]. A write that
+	// hangs does not end; the node then stops without waiting for it.
 	parting time.Duration
 	// wrap replaces what keeps the state, a seam for tests.
 	wrap func(keeper) keeper
 	// wall reads the wall clock, in ns since 1970; a seam for tests.
 	wall func() int64
-	// founded is called after each step of the founding that is on disk, and stops
-	// the node by an error; a seam for tests.
+	// founded is called after each founding step that is on disk; an error stops the
+	// node. It is a seam for tests.
 	founded func(founding.Step) error
 }
 
@@ -85,8 +84,8 @@ const (
 	MinStateLimit = 16 << 20
 	MaxStateLimit = 768 << 20
 
-	// maxSnapshot is the largest that servers send each other. The state may exceed
-	// its limit by what is always taken, and its size is an estimate.
+	// maxSnapshot is the largest snapshot that servers send each other. It exceeds the limit of
+	// the state because some requests are never refused and the size is an estimate.
 	maxSnapshot = MaxStateLimit / 3 * 4
 )
 
@@ -121,27 +120,27 @@ func (c Config) WithDefaults() Config {
 	return c
 }
 
-// Validate reports what is wrong with a configuration.
+// Validate checks the configuration.
 func (c Config) Validate() error {
 	switch {
 	case c.ID == 0:
-		return errors.New("the id of a server is 0: it must be 1 or more")
+		return errors.New("id: 0: must be at least 1")
 	case c.Peers[c.ID] == "":
-		return fmt.Errorf("server %d is not among the peers: name its own address there too", c.ID)
+		return fmt.Errorf("peers: server %d is missing; add the address of this server", c.ID)
 	case len(c.Peers) > founding.MaxFounders:
 		return fmt.Errorf("peers: %d servers: must be at most %d", len(c.Peers), founding.MaxFounders)
 	case c.Memory && len(c.Peers) > 1:
-		return errors.New("a server that has others beside it cannot do without a disk: name a data directory")
+		return errors.New("data directory: missing; only the single server of a cluster can run in memory")
 	case c.Dir == "" && !c.Memory:
-		return errors.New("no data directory is named")
+		return errors.New("data directory: missing")
 	case c.PeerListener == nil:
-		return errors.New("no listener for peers is given")
+		return errors.New("peer listener: missing")
 	case c.Heartbeat < 5*time.Millisecond:
-		return fmt.Errorf("the heartbeat is %v: it must be 5 ms or more", c.Heartbeat)
+		return fmt.Errorf("heartbeat: %v: must be at least 5ms", c.Heartbeat)
 	case c.StateLimit != 0 && (c.StateLimit < MinStateLimit || c.StateLimit > MaxStateLimit):
 		return fmt.Errorf("state-limit: %d bytes: must be between %d MiB and %d MiB", c.StateLimit, MinStateLimit>>20, MaxStateLimit>>20)
 	case c.Election < 2*c.Heartbeat:
-		return fmt.Errorf("the election timeout is %v: it must be at least twice the heartbeat of %v", c.Election, c.Heartbeat)
+		return fmt.Errorf("election timeout: %v: must be at least twice the heartbeat of %v", c.Election, c.Heartbeat)
 	case c.ViewLease < LeastViewLease(c.Election) || c.ViewLease > MostViewLease(c.Election):
 		return fmt.Errorf("view lease: %v: must be between %v and %v", c.ViewLease, LeastViewLease(c.Election), MostViewLease(c.Election))
 	}
@@ -150,7 +149,7 @@ func (c Config) Validate() error {
 
 func (c Config) tick() time.Duration { return c.Heartbeat / heartbeatTicks }
 
-// founder is this server as one of the founders, given what its disk holds.
+// founder describes this server as a founder, given what its disk holds.
 func (c Config) founder(found *store.State) founding.Server {
 	return founding.Server{
 		ID: c.ID, UID: found.UID, Founders: slices.Sorted(maps.Keys(c.Peers)),

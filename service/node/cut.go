@@ -8,17 +8,17 @@ import (
 	"github.com/conclave-io/conclave/service/host"
 )
 
-// cutTries is how many epochs a cut is tried in.
+// cutTries is the number of epochs in which a cut is tried.
 const cutTries = 5
 
 // ErrCutAborted is returned by Cut when another epoch began during each try.
 var ErrCutAborted = fmt.Errorf("the members of the view changed %d times before a cut was complete; try again", cutTries)
 
-// Cut returns a consistent cut of the machines of names under a prefix, and of the
-// messages between them. It is tried again when another epoch begins meanwhile, a few
-// times. While a member does not answer it waits, until the seat of that member is over
-// or ctx is done. A server that takes no part returns ErrNotMember, and one that has
-// more than a cut may have a *host.CutSizeError.
+// Cut returns a consistent cut of the machines for the names under a prefix and of the
+// messages between them. If another epoch begins meanwhile, it tries again, a few times.
+// If a member does not answer, it waits until the seat of that member ends or ctx is done.
+// It fails with ErrNotMember if this server takes no part in the view, and with a
+// *host.CutSizeError if the cut is too large.
 func (n *Node) Cut(ctx context.Context, prefix string) (*host.Cut, error) {
 	l := n.live
 	select {
@@ -41,7 +41,7 @@ func (n *Node) Cut(ctx context.Context, prefix string) (*host.Cut, error) {
 	return nil, ErrCutAborted
 }
 
-// cut is one try. If ctx is done before it has ended, it returns what tells when it has.
+// cut is one attempt. If ctx is done first, it returns a channel that reports the end of the attempt.
 func (l *live) cut(ctx context.Context, prefix string) (*host.Cut, <-chan host.CutEnd, error) {
 	ended := make(chan host.CutEnd, 1)
 	var number uint64
@@ -65,7 +65,7 @@ func (l *live) cut(ctx context.Context, prefix string) (*host.Cut, <-chan host.C
 	}
 }
 
-// endCuts tells those who asked for cuts what became of them; mu is held.
+// endCuts reports the results of cuts to their callers. The caller holds mu.
 func (l *live) endCuts(ends []host.CutEnd) {
 	for _, end := range ends {
 		if ended := l.cuts[end.Number]; ended != nil {
@@ -75,7 +75,7 @@ func (l *live) endCuts(ends []host.CutEnd) {
 	}
 }
 
-// failCuts tells those who asked for cuts that there will be none; mu is held.
+// failCuts tells all callers that their cuts have failed. The caller of failCuts holds mu.
 func (l *live) failCuts(err error) {
 	for number, ended := range l.cuts {
 		delete(l.cuts, number)

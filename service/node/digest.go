@@ -5,7 +5,7 @@ import (
 	"github.com/conclave-io/conclave/service/replica"
 )
 
-// appendDigest appends a digest as servers tell it to each other.
+// appendDigest appends a digest in the form in which servers exchange it.
 func appendDigest(b []byte, d replica.Digest) []byte {
 	return wire.AppendUint(wire.AppendUint(wire.AppendUint(b, uint64(d.Version)), d.Index), d.Hash)
 }

@@ -11,11 +11,11 @@ import (
 	"github.com/conclave-io/conclave/service/store"
 )
 
-// maxBacklog bounds the writes that wait for the disk. Beyond it the node takes
-// no more requests or messages until the disk has caught up.
+// maxBacklog bounds the writes that wait for the disk. At the bound the node takes
+// no more requests and messages until the disk has caught up.
 const maxBacklog = 256
 
-// keeper keeps what the node must not forget: a *store.Store, or a store.Memory.
+// keeper stores what the node must not forget: a *store.Store, or a store.Memory.
 type keeper interface {
 	Save(*raftpb.HardState, []*raftpb.Entry, *raftpb.Snapshot, bool) error
 	WriteSnapshot(*raftpb.Snapshot) error
@@ -25,7 +25,7 @@ type keeper interface {
 	Close() error
 }
 
-// open opens what keeps the state of this server, and returns what it holds.
+// open opens the store of this server and returns what it holds.
 func (c Config) open(id store.Identity) (keeper, *store.State, error) {
 	if c.Memory {
 		return store.Memory{}, store.InMemory(), nil
@@ -37,33 +37,33 @@ func (c Config) open(id store.Identity) (keeper, *store.State, error) {
 	return c.wrap(kept), state, nil
 }
 
-// disk writes in order, in a goroutine of its own, and lets everything that
-// waits share one fsync. Another goroutine writes the file of a snapshot, which
-// may be large, so that saves go on meanwhile.
+// disk writes in order, in its own goroutine, and shares one fsync among all writes
+// that wait. Another goroutine writes the files of snapshots, which may be large, so
+// that saves continue meanwhile.
 type disk struct {
 	store keeper
 	// done receives what was written, in order.
 	done chan written
-	// working are run and the goroutine that writes the file of a snapshot.
+	// working counts run and the goroutine that writes the file of a snapshot.
 	working sync.WaitGroup
 
 	mu     sync.Mutex
 	wake   sync.Cond
 	queue  []write
 	closed bool
-	// log is what run does, and file what another goroutine does beside it.
+	// log is what run does, file what the other goroutine does.
 	log, file activity
 }
 
-// activity is something that the disk does. It is timed by the clock of Go, which costs a
-// tenth of boottime.Now, and does not count the time in which the machine is suspended.
+// activity is an operation of the disk that may be under way. It is timed by Go's clock, which
+// costs a tenth of boottime.Now and does not count the time in which the machine is suspended.
 type activity struct {
 	since time.Time // its begin, or zero
 	bytes int       // of a snapshot
 }
 
-// late returns for how long the activity has been under way, if that is longer than
-// limit and the time that a slow disk takes for a snapshot.
+// late returns how long the activity has been under way, if that exceeds limit plus the time
+// that a slow disk needs for a snapshot; otherwise 0.
 func (a activity) late(limit time.Duration) time.Duration {
 	const slowest = 8 << 20 // bytes in a second
 	if a.since.IsZero() {
@@ -76,7 +76,7 @@ func (a activity) late(limit time.Duration) time.Duration {
 	return took
 }
 
-// write is a save of the log, or the record of a snapshot whose file is written.
+// write is a save of the log, or the log record of a snapshot whose file is written.
 type write struct {
 	save     *agreement.Save
 	snapshot *raftpb.Snapshot
@@ -84,7 +84,7 @@ type write struct {
 	err      error // why it is not written
 }
 
-// written is what one fsync made durable, or why it did not.
+// written is the result of one fsync: what is durable now, or the error.
 type written struct {
 	writes []write
 	took   time.Duration
@@ -108,8 +108,8 @@ func (d *disk) add(writes ...write) {
 	d.wake.Signal()
 }
 
-// addSnapshot has the file of a snapshot written, and then its record in the log.
-// The next one must not come before that is done.
+// addSnapshot writes the file of a snapshot, and then its record in the log. The
+// caller must not add another snapshot before this one is done.
 func (d *disk) addSnapshot(s *raftpb.Snapshot) {
 	d.working.Go(func() {
 		begun := time.Now()
@@ -120,15 +120,15 @@ func (d *disk) addSnapshot(s *raftpb.Snapshot) {
 	})
 }
 
-// note sets what is under way.
+// note sets the operation that is under way.
 func (d *disk) note(at *activity, a activity) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	*at = a
 }
 
-// late returns for how long a write has been under way and does not end, or 0, and what
-// it writes.
+// late returns which write has been under way for longer than limit, and for how long. It
+// returns 0 if there is none.
 func (d *disk) late(limit time.Duration) (what string, took time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -138,14 +138,14 @@ func (d *disk) late(limit time.Duration) (what string, took time.Duration) {
 	return "a write of a snapshot to the data directory", d.file.late(limit)
 }
 
-// behind reports whether the disk should not be given more.
+// behind reports whether the backlog of the disk is full.
 func (d *disk) behind() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return len(d.queue) > maxBacklog
 }
 
-// close lets run end; what is queued is no longer written.
+// close ends run; queued writes are dropped.
 func (d *disk) close() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -153,8 +153,8 @@ func (d *disk) close() {
 	d.wake.Signal()
 }
 
-// run writes until close, or until a write fails. stop ends its wait for
-// somebody to take the result.
+// run writes until close is called or a write fails. If nobody takes the results, stop
+// ends its wait.
 func (d *disk) run(stop <-chan struct{}) {
 	for {
 		writes := d.take()
@@ -176,8 +176,8 @@ func (d *disk) run(stop <-chan struct{}) {
 	}
 }
 
-// take waits for work and returns as much as one fsync can serve: saves up to
-// one that installs a snapshot, or one snapshot.
+// take waits for work and returns as much as one fsync can serve: either saves, ending
+// with one that installs a snapshot if there is one, or the record of one snapshot.
 func (d *disk) take() []write {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -200,7 +200,7 @@ func (d *disk) take() []write {
 	return writes
 }
 
-// plain reports whether w has nothing but log.
+// plain reports whether w changes the log only.
 func (w write) plain() bool { return w.snapshot == nil && w.save.Snapshot == nil }
 
 func (d *disk) write(writes []write) error {

@@ -1,11 +1,11 @@
-// Package node hosts a replica: it gives it a disk, a network, a clock and
-// clients. One goroutine owns the replica and passes it one input after
-// another; a second writes to the disk, so that persisting and replicating
-// overlap and everything that arrives during an fsync shares the next one.
+// Package node runs a replica with a disk, a network, a clock and clients. One
+// goroutine owns the replica and passes it one input after another. A second one
+// writes to the disk, so that writing and replicating overlap, and everything that
+// arrives during an fsync shares the next one.
 //
-// Queues are bounded. Requests and messages wait at the door while the disk
-// is behind; a client that does not take its replies is let go.
+// Queues are bounded. Requests and messages wait while the disk is behind. A client
+// that does not read its replies is disconnected.
 //
 // A failed write, a failed fsync or a failed assertion stops the node for good:
-// it never goes on with a disk that may have forgotten something.
+// the disk may have lost something, so the node must not continue with it.
 package node

@@ -9,13 +9,13 @@ import (
 	"github.com/conclave-io/conclave/service/replica"
 )
 
-// begin makes the replica from what the disk holds. A server with an empty data
-// directory is either a founder of the cluster or one that lost its data, and
-// must find out first: a founder may vote, the other has forgotten its vote and
-// what it acknowledged, and waits until the others take it back. One that joined
-// is no founder, and waits as well.
+// begin creates the replica from what the disk holds. A server with an empty data
+// directory is either a founder of the cluster or one that lost its data, and has to
+// find out which. A founder may vote. A server that lost its data has forgotten its vote
+// and the entries that it acknowledged, so it waits until the others take it back. A
+// server that joined is no founder and waits as well.
 //
-// It leaves the replica nil if the node is stopped meanwhile.
+// If the node is stopped meanwhile, the replica stays nil.
 func (n *Node) begin() error {
 	how, err := n.findOut()
 	if err != nil || n.stopping() {
@@ -46,7 +46,7 @@ func (n *Node) begin() error {
 	return nil
 }
 
-// openRecords begins the records with what the disk holds.
+// openRecords initialises the records from what the disk holds.
 func (n *Node) openRecords() {
 	n.records.with(func(m *founding.Machine) {
 		m.Load(founding.Disk{Server: n.cfg.founder(n.found), Joined: n.cfg.Joined, State: !n.found.Fresh})
@@ -62,8 +62,8 @@ func (n *Node) stopping() bool {
 	}
 }
 
-// findOut carries out what package founding decides until it says how this server
-// starts. A founder asks the others until that is certain.
+// findOut carries out the decisions of package founding until it is clear how this server
+// starts. A founder asks the others until then.
 func (n *Node) findOut() (founding.Step, error) {
 	tick := time.NewTicker(n.cfg.tick())
 	defer tick.Stop()
@@ -86,8 +86,8 @@ func (n *Node) findOut() (founding.Step, error) {
 	}
 }
 
-// decide carries out what package founding decides, up to a step that is not done
-// here: to wait, or to start as whatever this server is.
+// decide carries out the decisions of package founding up to a step that its caller has to
+// carry out: to wait, or to start.
 func (n *Node) decide() (founding.Step, error) {
 	for {
 		var a founding.Action
@@ -135,7 +135,7 @@ func (n *Node) adopt(record founding.Record) error {
 	return n.cfg.founded(founding.Write)
 }
 
-// gained notes that the disk holds state of the cluster, and tells the others.
+// gained notes that the disk now holds state of the cluster, and tells the others.
 func (n *Node) gained() error {
 	n.records.with((*founding.Machine).Gained)
 	if _, err := n.decide(); err != nil {
@@ -144,8 +144,8 @@ func (n *Node) gained() error {
 	return n.cfg.founded(founding.Found)
 }
 
-// founders is what the cluster is to have on record of its founders, whoever of
-// them is met first.
+// founders returns the founders as the cluster records them, in whatever order
+// they meet.
 func (n *Node) founders() []registry.Member {
 	var founders []registry.Member
 	for _, f := range n.found.Record {

@@ -12,21 +12,21 @@ import (
 	"github.com/conclave-io/conclave/service/replica"
 )
 
-// foundingState returns what this server founds its cluster from, and has it on
-// disk: nothing, or the state of a backup that was put into the data directory.
+// foundingState returns the state from which this server founds its cluster, after it is on
+// disk: nothing, or the state of a backup that was placed in the data directory.
 func (n *Node) foundingState() (*raftpb.Snapshot, error) {
 	founders := slices.Sorted(maps.Keys(n.cfg.Peers))
 	snapshot := replica.Bootstrap(founders)
 	seed, err := n.store.Seed()
 	if err != nil {
-		return nil, fmt.Errorf("the backup to begin from: %w", err)
+		return nil, fmt.Errorf("restoring the backup: %w", err)
 	}
 	if seed == nil {
 		return snapshot, n.store.Save(nil, nil, snapshot, true)
 	}
 	restored, err := backup.Decode(seed)
 	if err != nil {
-		return nil, fmt.Errorf("the backup to begin from: %w", err)
+		return nil, fmt.Errorf("restoring the backup: %w", err)
 	}
 	n.log.Info("founding the cluster from a backup", "backup_time", time.Unix(0, restored.Time).UTC(), "epoch", restored.Registry.Epoch())
 	snapshot = replica.BootstrapFrom(founders, restored.Index, restored.Term, restored.Registry.Encode())

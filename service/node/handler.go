@@ -7,8 +7,7 @@ import (
 	"github.com/conclave-io/conclave/service/transport"
 )
 
-// handler passes on what the transport has. Its methods are called by many
-// goroutines.
+// handler passes on the events of the transport. Many goroutines call its methods.
 type handler struct{ node *Node }
 
 func (h *handler) Receive(m *raftpb.Message) {
@@ -58,7 +57,7 @@ func (h *handler) Refused(peer uint64, err error) {
 	}
 }
 
-// tell lets f see the replica, if there is one yet.
+// tell calls f with the replica, if there is one yet.
 func (h *handler) tell(f func(*replica.Replica)) {
 	n := h.node
 	select {

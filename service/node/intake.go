@@ -8,8 +8,8 @@ import (
 	"github.com/conclave-io/conclave/service/registry"
 )
 
-// intake is queue.Turns for many goroutines. A connection whose requests find no room
-// waits, and so does whoever sends over it.
+// intake is queue.Turns for many goroutines. If a connection has no room for more
+// requests, its sender waits.
 type intake struct {
 	// wake has a value if something waits.
 	wake chan struct{}
@@ -20,7 +20,7 @@ type intake struct {
 
 func newIntake() *intake { return &intake{wake: make(chan struct{}, 1)} }
 
-// put has requests wait for their turn, and reports whether there was room for them.
+// put queues requests, and reports whether there was room for them.
 func (in *intake) put(c *Conn, commands []registry.Command) bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -29,7 +29,7 @@ func (in *intake) put(c *Conn, commands []registry.Command) bool {
 	}
 	signal(in.wake)
 	if c.line.Room() {
-		signal(c.room) // for another that submits over this connection
+		signal(c.room) // for another sender on this connection
 	}
 	return true
 }
@@ -48,7 +48,7 @@ func (in *intake) take() (c *Conn, commands []registry.Command) {
 	return line.Conn, commands
 }
 
-// rest has the loop come back if something is left.
+// rest makes the loop come back if requests are left.
 func (in *intake) rest() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -57,8 +57,8 @@ func (in *intake) rest() {
 	}
 }
 
-// Submit passes requests on. It waits while too many earlier ones of the connection
-// wait for their turn.
+// Submit passes requests on. It waits while too many earlier requests of the connection
+// are queued.
 func (c *Conn) Submit(ctx context.Context, commands []registry.Command) error {
 	if len(commands) == 0 {
 		return nil
@@ -80,8 +80,8 @@ func (c *Conn) Submit(ctx context.Context, commands []registry.Command) error {
 	return nil
 }
 
-// takeRequests takes what clients ask for, within bounds, so that one output serves
-// many.
+// takeRequests takes client requests from the queue, within bounds, so that one output
+// serves many.
 func (n *Node) takeRequests() {
 	for taken := 0; taken < queue.Sitting; {
 		c, commands := n.intake.take()

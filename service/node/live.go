@@ -17,34 +17,34 @@ import (
 	"github.com/conclave-io/conclave/service/transport"
 )
 
-// ErrNotMember is returned by what only a server can do that takes part in guarding names
-// by algorithms.
+// ErrNotMember is returned by calls that only a server can serve that takes part in
+// guarding names by algorithms.
 var ErrNotMember = errors.New("this server takes no part in the view")
 
 const (
-	// liveTick is how often the host of live names looks at the clock.
+	// liveTick is how often the host of live names reads the clock.
 	liveTick = 10 * time.Millisecond
-	// shortestLease is that of a seat if elections are quick.
+	// shortestLease is the lease of a seat if the election timeout is short.
 	shortestLease = 1200 * time.Millisecond
 )
 
-// LeastViewLease is the shortest lease of the seat of a server, and the default one: a
-// change of leaders, with an election that is repeated, must not end it.
+// LeastViewLease is the shortest lease of a server's seat, and the default. A change of
+// leaders, even with a repeated election, must not end the seat.
 func LeastViewLease(election time.Duration) time.Duration { return max(6*election, shortestLease) }
 
-// MostViewLease is the longest.
+// MostViewLease is the longest lease of a server's seat.
 func MostViewLease(election time.Duration) time.Duration {
 	return max(time.Minute, LeastViewLease(election))
 }
 
-// live carries out what the host of live names says. Any goroutine gives the host an
-// input, with mu held, and carries out the output before it lets go: so batches leave in
-// their order. A cluster in which no algorithm guards a name pays for none of it.
+// live drives the host of live names. Any goroutine that holds mu may give the host an
+// input; it carries out the output before it releases mu, so batches leave in order.
+// A cluster in which no algorithm guards a name has no cost from this.
 type live struct {
 	node *Node
-	wake chan struct{} // has a token when the ticker has something to do
-	mine chan struct{} // has a token when orders for the leader wait that this server is
-	left chan struct{} // is closed when this server has no seat and wants none, and when its host has failed
+	wake chan struct{} // has a token if the ticker has something to do
+	mine chan struct{} // has a token if orders wait for this server as the leader
+	left chan struct{} // is closed once this server has no seat and wants none, or its host has failed
 	turn chan struct{} // holds a token while a cut is under way
 
 	mu       sync.Mutex
@@ -77,14 +77,14 @@ func newLive(n *Node) *live {
 	}
 }
 
-// begin lets the host have its effects from now on.
+// begin connects the host to the transport: from now on its outputs are carried out.
 func (l *live) begin(net *transport.Transport) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.net = net
 }
 
-// end lets nothing happen any more, and tells the clients.
+// end disconnects the host from the transport, and tells the clients.
 func (l *live) end() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -101,7 +101,7 @@ func (l *live) depose() {
 	}
 }
 
-// with gives the host an input and carries out what comes of it.
+// with gives the host an input and carries out the resulting output.
 func (l *live) with(input func(h *host.Host, now int64)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -112,9 +112,9 @@ func (l *live) with(input func(h *host.Host, now int64)) {
 	l.carryOut()
 }
 
-// leave has this server give up its seat. It waits until another server has taken its
-// clients over, or those that hold something have left or lost it, and the leader has ended
-// the seat: for four leases at most.
+// leave gives up the seat of this server. It waits until another server has taken over its
+// clients, or until all that hold something have left or lost it, and the leader has ended
+// the seat: at most four leases.
 func (l *live) leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 4*l.node.cfg.ViewLease)
 	defer cancel()
@@ -127,7 +127,7 @@ func (l *live) leave(ctx context.Context) {
 	}
 }
 
-// run lets time pass for the host until the node stops.
+// run ticks the host until the node stops.
 func (l *live) run(stop <-chan struct{}) {
 	ticker := time.NewTicker(liveTick)
 	defer ticker.Stop()
@@ -159,7 +159,7 @@ func (l *live) active() bool {
 	return l.busy
 }
 
-// carryOut carries out what the host says; mu is held.
+// carryOut carries out the output of the host. The caller holds mu.
 func (l *live) carryOut() {
 	for again := true; again; {
 		out := l.host.Output()
@@ -209,7 +209,7 @@ func (l *live) send(out *host.Output) {
 	}
 }
 
-// reply hands replies over, all of one client together.
+// reply hands over replies, those of each client together.
 func (l *live) reply(replies []host.Reply) {
 	for len(replies) > 0 {
 		conn, n := replies[0].Conn, 1
@@ -227,12 +227,11 @@ func (l *live) reply(replies []host.Reply) {
 	}
 }
 
-// maxOrders is how many orders wait for this server to take them as the leader. Those that
-// are dropped are given again.
+// maxOrders bounds the orders that wait for this server as the leader. The host repeats
+// those that are dropped.
 const maxOrders = 64
 
-// order brings commands of the seat to the leader. If they get lost the host gives them
-// again.
+// order sends commands of the seat to the leader. The host repeats them if they get lost.
 func (l *live) order(o seatOrders) {
 	switch leader := l.node.metrics.Leader.Load(); {
 	case leader == l.node.cfg.ID:
@@ -245,7 +244,7 @@ func (l *live) order(o seatOrders) {
 	}
 }
 
-// fail ends the live part of this server, and no more (I9).
+// fail ends the live part of this server, and nothing else (I9).
 func (l *live) fail(err error) {
 	if l.failed {
 		return
@@ -259,7 +258,7 @@ func (l *live) fail(err error) {
 	l.tellAll(ended)
 }
 
-// takeOrders has this server, as the leader, carry out what it orders for its own seat.
+// takeOrders carries out, as the leader, the commands of this server's own seat.
 func (n *Node) takeOrders() {
 	n.live.mu.Lock()
 	list := n.live.orders
@@ -270,7 +269,7 @@ func (n *Node) takeOrders() {
 	}
 }
 
-// tellSeats passes on the answers to commands of seats.
+// tellSeats delivers the replies to the commands of seats.
 func (n *Node) tellSeats(replies []replica.SeatReply) {
 	for len(replies) > 0 {
 		server, outcomes := replies[0].Server, []registry.Outcome(nil)
@@ -285,7 +284,7 @@ func (n *Node) tellSeats(replies []replica.SeatReply) {
 	}
 }
 
-// showView shows the host what the log says about seats and guards.
+// showView gives the host the seats and guards as the log has them.
 func (n *Node) showView() {
 	l := n.replica.Registry().Live()
 	n.live.with(func(h *host.Host, now int64) { h.View(now, l) })
@@ -295,7 +294,7 @@ func (n *Node) showView() {
 func (h *handler) Seat(peer uint64, text []byte) {
 	o, err := readOrders(text)
 	if err != nil {
-		return // of a later release
+		return // from a later release
 	}
 	h.tell(func(r *replica.Replica) { r.SubmitSeat(now(), peer, o.commands, o.report) })
 }
@@ -304,7 +303,7 @@ func (h *handler) Seat(peer uint64, text []byte) {
 func (h *handler) Told(_ uint64, text []byte) {
 	outcomes, err := readTold(text)
 	if err != nil {
-		return // of a later release
+		return // from a later release
 	}
 	h.node.live.with(func(h *host.Host, now int64) { h.Answer(now, outcomes) })
 }
@@ -328,16 +327,16 @@ func (h *handler) Frames(peer uint64, batch []byte) (err error) {
 type HomeConn struct {
 	live   *live
 	number uint64
-	// Seat is that to which the sessions of the home belong, and Lease how long it lasts.
-	// Adopted are the seats of other servers whose sessions are here too.
+	// Seat is the seat to which the sessions of this home belong, and Lease its lease.
+	// Adopted are the seats of other servers whose sessions this home has taken over.
 	Seat    registry.SessionID
 	Adopted []registry.SessionID
 	Lease   time.Duration
 }
 
-// ConnectHome registers a client of this server as a home. Its sessions are kept by this
-// server alone. Client.Depose says that the server is none any more: all of its sessions
-// are gone.
+// ConnectHome registers a client of this server as its home, which alone keeps the client's
+// sessions. Client.Depose reports that the server is no longer a home: all sessions of the
+// client are gone.
 func (n *Node) ConnectHome(c Client) (*HomeConn, error) {
 	l := n.live
 	l.mu.Lock()
@@ -354,8 +353,8 @@ func (n *Node) ConnectHome(c Client) (*HomeConn, error) {
 	return &HomeConn{live: l, number: l.numbers, Seat: seat, Adopted: l.host.Adopted(), Lease: time.Duration(lease)}, nil
 }
 
-// Successor returns the server at which clients of this one as their home go on since its
-// seat has ended, or 0.
+// Successor returns the server at which the clients of this home continue after its seat
+// has ended, or 0.
 func (n *Node) Successor() uint64 {
 	n.live.mu.Lock()
 	defer n.live.mu.Unlock()
@@ -370,7 +369,7 @@ func (c *HomeConn) Submit(_ context.Context, commands []registry.Command) error 
 	return nil
 }
 
-// Close forgets the client. Its sessions go on until their time is over.
+// Close forgets the client. Its sessions last until they expire.
 func (c *HomeConn) Close() {
 	c.live.with(func(h *host.Host, _ int64) {
 		delete(c.live.clients, c.number)
@@ -378,50 +377,50 @@ func (c *HomeConn) Close() {
 	})
 }
 
-// Live returns what the host of live names says of itself.
+// Live returns the status of the host of live names.
 func (n *Node) Live() host.Status {
 	n.live.mu.Lock()
 	defer n.live.mu.Unlock()
 	return n.live.host.Status()
 }
 
-// Campaign has this server call an election among the members of the view, and reports whether
-// they run one.
+// Campaign makes this server call an election among the members of the view, and reports
+// whether they run an election algorithm.
 func (n *Node) Campaign() (called bool) {
 	n.live.with(func(h *host.Host, now int64) { called = h.Campaign(now) })
 	return called
 }
 
-// RevokeLive asks those to leave that hold a lock here, as their home, which an algorithm
-// guards. It answers with the fence of a hold, or that there is none.
+// RevokeLive asks the holders of a guarded lock whose home is this server to release it. The
+// result has the fence of a hold, or says that there is none.
 func (n *Node) RevokeLive(c *registry.Command) (result registry.Result) {
 	n.live.with(func(h *host.Host, now int64) { result = h.Revoke(now, c) })
 	return result
 }
 
-// EndLiveSession ends a session of which this server is the home. It returns how many holds
-// are left.
+// EndLiveSession ends a session whose home is this server. It returns the number of holds
+// that the session still has to release.
 func (n *Node) EndLiveSession(c *registry.Command) (holds int, result registry.Result) {
 	n.live.with(func(h *host.Host, now int64) { holds, result = h.EndSession(now, c) })
 	return holds, result
 }
 
-// LiveSessions returns a page of the sessions of which this server is the home, after an
-// id, what each has left, in ns, and whether there are more.
+// LiveSessions returns a page of the sessions whose home is this server: those after an
+// id, the remaining time of each in ns, and whether there are more.
 func (n *Node) LiveSessions(after registry.SessionID, limit int) (list []registry.Session, left []int64, more bool) {
 	n.live.with(func(h *host.Host, _ int64) { list, left, more = h.Sessions(after, limit) })
 	return list, left, more
 }
 
-// ExplainLive tells who holds a lock at this server as the home, who waits for it here, and
-// how its last holds ended here.
+// ExplainLive returns the holders and waiters of a lock at this home, and how its last holds
+// here ended.
 func (n *Node) ExplainLive(name string, waiters int) (res registry.Resource, known bool, past []registry.Ended) {
 	n.live.with(func(h *host.Host, _ int64) { res, known, past = h.Explain(name, waiters) })
 	return res, known, past
 }
 
-// ListLive returns the locks that clients of this server as their home hold or wait for: a
-// page after a name, and whether there are more.
+// ListLive returns a page of the locks that clients of this home hold or wait for: those
+// after a name, and whether there are more.
 func (n *Node) ListLive(prefix, after string, limit, waiters int) (list []registry.Resource, more bool) {
 	n.live.with(func(h *host.Host, _ int64) { list, more = h.List(prefix, after, limit, waiters) })
 	return list, more

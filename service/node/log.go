@@ -7,8 +7,8 @@ import (
 	"github.com/conclave-io/conclave/service/agreement"
 )
 
-// levels maps what raft reports. Its account of an ordinary election is of
-// interest to somebody who looks for a fault, hence a level lower.
+// levels maps raft's log levels. Raft's messages about ordinary elections help only to
+// find a fault, so they are logged one level lower.
 var levels = map[agreement.Level]slog.Level{
 	agreement.LevelDebug: slog.LevelDebug,
 	agreement.LevelInfo:  slog.LevelDebug,

@@ -14,15 +14,14 @@ import (
 	"github.com/conclave-io/conclave/service/transport"
 )
 
-// Change has a change of the members made, and returns the id of the server that it
-// is about once the change is committed. ErrNotLeader says that this server does
-// not lead; asking again is harmless. Why a change is refused is told by a
-// *replica.ChangeError.
+// Change changes the members, and returns the id of the affected server once the change
+// is committed. It fails with ErrNotLeader if this server does not lead, and with a
+// *replica.ChangeError if the change is refused. Calling it again is harmless.
 func (n *Node) Change(ctx context.Context, c replica.Change) (uint64, error) {
 	return n.untilDone(ctx, func(r *replica.Replica) (uint64, bool, error) { return r.Change(now(), c) })
 }
 
-// untilDone asks the replica again and again until it says that something is done.
+// untilDone asks the replica again and again until it reports that something is done.
 func (n *Node) untilDone(ctx context.Context, ask func(*replica.Replica) (uint64, bool, error)) (uint64, error) {
 	tick := time.NewTicker(n.cfg.tick())
 	defer tick.Stop()
@@ -52,8 +51,8 @@ func (n *Node) untilDone(ctx context.Context, ask func(*replica.Replica) (uint64
 	}
 }
 
-// ChangeLevel has the level of the cluster changed, and returns once that is committed.
-// It fails as Change does.
+// ChangeLevel changes the level of the cluster, and returns once that is committed. It fails
+// as Change does.
 func (n *Node) ChangeLevel(ctx context.Context, what replica.Upgrade, to uint32, by registry.Origin) error {
 	_, err := n.untilDone(ctx, func(r *replica.Replica) (uint64, bool, error) {
 		done, err := r.ChangeLevel(now(), what, to, by)
@@ -62,8 +61,8 @@ func (n *Node) ChangeLevel(ctx context.Context, what replica.Upgrade, to uint32,
 	return err
 }
 
-// acquaint brings what this server knows of the others to what is on record: who
-// they are, where they are, and who is not one of them any more.
+// acquaint updates what this server knows of the others from the log: which servers there
+// are, their addresses, and which were removed.
 func (n *Node) acquaint() {
 	members, gone := n.replica.Members(), n.replica.Gone()
 	n.records.update(members, gone)
@@ -84,22 +83,21 @@ func (n *Node) acquaint() {
 	}
 }
 
-// reconsider lets package founding decide again, after news. A server that runs can do
-// without the record.
+// reconsider makes package founding decide again after news. A running server does not
+// need the record, so an error is only logged.
 func (n *Node) reconsider() {
 	if _, err := n.decide(); err != nil {
 		n.log.Warn("cannot save the founding record", "err", err)
 	}
 }
 
-// Acquaintance is a number, never 0, that grows when ClientAddresses may return
-// something else.
+// Acquaintance is a number, never 0, that grows when the result of ClientAddresses may
+// have changed.
 func (n *Node) Acquaintance() uint64 { return 1 + n.records.version.Load() }
 
-// ClientAddresses returns where the servers of the cluster take clients, as far as
-// that is on record, by id. It leaves out those that are not members: an id is
-// reserved for them, they have asked to join and nobody met them yet, or they are
-// being removed.
+// ClientAddresses returns the known client addresses of the members. It leaves out servers
+// that are not members: those with a reserved id, those that asked to join and that no
+// server has met yet, and those that are being removed.
 func (n *Node) ClientAddresses() []string {
 	n.records.mu.Lock()
 	defer n.records.mu.Unlock()
@@ -116,12 +114,12 @@ func (n *Node) ClientAddresses() []string {
 	return addresses
 }
 
-// levelsOf is what a server said of the levels that it reads.
+// levelsOf returns the levels that a server reads, from its introduction.
 func levelsOf(h transport.Hello) replica.Levels {
 	return replica.Levels{Min: h.MinLevel, Max: h.MaxLevel, Build: h.Build}
 }
 
-// memberOf is what a server said of itself, as the replica takes it.
+// memberOf returns a server's introduction in the form that the replica takes.
 func memberOf(h transport.Hello) registry.Member {
 	return registry.Member{ID: h.Server, UID: h.UID, PeerAddress: h.PeerAddress, ClientAddress: h.ClientAddress}
 }

@@ -7,17 +7,16 @@ import (
 	"github.com/conclave-io/conclave/service/replica"
 )
 
-// Metrics are the figures of a node. They may be read at any time, however busy the
-// node is. They only grow, but for Leader, LeaderSince and Stats.
+// Metrics are the counters of a node. They may be read at any time, even if the node is
+// busy. All of them only grow, except Leader, LeaderSince and Stats.
 type Metrics struct {
-	// Requests and Replies count what clients sent and were answered.
+	// Requests counts the requests of clients, and Replies the replies to them.
 	Requests, Replies atomic.Uint64
-	// Exhausted counts the replies which say that a bounded queue is full.
+	// Exhausted counts the replies that report a full queue.
 	Exhausted atomic.Uint64
-	// Fsyncs counts the writes to disk; requests per fsync is the gain of
-	// sharing them.
+	// Fsyncs counts the fsyncs. Requests per fsync show how well they are shared.
 	Fsyncs atomic.Uint64
-	// Snapshots counts those made here.
+	// Snapshots counts the snapshots that this server made.
 	Snapshots atomic.Uint64
 	// Applied is the index of the newest log entry applied.
 	Applied atomic.Uint64
@@ -25,24 +24,24 @@ type Metrics struct {
 	Leader atomic.Uint64
 	// LeaderChanges counts how often Leader changed.
 	LeaderChanges atomic.Uint64
-	// LeaderSince is when Leader changed last, or the node started: ns since 1970.
+	// LeaderSince is the time of the last change of Leader, or of the start: ns since 1970.
 	LeaderSince atomic.Int64
 
 	stats atomic.Pointer[replica.Stats]
 	times atomic.Pointer[Times]
 }
 
-// Times are figures of a node that are renewed with each tick.
+// Times are figures of a node that every tick updates.
 type Times struct {
 	replica.Deeds
-	// Lags are those of the other servers, if this one leads.
+	// Lags are the lags of the other servers, if this one leads.
 	Lags []replica.Lag
-	// Fsyncs are how long the writes of Metrics.Fsyncs took, and Snapshots those of the
-	// files of snapshots.
+	// Fsyncs are the durations of the writes that Metrics.Fsyncs counts, and Snapshots those of
+	// the writes of snapshot files.
 	Fsyncs, Snapshots histogram.Durations
 }
 
-// Times returns them as they were at the last tick.
+// Times returns the figures of the last tick.
 func (m *Metrics) Times() Times {
 	if times := m.times.Load(); times != nil {
 		return *times
@@ -50,8 +49,8 @@ func (m *Metrics) Times() Times {
 	return Times{}
 }
 
-// Stats returns the figures of the replica after its newest output. They are those
-// of an empty one until the node knows what it is.
+// Stats returns the figures of the replica after its newest output, or empty ones before
+// the replica exists.
 func (m *Metrics) Stats() replica.Stats {
 	if stats := m.stats.Load(); stats != nil {
 		return *stats

@@ -7,12 +7,12 @@ import (
 	"github.com/conclave-io/conclave/service/host"
 )
 
-// Near returns this server as the programs of its process call it. Of their holds people
-// see the principal.
+// Near returns this server for programs in its own process. Their holds are shown with
+// the given principal.
 func (n *Node) Near(principal string) near.Server { return &nearby{n.live, principal} }
 
-// nearby gives the host of live names what programs within this process ask for. Most of
-// that leaves nothing to be carried out.
+// nearby passes the calls of programs in this process to the host of live names. Most calls
+// leave nothing to be carried out.
 type nearby struct {
 	*live
 	principal string
@@ -33,10 +33,11 @@ func (l *nearby) Lock(h *near.Hold) bool {
 	return granted
 }
 
-// about returns the reading of the clock of deadlines unless the machine was suspended
-// since the last tick. Go's own clock takes a tenth of the time to read. A program that was
-// suspended in Lock is no better off than one that is right after it: whoever must know
-// asks for the fence, or for the error of the context, and these read the clock itself.
+// about returns the reading of the clock of deadlines, computed from Go's own clock, which
+// takes a tenth of the time to read. The result is wrong if the machine was suspended since
+// the last tick. That does no harm: a program suspended in Lock is in the same situation as
+// one suspended right after it. A program that must know asks for the fence, or for the
+// error of the context, and both read the clock of deadlines itself.
 func (l *nearby) about() int64 {
 	if l.ticked == 0 {
 		return now()
@@ -44,14 +45,14 @@ func (l *nearby) about() int64 {
 	return l.ticked + int64(time.Since(l.tick))
 }
 
-// settle carries out what there is.
+// settle carries out pending output.
 func (l *nearby) settle() {
 	if l.host.Owes() {
 		l.carryOut()
 	}
 }
 
-// state returns the state of a hold; mu is held.
+// state returns the state of a hold. The caller holds mu.
 func (l *nearby) state(h *near.Hold) near.State {
 	if l.net == nil {
 		return ended(h)
@@ -61,7 +62,7 @@ func (l *nearby) state(h *near.Hold) near.State {
 	return s
 }
 
-// ended is the state of a hold when there is no host any more.
+// ended is the state of a hold if there is no host any more.
 func ended(h *near.Hold) near.State {
 	if h.State.Holds() {
 		return near.Lost
@@ -127,7 +128,7 @@ func (l *nearby) Close(o *near.Owner) {
 	}
 }
 
-// inform tells the holder of a near hold what has become of it; mu is held.
+// inform tells the holder of a near hold its new state. The caller holds mu.
 func (l *live) inform(h *near.Hold, s near.State) {
 	if tell := l.watchers[h]; tell != nil {
 		tell(near.Event{State: s, Reason: h.Reason})
@@ -137,7 +138,7 @@ func (l *live) inform(h *near.Hold, s near.State) {
 	}
 }
 
-// tell tells those within this process what the host has to say to them; mu is held.
+// tell delivers the output of the host to programs within this process. The caller holds mu.
 func (l *live) tell(out *host.Output) {
 	l.endCuts(out.Cuts)
 	for _, h := range out.Near {
@@ -148,7 +149,7 @@ func (l *live) tell(out *host.Output) {
 	}
 }
 
-// tellAll tells all holders of near holds the same; mu is held.
+// tellAll tells the holders of all near holds their new states. The caller holds mu.
 func (l *live) tellAll(state func(*near.Hold) near.State) {
 	for h := range l.watchers {
 		l.inform(h, state(h))

@@ -23,7 +23,7 @@ import (
 	"github.com/conclave-io/conclave/service/version"
 )
 
-// Node is a running server without its public face.
+// Node is a running server without its public interface.
 type Node struct {
 	cfg   Config
 	log   *slog.Logger
@@ -40,7 +40,7 @@ type Node struct {
 	refused  chan refusal
 	numbers  atomic.Uint64
 
-	// What follows belongs to the goroutine of run.
+	// The following fields belong to the goroutine of run.
 	replica    *replica.Replica // nil until this server knows what it is
 	clients    map[uint64]Client
 	reads      map[uint64]func(ok bool)
@@ -71,8 +71,8 @@ type Node struct {
 	err      error // why it stopped by itself; read after done
 }
 
-// Start starts a node. What it takes over from the configuration is released
-// when it fails or stops.
+// Start starts a node. It closes what the configuration handed over if it fails;
+// otherwise the node closes it when it stops.
 func Start(cfg Config) (*Node, error) {
 	cfg = cfg.WithDefaults()
 	n := &Node{
@@ -126,7 +126,7 @@ func (n *Node) open() error {
 		Calls:   n.cfg.Calls,
 		Handler: &handler{n},
 		Log:     n.log,
-		// What a leader takes is never too large to be sent to a server that lags.
+		// No state that a leader accepts is too large to be sent to a server that lags.
 		MaxSnapshot: maxSnapshot,
 	})
 	if err != nil {
@@ -149,10 +149,10 @@ func (n *Node) others() map[uint64]string {
 	return others
 }
 
-// Stop gives up the seat of this server and hands leadership over, if it has these, and
-// stops. If the level of the cluster has changed, it waits until the release before, or the
-// next one, can start with what is on the disk. It returns why the node stopped before, if
-// it did so by itself, or that a write to the disk did not end.
+// Stop gives up the seat of this server and its leadership, and stops. If the level of the
+// cluster has changed, it waits until the previous or the next release could start with
+// what is on the disk. It returns an error if the node had already stopped by itself, or if a
+// write to the disk did not end.
 func (n *Node) Stop(ctx context.Context) error {
 	n.live.leave(ctx)
 	leads := false
@@ -172,8 +172,8 @@ func (n *Node) Stop(ctx context.Context) error {
 	return n.err
 }
 
-// awaitSuccessor waits until another server leads, for an election timeout at
-// most. The clients are told which, and need not look for it.
+// awaitSuccessor waits until another server leads, for at most an election timeout. The
+// clients then learn who leads and need not search for it.
 func (n *Node) awaitSuccessor(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, n.cfg.Election)
 	defer cancel()
@@ -201,7 +201,7 @@ func (n *Node) Done() <-chan struct{} { return n.done }
 // Err returns why the node stopped by itself, once Done is closed.
 func (n *Node) Err() error { return n.err }
 
-// ClientAddress returns where a server takes clients, as far as it is known.
+// ClientAddress returns the client address of a server, if known.
 func (n *Node) ClientAddress(server uint64) string {
 	if server == n.cfg.ID {
 		return n.cfg.ClientAddress
@@ -212,8 +212,8 @@ func (n *Node) ClientAddress(server uint64) string {
 	return n.records.clientAddress(server)
 }
 
-// Dial connects to another server to call it, at its peer address on record. The
-// other side takes the connection by its Config.Calls.
+// Dial connects to another server, at its recorded peer address, to call it. The other
+// side receives the connection through its Config.Calls.
 func (n *Node) Dial(ctx context.Context, server uint64) (net.Conn, error) {
 	return n.net.Dial(ctx, server)
 }
@@ -221,10 +221,10 @@ func (n *Node) Dial(ctx context.Context, server uint64) (net.Conn, error) {
 // Connected returns the servers that this one has a connection to.
 func (n *Node) Connected() []uint64 { return n.net.Connected() }
 
-// Standings returns how the other servers are reached.
+// Standings returns the state of the connections to the other servers.
 func (n *Node) Standings() []transport.Standing { return n.net.Standings() }
 
-// Level returns the level of the cluster, as far as it is known; 0 if it is not.
+// Level returns the level of the cluster; 0 if it is not known.
 func (n *Node) Level() uint32 { return n.level.Load() }
 
 // Metrics returns the figures of this node. They may be read at any time.
@@ -232,8 +232,8 @@ func (n *Node) Metrics() *Metrics { return &n.metrics }
 
 func (n *Node) run() {
 	defer n.close()
-	// A failed assertion stops the whole server, with the place where it
-	// failed: going on would be to act on a state that cannot be.
+	// A failed assertion stops the whole server and reports where it failed. To continue
+	// would mean to act on an impossible state.
 	defer func() {
 		if broken := recover(); broken != nil {
 			n.err = fmt.Errorf("assertion failed: %v\n%s", broken, debug.Stack())
@@ -284,7 +284,7 @@ func (n *Node) loop() error {
 			return nil
 		}
 		n.takeMore(messages, requests)
-		runtime.Gosched() // who is about to ask shares the output
+		runtime.Gosched() // clients that are about to send share the output
 		n.takeMore(messages, requests)
 		if err := n.carryOut(n.replica.Output(n.cfg.wall())); err != nil {
 			return err
@@ -292,7 +292,7 @@ func (n *Node) loop() error {
 	}
 }
 
-// tick lets one tick pass.
+// tick advances the replica by one tick.
 func (n *Node) tick() {
 	n.replica.Tick(now())
 	n.checkWall()
@@ -303,8 +303,8 @@ func (n *Node) tick() {
 	n.metrics.times.Store(&times)
 }
 
-// takeMore takes what else has arrived, within bounds, so that one output
-// serves many inputs.
+// takeMore takes more of the inputs that have arrived, within bounds, so that one output
+// serves many.
 func (n *Node) takeMore(messages chan *raftpb.Message, requests chan struct{}) {
 	const most = 256
 	for range most {
@@ -362,7 +362,7 @@ func (n *Node) carryOut(out *replica.Output) error {
 	if e := out.Encode; e.Version != nil {
 		n.tasks.Go(func() { n.encode(e) })
 	}
-	stats := n.replica.Stats() // before a client can ask what it was told
+	stats := n.replica.Stats() // before a client can ask about its reply
 	n.metrics.stats.Store(&stats)
 	n.deliver(out.Replies)
 	n.tellSeats(out.Seats)
@@ -382,7 +382,7 @@ func (n *Node) carryOut(out *replica.Output) error {
 	return nil
 }
 
-// encode makes the content of a snapshot, while everything else goes on.
+// encode encodes the content of a snapshot in the background.
 func (n *Node) encode(e replica.Encode) {
 	data := encode(e.Version)
 	select {
@@ -391,7 +391,7 @@ func (n *Node) encode(e replica.Encode) {
 	}
 }
 
-// deliver hands replies over, all of one client together.
+// deliver hands over replies, those of each client together.
 func (n *Node) deliver(replies []replica.Reply) {
 	n.metrics.Replies.Add(uint64(len(replies)))
 	byConn := make(map[uint64][]Reply)
@@ -424,7 +424,7 @@ func (n *Node) depose() {
 	n.watchers.depose()
 }
 
-// observe notes who leads, for the log and the figures.
+// observe notes a change of the leader in the log and the metrics.
 func (n *Node) observe() {
 	n.metrics.Applied.Store(n.replica.Applied())
 	n.noteLevel()
@@ -447,7 +447,7 @@ func (n *Node) observe() {
 	}
 }
 
-// noteLevel notes the level of the cluster and the rules in force.
+// noteLevel notes the level of the cluster and the access rules in force.
 func (n *Node) noteLevel() {
 	n.level.Store(n.replica.Level())
 	n.rules.Store(n.replica.Registry().Rules())
@@ -455,14 +455,14 @@ func (n *Node) noteLevel() {
 	n.mode.Store(uint32(n.replica.Registry().Mode()))
 }
 
-// Rules returns the rules that are in force as far as this server has applied the log,
-// nil if there are none.
+// Rules returns the access rules in force, as far as this server has applied the log; nil
+// if there are none.
 func (n *Node) Rules() *access.State { return n.rules.Load() }
 
-// AccessMode says whether there are rules, as far as this server has applied the log.
+// AccessMode says whether there are access rules, as far as this server has applied the log.
 func (n *Node) AccessMode() access.Mode { return access.Mode(n.mode.Load()) }
 
-// close releases everything and tells whoever waits.
+// close releases all resources and wakes all callers that wait.
 func (n *Node) close() {
 	n.stopOnce.Do(func() { close(n.stop) })
 	n.live.end()

@@ -12,15 +12,15 @@ import (
 	"github.com/conclave-io/conclave/service/transport"
 )
 
-// records is what this server knows of the data directories of the others, for
-// the handshakes that other goroutines make.
+// records holds what this server knows of the data directories of the others. Other
+// goroutines use it for handshakes.
 type records struct {
 	mu sync.Mutex
-	// founding decides about the founding.
+	// founding makes the decisions about founding the cluster.
 	founding founding.Machine
-	// hellos are the newest introductions of each server.
+	// hellos has the newest introduction of each server.
 	hellos map[uint64]transport.Hello
-	// agreed is what the registry has on record, and gone who was removed.
+	// agreed has the members in the registry, and gone the removed servers.
 	agreed map[uint64]registry.Member
 	gone   map[uint64]bool
 	// version counts the updates of agreed.
@@ -38,7 +38,7 @@ func (r *records) met(hello transport.Hello) {
 	r.founding.Hear(hello.Server, answerOf(hello))
 }
 
-// lost tells that the connection to a server is broken.
+// lost notes that the connection to a server is broken.
 func (r *records) lost(server uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -47,26 +47,26 @@ func (r *records) lost(server uint64) {
 	}
 }
 
-// takes reports whether to talk to a server that this one does not know.
+// takes reports whether to accept a server that this one does not know.
 func (r *records) takes(hello transport.Hello) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.founding.Takes(answerOf(hello))
 }
 
-// answerOf is what a server said of its part in the founding.
+// answerOf returns what a server's introduction says about founding.
 func answerOf(h transport.Hello) founding.Answer {
 	return founding.Answer{UID: h.UID, Phase: h.Phase, Record: h.Record}
 }
 
-// with lets f see the machine that decides about the founding.
+// with calls f with the machine that decides about founding.
 func (r *records) with(f func(*founding.Machine)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	f(&r.founding)
 }
 
-// phase is this server's part in the founding, as it tells the others.
+// phase returns the state of founding at this server, as it tells the others.
 func (r *records) phase() (founding.Phase, founding.Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -85,7 +85,7 @@ func (r *records) all() []transport.Hello {
 	return all
 }
 
-// update takes over what is on record.
+// update takes over the members and the removed servers from the log.
 func (r *records) update(members []replica.Member, gone []uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -109,14 +109,14 @@ func (r *records) removed(server uint64) bool {
 	return r.gone[server]
 }
 
-// clientAddress returns where a server takes clients, if that is on record.
+// clientAddress returns the recorded client address of a server, if there is one.
 func (r *records) clientAddress(server uint64) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.agreed[server].ClientAddress
 }
 
-// size returns how many servers are on record.
+// size returns the number of servers on record.
 func (r *records) size() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -10,14 +10,14 @@ import (
 	"github.com/conclave-io/conclave/service/transport"
 )
 
-// refusal is the word of a peer that it will never have this server as it is.
+// refusal is the final refusal of a peer to talk to this server as it is.
 type refusal struct {
 	peer uint64
 	err  error
 }
 
-// weigh passes the refusal on to package founding, which decides who is wrong, and
-// returns why this server must stop.
+// weigh passes a refusal to package founding, which decides which side is wrong. It
+// returns an error if this server must stop.
 func (n *Node) weigh(r refusal) error {
 	why := founding.Misfit
 	var told *transport.Refusal
@@ -40,5 +40,5 @@ func (n *Node) weigh(r refusal) error {
 	case n.served && !(n.cfg.Joined && why == founding.Unknown):
 		n.log.Warn("a peer refuses connections from this server; continuing without that peer", "peer", r.peer, "err", r.err)
 	}
-	return nil // the transport has told
+	return nil // the transport has logged it
 }

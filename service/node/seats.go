@@ -8,16 +8,16 @@ import (
 	"github.com/conclave-io/conclave/service/version"
 )
 
-// seatVersion is the version of what servers say about seats, the first byte of it.
+// seatVersion is the version of the messages about seats, their first byte.
 const seatVersion = 1
 
-// seatOrders are what a server says of its seat to the leader.
+// seatOrders is a message of a server to the leader about its seat.
 type seatOrders struct {
 	commands []registry.Command
 	report   replica.Report
 }
 
-// ordersOf returns what a host has to say. It has one command at least.
+// ordersOf returns the message of a host. It has at least one command.
 func ordersOf(commands []registry.Command, r host.Report) seatOrders {
 	return seatOrders{commands, replica.Report{Seat: commands[0].Session, Epoch: r.Epoch, Reaches: r.Reaches, Complains: r.Complains, Doubts: r.Doubts}}
 }
@@ -60,8 +60,8 @@ func readOrders(data []byte) (o seatOrders, err error) {
 	return o, nil
 }
 
-// appendTold appends the answers of a leader to the commands of a seat. They have what a
-// host looks at.
+// appendTold appends the answers of a leader to the commands of a seat, with the fields
+// that a host reads.
 func appendTold(b []byte, outcomes []registry.Outcome) []byte {
 	b = append(b, seatVersion)
 	b = wire.AppendUint(b, uint64(len(outcomes)))

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Stall is something that has not ended in two election timeouts. The replica decides
-// by itself what a leader does whose disk hangs.
+// Stall is an operation that has not ended within two election timeouts. What a leader
+// with a hanging disk does is decided by the replica itself.
 type Stall struct {
 	What  string        // what has been under way
 	Took  time.Duration // until now
@@ -19,8 +19,8 @@ func (s Stall) String() string {
 		s.What, s.Took.Round(100*time.Millisecond), s.Since.UTC().Format(time.RFC3339))
 }
 
-// Stall returns what has been under way for more than two election timeouts, or the
-// zero Stall. It may be called at any time, and waits for neither disk nor replica.
+// Stall returns the operation that has been under way for more than two election timeouts,
+// or the zero Stall. It may be called at any time, and waits for neither disk nor replica.
 func (n *Node) Stall() Stall {
 	limit := 2 * n.cfg.Election
 	what, took := n.disk.late(limit)
@@ -34,9 +34,8 @@ func (n *Node) Stall() Stall {
 	return Stall{what, took, time.Now().Add(-took), disk}
 }
 
-// checkStall logs when a stall begins and when it ends. After a gap between two
-// ticks this process stood still, and everything under way looks old, so it waits for
-// the next tick.
+// checkStall logs when a stall begins and when it ends. After a gap between two ticks
+// this process was suspended, and every operation looks old, so it waits for the next tick.
 func (n *Node) checkStall() {
 	gap := now() - n.ticked
 	n.ticked = now()
@@ -58,8 +57,8 @@ func (n *Node) checkStall() {
 	}
 }
 
-// leaveDisk waits until the disk has ended its work, or leaves it behind. The data
-// directory is then released by the end of the process.
+// leaveDisk waits until the disk has ended its work. If a write hangs, it stops waiting;
+// the data directory is then released when the process ends.
 func (n *Node) leaveDisk() {
 	ended := make(chan struct{})
 	go func() {

@@ -2,21 +2,21 @@ package node
 
 import "github.com/conclave-io/conclave/service/registry"
 
-// recorded is what is on record, as far as this server has applied the log. Its channel is
-// closed when that has changed.
+// recorded is the audit trail as far as this server has applied the log. Its channel is
+// closed when there is a newer one.
 type recorded struct {
 	trail   registry.Trail
 	changed chan struct{}
 }
 
-// Trail returns what is on record as far as this server has applied the log, and a channel
-// that is closed once there is more.
+// Trail returns the audit trail as far as this server has applied the log, and a channel
+// that is closed when there is more.
 func (n *Node) Trail() (trail registry.Trail, changed <-chan struct{}) {
 	now := n.recorded.Load()
 	return now.trail, now.changed
 }
 
-// noteTrail notes what is on record, if that has changed.
+// noteTrail updates the audit trail if it has changed.
 func (n *Node) noteTrail() {
 	before, trail := n.recorded.Load(), n.replica.Registry().Trail()
 	if trail.Same(before.trail) {

@@ -2,19 +2,18 @@ package node
 
 import "time"
 
-// setBack is from when on a step of the wall clock is worth a line: daemons that
-// keep clocks right move them by less.
+// setBack is the smallest step of the wall clock that is logged. Daemons that keep clocks
+// right make smaller ones.
 const setBack = time.Second
 
-// wallClock notices when the wall clock of the machine is set back. Nothing is
-// decided by that clock, but people read times from it.
+// wallClock detects that the wall clock of the machine was set back. Nothing is decided by
+// that clock, but people read times from it.
 type wallClock struct {
 	known  bool
 	offset int64 // of the wall clock to the one that nobody sets
 }
 
-// step returns by how much the wall clock was set back since the last call, or
-// 0 if it was not.
+// step returns by how much the wall clock was set back since the last call, or 0.
 func (w *wallClock) step(wall, boot int64) time.Duration {
 	offset := wall - boot
 	back := time.Duration(w.offset - offset)

@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	// maxChanged bounds the names that a watch keeps for a reader that is slow.
+	// maxChanged bounds the names that a watch keeps for a slow reader.
 	maxChanged = 10_000
-	// maxNews bounds the names that wait to be told to the watches.
+	// maxNews bounds the names that wait to be passed on to the watches.
 	maxNews = 100_000
 )
 
-// Watch tells which resources of a class changed, among those whose names begin
-// with a prefix.
+// Watch reports which resources of a class changed, among those whose names start with a
+// prefix.
 type Watch struct {
 	node   *Node
 	class  registry.Class
@@ -33,8 +33,8 @@ type Watch struct {
 	ended   bool // signal is closed
 }
 
-// Watch begins to watch the resource of a name, or with prefix set all whose
-// names begin with it. It ends with Close, and when this server ceases to lead.
+// Watch starts to watch the resource with a name or, if prefix is set, all whose names start
+// with it. The watch ends with Close, and when this server ceases to lead.
 func (n *Node) Watch(ctx context.Context, class registry.Class, name string, prefix bool) (*Watch, error) {
 	w := &Watch{node: n, class: class, prefix: name, exact: !prefix, signal: make(chan struct{}, 1), changed: make(map[string]bool)}
 	err := n.call(ctx, func(r *replica.Replica) error {
@@ -63,8 +63,8 @@ func (w *Watch) Close() {
 // server ceases to lead. Signals that nobody takes are merged.
 func (w *Watch) Signal() <-chan struct{} { return w.signal }
 
-// Take returns the names of what changed since the last call, sorted. With all
-// set they are not all, and everything should be looked at again.
+// Take returns the names of the resources that changed since the last call, sorted. If all is
+// set, names are missing, and the caller should look at every resource again.
 func (w *Watch) Take() (names []string, all bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -74,7 +74,7 @@ func (w *Watch) Take() (names []string, all bool) {
 	return names, all
 }
 
-// note takes in the names of resources that changed; with all set there are more.
+// note adds the names of changed resources; all means that some are missing.
 func (w *Watch) note(names []string, all bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -107,7 +107,7 @@ func (w *Watch) end() {
 	close(w.signal)
 }
 
-// signal puts a value into a channel unless one is waiting already.
+// signal puts a value into a channel unless it already has one.
 func signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -115,8 +115,8 @@ func signal(c chan struct{}) {
 	}
 }
 
-// watchers are the watches of a node. The goroutine that owns the replica says what
-// changed; another passes it on, since there may be thousands of watches.
+// watchers are the watches of a node. The goroutine that owns the replica only announces
+// changes; another goroutine passes them on, since there may be thousands of watches.
 type watchers struct {
 	wake chan struct{}
 
@@ -127,7 +127,7 @@ type watchers struct {
 	news  [2]news
 }
 
-// news are the names of a class that changed; with more set there are others.
+// news are the names of changed resources of a class; more means that some are missing.
 type news struct {
 	names []string
 	more  bool
@@ -137,8 +137,8 @@ func newWatchers() watchers {
 	return watchers{wake: make(chan struct{}, 1), all: make(map[*Watch]struct{})}
 }
 
-// add adds a watch, and reports whether changes of locks are wanted: there may be tens
-// of thousands a second.
+// add adds a watch, and reports whether changes of locks are needed: there may be tens of
+// thousands of them a second.
 func (s *watchers) add(w *Watch) (locks bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -149,7 +149,7 @@ func (s *watchers) add(w *Watch) (locks bool) {
 	return s.locks > 0
 }
 
-// remove removes a watch, and reports whether changes of locks are still wanted.
+// remove removes a watch, and reports whether changes of locks are still needed.
 func (s *watchers) remove(w *Watch) (locks bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -172,7 +172,7 @@ func (s *watchers) depose() {
 	s.list, s.locks, s.news = nil, 0, [2]news{}
 }
 
-// announce takes in what changed.
+// announce takes the changes of an output.
 func (s *watchers) announce(out *replica.Output) {
 	if len(out.Elections)+len(out.Locks) == 0 {
 		return
@@ -193,7 +193,7 @@ func (n *news) add(names []string) {
 	n.more = n.more || room < len(names)
 }
 
-// run tells the watches what changed.
+// run passes changes on to the watches.
 func (s *watchers) run(stop <-chan struct{}) {
 	for {
 		select {
@@ -205,8 +205,8 @@ func (s *watchers) run(stop <-chan struct{}) {
 	}
 }
 
-// tell passes on what changed. It holds the lock for a moment only, however many
-// watches there are: who announces must not wait.
+// tell passes changes on. It holds the lock only briefly, however many watches there are,
+// because announce must not wait.
 func (s *watchers) tell() {
 	s.mu.Lock()
 	changed := s.news

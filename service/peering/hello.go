@@ -13,10 +13,9 @@ import (
 	"github.com/conclave-io/conclave/service/founding"
 )
 
-// ProtocolVersion is the version of the head of a Hello: of all fields that this
-// package knows. Fields are only ever added at the end, and a receiver skips what
-// it does not know, whatever the version. What two servers may say to each other
-// is a matter of levels.
+// ProtocolVersion is the version of the head of a Hello: of all fields that this package
+// knows. Fields are only ever added at the end, and a receiver of any version skips unknown
+// ones. What two servers may say to each other is decided by levels.
 const ProtocolVersion = 1
 
 const (
@@ -28,31 +27,29 @@ const (
 	MaxBuild = 64
 )
 
-// Hello is how a server introduces itself. Both sides of a connection send one
-// before anything else. The side that dialled sends another one when something in
-// it has changed.
+// Hello is the introduction of a server. Both sides of a connection send one before
+// anything else. The side that dialled sends another one when something in it has changed.
 type Hello struct {
 	// Version is the ProtocolVersion of the sender.
 	Version uint32
 	// Cluster identifies the cluster that the sender belongs to.
 	Cluster uint64
-	// Server is the id of the sender in its cluster.
+	// Server is the id of the sender.
 	Server uint64
-	// UID was drawn when the data directory of the sender was created: a
-	// server that lost its data comes back with another one.
+	// UID was drawn when the data directory of the sender was created. A server that lost
+	// its data comes back with a different one.
 	UID uint64
 	// Receiver is the server that the sender believes it talks to.
 	Receiver uint64
-	// PeerAddress and ClientAddress are where the sender takes the connections
-	// of servers and of clients.
+	// PeerAddress and ClientAddress are the sender's addresses for servers and for clients.
 	PeerAddress, ClientAddress string
-	// Phase is the sender's part in the founding of the cluster. Record is with
-	// which directories the cluster was founded, nil if the sender was not told.
+	// Phase is the state of founding at the sender. Record names the data directories with
+	// which the cluster was founded, nil if the sender does not know it.
 	Phase  founding.Phase
 	Record founding.Record
 	// MinLevel and MaxLevel are the levels that the sender reads, from 1 up.
 	MinLevel, MaxLevel uint32
-	// Level is that of the cluster, 0 if the sender does not know it yet.
+	// Level is the level of the cluster, 0 if the sender does not know it yet.
 	Level uint32
 	// Build names the sender's build, for people.
 	Build string
@@ -125,7 +122,7 @@ func readRecord(r *wire.Reader) founding.Record {
 	return record
 }
 
-// Check reports what no server says of itself.
+// Check reports an error in what a server says of itself.
 func (h Hello) Check() error {
 	switch {
 	case h.Version == 0:
@@ -156,7 +153,7 @@ func (h Hello) Check() error {
 // reads reports whether the sender reads a level.
 func (h Hello) reads(level uint32) bool { return h.MinLevel <= level && level <= h.MaxLevel }
 
-// checkText refuses what would not print on one line.
+// checkText refuses text that does not print on one line.
 func checkText(s string) error {
 	switch {
 	case len(s) > maxText:
@@ -169,8 +166,8 @@ func checkText(s string) error {
 	return nil
 }
 
-// Differs reports whether two introductions under one server id come from two
-// servers. A server that was restarted keeps both its UID and its address.
+// Differs reports whether two introductions with the same server id come from different
+// servers. A restarted server keeps both its UID and its address.
 func (h Hello) Differs(other Hello) bool {
 	return h.UID != other.UID || h.PeerAddress != other.PeerAddress
 }

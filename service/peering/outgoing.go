@@ -1,19 +1,19 @@
 package peering
 
-// Bounds limit what waits to be sent to one peer.
+// Bounds limit what may wait to be sent to one peer.
 type Bounds struct {
-	// Messages and Bytes bound the messages. An empty queue takes one of any size.
+	// Messages and Bytes bound the messages. An empty queue takes a message of any size.
 	Messages, Bytes int
 	// Notes bounds the notes.
 	Notes int
-	// Quiet is how long no loss is reported after one was, in ns.
+	// Quiet is the time after a report in which no further loss is reported, in ns.
 	Quiet int64
 }
 
 // Outgoing decides what is sent to a peer on the connection for messages: in which order,
-// what is dropped, and when the loss is reported. M is a message of raft, and N a note,
-// which may get lost. Messages leave in the order in which they were offered, each at most
-// once, and on the connection that was there when they were. It holds nothing while there
+// what is dropped, and when losses are reported. M is a message of raft, and N a note, which
+// may get lost. Messages leave in the order in which they were offered, each at most once, and
+// only on the connection that was there then. Without a connection Outgoing holds nothing.
 // is none.
 type Outgoing[M, N any] struct {
 	bounds    Bounds
@@ -36,8 +36,8 @@ type sized[M any] struct {
 // NewOutgoing returns an Outgoing without a connection.
 func NewOutgoing[M, N any](b Bounds) Outgoing[M, N] { return Outgoing[M, N]{bounds: b} }
 
-// Connected says that messages get through from now on, or no longer. What waits is lost:
-// it is not sent to whoever the peer is after the next handshake.
+// Connected tells whether there is a connection now. Messages that wait are lost: they are
+// not sent to whatever server the peer is after the next handshake.
 func (o *Outgoing[M, N]) Connected(up bool) {
 	o.lost = o.lost || o.waiting() > 0 || !up
 	o.up, o.bytes = up, 0
@@ -46,19 +46,19 @@ func (o *Outgoing[M, N]) Connected(up bool) {
 	o.messages, o.first, o.notes = o.messages[:0], 0, o.notes[:0]
 }
 
-// Up reports whether messages get through.
+// Up reports whether there is a connection.
 func (o *Outgoing[M, N]) Up() bool { return o.up }
 
 func (o *Outgoing[M, N]) waiting() int { return len(o.messages) - o.first }
 
-// Offer takes a message of about so many bytes, or drops it, and reports whether it takes it.
+// Offer queues a message of about size bytes, or drops it, and reports whether it was queued.
 func (o *Outgoing[M, N]) Offer(m M, size int) bool {
 	n := o.waiting()
 	if !o.up || n >= o.bounds.Messages || n > 0 && o.bytes+size > o.bounds.Bytes {
 		o.lost = true
 		return false
 	}
-	if o.first > 64 && o.first >= n { // the room of those that have left is used again
+	if o.first > 64 && o.first >= n { // reuse the room of those that have left
 		kept := copy(o.messages, o.messages[o.first:])
 		clear(o.messages[kept:])
 		o.messages, o.first = o.messages[:kept], 0
@@ -68,17 +68,17 @@ func (o *Outgoing[M, N]) Offer(m M, size int) bool {
 	return true
 }
 
-// Note takes a note, or drops it if the peer lags or is not there.
+// Note queues a note, or drops it if the peer lags or is not connected.
 func (o *Outgoing[M, N]) Note(n N) {
 	if o.up && len(o.notes) < o.bounds.Notes {
 		o.notes = append(o.notes, n)
 	}
 }
 
-// Introduce has this server introduce itself again: now, or when it is connected.
+// Introduce makes this server introduce itself again: now, or when it is connected.
 func (o *Outgoing[M, N]) Introduce() { o.introduce = true }
 
-// Lose says that a message was left out which Next returned.
+// Lose reports that a message returned by Next was not sent.
 func (o *Outgoing[M, N]) Lose() { o.lost = true }
 
 // Item is something to send.
@@ -99,9 +99,9 @@ const (
 	Message
 )
 
-// Next returns what to send next, and whether more waits behind it: if not, what is
-// buffered should leave. What is said of this server goes first, so that the peer does not
-// judge what follows by what was.
+// Next returns the next item to send, and whether more items wait; if not, the caller should
+// flush its buffer. An introduction goes first, so that the peer does not judge later
+// messages by outdated information.
 func (o *Outgoing[M, N]) Next() (item Item[M, N], more bool) {
 	switch {
 	case !o.up:
@@ -123,8 +123,8 @@ func (o *Outgoing[M, N]) Next() (item Item[M, N], more bool) {
 	return item, o.introduce || len(o.notes) > 0 || o.waiting() > 0
 }
 
-// Report reports whether to tell now that messages were lost. If they were and it is too
-// soon after the last report, it returns how long to wait, in ns.
+// Report reports whether to log now that messages were lost. If it is too soon after the
+// last report, it returns how long to wait, in ns.
 func (o *Outgoing[M, N]) Report(now int64) (tell bool, wait int64) {
 	if !o.lost {
 		return false, 0

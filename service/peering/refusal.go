@@ -6,31 +6,31 @@ import (
 	"github.com/conclave-io/conclave/internal/wire"
 )
 
-// Code says why a server refuses another. Codes travel on the wire: new ones
-// are appended, none is ever reused.
+// Code is the reason why a server refuses another. Codes are sent to other servers: new
+// ones are appended, and none is ever reused.
 type Code uint8
 
 const (
-	// Busy is the only refusal that passes: try again.
+	// Busy is the only temporary refusal: try again.
 	Busy Code = iota + 1
 	// OtherCluster means that the two belong to different clusters.
 	OtherCluster
-	// UnknownServer means that the dialler's id is not that of a peer.
+	// UnknownServer means that no peer has the id of the server that dialled.
 	UnknownServer
-	// OwnID means that the dialler has the id of the server it dialled.
+	// OwnID means that the server that dialled has the id of the server that it reached.
 	OwnID
-	// Duplicate means that another server with the dialler's id is connected.
+	// Duplicate means that another server with the id of the server that dialled is connected.
 	Duplicate
 	// NewerVersion is no longer sent: servers agree on levels.
 	NewerVersion
-	// WrongServer means that the dialler reached another server than it meant.
+	// WrongServer means that the server that dialled reached a different one than it meant.
 	WrongServer
-	// Removed means that the dialler was removed from the cluster for good.
+	// Removed means that the server that dialled was removed from the cluster for good.
 	Removed
-	// LevelUnknown means that one of the two does not read the cluster's level.
+	// LevelUnknown means that one of the two servers does not read the cluster's level.
 	LevelUnknown
-	// WrongCertificate means that the dialler's certificate is not that of the
-	// server that it says it is.
+	// WrongCertificate means that the certificate does not belong to the server that the
+	// introduction names.
 	WrongCertificate
 )
 
@@ -47,8 +47,8 @@ func (c Code) String() string {
 	return codeNames[c]
 }
 
-// Refusal is why a server does not talk to another: one line that reads the
-// same on both sides.
+// Refusal says why a server does not talk to another. The text is one line that makes sense
+// on both sides.
 type Refusal struct {
 	Code Code
 	Text string
@@ -56,7 +56,7 @@ type Refusal struct {
 
 func (r *Refusal) Error() string { return r.Text }
 
-// Final reports whether trying again is of no use until somebody changes a
+// Final reports whether trying again is useless until somebody changes a
 // configuration.
 func (r *Refusal) Final() bool { return r.Code != Busy }
 
@@ -84,23 +84,23 @@ func DecodeRefusal(b []byte) (*Refusal, error) {
 	return r, nil
 }
 
-// Door is what a server knows when another one introduces itself. The functions are
-// asked only about introductions that fit otherwise.
+// Door is what a server knows when another one introduces itself. The functions are called
+// only for introductions that pass all other checks.
 type Door struct {
-	// Self is how this server introduces itself to the other one.
+	// Self is this server's introduction to the other one.
 	Self Hello
-	// Ready says that this server has read what it has of the cluster. Until then it knows
-	// neither the members nor the level, and must not refuse for good what it may take when
-	// it does: a refusal that is final costs seconds, or stops the other server.
+	// Ready means that this server has read its state of the cluster. Before that it knows
+	// neither the members nor the level. It must then not give a final refusal, which costs
+	// seconds or stops the other server.
 	Ready bool
 	// Removed reports whether a server was removed from the cluster for good.
 	Removed func(server uint64) bool
-	// Knows reports whether a server is a peer, and Takes whether to make one of it.
+	// Knows reports whether a server is a peer, and Takes whether to accept it as a new one.
 	Knows func(server uint64) bool
 	Takes func(h Hello) bool
 }
 
-// Examine says why this server does not talk to the one that introduced itself
+// Examine returns why this server does not talk to the one that introduced itself
 // as h, or nil. It looks at the introduction alone.
 func (d *Door) Examine(h Hello) *Refusal {
 	self := d.Self
@@ -126,8 +126,8 @@ func (d *Door) Examine(h Hello) *Refusal {
 	return d.compare(h)
 }
 
-// compare refuses a server that does not read the level of the cluster, and one
-// that knows a level which this server does not read.
+// compare refuses a server that does not read the level of the cluster, and one whose
+// cluster level this server does not read.
 func (d *Door) compare(h Hello) *Refusal {
 	level := max(d.Self.Level, h.Level)
 	for _, s := range [...]Hello{h, d.Self} {
@@ -146,14 +146,14 @@ func (d *Door) starting() *Refusal {
 	return Refuse(Busy, "server %d has not read its data directory yet; trying again helps", d.Self.Server)
 }
 
-// Stranger refuses a server that is no peer.
+// Stranger refuses a server that is not a peer.
 func (d *Door) Stranger(h Hello) *Refusal {
 	return Refuse(UnknownServer, "server %d at %s is not a member that server %d at %s knows: check --peers",
 		h.Server, h.PeerAddress, d.Self.Server, d.Self.PeerAddress)
 }
 
-// Recognise makes sure that it is the peer that answered an introduction. The other side
-// has checked more, and has accepted.
+// Recognise checks that the expected peer answered an introduction. The other side has
+// checked more, and has accepted.
 func (d *Door) Recognise(peer uint64, h Hello) error {
 	if h.Cluster != d.Self.Cluster || h.Server != peer || h.Receiver != d.Self.Server {
 		return fmt.Errorf("server %d of cluster %016x answers server %d where server %d of cluster %016x was expected: check --peers",

@@ -2,15 +2,15 @@ package peering
 
 import "fmt"
 
-// Shipping decides which snapshot is sent to a peer: one after the other, each on a
-// connection of its own. One may wait while another is sent. M is a snapshot, and its zero
-// value none. For each that Offer takes, End tells once what became of it.
+// Shipping decides which snapshot is sent to a peer: one after the other, each on its own
+// connection. One may wait while another is sent. M is a snapshot, and its zero value means
+// none. End reports the result of each snapshot that Offer takes, once.
 type Shipping[M comparable] struct {
 	waiting, sent M
 	taken         bool
 }
 
-// Offer takes a snapshot, and reports false if it drops it: then it has failed.
+// Offer takes a snapshot, or drops it and returns false: then sending it has failed.
 func (s *Shipping[M]) Offer(m M) bool {
 	var none M
 	if s.waiting != none {
@@ -30,10 +30,10 @@ func (s *Shipping[M]) Begin() (m M, ok bool) {
 	return s.sent, true
 }
 
-// Taken says that the peer has taken over the whole snapshot that is being sent.
+// Taken notes that the peer has taken over the whole snapshot that is being sent.
 func (s *Shipping[M]) Taken() { s.taken = true }
 
-// End says that the connection for the snapshot has ended, or that there was none. It
+// End notes that the connection for the snapshot has ended, or that there was none. It
 // reports whether the peer has the snapshot.
 func (s *Shipping[M]) End() bool {
 	var none M
@@ -41,21 +41,21 @@ func (s *Shipping[M]) End() bool {
 	return s.taken
 }
 
-// CheckSnapshot reports that a snapshot of so many bytes is too large.
+// CheckSnapshot returns an error if a snapshot of size bytes is too large.
 func CheckSnapshot(size uint64, most int) error {
 	if size > uint64(most) {
-		return fmt.Errorf("a snapshot has %d bytes: at most %d are allowed", size, most)
+		return fmt.Errorf("snapshot: %d bytes: must be at most %d", size, most)
 	}
 	return nil
 }
 
-// Arrival is the data of a snapshot that come in parts.
+// Arrival collects the data of a snapshot that arrives in parts.
 type Arrival struct {
 	size int
 	data []byte
 }
 
-// NewArrival awaits a snapshot of so many bytes. A peer that got this far is believed:
+// NewArrival expects a snapshot of size bytes. A peer that got this far is trusted:
 // memory that is never written to costs nothing, and growing step by step would copy most
 // of it twice.
 func NewArrival(size int) Arrival { return Arrival{size, make([]byte, 0, size)} }

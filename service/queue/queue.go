@@ -1,13 +1,13 @@
-// Package queue has what clients ask for wait until a server takes it, each connection in
-// its turn.
+// Package queue holds the requests of clients until a server takes them. The connections
+// take turns.
 //
 // # What is promised
 //
-//   - What was put is taken, once, and in order for each connection.
-//   - A connection that asks for much delays another by at most [Turn] requests for each
+//   - Every request that was put is taken once, and in order for each connection.
+//   - A connection with many requests delays another by at most [Turn] requests for each
 //     connection that waits.
-//   - Fewer than Turn requests of a connection wait when more are put: what waits is
-//     bounded by that and one frame.
+//   - A connection can put more only while fewer than Turn of its requests wait, so the queue
+//     is bounded by that and one frame.
 package queue
 
 import (
@@ -17,18 +17,18 @@ import (
 )
 
 const (
-	// Turn is how many requests of a connection are taken before another has its turn,
-	// Sitting how many in all between two outputs: a server must come around to its
-	// ticks, its peers and its disk however much is asked for.
+	// Turn is the number of requests taken from one connection in its turn. Sitting is the
+	// number taken in all between two outputs: a server must get around to its ticks, its
+	// peers and its disk however many requests there are.
 	Turn    = 64
 	Sitting = 1024
 )
 
-// Line is what one connection has put, and was not taken. A connection may put more
-// while fewer than Turn of its requests wait: what arrives while the server is busy then
-// shares an entry of the log.
+// Line holds the requests of one connection that were put and not taken yet. A connection
+// may put more while fewer than Turn of them wait, so that requests that arrive while the
+// server is busy share an entry of the log.
 type Line[C any] struct {
-	// Conn is the connection, for the host.
+	// Conn is the connection, for use by the host.
 	Conn C
 
 	waiting [][]registry.Command
@@ -39,13 +39,12 @@ type Line[C any] struct {
 // Room reports whether the connection may put more.
 func (l *Line[C]) Room() bool { return l.count < Turn }
 
-// Turns has the connections that wait.
+// Turns is the queue of all connections.
 type Turns[C any] struct {
 	lines []*Line[C] // those with requests, the next first
 }
 
-// Put has requests, one at least, wait for their turn, and reports whether there was room
-// for them.
+// Put queues requests, at least one, and reports whether there was room for them.
 func (q *Turns[C]) Put(l *Line[C], commands []registry.Command) bool {
 	if !l.Room() {
 		return false

@@ -139,9 +139,9 @@ func TestSnapshotsThatFail(t *testing.T) {
 			t.Errorf("%s is not logged with %q", what, logged)
 		}
 	}
-	fails("a snapshot that is too large for the sender", 2, 3*chunkBytes, "at most 2097152 are allowed")
+	fails("a snapshot that is too large for the sender", 2, 3*chunkBytes, "must be at most 2097152")
 	fails("a snapshot that is too large for the receiver", 2, 2*chunkBytes, "peer=2")
-	eventually(t, "the receiver says why", func() bool { return b.journal.count("a snapshot has 2097152 bytes: at most 1048576") == 1 })
+	eventually(t, "the receiver says why", func() bool { return b.journal.count("snapshot: 2097152 bytes: must be at most 1048576") == 1 })
 	fails("a snapshot for an unknown server", 9, 1, "")
 	b.Transport.Close()
 	fails("a snapshot for a server that is gone", 2, 1, "refused")

@@ -1,15 +1,15 @@
 // Package version says which formats and which behaviour a cluster uses at each
-// level, so that releases can follow one another on running servers.
+// level, so that servers can be upgraded one by one while they run.
 //
-// The level is a number in the replicated state. It says what may be written: a
-// release reads the levels Min to Max, and writes what the level of the cluster says,
-// also if it could write something newer. The leader raises the level when every
-// member can read the next one. So servers of two releases work side by side until the
-// last of them is replaced, and the older release can come back until then.
+// The level is a number in the replicated state. It says what may be written: a release
+// reads the levels Min to Max, and writes the formats of the cluster's level even if it
+// knows newer ones. The leader raises the level when every member can read the next one. So
+// servers of two releases work together until the last one is replaced, and a downgrade is
+// possible until then.
 //
-// What a log entry does is part of the level too: a release that makes something else
-// of an entry than the one before it does so from a new level on. A server that does
-// not know an entry stops; it never skips one.
+// The level also fixes the effect of log entries: a release that changes the effect of an
+// entry does so from a new level on. A server that does not know an entry stops; it never
+// skips one.
 package version
 
 import (
@@ -18,8 +18,8 @@ import (
 	"strings"
 )
 
-// Min and Max are the levels that this release reads. Min is at most the Max of the
-// release before, so that each release can follow the one before it.
+// Min and Max are the lowest and the highest level that this release reads. Min is at most
+// the Max of the previous release, so that each release can follow the one before it.
 const (
 	Min = 1
 	Max = 4
@@ -38,17 +38,17 @@ var levels = [...]Formats{
 	{Entry: 6, Snapshot: 6},
 }
 
-// Keeps is the level from which requests to acquire say what their callers keep while
-// they wait. Those that would complete a deadlock are refused.
+// Keeps is the level from which requests to acquire list the holds that their callers keep
+// while they wait. Requests that would complete a deadlock are refused.
 const Keeps = 2
 
 // Live is the level from which algorithms on the servers may guard names.
 const Live = 3
 
-// Access is the level from which there are rules of access, quotas, and a record of acts.
+// Access is the level from which there are access rules, quotas, and an audit trail.
 const Access = 4
 
-// machines are the algorithms that may guard names, by name: those of level Live. What
+// machines are the names of the algorithms that may guard names from level Live on. What
 // they send and do is part of the level.
 var machines = []string{
 	"central", "central-clock", "k-ricart-agrawala", "lamport", "maekawa", "majority", "naimi-trehel", "raymond", "ricart-agrawala",
@@ -63,8 +63,7 @@ func Machines(level uint32) []string {
 	return machines
 }
 
-// detectors and elections are those of which each two may watch over a view, by name: those
-// of level Live.
+// detectors and elections may watch over a view from level Live on, one of each together.
 var (
 	detectors = []string{"heartbeat", "phi-accrual", "reliable", "swim"}
 	elections = []string{
@@ -73,19 +72,19 @@ var (
 	}
 )
 
-// Watches reports whether a stack may watch over a view at a level: a detector and an election,
-// with a plus between them.
+// Watches reports whether a stack may watch over a view at a level. A stack is a detector and
+// an election, joined by a plus.
 func Watches(level uint32, stack string) bool {
 	detector, election, _ := strings.Cut(stack, "+")
 	return level >= Live && slices.Contains(detectors, detector) && slices.Contains(elections, election)
 }
 
-// At returns the formats of a level. A level above all that are known, which only
-// simulations of releases to come have, has those of the highest.
+// At returns the formats of a level. A level above all known ones, which only simulations of
+// later releases have, has the formats of the highest.
 func At(level uint32) Formats { return levels[min(level, uint32(len(levels)))-1] }
 
-// CheckFormat reports whether this release reads the version of a format, which has
-// the given place among the Formats.
+// CheckFormat reports whether this release reads the version of a format, which of
+// selects among the Formats.
 func CheckFormat(what string, found byte, of func(Formats) byte) error {
 	for _, known := range levels {
 		if of(known) == found {
@@ -100,8 +99,8 @@ func CheckFormat(what string, found byte, of func(Formats) byte) error {
 	return &Error{Text: fmt.Sprintf("%s: format %d: this release reads formats up to %d; %s", what, found, newest, remedy)}
 }
 
-// Check reports whether a release that reads the levels from least to most can do
-// with a level.
+// Check reports whether a release that reads the levels from least to most can use a
+// level.
 func Check(what string, level, least, most uint32) error {
 	if least <= level && level <= most {
 		return nil
@@ -109,7 +108,7 @@ func Check(what string, level, least, most uint32) error {
 	return &Error{Text: fmt.Sprintf("%s: level %d: this release reads levels %d to %d; install a release that reads level %d", what, level, least, most, level)}
 }
 
-// Error says that a release cannot read something. Starting again does not help.
+// Error means that a release cannot read something. Starting again does not help.
 type Error struct{ Text string }
 
 func (e *Error) Error() string { return e.Text }
