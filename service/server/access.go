@@ -17,7 +17,7 @@ import (
 	"github.com/conclave-io/conclave/service/registry"
 )
 
-// Access tells who calls, and who may do what, or changes that.
+// Access answers who the caller is and who may do what, or changes the access rules.
 func (s service) Access(ctx context.Context, req *api.AccessRequest) (*api.AccessResponse, error) {
 	defer s.metrics.call("access", time.Now())
 	return s.access(ctx, req)
@@ -65,7 +65,7 @@ func (s *Server) whoAmI(who caller) *api.AccessResponse {
 	return describeRules(s.rules(), s.node.AccessMode(), who)
 }
 
-// describeRules returns what every answer has.
+// describeRules returns the part that all answers have.
 func describeRules(rules *access.State, mode access.Mode, who caller) *api.AccessResponse {
 	return &api.AccessResponse{
 		Principal: who.Principal, Via: who.Via, Remote: who.Remote,
@@ -76,7 +76,7 @@ func describeRules(rules *access.State, mode access.Mode, who caller) *api.Acces
 // answering fills in the answer to a request.
 type answering func(state node.State, who caller, answer *api.AccessResponse) error
 
-// answerOf returns what fills in the answer to a request.
+// answerOf returns the function that fills in the answer to a request.
 func (s *Server) answerOf(req *api.AccessRequest) (answering, error) {
 	switch ask := req.GetAsk().(type) {
 	case *api.AccessRequest_Show:
@@ -92,7 +92,7 @@ func (s *Server) answerOf(req *api.AccessRequest) (answering, error) {
 	return nil, errors.New("ask: missing: must be who_am_i, show, check or change")
 }
 
-// answerCheck returns what says whether somebody may do something.
+// answerCheck returns the function that answers whether somebody may do something.
 func answerCheck(check *api.CheckAccess) (answering, error) {
 	verb, err := access.ParseVerb(check.GetVerb())
 	if err != nil {
@@ -121,7 +121,7 @@ func answerCheck(check *api.CheckAccess) (answering, error) {
 	}, nil
 }
 
-// listRules puts all rules into an answer, and nothing that proves anybody.
+// listRules adds all rules to an answer, without secrets or their hashes.
 func listRules(rules *access.State, answer *api.AccessResponse) {
 	for _, role := range rules.AllRoles() {
 		listed := &api.Role{Name: role.Name}
@@ -142,7 +142,7 @@ func listRules(rules *access.State, answer *api.AccessResponse) {
 	answer.Names = &api.CertificateNames{Names: rules.Names()}
 }
 
-// whoAmIJSON is the caller as the servers know it.
+// whoAmIJSON is the caller as the servers see it.
 type whoAmIJSON struct {
 	Principal string   `json:"principal"`
 	Via       string   `json:"via"`

@@ -14,10 +14,10 @@ import (
 	"github.com/conclave-io/conclave/service/version"
 )
 
-// maxDenied is how many holds the answer to a change names.
+// maxDenied bounds the holds listed in the answer to a change.
 const maxDenied = 1000
 
-// changeCommand returns the command that makes a change for a caller.
+// changeCommand returns the command for a change by a caller.
 func (s *Server) changeCommand(ctx context.Context, who caller, sent *api.AccessChange) (*registry.Command, error) {
 	change, err := changeOfRules(s.rules(), sent)
 	command := &registry.Command{Op: registry.OpAccess, Origin: who.Origin(), Change: change}
@@ -25,8 +25,8 @@ func (s *Server) changeCommand(ctx context.Context, who caller, sent *api.Access
 	return command, err
 }
 
-// conflicting returns the error of a change that was refused. A revision that is gone has a
-// code of its own, so that a program can tell that it has to read the rules again.
+// conflicting returns the error of a refused change. An outdated revision has its own code, so
+// that a program knows that it has to read the rules again.
 func (s *Server) conflicting(ctx context.Context, change *access.Change, err error) error {
 	if status.Code(err) != codes.InvalidArgument || change.Expected == 0 {
 		return err
@@ -37,7 +37,7 @@ func (s *Server) conflicting(ctx context.Context, change *access.Change, err err
 	return err
 }
 
-// answerChange returns what says what a change has come to, or would come to.
+// answerChange returns the function that reports the effect of a change, or of a trial.
 func (s *Server) answerChange(sent *api.AccessChange) (answering, error) {
 	if !sent.GetDryRun() {
 		return func(state node.State, who caller, answer *api.AccessResponse) error {
@@ -71,8 +71,8 @@ func (s *Server) answerChange(sent *api.AccessChange) (answering, error) {
 	}, nil
 }
 
-// listDenied puts into an answer what is held that some rules would not grant, as far as the
-// caller may read it now.
+// listDenied adds to an answer the present holds that some rules would not grant, as far as the
+// caller may read their names now.
 func listDenied(state node.State, rules *access.State, who caller, answer *api.AccessResponse) {
 	if rules.Mode() != access.Closed {
 		return
@@ -104,7 +104,7 @@ func addDenied(res *registry.Resource, rules, now *access.State, who caller, ans
 	}
 }
 
-// changeOfRules translates a change of the rules that are known here.
+// changeOfRules translates a change of the rules known to this server.
 func changeOfRules(rules *access.State, sent *api.AccessChange) (*access.Change, error) {
 	change := &access.Change{Expected: sent.GetExpected(), Force: sent.GetForce(), EndSessions: sent.GetEndSessions()}
 	for _, edit := range sent.GetEdits() {
@@ -156,7 +156,7 @@ func editOf(edit *api.AccessEdit) (access.Edit, error) {
 	case *api.AccessEdit_Names:
 		return access.Edit{Kind: access.SetNames, Names: e.Names.GetNames()}, nil
 	}
-	return access.Edit{}, errors.New("edits: one of them is of a kind that this server does not know")
+	return access.Edit{}, errors.New("edits: unknown kind of edit; upgrade this server")
 }
 
 func tokenEdit(t *api.Token) (access.Edit, error) {
@@ -168,13 +168,13 @@ func tokenEdit(t *api.Token) (access.Edit, error) {
 	return access.Edit{Kind: access.PutToken, Token: token}, nil
 }
 
-// redated returns the edit that changes all of a token but its secret. It must be made for
-// the revision at which the token was read: a token that was revoked does not come back.
+// redated returns the edit that changes a token but keeps its secret. The change must name the
+// revision at which the token was read: otherwise a token revoked meanwhile could come back.
 func redated(rules *access.State, expected uint64, t *api.Token) (access.Edit, error) {
 	record, found := rules.Token(t.GetId())
 	switch {
 	case expected == 0:
-		return access.Edit{}, errors.New("expected: missing: a token without its hash is changed for the revision at which it was read")
+		return access.Edit{}, errors.New("expected: missing: a token without a hash can be changed only at the revision at which it was read")
 	case !found:
 		return access.Edit{}, &access.InvalidError{What: "token", Value: t.GetId(), Expected: "must be the id of a token, or have the SHA-256 of its secret"}
 	}

@@ -19,21 +19,21 @@ import (
 )
 
 const (
-	// protocolVersion is that of the interface that this server speaks.
+	// protocolVersion is the version of the interface of this server.
 	protocolVersion = 1
-	// window is how many bytes a client may send ahead of what has been read.
+	// window is how many bytes a client may send before they are read.
 	window = 1 << 20
 )
 
 type attachStream = grpc.BidiStreamingServer[api.ClientFrame, api.ServerFrame]
 
-// service is what a server offers over gRPC.
+// service implements the gRPC interface of a server.
 type service struct {
 	api.UnimplementedConclaveServer
 	*Server
 }
 
-// Attach serves one process.
+// Attach serves one client process.
 func (s service) Attach(frames attachStream) error {
 	ctx := frames.Context()
 	welcome := &api.Welcome{Cluster: s.identity, Server: s.cfg.ID, Version: protocolVersion}
@@ -58,8 +58,8 @@ func (s service) Attach(frames attachStream) error {
 	return s.converse(frames, conn, out, cut)
 }
 
-// outboxFor returns an outbox for a stream. If its client does not take its replies, the
-// connection is closed, or cut is, if others come over the same connection.
+// outboxFor returns an outbox for a stream. If the client does not read its replies, its
+// connection is closed, or cut is closed if others share the connection.
 func (s *Server) outboxFor(ctx context.Context, who caller) (out *outbox, cut chan struct{}) {
 	cut = make(chan struct{})
 	out = newOutbox(who, func() {
@@ -74,14 +74,14 @@ func (s *Server) outboxFor(ctx context.Context, who caller) (out *outbox, cut ch
 	return out, cut
 }
 
-// submitter takes the requests of a stream.
+// submitter accepts the requests of a stream.
 type submitter interface {
 	Submit(ctx context.Context, commands []registry.Command) error
 }
 
 // converse reads and writes until the stream ends.
 func (s *Server) converse(frames attachStream, conn submitter, out *outbox, cut chan struct{}) error {
-	// The reader ends with the stream's context, so when this function returns.
+	// The reader ends when the stream's context ends, which is when this function returns.
 	s.tasks.Go(func() { out.end(s.read(frames, conn, out)) })
 	if out.sessions.caller.Vouched {
 		return s.writeUntil(cut, frames, out)
@@ -89,8 +89,8 @@ func (s *Server) converse(frames attachStream, conn submitter, out *outbox, cut 
 	return s.write(frames, out)
 }
 
-// writeUntil is write until cut is closed. The writer ends with the stream's context,
-// when this function has returned, even if nobody takes what it sends.
+// writeUntil writes until cut is closed. The writer ends when the stream's context ends,
+// which is when this function returns, even if nobody reads what it sends.
 func (s *Server) writeUntil(cut <-chan struct{}, frames attachStream, out *outbox) error {
 	written := make(chan error, 1)
 	s.tasks.Go(func() { written <- s.write(frames, out) })
@@ -102,8 +102,8 @@ func (s *Server) writeUntil(cut <-chan struct{}, frames attachStream, out *outbo
 	}
 }
 
-// connect attaches a client to the node. A server that is about to find out
-// that it leads gets a moment to do so.
+// connect attaches a client to the node. A server that is about to become the leader
+// gets a moment to do so.
 func (s *Server) connect(ctx context.Context, client node.Client) (*node.Conn, error) {
 	conn, err := s.node.Connect(ctx, client)
 	if errors.Is(err, node.ErrNotLeader) && s.awaitLeader(ctx) == s.cfg.ID {
@@ -112,8 +112,8 @@ func (s *Server) connect(ctx context.Context, client node.Client) (*node.Conn, e
 	return conn, err
 }
 
-// read passes requests on until the client sends no more. It returns a farewell
-// if that is the client's fault.
+// read passes requests on until the client closes its side. It returns a farewell if
+// a request of the client is the reason.
 func (s *Server) read(frames attachStream, conn submitter, out *outbox) *api.Farewell {
 	ctx := frames.Context()
 	for {
@@ -132,13 +132,13 @@ func (s *Server) read(frames attachStream, conn submitter, out *outbox) *api.Far
 		out.refuse(refused)
 		out.note(commands)
 		if conn.Submit(ctx, commands) != nil || out.admit(ctx) != nil {
-			return nil // the stream ends, or the node, which deposes its clients
+			return nil // the stream ends, or the node stops and deposes its clients
 		}
 	}
 }
 
-// write sends whatever is queued each time it comes around: replies that come
-// while a frame is being sent travel together in the next.
+// write sends all queued replies at once, each time: replies that come while a frame is
+// being sent travel together in the next frame.
 func (s *Server) write(frames attachStream, out *outbox) error {
 	ctx := frames.Context()
 	told := uint64(0)
@@ -185,8 +185,8 @@ func (s *Server) part(frames attachStream, out *outbox) error {
 	return nil
 }
 
-// dismiss says goodbye; without a reason of its own, because this server does
-// not lead.
+// dismiss sends a farewell. Without one of its own, it reports that this server does not
+// lead.
 func (s *Server) dismiss(frames attachStream, farewell *api.Farewell) error {
 	if farewell == nil {
 		leader := s.awaitLeader(frames.Context())
@@ -198,7 +198,7 @@ func (s *Server) dismiss(frames attachStream, farewell *api.Farewell) error {
 	return nil
 }
 
-// disclaim says why this server does not take a request.
+// disclaim returns why this server does not accept a request.
 func (s *Server) disclaim(leader uint64) string {
 	switch {
 	case s.stopping():
@@ -211,8 +211,8 @@ func (s *Server) disclaim(leader uint64) string {
 	return fmt.Sprintf("server %d does not lead, server %d does", s.cfg.ID, leader)
 }
 
-// awaitLeader returns the id of the leader. If none is known it waits for two
-// heartbeats at most, since an election takes less; then it returns 0.
+// awaitLeader returns the id of the leader. If none is known it waits for at most two
+// heartbeats, since an election takes less; then it returns 0.
 func (s *Server) awaitLeader(ctx context.Context) (leader uint64) {
 	ctx, cancel := context.WithTimeout(ctx, 2*s.cfg.Heartbeat)
 	defer cancel()
@@ -232,7 +232,7 @@ func (s *Server) awaitLeader(ctx context.Context) (leader uint64) {
 	}
 }
 
-// successor returns the last known leader, unless that was this server.
+// successor returns the last known leader, unless it was this server.
 func (s *Server) successor() uint64 {
 	if leader := s.node.Metrics().Leader.Load(); leader != s.cfg.ID {
 		return leader
@@ -240,7 +240,7 @@ func (s *Server) successor() uint64 {
 	return 0
 }
 
-// pollInterval is how often to look whether there is a leader.
+// pollInterval is how often to check whether there is a leader.
 func (s *Server) pollInterval() time.Duration { return s.cfg.Heartbeat / 5 }
 
 // Ping does nothing.
@@ -248,7 +248,7 @@ func (s service) Ping(context.Context, *api.PingRequest) (*api.PingResponse, err
 	return &api.PingResponse{}, nil
 }
 
-// unavailable is the error of a call that cannot be served now.
+// unavailable returns the error of a call that cannot be served now.
 func unavailable(format string, args ...any) error {
 	return status.Errorf(codes.Unavailable, format, args...)
 }

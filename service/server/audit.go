@@ -18,7 +18,7 @@ import (
 	"github.com/conclave-io/conclave/service/node"
 )
 
-// AuditLog streams what is on record.
+// AuditLog streams the audit trail.
 func (s service) AuditLog(req *api.AuditLogRequest, stream grpc.ServerStreamingServer[api.AuditRecords]) error {
 	defer s.metrics.call("audit_log", time.Now())
 	ctx := stream.Context()
@@ -32,7 +32,7 @@ func (s service) AuditLog(req *api.AuditLogRequest, stream grpc.ServerStreamingS
 	return s.spoken(ctx, s.followAuditLog(ctx, req, lines, func(lines []audit.Line) error { return sendLines(stream, lines) }))
 }
 
-// linesAtOnce bounds the lines of a message.
+// linesAtOnce bounds the lines in a message.
 const linesAtOnce = 256
 
 func sendLines(stream grpc.ServerStreamingServer[api.AuditRecords], lines []audit.Line) error {
@@ -48,7 +48,7 @@ func sendLines(stream grpc.ServerStreamingServer[api.AuditRecords], lines []audi
 	return nil
 }
 
-// auditLog returns what is on record that a request asks for, and its caller may see.
+// auditLog returns the lines that a request asks for and its caller may see.
 func (s *Server) auditLog(ctx context.Context, req *api.AuditLogRequest) (lines []audit.Line, err error) {
 	look := func(state node.State) {
 		cursor := audit.At(state.Trail(), req.GetAfter())
@@ -91,8 +91,8 @@ func collectLines(ctx context.Context, leader api.ConclaveClient, req *api.Audit
 	}
 }
 
-// followAuditLog sends what comes on record behind the lines that were sent, as far as this
-// server knows, for as long as the caller may see it.
+// followAuditLog sends the lines that follow those sent, as this server learns of them, for as
+// long as the caller may see them.
 func (s *Server) followAuditLog(ctx context.Context, req *api.AuditLogRequest, sent []audit.Line, send func([]audit.Line) error) error {
 	ctx, stop := s.live(ctx)
 	defer stop()
@@ -127,8 +127,8 @@ func (s *Server) followAuditLog(ctx context.Context, req *api.AuditLogRequest, s
 	}
 }
 
-// chosen returns the lines of the entries that a request asks for, without those about names
-// that its caller may not read by the rules.
+// chosen returns the lines of the entries that a request asks for, except those about names
+// that its caller may not read.
 func chosen(ctx context.Context, req *api.AuditLogRequest, rules *access.State, entries []audit.Entry) (lines []audit.Line) {
 	for _, e := range entries {
 		rec := e.Record
@@ -168,7 +168,7 @@ func (s *Server) getAudit(r *http.Request) (any, error) {
 	}{lines}, err
 }
 
-// recorded returns how many records there were, as far as this server has applied the log.
+// recorded returns the number of records so far, as far as this server has applied the log.
 func (s *Server) recorded() uint64 {
 	trail, _ := s.node.Trail()
 	return trail.Numbered

@@ -12,7 +12,7 @@ import (
 	"github.com/conclave-io/conclave/service/audit"
 )
 
-// StandardOutput is the name of an audit log that is written to standard output.
+// StandardOutput is the file name that stands for standard output.
 const StandardOutput = "-"
 
 // auditFile is a file to which the lines of an audit log are appended.
@@ -20,18 +20,17 @@ type auditFile struct {
 	*os.File
 	path    string
 	regular bool
-	whole   int64 // bytes of whole lines, in a regular file
+	whole   int64 // bytes of complete lines, in a regular file
 	last    []audit.Line
-	rest    []byte // of a line of which something else than a file took only a part
+	rest    []byte // the unwritten part of a line, for a pipe that took only the first part
 }
 
-// openAudit opens a file, and reads where it ends. What is not a whole line at its end is
-// taken off.
+// openAudit opens a file and finds its end. An incomplete line at the end is removed.
 func openAudit(path string) (*auditFile, error) {
 	if path == StandardOutput {
 		return &auditFile{File: os.Stdout, path: path}, nil
 	}
-	// A pipe without a reader fails, and does not block.
+	// Opening a pipe without a reader must fail, not block.
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|syscall.O_NONBLOCK, 0o600)
 	if err != nil {
 		return nil, err
@@ -69,8 +68,8 @@ func (f *auditFile) resume() error {
 	return nil
 }
 
-// append writes a line. A file gets all of it or nothing; of what something else took, the
-// rest is written before all others.
+// append writes a line. A regular file gets all of it or nothing; for a pipe that took
+// part of a line, the rest is written first.
 func (f *auditFile) append(line []byte) error {
 	if err := f.flush(); err != nil {
 		return err
@@ -88,7 +87,7 @@ func (f *auditFile) append(line []byte) error {
 	return err
 }
 
-// flush writes what is left of a line.
+// flush writes the rest of a line.
 func (f *auditFile) flush() error {
 	if len(f.rest) == 0 {
 		return nil
@@ -99,12 +98,12 @@ func (f *auditFile) flush() error {
 }
 
 func (f *auditFile) write(text []byte) (int, error) {
-	// Only what is like a pipe has deadlines.
+	// Only pipes and the like have deadlines.
 	_ = f.SetWriteDeadline(time.Now().Add(time.Duration(audit.HungAfter)))
 	return f.Write(text)
 }
 
-// moved reports whether the path leads to another file, or to none.
+// moved reports whether the path now leads to another file, or to none.
 func (f *auditFile) moved() bool {
 	if f.path == StandardOutput {
 		return false
@@ -117,7 +116,7 @@ func (f *auditFile) moved() bool {
 	return errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(open, there)
 }
 
-// finish leaves the file to others.
+// finish closes the file.
 func (f *auditFile) finish() {
 	if f.File != os.Stdout {
 		f.File.Close()

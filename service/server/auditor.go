@@ -18,21 +18,21 @@ import (
 )
 
 const (
-	// auditEvery is how often a server looks whether its audit log is due for something.
+	// auditEvery is how often a server checks whether its audit log needs a line.
 	auditEvery = time.Second
-	// mindEvery is how often it looks whether the log can be written.
+	// mindEvery is how often it checks whether the log can be written.
 	mindEvery = 200 * time.Millisecond
 )
 
 // auditor writes the audit log of a server. One goroutine writes, and may hang; another
-// one minds whether it does.
+// one watches whether it does.
 type auditor struct {
 	server *Server
 	wake   chan struct{}
 	done   chan struct{} // closed when the writer has ended
 	reopen atomic.Bool
-	// lines and errors count what was written and what failed, and newest is when the last
-	// line was written, in ns since 1970.
+	// lines counts the lines written, errors the failed writes, and newest is the time of the
+	// last line, in ns since 1970.
 	lines, errors, newest atomic.Int64
 
 	mu      sync.Mutex
@@ -40,7 +40,7 @@ type auditor struct {
 	health  audit.Health
 	failing string
 
-	// What follows belongs to the writer.
+	// The following fields belong to the writer.
 	file    *auditFile
 	begun   bool // the file was open once
 	pending []audit.Line
@@ -48,7 +48,7 @@ type auditor struct {
 	asked   bool   // known is known
 }
 
-// startAudit begins to write the audit log, if there is to be one.
+// startAudit starts to write the audit log, if one is configured.
 func (s *Server) startAudit() {
 	a := &auditor{server: s, wake: make(chan struct{}, 1), done: make(chan struct{}), journal: audit.NewJournal(s.cfg.ID)}
 	s.audit = a
@@ -61,7 +61,7 @@ func (s *Server) startAudit() {
 	s.serving.Go(a.mind)
 }
 
-// stopAudit waits until the writer has ended, but not for a write that does not end.
+// stopAudit waits until the writer has ended, but not for a write that hangs.
 func (s *Server) stopAudit() {
 	select {
 	case <-s.audit.done:
@@ -70,7 +70,7 @@ func (s *Server) stopAudit() {
 	}
 }
 
-// note puts something on record that only this server has.
+// note records something that only this server has.
 func (a *auditor) note(rec registry.Record) {
 	if a.server.cfg.AuditLog == "" {
 		return
@@ -82,14 +82,14 @@ func (a *auditor) note(rec registry.Record) {
 	a.hurry()
 }
 
-// answered puts a request on record that the rules did not allow.
+// answered records a request that the rules did not allow.
 func (a *auditor) answered(who caller, call string, code api.Code, message string) {
 	if code == api.Code_CODE_DENIED || code == api.Code_CODE_UNAUTHENTICATED {
 		a.refused(who, call, status.Error(api.MeaningOf(code).GRPC, message))
 	}
 }
 
-// refused puts a call on record that this server has refused.
+// refused records a call that this server has refused.
 func (a *auditor) refused(who caller, call string, err error) {
 	code := codeOf(err)
 	if a.server.cfg.AuditLog == "" || code != api.Code_CODE_UNAUTHENTICATED && code != api.Code_CODE_DENIED {
@@ -115,7 +115,7 @@ func (a *auditor) hurry() {
 	}
 }
 
-// run writes until the server stops, and then what is left.
+// run writes until the server stops, and then writes the rest.
 func (a *auditor) run() {
 	defer close(a.done)
 	ticker := time.NewTicker(auditEvery)
@@ -138,7 +138,7 @@ func (a *auditor) run() {
 	}
 }
 
-// write writes all that is due, and notes whether that was possible.
+// write writes all pending lines, and notes whether it succeeded.
 func (a *auditor) write() {
 	a.mu.Lock()
 	a.health.Begin(monotonic())
@@ -181,7 +181,7 @@ func (a *auditor) attempt() error {
 	return a.file.Sync()
 }
 
-// open makes sure that the file is open, and the one that the path leads to.
+// open makes sure that the file is open, and that the path still leads to it.
 func (a *auditor) open() error {
 	again := a.reopen.Swap(false)
 	if a.file != nil && (again || a.file.moved()) {
@@ -208,8 +208,8 @@ func (a *auditor) open() error {
 	return nil
 }
 
-// catchUp asks once what the newest record is: until this server has applied it, what it has
-// on record may be older than what is in the file.
+// catchUp asks once for the number of the newest record. Until this server has applied that
+// record, its trail may be older than the end of the file.
 func (a *auditor) catchUp() {
 	if a.asked {
 		return
@@ -228,7 +228,7 @@ func (a *auditor) catchUp() {
 	}
 }
 
-// mind looks whether the log can be written, and sees to what follows if it cannot.
+// mind checks whether the log can be written, and acts if it cannot.
 func (a *auditor) mind() {
 	ticker := time.NewTicker(mindEvery)
 	defer ticker.Stop()
@@ -257,14 +257,14 @@ func (a *auditor) mind() {
 					r.Resign()
 				}
 			})
-			if err == nil { // otherwise it does not know yet what it is
+			if err == nil { // otherwise the replica does not exist yet
 				told = why
 			}
 		}
 	}
 }
 
-// unaudited returns why this server takes no acts that belong into its audit log, or nothing.
+// unaudited returns why this server accepts no audited acts, or "".
 func (s *Server) unaudited() string {
 	s.audit.mu.Lock()
 	defer s.audit.mu.Unlock()
@@ -277,7 +277,7 @@ func (s *Server) unaudited() string {
 // audited refuses an act of administration while the audit log cannot be written.
 func (s *Server) audited(wanted need) error {
 	if wanted.kind != onCluster && wanted.kind != byName || wanted.verb == access.Hold || wanted.verb == access.Read || wanted.verb == access.Revoke {
-		return nil // the leader decides about requests in sessions
+		return nil // for requests in sessions the leader decides
 	}
 	switch wanted.verb {
 	case access.Status, access.Sessions, access.AccessRead, access.Audit:
@@ -289,7 +289,7 @@ func (s *Server) audited(wanted need) error {
 	return nil
 }
 
-// noted puts each connection through the admin socket on record.
+// noted records each connection through the admin socket.
 type noted struct {
 	net.Listener
 	server *Server
@@ -308,7 +308,7 @@ func (n noted) Accept() (net.Conn, error) {
 	return conn, err
 }
 
-// Reopen has the audit log opened again, after it was moved out of the way.
+// Reopen opens the audit log again, after the file was renamed.
 func (s *Server) Reopen() {
 	if s.cfg.AuditLog != "" {
 		s.audit.reopen.Store(true)

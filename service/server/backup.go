@@ -17,11 +17,11 @@ import (
 	"github.com/conclave-io/conclave/service/registry"
 )
 
-// backupChunk is how much of a file goes into one message.
+// backupChunk is the size of the part of a file in one message.
 const backupChunk = 256 << 10
 
-// Backup streams the state of the cluster as a file. A linearizable one contains
-// all that was acknowledged before the call.
+// Backup streams the state of the cluster as a file. A linearizable backup contains
+// everything acknowledged before the call.
 func (s service) Backup(req *api.BackupRequest, stream grpc.ServerStreamingServer[api.BackupChunk]) error {
 	defer s.metrics.call("backup", time.Now())
 	parts, err := s.backup(stream.Context(), req)
@@ -69,8 +69,8 @@ func (s *Server) backup(ctx context.Context, req *api.BackupRequest) ([][]byte, 
 	return onLeader(ctx, s, here, there)
 }
 
-// record puts an act that is no entry on record before it is done, if the level has a record.
-// This server leads.
+// record records an act without a log entry of its own before it is done, if the level has
+// an audit trail. This server leads.
 func (s *Server) record(ctx context.Context, act registry.Command) error {
 	if s.rules() == nil {
 		return nil
@@ -80,7 +80,7 @@ func (s *Server) record(ctx context.Context, act registry.Command) error {
 	return s.carryOutAlone(ctx, act)
 }
 
-// state makes the file of this server's state, which read returns.
+// state creates the file from this server's state, which read returns.
 func (s *Server) state(ctx context.Context, stale bool, read func(context.Context) (node.State, error)) ([][]byte, error) {
 	identity, err := strconv.ParseUint(s.identity, 16, 64)
 	if err != nil {

@@ -27,18 +27,18 @@ const maxPrincipal = 256
 // caller is who made a call.
 type caller = stream.Caller
 
-// identity is who is at the other end of a connection, or why that is not clear.
+// identity is who is at the other end of a connection, or why that is unknown.
 type identity struct {
 	caller
 	err error
-	// cert is the client certificate, which TLS has verified; nil if it showed none. Until
-	// somebody is admitted, its name is that which counts by default.
+	// cert is the client certificate, which TLS has verified; nil if there is none. Until
+	// admit is called, the principal is the certificate's default name.
 	cert *x509.Certificate
-	// until is when the client certificate expires that proves it; zero if none does.
+	// until is when the client certificate that proves the principal expires; zero if none does.
 	until time.Time
 }
 
-// identify finds out who is at the other end of a connection to a server's door.
+// identify finds out who is at the other end of a connection from a client.
 func identify(conn net.Conn, via string, server uint64) identity {
 	who := identity{caller: caller{Via: via, Remote: conn.RemoteAddr().String()}}
 	if conn.RemoteAddr().Network() == "pipe" { // of net.Pipe: no other process has an end of it
@@ -73,8 +73,8 @@ func withIdentity(ctx context.Context, who identity) context.Context {
 	return context.WithValue(ctx, callerKey{}, who)
 }
 
-// callerOf returns who made the call of a context: the caller that withCaller
-// attached, otherwise the other end of the gRPC connection.
+// callerOf returns who made the call of a context: the caller that withCaller attached,
+// otherwise whoever is at the other end of the gRPC connection.
 func callerOf(ctx context.Context) (caller, error) {
 	who := identityOf(ctx)
 	return who.caller, who.err
@@ -92,8 +92,8 @@ func identityOf(ctx context.Context) identity {
 	return identity{caller: caller{Via: "grpc"}}
 }
 
-// principalOf returns the principal that a client certificate proves, if the given names of
-// certificates count.
+// principalOf returns the principal that a client certificate proves, if the certificate names
+// in names count.
 func principalOf(cert *x509.Certificate, names []string) (string, error) {
 	name, err := nameIn(cert, names)
 	if err != nil {
@@ -106,12 +106,12 @@ func principalOf(cert *x509.Certificate, names []string) (string, error) {
 	return principal, nil
 }
 
-// nameIn returns the name of a client in its certificate: the first of those that count which
-// the certificate has.
+// nameIn returns the name of a client in its certificate: the first kind of name in the list
+// that the certificate has.
 func nameIn(cert *x509.Certificate, names []string) (string, error) {
 	for _, uri := range cert.URIs {
 		if uri.Scheme == "conclave" {
-			return "", fmt.Errorf("URI %.64q: it is that of a server", uri.String())
+			return "", fmt.Errorf("URI %.64q: belongs to a server; use a client certificate", uri.String())
 		}
 	}
 	for _, kind := range names {
@@ -119,10 +119,10 @@ func nameIn(cert *x509.Certificate, names []string) (string, error) {
 			return name, err
 		}
 	}
-	return "", fmt.Errorf("no name: it needs one of those that count: %s", strings.Join(names, ", "))
+	return "", fmt.Errorf("no name: must have one of %s", strings.Join(names, ", "))
 }
 
-// nameByKind returns what a certificate has as its name of one kind, or "".
+// nameByKind returns a certificate's name of one kind, or "".
 func nameByKind(cert *x509.Certificate, kind string) (string, error) {
 	switch kind {
 	case "uri":
@@ -145,7 +145,7 @@ func nameByKind(cert *x509.Certificate, kind string) (string, error) {
 	return "", nil
 }
 
-// checkPrincipal reports what keeps a text from being the name of a principal.
+// checkPrincipal reports why a text cannot be the name of a principal.
 func checkPrincipal(name string) error {
 	switch {
 	case len(name) > maxPrincipal:

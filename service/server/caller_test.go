@@ -81,7 +81,7 @@ func TestACertificateThatNamesNobodyIsRefused(t *testing.T) {
 		{"a\nb", nil, "contains control characters"},
 		{strings.Repeat("x", 300), nil, "has 305 bytes"},
 		{"n", []string{"spiffe://a/b", "spiffe://a/c"}, "exactly one"},
-		{"n", []string{"conclave://0123456789abcdef/1"}, "that of a server"},
+		{"n", []string{"conclave://0123456789abcdef/1"}, "belongs to a server"},
 	} {
 		secrecy := authority.Client("client", func(cert *x509.Certificate) {
 			cert.Subject.CommonName = test.name
@@ -156,7 +156,7 @@ func TestNamesOfCertificates(t *testing.T) {
 			t.Errorf("with %s: two DNS names, which do not count: %v", test.names, err)
 		}
 		_, err = whoAmI(unnamed)
-		oneLine(t, status.Convert(err).Message(), "no name: it needs one of those that count: "+strings.ReplaceAll(test.names, ",", ", "))
+		oneLine(t, status.Convert(err).Message(), "no name: must have one of "+strings.ReplaceAll(test.names, ",", ", "))
 	}
 }
 

@@ -5,7 +5,7 @@ import (
 	"github.com/conclave-io/conclave/service/clocks"
 )
 
-// clocksOf is what this server knows of the clocks of others.
+// clocksOf returns what this server knows of the clocks of others.
 func clocksOf(all []clocks.Estimate) (list []*api.Clock) {
 	for i := range all {
 		e := &all[i]
@@ -17,7 +17,7 @@ func clocksOf(all []clocks.Estimate) (list []*api.Clock) {
 }
 
 // clockJSON is the clock of another server. Drift is how much faster it runs, 0.01 for one
-// in a hundred, if that is known.
+// percent, if known.
 type clockJSON struct {
 	Server     uint64   `json:"server"`
 	Offset     spanJSON `json:"offset"`

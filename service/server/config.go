@@ -23,103 +23,102 @@ import (
 type Config struct {
 	// ID is the id of this server, from 1 up [1 in a cluster of one].
 	ID uint64
-	// ClusterName, with Peers, makes the identity of the cluster ["conclave"].
+	// ClusterName and Peers together determine the identity of the cluster ["conclave"].
 	ClusterName string
-	// Data is the directory for everything on disk ["conclave-data"].
+	// Data is the directory of all files ["conclave-data"].
 	Data string
 
-	// Listen is where clients are taken ["127.0.0.1:7400"], and Advertise what
-	// they are told about it [Listen].
+	// Listen is the address for clients ["127.0.0.1:7400"], and Advertise the address that
+	// clients are told [Listen].
 	Listen, Advertise string
-	// PeerListen is where other servers are taken [the address of this server
-	// in Peers, or "127.0.0.1:7500"], and PeerAdvertise what a cluster of one
-	// calls it [PeerListen].
+	// PeerListen is the address for other servers [the address of this server in Peers, or
+	// "127.0.0.1:7500"], and PeerAdvertise the address that other servers are told in a
+	// cluster that starts with one server [PeerListen].
 	PeerListen, PeerAdvertise string
 	// Peers are all servers of the cluster, this one included:
 	// "1=host:port,2=host:port,3=host:port" [a cluster of this server alone].
 	Peers string
-	// Join are addresses at which servers of a cluster take clients. With it this
-	// server becomes a member of that cluster, which gives it its id; ID and Peers
-	// stay empty. Once it has joined, Join says no more than that it did.
+	// Join are client addresses of servers of a cluster. With it this server joins that
+	// cluster, which assigns its id; ID and Peers stay empty. Once the server has joined,
+	// Join has no other effect.
 	Join string
 	// JoinTokenFile has a token that lets this server join, as conclave member add makes one. It
 	// is read when the server asks to join [none].
 	JoinTokenFile string
-	// Learner lets it stay a learner, without a vote, until it is promoted.
+	// Learner makes it stay a learner, without a vote, until it is promoted.
 	Learner bool
 
-	// Preset fits the times to the network: "lan", or "wan", which multiplies
+	// Preset adapts timeouts to the network: "lan", or "wan", which multiplies
 	// their defaults by 10 ["lan"].
 	Preset string
 	// Heartbeat is the time between two heartbeats of the leader [50 ms].
 	Heartbeat time.Duration
-	// Election is how long a follower waits in vain for a heartbeat before it
-	// stands for election: this long to twice as long [4 heartbeats].
+	// Election is the election timeout: how long a follower waits without a heartbeat
+	// before it stands for election, between this value and twice this value [4 heartbeats].
 	Election time.Duration
-	// ViewLease is the lease of the seat by which this server guards locks by algorithms:
-	// when it crashes, others get the locks that its clients held after so long [6 Election,
-	// at least 1.2 s]. Servers may differ.
+	// ViewLease is the lease of the seat by which this server guards locks by algorithms. If the
+	// server crashes, others get the locks that its clients held after this time [6 Election,
+	// at least 1.2 s]. Servers may use different values.
 	ViewLease time.Duration
 
-	// TLSCert and TLSKey are files in PEM; they make clients use TLS. TLSCA, if
-	// given, has the certificates that must vouch for clients.
+	// TLSCert and TLSKey are PEM files; with them clients must use TLS. TLSCA, if set, has
+	// the authorities that must have signed the certificates of clients.
 	TLSCert, TLSKey, TLSCA string
-	// ClientCert is "required" or "optional": whether a client without a certificate gets
-	// through the TLS handshake, where TLSCA is given ["required"].
+	// ClientCert is "required" or "optional": whether, with TLSCA, a client needs a
+	// certificate to pass the TLS handshake ["required"].
 	ClientCert string
-	// PeerCert, PeerKey and PeerCA make the servers use TLS among themselves,
-	// where both sides show a certificate that PeerCA vouches for.
+	// PeerCert, PeerKey and PeerCA make servers use TLS among themselves. Both sides must
+	// then show a certificate signed by an authority in PeerCA.
 	PeerCert, PeerKey, PeerCA string
 	// Insecure allows addresses beyond this machine without TLS.
 	Insecure bool
-	// Access is "closed" or "open" ["closed"]. It counts while the cluster has no rules of
-	// access, and Listen can be reached from other machines: open lets everybody do everything
-	// there, closed nobody anything.
+	// Access is "closed" or "open" ["closed"]. It matters only while the cluster has no access
+	// rules and other machines can reach Listen: if open, any caller may do everything; if
+	// closed, callers on other machines may do nothing.
 	Access string
 
-	// StateLimit is how large the replicated state may be, in bytes, about as a
-	// snapshot has them: 16 to 768 MiB [512 MiB]. As the leader this server refuses
-	// what would make it larger. Renewals, releases and closes always pass.
+	// StateLimit is the largest size of the replicated state, in bytes, about the size of a
+	// snapshot: 16 to 768 MiB [512 MiB]. As the leader this server refuses requests that
+	// would make it larger. Renewals, releases and closes always pass.
 	StateLimit int
 
 	// LogLevel is debug, info, warn or error ["info"], LogFormat text or json
-	// ["text"]. The logger made of them is Logger's business.
+	// ["text"]. Logger creates the logger from them.
 	LogLevel, LogFormat string
-	// AdminSocket is the path of a Unix socket through which whoever runs the server, and
-	// root, may call it, and is proven to be local:ID/UID [admin.sock in Data; none with
-	// Memory].
+	// AdminSocket is the path of a Unix socket. The user who runs the server, and root, may
+	// call the server through it as local:ID/UID [admin.sock in Data; none with Memory].
 	AdminSocket string
-	// HealthListen is an address that serves /healthz, /readyz and /metrics in the clear, and
-	// nothing else, for probes that have no certificate [none].
+	// HealthListen is an address that serves only /healthz, /readyz and /metrics, without TLS,
+	// for probes that have no certificate [none].
 	HealthListen string
-	// AuditLog is a file that gets all acts of administration that are on record, a line of
-	// JSON each, and what this server refuses; "-" is standard output [none].
+	// AuditLog is a file that receives all recorded acts of administration, one line of JSON
+	// each, and what this server refuses; "-" is standard output [none].
 	AuditLog string
-	// AuditRequired has a server that cannot write its audit log hand leadership over, and
+	// AuditRequired makes a server that cannot write its audit log hand leadership over, and
 	// refuse administration, new sessions and acquisitions. It never refuses renewals,
 	// releases, cancels and closes.
 	AuditRequired bool
 	// Pprof is an address on this machine that serves net/http/pprof [none].
 	Pprof string
 
-	// What follows has no key.
+	// The following fields have no key.
 
-	// Page, if not nil, serves the page for browsers: at / to those that ask for HTML,
-	// and at every other path that is not the server's own.
+	// Page, if not nil, serves the web page: at / for clients that accept HTML, and at every
+	// other path that the server does not use itself.
 	Page http.Handler
-	// Version is what the server says of itself.
+	// Version is the version that the server reports.
 	Version string
-	// Log receives what happens [slog.Default()].
+	// Log is the logger [slog.Default()].
 	Log *slog.Logger
 	// Memory keeps everything in memory and nothing in Data, in a cluster of one.
 	Memory bool
 	// Listener and PeerListener, if not nil, are used instead of listening at
 	// Listen and PeerListen.
 	Listener, PeerListener net.Listener
-	// LookEvery is how often the server looks whether its TLS files have changed, to
-	// read them again [1 min].
+	// LookEvery is how often the server checks whether its TLS files have changed and have to
+	// be read again [1 min].
 	LookEvery time.Duration
-	// Limits of the replica, for tests; zero values are the defaults.
+	// Limits configures the replica, for tests; zero values mean the defaults.
 	Limits replica.Config
 
 	// patience is how long a connection may take to show what it speaks, a
@@ -127,7 +126,7 @@ type Config struct {
 	patience time.Duration
 }
 
-// Defaults that others need to know.
+// Defaults that other packages need.
 const (
 	DefaultListen     = "127.0.0.1:7400"
 	DefaultPeerListen = "127.0.0.1:7500"
@@ -204,9 +203,9 @@ func ParsePeers(list string) (map[uint64]string, error) {
 		number, err := strconv.ParseUint(id, 10, 64)
 		switch {
 		case !found || err != nil || number == 0:
-			return nil, fmt.Errorf(`%q is not "id=host:port" with an id from 1 up`, entry)
+			return nil, fmt.Errorf(`%q is not "id=host:port" with an id of at least 1`, entry)
 		case peers[number] != "":
-			return nil, fmt.Errorf("server %d is there twice", number)
+			return nil, fmt.Errorf("server %d: given twice", number)
 		}
 		if err := checkAddress(address); err != nil {
 			return nil, fmt.Errorf("server %d: %w", number, err)
@@ -222,7 +221,7 @@ func ParsePeers(list string) (map[uint64]string, error) {
 }
 
 // Cluster returns the identity of the cluster. It is the same on all servers
-// that were given the same name and the same peers, in whatever order.
+// with the same name and the same peers, in any order.
 func (c Config) Cluster() (uint64, error) {
 	peers, err := ParsePeers(c.Peers)
 	if err != nil {
@@ -236,5 +235,5 @@ func (c Config) Cluster() (uint64, error) {
 	return binary.BigEndian.Uint64(hash.Sum(nil)), nil
 }
 
-// FormatCluster returns an identity as people and the protocol see it.
+// FormatCluster returns an identity in the form that people and the protocol use.
 func FormatCluster(cluster uint64) string { return fmt.Sprintf("%016x", cluster) }

@@ -9,14 +9,14 @@ import (
 	"google.golang.org/grpc/peer"
 )
 
-// conveyor stands where gRPC expects TLS. The splitter has done that already;
-// what is left is to keep the connection at hand, so that a client that takes
-// nothing can be cut off.
+// conveyor takes the place of TLS in gRPC, since the splitter has already done TLS. It
+// keeps the connection available, so that a client that does not read can be
+// disconnected.
 type conveyor struct {
-	server uint64 // whose principals are those that connect without the network
+	server uint64 // whose local principals connect without the network
 }
 
-// link is a connection as the calls that come over it see it.
+// link gives calls access to the connection that they came over.
 type link struct {
 	credentials.CommonAuthInfo
 	conn net.Conn
@@ -42,7 +42,7 @@ func (c conveyor) Clone() credentials.TransportCredentials { return c }
 
 func (conveyor) OverrideServerName(string) error { return nil }
 
-// hangUp closes the connection that a call came over.
+// hangUp closes the connection of a call.
 func hangUp(ctx context.Context) {
 	if p, ok := peer.FromContext(ctx); ok {
 		if l, ok := p.AuthInfo.(link); ok {

@@ -16,7 +16,7 @@ import (
 	"github.com/conclave-io/conclave/service/registry"
 )
 
-// Cut returns a consistent cut through the locks under a prefix that algorithms guard.
+// Cut returns a consistent cut of the guarded locks under a prefix.
 func (s service) Cut(ctx context.Context, req *api.CutRequest) (*api.CutResponse, error) {
 	defer s.metrics.call("cut", time.Now())
 	return s.cut(ctx, req)
@@ -48,7 +48,7 @@ func (s *Server) cut(ctx context.Context, req *api.CutRequest) (*api.CutResponse
 	return nil, s.spoken(ctx, err)
 }
 
-// cutElsewhere has a member record the cut: this server takes no part.
+// cutElsewhere asks a member for the cut, because this server takes no part in the view.
 func (s *Server) cutElsewhere(ctx context.Context, req *api.CutRequest) (*api.CutResponse, error) {
 	home, err := s.anyHome(ctx)
 	if err != nil || home == s.cfg.ID || passedOn(ctx) {
@@ -99,7 +99,7 @@ type cutLockJSON struct {
 	Algorithm string           `json:"algorithm"`
 	Machines  []cutMachineJSON `json:"machines"`
 	Messages  []cutMessageJSON `json:"messages"`
-	// Tokens is how many there are, of an algorithm that promises one.
+	// Tokens is the number of tokens, for an algorithm that promises a single one.
 	Tokens *uint32 `json:"tokens,omitempty"`
 	Wrong  string  `json:"wrong,omitempty"`
 }

@@ -18,17 +18,17 @@ import (
 )
 
 const (
-	// reserve is how long before its deadline a call stops waiting, so that it
-	// can still leave the queue and say how it ended; or half of the time that
-	// there is, if that is less.
+	// reserve is how long before its deadline a call stops waiting, so that it can still
+	// leave the queue and report the result. If that is more than half of the remaining
+	// time, it stops after half.
 	reserve = 250 * time.Millisecond
-	// withdrawal is how long a server tries to take back the request of a
-	// caller that waits no longer.
+	// withdrawal is how long a server tries to withdraw the request of a caller that no
+	// longer waits.
 	withdrawal = 5 * time.Second
 )
 
-// Do carries out one request. A caller that numbers its requests itself can
-// send one again; the others leave the number 0 and get one from the clock.
+// Do carries out one request. A caller that numbers its requests itself can safely
+// repeat one; other callers leave the number 0 and get one from the clock.
 func (s service) Do(ctx context.Context, req *api.Request) (*api.Reply, error) {
 	begun := time.Now()
 	reply := s.do(ctx, req)
@@ -42,7 +42,7 @@ func (s service) Do(ctx context.Context, req *api.Request) (*api.Reply, error) {
 	return reply, nil
 }
 
-// verbOfRequest returns the verb that a request needs.
+// verbOfRequest returns the verb that a request requires.
 func verbOfRequest(req *api.Request) access.Verb {
 	if req.GetRevoke() != nil {
 		return access.Revoke
@@ -50,8 +50,7 @@ func verbOfRequest(req *api.Request) access.Verb {
 	return access.Hold
 }
 
-// do carries out one request on the leader. Whatever happens, it is told by the
-// reply.
+// do has one request carried out by the leader. The reply reports every failure.
 func (s *Server) do(ctx context.Context, req *api.Request) *api.Reply {
 	who, err := callerOf(ctx)
 	if err != nil {
@@ -71,12 +70,12 @@ func (s *Server) do(ctx context.Context, req *api.Request) *api.Reply {
 	return s.carryOutNumbered(ctx, req)
 }
 
-// waits reports whether a request may stay in a queue.
+// waits reports whether a request may wait in a queue.
 func waits(req *api.Request) bool {
 	return req.GetAcquire() != nil && !req.GetAcquire().GetTry()
 }
 
-// deadlineFor gives a call the default deadline, unless it has one or may wait.
+// deadlineFor gives a call the default deadline if it has none and may not wait.
 func deadlineFor(ctx context.Context, waits bool) (context.Context, context.CancelFunc) {
 	if _, has := ctx.Deadline(); has || waits {
 		return context.WithCancel(ctx)
@@ -84,8 +83,8 @@ func deadlineFor(ctx context.Context, waits bool) (context.Context, context.Canc
 	return context.WithTimeout(ctx, defaultDeadline)
 }
 
-// carryOutNumbered gives a request its number. If the session has seen larger
-// ones, as after a clock was set back, it tries larger ones.
+// carryOutNumbered gives a request a number. If the session has seen larger ones, for
+// example because a clock was set back, it tries larger ones.
 func (s *Server) carryOutNumbered(ctx context.Context, req *api.Request) *api.Reply {
 	for ahead := time.Second; ; ahead *= 4 {
 		sequence := s.numbers.next()
@@ -93,7 +92,7 @@ func (s *Server) carryOutNumbered(ctx context.Context, req *api.Request) *api.Re
 		if reply.GetCode() != api.Code_CODE_STALE || ahead > 24*time.Hour {
 			return reply
 		}
-		// It was not carried out: nobody else has sent this number.
+		// The request was not carried out: nobody else has sent this number.
 		s.numbers.skip(ahead)
 	}
 }
@@ -117,14 +116,14 @@ func (s *Server) carryOut(ctx context.Context, req *api.Request) *api.Reply {
 		return reply
 	}
 	if waits(req) && !passedOn(ctx) {
-		// It may be in a queue, or come to be: nobody waits for it any more.
+		// It may be in a queue now or later, but nobody waits for it any more.
 		who, _ := callerOf(ctx)
 		s.tasks.Go(func() { s.withdraw(who, req) })
 	}
 	return s.failed(ctx, req, err)
 }
 
-// cmpCode makes an error of a reply from a server that turned out not to lead.
+// cmpCode turns a reply into an error if its server turned out not to lead.
 func cmpCode(reply *api.Reply, err error) error {
 	if err == nil && reply.GetCode() == api.Code_CODE_NOT_LEADER {
 		return fmt.Errorf("%w: %s", errMoved, reply.GetMessage())
@@ -132,7 +131,7 @@ func cmpCode(reply *api.Reply, err error) error {
 	return err
 }
 
-// failed tells by a reply that a request was not answered.
+// failed returns the reply for a request that got no answer.
 func (s *Server) failed(ctx context.Context, req *api.Request, err error) *api.Reply {
 	switch status.Code(err) {
 	case codes.FailedPrecondition:
@@ -160,7 +159,7 @@ func (c *call) Deliver(replies []node.Reply) {
 	for _, r := range replies {
 		select {
 		case c.replies <- r:
-		default: // more than one request is ever answered with
+		default: // an extra reply
 		}
 	}
 }
@@ -177,15 +176,15 @@ func (s *Server) doHere(ctx context.Context, req *api.Request) (*api.Reply, erro
 	}
 	defer conn.Close()
 	who, _ := callerOf(ctx)
-	command, _ := who.Command(req) // it was looked at before
+	command, _ := who.Command(req) // the caller has checked it
 	if err := conn.Submit(ctx, []registry.Command{command}); err != nil {
 		return nil, err
 	}
 	return s.await(ctx, c, req)
 }
 
-// await waits for the outcome of a request, and for a place in a queue to
-// become a grant. Without any answer it gives up after the default deadline.
+// await waits for the result of a request, and while the request is queued, for the
+// grant. If there is no answer at all it gives up after the default deadline.
 func (s *Server) await(ctx context.Context, c *call, req *api.Request) (*api.Reply, error) {
 	end, stop := waitingEnd(ctx)
 	defer stop()
@@ -195,7 +194,7 @@ func (s *Server) await(ctx context.Context, c *call, req *api.Request) (*api.Rep
 		select {
 		case r := <-c.replies:
 			if r.Sequence != 0 && r.Sequence != req.GetSequence() {
-				continue // of another call in the same session
+				continue // for another call in the same session
 			}
 			if r.Result.Code != registry.Queued {
 				return convert.Reply(req.GetSession(), &r), nil
@@ -215,8 +214,8 @@ func (s *Server) await(ctx context.Context, c *call, req *api.Request) (*api.Rep
 	}
 }
 
-// leave takes a waiting request out of its queue and answers for it. The caller
-// may be gone, which changes nothing: nobody would release what is granted.
+// leave removes a waiting request from its queue and returns the reply. It continues
+// even if the caller is gone: otherwise nobody would release a later grant.
 func (s *Server) leave(ctx context.Context, req *api.Request) (*api.Reply, error) {
 	who, _ := callerOf(ctx)
 	left := make(chan error, 1)
@@ -233,8 +232,8 @@ func (s *Server) leave(ctx context.Context, req *api.Request) (*api.Reply, error
 	}
 }
 
-// withdraw takes a request to acquire back: out of the queue, or, if it was
-// granted after all, by a release. A request that was never carried out never
+// withdraw withdraws a request to acquire: it removes the request from the queue, or
+// releases the hold if it was granted after all. A request that was never carried out never
 // will be.
 func (s *Server) withdraw(who caller, req *api.Request) error {
 	ctx, cancel := context.WithTimeout(withCaller(s.ctx, who), withdrawal)
@@ -242,7 +241,7 @@ func (s *Server) withdraw(who caller, req *api.Request) error {
 	hold := req.GetSequence()
 	again := func(op *api.Request) *api.Request {
 		op.Session, op.Sequence, op.Home = req.GetSession(), s.numbers.next(), req.GetHome()
-		// The caller's own mark, if it numbers its requests itself.
+		// Use the caller's own mark if it numbers its requests itself.
 		op.Low = min(req.GetLow(), lowFor(op.Sequence))
 		return op
 	}

@@ -1,13 +1,12 @@
-// Package server is the public face of a Conclave server: its configuration,
-// its listeners, and what it offers on them.
+// Package server is the public interface of a Conclave server: its configuration,
+// its listeners, and the calls that it serves.
 //
-// One port serves everything. A connection that begins like HTTP/2 is gRPC, for
-// programs; any other is HTTP/1.1 with JSON, for curl and browsers, and for what
-// watches over the server: /healthz, /readyz and /metrics. With TLS the client's
-// ALPN decides in the same way: whoever offers http/1.1 gets it.
+// One port serves everything. A connection that starts with the HTTP/2 preface is gRPC,
+// for programs. Any other is HTTP/1.1 with JSON, for curl, browsers and monitoring:
+// /healthz, /readyz and /metrics. With TLS, ALPN decides: a client that offers http/1.1
+// gets it.
 //
-// Any server takes single calls and passes them on to the leader, over one hop
-// at most. Only the leader takes the streams of Attach and Observe; the others
-// end them at once and say where it is: Attach in its Farewell, Observe in the
-// trailer "conclave-leader".
+// Any server takes single calls and passes them on to the leader, over at most one hop.
+// Only the leader takes the streams of Attach and Observe. The others end them at once and
+// name the leader: Attach in its Farewell, Observe in the trailer "conclave-leader".
 package server

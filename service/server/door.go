@@ -22,16 +22,16 @@ import (
 	"github.com/conclave-io/conclave/service/stream"
 )
 
-// admit finds out who makes a call that clients make here. A bearer counts before a
-// certificate, and one that proves nobody is refused: it is never taken for the
-// certificate beside it, or for an anonymous caller.
+// admit finds out who makes a client's call. A bearer token takes precedence over a
+// certificate. A call with an invalid token is refused: it never falls back to the
+// certificate or to an anonymous caller.
 func (s *Server) admit(ctx context.Context, who identity, authorization []string) (caller, error) {
 	if who.cert != nil {
 		who.Principal, who.err = principalOf(who.cert, s.rules().Names())
 	}
 	principal, proven, err := s.bearer(authorization)
 	if errors.Is(err, errUnknownToken) {
-		// This server may lag behind the change that made the token.
+		// This server may lag behind the change that created the token.
 		own := s.rules().Revision()
 		if err := s.confirm(ctx, &s.current, func(answer *api.AccessResponse) bool { return answer.GetRevision() == own }); err != nil {
 			return who.caller, err
@@ -54,15 +54,15 @@ func (s *Server) admit(ctx context.Context, who identity, authorization []string
 	return who.caller, nil
 }
 
-// permit reports why a caller may not make a call that needs something.
+// permit returns an error if a caller may not make a call with the given need.
 func (s *Server) permit(ctx context.Context, who caller, wanted need) error {
 	switch {
 	case wanted.kind == unmapped:
-		return status.Error(codes.PermissionDenied, "this call has no verb: nobody may make it")
+		return status.Error(codes.PermissionDenied, "this call has no verb, so nobody may make it")
 	case wanted.kind == nothing:
 		return nil
 	}
-	mode := s.node.AccessMode() // before the rules, which are noted first
+	mode := s.node.AccessMode() // before the rules, because the node sets it first
 	rules := s.rules()
 	switch {
 	case rules.Mode() != access.Closed:
@@ -77,7 +77,7 @@ func (s *Server) permit(ctx context.Context, who caller, wanted need) error {
 	return nil
 }
 
-// denied reports why a caller may not do something, if that is so.
+// denied returns an error if the rules do not let a caller do something.
 func denied(rules *access.State, who caller, verb access.Verb, class access.Class, name string) error {
 	if allowed, why := rules.Decide(who.Principal, verb, class, name); !allowed {
 		return status.Error(codes.PermissionDenied, why.String())
@@ -85,8 +85,8 @@ func denied(rules *access.State, who caller, verb access.Verb, class access.Clas
 	return nil
 }
 
-// mayAct is permit for a call that is about to be made: an act that could not be written to
-// the audit log is refused too.
+// mayAct is permit for a call that is about to be made. It also refuses an act that could not
+// be written to the audit log.
 func (s *Server) mayAct(ctx context.Context, who caller, wanted need) error {
 	if err := s.permit(ctx, who, wanted); err != nil {
 		return err
@@ -94,7 +94,7 @@ func (s *Server) mayAct(ctx context.Context, who caller, wanted need) error {
 	return s.audited(wanted)
 }
 
-// admitCall and admitStream are admit and permit for every method of gRPC.
+// admitCall and admitStream call admit and permit for every gRPC method.
 func (s *Server) admitCall(ctx context.Context, req any, info *grpc.UnaryServerInfo, serve grpc.UnaryHandler) (any, error) {
 	ctx, leave, err := s.enter(ctx, info.FullMethod, req)
 	if err != nil {
@@ -102,7 +102,7 @@ func (s *Server) admitCall(ctx context.Context, req any, info *grpc.UnaryServerI
 	}
 	defer leave()
 	answer, err := serve(ctx, req)
-	if wanted, _ := ctx.Value(needKey{}).(need); wanted.kind == byName { // else it was permitted
+	if wanted, _ := ctx.Value(needKey{}).(need); wanted.kind == byName { // otherwise permit has checked the verb
 		s.metrics.answered(wanted, err)
 	}
 	return answer, err
@@ -118,7 +118,7 @@ func (s *Server) admitStream(srv any, stream grpc.ServerStream, info *grpc.Strea
 	return because(serve(srv, provenStream{stream, ctx}))
 }
 
-// enter lets a call of a client in. When the call has ended it leaves.
+// enter admits a call of a client. The caller of enter calls leave when the call has ended.
 func (s *Server) enter(ctx context.Context, method string, req any) (_ context.Context, leave func(), err error) {
 	who, err := s.admit(ctx, identityOf(ctx), metadata.ValueFromIncomingContext(ctx, "authorization"))
 	wanted := needOf(path.Base(method), req)
@@ -139,7 +139,7 @@ func (s *Server) enter(ctx context.Context, method string, req any) (_ context.C
 	return withCaller(context.WithValue(ctx, needKey{}, wanted), who), leave, err
 }
 
-// provenStream is a stream with the caller in its context.
+// provenStream is a stream whose context has the caller.
 type provenStream struct {
 	grpc.ServerStream
 	ctx context.Context
@@ -147,7 +147,7 @@ type provenStream struct {
 
 func (s provenStream) Context() context.Context { return s.ctx }
 
-// guard is admit and permit for every call over HTTP.
+// guard calls admit and permit for every HTTP call.
 func (s *Server) guard(mux *router) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		wanted := mux.needOf(r)
@@ -169,7 +169,7 @@ func (s *Server) guard(mux *router) http.Handler {
 		if err != nil {
 			s.metrics.answered(wanted, err)
 			s.audit.refused(who, mux.pattern(r), err)
-			// What is left of the body is read until then.
+			// The rest of the body must arrive until then.
 			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.cfg.patience))
 			writeError(w, err)
 			return
@@ -177,18 +177,18 @@ func (s *Server) guard(mux *router) http.Handler {
 		defer leave()
 		ctx, because := s.whileProven(context.WithValue(r.Context(), needKey{}, wanted), identityOf(r.Context()), r.Header.Values("Authorization"))
 		mux.ServeHTTP(w, r.WithContext(withCaller(ctx, who)))
-		_ = because(nil) // a stream of events has told what it could
+		_ = because(nil) // a stream of events has reported the reason itself
 	})
 }
 
-// rules are those that this server knows, which may lag behind the cluster.
+// rules returns the rules known to this server, which may lag behind the cluster.
 func (s *Server) rules() *access.State { return s.node.Rules() }
 
 type needKey struct{}
 
-// refusedAtHome returns the refusal of a request that the rules do not let its caller make
-// of a lock that an algorithm guards, or nil. No entry decides there: a change of the rules
-// counts at a server once that has applied it.
+// refusedAtHome returns the reply to a request for a guarded lock that the rules do not allow,
+// or nil. No log entry decides about such a request: a change of the rules takes effect at a
+// server once the server has applied it.
 func (s *Server) refusedAtHome(who caller, req *api.Request) *api.Reply {
 	var err error
 	switch op := req.GetOp().(type) {
@@ -203,8 +203,9 @@ func (s *Server) refusedAtHome(who caller, req *api.Request) *api.Reply {
 	return stream.Refusal(req, codeOf(err), reason(err))
 }
 
-// recheck reports why a caller may not read what it has read: the rules may have changed
-// since it was let in. A read is linearizable only if it goes by the rules that hold then.
+// recheck returns an error if the caller may no longer read what it has read, because the
+// rules have changed since it was admitted. A read is linearizable only if it follows the
+// rules in force at that time.
 func (s *Server) recheck(ctx context.Context) error {
 	wanted, _ := ctx.Value(needKey{}).(need)
 	if wanted.kind != onCluster || !slices.Contains(onlyReads, wanted.verb) {
@@ -217,11 +218,11 @@ func (s *Server) recheck(ctx context.Context) error {
 	return s.permit(ctx, who, wanted)
 }
 
-// onlyReads are the verbs on the cluster that change nothing.
+// onlyReads are the cluster verbs that change nothing.
 var onlyReads = []access.Verb{access.Status, access.Sessions, access.Backup, access.AccessRead, access.Audit}
 
-// reader returns which names of a class the caller of a call may read by the rules of a
-// state; nil for all.
+// reader returns which names of a class the caller may read by the rules of a state; nil
+// means all.
 func reader(ctx context.Context, rules *access.State, class registry.Class) func(name string) bool {
 	if rules.Mode() != access.Closed {
 		return nil
@@ -231,7 +232,7 @@ func reader(ctx context.Context, rules *access.State, class registry.Class) func
 	return func(name string) bool { return err == nil && rights.Allows(access.Read, access.Class(class), name) }
 }
 
-// mayRead reports why the caller of a call may not read a name.
+// mayRead returns an error if the caller may not read a name.
 func mayRead(ctx context.Context, rules *access.State, class registry.Class, name string) error {
 	who, err := callerOf(ctx)
 	if err != nil {
@@ -240,15 +241,15 @@ func mayRead(ctx context.Context, rules *access.State, class registry.Class, nam
 	return denied(rules, who, access.Read, access.Class(class), name)
 }
 
-// bearer returns whom a bearer proves, if one is given.
+// bearer returns the principal that a bearer token proves, if one is given.
 func (s *Server) bearer(authorization []string) (principal string, given bool, err error) {
 	for _, value := range authorization {
 		scheme, proof, _ := strings.Cut(value, " ")
 		if !strings.EqualFold(scheme, "bearer") {
-			continue // of a proxy that has dealt with it
+			continue // credentials for a proxy, which has dealt with them
 		}
 		if given {
-			return "", true, errors.New("authorization: more than one bearer: give one")
+			return "", true, errors.New("authorization: more than one bearer token: send one")
 		}
 		given = true
 		if principal, err = s.provenBy(strings.TrimSpace(proof)); err != nil {
@@ -261,11 +262,11 @@ func (s *Server) bearer(authorization []string) (principal string, given bool, e
 // errUnknownToken says that no record proves a token.
 var errUnknownToken = errors.New("is unknown or revoked")
 
-// provenBy returns whom a token proves.
+// provenBy returns the principal that a token proves.
 func (s *Server) provenBy(token string) (string, error) {
 	rules := s.rules()
 	if rules == nil {
-		return "", errors.New("authorization: this cluster has no tokens: leave the bearer out")
+		return "", errors.New("authorization: this cluster has no tokens: send no bearer token")
 	}
 	rest, is := strings.CutPrefix(token, tokenPrefix)
 	id, encoded, _ := strings.Cut(rest, "_")
@@ -275,7 +276,7 @@ func (s *Server) provenBy(token string) (string, error) {
 	}
 	record, found := rules.Token(id)
 	switch {
-	case !found || !record.Proves(secret): // one answer for both: ids are public, whether they are good is not
+	case !found || !record.Proves(secret): // one answer for both, because ids are not secret, but whether they exist is
 		return "", fmt.Errorf("the token %s%.4s... %w", tokenPrefix, id, errUnknownToken)
 	case record.Expired(time.Now().UnixNano()):
 		return "", fmt.Errorf("the token %s%.4s... expired on %s", tokenPrefix, id, time.Unix(0, record.Expires).UTC().Format(time.DateOnly))
@@ -284,10 +285,10 @@ func (s *Server) provenBy(token string) (string, error) {
 }
 
 const (
-	// tokenPrefix begins every token, so that scanners for secrets find them.
+	// tokenPrefix starts every token, so that secret scanners recognise them.
 	tokenPrefix = "cvt1_"
-	// tokenSecretSize is how many bytes the secret of a token has.
+	// tokenSecretSize is the size of a token's secret, in bytes.
 	tokenSecretSize = 32
-	// tokenEvery is how often a stream makes sure that its token is still good.
+	// tokenEvery is how often a stream checks that its token is still valid.
 	tokenEvery = 500 * time.Millisecond
 )

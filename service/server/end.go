@@ -18,11 +18,11 @@ import (
 	"github.com/conclave-io/conclave/service/stream"
 )
 
-// requestHeader has the number of a request without a session that a server passes
-// on: however often it is passed on, it is one request.
+// requestHeader has the number of a request without a session that a server passes on. It
+// stays one request however often it is passed on.
 const requestHeader = "conclave-request-bin"
 
-// EndSession ends a session of somebody else.
+// EndSession ends a session of another client.
 func (s service) EndSession(ctx context.Context, req *api.EndSessionRequest) (*api.EndSessionResponse, error) {
 	defer s.metrics.call("end_session", time.Now())
 	return s.endSession(ctx, req)
@@ -40,7 +40,7 @@ func (s *Server) endSession(ctx context.Context, req *api.EndSessionRequest) (*a
 		Op: registry.OpEnd, Session: registry.SessionID(req.GetId()), Value: req.GetReason(), Origin: who.Origin(),
 	}
 	command.Origin.Request = requestOf(ctx, who)
-	if req.GetHome() { // no entry decides it
+	if req.GetHome() { // no log entry decides it
 		if err := s.permit(ctx, who, needs(access.EndSession)); err != nil {
 			return nil, err
 		}
@@ -67,7 +67,7 @@ func (s *Server) endSession(ctx context.Context, req *api.EndSessionRequest) (*a
 	return answer, err
 }
 
-// requestOf returns the number of a request without a session: what the server drew
+// requestOf returns the number of a request without a session: the one drawn by the server
 // that passed it on, or a new one.
 func requestOf(ctx context.Context, who caller) (request [16]byte) {
 	if drawn := metadata.ValueFromIncomingContext(ctx, requestHeader); who.Vouched && len(drawn) == 1 && len(drawn[0]) == len(request) {
@@ -77,8 +77,8 @@ func requestOf(ctx context.Context, who caller) (request [16]byte) {
 	return request
 }
 
-// carryOutAlone carries out, on this server, which leads, a command without a session.
-// Its outcome is known by the request in its origin.
+// carryOutAlone carries out a command without a session on this server, which leads. The
+// request in its origin identifies the outcome.
 func (s *Server) carryOutAlone(ctx context.Context, command registry.Command) error {
 	c := newCall()
 	conn, err := s.node.Connect(ctx, c)
@@ -99,7 +99,7 @@ func (s *Server) carryOutAlone(ctx context.Context, command registry.Command) er
 	}
 }
 
-// failureOf makes an error of a result that is not OK.
+// failureOf returns the error of a result that is not OK.
 func failureOf(r registry.Result) error {
 	switch r.Code {
 	case registry.OK:

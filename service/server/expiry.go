@@ -9,14 +9,13 @@ import (
 	"github.com/conclave-io/conclave/service/api"
 )
 
-// expiry is when a certificate of this server expires. Its use is towards clients or towards
-// peers, which are the other servers.
+// expiry is when a certificate of this server expires. Its use is "clients" or "peers".
 type expiry struct {
 	use  string
 	when time.Time
 }
 
-// expiries returns those of the certificates in use.
+// expiries returns the expiry of each certificate in use.
 func (s *secrets) expiries() (list []expiry) {
 	now := s.now.Load()
 	for _, one := range []struct {
@@ -41,7 +40,7 @@ func (s *secrets) soonest() int64 {
 	return first
 }
 
-// askExpiries has the other servers say when their certificates expire.
+// askExpiries asks the other servers when their certificates expire.
 func (s *Server) askExpiries(ctx context.Context, answer *api.StatusResponse) {
 	var asked []*report
 	for _, m := range answer.GetMembers() {
@@ -58,7 +57,7 @@ func (s *Server) askExpiries(ctx context.Context, answer *api.StatusResponse) {
 	}
 }
 
-// expiry returns when the first certificate of a server expires, as it said last.
+// expiry returns when the first certificate of a server expires, by its last answer.
 func (r *reports) expiry(id uint64) int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -68,22 +67,22 @@ func (r *reports) expiry(id uint64) int64 {
 	return 0
 }
 
-// warnAhead is how long before the expiry of a certificate the log warns of it. On the last
-// day and afterwards it does so every hour.
+// warnAhead is how long before the expiry of a certificate the log has a warning. From the
+// last day on there is one every hour.
 var warnAhead = []time.Duration{30 * day, 14 * day, 7 * day, 3 * day, day, 0}
 
 const day = 24 * time.Hour
 
-// warnings are what the log has said of the certificates, by use.
+// warnings are the last warnings about certificates, by use.
 type warnings map[string]warning
 
 type warning struct {
-	of    time.Time // the expiry that was warned of
+	of    time.Time // the expiry that the warning was about
 	stage int       // how many of warnAhead had begun
 	at    time.Time
 }
 
-// due returns what is to be said at a time of a certificate, or "".
+// due returns the warning about a certificate that is due, or "".
 func (w warnings) due(e expiry, now time.Time) string {
 	left, stage := e.when.Sub(now), 0
 	for _, ahead := range warnAhead {
@@ -107,7 +106,7 @@ func (w warnings) due(e expiry, now time.Time) string {
 	return text
 }
 
-// warnOfExpiry says in the log which certificates expire soon.
+// warnOfExpiry logs which certificates expire soon.
 func (s *Server) warnOfExpiry(w warnings, now time.Time) {
 	for _, e := range s.secrets.expiries() {
 		if text := w.due(e, now); text != "" {

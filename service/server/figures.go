@@ -9,8 +9,8 @@ import (
 	"github.com/conclave-io/conclave/service/api"
 )
 
-// figures returns those of this server. It waits for nobody: what is of the replica is
-// as it was after its newest output.
+// figures returns the figures of this server. It does not wait: those of the replica are from
+// after its newest output.
 func (s *Server) figures() *api.Figures {
 	known := s.node.Metrics()
 	f := &api.Figures{
@@ -28,8 +28,8 @@ func (s *Server) figures() *api.Figures {
 	return f
 }
 
-// latencies counts durations in classes that are an eighth wide at most: eight for each
-// doubling of the microseconds.
+// latencies is a histogram of durations. Its buckets are at most an eighth wide: eight for
+// each power of two of the microseconds.
 type latencies [8 * 32]atomic.Uint64
 
 // note counts a duration.
@@ -37,13 +37,13 @@ func (l *latencies) note(took time.Duration) {
 	l[min(classOf(uint64(max(took.Microseconds(), 0))), len(l)-1)].Add(1)
 }
 
-// classOf returns the class of a number of microseconds. Those below 8 have one each.
+// classOf returns the bucket for a number of microseconds. Numbers below 8 have one each.
 func classOf(us uint64) int {
 	doublings := max(bits.Len64(us)-4, 0)
 	return 8*doublings + int(us>>doublings)
 }
 
-// largestOf returns the largest number of microseconds in a class.
+// largestOf returns the largest number of microseconds in a bucket.
 func largestOf(class int) uint64 {
 	if class < 16 {
 		return uint64(class)
@@ -52,7 +52,7 @@ func largestOf(class int) uint64 {
 	return (uint64(class-8*doublings)+1)<<doublings - 1
 }
 
-// counts returns the classes that have any.
+// counts returns the buckets that are not empty.
 func (l *latencies) counts() []*api.Latency {
 	var counts []*api.Latency
 	for class := range l {

@@ -48,7 +48,7 @@ var front = template.Must(template.New("front").Parse(`<!doctype html>
 </html>
 `))
 
-// frontPage gives the page to browsers, and to all others the list of calls.
+// frontPage serves the page to browsers, and the list of calls to others.
 func (s *Server) frontPage(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Vary", "Accept")
 	if s.forPage(r) {
@@ -58,7 +58,7 @@ func (s *Server) frontPage(w http.ResponseWriter, r *http.Request) {
 	s.listCalls(w, r)
 }
 
-// forPage reports whether a request that no call takes is for a file of the page.
+// forPage reports whether a request that matches no call is for a file of the page.
 func (s *Server) forPage(r *http.Request) bool {
 	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
 	switch {
@@ -70,8 +70,8 @@ func (s *Server) forPage(r *http.Request) bool {
 	return true
 }
 
-// acceptsHTML reports whether a client names HTML among what it wants, as browsers do.
-// What takes anything, as curl does, is a program.
+// acceptsHTML reports whether a client explicitly accepts HTML, as browsers do.
+// A client that accepts anything, like curl, is a program.
 func acceptsHTML(r *http.Request) bool {
 	for entry := range strings.SplitSeq(r.Header.Get("Accept"), ",") {
 		if kind, _, err := mime.ParseMediaType(entry); err == nil && kind == "text/html" {
@@ -81,7 +81,7 @@ func acceptsHTML(r *http.Request) bool {
 	return false
 }
 
-// elsewhere gives what the page consists of, and refuses all else that is not there.
+// elsewhere serves the files of the page, and refuses unknown paths.
 func (s *Server) elsewhere(w http.ResponseWriter, r *http.Request) {
 	if s.forPage(r) {
 		s.cfg.Page.ServeHTTP(w, r)
@@ -91,7 +91,7 @@ func (s *Server) elsewhere(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusNotFound, problem{Code: "INVALID", Message: message})
 }
 
-// listCalls names what is served here.
+// listCalls lists the calls of this server.
 func (s *Server) listCalls(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	_ = front.Execute(w, map[string]any{"Server": s.cfg.ID, "Cluster": s.identity, "Version": s.cfg.Version})

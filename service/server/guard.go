@@ -17,7 +17,7 @@ import (
 	"github.com/conclave-io/conclave/service/registry"
 )
 
-// SetGuard begins to change what guards a prefix.
+// SetGuard starts to change the algorithm that guards a prefix.
 func (s service) SetGuard(ctx context.Context, req *api.SetGuardRequest) (*api.SetGuardResponse, error) {
 	defer s.metrics.call("set_guard", time.Now())
 	return s.setGuard(ctx, req)
@@ -53,7 +53,7 @@ func (s *Server) setGuard(ctx context.Context, req *api.SetGuardRequest) (*api.S
 	})
 }
 
-// View returns which servers take part, and what guards which prefix.
+// View returns which servers take part in the view, and which algorithm guards which prefix.
 func (s service) View(ctx context.Context, req *api.ViewRequest) (*api.ViewResponse, error) {
 	defer s.metrics.call("view", time.Now())
 	return s.view(ctx, req)
@@ -84,7 +84,7 @@ func (s *Server) view(ctx context.Context, req *api.ViewRequest) (*api.ViewRespo
 	return answer, err
 }
 
-// askHomes has each member say what it does as a home.
+// askHomes asks each member for its status as a home.
 func (s *Server) askHomes(ctx context.Context, members []*api.Seat) {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
@@ -118,7 +118,7 @@ func (s *Server) seats(ctx context.Context, seats []view.Seat) (list []*api.Seat
 	for i := range seats {
 		sessions[i].ID = registry.SeatID(seats[i])
 	}
-	for i, left := range s.remaining(ctx, sessions) { // in their order
+	for i, left := range s.remaining(ctx, sessions) { // in the order of the sessions
 		list = append(list, &api.Seat{Id: sessions[i].ID[:], Server: seats[i].Server, ClientAddress: s.node.ClientAddress(seats[i].Server), RemainingNs: left})
 	}
 	return list
@@ -133,7 +133,7 @@ func guardState(g *view.Guard) *api.GuardState {
 	return state
 }
 
-// homeOf is what this server says of itself as a home.
+// homeOf returns this server's status as a home.
 func homeOf(h host.Status) *api.Home {
 	home := &api.Home{
 		Epoch: h.View.Epoch, State: h.State.String(), RemainingNs: h.Remaining, Missing: h.Missing,
@@ -160,7 +160,7 @@ func homeOf(h host.Status) *api.Home {
 	return home
 }
 
-// homeJSON is what a server does about locks that algorithms guard.
+// homeJSON is the status of a server that guards locks by algorithms.
 type homeJSON struct {
 	Seat      sessionID  `json:"seat"`
 	Epoch     uint64     `json:"epoch"`
@@ -170,15 +170,15 @@ type homeJSON struct {
 	Sessions  uint64     `json:"sessions"`
 	Names     uint64     `json:"names"`
 	Lanes     []laneJSON `json:"lanes"`
-	// Paused is how long the members paused at the last change of the epoch.
+	// Paused is how long the members paused at the last change of epoch.
 	Paused     spanJSON            `json:"paused"`
 	Namespaces []homeNamespaceJSON `json:"namespaces"`
 	Watch      *watchingJSON       `json:"watch,omitempty"`
-	// Starts are the latest epochs that began there, the newest last.
+	// Starts are the latest epochs that began at the server, the newest last.
 	Starts []viewStartJSON `json:"starts"`
 }
 
-// homeNamespaceJSON is what a server has done for the locks under one prefix, since it started.
+// homeNamespaceJSON counts what a server has done for the locks under one prefix since it started.
 type homeNamespaceJSON struct {
 	Prefix    string `json:"prefix"`
 	Algorithm string `json:"algorithm"`
@@ -186,7 +186,7 @@ type homeNamespaceJSON struct {
 	Entries   uint64 `json:"entries"`
 	Messages  uint64 `json:"messages"`
 	Others    uint64 `json:"other_messages"`
-	// Waited is how long all entries together took.
+	// Waited is the total waiting time of all entries.
 	Waited spanJSON `json:"waited"`
 }
 
@@ -216,7 +216,7 @@ func homeToJSON(h *api.Home) *homeJSON {
 	return body
 }
 
-// guardJSON is what guards a prefix, and what is to.
+// guardJSON is the guard of a prefix, and its change, if there is one.
 type guardJSON struct {
 	Prefix    string      `json:"prefix"`
 	Algorithm string      `json:"algorithm"`
@@ -224,7 +224,7 @@ type guardJSON struct {
 	Change    *changeJSON `json:"change,omitempty"`
 }
 
-// changeJSON is a change that is under way.
+// changeJSON is a change of a guard that is under way.
 type changeJSON struct {
 	Algorithm string   `json:"algorithm"`
 	Options   string   `json:"options,omitempty"`
@@ -286,7 +286,7 @@ func (s *Server) getView(r *http.Request) (any, error) {
 	}, nil
 }
 
-// agreement is what JSON calls the guard of names that the log of the servers decides.
+// agreement is the name in JSON for names that the log of the servers guards.
 const agreement = "agreement"
 
 func agreed(algorithm string) string {

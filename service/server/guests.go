@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// mostGuests is how many connections may not have shown yet what they speak.
+// mostGuests bounds the connections that have not sent their first bytes yet.
 const mostGuests = 1024
 
-// guests are connections that have not shown what they speak, by the host that they come
-// from, the oldest first.
+// guests are the connections that have not sent their first bytes yet, by remote host, the
+// oldest first.
 type guests struct {
 	from  map[string][]net.Conn
 	count int
@@ -17,7 +17,7 @@ type guests struct {
 
 func newGuests() *guests { return &guests{from: make(map[string][]net.Conn)} }
 
-// hostAt returns where a connection comes from.
+// hostAt returns the remote host of a connection.
 func hostAt(conn net.Conn) string {
 	address := conn.RemoteAddr().String()
 	if host, _, err := net.SplitHostPort(address); err == nil {
@@ -26,8 +26,8 @@ func hostAt(conn net.Conn) string {
 	return address
 }
 
-// enter adds a connection. If there are too many it returns the one that goes: the oldest
-// from the host that has most of them, so that a host that floods displaces its own.
+// enter adds a connection. If there are too many, it returns one to close: the oldest from
+// the host that has the most, so that a host that floods displaces only its own connections.
 func (g *guests) enter(conn net.Conn) (goes net.Conn) {
 	if g.count >= mostGuests {
 		most := ""

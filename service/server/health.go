@@ -13,7 +13,7 @@ import (
 	"github.com/conclave-io/conclave/service/replica"
 )
 
-// healthz says whether the process is of use at all: if not, restart it.
+// healthz reports whether the process works at all; if not, it should be restarted.
 func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
 	if s.stopping() {
 		http.Error(w, fmt.Sprintf("server %d is stopping", s.cfg.ID), http.StatusServiceUnavailable)
@@ -22,7 +22,7 @@ func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintln(w, "ok")
 }
 
-// readyz says whether this server can serve calls now.
+// readyz reports whether this server can serve calls now.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	if err := s.ready(r.Context()); err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
@@ -44,7 +44,7 @@ func (s *Server) ready(ctx context.Context) error {
 	err := s.node.View(ctx, func(r *replica.Replica) { leader, applied = r.Leader(), r.Applied() })
 	switch {
 	case errors.Is(err, node.ErrNotLeader):
-		return fmt.Errorf("server %d waits for others to tell it what they know of it", s.cfg.ID)
+		return fmt.Errorf("server %d waits for other servers to find out its role", s.cfg.ID)
 	case err != nil:
 		return fmt.Errorf("server %d does not answer: %w", s.cfg.ID, err)
 	case leader == 0:
@@ -55,9 +55,9 @@ func (s *Server) ready(ctx context.Context) error {
 	return nil
 }
 
-// Alive reports why the loop of this server does not take a call, if that is so. It takes
-// calls also while its disk hangs, while no leader is known, and while it waits for others
-// to tell it what they know of it.
+// Alive returns an error if the main loop of this server does not take a call. It takes calls
+// even while its disk hangs, while no leader is known, and while it waits for other servers to
+// find out its role.
 func (s *Server) Alive(ctx context.Context) error {
 	if err := s.node.View(ctx, func(*replica.Replica) {}); err != nil && !errors.Is(err, node.ErrNotLeader) {
 		return err
@@ -65,7 +65,7 @@ func (s *Server) Alive(ctx context.Context) error {
 	return nil
 }
 
-// State is what this server does, for people.
+// State returns what this server is doing, for people.
 func (s *Server) State() string {
 	known := s.node.Metrics()
 	leader, term := known.Leader.Load(), known.Stats().Term
@@ -80,8 +80,8 @@ func (s *Server) State() string {
 	return fmt.Sprintf("follows server %d in term %d", leader, term)
 }
 
-// probablyReady is ready as far as the node says without being asked: it does not wait for
-// a node that is busy.
+// probablyReady is like ready, but uses only what the node publishes, so that it never waits
+// for a busy node.
 func (s *Server) probablyReady() bool {
 	known := s.node.Metrics()
 	return !s.stopping() && s.node.Stall().What == "" && known.Leader.Load() != 0 && known.Applied.Load() != 0
@@ -91,8 +91,8 @@ func (s *Server) metricsHandler() http.Handler {
 	return promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{})
 }
 
-// profiles serves what net/http/pprof has. That package registers itself with
-// the default mux, which nothing here serves.
+// profiles serves net/http/pprof. That package registers itself with the default mux, which
+// this server does not use.
 func profiles() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/debug/pprof/", pprof.Index)

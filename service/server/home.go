@@ -16,7 +16,7 @@ import (
 	"github.com/conclave-io/conclave/service/stream"
 )
 
-// AttachHome serves one process whose sessions this server keeps by itself.
+// AttachHome serves one client process whose sessions this server keeps by itself.
 func (s service) AttachHome(frames attachStream) error {
 	ctx := frames.Context()
 	who, err := callerOf(ctx)
@@ -45,13 +45,13 @@ func (s service) AttachHome(frames attachStream) error {
 	return s.converse(frames, conn, out, cut)
 }
 
-// turnAway says goodbye to the client of a home that this server is not, or not any more.
+// turnAway sends a farewell to a client because this server is not, or no longer, a home.
 func (s *Server) turnAway(frames attachStream) error {
 	farewell := &api.Farewell{Code: api.Code_CODE_NOT_MEMBER, Message: fmt.Sprintf("server %d takes no part in the view: ask a member", s.cfg.ID)}
 	if to := s.node.Successor(); to != 0 {
 		farewell.Heir = s.node.ClientAddress(to)
 	}
-	// A server that stops knows of no members.
+	// The view of a server that is stopping has no members.
 	_ = s.node.View(frames.Context(), func(r *replica.Replica) {
 		for _, m := range r.Registry().Live().Members {
 			if address := s.node.ClientAddress(m.Server); address != "" && m.Server != s.cfg.ID {
@@ -62,11 +62,10 @@ func (s *Server) turnAway(frames attachStream) error {
 	return frames.Send(&api.ServerFrame{Farewell: farewell})
 }
 
-// divert takes those requests out of a frame that ask for locks back which algorithms
-// guard: whoever is the home of a holder has to hear of it, whether this server leads or
-// not. They are answered by a refusal or its opposite, when all homes have been asked. On the
-// stream of a home it also takes out what the rules refuse, and everywhere what comes faster
-// than its principal may send.
+// divert removes from a frame the requests to revoke guarded locks: the home of each holder has
+// to hear of them, whether this server leads or not. They are answered when all homes have been
+// asked. On the stream of a home, divert also removes the requests that the rules refuse
+// and, on every stream, those that exceed their principal's rate.
 func (s *Server) divert(ctx context.Context, frame *api.ClientFrame, out *outbox) {
 	kept := frame.Requests[:0]
 	for _, req := range frame.Requests {
@@ -89,21 +88,21 @@ func (s *Server) divert(ctx context.Context, frame *api.ClientFrame, out *outbox
 	frame.Requests = kept
 }
 
-// revokesLive reports whether a request asks for a lock back that an algorithm guards.
+// revokesLive reports whether a request revokes a guarded lock.
 func (s *Server) revokesLive(ctx context.Context, req *api.Request) (live bool) {
 	if req.GetRevoke() == nil || req.GetRevoke().GetClass() != api.Class_CLASS_LOCK {
 		return false
 	}
-	_ = s.node.View(ctx, func(r *replica.Replica) { // a server that stops revokes nothing
+	_ = s.node.View(ctx, func(r *replica.Replica) { // fails if the server is stopping: then nothing is revoked
 		g := r.Registry().Live().GuardOf(req.GetRevoke().GetName())
 		live = g != nil && g.Use.Live()
 	})
 	return live
 }
 
-// revokeLive asks those to leave who hold a lock at any home (H9).
+// revokeLive asks the holders of a lock at all homes to release it (H9).
 func (s *Server) revokeLive(ctx context.Context, who caller, req *api.Request) *api.Reply {
-	command, _ := who.Command(req) // it was looked at before
+	command, _ := who.Command(req) // the caller has checked it
 	if refusal := s.refusedAtHome(who, req); refusal != nil {
 		return refusal
 	}
@@ -143,15 +142,15 @@ func (s *Server) revokeNone(req *api.Request) *api.Reply {
 	return stream.Refusal(req, api.Code_CODE_NOT_FOUND, fmt.Sprintf("nobody holds %q", req.GetRevoke().GetName()))
 }
 
-// fromMember is what one member answers.
+// fromMember is the answer of one member.
 type fromMember[T any] struct {
 	server uint64
 	answer T
 	err    error
 }
 
-// atMembers asks all members of the view, as far as this server knows them: itself by
-// here, the others by there, at a time.
+// atMembers asks all members of the view that this server knows, at the same time: itself
+// by calling here, the others by calling there.
 func atMembers[T any](ctx context.Context, s *Server, here func(context.Context) (T, error), there func(context.Context, api.ConclaveClient) (T, error)) []fromMember[T] {
 	ctx, cancel := deadlineFor(ctx, false)
 	defer cancel()
@@ -189,8 +188,8 @@ func atMembers[T any](ctx context.Context, s *Server, here func(context.Context)
 	return all
 }
 
-// explainAtHomes completes what is said of a lock that an algorithm guards: each member
-// says who holds it and waits for it there.
+// explainAtHomes completes the description of a guarded lock with what each member says: who
+// holds it there and who waits for it there.
 func (s *Server) explainAtHomes(ctx context.Context, req *api.ExplainRequest, answer *api.ExplainResponse) {
 	here := func(context.Context) (*api.ExplainResponse, error) { return s.explainHere(req), nil }
 	all := &api.Resource{Name: req.GetName(), Class: req.GetClass(), Limit: 1}
@@ -215,7 +214,7 @@ func (s *Server) explainAtHomes(ctx context.Context, req *api.ExplainRequest, an
 	}
 }
 
-// explainHere is what this server says as a home.
+// explainHere returns the description of a lock at this server as a home.
 func (s *Server) explainHere(req *api.ExplainRequest) *api.ExplainResponse {
 	answer := new(api.ExplainResponse)
 	res, known, past := s.node.ExplainLive(req.GetName(), waiters(req.GetWaiters()))
@@ -228,8 +227,8 @@ func (s *Server) explainHere(req *api.ExplainRequest) *api.ExplainResponse {
 	return answer
 }
 
-// listAtHomes adds the locks to a list by name that algorithms guard: what each member
-// says. A member that does not answer is left out.
+// listAtHomes adds to a list by name the guarded locks that the members report. A member
+// that does not answer is left out.
 func (s *Server) listAtHomes(ctx context.Context, req *api.ListRequest, answer *api.ListResponse) {
 	if !s.lists(ctx, req.GetPrefix()) {
 		return
@@ -247,7 +246,7 @@ func (s *Server) listAtHomes(ctx context.Context, req *api.ListRequest, answer *
 	}
 }
 
-// merged returns resources by name, each once, with all that is said of it.
+// merged returns resources by name, each once, with everything reported about it.
 func merged(list []*api.Resource) (all []*api.Resource) {
 	slices.SortStableFunc(list, func(a, b *api.Resource) int { return strings.Compare(a.GetName(), b.GetName()) })
 	for _, r := range list {
@@ -262,9 +261,9 @@ func merged(list []*api.Resource) (all []*api.Resource) {
 	return all
 }
 
-// lists reports whether an algorithm guards names that begin with a prefix.
+// lists reports whether an algorithm guards names that start with a prefix.
 func (s *Server) lists(ctx context.Context, prefix string) (live bool) {
-	_ = s.node.View(ctx, func(r *replica.Replica) { // a server that stops lists nothing
+	_ = s.node.View(ctx, func(r *replica.Replica) { // fails if the server is stopping: then nothing is listed
 		live = slices.ContainsFunc(r.Registry().Live().Guards, func(g view.Guard) bool {
 			return g.Use.Live() && (strings.HasPrefix(g.Prefix, prefix) || strings.HasPrefix(prefix, g.Prefix))
 		})
@@ -272,7 +271,7 @@ func (s *Server) lists(ctx context.Context, prefix string) (live bool) {
 	return live
 }
 
-// listHere is what this server says as a home.
+// listHere returns the locks at this server as a home.
 func (s *Server) listHere(ctx context.Context, req *api.ListRequest) *api.ListResponse {
 	page, more := s.node.ListLive(req.GetPrefix(), req.GetAfter(), limited(req.GetLimit()), waiters(req.GetWaiters()))
 	answer := &api.ListResponse{More: more}

@@ -12,8 +12,8 @@ import (
 	"github.com/conclave-io/conclave/service/stream"
 )
 
-// carryOutAtHome has a request carried out by the home that keeps its session: this server
-// or another, to which it is passed on once.
+// carryOutAtHome has a request carried out by the home of its session: this server, or
+// another one, to which it is passed on once.
 func (s *Server) carryOutAtHome(ctx context.Context, req *api.Request) *api.Reply {
 	ctx, stop := s.live(ctx)
 	defer stop()
@@ -34,7 +34,7 @@ func (s *Server) carryOutAtHome(ctx context.Context, req *api.Request) *api.Repl
 	case errors.Is(err, node.ErrNotMember):
 		return stream.Refusal(req, api.Code_CODE_NOT_MEMBER, fmt.Sprintf("home: server %d takes no part in the view, and keeps no session: open another one", req.GetHome()))
 	}
-	if there && waits(req) { // it may be in a queue, or come to be: nobody waits for it any more
+	if there && waits(req) { // it may be in a queue now or later, but nobody waits for it any more
 		who, _ := callerOf(ctx)
 		s.tasks.Go(func() { s.withdraw(who, req) })
 	}
@@ -71,19 +71,19 @@ func (s *Server) doAsHome(ctx context.Context, req *api.Request) (*api.Reply, er
 		return nil, err
 	}
 	defer conn.Close()
-	command, _ := who.Command(req) // it was looked at before
+	command, _ := who.Command(req) // the caller has checked it
 	if err := conn.Submit(ctx, []registry.Command{command}); err != nil {
 		return nil, err
 	}
 	reply, err := s.await(ctx, c, req)
-	if errors.Is(err, node.ErrNotLeader) { // the home is gone, and all of its sessions are
+	if errors.Is(err, node.ErrNotLeader) { // the home is gone, and all its sessions with it
 		err = node.ErrNotMember
 	}
 	return reply, err
 }
 
-// anyHome returns a server that keeps sessions for locks which algorithms guard: this one,
-// or a member of the view that it knows.
+// anyHome returns a server that can be the home of a session for guarded locks: this one, or
+// a known member of the view.
 func (s *Server) anyHome(ctx context.Context) (home uint64, err error) {
 	err = s.node.View(ctx, func(r *replica.Replica) {
 		for _, m := range r.Registry().Live().Members {

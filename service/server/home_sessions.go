@@ -13,8 +13,8 @@ import (
 	"github.com/conclave-io/conclave/service/registry"
 )
 
-// sessionsAtHomes adds to a page of sessions those that members keep by themselves. A
-// member that does not answer is left out.
+// sessionsAtHomes adds to a page of sessions those kept at homes. A member that does
+// not answer is left out.
 func (s *Server) sessionsAtHomes(ctx context.Context, req *api.SessionsRequest, after registry.SessionID, answer *api.SessionsResponse) {
 	here := func(context.Context) (*api.SessionsResponse, error) { return s.sessionsHere(req, after), nil }
 	for _, m := range atMembers(ctx, s, here, func(ctx context.Context, member api.ConclaveClient) (*api.SessionsResponse, error) {
@@ -29,7 +29,7 @@ func (s *Server) sessionsAtHomes(ctx context.Context, req *api.SessionsRequest, 
 	}
 }
 
-// sessionsHere is what this server says as a home.
+// sessionsHere returns the sessions at this server as a home.
 func (s *Server) sessionsHere(req *api.SessionsRequest, after registry.SessionID) *api.SessionsResponse {
 	page, left, more := s.node.LiveSessions(after, limited(req.GetLimit()))
 	answer := &api.SessionsResponse{More: more}
@@ -41,8 +41,8 @@ func (s *Server) sessionsHere(req *api.SessionsRequest, after registry.SessionID
 	return answer
 }
 
-// endSessionAtHome ends a session that is not on record, at the member that keeps it. If
-// none does, the answer is what the leader said.
+// endSessionAtHome ends a session that is not in the registry, at the home that keeps it. If
+// no member does, the answer is the leader's.
 func (s *Server) endSessionAtHome(ctx context.Context, req *api.EndSessionRequest, command *registry.Command, unknown error) (*api.EndSessionResponse, error) {
 	here := func(context.Context) (*api.EndSessionResponse, error) { return s.endSessionHere(command) }
 	for _, m := range atMembers(ctx, s, here, func(ctx context.Context, member api.ConclaveClient) (*api.EndSessionResponse, error) {
@@ -52,7 +52,7 @@ func (s *Server) endSessionAtHome(ctx context.Context, req *api.EndSessionReques
 		case m.err == nil:
 			return m.answer, nil
 		case status.Code(m.err) != codes.NotFound:
-			unknown = status.Errorf(codes.Unavailable, "server %d did not answer whether it keeps the session: %s", m.server, reason(m.err))
+			unknown = status.Errorf(codes.Unavailable, "cannot find out whether server %d keeps the session: %s", m.server, reason(m.err))
 		}
 	}
 	return nil, unknown

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// guardHost lets requests pass that a server which listens on this machine only is
-// meant to get: those that name it as this machine, or as it is advertised. A page
-// from elsewhere can give its own name the address 127.0.0.1, and is then of the same
-// origin to the browser that shows it. Ports do not matter: a tunnel may have another.
+// guardHost protects a server that listens only on this machine against DNS rebinding: it
+// lets only requests pass that name this machine or the advertised host. A foreign web page
+// can resolve its own name to 127.0.0.1, and then has the same origin for the browser.
+// Ports are ignored: a tunnel may use another one.
 func (s *Server) guardHost(next http.Handler) http.Handler {
 	at, ok := s.cfg.Listener.Addr().(*net.TCPAddr)
 	if !ok || !at.IP.IsLoopback() {
@@ -27,7 +27,7 @@ func (s *Server) guardHost(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		// What is left of the body is read until then.
+		// The rest of the body must arrive until then.
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.cfg.patience))
 		message := fmt.Sprintf("host: %.100q: this server is for this machine only; use localhost, 127.0.0.1, [::1] or the host of --advertise", r.Host)
 		writeJSON(w, http.StatusMisdirectedRequest, problem{Code: "INVALID", Message: message})

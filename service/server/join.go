@@ -36,14 +36,14 @@ var refusals = []codes.Code{codes.InvalidArgument, codes.Unauthenticated, codes.
 type origin struct {
 	cluster uint64
 	peers   map[uint64]string
-	// joined says that the cluster was there before this server, and uid is the
-	// number under which it asked.
+	// joined means that the server joined an existing cluster, and uid is the number that
+	// identified its request.
 	joined bool
 	uid    uint64
 }
 
-// resolve finds out which server of which cluster this is: from the configuration,
-// or, for one that joins, from its data directory or from the cluster.
+// resolve finds out which server of which cluster this is: from the configuration or, for
+// a server that joins, from its data directory or from the cluster.
 func (c Config) resolve(ctx context.Context, secrets *secrets) (Config, origin, error) {
 	if c.Join == "" {
 		cluster, err := c.Cluster()
@@ -60,8 +60,8 @@ func (c Config) resolve(ctx context.Context, secrets *secrets) (Config, origin, 
 	return c, origin{cluster: told.Cluster, peers: peers, joined: true, uid: told.UID}, nil
 }
 
-// join asks one server of the cluster after the other to be taken in, until one
-// has answered for the leader. While another change is under way it waits.
+// join asks one server of the cluster after the other to let this server join, until the
+// leader has answered. While another change of members is under way it waits.
 func (c Config) join(ctx context.Context, secrets *secrets, uid uint64) (store.Joined, error) {
 	ctx, cancel := context.WithTimeout(ctx, joinPatience)
 	defer cancel()
@@ -92,7 +92,7 @@ func (c Config) join(ctx context.Context, secrets *secrets, uid uint64) (store.J
 		select {
 		case <-time.After(joinPause):
 		case <-ctx.Done():
-			return store.Joined{}, fmt.Errorf("join: not taken in within %v: %s", joinPatience, told)
+			return store.Joined{}, fmt.Errorf("join: not accepted within %v: %s", joinPatience, told)
 		}
 	}
 }
@@ -128,7 +128,7 @@ func (c Config) joinBy(ctx context.Context, pool *pool, address string, uid uint
 		}
 	}
 	if joined.Cluster, err = strconv.ParseUint(answer.GetCluster(), 16, 64); err != nil || joined.Server == 0 || len(joined.Peers) == 0 {
-		return joined, errors.New("its answer makes no sense: is it a server of another release?")
+		return joined, errors.New("malformed response; is it a server of another release?")
 	}
 	return joined, nil
 }
@@ -148,7 +148,7 @@ func (c Config) withJoinToken(ctx context.Context, address string) (context.Cont
 	return metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+strings.TrimSpace(string(content))), nil
 }
 
-// checkJoin looks at the settings of a server that joins.
+// checkJoin checks the settings of a server that joins.
 func (c Config) checkJoin() error {
 	switch {
 	case c.Join == "" && c.Learner:

@@ -18,29 +18,29 @@ import (
 )
 
 const (
-	// leaderTrailer names the leader's address for clients, if known, when a
-	// server does not take a call because it does not lead.
+	// leaderTrailer has the leader's client address, if known, when a server refuses a
+	// call because it does not lead.
 	leaderTrailer = "conclave-leader"
-	// defaultDeadline is that of calls which have none.
+	// defaultDeadline is the deadline of calls without one.
 	defaultDeadline = 5 * time.Second
-	// largestMessage bounds what is taken from another server: a page of 1,000
-	// elections may carry 64 KiB each.
+	// largestMessage bounds messages from other servers: a page of 1,000 elections may
+	// have values of 64 KiB each.
 	largestMessage = 80 << 20
 )
 
-// errors of attempts that are worth another, once the leader is found.
+// errMoved is the error of an attempt that is worth repeating once the leader is found.
 var errMoved = errors.New("the leader changed")
 
-// onLeader has something done by the leader: by here if that is this server,
-// else by there, over a connection to it. It goes on trying until shortly before
-// the deadline, and without one until no leader was found for the default
-// deadline. A call that was passed on to this server is not passed on again.
+// onLeader has the leader do something: it calls here if this server leads, otherwise
+// there, with a connection to the leader. It retries until shortly before the deadline;
+// without a deadline, until no leader was found for the default deadline. A call that was
+// passed on to this server is not passed on again.
 func onLeader[T any](ctx context.Context, s *Server, here func(context.Context) (T, error), there func(context.Context, api.ConclaveClient) (T, error)) (T, error) {
 	ctx, stop := s.live(ctx)
 	defer stop()
 	end, stop := waitingEnd(ctx)
 	defer stop()
-	lost := time.Now() // when the leader was last seen to be at work
+	lost := time.Now() // when the leader was last known to work
 	for {
 		begun := time.Now()
 		result, err := attempt(ctx, s, here, there)
@@ -61,7 +61,7 @@ func onLeader[T any](ctx context.Context, s *Server, here func(context.Context) 
 	}
 }
 
-// unlessDenied returns nothing of a result that the caller may not have.
+// unlessDenied drops a result that the caller may not have.
 func unlessDenied[T any](result T, err error) T {
 	if code := status.Code(err); code == codes.PermissionDenied || code == codes.Unauthenticated {
 		var none T
@@ -92,9 +92,9 @@ func attempt[T any](ctx context.Context, s *Server, here func(context.Context) (
 	return there(ctx, client)
 }
 
-// live ends with ctx, when the server stops, and so long before the deadline of
-// ctx that the caller can still be told. The deadline itself stays as it is,
-// since it is what another server sees of the call.
+// live returns a context that ends with ctx, when the server stops, and shortly before the
+// deadline of ctx, so that the caller can still be told. The deadline itself stays the same,
+// because another server sees it.
 func (s *Server) live(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(s.ctx, func() { cancel(node.ErrStopped) })
@@ -110,8 +110,8 @@ func (s *Server) live(ctx context.Context) (context.Context, context.CancelFunc)
 	}
 }
 
-// waitingEnd ends when a call should stop waiting for others, with time left to
-// tidy up.
+// waitingEnd returns a context that ends when a call should stop waiting for others, with
+// time left to clean up.
 func waitingEnd(ctx context.Context) (context.Context, context.CancelFunc) {
 	deadline, has := ctx.Deadline()
 	if !has {
@@ -120,12 +120,11 @@ func waitingEnd(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithDeadline(ctx, deadline.Add(-reserveOf(time.Until(deadline))))
 }
 
-// reserveOf returns how much of the time that is left a call does not spend on
-// waiting.
+// reserveOf returns how much of the remaining time a call does not spend on waiting.
 func reserveOf(left time.Duration) time.Duration { return min(left/2, reserve) }
 
-// again reports whether an attempt failed because the leader was not found where
-// it was looked for.
+// again reports whether an attempt failed because the asked server turned out not to lead
+// or could not be reached.
 func again(err error) bool {
 	if errors.Is(err, node.ErrNotLeader) || errors.Is(err, errMoved) {
 		return true
@@ -137,7 +136,7 @@ func again(err error) bool {
 	return false
 }
 
-// spoken turns an error into one for the caller.
+// spoken turns an error into a status for the caller.
 func (s *Server) spoken(ctx context.Context, err error) error {
 	switch {
 	case err == nil:
@@ -146,20 +145,20 @@ func (s *Server) spoken(ctx context.Context, err error) error {
 		return unavailable("server %d is stopping", s.cfg.ID)
 	case errors.Is(err, node.ErrNotLeader):
 		leader := s.node.Metrics().Leader.Load()
-		// Fails outside of gRPC, where nobody looks for it.
+		// This fails outside of gRPC, where nobody reads the trailer.
 		_ = grpc.SetTrailer(ctx, metadata.Pairs(leaderTrailer, s.node.ClientAddress(leader)))
 		return status.Error(codes.FailedPrecondition, s.disclaim(leader))
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(context.Cause(ctx), context.DeadlineExceeded), status.Code(err) == codes.DeadlineExceeded:
 		return unavailable("no quorum answered in time")
 	case errors.Is(err, context.Canceled):
-		return status.Error(codes.Canceled, "the caller went away")
+		return status.Error(codes.Canceled, "the caller cancelled the call")
 	case errors.Is(err, errMoved):
 		return unavailable("%v", err)
 	}
 	return err
 }
 
-// reason is what an error says without the form that gRPC gives it.
+// reason returns the text of an error without the prefix that gRPC adds.
 func reason(err error) string {
 	if text, is := status.FromError(err); is {
 		return text.Message()
@@ -167,7 +166,7 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// pool has a connection for each name of a server.
+// pool has a connection for each server name.
 type pool struct {
 	options []grpc.DialOption
 

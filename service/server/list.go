@@ -11,9 +11,9 @@ import (
 	"github.com/conclave-io/conclave/service/registry"
 )
 
-// lister calls see for the resources of a list that the caller may read, at most limit of
-// them, and reports whether there are more. It reports ok = false if there is too much to
-// put in order. What see is given is overwritten afterwards.
+// lister calls see for at most limit resources of a list that the caller may read, and
+// reports whether there are more. It returns ok = false if there are too many to sort. The
+// arguments of see are overwritten afterwards.
 type lister func(state node.State, class registry.Class, may func(string) bool, limit, waiters int, see func(*registry.Resource)) (more, ok bool)
 
 // listerOf returns the lister for the order that a request asks for.
@@ -27,7 +27,7 @@ func listerOf(req *api.ListRequest) (lister, error) {
 	case req.GetOrder() < 0 || !order.Valid():
 		return nil, status.Errorf(codes.InvalidArgument, "order: %d: must be 0 (name), 1 (queue) or 2 (age)", req.GetOrder())
 	case req.GetAfter() != "":
-		return nil, status.Errorf(codes.InvalidArgument, "after: %.100q: only a list in the order of names has further pages", req.GetAfter())
+		return nil, status.Errorf(codes.InvalidArgument, "after: %.100q: only a list ordered by name has further pages", req.GetAfter())
 	}
 	return func(state node.State, class registry.Class, may func(string) bool, limit, waiters int, see func(*registry.Resource)) (more, ok bool) {
 		most := limit
@@ -46,8 +46,8 @@ func listerOf(req *api.ListRequest) (lister, error) {
 	}, nil
 }
 
-// listByName lists in the order of names. What the caller may not read leaves no trace,
-// also not between the pages.
+// listByName lists by name. Names that the caller may not read leave no trace, not even at
+// the borders of pages.
 func listByName(state node.State, class registry.Class, req *api.ListRequest, may func(string) bool, limit, waiters int, see func(*registry.Resource)) (more bool) {
 	seen := 0
 	state.Visit(class, req.GetPrefix(), req.GetAfter(), waiters, func(res *registry.Resource) bool {

@@ -48,8 +48,8 @@ func (s *Server) listMembers(ctx context.Context, req *api.MembersRequest) (*api
 	})
 }
 
-// member describes a server. What is not on record yet is known from the
-// configuration and from its introduction.
+// member describes a server. What is not in the registry yet comes from the configuration
+// and from its introduction.
 func (s *Server) member(m *replica.Member) *api.Member {
 	described := &api.Member{
 		Id: m.ID, PeerAddress: m.PeerAddress, ClientAddress: s.node.ClientAddress(m.ID),
@@ -76,7 +76,7 @@ func stageOf(m *replica.Member) api.Stage {
 	return api.Stage_STAGE_JOINING
 }
 
-// founders are the servers that this one was told of, before it knows better.
+// founders are the servers named at this server's start, before it knows more.
 func (s *Server) founders() []*api.Member {
 	var all []*api.Member
 	for _, id := range slices.Sorted(maps.Keys(s.peers)) {
@@ -93,10 +93,10 @@ func Removed(err error) bool {
 	return errors.As(err, &removed)
 }
 
-// Final reports whether a server ended, or did not start, for a reason that a restart
-// does not remove: its data directory is damaged, another's, or of a format or level
-// that this release does not read; it was removed from the cluster; or its state is not
-// that of the others.
+// Final reports whether a server ended, or did not start, for a reason that a restart does
+// not remove: its data directory is damaged, belongs to another server, or has a format or
+// level that this release does not read; it was removed from the cluster; or its state
+// differs from that of the others.
 func Final(err error) bool {
 	var (
 		damaged *store.CorruptError
@@ -130,7 +130,7 @@ func (s *Server) changeMembers(ctx context.Context, req *api.ChangeMembersReques
 	ctx, cancel := deadlineFor(ctx, false)
 	defer cancel()
 	return onLeader(ctx, s, func(ctx context.Context) (*api.ChangeMembersResponse, error) {
-		if change.Kind == replica.Lead && s.rules() != nil { // an act that is no entry
+		if change.Kind == replica.Lead && s.rules() != nil { // no log entry of its own records it
 			if err := s.note(ctx, change.Origin, "leader", describe(&change)); err != nil {
 				return nil, err
 			}
@@ -155,7 +155,7 @@ func changeOf(req *api.ChangeMembersRequest) (replica.Change, error) {
 	case *api.ChangeMembersRequest_Lead:
 		return replica.Change{Kind: replica.Lead, ID: c.Lead.GetId()}, nil
 	}
-	return replica.Change{}, errors.New("no change is named: add, promote or remove a server, or make one the leader")
+	return replica.Change{}, errors.New("change: missing: must be add, promote, remove or lead")
 }
 
 func standing(learner bool) registry.Standing {
@@ -165,7 +165,7 @@ func standing(learner bool) registry.Standing {
 	return registry.Voter
 }
 
-// describe says what a change of the members is, for the record.
+// describe returns a change of the members as text for the audit trail.
 func describe(c *replica.Change) string {
 	switch c.Kind {
 	case replica.Add:
@@ -180,8 +180,8 @@ func describe(c *replica.Change) string {
 	return fmt.Sprintf("hand the leadership to server %d", c.ID)
 }
 
-// originOf returns who asks for an act, with the number of the request, and the context with
-// which that is passed on to the leader.
+// originOf returns the caller of an act with the number of the request, and the context for
+// passing that number on to the leader.
 func originOf(ctx context.Context) (context.Context, registry.Origin, error) {
 	who, err := callerOf(ctx)
 	if err != nil {
@@ -192,13 +192,13 @@ func originOf(ctx context.Context) (context.Context, registry.Origin, error) {
 	return metadata.AppendToOutgoingContext(ctx, requestHeader, string(by.Request[:])), by, nil
 }
 
-// note puts an act on record that is no entry of its own. It fails if the rules refuse it.
+// note records an act that has no log entry of its own. It fails if the rules refuse the act.
 func (s *Server) note(ctx context.Context, by registry.Origin, kind, what string) error {
 	return s.carryOutAlone(ctx, registry.Command{Op: registry.OpNote, Name: kind, Value: what, Origin: by})
 }
 
-// refusedChange gives the refusal of a change the form that it has for callers. One that the
-// rules refuse is put on record.
+// refusedChange returns the error for the caller of a refused change. A refusal by the rules
+// is recorded.
 func (s *Server) refusedChange(ctx context.Context, by registry.Origin, kind, what string, err error) error {
 	var refused *replica.ChangeError
 	switch {
@@ -212,7 +212,7 @@ func (s *Server) refusedChange(ctx context.Context, by registry.Origin, kind, wh
 	return status.Error(codes.InvalidArgument, refused.Text)
 }
 
-// Join gives a server that is to become a member its id.
+// Join reserves an id for a server that joins.
 func (s service) Join(ctx context.Context, req *api.JoinRequest) (*api.JoinResponse, error) {
 	defer s.metrics.call("join", time.Now())
 	return s.join(ctx, req)
@@ -224,7 +224,7 @@ func (s *Server) join(ctx context.Context, req *api.JoinRequest) (*api.JoinRespo
 	}
 	err := errors.Join(reachable(newcomer.PeerAddress), reachable(newcomer.ClientAddress))
 	if newcomer.UID == 0 {
-		err = errors.New("the uid of the server is 0: draw a random number")
+		err = errors.New("uid: 0: must be a random number other than 0")
 	}
 	if err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
@@ -246,7 +246,7 @@ func (s *Server) join(ctx context.Context, req *api.JoinRequest) (*api.JoinRespo
 	})
 }
 
-// welcome tells a server that joins who it is and who the others are.
+// welcome tells a server that joins its id and the other members.
 func (s *Server) welcome(ctx context.Context, id uint64) (*api.JoinResponse, error) {
 	answer := &api.JoinResponse{Cluster: s.identity, Id: id}
 	err := s.node.View(ctx, func(r *replica.Replica) {
@@ -259,16 +259,16 @@ func (s *Server) welcome(ctx context.Context, id uint64) (*api.JoinResponse, err
 	return answer, err
 }
 
-// reachable reports what keeps others from connecting to an address.
+// reachable returns an error for an address to which others cannot connect.
 func reachable(address string) error {
 	if len(address) > registry.MaxAddress {
-		return errors.New("an address has over 1,024 bytes")
+		return errors.New("an address has more than 1,024 bytes")
 	}
 	if err := checkAddress(address); err != nil {
 		return err
 	}
 	if _, port, _ := splitAddress(address); port == 0 || listensEverywhere(address) {
-		return errors.New(address + " is no address to connect to: say how others reach the server")
+		return errors.New(address + ": others cannot connect to this address; give the address at which they reach the server")
 	}
 	return nil
 }

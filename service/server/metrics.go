@@ -16,26 +16,26 @@ import (
 	"github.com/conclave-io/conclave/service/registry"
 )
 
-// scrapePatience is how long the question whether a server is ready waits for the
-// node, which may be busy.
+// scrapePatience is how long a scrape waits for the node, which may be busy, to find
+// out whether the server is ready.
 const scrapePatience = 2 * time.Second
 
-// metrics are what a server counts itself. Each is in ops.Metrics, and so are those that
-// are read from elsewhere at a scrape: see readings.
+// metrics are the metrics that a server counts itself. They are listed in ops.Metrics, like
+// those that are read from elsewhere at a scrape: see readings.
 type metrics struct {
 	registry *prometheus.Registry
 	requests *prometheus.HistogramVec
 	calls    *prometheus.HistogramVec
 	reloads  *prometheus.CounterVec
-	// responses are first replies, denials the refusals of the rules, and imposters the
-	// callers whose proof was none.
+	// responses are first replies, denials refusals by the rules, and imposters callers with
+	// an invalid proof.
 	responses, denials, imposters *prometheus.CounterVec
-	// backup is when a client got the last of a backup from this server, ns since 1970.
+	// backup is when a client received the end of a backup from this server, ns since 1970.
 	backup atomic.Int64
-	// latencies are those of requests, once more, in narrower classes.
+	// latencies are the latencies of requests again, in finer buckets.
 	latencies latencies
-	// attached counts the programs with a stream, watching the elections and prefixes
-	// that are watched.
+	// attached counts the programs with a stream, and watching the watched elections and
+	// prefixes.
 	attached, watching atomic.Int64
 	// hasty counts requests beyond those per second that a principal may send.
 	hasty atomic.Int64
@@ -53,7 +53,7 @@ func newMetrics(s *Server) *metrics {
 		byOp: make(map[registry.Op]prometheus.Observer),
 	}
 	for _, result := range []string{"ok", "failed"} {
-		m.reloads.WithLabelValues(result) // from 0 on
+		m.reloads.WithLabelValues(result) // so that the counters start at 0
 	}
 	for op, name := range opNames {
 		m.byOp[op] = m.requests.WithLabelValues(name)
@@ -63,13 +63,13 @@ func newMetrics(s *Server) *metrics {
 	return m
 }
 
-// durations makes a metric of the list, with buckets from 100 us to 13 s.
+// durations creates a histogram of ops.Metrics, with buckets from 100 us to 13 s.
 func durations(name string) *prometheus.HistogramVec {
 	m := ops.Must(name)
 	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: m.Name, Help: m.Help, Buckets: prometheus.ExponentialBuckets(0.0001, 2, 18)}, m.Labels)
 }
 
-// counter makes a metric of the list.
+// counter creates a counter of ops.Metrics.
 func counter(name string) *prometheus.CounterVec {
 	m := ops.Must(name)
 	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: m.Name, Help: m.Help}, m.Labels)
@@ -88,14 +88,14 @@ func (m *metrics) observe(op registry.Op, code registry.Code, took time.Duration
 // denied counts a refusal by the rules of access.
 func (m *metrics) denied(verb access.Verb) { m.denials.WithLabelValues(verb.String()).Inc() }
 
-// answered counts the refusal of a call, if err is one by the rules of access.
+// answered counts the refusal of a call if err is a refusal by the access rules.
 func (m *metrics) answered(wanted need, err error) {
 	if status.Code(err) == codes.PermissionDenied && wanted.verb != 0 {
 		m.denied(wanted.verb)
 	}
 }
 
-// verbOf is the verb that a request on a stream needs.
+// verbOf has the verb that a request on a stream needs.
 var verbOf = map[registry.Op]access.Verb{
 	registry.OpOpen: access.Hold, registry.OpRenew: access.Hold, registry.OpClose: access.Hold, registry.OpAcquire: access.Hold, registry.OpRelease: access.Hold,
 	registry.OpCancel: access.Hold, registry.OpUpdate: access.Hold, registry.OpTransfer: access.Hold,
@@ -106,7 +106,7 @@ func (m *metrics) call(method string, begun time.Time) {
 	m.calls.WithLabelValues(method).Observe(time.Since(begun).Seconds())
 }
 
-// opNames are the operations as figures name them.
+// opNames are the names of operations in metrics.
 var opNames = map[registry.Op]string{
 	registry.OpOpen: "open", registry.OpRenew: "renew", registry.OpClose: "close",
 	registry.OpAcquire: "acquire", registry.OpRelease: "release",

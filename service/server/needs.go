@@ -8,7 +8,7 @@ import (
 	"github.com/conclave-io/conclave/service/api"
 )
 
-// need is what a caller needs for a call once the cluster has rules.
+// need is what a caller needs for a call if the cluster has rules.
 type need struct {
 	kind needKind
 	verb access.Verb
@@ -17,17 +17,17 @@ type need struct {
 type needKind int
 
 const (
-	// unmapped: nobody has thought of the call, so nobody may make it.
+	// unmapped: the call is missing in the tables below, so nobody may make it.
 	unmapped needKind = iota
-	// nothing: not even a proof of who calls.
+	// nothing: not even a proof of identity.
 	nothing
-	// proof: to have proven who it is.
+	// proof: a proof of identity.
 	proof
-	// proofUnlessPage: nothing for the files of the page, which tell nothing of the cluster.
-	// A browser cannot send a token before it has the page. Otherwise proof.
+	// proofUnlessPage: nothing for the files of the web page, which contain nothing about the
+	// cluster: a browser cannot send a token before it has the page. Otherwise proof.
 	proofUnlessPage
-	// byName: proof, and the verb, which is asked for later: by the registry, where it
-	// applies the log, or in an answer name by name.
+	// byName: proof, and the verb, which is checked later: by the registry when it applies the
+	// log, or for each name in an answer.
 	byName
 	// onCluster: proof, and the verb.
 	onCluster
@@ -37,7 +37,7 @@ var (
 	anybody   = need{kind: nothing}
 	anyProven = need{kind: proof}
 	reading   = need{byName, access.Read}
-	// inSession is for requests in a session of the caller, which the registry decides.
+	// inSession is for requests in a session of the caller, about which the registry decides.
 	inSession = need{byName, access.Hold}
 	// ofMembers is for changes of the members, which are decided, and recorded, where the log
 	// is applied.
@@ -46,7 +46,7 @@ var (
 
 func needs(verb access.Verb) need { return need{onCluster, verb} }
 
-// methods are the calls over gRPC.
+// methods has the needs of gRPC calls.
 var methods = map[string]need{
 	"Attach":     inSession,
 	"AttachHome": inSession,
@@ -59,7 +59,7 @@ var methods = map[string]need{
 	"Watch":      reading,
 	"Observe":    reading,
 	"Sessions":   needs(access.Sessions),
-	// What is byName below is decided, and recorded, where the log is applied.
+	// The following byName calls are decided, and recorded, where the log is applied.
 	"EndSession":    {byName, access.EndSession},
 	"Members":       needs(access.Status),
 	"ChangeMembers": ofMembers,
@@ -74,7 +74,7 @@ var methods = map[string]need{
 	"Backup":        needs(access.Backup),
 }
 
-// routes are the calls over HTTP, by the patterns under which the mux has them.
+// routes has the needs of HTTP calls, by the patterns of the mux.
 var routes = map[string]need{
 	"POST /v1/open":                  inSession,
 	"POST /v1/renew":                 inSession,
@@ -121,7 +121,7 @@ var routes = map[string]need{
 	"/":                              {kind: proofUnlessPage},
 }
 
-// needOf returns what a call over gRPC needs. Of a stream there is no request yet.
+// needOf returns what a gRPC call needs. For a stream there is no request yet.
 func needOf(method string, req any) need {
 	switch req := req.(type) {
 	case *api.UpgradeRequest:
@@ -139,7 +139,7 @@ func needOf(method string, req any) need {
 	return methods[method]
 }
 
-// router is a mux that knows its patterns.
+// router is a mux that records its patterns.
 type router struct {
 	*http.ServeMux
 	patterns []string
@@ -154,13 +154,13 @@ func (r *router) Handle(pattern string, handler http.Handler) {
 	r.ServeMux.Handle(pattern, handler)
 }
 
-// pattern returns the pattern that a call over HTTP matches, or its method.
+// pattern returns the pattern that an HTTP call matches, or its method.
 func (r *router) pattern(req *http.Request) string {
 	_, pattern := r.Handler(req)
 	return cmp.Or(pattern, req.Method)
 }
 
-// needOf returns what a call over HTTP needs.
+// needOf returns what an HTTP call needs.
 func (r *router) needOf(req *http.Request) need {
 	_, pattern := r.Handler(req)
 	if pattern == "" { // no such path, or another method: who may know that much

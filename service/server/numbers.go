@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// numbers gives sequence numbers to requests that come without: microseconds
-// since 1970, so that they grow from server to server and from start to start,
-// and fit exactly into what JSON readers make of a number.
+// numbers gives sequence numbers to requests without one: microseconds since 1970. They
+// grow from server to server and from start to start, and JSON readers represent them
+// exactly.
 type numbers struct {
 	mu    sync.Mutex
 	last  uint64
@@ -21,16 +21,15 @@ func (n *numbers) next() uint64 {
 	return n.last
 }
 
-// skip makes further numbers larger by what d counts.
+// skip increases all further numbers by the microseconds in d.
 func (n *numbers) skip(d time.Duration) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.ahead += d
 }
 
-// lowFor returns the low mark that goes with a number: a second earlier, since
-// requests of one session may come through several servers at once, and
-// overtake each other.
+// lowFor returns the low mark for a number: one second earlier, since requests of one
+// session may go through several servers at once and overtake each other.
 func lowFor(sequence uint64) uint64 {
 	const lag = uint64(time.Second / time.Microsecond)
 	if sequence <= lag {

@@ -15,9 +15,9 @@ import (
 	"github.com/conclave-io/conclave/service/registry"
 )
 
-// Observe streams who leads an election. Only the leader does: another server
-// ends the stream at once with FAILED_PRECONDITION, and one that ceases to lead
-// with UNAVAILABLE. Both name the leader, if known, in the trailer
+// Observe streams the state of an election. Only the leader serves it: another server
+// ends the stream at once with FAILED_PRECONDITION, and a server that ceases to lead
+// ends it with UNAVAILABLE. Both name the leader, if known, in the trailer
 // "conclave-leader".
 func (s service) Observe(req *api.ObserveRequest, stream grpc.ServerStreamingServer[api.Observation]) error {
 	if problem := registry.ValidateName(req.GetName()); problem != "" {
@@ -32,8 +32,8 @@ func (s service) Observe(req *api.ObserveRequest, stream grpc.ServerStreamingSer
 	return s.conclude(stream, begun, err)
 }
 
-// conclude ends a stream of news that has begun, or has not, and names the
-// leader if that is why.
+// conclude ends a stream, whether it has begun or not, and names the leader if that is
+// the reason.
 func (s *Server) conclude(stream grpc.ServerStream, begun bool, err error) error {
 	ctx := stream.Context()
 	if !errors.Is(err, node.ErrNotLeader) && !errors.Is(err, node.ErrStopped) {
@@ -49,9 +49,8 @@ func (s *Server) conclude(stream grpc.ServerStream, begun bool, err error) error
 	return status.Error(codes.FailedPrecondition, s.disclaim(leader))
 }
 
-// observe sends the state of an election, and again whenever it has changed,
-// until this server ceases to lead. What changes while send is at work is sent
-// once, as it is then.
+// observe sends the state of an election, and again after each change, until this server
+// ceases to lead. Several changes during one send are sent once, as the newest state.
 func (s *Server) observe(ctx context.Context, name string, send func(*api.Observation) error) error {
 	ctx, stop := s.live(ctx)
 	defer stop()

@@ -11,19 +11,19 @@ import (
 	"github.com/conclave-io/conclave/service/stream"
 )
 
-// outbox is what a node has for one client: stream.Outbox, for the goroutines that fill
+// outbox has the replies for one client. It is stream.Outbox, for the goroutines that fill
 // it and the one that empties it.
 type outbox struct {
 	sessions *sessions
-	// home says that the sessions are those of this server.
+	// home means that the sessions are kept by this server as a home.
 	home bool
-	// overflow is called once, if the client does not take its replies.
+	// overflow is called once, if the client does not read its replies.
 	overflow func()
-	// denied, if not nil, is told of requests that the rules did not allow.
+	// denied, if not nil, is called for requests that the rules refused.
 	denied func(registry.Result)
-	// wake has a value if there may be news for the writer.
+	// wake has a value if the writer may have something to send.
 	wake chan struct{}
-	// room has a value if the reader may go on.
+	// room has a value if the reader may continue.
 	room chan struct{}
 
 	mu  sync.Mutex
@@ -52,15 +52,14 @@ func (o *outbox) Deliver(replies []node.Reply) {
 // Depose implements node.Client.
 func (o *outbox) Depose() { o.update(o.box.Depose) }
 
-// refuse queues replies of the server's own.
+// refuse queues replies of this server itself.
 func (o *outbox) refuse(replies []*api.Reply) {
 	if len(replies) > 0 {
 		o.update(func() { o.box.Refuse(replies...) })
 	}
 }
 
-// end notes that the client will ask for nothing more; with a farewell, that
-// the stream ends at once.
+// end notes that the client will send nothing more. With a farewell, the stream ends at once.
 func (o *outbox) end(farewell *api.Farewell) { o.update(func() { o.box.End(farewell) }) }
 
 func (o *outbox) update(change func()) {
@@ -81,7 +80,7 @@ func signal(c chan struct{}) {
 	}
 }
 
-// note remembers that commands await replies.
+// note notes that commands await replies.
 func (o *outbox) note(commands []registry.Command) {
 	now := monotonic()
 	o.mu.Lock()
@@ -89,8 +88,7 @@ func (o *outbox) note(commands []registry.Command) {
 	o.box.Note(now, commands)
 }
 
-// admit waits until the client has taken enough of its replies to be given
-// more.
+// admit waits until the client has read enough of its replies to get more.
 func (o *outbox) admit(ctx context.Context) error {
 	for {
 		o.mu.Lock()
@@ -107,7 +105,7 @@ func (o *outbox) admit(ctx context.Context) error {
 	}
 }
 
-// take returns the next frame, or nil if nothing is to be sent; and whether the
+// take returns the next frame, or nil if there is nothing to send, and whether the
 // stream ends after it.
 func (o *outbox) take(timed func(registry.Op, registry.Code, time.Duration)) (frame *api.ServerFrame, last bool) {
 	now := monotonic()
@@ -117,7 +115,7 @@ func (o *outbox) take(timed func(registry.Op, registry.Code, time.Duration)) (fr
 	return o.box.Take(now, o.sessions, func(op registry.Op, code registry.Code, waited int64) { timed(op, code, time.Duration(waited)) })
 }
 
-// parting returns the farewell that was set, and whether the node deposed.
+// parting returns the farewell that was set, and whether the node has deposed the client.
 func (o *outbox) parting() (*api.Farewell, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"github.com/conclave-io/conclave/service/api"
 )
 
-// parameters reads the query of a request, and refuses what it does not know.
+// parameters reads the query of a request, and refuses unknown parameters.
 type parameters struct {
 	values map[string][]string
 	known  map[string]bool
@@ -51,7 +51,7 @@ func (p *parameters) truth(key string) bool {
 	return v
 }
 
-// orders are those of lists, by what they are called.
+// orders are the orders of lists, by name.
 var orders = map[string]api.Order{"": api.Order_ORDER_NAME, "name": api.Order_ORDER_NAME, "queue": api.Order_ORDER_QUEUE, "age": api.Order_ORDER_AGE}
 
 func (p *parameters) order(key string) api.Order {
@@ -62,7 +62,7 @@ func (p *parameters) order(key string) api.Order {
 	return order
 }
 
-// duration returns 0 for what is not given, otherwise a duration within bounds.
+// duration returns a duration within bounds, or 0 if it is not given.
 func (p *parameters) duration(key string, least, most time.Duration) time.Duration {
 	text := p.text(key)
 	if text == "" {
@@ -75,13 +75,13 @@ func (p *parameters) duration(key string, least, most time.Duration) time.Durati
 	return d
 }
 
-// given reports whether a parameter is there, be it empty.
+// given reports whether a parameter is present, even if empty.
 func (p *parameters) given(key string) bool {
 	p.known[key] = true
 	return len(p.values[key]) > 0
 }
 
-// fail notes an error, if it is the first.
+// fail notes an error, if it is the first one.
 func (p *parameters) fail(format string, args ...any) {
 	if p.err == nil {
 		p.err = malformed(format, args...)

@@ -9,18 +9,18 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// expired reports that the client certificate of a connection has expired since the
+// expired returns an error if the client certificate of a connection has expired since the
 // handshake.
 func (who identity) expired() error {
 	if who.until.IsZero() || time.Now().Before(who.until) {
 		return nil
 	}
-	return status.Error(codes.Unauthenticated, fmt.Sprintf("the client certificate of %s expired on %s: connect again with another one", who.Principal, who.until.UTC().Format(time.RFC3339)))
+	return status.Error(codes.Unauthenticated, fmt.Sprintf("the client certificate of %s expired on %s: connect again with a valid one", who.Principal, who.until.UTC().Format(time.RFC3339)))
 }
 
-// whileProven ends a stream soon after what let it in proves nobody any more: a bearer, or
-// else a client certificate. It returns the context of the stream, and what gives its error
-// the reason.
+// whileProven ends a stream soon after its proof has become invalid: its bearer token or,
+// without one, its client certificate. It returns the context of the stream, and a function
+// that adds the reason to the stream's error.
 func (s *Server) whileProven(ctx context.Context, who identity, authorization []string) (context.Context, func(error) error) {
 	_, given, _ := s.bearer(authorization)
 	if !given && who.until.IsZero() {
@@ -43,7 +43,7 @@ func (s *Server) whileProven(ctx context.Context, who identity, authorization []
 	}
 }
 
-// watchBearer cancels a stream once its bearer proves nobody any more.
+// watchBearer cancels a stream once its bearer token has become invalid.
 func (s *Server) watchBearer(ctx context.Context, cancel context.CancelCauseFunc, authorization []string) {
 	ticker := time.NewTicker(tokenEvery)
 	defer ticker.Stop()

@@ -20,10 +20,10 @@ import (
 )
 
 const (
-	// pageSize is the default and the most of a page.
+	// pageSize is the default and the largest size of a page.
 	pageSize = feed.PageSize
-	// defaultWaiters is how many waiters of a resource are listed unless more
-	// are asked for, maxWaiters the most.
+	// defaultWaiters is how many waiters of a resource are listed by default, and maxWaiters
+	// the most that can be asked for.
 	defaultWaiters = feed.Waiters
 	maxWaiters     = 10000
 )
@@ -40,7 +40,7 @@ func (s service) Status(ctx context.Context, req *api.StatusRequest) (*api.Statu
 	return answer, err
 }
 
-// statusFor is status for a caller. Without the verb it gets only what clients need.
+// statusFor returns the status for a caller. Without the verb it has only what clients need.
 func (s *Server) statusFor(ctx context.Context) (*api.StatusResponse, error) {
 	who, err := callerOf(ctx)
 	if err != nil {
@@ -62,7 +62,7 @@ func (s *Server) status(ctx context.Context) (*api.StatusResponse, error) {
 	}
 	err := s.node.View(ctx, func(r *replica.Replica) { s.describe(r, answer) })
 	if errors.Is(err, node.ErrNotLeader) {
-		// It does not know yet what it is: there is no replica to look at.
+		// The server does not know its role yet: there is no replica.
 		err = nil
 		answer.Members = s.founders()
 	}
@@ -114,19 +114,19 @@ func (s *Server) list(ctx context.Context, req *api.ListRequest) (*api.ListRespo
 		return leader.List(ctx, req)
 	})
 	if err == nil && !complete {
-		return nil, status.Errorf(codes.ResourceExhausted, "order: over %d names begin with %.100q; give a longer prefix", registry.MaxRanked, req.GetPrefix())
+		return nil, status.Errorf(codes.ResourceExhausted, "order: more than %d names start with %.100q; give a longer prefix", registry.MaxRanked, req.GetPrefix())
 	}
 	switch {
 	case err != nil || class != registry.Lock || req.GetOrder() != api.Order_ORDER_NAME:
 	case !passedOn(ctx):
 		s.listAtHomes(ctx, req, answer)
-	case req.GetStale(): // a member asks
+	case req.GetStale(): // asked by a member
 		return s.listHere(ctx, req), nil
 	}
 	return answer, err
 }
 
-// Explain tells who holds a resource, who waits, and how its last holds ended.
+// Explain returns who holds a resource, who waits, and how its last holds ended.
 func (s service) Explain(ctx context.Context, req *api.ExplainRequest) (*api.ExplainResponse, error) {
 	defer s.metrics.call("explain", time.Now())
 	return s.explain(ctx, req)
@@ -157,7 +157,7 @@ func (s *Server) explain(ctx context.Context, req *api.ExplainRequest) (*api.Exp
 	case err != nil || answer.GetGuard() == nil:
 	case !passedOn(ctx):
 		s.explainAtHomes(ctx, req, answer)
-	case req.GetStale(): // a member asks
+	case req.GetStale(): // asked by a member
 		guard := answer.Guard
 		answer = s.explainHere(req)
 		answer.Guard = guard
@@ -165,7 +165,7 @@ func (s *Server) explain(ctx context.Context, req *api.ExplainRequest) (*api.Exp
 	return answer, err
 }
 
-// explainFrom fills in what a state has of a resource.
+// explainFrom fills in what a state says about a resource.
 func explainFrom(state node.State, class registry.Class, req *api.ExplainRequest, answer *api.ExplainResponse) {
 	res, held, past := state.Explain(class, req.GetName(), waiters(req.GetWaiters()))
 	if held {
@@ -179,7 +179,7 @@ func explainFrom(state node.State, class registry.Class, req *api.ExplainRequest
 	}
 }
 
-// Waits tells who waits and keeps something meanwhile.
+// Waits returns the waiters that keep other holds meanwhile.
 func (s service) Waits(ctx context.Context, req *api.WaitsRequest) (*api.WaitsResponse, error) {
 	defer s.metrics.call("waits", time.Now())
 	return s.waits(ctx, req)
@@ -233,16 +233,16 @@ func (s *Server) sessions(ctx context.Context, req *api.SessionsRequest) (*api.S
 	case err != nil:
 	case !passedOn(ctx):
 		s.sessionsAtHomes(ctx, req, after, answer)
-	case req.GetStale(): // a member asks
+	case req.GetStale(): // asked by a member
 		return s.sessionsHere(req, after), nil
 	}
 	return answer, err
 }
 
-// remaining returns what each of some sessions has left, as far as this server knows.
+// remaining returns the remaining time of each session, as far as this server knows.
 func (s *Server) remaining(ctx context.Context, sessions []registry.Session) []int64 {
 	left := make([]int64, len(sessions))
-	// A server that stops knows of nothing.
+	// This fails if the server is stopping: then nothing is known.
 	_ = s.node.View(ctx, func(r *replica.Replica) {
 		for i := range sessions {
 			left[i] = r.Remaining(sessions[i].ID)
@@ -251,7 +251,7 @@ func (s *Server) remaining(ctx context.Context, sessions []registry.Session) []i
 	return left
 }
 
-// limited returns how many entries a page has at most.
+// limited returns the number of entries of a page.
 func limited(limit uint32) int {
 	if limit == 0 || limit > pageSize {
 		return pageSize
@@ -266,8 +266,8 @@ func waiters(limit uint32) int {
 	return int(min(limit, maxWaiters))
 }
 
-// read fills in an answer by look: from this server's own state if stale, else
-// from that of the leader, once a quorum has confirmed that it leads.
+// read fills in an answer by calling look: with this server's own state if stale, otherwise
+// with the leader's, once a quorum has confirmed that it leads.
 func read[T any](ctx context.Context, s *Server, stale bool, answer T, look func(node.State), there func(context.Context, api.ConclaveClient) (T, error)) (T, error) {
 	ctx, cancel := deadlineFor(ctx, false)
 	defer cancel()

@@ -14,8 +14,7 @@ import (
 	"github.com/conclave-io/conclave/service/version"
 )
 
-// readings are where the values of metrics come from, by name. Each name is in
-// ops.Metrics.
+// readings read the values of metrics, by name. Each name is in ops.Metrics.
 var readings = map[string]probe{
 	"conclave_leader":                       one(func(v *snapshot) uint64 { return v.node.Leader.Load() }),
 	"conclave_is_leader":                    truth(func(v *snapshot) bool { return v.node.Leader.Load() == v.server.cfg.ID }),
@@ -96,7 +95,7 @@ var readings = map[string]probe{
 	"conclave_backup_last_timestamp_seconds":        lastBackup,
 }
 
-// timeReadings are where the values of histograms come from, by name.
+// timeReadings read the values of histograms, by name.
 var timeReadings = map[string]timeProbe{
 	"conclave_wait_seconds":     timesByClass(func(v *snapshot, class registry.Class) *histogram.Durations { return &v.times.Waits[class] }),
 	"conclave_hold_seconds":     timesByClass(func(v *snapshot, class registry.Class) *histogram.Durations { return &v.times.Holds[class] }),
@@ -105,7 +104,7 @@ var timeReadings = map[string]timeProbe{
 	"conclave_snapshot_seconds": times(func(v *snapshot) *histogram.Durations { return &v.times.Snapshots }),
 }
 
-// accessModes has 1 for the mode that counts at a server.
+// accessModes returns 1 for the access mode in force at a server.
 func accessModes(v *snapshot, emit func(float64, ...string)) {
 	for _, mode := range []access.Mode{access.Unset, access.Open, access.Closed} {
 		value := 0.0
@@ -121,7 +120,7 @@ func one[T int | int64 | uint32 | uint64 | float64](read func(*snapshot) T) prob
 	return func(v *snapshot, emit func(float64, ...string)) { emit(float64(read(v))) }
 }
 
-// truth reads a metric without labels that is 1 or 0.
+// truth reads a metric without labels that is 0 or 1.
 func truth(read func(*snapshot) bool) probe {
 	return func(v *snapshot, emit func(float64, ...string)) { emit(zeroOrOne(read(v))) }
 }
@@ -133,13 +132,14 @@ func zeroOrOne(is bool) float64 {
 	return 0
 }
 
-// seconds are those of a duration in ns.
+// seconds converts a duration in ns.
 func seconds[T int64 | time.Duration](ns T) float64 { return time.Duration(ns).Seconds() }
 
-// idLabel writes the id of a server as a label.
+// idLabel returns the id of a server as a label.
 func idLabel(id uint64) string { return strconv.FormatUint(id, 10) }
 
-// stalled is how long something has not ended that has to do with the disk, or not.
+// stalled returns for how long an operation has been under way that has to do with the disk,
+// or with something else.
 func stalled(v *snapshot, disk bool) float64 {
 	if stall := v.server.node.Stall(); stall.Disk == disk {
 		return stall.Took.Seconds()
@@ -178,8 +178,8 @@ func shunned(v *snapshot, emit func(float64, ...string)) {
 	}
 }
 
-// ofClocks reads what is known of the clocks of other servers. The drift takes longer to
-// be known.
+// ofClocks reads the estimates of the clocks of other servers. The drift takes longer to
+// become known.
 func ofClocks(drift bool, read func(*clocks.Estimate) float64) probe {
 	return func(v *snapshot, emit func(float64, ...string)) {
 		for i := range v.clocks {

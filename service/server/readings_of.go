@@ -9,7 +9,7 @@ import (
 	"github.com/conclave-io/conclave/service/transport"
 )
 
-// classNames are the classes of names as labels have them.
+// classNames are the classes of names in labels.
 var classNames = []string{registry.Lock: "lock", registry.Election: "election"}
 
 func byClass(read func(*snapshot, registry.Class) uint64) probe {
@@ -77,7 +77,7 @@ func buildInfo(v *snapshot, emit func(float64, ...string)) {
 	emit(1, v.server.cfg.Version, runtime.Version())
 }
 
-// ofDisk reads what is known of the data directory.
+// ofDisk reads figures of the data directory, if known.
 func ofDisk(read func(*room) int64) probe {
 	return func(v *snapshot, emit func(float64, ...string)) {
 		if v.disk != nil {
@@ -86,7 +86,7 @@ func ofDisk(read func(*room) int64) probe {
 	}
 }
 
-// ofFileSystem reads what is known of the file system. None has 0 bytes: then it is unknown.
+// ofFileSystem reads figures of the file system. None is 0 bytes: 0 means unknown.
 func ofFileSystem(read func(*room) int64) probe {
 	return func(v *snapshot, emit func(float64, ...string)) {
 		if v.disk != nil && v.disk.size > 0 {

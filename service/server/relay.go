@@ -24,7 +24,7 @@ func wantsRelay(ctx context.Context) bool {
 	return len(metadata.ValueFromIncomingContext(ctx, relayHeader)) > 0
 }
 
-// pass passes a client's stream on to the leader, if that is what to do with it.
+// pass passes a client's stream on to the leader, if it should be passed on.
 func (s *Server) pass(frames attachStream, known *sessions) error {
 	before := s.relayed.Add(1) - 1
 	defer s.relayed.Add(-1)
@@ -41,7 +41,7 @@ func (s *Server) pass(frames attachStream, known *sessions) error {
 }
 
 // passing is stream.Relay, for the goroutines that pass frames up and down and the one
-// that looks who leads.
+// that watches who leads.
 type passing struct {
 	cancel func() // ends the stream to the leader
 
@@ -49,7 +49,7 @@ type passing struct {
 	machine stream.Relay
 }
 
-// update lets the machine take something in, and ends what is over.
+// update changes the state of the machine, and ends what is over.
 func (r *passing) update(change func(*stream.Relay)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -59,7 +59,7 @@ func (r *passing) update(change func(*stream.Relay)) {
 	}
 }
 
-// relay passes a client's stream on until the machine says that it ends.
+// relay passes a client's stream on until the machine ends it.
 func (s *Server) relay(frames attachStream, known *sessions, leader uint64) error {
 	ctx, cancel := context.WithCancel(frames.Context())
 	defer cancel()
@@ -78,7 +78,7 @@ func (s *Server) relay(frames attachStream, known *sessions, leader uint64) erro
 	return s.dismiss(frames, farewell)
 }
 
-// sharedStream is a stream that two goroutines send to.
+// sharedStream is a stream on which two goroutines send.
 type sharedStream struct {
 	attachStream
 	mu sync.Mutex
@@ -90,7 +90,7 @@ func (s *sharedStream) Send(frame *api.ServerFrame) error {
 	return s.attachStream.Send(frame)
 }
 
-// attachTo opens a stream to the leader for the caller of ctx.
+// attachTo opens a stream to the leader on behalf of the caller of ctx.
 func (s *Server) attachTo(ctx context.Context, leader uint64) (api.Conclave_AttachClient, error) {
 	client, err := s.callees.get(leader)
 	if err != nil {
@@ -124,13 +124,13 @@ func (s *Server) look(ctx context.Context, r *passing) {
 	}
 }
 
-// passUp passes on what the client sends, until it sends no more: what it asked for is
-// still answered.
+// passUp passes on what the client sends, until it closes its side. Its requests are still
+// answered after that.
 func passUp(frames attachStream, upstream api.Conclave_AttachClient, known *sessions, r *passing) {
 	for {
 		frame, err := frames.Recv()
 		if errors.Is(err, io.EOF) {
-			_ = upstream.CloseSend() // the other direction learns why that fails
+			_ = upstream.CloseSend() // passDown learns the reason
 			return
 		}
 		if err != nil {
@@ -144,8 +144,8 @@ func passUp(frames attachStream, upstream api.Conclave_AttachClient, known *sess
 	}
 }
 
-// passDown opens the stream to the leader, and passes on what comes over it, until that
-// is over. It fails if the client takes nothing any more.
+// passDown opens the stream to the leader, and passes on what comes over it until it ends.
+// It fails if the client does not read.
 func (s *Server) passDown(ctx context.Context, frames attachStream, known *sessions, r *passing, leader uint64) error {
 	upstream, err := s.attachTo(ctx, leader)
 	if err != nil {

@@ -10,49 +10,49 @@ import (
 )
 
 const (
-	// askEvery is how often another server is asked for its status, at most: all who
-	// watch share the answers.
+	// askEvery is the least time between two questions to another server about its status: all
+	// watchers share the answers.
 	askEvery = 400 * time.Millisecond
-	// answerWithin is how long an answer may take before it counts as none, and
+	// answerWithin is how long an answer may take before it counts as missing, and
 	// answerSoon how long a sample waits for it.
 	answerWithin, answerSoon = 2 * time.Second, 200 * time.Millisecond
 )
 
-// reports are what the other servers said of themselves last.
+// reports are the last answers of the other servers about their status.
 type reports struct {
 	mu sync.Mutex
 	of map[uint64]*report
 }
 
-// report is what one server said.
+// report is the last answer of one server.
 type report struct {
 	asked   time.Time
-	done    chan struct{} // closed when the answer to the last question is there, or will not come
-	came    time.Time     // when status came, or zero
+	done    chan struct{} // closed when the last question was answered or has failed
+	came    time.Time     // when status arrived, or zero
 	status  *api.StatusResponse
 	problem string // why there was no answer to the last question
 }
 
-// sampleJSON is the state of all servers at a moment.
+// sampleJSON is the state of all servers at one time.
 type sampleJSON struct {
-	// The status is that of the server that is asked, and its members are as the leader
-	// sees them, if that answers.
+	// The status is that of the server that was asked. Its members are as the leader sees
+	// them, if the leader answers.
 	*statusJSON
 	Time    time.Time    `json:"time"`
 	Servers []reportJSON `json:"servers"`
 }
 
-// reportJSON is what one server said of itself.
+// reportJSON is the last answer of one server.
 type reportJSON struct {
 	ID uint64 `json:"id"`
-	// At is when the server said so, absent if it never did, and Problem why there is
-	// nothing newer.
+	// At is the time of the answer, absent if there was none. Problem is why there is no
+	// newer answer.
 	At      time.Time   `json:"at,omitzero"`
 	Problem string      `json:"problem,omitempty"`
 	Status  *statusJSON `json:"status,omitempty"`
 }
 
-// sample returns the state of all servers as far as they tell it at once.
+// sample returns the state of all servers that answer quickly.
 func (s *Server) sample(ctx context.Context) (*sampleJSON, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
@@ -107,7 +107,7 @@ func (s *Server) ask(id uint64) *report {
 	select {
 	case <-r.done:
 	default:
-		return r // it has not answered yet
+		return r // the last question has no answer yet
 	}
 	if time.Since(r.asked) < askEvery {
 		return r
@@ -127,7 +127,7 @@ func (s *Server) ask(id uint64) *report {
 	return r
 }
 
-// statusOf has another server tell its status.
+// statusOf calls another server for its status.
 func (s *Server) statusOf(id uint64) (*api.StatusResponse, error) {
 	ctx, cancel := context.WithTimeout(s.ctx, answerWithin)
 	defer cancel()
@@ -142,8 +142,8 @@ func (s *Server) statusOf(id uint64) (*api.StatusResponse, error) {
 	return client.Status(ctx, &api.StatusRequest{})
 }
 
-// awaitSome waits until those asked have answered, but not for long: what is late is
-// part of the next sample.
+// awaitSome waits until the servers have answered, but not for long: late answers are part
+// of the next sample.
 func (s *Server) awaitSome(ctx context.Context, asked []*report) {
 	ctx, cancel := context.WithTimeout(ctx, answerSoon)
 	defer cancel()
@@ -159,7 +159,7 @@ func (s *Server) awaitSome(ctx context.Context, asked []*report) {
 	}
 }
 
-// read returns what a server said last, and the members as it sees them.
+// read returns the last answer of a server, and the members as that server sees them.
 func (r *reports) read(id uint64) (reportJSON, []memberJSON) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -22,19 +22,19 @@ import (
 	"github.com/conclave-io/conclave/service/stream"
 )
 
-// maxBody bounds the body of a request: a value of 64 KiB may take six bytes of
-// JSON for each of its own.
+// maxBody bounds the body of a request: in JSON, each byte of a value of 64 KiB may take six
+// bytes.
 const maxBody = 512 << 10
 
-// routes are what is served over HTTP/1.1.
+// routes returns the handler for HTTP/1.1.
 func (s *Server) routes() http.Handler {
 	mux := s.mux()
-	// A page from elsewhere that a browser shows must not be able to release
-	// somebody's locks. Programs send none of the headers that this looks at.
+	// A foreign web page in a browser must not be able to release somebody's locks.
+	// Programs send none of the headers that are checked here.
 	return s.guardHost(http.NewCrossOriginProtection().Handler(s.guard(mux)))
 }
 
-// mux has all calls.
+// mux returns a router with all calls.
 func (s *Server) mux() *router {
 	mux := &router{ServeMux: http.NewServeMux()}
 	mux.HandleFunc("POST /v1/open", s.timed("open", s.postOpen))
@@ -70,7 +70,7 @@ func (s *Server) mux() *router {
 	return mux
 }
 
-// routeServers adds the calls that are about the servers themselves.
+// routeServers adds the calls about the servers themselves.
 func (s *Server) routeServers(mux *router) {
 	mux.HandleFunc("GET /v1/upgrade", s.timed("upgrade", s.getUpgrade))
 	mux.HandleFunc("POST /v1/upgrade", s.timed("upgrade", s.postUpgrade))
@@ -88,19 +88,19 @@ func (s *Server) routeServers(mux *router) {
 	mux.HandleFunc("GET /v1/access/check", s.timed("check", s.getCheck))
 }
 
-// problem is the body of a response that is not a success.
+// problem is the body of an error response.
 type problem struct {
 	Code    string      `json:"code"`
 	Message string      `json:"message"`
 	Holder  *holderJSON `json:"holder,omitempty"`
-	// Cycle is who waits for whom, if that is the problem: the first of CycleLength.
+	// Cycle is the deadlock, if that is the problem: the first of CycleLength dependencies.
 	Cycle       []dependencyJSON `json:"cycle,omitempty"`
 	CycleLength uint32           `json:"cycle_length,omitempty"`
-	// Leader is where the leader takes clients, if that is the problem.
+	// Leader is the leader's client address, if the problem is that this server does not lead.
 	Leader string `json:"leader,omitempty"`
 }
 
-// timed makes a handler of a function that returns the body of its response.
+// timed makes a handler from a function that returns the body of its response.
 func (s *Server) timed(method string, serve func(*http.Request) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		defer s.metrics.call("http_"+method, time.Now())
@@ -121,8 +121,8 @@ func (s *Server) timed(method string, serve func(*http.Request) (any, error)) ht
 	}
 }
 
-// receive takes in the body of a request. It may take its time only while it
-// arrives: what is asked for may take longer.
+// receive reads the body of a request. The time limit applies only until the body has
+// arrived: serving the request may take longer.
 func (s *Server) receive(control *http.ResponseController, w http.ResponseWriter, r *http.Request) error {
 	if err := control.SetReadDeadline(time.Now().Add(s.cfg.patience)); err != nil {
 		return malformed("the connection is gone")
@@ -145,7 +145,7 @@ func writeJSON(w http.ResponseWriter, code int, body any) {
 	w.WriteHeader(code)
 	out := json.NewEncoder(w)
 	out.SetEscapeHTML(false)
-	_ = out.Encode(body) // the client is gone if this fails
+	_ = out.Encode(body) // fails if the client is gone
 }
 
 // refused is a reply whose code is not OK.
@@ -175,7 +175,7 @@ func writeError(w http.ResponseWriter, err error) {
 	writeJSON(w, meaning.HTTP, body)
 }
 
-// codeOf finds the code for an error of a call that has no reply.
+// codeOf returns the code for the error of a call that has no reply.
 func codeOf(err error) api.Code {
 	if over := overQuota(nil); errors.As(err, &over) {
 		return api.Code_CODE_QUOTA
@@ -197,15 +197,15 @@ func codeOf(err error) api.Code {
 	return api.Code_CODE_INTERNAL
 }
 
-// readJSON reads the body of a request, and refuses what it does not know: a
-// misspelt "wait" would wait for ever.
+// readJSON reads the body of a request, and refuses unknown keys: a request with a
+// misspelt "wait" would wait forever.
 func readJSON(r *http.Request, into any) error {
 	in := json.NewDecoder(r.Body)
 	in.DisallowUnknownFields()
 	err := in.Decode(into)
 	if err == nil {
 		if _, more := in.Token(); !errors.Is(more, io.EOF) {
-			err = errors.New("there is more after the object")
+			err = errors.New("there is more after the JSON object")
 		}
 	}
 	switch {
@@ -232,12 +232,12 @@ func readJSON(r *http.Request, into any) error {
 	return malformed("the body is not what was expected: %s", strings.TrimPrefix(err.Error(), "json: "))
 }
 
-// perform has a request carried out and makes an error of any reply but OK. A
-// wait bounds the whole; without one the default deadline does, unless the
-// request may wait in a queue.
+// perform carries out a request and returns an error for every reply but OK. A wait bounds
+// the whole call; without one the default deadline does, unless the request may wait in a
+// queue.
 func (s *Server) perform(ctx context.Context, req *api.Request, wait *time.Duration) (*api.Reply, error) {
 	if wait != nil {
-		// The reserve comes on top, so that the wait is as long as asked for.
+		// The reserve is added, so that the request really waits that long.
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, *wait+min(*wait, reserve))
 		defer cancel()
@@ -249,7 +249,7 @@ func (s *Server) perform(ctx context.Context, req *api.Request, wait *time.Durat
 	return reply, nil
 }
 
-// secret is that of a session, as 32 hexadecimal digits: only its owner sends it, and
+// secret is the secret of a session, as 32 hexadecimal digits: only its owner sends it, and
 // only its owner gets it back.
 type secret []byte
 
@@ -274,9 +274,8 @@ func (id sessionID) MarshalText() ([]byte, error) {
 	return hex.AppendEncode([]byte(stream.PublicPrefix), id), nil
 }
 
-// bigNumber is a number of 64 bits. It is written as a string, since many
-// readers of JSON make a number of 53 bits of anything else, and read from
-// either.
+// bigNumber is a number of 64 bits. It is written as a string, since many JSON readers have
+// only 53 bits for a number, and read from a string or a number.
 type bigNumber uint64
 
 func (n bigNumber) MarshalText() ([]byte, error) { return strconv.AppendUint(nil, uint64(n), 10), nil }

@@ -12,7 +12,7 @@ import (
 	"github.com/conclave-io/conclave/service/api"
 )
 
-// roleJSON, bindingJSON, tokenJSON and quotaJSON are what rules are made of.
+// roleJSON, bindingJSON, tokenJSON and quotaJSON are the parts of the access rules.
 type roleJSON struct {
 	Name  string   `json:"name"`
 	Rules []string `json:"rules"`
@@ -28,14 +28,14 @@ type tokenJSON struct {
 	Name    string    `json:"name,omitempty"`
 	Creator string    `json:"creator,omitempty"`
 	Made    time.Time `json:"made,omitzero"`
-	// Expires is left out if the token does not expire.
+	// Expires is absent if the token does not expire.
 	Expires time.Time `json:"expires,omitzero"`
 	Note    string    `json:"note,omitempty"`
 	// PeerAddress is where a join token, which has no name, lets a server join, and Used whether
 	// one has.
 	PeerAddress string `json:"peer_address,omitempty"`
 	Used        bool   `json:"used,omitempty"`
-	// Hash is the SHA-256 of the secret, in hexadecimal digits: only in what is sent here.
+	// Hash is the SHA-256 of the secret, in hexadecimal digits. It appears only in requests.
 	Hash string `json:"hash,omitempty"`
 }
 
@@ -89,7 +89,7 @@ func (s *Server) getAccess(r *http.Request) (any, error) {
 	return body, nil
 }
 
-// editJSON is one edit. One of its fields is given.
+// editJSON is one edit. Exactly one of its fields is set.
 type editJSON struct {
 	PutRole     *roleJSON    `json:"put_role"`
 	DropRole    *string      `json:"drop_role"`
@@ -103,7 +103,7 @@ type editJSON struct {
 	Names       []string     `json:"names"`
 }
 
-// messages returns an edit for each field that is given.
+// messages returns an edit for each field that is set.
 func (e *editJSON) messages() (all []*api.AccessEdit, err error) {
 	if e.PutRole != nil {
 		all = append(all, &api.AccessEdit{Edit: &api.AccessEdit_PutRole{PutRole: &api.Role{Name: e.PutRole.Name, Rules: e.PutRole.Rules}}})
@@ -157,7 +157,7 @@ func (t *tokenJSON) message() (*api.Token, error) {
 	return token, nil
 }
 
-// deniedHoldJSON is a hold that the rules would not grant now.
+// deniedHoldJSON is a present hold that the rules would not grant.
 type deniedHoldJSON struct {
 	Class   string    `json:"class"`
 	Name    string    `json:"name"`

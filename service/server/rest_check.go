@@ -7,7 +7,7 @@ import (
 	"github.com/conclave-io/conclave/service/api"
 )
 
-// verdictJSON says whether the rules let somebody do something.
+// verdictJSON says whether the rules allow somebody something.
 type verdictJSON struct {
 	Allowed bool     `json:"allowed"`
 	Why     string   `json:"why"`

@@ -2,7 +2,7 @@ package server
 
 import "github.com/conclave-io/conclave/service/api"
 
-// resourceName names a lock or an election, by the member of that name.
+// resourceName names a lock or an election: the field that is set says which.
 type resourceName struct {
 	Lock     string `json:"lock,omitempty"`
 	Election string `json:"election,omitempty"`
@@ -37,7 +37,7 @@ func (keeps keepsJSON) message() (message []*api.Kept, err error) {
 	return message, nil
 }
 
-// dependencyJSON is one who waits, for a hold that is in its way.
+// dependencyJSON is a waiter, and the hold that it waits for.
 type dependencyJSON struct {
 	Waiter waiterJSON `json:"waiter"`
 	resourceName
@@ -48,7 +48,7 @@ func dependencyToJSON(d *api.Dependency) dependencyJSON {
 	return dependencyJSON{waiterToJSON(d.GetWaiter()), nameOf(d.GetClass(), d.GetName()), holderToJSON(d.GetHolder())}
 }
 
-// waitingJSON is one who waits and keeps something meanwhile.
+// waitingJSON is a waiter that keeps other holds meanwhile.
 type waitingJSON struct {
 	Waiter waiterJSON `json:"waiter"`
 	resourceName

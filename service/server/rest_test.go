@@ -221,7 +221,7 @@ func TestJSONRefusesWhatIsWrong(t *testing.T) {
 		{"/v1/open", `{"session":"xyz"}`, "session: not a secret"},
 		{"/v1/renew", `{"session":"s-5f0c1e3bb7d04a4c9a1f6d2e8b90a7c3"}`, `session: "s-5f0c1e3bb7d04a4c9a1f6d2e8b90a7c3": this is the public id of a session; give what /v1/open returned as session`},
 		{"/v1/open", `{"session":"00000000000000000000000000000000"}`, "all zeros"},
-		{"/v1/open", `{}{}`, "there is more after the object"},
+		{"/v1/open", `{}{}`, "there is more after the JSON object"},
 		{"/v1/open", `{"host":"` + strings.Repeat("x", 600<<10) + `"}`, "the body has over"},
 		{"/v1/open", `{"host":"` + strings.Repeat("x", 300) + `"}`, "at most 256"},
 		{"/v1/renew", `{}`, "session: 0 bytes"},

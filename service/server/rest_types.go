@@ -8,7 +8,7 @@ import (
 	"github.com/conclave-io/conclave/service/api"
 )
 
-// valueJSON is the value of a candidate: as text if it is text, else in base64.
+// valueJSON is the value of a candidate: as text if it is UTF-8, otherwise in base64.
 type valueJSON struct {
 	Value       *string `json:"value,omitempty"`
 	ValueBase64 []byte  `json:"value_base64,omitempty"`
@@ -121,11 +121,11 @@ type endedJSON struct {
 	By      string    `json:"by,omitempty"`
 }
 
-// explanationJSON is what is known of a resource.
+// explanationJSON describes a resource with its holders, waiters and history.
 type explanationJSON struct {
 	Held *resourceJSON `json:"held,omitempty"`
 	Past []endedJSON   `json:"past"`
-	// Guard is the algorithm that guards it, and Homes what each member says.
+	// Guard is the algorithm that guards the resource, and Homes what each member says.
 	Guard *namespaceJSON `json:"guard,omitempty"`
 	Homes []atHomeJSON   `json:"homes,omitempty"`
 }
@@ -136,7 +136,7 @@ type namespaceJSON struct {
 	Algorithm string `json:"algorithm"`
 }
 
-// atHomeJSON is what one server says of a lock that an algorithm guards.
+// atHomeJSON is what one server says about a guarded lock.
 type atHomeJSON struct {
 	Server      uint64 `json:"server"`
 	Held        bool   `json:"held"`
@@ -178,7 +178,7 @@ type sessionJSON struct {
 	Program   string    `json:"program"`
 	Holds     uint32    `json:"holds"`
 	Waits     uint32    `json:"waits"`
-	// Home is the server that keeps it by itself, absent if it is on record.
+	// Home is the server that keeps the session by itself, absent if it is in the registry.
 	Home uint64 `json:"home,omitempty"`
 }
 
@@ -196,7 +196,7 @@ type memberJSON struct {
 	Stage string `json:"stage"`
 }
 
-// statusJSON is what a server says of itself, and of the cluster as it sees it.
+// statusJSON is the status of a server, and of the cluster as the server sees it.
 type statusJSON struct {
 	Cluster       string       `json:"cluster"`
 	Server        uint64       `json:"server"`
@@ -239,7 +239,7 @@ func statusToJSON(st *api.StatusResponse) *statusJSON {
 	return body
 }
 
-// figuresJSON are the counters and sizes of one server. Counters are numbers, since
+// figuresJSON has the counters and sizes of one server. Counters are JSON numbers, because
 // none reaches 2^53.
 type figuresJSON struct {
 	Requests      uint64 `json:"requests"`
@@ -254,7 +254,7 @@ type figuresJSON struct {
 	DiskBytes     uint64 `json:"disk_bytes"`
 	LogBytes      uint64 `json:"log_bytes"`
 	Stalled       string `json:"stalled,omitempty"`
-	// Latencies are pairs: how many us at most, and how many requests.
+	// Latencies are pairs of an upper bound in us and a number of requests.
 	Latencies [][2]uint64 `json:"latencies"`
 }
 

@@ -18,11 +18,11 @@ import (
 	"github.com/conclave-io/conclave/service/registry"
 )
 
-// keepAlive is how often an election that does not change gives a sign of life,
-// so that proxies do not take the connection for dead.
+// keepAlive is how often a stream without news sends a comment, so that proxies do not
+// consider the connection dead.
 const keepAlive = 15 * time.Second
 
-// errEnough ends an observation that has what it wanted.
+// errEnough ends an observation that has got what it needs.
 var errEnough = errors.New("enough")
 
 func (s *Server) getElection(r *http.Request) (any, error) {
@@ -39,8 +39,8 @@ func (s *Server) getElection(r *http.Request) (any, error) {
 	return electionToJSON(seen), nil
 }
 
-// follow observes an election on the leader, whoever that is, until send fails
-// or no leader is found for the default deadline.
+// follow observes an election on the current leader until send fails or no leader is found
+// for the default deadline.
 func (s *Server) follow(ctx context.Context, name string, send func(*api.Observation) error) error {
 	if problem := registry.ValidateName(name); problem != "" {
 		return status.Error(codes.InvalidArgument, problem)
@@ -61,7 +61,7 @@ func (s *Server) follow(ctx context.Context, name string, send func(*api.Observa
 	return err
 }
 
-// relay observes through another server.
+// relay observes an election through another server.
 func relay(ctx context.Context, leader api.ConclaveClient, name string, send func(*api.Observation) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -97,12 +97,12 @@ func (s *Server) watchElections(w http.ResponseWriter, r *http.Request) {
 	s.watchClass(w, r, api.Class_CLASS_ELECTION)
 }
 
-// changesJSON is what the resources under a prefix have come to.
+// changesJSON has the changed resources under a prefix.
 type changesJSON struct {
 	Resources []resourceJSON `json:"resources"`
 	Gone      []string       `json:"gone"`
-	// Reset says that all that came before is to be forgotten, More that the
-	// rest of what is held follows.
+	// Reset means to forget everything received before. More means that the rest of the
+	// holds follows.
 	Reset bool `json:"reset,omitempty"`
 	More  bool `json:"more,omitempty"`
 }
@@ -121,20 +121,20 @@ func (s *Server) watchClass(w http.ResponseWriter, r *http.Request, class api.Cl
 	})
 }
 
-// tell sends an event of a kind.
+// tell sends an event with a name.
 type tell func(kind string, data any) error
 
 const (
-	// changesEvery is how often a stream of everything tells what changed, at most.
+	// changesEvery is the least time between two messages about changes, on a stream of everything.
 	changesEvery = 100 * time.Millisecond
-	// mostNames is of how many names it tells.
+	// mostNames is the most names that such a stream reports.
 	mostNames = 10_000
-	// retryEvery is how long it waits before it looks for the leader again.
+	// retryEvery is the pause before it searches for the leader again.
 	retryEvery = time.Second
 )
 
 // watchAll streams the state of the servers, and the locks and elections under prefixes,
-// as server-sent events. What cannot be told for a while does not end it.
+// as server-sent events. It continues if some part is unavailable for a while.
 func (s *Server) watchAll(w http.ResponseWriter, r *http.Request) {
 	q := newParameters(r)
 	every := q.duration("status", 500*time.Millisecond, time.Minute)
@@ -168,7 +168,7 @@ func (s *Server) watchAll(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// lackJSON says that a part of the stream cannot be told, and why.
+// lackJSON reports that a part of the stream is unavailable, and why.
 type lackJSON struct {
 	Part    string `json:"part"`
 	Code    string `json:"code"`
@@ -179,7 +179,7 @@ func lack(part string, err error) lackJSON {
 	return lackJSON{part, api.MeaningOf(codeOf(err)).Name, reason(err)}
 }
 
-// tellSamples tells the state of the servers until ctx ends.
+// tellSamples sends the state of the servers until ctx ends.
 func (s *Server) tellSamples(ctx context.Context, every time.Duration, event tell) {
 	for ctx.Err() == nil {
 		begun := time.Now()
@@ -192,8 +192,8 @@ func (s *Server) tellSamples(ctx context.Context, every time.Duration, event tel
 	}
 }
 
-// tellChanges tells what is held under a prefix, and what changes, until ctx ends or
-// there is too much of it. While there is no leader it says so now and then.
+// tellChanges sends the holds under a prefix, and then changes, until ctx ends or there are
+// too many names. While there is no leader it reports that from time to time.
 func (s *Server) tellChanges(ctx context.Context, req *api.WatchRequest, part string, event tell) {
 	for ctx.Err() == nil {
 		err := s.changes(ctx, req, part, event)
@@ -208,7 +208,7 @@ func (s *Server) tellChanges(ctx context.Context, req *api.WatchRequest, part st
 	}
 }
 
-// changes tells what is held under a prefix, and what changes, as events of a kind.
+// changes sends the holds under a prefix, and then changes, as events with the name kind.
 func (s *Server) changes(ctx context.Context, req *api.WatchRequest, kind string, event tell) error {
 	send := func(c *api.Changes) error {
 		body := changesJSON{Resources: []resourceJSON{}, Gone: append([]string{}, c.GetGone()...), Reset: c.GetReset_(), More: c.GetMore()}
@@ -225,7 +225,7 @@ func (s *Server) changes(ctx context.Context, req *api.WatchRequest, kind string
 	return err
 }
 
-// relayChanges watches through another server.
+// relayChanges watches a prefix through another server.
 func relayChanges(ctx context.Context, leader api.ConclaveClient, req *api.WatchRequest, send func(*api.Changes) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -244,8 +244,8 @@ func relayChanges(ctx context.Context, leader api.ConclaveClient, req *api.Watch
 	}
 }
 
-// stream writes what produce tells as server-sent events, and a sign of life
-// now and then.
+// stream writes what produce sends as server-sent events, with a comment from time to time
+// to keep the connection alive.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, produce func(ctx context.Context, event tell) error) {
 	type news struct {
 		kind string
@@ -310,7 +310,7 @@ func (e *events) write(format string, args ...any) error {
 		e.w.Header().Set("Cache-Control", "no-store")
 		e.w.Header().Set("X-Accel-Buffering", "no")
 	}
-	// A reader that takes nothing for so long is gone.
+	// A reader that has not read for so long is gone.
 	if err := e.control.SetWriteDeadline(time.Now().Add(e.patience)); err != nil {
 		return err
 	}
@@ -320,7 +320,7 @@ func (e *events) write(format string, args ...any) error {
 	return e.control.Flush()
 }
 
-// fail tells why there is no more to come.
+// fail reports why the stream ends.
 func (e *events) fail(err error) {
 	if !e.begun {
 		writeError(e.w, err)

@@ -10,7 +10,7 @@ import (
 	"github.com/conclave-io/conclave/service/registry"
 )
 
-// defaultTTL is that of a session which does not say.
+// defaultTTL is the TTL of a session whose request has none.
 const defaultTTL = 10 * time.Second
 
 func (s *Server) postOpen(r *http.Request) (any, error) {
@@ -20,8 +20,7 @@ func (s *Server) postOpen(r *http.Request) (any, error) {
 		Host    string   `json:"host"`
 		PID     int64    `json:"pid"`
 		Program string   `json:"program"`
-		// Home says that a server is to keep the session by itself, for locks that an
-		// algorithm guards.
+		// Home means that a server should keep the session by itself, for guarded locks.
 		Home bool `json:"home"`
 	}{TTL: spanJSON(defaultTTL), Program: clip(r.UserAgent())}
 	if err := readJSON(r, &body); err != nil {
@@ -43,15 +42,15 @@ func (s *Server) postOpen(r *http.Request) (any, error) {
 	return s.extend(r, body.Session, req)
 }
 
-// clip cuts what browsers say of themselves to what the registry takes.
+// clip cuts the description that browsers send to the length that the registry accepts.
 func clip(text string) string {
 	return strings.ToValidUTF8(text[:min(len(text), registry.MaxText)], "")
 }
 
-// onSession is the body of a request that names nothing but a session.
+// onSession is the body of a request that names only a session.
 type onSession struct {
 	Session secret `json:"session"`
-	// Home is the server that keeps the session by itself, 0 if it is on record.
+	// Home is the server that keeps the session by itself, 0 if it is in the registry.
 	Home uint64 `json:"home,omitempty"`
 }
 
@@ -74,7 +73,7 @@ func (s *Server) extend(r *http.Request, session secret, req *api.Request) (any,
 		Session   secret    `json:"session"`
 		SessionID sessionID `json:"session_id"`
 		Remaining spanJSON  `json:"remaining"`
-		// Revoked are the holds that the session is asked to leave.
+		// Revoked are the holds that the session is asked to release.
 		Revoked []bigNumber `json:"revoked,omitempty"`
 		Home    uint64      `json:"home,omitempty"`
 	}{session, reply.GetId(), spanJSON(reply.GetRemainingNs()), bigNumbers(reply.GetRevoked()), req.GetHome()}, nil
@@ -89,7 +88,7 @@ func (s *Server) postClose(r *http.Request) (any, error) {
 	return body, err
 }
 
-// claim is the body of a request for a lock.
+// claim is the body of a request to acquire a lock.
 type claim struct {
 	onSession
 	Name  string    `json:"name"`
@@ -125,7 +124,7 @@ func (s *Server) postCampaign(r *http.Request) (any, error) {
 	})
 }
 
-// hold is what is held.
+// hold describes a hold.
 type hold struct {
 	onSession
 	Name  string    `json:"name,omitempty"`
@@ -220,7 +219,7 @@ func (s *Server) postLeader(r *http.Request) (any, error) {
 	}{answer.GetId()}, nil
 }
 
-// postRevoke asks the holders of a lock or an election to leave.
+// postRevoke asks the holders of a lock or an election to release it.
 func (s *Server) postRevoke(r *http.Request) (any, error) {
 	var body struct {
 		onSession
@@ -249,7 +248,7 @@ func (s *Server) postRevoke(r *http.Request) (any, error) {
 	}{revoke.GetName(), bigNumber(reply.GetFence())}, nil
 }
 
-// postEndSession ends a session of somebody else.
+// postEndSession ends a session of another client.
 func (s *Server) postEndSession(r *http.Request) (any, error) {
 	var body struct {
 		Reason string `json:"reason"`
@@ -267,7 +266,7 @@ func (s *Server) postEndSession(r *http.Request) (any, error) {
 	}
 	return struct {
 		SessionID sessionID `json:"session_id"`
-		// Holds is how many holds the session has to release first.
+		// Holds is the number of holds that the session has to release first.
 		Holds uint32 `json:"holds"`
 	}{id[:], answer.GetHolds()}, nil
 }

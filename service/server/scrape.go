@@ -12,7 +12,7 @@ import (
 	"github.com/conclave-io/conclave/service/transport"
 )
 
-// scraped are the metrics of the list that are read when somebody asks for them.
+// scraped are the metrics whose values are read at each scrape.
 type scraped struct {
 	server *Server
 	all    []scrapedMetric
@@ -22,16 +22,16 @@ type scrapedMetric struct {
 	desc *prometheus.Desc
 	kind prometheus.ValueType
 	read probe
-	time timeProbe // in place of read
+	time timeProbe // instead of read
 }
 
-// probe passes on the values of a metric, each with those of its labels.
+// probe passes each value of a metric, with the values of its labels, to emit.
 type probe func(v *snapshot, emit func(value float64, labels ...string))
 
-// timeProbe passes on the durations of a histogram, with the values of its labels.
+// timeProbe passes the durations of a histogram, with the values of its labels, to emit.
 type timeProbe func(v *snapshot, emit func(d *histogram.Durations, labels ...string))
 
-// snapshot is what is read.
+// snapshot is the data that probes read.
 type snapshot struct {
 	server *Server
 	node   *node.Metrics
@@ -48,7 +48,7 @@ func newScraped(s *Server) *scraped {
 	for _, m := range ops.Metrics {
 		read, time := readings[m.Name], timeReadings[m.Name]
 		if read == nil && time == nil {
-			continue // the server counts it itself
+			continue // counted by metrics
 		}
 		kind := prometheus.GaugeValue
 		if m.Type == ops.Counter {
@@ -66,8 +66,8 @@ func (c *scraped) Describe(descs chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements prometheus.Collector. It waits for nobody: the figures of the
-// replica are those after its newest output, however busy the node is since.
+// Collect implements prometheus.Collector. It does not wait: the figures of the replica are
+// from after its newest output, even if the replica has been busy since.
 func (c *scraped) Collect(values chan<- prometheus.Metric) {
 	n := c.server.node
 	v := snapshot{

@@ -21,7 +21,7 @@ import (
 	"github.com/conclave-io/conclave/service/registry"
 )
 
-// partingTime is how long Stop waits for calls to end before it ends them.
+// partingTime is how long Stop waits for calls to end before it cancels them.
 const partingTime = 2 * time.Second
 
 // Server is a running server.
@@ -29,7 +29,7 @@ type Server struct {
 	cfg      Config
 	log      *slog.Logger
 	identity string
-	peers    map[uint64]string // the servers that it was told of at the start
+	peers    map[uint64]string // the servers named at the start
 	started  time.Time
 
 	secrets  *secrets
@@ -45,7 +45,7 @@ type Server struct {
 	shares   shares
 	rates    rates
 	grpc     *grpc.Server
-	// calls are the connections of other servers that call this one, and vouched
+	// calls are the connections over which other servers call this one, and vouched
 	// serves them.
 	calls    *branch
 	vouched  *grpc.Server
@@ -53,14 +53,14 @@ type Server struct {
 	pprof    *http.Server
 	profiles net.Listener // nil if no profiles are served
 	probes   *http.Server
-	probed   net.Listener // nil if probes have no address of their own
+	probed   net.Listener // nil if there is no separate address for probes
 
 	ctx    context.Context // ends when the server stops
 	cancel context.CancelFunc
 	// serving are the listeners' goroutines, tasks those of calls.
 	serving, tasks sync.WaitGroup
-	unruled        atomic.Int64 // when a leader last said that there are no rules yet, by monotonic(); 0 for never
-	current        atomic.Int64 // when the leader last said that the rules of this server are those in force, as unruled
+	unruled        atomic.Int64 // when a leader last confirmed that there are no rules yet, by monotonic(); 0 for never
+	current        atomic.Int64 // when the leader last confirmed that the rules of this server are in force, by monotonic(); 0 for never
 
 	stopOnce sync.Once
 	leaving  chan struct{} // closed when Stop begins
@@ -72,8 +72,8 @@ type Server struct {
 // before the cluster has a leader.
 func Start(cfg Config) (*Server, error) { return StartContext(context.Background(), cfg) }
 
-// StartContext starts a server. A server that joins a cluster tries to for as long
-// as ctx lasts, and a minute at most.
+// StartContext starts a server. A server that joins a cluster tries to do so until ctx ends,
+// for at most a minute.
 func StartContext(ctx context.Context, cfg Config) (*Server, error) {
 	cfg = cfg.WithDefaults()
 	if err := cfg.Validate(); err != nil {
@@ -109,7 +109,7 @@ func StartContext(ctx context.Context, cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// listen makes the listeners that the configuration does not bring along.
+// listen opens the listeners that the configuration does not supply.
 func (c Config) listen() (Config, error) {
 	var err error
 	if c.Listener == nil {
@@ -163,7 +163,7 @@ func (s *Server) startNode(secrets *secrets, from origin) (err error) {
 	return err
 }
 
-// serve opens the door to clients.
+// serve starts to serve clients.
 func (s *Server) serve(secrets *secrets) error {
 	admin, err := s.listenAside()
 	if err != nil {
@@ -194,8 +194,8 @@ func (s *Server) serve(secrets *secrets) error {
 	return nil
 }
 
-// listenAside listens where neither clients nor servers are taken, as far as that is asked
-// for, and returns the listener for administration.
+// listenAside opens the other listeners that the configuration asks for: for administration,
+// profiles and probes. It returns the one for administration.
 func (s *Server) listenAside() (admin net.Listener, err error) {
 	if s.profiles, err = listenIfAsked("pprof", s.cfg.Pprof); err != nil {
 		return nil, err
@@ -225,15 +225,14 @@ func (s *Server) serveAside() {
 	}
 }
 
-// newGRPC returns a server for gRPC with all calls, whose interceptors find out who
-// makes them.
+// newGRPC returns a gRPC server with all calls. The interceptors find out who makes them.
 func (s *Server) newGRPC(interceptors ...grpc.ServerOption) *grpc.Server {
 	server := grpc.NewServer(append(interceptors,
 		grpc.Creds(conveyor{server: s.cfg.ID}),
 		grpc.WaitForHandlers(true),
 		grpc.ConnectionTimeout(s.cfg.patience),
 		grpc.MaxConcurrentStreams(4096),
-		// Windows of a fixed size save the pings by which gRPC finds a better one.
+		// Windows of a fixed size avoid the pings with which gRPC estimates a better one.
 		grpc.StaticStreamWindowSize(window),
 		grpc.StaticConnWindowSize(window),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}),
@@ -258,20 +257,20 @@ func (s *Server) newHTTP(handler http.Handler) *http.Server {
 	}
 }
 
-// Near returns this server as the programs of its process call it.
+// Near returns this server for programs in its own process.
 func (s *Server) Near() near.Server { return s.node.Near(s.local()) }
 
-// report logs why a listener's server ended, if that is news.
+// report logs why the server of a listener ended, if that is unexpected.
 func (s *Server) report(err error) {
 	if err != nil && !errors.Is(err, net.ErrClosed) && !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, grpc.ErrServerStopped) {
 		s.log.Error("listener failed", "err", err)
 	}
 }
 
-// Addr returns the address at which clients are taken.
+// Addr returns the address for clients.
 func (s *Server) Addr() net.Addr { return s.cfg.Listener.Addr() }
 
-// PeerAddr returns the address at which other servers are taken.
+// PeerAddr returns the address for other servers.
 func (s *Server) PeerAddr() net.Addr { return s.cfg.PeerListener.Addr() }
 
 // PprofAddr returns the address of the profiles, or nil.
@@ -302,19 +301,18 @@ func (s *Server) Leader() uint64 { return s.node.Metrics().Leader.Load() }
 // Node returns the node behind the server.
 func (s *Server) Node() *node.Node { return s.node }
 
-// Done is closed when the server has stopped, be it by Stop or by itself.
+// Done is closed when the server has stopped, by Stop or by itself.
 func (s *Server) Done() <-chan struct{} { return s.done }
 
 // Err returns why the server stopped by itself, once Done is closed.
 func (s *Server) Err() error { return s.err }
 
-// Stop hands leadership over, if this server has it, says farewell to the
-// clients, and stops. When ctx ends it no longer waits for either. It returns
-// Err.
+// Stop hands leadership over, if this server has it, says farewell to the clients, and
+// stops. When ctx ends it no longer waits for either. It returns Err.
 func (s *Server) Stop(ctx context.Context) error {
 	s.stopOnce.Do(func() {
 		close(s.leaving)
-		_ = s.node.Stop(ctx) // what it returns, finish finds too
+		_ = s.node.Stop(ctx) // finish returns its error
 	})
 	select {
 	case <-s.done:
@@ -358,7 +356,7 @@ func (s *Server) finish() {
 	close(s.done)
 }
 
-// end lets calls end by themselves, for some time.
+// end lets calls end by themselves for some time, and then cancels them.
 func (s *Server) end() {
 	ctx, cancel := context.WithTimeout(context.Background(), partingTime)
 	defer cancel()

@@ -10,8 +10,8 @@ import (
 	"github.com/conclave-io/conclave/service/stream"
 )
 
-// sessions are those that one stream carries: its reader derives ids, and its writer
-// turns them back.
+// sessions are the sessions of one stream: its reader derives ids from secrets, and its
+// writer turns ids back into secrets.
 type sessions struct {
 	caller caller
 
@@ -40,7 +40,7 @@ func parsePublicID(text string) (id registry.SessionID, err error) {
 	digits, public := strings.CutPrefix(text, stream.PublicPrefix)
 	raw, err := hex.DecodeString(digits)
 	if !public || err != nil || len(raw) != len(id) {
-		return id, fmt.Errorf(`%.40q: not the public id of a session, which is %q and 32 hexadecimal digits`, text, stream.PublicPrefix)
+		return id, fmt.Errorf(`%.40q: not the public id of a session; must be %q and 32 hexadecimal digits`, text, stream.PublicPrefix)
 	}
 	return registry.SessionID(raw), nil
 }

@@ -17,17 +17,17 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// Setting is a field of Config as people set it: under its key in a file,
-// as CONCLAVE_KEY in the environment, as --key on the command line.
+// Setting is a field of Config as users set it: with its key in a file, as CONCLAVE_KEY in
+// the environment, or as --key on the command line.
 type Setting struct {
 	Key, Usage string
-	// Switch says that its values are true and false.
+	// Switch means that its values are true and false.
 	Switch bool
 	get    func(c *Config) any
 	set    func(c *Config, value string) error
 }
 
-// Settings are all of them, in the order of the help.
+// Settings are all settings, in the order of the help.
 var Settings = []Setting{
 	number("id", "id of this server among the peers, from 1 up", func(c *Config) *uint64 { return &c.ID }),
 	text("cluster-name", "name of the cluster; with the peers it makes the cluster's identity (default conclave)", func(c *Config) *string { return &c.ClusterName }),
@@ -88,7 +88,7 @@ func span(key, usage string, field func(*Config) *time.Duration) Setting {
 	}}
 }
 
-// units are those of sizes, the longest names first.
+// units are the units of sizes, the longest names first.
 var units = []struct {
 	name string
 	size int
@@ -121,10 +121,10 @@ func toggle(key, usage string, field func(*Config) *bool) Setting {
 	}}
 }
 
-// Apply sets the field of c that s stands for.
+// Apply sets the field of c that belongs to s.
 func (s Setting) Apply(c *Config, value string) error { return s.set(c, value) }
 
-// Differing returns the keys of the settings that are not the same in other.
+// Differing returns the keys of the settings whose values differ in other.
 func (c Config) Differing(other Config) []string {
 	var keys []string
 	for _, s := range Settings {
@@ -140,8 +140,8 @@ func (s Setting) Variable() string {
 	return "CONCLAVE_" + strings.ToUpper(strings.ReplaceAll(s.Key, "-", "_"))
 }
 
-// ReadFile sets what the TOML file at path sets. It refuses keys that it does
-// not know: a misspelt limit that is silently ignored is found too late.
+// ReadFile sets what the TOML file at path sets. It refuses unknown keys: a misspelt limit
+// must not be silently ignored.
 func (c *Config) ReadFile(path string) error {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -159,7 +159,7 @@ func (c *Config) ReadFile(path string) error {
 	return nil
 }
 
-// misread puts what the decoder says into the form of our own errors.
+// misread gives an error of the decoder the form of our own errors.
 func misread(err error) error {
 	var syntax toml.ParseError
 	if errors.As(err, &syntax) {
@@ -180,10 +180,10 @@ func (c *Config) setKey(key string, value any) error {
 		}
 		return nil
 	}
-	return fmt.Errorf("%s: give a single value", key)
+	return fmt.Errorf("%s: must be a single value", key)
 }
 
-// lineOf finds the line that sets key, or 1.
+// lineOf returns the line that sets key, or 1.
 func lineOf(data []byte, key string) int {
 	name := regexp.QuoteMeta(key)
 	at := regexp.MustCompile(`(?m)^[ \t]*(?:["']?` + name + `["']?[ \t]*[=.]|\[+[ \t]*["']?` + name + `\b)`).FindIndex(data)
@@ -193,7 +193,7 @@ func lineOf(data []byte, key string) int {
 	return 1 + strings.Count(string(data[:at[0]]), "\n")
 }
 
-// ReadEnvironment sets what variables set; lookup is os.LookupEnv or its like.
+// ReadEnvironment sets what environment variables set; lookup is os.LookupEnv or similar.
 func (c *Config) ReadEnvironment(lookup func(string) (string, bool)) error {
 	for _, s := range Settings {
 		value, given := lookup(s.Variable())
@@ -207,7 +207,7 @@ func (c *Config) ReadEnvironment(lookup func(string) (string, bool)) error {
 	return nil
 }
 
-// Logger makes the logger that c asks for. It goes by level, which is set to LogLevel.
+// Logger returns the logger that c configures. Its level is level, which is set to LogLevel.
 func (c Config) Logger(w io.Writer, level *slog.LevelVar) (*slog.Logger, error) {
 	if err := level.UnmarshalText([]byte(c.LogLevel)); err != nil {
 		return nil, c.checkLog()

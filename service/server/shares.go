@@ -12,14 +12,14 @@ import (
 	"github.com/conclave-io/conclave/service/access"
 )
 
-// What a principal may have under way at one server.
+// The most that a principal may have under way at one server.
 const (
 	mostStreams = 256
 	mostWatches = 1000
 	mostCalls   = 1000
 )
 
-// part is what a call takes a share of.
+// part is the kind of share that a call takes.
 type part int
 
 const (
@@ -31,7 +31,7 @@ const (
 
 var partNames, partMost = [parts]string{"calls", "streams", "watches"}, [parts]int{mostCalls, mostStreams, mostWatches}
 
-// partOf returns what a method of gRPC takes a share of.
+// partOf returns the kind of share that a gRPC method takes.
 func partOf(method string) part {
 	switch method {
 	case "Attach", "AttachHome":
@@ -42,7 +42,7 @@ func partOf(method string) part {
 	return aCall
 }
 
-// partOfRoute is partOf for a pattern of HTTP.
+// partOfRoute is partOf for an HTTP pattern.
 func partOfRoute(pattern string) part {
 	if strings.HasPrefix(pattern, http.MethodGet) && strings.Contains(pattern, "/watch") {
 		return aWatch
@@ -50,7 +50,7 @@ func partOfRoute(pattern string) part {
 	return aCall
 }
 
-// shares counts what each principal has under way at this server.
+// shares counts the calls and streams under way of each principal.
 type shares struct {
 	mu sync.Mutex
 	of map[string]*[parts]int
@@ -75,12 +75,12 @@ type overQuota interface {
 
 func (*crowdedError) overQuota() {}
 
-// GRPCStatus tells it to whoever calls by gRPC.
+// GRPCStatus is the error for callers over gRPC.
 func (e *crowdedError) GRPCStatus() *status.Status {
 	return status.New(codes.ResourceExhausted, e.Error())
 }
 
-// take takes a share, if there is one left, and reports whether that was so.
+// take takes a share, and reports whether there was one left.
 func (s *shares) take(who string, p part) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,7 +99,7 @@ func (s *shares) take(who string, p part) bool {
 	return true
 }
 
-// leave gives a share back.
+// leave returns a share.
 func (s *shares) leave(who string, p part) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -109,9 +109,9 @@ func (s *shares) leave(who string, p part) {
 	}
 }
 
-// share has a call of a client take a share, and returns what gives it back. Without rules
-// of access, and for whoever runs the server, there is no bound: programs that prove nothing
-// are all one then.
+// share takes a share for a call of a client, and returns the function that returns it. There
+// is no limit without access rules, because then all programs without a proof are the same
+// principal, nor for the user who runs the server.
 func (s *Server) share(who caller, p part) (leave func(), err error) {
 	if who.Via == "local" || s.rules().Mode() != access.Closed {
 		return func() {}, nil

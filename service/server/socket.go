@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	// socketName is the admin socket in the data directory.
+	// socketName is the name of the admin socket in the data directory.
 	socketName = "admin.sock"
-	// longestSocket is how many bytes the path of a socket may have on all systems.
+	// longestSocket is the longest path of a socket that all systems support, in bytes.
 	longestSocket = 100
 )
 
-// socketPath is where the admin socket is, or "" if there is none.
+// socketPath returns the path of the admin socket, or "" if there is none.
 func (c Config) socketPath() string {
 	switch {
 	case c.AdminSocket != "":
@@ -36,8 +36,8 @@ func (c Config) checkSocket() error {
 	return nil
 }
 
-// listenAdmin opens the admin socket: a Unix socket that only the user may open whom the
-// server runs as. A path that is too long for one, and was not asked for, is left out.
+// listenAdmin opens the admin socket: a Unix socket that only the user who runs the server
+// may open. If the default path is too long for a socket, there is none.
 func (c Config) listenAdmin() (net.Listener, error) {
 	path := c.socketPath()
 	switch {
@@ -57,13 +57,14 @@ func (c Config) listenAdmin() (net.Listener, error) {
 	return l, nil
 }
 
-// bind listens on a socket that nobody else can open at any time, also where the door cannot
-// ask who it is: it gets its mode in a directory of its own, and then its place.
+// bind listens on a socket that nobody else can open at any time, even on systems that
+// cannot tell who connects: the socket gets its mode in a private directory, and is then
+// moved to its path.
 func bind(path string) (net.Listener, error) {
 	dir := path + ".tmp"
 	made := filepath.Join(dir, "s")
 	remove := func() { _, _ = os.Remove(made), os.Remove(dir) }
-	remove() // what a server has left that was killed here
+	remove() // of a server that was killed here
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -79,7 +80,7 @@ func bind(path string) (net.Listener, error) {
 	return &placed{l, path}, nil
 }
 
-// placed is a socket that was moved to a path, and is removed from there with it.
+// placed is a socket that was moved to a path. Closing it removes the path.
 type placed struct {
 	*net.UnixListener
 	path string
@@ -93,8 +94,8 @@ func (p *placed) Close() error {
 	return err
 }
 
-// clearSocket removes the socket of a server that was killed. What is not a socket, or
-// is one that somebody listens on, stays.
+// clearSocket removes the socket of a server that was killed. It keeps files that are not
+// sockets, and sockets on which another process listens.
 func clearSocket(path string) error {
 	is, err := os.Lstat(path)
 	switch {
@@ -103,17 +104,17 @@ func clearSocket(path string) error {
 	case err != nil:
 		return err
 	case is.Mode()&fs.ModeSocket == 0:
-		return fmt.Errorf("%s: is not a socket: choose another path with --admin-socket", path)
+		return fmt.Errorf("%s: not a socket; choose another path with --admin-socket", path)
 	}
 	if conn, err := net.DialTimeout("unix", path, time.Second); err == nil {
 		conn.Close()
-		return fmt.Errorf("%s: another process listens on it: choose another path with --admin-socket", path)
+		return fmt.Errorf("%s: in use by another process; choose another path with --admin-socket", path)
 	}
 	return os.Remove(path)
 }
 
-// throughSocket returns the principal of who has connected through the admin socket of a
-// server: the user that runs the server, or root, whatever the mode of the socket is.
+// throughSocket returns the principal of a connection through the admin socket of a server.
+// Only the user who runs the server, and root, are accepted, whatever the mode of the socket.
 func throughSocket(conn *net.UnixConn, server uint64) (string, error) {
 	uid, err := peerUser(conn)
 	if err != nil {
@@ -125,8 +126,8 @@ func throughSocket(conn *net.UnixConn, server uint64) (string, error) {
 	return localPrincipal(server, uid), nil
 }
 
-// local is the principal of who calls from within this process.
+// local is the principal of callers within this process.
 func (s *Server) local() string { return localPrincipal(s.cfg.ID, os.Getuid()) }
 
-// localPrincipal is who calls a server from its own machine or process.
+// localPrincipal is the principal of callers on the server's own machine or in its process.
 func localPrincipal(server uint64, uid int) string { return fmt.Sprintf("local:%d/%d", server, uid) }

@@ -107,7 +107,7 @@ func TestWhereTheAdminSocketIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, says := range map[string]string{
-		left:                      "another process listens on it",
+		left:                      "in use by another process",
 		file:                      "is not a socket",
 		filepath.Join(dir, "n/n"): "no such file",
 		strings.Repeat("x", 101):  "101 bytes: must have at most 100",

@@ -7,6 +7,6 @@ import (
 	"os"
 )
 
-// peerUser takes who has connected for the user who runs the server: where the system is
-// not asked, the mode of the socket decides alone.
+// peerUser assumes that the user who runs the server has connected: on this system only the
+// mode of the socket protects it.
 func peerUser(*net.UnixConn) (int, error) { return os.Geteuid(), nil }

@@ -11,20 +11,20 @@ import (
 	"time"
 )
 
-// preface is how every HTTP/2 connection begins.
+// preface is the first line of every HTTP/2 connection.
 const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
-// splitter takes the connections of the listener for clients, and of the admin socket,
-// and deals them out to two: one for HTTP/2, which is gRPC, and one for HTTP/1.1.
+// splitter accepts the connections of clients and of the admin socket. It splits them into
+// HTTP/2, which is gRPC, and HTTP/1.1.
 type splitter struct {
 	inner net.Listener
 	admin net.Listener // nil if there is none; it speaks plain text
 	tls   *tls.Config  // nil for plain text
-	// patience is how long a new connection may take to show what it speaks.
-	// Beyond it a connection that says nothing is closed.
+	// patience is how long a new connection may take to send its first bytes. A connection
+	// that has sent nothing by then is closed.
 	patience time.Duration
 	log      *slog.Logger
-	// stranger is called when a client shows a certificate that nobody vouches for.
+	// stranger is called when a client shows a certificate from an unknown authority.
 	stranger func()
 
 	grpc, http *branch
@@ -44,7 +44,7 @@ func newSplitter(inner, admin net.Listener, secrecy *tls.Config, patience time.D
 	}
 }
 
-// run deals out connections until the listeners are closed.
+// run accepts connections until the listeners are closed.
 func (s *splitter) run() {
 	if s.admin != nil {
 		s.tasks.Go(func() { s.take(s.admin, nil) })
@@ -52,7 +52,7 @@ func (s *splitter) run() {
 	s.take(s.inner, s.tls)
 }
 
-// take deals out the connections of one listener until it is closed.
+// take accepts the connections of one listener until it is closed.
 func (s *splitter) take(from net.Listener, secrecy *tls.Config) {
 	for pause := time.Duration(0); ; {
 		conn, err := from.Accept()
@@ -60,7 +60,7 @@ func (s *splitter) take(from net.Listener, secrecy *tls.Config) {
 			return
 		}
 		if err != nil {
-			// Out of file descriptors, most likely: some will come back.
+			// Most likely there are no file descriptors left: some will become free.
 			pause = min(max(2*pause, 5*time.Millisecond), time.Second)
 			s.log.Warn("cannot accept a connection", "err", err, "retry_in", pause)
 			time.Sleep(pause)
@@ -73,7 +73,7 @@ func (s *splitter) take(from net.Listener, secrecy *tls.Config) {
 	}
 }
 
-// admit keeps account of a connection, so that close can end it.
+// admit registers a connection, so that close can end it.
 func (s *splitter) admit(conn net.Conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,7 +87,7 @@ func (s *splitter) admit(conn net.Conn) bool {
 	return true
 }
 
-// route finds out what a connection speaks and hands it over.
+// route finds out which protocol a connection uses and hands it over.
 func (s *splitter) route(conn net.Conn, secrecy *tls.Config) {
 	defer func() {
 		s.mu.Lock()
@@ -105,7 +105,7 @@ func (s *splitter) route(conn net.Conn, secrecy *tls.Config) {
 	}
 }
 
-// identify returns the connection as the one who serves it should see it.
+// identify returns the connection as its server should see it, without TLS.
 func (s *splitter) identify(conn net.Conn, secrecy *tls.Config) (net.Conn, *branch, error) {
 	if secrecy == nil {
 		return s.sniff(conn)
@@ -127,7 +127,7 @@ func (s *splitter) identify(conn net.Conn, secrecy *tls.Config) (net.Conn, *bran
 	return s.sniff(secure)
 }
 
-// explain answers somebody who speaks HTTP where TLS is spoken.
+// explain answers a client that uses plain HTTP on a TLS port.
 func explain(err error) {
 	var plain tls.RecordHeaderError
 	if !errors.As(err, &plain) || plain.Conn == nil {
@@ -140,8 +140,8 @@ func explain(err error) {
 	}
 }
 
-// sniff reads as much as it takes to tell HTTP/2 from anything else. All
-// methods of HTTP/1.1 differ from the preface in the first three bytes.
+// sniff reads enough to tell HTTP/2 from anything else. All methods of HTTP/1.1 differ
+// from the preface in the first three bytes.
 func (s *splitter) sniff(conn net.Conn) (net.Conn, *branch, error) {
 	var seen [len(preface)]byte
 	for n := 0; n < len(preface); {
@@ -157,7 +157,7 @@ func (s *splitter) sniff(conn net.Conn) (net.Conn, *branch, error) {
 	return &sniffed{Conn: conn, seen: seen[:]}, s.grpc, nil
 }
 
-// close ends the listeners and whatever has not been handed over.
+// close closes the listeners and all connections that have not been handed over.
 func (s *splitter) close() {
 	closeAll(s.inner, s.admin)
 	s.mu.Lock()
@@ -171,7 +171,7 @@ func (s *splitter) close() {
 	s.tasks.Wait()
 }
 
-// sniffed is a connection of which the first bytes were read already.
+// sniffed is a connection whose first bytes were read already.
 type sniffed struct {
 	net.Conn
 	seen []byte
@@ -186,7 +186,7 @@ func (c *sniffed) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// branch is a listener that gets its connections from a splitter.
+// branch is a listener whose connections come from a splitter.
 type branch struct {
 	addr   net.Addr
 	conns  chan net.Conn
@@ -198,7 +198,7 @@ func newBranch(addr net.Addr) *branch {
 	return &branch{addr: addr, conns: make(chan net.Conn), closed: make(chan struct{})}
 }
 
-// hand passes a connection on, and reports whether somebody took it.
+// hand passes a connection on, and reports whether it was accepted.
 func (b *branch) hand(conn net.Conn) bool {
 	select {
 	case b.conns <- conn:

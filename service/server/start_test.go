@@ -123,7 +123,7 @@ func TestStartRefusesWrongFiles(t *testing.T) {
 	}{
 		{func(c *server.Config) { c.TLSCert, c.TLSKey = "none.pem", key }, "tls-cert none.pem"},
 		{func(c *server.Config) { c.TLSCert, c.TLSKey = cert, otherKey }, "private key does not match"},
-		{func(c *server.Config) { c.TLSCert, c.TLSKey, c.TLSCA = cert, key, empty }, "has no certificate in PEM"},
+		{func(c *server.Config) { c.TLSCert, c.TLSKey, c.TLSCA = cert, key, empty }, "no certificate in PEM"},
 		{func(c *server.Config) { c.PeerCert, c.PeerKey, c.PeerCA = cert, key, "none.pem" }, "peer-ca: "},
 		{func(c *server.Config) { c.Data = empty }, empty},
 	} {

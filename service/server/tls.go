@@ -15,12 +15,12 @@ import (
 	"github.com/conclave-io/conclave/service/registry"
 )
 
-// secrets are the TLS configurations of a server. What they show and demand is that
-// of the files as they were read last, by each new handshake.
+// secrets are the TLS configurations of a server. Each new handshake uses the files as they
+// were last read.
 type secrets struct {
-	// clients is for taking clients and joining for asking a cluster to be taken in, peerServer and
-	// peerClient are for the traffic between servers; nil leaves it in the clear.
-	// Those that connect ask for each connection.
+	// clients is for connections of clients and joining for the request to join a cluster.
+	// peerServer and peerClient are for the traffic between servers. With nil there is no TLS.
+	// joining and peerClient are called for each connection.
 	clients, peerServer *tls.Config
 	joining, peerClient func() *tls.Config
 
@@ -28,10 +28,10 @@ type secrets struct {
 	now atomic.Pointer[keys]
 
 	mu   sync.Mutex // held while the files are read again
-	seen []stamp    // of the files when they were read last
+	seen []stamp    // of the files when they were last read
 }
 
-// keys are made of the files as they were at one moment.
+// keys are configurations made from the files at one time.
 type keys struct{ clients, joining, peerServer, peerClient *tls.Config }
 
 func (c Config) loadSecrets() (*secrets, error) {
@@ -56,8 +56,8 @@ func (c Config) loadSecrets() (*secrets, error) {
 	return s, nil
 }
 
-// load reads the files. Those towards clients, and those between servers, are taken
-// over together, if they fit together and satisfy check, or not at all.
+// load reads the files. The files towards clients, and those between servers, are used only
+// if they fit together and satisfy check; otherwise none of them is.
 func (s *secrets) load(check func(*tls.Config) error) error {
 	next := *s.now.Load()
 	var errs []error
@@ -85,15 +85,15 @@ func (s *secrets) load(check func(*tls.Config) error) error {
 	return errors.Join(errs...)
 }
 
-// reload reads the files again. What is not good stays as it was.
+// reload reads the files again. If they are not valid, the previous ones stay in use.
 func (s *secrets) reload() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.seen = s.cfg.stamps() // before: if a file changes meanwhile, the next look finds it
+	s.seen = s.cfg.stamps() // first: if a file changes meanwhile, the next check finds it
 	return s.load(func(cfg *tls.Config) error { return current(cfg.Certificates[0].Leaf, time.Now()) })
 }
 
-// outdated is the certificate of a pair that is of no use now.
+// outdated means that a certificate is not valid now.
 type outdated struct{ text string }
 
 func (e *outdated) Error() string { return e.text }
@@ -108,25 +108,25 @@ func current(leaf *x509.Certificate, now time.Time) error {
 	return nil
 }
 
-// about names the file of a certificate that is outdated. Other errors do so by
-// themselves.
+// about adds the file name to the error of an outdated certificate. Other errors already
+// have it.
 func about(key, path string, err error) error {
 	var old *outdated
 	if errors.As(err, &old) {
-		return fmt.Errorf("%s: %s: %w; give a certificate that is valid now", key, path, err)
+		return fmt.Errorf("%s: %s: %w; use a certificate that is valid now", key, path, err)
 	}
 	return err
 }
 
-// changed reports whether any of the files is another one than when they were read.
+// changed reports whether any of the files has changed since it was read.
 func (s *secrets) changed() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return !slices.Equal(s.seen, s.cfg.stamps())
 }
 
-// stamp tells apart what a name led to at two moments. Secrets that are mounted are
-// changed by a link on the way to them.
+// stamp identifies the file that a path leads to. Mounted secrets are replaced by changing a
+// symbolic link in their path.
 type stamp struct {
 	size int64
 	time time.Time
@@ -137,7 +137,7 @@ func (c Config) stamps() []stamp {
 	for _, path := range []string{c.TLSCert, c.TLSKey, c.TLSCA, c.PeerCert, c.PeerKey, c.PeerCA} {
 		info, err := os.Stat(path)
 		if err != nil {
-			all = append(all, stamp{}) // it is not there now
+			all = append(all, stamp{}) // the file does not exist now
 			continue
 		}
 		all = append(all, stamp{info.Size(), info.ModTime()})
@@ -145,9 +145,9 @@ func (c Config) stamps() []stamp {
 	return all
 }
 
-// Reload reads the TLS files again, as the server does by itself when they change.
-// New connections use them; those that are there stay. A pair that does not fit
-// together or is expired is refused, and the one before stays in use.
+// Reload reads the TLS files again; the server also does so by itself when they change. New
+// connections use the new files; present connections stay. A pair that does not fit together
+// or has expired is refused, and the previous one stays in use.
 func (s *Server) Reload() error {
 	if s.secrets.clients == nil && s.secrets.peerServer == nil {
 		return nil
@@ -174,7 +174,7 @@ func (s *Server) watchSecrets() {
 		select {
 		case <-ticker.C:
 			if s.secrets.changed() {
-				_ = s.Reload() // it says so itself
+				_ = s.Reload() // it logs its error
 			}
 		case <-s.ctx.Done():
 			return
@@ -199,14 +199,14 @@ func (c Config) clientSecrets() (clients, joining *tls.Config, err error) {
 		}
 		joining.RootCAs = clients.ClientCAs
 	} else {
-		// Whoever vouches for this server does so for the others, as a rule.
+		// The authority that signed this server's certificate usually signed the others' too.
 		joining.RootCAs = trusted(own)
 	}
 	preferHTTP1(clients)
 	return clients, joining, nil
 }
 
-// trusted returns the authorities of the system and the chain of a certificate.
+// trusted returns the authorities of the system and those in the chain of a certificate.
 func trusted(own tls.Certificate) *x509.CertPool {
 	pool, err := x509.SystemCertPool()
 	if err != nil {
@@ -220,8 +220,8 @@ func trusted(own tls.Certificate) *x509.CertPool {
 	return pool
 }
 
-// preferHTTP1 gives http/1.1 to whoever offers it, and h2 to the others, which
-// are the gRPC clients. A browser offers both: it must not end up with gRPC.
+// preferHTTP1 gives http/1.1 to clients that offer it, and h2 to the others, which are gRPC
+// clients. A browser offers both and must not end up with gRPC.
 func preferHTTP1(cfg *tls.Config) {
 	other := cfg.Clone()
 	other.NextProtos = []string{"h2"}
@@ -267,7 +267,7 @@ func loadAuthorities(key, path string) (*x509.CertPool, error) {
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(data) {
-		return nil, fmt.Errorf("%s: %s has no certificate in PEM", key, path)
+		return nil, fmt.Errorf("%s: %s: no certificate in PEM", key, path)
 	}
 	return pool, nil
 }

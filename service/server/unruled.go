@@ -13,21 +13,21 @@ import (
 )
 
 const (
-	// remindEvery is how often a server that other machines can reach says that there are no
-	// rules of access, and lookEvery how often it looks.
+	// remindEvery is how often a server that other machines can reach logs that there are no
+	// access rules, and lookEvery how often it checks.
 	remindEvery = time.Minute
 	lookEvery   = time.Second
-	// confirmedFor is how long a server believes the leader that its rules are those in force.
+	// confirmedFor is how long a server relies on the leader's word that its rules are in force.
 	confirmedFor = time.Second
 )
 
-// noRulesYet is what callers from elsewhere are told while there are no rules.
+// noRulesYet is the answer to callers on other machines while there are no rules.
 const noRulesYet = "this cluster has no rules of access yet, and answers callers on its own machines only: run conclave access init on the host of a server, or start the servers with --access open"
 
-// exposed reports whether other machines can reach the door for clients.
+// exposed reports whether other machines can reach the address for clients.
 func (s *Server) exposed() bool { return !loopback(s.Addr().String()) }
 
-// accessMode says whether there are rules, or whether everybody is let in without.
+// accessMode returns whether there are access rules and, if not, who is admitted.
 func (s *Server) accessMode() access.Mode {
 	if mode := s.node.AccessMode(); mode != access.Unset || s.cfg.Access != accessOpen {
 		return mode
@@ -35,24 +35,24 @@ func (s *Server) accessMode() access.Mode {
 	return access.Open
 }
 
-// withoutRules reports why a caller may not make a call in a cluster without rules. A caller
-// on this machine may do everything, others nothing until somebody has made rules or has
-// opened the cluster.
+// withoutRules returns an error if a caller may not make a call in a cluster without rules.
+// Callers on this machine may do everything. Others may do nothing until somebody creates rules
+// or opens the cluster.
 func (s *Server) withoutRules(ctx context.Context, who caller, mode access.Mode) error {
 	if mode != access.Unset || s.cfg.Access == accessOpen || who.Vouched || who.Via == "local" || !s.exposed() {
 		return nil
 	}
-	// This server may lag behind, and a caller that is refused does not come again: so the
-	// leader has to say it.
+	// This server may lag behind, and a refused caller does not try again. So ask the
+	// leader.
 	if err := s.confirm(ctx, &s.unruled, func(answer *api.AccessResponse) bool { return answer.GetMode() == access.Unset.String() }); err != nil {
 		return err
 	}
 	return status.Error(codes.PermissionDenied, noRulesYet)
 }
 
-// confirm asks the leader whether what this server knows of the rules is still so, unless
-// the leader said so a moment ago, which at remembers. If it is not, the caller has to try
-// again.
+// confirm asks the leader whether what this server knows of the rules is still true, unless
+// the leader confirmed it a moment ago, which is recorded in at. If it is no longer true, the
+// caller has to try again.
 func (s *Server) confirm(ctx context.Context, at *atomic.Int64, still func(*api.AccessResponse) bool) error {
 	if last := at.Load(); last != 0 && monotonic()-last <= int64(confirmedFor) {
 		return nil
@@ -69,7 +69,7 @@ func (s *Server) confirm(ctx context.Context, at *atomic.Int64, still func(*api.
 	return nil
 }
 
-// remind says again and again that a server that other machines can reach has no rules.
+// remind logs again and again that a server that other machines can reach has no rules.
 func (s *Server) remind() {
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()

@@ -13,7 +13,7 @@ import (
 	"github.com/conclave-io/conclave/service/replica"
 )
 
-// Upgrade shows the level of the cluster's formats, or changes it.
+// Upgrade shows the level of the cluster, or changes it.
 func (s service) Upgrade(ctx context.Context, req *api.UpgradeRequest) (*api.UpgradeResponse, error) {
 	defer s.metrics.call("upgrade", time.Now())
 	return s.upgrade(ctx, req)

@@ -8,28 +8,28 @@ import (
 )
 
 const (
-	// usageAge is how old what is said of the disk may be.
+	// usageAge is how old figures of the disk may be.
 	usageAge = 5 * time.Second
-	// usagePatience is how long anybody waits for the disk, which may hang.
+	// usagePatience is how long a caller waits for the disk, which may hang.
 	usagePatience = 200 * time.Millisecond
 )
 
-// usage is how much of the disk the data directory takes.
+// usage is the disk usage of the data directory.
 type usage struct {
 	mu     sync.Mutex
 	looked time.Time
-	done   chan struct{} // closed when the last look has ended
-	found  *room         // by the last look, or nil
+	done   chan struct{} // closed when the last measurement has ended
+	found  *room         // the last measurement, or nil
 }
 
-// room is what there is on the disk, in bytes.
+// room is the usage of the disk, in bytes.
 type room struct {
 	all, log, snapshots int64 // of the data directory
 	free, size          int64 // of the file system, 0 if that is unknown
 }
 
-// of returns what there is on the disk; nil if that is not known, or if there is none. It
-// does not wait for a disk that hangs.
+// of returns the usage of the disk; nil if it is not known or there is no disk. It does not
+// wait for a disk that hangs.
 func (u *usage) of(cfg Config) *room {
 	if cfg.Memory {
 		return nil

@@ -13,8 +13,8 @@ import (
 	"github.com/conclave-io/conclave/service/node"
 )
 
-// Validate reports the first thing that is wrong with a configuration that has
-// its defaults, in the terms of its keys.
+// Validate reports the first error in a configuration that has its defaults. Errors
+// name the keys of settings.
 func (c Config) Validate() error {
 	checks := []func() error{c.checkIdentity, c.checkAddresses, c.checkTimes, c.checkTLS, c.checkExposure, c.checkAccess, c.checkSocket, c.checkStateLimit, c.checkAudit, c.checkLog}
 	for _, check := range checks {
@@ -27,7 +27,7 @@ func (c Config) Validate() error {
 
 func (c Config) checkIdentity() error {
 	if strings.ContainsFunc(c.ClusterName, unicode.IsControl) || len(c.ClusterName) > 256 {
-		return fmt.Errorf("cluster-name: %.40q is not a name: give 1 to 256 bytes without control characters", c.ClusterName)
+		return fmt.Errorf("cluster-name: %.40q: must be 1 to 256 bytes without control characters", c.ClusterName)
 	}
 	if err := c.checkJoin(); err != nil || c.Join != "" {
 		return err
@@ -38,11 +38,11 @@ func (c Config) checkIdentity() error {
 	}
 	switch {
 	case c.ID == 0:
-		return errors.New("id: none is given: with peers, say which of them this server is")
+		return errors.New("id: missing: with peers, set it to the id of this server among them")
 	case peers[c.ID] == "":
 		return fmt.Errorf("id: server %d is not among the peers %s", c.ID, c.Peers)
 	case peers[c.ID] != c.PeerAdvertise:
-		return fmt.Errorf("peer-advertise: %s is not what the peers have for server %d: %s", c.PeerAdvertise, c.ID, peers[c.ID])
+		return fmt.Errorf("peer-advertise: %s: must be the address of server %d in peers, %s", c.PeerAdvertise, c.ID, peers[c.ID])
 	}
 	return nil
 }
@@ -58,7 +58,7 @@ func (c Config) checkAddresses() error {
 	}
 	for _, a := range []address{{"advertise", c.Advertise}, {"peer-advertise", c.PeerAdvertise}} {
 		if listensEverywhere(a.value) {
-			return fmt.Errorf("%s: %s is no address to connect to: say how others reach this server", a.key, a.value)
+			return fmt.Errorf("%s: %s: others cannot connect to this address; set the address at which they reach this server", a.key, a.value)
 		}
 		if err := checkAddress(a.value); err != nil {
 			return fmt.Errorf("%s: %w", a.key, err)
@@ -74,13 +74,13 @@ func (c Config) checkAddresses() error {
 		return fmt.Errorf("pprof: %w", err)
 	}
 	if !loopback(c.Pprof) {
-		return fmt.Errorf("pprof: %s is not on this machine: use an address such as 127.0.0.1:6060", c.Pprof)
+		return fmt.Errorf("pprof: %s: must be an address on this machine, such as 127.0.0.1:6060", c.Pprof)
 	}
 	return nil
 }
 
-// checkAddress reports what keeps s from being "host:port". Port 0 lets the
-// system choose.
+// checkAddress returns an error if s is not "host:port". With port 0 the system chooses
+// the port.
 func checkAddress(s string) error {
 	if host, _, ok := splitAddress(s); !ok || host == "" {
 		return fmt.Errorf(`%q is not "host:port", such as 127.0.0.1:7400`, s)
@@ -88,8 +88,7 @@ func checkAddress(s string) error {
 	return nil
 }
 
-// splitAddress returns the parts of "host:port", of which the host may be
-// empty.
+// splitAddress returns the parts of "host:port". The host may be empty.
 func splitAddress(s string) (host string, port uint64, ok bool) {
 	host, text, err := net.SplitHostPort(s)
 	if err != nil {
@@ -99,7 +98,7 @@ func splitAddress(s string) (host string, port uint64, ok bool) {
 	return host, port, err == nil
 }
 
-// listensEverywhere reports whether an address means all interfaces.
+// listensEverywhere reports whether an address means all network interfaces.
 func listensEverywhere(s string) bool {
 	host, _, ok := splitAddress(s)
 	ip := net.ParseIP(host)
@@ -116,11 +115,11 @@ func loopback(s string) bool {
 func (c Config) checkTimes() error {
 	switch {
 	case c.Preset != "lan" && c.Preset != "wan":
-		return fmt.Errorf("preset: %q is none: give lan or wan", c.Preset)
+		return fmt.Errorf("preset: %q: must be lan or wan", c.Preset)
 	case c.Heartbeat < 5*time.Millisecond || c.Heartbeat > time.Minute:
-		return fmt.Errorf("heartbeat: %v is out of range: give 5ms to 1m", c.Heartbeat)
+		return fmt.Errorf("heartbeat: %v: must be between 5ms and 1m", c.Heartbeat)
 	case c.Election < 2*c.Heartbeat || c.Election > time.Hour:
-		return fmt.Errorf("election-timeout: %v is out of range: give twice the heartbeat, which is %v, to 1h", c.Election, c.Heartbeat)
+		return fmt.Errorf("election-timeout: %v: must be between twice the heartbeat, %v, and 1h", c.Election, 2*c.Heartbeat)
 	case c.ViewLease < node.LeastViewLease(c.Election) || c.ViewLease > node.MostViewLease(c.Election):
 		return fmt.Errorf("view-lease: %v: must be between %v, which a change of leaders may take, and %v", c.ViewLease, node.LeastViewLease(c.Election), node.MostViewLease(c.Election))
 	}
@@ -130,16 +129,16 @@ func (c Config) checkTimes() error {
 func (c Config) checkTLS() error {
 	switch {
 	case (c.TLSCert == "") != (c.TLSKey == ""):
-		return errors.New("tls-cert and tls-key: give both or none")
+		return errors.New("tls-cert and tls-key: set both or neither")
 	case c.TLSCA != "" && c.TLSCert == "":
-		return errors.New("tls-ca: clients can show certificates only over TLS: give tls-cert and tls-key too")
+		return errors.New("tls-ca: needs TLS for clients; set tls-cert and tls-key too")
 	case c.ClientCert != certRequired && c.ClientCert != certOptional:
 		return fmt.Errorf("client-cert: %q: must be required or optional", c.ClientCert)
 	case c.ClientCert == certOptional && c.TLSCA == "":
-		return errors.New("client-cert: optional: no client can show a certificate without tls-ca; leave it out")
+		return errors.New("client-cert: optional: has no effect without tls-ca; set tls-ca, or remove client-cert")
 	}
 	if given := count(c.PeerCert, c.PeerKey, c.PeerCA); given != 0 && given != 3 {
-		return errors.New("peer-cert, peer-key and peer-ca: give all three or none")
+		return errors.New("peer-cert, peer-key and peer-ca: set all three or none")
 	}
 	return nil
 }
@@ -154,7 +153,7 @@ func count(values ...string) int {
 	return given
 }
 
-// checkExposure refuses to be reached from elsewhere in the clear.
+// checkExposure refuses addresses that other machines can reach without TLS.
 func (c Config) checkExposure() error {
 	switch {
 	case c.Insecure:
@@ -183,17 +182,17 @@ func (c Config) checkStateLimit() error {
 
 func (c Config) checkLog() error {
 	if !slices.Contains([]string{"debug", "info", "warn", "error"}, c.LogLevel) {
-		return fmt.Errorf("log-level: %q is none: give debug, info, warn or error", c.LogLevel)
+		return fmt.Errorf("log-level: %q: must be debug, info, warn or error", c.LogLevel)
 	}
 	if c.LogFormat != "text" && c.LogFormat != "json" {
-		return fmt.Errorf("log-format: %q is none: give text or json", c.LogFormat)
+		return fmt.Errorf("log-format: %q: must be text or json", c.LogFormat)
 	}
 	return nil
 }
 
 func (c Config) checkAudit() error {
 	if c.AuditRequired && c.AuditLog == "" {
-		return errors.New("audit-required: there is no audit log to be written; set --audit-log")
+		return errors.New("audit-required: needs an audit log; set --audit-log")
 	}
 	return nil
 }

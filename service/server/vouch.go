@@ -17,16 +17,16 @@ import (
 	"github.com/conclave-io/conclave/service/node"
 )
 
-// A server passes calls on to the peer port of the leader. There it vouches for who
-// made the call, by this metadata. Names may have any letters, so it is binary. On the
-// port for clients nobody looks at it.
+// A server passes calls on to the peer port of the leader. This metadata names the original
+// caller, for whom the server vouches. Names may contain any letters, so it is binary. The
+// port for clients ignores it.
 const (
 	principalHeader = "conclave-principal-bin"
 	viaHeader       = "conclave-via-bin"
 	remoteHeader    = "conclave-remote-bin"
 )
 
-// vouch attaches to a call that is passed on who made it.
+// vouch attaches the original caller to a call that is passed on.
 func vouch(ctx context.Context) (context.Context, error) {
 	who, err := callerOf(ctx)
 	if err != nil {
@@ -35,8 +35,8 @@ func vouch(ctx context.Context) (context.Context, error) {
 	return metadata.AppendToOutgoingContext(ctx, principalHeader, who.Principal, viaHeader, who.Via, remoteHeader, who.Remote), nil
 }
 
-// believe attaches to a call that another server passed on who made it, as that
-// server says.
+// believe returns a context with the original caller of a call that another server passed on,
+// as that server names it.
 func believe(ctx context.Context) (context.Context, error) {
 	who := caller{Vouched: true}
 	for header, field := range map[string]*string{principalHeader: &who.Principal, viaHeader: &who.Via, remoteHeader: &who.Remote} {
@@ -52,7 +52,7 @@ func believe(ctx context.Context) (context.Context, error) {
 	return withCaller(ctx, who), nil
 }
 
-// believeCall and believeStream are believe and permit for every method of gRPC.
+// believeCall and believeStream call believe and permit for every gRPC method.
 func (s *Server) believeCall(ctx context.Context, req any, info *grpc.UnaryServerInfo, serve grpc.UnaryHandler) (any, error) {
 	ctx, err := s.enterVouched(ctx, info.FullMethod, req)
 	if err != nil {
@@ -69,8 +69,8 @@ func (s *Server) believeStream(srv any, stream grpc.ServerStream, info *grpc.Str
 	return serve(srv, provenStream{stream, ctx})
 }
 
-// enterVouched lets a call in that another server has passed on: that one has made sure
-// of the caller, and this one decides what it may do.
+// enterVouched admits a call that another server has passed on. The other server has checked
+// who the caller is, and this one decides what it may do.
 func (s *Server) enterVouched(ctx context.Context, method string, req any) (context.Context, error) {
 	ctx, err := believe(ctx)
 	if err != nil {
@@ -85,17 +85,17 @@ func (s *Server) enterVouched(ctx context.Context, method string, req any) (cont
 	return context.WithValue(ctx, needKey{}, wanted), err
 }
 
-// passedOn reports whether a call came from another server. It goes no further.
+// passedOn reports whether a call came from another server. Such a call is not passed on again.
 func passedOn(ctx context.Context) bool {
 	who, _ := callerOf(ctx)
 	return who.Vouched
 }
 
-// callees has a connection to each server that calls were passed on to.
+// callees has a connection to each server to which calls were passed on.
 type callees struct{ *pool }
 
-// newCallees returns the connections of a node, which finds the servers and makes sure
-// of them.
+// newCallees returns the connections of a node. The node finds the servers and verifies
+// their identity.
 func newCallees(n *node.Node) callees {
 	return callees{newPool(
 		grpc.WithTransportCredentials(insecure.NewCredentials()), // the node does TLS

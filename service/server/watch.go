@@ -15,8 +15,8 @@ import (
 	"github.com/conclave-io/conclave/service/registry"
 )
 
-// Watch streams the resources under a prefix. It ends as Observe does when this
-// server does not lead.
+// Watch streams the resources under a prefix. If this server does not lead, it ends as
+// Observe does.
 func (s service) Watch(req *api.WatchRequest, stream grpc.ServerStreamingServer[api.Changes]) error {
 	begun := false
 	err := s.watch(stream.Context(), req, func(c *api.Changes) error {
@@ -26,9 +26,9 @@ func (s service) Watch(req *api.WatchRequest, stream grpc.ServerStreamingServer[
 	return s.conclude(stream, begun, err)
 }
 
-// watch sends what is held under a prefix, a page at a time, and then what
-// changes, until this server ceases to lead. The first message is sent even if
-// nothing is held: the reader then knows that it has seen everything.
+// watch sends the holds under a prefix, a page at a time, and then changes, until this server
+// ceases to lead. The first message is sent even if nothing is held, so that the reader
+// knows that it has seen everything.
 func (s *Server) watch(ctx context.Context, req *api.WatchRequest, send func(*api.Changes) error) error {
 	told, interval, err := told(req)
 	if err != nil {
@@ -67,8 +67,7 @@ func (s *Server) watch(ctx context.Context, req *api.WatchRequest, send func(*ap
 	return err
 }
 
-// told returns what begins to tell what a request asks for, and how long is to be
-// between two messages at least.
+// told returns the watch that a request asks for, and the least time between two messages.
 func told(req *api.WatchRequest) (feed.Watch, time.Duration, error) {
 	class, problem := convert.Class(req.GetClass())
 	if problem != "" {
@@ -81,7 +80,7 @@ func told(req *api.WatchRequest) (feed.Watch, time.Duration, error) {
 	return feed.Watch{Class: class, Prefix: req.GetPrefix(), Waiters: waiters(req.GetWaiters())}, interval, nil
 }
 
-// atMost returns a send that fails once more than most resources were told and are
+// atMost returns a send that fails once more than most resources were sent and are
 // held; 0 sets no bound.
 func atMost(most int, told *feed.Watch, send func(*api.Changes) error) func(*api.Changes) error {
 	if most == 0 {
@@ -95,7 +94,7 @@ func atMost(most int, told *feed.Watch, send func(*api.Changes) error) func(*api
 	}
 }
 
-// pause waits for a time, or until ctx ends.
+// pause waits for d, or until ctx ends.
 func pause(ctx context.Context, d time.Duration) error {
 	if d == 0 {
 		return nil
@@ -108,7 +107,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// sendAll sends everything under a prefix, and what of the known is gone.
+// sendAll sends everything under a prefix, and which known resources are gone.
 func (s *Server) sendAll(ctx context.Context, told *feed.Watch, send func(*api.Changes) error) error {
 	told.Begin()
 	for more := true; more; {
@@ -125,7 +124,7 @@ func (s *Server) sendAll(ctx context.Context, told *feed.Watch, send func(*api.C
 	return nil
 }
 
-// sendChanged sends the resources of the given names as they are now.
+// sendChanged sends the current state of the resources with the given names.
 func (s *Server) sendChanged(ctx context.Context, told *feed.Watch, names []string, send func(*api.Changes) error) error {
 	state, err := s.node.Read(ctx)
 	if err != nil {

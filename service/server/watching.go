@@ -12,7 +12,7 @@ import (
 	"github.com/conclave-io/conclave/service/api"
 )
 
-// CallElection has the members of the view elect a coordinator.
+// CallElection makes the members of the view elect a coordinator.
 func (s service) CallElection(ctx context.Context, req *api.CallElectionRequest) (*api.CallElectionResponse, error) {
 	defer s.metrics.call("call_election", time.Now())
 	return s.callElection(ctx, req)
@@ -25,7 +25,7 @@ func (s *Server) callElection(ctx context.Context, req *api.CallElectionRequest)
 	all, answer := atMembers(ctx, s, s.callElectionHere, func(ctx context.Context, member api.ConclaveClient) (*api.CallElectionResponse, error) {
 		return member.CallElection(ctx, &api.CallElectionRequest{Stale: true})
 	}), new(api.CallElectionResponse)
-	err := status.Error(codes.NotFound, "elect: no server takes part in a view: no algorithm guards any lock")
+	err := status.Error(codes.NotFound, "elect: there is no view: no algorithm guards any lock")
 	for _, m := range all {
 		if answer.Members = append(answer.Members, m.answer.GetMembers()...); m.err != nil {
 			err = m.err
@@ -38,7 +38,7 @@ func (s *Server) callElection(ctx context.Context, req *api.CallElectionRequest)
 	return answer, nil
 }
 
-// callElectionHere has this server call one.
+// callElectionHere makes this server call an election.
 func (s *Server) callElectionHere(context.Context) (*api.CallElectionResponse, error) {
 	if !s.node.Campaign() {
 		return nil, status.Error(codes.NotFound, "elect: the members run no election; set one with conclave view set swim+bully")
@@ -60,7 +60,7 @@ func (s *Server) postElect(r *http.Request) (any, error) {
 	}{answer.GetMembers()}, nil
 }
 
-// noWatch is what JSON calls the absence of a watch stack.
+// noWatch is the name in JSON for the absence of a watch stack.
 const noWatch = "none"
 
 // postWatch serves POST /v1/view/watch.
@@ -84,7 +84,7 @@ func (s *Server) postWatch(r *http.Request) (any, error) {
 	return body, err
 }
 
-// watchingJSON is what a server says of its failure detector and its election.
+// watchingJSON is the state of a server's failure detector and election.
 type watchingJSON struct {
 	Stack      string   `json:"stack"`
 	Doubted    []uint64 `json:"doubted,omitempty"`

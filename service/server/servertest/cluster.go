@@ -17,12 +17,11 @@ import (
 	"github.com/conclave-io/conclave/service/server"
 )
 
-// patience is how long anything may take on a machine that is busy with other
-// tests.
+// patience is the timeout for everything, long enough for a machine that runs other tests
+// too.
 const patience = 20 * time.Second
 
-// Cluster is a cluster of servers in this process. Its methods end the test if
-// they fail.
+// Cluster is a cluster of servers in this process. Its methods end the test if they fail.
 type Cluster struct {
 	t      testing.TB
 	dir    string
@@ -36,8 +35,8 @@ type Cluster struct {
 	running []*server.Server // nil where a server is down
 }
 
-// Start starts n servers and waits until all know a leader. They stop when the
-// test ends. Each adjust may change the configuration of every server.
+// Start starts n servers and waits until all know a leader. They stop when the test ends.
+// Each adjust may change the configuration of every server.
 func Start(t testing.TB, n int, adjust ...func(*server.Config)) *Cluster {
 	t.Helper()
 	c := &Cluster{t: t, dir: t.TempDir(), adjust: adjust, running: make([]*server.Server, n), founders: n}
@@ -59,9 +58,8 @@ func Start(t testing.TB, n int, adjust ...func(*server.Config)) *Cluster {
 	return c
 }
 
-// listenSomewhere listens at a port below the range from which systems take
-// those of outgoing connections, so that a server finds its own free when it
-// comes back.
+// listenSomewhere listens on a port below the range that systems use for outgoing
+// connections, so that the port is still free when a server restarts.
 func listenSomewhere(t testing.TB) net.Listener {
 	t.Helper()
 	var err error
@@ -94,14 +92,14 @@ func (c *Cluster) Config(id int) server.Config {
 	return cfg
 }
 
-// Exposed has the servers listen for clients where other machines reach them.
+// Exposed makes the servers listen for clients on an address that other machines can reach.
 func Exposed(cfg *server.Config) {
 	_, port, _ := net.SplitHostPort(cfg.Listen)
 	cfg.Advertise, cfg.Listen, cfg.Insecure = cfg.Listen, "0.0.0.0:"+port, true
 }
 
-// Join starts one more server, which joins the cluster by the addresses of all that
-// were there before, and returns its id. Each adjust may change its configuration.
+// Join starts one more server, which joins the cluster through any of the servers so far, and
+// returns its id. Each adjust may change its configuration.
 func (c *Cluster) Join(adjust ...func(*server.Config)) int {
 	c.t.Helper()
 	client, other := listenSomewhere(c.t), listenSomewhere(c.t)
@@ -171,10 +169,10 @@ func (c *Cluster) Server(id int) *server.Server {
 // Servers returns how many servers the cluster has, running or not.
 func (c *Cluster) Servers() int { return len(c.clients) }
 
-// Address returns where a server takes clients.
+// Address returns the client address of a server.
 func (c *Cluster) Address(id int) string { return c.clients[id-1] }
 
-// Addresses returns where all servers take clients.
+// Addresses returns the client addresses of all servers.
 func (c *Cluster) Addresses() []string { return c.clients }
 
 // Leader waits until all running servers know the same leader, one of them, and
@@ -220,7 +218,7 @@ func (c *Cluster) Follower() int {
 	return 0
 }
 
-// Stop stops a server, which hands leadership over if it has it.
+// Stop stops a server, which hands over leadership if it has it.
 func (c *Cluster) Stop(id int) {
 	c.t.Helper()
 	if err := c.stop(id); err != nil {
@@ -243,7 +241,7 @@ func (c *Cluster) stop(id int) error {
 }
 
 func (c *Cluster) stopAll() {
-	// At once: a leader that is the last would wait for a successor.
+	// All at the same time: the last leader would wait for a successor.
 	var ending sync.WaitGroup
 	for id := 1; id <= len(c.clients); id++ {
 		ending.Go(func() {
@@ -255,7 +253,7 @@ func (c *Cluster) stopAll() {
 	ending.Wait()
 }
 
-// Restart starts a server that was stopped, on its old addresses and data.
+// Restart starts a stopped server on its old addresses and data.
 func (c *Cluster) Restart(id int) {
 	c.t.Helper()
 	client, err := net.Listen("tcp", c.clients[id-1])
@@ -270,8 +268,7 @@ func (c *Cluster) Restart(id int) {
 	c.start(id, client, other)
 }
 
-// Eventually waits until a condition holds, and ends the test if that takes too
-// long.
+// Eventually waits until a condition holds, and ends the test if that takes too long.
 func Eventually(t testing.TB, what string, condition func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); !condition(); time.Sleep(5 * time.Millisecond) {

@@ -24,11 +24,11 @@ type Authority struct {
 	dir  string
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
-	// File has its certificate.
+	// File is the file with its certificate.
 	File string
 }
 
-// NewAuthority returns an authority that nobody else trusts.
+// NewAuthority returns a new authority that only the test trusts.
 func NewAuthority(t testing.TB) *Authority {
 	t.Helper()
 	a := &Authority{t: t, dir: t.TempDir()}
@@ -67,9 +67,8 @@ func (a *Authority) write(name, kind string, der []byte) string {
 	return path
 }
 
-// Issue returns the files of a certificate for this machine, and of its key. It
-// replaces those that were issued under this name before. Each change may change what
-// it says.
+// Issue creates a certificate for this machine and its key, and returns their files. It
+// replaces files issued before under the same name. Each change may change the certificate.
 func (a *Authority) Issue(name string, changes ...func(*x509.Certificate)) (cert, key string) {
 	a.t.Helper()
 	secret := newKey(a.t)
@@ -104,8 +103,8 @@ func (a *Authority) IssueUntil(name string, end time.Time) (cert, key string) {
 	return a.Issue(name, func(c *x509.Certificate) { c.NotAfter = end })
 }
 
-// Client returns what a client needs that trusts this authority and shows a
-// certificate of it.
+// Client returns the TLS configuration of a client that trusts this authority and has a
+// certificate from it.
 func (a *Authority) Client(name string, changes ...func(*x509.Certificate)) *tls.Config {
 	a.t.Helper()
 	cert, key := a.Issue(name, changes...)
@@ -118,16 +117,16 @@ func (a *Authority) Client(name string, changes ...func(*x509.Certificate)) *tls
 	return cfg
 }
 
-// Trusting returns what a client needs that trusts this authority and shows
-// nothing.
+// Trusting returns the TLS configuration of a client that trusts this authority and has no
+// certificate.
 func (a *Authority) Trusting() *tls.Config {
 	pool := x509.NewCertPool()
 	pool.AddCert(a.cert)
 	return &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 }
 
-// Secure makes all servers of a cluster use TLS among themselves and towards
-// clients, who must show certificates too. It is an adjust for Start.
+// Secure makes all servers of a cluster use TLS among themselves and towards clients, who
+// must show certificates too. Use it as an adjust of Start.
 func (a *Authority) Secure(cfg *server.Config) {
 	cfg.TLSCert, cfg.TLSKey = a.Issue("server")
 	cfg.TLSCA = a.File
