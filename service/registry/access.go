@@ -9,18 +9,18 @@ import (
 	"github.com/conclave-io/conclave/service/version"
 )
 
-// What a command may do is decided while it is applied, by the rules as of its entry: so
-// a change of the rules decides every command behind it, whatever server took it. Whoever
-// holds a lock keeps it, and renewals, releases, cancels and closes ask no rule.
+// Whether a command is allowed is decided when it is applied, by the rules in force at its
+// entry. So a change of the rules decides about every later command, whichever server took it.
+// The holder of a lock keeps it, and renewals, releases, cancels and closes need no rule.
 
-// hasAccess reports whether a level has rules, and a record of acts.
+// hasAccess reports whether a level has access rules and an audit trail.
 func hasAccess(level uint32) bool { return level >= version.Access }
 
-// ForAccess reports whether an operation is about rules or the record of acts. Only a
-// level that has those can express it.
+// ForAccess reports whether an operation is about rules or the audit trail. Only a level
+// with rules can express it.
 func (op Op) ForAccess() bool { return op == OpAccess || op == OpNote }
 
-// change returns the change of an OpAccess, which has none if it was not validated.
+// change returns the change of an OpAccess, or an empty one if the command was not validated.
 func (c *Command) change() *access.Change {
 	if c.Change == nil {
 		return new(access.Change)
@@ -38,7 +38,7 @@ func readForAccess(r *wire.Reader, c *Command) {
 	c.Origin = readOrigin(r)
 }
 
-// ChangeSize is about how many bytes the change of rules takes that a command brings.
+// ChangeSize returns the approximate size of the change of rules in a command.
 func (c *Command) ChangeSize() int {
 	if c.Change == nil {
 		return 0
@@ -46,15 +46,15 @@ func (c *Command) ChangeSize() int {
 	return c.Change.Size()
 }
 
-// Rules returns the rules in force, nil below the level that has them. They never change.
+// Rules returns the rules in force, nil below the level that has rules. A State never changes.
 func (h *head) Rules() *access.State { return h.rules }
 
 // infancy is how long a cluster counts as new after it was founded, in ns of replicated time.
-// Its level rises at once until then, also if somebody has opened a session already.
+// Until then its level rises at once, even if somebody has already opened a session.
 const infancy = 2e9
 
-// Mode says whether there are rules, also below the level that has them: there a cluster that
-// was used allows everything, as before there could be rules.
+// Mode returns the access mode, also below the level that has rules. There, a cluster that is
+// in use allows everything.
 func (h *head) Mode() access.Mode {
 	switch {
 	case h.rules != nil:
@@ -65,12 +65,12 @@ func (h *head) Mode() access.Mode {
 	return access.Unset
 }
 
-// closed reports whether what no rule allows is denied, and what principals have counted.
+// closed reports whether rules are enforced and the usage of principals is counted.
 func (r *Registry) closed() bool { return r.usage != nil }
 
-// Admits reports whether the rules and quotas let a command pass, and fills in why not. A
-// server asks so before it writes a command into the log. Acts of administration always
-// pass: their refusal is put on record by their entry.
+// Admits reports whether the rules and quotas allow a command; if not, it fills in the refusal.
+// A server calls it before it writes a command into the log. Acts of administration are always
+// admitted: their entry records the refusal.
 func (r *Registry) Admits(c *Command, refusal *Result) bool {
 	if !r.closed() || c.Op.Unbound() || c.Op == OpRevoke || r.Carried(c.Session, c.Sequence) {
 		return true
@@ -82,8 +82,8 @@ func (r *Registry) Admits(c *Command, refusal *Result) bool {
 	return !r.refusesRequest(s, c, refusal)
 }
 
-// refusesOpen refuses a session to a caller that has not proven who it is, or has as many
-// as it may have.
+// refusesOpen refuses a session to a caller that has not proven who it is, or that has reached
+// its quota.
 func (r *Registry) refusesOpen(c *Command, refusal *Result) bool {
 	if !r.closed() {
 		return false
@@ -95,8 +95,8 @@ func (r *Registry) refusesOpen(c *Command, refusal *Result) bool {
 	return r.exceeds(c.Owner, "", access.Amount{Sessions: 1}, refusal)
 }
 
-// refusesRequest refuses what the rules, of which there are some, do not let the owner of a
-// session do, or what is more than it may have.
+// refusesRequest refuses what the rules do not allow the owner of a session, and what exceeds
+// its quota. The cluster has rules.
 func (r *Registry) refusesRequest(s *session, c *Command, refusal *Result) bool {
 	switch c.Op {
 	case OpAcquire:
@@ -121,7 +121,7 @@ func (r *Registry) refusesRequest(s *session, c *Command, refusal *Result) bool 
 	return false
 }
 
-// denies reports whether the rules deny a verb to a principal, and fills in why.
+// denies reports whether the rules deny a verb to a principal; if so, it fills in the reason.
 func (r *Registry) denies(principal string, verb access.Verb, class Class, name string, refusal *Result) bool {
 	allowed, why := r.rules.Decide(principal, verb, access.Class(class), name)
 	if !allowed {
@@ -133,19 +133,19 @@ func (r *Registry) denies(principal string, verb access.Verb, class Class, name 
 	return !allowed
 }
 
-// forbids reports whether the rules deny a verb on the cluster to whoever asked for a
-// command that belongs to no session. The leader asks for what it wants by itself.
+// forbids reports whether the rules deny a verb on the cluster to the origin of a command
+// without a session. The leader's own commands are allowed.
 func (r *Registry) forbids(c *Command, verb access.Verb, refusal *Result) bool {
 	return r.Forbids(c.Origin, verb, refusal)
 }
 
-// Forbids reports whether the rules deny a verb on the cluster to whoever asks for an act, and
-// fills in why. An origin that is zero is the leader itself.
+// Forbids reports whether the rules deny a verb on the cluster to the origin of an act; if so,
+// it fills in the reason. A zero origin is the leader itself.
 func (r *Registry) Forbids(origin Origin, verb access.Verb, refusal *Result) bool {
 	return r.closed() && origin != Origin{} && r.denies(origin.Actor, verb, 0, "", refusal)
 }
 
-// remembered cuts a message to the length that may be remembered of an answer.
+// remembered cuts a message to the length that may be stored in an answer.
 func remembered(message string) string {
 	if len(message) <= MaxMessage {
 		return message
@@ -160,7 +160,7 @@ func remembered(message string) string {
 	return message[:cut] + "..."
 }
 
-// hide takes out of an answer what its caller may not read: who holds, and the cycle.
+// hide removes from an answer what its caller may not read: the holder and the cycle.
 func (r *Registry) hide(s *session, result *Result, class Class, name string) {
 	if !r.closed() || result.Holder == nil && result.Deadlock == nil {
 		return
@@ -177,9 +177,9 @@ func (r *Registry) hide(s *session, result *Result, class Class, name string) {
 	}
 }
 
-// relevelAccess begins the rules, and the record, of a level that has them, and ends those
-// of one that has not. A cluster that was used before goes on as it did, until somebody
-// makes rules.
+// relevelAccess creates the rules and the audit trail when the level comes to have them, and
+// removes them when it no longer has. A cluster that is in use stays open until somebody
+// creates rules.
 func (r *Registry) relevelAccess() {
 	switch {
 	case !hasAccess(r.level):
@@ -190,7 +190,7 @@ func (r *Registry) relevelAccess() {
 	r.hashRules()
 }
 
-// hashRules works out what of the rules is in the digest.
+// hashRules computes the hash of the rules that goes into the digest.
 func (r *Registry) hashRules() {
 	r.rulesHash = 0
 	if r.rules != nil {
@@ -198,7 +198,7 @@ func (r *Registry) hashRules() {
 	}
 }
 
-// appendAccess appends the rules and the record, if the level has them.
+// appendAccess appends the rules and the audit trail, if the level has them.
 func (v *Version) appendAccess(b []byte) []byte {
 	if !hasAccess(v.level) {
 		return b
@@ -206,7 +206,7 @@ func (v *Version) appendAccess(b []byte) []byte {
 	return appendTrail(v.rules.Append(b), v.trail)
 }
 
-// readAccess reads the rules and the record, if the level has them.
+// readAccess reads the rules and the audit trail, if the level has them.
 func (r *Registry) readAccess(rd *wire.Reader) {
 	if hasAccess(r.level) {
 		r.rules = access.ReadState(rd)
@@ -215,11 +215,11 @@ func (r *Registry) readAccess(rd *wire.Reader) {
 	}
 }
 
-// ruled names what of the state needs the level that has rules, or returns "".
+// ruled names something in the state that needs the level with rules, or returns "".
 func (v *Version) ruled() string { return v.rules.Rest() }
 
-// setRules changes the rules. Whoever waits for what it may not hold any more does not get
-// it; whoever holds it keeps it.
+// setRules changes the rules. Waiters that may no longer hold what they wait for do not get
+// it. Holders keep what they hold.
 func (r *Registry) setRules(c *Command, fx *Effects) Result {
 	var refusal Result
 	switch problem := c.Validate(); {
@@ -257,7 +257,7 @@ func (r *Registry) setRules(c *Command, fx *Effects) Result {
 	return Result{Code: OK}
 }
 
-// anonymous returns the sessions of programs that have proven no name, but those that end.
+// anonymous returns the sessions without an owner, except those that are ending.
 func (r *Registry) anonymous() (found []*session) {
 	for s := range r.all() {
 		if s.owner == "" && s.server == 0 && !s.leaving {
@@ -267,7 +267,7 @@ func (r *Registry) anonymous() (found []*session) {
 	return found
 }
 
-// unproven says which sessions keep rules from being turned on.
+// unproven returns the error that lists the sessions that prevent rules from being turned on.
 func unproven(sessions []*session) *access.AnonymousError {
 	const named = 3
 	e := &access.AnonymousError{Sessions: len(sessions)}
@@ -277,8 +277,8 @@ func unproven(sessions []*session) *access.AnonymousError {
 	return e
 }
 
-// signed returns the change of a command, in which new tokens say who made them and when, and
-// no others say who has joined by them.
+// signed returns the change of a command, with the creator and the time added to new tokens. In
+// other tokens it keeps which server has joined with them.
 func (r *Registry) signed(c *Command) *access.Change {
 	signed := *c.Change
 	signed.Edits = slices.Clone(signed.Edits)
@@ -295,7 +295,7 @@ func (r *Registry) signed(c *Command) *access.Change {
 	return &signed
 }
 
-// withdrawDenied takes out of all queues who may not hold what it waits for.
+// withdrawDenied removes from all queues the waiters that may no longer hold what they wait for.
 func (r *Registry) withdrawDenied(fx *Effects) {
 	if !r.closed() || r.waiters == 0 {
 		return
@@ -329,8 +329,8 @@ func (r *Registry) withdrawDenied(fx *Effects) {
 	}
 }
 
-// refuseWaiter ends the wait of a claim that may not be granted any more, but leaves it in
-// the queue of its resource, of which all waiters are counted.
+// refuseWaiter ends the wait of a claim that may no longer be granted, but leaves the claim in
+// the queue of its resource, whose waiters are all counted.
 func (r *Registry) refuseWaiter(c *claim, fx *Effects) {
 	var refusal Result
 	r.denies(c.session.owner, access.Hold, c.resource.class, c.resource.name, &refusal)

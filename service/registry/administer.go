@@ -2,7 +2,7 @@ package registry
 
 import "github.com/conclave-io/conclave/service/access"
 
-// setLevel changes the level, if it is still what the command says.
+// setLevel changes the level, if it is still the one that the command names.
 func (r *Registry) setLevel(c *Command) {
 	if c.From != r.level || r.pinned(c.To) {
 		return
@@ -21,8 +21,7 @@ func (r *Registry) setLevel(c *Command) {
 	r.put(Record{Origin: c.Origin, Kind: "level", Reason: levels(c), Result: OK})
 }
 
-// administer carries out what an operator asks for without a session, and puts it on
-// record.
+// administer carries out an operator's command without a session, and records it.
 func (r *Registry) administer(c *Command, fx *Effects) (result Result) {
 	switch c.Op {
 	case OpGuard:

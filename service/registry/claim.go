@@ -1,10 +1,10 @@
 package registry
 
-// claim is a hold, or a place in a queue while its fence is 0. One that a version may
-// have never changes: another takes its place (replace, promote).
+// claim is a hold or, while its fence is 0, a place in a queue. A claim that a version may
+// share never changes: a new one replaces it (replace, promote).
 type claim struct {
 	session *session
-	// resource alone may change, when it is thawed; versions do not look at it.
+	// resource may change in place when the resource is thawed; versions do not read it.
 	resource *resource
 	sequence uint64
 	fence    uint64
@@ -12,24 +12,24 @@ type claim struct {
 	*terms
 }
 
-// terms is what few claims have. Claims that have nothing of it, or nothing
-// but being shared, have theirs in common: it is replaced, never changed.
+// terms has what few claims need. It is immutable and shared by all claims that have no
+// special terms, and by all that are only shared.
 type terms struct {
 	shared   bool
 	value    string
 	priority int64
 	patience int64
-	// at is the replicated time at the grant or at queueing, of a claim to an
-	// election: since what moment its patience, or that of others, counts.
+	// at is the replicated time at the grant or at queueing, for a claim to an election. The
+	// waiting times of candidates count from it.
 	at int64
-	// named says that the leader wants this candidate to be the next.
+	// named means that the leader wants this candidate to lead next.
 	named bool
-	// revoked says that the holder is asked to leave, reason why, and by which
-	// principal, if it was one.
+	// revoked means that the holder is asked to leave; reason says why, and by which principal
+	// asked, if one did.
 	revoked bool
 	reason  string
 	by      string
-	// keeps is nil if the claim waits and keeps nothing, or holds.
+	// keeps is nil if the claim holds, or waits and keeps nothing.
 	keeps *keeping
 }
 
@@ -47,7 +47,7 @@ func termsOf(c *Command, now int64) *terms {
 	return plain
 }
 
-// amended returns a claim with other terms, which is to take the place of c.
+// amended returns a claim with changed terms, to replace c.
 func (c *claim) amended(change func(*terms)) *claim {
 	fresh, t := *c, *c.terms
 	change(&t)
@@ -62,8 +62,7 @@ func (c *claim) key() number { return number(c.sequence) }
 
 func (c *claim) keyHash() uint64 { return c.key().hash() }
 
-// enter puts a claim into its session, and returns the one with its number that was
-// there.
+// enter adds a claim to its session, and returns the claim that had its number before.
 func (r *Registry) enter(c *claim) (before *claim) {
 	r.thawSession(c.session)
 	if before = c.session.claims.put(c); before != nil {
@@ -75,7 +74,7 @@ func (r *Registry) enter(c *claim) (before *claim) {
 	return before
 }
 
-// exit takes a claim out of its session. If it waits, all waiters are counted.
+// exit removes a claim from its session. If it waits, all waiters are counted.
 func (r *Registry) exit(c *claim) {
 	r.thawSession(c.session)
 	c.session.claims.remove(c.key())
@@ -86,8 +85,8 @@ func (r *Registry) exit(c *claim) {
 	}
 }
 
-// promote takes the first waiter out of the queue of a thawed resource, and returns its
-// claim as it is to hold from now on.
+// promote removes the first waiter from the queue of a thawed resource, and returns its claim
+// in the form in which it will hold.
 func (r *Registry) promote(res *resource) *claim {
 	c, counted := res.queue()[0], res.crowd.counted > 0
 	res.remove(c)
@@ -96,7 +95,7 @@ func (r *Registry) promote(res *resource) *claim {
 	if counted {
 		c.session.claimed -= c.hash()
 	}
-	if counted || c.keeps != nil { // in a version, maybe, or of another size from now on
+	if counted || c.keeps != nil { // may be shared by a version, or its size changes
 		own := *c
 		c = &own
 	}
@@ -111,8 +110,8 @@ func (r *Registry) promote(res *resource) *claim {
 	return c
 }
 
-// replace puts a claim in the place of one that had other terms, but in its
-// resource. If it waits, all waiters are counted.
+// replace replaces a claim whose terms have changed, except in its resource. If it waits, all
+// waiters are counted.
 func (r *Registry) replace(c *claim) {
 	if before := r.enter(c); r.tally.counts(c) {
 		c.session.claimed += c.hash() - before.hash()

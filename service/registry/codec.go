@@ -8,14 +8,14 @@ import (
 	"github.com/conclave-io/conclave/service/version"
 )
 
-// Batch is the content of one log entry: commands, and two readings of clocks, in
+// Batch is the content of one log entry: commands, and two clock readings in
 // nanoseconds.
 type Batch struct {
-	// Time is the replicated time: what the leaders' monotonic clocks have counted
-	// since the cluster was founded. It decides how long candidates have waited.
+	// Time is the replicated time: the sum of what the leaders' monotonic clocks have measured
+	// since the cluster was founded. The waiting times of candidates are measured by it.
 	Time int64
-	// Wall is the wall clock of the leader, since 1970. It is for people to read;
-	// nothing is decided by it.
+	// Wall is the wall clock of the leader, in ns since 1970. People read it; nothing
+	// is decided by it.
 	Wall     int64
 	Commands []Command
 }
@@ -34,13 +34,13 @@ func (batch *Batch) Append(b []byte, level uint32) []byte {
 	return b
 }
 
-// entryKeeps is the first format that says what the callers of requests keep.
+// entryKeeps is the first format in which requests list the holds that their callers keep.
 var entryKeeps = version.At(version.Keeps).Entry
 
-// entryLive is the first format that has operations about seats and guards.
+// entryLive is the first format with operations about seats and guards.
 var entryLive = version.At(version.Live).Entry
 
-// entryAccess is the first format that has operations about rules and acts.
+// entryAccess is the first format with operations about rules and recorded acts.
 var entryAccess = version.At(version.Access).Entry
 
 // DecodeBatch reads what Append wrote. The result shares no memory with data.
@@ -49,7 +49,7 @@ func DecodeBatch(data []byte) (batch Batch, err error) {
 	return batch, err
 }
 
-// Decode reads what Append wrote into batch, and reuses the memory of its old commands.
+// Decode reads what Append wrote into batch, and reuses the memory of its previous commands.
 func (batch *Batch) Decode(data []byte) error {
 	clear(batch.Commands)
 	*batch = Batch{Commands: batch.Commands[:0]}

@@ -8,9 +8,9 @@ import (
 	"github.com/conclave-io/conclave/service/access"
 )
 
-// SessionID names a session in public. It is derived from the secret that the
-// client drew and from the principal that the client proved to be (Derive), so
-// whoever reads it cannot act in the session.
+// SessionID is the public name of a session. It is derived from the secret that the client
+// drew and from its principal (Derive), so knowing it is not enough to act in the
+// session.
 type SessionID [16]byte
 
 // Derive returns the id of the session that a principal opens with a secret.
@@ -37,7 +37,7 @@ const (
 
 	classes
 
-	// View is not a class of names: an OpGuard of it changes what all members run.
+	// View is not a class of names. An OpGuard of this class changes the watch stack of the view.
 	View = classes
 )
 
@@ -49,7 +49,7 @@ type Op uint8
 const (
 	// OpOpen opens the session, or renews it if it is open.
 	OpOpen Op = 1 + iota
-	// OpRenew renews, through the log, a session whose silence is on record.
+	// OpRenew renews, through the log, a session that is recorded as silent.
 	OpRenew
 	// OpClose ends the session.
 	OpClose
@@ -62,68 +62,68 @@ const (
 	// OpUpdate changes the value of a held election.
 	OpUpdate
 
-	// OpExpire ends sessions whose time is over.
+	// OpExpire ends sessions that have expired.
 	OpExpire
 	// OpSilence records how much time silent sessions have left.
 	OpSilence
-	// OpMember records what is known of a server, and what it is meant to be.
+	// OpMember records a server's identity, addresses and standing.
 	OpMember
 
-	// OpRevoke, of a client, asks the holders of a resource to leave.
+	// OpRevoke, sent by a client, asks the holders of a resource to leave.
 	OpRevoke
-	// OpTransfer, of a client, hands an election that it leads to a candidate.
+	// OpTransfer, sent by a client, hands an election that it leads to a candidate.
 	OpTransfer
-	// OpDrop, of the leader, takes revoked holds away whose time is over.
+	// OpDrop, written by the leader, ends revoked holds whose time is over.
 	OpDrop
-	// OpOvertake, of the leader, has an election look whether a candidate may
-	// take its leader's place.
+	// OpOvertake, written by the leader, checks whether a candidate may replace the
+	// leader of an election.
 	OpOvertake
 
-	// OpEnd, of an operator, ends the session of somebody else.
+	// OpEnd, sent by an operator, ends a session of another client.
 	OpEnd Op = 15
-	// OpAccess, of an operator, changes the rules.
+	// OpAccess, sent by an operator, changes the access rules.
 	OpAccess Op = 16
-	// OpNote, of a server, puts an act on record that is no entry of its own.
+	// OpNote, written by a server, records an act that has no entry of its own.
 	OpNote Op = 17
 	// OpLevel changes the level of the formats.
 	OpLevel Op = 18
 
-	// OpEnter, of a server, opens the session that is its seat, or renews it.
+	// OpEnter, sent by a server, opens or renews the session that is its seat.
 	OpEnter Op = 19
-	// OpTurn, of a seat, asks for another epoch.
+	// OpTurn, sent by a seat, asks for another epoch.
 	OpTurn Op = 20
-	// OpQuiet, of a seat, says that nothing is held under a prefix whose guard changes.
+	// OpQuiet, sent by a seat, reports that nothing is held under a prefix whose guard changes.
 	OpQuiet Op = 21
-	// OpGuard, of an operator, changes what guards a prefix, or what finds failures and
-	// elects a coordinator in a view. The leader cancels the change of a prefix.
+	// OpGuard, sent by an operator, changes the guard of a prefix, or the watch stack of the
+	// view. The leader uses it to cancel the change of a prefix.
 	OpGuard Op = 22
-	// opBequeath is how an entry names the OpClose of a seat that has an heir.
+	// opBequeath is the number in entries of an OpClose whose seat has an heir.
 	opBequeath Op = 23
 )
 
 // Renews reports whether an operation keeps its session alive.
 func (op Op) Renews() bool { return op == OpOpen || op == OpRenew || op == OpEnter }
 
-// Seated reports whether a seat asks for an operation.
+// Seated reports whether seats use an operation.
 func (op Op) Seated() bool { return op.ofSeat() || op == OpRenew || op == OpClose }
 
-// ofSeat reports whether only a seat asks for an operation.
+// ofSeat reports whether only seats use an operation.
 func (op Op) ofSeat() bool { return OpEnter <= op && op <= OpQuiet }
 
-// client reports whether an operation is one that clients ask for.
+// client reports whether clients use an operation.
 func (op Op) client() bool {
 	return OpOpen <= op && op <= OpUpdate || op == OpRevoke || op == OpTransfer || op.ofSeat()
 }
 
-// Live reports whether an operation is about seats or guards. Only a level that has
-// those can express it.
+// Live reports whether an operation is about seats or guards. Only a level with live names
+// can express it.
 func (op Op) Live() bool { return op.ofSeat() || op == OpGuard || op == opBequeath }
 
-// Unbound reports whether an operation belongs to no session: an operator asks for it.
+// Unbound reports whether an operation, sent by an operator, belongs to no session.
 func (op Op) Unbound() bool { return op == OpEnd || op == OpGuard || op.ForAccess() }
 
-// Command is one step of the replicated state. Which fields count depends on
-// Op; the comments name the operations.
+// Command is one step of the replicated state. Op determines which fields are used;
+// the comments on the fields name the operations.
 type Command struct {
 	Op Op
 
@@ -140,21 +140,21 @@ type Command struct {
 	Name   string
 	Try    bool
 	Limit  uint32
-	Shared bool // a hold beside which other shared ones fit
+	Shared bool // may be held together with other shared holds
 	Value  string
-	// Priority orders the candidates of an election, higher ones first. Patience
-	// is after how long, in ns, one takes the place of a leader of lower
-	// priority; 0: never.
+	// Priority orders the candidates of an election, higher ones first. Patience is how
+	// long, in ns, a candidate waits before it replaces a leader of lower priority; 0
+	// means forever.
 	Priority int64
 	Patience int64
 	// Keeps are the holds that the caller keeps while it waits (OpAcquire). They may
 	// be of other sessions of the same principal.
 	Keeps []Kept
 
-	// Fence says whose hold is revoked; 0: that of every holder (OpRevoke).
+	// Fence selects the hold to revoke; 0 means those of all holders (OpRevoke).
 	Fence uint64
 
-	// Hold is the sequence of the claim spoken of (OpRelease, OpCancel,
+	// Hold is the sequence of the claim that the command is about (OpRelease, OpCancel,
 	// OpUpdate, OpTransfer).
 	Hold uint64
 
@@ -167,55 +167,55 @@ type Command struct {
 	Program string
 	Owner   string
 
-	// Origin is who asked for it (OpRevoke, OpMember, OpEnd, OpLevel, OpGuard, OpAccess,
-	// OpNote). An OpEnd
-	// names its session in Session and its reason in Value, and has no sequence.
+	// Origin is who asked for the command (OpRevoke, OpMember, OpEnd, OpLevel, OpGuard,
+	// OpAccess, OpNote). An OpEnd names its session in Session and its reason in Value, and
+	// has no sequence.
 	Origin Origin
 
-	// From and To are levels, and Stay says that the level is not to rise by itself
+	// From and To are levels. Stay means that the level must not rise by itself
 	// (OpLevel).
 	From, To uint32
 	Stay     bool
 
-	// Term is the term of the leader that decided, Leases of whom (OpExpire,
-	// OpSilence), Claims of what (OpDrop).
+	// Term is the term of the leader that decided. Leases are the sessions (OpExpire,
+	// OpSilence), and Claims the holds (OpDrop) that it decided about.
 	Term   uint64
 	Leases []Lease
 	Claims []ClaimID
 
-	// Member is the server spoken of (OpMember).
+	// Member is the server that the command is about (OpMember).
 	Member Member
 
-	// Live are the operands of OpEnter, OpTurn, OpQuiet and OpGuard, else nil. An OpEnter
-	// has TTL, Host and PID as well, an OpGuard its prefix in Name, or none and the class
-	// View, and an OpGuard or an OpTurn its reason in Value.
+	// Live are the operands of OpEnter, OpTurn, OpQuiet and OpGuard, nil for others. An OpEnter
+	// also has TTL, Host and PID. An OpGuard has its prefix in Name, or no name and the class
+	// View. An OpGuard or an OpTurn has its reason in Value.
 	Live *Live
 
-	// Change is what an OpAccess changes. An OpNote has the kind of the act in Name, and
-	// what is to be known of it in Value.
+	// Change is the change of an OpAccess. An OpNote has the kind of the act in Name, and its
+	// description in Value.
 	Change *access.Change
 }
 
-// asker is what an answer is routed by that belongs to no session's request: the
-// number of the request, in the place of a session.
+// asker identifies where to send the answer to a request without a session: it is the
+// number of the request, in the form of a session id.
 func (c *Command) asker() SessionID { return SessionID(c.Origin.Request) }
 
-// Origin is who asked for a command. The zero value is the leader by itself.
+// Origin is who asked for a command. The zero value is the leader itself.
 type Origin struct {
 	Actor  string // the principal; empty if it is anonymous
 	Via    string // how the request came: "grpc", "http" or "local"
 	Remote string // the address that it came from
-	// Request is drawn by the server that took the request. A command without a
-	// session is answered by it.
+	// Request is drawn by the server that took the request. It identifies the answer to a
+	// command without a session.
 	Request [16]byte
 }
 
-// Lease is the leader's verdict on the time of a session. It is void if the
-// session was renewed through the log after the verdict, which Renewals tells:
-// whoever is told that a session was renewed may rely on it.
+// Lease is the leader's verdict about the time of a session. It is void if the session was
+// renewed through the log after the verdict, which Renewals shows: a client that was told
+// that its session was renewed may rely on it.
 type Lease struct {
 	Session SessionID
-	// Renewals is that of the session when the verdict was passed.
+	// Renewals is the session's count at the time of the verdict.
 	Renewals uint64
 	// Remaining is the time left in ns; 0 in an expiry.
 	Remaining int64
@@ -228,11 +228,10 @@ type ClaimID struct {
 	Sequence uint64
 }
 
-// Code says how a request ended. The numbers are those of the public
-// interface.
+// Code is the result of a request. The numbers are those of the public interface.
 type Code uint8
 
-// The codes that the registry itself answers with.
+// The codes that the registry itself returns.
 const (
 	OK          Code = 1
 	Queued      Code = 2
@@ -247,7 +246,7 @@ const (
 	Cancelled   Code = 11
 	Revoked     Code = 15
 	NotFound    Code = 16
-	// What the rules and quotas refuse.
+	// The codes of refusals by rules and quotas.
 	Unauthenticated Code = 17
 	Denied          Code = 18
 	Quota           Code = 19
@@ -260,36 +259,36 @@ const (
 // Result is the answer to a request.
 type Result struct {
 	Code Code
-	// Message says what was wrong and what would be right.
+	// Message says what was wrong and what is expected.
 	Message string
-	// Fence is that of a grant, or of the hold that a cancel came too late for.
+	// Fence is that of a grant, or of a hold that was granted before a cancel arrived.
 	Fence uint64
 	// Floor is the smallest fence among the holders at a grant.
 	Floor uint64
-	// Ahead counts the waiters before this one (Queued).
+	// Ahead is the number of waiters before this one (Queued).
 	Ahead uint32
-	// Holder is one of those that stand in the way (Held).
+	// Holder is one of the holders that prevent a grant (Held).
 	Holder *Holder
-	// Deadlock is what the request would have completed (Deadlocked). It is not
-	// remembered, so it is nil if the request was sent again.
+	// Deadlock is the deadlock that the request would have completed (Deadlocked). It is not
+	// stored, so it is nil if the request was sent again.
 	Deadlock *Deadlock
-	// Guard is what guards the lock (Moved). It is not remembered either.
+	// Guard is the guard of the lock (Moved). It is not stored either.
 	Guard *Guard
-	// Remaining is how long the session lives on from the moment at which the
+	// Remaining is how long the session stays alive, counted from the time at which the
 	// request was sent, in ns (OpOpen and OpRenew).
 	Remaining int64
-	// Revoked are the session's holds that it is asked to leave, by sequence
+	// Revoked are the session's holds that the client is asked to release, by sequence
 	// (OpOpen and OpRenew).
 	Revoked []uint64
 }
 
-// Guard is what guards the locks whose names begin with a prefix. The prefix is empty for
-// locks that none covers, the algorithm if it is agreement.
+// Guard is the algorithm that guards the locks whose names start with a prefix. For locks
+// that no prefix covers, the prefix is empty. For agreement, the algorithm is empty.
 type Guard struct{ Prefix, Algorithm string }
 
-// Outcome is an answer and the request it answers. A request to acquire that
-// waits has two: Queued, and how the wait ended. One that was granted has
-// another, Revoked, when its holder is asked to leave.
+// Outcome is the answer to a request. A request to acquire that waits has two outcomes:
+// Queued, and later the end of the wait. A hold has a further one, Revoked, when its holder
+// is asked to leave.
 type Outcome struct {
 	Session  SessionID
 	Sequence uint64

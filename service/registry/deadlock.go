@@ -7,63 +7,63 @@ import (
 	"strings"
 )
 
-// No deadlock ever comes to be: a request that would complete one is refused.
+// The registry prevents deadlocks: it refuses a request that would complete one.
 //
-// A hold is blocked while a waiter that keeps it is, and a waiter while its resource is.
-// A resource is blocked for a writer that waits for readers if any of its holders is,
-// and otherwise if all are, since one that leaves makes room. Readers behind a writer
-// wait for what it waits for. Beyond that it makes no difference who waits before whom:
-// all who wait for a resource wait for the same holders. A hold whose holder is asked to
-// leave is not blocked: it ends within one TTL. What else time may bring does not count:
-// the end of a wait or of a session, the patience of a candidate.
+// A hold is blocked while a waiter that keeps it is blocked, and a waiter is blocked while its
+// resource is. If a writer waits for readers, its resource is blocked if any holder is. Otherwise
+// a resource is blocked if all holders are, since one that leaves makes room. Readers behind a
+// writer wait for what the writer waits for. Apart from that the order of waiters does not
+// matter: all who wait for a resource wait for the same holders. A hold whose holder is asked to
+// leave is not blocked, because it ends within one TTL. Other events that only time brings are
+// ignored: the end of a wait or of a session, and the patience of a candidate.
 //
-// Only a request that names what its caller keeps can complete a deadlock. A waiter that
-// keeps nothing blocks nobody; a grant makes a hold that nobody has named; and whatever
-// leaves, or is asked to leave, only makes room. An heir that is put before others waits
-// for a leader that is asked to leave.
+// Only a request that names the holds that its caller keeps can complete a deadlock. A waiter
+// that keeps nothing blocks nobody. A grant creates a hold that nobody has named yet. Holders
+// that leave, or are asked to leave, only make room. A candidate that is moved to the front
+// of a queue waits for a leader that is asked to leave.
 
 const (
 	// MaxCycle bounds the members of a cycle that an answer describes.
 	MaxCycle = 64
-	// maxSearched bounds a search: how many times a waiter says that it keeps a hold.
+	// maxSearched bounds a search, by the number of holds kept by waiters that it looks at.
 	maxSearched = 1 << 16
 )
 
 // Deadlock is the cycle that a request would have completed.
 type Deadlock struct {
-	// Cycle has the members, the request first: each waits for a hold that the next
-	// one keeps, and the last for one that the caller of the request keeps. It has
-	// the first MaxCycle of them, which are Length in all.
+	// Cycle has the members of the cycle, the request first. Each waits for a hold that the
+	// next one keeps; the last waits for one that the caller of the request keeps. Only the
+	// first MaxCycle of all Length members are listed.
 	Cycle  []Dependency
 	Length int
 }
 
-// Dependency is one that waits, and what it waits for.
+// Dependency is a waiter, and what it waits for.
 type Dependency struct {
 	Waiter Waiter
 	Class  Class
 	Name   string
-	// Holder is in the way.
+	// Holder is the holder that it waits for.
 	Holder Holder
 }
 
 // node is a resource on which some wait depends.
 type node struct {
 	res *resource
-	// all says that all holders have to be blocked, not any of them.
+	// all means that all holders have to be blocked, otherwise any of them.
 	all     bool
 	free    bool
-	blocked int   // holds that are, as far as is known
+	blocked int   // number of holds that are blocked, as far as is known
 	frees   []int // the holds that it blocks
 }
 
-// obstacle is a hold that waiters keep, in the way of others.
+// obstacle is a hold that waiters keep and for which others wait.
 type obstacle struct {
 	claim   *claim
 	of      int       // the node that it blocks
-	waits   []ClaimID // those that keep it, until they are followed
+	waits   []ClaimID // the waiters that keep it, until they are followed
 	keepers []keeper
-	blocked int // keepers that are, as far as is known
+	blocked int // number of keepers that are blocked, as far as is known
 }
 
 type keeper struct {
@@ -71,8 +71,8 @@ type keeper struct {
 	on   int // the node that it waits for
 }
 
-// mayWait notes what the caller of a request keeps, which has to wait. If it must not
-// wait, mayWait fills in why, and returns false.
+// mayWait records what the caller of a request keeps, because the request has to wait. If it
+// must not wait, mayWait fills in the refusal and returns false.
 func (r *Registry) mayWait(c *claim, named []Kept, result *Result) bool {
 	if !hasKeeps(r.level) {
 		return true
@@ -96,15 +96,15 @@ func (r *Registry) mayWait(c *claim, named []Kept, result *Result) bool {
 	return result.Code == 0
 }
 
-// search looks for a deadlock that a request would complete. All that it depends on is
-// taken as blocked, and then freed as far as something frees it.
+// search looks for a deadlock that a request would complete. At first everything that the
+// request depends on counts as blocked; then nodes are freed as far as possible.
 type search struct {
 	reg     *Registry
 	request *claim // linked, but not in its queue
 	nodes   []node // the request waits for the first
 	found   map[nodeKey]int
 	holds   []obstacle
-	free    []int // nodes that are free, and whose holds are not freed yet
+	free    []int // nodes that are free, but whose holds are not freed yet
 	edges   int
 }
 
@@ -113,8 +113,8 @@ type nodeKey struct {
 	all bool
 }
 
-// completes returns the cycle that a request would complete, which is linked but waits
-// not yet; nil if it may wait. It reports false if there is too much to search.
+// completes returns the cycle that a request would complete, nil if it may wait. The request is
+// linked but not in its queue. It returns false if there is too much to search.
 func (r *Registry) completes(request *claim) (cycle []Dependency, ok bool) {
 	s := &search{reg: r, request: request, found: make(map[nodeKey]int)}
 	s.node(request)
@@ -142,8 +142,8 @@ func (s *search) node(c *claim) int {
 	return at
 }
 
-// needsAll reports whether a waiter, present or to come, can go on if only one of the
-// holders leaves.
+// needsAll reports whether a waiter, present or future, needs all holders to leave and not only
+// one of them.
 func (res *resource) needsAll(c *claim) bool {
 	switch {
 	case len(res.holders()) == 0 || !res.holders()[0].shared:
@@ -162,12 +162,12 @@ func (res *resource) needsAll(c *claim) bool {
 	return true
 }
 
-// expand finds which holders of a node's resource are kept by waiters, and for what those
-// wait. It reports false if there is too much to search.
+// expand finds the holders of a node's resource that waiters keep, and what those waiters wait
+// for. It returns false if there is too much to search.
 func (s *search) expand(at int) bool {
 	res, first := s.nodes[at].res, len(s.holds)
 	if s.nodes[at].all && s.reg.drains(res) && res.fits(append(slices.Clone(res.queue()), s.request)[0].terms) {
-		s.release(at) // there is room: those who wait, wait for the drain to end
+		s.release(at) // there is room: the waiters wait only for the end of the drain
 		return true
 	}
 	s.reg.graph.ascend(edge{hold: res.key()}, func(e edge) bool {
@@ -221,7 +221,7 @@ func (s *search) release(at int) {
 	}
 }
 
-// reduce frees what free nodes free, until nothing more is.
+// reduce frees everything that depends only on free nodes.
 func (s *search) reduce() {
 	for len(s.free) > 0 {
 		last := len(s.free) - 1
@@ -240,16 +240,16 @@ func (s *search) reduce() {
 	}
 }
 
-// hop is how a shortest way came to a node: by a waiter that keeps a hold.
+// hop is a step of a shortest path to a node: through a waiter that keeps a hold.
 type hop struct {
-	from int // the hop before, or -1
+	from int // the previous hop, or -1
 	node int
 	hold *claim
 	wait *claim
 }
 
-// cycle returns a shortest cycle of blocked holds and waiters through the request. There
-// is none if the deadlock is there without it.
+// cycle returns a shortest cycle of blocked holds and waiters through the request. There is
+// none if the deadlock exists without the request.
 func (s *search) cycle() []Dependency {
 	hops := []hop{{from: -1}}
 	reached := make([]bool, len(s.nodes))
@@ -287,7 +287,7 @@ func (s *search) blockedHolds() [][]int {
 	return of
 }
 
-// retrace describes the way back from the hop that leads to the request.
+// retrace describes the path back from the hop that leads to the request.
 func (s *search) retrace(hops []hop, last hop) (cycle []Dependency) {
 	holds := []*claim{last.hold}
 	var waits []*claim
@@ -304,7 +304,7 @@ func (s *search) retrace(hops []hop, last hop) (cycle []Dependency) {
 	return cycle
 }
 
-// deadlock is the answer to a request that would have completed a cycle.
+// deadlock returns the answer to a request that would have completed a cycle.
 func deadlock(cycle []Dependency) Result {
 	length := len(cycle)
 	message := describe(cycle)
@@ -338,7 +338,7 @@ func describe(cycle []Dependency) string {
 	return b.String()
 }
 
-// maxBrief is how much of a text a message has that has many.
+// maxBrief is the length to which each text is cut in a message that has many.
 const maxBrief = 32
 
 // clipped returns the beginning of a text, brief quotes it.

@@ -6,44 +6,43 @@ import (
 	"github.com/conclave-io/conclave/internal/histogram"
 )
 
-// Deeds counts what entries brought about, for those who watch over a cluster. It is no
-// part of the state, and no command depends on it. Seats of servers are not counted, nor
-// is what algorithms grant.
+// Deeds counts the effects of entries, for metrics. It is not part of the state, and no command
+// depends on it. It does not count the seats of servers, nor grants by algorithms.
 type Deeds struct {
-	// Opened counts sessions, and Over those that ended: Closed by their clients, Expired,
-	// or Dropped because somebody else ended them.
+	// Opened counts new sessions. Over counts ended ones: Closed by their clients, Expired, or
+	// Dropped because somebody else ended them.
 	Opened uint64
 	Over   [endings]uint64
-	// Grants counts holds by class, Ended those that ended, and Revoked those whose holders
+	// Grants counts new holds by class, Ended those that ended, and Revoked those whose holders
 	// were asked to leave.
 	Grants  [classes]uint64
 	Ended   [endings]uint64
 	Revoked [motives]uint64
-	// Quotas counts requests that a quota refused, by QuotaKinds.
+	// Quotas counts requests refused by a quota, by QuotaKinds.
 	Quotas [len(QuotaKinds)]uint64
-	// Waits are the times from the queue to the grant, of requests that waited, and Holds
-	// those from the grant to the end, by class.
+	// Waits are the times from queueing to the grant of requests that waited, and Holds the
+	// times from the grant to the end, by class.
 	Waits, Holds [classes]histogram.Durations
 }
 
-// Motive is why a holder was asked to leave.
+// Motive is the reason why a holder was asked to leave.
 type Motive uint8
 
 // The motives.
 const (
-	ByOperator Motive = iota // who revoked the hold
-	ByPatience               // a candidate of higher priority waited long enough
+	ByOperator Motive = iota // an operator revoked the hold
+	ByPatience               // a candidate of higher priority has waited long enough
 	ByTransfer               // the leader hands over
-	ByEnd                    // the session is ended by somebody else
-	ByGuard                  // something else is to guard the name
+	ByEnd                    // somebody else ends the session
+	ByGuard                  // the guard of the name changes
 
 	motives
 )
 
-// Motives are what figures call them.
+// Motives are the names in metrics.
 var Motives = [motives]string{"operator", "patience", "transfer", "end", "guard"}
 
-// QuotaKinds are what quotas bound.
+// QuotaKinds are the quantities that quotas bound.
 var QuotaKinds = [...]string{"sessions", "claims", "bytes"}
 
 // overQuota counts a request that a quota refused.
@@ -67,14 +66,14 @@ func (d *Deeds) over(s *session, how Ending) {
 	}
 }
 
-// granted counts a claim that holds from now on.
+// granted counts a claim that now holds.
 func (d *Deeds) granted(c *claim) {
 	if d != nil {
 		d.Grants[c.resource.class]++
 	}
 }
 
-// waited notes how long a claim waited that is granted now.
+// waited records how long a claim that is now granted has waited.
 func (d *Deeds) waited(c *claim, now int64) {
 	if d != nil {
 		d.Waits[c.resource.class].Note(now - c.since)

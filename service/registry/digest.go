@@ -7,9 +7,9 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// Digest returns a hash of the state: equal states have equal ones, and states that
-// differ have different ones but for one chance in 2^64. Only the order of those who
-// wait, and which names have left the past, is not in it; both show in what follows.
+// Digest returns a hash of the state. Equal states have equal digests; different ones have
+// equal digests with probability 2^-64. Only the order of waiters, and which names have
+// dropped out of the past, are not covered; differences in these show in later states.
 func (r *Registry) Digest() uint64 {
 	r.fold()
 	head := sum(uint64(r.level), bit(r.stay), r.epoch, r.counter, uint64(r.now), uint64(r.wall), r.renewals, uint64(r.waiters))
@@ -22,11 +22,11 @@ func (r *Registry) Digest() uint64 {
 	return head + r.rulesHash + r.trail.hash() + r.tally.digest
 }
 
-// counts reports whether a claim is counted in the digest, if all waiters of its
-// resource are.
+// counts reports whether a claim is counted in the digest, provided that all waiters of its
+// resource are counted.
 func (t *tally) counts(c *claim) bool { return c.fence <= t.fence }
 
-// countQueue counts the waiters that are not counted yet: the last.
+// countQueue counts the waiters that are not counted yet, which are the last ones.
 func (res *resource) countQueue() {
 	if present := res.crowd; present != nil {
 		for _, c := range present.queue[present.counted:] {
@@ -50,8 +50,8 @@ func (s *session) removeAnswer(a *answer) {
 	}
 }
 
-// removeSession takes a session out, with its answers and without its claims. Those
-// are in its digest too.
+// removeSession removes a session with its answers, but without its claims. Those are in
+// its digest too.
 func (t *tally) removeSession(s *session) {
 	t.bytes -= s.bytes()
 	for i := range s.answers {
@@ -60,7 +60,7 @@ func (t *tally) removeSession(s *session) {
 	t.digest -= s.digest
 }
 
-// countGrants counts the holders of a resource that are not counted yet: the newest.
+// countGrants counts the holders of a resource that are not counted yet, which are the newest.
 func (t *tally) countGrants(res *resource) {
 	holders := res.holders()
 	for i := len(holders) - 1; i >= 0 && !t.counts(holders[i]); i-- {
@@ -68,8 +68,8 @@ func (t *tally) countGrants(res *resource) {
 	}
 }
 
-// countSession counts a session that has changed, and the answers that are not counted
-// yet: the last.
+// countSession counts a session that has changed, and its answers that are not counted yet,
+// which are the last ones.
 func (t *tally) countSession(s *session) {
 	if s.ended {
 		return
@@ -85,7 +85,7 @@ func (t *tally) countSession(s *session) {
 	t.digest += s.digest
 }
 
-// countPast counts the endings that are not counted yet: they are in the newest
+// countPast counts the endings that are not counted yet, which are in the newest
 // records.
 func (t *tally) countPast(l *recent) {
 	for rec := l.newest; rec != nil && rec.fresh > 0; rec = rec.older {
@@ -100,7 +100,7 @@ func (t *tally) countPast(l *recent) {
 	}
 }
 
-// hash is that of what stays of a session.
+// hash returns the hash of the fixed part of a session.
 func (s *session) hash() uint64 {
 	return sum(s.id.high(), s.id.low(), hashText(s.owner), uint64(s.ttl), hashText(s.host), uint64(s.pid), hashText(s.program), uint64(s.opened))
 }
@@ -109,7 +109,7 @@ func (a *answer) hash() uint64 {
 	return sum(1, a.sequence, uint64(a.code), a.fence, a.floor, hashText(a.message))
 }
 
-// hash is that of a claim and of its resource, but not of its session.
+// hash returns the hash of a claim and its resource, without its session.
 func (c *claim) hash() uint64 {
 	h := sum(2, c.sequence, c.fence, uint64(c.since), c.resource.key().sum(), uint64(c.resource.limit), bit(c.shared))
 	if c.terms != plain && c.terms != shared && *c.terms != (terms{shared: c.shared}) {
@@ -126,7 +126,7 @@ func (e *Ended) hash() uint64 {
 		hashText(e.Host), hashText(e.Program), hashText(e.Reason), hashText(e.Owner), hashText(e.By))
 }
 
-// sum hashes words, whose order counts: each is multiplied in, and the halves of the
+// sum hashes words; their order matters. Each word is multiplied in, and the halves of the
 // product are folded together, as in wyhash (Wang Yi, 2019).
 func sum(words ...uint64) uint64 {
 	h := uint64(0x9e3779b97f4a7c15)
@@ -137,7 +137,7 @@ func sum(words ...uint64) uint64 {
 	return mixed(h)
 }
 
-// hashText is that of a text. All servers must come to the same, so it has no seed.
+// hashText returns the hash of a text. It has no seed, because all servers must compute the same.
 func hashText(text string) uint64 {
 	if text == "" {
 		return 0

@@ -1,26 +1,26 @@
 package registry
 
-// Effects is what applying entries brought about, in order. The caller owns
-// and reuses it.
+// Effects are the effects of applied entries, in order. The caller owns and
+// reuses it.
 type Effects struct {
 	Outcomes []Outcome
 	// Renewed are the sessions opened or renewed through the log.
 	Renewed []SessionID
-	// Ended are the sessions that ended, and Closed those of them that did not
-	// expire: somebody closed them.
+	// Ended are the sessions that ended. Closed are those of them that were closed
+	// by somebody and did not expire.
 	Ended, Closed []SessionID
-	// Elections are the names of elections whose leader or value changed; a
-	// name may stand more than once.
+	// Elections are the names of elections whose leader or value changed. A
+	// name may occur more than once.
 	Elections []string
 	// Locks are the names of locks whose holders or queue changed, if
-	// WatchLocks asks for them.
+	// WatchLocks is set.
 	Locks      []string
 	WatchLocks bool
-	// Members says that a server was put on record.
+	// Members means that the record of a server has changed.
 	Members bool
-	// View says that what Live returns has changed.
+	// View means that the result of Live has changed.
 	View bool
-	// Deeds, if not nil, counts what is brought about.
+	// Deeds, if not nil, counts the effects.
 	Deeds *Deeds
 }
 
@@ -50,7 +50,7 @@ func (fx *Effects) queued(res *resource) {
 	}
 }
 
-// granted adds the end of the wait of a claim that holds now.
+// granted adds the outcome of a claim that waited and now holds.
 func (fx *Effects) granted(c *claim) {
 	made := Outcome{Session: c.session.id, Sequence: c.sequence}
 	made.Result.granted(c)

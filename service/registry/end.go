@@ -12,8 +12,8 @@ func (r *Registry) expire(leases []Lease, fx *Effects) {
 	r.end(over, Expired, fx)
 }
 
-// end removes the sessions with all their claims, and only then grants what
-// became free, so that nothing is granted to a session that ends as well.
+// end removes the sessions with all their claims, and only then grants what became free, so
+// that nothing is granted to another session that is ending.
 func (r *Registry) end(sessions []*session, how Ending, fx *Effects) {
 	var freed []*resource
 	var claims []*claim
@@ -53,8 +53,8 @@ func (r *Registry) end(sessions []*session, how Ending, fx *Effects) {
 	}
 }
 
-// abandon notes how a hold of an ended session ended, and reports it to a
-// waiter.
+// abandon records how a hold of an ended session ended, and reports the end of a
+// wait.
 func (r *Registry) abandon(c *claim, how Ending, fx *Effects) {
 	r.unlist(c)
 	r.tally.bytes -= c.bytes()
@@ -78,7 +78,7 @@ func (r *Registry) silence(leases []Lease) {
 	}
 }
 
-// judged returns the session of a verdict that still stands, or nil.
+// judged returns the session of a verdict that is still valid, or nil.
 func (r *Registry) judged(lease Lease) *session {
 	s := r.sessions[lease.Session]
 	if s == nil || s.renewals != lease.Renewals {

@@ -1,17 +1,17 @@
 package registry
 
-// Apply keeps the size of the state up to date, but neither its digest nor the order
-// of ids and names. Sessions and resources that have changed are put on a list, and
-// fold brings digest and order up to date when either is asked for, or the list is
-// long. What is made and gone in between is never hashed, and never put in order.
+// Apply keeps the size of the state up to date, but not its digest, nor the order of ids and
+// names. Changed sessions and resources are put on a list. When the digest or the order is
+// needed, or the list is long, fold updates both. What is created and removed in between is
+// never hashed or sorted.
 
-// mostChanges is how long the list may be after an entry. It bounds what Freeze and
-// Digest have to do, which takes about a microsecond for each change.
+// mostChanges bounds the list after an entry. So it bounds the work of Freeze and Digest, about
+// a microsecond for each change.
 const mostChanges = 128
 
-// changes are the sessions and resources that changed since the last fold. No version
-// has them: they were made or thawed since. The sessions that ended since may be in
-// versions, and among those that changed.
+// changes are the sessions and resources that changed since the last fold. No version shares
+// them, because they were created or thawed since. Sessions that ended since may be shared by
+// versions, and may also be among the changed ones.
 type changes struct {
 	sessions, ended []*sessionState
 	resources       []*resource
@@ -19,20 +19,20 @@ type changes struct {
 
 func (c *changes) len() int { return len(c.sessions) + len(c.ended) + len(c.resources) }
 
-// session adds a session, which is not on the list.
+// session adds a session that is not on the list.
 func (c *changes) session(s *session) {
 	s.changed = true
 	c.sessions = append(c.sessions, s.sessionState)
 }
 
-// resource adds a resource, which is not on the list.
+// resource adds a resource that is not on the list.
 func (c *changes) resource(res *resource) {
 	res.changed = true
 	c.resources = append(c.resources, res)
 }
 
-// mark says of a session or a resource whether it is on the list of changes, and where
-// it is in the order.
+// mark says whether a session or resource is on the list of changes, and whether it is in
+// the order.
 type mark struct {
 	changed bool
 	place   position
@@ -48,7 +48,7 @@ const (
 	present
 )
 
-// fold brings the digest, and the order of ids and names, up to date.
+// fold updates the digest, and the order of ids and names.
 func (r *Registry) fold() {
 	sessions, ended := r.changed.sessions, r.changed.ended
 	held, free := r.partition()
@@ -81,8 +81,8 @@ func (r *Registry) fold() {
 	r.changed = changes{sessions[:0], ended[:0], r.changed.resources[:0]}
 }
 
-// partition puts the changed resources that somebody holds before those that nobody
-// holds any more, and returns both.
+// partition splits the changed resources into those that somebody holds and those that
+// nobody holds any more.
 func (r *Registry) partition() (held, free []*resource) {
 	all, n := r.changed.resources, 0
 	for i, res := range all {
@@ -94,18 +94,18 @@ func (r *Registry) partition() (held, free []*resource) {
 	return all[:n], all[n:]
 }
 
-// ordered is what an order has.
+// ordered is an entry of an order.
 type ordered interface {
 	gone() bool
 	marked() *mark
 }
 
-// many reports whether it is faster to keep the others than to take so many out of
-// all, one by one.
+// many reports whether rebuilding an order is faster than removing the entries that are gone
+// one by one.
 func many(gone, all int) bool { return 4*gone > all }
 
-// order brings entries up to date with what has changed and what has gone. Over reports
-// of an entry whether it has to go.
+// order updates entries with what has changed and what is gone. Over reports whether an
+// entry has to be removed.
 func order[T ordered](entries *sorted[T], changed, gone []T, over func(T) bool) {
 	found := 0
 	for _, e := range gone {
@@ -135,7 +135,7 @@ func order[T ordered](entries *sorted[T], changed, gone []T, over func(T) bool) 
 	}
 }
 
-// keep puts in order anew what stays.
+// keep rebuilds the order with the entries that stay.
 func keep[T ordered](entries *sorted[T], over func(T) bool) {
 	var stays []T
 	entries.scan(func(e T) bool {

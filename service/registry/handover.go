@@ -7,7 +7,7 @@ import (
 	"github.com/conclave-io/conclave/internal/wire"
 )
 
-// handoverFormat is the version of what one home hands over to another.
+// handoverFormat is the version of the data that one home hands over to another.
 const handoverFormat = 1
 
 // Handed is a session that was handed over.
@@ -15,11 +15,11 @@ type Handed struct {
 	Session
 	// Left is what is left of the largest promise to its client, in ns.
 	Left int64
-}
+Left is what is left of the longest promise to its client, in ns.
 
-// AppendHome appends what a home hands over to another: its sessions, what they hold, and
-// what they wait for. The function says what is left of the largest promise to the client
-// of a session, in ns. How holds have ended here is not handed over.
+// AppendHome appends the data that a home hands over to another: its sessions, what they hold,
+// and what they wait for. The function left returns what is left of the longest promise to the
+// client of a session, in ns. How past holds ended here is not handed over.
 func (r *Registry) AppendHome(b []byte, left func(SessionID) int64) []byte {
 	b = append(b, handoverFormat)
 	b = wire.AppendUint(b, uint64(len(r.sessions)))
@@ -34,9 +34,9 @@ func (r *Registry) AppendHome(b []byte, left func(SessionID) int64) []byte {
 	return b
 }
 
-// Merge takes over what another home has handed over. A session that is here already
-// ends before. It returns the sessions, and the names that they hold or wait for. Who waits
-// here comes before who has waited there. After an error the home is of no use.
+// Merge takes over the data of another home. If a session exists here already, the old one ends
+// first. It returns the sessions, and the names that they hold or wait for. Waiters of this
+// home come before those of the other. After an error the home must not be used any more.
 func (r *Registry) Merge(data []byte, fx *Effects) (sessions []Handed, names []string, err error) {
 	rd := wire.NewReader(data)
 	if format := rd.Byte(); rd.Err() == nil && format != handoverFormat {
@@ -46,7 +46,7 @@ func (r *Registry) Merge(data []byte, fx *Effects) (sessions []Handed, names []s
 	each(rd, func() { sessions = append(sessions, r.mergeSession(rd, fx)) })
 	each(rd, func() { names = append(names, r.mergeResource(rd, fx)) })
 	if err = rd.Close(); err != nil {
-		return nil, nil, fmt.Errorf("what a home hands over is damaged: %w", err)
+		return nil, nil, fmt.Errorf("data of another home is damaged: %w", err)
 	}
 	return sessions, names, nil
 }

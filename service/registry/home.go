@@ -1,9 +1,9 @@
 package registry
 
-// A home is the registry of one server, for the sessions of its clients and for names
-// that an algorithm on the servers guards. It is no part of the log. Sessions, numbers,
-// queues and answers are as in any registry, but it grants no lock by itself: whoever
-// asks waits until the algorithm lets this server in, and Admit hands that on.
+// A home is the registry of one server, for the sessions of its clients and for guarded names. It
+// is not part of the log. Sessions, numbers, queues and answers work as in any registry, but
+// a home grants no lock by itself: a request waits until the algorithm admits this server,
+// and Admit passes that on.
 
 // NewHome returns the home of a server without clients.
 func NewHome() *Registry {
@@ -12,7 +12,7 @@ func NewHome() *Registry {
 	return r
 }
 
-// Demand reports whether somebody holds a lock, and whether somebody waits for it.
+// Demand reports whether a lock is held, and whether somebody waits for it.
 func (r *Registry) Demand(name string) (held, wanted bool) {
 	res := r.find(Lock, name)
 	if res == nil {
@@ -21,8 +21,8 @@ func (r *Registry) Demand(name string) (held, wanted bool) {
 	return len(res.holders()) > 0, len(res.queue()) > 0
 }
 
-// HeldBy returns the principal whose session holds a lock, or "" if it is anonymous or
-// nobody does.
+// HeldBy returns the principal whose session holds a lock, or "" if nobody holds it or the
+// holder is anonymous.
 func (r *Registry) HeldBy(name string) string {
 	if res := r.find(Lock, name); res != nil && len(res.holders()) > 0 {
 		return res.holders()[0].session.owner
@@ -30,9 +30,9 @@ func (r *Registry) HeldBy(name string) string {
 	return ""
 }
 
-// Admit grants a lock that nobody holds to the first that waits for it, with the given
-// fence, at a time of the wall clock. If it is one of several units, which others may hold
-// elsewhere, the grant has the floor 0. It reports whether anybody waits.
+// Admit grants a lock that nobody holds to its first waiter, with the given fence, at a time of
+// the wall clock. With units set the lock is one of several units, which others may hold
+// elsewhere, and the grant has the floor 0. It reports whether anybody waited.
 func (r *Registry) Admit(name string, fence uint64, units bool, wall int64, fx *Effects) bool {
 	res := r.find(Lock, name)
 	if res == nil || len(res.queue()) == 0 || len(res.holders()) > 0 {
@@ -47,8 +47,8 @@ func (r *Registry) Admit(name string, fence uint64, units bool, wall int64, fx *
 	return true
 }
 
-// Refuse ends the wait of a claim with the given answer. One that does not wait is left
-// alone.
+// Refuse ends the wait of a claim with the given answer. It ignores a claim that does not
+// wait.
 func (r *Registry) Refuse(id ClaimID, result *Result, fx *Effects) {
 	s := r.sessions[id.Session]
 	if s == nil {
@@ -65,15 +65,14 @@ func (r *Registry) Refuse(id ClaimID, result *Result, fx *Effects) {
 	r.settle(c.resource, fx)
 }
 
-// RefuseAll ends the wait of all that wait for a lock.
+// RefuseAll ends the wait of all waiters of a lock.
 func (r *Registry) RefuseAll(name string, result *Result, fx *Effects) {
 	for res := r.find(Lock, name); res != nil && len(res.queue()) > 0; res = r.find(Lock, name) {
 		r.Refuse(res.queue()[0].id(), result, fx)
 	}
 }
 
-// Revoke asks the holder of a lock to leave, at the wish of somebody who need not have a
-// session here.
+// Revoke asks the holder of a lock to leave, for an operator who need not have a session here.
 func (r *Registry) Revoke(c *Command, fx *Effects) Result {
 	if problem := firstProblem(c.validateRevoke(), c.Origin.validate()); problem != "" {
 		return Result{Code: Invalid, Message: problem}
@@ -82,7 +81,7 @@ func (r *Registry) Revoke(c *Command, fx *Effects) Result {
 	return r.revoke(c, fx)
 }
 
-// Dismiss ends a session at the wish of somebody else: see OpEnd.
+// Dismiss ends a session for an operator: see OpEnd.
 func (r *Registry) Dismiss(c *Command, fx *Effects) Result {
 	r.frozen = nil
 	return r.dismiss(c, fx)

@@ -10,8 +10,8 @@ import (
 	"github.com/conclave-io/conclave/service/version"
 )
 
-// A request to acquire names the holds that its caller keeps while it waits. A session
-// alone does not tell: its goroutines share it, and one may release while another waits.
+// A request to acquire names the holds that its caller keeps while it waits. The session
+// alone does not show that: its goroutines share it, and one may release while another waits.
 
 // MaxKeeps bounds the holds that a request names.
 const MaxKeeps = 64
@@ -27,11 +27,11 @@ func (k *Kept) key() key { return key{k.Class, k.Name} }
 
 func (k *Kept) hash() uint64 { return sum(k.key().sum(), k.Fence) }
 
-// keeping is what a waiter keeps: at least one hold, in the order of fences. Some may
+// keeping has the holds that a waiter keeps: at least one, in the order of fences. Some may
 // have ended since.
 type keeping struct{ holds []Kept }
 
-// edge says that a waiter keeps a hold, and what the waiter waits for.
+// edge means that a waiter keeps a hold; it also has what the waiter waits for.
 type edge struct {
 	hold  key
 	fence uint64
@@ -45,7 +45,7 @@ func (e edge) before(other edge) bool {
 		cmp.Compare(e.fence, other.fence), compareClaims(e.wait, other.wait)) < 0
 }
 
-// KeepsSize is about how many bytes the holds take that a command names.
+// KeepsSize returns the approximate size of the holds that a command names.
 func (c *Command) KeepsSize() int { return sizeOf(c.Keeps) }
 
 func sizeOf(keeps []Kept) (n int) {
@@ -55,14 +55,14 @@ func sizeOf(keeps []Kept) (n int) {
 	return n
 }
 
-// link puts what a waiter keeps into the graph.
+// link adds the holds that a waiter keeps to the graph.
 func (r *Registry) link(c *claim) {
 	for _, k := range c.keeps.holds {
 		r.graph.set(edge{k.key(), k.Fence, c.id(), c.resource.key()})
 	}
 }
 
-// unlink takes what a waiter keeps out of the graph.
+// unlink removes the holds that a waiter keeps from the graph.
 func (r *Registry) unlink(c *claim) {
 	if c.keeps == nil {
 		return
@@ -72,9 +72,9 @@ func (r *Registry) unlink(c *claim) {
 	}
 }
 
-// keeping returns which of the named holds stand, and are of the same principal as the
-// session that names them. The others say nothing: they have ended, or are about to, or
-// are not the caller's to speak of.
+// keeping returns which of the named holds exist and belong to the same principal as the
+// session that names them. The others are ignored: they have ended, are about to end, or
+// belong to somebody else.
 func (r *Registry) keeping(s *session, named []Kept) *keeping {
 	var holds []Kept
 	for _, k := range named {
@@ -103,8 +103,8 @@ func (res *resource) holder(fence uint64) *claim {
 	return holders[i]
 }
 
-// forgetKeeps makes all waiters keep nothing, as the level wants it that the cluster
-// comes down to.
+// forgetKeeps removes the holds kept by all waiters, because the cluster goes down to a
+// level without them.
 func (r *Registry) forgetKeeps() {
 	var waits []edge
 	r.graph.scan(func(e edge) bool {
@@ -140,8 +140,8 @@ func (k *keeping) bytes() int {
 	return sizeOf(k.holds)
 }
 
-// hasKeeps reports whether entries and snapshots of a level say what callers keep, and
-// whether deadlocks are looked for.
+// hasKeeps reports whether entries and snapshots of a level have the holds that callers keep,
+// and whether deadlocks are detected.
 func hasKeeps(level uint32) bool { return level >= version.Keeps }
 
 func appendKeeps(b []byte, keeps []Kept) []byte {
@@ -161,7 +161,7 @@ func readKeeps(rd *wire.Reader) (keeps []Kept) {
 	return keeps
 }
 
-// validateKeeps looks at what a request says of its caller.
+// validateKeeps checks the holds that a request names.
 func validateKeeps(keeps []Kept) string {
 	if len(keeps) > MaxKeeps {
 		return "keeps: names too many holds: must name at most 64"
@@ -177,7 +177,7 @@ func validateKeeps(keeps []Kept) string {
 	return ""
 }
 
-// ordered reports whether there is something, and no hold twice.
+// ordered reports whether there is at least one hold, and none is there twice.
 func (k *keeping) ordered() bool {
 	for i := 1; i < len(k.holds); i++ {
 		if k.holds[i-1].Fence >= k.holds[i].Fence {
@@ -187,7 +187,7 @@ func (k *keeping) ordered() bool {
 	return len(k.holds) > 0 && len(k.holds) <= MaxKeeps
 }
 
-// keeper names a wait that keeps something, or "".
+// keeper returns the name of a resource whose waiter keeps something, or "".
 func (v *Version) keeper() (name string) {
 	v.graph.scan(func(e edge) bool {
 		name = fmt.Sprintf("request %d of %v, which keeps %s while it waits for %s", e.wait.Sequence, e.wait.Session, quoted(e.hold.name), quoted(e.of.name))

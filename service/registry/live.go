@@ -11,45 +11,45 @@ import (
 	"github.com/conclave-io/conclave/service/version"
 )
 
-// The names under a prefix can be guarded by an algorithm that runs between the servers
-// instead of by this registry. The registry then says who takes part: each server has a
-// session of its own, its seat, and the entry that changes the seats, or what guards a
-// prefix, begins the next epoch. Package algorithm/view has the rules.
+// The names under a prefix can be guarded by an algorithm that runs between the servers instead
+// of by this registry. The registry then records who takes part: each server has its own
+// session, its seat. Every entry that changes the seats, or the guard of a prefix, begins the
+// next epoch. The rules are in package algorithm/view.
 //
-// A lock that somebody waits for and nobody holds is there only while its guard drains.
+// While the guard of a lock drains, the lock may have waiters but no holder.
 
 const (
-	// MaxGuards bounds the prefixes that have a guard of their own.
+	// MaxGuards bounds the prefixes with their own guard.
 	MaxGuards = 256
-	// MaxSeats bounds the seats: each member sends to each other.
+	// MaxSeats bounds the seats, because each member sends messages to every other.
 	MaxSeats = 16
 )
 
 // Live are the operands of the commands about seats and guards.
 type Live struct {
-	// Server is whose seat it is (OpEnter).
+	// Server is the server whose seat it is (OpEnter).
 	Server uint64
-	// Heir is the seat at which the clients of the one that closes go on, or none
+	// Heir is the seat at which the clients of a seat that closes continue, or none
 	// (OpClose).
 	Heir view.Seat
-	// Epoch is the one that the seat is in (OpTurn, OpQuiet).
+	// Epoch is the epoch that the seat is in (OpTurn, OpQuiet).
 	Epoch uint64
-	// Coordinator is the server that is to coordinate from now on, or 0 (OpTurn).
+	// Coordinator is the server that should coordinate from now on, or 0 (OpTurn).
 	Coordinator uint64
-	// Change is the number of a change, or 0: the seat has taken over what it is the heir
-	// of (OpQuiet). In an OpGuard of the leader it is the one to cancel; then nothing else
-	// counts.
+	// Change is the number of a change. In an OpQuiet, 0 means that the seat has taken over what
+	// it is the heir of. In an OpGuard of the leader it is the change to cancel; all other
+	// fields are then ignored.
 	Change uint64
-	// Use is to guard the names, or, with Remove, what guards a shorter prefix. Wait is
-	// after how long the leader cancels the change, in ns; 0: never. Force asks the
-	// holders to leave (OpGuard).
+	// Use is the new guard. With Remove, the guard of a shorter prefix applies instead. Wait is
+	// the time after which the leader cancels the change, in ns; 0 means never. Force asks
+	// the holders to leave (OpGuard).
 	Use    view.Use
 	Remove bool
 	Wait   int64
 	Force  bool
 }
 
-// how returns the operands of a command, if only zeros.
+// how returns the operands of a command, which may be zeros.
 func (c *Command) how() *Live {
 	if c.Live == nil {
 		return new(Live)
@@ -57,7 +57,7 @@ func (c *Command) how() *Live {
 	return c.Live
 }
 
-// LiveSize is about how many bytes the operands of a command about live names take.
+// LiveSize returns the approximate size of the operands of a command about live names.
 func (c *Command) LiveSize() int {
 	if c.Live == nil {
 		return 0
@@ -65,10 +65,10 @@ func (c *Command) LiveSize() int {
 	return 32 + len(c.Live.Use.Algorithm) + len(c.Live.Use.Options)
 }
 
-// live is what the log says about seats and guards.
+// live is the state of seats and guards.
 type live struct {
 	view.Log
-	generation uint64 // the registry's at the time when this was made its own
+	generation uint64 // the registry's generation when this became its own
 	bytes      int    // about, encoded
 }
 
@@ -77,11 +77,11 @@ func (l *live) empty() bool {
 	return l.Epoch == 0 && l.Changes == 0 && len(l.Guards)+len(l.Seats) == 0 && !l.Watch.Live()
 }
 
-// hasLive reports whether names can be live at a level.
+// hasLive reports whether a level has live names.
 func hasLive(level uint32) bool { return level >= version.Live }
 
-// Live returns who takes part, and what guards which names. Nobody may change it, and
-// that of a registry is lent until the next entry.
+// Live returns who takes part, and which algorithm guards which names. The caller must not
+// change it; that of a Registry is valid until the next entry.
 func (h *head) Live() *view.Log {
 	if h.live == nil {
 		return new(view.Log)
@@ -89,7 +89,7 @@ func (h *head) Live() *view.Log {
 	return &h.live.Log
 }
 
-// guard returns what guards a resource, or nil if that is agreement alone.
+// guard returns the guard of a resource, or nil if it is agreement alone.
 func (h *head) guard(class Class, name string) *view.Guard {
 	if h.live == nil || class != Lock {
 		return nil
@@ -97,8 +97,8 @@ func (h *head) guard(class Class, name string) *view.Guard {
 	return h.live.GuardOf(name)
 }
 
-// drains reports whether nothing is granted of a resource, as its guard changes (G3), or
-// as this is a home.
+// drains reports whether nothing of a resource may be granted, because its guard changes (G3)
+// or because this registry is a home.
 func (h *head) drains(res *resource) bool {
 	if h.home && res.class == Lock {
 		return true
@@ -107,14 +107,14 @@ func (h *head) drains(res *resource) bool {
 	return g != nil && g.Change != 0
 }
 
-// moved reports whether an algorithm guards a resource, so that nobody claims it here.
+// moved reports whether an algorithm guards a resource, so that it cannot be claimed here.
 func (h *head) moved(res *resource) bool {
 	g := h.guard(res.class, res.name)
 	return g != nil && g.Use.Live()
 }
 
-// elsewhere refuses a request to acquire what this registry does not guard, or does not
-// grant now, and reports whether it does.
+// elsewhere refuses a request to acquire a resource that this registry does not guard or does
+// not grant now, and reports whether it did.
 func (r *Registry) elsewhere(c *Command, result *Result) bool {
 	g := r.guard(c.Class, c.Name)
 	switch {
@@ -133,8 +133,8 @@ func (r *Registry) elsewhere(c *Command, result *Result) bool {
 	return true
 }
 
-// thawLive makes what is known of seats and guards this registry's own, so that it may
-// be changed. It is settled at the end of the entry.
+// thawLive makes the state of seats and guards this registry's own, so that it may be changed.
+// It is settled at the end of the entry.
 func (r *Registry) thawLive() *live {
 	if r.live == nil {
 		r.live = &live{generation: r.generation}
@@ -152,12 +152,12 @@ func SeatID(s view.Seat) (id SessionID) {
 	return id
 }
 
-// SeatOf returns the seat of a server whose session has the id.
+// SeatOf returns the seat of a server, given the id of its session.
 func SeatOf(server uint64, id SessionID) view.Seat {
 	return view.Seat{Server: server, ID: [2]uint64{id.high(), id.low()}}
 }
 
-// refusesSeat says why a server cannot open a seat, in result, or returns false.
+// refusesSeat refuses a seat to a server and fills in the reason, or returns false.
 func (r *Registry) refusesSeat(c *Command, result *Result) bool {
 	m, known := r.members[c.how().Server]
 	switch {
@@ -182,8 +182,7 @@ func (r *Registry) enterSeat(s *session, server uint64, fx *Effects) {
 	fx.View = true
 }
 
-// misfits says what is wrong with a command of a session that is a seat, or of one that
-// is not.
+// misfits returns why a command does not fit a session, depending on whether it is a seat, or "".
 func (s *session) misfits(c *Command) string {
 	switch {
 	case c.Op == OpEnter && s.server != c.how().Server:
@@ -196,7 +195,7 @@ func (s *session) misfits(c *Command) string {
 	return ""
 }
 
-// turn asks for another epoch (V4).
+// turn begins another epoch on request of a member (V4).
 func (r *Registry) turn(s *session, c *Command, fx *Effects) Result {
 	if problem := r.outOf(s, c); problem.Code != 0 {
 		return problem
@@ -223,7 +222,7 @@ func (r *Registry) quiet(s *session, c *Command, fx *Effects) Result {
 	return Result{Code: OK}
 }
 
-// close ends a session at its own wish. The clients of a seat may go on at another (P2).
+// close ends a session at its own request. The clients of a seat may continue at another (P2).
 func (r *Registry) close(s *session, c *Command, fx *Effects) Result {
 	if heir := c.how().Heir; heir != (view.Seat{}) {
 		own := SeatOf(s.server, s.id)
@@ -236,7 +235,7 @@ func (r *Registry) close(s *session, c *Command, fx *Effects) Result {
 	return Result{Code: OK}
 }
 
-// outOf refuses what a seat says that is no member, or in an epoch that is over.
+// outOf refuses a command of a seat that is not a member, or in an epoch that is over.
 func (r *Registry) outOf(s *session, c *Command) (refusal Result) {
 	l := r.Live()
 	switch {
@@ -248,7 +247,7 @@ func (r *Registry) outOf(s *session, c *Command) (refusal Result) {
 	return refusal
 }
 
-// setGuard begins to change what guards a prefix, or ends that (G1, G2).
+// setGuard starts to change the guard of a prefix, or completes that (G1, G2).
 func (r *Registry) setGuard(c *Command, fx *Effects) Result {
 	if problem := c.Validate(); problem != "" {
 		return Result{Code: Invalid, Message: problem}
@@ -307,7 +306,7 @@ func (r *Registry) refusesGuard(c *Command) (refusal Result) {
 	return refusal
 }
 
-// askAll asks those to leave who hold something under a prefix that drains (G6).
+// askAll asks the holders of locks under a prefix that drains to leave (G6).
 func (r *Registry) askAll(c *Command, fx *Effects) {
 	if g := r.live.Find(c.Name); g == nil || g.Change == 0 || g.Use.Live() {
 		return
@@ -323,7 +322,7 @@ func (r *Registry) askAll(c *Command, fx *Effects) {
 	}
 }
 
-// locksUnder returns the locks whose names begin with a prefix, by name.
+// locksUnder returns the locks whose names start with a prefix, by name.
 func (r *Registry) locksUnder(prefix string) (list []*resource) {
 	r.fold()
 	r.names.ascend(&resource{class: Lock, name: prefix}, func(res *resource) bool {
@@ -336,9 +335,9 @@ func (r *Registry) locksUnder(prefix string) (list []*resource) {
 	return list
 }
 
-// reguard lets those go on who wait for locks under a prefix that agreement guards no
-// longer, and under one that drains no longer: they are told to ask elsewhere, or are
-// granted (G5).
+// reguard serves the waiters of locks under a prefix after the change of its guard: if agreement
+// no longer guards the prefix they are told to ask elsewhere; otherwise locks are granted
+// again (G5).
 func (r *Registry) reguard(prefix string, fx *Effects) {
 	for _, res := range r.locksUnder(prefix) {
 		g := r.live.GuardOf(res.name)
@@ -356,7 +355,7 @@ func (r *Registry) reguard(prefix string, fx *Effects) {
 	}
 }
 
-// movedFrom is the answer to those who ask here for what an algorithm guards (H8).
+// movedFrom is the answer to requests for a lock that an algorithm guards (H8).
 func movedFrom(name string, g *view.Guard) Result {
 	return Result{
 		Code: Moved, Message: fmt.Sprintf("%s is guarded by %s: ask for it at a member of the view", quoted(name), g.Use.Algorithm),
@@ -377,8 +376,8 @@ func (r *Registry) heldUnder(prefix string) (held bool) {
 	return held
 }
 
-// settleLive ends an entry: if it has changed who takes part, or the last hold is gone
-// under a prefix that drains, the next epoch begins.
+// settleLive ends an entry. If the entry has changed who takes part, or has removed the last
+// hold under a prefix that drains, the next epoch begins.
 func (r *Registry) settleLive(fx *Effects) {
 	if r.live == nil {
 		return
@@ -394,7 +393,7 @@ func (r *Registry) settleLive(fx *Effects) {
 		return
 	}
 	l := r.thawLive()
-	// If nobody is left, a guard that waits for its members to be quiet may change next.
+	// If no member is left, a guard that waits for its members to be quiet may change next.
 	for l.Settle(r.epoch, r.heldUnder) {
 		r.epoch, r.counter = l.Epoch, 0
 		fx.View = true
@@ -405,12 +404,12 @@ func (r *Registry) settleLive(fx *Effects) {
 		}
 	}
 	if l.bytes, r.unsettled = len(appendLive(nil, &l.Log)), false; l.empty() {
-		r.live = nil // as it is when it is read again
+		r.live = nil // the same as after reading a snapshot
 	}
 }
 
-// relevel takes a change of the level: it begins an epoch, so that an epoch has one
-// level, and below that of live names there is nothing left of them (G7).
+// relevel follows a change of the level. It begins an epoch, so that an epoch has only one
+// level. Below the level of live names it removes all of their state (G7).
 func (r *Registry) relevel() {
 	r.relevelAccess()
 	switch {
@@ -421,13 +420,13 @@ func (r *Registry) relevel() {
 	}
 }
 
-// pinned reports whether the level cannot come down, as there are seats, guards or rules.
+// pinned reports whether the level cannot go down because there are seats, guards or rules.
 func (r *Registry) pinned(level uint32) bool {
 	l := r.Live()
 	return !hasLive(level) && (len(l.Guards)+len(l.Seats) > 0 || l.Watch.Live()) || !hasAccess(level) && r.rules.Rest() != ""
 }
 
-// guarded names a prefix with a guard or a seat, or returns "".
+// guarded returns the name of a prefix with a guard, or of a seat, or "".
 func (v *Version) guarded() string {
 	switch l := v.Live(); {
 	case len(l.Guards) > 0:
@@ -440,8 +439,8 @@ func (v *Version) guarded() string {
 	return ""
 }
 
-// reseat empties the view of a cluster that begins again: guards stay as they are, and
-// nobody changes them.
+// reseat empties the view of a cluster that is founded anew: guards stay as they are, and
+// their changes are cancelled.
 func (r *Registry) reseat() {
 	if r.live == nil {
 		return

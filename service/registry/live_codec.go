@@ -51,8 +51,8 @@ func readSeat(r *wire.Reader, c *Command) {
 	}
 }
 
-// written returns the operation as entries name it: an OpClose with an heir has a number
-// of its own, so that those of clients are what they are at lower levels.
+// written returns the number of the operation in entries. An OpClose with an heir has its own,
+// so that the format for clients is the same as at lower levels.
 func (c *Command) written() Op {
 	if c.Op == OpClose && c.how().Heir != (view.Seat{}) {
 		return opBequeath
@@ -83,7 +83,7 @@ func readHeir(r *wire.Reader, c *Command) {
 		return
 	}
 	if c.Live.Heir = readSeatOf(r, r.Uint()); r.Err() == nil && c.Live.Heir == (view.Seat{}) {
-		r.Fail(errors.New("a seat closes with an heir that is none"))
+		r.Fail(errors.New("a seat closes with an heir that is not a seat"))
 	}
 }
 
@@ -178,12 +178,12 @@ func (r *Registry) readLive(rd *wire.Reader) {
 	r.live = l
 }
 
-// checkLive reports the first broken invariant of seats and guards, or nil.
+// checkLive returns the first broken invariant of seats and guards, or nil.
 func (r *Registry) checkLive() error {
 	l := r.Live()
 	for i, s := range l.Members {
 		if i > 0 && l.Members[i-1].Server >= s.Server {
-			return fmt.Errorf("the members of epoch %d are not in order, each server once", l.Epoch)
+			return fmt.Errorf("the members of epoch %d are not in order or not unique", l.Epoch)
 		}
 	}
 	for _, s := range l.Seats {
@@ -193,25 +193,25 @@ func (r *Registry) checkLive() error {
 	}
 	for _, h := range l.Heirs {
 		if !slices.Contains(l.Seats, h.Seat) || h.Epoch >= l.Epoch {
-			return fmt.Errorf("server %d is the heir of a seat of server %d that ended in epoch %d, and has none itself", h.Seat.Server, h.Of.Server, h.Epoch)
+			return fmt.Errorf("server %d, the heir of a seat of server %d that ended in epoch %d, has no seat", h.Seat.Server, h.Of.Server, h.Epoch)
 		}
 	}
 	for i := range l.Guards {
 		g := &l.Guards[i]
 		switch {
 		case i > 0 && l.Guards[i-1].Prefix >= g.Prefix:
-			return errors.New("the guards are not in order, each prefix once")
+			return errors.New("the guards are not in order or not unique")
 		case ValidateName(g.Prefix) != "":
-			return fmt.Errorf("the prefix %s has a guard and is none", quoted(g.Prefix))
+			return fmt.Errorf("prefix %s is in the list of guards and has none", quoted(g.Prefix))
 		case g.Change > l.Changes || g.Change == 0 && (g.Next != view.Use{} || g.Remove):
 			return fmt.Errorf("the guard of %s has the change %d of %d", quoted(g.Prefix), g.Change, l.Changes)
 		case !slices.IsSorted(g.Quiet):
-			return fmt.Errorf("who is quiet under %s is out of order", quoted(g.Prefix))
+			return fmt.Errorf("the quiet members under %s are out of order", quoted(g.Prefix))
 		}
 	}
 	switch {
 	case l.Epoch > r.epoch || l.Turning || r.unsettled:
-		return fmt.Errorf("epoch %d of the view is not settled: that of the fences is %d", l.Epoch, r.epoch)
+		return fmt.Errorf("epoch %d of the view is not settled: the epoch of the fences is %d", l.Epoch, r.epoch)
 	case r.live != nil && !hasLive(r.level):
 		return fmt.Errorf("level %d has seats or guards", r.level)
 	}

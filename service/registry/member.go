@@ -8,18 +8,18 @@ import (
 	"github.com/conclave-io/conclave/service/access"
 )
 
-// Standing is what a server is meant to be. The leader brings the agreement's
-// configuration there, one step at a time.
+// Standing is the intended role of a server. The leader changes the configuration of
+// agreement accordingly, one step at a time.
 type Standing uint8
 
 // The standings. Numbers are part of the log's format: append only.
 const (
-	// Voter is a member that votes, or will once it has caught up.
+	// Voter is a member that votes, or will vote once it has caught up.
 	Voter Standing = iota
-	// Learner is a member that receives the log and has no vote.
+	// Learner is a member that receives the log and does not vote.
 	Learner
-	// Removed is a server that was a member, or was to be one, and never will
-	// be again: its id is not given to another.
+	// Removed is a server that was a member, or was joining, and never will be
+	// again: its id is not given to another server.
 	Removed
 
 	standings
@@ -35,21 +35,20 @@ func (s Standing) String() string {
 // MaxAddress bounds an address of a server, in bytes.
 const MaxAddress = 1024
 
-// Member is what the cluster knows of a server for good.
+// Member is the permanent record of a server.
 type Member struct {
 	ID uint64
-	// UID is the number that the server's data directory drew when it was made.
-	// One that comes back under the same id with another number has lost its
-	// data. It is 0 while an id is only reserved.
+	// UID was drawn when the server's data directory was created. A server that comes back
+	// with a different UID has lost its data. It is 0 while an id is only reserved.
 	UID uint64
-	// PeerAddress and ClientAddress are where it takes servers and clients, as
-	// far as it is known.
+	// PeerAddress and ClientAddress are its addresses for servers and for clients, as far as
+	// known.
 	PeerAddress, ClientAddress string
 	Standing                   Standing
 }
 
-// Reserved reports, of a server that is on record, whether its id is only kept
-// for it. A founder that nobody met yet has no record at all.
+// Reserved reports whether the id of a recorded server is only reserved. A founder that no
+// server has met yet has no record at all.
 func (m Member) Reserved() bool { return m.UID == 0 && m.Standing != Removed }
 
 func (m Member) append(b []byte) []byte {
@@ -68,8 +67,8 @@ func readMember(rd *wire.Reader) Member {
 	return m
 }
 
-// record notes what is known of a server. A removal is for good, whatever was
-// under way when it was decided.
+// record updates the record of a server. A removal is final, whatever was under way when it
+// was decided.
 func (r *Registry) record(c *Command, fx *Effects) {
 	m := c.Member
 	if r.members[m.ID].Standing == Removed {

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// MaxPast is how many ended holds of a resource are remembered, and
-	// maxPastNames of how many resources: those of which a hold ended last.
+	// MaxPast is the number of ended holds remembered for a resource, and maxPastNames the
+	// number of resources: those whose holds ended last.
 	MaxPast      = 16
 	maxPastNames = 1024
 )
@@ -21,8 +21,8 @@ type Ending uint8
 const (
 	Released Ending = 1 + iota // by its holder
 	Closed                     // with its session, by its holder
-	Expired                    // with its session, for want of renewals
-	Dropped                    // the holder was asked to leave, and did not in time
+	Expired                    // with its session, which was not renewed
+	Dropped                    // the holder was asked to leave and did not do so in time
 
 	endings
 )
@@ -46,17 +46,17 @@ type record struct {
 	class Class
 	name  string
 	named uint64 // the sum of its key
-	// generation is the registry's at the time when this was made its own.
+	// generation is the registry's generation when this became its own.
 	generation uint64
 	ended      []Ended // a ring, once there are MaxPast
 	next       int     // where in ended the next one goes
 
-	// digest is what of the record is in that of the registry. It is made from the sum
-	// of the hashes of all endings but the newest, fresh in number.
+	// digest is the record's part of the registry's digest. It is computed from the sum of
+	// the hashes of all endings except the newest ones, of which there are fresh.
 	digest, sum uint64
 	fresh       int
 
-	// older and newer make a list of all records; versions do not look at it.
+	// older and newer link all records into a list; versions do not read them.
 	older, newer *record
 }
 
@@ -64,8 +64,8 @@ func (rec *record) key() key { return key{rec.class, rec.name} }
 
 func (rec *record) keyHash() uint64 { return rec.key().hash() }
 
-// recent finds the records that there are now. The ends of the list are those of
-// which a hold ended last, and longest ago.
+// recent finds the current records. The ends of the list are those whose hold ended last,
+// and whose hold ended longest ago.
 type recent struct {
 	table[key, *record]
 	newest, oldest *record
@@ -114,7 +114,7 @@ func (r *Registry) note(k key, e *Ended) {
 	rec.next = (rec.next + 1) % MaxPast
 }
 
-// makeRoom forgets a record if there are too many, and returns an empty one.
+// makeRoom removes a record if there are too many, and returns an empty one.
 func (r *Registry) makeRoom() *record {
 	oldest := r.recent.oldest
 	if r.recent.len() < maxPastNames {
@@ -128,14 +128,14 @@ func (r *Registry) makeRoom() *record {
 	}
 	r.tally.digest -= oldest.digest
 	if oldest.generation != r.generation {
-		return new(record) // a version has it
+		return new(record) // a version shares it
 	}
 	clear(oldest.ended)
 	*oldest = record{ended: oldest.ended[:0]}
 	return oldest
 }
 
-// remember notes how a hold ended that ends now.
+// remember records how a hold ended that ends now.
 func (r *Registry) remember(c *claim, how Ending) {
 	s := c.session
 	r.deeds.ended(c, how, r.wall)

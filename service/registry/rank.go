@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// Order is an order of resources other than that of names. The numbers are those of the
-// public interface.
+// Order is an order of resources other than by name. The numbers are those of the public
+// interface.
 type Order uint8
 
-// The orders. Resources that are equal in one are in the order of names.
+// The orders. Resources that are equal in an order are sorted by name.
 const (
 	ByQueue Order = 1 + iota // the longest queue first
-	ByAge                    // first what has been held for the longest time
+	ByAge                    // the longest held first
 
 	orders
 )
@@ -21,18 +21,18 @@ const (
 // Valid reports whether there is such an order.
 func (o Order) Valid() bool { return o > 0 && o < orders }
 
-// MaxRanked is how many resources Rank looks at, at most.
+// MaxRanked is the most resources that Rank examines.
 const MaxRanked = 100_000
 
-// ranked is a resource with what its place depends on, smaller ones first.
+// ranked is a resource with its sort key; smaller ones come first.
 type ranked struct {
 	of   *resource
 	rank int64
 }
 
-// Rank returns the first limit resources of the class whose names begin with prefix, in
-// an order, each with at most waiters of its queue, and whether there are more. It
-// returns ok = false if there are so many that it would have to look at over MaxRanked.
+// Rank returns the first limit resources of the class whose names start with prefix, in
+// an order, each with at most waiters of its queue, and whether there are more. It returns
+// ok = false if there are more than MaxRanked such resources.
 func (v *Version) Rank(class Class, prefix string, order Order, limit, waiters int) (list []Resource, more, ok bool) {
 	var first []ranked
 	seen := 0
@@ -42,7 +42,7 @@ func (v *Version) Rank(class Class, prefix string, order Order, limit, waiters i
 		}
 		seen++
 		one := ranked{res, res.rank(order)}
-		// What comes later has a larger name, so it goes behind its equals.
+		// A later resource has a larger name, so it goes behind its equals.
 		if len(first) == limit && (limit == 0 || one.rank >= first[limit-1].rank) {
 			return seen <= MaxRanked
 		}
@@ -64,7 +64,7 @@ func (v *Version) Rank(class Class, prefix string, order Order, limit, waiters i
 	return list, seen > len(list), true
 }
 
-// rank returns what the place of a resource in an order depends on.
+// rank returns the sort key of a resource in an order.
 func (res *resource) rank(order Order) int64 {
 	if order == ByQueue {
 		return -int64(len(res.queue()))

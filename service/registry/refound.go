@@ -7,19 +7,18 @@ import (
 	"github.com/conclave-io/conclave/service/access"
 )
 
-// Refound turns the state of a cluster into one from which another begins. All
-// sessions end, and with them all holds: nobody knows what their programs have
-// acquired and released since, and what they hold by now they hold by the word of
-// a cluster that is gone. All servers are forgotten. What stays is what guards
-// which names, how holds ended, those of the ended sessions included, and the order of fences: they begin above
-// all that the old cluster gave, and above one that is known to have been given, 0
-// if there is none.
+// Refound turns the state of a cluster into one from which a new cluster can begin. All
+// sessions end, and all holds with them: nobody knows what their programs have acquired and
+// released since, and the cluster that granted these holds is gone. All servers are forgotten.
+// What stays are the guards, the history of holds, including those of the ended sessions, and
+// the order of fences: new fences are larger than all that the old cluster gave according to
+// this state, and larger than above, a fence known to have been given, or 0.
 func (r *Registry) Refound(above uint64) error {
-	// One epoch further would be enough but for a cluster whose counter took a turn
+	// One epoch further would be enough, unless the old cluster's counter began a new epoch
 	// after this state.
 	epoch := max(r.epoch+2, above>>counterBits+1)
 	if epoch > maxEpoch {
-		return fmt.Errorf("no epoch is left above %d: the largest is %d", epoch-1, maxEpoch)
+		return fmt.Errorf("fences: no epoch is left above %d: the largest is %d", epoch-1, maxEpoch)
 	}
 	r.frozen = nil
 	r.end(slices.Collect(r.all()), Expired, new(Effects))
@@ -30,8 +29,8 @@ func (r *Registry) Refound(above uint64) error {
 	return nil
 }
 
-// ForgetRules turns rules of access into none, as in a new cluster: tokens, quotas and
-// administrators are gone with them.
+// ForgetRules removes the access rules, as in a new cluster. Tokens, quotas and
+// administrators are removed with them.
 func (r *Registry) ForgetRules() {
 	if r.rules == nil {
 		return

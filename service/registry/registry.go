@@ -8,8 +8,8 @@ import (
 // A fence is the epoch, then a counter of grants.
 const (
 	counterBits = 40
-	// counterTurn is where a new epoch begins: far from the end, so that no
-	// counter ever runs into the epoch's bits.
+	// counterTurn is where a new epoch begins. It is far below the end of the counter, so that
+	// the counter never overflows into the bits of the epoch.
 	counterTurn = 1 << 39
 	// maxEpoch keeps the sign bit 0.
 	maxEpoch = 1<<(63-counterBits) - 1
@@ -18,40 +18,38 @@ const (
 // Registry is the replicated state.
 type Registry struct {
 	head
-	// frozen is the newest version, if nothing has changed since. What was made or
-	// thawed in the present generation is in none.
+	// frozen is the newest version, if nothing has changed since. No version shares what was
+	// created or thawed in the present generation.
 	frozen     *Version
 	generation uint64
 
 	sessions map[SessionID]*session
-	// resources are those that somebody holds, and those that somebody held when they
-	// changed last, until the next fold: a lock that is taken again and again is made
-	// once.
+	// resources are those that somebody holds and, until the next fold, those that somebody
+	// held at their last change: a lock that is taken again and again is created only once.
 	resources table[key, *resource]
 	recent    recent
 
 	tally tally
-	// byID and names are the sessions and resources in order. They follow the changes
-	// by fold.
+	// byID and names are the sessions and resources in order. fold updates them.
 	byID    *sorted[*sessionState]
 	names   *sorted[*resource]
 	changed changes
 
-	// revoked are the holds whose holders are asked to leave, and eager the
-	// candidates that may take the place of a leader after a while.
+	// revoked are the holds whose holders are asked to leave, and eager the candidates that
+	// may replace a leader after some time.
 	revoked map[ClaimID]*claim
 	eager   map[ClaimID]*claim
-	// graph has what waiters keep.
+	// graph has the holds that waiters keep.
 	graph *sorted[edge]
-	// unsettled says that the present entry has changed seats or guards.
+	// unsettled means that the present entry has changed seats or guards.
 	unsettled bool
 
-	// usage is nil unless there are rules. rulesHash is what of them is in the digest.
+	// usage is nil if there are no rules. rulesHash is the hash of the rules in the digest.
 	usage     *usage
 	rulesHash uint64
 	term      uint64 // of the present entry
-	// deeds, if not nil, counts what the newest entry brings about, and what Admits refuses
-	// until the next.
+	// deeds, if not nil, counts the effects of the newest entry, and what Admits refuses until
+	// the next one.
 	deeds *Deeds
 }
 
@@ -69,8 +67,8 @@ func New() *Registry {
 	}
 }
 
-// Apply carries out the commands of a log entry of the given term and adds
-// what they brought about to fx.
+// Apply carries out the commands of a log entry with the given term and adds their effects to
+// fx.
 func (r *Registry) Apply(term uint64, batch *Batch, fx *Effects) {
 	r.frozen = nil
 	r.now, r.wall, r.term, r.deeds = max(r.now, batch.Time), batch.Wall, term, fx.Deeds
@@ -112,8 +110,8 @@ func (r *Registry) apply(term uint64, c *Command, fx *Effects) {
 	}
 }
 
-// request carries out a client's command once, however often it comes. The result,
-// which is empty before, is not returned but filled in: it is large.
+// request carries out a client's command once, however often it arrives. The result, which
+// is empty at first, is filled in and not returned, because it is large.
 func (r *Registry) request(c *Command, result *Result, fx *Effects) {
 	if problem := c.Validate(); problem != "" {
 		*result = Result{Code: Invalid, Message: problem}
@@ -131,8 +129,8 @@ func (r *Registry) request(c *Command, result *Result, fx *Effects) {
 	}
 	r.thawSession(s)
 	if c.Op.Renews() {
-		// Renewing again does no harm, and must have its effect each time: the
-		// client counts from the newest transmission.
+		// Renewing again does no harm, and must take effect each time: the client counts from
+		// the newest transmission.
 		r.renewals++
 		s.renewed(r.renewals)
 		fx.Renewed = append(fx.Renewed, s.id)
@@ -151,13 +149,13 @@ func (r *Registry) request(c *Command, result *Result, fx *Effects) {
 	s.remember(c.Sequence, result)
 }
 
-// NoSession is the answer to a request of a session that is not open.
+// NoSession is the answer to a request in a session that is not open.
 func NoSession(id SessionID) Result {
 	return Result{Code: SessionGone, Message: fmt.Sprintf("no such session: %v: it may have expired or been closed; open a new one", id)}
 }
 
-// answered finds the answer of a request that was carried out before. A claim
-// that lives on answers with its present state.
+// answered finds the answer to a request that was carried out before. For a claim that still
+// exists, the answer is its present state.
 func (r *Registry) answered(s *session, c *Command, result *Result) bool {
 	s.forget(c.Low)
 	if c.Op == OpAcquire {
@@ -177,8 +175,8 @@ func (r *Registry) answered(s *session, c *Command, result *Result) bool {
 	return false
 }
 
-// recall is a remembered answer. It was remembered without the holder that stood in
-// the way, so the present one is told, if there is any.
+// recall returns a stored answer. The holder is not stored with it, so the present holder is
+// added, if there is one.
 func (r *Registry) recall(a *answer, c *Command) Result {
 	result := Result{Code: a.code, Message: a.message, Fence: a.fence, Floor: a.floor}
 	if a.code != Held || c.Op != OpAcquire {
@@ -199,7 +197,7 @@ func (c *claim) state() (result Result) {
 	return result
 }
 
-// granted makes an empty result that of a claim that holds.
+// granted fills in an empty result for a claim that holds.
 func (result *Result) granted(c *claim) {
 	result.Code, result.Fence, result.Floor = OK, c.fence, c.resource.floor()
 }
@@ -239,7 +237,7 @@ func (r *Registry) carryOut(s *session, c *Command, result *Result, fx *Effects)
 	}
 }
 
-// begin opens the session of a request that is to, or fills in why not and returns nil.
+// begin opens the session of an OpOpen or OpEnter. If it may not, begin fills in the reason and returns nil.
 func (r *Registry) begin(c *Command, result *Result, fx *Effects) (s *session) {
 	switch {
 	case c.Op == OpOpen && r.refusesOpen(c, result):
@@ -305,7 +303,7 @@ func (r *Registry) acquire(s *session, c *Command, result *Result, fx *Effects) 
 	}
 }
 
-// claimed returns a resource that somebody is about to claim. If nobody has, the limit is
+// claimed returns the resource for a new claim. If nobody has claimed it yet, its limit is
 // that of the claim.
 func (r *Registry) claimed(k key, limit uint32) *resource {
 	res := r.resources.get(k)
@@ -367,9 +365,9 @@ func (r *Registry) release(s *session, hold uint64, result *Result, fx *Effects)
 	result.Code = OK
 }
 
-// cancel withdraws a claim that waits. A claim that was granted before is
-// reported with its fence and left alone. A request that has not arrived yet
-// is answered in advance, so that it finds itself withdrawn.
+// cancel withdraws a claim that waits. A claim that was granted before is reported with its
+// fence and stays. A request that has not arrived yet is answered in advance, so that it
+// is withdrawn when it arrives.
 func (r *Registry) cancel(s *session, hold uint64, fx *Effects) Result {
 	c := s.claims.get(number(hold))
 	if c == nil {
@@ -383,7 +381,7 @@ func (r *Registry) cancel(s *session, hold uint64, fx *Effects) Result {
 	}
 	r.drop(c, Cancelled, 0)
 	fx.Outcomes = append(fx.Outcomes, Outcome{s.id, hold, Result{Code: Cancelled, Message: "withdrawn"}})
-	r.settle(c.resource, fx) // the readers behind a writer that left
+	r.settle(c.resource, fx) // grants to the readers behind a writer that left
 	return Result{Code: OK}
 }
 
@@ -397,7 +395,7 @@ func (r *Registry) update(s *session, c *Command, fx *Effects) Result {
 	return Result{Code: OK, Fence: made.fence}
 }
 
-// drop ends a claim; its request, if it comes again, is answered with code.
+// drop ends a claim. If its request arrives again, it is answered with code.
 func (r *Registry) drop(c *claim, code Code, how Ending) {
 	res := r.thaw(c.resource)
 	if c.held() {
@@ -417,7 +415,7 @@ func (r *Registry) drop(c *claim, code Code, how Ending) {
 	c.session.remember(c.sequence, &Result{Code: code, Message: "the claim has ended"})
 }
 
-// waits counts a claim that begins to wait, or waits no longer.
+// waits counts a claim that starts or stops waiting.
 func (r *Registry) waits(c *claim, more int) {
 	r.thawSession(c.session)
 	r.waiters += more
@@ -440,20 +438,19 @@ func (r *Registry) find(class Class, name string) *resource {
 	return nil
 }
 
-// add counts a resource that somebody is about to hold.
+// add counts a resource that is about to be held.
 func (r *Registry) add(res *resource) {
 	r.tally.bytes += res.bytes()
 	r.held[res.class]++
 }
 
-// forget no longer counts a resource, which nobody holds any more. The next fold
-// removes it.
+// forget no longer counts a resource that nobody holds any more. The next fold removes it.
 func (r *Registry) forget(res *resource) {
 	r.tally.bytes -= res.bytes()
 	r.held[res.class]--
 }
 
-// unlist takes a claim off the lists of those that are to be looked after.
+// unlist removes a claim from the lists of revoked and eager claims.
 func (r *Registry) unlist(c *claim) {
 	if c.revoked {
 		delete(r.revoked, c.id())
@@ -463,8 +460,8 @@ func (r *Registry) unlist(c *claim) {
 	}
 }
 
-// settle grants to the waiters of a thawed resource that now fit, forgets it if nobody
-// holds it, and notes that somebody has left it.
+// settle grants to the waiters of a thawed resource that now fit, forgets it if nobody holds it,
+// and notes that a holder or waiter has left.
 func (r *Registry) settle(res *resource, fx *Effects) {
 	for !r.drains(res) && len(res.queue()) > 0 && res.fits(res.queue()[0].terms) {
 		next := r.promote(res)

@@ -4,35 +4,35 @@ import "slices"
 
 // resource is a named lock or election that somebody holds.
 //
-// Invariant: the holders are all shared or all not, the first waiter does not
-// fit beside them, and there is a resource only while somebody holds it. While the guard
-// of a lock changes, nothing is granted: then one may wait for it and nobody hold it.
+// Invariant: either all holders are shared or none is, the first waiter does not fit beside
+// them, and a resource exists only while somebody holds it. Exception: while the guard of a lock
+// changes, nothing is granted, so the lock may have waiters but no holder.
 type resource struct {
 	name string
-	// one is the holder, or nil if there is a crowd. Most resources have nothing
-	// else, and there may be very many of them.
+	// one is the holder, or nil if there is a crowd. Most resources have just one holder
+	// and no waiters, and there may be very many of them.
 	one   [1]*claim
 	crowd *crowd
-	// generation is the registry's at the time when this was made its own.
+	// generation is the registry's generation when this became its own.
 	generation uint64
 	limit      uint32
 	class      Class
-	// swept is set while claims wait to be swept out.
+	// swept is set while claims have to be swept out.
 	swept bool
-	// units says that others hold it elsewhere, with fences that nobody knows here.
+	// units means that others hold it elsewhere, with fences that are not known here.
 	units bool
 	mark
 }
 
-// crowd is who holds and who waits, where that is more than one.
+// crowd has the holders and waiters, if there is more than one claim.
 type crowd struct {
 	holders, queue []*claim
-	// counted is how many waiters at the front are counted in the digest. Those behind
-	// came since the last fold, so that no version has them either.
+	// counted is the number of waiters at the front that are counted in the digest. Those
+	// behind them came since the last fold, so no version has them either.
 	counted int
 }
 
-// holders returns those that hold, by their fences. The slice is lent until the
+// holders returns the holders in the order of their fences. The slice is valid until the
 // next change.
 func (res *resource) holders() []*claim {
 	switch {
@@ -44,8 +44,7 @@ func (res *resource) holders() []*claim {
 	return nil
 }
 
-// floor returns the smallest fence among the holders, which are ordered by it, or 0 if
-// not all are known here.
+// floor returns the smallest fence among the holders, or 0 if not all are known here.
 func (res *resource) floor() uint64 {
 	if res.units {
 		return 0
@@ -53,16 +52,16 @@ func (res *resource) floor() uint64 {
 	return res.holders()[0].fence
 }
 
-// inTheWay describes one of the holders, for who is refused.
+// inTheWay describes one of the holders, for a request that is refused.
 func (res *resource) inTheWay() *Holder {
 	holder := res.holders()[0].holder()
 	return &holder
 }
 
-// gone reports whether nobody holds the resource any more, or waits for it.
+// gone reports whether the resource has neither holders nor waiters any more.
 func (res *resource) gone() bool { return len(res.holders()) == 0 && len(res.queue()) == 0 }
 
-// queue returns those that wait. The slice is lent until the next change.
+// queue returns the waiters. The slice is valid until the next change.
 func (res *resource) queue() []*claim {
 	if res.crowd == nil {
 		return nil
@@ -70,7 +69,7 @@ func (res *resource) queue() []*claim {
 	return res.crowd.queue
 }
 
-// gather makes a crowd of whoever is there.
+// gather turns the claims into a crowd.
 func (res *resource) gather() *crowd {
 	if res.crowd == nil {
 		res.crowd = new(crowd)
@@ -82,7 +81,7 @@ func (res *resource) gather() *crowd {
 	return res.crowd
 }
 
-// scatter makes the crowd go if it is none any more.
+// scatter removes the crowd if it is no longer needed.
 func (res *resource) scatter() {
 	if c := res.crowd; c != nil && len(c.queue) == 0 && len(c.holders) <= 1 {
 		copy(res.one[:], c.holders)
@@ -100,7 +99,7 @@ func (res *resource) admit(c *claim) {
 	present.holders = append(present.holders, c)
 }
 
-// fits reports whether a hold with such terms may stand beside the present ones.
+// fits reports whether a hold with these terms is compatible with the present ones.
 func (res *resource) fits(t *terms) bool {
 	holders := res.holders()
 	switch {
@@ -112,12 +111,12 @@ func (res *resource) fits(t *terms) bool {
 	return !holders[0].shared && len(holders) < int(res.limit)
 }
 
-// admits reports whether a newcomer need not wait. Nobody overtakes a waiter:
-// a reader that fits beside other readers waits behind the writer that does not.
+// admits reports whether a new claim need not wait. Nobody overtakes a waiter: a reader that
+// fits beside other readers waits behind a writer that does not fit.
 func (res *resource) admits(t *terms) bool { return len(res.queue()) == 0 && res.fits(t) }
 
-// enqueue gives c its place: behind all of its priority or a higher one, and
-// behind one that is named.
+// enqueue inserts c into the queue: behind all waiters with the same or a higher priority,
+// and behind one that is named.
 func (res *resource) enqueue(c *claim) (ahead uint32) {
 	present := res.gather()
 	at := len(present.queue)
@@ -133,18 +132,18 @@ func (res *resource) enqueue(c *claim) (ahead uint32) {
 	return uint32(at)
 }
 
-// prefer replaces a waiter by heir, at the front. All waiters are counted.
+// prefer moves a waiter, replaced by heir, to the front. All waiters are counted.
 func (res *resource) prefer(at int, heir *claim) {
 	present := res.gather()
 	present.queue = slices.Insert(slices.Delete(present.queue, at, at+1), 0, heir)
 }
 
-// ahead counts the waiters before c.
+// ahead returns the number of waiters before c.
 func (res *resource) ahead(c *claim) uint32 {
 	return uint32(slices.Index(res.queue(), c))
 }
 
-// remove takes c out of the holders or the queue.
+// remove removes c from the holders or the queue.
 func (res *resource) remove(c *claim) {
 	present := res.crowd
 	switch {
@@ -156,7 +155,7 @@ func (res *resource) remove(c *claim) {
 	case c.held():
 		present.holders = without(present.holders, c)
 	case len(present.queue) > 0 && present.queue[0] == c:
-		// The usual case costs the same however long the queue is.
+		// The usual case takes the same time for any length of the queue.
 		present.queue[0] = nil
 		present.queue = present.queue[1:]
 		present.counted = max(0, present.counted-1)
@@ -168,9 +167,9 @@ func (res *resource) remove(c *claim) {
 	res.scatter()
 }
 
-// sweep takes out the claims of ended sessions, and the waiters of those that are
-// being ended, all in one pass: ten thousand waiters that expire together must not
-// cost their number squared.
+// sweep removes the claims of ended sessions, and the waiters of sessions that are being ended,
+// in one pass: with ten thousand waiters that expire together, one pass each would take
+// quadratic time.
 func (res *resource) sweep() {
 	over := func(c *claim) bool { return c.session.ended || c.session.leaving && !c.held() }
 	res.swept = false

@@ -9,13 +9,13 @@ import (
 	"github.com/conclave-io/conclave/service/access"
 )
 
-// A hold can be asked back: by an operator, or by a candidate of an election
-// who waited long enough behind a leader of lower priority. It goes on until the
-// holder has left, or its session could not have been renewed since without
-// being told: then, and not before, the leader of the servers drops it. So also
-// who is driven out of a resource knows it before anyone else can enter.
+// A hold can be revoked: by an operator, or by a candidate of an election that has waited long
+// enough behind a leader of lower priority. The hold continues until the holder has left, or
+// until its session could not have been renewed since without the client being told. Only
+// then does the leader of the servers drop it. So even a holder that is forced out knows
+// it before anyone else can enter.
 
-// revoke asks the holders of a resource to leave, or the one with a fence.
+// revoke asks all holders of a resource to leave, or the one with a given fence.
 func (r *Registry) revoke(c *Command, fx *Effects) Result {
 	res := r.find(c.Class, c.Name)
 	if res == nil || len(res.holders()) == 0 {
@@ -49,8 +49,8 @@ func (r *Registry) ask(res *resource, holder int, why Motive, reason, by string,
 	fx.queued(c.resource)
 }
 
-// dismiss ends the session of somebody else, as fast as can be without ending a hold
-// that its holder believes in: what waits is withdrawn, and what is held revoked. The
+// dismiss ends a session for an operator, as fast as possible without ending a hold on which
+// its holder relies: waiting claims are withdrawn, and holds are revoked. The
 // session may be renewed meanwhile, but acquires nothing more.
 func (r *Registry) dismiss(c *Command, fx *Effects) Result {
 	if problem := c.Validate(); problem != "" {
@@ -63,14 +63,14 @@ func (r *Registry) dismiss(c *Command, fx *Effects) Result {
 	case s == nil:
 		return Result{Code: NotFound, Message: fmt.Sprintf("no such session: %v: it may have expired or been closed", c.Session)}
 	case s.server != 0:
-		// It has no holds here, and would go at once, while clients of that server hold.
+		// A seat has no holds here and would end at once, while clients of that server hold locks.
 		return Result{Code: Invalid, Message: fmt.Sprintf("session %v is the seat of server %d: stop or remove the server instead", s.id, s.server)}
 	}
 	r.seeOff(s, c.Value, c.Origin.Actor, fx)
 	return Result{Code: OK}
 }
 
-// seeOff asks a session to end, and withdraws what it waits for.
+// seeOff starts to end a session, and withdraws what it waits for.
 func (r *Registry) seeOff(s *session, reason, actor string, fx *Effects) {
 	r.thawSession(s)
 	s.leaving = true
@@ -82,8 +82,8 @@ func (r *Registry) seeOff(s *session, reason, actor string, fx *Effects) {
 	r.leave(s, fx)
 }
 
-// withdraw takes all that a session waits for out of the queues, before anything is
-// granted to those behind.
+// withdraw removes all waiting claims of a session from the queues, before anything is
+// granted to those behind them.
 func (r *Registry) withdraw(s *session, reason string, fx *Effects) {
 	why := "the session is being ended"
 	if reason != "" {
@@ -112,14 +112,14 @@ func (r *Registry) withdraw(s *session, reason string, fx *Effects) {
 	}
 }
 
-// leave ends a session that is to end once nothing is left that it holds.
+// leave ends a session that is to end, once it holds nothing.
 func (r *Registry) leave(s *session, fx *Effects) {
 	if s.leaving && s.claims.len() == 0 {
 		r.end([]*session{s}, Dropped, fx)
 	}
 }
 
-// dropOverdue takes revoked holds away.
+// dropOverdue drops revoked holds whose time is over.
 func (r *Registry) dropOverdue(claims []ClaimID, fx *Effects) {
 	for _, id := range claims {
 		if c := r.revoked[id]; c != nil {
@@ -148,7 +148,7 @@ func compareClaims(a, b ClaimID) int {
 	return cmp.Or(a.Session.Compare(b.Session), cmp.Compare(a.Sequence, b.Sequence))
 }
 
-// Asked returns the holds that a session is asked to leave, by sequence.
+// Asked returns the holds that a session is asked to release, by sequence.
 func (r *Registry) Asked(id SessionID) []uint64 {
 	if s := r.sessions[id]; s != nil {
 		return s.asked()
@@ -156,9 +156,9 @@ func (r *Registry) Asked(id SessionID) []uint64 {
 	return nil
 }
 
-// transfer names the candidate that is to lead next, the one with a value or of
-// a session, and asks the leader, who wants it so, to leave. It leaves when it has
-// stopped: until then nobody else leads.
+// transfer names the candidate that is to lead next, selected by its value or session, and asks
+// the present leader, who requested the transfer, to leave. Nobody else leads until the
+// leader has left.
 func (r *Registry) transfer(s *session, c *Command, fx *Effects) Result {
 	made := s.claims.get(number(c.Hold))
 	if made == nil || !made.held() || made.resource.class != Election {
@@ -180,10 +180,9 @@ func (r *Registry) transfer(s *session, c *Command, fx *Effects) Result {
 	return Result{Code: OK, Fence: made.fence}
 }
 
-// overtake asks the leader of an election to leave if a candidate may take its
-// place: one of higher priority that has waited for as long as it said, beside
-// a leader that has led for as long. So a favourite that comes and goes does not
-// unseat anyone each time.
+// overtake asks the leader of an election to leave if a candidate may replace it: the candidate
+// has a higher priority, its patience is over, and the leader has led for at least as long. So
+// a candidate of high priority that comes and goes does not depose a leader each time.
 func (r *Registry) overtake(name string, fx *Effects) {
 	if c := r.overtaker(name, r.now); c != nil {
 		res := r.thaw(c.resource)
@@ -192,7 +191,7 @@ func (r *Registry) overtake(name string, fx *Effects) {
 	}
 }
 
-// overtaker returns the candidate that may take the place of a leader, or nil.
+// overtaker returns the candidate that may replace a leader, or nil.
 func (r *Registry) overtaker(name string, now int64) *claim {
 	res := r.find(Election, name)
 	if res == nil || len(res.queue()) == 0 {
@@ -205,8 +204,8 @@ func (r *Registry) overtaker(name string, now int64) *claim {
 	return first
 }
 
-// Overtaken returns the elections in which a candidate may take the place of the
-// leader at the given replicated time, sorted by name.
+// Overtaken returns the elections in which a candidate may replace the leader at the given
+// replicated time, sorted by name.
 func (r *Registry) Overtaken(now int64) (names []string) {
 	for _, c := range r.eager {
 		if r.overtaker(c.resource.name, now) == c {

@@ -7,7 +7,7 @@ import (
 
 // session is a process that claims resources.
 type session struct {
-	// What stays, which versions share.
+	// The fixed part, which versions share.
 	id      SessionID
 	owner   string // the principal that opened it; empty for an anonymous one
 	ttl     int64  // ns
@@ -15,49 +15,47 @@ type session struct {
 	pid     int64
 	program string
 	opened  int64  // wall clock of the leader, ns
-	server  uint64 // whose seat it is, or 0
+	server  uint64 // the server whose seat it is, or 0
 
 	// claims are its holds and places in queues, by the sequence of the
 	// request that made each.
 	claims table[number, *claim]
 	// ended is set when the session has left the registry.
 	ended bool
-	tally *tally // the registry's
+	tally *tally // of the registry
 
-	// digest is what of the session is in that of the registry. It is made from the
-	// hash of what stays, and from the sums of the hashes of its claims and answers,
-	// as far as these are counted: of the answers those whose sequence is at most
-	// counted.
+	// digest is the session's part of the registry's digest. It is computed from the hash of
+	// the fixed part, and from the sums of the hashes of its claims and answers that are
+	// counted: the answers up to the sequence in counted.
 	digest, fixed, claimed, answered, counted uint64
 
-	// What follows changes, and only after thawSession.
+	// The following part changes, but only after thawSession.
 	*sessionState
 }
 
-// sessionState is what changes of a session, as far as versions show it.
+// sessionState is the part of a session that changes and that versions show.
 type sessionState struct {
 	of *session
-	// generation is the registry's at the time when this was made its own.
+	// generation is the registry's generation when this became its own.
 	generation uint64
 
-	// low is the lowest sequence that the client still awaits an answer to.
+	// low is the lowest sequence for which the client still awaits an answer.
 	low uint64
-	// answers holds those from low up, sorted by sequence.
+	// answers has the answers from low on, sorted by sequence.
 	answers []answer
 	// holds and waits count its claims, and revocations those that are revoked.
 	holds, waits, revocations int32
 
-	// renewals is the registry's count at its newest renewal through the log.
+	// renewals is the registry's count at its last renewal through the log.
 	renewals uint64
-	// silent says that the log has the session down as silent with remaining
-	// ns left. A new leader then starts it with these instead of its TTL, and
-	// renewing it takes a log entry, so that no renewal is unknown to that
-	// leader.
+	// silent means that the session is recorded as silent in the log, with remaining ns left.
+	// A new leader then starts with these instead of the TTL. Renewing a silent session
+	// takes a log entry, so that the new leader knows of every renewal.
 	remaining int64
 	silent    bool
 
-	// leaving says that somebody else ends the session: it goes when its last hold
-	// does, and until then has nothing but holds that are revoked.
+	// leaving means that somebody else ends the session. It ends with its last hold; until
+	// then all it has are revoked holds.
 	leaving bool
 	mark
 }
@@ -65,8 +63,8 @@ type sessionState struct {
 // gone reports whether the session has ended.
 func (st *sessionState) gone() bool { return st.of.ended }
 
-// answer is what is remembered of the result of a request: nothing of whose size the
-// client, or another one, decides.
+// answer is the stored result of a request. It has no parts whose size a client
+// determines.
 type answer struct {
 	sequence     uint64
 	code         Code
@@ -74,8 +72,8 @@ type answer struct {
 	fence, floor uint64
 }
 
-// find returns where the answer to a request is, or would be. Most requests that are
-// looked for are newer than all that have an answer.
+// find returns the index of the answer to a request, or where it would be. Most requests
+// are newer than all that have an answer.
 func (s *sessionState) find(sequence uint64) (int, bool) {
 	if n := len(s.answers); n == 0 || s.answers[n-1].sequence < sequence {
 		return n, false
@@ -104,7 +102,7 @@ func (s *sessionState) remember(sequence uint64, result *Result) {
 	s.answers = slices.Insert(s.answers, i, fresh)
 }
 
-// forget drops the answers that the client has.
+// forget drops the answers that the client has received.
 func (s *sessionState) forget(low uint64) {
 	if low <= s.low {
 		return
@@ -121,7 +119,7 @@ func (s *sessionState) forget(low uint64) {
 	s.answers = slices.Delete(s.answers, 0, i)
 }
 
-// renewed takes a silent session off the record.
+// renewed ends the silence of a session.
 func (s *sessionState) renewed(renewals uint64) {
 	s.renewals = renewals
 	s.silent, s.remaining = false, 0
@@ -134,7 +132,7 @@ func (s *session) sortedClaims(claims []*claim) []*claim {
 	return claims
 }
 
-// asked returns the holds that the session is asked to leave, in the order in
+// asked returns the holds that the session is asked to release, in the order in
 // which they were made.
 func (s *session) asked() (sequences []uint64) {
 	if s.revocations == 0 {

@@ -1,19 +1,18 @@
 package registry
 
-// tally is the size of the state and its digest. It is not part of the state; no
-// command depends on it.
+// tally has the size of the state and its digest. It is not part of the state, and no command
+// depends on it.
 type tally struct {
-	// bytes is about how many bytes the encoding has. Each change keeps it up to date.
+	// bytes is the approximate size of the encoding. Each change updates it.
 	bytes int
-	// digest is the sum of the digests of sessions and records. It follows the changes
-	// by fold.
+	// digest is the sum of the digests of sessions and records. fold updates it.
 	digest uint64
-	// fence is the newest at the last fold. Claims that hold by later ones are not
-	// counted in the digest, all others are.
+	// fence is the newest one at the last fold. Claims with later fences are not counted in the
+	// digest; all others are.
 	fence uint64
 }
 
-// Size returns about how many bytes Encode would return.
+// Size returns the approximate size of the result of Encode.
 func (r *Registry) Size() int {
 	size := 64 + 96*len(r.members) + r.tally.bytes
 	if r.live != nil {
@@ -25,8 +24,8 @@ func (r *Registry) Size() int {
 	return size
 }
 
-// Carried reports whether a request was carried out before, so that carrying it out
-// again changes nothing.
+// Carried reports whether a request was carried out before, so that carrying it out again
+// changes nothing.
 func (r *Registry) Carried(id SessionID, sequence uint64) bool {
 	s := r.sessions[id]
 	if s == nil {
@@ -46,7 +45,7 @@ func (r *Registry) ValueSize(id SessionID, sequence uint64) int {
 	return 0
 }
 
-// bytes is about how many bytes the encoding of a session has, without its answers and
+// bytes returns the approximate size of the encoding of a session, without its answers and
 // claims.
 func (s *session) bytes() int { return 64 + len(s.owner) + len(s.host) + len(s.program) }
 
@@ -62,7 +61,7 @@ func (c *claim) bytes() int { return 44 + len(c.value) + len(c.reason) + len(c.b
 
 func (res *resource) bytes() int { return 8 + len(res.name) }
 
-// bytes is about how many bytes the encoding of a record has, without its endings.
+// bytes returns the approximate size of the encoding of a record, without its endings.
 func (rec *record) bytes() int { return 8 + len(rec.name) }
 
 func (e *Ended) bytes() int {

@@ -10,18 +10,18 @@ import (
 	"github.com/conclave-io/conclave/service/version"
 )
 
-// EncodedSize returns about how many bytes Encode returns.
+// EncodedSize returns the approximate size of the result of Encode.
 func (v *Version) EncodedSize() int { return v.size }
 
 // Encode returns the whole state, in the format of its level. Equal states encode
 // to equal bytes.
 func (v *Version) Encode() []byte { return v.EncodeInSteps(func() {}) }
 
-// step is how many sessions or resources are encoded at a time.
+// step is the number of sessions or resources that are encoded at a time.
 const step = 256
 
-// EncodeInSteps is Encode that calls pause again and again, so that a large state does
-// not keep a processor from what is urgent.
+// EncodeInSteps is like Encode, but calls pause again and again, so that encoding a large state
+// does not keep a processor from urgent work.
 func (v *Version) EncodeInSteps(pause func()) []byte {
 	b := make([]byte, 0, v.size)
 	b = append(b, version.At(v.level).Snapshot)
@@ -62,10 +62,10 @@ func (v *Version) EncodeInSteps(pause func()) []byte {
 	return v.appendPast(b)
 }
 
-// Encode returns the whole state as it is now.
+// Encode returns the whole present state.
 func (r *Registry) Encode() []byte { return r.Freeze().Encode() }
 
-// LevelOf returns the level of the state that Encode wrote.
+// LevelOf returns the level of a state that Encode wrote.
 func LevelOf(data []byte) (uint32, error) {
 	rd := wire.NewReader(data)
 	rd.Byte()
@@ -73,7 +73,7 @@ func LevelOf(data []byte) (uint32, error) {
 	return level, rd.Err()
 }
 
-// Decode returns the state that Encode wrote.
+// Decode returns a state that Encode wrote.
 func Decode(data []byte) (*Registry, error) {
 	rd := wire.NewReader(data)
 	if v := rd.Byte(); rd.Err() == nil {
@@ -86,7 +86,7 @@ func Decode(data []byte) (*Registry, error) {
 	each(rd, func() {
 		m := readMember(rd)
 		if _, known := r.members[m.ID]; known {
-			rd.Fail(fmt.Errorf("server %d is there twice", m.ID))
+			rd.Fail(fmt.Errorf("server %d: recorded twice", m.ID))
 		}
 		r.members[m.ID] = m
 	})
@@ -114,8 +114,8 @@ func Decode(data []byte) (*Registry, error) {
 	return r, nil
 }
 
-// each reads a count and calls read as often. It stops at an error: a count
-// that is damaged must not cost memory for elements that are not there.
+// each reads a count and calls read that many times. It stops at an error, so that a damaged
+// count does not allocate memory for elements that are not there.
 func each(rd *wire.Reader, read func()) {
 	for n := rd.Count(); n > 0 && rd.Err() == nil; n-- {
 		read()
@@ -146,7 +146,7 @@ func (st *sessionState) append(b []byte) []byte {
 func (r *Registry) readSession(rd *wire.Reader) {
 	s := r.readSessionOf(rd)
 	if r.sessions[s.id] != nil {
-		rd.Fail(fmt.Errorf("session %v is there twice", s.id))
+		rd.Fail(fmt.Errorf("session %v: stored twice", s.id))
 		return
 	}
 	r.keep(s)
@@ -206,7 +206,7 @@ func (res *resource) append(b []byte) []byte {
 	return b
 }
 
-// What of its terms a claim has, in the byte that begins them.
+// The terms that a claim has, in the byte that begins them.
 const (
 	hasShared    = 1 << iota
 	hasCandidacy // value, priority and patience
@@ -266,7 +266,7 @@ func readTerms(rd *wire.Reader, level uint32) *terms {
 	case has == hasShared:
 		return shared
 	case has >= known:
-		rd.Fail(fmt.Errorf("the terms %#x of a claim are unknown", has))
+		rd.Fail(fmt.Errorf("terms %#x of a claim: unknown", has))
 		return plain
 	}
 	t := &terms{shared: has&hasShared != 0, named: has&hasName != 0}
@@ -306,7 +306,7 @@ func (r *Registry) readResource(rd *wire.Reader) *resource {
 // insert adds a resource that was read.
 func (r *Registry) insert(rd *wire.Reader, res *resource) {
 	if r.resources.put(res) != nil {
-		rd.Fail(fmt.Errorf("%q is there twice", res.name))
+		rd.Fail(fmt.Errorf("%q: stored twice", res.name))
 		return
 	}
 	r.add(res)
@@ -332,7 +332,7 @@ func (r *Registry) readClaims(rd *wire.Reader, res *resource) []*claim {
 	return claims
 }
 
-// list puts a claim on the lists of those that are to be looked after.
+// list adds a claim to the lists of revoked and eager claims.
 func (r *Registry) list(c *claim) {
 	if c.revoked {
 		c.session.revocations++
@@ -343,7 +343,7 @@ func (r *Registry) list(c *claim) {
 	}
 }
 
-// Check reports the first broken invariant, or nil.
+// Check returns the first broken invariant, or nil.
 func (r *Registry) Check() error {
 	switch {
 	case r.level == 0:
@@ -390,7 +390,7 @@ func (s *session) check() error {
 		return fmt.Errorf("session %v: %d holds and %d waits are counted, it has %d claims", s.id, s.holds, s.waits, s.claims.len())
 	}
 	if s.leaving && (s.claims.len() == 0 || s.waits > 0 || int(s.revocations) < s.claims.len()) {
-		return fmt.Errorf("session %v is being ended, and of its %d claims %d wait and %d are revoked", s.id, s.claims.len(), s.waits, s.revocations)
+		return fmt.Errorf("session %v is ending: of its %d claims %d wait and %d are revoked", s.id, s.claims.len(), s.waits, s.revocations)
 	}
 	next := s.low
 	for _, a := range s.answers {
@@ -405,8 +405,8 @@ func (s *session) check() error {
 	return nil
 }
 
-// listed counts the claims of a resource that are to be looked after, as far as
-// they are on their lists.
+// listed counts the claims of a resource that have to be, and are, on the lists of revoked and
+// eager claims.
 func (r *Registry) listed(res *resource) (n int) {
 	for _, c := range res.holders() {
 		if c.revoked && r.revoked[c.id()] == c {
@@ -444,9 +444,9 @@ func (r *Registry) checkClaims(res *resource) error {
 		case c.held() != (i < len(res.holders())):
 			return fmt.Errorf("%q: request %d of %v has the fence %d in the wrong place", res.name, c.sequence, c.session.id, c.fence)
 		case c.held() && c.shared != res.holders()[0].shared:
-			return fmt.Errorf("%q is held shared and not", res.name)
+			return fmt.Errorf("%q: has both shared and exclusive holders", res.name)
 		case c.keeps != nil && (c.held() || !c.keeps.ordered()):
-			return fmt.Errorf("%q: request %d of %v holds and keeps others, or keeps them out of order", res.name, c.sequence, c.session.id)
+			return fmt.Errorf("%q: request %d of %v keeps other holds although it holds, or keeps them out of order", res.name, c.sequence, c.session.id)
 		case c.revoked && !c.held():
 			return fmt.Errorf("%q: request %d of %v waits and is revoked", res.name, c.sequence, c.session.id)
 		case c.fence > r.fence() && !r.home:
@@ -454,7 +454,7 @@ func (r *Registry) checkClaims(res *resource) error {
 		case c.held() && c.fence <= newest:
 			return fmt.Errorf("%q: the fence %d comes after %d", res.name, c.fence, newest)
 		case c.resource != res:
-			return fmt.Errorf("%q: request %d of %v points elsewhere", res.name, c.sequence, c.session.id)
+			return fmt.Errorf("%q: request %d of %v points to another resource", res.name, c.sequence, c.session.id)
 		case c.session.claims.get(number(c.sequence)) != c || r.sessions[c.session.id] != c.session:
 			return fmt.Errorf("%q: request %d of %v is not known to its session", res.name, c.sequence, c.session.id)
 		}

@@ -6,23 +6,23 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// sorted is a set in ascending order. Its entries lie in leaves, and a B-tree finds the
-// leaves. A B-tree of the entries themselves needs twice the memory for names that come
-// in ascending order: it splits a full leaf in the middle, and the halves go on sharing
-// memory for two.
+// sorted is a set in ascending order. Its entries are in leaves, and a B-tree finds the leaves. A
+// B-tree of the entries themselves would need twice the memory for names that arrive in
+// ascending order: it splits a full leaf in the middle, and each half keeps the
+// memory for a full one.
 //
-// A copy costs the same for any number of entries. Leaves that a copy may have never
-// change: others take their place.
+// Copying takes the same time for any number of entries. A leaf that a copy may share never
+// changes: a new leaf replaces it.
 type sorted[T any] struct {
 	less  func(a, b T) bool
 	tree  *btree.BTreeG[*leaf[T]]
 	count int
-	// generation is that of the leaves that no copy has.
+	// generation is the generation of the leaves that no copy shares.
 	generation uint64
 }
 
-// leaf is some entries that follow each other. The first, by which the tree finds the
-// leaf, may change, but not its order among those of other leaves.
+// leaf is a run of consecutive entries. Its first entry, by which the tree finds the leaf, may
+// change, but not the order of leaves.
 type leaf[T any] struct {
 	generation uint64
 	entries    []T // never empty, and at most leafSize
@@ -42,7 +42,7 @@ func (p *sorted[T]) clear() {
 	p.count = 0
 }
 
-// fill makes p a set of the entries, which are in order.
+// fill fills p with entries, which are in order.
 func (p *sorted[T]) fill(entries []T) {
 	p.clear()
 	for some := range slices.Chunk(entries, leafSize) {
@@ -59,7 +59,7 @@ func (p *sorted[T]) copy() *sorted[T] {
 	return &frozen
 }
 
-// at returns the leaf that an entry is in, or belongs to; nil if there is none.
+// at returns the leaf that has an entry, or in which it belongs; nil if there is none.
 func (p *sorted[T]) at(e T) *leaf[T] {
 	if last, ok := p.tree.Max(); !ok || !p.less(e, last.entries[0]) {
 		return last
@@ -72,7 +72,7 @@ func (p *sorted[T]) at(e T) *leaf[T] {
 	return found
 }
 
-// search returns where in a leaf an entry is, or belongs.
+// search returns the index of an entry in a leaf, or where it belongs.
 func (p *sorted[T]) search(q *leaf[T], e T) (int, bool) {
 	low, high := 0, len(q.entries)-1
 	if p.less(q.entries[high], e) {
@@ -88,7 +88,7 @@ func (p *sorted[T]) search(q *leaf[T], e T) (int, bool) {
 	return low, !p.less(e, q.entries[low])
 }
 
-// own returns a leaf that may be changed, in the place of one that a copy may have.
+// own returns a leaf that may be changed, which replaces one that a copy may share.
 func (p *sorted[T]) own(q *leaf[T]) *leaf[T] {
 	if q.generation == p.generation {
 		return q
@@ -96,14 +96,14 @@ func (p *sorted[T]) own(q *leaf[T]) *leaf[T] {
 	return p.insert(append(make([]T, 0, leafSize), q.entries...))
 }
 
-// insert puts a leaf with the entries into the tree.
+// insert adds a leaf with the entries to the tree.
 func (p *sorted[T]) insert(entries []T) *leaf[T] {
 	q := &leaf[T]{p.generation, entries}
 	p.tree.Set(q)
 	return q
 }
 
-// set adds an entry, or puts it in the place of an equal one.
+// set adds an entry, or replaces an equal one.
 func (p *sorted[T]) set(e T) {
 	q := p.at(e)
 	if q == nil {
@@ -134,7 +134,7 @@ func (p *sorted[T]) set(e T) {
 	p.count++
 }
 
-// remove takes the entry that equals e out, if there is one.
+// remove removes the entry that equals e, if there is one.
 func (p *sorted[T]) remove(e T) {
 	q := p.at(e)
 	if q == nil {
@@ -156,8 +156,7 @@ func (p *sorted[T]) remove(e T) {
 	}
 }
 
-// join makes one leaf of one that has few entries and the next or the one before, if
-// that has few too.
+// join merges a leaf that has few entries with a neighbour, if that has few too.
 func (p *sorted[T]) join(q *leaf[T]) {
 	before, next := q, q
 	p.tree.Descend(q, func(other *leaf[T]) bool {
@@ -190,7 +189,7 @@ func (p *sorted[T]) get(e T) (found T) {
 	return found
 }
 
-// ascend calls f for the entries from one on, in order, until it returns false.
+// ascend calls f for the entries from one on, in order, until f returns false.
 func (p *sorted[T]) ascend(from T, f func(T) bool) {
 	first := p.at(from)
 	if first == nil {
@@ -208,7 +207,7 @@ func (p *sorted[T]) ascend(from T, f func(T) bool) {
 	})
 }
 
-// scan calls f for all entries, in order, until it returns false.
+// scan calls f for all entries, in order, until f returns false.
 func (p *sorted[T]) scan(f func(T) bool) {
 	p.tree.Scan(func(q *leaf[T]) bool {
 		for _, e := range q.entries {

@@ -6,25 +6,25 @@ import (
 	"slices"
 )
 
-// table finds entries by their keys. It is a hash table with one word for each
-// slot, because a session may have a hundred thousand claims and there may be as
-// many resources: a map would keep every key a second time. The order of its
-// entries means nothing, and differs between servers: whoever needs an order sorts.
+// table finds entries by their keys. It is a hash table with one word per slot, because a session
+// may have a hundred thousand claims and there may be as many resources: a map would
+// store every key a second time. The order of its entries is random and differs between
+// servers, so callers that need an order sort.
 //
-// Entries lie in the first free slot from their home on (linear probing), and no
-// more than three of four slots are taken.
+// An entry is in the first free slot from its home on (linear probing). At most three of
+// four slots are used.
 type table[K hashed, E entry[K]] struct {
 	slots []E
 	count int
 }
 
-// hashed is a key. All bits of its hash depend on all of it.
+// hashed is a key. All bits of its hash depend on the whole key.
 type hashed interface {
 	comparable
 	hash() uint64
 }
 
-// entry is what a table holds. Its key does not change; the zero value is none.
+// entry is an entry of a table. Its key does not change; the zero value means none.
 type entry[K hashed] interface {
 	comparable
 	key() K
@@ -33,9 +33,9 @@ type entry[K hashed] interface {
 
 const fewestSlots = 8
 
-// more returns the number of slots of the next larger table. There may be very many
-// small tables, so these grow in smaller steps: by a half, then by a third. To grow a
-// large one takes long, because its entries are not in the cache.
+// more returns the number of slots of the next larger table. There may be very many small
+// tables, so these grow in smaller steps: by a half, then by a third. Growing a large table is
+// slow, because its entries are not in the cache.
 func more(slots int) int {
 	switch {
 	case slots >= 1024:
@@ -48,13 +48,13 @@ func more(slots int) int {
 
 func (t *table[K, E]) len() int { return t.count }
 
-// home is where an entry with the hash would lie if it were alone.
+// home is the slot of an entry with the hash in an empty table.
 func (t *table[K, E]) home(hash uint64) int {
 	slot, _ := bits.Mul64(hash, uint64(len(t.slots)))
 	return int(slot)
 }
 
-// after returns the slot behind another.
+// after returns the next slot.
 func (t *table[K, E]) after(i int) int {
 	if i++; i < len(t.slots) {
 		return i
@@ -62,8 +62,8 @@ func (t *table[K, E]) after(i int) int {
 	return 0
 }
 
-// find returns the slot of the entry with the key, or the free one where it would
-// be put. There must be slots.
+// find returns the slot of the entry with the key, or the free slot where it belongs. The
+// table must have slots.
 func (t *table[K, E]) find(k K, hash uint64) int {
 	var none E
 	i := t.home(hash)
@@ -81,7 +81,7 @@ func (t *table[K, E]) get(k K) (e E) {
 	return t.slots[t.find(k, k.hash())]
 }
 
-// put adds an entry in the place of any other with its key, and returns the other.
+// put adds an entry, and returns the entry with the same key that it replaces.
 func (t *table[K, E]) put(e E) (before E) {
 	if 4*(t.count+1) > 3*len(t.slots) {
 		t.resize(max(fewestSlots, more(len(t.slots))))
@@ -95,8 +95,8 @@ func (t *table[K, E]) put(e E) (before E) {
 	return before
 }
 
-// remove takes the entry with the key out, if there is one. The entries behind it
-// move up, so that none is cut off from its home.
+// remove removes the entry with the key, if there is one. The entries behind it move up, so
+// that each can still be reached from its home.
 func (t *table[K, E]) remove(k K) {
 	var none E
 	if t.count == 0 {
@@ -108,7 +108,7 @@ func (t *table[K, E]) remove(k K) {
 	}
 	t.count--
 	for i := t.after(free); t.slots[i] != none; i = t.after(i) {
-		// An entry may move to the free slot unless its home lies between.
+		// An entry may move to the free slot unless its home lies in between.
 		if home := t.home(t.slots[i].keyHash()); t.distance(home, i) >= t.distance(free, i) {
 			t.slots[free] = t.slots[i]
 			free = i
@@ -120,7 +120,7 @@ func (t *table[K, E]) remove(k K) {
 	}
 }
 
-// distance is how many slots on one is from another.
+// distance is the number of slots from one slot to another.
 func (t *table[K, E]) distance(from, to int) int {
 	if from <= to {
 		return to - from
@@ -128,8 +128,8 @@ func (t *table[K, E]) distance(from, to int) int {
 	return to - from + len(t.slots)
 }
 
-// prune takes all entries out that are over. It is faster than to remove them one by
-// one if they are many.
+// prune removes all entries that are over. For many entries this is faster than removing them
+// one by one.
 func (t *table[K, E]) prune(over func(E) bool) {
 	var none E
 	for i, e := range t.slots {
@@ -141,10 +141,10 @@ func (t *table[K, E]) prune(over func(E) bool) {
 	t.resize(slotsFor(t.count))
 }
 
-// reserve makes room for n entries in an empty table, which then need not grow.
+// reserve makes room for n entries in an empty table, so that it need not grow.
 func (t *table[K, E]) reserve(n int) { t.resize(slotsFor(n)) }
 
-// slotsFor returns how many slots n entries need.
+// slotsFor returns the number of slots for n entries.
 func slotsFor(n int) int {
 	slots := fewestSlots
 	for 4*n > 3*slots {
@@ -176,8 +176,8 @@ func (t *table[K, E]) all(entries []E) []E {
 	return entries
 }
 
-// seed and salt are drawn by each process: nobody can choose names, or numbers, that
-// collide. They show in nothing that a registry does, only in the order of its tables.
+// seed and salt are random in each process, so that nobody can choose names or numbers that
+// collide. They affect only the order of tables, and nothing that a registry returns.
 var (
 	seed = maphash.MakeSeed()
 	salt = maphash.String(seed, "")
@@ -185,7 +185,7 @@ var (
 
 func (k key) hash() uint64 { return maphash.String(seed, k.name) ^ uint64(k.class) }
 
-// sum is what of the key is in digests.
+// sum is the hash of the key in digests.
 func (k key) sum() uint64 { return mixed(hashText(k.name) ^ uint64(k.class)) }
 
 // number is the sequence of the request that made a claim.

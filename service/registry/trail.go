@@ -11,8 +11,8 @@ import (
 	"github.com/conclave-io/conclave/service/version"
 )
 
-// Record is an act of administration, or several refusals of the same one, as the registry
-// keeps it. It was made by the entry that did the act, so there is no act without one.
+// Record is an act of administration, or several refusals of the same act. The entry that does
+// the act also creates the record, so there is no act without a record.
 type Record struct {
 	// Number orders all records; it goes up by 1.
 	Number uint64
@@ -20,10 +20,10 @@ type Record struct {
 	Time   int64 // wall clock of the leader, ns since 1970
 	Origin Origin
 	// Kind says what was done: "access", "revoke", "end-session", "drop", "member",
-	// "level", "guard", or what an OpNote says.
+	// "level", "guard", or the kind in an OpNote.
 	Kind string
-	// Class, Name and Fence say to which lock or election, and Owner to whose session or
-	// hold. Server is the server that it is about, or 0.
+	// Class, Name and Fence identify the lock or election, and Owner the principal whose session
+	// or hold it was. Server is the server that the act was about, or 0.
 	Class  Class
 	Name   string
 	Fence  uint64
@@ -31,16 +31,16 @@ type Record struct {
 	Server uint64
 	// Reason says why, or what exactly was changed.
 	Reason string
-	// Result is OK, or how the act was refused. Count is how many times in a row it was.
+	// Result is OK, or the code of the refusal. Count is how many times in a row it was refused.
 	Result Code
 	Count  uint64
-	// Hash is the SHA-256 of the hash of the record before in the same ring, and of this
-	// record's encoding.
+	// Hash is the SHA-256 of the hash of the previous record in the same ring and this record's
+	// encoding.
 	Hash [sha256.Size]byte
 }
 
-// Bounds of the record of acts. Refusals have rings of their own, a quarter of all, so
-// that no number of them displaces what was done.
+// Bounds of the audit trail. Refusals have rings of their own, a quarter of all, so that
+// refusals never displace records of acts.
 const (
 	mostActs, mostActBytes         = 3072, 768 << 10
 	mostRefusals, mostRefusalBytes = 1024, 256 << 10
@@ -48,15 +48,15 @@ const (
 	maxNoteKind = 64
 )
 
-// trail is the newest records. It is replaced, never changed.
+// trail has the newest records. It is replaced, never changed.
 type trail struct {
 	numbered       uint64
 	acts, refusals ring
 }
 
-// ring is records, the oldest first, each with a hash that the next one's begins with.
+// ring is a list of records, the oldest first, each with a hash that covers the previous one.
 type ring struct {
-	before  [sha256.Size]byte // the hash of the newest that is gone
+	before  [sha256.Size]byte // the hash of the newest record that was dropped
 	records []*Record
 	bytes   int
 }
@@ -68,8 +68,8 @@ func (t *trail) size() int {
 	return 80 + t.acts.bytes + t.refusals.bytes
 }
 
-// Records returns the records whose numbers are above the given one, in their order. Nobody
-// may change them.
+// Records returns the records with numbers above the given one, in order. Callers must not
+// change them.
 func (h *head) Records(after uint64) []*Record {
 	if h.trail == nil {
 		return nil
@@ -80,22 +80,22 @@ func (h *head) Records(after uint64) []*Record {
 	return all
 }
 
-// Trail is what is on record at one moment. Nobody may change it.
+// Trail is the audit trail at one time. Callers must not change it.
 type Trail struct {
 	// Numbered is the number of the newest record.
 	Numbered uint64
-	// Acts are what was done, Refusals what was refused.
+	// Acts are the acts that were done, Refusals those that were refused.
 	Acts, Refusals Chain
 }
 
-// Chain is the newest records of acts, or of refusals, the oldest first. Before is the hash
-// of the newest record that is no longer kept, or zeros.
+// Chain has the newest records of acts, or of refusals, the oldest first. Before is the hash
+// of the newest record that is no longer kept, or zero.
 type Chain struct {
 	Before  [sha256.Size]byte
 	Records []*Record
 }
 
-// Trail returns what is on record.
+// Trail returns the audit trail.
 func (h *head) Trail() Trail {
 	if h.trail == nil {
 		return Trail{}
@@ -117,7 +117,7 @@ func (c Chain) newest() *Record {
 	return c.Records[len(c.Records)-1]
 }
 
-// Chained is the hash of the record if the hash of the one before is the given one.
+// Chained returns the hash of the record, given the hash of the previous one.
 func (rec *Record) Chained(before [sha256.Size]byte) [sha256.Size]byte {
 	return sha256.Sum256(rec.append(before[:]))
 }
@@ -141,8 +141,8 @@ func readRecord(rd *wire.Reader) *Record {
 
 func (rec *Record) bytes() int { return len(rec.append(nil)) }
 
-// with returns the ring with one record more, whose hash is set, and without the oldest if
-// there are too many.
+// with returns the ring with one more record, whose hash is set, and without the oldest ones
+// if there are too many.
 func (g ring) with(rec *Record, most, mostBytes int) ring {
 	rec.Hash = rec.Chained(g.newest())
 	g.records = append(g.records, rec)
@@ -163,13 +163,13 @@ func (g ring) newest() [sha256.Size]byte {
 	return g.before
 }
 
-// has reports whether a request is on record.
+// has reports whether a request is recorded.
 func (g ring) has(request [16]byte) bool {
 	return request != [16]byte{} && slices.ContainsFunc(g.records, func(rec *Record) bool { return rec.Origin.Request == request })
 }
 
-// again returns the ring in which a refusal was repeated that is the newest, or reports
-// that it is another one.
+// again counts a repetition of the newest refusal and returns the new ring. If the refusal is
+// a different one, it returns false.
 func (g ring) again(rec *Record) (ring, bool) {
 	n := len(g.records)
 	if n == 0 {
@@ -190,8 +190,8 @@ func (g ring) again(rec *Record) (ring, bool) {
 	return g, true
 }
 
-// put puts an act on record that was done or refused, if the level has a record. A request
-// that comes again has one record.
+// put records an act that was done or refused, if the level has an audit trail. A request
+// that arrives again has one record.
 func (r *Registry) put(rec Record) {
 	if !hasAccess(r.level) || rec.Result != OK && rec.Result != Denied && rec.Result != Unauthenticated {
 		return
@@ -221,8 +221,7 @@ func (r *Registry) put(rec Record) {
 	r.trail = &t
 }
 
-// putChange puts a change of the rules on record, if there was one: what was changed, and
-// no secret.
+// putChange records a change of the rules, if there was one, without secrets.
 func (r *Registry) putChange(c *Command, before *access.State, result Result) {
 	if result.Code == OK && before == r.rules || c.Change == nil {
 		return
@@ -230,7 +229,7 @@ func (r *Registry) putChange(c *Command, before *access.State, result Result) {
 	r.put(Record{Origin: c.Origin, Kind: "access", Reason: c.Change.String(), Result: result.Code})
 }
 
-// putRevoke puts a revocation on record that a session asked for.
+// putRevoke records a revocation requested by a session.
 func (r *Registry) putRevoke(s *session, c *Command, result Result) {
 	if c.Op != OpRevoke || !hasAccess(r.level) {
 		return
@@ -243,7 +242,7 @@ func (r *Registry) putRevoke(s *session, c *Command, result Result) {
 	r.put(rec)
 }
 
-// levels says what an OpLevel changes.
+// levels describes what an OpLevel changes.
 func levels(c *Command) string {
 	if c.From == c.To {
 		return fmt.Sprintf("%d, stays: %v", c.To, c.Stay)
@@ -251,7 +250,7 @@ func levels(c *Command) string {
 	return fmt.Sprintf("from %d to %d", c.From, c.To)
 }
 
-// putNote puts something on record that is no entry of its own.
+// putNote records an act that has no entry of its own.
 func (r *Registry) putNote(c *Command) Result {
 	switch problem := c.Validate(); {
 	case problem != "":
@@ -270,8 +269,8 @@ func (r *Registry) putNote(c *Command) Result {
 	return Result{Code: OK}
 }
 
-// noted are the verbs that acts need which servers put on record by an OpNote before they do
-// them, or because the rules refuse them.
+// noted has the verbs for the acts that servers record by an OpNote, before they do them or
+// because the rules refuse them.
 var noted = map[string]access.Verb{"leader": access.Members, "member": access.Members, "level": access.Upgrade}
 
 func (c *Command) validateNote() string {

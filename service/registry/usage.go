@@ -7,9 +7,9 @@ import (
 	"github.com/conclave-io/conclave/service/access"
 )
 
-// usage is what principals have, and what there is under the prefixes that have a quota.
-// It is counted while there are rules, follows from the rest of the state, and is no part
-// of it. What is 0 is not in it. A session without an owner is not counted.
+// usage is what principals have, and what there is under prefixes with a quota. It is counted
+// while there are rules. It follows from the rest of the state and is not part of it. Amounts
+// of 0 are left out. Sessions without an owner are not counted.
 type usage struct {
 	owners, prefixes map[string]access.Amount
 }
@@ -35,7 +35,7 @@ func (r *Registry) countSessions(s *session, more int) {
 
 // countClaims counts a claim that was made or has ended, and bytes of its value.
 func (r *Registry) countClaims(c *claim, more, bytes int) {
-	if r.usage != nil { // apart, so that it costs nothing without rules
+	if r.usage != nil { // a separate function, so that it costs nothing without rules
 		r.countClaim(c, more, bytes)
 	}
 }
@@ -66,7 +66,7 @@ func (r *Registry) recount() {
 	}
 }
 
-// checkUsage compares what is counted with a recount.
+// checkUsage compares the counts with a recount.
 func (r *Registry) checkUsage() error {
 	counted := r.usage
 	r.recount()
@@ -91,8 +91,8 @@ func (r *Registry) Usage(principal string) access.Amount {
 	return r.usage.owners[principal]
 }
 
-// exceeds reports whether a principal, or all under a prefix of the name, would have more
-// than their quota, and fills in which.
+// exceeds reports whether a principal, or everybody under a prefix of the name, would exceed a
+// quota, and fills in which one.
 func (r *Registry) exceeds(owner, name string, more access.Amount, refusal *Result) bool {
 	over := r.rules.Most(owner).More(owner, r.usage.owners[owner], more)
 	if name != "" {

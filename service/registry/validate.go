@@ -9,7 +9,7 @@ import (
 	"github.com/conclave-io/conclave/algorithm/view"
 )
 
-// Bounds of what a request may carry.
+// Bounds of the fields of a request.
 const (
 	MaxName  = 512       // bytes
 	MaxValue = 64 << 10  // bytes
@@ -18,20 +18,20 @@ const (
 	MinTTL   = 100 * 1e6 // ns
 	MaxTTL   = 3600 * 1e9
 
-	// MaxMessage bounds the message of an answer, in bytes, and maxQuoted what it
-	// quotes of a name or a value.
+	// MaxMessage bounds the message of an answer, in bytes, and maxQuoted how much of a name
+	// or value it quotes.
 	MaxMessage = 512
 	maxQuoted  = 64
 
-	// MaxAnswers bounds the answers kept for one session, and so the requests
-	// that a client may have unanswered at a time.
+	// MaxAnswers bounds the answers stored for one session, and so the requests that a client
+	// may have unanswered at a time.
 	MaxAnswers = 1024
 	// MaxQueue bounds the waiters of one resource.
 	MaxQueue = 1 << 20
 )
 
-// Validate reports what is wrong with a client's command, or "". What it lets
-// pass, Apply carries out without looking again.
+// Validate returns what is wrong with a client's command, or "". Apply relies on it and does
+// not check again.
 func (c *Command) Validate() string {
 	switch {
 	case c.Op.Live() && c.Live == nil:
@@ -135,7 +135,7 @@ func (c *Command) validateAcquire() string {
 	return firstProblem(validateValue(c.Value), validateKeeps(c.Keeps))
 }
 
-// validateResource looks at the class and the name.
+// validateResource checks the class and the name.
 func (c *Command) validateResource() string {
 	if c.Class >= classes {
 		return fmt.Sprintf("class %d is unknown: 0 is a lock, 1 an election", c.Class)
@@ -162,7 +162,7 @@ func firstProblem(problems ...string) string {
 	return ""
 }
 
-// validateText looks at a text that people will read: in lists, on terminals, in
+// validateText checks a text that people will read in lists, on terminals and in
 // logs.
 func validateText(what, text string) string {
 	switch {
@@ -179,7 +179,7 @@ func validateText(what, text string) string {
 	return ""
 }
 
-// ValidateName reports what is wrong with the name of a resource, or "".
+// ValidateName returns what is wrong with the name of a resource, or "".
 func ValidateName(name string) string {
 	switch {
 	case name == "":
@@ -204,7 +204,7 @@ func validateValue(value string) string {
 	return ""
 }
 
-// quoted quotes the beginning of a name or a value, for a message.
+// quoted quotes the beginning of a name or value, for a message.
 func quoted(text string) string {
 	if len(text) <= maxQuoted {
 		return strconv.Quote(text)
@@ -214,7 +214,7 @@ func quoted(text string) string {
 		if i > maxQuoted {
 			break
 		}
-		cut = i // the beginning of a character
+		cut = i // the start of a character
 	}
 	return strconv.Quote(text[:cut]) + "..."
 }

@@ -9,34 +9,33 @@ import (
 	"github.com/conclave-io/conclave/service/version"
 )
 
-// Version is the replicated state at one moment, in the order of names. It never
-// changes: any goroutine may read it while the registry goes on. The registry and its
-// versions share whatever has not changed since.
+// Version is the replicated state at one time, sorted by name. It never changes: any goroutine
+// may read it while the registry continues. The registry and its versions share everything that
+// has not changed since.
 type Version struct {
 	head
-	// size is about how many bytes Encode returns.
+	// size is the approximate size of the result of Encode.
 	size  int
 	byID  *sorted[*sessionState]
 	names *sorted[*resource]
 	graph *sorted[edge]
-	// past is what is remembered of resources, in the order in which their last holds
-	// ended.
+	// past has the history of resources, in the order in which their last holds ended.
 	past []*record
 }
 
-// head is all of the state but sessions, resources and the past.
+// head is the state without sessions, resources and the past.
 type head struct {
-	// level says which formats and which behaviour are in force, and stay that it is
-	// not to rise by itself.
+	// level says which formats and which behaviour are in force. Stay means that it must not
+	// rise by itself.
 	level   uint32
 	stay    bool
 	epoch   uint64
 	counter uint64
-	// now is the replicated time of the newest entry, never set back, and wall the
-	// wall clock of its leader, which may be anything.
+	// now is the replicated time of the newest entry; it never goes back. wall is the wall
+	// clock of its leader, which may be anything.
 	now, wall int64
-	// renewals counts those of all sessions, so that a verdict on an ended
-	// session cannot fit one that was opened later under the same id.
+	// renewals counts the renewals of all sessions, so that a verdict about an ended session
+	// cannot match a session that was opened later under the same id.
 	renewals uint64
 	waiters  int
 	held     [classes]int      // resources
@@ -44,12 +43,12 @@ type head struct {
 	home     bool              // see NewHome
 	live     *live             // seats and guards, nil if there never were any; changed after thawLive
 	rules    *access.State     // nil below the level that has them; replaced, never changed
-	trail    *trail            // nil if nothing is on record; replaced, never changed
+	trail    *trail            // nil if nothing is recorded; replaced, never changed
 }
 
-// Freeze returns the state as it is now, for as long as anybody wants it. It takes
-// some microseconds, however large the state is, and folds the last changes in: what
-// changes afterwards is copied before it does.
+// Freeze returns the present state, which the caller may keep for any time. It takes some
+// microseconds, however large the state is, and folds the last changes in. Whatever changes
+// afterwards is copied first.
 func (r *Registry) Freeze() *Version {
 	if r.frozen == nil {
 		r.fold()
@@ -59,8 +58,8 @@ func (r *Registry) Freeze() *Version {
 	return r.frozen
 }
 
-// thawSession makes the state of a session this registry's own, so that it may be
-// changed: no frozen version has it afterwards.
+// thawSession makes the state of a session this registry's own, so that it may be changed: no
+// version shares it afterwards.
 func (r *Registry) thawSession(s *session) {
 	if s.changed {
 		return
@@ -74,9 +73,9 @@ func (r *Registry) thawSession(s *session) {
 	r.changed.session(s)
 }
 
-// thaw does the same for a resource, and returns the one that may be changed. Claims
-// that a version may have never change, but for the resource that they point to, which
-// no version looks at.
+// thaw does the same for a resource, and returns the one that may be changed. Claims that a
+// version may share never change, except for their pointer to the resource, which no
+// version reads.
 func (r *Registry) thaw(res *resource) *resource {
 	if res.changed {
 		return res
@@ -88,7 +87,7 @@ func (r *Registry) thaw(res *resource) *resource {
 	return res
 }
 
-// copied puts a copy in the place of a resource that a version has.
+// copied replaces a resource that a version shares by a copy.
 func (r *Registry) copied(res *resource) *resource {
 	own := new(resource)
 	*own = *res
@@ -106,11 +105,11 @@ func (r *Registry) copied(res *resource) *resource {
 	return own
 }
 
-// Level returns the level of the formats and the behaviour in force, and whether it
-// is not to rise by itself.
+// Level returns the level of the formats and the behaviour in force, and whether it must not
+// rise by itself.
 func (h *head) Level() (level uint32, stays bool) { return h.level, h.stay }
 
-// Uses names what the state has that no level below the given one can hold.
+// Uses names what in the state requires the given level.
 func (v *Version) Uses(level uint32) (features []string) {
 	for _, f := range featuresOf {
 		if name := f.used(v); f.level == level && name != "" {
@@ -120,8 +119,8 @@ func (v *Version) Uses(level uint32) (features []string) {
 	return features
 }
 
-// feature is something that the state can have from a level on. used names an
-// instance of it, such as a lock, or returns "".
+// feature is something that the state can have from a level on. The function returns the name
+// of an instance of it, such as a lock, or "".
 type feature struct {
 	level uint32
 	used  func(*Version) string
@@ -136,16 +135,16 @@ func (h *head) Used() bool { return h.renewals > 0 }
 // Time returns the replicated time of the newest entry.
 func (h *head) Time() int64 { return h.now }
 
-// Epoch returns what fences begin with at present.
+// Epoch returns the present epoch of fences.
 func (h *head) Epoch() uint64 { return h.epoch }
 
-// Member returns what is known of a server.
+// Member returns the record of a server.
 func (h *head) Member(id uint64) (Member, bool) {
 	m, ok := h.members[id]
 	return m, ok
 }
 
-// Members returns all servers that are on record, the removed ones too, by id.
+// Members returns all recorded servers, including removed ones, by id.
 func (h *head) Members() []Member {
 	all := make([]Member, 0, len(h.members))
 	for _, id := range slices.Sorted(maps.Keys(h.members)) {
@@ -154,9 +153,9 @@ func (h *head) Members() []Member {
 	return all
 }
 
-// List returns at most limit resources of the class whose names begin with
-// prefix and come after the name after, in the order of names, each with at
-// most waiters of its queue, and whether there are more.
+// List returns at most limit resources of the class whose names start with prefix and
+// come after the name after, sorted by name, each with at most waiters of its queue,
+// and whether there are more.
 func (v *Version) List(class Class, prefix, after string, limit, waiters int) (list []Resource, more bool) {
 	v.Visit(class, prefix, after, waiters, func(res *Resource) bool {
 		if more = len(list) == limit; !more {
@@ -167,9 +166,9 @@ func (v *Version) List(class Class, prefix, after string, limit, waiters int) (l
 	return list, more
 }
 
-// Visit calls see for the resources that List would list if it had no limit, until see
-// returns false. What see is given is overwritten for the next resource: a list of a
-// million would otherwise be as much garbage.
+// Visit calls see for the resources that List would return without a limit, until see returns
+// false. The argument of see is overwritten for the next resource: a list of a million
+// resources would produce as much garbage.
 func (v *Version) Visit(class Class, prefix, after string, waiters int, see func(*Resource) bool) {
 	var view Resource
 	v.names.ascend(&resource{class: class, name: max(prefix, after)}, func(res *resource) bool {
@@ -189,7 +188,7 @@ func (v *Version) find(class Class, name string) *resource {
 	return v.names.get(&resource{class: class, name: name})
 }
 
-// Explain returns a resource, if anybody holds it, with at most the given waiters,
+// Explain returns a resource, if anybody holds it, with at most the given number of waiters,
 // and how its last holds ended, the newest first.
 func (v *Version) Explain(class Class, name string, waiters int) (res Resource, held bool, past []Ended) {
 	if found := v.find(class, name); found != nil {
@@ -203,7 +202,7 @@ func (v *Version) Explain(class Class, name string, waiters int) (res Resource, 
 	return res, held, past
 }
 
-// Leader returns who leads the election, if anybody does.
+// Leader returns the leader of an election, if there is one.
 func (v *Version) Leader(name string) (Holder, bool) {
 	res := v.find(Election, name)
 	if res == nil {
@@ -237,7 +236,7 @@ func (v *Version) Each(f func(Session)) {
 	})
 }
 
-// Counts returns the sums.
+// Counts returns the totals.
 func (v *Version) Counts() Counts { return v.counts(v.byID.len()) }
 
 func (h *head) counts(sessions int) Counts {
@@ -248,5 +247,5 @@ func (h *head) counts(sessions int) Counts {
 	return counts
 }
 
-// fence returns the newest that was given.
+// fence returns the newest fence.
 func (h *head) fence() uint64 { return h.epoch<<counterBits | h.counter }

@@ -15,7 +15,7 @@ type Holder struct {
 	Value    string
 	Shared   bool
 	Priority int64
-	// Revoked says that the holder is asked to leave, and Reason why.
+	// Revoked means that the holder is asked to leave, and Reason says why.
 	Revoked bool
 	Reason  string
 }
@@ -40,7 +40,7 @@ type Resource struct {
 	Class   Class
 	Limit   uint32
 	Holders []Holder
-	// Waiters are the first of the queue, which has QueueLength in all.
+	// Waiters are the first of the queue, whose length is QueueLength.
 	Waiters     []Waiter
 	QueueLength int
 }
@@ -56,22 +56,22 @@ type Session struct {
 	Holds   int
 	Waits   int
 	Opened  int64 // wall clock of the leader, ns since 1970
-	// Renewals changes with every Open and renewal through the log, and is
-	// never the same for two of them. A verdict on the session names it.
+	// Renewals changes with every Open and renewal through the log, and is never the same
+	// for two of them. A verdict about the session names it.
 	Renewals uint64
-	// Silent says that the log has the session down with Remaining ns left.
+	// Silent means that the session is recorded as silent, with Remaining ns left.
 	Silent    bool
 	Remaining int64
-	// Leaving says that the session is being ended by somebody else.
+	// Leaving means that the session is being ended by somebody else.
 	Leaving bool
-	// Server is the one whose seat it is, or 0.
+	// Server is the server whose seat it is, or 0.
 	Server uint64
 }
 
-// Counts sums the registry up.
+// Counts has totals of the registry.
 type Counts struct {
 	Sessions, Locks, Elections, Waiters int
-	// Fence is the newest that was given, or 0.
+	// Fence is the newest fence, or 0.
 	Fence uint64
 }
 
@@ -98,7 +98,7 @@ func (res *resource) view(waiters int) (view Resource) {
 	return view
 }
 
-// describe writes what is known of a resource over a view.
+// describe fills in the description of a resource.
 func (res *resource) describe(view *Resource, waiters int) {
 	*view = Resource{
 		Name: res.name, Class: res.class, Limit: res.limit, QueueLength: len(res.queue()),
@@ -117,23 +117,23 @@ func (r Resource) clone() Resource {
 	return r
 }
 
-// List is that of the present version.
+// List returns List of the present version.
 func (r *Registry) List(class Class, prefix, after string, limit, waiters int) (list []Resource, more bool) {
 	return r.Freeze().List(class, prefix, after, limit, waiters)
 }
 
-// Sessions is that of the present version.
+// Sessions returns Sessions of the present version.
 func (r *Registry) Sessions(after SessionID, limit int) (list []Session, more bool) {
 	return r.Freeze().Sessions(after, limit)
 }
 
-// Leader is that of the present version.
+// Leader returns Leader of the present version.
 func (r *Registry) Leader(name string) (Holder, bool) { return r.Freeze().Leader(name) }
 
-// Uses is that of the present version.
+// Uses returns Uses of the present version.
 func (r *Registry) Uses(level uint32) (features []string) { return r.Freeze().Uses(level) }
 
-// Explain is that of the present version.
+// Explain returns Explain of the present version.
 func (r *Registry) Explain(class Class, name string, waiters int) (res Resource, held bool, past []Ended) {
 	return r.Freeze().Explain(class, name, waiters)
 }
@@ -145,7 +145,7 @@ func (r *Registry) Each(f func(Session)) {
 	}
 }
 
-// Counts returns the sums.
+// Counts returns the totals.
 func (r *Registry) Counts() Counts { return r.counts(len(r.sessions)) }
 
 // Session returns one session.

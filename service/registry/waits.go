@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// MaxShownHolders bounds the holders that a Waiting has.
+// MaxShownHolders bounds the holders listed in a Waiting.
 const MaxShownHolders = 16
 
-// Waiting describes one that waits and keeps something meanwhile.
+// Waiting describes a waiter that keeps other holds meanwhile.
 type Waiting struct {
 	Waiter Waiter
-	// Class and Name are of what it waits for, and Holders who holds that: the first
-	// of HolderCount.
+	// Class and Name are those of what it waits for. Holders are the first of its
+	// HolderCount holders.
 	Class       Class
 	Name        string
 	Holders     []Holder
@@ -21,8 +21,8 @@ type Waiting struct {
 	Keeps       []Kept
 }
 
-// Waits returns at most limit of those that wait and keep something meanwhile, in the
-// order of the names that they wait for, and whether there are more.
+// Waits returns at most limit of the waiters that keep other holds meanwhile, sorted by the
+// names that they wait for, and whether there are more.
 func (v *Version) Waits(limit int) (list []Waiting, more bool) {
 	wanted := make(map[ClaimID]bool)
 	var names []key

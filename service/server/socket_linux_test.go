@@ -108,7 +108,7 @@ func TestWhereTheAdminSocketIs(t *testing.T) {
 	}
 	for path, says := range map[string]string{
 		left:                      "in use by another process",
-		file:                      "is not a socket",
+		file:                      "not a socket",
 		filepath.Join(dir, "n/n"): "no such file",
 		strings.Repeat("x", 101):  "101 bytes: must have at most 100",
 	} {
