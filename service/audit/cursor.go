@@ -37,9 +37,9 @@ func (c *Cursor) Next(now int64, trail registry.Trail, current bool) []Entry {
 	acts := c.acts.next(now, Acts, trail.Acts, current)
 	refusals := c.refusals.next(now, Refusals, trail.Refusals, current)
 	return merged(acts, refusals)
-At returns a cursor behind all records whose number is at most the given one.
+}
 
-// At returns a cursor behind all that has a number up to the given one.
+// At returns a cursor behind all records whose number is at most the given one.
 func At(trail registry.Trail, number uint64) Cursor {
 	return Cursor{markAt(trail.Acts, number), markAt(trail.Refusals, number)}
 }

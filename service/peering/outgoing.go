@@ -14,7 +14,6 @@ type Bounds struct {
 // what is dropped, and when losses are reported. M is a message of raft, and N a note, which
 // may get lost. Messages leave in the order in which they were offered, each at most once, and
 // only on the connection that was there then. Without a connection Outgoing holds nothing.
-// is none.
 type Outgoing[M, N any] struct {
 	bounds    Bounds
 	up        bool

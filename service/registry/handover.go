@@ -15,7 +15,7 @@ type Handed struct {
 	Session
 	// Left is what is left of the largest promise to its client, in ns.
 	Left int64
-Left is what is left of the longest promise to its client, in ns.
+}
 
 // AppendHome appends the data that a home hands over to another: its sessions, what they hold,
 // and what they wait for. The function left returns what is left of the longest promise to the

@@ -202,22 +202,22 @@ func TestWrongChangesAreRefused(t *testing.T) {
 	c := servertest.Start(t, 1)
 	client := dial(t, c.Address(1), nil)
 	for want, req := range map[string]*api.ChangeMembersRequest{
-		"change: missing":               {},
-		"the only voter":                   remove(1),
-		"server 9 is not a member":         remove(9),
-		`"nowhere" is not`:                 add("nowhere"),
-		"0.0.0.0:7500: others cannot connect":  add("0.0.0.0:7500"),
-		"127.0.0.1:0: others cannot connect":   add("127.0.0.1:0"),
-		"server 1 is a member at":          add(c.Server(1).PeerAddr().String()),
-		"server 8 is not a member of the ": promote(8),
+		"change: missing":                     {},
+		"the only voter":                      remove(1),
+		"server 9 is not a member":            remove(9),
+		`"nowhere" is not`:                    add("nowhere"),
+		"0.0.0.0:7500: others cannot connect": add("0.0.0.0:7500"),
+		"127.0.0.1:0: others cannot connect":  add("127.0.0.1:0"),
+		"server 1 is a member at":             add(c.Server(1).PeerAddr().String()),
+		"server 8 is not a member of the ":    promote(8),
 	} {
 		_, err := client.ChangeMembers(within(t), req)
 		changeRefused(t, err, codes.InvalidArgument, want)
 	}
 	for want, req := range map[string]*api.JoinRequest{
-		"uid: 0: must be": {PeerAddress: "a:1", ClientAddress: "a:2"},
-		"is not":                     {Uid: 1, PeerAddress: "a", ClientAddress: "a:2"},
-		"over 1,024 bytes":           {Uid: 1, PeerAddress: "a:1", ClientAddress: strings.Repeat("a", 2000) + ":2"},
+		"uid: 0: must be":  {PeerAddress: "a:1", ClientAddress: "a:2"},
+		"is not":           {Uid: 1, PeerAddress: "a", ClientAddress: "a:2"},
+		"over 1,024 bytes": {Uid: 1, PeerAddress: "a:1", ClientAddress: strings.Repeat("a", 2000) + ":2"},
 	} {
 		_, err := client.Join(within(t), req)
 		changeRefused(t, err, codes.InvalidArgument, want)

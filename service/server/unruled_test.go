@@ -69,7 +69,9 @@ func TestClosedByDefault(t *testing.T) {
 	if _, err := dialWith(t, c.Address(1), ""); !errors.Is(err, conclave.ErrDenied) {
 		t.Errorf("a program is let in: %v", err)
 	}
-	servertest.Eventually(t, "the server says that nobody is let in", func() bool { return strings.Contains(log.String(), "refusing all callers except those on the admin socket") })
+	servertest.Eventually(t, "the server says that nobody is let in", func() bool {
+		return strings.Contains(log.String(), "refusing all callers except those on the admin socket")
+	})
 	for id := 1; id <= 3; id++ {
 		at := program(t, "unix:"+filepath.Join(c.Config(id).Data, "admin.sock"), "")
 		if who, err := at.WhoAmI(t.Context()); err != nil || !strings.HasPrefix(who.Principal, "local:") {
