@@ -226,7 +226,7 @@ func TestMemberAdd(t *testing.T) {
 	if command, _ := answer["command"].(string); answer["id"] != float64(2) || !strings.Contains(command, "serve --join "+servers+" ") || !strings.Contains(command, "--peer-listen 127.0.0.1:19999") {
 		t.Errorf("member add says %v", answer)
 	}
-	refused(t, 125, []string{"server 2 has not come yet"}, "member", "promote", "2", "--servers", servers)
+	refused(t, 125, []string{"server 2 has not joined yet"}, "member", "promote", "2", "--servers", servers)
 	refused(t, 125, []string{"the only voter"}, "member", "remove", "1", "--servers", servers)
 	refused(t, 125, []string{"not the id of a server"}, "member", "remove", "one", "--servers", servers)
 	l.member(t, "remove", "2")

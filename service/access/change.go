@@ -9,7 +9,7 @@ import (
 // Kind says what an edit is about. The numbers are part of the format.
 type Kind uint8
 
-// The kinds. An edit that puts has a whole value; one that drops needs only what names it.
+// The kinds. A put has the whole value; a drop needs only the key.
 const (
 	PutRole Kind = 1 + iota
 	DropRole
@@ -23,7 +23,7 @@ const (
 	SetNames
 )
 
-// Edit changes one thing of a state.
+// Edit changes one part of a state.
 type Edit struct {
 	Kind    Kind
 	Role    Role
@@ -34,27 +34,27 @@ type Edit struct {
 	Names   []string
 }
 
-// MaxEdits is how many edits a change may have, and MaxChange how many bytes it may take.
+// MaxEdits bounds the edits of a change, and MaxChange its size in bytes.
 const (
 	MaxEdits  = 4096
 	MaxChange = 1 << 20
 )
 
-// Change is edits that are made together, or not at all.
+// Change is a list of edits that are made together, or not at all.
 type Change struct {
-	// Expected is the revision that they are made for; 0: any.
+	// Expected is the revision for which the change was made; 0 means any.
 	Expected uint64
-	// Force lets them take the verb access from everybody but the socket.
+	// Force allows a change that leaves nobody with the verb access except through the socket.
 	Force bool
-	// EndSessions ends the sessions of callers that have proven no name, if the edits turn rules
-	// on. Without it such a change is refused while there are any: see AnonymousError.
+	// EndSessions ends the sessions of anonymous callers, if the edits turn rules on. Without
+	// it such a change is refused while there are such sessions: see AnonymousError.
 	EndSessions bool
 	Edits       []Edit
 }
 
-// Apply returns the state after a change. If the change would make no difference, it
-// returns s, whatever revision was expected: so a change that is sent twice is made once.
-// The errors are an *InvalidError, *ConflictError, *LimitError or *LockoutError.
+// Apply returns the state after a change. If the change would make no difference, it returns
+// s, whatever revision was expected, so a change that is sent twice is made once. Errors are
+// an *InvalidError, *ConflictError, *LimitError or *LockoutError.
 func (s *State) Apply(c *Change) (*State, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func (s *State) Apply(c *Change) (*State, error) {
 	return next, nil
 }
 
-// Size is about how many bytes a change takes.
+// Size returns the approximate size of a change in bytes.
 func (c *Change) Size() int {
 	n := 16
 	for i := range c.Edits {
@@ -95,7 +95,7 @@ func (c *Change) Size() int {
 	return n
 }
 
-// Validate reports what is wrong with a change, whatever state it is made in.
+// Validate returns what is wrong with a change regardless of the state it is applied to.
 func (c *Change) Validate() error {
 	switch {
 	case len(c.Edits) == 0:
@@ -154,10 +154,10 @@ func validateNames(names []string) error {
 	return nil
 }
 
-// edited returns a copy in which the edits are made. It is not compiled.
+// edited returns a copy with the edits made. It is not compiled.
 func (s *State) edited(edits []Edit) *State {
 	next := *s
-	// What is put by its key, and dropped if it is nil. The last edit of a key counts.
+	// The new values by key, nil for those that are dropped. The last edit of a key counts.
 	roles, bindings, tokens, quotas := map[string]*Role{}, map[string]*Binding{}, map[string]*Token{}, map[string]*Quota{}
 	for i := range edits {
 		switch e := &edits[i]; e.Kind {
@@ -190,7 +190,7 @@ func (s *State) edited(edits []Edit) *State {
 	return &next
 }
 
-// same reports whether two states say the same.
+// same reports whether two states have the same content.
 func (s *State) same(other *State) bool {
 	return s.mode == other.mode && slices.Equal(s.names, other.names) &&
 		slices.EqualFunc(s.roles, other.roles, Role.equal) &&
@@ -198,13 +198,13 @@ func (s *State) same(other *State) bool {
 		slices.Equal(s.tokens, other.tokens) && slices.Equal(s.quotas, other.quotas)
 }
 
-// locksOut reports whether nobody may change access any more in the next state, though
-// somebody may now, or there are no rules yet.
+// locksOut reports whether nobody could change access in the next state, although somebody can
+// now, or there are no rules yet.
 func (s *State) locksOut(next *State) bool {
 	return next.mode == Closed && len(next.Administrators()) == 0 && (s.mode != Closed || len(s.Administrators()) > 0)
 }
 
-// check measures a state, and reports what is too large or names a role that is not there.
+// check returns an error if a state is too large or names a role that does not exist.
 func (s *State) check() error {
 	s.size = len(s.Append(nil))
 	rules := 0
@@ -233,7 +233,7 @@ func (s *State) check() error {
 	return nil
 }
 
-// String says what an edit does in a few words, for the record. It tells no secret.
+// String describes an edit in a few words, for the audit trail. It contains no secret.
 func (e *Edit) String() string {
 	switch e.Kind {
 	case PutRole:

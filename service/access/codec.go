@@ -20,7 +20,7 @@ func (s *State) Append(b []byte) []byte {
 	return appendList(b, s.quotas, appendQuota)
 }
 
-// ReadState reads what Append wrote. It fails if that is no sound state.
+// ReadState reads what Append wrote. It fails if that is not a valid state.
 func ReadState(r *wire.Reader) *State {
 	readFormat(r)
 	s := New(Unset)
@@ -42,8 +42,8 @@ func ReadState(r *wire.Reader) *State {
 	return next
 }
 
-// restored returns the state that has what the edits put, if it is sound and none of them
-// puts what another one did.
+// restored returns the state with the values of the edits, if it is valid and no two edits put
+// the same key.
 func (s *State) restored(edits []Edit) (*State, error) {
 	if s.mode >= modes {
 		return nil, invalid("mode", s.mode.String(), "is unknown")
@@ -61,7 +61,7 @@ func (s *State) restored(edits []Edit) (*State, error) {
 	}
 	next := s.edited(edits)
 	if n := len(next.roles) + len(next.bindings) + len(next.tokens) + len(next.quotas); n != len(edits) {
-		return nil, fmt.Errorf("%d of %d values are there twice", len(edits)-n, len(edits))
+		return nil, fmt.Errorf("%d of %d values are stored twice", len(edits)-n, len(edits))
 	}
 	if err := next.check(); err != nil {
 		return nil, err
@@ -78,7 +78,7 @@ func (c *Change) Append(b []byte) []byte {
 	return appendList(b, c.Edits, appendEdit)
 }
 
-// ReadChange reads what Append wrote of a change, which need not be valid.
+// ReadChange reads a change that Append wrote; it need not be valid.
 func ReadChange(r *wire.Reader) Change {
 	readFormat(r)
 	c := Change{Expected: r.Uint(), Force: r.Bool(), EndSessions: r.Bool()}
@@ -139,7 +139,7 @@ func readEdit(r *wire.Reader) Edit {
 	case SetNames:
 		e.Names = readTexts(r)
 	default:
-		r.Fail(fmt.Errorf("access: edit of the unknown kind %d", e.Kind))
+		r.Fail(fmt.Errorf("access: edit: kind %d: unknown", e.Kind))
 	}
 	return e
 }
@@ -216,7 +216,7 @@ func appendList[T any](b []byte, list []T, one func([]byte, T) []byte) []byte {
 	return b
 }
 
-// readList reads a count, and calls read as often while there is no error.
+// readList reads a count, and calls read that many times while there is no error.
 func readList(r *wire.Reader, read func()) {
 	for n := r.Count(); n > 0 && r.Err() == nil; n-- {
 		read()

@@ -5,25 +5,25 @@ import (
 	"strings"
 )
 
-// compiled is what the rules, bindings and quotas of a state come to.
+// compiled is the result of compiling the rules, bindings and quotas of a state.
 type compiled struct {
-	// sets are the rights of sets of roles, by their names with commas between them.
+	// sets are the rights of sets of roles, by their names, joined by commas.
 	sets map[string]*Rights
-	// own are the rights of principals that a binding names. patterns has those of all
-	// others, at the longest pattern that fits.
+	// own has the rights of principals that a binding names. patterns has the rights of all
+	// others, at the longest matching pattern.
 	own      map[string]*Rights
 	patterns *tree[group]
 	owners   *tree[Amount]  // of patterns in quotas
 	prefixes *tree[[]Quota] // all that a name is in
 }
 
-// group is the principals that a pattern stands for, and no longer one.
+// group is the principals that match a pattern, but no longer one.
 type group struct {
 	roles  []string
 	rights *Rights
 }
 
-// compile makes s.compiled. Rights of sets of roles that have not changed are taken from
+// compile computes s.compiled. It reuses the rights of sets of roles that have not changed since
 // the state before, which may be nil.
 func (s *State) compile(before *State) error {
 	c := &compiler{State: s, before: before}
@@ -62,8 +62,8 @@ type compiler struct {
 	rules  int // in all sets
 }
 
-// rightsOf returns the rights of a set of roles. Once there are too many rules, it
-// returns those of none, since the state will be refused.
+// rightsOf returns the rights of a set of roles. Once there are too many rules, it returns no
+// rights, since the state will be refused.
 func (c *compiler) rightsOf(names []string) *Rights {
 	if len(names) == 0 {
 		return noRights
@@ -90,7 +90,7 @@ func (c *compiler) rightsOf(names []string) *Rights {
 	return rights
 }
 
-// unchanged reports whether roles are what they were before.
+// unchanged reports whether roles are the same as before.
 func (c *compiler) unchanged(roles []Role) bool {
 	return !slices.ContainsFunc(roles, func(role Role) bool {
 		before, found := c.before.Role(role.Name)
@@ -98,7 +98,7 @@ func (c *compiler) unchanged(roles []Role) bool {
 	})
 }
 
-// compileQuotas gives every pattern and prefix what those that enclose it have.
+// compileQuotas gives every pattern and prefix the quotas of those that enclose it.
 func (s *State) compileQuotas() {
 	for _, q := range s.quotas {
 		switch stem, pattern := strings.CutSuffix(q.Who, "*"); {
@@ -118,7 +118,7 @@ func (s *State) compileQuotas() {
 	s.compiled.prefixes.inherit(func(parent, child *[]Quota) { *child = slices.Concat(*parent, *child) })
 }
 
-// union returns the names of two sorted lists, sorted, each once.
+// union returns the union of two sorted lists, sorted.
 func union(a, b []string) []string {
 	switch {
 	case len(a) == 0:
@@ -131,8 +131,8 @@ func union(a, b []string) []string {
 	return slices.Compact(all)
 }
 
-// Administrators are who may change the rules, but for those who come in through a socket:
-// principals that a binding names, and patterns that stand for some.
+// Administrators returns who may change the rules, apart from callers through a socket:
+// principals that a binding names, and patterns that match others.
 func (s *State) Administrators() (who []string) {
 	if s == nil {
 		return nil

@@ -13,21 +13,21 @@ type Rights struct {
 	places [classes]*tree[place]
 }
 
-// place is what is allowed on the names that begin with the string of a node, and on the
-// name that is that string.
+// place has what is allowed on the names that start with the string of a node, and on the name
+// that equals that string.
 type place struct {
 	below, exact Verbs
-	// What rules say of this very string.
+	// The verbs in rules for exactly this string.
 	allow, deny, allowExact, denyExact Verbs
 }
 
-// noRights are those of a principal without roles.
+// noRights are the rights of a principal without roles.
 var noRights = compile(nil)
 
-// adminRights are those of principals that come in through the socket of a server.
+// adminRights are the rights of principals that come through the socket of a server.
 var adminRights = compile([]Role{fixedRoles[0]})
 
-// compile makes the rights of the given roles.
+// compile computes the rights of the given roles.
 func compile(roles []Role) *Rights {
 	r := &Rights{}
 	for class := range r.places {
@@ -65,13 +65,13 @@ func (r *Rights) add(rule Rule) {
 	}
 }
 
-// settle works out what is allowed here from what is allowed above.
+// settle computes what is allowed here from what is allowed for shorter prefixes.
 func (p *place) settle(above Verbs) {
 	p.below = (above | p.allow) &^ p.deny
 	p.exact = (p.below | p.allowExact) &^ p.denyExact
 }
 
-// Allows reports whether a verb is allowed on a name. Verbs on the cluster have none.
+// Allows reports whether a verb is allowed on a name. Verbs on the cluster have no name.
 func (r *Rights) Allows(verb Verb, class Class, name string) bool {
 	if !verb.OnNames() {
 		return verb.in(r.places[Lock].value.below)
@@ -92,8 +92,8 @@ func (s *State) Allows(principal string, verb Verb, class Class, name string) bo
 }
 
 // Decide reports whether a principal may do something, and why not. Verbs on the cluster
-// have no class and no name. Without rules everybody may do everything; whoever answers
-// for a network may be stricter.
+// have no class and no name. Without rules everything is allowed; a server that other
+// machines can reach may be stricter.
 func (s *State) Decide(principal string, verb Verb, class Class, name string) (allowed bool, why Reason) {
 	if s.Allows(principal, verb, class, name) {
 		return true, Reason{}
@@ -101,24 +101,24 @@ func (s *State) Decide(principal string, verb Verb, class Class, name string) (a
 	return false, s.Explain(principal, verb, class, name)
 }
 
-// Reason says why somebody may do something, or not.
+// Reason says why a principal may or may not do something.
 type Reason struct {
 	Allowed   bool
-	Principal string // empty for one that has not proven who it is
+	Principal string // empty for a caller that has not proven who it is
 	Verb      Verb
 	Class     Class
 	Name      string
-	// Open says that there are no rules.
+	// Open means that there are no rules.
 	Open bool
-	// Role and Rule are what decides, if Decided. Else no role says anything of it.
+	// Role and Rule decide, if Decided. Otherwise no role has a matching rule.
 	Decided bool
 	Role    string
 	Rule    Rule
-	// Roles are those of the principal, sorted.
+	// Roles are the roles of the principal, sorted.
 	Roles []string
 }
 
-// Explain says why a principal may do something, or not, and by which rule.
+// Explain says why a principal may or may not do something, and by which rule.
 func (s *State) Explain(principal string, verb Verb, class Class, name string) Reason {
 	why := Reason{Principal: principal, Verb: verb, Class: class, Name: name}
 	if s.Mode() != Closed {
@@ -138,7 +138,7 @@ func (s *State) Explain(principal string, verb Verb, class Class, name string) R
 	return why
 }
 
-// beats reports whether a rule wins over another one that matches the same name.
+// beats reports whether a rule takes precedence over another one that matches the same name.
 func (r Rule) beats(other Rule) bool {
 	switch {
 	case r.Exact != other.Exact:
@@ -149,7 +149,7 @@ func (r Rule) beats(other Rule) bool {
 	return r.Deny && !other.Deny
 }
 
-// maxRolesShown is how many roles a message names.
+// maxRolesShown is the number of roles that a message names.
 const maxRolesShown = 3
 
 // String returns the reason as one line, such as
@@ -203,7 +203,7 @@ func (w Reason) because() string {
 	return fmt.Sprintf("none of its roles (%s) allows %s%s; %s", shown, w.Verb, there, check)
 }
 
-// Rights returns what a principal is allowed while there are rules. They hold for this
+// Rights returns the rights of a principal while there are rules. They are valid for this
 // state only.
 func (s *State) Rights(principal string) *Rights {
 	switch {

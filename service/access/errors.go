@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// InvalidError says what of a change, or of a text, is wrong, and what is expected.
+// InvalidError says what is wrong with a change or a text, and what is expected.
 type InvalidError struct {
 	What, Value, Expected string
 }
@@ -19,7 +19,7 @@ func invalid(what, value, expected string) error {
 	return &InvalidError{What: what, Value: value, Expected: expected}
 }
 
-// ConflictError says that a change was made for a revision that is not the present one.
+// ConflictError means that a change was made for a revision that is not the present one.
 type ConflictError struct {
 	Expected, Revision uint64
 }
@@ -28,7 +28,7 @@ func (e *ConflictError) Error() string {
 	return fmt.Sprintf("revision: %d: the rules are at revision %d; read them again", e.Expected, e.Revision)
 }
 
-// LimitError says that a change would make the state larger than it may be.
+// LimitError means that a change would make the state too large.
 type LimitError struct {
 	What       string
 	Size, Most int
@@ -38,19 +38,19 @@ func (e *LimitError) Error() string {
 	return fmt.Sprintf("%s: %d: must be at most %d", e.What, e.Size, e.Most)
 }
 
-// LockoutError says that a change would leave nobody with the verb access but those who
-// come in through the socket of a server.
+// LockoutError means that after a change nobody would have the verb access, except callers
+// through the socket of a server.
 type LockoutError struct{}
 
 func (*LockoutError) Error() string {
 	return "nobody would be left who may change access, but through the socket of a server: bind somebody to the role admin, or force it"
 }
 
-// AnonymousError says that rules cannot be turned on while programs have sessions that have
-// proven no name: they would go on with what they hold, and could do nothing more.
+// AnonymousError means that rules cannot be turned on while anonymous programs have sessions:
+// they would keep what they hold, and could do nothing more.
 type AnonymousError struct {
 	Sessions int
-	// Some are the first of them, for people.
+	// Some are the first of these sessions, for people.
 	Some []string
 }
 
@@ -73,7 +73,7 @@ func quoted(text string) string {
 	return strconv.Quote(text)
 }
 
-// head returns at most maxQuoted bytes of a text, and only whole characters.
+// head returns at most maxQuoted bytes of a text, without cutting a character.
 func head(text string) string {
 	if len(text) <= maxQuoted {
 		return text

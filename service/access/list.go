@@ -10,7 +10,7 @@ func (r Role) key() string    { return r.Name }
 func (b Binding) key() string { return b.Who }
 func (t Token) key() string   { return t.ID }
 
-// find returns the value with a key of a list that is in the order of keys.
+// find returns the value with a key in a list sorted by keys.
 func find[V any](list []V, key func(V) string, wanted string) (v V, found bool) {
 	i, found := slices.BinarySearchFunc(list, wanted, func(v V, wanted string) int { return strings.Compare(key(v), wanted) })
 	if found {
@@ -19,8 +19,8 @@ func find[V any](list []V, key func(V) string, wanted string) (v V, found bool) 
 	return v, found
 }
 
-// merged returns a list in the order of keys in which values are put, or dropped if they
-// are nil, by their keys. It takes one walk, however many there are.
+// merged returns a list, sorted by keys, with values replaced or added, or dropped if they
+// are nil. It takes one pass, however many changes there are.
 func merged[V any](list []V, key func(V) string, changes map[string]*V) []V {
 	if len(changes) == 0 {
 		return list

@@ -7,25 +7,25 @@ import (
 	"unicode/utf8"
 )
 
-// MaxPrincipal is how many bytes a principal may have.
+// MaxPrincipal is the maximum size of a principal in bytes.
 const MaxPrincipal = 256
 
-// Local is the source of principals that came in through the socket of a server, or run
-// in its process. They have the role admin, whatever the bindings say.
+// Local is the source of principals that came through the socket of a server, or run in its
+// process. They have the role admin, whatever the bindings say.
 const Local = "local"
 
-// Everyone stands in a binding or a quota for all principals that have proven who they are.
+// Everyone, in a binding or a quota, matches all principals that have proven who they are.
 const Everyone = "everyone"
 
-// Source returns what comes before the first colon of a principal: what proved it. It is
-// empty for the anonymous one, which is empty.
+// Source returns the part of a principal before the first colon: what proved it. It is empty
+// for the anonymous principal, which is empty.
 func Source(principal string) string {
 	source, _, _ := strings.Cut(principal, ":")
 	return source
 }
 
-// ValidatePrincipal reports why a principal is none. It is written SOURCE:NAME, in 1 to
-// 256 bytes of UTF-8 without control characters and without '*'.
+// ValidatePrincipal returns an error if a text is not a principal: SOURCE:NAME, in 1 to 256
+// bytes of UTF-8 without control characters and without '*'.
 func ValidatePrincipal(principal string) error {
 	if i := strings.IndexByte(principal, '*'); i >= 0 {
 		return invalid("principal", principal, "must not contain *")
@@ -33,7 +33,7 @@ func ValidatePrincipal(principal string) error {
 	return validateWho("principal", principal)
 }
 
-// validatePattern looks at whom a binding or a quota is for: a principal, one with a
+// validatePattern checks to whom a binding or a quota applies: a principal, one with a
 // trailing '*', or everyone.
 func validatePattern(who string) error {
 	if who == Everyone {
@@ -71,7 +71,7 @@ func validateWho(what, principal string) error {
 	return nil
 }
 
-// validateText looks at a text of 1 to most bytes that people will read.
+// validateText checks a text of 1 to most bytes that people will read.
 func validateText(what, text string, most int) error {
 	switch {
 	case text == "":

@@ -5,30 +5,31 @@ import (
 	"fmt"
 )
 
-// Amount is how much somebody has, or may have: sessions, claims (holds and waits), bytes
-// of values, and requests per second. Requests are no part of the state: each server counts
-// those that it takes.
+// Amount is how much a principal has, or may have: sessions, claims (holds and waits), bytes of
+// values, and requests per second. Requests are not part of the state: each server counts those
+// that it accepts.
 type Amount struct {
 	Sessions, Claims, Bytes, Requests uint64
 }
 
-// DefaultAmount is what a principal may have of which no quota says more or less. Its
-// requests have no bound.
+// DefaultAmount is the quota of a principal to which no other quota applies. It does not bound
+// requests.
 var DefaultAmount = Amount{Sessions: 1000, Claims: 100_000, Bytes: 64 << 20}
 
-// Quota bounds what each principal may have that Who stands for, as in a Binding, or, if
-// Who is empty, what all together may have under a prefix, where sessions and requests do not count. A
-// principal has the quota that names it, else that with the longest pattern, else that of
-// everyone. Where an amount is 0, a principal has the default, and a prefix no bound.
+// Quota bounds what each principal may have that Who matches, as in a Binding. If Who is empty,
+// it bounds what all principals together may have under a prefix, where sessions and requests do
+// not count. To a principal applies the quota that names it, otherwise the one with the longest
+// pattern, otherwise that of everyone. An amount of 0 means the default for principals and no
+// bound for prefixes.
 type Quota struct {
 	Who, Prefix string
 	Most        Amount
 }
 
-// key is what a quota is put and dropped by. Neither part has a 0 in it.
+// key identifies a quota. Neither part contains a 0 byte.
 func (q Quota) key() string { return q.Who + "\x00" + q.Prefix }
 
-// of names whose quota it is.
+// of describes to whom a quota applies.
 func (q Quota) of() string {
 	if q.Who == "" {
 		return PrefixQuota(q.Prefix)
@@ -36,7 +37,7 @@ func (q Quota) of() string {
 	return q.Who
 }
 
-// validateKey looks at whose quota it is.
+// validateKey checks to whom a quota applies.
 func (q Quota) validateKey() error {
 	switch {
 	case q.Who == "" && q.Prefix == "":
@@ -62,12 +63,12 @@ func (q Quota) validate() error {
 	return nil
 }
 
-// or fills the amounts in that are 0.
+// or replaces the amounts that are 0.
 func (a Amount) or(other Amount) Amount {
 	return Amount{cmp.Or(a.Sessions, other.Sessions), cmp.Or(a.Claims, other.Claims), cmp.Or(a.Bytes, other.Bytes), cmp.Or(a.Requests, other.Requests)}
 }
 
-// QuotaError says that somebody would have more than its quota.
+// QuotaError means that a quota would be exceeded.
 type QuotaError struct {
 	Who        string // a principal, or: prefix "reports/"
 	Kind       string // "sessions", "claims" or "bytes"
@@ -83,8 +84,8 @@ func (e *QuotaError) Error() string {
 	return fmt.Sprintf("%s has %d of %d %s: %s, or have the quota raised", head(e.Who), e.Have, e.Most, what, remedy)
 }
 
-// More reports which amount of a quota would be passed if somebody who has an amount gets
-// more, or returns nil. Only what grows is asked for.
+// More returns an error if a principal that has an amount would exceed a quota with more, or
+// nil. It checks only the amounts that grow.
 func (most Amount) More(who string, have, more Amount) *QuotaError {
 	for _, kind := range []struct {
 		name             string
@@ -101,5 +102,5 @@ func (most Amount) More(who string, have, more Amount) *QuotaError {
 	return nil
 }
 
-// PrefixQuota names the holder of a quota for a prefix, in a QuotaError.
+// PrefixQuota is the value of Who in a QuotaError about a prefix.
 func PrefixQuota(prefix string) string { return "prefix " + quoted(prefix) }

@@ -12,9 +12,9 @@ const (
 	maxName     = 512 // bytes of the name of a lock or an election
 )
 
-// Rule allows verbs, or denies them, on the names of a class that begin with Name, or on
-// the one name if it is Exact. A rule with verbs on the cluster has no name and is of any
-// class.
+// Rule allows or denies verbs on the names of a class that start with Name or, if Exact, on
+// that one name. A rule with verbs on the cluster has no name, and its class does not
+// matter.
 type Rule struct {
 	Deny  bool
 	Verbs Verbs
@@ -37,7 +37,7 @@ func (r Rule) String() string {
 	return text + " on " + r.place(r.Name)
 }
 
-// place names where a rule holds.
+// place describes the names to which a rule applies.
 func (r Rule) place(name string) string {
 	text := ""
 	if r.Class != Any {
@@ -50,7 +50,7 @@ func (r Rule) place(name string) string {
 }
 
 // ParseRule reads a rule: `allow|deny VERBS [on [CLASS] prefix|name NAME]`. NAME is the
-// rest of the line, in double quotes or not.
+// rest of the line, with or without double quotes.
 func ParseRule(text string) (r Rule, err error) {
 	wrong := func(expected string) (Rule, error) { return Rule{}, invalid("rule", text, expected) }
 	effect, rest, _ := strings.Cut(text, " ")
@@ -84,8 +84,8 @@ func ParseRule(text string) (r Rule, err error) {
 	return r, r.validate()
 }
 
-// Warning says why a rule may match more than is meant, or "". The prefix "reports" is
-// also that of "reports-secret".
+// Warning says why a rule may match more than intended, or "". The prefix "reports" also
+// matches "reports-secret".
 func (r Rule) Warning() string {
 	if r.Exact || r.Name == "" || strings.HasSuffix(r.Name, "/") || strings.HasSuffix(r.Name, "-") || strings.HasSuffix(r.Name, ".") || strings.HasSuffix(r.Name, ":") {
 		return ""
@@ -107,7 +107,7 @@ func (r Rule) validate() error {
 	return nil
 }
 
-// matches reports whether a rule says something of a verb on a name.
+// matches reports whether a rule applies to a verb on a name.
 func (r Rule) matches(verb Verb, class Class, name string) bool {
 	switch {
 	case !verb.in(r.Verbs):
@@ -122,7 +122,7 @@ func (r Rule) matches(verb Verb, class Class, name string) bool {
 	return strings.HasPrefix(name, r.Name)
 }
 
-// Role is a set of rules with a name. Their order does not matter.
+// Role is a named set of rules. Their order does not matter.
 type Role struct {
 	Name  string
 	Rules []Rule
@@ -154,7 +154,7 @@ func (r Role) equal(other Role) bool {
 	return r.Name == other.Name && slices.Equal(r.Rules, other.Rules)
 }
 
-// fixedRoles are there always, and never change.
+// fixedRoles always exist and never change.
 var fixedRoles = []Role{
 	{"admin", []Rule{{Verbs: everything, Class: Any}}},
 	{"metrics", []Rule{{Verbs: Of(Status), Class: Any}}},
@@ -162,7 +162,7 @@ var fixedRoles = []Role{
 	{"viewer", []Rule{{Verbs: Of(Read, Status, Sessions), Class: Any}}},
 }
 
-// Fixed returns the roles that are there always, by name.
+// Fixed returns the roles that always exist, by name.
 func Fixed() []Role { return slices.Clone(fixedRoles) }
 
 func fixed(name string) (Role, bool) {
@@ -173,8 +173,8 @@ func fixed(name string) (Role, bool) {
 	return fixedRoles[i], true
 }
 
-// Binding gives roles to a principal, to all that begin with what comes before a trailing
-// '*', or to everyone. A principal has the roles of all bindings that match it.
+// Binding gives roles to a principal, to all that start with the text before a trailing '*', or
+// to everyone. A principal has the roles of all bindings that match it.
 type Binding struct {
 	Who   string
 	Roles []string // sorted

@@ -13,8 +13,8 @@ const (
 	MaxTokens   = 65536
 	MaxQuotas   = 1024
 	MaxBytes    = 8 << 20 // of the encoding
-	// MaxCompiled bounds the rules of all sets of roles that bindings make, so that no
-	// change takes long: a rule counts once in each set that it is in.
+	// MaxCompiled bounds the rules in all sets of roles that bindings form, so that no change
+	// takes long. A rule counts once in each set.
 	MaxCompiled = 1 << 18
 )
 
@@ -42,18 +42,18 @@ func (m Mode) String() string {
 	return "unknown"
 }
 
-// certNames are what of a client certificate can be the name of a principal.
+// certNames are the kinds of names in a client certificate that can be a principal's name.
 var certNames = []string{"uri", "cn", "dns"}
 
-// defaultNames are those that count until somebody says otherwise.
+// defaultNames are the kinds that are used by default.
 var defaultNames = []string{"uri", "cn"}
 
-// State is the rules of a cluster. It never changes. A nil *State has no rules.
+// State has the access rules of a cluster. It never changes. A nil *State has no rules.
 type State struct {
 	mode     Mode
 	revision uint64
 	names    []string
-	// Each list is in the order of its keys.
+	// Each list is sorted by its keys.
 	roles    []Role
 	bindings []Binding
 	tokens   []Token
@@ -63,11 +63,11 @@ type State struct {
 	compiled compiled
 }
 
-// New returns the state before the first change, of revision 1.
+// New returns the state before the first change. Its revision is 1.
 func New(mode Mode) *State {
 	s := &State{mode: mode, revision: 1, names: defaultNames}
 	s.size = len(s.Append(nil))
-	_ = s.compile(nil) // nothing is in it that could be too large
+	_ = s.compile(nil) // nothing in it can be too large
 	return s
 }
 
@@ -87,7 +87,7 @@ func (s *State) Revision() uint64 {
 	return s.revision
 }
 
-// Size is how many bytes Append appends.
+// Size is the number of bytes that Append appends.
 func (s *State) Size() int {
 	if s == nil {
 		return 0
@@ -95,8 +95,8 @@ func (s *State) Size() int {
 	return s.size
 }
 
-// Rest names something that has to go before a cluster can do without rules, such as a role,
-// or returns "".
+// Rest names something that has to be removed before a cluster can go to a level without rules,
+// such as a role, or returns "".
 func (s *State) Rest() string {
 	switch {
 	case s == nil:
@@ -117,7 +117,7 @@ func (s *State) Rest() string {
 	return ""
 }
 
-// Names returns which names of client certificates count, the first choice first.
+// Names returns the kinds of names in client certificates that are used, the first choice first.
 func (s *State) Names() []string {
 	if s == nil {
 		return slices.Clone(defaultNames)
@@ -125,7 +125,7 @@ func (s *State) Names() []string {
 	return slices.Clone(s.names)
 }
 
-// Role returns a role by its name, also a fixed one.
+// Role returns a role by its name, including fixed ones.
 func (s *State) Role(name string) (Role, bool) {
 	if r, is := fixed(name); is || s == nil {
 		return r, is
@@ -141,7 +141,7 @@ func (s *State) AllRoles() []Role {
 	return slices.Clone(s.roles)
 }
 
-// Bindings returns all bindings, by whom they are for.
+// Bindings returns all bindings, sorted by their patterns.
 func (s *State) Bindings() []Binding {
 	if s == nil {
 		return nil
@@ -173,7 +173,7 @@ func (s *State) Quotas() []Quota {
 	return slices.Clone(s.quotas)
 }
 
-// Most returns what a principal may have. Without rules there are no bounds.
+// Most returns the quota of a principal. Without rules there are no bounds.
 func (s *State) Most(principal string) Amount {
 	if s.Mode() != Closed || principal == "" || Source(principal) == Local {
 		return Amount{}
@@ -185,8 +185,8 @@ func (s *State) Most(principal string) Amount {
 	return n.value.or(DefaultAmount)
 }
 
-// Prefixes returns the quotas of all prefixes that a name begins with, the shortest
-// prefix first. The caller must not change the slice.
+// Prefixes returns the quotas of all prefixes of a name, the shortest prefix first. The caller
+// must not change the slice.
 func (s *State) Prefixes(name string) []Quota {
 	if s.Mode() != Closed {
 		return nil

@@ -11,24 +11,24 @@ const (
 	maxNote       = 256
 )
 
-// Token is the record of a token. Its secret is nowhere but with its holder.
+// Token is the record of a token. Only the holder of the token has its secret.
 type Token struct {
 	ID   string            // public: 16 characters of a to z and 2 to 7
 	Hash [sha256.Size]byte // of the secret
 	Name string            // the principal that it proves is token:NAME
-	// Peer is the peer address at which it lets one server join, in the place of a name. UID
-	// is that of the server that did, or 0.
+	// Peer is the peer address at which it lets one server join, instead of a name. UID is the
+	// UID of the server that has joined with it, or 0.
 	Peer string
 	UID  uint64
-	// Creator is the principal that made it, set by the entry that did.
+	// Creator is the principal that created it. The entry that creates the token sets it.
 	Creator string
-	// Made and Expires are wall clocks of the leader, in ns since 1970. Expires is 0 if
+	// Made and Expires are times of the leader's wall clock, in ns since 1970. Expires is 0 if
 	// the token does not expire.
 	Made, Expires int64
 	Note          string
 }
 
-// Principal returns whom the token proves.
+// Principal returns the principal that the token proves.
 func (t *Token) Principal() string {
 	if t.Joins() {
 		return Joining + ":" + t.ID
@@ -36,18 +36,18 @@ func (t *Token) Principal() string {
 	return "token:" + t.Name
 }
 
-// Digest returns what the record of a token has of its secret. The secret is random, so
+// Digest returns the hash of a secret in the record of its token. The secret is random, so
 // no slow hash is needed.
 func Digest(secret []byte) [sha256.Size]byte { return sha256.Sum256(secret) }
 
 // Proves reports whether a secret is that of the token. It takes the same time for all
-// secrets of one length.
+// secrets of the same length.
 func (t *Token) Proves(secret []byte) bool {
 	sum := Digest(secret)
 	return subtle.ConstantTimeCompare(sum[:], t.Hash[:]) == 1
 }
 
-// Expired reports whether the token has ended at a wall clock.
+// Expired reports whether the token has expired at a time of the wall clock.
 func (t *Token) Expired(wall int64) bool { return t.Expires != 0 && wall >= t.Expires }
 
 func validateTokenID(id string) error {

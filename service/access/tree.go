@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// tree is a radix tree over the bytes of names. A node stands for the string that the
-// labels on the way to it make.
+// tree is a radix tree over the bytes of names. A node stands for the string formed by the
+// labels on the path to it.
 type tree[T any] struct {
 	label    string
 	heads    string // the first bytes of the labels of the children, in order
@@ -14,7 +14,7 @@ type tree[T any] struct {
 	value    T
 }
 
-// find returns the deepest node that stands for a prefix of a name, and whether that is
+// find returns the deepest node whose string is a prefix of a name, and whether that is
 // the whole name.
 func (n *tree[T]) find(name string) (deepest *tree[T], whole bool) {
 	for name != "" {
@@ -28,7 +28,7 @@ func (n *tree[T]) find(name string) (deepest *tree[T], whole bool) {
 	return n, true
 }
 
-// at returns the node that stands for a name, and makes it if there is none.
+// at returns the node of a name, and creates it if necessary.
 func (n *tree[T]) at(name string) *tree[T] {
 	for name != "" {
 		i := strings.IndexByte(n.heads, name[0])
@@ -64,7 +64,7 @@ func (n *tree[T]) inherit(f func(parent, child *T)) {
 	}
 }
 
-// common returns how many bytes two strings begin with in common.
+// common returns the length of the common prefix of two strings.
 func common(a, b string) int {
 	n := min(len(a), len(b))
 	for i := range n {

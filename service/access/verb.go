@@ -35,7 +35,7 @@ var verbNames = [verbs]string{
 	"status", "sessions", "end-session", "members", "backup", "access-read", "access", "audit", "upgrade",
 }
 
-// acts say in words what the verbs allow.
+// acts describes what the verbs allow.
 var acts = [verbs]string{
 	"read", "hold", "revoke",
 	"see the status of the cluster", "list sessions", "end the session of another principal", "change members, guards or views",
@@ -49,10 +49,10 @@ func (v Verb) String() string {
 	return "unknown"
 }
 
-// OnNames reports whether a verb is one on names, not on the cluster.
+// OnNames reports whether a verb applies to names and not to the cluster.
 func (v Verb) OnNames() bool { return v.in(onNames) }
 
-// ParseVerb returns the verb of a name.
+// ParseVerb returns the verb with a name.
 func ParseVerb(name string) (Verb, error) {
 	if i := slices.Index(verbNames[:], name); i >= 0 {
 		return Verb(i), nil
@@ -71,7 +71,7 @@ func Of(of ...Verb) (set Verbs) {
 	return set
 }
 
-// ParseVerbs returns the verbs of a list of names, with commas between them.
+// ParseVerbs returns the verbs in a list of names separated by commas.
 func ParseVerbs(list string) (set Verbs, err error) {
 	for name := range strings.SplitSeq(list, ",") {
 		v, err := ParseVerb(strings.TrimSpace(name))
@@ -85,7 +85,7 @@ func ParseVerbs(list string) (set Verbs, err error) {
 
 func (v Verb) in(set Verbs) bool { return set>>v&1 != 0 }
 
-// List returns the verbs of a set in their order.
+// List returns the verbs of a set in order.
 func (set Verbs) List() []Verb {
 	list := make([]Verb, 0, bits.OnesCount32(uint32(set)))
 	for ; set != 0; set &= set - 1 {
@@ -94,7 +94,7 @@ func (set Verbs) List() []Verb {
 	return list
 }
 
-// String returns the names with commas between them, as ParseVerbs reads them.
+// String returns the names separated by commas, as ParseVerbs reads them.
 func (set Verbs) String() string {
 	var names []string
 	for _, v := range set.List() {
@@ -103,7 +103,7 @@ func (set Verbs) String() string {
 	return strings.Join(names, ",")
 }
 
-// Class says what kind of names a rule is about. The first two numbers are those of the
+// Class is the class of names that a rule is about. The first two numbers are those of the
 // registry.
 type Class uint8
 

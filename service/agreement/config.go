@@ -8,7 +8,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// Config says who a member is and how much it may hold. A zero limit means the
+// Config has the identity and the limits of a member. A zero limit means the
 // default of WithDefaults.
 type Config struct {
 	// ID is this member's number in the cluster, 1 or more.
@@ -45,7 +45,7 @@ type Config struct {
 	KeepEntries int
 	KeepBytes   uint64
 
-	// Log receives raft's own account of what it does; nil discards it.
+	// Log receives raft's log messages; nil discards them.
 	Log func(level Level, text string)
 	// Verbose includes LevelDebug, which is a line for almost every message.
 	Verbose bool
@@ -101,7 +101,7 @@ type Disk struct {
 	Applied uint64
 }
 
-// normal returns the disk with its implied values filled in, or says why no
+// normal returns the disk with its implied values filled in, or an error if no
 // member can start from it.
 func (d Disk) normal() (Disk, error) {
 	if err := d.checkEntries(); err != nil {

@@ -34,8 +34,8 @@ type Core struct {
 	changed uint64
 
 	// The role and term as last observed. electedAt is the commit index at the
-	// moment this member became leader of the term: a leader commits nothing
-	// but entries of its own term, so a higher commit index proves that one is
+	// time this member became leader of the term: a leader commits only
+	// entries of its own term, so a higher commit index proves that one is
 	// committed.
 	role      Role
 	term      uint64
@@ -71,9 +71,9 @@ func New(cfg Config, disk Disk) (*Core, error) {
 	return c, nil
 }
 
-// raftConfig fixes what is not a matter of taste. Forwarding is off because
-// what a leader proposes depends on its being the leader; reads go through a
-// majority because a lease would trust clocks.
+// raftConfig sets the options that must not be configurable. Forwarding is off because what
+// is proposed depends on being the leader. Reads go through a majority because a lease
+// would rely on clocks.
 func (c *Core) raftConfig(applied uint64) *raft.Config {
 	return &raft.Config{
 		ID:                        c.cfg.ID,
@@ -121,9 +121,9 @@ func (c *Core) Receive(m *raftpb.Message) error {
 	return err
 }
 
-// Propose asks for data to become an entry. Nil means only that it was
-// appended here: it is agreed when it comes back in Ready.Committed, and may
-// be lost when this member stops leading.
+// Propose asks to append data as an entry. Nil means only that it was appended
+// here. It is agreed on when it appears in Ready.Committed, and may be lost
+// if this member stops leading.
 func (c *Core) Propose(data []byte) error {
 	if len(data) == 0 {
 		return ErrEmpty
@@ -183,9 +183,9 @@ func (c *Core) ProposeChange(context []byte, changes ...*raftpb.ConfChangeSingle
 	return c.propose(&raftpb.Entry{Type: kind.Enum(), Data: data})
 }
 
-// tryChange applies the change to a copy of the configuration, with the code
-// that will apply it in earnest. Only one change can be under way, so what
-// passes here cannot fail there.
+// tryChange applies the change to a copy of the configuration, with the same code
+// that will apply it later. Only one change can be under way, so a change that
+// succeeds here cannot fail there.
 func (c *Core) tryChange(change *raftpb.ConfChangeV2) error {
 	for _, single := range change.GetChanges() {
 		if single.GetNodeId() == 0 || raft.IsLocalMsgTarget(single.GetNodeId()) {

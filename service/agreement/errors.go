@@ -8,8 +8,8 @@ import (
 )
 
 var (
-	// ErrNotLeader is the answer to what only a leader can do. Status names
-	// the leader, where one is known.
+	// ErrNotLeader means that only a leader can do this. Status names the leader,
+	// if it is known.
 	ErrNotLeader = errors.New("agreement: this member is not the leader")
 	// ErrBusy means that a bound of Config is reached; the caller may try
 	// again when earlier work has been committed.
@@ -43,12 +43,12 @@ func (e *MessageError) Error() string {
 }
 
 // LostLogError means that the leader knows this member to have acknowledged
-// entries that it does not hold: its data directory was emptied or rolled
-// back. A blank member gets it until it has been added again as a learner; any
-// other member must stop.
+// entries that it does not have: its data directory was emptied or rolled
+// back. A blank member gets this error until it has been added again as a learner;
+// any other member must stop.
 type LostLogError struct {
 	Leader uint64
-	// Peer, if not 0, is a member that holds what this one, as the leader, lacks.
+	// Peer, if not 0, is a member that has an entry which this one, as the leader, lacks.
 	Peer   uint64
 	Commit uint64 // what this member once acknowledged
 	Last   uint64 // where its log ends

@@ -13,11 +13,11 @@ import (
 // and not yet compacted, and the newest snapshot.
 type memoryLog struct {
 	*raft.MemoryStorage
-	// fresh reports whether a snapshot at an index is new enough to be sent. A
-	// member that was added after the snapshot was made would find itself
-	// missing in it, refuse it, and never be sent another.
+	// fresh reports whether a snapshot at an index is new enough to be sent. A member
+	// that was added after the snapshot was made is not in it. It would refuse the snapshot
+	// and never be sent another.
 	fresh func(index uint64) bool
-	// wanted is set when a snapshot was asked for and none is fresh.
+	// wanted is set if a snapshot was requested and none is fresh.
 	wanted bool
 	// newest is the index of the newest snapshot.
 	newest uint64
@@ -33,8 +33,8 @@ func newMemoryLog(disk Disk) *memoryLog {
 	return l
 }
 
-// Snapshot returns the newest snapshot, or asks the caller of the Core for one
-// that is fresh; raft tries again at the peer's next heartbeat.
+// Snapshot returns the newest snapshot if it is fresh; otherwise it asks the caller of the
+// Core for one, and raft tries again at the peer's next heartbeat.
 func (l *memoryLog) Snapshot() (*raftpb.Snapshot, error) {
 	if !l.fresh(l.newest) {
 		l.wanted = true
@@ -57,8 +57,8 @@ func (l *memoryLog) last() uint64 {
 }
 
 // Bootstrap returns the snapshot from which every founding member starts. It
-// is a function of its arguments alone, whatever the order of the voters, so
-// founders that are configured alike agree on it without a message.
+// depends only on its arguments, in any order of the voters, so founders with the
+// same configuration agree on it without a message.
 func Bootstrap(voters []uint64, data []byte) *raftpb.Snapshot {
 	voters = slices.Clone(voters)
 	slices.Sort(voters)
@@ -72,7 +72,7 @@ func Bootstrap(voters []uint64, data []byte) *raftpb.Snapshot {
 	}
 }
 
-// DecodeChange returns the change that a configuration entry makes. The change
+// DecodeChange returns the change in a configuration entry. The change
 // by which raft leaves a joint configuration is empty.
 func DecodeChange(entry *raftpb.Entry) (*raftpb.ConfChangeV2, error) {
 	var change raftpb.ConfChangeI
@@ -85,7 +85,7 @@ func DecodeChange(entry *raftpb.Entry) (*raftpb.ConfChangeV2, error) {
 		v2 := new(raftpb.ConfChangeV2)
 		change, err = v2, proto.Unmarshal(entry.GetData(), v2)
 	default:
-		return nil, fmt.Errorf("agreement: entry %d of type %v is no configuration change", entry.GetIndex(), entry.GetType())
+		return nil, fmt.Errorf("agreement: entry %d: type %v is not a configuration change", entry.GetIndex(), entry.GetType())
 	}
 	if err != nil {
 		return nil, fmt.Errorf("agreement: configuration change at entry %d is unreadable: %w", entry.GetIndex(), err)
@@ -93,9 +93,9 @@ func DecodeChange(entry *raftpb.Entry) (*raftpb.ConfChangeV2, error) {
 	return change.AsV2(), nil
 }
 
-// ApplyChange puts a committed configuration entry into force and returns the
-// configuration as it is then. It is owed for every such entry, in order. An
-// error means that the entry cannot be read; the member must stop.
+// ApplyChange applies a committed configuration entry and returns the resulting
+// configuration. It must be called for every such entry, in order. An error
+// means that the entry cannot be read; the member must stop.
 func (c *Core) ApplyChange(entry *raftpb.Entry) (*raftpb.ConfState, error) {
 	change, err := DecodeChange(entry)
 	if err != nil {
@@ -106,9 +106,9 @@ func (c *Core) ApplyChange(entry *raftpb.Entry) (*raftpb.ConfState, error) {
 	return c.conf, nil
 }
 
-// CreateSnapshot takes data as the state machine's state at index, which must
-// have been reported by Applied and not be older than the configuration, and returns the
-// snapshot for the disk. Peers may be sent it at once, since it holds only what is agreed.
+// CreateSnapshot returns a snapshot for the disk, with data as the state of the state machine
+// at index. Applied must have reported the index, which must not be older than the
+// configuration. The snapshot may be sent to peers at once, since it has only agreed state.
 func (c *Core) CreateSnapshot(index uint64, data []byte) (*raftpb.Snapshot, error) {
 	if c.installing() {
 		return nil, ErrSnapshotPending
@@ -124,19 +124,19 @@ func (c *Core) CreateSnapshot(index uint64, data []byte) (*raftpb.Snapshot, erro
 	}
 	snapshot, err := c.log.CreateSnapshot(index, c.conf, data)
 	must(err)
-	// What was asked for meanwhile is there.
+	// The requested snapshot now exists.
 	c.log.newest, c.log.wanted = index, false
 	return snapshot, nil
 }
 
-// installing reports whether a snapshot of the leader is on its way to disk.
+// installing reports whether a snapshot of the leader is being written to the disk.
 func (c *Core) installing() bool {
 	return slices.ContainsFunc(c.saving, func(s *Save) bool { return s.Snapshot != nil })
 }
 
-// Compact drops the entries up to index from memory, but for the tail that
-// Config wants kept. Index must lie at or below the newest snapshot, which the
-// caller has made durable.
+// Compact drops the entries up to index from memory, except for the tail that Config
+// keeps. Index must not be above that of the newest snapshot, which the caller
+// has made durable.
 func (c *Core) Compact(index uint64) error {
 	if c.installing() {
 		return ErrSnapshotPending
@@ -151,7 +151,7 @@ func (c *Core) Compact(index uint64) error {
 }
 
 // tailStart returns the last index to drop so that the tail from there to
-// index keeps its bounds, or 0 when nothing is to be dropped.
+// index keeps its bounds, or 0 if nothing is to be dropped.
 func (c *Core) tailStart(index uint64) uint64 {
 	first, err := c.log.FirstIndex()
 	must(err)

@@ -2,7 +2,7 @@ package agreement
 
 import "fmt"
 
-// Level is the weight of a log line.
+// Level is the severity of a log line.
 type Level uint8
 
 const (
@@ -12,14 +12,14 @@ const (
 	LevelError
 )
 
-// logger adapts Config.Log to the interface that raft wants. What raft calls
-// Panic or Fatal is an assertion of its own that failed; the logger panics, so
-// that the host stops the member and nothing runs on with a broken log.
+// logger adapts Config.Log to raft's interface. Raft calls Panic or Fatal when an assertion of
+// its own fails. The logger then panics, so that the host stops the member and nothing
+// continues with a broken log.
 type logger struct {
 	sink    func(Level, string)
 	verbose bool
-	// muted drops everything while a proposal is stepped: each refusal is
-	// returned to the proposer, and a line for each would bury the log just
+	// muted drops everything while a proposal is processed: each refusal is
+	// returned to the proposer, and a line for each would fill the log just
 	// when the member is overloaded.
 	muted bool
 }

@@ -6,8 +6,8 @@ import (
 	"go.etcd.io/raft/v3"
 )
 
-// Read says that a read may proceed once the state machine has applied Index:
-// a majority has confirmed, after the ticket was drawn, that this member still
+// Read means that a read may proceed once the state machine has applied Index:
+// after the ticket was drawn, a majority has confirmed that this member still
 // led.
 type Read struct {
 	Ticket uint64
@@ -16,21 +16,21 @@ type Read struct {
 
 // reads are the tickets under way.
 type reads struct {
-	// drawn counts the tickets of this Core; none is ever drawn twice, for
+	// drawn counts the tickets of this Core. None is ever drawn twice, because
 	// raft matches answers to reads by ticket alone.
 	drawn uint64
-	// open is the number of tickets of this term not yet completed.
+	// open is the number of tickets of this term that are not completed yet.
 	open int
-	// early are those drawn before an entry of this term was committed. Raft
-	// would answer them at once when there is a single voter, with a commit
-	// index that after a restart may be older than what was acknowledged.
+	// early are the tickets drawn before an entry of this term was committed. With a
+	// single voter, raft would answer them at once, with a commit index that after a
+	// restart may be older than what was acknowledged.
 	early []uint64
 }
 
 func (r *reads) forget() { r.open, r.early = 0, nil }
 
 // ReadIndex starts a round of heartbeats and returns the ticket by which
-// Ready.Reads will name it. A ticket is not named when this member stops
+// Ready.Reads will name it. A ticket is never named if this member stops
 // leading before a majority has answered.
 func (c *Core) ReadIndex() (ticket uint64, err error) {
 	if c.role != Leader {
@@ -65,7 +65,7 @@ func (c *Core) releaseReads() {
 	c.reads.early = nil
 }
 
-// readContext names a ticket unmistakably: term, member, ticket.
+// readContext identifies a ticket uniquely: term, member, ticket.
 func (c *Core) readContext(ticket uint64) []byte {
 	b := binary.BigEndian.AppendUint64(nil, c.term)
 	b = binary.BigEndian.AppendUint64(b, c.cfg.ID)
@@ -73,8 +73,8 @@ func (c *Core) readContext(ticket uint64) []byte {
 }
 
 // completed keeps the answers to tickets of the present term. Others are
-// dropped: their leader was deposed, and what it was asked for (a renewal,
-// say) is its successor's to decide.
+// dropped, because their leader was deposed, and its successor decides about their
+// requests, such as renewals.
 func (c *Core) completed(states []raft.ReadState) []Read {
 	var done []Read
 	for _, s := range states {

@@ -7,8 +7,8 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// Ready is what a Core wants done. See the package comment for what the caller
-// owes for each field.
+// Ready is what the caller of a Core has to do. See the package comment for
+// each field.
 type Ready struct {
 	Send      []*raftpb.Message // to peers, at once
 	Save      *Save             // to the disk, nil for none
@@ -16,7 +16,7 @@ type Ready struct {
 	Reads     []Read            // tickets that may proceed
 
 	// WantSnapshot asks for CreateSnapshot now: a peer needs a snapshot, and
-	// the newest one does not know the present configuration.
+	// the newest one does not have the present configuration.
 	WantSnapshot bool
 
 	Role   Role
@@ -24,32 +24,32 @@ type Ready struct {
 	Term   uint64
 }
 
-// Save is what one Ready wants written, together with the promises that may be
+// Save is what one Ready has to write, with the promises that may be
 // made once it is durable.
 type Save struct {
 	HardState *raftpb.HardState // nil when unchanged
 	Snapshot  *raftpb.Snapshot  // nil for none; written before Entries
 	Entries   []*raftpb.Entry
-	// MustSync is false when a crash may lose this save (it moves no more than
-	// the commit index): Saved may then be called as soon as it is written and
+	// MustSync is false if a crash may lose this save, because it changes only
+	// the commit index. Saved may then be called as soon as it is written and
 	// every earlier save is durable.
 	MustSync bool
 
 	responses []*raftpb.Message
 }
 
-// Empty reports whether there is nothing to write. Saved is owed all the same,
+// Empty reports whether there is nothing to write. Saved must be called all the same,
 // in its turn.
 func (s *Save) Empty() bool {
 	return s.HardState == nil && s.Snapshot == nil && len(s.Entries) == 0
 }
 
-// HasReady reports whether Ready has anything to say.
+// HasReady reports whether Ready has something to do.
 func (c *Core) HasReady() bool {
 	return c.node.HasReady() || c.log.wanted || c.readsReleasable()
 }
 
-// Ready returns what is to be done since the last call. All of it is owed.
+// Ready returns what has to be done since the last call. The caller must do all of it.
 func (c *Core) Ready() Ready {
 	c.releaseReads()
 	raw := c.node.Ready()
@@ -90,10 +90,10 @@ func (c *Core) newSave(raw raft.Ready, m *raftpb.Message) *Save {
 	return s
 }
 
-// Saved takes note that a save, and every save before it, is durable. It
-// returns the messages to peers that had to wait for this. Saves must be
-// reported in the order in which they were handed out; anything else would
-// tell peers of entries that a crash can still take away, so it panics.
+// Saved reports that a save, and every save before it, is durable. It returns the
+// messages to peers that had to wait for this. It panics if saves are not reported in the
+// order in which they were handed out, because that would acknowledge entries that a
+// crash can still lose.
 func (c *Core) Saved(save *Save) (send []*raftpb.Message) {
 	if len(c.saving) == 0 || c.saving[0] != save {
 		panic(fmt.Sprintf("agreement: saves reported out of order; %d are outstanding", len(c.saving)))
@@ -106,13 +106,13 @@ func (c *Core) Saved(save *Save) (send []*raftpb.Message) {
 			send = append(send, m)
 			continue
 		}
-		// The only error is that this member was removed meanwhile, and that
-		// its own acknowledgement therefore counts for nothing.
+		// The only error is that this member was removed meanwhile, so that its own
+		// acknowledgement no longer counts.
 		_ = c.node.Step(m)
 	}
 	if save.Snapshot != nil {
-		// What was being applied is part of the snapshot. Raft still counts it
-		// against its bound until it hears of it.
+		// The entries that were being applied are part of the snapshot. Raft still counts
+		// them against its bound until they are acknowledged.
 		c.acknowledge(c.applying)
 		c.applying = nil
 	}
@@ -120,7 +120,7 @@ func (c *Core) Saved(save *Save) (send []*raftpb.Message) {
 	return send
 }
 
-// remember moves a save from what raft holds as unstable to the in-memory log.
+// remember moves a save from raft's unstable log to the in-memory log.
 func (c *Core) remember(save *Save) {
 	if save.Snapshot != nil {
 		meta := save.Snapshot.GetMetadata()
@@ -135,9 +135,9 @@ func (c *Core) remember(save *Save) {
 	}
 }
 
-// Applied takes note that the state machine contains these entries, which must
-// be the oldest of those handed out in Ready.Committed and not yet reported.
-// Entries that a snapshot has overtaken meanwhile are ignored.
+// Applied reports that the state machine contains these entries. They must be the oldest
+// entries handed out in Ready.Committed and not yet reported. Entries that a snapshot has
+// overtaken meanwhile are ignored.
 func (c *Core) Applied(entries []*raftpb.Entry) {
 	for len(entries) > 0 && entries[0].GetIndex() <= c.applied {
 		entries = entries[1:]
@@ -166,7 +166,7 @@ func (c *Core) acknowledge(entries []*raftpb.Entry) {
 	}))
 }
 
-// must stops the member on what cannot happen unless memory or this package is
+// must panics on an error that cannot occur unless memory or this package is
 // broken.
 func must(err error) {
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// check refuses what no correct peer sends, because raft takes much of it on
-// trust and would panic. Proposals and reads of other members are refused too:
+// check refuses messages that no correct peer sends, because raft trusts most of a message
+// and would panic. It also refuses proposals and reads of other members:
 // a member proposes and reads only for itself.
 func (c *Core) check(m *raftpb.Message) error {
 	refuse := func(format string, args ...any) error {
@@ -78,7 +78,7 @@ func (c *Core) checkSnapshot(m *raftpb.Message, refuse refusal) error {
 	return nil
 }
 
-// checkHeartbeat notices a lost log. A leader names a commit index that this
+// checkHeartbeat detects a lost log. A leader names a commit index that this
 // member has acknowledged, and an acknowledged entry is on disk and in the
 // in-memory log; raft itself would panic.
 func (c *Core) checkHeartbeat(m *raftpb.Message) error {
@@ -88,10 +88,10 @@ func (c *Core) checkHeartbeat(m *raftpb.Message) error {
 	return nil
 }
 
-// checkAcknowledged notices that this leader's log is not that of the others. A
-// member acknowledges what the leader sent it, or what is committed, and a leader
-// has both, if not yet on its disk; raft itself would count the member for entries
-// that it never saw.
+// checkAcknowledged detects that this leader's log differs from that of the others. A
+// member acknowledges what the leader sent it, or what is committed. A leader has
+// both, although perhaps not on its disk yet; raft itself would count the member for
+// entries that it never saw.
 func (c *Core) checkAcknowledged(m *raftpb.Message) error {
 	last := c.log.last()
 	for _, save := range c.saving {
@@ -105,10 +105,10 @@ func (c *Core) checkAcknowledged(m *raftpb.Message) error {
 	return &LostLogError{Peer: m.GetFrom(), Commit: m.GetIndex(), Last: last}
 }
 
-// takenWhenBlank lets a blank member hear a leader that counts it as a learner,
-// and nothing else. As long as the leader counts it as a voter it does not answer:
-// a majority must not contain a member that has lost what it promised. A snapshot
-// in which it is a voter is that of a cluster which still counts on this.
+// takenWhenBlank lets a blank member accept messages only of a leader that counts it as a
+// learner. While the leader counts it as a voter, it does not answer: a majority must not
+// contain a member that has lost what it promised. A snapshot in which it is a voter is from
+// a cluster that still counts on that vote.
 func (c *Core) takenWhenBlank(m *raftpb.Message) bool {
 	switch m.GetType() {
 	case raftpb.MsgApp, raftpb.MsgHeartbeat:
@@ -119,8 +119,8 @@ func (c *Core) takenWhenBlank(m *raftpb.Message) bool {
 	return false
 }
 
-// markLearner tells a learner that it is one, in a field that raft leaves unused in
-// these messages. A blank member goes by it.
+// markLearner tells a learner that it is one, in a field that raft leaves unused in these
+// messages. A blank member relies on it.
 func (c *Core) markLearner(m *raftpb.Message) {
 	switch m.GetType() {
 	case raftpb.MsgApp, raftpb.MsgHeartbeat:

@@ -7,12 +7,12 @@ import (
 	"go.etcd.io/raft/v3"
 )
 
-// Role is what a member currently is.
+// Role is the current role of a member.
 type Role uint8
 
 const (
 	Follower     Role = iota
-	PreCandidate      // asks whether it could win, before disturbing anyone
+	PreCandidate      // asks whether it could win, before it disturbs anyone
 	Candidate
 	Leader
 )
@@ -57,14 +57,14 @@ type Status struct {
 	Peers []Peer
 }
 
-// Peer is what a leader knows of a member.
+// Peer is what a leader knows about a member.
 type Peer struct {
 	ID      uint64
 	Learner bool
 	Match   uint64 // the last entry it is known to hold
 	Next    uint64
 	State   string // StateProbe, StateReplicate or StateSnapshot
-	// Active is whether it was heard from since the leader last looked, at
+	// Active means that the member was heard from since the leader last checked, at
 	// most an election timeout ago.
 	Active bool
 }

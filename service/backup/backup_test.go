@@ -85,17 +85,17 @@ func TestEachDamageHasItsLine(t *testing.T) {
 	short := append([]byte(nil), file...)
 	binary.BigEndian.PutUint64(short[len(magic)+1:], 3)
 	for want, bad := range map[string][]byte{
-		"it is no backup: it does not begin like one":                []byte("apiVersion: 1\n"),
-		"it is no backup: it does not begin like one ":               nil,
-		"it is cut off after 5 bytes":                                file[:5],
-		"it is cut off after 20 bytes":                               file[:20],
-		"it is cut off: of " + size(file) + " bytes it has 90":       file[:90],
-		"it has format version 9; this program reads version 1":      changed(len(magic), 9),
-		"it is damaged: it says that it has 3 bytes":                 short,
-		"bytes, and should have " + size(file):                       append(changed(0, magic[0]), 0),
-		"it is damaged: its checksum is":                             changed(60, file[60]+1),
-		"its header has no index":                                    Encode(Header{}, state(t).Encode()),
-		"its state is unreadable: snapshot: format 99: this release": Encode(header, []byte{99}),
+		"not a backup: must start with":                       []byte("apiVersion: 1\n"),
+		"not a backup: must start with ":                      nil,
+		"truncated after 5 bytes":                             file[:5],
+		"truncated after 20 bytes":                            file[:20],
+		"truncated: has 90 of " + size(file) + " bytes":       file[:90],
+		"format version 9: this program reads version 1":      changed(len(magic), 9),
+		"damaged: its size field is 3 bytes":                  short,
+		"bytes, expected " + size(file):                       append(changed(0, magic[0]), 0),
+		"damaged: the checksum is":                            changed(60, file[60]+1),
+		"header: missing index":                               Encode(Header{}, state(t).Encode()),
+		"unreadable state: snapshot: format 99: this release": Encode(header, []byte{99}),
 	} {
 		_, err := Decode(bad)
 		if err == nil || !strings.Contains(err.Error(), strings.TrimSpace(want)) || strings.Contains(err.Error(), "\n") {
@@ -203,7 +203,7 @@ func TestRestoreRefuses(t *testing.T) {
 		"no such file":                    {filepath.Join(full, "none"), "x", 0},
 		`is not empty: it has "precious"`: {good, full, 0},
 		"no epoch is left above":          {good, "x", 1<<63 - 1},
-		"it is cut off":                   {write(t, fileOf(t)[:100]), "x", 0},
+		"truncated":                       {write(t, fileOf(t)[:100]), "x", 0},
 		"data directory: ":                {good, good, 0},
 		"not a directory":                 {good, filepath.Join(good, "x"), 0},
 	} {

@@ -9,7 +9,7 @@ import (
 	"github.com/conclave-io/conclave/service/store"
 )
 
-// Write puts a file at path, as outfile.Write does.
+// Write writes a file at path, like outfile.Write.
 func Write(path string, file []byte) error {
 	return outfile.Write(path, 0o600, func(w io.Writer) error {
 		_, err := w.Write(file)
@@ -35,10 +35,10 @@ func Read(path string) (*Backup, error) {
 	return b, nil
 }
 
-// Restore puts the state of a file into a data directory, which must be empty or
-// new, for a server that founds a cluster. Fences begin above all in the file, and
-// above one that is known to have been given (0 if there is none). The rules of access of
-// the backup hold again, or are left out. It returns the state as it then is.
+// Restore puts the state of a file into a data directory, which must be empty or new, for a
+// server that founds a cluster. New fences are larger than all in the file, and larger than
+// above, a fence that is known to have been given (0 if none is). The access rules of the backup
+// are kept, or left out if withoutAccess is set. It returns the resulting state.
 func Restore(path, dir string, above uint64, withoutAccess bool) (*Backup, error) {
 	b, err := Read(path)
 	if err != nil {

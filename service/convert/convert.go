@@ -10,10 +10,9 @@ import (
 	"github.com/conclave-io/conclave/service/registry"
 )
 
-// Command translates a request in the session with an id, or reports what is wrong with
-// it. The registry finds what else can be wrong. The caller is the one that was proven,
-// as origin has it: the owner of a session, and the actor of a revocation, are never
-// taken from the request.
+// Command translates a request in the session with an id, or returns what is wrong with it.
+// The registry checks the rest. The caller is the proven one, in origin: the owner of a
+// session, and the actor of a revocation, are never taken from the request.
 func Command(origin registry.Origin, id registry.SessionID, req *api.Request) (c registry.Command, problem string) {
 	c.Session, c.Sequence, c.Low = id, req.GetSequence(), req.GetLow()
 	switch op := req.GetOp().(type) {
@@ -66,7 +65,7 @@ func revokeOf(c registry.Command, r *api.Revoke) (registry.Command, string) {
 	return c, problem
 }
 
-// Class translates a class, or reports what is wrong with it.
+// Class translates a class, or returns what is wrong with it.
 func Class(class api.Class) (registry.Class, string) {
 	if class < 0 || class > api.Class_CLASS_ELECTION {
 		return 0, fmt.Sprintf("class %d is unknown: 0 is a lock, 1 an election", class)
@@ -74,7 +73,7 @@ func Class(class api.Class) (registry.Class, string) {
 	return registry.Class(class), ""
 }
 
-// Reply translates an outcome in the session with a secret. The codes are those of the
+// Reply translates an outcome in the session with a secret. The codes are the same in the
 // interface.
 func Reply(secret []byte, o *registry.Outcome) *api.Reply {
 	r := &o.Result
@@ -105,7 +104,7 @@ func dependency(d *registry.Dependency) *api.Dependency {
 	return &api.Dependency{Waiter: waiter(&d.Waiter), Class: api.Class(d.Class), Name: d.Name, Holder: Holder(&d.Holder)}
 }
 
-// Waiting translates one who waits and keeps something meanwhile.
+// Waiting translates a waiter that keeps other holds meanwhile.
 func Waiting(w *registry.Waiting) *api.Waiting {
 	waiting := &api.Waiting{Waiter: waiter(&w.Waiter), Class: api.Class(w.Class), Name: w.Name, HolderCount: uint32(w.HolderCount)}
 	for i := range w.Holders {
@@ -157,7 +156,7 @@ func Ended(e *registry.Ended) *api.Ended {
 	}
 }
 
-// Session translates a session. Only the leader knows what it has left, in ns.
+// Session translates a session. Only the leader knows its remaining time, in ns.
 func Session(s *registry.Session, remaining int64) *api.Session {
 	return &api.Session{
 		Id: s.ID[:], TtlNs: s.TTL, Host: s.Host, Pid: s.PID, Program: s.Program,

@@ -1,13 +1,13 @@
-// Package feed says what those are told who observe elections and watch locks, without
-// input and output: the host reads versions of the state, learns which names changed,
-// and moves messages. Package server drives it with goroutines and gRPC, and
-// internal/vopr in its simulated world.
+// Package feed decides what observers of elections and watchers of locks are told, without I/O:
+// the host reads versions of the state, learns which names changed, and sends messages.
+// Package server drives it with goroutines and gRPC, and internal/vopr in its
+// simulated world.
 //
 // # What is promised
 //
-// The versions that a feed is given are in order, so what it tells is in order, too. It
-// tells the state as of a version: what came and went between two of them is told once,
-// as it is then, or not at all.
+// A feed is given versions in order, so the changes that it reports are in order too. It
+// reports the state of a version. Changes between two versions are reported once, as the
+// newest state, or not at all.
 package feed
 
 import (
@@ -20,19 +20,19 @@ import (
 )
 
 const (
-	// PageSize is how many resources one message of a Watch has at most, if all are told.
+	// PageSize is the number of resources in one message of a Watch, while it reports everything.
 	PageSize = 1000
-	// Waiters is how many waiters of each are told if nobody says how many.
+	// Waiters is the default number of waiters reported for each resource.
 	Waiters = 100
 )
 
-// Election tells who leads an election.
+// Election reports who leads an election.
 type Election struct {
 	Name string
 	last *api.Observation
 }
 
-// News returns the state of the election as of a version, or nil if that is what it
+// News returns the state of the election in a version, or nil if it is the same as the state
 // returned last.
 func (e *Election) News(state *registry.Version) *api.Observation {
 	now := &api.Observation{Name: e.Name}
@@ -47,32 +47,32 @@ func (e *Election) News(state *registry.Version) *api.Observation {
 	return now
 }
 
-// Differ reports whether somebody else leads, or with another value.
+// Differ reports whether the leader or its value differ.
 func Differ(a, b *api.Observation) bool {
 	return a.GetElected() != b.GetElected() || a.GetLeader().GetFence() != b.GetLeader().GetFence() ||
 		string(a.GetLeader().GetValue()) != string(b.GetLeader().GetValue())
 }
 
-// Watch tells which resources of a class are held, of those whose names begin with a
+// Watch reports which resources of a class are held, among those whose names start with a
 // prefix.
 type Watch struct {
 	Class  registry.Class
 	Prefix string
-	// Waiters is how many waiters of each are told.
+	// Waiters is the number of waiters reported for each resource.
 	Waiters int
-	// Readable, if not nil, returns which names are told by the rules of a version; nil for
-	// all.
+	// Readable, if not nil, returns which names may be reported by the rules of a version; nil
+	// means all.
 	Readable func(*registry.Version) func(name string) bool
 
-	revision uint64          // of the rules that the last version was told by
-	known    map[string]bool // those that were told and are not gone
-	// While everything is told, after is the name that was told last, and gone those known
-	// that have not turned up.
+	revision uint64          // of the rules of the last version
+	known    map[string]bool // resources that were reported and are not gone
+	// While everything is reported, after is the name that was reported last, and gone has
+	// the known names that have not occurred.
 	after string
 	gone  map[string]bool
 }
 
-// Begin has everything told, page by page: at first, and when it is not known what
+// Begin starts to report everything, page by page: at first, and when it is not known what
 // changed.
 func (w *Watch) Begin() {
 	if w.known == nil {
@@ -81,8 +81,8 @@ func (w *Watch) Begin() {
 	w.after, w.gone = "", maps.Clone(w.known)
 }
 
-// Page returns the next page of everything, and whether more follow. The first message
-// is one even if nothing is held: its reader then knows that it has seen everything.
+// Page returns the next page of everything, and whether more follow. There is a first
+// message even if nothing is held, so that its reader knows that it has seen everything.
 func (w *Watch) Page(state *registry.Version) (changes *api.Changes, more bool) {
 	changes = &api.Changes{Reset_: w.after == "" && len(w.known) == 0}
 	page, more := state.List(w.Class, w.Prefix, w.after, PageSize, w.Waiters)
@@ -104,7 +104,7 @@ func (w *Watch) Page(state *registry.Version) (changes *api.Changes, more bool) 
 	return changes, more
 }
 
-// readable returns which names are told as of a version.
+// readable returns which names may be reported for a version.
 func (w *Watch) readable(state *registry.Version) func(name string) bool {
 	w.revision = state.Rules().Revision()
 	if w.Readable != nil {
@@ -115,14 +115,14 @@ func (w *Watch) readable(state *registry.Version) func(name string) bool {
 	return func(string) bool { return true }
 }
 
-// Reruled reports whether the rules have changed since a version was told last: then
-// everything is to be told again, and what may not be read any more is gone.
+// Reruled reports whether the rules have changed since the last version. Then everything has to
+// be reported again, and resources that may no longer be read are gone.
 func (w *Watch) Reruled(state *registry.Version) bool {
 	return w.Readable != nil && state.Rules().Revision() != w.revision
 }
 
-// Changed returns the resources of the given names as of a version, or nil if there is
-// nothing to tell.
+// Changed returns the resources with the given names in a version, or nil if there is
+// nothing to report.
 func (w *Watch) Changed(state *registry.Version, names []string) *api.Changes {
 	changes := new(api.Changes)
 	may := w.readable(state)
@@ -142,5 +142,5 @@ func (w *Watch) Changed(state *registry.Version, names []string) *api.Changes {
 	return changes
 }
 
-// Known returns how many resources are held, as far as was told.
+// Known returns how many resources are held, as far as was reported.
 func (w *Watch) Known() int { return len(w.known) }

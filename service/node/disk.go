@@ -81,7 +81,7 @@ type write struct {
 	save     *agreement.Save
 	snapshot *raftpb.Snapshot
 	took     time.Duration // the writing of the file of the snapshot
-	err      error // why it is not written
+	err      error         // why it is not written
 }
 
 // written is the result of one fsync: what is durable now, or the error.

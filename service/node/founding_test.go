@@ -80,9 +80,9 @@ func TestFoundersWaitForEachOther(t *testing.T) {
 	}
 	c.nodes[1] = n
 	const waits = "waiting for peers before the cluster can be founded"
-	c.until("it waits for two", func() bool { return log.count("servers=\"[2 3]\"") == 1 })
+	c.until("it waits for two", func() bool { return log.count("peers=\"[2 3]\"") == 1 })
 	c.startOn(2, listeners[2])
-	c.until("it waits for one", func() bool { return log.count("servers=[3]") == 1 })
+	c.until("it waits for one", func() bool { return log.count("peers=[3]") == 1 })
 	if err := n.View(c.ctx, func(r *replica.Replica) {
 		if r != nil {
 			t.Error("two of three servers founded a cluster")

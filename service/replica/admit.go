@@ -10,20 +10,19 @@ import (
 	"github.com/conclave-io/conclave/service/registry"
 )
 
-// Met tells that a server introduced itself, with the UID of its data directory,
+// Met reports that a server introduced itself, with the UID of its data directory,
 // its addresses, and the levels that it reads.
 func (r *Replica) Met(server registry.Member, levels Levels) {
 	r.met[server.ID], r.levels[server.ID] = server, levels
 }
 
-// Founded tells who founded the cluster: a server that has lost the founding record may
+// Founded reports who founded the cluster: a server that has lost the founding record may
 // learn it again after its start.
 func (r *Replica) Founded(founders []registry.Member) { r.cfg.Founders = founders }
 
-// admit puts what servers say of themselves on record, and brings the
-// configuration of the agreement to what the record says. It takes one step at a
-// time and goes on when that is applied, so that whoever leads next finds in the
-// record what is left to do:
+// admit records what servers say of themselves, and changes the configuration of agreement to
+// what the record says. It takes one step at a time and continues when that is applied, so
+// that any later leader finds in the record what is left to do:
 //
 //	founder, not on record         record it as it was at the founding
 //	member, not on record          record it, once it has answered as a member
@@ -55,8 +54,8 @@ func (r *Replica) admit() {
 	r.raise()
 }
 
-// recordFounder puts a founder on record that is not, before anything else is done:
-// one that lost its data must not be taken for what it was, though it be met first.
+// recordFounder records a founder that is not recorded yet, before anything else is done: a
+// founder that lost its data must not be taken for its former self, even if it is met first.
 func (r *Replica) recordFounder() bool {
 	for _, founder := range r.cfg.Founders {
 		if _, recorded := r.reg.Member(founder.ID); recorded {
@@ -70,7 +69,7 @@ func (r *Replica) recordFounder() bool {
 	return false
 }
 
-// admitPeer takes the next step for one server and reports whether there is one.
+// admitPeer takes the next step for one server, and reports whether there was one.
 func (r *Replica) admitPeer(status *agreement.Status, peer uint64) bool {
 	voter := slices.Contains(status.Voters, peer)
 	learner := slices.Contains(status.Learners, peer)
@@ -100,14 +99,14 @@ func (r *Replica) admitPeer(status *agreement.Status, peer uint64) bool {
 	return false
 }
 
-// answers reports whether a member has what it acknowledges: one that lost its data is
-// blank, and acknowledges nothing. Without the founding record nothing else tells the two
-// apart before a founder is on record.
+// answers reports whether a member has what it acknowledges. A member that lost its data is
+// blank, and acknowledges nothing. Before a founder is recorded, and without the founding
+// record, nothing else distinguishes the two.
 func (r *Replica) answers(status *agreement.Status, peer uint64) bool {
 	return slices.ContainsFunc(status.Peers, func(p agreement.Peer) bool { return p.ID == peer && p.Match > 0 })
 }
 
-// emptied reports whether a member has lost its data, and is not taken back yet: until
+// emptied reports whether a member has lost its data and has not been taken back yet. Until
 // then its vote does not count, whatever the configuration says.
 func (r *Replica) emptied(id uint64) bool {
 	known, recorded := r.reg.Member(id)
@@ -115,8 +114,8 @@ func (r *Replica) emptied(id uint64) bool {
 	return met && recorded && !known.Reserved() && known.UID != here.UID
 }
 
-// dismiss takes a removed server out of the configuration. A leader would have to
-// count without its own vote: it hands over, and its successor does this.
+// dismiss removes a removed server from the configuration. A leader would have to
+// count without its own vote, so it hands over, and its successor does this.
 func (r *Replica) dismiss(status *agreement.Status, peer uint64) bool {
 	if peer == r.cfg.ID {
 		r.handOver(status)
@@ -137,7 +136,7 @@ func (r *Replica) change(kind raftpb.ConfChangeType, peer uint64) bool {
 	return r.changing
 }
 
-// caughtUp reports whether a server has all that is committed, or nearly.
+// caughtUp reports whether a server has all committed entries, or nearly all.
 func (r *Replica) caughtUp(status *agreement.Status, id uint64) bool {
 	const near = 100 // entries
 	for _, p := range status.Peers {
@@ -148,22 +147,22 @@ func (r *Replica) caughtUp(status *agreement.Status, id uint64) bool {
 	return false
 }
 
-// live reports whether a server was heard from of late.
+// live reports whether a server was heard from recently.
 func (r *Replica) live(id uint64) bool {
 	heard, known := r.heard[id]
 	return id == r.cfg.ID || known && r.now-heard <= 2*r.electionTimeout()
 }
 
-// handOver passes leadership to the voter that is closest behind, if there is one
-// that stays. If it does not come off, the others elect one by themselves.
+// handOver passes leadership to the voter that is the least behind and stays, if there is
+// one. If that fails, the others elect a leader by themselves.
 func (r *Replica) handOver(status *agreement.Status) {
 	if best, _ := r.successor(status); best != 0 {
 		_ = r.core.TransferLeader(best)
 	}
 }
 
-// successor returns the voter that is closest behind and stays, or 0, and the last
-// entry that it has stored.
+// successor returns the voter that is the least behind and stays, or 0, and the last entry
+// that it has stored.
 func (r *Replica) successor(status *agreement.Status) (best, match uint64) {
 	for _, p := range status.Peers {
 		m, _ := r.reg.Member(p.ID)

@@ -11,7 +11,7 @@ import (
 	"github.com/conclave-io/conclave/service/registry"
 )
 
-// judge puts verdicts on sessions into the log, many in one command.
+// judge writes verdicts on sessions into the log, many in one command.
 func (r *Replica) judge(op registry.Op, leases []registry.Lease) {
 	const most = 4096 // sessions in one command: an entry of some 100 KiB
 	for len(leases) > 0 {
@@ -21,9 +21,9 @@ func (r *Replica) judge(op registry.Op, leases []registry.Lease) {
 	}
 }
 
-// propose moves what is pending into the log, as much as fits into an entry at
-// a time. It waits for entries that may lower the level, those of earlier leaders and
-// its own: nothing in a format of the higher level may stand behind them.
+// propose moves pending requests into the log, as many as fit into an entry at a time. It waits
+// for entries that may lower the level, those of earlier leaders and its own: no entry in a
+// format of the higher level may follow them.
 func (r *Replica) propose(wall int64) {
 	for r.ready && !r.lowering && r.inflight < r.cfg.MaxInflight && len(r.entry)+len(r.verdicts)+r.pending.count > 0 {
 		if len(r.entry) == 0 {
@@ -37,8 +37,8 @@ func (r *Replica) propose(wall int64) {
 		batch := registry.Batch{Time: r.time(), Wall: wall, Commands: r.entry}
 		data := batch.Append(nil, level)
 		if r.core.Propose(data) != nil {
-			// Too much is uncommitted, or leadership is being handed over. What
-			// is pending stays so until there is room, or another leader.
+			// Too much is uncommitted, or leadership is being handed over. The requests stay
+			// pending until there is room or another leader.
 			return
 		}
 		r.lowering = slices.ContainsFunc(r.entry, lowers)
@@ -56,12 +56,12 @@ func (r *Replica) openRound() {
 	}
 	ticket, err := r.core.ReadIndex()
 	if err != nil {
-		return // not possible now: whatever waits goes with a later round
+		return // not possible now: a later round confirms them
 	}
 	r.rounds.begin(ticket)
 }
 
-// confirmed answers what a quorum has confirmed.
+// confirmed answers a request that a quorum has confirmed.
 func (r *Replica) confirmed(a asked) {
 	if a.read != 0 {
 		r.out.Reads = append(r.out.Reads, Read{ID: a.read, OK: true})
@@ -82,8 +82,8 @@ func (r *Replica) confirmed(a asked) {
 		case vouched:
 			outcome.Result = registry.Result{Code: registry.OK, Remaining: s.TTL, Revoked: revoked}
 		case alive:
-			// Its expiry or its silence came into the log meanwhile: the log says
-			// how this ends.
+			// Meanwhile its expiry or its silence was written into the log, so the log decides
+			// the result.
 			r.enqueue(&registry.Command{Op: registry.OpRenew, Session: id, Sequence: sequence})
 			continue
 		default:
@@ -93,8 +93,8 @@ func (r *Replica) confirmed(a asked) {
 	}
 }
 
-// vouched reports whether the lease of a session may be extended on the word
-// of this leader alone.
+// vouched reports whether this leader may extend the lease of a session without a log
+// entry.
 func (r *Replica) vouched(id registry.SessionID) bool {
 	return r.leases.Renew(id, r.leaseClock())
 }
@@ -114,8 +114,8 @@ func (r *Replica) apply(entry *raftpb.Entry) error {
 			return err
 		}
 	case len(entry.GetData()) == 0:
-		// The first entry of a leader, or a change of members that raft did not
-		// take.
+		// The first entry of a leader, or the replacement for a change of members that raft
+		// refused.
 		r.changing = false
 	default:
 		if err := r.applyBatch(entry, own); err != nil {
@@ -129,7 +129,7 @@ func (r *Replica) apply(entry *raftpb.Entry) error {
 	return r.digest(entry.GetIndex())
 }
 
-// applyBatch applies what servers wrote into an entry, this one as the leader if own.
+// applyBatch applies the batch of an entry. With own set, this server wrote it as the leader.
 func (r *Replica) applyBatch(entry *raftpb.Entry, own bool) error {
 	batch := &r.batch
 	if err := batch.Decode(entry.GetData()); err != nil {
@@ -156,7 +156,7 @@ func (r *Replica) applyBatch(entry *raftpb.Entry, own bool) error {
 	return nil
 }
 
-// recorded ends the step of putting a member or a level on record.
+// recorded ends the step of recording a member or a level.
 func (r *Replica) recorded(batch *registry.Batch) {
 	for i := range batch.Commands {
 		switch batch.Commands[i].Op {
@@ -168,7 +168,7 @@ func (r *Replica) recorded(batch *registry.Batch) {
 	}
 }
 
-// lead begins the leases, now that the registry has all that earlier leaders
+// lead starts the leases, once the registry has everything that earlier leaders
 // committed.
 func (r *Replica) lead() {
 	r.ready = true
@@ -179,11 +179,10 @@ func (r *Replica) lead() {
 	})
 }
 
-// time returns the replicated time: it goes on from the newest entry of earlier
-// leaders with this server's monotonic clock. It stands still until all their
-// entries are applied, and the time between two leaders is lost. That the clock
-// goes on while this server stands still harms nobody: it decides no more than how
-// long a candidate has waited.
+// time returns the replicated time: it continues from the newest entry of earlier leaders with
+// this server's monotonic clock. It stands still until all their entries are applied, and the
+// time between two leaders is lost. The clock runs on while this server is suspended. That does
+// no harm: the replicated time decides only how long candidates have waited.
 func (r *Replica) time() int64 {
 	if !r.ready {
 		return r.reg.Time()
@@ -191,7 +190,7 @@ func (r *Replica) time() int64 {
 	return r.base + r.now - r.origin
 }
 
-// publish passes on what applying an entry brought about.
+// publish passes on the effects of applying an entry.
 func (r *Replica) publish() {
 	if r.ready {
 		r.adjustLeases()
@@ -230,11 +229,11 @@ func (r *Replica) adjustLeases() {
 	}
 }
 
-// farewell tells that a session was closed, as an answer to no request, over every
-// stream that renewed it, but for the one that closed it: a copy of its program need
-// not find out by its next renewal. Of a session that expired nobody is told. Its
-// client has given it up by itself, and such a message, if it comes late, would end
-// the session that an older Open on its way has brought back.
+// farewell reports that a session was closed, without being the answer to a request, over every
+// stream that renewed it except the one that closed it. So a copy of its program need not wait
+// for its next renewal. Nobody is told that a session expired: its client has given it up by
+// itself, and if such a message came late, it would end the session that an older Open on its
+// way has opened again.
 func (r *Replica) farewell(id registry.SessionID) {
 	if _, alive := r.reg.Session(id); alive {
 		return
@@ -246,12 +245,12 @@ func (r *Replica) farewell(id registry.SessionID) {
 	}
 }
 
-// answer passes an outcome to the client that awaits it, if it is one of this
-// server's.
+// answer passes an outcome to the client that awaits it, if that is connected to this
+// server.
 func (r *Replica) answer(outcome registry.Outcome) {
 	at := routeKey{outcome.Session, outcome.Sequence}
 	if outcome.Result.Code == registry.Revoked && outcome.Result.Fence != 0 {
-		// The request was answered by the grant: this is for whoever has it. Without a
+		// The grant answered the request: this outcome is for whoever has the hold. Without a
 		// fence it is the answer to a request that was not granted.
 		if conn := r.homes[outcome.Session][0]; conn != 0 {
 			r.out.Replies = append(r.out.Replies, Reply{conn, outcome})
@@ -276,9 +275,9 @@ func (r *Replica) answer(outcome registry.Outcome) {
 	}
 }
 
-// spread tells the end of a wait over the other streams of its client as well. The
-// request may have come last over one that the client tried beside the one in use,
-// and has closed since; and as it was told that it waits, it does not ask again.
+// spread sends the end of a wait over the other streams of its client too. The request may have
+// come last over a stream that the client tried in addition and has closed since. As the
+// client was told that it waits, it does not ask again.
 func (r *Replica) spread(told uint64, outcome registry.Outcome) {
 	for _, conn := range r.homes[outcome.Session] {
 		if conn != 0 && conn != told {
@@ -287,7 +286,7 @@ func (r *Replica) spread(told uint64, outcome registry.Outcome) {
 	}
 }
 
-// restore replaces the registry by that of a snapshot from the leader.
+// restore replaces the registry by a snapshot from the leader.
 func (r *Replica) restore(snapshot *raftpb.Snapshot) {
 	restored, err := registry.Decode(snapshot.GetData())
 	if err != nil {
@@ -304,13 +303,13 @@ func (r *Replica) restore(snapshot *raftpb.Snapshot) {
 	r.followSeats()
 }
 
-// part returns a part of a whole. Those of ids that follow each other lie far apart: the
-// id is multiplied with 2^32 by the golden ratio, modulo 2^32 (Knuth, 1973).
+// part maps an id to a part of a whole, so that consecutive ids are far apart: the id is
+// multiplied by 2^32 times the golden ratio, modulo 2^32 (Knuth, 1973).
 func part(id uint64, whole int) int {
 	return int(uint64(uint32(id*2654435769)) * uint64(whole) >> 32)
 }
 
-// snapshot begins a snapshot when the log has grown enough or a peer needs one,
+// snapshot starts a snapshot when the log has grown enough or a peer needs one,
 // one at a time.
 func (r *Replica) snapshot() {
 	if r.logged < r.cfg.SnapshotBytes && !r.wanted || r.encoding != 0 || r.snapshotting != 0 || r.out.Err != nil {
@@ -320,7 +319,7 @@ func (r *Replica) snapshot() {
 	r.encoding, r.logged, r.wanted = r.applied, 0, false
 }
 
-// Encoded takes the encoded version that an Encode asked for, to make the snapshot.
+// Encoded takes the encoding that an Encode asked for, and makes the snapshot.
 func (r *Replica) Encoded(index uint64, data []byte) {
 	if index != r.encoding {
 		return // a snapshot from the leader came instead
@@ -329,22 +328,22 @@ func (r *Replica) Encoded(index uint64, data []byte) {
 	made, err := r.core.CreateSnapshot(index, data)
 	switch {
 	case errors.Is(err, agreement.ErrSnapshotPending):
-		// The leader's is on its way to the disk, and will do.
+		// The leader's snapshot is being written to the disk, and is enough.
 	case errors.Is(err, agreement.ErrSnapshotOld):
 		r.wanted = true
 	case err != nil:
 		r.out.Err = fmt.Errorf("snapshot at index %d: %w", index, err)
 	default:
-		// It serves also a peer that asked while it was being made, but not a
-		// level that has changed meanwhile.
+		// It also serves a peer that asked while it was being made, but not a level that has
+		// changed meanwhile.
 		r.out.Snapshot, r.snapshotting, r.wanted = made, index, index < r.levelled
 	}
 }
 
-// SnapshotStored tells that the snapshot is durable, and shortens the log.
+// SnapshotStored reports that the snapshot is durable, and shortens the log.
 func (r *Replica) SnapshotStored() {
-	// It is refused while a newer snapshot from the leader is on its way, which
-	// shortens the log more.
+	// This fails while a newer snapshot from the leader is being stored, which shortens the
+	// log more.
 	_ = r.core.Compact(r.snapshotting)
 	if r.snapshotting >= r.levelled {
 		r.levelled = 0

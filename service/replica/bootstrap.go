@@ -6,9 +6,8 @@ import (
 	"github.com/conclave-io/conclave/service/agreement"
 )
 
-// BootstrapFrom returns the snapshot from which every member starts that founds a
-// cluster on a state that was there before, as of an index and a term. Both must be
-// above those of Bootstrap.
+// BootstrapFrom returns the snapshot from which every member starts that founds a cluster with
+// an existing state. Its index and term must be above those of Bootstrap.
 func BootstrapFrom(voters []uint64, index, term uint64, state []byte) *raftpb.Snapshot {
 	snapshot := agreement.Bootstrap(voters, state)
 	snapshot.Metadata.Index, snapshot.Metadata.Term = &index, &term

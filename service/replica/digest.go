@@ -6,23 +6,23 @@ import (
 	"slices"
 )
 
-// DigestVersion says how Digest.Hash is made. Digests of different versions are not
+// DigestVersion identifies how Digest.Hash is computed. Digests of different versions are not
 // compared.
 const DigestVersion = 2
 
-// keptDigests is how many of the newest digests of each server are kept: a server that
-// lags is compared later.
+// keptDigests is how many of the newest digests of each server are kept. A server that lags is
+// compared later.
 const keptDigests = 16
 
-// Digest is a hash of the state that a server came to by the entry at an index. All
-// servers come to the same one.
+// Digest is a hash of a server's state after the entry at an index. It is the same on all
+// servers.
 type Digest struct {
 	Version     uint32
 	Index, Hash uint64
 }
 
-// DivergedError is why a server stops whose state is not that of the others, though it
-// applied the same log: its memory, its disk or its release is at fault.
+// DivergedError means that the state of this server differs from that of the others, although
+// it applied the same log. Its memory, its disk or its release is faulty, and it must stop.
 type DivergedError struct {
 	ID, Index uint64
 	Others    []uint64
@@ -51,8 +51,8 @@ func (d digests) at(server, index uint64) (hash uint64, known bool) {
 	return 0, false
 }
 
-// digest takes the hash of the state at every so many entries, to be compared with
-// those of the others.
+// digest computes the hash of the state after every DigestEvery entries, for comparison with
+// the other servers.
 func (r *Replica) digest(index uint64) error {
 	if index%r.cfg.DigestEvery != 0 {
 		return nil
@@ -74,8 +74,8 @@ func (r *Replica) Compare(from uint64, digest Digest) {
 	}
 }
 
-// compare stops this server if a majority of all voters has come to another state than
-// this one at an index, and all of these to the same.
+// compare stops this server if a majority of all voters has reached the same state at an index,
+// and that state differs from this server's.
 func (r *Replica) compare(index uint64) error {
 	own, known := r.digests.at(r.cfg.ID, index)
 	if !known {

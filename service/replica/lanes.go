@@ -6,54 +6,54 @@ import (
 	"github.com/conclave-io/conclave/service/registry"
 )
 
-// lanes holds the requests that wait to get into the log, so that nobody who asks
-// for much delays those who ask for little.
+// lanes holds the requests that wait to get into the log, so that sessions with many requests
+// do not delay sessions with few.
 //
-// The first lane has what keeps sessions alive and what makes room: renewals,
-// releases, cancels, closes, revocations, ends, and what is about seats, guards and rules. It goes first and leaves a quarter
-// of an entry to the second lane, which has what takes room. In each lane every
-// session has a queue, first in first out, and the queues are emptied in turns by
-// deficit round robin, quantum bytes in a turn. A queue that is empty is forgotten:
-// it costs nothing. No choice depends on the order of a map.
+// The first lane has requests that keep sessions alive and that make room: renewals, releases,
+// cancels, closes, revocations, ends, and requests about seats, guards and rules. It goes first
+// and leaves a quarter of an entry to the second lane, which has requests that take room. In each
+// lane every session has a FIFO queue. The queues are served by deficit round robin, quantum
+// bytes in a turn. An empty queue is removed, so it costs nothing. No choice depends on the order
+// of a map.
 //
-// Requests of one session can overtake each other only from the first lane past the
-// second. What would be harmed by that stays behind (see inFirst):
+// Requests of one session can overtake each other only from the first lane past the second.
+// Requests that must not overtake stay behind (see inFirst):
 //
-//   - An Open that waits in the second lane holds everything of its session behind
-//     it. A Close that overtook it would find no session, and the Open would then
-//     leave one that nobody closes.
-//   - A Release stays behind the Acquire it names until that was answered. It would
-//     find nothing to release, and the lock would then be held for nobody.
+//   - All requests of a session stay behind an Open of the session that waits in the second lane.
+//     A Close that overtook it would find no session, and the Open would then leave one that
+//     nobody closes.
+//   - A Release stays behind the Acquire that it names until that was answered. It would find
+//     nothing to release, and the lock would then be held for nobody.
 //
-// Everything else may overtake. A Cancel that comes before its Acquire withdraws it
-// in advance. A Close ends the session, so that the Acquires it overtook are told
-// that the session is gone, as they would be if they had come later. A renewal or a
-// revocation refers to no request of its own session.
+// All other requests may overtake. A Cancel that comes before its Acquire withdraws it in
+// advance. A Close ends the session, so the Acquires that it overtook are told that the session
+// is gone, as if they had come later. A renewal or a revocation does not refer to another request
+// of its session.
 //
-// There is no level for principals above the sessions: as long as all callers are
-// anonymous it would have one queue.
+// There is no further level for principals above the sessions: while all callers are anonymous
+// it would have a single queue.
 type lanes struct {
 	first, second lane
-	// longest has all queues, the one with the most bytes at the top.
+	// longest is a heap of all queues, with the one with the most bytes at the top.
 	longest longest
 	count   int
 	bytes   int
-	made    uint64 // queues
-	// spare is the memory of requests and queues that are gone, for those that come.
+	made    uint64 // number of queues created
+	// spare has freed requests and queues for reuse.
 	spare       []*waiting
 	spareQueues []*queue
 }
 
 const (
-	// quantum is the cost of the requests that a session may put into the log in its
-	// turn, in bytes.
+	// quantum is the cost of the requests that a session may put into the log in one turn, in
+	// bytes.
 	quantum = 16 << 10
-	// leastCost is what a request costs however few bytes it has: to decode it, to
-	// apply it and to answer it costs all servers about as much as it does to store
-	// this many bytes. Entries that are counted so are short, and whoever comes
-	// while all of them are full of another's requests does not wait long.
+	// leastCost is the least cost of a request, however few bytes it has: to decode, apply and
+	// answer it costs all servers about as much as storing this many bytes. It keeps entries
+	// short, so that a request that arrives while all entries are full of another session's
+	// requests does not wait long.
 	leastCost = 4 << 10
-	// spares bounds what is kept in memory for requests, or for queues, to come.
+	// spares bounds the freed requests, and the freed queues, that are kept for reuse.
 	spares = 1024
 )
 
@@ -61,17 +61,17 @@ func newLanes() *lanes {
 	return &lanes{first: newLane(), second: newLane()}
 }
 
-// lane is the queues of sessions that take turns.
+// lane is a set of queues that take turns.
 type lane struct {
 	bySession map[registry.SessionID]*queue
 	// turn is the queue whose turn it is, in a ring of all.
 	turn *queue
-	cost int // of all that wait
+	cost int // of all waiting requests
 }
 
 func newLane() lane { return lane{bySession: make(map[registry.SessionID]*queue)} }
 
-// queue is what waits of one session in one lane. It is never empty.
+// queue has the waiting requests of one session in one lane. It is never empty.
 type queue struct {
 	session registry.SessionID
 	lane    *lane
@@ -80,8 +80,8 @@ type queue struct {
 	bytes   int
 	// opens counts the Opens among the commands.
 	opens int
-	// deficit is how much it may still put into the log in this turn, which has begun
-	// if begun is set.
+	// deficit is how much the queue may still put into the log in this turn, if begun
+	// is set.
 	deficit    int
 	begun      bool
 	next, prev *queue
@@ -95,18 +95,17 @@ type waiting struct {
 	older, newer *waiting
 }
 
-// weight is about the bytes that a command takes in the log, and in memory.
+// weight returns the approximate size of a command in the log and in memory.
 func weight(c *registry.Command) int {
 	return 64 + c.KeepsSize() + c.ChangeSize() + len(c.Name) + len(c.Value) + len(c.Host) + len(c.Program) + len(c.Owner) +
 		len(c.Origin.Actor) + len(c.Origin.Via) + len(c.Origin.Remote) + c.LiveSize()
 }
 
-// cost is what a session pays for a command out of its turn, and an entry out of its
-// room.
+// cost returns what a command uses of its session's turn and of an entry's room.
 func cost(c *registry.Command) int { return max(weight(c), leastCost) }
 
-// payer is the session on whose account a command goes. What an operator asks for
-// goes on no session's account: it must not wait behind the session that it ends.
+// payer returns the session to whose account a command is charged. An operator's command is
+// charged to no session: it must not wait behind the session that it ends.
 func payer(c *registry.Command) registry.SessionID {
 	if c.Op.Unbound() {
 		return registry.SessionID{}
@@ -114,9 +113,9 @@ func payer(c *registry.Command) registry.SessionID {
 	return c.Session
 }
 
-// inFirst reports whether a command goes into the first lane. The session is open if
-// the registry has it, and unanswered says that the request which a Release names
-// still waits for its first answer.
+// inFirst reports whether a command goes into the first lane. Open means that the registry has
+// the session; unanswered means that the request which a Release names still waits for its
+// first answer.
 func (l *lanes) inFirst(c *registry.Command, open, unanswered bool) bool {
 	if q := l.second.bySession[payer(c)]; q != nil && q.opens > 0 {
 		return false
@@ -154,7 +153,7 @@ func (l *lanes) push(c *registry.Command, first bool) {
 	heap.Fix(&l.longest, q.at)
 }
 
-// reuse takes something out of the spare, or makes it. It is zero.
+// reuse takes a zeroed element from the spare ones, or allocates one.
 func reuse[T any](spare *[]*T) *T {
 	last := len(*spare) - 1
 	if last < 0 {
@@ -165,7 +164,7 @@ func reuse[T any](spare *[]*T) *T {
 	return t
 }
 
-// keep puts what is gone into the spare, if there is room.
+// keep adds a freed element to the spare ones, if there is room.
 func keep[T any](spare *[]*T, t *T) {
 	if len(*spare) < spares {
 		var zero T
@@ -174,15 +173,15 @@ func keep[T any](spare *[]*T, t *T) {
 	}
 }
 
-// draw appends what goes into the next entry, which has room for this cost. Of a lane
-// in which something waits at least one command is taken.
+// draw appends the requests for the next entry, which has room for this cost. It takes at least
+// one command from each lane that has some.
 func (l *lanes) draw(entry []registry.Command, room int) []registry.Command {
 	before := l.first.cost
 	entry = l.empty(&l.first, entry, room-min(room/4, l.second.cost))
 	return l.empty(&l.second, entry, room-(before-l.first.cost))
 }
 
-// empty draws from one lane.
+// empty takes requests from one lane.
 func (l *lanes) empty(from *lane, entry []registry.Command, room int) []registry.Command {
 	for any := false; from.turn != nil; {
 		q := from.turn
@@ -196,7 +195,7 @@ func (l *lanes) empty(from *lane, entry []registry.Command, room int) []registry
 			}
 			if any && price > room {
 				heap.Fix(&l.longest, q.at)
-				return entry // the turn goes on in the next entry
+				return entry // the turn continues in the next entry
 			}
 			any = true
 			room -= price
@@ -213,7 +212,7 @@ func (l *lanes) empty(from *lane, entry []registry.Command, room int) []registry
 	return entry
 }
 
-// refuse takes the newest command out of the longest queue. There must be one.
+// refuse removes the newest command from the longest queue. There must be one.
 func (l *lanes) refuse() registry.Command {
 	q := l.longest[0]
 	c := l.remove(q, q.tail)
@@ -225,7 +224,7 @@ func (l *lanes) refuse() registry.Command {
 	return c
 }
 
-// remove takes a request out of its queue.
+// remove removes a request from its queue.
 func (l *lanes) remove(q *queue, w *waiting) registry.Command {
 	c := w.command
 	l.grow(q, &c, -1)
@@ -234,7 +233,7 @@ func (l *lanes) remove(q *queue, w *waiting) registry.Command {
 	return c
 }
 
-// append puts a request behind all others of the queue.
+// append adds a request at the end of the queue.
 func (q *queue) append(w *waiting) {
 	if w.older = q.tail; w.older != nil {
 		w.older.newer = w
@@ -244,7 +243,7 @@ func (q *queue) append(w *waiting) {
 	q.tail = w
 }
 
-// remove takes a request out of the queue.
+// remove removes a request from the queue.
 func (q *queue) remove(w *waiting) {
 	if w.older != nil {
 		w.older.newer = w.newer
@@ -258,7 +257,7 @@ func (q *queue) remove(w *waiting) {
 	}
 }
 
-// grow counts a command that comes (1) or goes (-1).
+// grow counts a command that is added (1) or removed (-1).
 func (l *lanes) grow(q *queue, c *registry.Command, by int) {
 	bytes := by * weight(c)
 	l.count += by
@@ -277,7 +276,7 @@ func (l *lanes) forget(q *queue) {
 	keep(&l.spareQueues, q)
 }
 
-// link puts a queue behind all others.
+// link adds a queue at the end of the ring.
 func (l *lane) link(q *queue) {
 	if l.turn == nil {
 		q.next, q.prev, l.turn = q, q, q
@@ -297,8 +296,8 @@ func (l *lane) unlink(q *queue) {
 	q.prev.next, q.next.prev = q.next, q.prev
 }
 
-// longest is a heap of queues. Of queues with equally many bytes the newest is on
-// top: it has waited least.
+// longest is a heap of queues. Among queues with equally many bytes the newest is on top,
+// because it has waited the shortest time.
 type longest []*queue
 
 func (h longest) Len() int { return len(h) }

@@ -17,34 +17,34 @@ type Levels struct {
 	Build    string
 }
 
-// Upgrade says what is to be done about the level of the cluster.
+// Upgrade says how to change the level of the cluster.
 type Upgrade uint8
 
 // The upgrades.
 const (
 	// Finish raises the level now.
 	Finish Upgrade = 1 + iota
-	// Hold keeps the level from rising by itself, and Release ends that.
+	// Hold prevents the level from rising by itself, and Release ends that.
 	Hold
 	Release
 	// Lower lowers the level by one.
 	Lower
 )
 
-// Rise is what is known of the next level. Only the leader knows.
+// Rise describes the next change of the level. Only the leader knows it.
 type Rise struct {
-	// Level is that of the cluster, and Target the highest that all members read.
+	// Level is the level of the cluster, and Target the highest that all members read.
 	Level, Target uint32
-	// Held says that the level does not rise by itself.
+	// Held means that the level does not rise by itself.
 	Held bool
-	// In is in how long it rises by itself, in ns; 0 if it does not.
+	// In is the time until the level rises by itself, in ns; 0 if it does not.
 	In int64
-	// Obstacles say why the target is not higher, one line each.
+	// Obstacles are the reasons why the target is not higher, one line each.
 	Obstacles []string
 }
 
-// Level returns the level of the cluster as far as it is known here, or 0 while this
-// server has no state yet.
+// Level returns the level of the cluster, as far as this server knows, or 0 if it has no
+// state yet.
 func (r *Replica) Level() uint32 {
 	if r.core.Blank() {
 		return 0
@@ -59,7 +59,7 @@ func (r *Replica) checkLevel() error {
 	return version.Check("the state of the cluster", level, r.cfg.Levels.Min, r.cfg.Levels.Max)
 }
 
-// reads returns the levels that a server reads, as far as it was met.
+// reads returns the levels that a server reads, as it said when last met.
 func (r *Replica) reads(id uint64) Levels {
 	if id == r.cfg.ID {
 		return r.cfg.Levels
@@ -67,8 +67,8 @@ func (r *Replica) reads(id uint64) Levels {
 	return r.levels[id]
 }
 
-// Rise returns what is known of the next level. While no server reads it, nothing is
-// in its way.
+// Rise returns the next change of the level. Obstacles are reported only if at least one server
+// reads the next level.
 func (r *Replica) Rise() Rise {
 	level, held := r.reg.Level()
 	rise := Rise{Level: level, Held: held, Target: level}
@@ -83,7 +83,7 @@ func (r *Replica) Rise() Rise {
 		}
 	}
 	if rise.Target == level {
-		return rise // no release is there that brings another
+		return rise // no release with a higher level is running
 	}
 	for _, m := range members {
 		said := r.reads(m.ID)
@@ -102,16 +102,16 @@ func (r *Replica) Rise() Rise {
 	return rise
 }
 
-// coming reports whether a server's id is only kept for it. It will be let in at the
-// level that the cluster has by then, or not at all.
+// coming reports whether a server's id is only reserved. It will be admitted if it reads the
+// level that the cluster has by then.
 func (m *Member) coming() bool { return m.Reserved() && !m.Voter && !m.Learner }
 
-// youth is the part of the soak time for which a cluster counts as founded just now.
+// youth is the divisor of the soak time that gives the time for which a cluster counts as new.
 const youth = 1800
 
-// raise raises the level when all members, learners too, have been able to read the
-// next one for as long as the soak time: until then the release before can come back.
-// A cluster that nobody has used need not wait, nor one that was founded just now.
+// raise raises the level when all members, including learners, have been able to read the next
+// one for the soak time: until then a downgrade of a server is possible. A cluster that is
+// unused or new does not wait.
 func (r *Replica) raise() {
 	rise := r.Rise()
 	if rise.Target == rise.Level || rise.Target != r.rising {
@@ -122,17 +122,17 @@ func (r *Replica) raise() {
 	}
 }
 
-// setLevel puts a change of the level into the log. One that has changed meanwhile
-// stays as it is.
+// setLevel writes a change of the level into the log. If the level has changed meanwhile, the
+// change has no effect.
 func (r *Replica) setLevel(from, to uint32, stay bool, origin registry.Origin) {
 	r.verdicts = append(r.verdicts, registry.Command{Op: registry.OpLevel, From: from, To: to, Stay: stay, Origin: origin})
 	r.changing = true
 }
 
-// ChangeLevel brings a change of the level on its way, or finds that it is made: then
-// done is true. It is to be called again until then, as Change is.
+// ChangeLevel starts a change of the level, or finds that it is made: then done is true. The
+// host calls it again until then, as with Change.
 //
-// Finish and Lower come to the level to; the others do not look at it.
+// Finish and Lower change to the level to; the other upgrades ignore it.
 func (r *Replica) ChangeLevel(now int64, what Upgrade, to uint32, origin registry.Origin) (done bool, err error) {
 	r.now = max(r.now, now)
 	rise := r.Rise()
@@ -160,7 +160,7 @@ func (r *Replica) ChangeLevel(now int64, what Upgrade, to uint32, origin registr
 	return false, refuse("action %d: unknown", what)
 }
 
-// bring brings the level to what it is to be, and reports whether it is that.
+// bring changes the level and stay, and reports whether they are as required.
 func (r *Replica) bring(rise Rise, to uint32, stay bool, origin registry.Origin) bool {
 	if rise.Level == to && rise.Held == stay {
 		return true
@@ -169,14 +169,13 @@ func (r *Replica) bring(rise Rise, to uint32, stay bool, origin registry.Origin)
 	return false
 }
 
-// Settled reports whether every release that reads the level of the cluster can start
-// with what this server has on its disk: its newest snapshot was made since the level
-// changed last.
+// Settled reports whether every release that reads the level of the cluster can start with what
+// is on this server's disk: its newest snapshot was made after the last change of the level.
 func (r *Replica) Settled() bool { return r.levelled == 0 }
 
-// sends takes messages to other servers. A snapshot that is older than the level of the
-// cluster is not sent to a server that does not read it: a newer one is being made. One that
-// does not read the level of the cluster is sent it, and stops: it has to be told.
+// sends queues messages to other servers. A snapshot older than the present level is not sent to
+// a server that does not read the snapshot's level: a newer one is being made. A server that does
+// not read the present level gets the snapshot and stops, because it has to be told.
 func (r *Replica) sends(messages []*raftpb.Message) {
 	for _, m := range messages {
 		if m.GetType() == raftpb.MsgSnap {
@@ -193,9 +192,9 @@ func (r *Replica) sends(messages []*raftpb.Message) {
 // lowers reports whether a command lowers the level.
 func lowers(c registry.Command) bool { return c.Op == registry.OpLevel && c.To < c.From }
 
-// lower brings the level down by one, and keeps it there. All servers then make
-// snapshots, so that no log has an entry of the higher level when a release comes
-// back that does not read it. A server that is down could not.
+// lower lowers the level by one, and keeps it there. All servers then make snapshots, so that no
+// log has an entry of the higher level when a release returns that does not read it. A server
+// that is down could not, so all must be connected.
 func (r *Replica) lower(rise Rise, to uint32, origin registry.Origin) (bool, error) {
 	switch {
 	case rise.Level == to:

@@ -10,18 +10,18 @@ import (
 	"github.com/conclave-io/conclave/service/registry"
 )
 
-// Kind is what a change of the members does.
+// Kind is the kind of a change of the members.
 type Kind uint8
 
 // The kinds of change.
 const (
-	// Add reserves an id for a server that is to come at Server.PeerAddress.
+	// Add reserves an id for a server that will join at Server.PeerAddress.
 	Add Kind = 1 + iota
-	// Join takes Server in, as a learner first.
+	// Join admits Server, as a learner first.
 	Join
-	// Promote makes a voter of a learner.
+	// Promote makes a learner a voter.
 	Promote
-	// Remove takes a server out for good.
+	// Remove removes a server for good.
 	Remove
 	// Lead makes a voter the leader.
 	Lead
@@ -30,22 +30,22 @@ const (
 // Change is a change of the members that somebody asks for.
 type Change struct {
 	Kind Kind
-	// Server is who comes (Add, Join): UID, addresses, and whether it is to stay
-	// a learner.
+	// Server is the new server (Add, Join): its UID, its addresses, and whether it should
+	// stay a learner.
 	Server registry.Member
-	// ID is the server spoken of (Promote, Remove, Lead).
+	// ID is the affected server (Promote, Remove, Lead).
 	ID uint64
-	// Force removes a server though the others will have no quorum.
+	// Force removes a server even if the others will have no quorum.
 	Force bool
-	// Origin is who asks for it. It is zero for what no rule decides.
+	// Origin is who asks for the change. It is zero if no rule has to allow it.
 	Origin registry.Origin
 }
 
-// ChangeError is why a change is not made.
+// ChangeError is the reason why a change is refused.
 type ChangeError struct {
-	// Busy says that another change is under way: try again later.
+	// Busy means that another change is under way: try again later.
 	Busy bool
-	// Code is Denied or Unauthenticated if the rules refuse the change, else 0.
+	// Code is Denied or Unauthenticated if the rules refuse the change, otherwise 0.
 	Code registry.Code
 	Text string
 }
@@ -56,8 +56,8 @@ func refuse(format string, args ...any) error {
 	return &ChangeError{Text: fmt.Sprintf(format, args...)}
 }
 
-// permitChange refuses a change that the rules, as of now, do not let somebody make. Its entry
-// asks them once more.
+// permitChange refuses a change that the present rules do not allow. The rules are checked again
+// when its entry is applied.
 func (r *Replica) permitChange(c *Change) error {
 	if c.Kind != Join {
 		return r.permit(c.Origin, access.Members)
@@ -69,8 +69,8 @@ func (r *Replica) permitChange(c *Change) error {
 	return nil
 }
 
-// permit refuses what the rules, as of now, do not let somebody do. The entry of the act asks
-// them once more.
+// permit refuses what the present rules do not allow. The rules are checked again when the entry
+// of the act is applied.
 func (r *Replica) permit(by registry.Origin, verb access.Verb) error {
 	var refusal registry.Result
 	if r.reg.Forbids(by, verb, &refusal) {
@@ -79,17 +79,17 @@ func (r *Replica) permit(by registry.Origin, verb access.Verb) error {
 	return nil
 }
 
-// RemovedError is why a server stops that was removed from the cluster.
+// RemovedError means that this server stops because it was removed from the cluster.
 type RemovedError struct{ ID uint64 }
 
 func (e *RemovedError) Error() string {
 	return fmt.Sprintf("server %d was removed from the cluster; its data directory is kept, and of no more use to the cluster", e.ID)
 }
 
-// Change brings a change of the members on its way, or finds that it is made: then
-// done is true, and id is that of the server. It is to be called again and again
-// until then, or until it says why not. Only what is committed counts, so that it
-// does not matter which leader is asked how often, nor which of them crash.
+// Change starts a change of the members, or finds that it is made: then done is true, and id is
+// the id of the server. The host calls it again until then, or until it returns an error. Only
+// committed state counts, so it does not matter which leaders are asked, how often, or which of
+// them crash.
 func (r *Replica) Change(now int64, c Change) (id uint64, done bool, err error) {
 	r.now = max(r.now, now)
 	if !r.ready {
@@ -99,7 +99,7 @@ func (r *Replica) Change(now int64, c Change) (id uint64, done bool, err error) 
 		return 0, false, err
 	}
 	if r.changing {
-		return 0, false, nil // a step of some change is under way: see how it ends
+		return 0, false, nil // a step of some change is under way: wait for its end
 	}
 	status := r.core.Status()
 	switch c.Kind {
@@ -114,11 +114,11 @@ func (r *Replica) Change(now int64, c Change) (id uint64, done bool, err error) 
 	case Lead:
 		return r.leadMember(&status, c.ID)
 	}
-	return 0, false, refuse("a change of the members of the unknown kind %d", c.Kind)
+	return 0, false, refuse("change of members: kind %d: unknown", c.Kind)
 }
 
-// at finds the server that has a peer address, if one does that was not removed: on
-// record, or, before it is there, in what it said of itself.
+// at finds the server with a peer address that was not removed, from its record or, before it
+// is recorded, from its introduction.
 func (r *Replica) at(address string) (registry.Member, bool) {
 	for _, m := range r.reg.Members() {
 		if m.Standing != registry.Removed && m.PeerAddress == address {
@@ -133,8 +133,8 @@ func (r *Replica) at(address string) (registry.Member, bool) {
 	return registry.Member{}, false
 }
 
-// reserve keeps an id for a server to come. That alone changes nothing, and may be
-// done while something else is under way.
+// reserve reserves an id for a new server. That has no other effect, and may be done while
+// something else is under way.
 func (r *Replica) reserve(status *agreement.Status, s registry.Member, by registry.Origin) (uint64, bool, error) {
 	known, taken := r.at(s.PeerAddress)
 	switch {
@@ -143,7 +143,7 @@ func (r *Replica) reserve(status *agreement.Status, s registry.Member, by regist
 	case taken && known.Reserved():
 		s.ID = known.ID
 	case taken:
-		return 0, false, refuse("server %d is a member at %s already: give the new server an address of its own", known.ID, s.PeerAddress)
+		return 0, false, refuse("server %d is already a member at %s: give the new server an address of its own", known.ID, s.PeerAddress)
 	default:
 		s.ID = r.nextID(status)
 	}
@@ -161,14 +161,14 @@ func (r *Replica) nextID(status *agreement.Status) uint64 {
 	return max(last, slices.Max(append(status.Learners, status.Voters...))) + 1
 }
 
-// join gives a server its id. One that asked before gets the same again, and one
-// that lost its data that which it had: it is taken back as an emptied member.
+// join gives a server its id. A server that asked before gets the same id again. A member that
+// lost its data also gets its own id again, and is taken back as an emptied member.
 func (r *Replica) join(status *agreement.Status, s registry.Member, by registry.Origin) (uint64, bool, error) {
 	for _, m := range r.reg.Members() {
 		switch {
 		case m.UID != s.UID:
 		case m.Standing == registry.Removed:
-			return 0, false, refuse("the data directory is that of server %d, which was removed from the cluster: join with an empty one", m.ID)
+			return 0, false, refuse("the data directory belongs to server %d, which was removed from the cluster: join with an empty one", m.ID)
 		default:
 			return m.ID, true, nil
 		}
@@ -178,7 +178,7 @@ func (r *Replica) join(status *agreement.Status, s registry.Member, by registry.
 	case taken && known.Reserved():
 		s.ID, s.Standing = known.ID, max(s.Standing, known.Standing)
 	case taken && r.live(known.ID):
-		// It may be that one, back with nothing so soon that it is not missed yet.
+		// It may be that server, back without data before it was missed.
 		return 0, false, &ChangeError{Busy: true, Text: fmt.Sprintf(
 			"server %d is a member at %s, and was up a moment ago: give another server an address of its own", known.ID, s.PeerAddress)}
 	case taken && access.Source(by.Actor) == access.Joining:
@@ -196,8 +196,8 @@ func (r *Replica) join(status *agreement.Status, s registry.Member, by registry.
 	return 0, false, nil
 }
 
-// promoteMember gives a learner a vote. One that is meant to vote gets it without
-// being promoted, as soon as it has caught up.
+// promoteMember gives a learner a vote. A server that is meant to vote gets its vote as soon
+// as it has caught up, without this.
 func (r *Replica) promoteMember(status *agreement.Status, id uint64, by registry.Origin) (uint64, bool, error) {
 	m, recorded := r.reg.Member(id)
 	switch {
@@ -206,7 +206,7 @@ func (r *Replica) promoteMember(status *agreement.Status, id uint64, by registry
 	case !recorded || m.Standing == registry.Removed:
 		return 0, false, r.unknown(status, id)
 	case m.Reserved() || !slices.Contains(status.Learners, id):
-		return 0, false, refuse("server %d has not come yet: start it, and wait until it has caught up", id)
+		return 0, false, refuse("server %d has not joined yet: start it, and wait until it has caught up", id)
 	}
 	if err := r.abreast(status, id); err != nil {
 		return 0, false, err
@@ -221,9 +221,9 @@ func (r *Replica) promoteMember(status *agreement.Status, id uint64, by registry
 	return 0, false, nil
 }
 
-// leadMember hands the leadership to a voter. Raft first sends the voter what it lacks,
-// and takes no command meanwhile, so a voter that is far behind is refused. A transfer that
-// is not done within an election timeout is given up, and then tried again.
+// leadMember hands leadership to a voter. Raft first sends the voter the entries that it lacks,
+// and accepts no commands meanwhile, so a voter that is far behind is refused. A transfer that
+// is not complete within an election timeout is abandoned and then tried again.
 func (r *Replica) leadMember(status *agreement.Status, id uint64) (uint64, bool, error) {
 	m, recorded := r.reg.Member(id)
 	voter := slices.Contains(status.Voters, id)
@@ -244,7 +244,7 @@ func (r *Replica) leadMember(status *agreement.Status, id uint64) (uint64, bool,
 	return 0, false, nil
 }
 
-// abreast refuses a server that is not up, or far behind.
+// abreast refuses a server that is not connected, or is far behind.
 func (r *Replica) abreast(status *agreement.Status, id uint64) error {
 	switch {
 	case !r.live(id):
@@ -255,7 +255,7 @@ func (r *Replica) abreast(status *agreement.Status, id uint64) error {
 	return nil
 }
 
-// removeMember takes a server out for good.
+// removeMember removes a server for good.
 func (r *Replica) removeMember(status *agreement.Status, c *Change) (uint64, bool, error) {
 	id := c.ID
 	m, recorded := r.reg.Member(id)
@@ -283,7 +283,7 @@ func (r *Replica) removeMember(status *agreement.Status, c *Change) (uint64, boo
 	return 0, false, nil
 }
 
-// spare refuses to remove a voter that the others cannot do without.
+// spare refuses to remove a voter that the others need for a quorum.
 func (r *Replica) spare(status *agreement.Status, id uint64, force bool) error {
 	live, rest := 0, len(status.Voters)-1
 	for _, other := range status.Voters {
@@ -293,15 +293,15 @@ func (r *Replica) spare(status *agreement.Status, id uint64, force bool) error {
 	}
 	switch {
 	case rest == 0:
-		return refuse("server %d is the only voter: without it there is no cluster", id)
+		return refuse("server %d is the only voter and cannot be removed", id)
 	case live <= rest/2 && !force:
-		return refuse("without server %d, %d of %d voters would be up, which is no quorum: start the others first, or force it with --force", id, live, rest)
+		return refuse("without server %d, %d of %d voters would be up, which is no quorum: start the others first, or use --force", id, live, rest)
 	}
 	return nil
 }
 
-// underway names the change that has to be finished, or given up, before one of
-// another server can begin.
+// underway returns the change of another server that has to be completed or abandoned before a
+// new one can begin.
 func (r *Replica) underway(status *agreement.Status, but uint64) error {
 	for _, m := range r.reg.Members() {
 		if m.ID == but || m.Reserved() {
@@ -317,7 +317,7 @@ func (r *Replica) underway(status *agreement.Status, but uint64) error {
 		case learner:
 			what = fmt.Sprintf("server %[1]d is joining, and lacks %[2]d entries of the log: wait for it, or give it up with `conclave member remove %[1]d`", m.ID, behind(status, m.ID))
 		default:
-			what = fmt.Sprintf("server %[1]d is joining, and has not come yet: wait for it, or give it up with `conclave member remove %[1]d`", m.ID)
+			what = fmt.Sprintf("server %[1]d is joining and has not started yet: wait for it, or cancel with `conclave member remove %[1]d`", m.ID)
 		}
 		return &ChangeError{Busy: true, Text: "another change of the members is under way: " + what}
 	}
@@ -328,7 +328,7 @@ func (r *Replica) unknown(status *agreement.Status, id uint64) error {
 	return refuse("server %d is not a member of the cluster: its members are %v", id, append(status.Voters, status.Learners...))
 }
 
-// behind returns how many committed entries a server is not known to have.
+// behind returns the number of committed entries that a server is not known to have.
 func behind(status *agreement.Status, id uint64) uint64 {
 	for _, p := range status.Peers {
 		if p.ID == id && p.Match < status.Commit {
@@ -338,21 +338,21 @@ func behind(status *agreement.Status, id uint64) uint64 {
 	return 0
 }
 
-// Member is a server as this one sees it.
+// Member is a server as seen by this one.
 type Member struct {
 	registry.Member
-	// Voter and Learner say what it is now, which may not be yet, or no longer,
-	// what it is meant to be.
+	// Voter and Learner say what the server is now, which may differ from its standing for a
+	// while.
 	Voter, Learner, Leader bool
-	// Emptied says that it has lost its data and is being taken back. Its vote does not
+	// Emptied means that it has lost its data and is being taken back. Its vote does not
 	// count. Only the leader knows.
 	Emptied bool
-	// Match is the last entry that it is known to have, and Behind how many
-	// committed ones it is not known to have. Only the leader knows.
+	// Match is the last entry that it is known to have, and Behind the number of committed
+	// entries that it is not known to have. Only the leader knows.
 	Match, Behind uint64
 }
 
-// Members returns all servers, by id, but for those that are gone for good.
+// Members returns all servers, by id, except those that are gone for good.
 func (r *Replica) Members() []Member {
 	status := r.core.Status()
 	all := make(map[uint64]Member)
@@ -382,19 +382,18 @@ func (r *Replica) Members() []Member {
 	return members
 }
 
-// Admitted reports whether a server has part in the agreement, and is to keep it. The
-// leader gives it one only when it has met the server.
+// Admitted reports whether a server takes part in agreement and will continue to. The leader
+// admits a server only after it has met it.
 func (m *Member) Admitted() bool {
 	return (m.Voter || m.Learner) && m.Standing != registry.Removed
 }
 
-// Gone reports whether a server was removed and nothing is left to do about it.
+// Gone reports whether a server was removed and nothing is left to be done for that.
 func (m *Member) Gone() bool {
 	return m.Standing == registry.Removed && !m.Voter && !m.Learner
 }
 
-// Gone returns the servers that were removed, by id, and have no more part in the
-// agreement.
+// Gone returns the servers that were removed and no longer take part in agreement, by id.
 func (r *Replica) Gone() []uint64 {
 	status := r.core.Status()
 	var gone []uint64
@@ -406,8 +405,8 @@ func (r *Replica) Gone() []uint64 {
 	return gone
 }
 
-// checkGone stops this server when its removal is complete. Before that it may be
-// needed to commit it.
+// checkGone stops this server when its removal is complete. Before that its vote may be
+// needed to commit the removal.
 func (r *Replica) checkGone() error {
 	if slices.Contains(r.Gone(), r.cfg.ID) {
 		return &RemovedError{r.cfg.ID}

@@ -2,7 +2,7 @@ package replica
 
 import "github.com/conclave-io/conclave/service/registry"
 
-// oust drops holds whose holders were asked to leave, and whose time is over.
+// oust drops revoked holds whose time is over.
 func (r *Replica) oust() {
 	claims, ttls := r.reg.Revoked()
 	if overdue := r.ousted.Overdue(claims, ttls, r.leaseClock()); len(overdue) > 0 {
@@ -10,9 +10,9 @@ func (r *Replica) oust() {
 	}
 }
 
-// promote puts it into the log, once a heartbeat, that candidates may take their
-// leaders' place. The replicated time says how long they have waited. Said twice, it
-// is done once.
+// promote writes into the log, at most once per heartbeat, that candidates may replace their
+// leaders. The replicated time says how long they have waited. Doing it twice has no further
+// effect.
 func (r *Replica) promote() {
 	if !r.ready || r.looked < r.cfg.HeartbeatTicks {
 		return

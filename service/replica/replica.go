@@ -14,54 +14,54 @@ import (
 
 // Config sets up a replica. Zero values get the defaults in brackets.
 type Config struct {
-	// ID is that of this server, from 1 up, and UID the number that its data
-	// directory drew when it was made.
+	// ID is the id of this server, from 1 up. UID was drawn when its data directory was
+	// created.
 	ID, UID uint64
-	// PeerAddress and ClientAddress are where it takes servers and clients, for
-	// the record.
+	// PeerAddress and ClientAddress are this server's addresses for servers and for clients,
+	// for the record.
 	PeerAddress, ClientAddress string
-	// Founders are the founders as the founding record has them, if it is known.
+	// Founders are the founders in the founding record, if it is known.
 	Founders []registry.Member
 	// Tick is the time between two calls of Tick in ns [10 ms].
 	Tick int64
 	// HeartbeatTicks is the time between two heartbeats of the leader [50 ms].
 	HeartbeatTicks int
-	// ElectionTicks is how long a follower waits in vain for a heartbeat before
-	// it stands for election: this long to twice as long [200 ms].
+	// ElectionTicks is the election timeout: how long a follower waits without a heartbeat
+	// before it stands for election, between this value and twice this value [200 ms].
 	ElectionTicks int
 
 	// MaxPending bounds the requests that wait to get into the log, and the reads
 	// that wait for a quorum round to begin [65,536].
 	MaxPending int
-	// MaxPendingBytes bounds the requests that wait to get into the log as well
+	// MaxPendingBytes also bounds the requests that wait to get into the log
 	// [64 MiB].
 	MaxPendingBytes int
 	// MaxBatchBytes bounds a log entry [1 MiB].
 	MaxBatchBytes int
-	// MaxInflight bounds the entries of this leader that are not yet applied
-	// [4]. What arrives meanwhile shares the next entry: under load this makes
-	// entries large and disks few.
+	// MaxInflight bounds the entries of this leader that are not applied yet [4]. Requests
+	// that arrive meanwhile share the next entry: under load this makes entries large and
+	// fsyncs few.
 	MaxInflight int
-	// SnapshotBytes is how much log makes a snapshot worth while [16 MiB].
+	// SnapshotBytes is the size of the log after which a snapshot is made [16 MiB].
 	SnapshotBytes int
-	// Stagger has servers that start together make their snapshots one after another,
-	// and not all for the same entry.
+	// Stagger makes servers that start together make their snapshots one after another,
+	// and not all at the same entry.
 	Stagger bool
-	// TailEntries is how many entries before a snapshot are kept in memory for
-	// members that lag a little [5,000, and no more than 16 MiB].
+	// TailEntries is the number of entries before a snapshot that are kept in memory for
+	// members that lag a little [5,000, but at most 16 MiB].
 	TailEntries int
-	// StateLimit is how large the state may be, in bytes, about as encoded. As the
-	// leader this server takes nothing more that makes it larger [512 MiB].
+	// StateLimit is the largest size of the state, in bytes, about as encoded. As the leader
+	// this server refuses requests that would make it larger [512 MiB].
 	StateLimit int
 
-	// Levels are those that this server reads [those of the release].
+	// Levels are the levels that this server reads [those of the release].
 	Levels Levels
-	// DigestEvery is after how many log entries servers compare their states
+	// DigestEvery is the number of log entries after which servers compare their states
 	// [4,096].
 	DigestEvery uint64
-	// LevelSoak is for how long all members must have been able to read a level
-	// before the cluster goes to it by itself, in ns [1 h]. In the 1,800th part of it
-	// after the founding the cluster does not wait.
+	// LevelSoak is how long all members must have been able to read a level before the
+	// cluster changes to it by itself, in ns [1 h]. In the first 1/1,800 of that time after the
+	// founding the cluster does not wait.
 	LevelSoak int64
 
 	// Log receives what raft reports, one line each.
@@ -93,24 +93,24 @@ func set[T int | int64 | uint32 | uint64](field *T, value T) {
 	}
 }
 
-// Reply answers a request of the client that the host knows as Conn. A request
-// to acquire that waits is answered twice.
+// Reply is the answer to a request of the client that the host knows as Conn. A request to
+// acquire that waits gets two answers.
 type Reply struct {
 	Conn uint64
 	registry.Outcome
 }
 
-// Read reports that the read with the host's number ID may now be made from
-// the registry, or, with OK false, that this server cannot vouch for it.
+// Read reports that the host may now read from the registry for the read with its number ID
+// or, if OK is false, that this server cannot confirm that it leads.
 type Read struct {
 	ID uint64
 	OK bool
 }
 
-// WatchLocks says whether the names of locks that change are wanted.
+// WatchLocks sets whether Output lists the names of locks that change.
 func (r *Replica) WatchLocks(wanted bool) { r.fx.WatchLocks = wanted }
 
-// Encode asks for a snapshot of a version, whose newest log entry has the index.
+// Encode asks for a snapshot of a version; Index is the index of its newest log entry.
 type Encode struct {
 	Index   uint64
 	Version *registry.Version
@@ -122,28 +122,28 @@ type Output struct {
 	Saves   []*agreement.Save
 	Replies []Reply
 	Reads   []Read
-	// Encode, if its Version is not nil, is to be encoded for a snapshot. That may
-	// take long, and any goroutine may do it. Then call Encoded.
+	// Encode, if its Version is not nil, must be encoded for a snapshot. That may take
+	// long, and any goroutine may do it. Then call Encoded.
 	Encode Encode
 	// Snapshot, if not nil, is to be stored; then call SnapshotStored.
 	Snapshot *raftpb.Snapshot
-	// Digests are to be told to all other servers, whose hosts call Compare with
-	// them. One that gets lost does no harm.
+	// Digests must be sent to all other servers, whose hosts pass them to Compare. Losing
+	// one does no harm.
 	Digests []Digest
-	// Deposed says that this server ceased to lead: the requests of its clients
-	// that have no answer may or may not have been carried out.
+	// Deposed means that this server ceased to lead: requests of its clients that have no
+	// answer may or may not have been carried out.
 	Deposed bool
-	// Elections are the names of elections whose leader changed, and Locks of
-	// locks whose holders or queue did, if they are watched.
+	// Elections are the names of elections whose leader changed. Locks are the names of
+	// locks whose holders or queue changed, if they are watched.
 	Elections []string
 	Locks     []string
-	// Seats answers commands that servers gave for their seats, this one's too.
+	// Seats answers commands that servers, including this one, sent for their seats.
 	Seats []SeatReply
-	// View says that seats, guards or the epoch have changed.
+	// View means that seats, guards or the epoch have changed.
 	View bool
-	// Restored says that the registry was replaced by a snapshot.
+	// Restored means that the registry was replaced by a snapshot.
 	Restored bool
-	// Members says that what Members and Gone return may have changed.
+	// Members means that the results of Members and Gone may have changed.
 	Members bool
 	// Err is why this server must stop.
 	Err error
@@ -158,7 +158,7 @@ func (o *Output) reset() {
 	}
 }
 
-// Replica is a server without its hands. It is not safe for concurrent use.
+// Replica is the I/O-free core of a server. It is not safe for concurrent use.
 type Replica struct {
 	cfg  Config
 	core *agreement.Core
@@ -179,9 +179,9 @@ type Replica struct {
 	elected uint64 // who was seen to lead in this term, or 0
 	applied uint64
 
-	// What follows is this server's as the leader, and empty otherwise.
+	// The following fields are used while this server leads, and are empty otherwise.
 	ready bool // it has applied an entry of its own term
-	// restricted is why nothing is taken that Restrict has ruled out, or empty.
+	// restricted is why requests are refused that Restrict rules out, or empty.
 	restricted string
 	base       int64 // the replicated time when this server's clock showed origin
 	origin     int64
@@ -208,11 +208,11 @@ type Replica struct {
 	digests digests
 	rising  uint32 // the level that all members can go to
 	risesAt int64  // when they go there
-	// lowering says that the level is being lowered by this leader, and levelled is the
-	// entry that changed the level last, until a snapshot is stored that has it, or 0.
+	// lowering means that this leader is lowering the level. levelled is the index of the
+	// entry that last changed the level, until a snapshot that contains it is stored, or 0.
 	lowering bool
 	levelled uint64
-	saving   // how the disk gets on
+	saving   // the progress of the disk
 
 	logged       int    // bytes of log since the last snapshot
 	wanted       bool   // a peer needs a snapshot newer than the last
@@ -220,8 +220,8 @@ type Replica struct {
 	snapshotting uint64 // index of the snapshot that the host stores, or 0
 }
 
-// New returns a replica that goes on from what the disk holds. The snapshot of
-// a member that takes part from the start comes from Bootstrap.
+// New returns a replica that continues from what the disk holds. A member that takes part
+// from the start begins with the snapshot from Bootstrap.
 func New(cfg Config, disk agreement.Disk) (*Replica, error) {
 	cfg = cfg.WithDefaults()
 	r := &Replica{
@@ -251,7 +251,7 @@ func New(cfg Config, disk agreement.Disk) (*Replica, error) {
 	}
 	r.core = core
 	if core.Blank() {
-		return r, r.checkGone() // what it does not have is of no level
+		return r, r.checkGone() // without state there is no level to check
 	}
 	return r, errors.Join(r.checkLevel(), r.checkGone())
 }
@@ -261,17 +261,17 @@ func Bootstrap(voters []uint64) *raftpb.Snapshot {
 	return agreement.Bootstrap(voters, registry.New().Encode())
 }
 
-// Registry returns the applied state, to be read only, and only until the next
-// call.
+// Registry returns the applied state. The caller must not change it, and may use it only
+// until the next call.
 func (r *Replica) Registry() *registry.Registry { return r.reg }
 
-// Leading reports whether this server takes requests.
+// Leading reports whether this server leads and accepts requests.
 func (r *Replica) Leading() bool { return r.role == agreement.Leader }
 
 // Leader returns the id of the leader, or 0 if none is known.
 func (r *Replica) Leader() uint64 { return r.leader }
 
-// Term returns the term that this server is in.
+// Term returns the current term of this server.
 func (r *Replica) Term() uint64 { return r.term }
 
 // Applied returns the index of the newest entry applied.
@@ -283,16 +283,16 @@ func (r *Replica) Blank() bool { return r.core.Blank() }
 // Status describes the agreement.
 func (r *Replica) Status() agreement.Status { return r.core.Status() }
 
-// Remaining returns what a session has left in ns, as far as the leader knows;
-// 0 elsewhere.
+// Remaining returns the remaining time of a session in ns, as far as the leader knows; 0 on
+// other servers.
 func (r *Replica) Remaining(id registry.SessionID) int64 {
 	return r.leases.Remaining(id, r.leaseClock())
 }
 
-// leaseClock stands still while this server does.
+// leaseClock returns the reading of a clock that stands still while this server is suspended.
 func (r *Replica) leaseClock() int64 { return r.now - r.gaps }
 
-// Tick lets one tick pass.
+// Tick advances the replica by one tick.
 func (r *Replica) Tick(now int64) {
 	if gap := now - r.ticked; r.ticked != 0 && gap > r.electionTimeout() {
 		r.gaps += gap
@@ -327,12 +327,12 @@ func (r *Replica) Receive(now int64, m *raftpb.Message) {
 	if err := r.core.Receive(m); errors.As(err, &lost) && !r.core.Blank() {
 		r.out.Err = lost
 	}
-	// Any other error speaks of a message that no correct server sends, and
-	// that was dropped.
+	// Any other error is about a message that no correct server sends; it was
+	// dropped.
 }
 
-// Read asks for leave to read from the registry what is true at some moment
-// after this call. A Read in a later Output answers.
+// Read asks to read state from the registry that was current at some time after this
+// call. A Read in a later Output answers.
 func (r *Replica) Read(id uint64) {
 	if !r.Leading() || r.rounds.reads >= r.cfg.MaxPending {
 		r.out.Reads = append(r.out.Reads, Read{ID: id})
@@ -341,7 +341,7 @@ func (r *Replica) Read(id uint64) {
 	r.rounds.ask(asked{read: id})
 }
 
-// Saved tells that a save, and all before it, is durable.
+// Saved reports that a save, and all before it, is durable.
 func (r *Replica) Saved(now int64, save *agreement.Save) {
 	r.now = now
 	if save.Snapshot != nil {
@@ -351,20 +351,20 @@ func (r *Replica) Saved(now int64, save *agreement.Save) {
 	r.returned()
 }
 
-// Unreachable tells that a message to the peer was lost.
+// Unreachable reports that a message to the peer was lost.
 func (r *Replica) Unreachable(peer uint64) { r.core.ReportUnreachable(peer) }
 
-// SnapshotSent tells how sending a snapshot to the peer ended.
+// SnapshotSent reports whether a snapshot reached the peer.
 func (r *Replica) SnapshotSent(peer uint64, ok bool) { r.core.ReportSnapshot(peer, ok) }
 
-// Resign hands leadership to the peer that is closest behind, if there is one.
+// Resign hands leadership to the peer that is the least behind, if there is one.
 func (r *Replica) Resign() {
 	status := r.core.Status()
 	r.handOver(&status)
 }
 
-// Output returns what came of the inputs since the last call. The wall clock,
-// in ns since 1970, goes into the log for people to read.
+// Output returns the results of the inputs since the last call. The wall clock, in ns since
+// 1970, is written into the log for people to read.
 func (r *Replica) Output(wall int64) *Output {
 	r.promote()
 	for r.out.Err == nil {
@@ -379,7 +379,7 @@ func (r *Replica) Output(wall int64) *Output {
 	return &r.out
 }
 
-// Clear forgets the output that the host has carried out.
+// Clear removes the output after the host has carried it out.
 func (r *Replica) Clear() { r.out.reset() }
 
 func (r *Replica) take(ready agreement.Ready) {
@@ -404,8 +404,8 @@ func (r *Replica) take(ready agreement.Ready) {
 	r.rounds.finish(r.applied, r.confirmed)
 }
 
-// follow notes who leads. A leader of a new term begins with empty hands, also
-// if it was the leader of an old one.
+// follow notes who leads. The leader of a new term starts with empty state, even if it also led
+// in an old one.
 func (r *Replica) follow(ready agreement.Ready) {
 	led, term := r.Leading(), r.term
 	r.role, r.term, r.leader = ready.Role, ready.Term, ready.Leader
@@ -415,8 +415,8 @@ func (r *Replica) follow(ready agreement.Ready) {
 	}
 }
 
-// checkElection stops this server if two lead in one term. That cannot be unless
-// a server forgot its vote: its disk was set back to an older state.
+// checkElection stops this server if two servers lead in one term. That happens only if a
+// server forgot its vote because its disk was set back to an older state.
 func (r *Replica) checkElection(term uint64) {
 	if r.term != term {
 		r.elected = 0

@@ -6,49 +6,49 @@ import (
 	"github.com/conclave-io/conclave/service/registry"
 )
 
-// asked is something that waits for a quorum to confirm that this server still
-// leads: the renewals of a session, or a read.
+// asked is a request that waits for a quorum to confirm that this server still leads: the
+// renewals of a session, or a read.
 type asked struct {
-	renewal routeKey // the newest of the session, if not zero
-	older   []uint64 // the sequences of those that it answers too, the oldest first
-	read    uint64   // else the host's number of the read
+	renewal routeKey // the newest renewal of the session, zero for a read
+	older   []uint64 // the sequences of earlier renewals that it also answers, the oldest first
+	read    uint64   // the host's number of the read
 }
 
-// maxOlder bounds the renewals that one answers besides itself. The client's own
-// keeps 8 unanswered at most.
+// maxOlder bounds the earlier renewals that one renewal also answers. Our own client has at
+// most 8 unanswered.
 const maxOlder = 15
 
-// round is one confirmation by a quorum, shared by all that was asked before
-// it began.
+// round is one confirmation by a quorum, shared by all requests that were made before it
+// began.
 type round struct {
 	ticket uint64
 	asked  []asked
-	// index is the log index that must be applied before answering; 0 until
-	// the quorum has confirmed.
+	// index is the log index that must be applied before the answers; 0 until the
+	// quorum has confirmed.
 	index uint64
 }
 
-// rounds gathers what is asked while earlier rounds are on their way. A session has
-// one renewal in it, however fast it renews.
+// rounds collects requests while earlier rounds are under way. A session has at most one
+// renewal in it, however often it renews.
 type rounds struct {
 	next  []asked
 	begun []round
-	// places finds the renewals in next by their sessions; reads counts the rest.
+	// places has the indices in next of renewals, by session; reads counts the rest.
 	places map[registry.SessionID]int
 	reads  int
-	// spare is the memory of a finished round.
+	// spare is the memory of a finished round, for reuse.
 	spare []asked
 }
 
-// maxRounds bounds the rounds on their way at a time. Two keep the network
-// busy: one arrives while the other leaves.
+// maxRounds bounds the rounds under way. Two keep the network busy: one arrives while the
+// other leaves.
 const maxRounds = 2
 
 func newRounds() rounds { return rounds{places: make(map[registry.SessionID]int)} }
 
-// ask has a renewal or a read wait for the next round. A renewal takes the place of
-// the one of its session that waits already, and answers both. It returns the
-// sequence of one that is not going to be answered, as too many wait, or 0.
+// ask makes a renewal or a read wait for the next round. A renewal replaces the waiting one of
+// its session, and answers both. If too many wait, ask returns the sequence of one that will
+// not be answered, otherwise 0.
 func (r *rounds) ask(a asked) (given uint64) {
 	if a.read != 0 {
 		r.reads++
@@ -74,13 +74,13 @@ func (r *rounds) ask(a asked) (given uint64) {
 	return given
 }
 
-// renewals counts the sessions whose renewals wait for a round to begin.
+// renewals returns the number of sessions whose renewals wait for a round to begin.
 func (r *rounds) renewals() int { return len(r.places) }
 
 // wanted reports whether a round should begin.
 func (r *rounds) wanted() bool { return len(r.next) > 0 && len(r.begun) < maxRounds }
 
-// begin hands all that was asked to the round with the given ticket.
+// begin moves all waiting requests to the round with the given ticket.
 func (r *rounds) begin(ticket uint64) {
 	r.begun = append(r.begun, round{ticket: ticket, asked: r.next})
 	r.next, r.spare = r.spare[:0], nil
@@ -88,7 +88,7 @@ func (r *rounds) begin(ticket uint64) {
 	r.reads = 0
 }
 
-// confirm notes that a quorum has answered.
+// confirm notes that a quorum has answered a round.
 func (r *rounds) confirm(ticket, index uint64) {
 	for i := range r.begun {
 		if r.begun[i].ticket == ticket {
@@ -97,8 +97,7 @@ func (r *rounds) confirm(ticket, index uint64) {
 	}
 }
 
-// finish calls f for all that was asked in the rounds which are confirmed and
-// need no entry beyond applied.
+// finish calls f for all requests in confirmed rounds that need no entry beyond applied.
 func (r *rounds) finish(applied uint64, f func(asked)) {
 	for len(r.begun) > 0 && r.begun[0].index != 0 && r.begun[0].index <= applied {
 		first := r.begun[0]
@@ -111,7 +110,7 @@ func (r *rounds) finish(applied uint64, f func(asked)) {
 	}
 }
 
-// abandon calls f for everything that waits, and forgets it.
+// abandon calls f for all waiting requests, and removes them.
 func (r *rounds) abandon(f func(asked)) {
 	for _, b := range r.begun {
 		for _, a := range b.asked {

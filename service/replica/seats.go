@@ -11,41 +11,41 @@ import (
 	"github.com/conclave-io/conclave/service/version"
 )
 
-// Report is what a server says of the others with its seat's renewals. Servers are named
-// by their ids.
+// Report is what a server reports about the others with its seat's renewals. Servers are
+// identified by their ids.
 type Report struct {
 	Seat  registry.SessionID
 	Epoch uint64 // the one that it is in
-	// Reaches are those that its frames get to.
+	// Reaches are the servers that its frames reach.
 	Reaches []uint64
-	// Complains has members that do not answer its frames, or hold the epoch up.
+	// Complains are the members that do not answer its frames or hold up the epoch.
 	Complains []uint64
-	// Doubts has members that its failure detector suspects.
+	// Doubts are the members that its failure detector suspects.
 	Doubts []uint64
 
 	at int64 // when it came
 }
 
-// SeatReply answers a command that a server gave for its seat.
+// SeatReply is the answer to a command that a server sent for its seat.
 type SeatReply struct {
 	Server uint64
 	registry.Outcome
 }
 
-// ofServer makes the id of a server a number of a connection. Those of clients are lower.
+// ofServer turns the id of a server into the number of a connection. Those of clients are lower.
 const ofServer = 1 << 63
 
 const (
-	// A server whose seat has expired waits before it has another one, twice as long each
-	// time, until it had one for longer than seatedLong.
+	// A server whose seat has expired waits before it gets another one. The pause doubles each
+	// time, until the server has had a seat for longer than seatedLong.
 	firstPause, longestPause = 1e9, 60e9
 	seatedLong               = 600e9
-	// sweepEvery and electEvery are how often an epoch may begin because somebody asked.
+	// sweepEvery and electEvery are the least times between epochs that begin on request.
 	sweepEvery, electEvery = 60e9, 10e9
 )
 
-// Whys are why the leader renews a seat no more, as figures name them: another member complains
-// of it, most others doubt it, or its server has no vote.
+// Whys are the reasons, in metrics, why the leader stops renewing a seat: another member
+// complains of it, most others doubt it, or its server has no vote.
 var Whys = [...]string{"complaint", "doubt", "no vote"}
 
 const (
@@ -54,13 +54,13 @@ const (
 	whyNoVote
 )
 
-// seats is what a server knows of seats beside the log. It is lost when the server stops;
-// no promise depends on it.
+// seats is what a server knows about seats that is not in the log. It is lost when the server
+// stops; no promise depends on it.
 type seats struct {
 	since  map[view.Seat]int64 // when each was seen first
 	pauses map[uint64]pause    // by server
 
-	// What follows is the leader's.
+	// The following fields are the leader's.
 	reports map[uint64]Report // the last of each server
 	shunned map[registry.SessionID]bool
 	outside map[registry.SessionID]int64 // since when the server has had no vote
@@ -68,10 +68,10 @@ type seats struct {
 	swept   int64                        // when the last epoch began that was asked for to sweep
 	elected int64                        // and to elect
 
-	counts [len(Whys)]uint64 // how often a seat was chosen to be renewed no more
+	counts [len(Whys)]uint64 // how often the renewal of a seat was stopped
 }
 
-// pause is until when a server has no other seat, and how long that is next time.
+// pause is until when a server gets no other seat, and how long the next pause is.
 type pause struct{ until, next int64 }
 
 func newSeats() seats {
@@ -80,16 +80,16 @@ func newSeats() seats {
 	return s
 }
 
-// depose forgets what only a leader knows.
+// depose resets what only a leader knows.
 func (s *seats) depose() {
 	s.reports, s.shunned = make(map[uint64]Report), make(map[registry.SessionID]bool)
 	s.outside, s.waiting = make(map[registry.SessionID]int64), make(map[uint64]int64)
 	s.swept, s.elected = 0, 0
 }
 
-// SubmitSeat takes the commands of a server's seat, and what it reports. They are answered
-// as those of clients, in Output.Seats, but a renewal of a seat that is to end is not
-// answered at all.
+// SubmitSeat takes the commands of a server's seat, and its report. Output.Seats answers
+// them, as Replies answer those of clients, except that a renewal of a seat that is to end
+// gets no answer.
 func (r *Replica) SubmitSeat(now int64, server uint64, commands []registry.Command, report Report) {
 	r.now = now
 	if r.Leading() {
@@ -109,13 +109,13 @@ func (r *Replica) submitSeat(server uint64, c *registry.Command) {
 	case problem != "":
 		r.refuse(conn, at, registry.Invalid, problem)
 	case !c.Op.Seated():
-		r.refuse(conn, at, registry.Invalid, fmt.Sprintf("operation %d is not that of a seat", c.Op))
+		r.refuse(conn, at, registry.Invalid, fmt.Sprintf("operation %d is not one of a seat", c.Op))
 	case !r.Leading():
 		r.refuse(conn, at, registry.NotLeader, fmt.Sprintf("server %d does not lead", r.cfg.ID))
 	case open && s.Server != server, c.Op == registry.OpEnter && c.Live.Server != server:
 		r.refuse(conn, at, registry.Invalid, fmt.Sprintf("session %v is not the seat of server %d", c.Session, server))
 	case r.seats.shunned[c.Session] && c.Op.Renews():
-		// Its lease is to run out.
+		// Its lease must expire.
 	case c.Op == registry.OpEnter && !open && !awaited && r.entersLater(conn, server, at):
 	case c.Op == registry.OpTurn && !awaited && r.turnsLater(conn, c, at):
 	default:
@@ -123,14 +123,14 @@ func (r *Replica) submitSeat(server uint64, c *registry.Command) {
 	}
 }
 
-// later refuses what may be asked again after a while.
+// later refuses a request that may be repeated after a while.
 func (r *Replica) later(conn uint64, at routeKey, wait int64, why string) bool {
 	result := registry.Result{Code: registry.Unavailable, Remaining: max(wait, 0), Message: why}
 	r.reply(conn, registry.Outcome{Session: at.session, Sequence: at.sequence, Result: result})
 	return true
 }
 
-// entersLater refuses a server that is not to have a seat now (S2, S5).
+// entersLater refuses a seat to a server that must not have one now (S2, S5).
 func (r *Replica) entersLater(conn, server uint64, at routeKey) bool {
 	status := r.core.Status()
 	switch p := r.seats.pauses[server]; {
@@ -153,7 +153,7 @@ func (r *Replica) entersLater(conn, server uint64, at routeKey) bool {
 	return false
 }
 
-// turnsLater refuses another epoch so soon after the last one that was asked for (V4).
+// turnsLater refuses another epoch too soon after the last requested one (V4).
 func (r *Replica) turnsLater(conn uint64, c *registry.Command, at routeKey) bool {
 	last, every := &r.seats.swept, int64(sweepEvery)
 	if c.Live.Coordinator != 0 {
@@ -166,8 +166,8 @@ func (r *Replica) turnsLater(conn uint64, c *registry.Command, at routeKey) bool
 	return false
 }
 
-// followSeats notes the seats that were taken and left. Whoever applies that counts, so
-// that a new leader knows who crashes again and again.
+// followSeats notes which seats were taken and left. Every server that applies the log does
+// so, so that a new leader knows which servers crash again and again.
 func (r *Replica) followSeats() {
 	present := r.reg.Live().Seats
 	for _, s := range present {
@@ -195,7 +195,7 @@ func compareSeats(a, b view.Seat) int {
 	return cmp.Or(cmp.Compare(a.Server, b.Server), cmp.Compare(a.ID[0], b.ID[0]), cmp.Compare(a.ID[1], b.ID[1]))
 }
 
-// pause has a server wait whose seat has expired after so long.
+// pause makes a server wait whose seat has expired, depending on how long it had the seat.
 func (s *seats) pause(server uint64, now, seated int64) {
 	next := s.pauses[server].next
 	if next == 0 || seated >= seatedLong {
@@ -204,7 +204,7 @@ func (s *seats) pause(server uint64, now, seated int64) {
 	s.pauses[server] = pause{now + next, min(2*next, longestPause)}
 }
 
-// tendSeats decides, as the leader, which seats are renewed no more, and which changes of
+// tendSeats decides, as the leader, which seats are no longer renewed, and which changes of
 // guards have taken too long.
 func (r *Replica) tendSeats() {
 	l := r.reg.Live()
@@ -253,10 +253,10 @@ func (r *Replica) shunOutsiders(l *view.Log) {
 	}
 }
 
-// shun chooses the members whose seats are renewed no more, so that they expire. Suspicion
-// ends renewals; only time frees names (S7). Of two members of which one complains of the
-// other, one is chosen; so is whom more than half of the others doubt. At most half of the
-// members are chosen at a time.
+// shun chooses the members whose seats are no longer renewed, so that they expire. Suspicion
+// ends renewals; only time frees names (S7). If one of two members complains of the other, one of
+// them is chosen. A member that more than half of the others doubt is chosen too. At most half
+// of the members are chosen at a time.
 func (r *Replica) shun(l *view.Log) {
 	reports := r.freshReports(l)
 	left := max(len(l.Members)/2, 1)
@@ -278,7 +278,7 @@ func (r *Replica) shun(l *view.Log) {
 	}
 }
 
-// freshReports returns the reports of members that came a short time ago.
+// freshReports returns the recent reports of members.
 func (r *Replica) freshReports(l *view.Log) map[uint64]Report {
 	fresh := make(map[uint64]Report)
 	for _, m := range l.Members {
@@ -290,9 +290,10 @@ func (r *Replica) freshReports(l *view.Log) map[uint64]Report {
 	return fresh
 }
 
-// worst returns the member to shun first, or 0, and counts it: the one in most pairs, then whose
-// own report has the older epoch, then one that does not lead, then the one with the higher
-// id. Without pairs it is the one that most doubt, if they are more than half.
+// worst returns the member to shun first, or 0, and counts it: the member in the most pairs, then
+// the one whose own report has the oldest epoch, then one that does not lead, then the one with
+// the highest id. Without pairs it is the member that most others doubt, if they are more than
+// half.
 func (r *Replica) worst(members map[uint64]view.Seat, reports map[uint64]Report) uint64 {
 	pairs, doubts := make(map[[2]uint64]bool), make(map[uint64]int)
 	inPairs := make(map[uint64]int)
@@ -331,8 +332,8 @@ func (r *Replica) worst(members map[uint64]view.Seat, reports map[uint64]Report)
 	return worst
 }
 
-// mostDoubted returns the one of the servers that most of the others doubt, if they are more
-// than half, or 0.
+// mostDoubted returns the server that most of the others doubt, if they are more than half,
+// or 0.
 func mostDoubted(servers []uint64, doubts map[uint64]int) (most uint64) {
 	for _, server := range servers {
 		if 2*doubts[server] > len(servers)-1 && doubts[server] >= doubts[most] {
@@ -352,7 +353,7 @@ func compareBools(a, b bool) int {
 	return 1
 }
 
-// express takes out of the next entry what its level has no form for, and answers it.
+// express removes from the next entry the commands that its level cannot express, and answers them.
 func (r *Replica) express(level uint32) {
 	if level >= version.Access {
 		return
@@ -377,7 +378,7 @@ func (r *Replica) express(level uint32) {
 	r.entry = kept
 }
 
-// inexpressible says why a level has no form for an operation, or "".
+// inexpressible returns why a level cannot express an operation, or "".
 func inexpressible(op registry.Op, level uint32) string {
 	switch {
 	case op.Live() && level < version.Live:

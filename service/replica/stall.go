@@ -1,11 +1,10 @@
 package replica
 
-// saving is the progress of the disk and of the entries that wait for it. Times are
-// those of the lease clock, in ns: the disk is not charged for the time in which this
-// server stood still.
+// saving is the progress of the disk and of the entries that wait for it. Times are readings of
+// the lease clock, in ns, so that the time in which this server was suspended does not count.
 type saving struct {
 	unsaved int   // saves handed out and not yet durable
-	moved   int64 // when the disk last finished one, or was given one after none
+	moved   int64 // when the disk last finished a save, or got one while it was idle
 	yielded int64 // when this leader began to hand over because of its disk, or 0
 
 	waitsFor uint64 // the entry that was applied last when entries began to wait
@@ -24,30 +23,30 @@ func (r *Replica) returned() {
 	r.moved = r.leaseClock()
 }
 
-// stalled reports whether the disk has finished nothing for two election timeouts,
-// though it has work. A disk that is only slow finishes something now and then.
+// stalled reports whether the disk has work, but has finished nothing for two election
+// timeouts. A disk that is merely slow finishes something now and then.
 func (r *Replica) stalled() bool {
 	return r.unsaved > 0 && r.leaseClock()-r.moved > 2*r.electionTimeout()
 }
 
-// tickCore lets a tick pass in the agreement, and sees to a disk that is stalled.
+// tickCore ticks the agreement core, and handles a stalled disk.
 //
-// A follower with a stalled disk lets no tick pass, so that it does not stand for
-// election. Raft asks for votes before the candidate has saved its own vote, so the
-// other servers could elect it again and again. It still answers heartbeats. Votes
-// and acknowledgements wait for its disk as always.
+// A follower with a stalled disk does not tick, so that it does not stand for election.
+// Raft asks for votes before the candidate has saved its own vote, so the other servers could
+// elect it again and again. It still answers heartbeats. Votes and acknowledgements wait for
+// its disk as always.
 //
 // A leader with a stalled disk still replicates. The others commit without it, but it
 // applies nothing. It hands over to a voter that has stored what its own disk could
 // not. If it still leads one election timeout later, it steps down.
 //
-// It stays if no other voter has stored more. Then all may share one disk, or there is
-// no other voter. Votes wait for the same disks as entries, so nobody could be elected.
-// A leader that stays can still renew sessions, because a renewal takes a quorum and no
-// disk, so holders keep their locks. For the same reason a leader stays if its own disk
-// works and those of a majority are stalled. Waiting tells of both cases.
+// It stays if no other voter has stored more. Then all may share one disk, or there is no other
+// voter. Votes wait for the same disks as entries, so nobody could be elected. A leader that
+// stays can still renew sessions, because a renewal needs a quorum but no disk, so holders
+// keep their locks. For the same reason a leader stays if its own disk works and those of a
+// majority are stalled. Waiting reports both cases.
 func (r *Replica) tickCore() {
-	r.moved = min(r.moved, r.leaseClock()) // a reading from within a gap
+	r.moved = min(r.moved, r.leaseClock()) // it may be a reading from within a gap
 	switch {
 	case !r.stalled():
 		r.yielded = 0
@@ -65,7 +64,7 @@ func (r *Replica) tickCore() {
 	r.noteWaiting()
 }
 
-// yield begins to hand over, if another voter has more on its disk.
+// yield starts to hand over, if another voter has more on its disk.
 func (r *Replica) yield() {
 	status := r.core.Status()
 	var own uint64
@@ -80,7 +79,7 @@ func (r *Replica) yield() {
 	}
 }
 
-// noteWaiting notes since when entries wait to be applied and none is.
+// noteWaiting notes since when entries wait to be applied without progress.
 func (r *Replica) noteWaiting() {
 	waiting := r.core.Commit() > r.applied || r.Leading() && (!r.ready || r.inflight > 0)
 	switch {
@@ -91,8 +90,8 @@ func (r *Replica) noteWaiting() {
 	}
 }
 
-// Waiting returns for how long, in ns, entries have waited to be applied while
-// none was: committed ones, or those that this leader proposed.
+// Waiting returns for how long, in ns, entries have waited to be applied without progress:
+// committed entries, or those that this leader proposed.
 func (r *Replica) Waiting() int64 {
 	if r.waits == 0 {
 		return 0

@@ -7,10 +7,10 @@ import (
 	"github.com/conclave-io/conclave/service/registry"
 )
 
-// Submit takes the requests of the client that the host knows as conn, a number below
-// 1<<63. Each is
-// answered by a Reply, unless Deposed comes first. The answer to an OpEnd, OpGuard, OpAccess
-// or OpNote has the number of the request, Origin.Request, in the place of the session, and no sequence.
+// Submit takes the requests of the client that the host knows as conn, a number below 1<<63.
+// Each is answered by a Reply, unless Deposed comes first. The answer to an OpEnd, OpGuard,
+// OpAccess or OpNote has the number of the request, Origin.Request, instead of the session, and
+// no sequence.
 func (r *Replica) Submit(now int64, conn uint64, commands []registry.Command) {
 	r.now = now
 	for i := range commands {
@@ -37,14 +37,14 @@ func (r *Replica) submit(conn uint64, c *registry.Command) {
 		r.refuse(conn, at, registry.Exhausted, r.restricted)
 		return
 	case !awaited && r.ready && !r.reg.Admits(c, &refusal):
-		// Applying it would refuse it too: this only keeps it out of the log.
+		// It would also be refused when applied: this only keeps it out of the log.
 		r.refuse(conn, at, refusal.Code, refusal.Message)
 		return
 	case !r.ready && r.rounds.renewals() >= r.cfg.MaxPending:
 		r.refuse(conn, at, registry.Exhausted, r.full())
 		return
 	case r.ofServer(c):
-		r.refuse(conn, at, registry.Invalid, "only a server speaks for its seat")
+		r.refuse(conn, at, registry.Invalid, "only a server may send requests for its seat")
 		return
 	}
 	if c.Op.Renews() {
@@ -53,14 +53,14 @@ func (r *Replica) submit(conn uint64, c *registry.Command) {
 	r.forward(conn, at, c)
 }
 
-// ofServer reports whether a command is for a seat, whose id proves nothing: everybody may
-// know it.
+// ofServer reports whether a command is for a seat. The id of a seat proves nothing, because
+// everybody may know it.
 func (r *Replica) ofServer(c *registry.Command) bool {
 	s, open := r.reg.Session(c.Session)
 	return c.Op.Seated() && c.Op.Live() || open && s.Server != 0 && !c.Op.Unbound()
 }
 
-// forward brings a request that is in order on its way.
+// forward processes a valid request.
 func (r *Replica) forward(conn uint64, at routeKey, c *registry.Command) {
 	to, awaited := r.routes[at]
 	r.routes[at] = route{conn, to.queued, c.Op == registry.OpClose}
@@ -72,13 +72,13 @@ func (r *Replica) forward(conn uint64, at routeKey, c *registry.Command) {
 		return
 	}
 	if awaited && !to.queued && !c.Op.Renews() {
-		return // it is on its way, and is answered over the new stream
+		return // it is under way, and is answered over the new stream
 	}
 	r.enqueue(c)
 }
 
-// enqueue has a request wait for its turn to get into the log. If too many wait,
-// whoever has most waiting loses its newest.
+// enqueue makes a request wait for its turn to get into the log. If too many wait, the newest
+// request of the session with the most waiting bytes is refused.
 func (r *Replica) enqueue(c *registry.Command) {
 	_, open := r.reg.Session(c.Session)
 	held, awaited := r.routes[routeKey{c.Session, c.Hold}]
@@ -89,8 +89,8 @@ func (r *Replica) enqueue(c *registry.Command) {
 	}
 }
 
-// giveUp answers a request that this server has no room for. One that has a place
-// in a queue of the registry, and asked for it again, keeps it and is told so.
+// giveUp answers a request that this server has no room for. If the request already has a place
+// in a queue of the registry and was sent again, it keeps the place and is told so.
 func (r *Replica) giveUp(at routeKey) {
 	to := r.routes[at]
 	if to.queued {
@@ -111,7 +111,7 @@ func (r *Replica) refuse(conn uint64, at routeKey, code registry.Code, message s
 	r.reply(conn, outcome)
 }
 
-// reply has an answer sent: to a client, or to the server of a seat.
+// reply sends an answer to a client, or to the server of a seat.
 func (r *Replica) reply(conn uint64, outcome registry.Outcome) {
 	if conn >= ofServer {
 		r.out.Seats = append(r.out.Seats, SeatReply{conn &^ ofServer, outcome})
@@ -120,11 +120,11 @@ func (r *Replica) reply(conn uint64, outcome registry.Outcome) {
 	r.out.Replies = append(r.out.Replies, Reply{conn, outcome})
 }
 
-// exceeds reports whether a request would make the state larger than this server
-// allows, with all that is on its way into it. The leader asks before it proposes,
-// and applying an entry never does: what an entry means must not depend on the
-// settings of a server. Whatever makes room, renews, or was carried out before is
-// always taken; so is everything until this server knows what earlier leaders left.
+// exceeds reports whether a request would make the state larger than this server allows,
+// including requests on their way into it. The leader checks before it proposes. Applying an
+// entry never checks, because the meaning of an entry must not depend on the settings of
+// a server. Requests that make room, renew, or were carried out before are always accepted; so
+// are all requests until this server knows the entries of earlier leaders.
 func (r *Replica) exceeds(c *registry.Command) bool {
 	if !r.ready || r.reg.Size()+r.proposed+r.pending.bytes+weight(c) <= r.cfg.StateLimit {
 		return false
@@ -141,11 +141,11 @@ func (r *Replica) exceeds(c *registry.Command) bool {
 	return false
 }
 
-// Restrict has this server, as the leader, refuse administration, new sessions and
-// acquisitions, and say why; an empty reason ends that.
+// Restrict makes this server, as the leader, refuse administration, new sessions and
+// acquisitions for the given reason; an empty reason ends that.
 func (r *Replica) Restrict(why string) { r.restricted = why }
 
-// adds reports whether a request is an act of administration, or makes a session or a claim.
+// adds reports whether a request is an act of administration, or creates a session or a claim.
 func (r *Replica) adds(c *registry.Command) bool {
 	switch c.Op {
 	case registry.OpOpen:
@@ -159,7 +159,7 @@ func (r *Replica) adds(c *registry.Command) bool {
 	return false
 }
 
-// size writes a number of bytes for people.
+// size formats a number of bytes for people.
 func size(bytes int) string {
 	if bytes%(1<<20) == 0 {
 		return fmt.Sprintf("%d MiB", bytes>>20)
@@ -173,35 +173,35 @@ type Stats struct {
 	// Commit is the index of the newest entry known to be committed.
 	Commit uint64
 	Term   uint64
-	// Pending counts the requests that wait to get into the log.
+	// Pending is the number of requests that wait to get into the log.
 	Pending int
-	// StateBytes is about the size of the state, encoded, and StateLimit where this
-	// server, as the leader, takes nothing more that makes it larger.
+	// StateBytes is the approximate size of the state, encoded. At StateLimit this
+	// server, as the leader, refuses requests that make it larger.
 	StateBytes, StateLimit int
-	// Shunned is how often this server, as the leader, chose a seat to be renewed no more,
-	// by Whys.
+	// Shunned is how often this server, as the leader, stopped renewing a seat, by
+	// Whys.
 	Shunned [len(Whys)]uint64
 }
 
-// Deeds counts what the entries did that this server wrote as the leader and applied in the
-// same term. So no entry counts at two servers. The entries that a leader left behind count
+// Deeds counts the effects of the entries that this server wrote as the leader and applied in the
+// same term. So each entry counts at one server at most. Entries left by an earlier leader count
 // at none.
 type Deeds struct {
 	registry.Deeds
 	// Commits are the times from the proposal of an entry to its application.
 	Commits histogram.Durations
-	// Forgiven is for how long, in ns, this server stood still as the leader. It moved the
+	// Forgiven is how long, in ns, this server was suspended while it led. It moved the
 	// deadlines of sessions by as much.
 	Forgiven int64
 }
 
-// Deeds returns them. They are large: ask seldom.
+// Deeds returns the counts. They are large, so call it rarely.
 func (r *Replica) Deeds() Deeds { return r.deeds }
 
-// Lag is how many entries a server lacks that the leader has.
+// Lag is the number of entries that a server lacks, compared with the leader.
 type Lag struct{ Server, Entries uint64 }
 
-// Lags returns those of the other servers, by id, if this one leads.
+// Lags returns the lags of the other servers, by id, if this one leads.
 func (r *Replica) Lags() (lags []Lag) {
 	if !r.Leading() {
 		return nil
@@ -215,7 +215,7 @@ func (r *Replica) Lags() (lags []Lag) {
 	return lags
 }
 
-// Stats returns the present figures, at no more expense than reading them.
+// Stats returns the present figures. It only reads fields.
 func (r *Replica) Stats() Stats {
 	return Stats{
 		Counts: r.reg.Counts(), Commit: r.core.Commit(), Term: r.term,

@@ -208,7 +208,7 @@ func TestWrongChangesAreRefused(t *testing.T) {
 		`"nowhere" is not`:                    add("nowhere"),
 		"0.0.0.0:7500: others cannot connect": add("0.0.0.0:7500"),
 		"127.0.0.1:0: others cannot connect":  add("127.0.0.1:0"),
-		"server 1 is a member at":             add(c.Server(1).PeerAddr().String()),
+		"server 1 is already a member at":     add(c.Server(1).PeerAddr().String()),
 		"server 8 is not a member of the ":    promote(8),
 	} {
 		_, err := client.ChangeMembers(within(t), req)
@@ -217,7 +217,7 @@ func TestWrongChangesAreRefused(t *testing.T) {
 	for want, req := range map[string]*api.JoinRequest{
 		"uid: 0: must be":  {PeerAddress: "a:1", ClientAddress: "a:2"},
 		"is not":           {Uid: 1, PeerAddress: "a", ClientAddress: "a:2"},
-		"over 1,024 bytes": {Uid: 1, PeerAddress: "a:1", ClientAddress: strings.Repeat("a", 2000) + ":2"},
+		"more than 1,024 bytes": {Uid: 1, PeerAddress: "a:1", ClientAddress: strings.Repeat("a", 2000) + ":2"},
 	} {
 		_, err := client.Join(within(t), req)
 		changeRefused(t, err, codes.InvalidArgument, want)

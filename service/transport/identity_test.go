@@ -143,7 +143,7 @@ func TestAServerUnderTheWrongAddress(t *testing.T) {
 		ca.secure(t, &cfg)
 		a := launch(t, cfg)
 		eventually(t, "the dialler says why", func() bool {
-			return a.journal.count("a server cannot be reached", "its certificate ") == 1
+			return a.journal.count("cannot reach a peer", "its certificate ") == 1
 		})
 		if up := a.Transport.Connected(); len(up) != 0 {
 			t.Errorf("%v are connected", up)

@@ -277,7 +277,7 @@ func TestDiallerNoticesDuplicate(t *testing.T) {
 	s.SetPeer(2, o.address)
 	eventually(t, "the newcomer is told", func() bool { return len(get(o.recorder, &o.refused)) == 1 })
 	eventually(t, "the dialler says why it does not talk", func() bool {
-		return s.journal.count("a server cannot be reached", "two servers have the id 2") == 1 ||
+		return s.journal.count("cannot reach a peer", "two servers have the id 2") == 1 ||
 			s.journal.count("refused a connection to the peer port", "two servers have the id 2") == 1
 	})
 	if refused := get(s.recorder, &s.refused); len(refused) != 0 {

@@ -65,7 +65,7 @@ func TestStrangersAreTurnedAway(t *testing.T) {
 				return s.journal.count("refused a connection to the peer port", c.logged) == 1
 			})
 			intrude(t, s, c.bytes)
-			if n := s.journal.count("is refused"); n != 1 {
+			if n := s.journal.count("refused a connection"); n != 1 {
 				t.Errorf("two attempts are logged %d times", n)
 			}
 			// The server is none the worse for it.

@@ -178,7 +178,7 @@ func TestPausesGrowToTheirBound(t *testing.T) {
 		if len(dials) < 20 {
 			t.Errorf("%d attempts in 10 s, want 20 or more", len(dials))
 		}
-		if n := s.journal.count("a server cannot be reached", "connection refused"); n != 1 {
+		if n := s.journal.count("cannot reach a peer", "connection refused"); n != 1 {
 			t.Errorf("%d attempts are logged %d times", len(dials), n)
 		}
 	})

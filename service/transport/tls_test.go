@@ -163,7 +163,7 @@ func TestServerOfAnotherAuthority(t *testing.T) {
 	ca.secure(t, &cfg)
 	a := launch(t, cfg)
 	eventually(t, "the dialler says why", func() bool {
-		return a.journal.count("a server cannot be reached", "certificate signed by unknown authority") == 1
+		return a.journal.count("cannot reach a peer", "certificate signed by unknown authority") == 1
 	})
 	if up := a.Transport.Connected(); len(up) != 0 {
 		t.Errorf("%v are connected", up)
