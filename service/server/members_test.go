@@ -184,11 +184,11 @@ func TestTwoChangesAtOnceAreRefused(t *testing.T) {
 		t.Errorf("the server that has not come is said to take clients at %s", at)
 	}
 	_, err = ask(78, "127.0.0.1:5")
-	changeRefused(t, err, codes.Aborted, "server 4 is joining, and has not come yet")
+	changeRefused(t, err, codes.Aborted, "server 4 is joining, and has not started yet")
 	_, err = client.ChangeMembers(within(t), remove(2))
 	changeRefused(t, err, codes.Aborted, "server 4 is joining")
 	_, err = client.ChangeMembers(within(t), promote(4))
-	changeRefused(t, err, codes.InvalidArgument, "server 4 has not come yet")
+	changeRefused(t, err, codes.InvalidArgument, "server 4 has not joined yet")
 	change(t, client, remove(4))
 	_, err = ask(77, "127.0.0.1:4")
 	changeRefused(t, err, codes.InvalidArgument, "server 4, which was removed")
