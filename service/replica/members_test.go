@@ -285,7 +285,7 @@ func TestTwoChangesAtOnce(t *testing.T) {
 	if _, err := c.change(Change{Kind: Join, Server: newcomer(5)}); !errors.As(err, &busy) || !busy.Busy {
 		t.Errorf("a second server joins: %v", err)
 	}
-	c.refused(Change{Kind: Join, Server: newcomer(5)}, "server 4 is joining, and has not started yet")
+	c.refused(Change{Kind: Join, Server: newcomer(5)}, "server 4 is joining and has not started yet")
 	c.refused(Change{Kind: Remove, ID: 2}, "server 4 is joining")
 	// A reservation is no change, and one that does not come can be given up.
 	if id := c.make(Change{Kind: Add, Server: newcomer(5)}); id != 5 {

@@ -184,7 +184,7 @@ func TestTwoChangesAtOnceAreRefused(t *testing.T) {
 		t.Errorf("the server that has not come is said to take clients at %s", at)
 	}
 	_, err = ask(78, "127.0.0.1:5")
-	changeRefused(t, err, codes.Aborted, "server 4 is joining, and has not started yet")
+	changeRefused(t, err, codes.Aborted, "server 4 is joining and has not started yet")
 	_, err = client.ChangeMembers(within(t), remove(2))
 	changeRefused(t, err, codes.Aborted, "server 4 is joining")
 	_, err = client.ChangeMembers(within(t), promote(4))
