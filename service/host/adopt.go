@@ -11,32 +11,32 @@ import (
 	"github.com/conclave-io/conclave/service/registry"
 )
 
-// aside is the home of a member that leaves, set aside until the log says whether this
-// server is its heir (P2).
+// aside is the home of a leaving member, set aside until the log says whether this server is
+// its heir (P2).
 type aside struct {
 	seat  view.Seat
-	data  []byte // the parts that have come
+	data  []byte // the parts received so far
 	early []early
 
-	// What follows is known when the last part has come.
+	// The following fields are known when the last part has come.
 	whole    bool
 	home     []byte               // in data
 	seats    []registry.SessionID // that the member has adopted
 	sessions map[registry.SessionID]bool
-	promise  int64  // the longest to a client, from at on
-	at       int64  // by the clock of the leases
-	after    uint64 // the newest command of the own seat at that time
-	said     bool   // the member was told ADOPTED, and may have told the log
+	promise  int64  // the longest promise to a client, counted from at
+	at       int64  // by the lease clock
+	after    uint64 // the newest command of our own seat at that time
+	said     bool   // the member was sent ADOPTED, and may have told the log
 }
 
-// adopted is a seat whose clients have this home now.
+// adopted is a seat whose clients now have this home.
 type adopted struct {
 	seat registry.SessionID
 	at   int64 // since when
 }
 
-// Adopted returns the seats whose clients find their sessions here: those that were taken
-// over of late, and those that may be (H2).
+// Adopted returns the seats whose clients find their sessions here: seats taken over recently,
+// and seats that may be taken over (H2).
 func (h *Host) Adopted() (seats []registry.SessionID) {
 	for _, a := range h.asides {
 		if a.whole {
@@ -44,15 +44,15 @@ func (h *Host) Adopted() (seats []registry.SessionID) {
 		}
 	}
 	for _, a := range h.home.adopted {
-		if h.now-a.at < 2*h.cfg.lease() { // else its clients are past their deadlines
+		if h.now-a.at < 2*h.cfg.lease() { // otherwise its clients are past their deadlines
 			seats = append(seats, a.seat)
 		}
 	}
 	return seats
 }
 
-// inherits reports whether this server may be the heir of a member: it must not close its
-// seat before it knows.
+// inherits reports whether this server may be the heir of a member. It must not close its seat
+// before it knows.
 func (h *Host) inherits() bool {
 	return slices.ContainsFunc(h.asides, func(a *aside) bool { return a.said })
 }
@@ -65,15 +65,15 @@ func (h *Host) asideOf(id registry.SessionID) *aside {
 	return nil
 }
 
-// onHandover takes a part of the home of a member. When all have come they are set aside,
-// and the seat is renewed: only a renewal that is sent now shows how long the seat lasts.
+// onHandover receives a part of the home of a member. When all parts have come they are set
+// aside, and the seat is renewed: only a renewal sent after that shows how long the seat lasts.
 func (h *Host) onHandover(from process.ID, f *frame) {
 	seat := h.member.Members[from]
 	at := slices.IndexFunc(h.asides, func(a *aside) bool { return a.seat == seat })
 	if at < 0 {
 		at = len(h.asides)
 		h.asides = append(h.asides, &aside{seat: seat})
-	} else if h.asides[at].whole { // it was not taken over, and is handed over again
+	} else if h.asides[at].whole { // it was not taken over, and is now handed over again
 		h.asides[at] = &aside{seat: seat, early: h.asides[at].early}
 	}
 	a := h.asides[at]
@@ -89,7 +89,7 @@ func (h *Host) onHandover(from process.ID, f *frame) {
 	}
 }
 
-// complete looks at what has come, and returns what is wrong with it.
+// complete checks the complete data, and returns what is wrong with it.
 func (h *Host) complete(a *aside) error {
 	r := wire.NewReader(a.data)
 	for n := r.Count(); n > 0 && r.Err() == nil; n-- {
@@ -123,8 +123,8 @@ func (h *Host) awaits() bool {
 	return slices.ContainsFunc(h.asides, func(a *aside) bool { return a.whole && !a.said })
 }
 
-// adopt tells members that their homes are set aside, and that this seat outlasts what their
-// clients were promised: it was renewed for so long by that command.
+// adopt tells members that their homes are set aside and that this seat outlasts the promises to
+// their clients, because the given command has renewed the seat.
 func (h *Host) adopt(command uint64, remaining int64) {
 	for _, a := range h.asides {
 		if a.whole && !a.said && a.after < command && remaining >= a.promise {
@@ -134,7 +134,7 @@ func (h *Host) adopt(command uint64, remaining int64) {
 	}
 }
 
-// refuseAsides gives up the homes that this server need not take over: it leaves itself.
+// refuseAsides gives up the homes that this server need not take over, because it leaves itself.
 func (h *Host) refuseAsides() {
 	for at := 0; at < len(h.asides); {
 		a := h.asides[at]
@@ -147,9 +147,9 @@ func (h *Host) refuseAsides() {
 	}
 }
 
-// inherit takes over, at a START, the homes of which the log says that this server is the
-// heir, before anything is entered again. It drops those that can only be handed over once
-// more, as the epoch has changed (P2).
+// inherit takes over, at a START, the homes for which the log names this server as the heir,
+// before anything is entered again. It drops the homes that have to be handed over again, because
+// the epoch has changed (P2).
 func (h *Host) inherit(s *view.Log) {
 	own := view.Seat{Server: h.cfg.Server, ID: h.member.Seat}
 	for at := 0; at < len(h.asides); {
@@ -165,8 +165,8 @@ func (h *Host) inherit(s *view.Log) {
 	}
 }
 
-// sortOut drops the homes of seats that have ended and have another heir or none, and lets
-// those know who have asked for them.
+// sortOut drops the homes of seats that have ended with a different heir or none, and answers
+// the clients that have asked for them.
 func (h *Host) sortOut(s *view.Log) {
 	for at := 0; at < len(h.asides); {
 		if slices.Contains(s.Seats, h.asides[at].seat) {
@@ -182,15 +182,15 @@ func (h *Host) sortOut(s *view.Log) {
 	h.resubmit(waiting)
 }
 
-// dropAside takes a home off those that are set aside. Who has asked for it gets an answer when
-// all are sorted out.
+// dropAside removes a home from those that are set aside. Clients that have asked for it are
+// answered when all homes are sorted out.
 func (h *Host) dropAside(at int) {
 	h.early = append(h.early, h.asides[at].early...)
 	h.asides = slices.Delete(h.asides, at, at+1)
 }
 
-// merge takes a home over. Its sessions live on for what they were promised, from when the
-// last part had come.
+// merge takes over a home. Its sessions stay alive for the time that they were promised,
+// counted from when the last part came.
 func (h *Host) merge(a *aside) {
 	sessions, names, err := h.home.reg.Merge(a.home, &h.home.fx)
 	process.Assert(err == nil, "a home that is taken over was looked at, and holds what no other does")
@@ -205,7 +205,7 @@ func (h *Host) merge(a *aside) {
 			h.names[in.name] = in
 		}
 		in.state.Held, in.state.Wanted = h.home.reg.Demand(name)
-		in.state.Held = in.state.Held || in.near != nil // whom those who were taken over wait for
+		in.state.Held = in.state.Held || in.near != nil // the new waiters wait for that holder
 		in.move(&h.local)
 	}
 	for _, seat := range append(a.seats, registry.SeatID(a.seat)) {
@@ -214,8 +214,8 @@ func (h *Host) merge(a *aside) {
 	h.home.adopted = slices.DeleteFunc(h.home.adopted, func(x adopted) bool { return h.now-x.at >= 2*h.cfg.lease() })
 }
 
-// sayInherited tells the log that this server has taken over what it is the heir of, so
-// that the log may forget it.
+// sayInherited tells the log that this server has taken over the homes that it inherits, so that
+// the log may forget them.
 func (h *Host) sayInherited() {
 	if h.heir && h.told != h.member.Epoch {
 		h.told = h.member.Epoch

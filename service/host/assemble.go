@@ -13,43 +13,43 @@ import (
 	"github.com/conclave-io/conclave/service/registry"
 )
 
-// Cut is a consistent cut through the machines of names and the messages between them, in
-// one epoch: a state that the run could have been in.
+// Cut is a consistent cut through the machines of names and the messages between them, in one
+// epoch: a state that the run could have been in.
 type Cut struct {
 	Epoch   uint64
 	Members []uint64 // by rank
 	Names   []CutName
 }
 
-// CutName is what a cut has of one name.
+// CutName is the part of a cut about one name.
 type CutName struct {
 	Name, Algorithm string
 	Machines        []CutMachine // by rank
-	Messages        []CutMessage // on their way, by sender, then by receiver, in their order
-	// Tokens are those of the machines and messages, if OneToken says that the algorithm
-	// promises one, which it never copies.
+	Messages        []CutMessage // in transit, by sender, then by receiver, in order
+	// Tokens is the number of tokens in machines and messages, if OneToken is set: the
+	// algorithm then promises a single token and never copies it.
 	OneToken bool
 	Tokens   int
-	// Wrong is what is wrong by the invariant of the algorithm, or empty.
+	// Wrong says how the algorithm's invariant is broken, or is empty.
 	Wrong string
 }
 
 // CutMachine is the machine of one member.
 type CutMachine struct {
 	Server uint64
-	// Made is false if the member needed no machine yet: it is in its initial state.
+	// Made is false if the member has no machine yet: it is in its initial state.
 	Made   bool
 	State  []process.FieldView
 	Holder registry.SessionID // of a client that holds the name there, or all zeros
 }
 
-// CutMessage is a message that was on its way between two servers.
+// CutMessage is a message in transit between two servers.
 type CutMessage struct {
 	From, To uint64
 	Text     string
 }
 
-// collect takes the part of a member. When all are here the cut is known.
+// collect takes the part of a member. When all parts have come, the cut is complete.
 func (h *Host) collect(m *process.Message) {
 	a := h.cuts.asked
 	if a == nil || m.Subject != h.member.Rank() || m.Seq != a.seq || a.parts[m.From] != nil {
@@ -64,13 +64,13 @@ func (h *Host) collect(m *process.Message) {
 	h.cutEnds = append(h.cutEnds, CutEnd{a.number, cut, err})
 }
 
-// draft is what parts say of one name.
+// draft collects what the parts say about one name.
 type draft struct {
 	counted  []*counted // by rank
 	messages []process.Message
 }
 
-// assemble makes a cut of its parts.
+// assemble makes a cut from its parts.
 func (h *Host) assemble(a *asked) (*Cut, error) {
 	n := len(a.parts)
 	drafts := make(map[string]*draft)
@@ -104,7 +104,7 @@ func (h *Host) assemble(a *asked) (*Cut, error) {
 	return cut, nil
 }
 
-// read takes the part of a member apart.
+// read decodes the part of a member.
 func (h *Host) read(prefix string, rank process.ID, data []byte, of func(name string) *draft) error {
 	n := len(h.member.Members)
 	var c census
@@ -145,7 +145,7 @@ func (h *Host) read(prefix string, rank process.ID, data []byte, of func(name st
 	return nil
 }
 
-// judge completes what parts say of a name, and judges it.
+// judge completes what the parts say about a name, and checks the invariant.
 func (h *Host) judge(name string, d *draft, servers []uint64, labels []process.Label) (CutName, error) {
 	s := h.spaceOf(name)
 	if s == nil {
@@ -176,7 +176,7 @@ func (h *Host) judge(name string, d *draft, servers []uint64, labels []process.L
 	return one, nil
 }
 
-// machine returns that of a member, as it was counted or as it starts.
+// machine returns the machine of a member, as recorded or in its initial state.
 func (h *Host) machine(s *namespace, rank process.ID, config *process.Config, c *counted) (process.Machine, CutMachine, error) {
 	m, shown := s.spec.New(rank, config), CutMachine{}
 	if c != nil {

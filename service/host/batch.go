@@ -21,10 +21,10 @@ const (
 	frameSystem   = 8 // message of the watch stack
 )
 
-// maxBatch is how many bytes of frames one batch has, if it has more than one frame.
+// maxBatch bounds the bytes of frames in a batch with more than one frame.
 const maxBatch = 64 << 10
 
-// batch is what one message of a lane says. Frames borrows.
+// batch is one message on a lane. Its frames share the memory of the input.
 type batch struct {
 	epoch  uint64
 	first  uint64 // the number of the first frame, from 1
@@ -58,12 +58,12 @@ func decodeBatch(src []byte) (b batch, err error) {
 	return b, nil
 }
 
-// frame is one frame. Name and message borrow.
+// frame is one frame. Name and message share the memory of the input.
 type frame struct {
 	kind    byte
 	name    []byte // frameCut: a prefix
 	message []byte // frameLock, frameCut: by the codec of the algorithm; frameHandover: a part of a home
-	last    bool   // frameHandover: no other part comes
+	last    bool   // frameHandover: this is the last part
 }
 
 func (f *frame) append(dst []byte) []byte {

@@ -12,29 +12,29 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// What a cut has at most: names, and for each server bytes of states and, once more, of
-// messages that were on their way to it.
+// The bounds of a cut: names and, for each server, bytes of states and as many bytes of messages
+// in transit to it.
 const (
 	maxCutNames = 1000
 	maxCutBytes = 256 << 10
 )
 
-// Why there is no cut.
+// The reasons why there is no cut.
 var (
 	// ErrOut: this server takes no part in the view.
 	ErrOut = errors.New("host: this server takes no part in the view")
-	// ErrEpochOver: another epoch has begun meanwhile. It can be tried again.
+	// ErrEpochOver: another epoch has begun meanwhile. The caller can try again.
 	ErrEpochOver = errors.New("host: another epoch began before the cut was complete")
 )
 
-// CutSizeError is the error of a cut that has more than a cut may have.
+// CutSizeError means that a cut is too large.
 type CutSizeError struct{ Prefix string }
 
 func (e *CutSizeError) Error() string {
 	return fmt.Sprintf("more than %d locks start with %q, or too much is on its way between their machines; use a longer prefix", maxCutNames, e.Prefix)
 }
 
-// The messages of the recorder that a host looks at.
+// The messages of the recorder that a host reads.
 var (
 	cutCarry    = cutType("CARRY")
 	cutMarker   = cutType("MARKER")
@@ -47,39 +47,38 @@ func cutType(name string) process.Type {
 	return process.Type(i + 1)
 }
 
-// What is carried past the recorder while it records: a frame, or word that there were
-// too many of them.
+// What is recorded beside the recorder: a frame, or a note that there were too many.
 const (
 	carriedFrame process.Type = iota + 1
 	carriedTooMuch
 )
 
-// recorder records cuts in one epoch. What to record when, and what was on its way, is
-// decided by the machine of algorithm/globalstate. It needs links that keep the order and
-// lose and repeat nothing: those of an epoch do (L1, L3), over any number of lanes. What
-// it records of a member are the machines of names, as one layer above it.
+// recorder records cuts in one epoch. The machine of algorithm/globalstate decides when to record
+// what, and which messages are in transit. It needs links that preserve order and neither lose
+// nor repeat messages. The links of an epoch do that (L1, L3), over any number of lanes. The
+// state that it records for a member are the machines of names, as one layer above it.
 type recorder struct {
-	machine process.Machine // nil: there was no cut in this epoch
+	machine process.Machine // nil: there has been no cut in this epoch
 	codec   *process.Codec
 	config  process.Config
 	message process.Message
 	fx      process.Effects
 	census  census
 	open    []recording // under way at this member
-	bytes   int         // of frames that were recorded since none was under way
+	bytes   int         // of the frames recorded since no recording was under way
 	asked   *asked      // the cut that this server asked for, or nil
 }
 
-// recording is one that this member has recorded its state for. Frames are recorded until
-// the markers of all others have come.
+// recording is a cut for which this member has recorded its state. Frames are recorded until the
+// markers of all other members have come.
 type recording struct {
 	asker  process.ID
 	number uint64
 	prefix string
-	over   bool // too much was on its way
+	over   bool // too many bytes were in transit
 }
 
-// asked is a cut that lacks parts.
+// asked is a cut that still lacks parts.
 type asked struct {
 	number  uint64 // for the caller
 	seq     uint64 // of those that this member asked for in the epoch
@@ -88,15 +87,15 @@ type asked struct {
 	missing int
 }
 
-// CutEnd is what became of a cut that was asked for.
+// CutEnd is the result of a cut.
 type CutEnd struct {
 	Number uint64
 	Cut    *Cut
 	Err    error
 }
 
-// Cut asks for a consistent cut of the machines of the names under a prefix. Output says
-// by the number what became of it. Who asks again before that gives up what was asked for.
+// Cut asks for a consistent cut of the machines of the names under a prefix. Output reports the
+// result with the number. If Cut is called again before that, the first cut is abandoned.
 func (h *Host) Cut(now int64, prefix string) (number uint64, err error) {
 	defer h.guard()
 	if h.output.Err != nil {
@@ -115,7 +114,7 @@ func (h *Host) Cut(now int64, prefix string) (number uint64, err error) {
 	return h.cutNumber, nil
 }
 
-// recorder returns that of the epoch.
+// recorder returns the recorder of the epoch.
 func (h *Host) recorder() *recorder {
 	r := &h.cuts
 	if r.machine == nil {
@@ -127,7 +126,7 @@ func (h *Host) recorder() *recorder {
 	return r
 }
 
-// endCuts gives up what was recorded: the epoch is over.
+// endCuts abandons all recordings, because the epoch is over.
 func (h *Host) endCuts() {
 	if a := h.cuts.asked; a != nil {
 		h.cutEnds = append(h.cutEnds, CutEnd{Number: a.number, Err: ErrEpochOver})
@@ -135,9 +134,9 @@ func (h *Host) endCuts() {
 	h.cuts = recorder{}
 }
 
-// record gives the recorder an event, which may be the first of a recording of names under
-// that prefix, and does what it asks for. Between the state that it records and the marker
-// that it sends nothing else is sent.
+// record gives the recorder an event, which may start a recording of the names under the prefix,
+// and carries out its effects. Nothing else is sent between recording the state and sending
+// the marker.
 func (h *Host) record(ev *process.Event, prefix string) {
 	r := &h.cuts
 	r.fx.Begin(h.member.Rank(), nil)
@@ -170,11 +169,11 @@ func (h *Host) postCut(m *process.Message, prefix string) {
 	h.send(m.To, &frame{kind: frameCut, name: []byte(prefix), message: h.body})
 }
 
-// recorded takes what the recorder reports: a state was recorded here, or a part has come.
+// recorded handles a report of the recorder: a state was recorded here, or a part has come.
 func (h *Host) recorded(m *process.Message, prefix string) {
 	r := &h.cuts
 	switch {
-	case m.Layer != 0: // a frame, which its machine is given by the host
+	case m.Layer != 0: // a frame, which the host passes to its machine
 	case m.Type == cutRecorded:
 		r.open = append(r.open, recording{m.Subject, m.Seq, prefix, false})
 		if m.Subject == h.member.Rank() {
@@ -188,7 +187,7 @@ func (h *Host) recorded(m *process.Message, prefix string) {
 	}
 }
 
-// end notes that what was on its way to this member has come.
+// end notes that all messages in transit to this member have come.
 func (r *recorder) end(part *process.Message) {
 	r.open = slices.DeleteFunc(r.open, func(x recording) bool { return x.asker == part.Subject && x.number == part.Seq })
 	if len(r.open) == 0 {
@@ -196,7 +195,7 @@ func (r *recorder) end(part *process.Message) {
 	}
 }
 
-// onCut takes a message of the recorder of a member.
+// onCut receives a message for the recorder from a member.
 func (h *Host) onCut(from process.ID, f *frame) error {
 	r := h.recorder()
 	m := &r.message
@@ -209,7 +208,7 @@ func (h *Host) onCut(from process.ID, f *frame) error {
 	prefix := string(f.name)
 	if m.Type == cutMarker && !slices.ContainsFunc(r.open, func(x recording) bool { return x.asker == m.Subject && x.number == m.Seq }) {
 		if m.Subject == process.None || m.Subject == h.member.Rank() {
-			return fmt.Errorf("host: a marker of cut %d that rank %d has not asked for", m.Seq, m.Subject)
+			return fmt.Errorf("host: a marker of cut %d, which rank %d has not asked for", m.Seq, m.Subject)
 		}
 		h.takeCensus(prefix)
 	}
@@ -217,8 +216,8 @@ func (h *Host) onCut(from process.ID, f *frame) error {
 	return nil
 }
 
-// pass shows the recorder a frame for the machine of a name, before that takes it. When too
-// much was recorded, all recordings under way are told so instead.
+// pass shows the recorder a frame for the machine of a name, before the machine gets it. If too
+// much was recorded, it reports that to all recordings under way instead.
 func (h *Host) pass(from process.ID, data []byte, name string) {
 	r := &h.cuts
 	if !slices.ContainsFunc(r.open, func(x recording) bool { return !x.over && strings.HasPrefix(name, x.prefix) }) {
@@ -235,14 +234,14 @@ func (h *Host) pass(from process.ID, data []byte, name string) {
 	h.record(&process.Event{Kind: process.Deliver, Message: &carry}, "")
 }
 
-// census is the layer above the recorder: the machines under a prefix at one member, as
-// they were counted last.
+// census is the layer above the recorder: the machines under a prefix at one member, as last
+// counted.
 type census struct {
 	list []counted
 	more bool // there are more than a cut may have
 }
 
-// counted is a name of which a member has a machine, or which is held or waited for there.
+// counted is a name for which a member has a machine, or which is held or waited for there.
 type counted struct {
 	name, holder []byte
 	made         bool
@@ -252,7 +251,7 @@ type counted struct {
 // Step is never called: the host steps the machines.
 func (*census) Step(*process.Event, *process.Effects) {}
 
-// Fields names what was counted.
+// Fields lists the counted names.
 func (c *census) Fields(f *process.Fields) {
 	process.List(f, "names", &c.list, func(f *process.Fields, n *counted) {
 		f.Bytes("name", &n.name)
@@ -263,8 +262,8 @@ func (c *census) Fields(f *process.Fields) {
 	f.Bool("more", &c.more)
 }
 
-// takeCensus counts the names under a prefix. Of too many it looks at none: there may be
-// many more, and the host does nothing else meanwhile.
+// takeCensus counts the names under a prefix. If there are too many it reads none of them: there
+// may be many more, and the host does nothing else meanwhile.
 func (h *Host) takeCensus(prefix string) {
 	found := 0
 	names := slices.Sorted(only(maps.Keys(h.names), func(name string) bool {
@@ -292,7 +291,7 @@ func (h *Host) takeCensus(prefix string) {
 	}
 }
 
-// only returns those elements of a sequence that are wanted.
+// only returns the wanted elements of a sequence.
 func only[E any](all iter.Seq[E], wanted func(E) bool) iter.Seq[E] {
 	return func(yield func(E) bool) {
 		all(func(e E) bool { return !wanted(e) || yield(e) })

@@ -1,10 +1,10 @@
-// Package host runs algorithms for mutual exclusion between the servers of a cluster: it
-// is what a member does about its seat, views, links and the machines of names, and it is
-// the home of its clients. It is deterministic, does no I/O and reads no clock. The server
-// gives it ticks, views, batches of frames, answers of the leader and requests of clients,
-// each with the reading of a clock, and carries out its Output.
+// Package host runs algorithms for mutual exclusion between the servers of a cluster. It manages a
+// member's seat, views, links and the machines of names, and it is the home of its clients. It is
+// deterministic, does no I/O and reads no clock. The server passes in ticks, views, batches of
+// frames, answers of the leader and requests of clients, each with a clock reading, and carries
+// out its Output.
 //
-// Rules M and G of package view, and:
+// It follows rules M and G of package view, and these:
 //
 //	S1  each seat is asked for once: a request that is late would bring it back when it has
 //	    ended.

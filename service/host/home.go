@@ -12,25 +12,25 @@ import (
 	"github.com/conclave-io/conclave/service/registry"
 )
 
-// home is this member as its clients see it (H2). It belongs to one seat.
+// home is this member's state for its clients (H2). It belongs to one seat.
 type home struct {
 	reg    *registry.Registry
 	fx     registry.Effects
 	leases *lease.Table
 	ousted *lease.Revocations
 	conns  map[registry.SessionID]lease.Streams
-	routes map[registry.ClaimID]uint64 // where each request that is not answered came from last
+	routes map[registry.ClaimID]uint64 // the stream over which each unanswered request last came
 	asks   []ask                       // in the order of arrival
-	tries  map[registry.ClaimID]int64  // when each acquire that does not wait long is answered (H5)
+	tries  map[registry.ClaimID]int64  // when to answer each acquire that does not wait long (H5)
 
-	adopted []adopted // of late
+	adopted []adopted // recently
 }
 
 // ask is an Open or a Renew of a client that waits for a renewal of the seat (H4).
 type ask struct {
 	session  registry.SessionID
 	sequence uint64
-	at       int64  // arrival, by the clock of the leases
+	at       int64  // arrival, by the lease clock
 	after    uint64 // the newest command of the seat at that time
 }
 
@@ -48,11 +48,11 @@ type Reply struct {
 	registry.Outcome
 }
 
-// maxAsks is how many Opens and Renews may wait for a renewal of the seat.
+// maxAsks bounds the Opens and Renews that wait for a renewal of the seat.
 const maxAsks = 1 << 16
 
-// Submit takes the requests of a client that the caller knows as conn. Each is answered
-// by a Reply, unless the seat ends first: then each session is told that it is gone.
+// Submit takes the requests of a client that the caller knows as conn. Each is answered by a
+// Reply. If the seat ends first, each session is told that it is gone.
 func (h *Host) Submit(now int64, conn uint64, commands []registry.Command) {
 	defer h.guard()
 	if h.output.Err != nil {
@@ -68,21 +68,21 @@ func (h *Host) Submit(now int64, conn uint64, commands []registry.Command) {
 	h.finish()
 }
 
-// Serving reports whether clients may be here: this server is a member, and has been able
-// to promise something during the last lease (H7).
+// Serving reports whether clients may use this home: this server is a member, and was able to
+// promise something during the last lease (H7).
 func (h *Host) Serving() bool {
 	return h.output.Err == nil && h.member.State != view.Out && (!h.member.Lapsed || h.now < h.seat.until+h.cfg.lease())
 }
 
-// Seat returns what clients know this home by, and the lease beyond which it promises
+// Seat returns the id by which clients know this home, and the lease beyond which it promises
 // nothing.
 func (h *Host) Seat() (seat registry.SessionID, lease int64) { return h.seat.id, h.cfg.lease() }
 
-// Successor returns the server at which the clients of this one go on since its seat has
+// Successor returns the server at which this server's clients continue after its seat has
 // ended, or 0 (P2).
 func (h *Host) Successor() uint64 { return h.successor }
 
-// Drop says that a stream has ended.
+// Drop notes that a stream has ended.
 func (h *Host) Drop(conn uint64) {
 	maps.DeleteFunc(h.home.conns, func(id registry.SessionID, conns lease.Streams) bool {
 		conns = conns.Without(conn)
@@ -131,9 +131,9 @@ func (h *Host) submit(conn uint64, c *registry.Command) {
 	}
 }
 
-// ask opens or renews a session. The client is told when the seat was renewed by a
-// command that leaves after this one has come: what the leader then says of the seat it
-// says after the client has sent (H4).
+// ask opens or renews a session. The client is told when the seat has been renewed by a command
+// that is sent after this request came: so what the leader then says about the seat, it says
+// after the client has sent the request (H4).
 func (h *Host) ask(conn uint64, c *registry.Command, open bool) {
 	if len(h.home.asks) >= maxAsks {
 		h.refuse(conn, c, registry.Exhausted, "too many sessions wait to be renewed: try again")
@@ -141,7 +141,7 @@ func (h *Host) ask(conn uint64, c *registry.Command, open bool) {
 	}
 	if !open {
 		h.apply(c)
-		h.home.fx.Reset() // what it says is said later
+		h.home.fx.Reset() // the effects are reported later
 		s, _ := h.home.reg.Session(c.Session)
 		s.TTL = h.span(s.TTL)
 		h.home.leases.Begin(s, h.leaseClock())
@@ -149,11 +149,11 @@ func (h *Host) ask(conn uint64, c *registry.Command, open bool) {
 	h.home.asks = append(h.home.asks, ask{c.Session, c.Sequence, h.leaseClock(), h.seat.sequence})
 }
 
-// span is how long a client of a TTL may rely on a renewal: T_h (H3).
+// span is how long a client with a TTL may rely on a renewal: T_h (H3).
 func (h *Host) span(ttl int64) int64 { return min(ttl, h.cfg.lease()) }
 
-// promise answers the clients whose requests came before that command of the seat was
-// sent, with which the leader renewed it for so long (H4).
+// promise answers the clients whose requests came before a command of the seat was sent, with
+// which the leader renewed the seat for the remaining time (H4).
 func (h *Host) promise(command uint64, remaining int64) {
 	if h.still() {
 		return
@@ -173,7 +173,7 @@ func (h *Host) promise(command uint64, remaining int64) {
 	h.home.asks = slices.Delete(h.home.asks, 0, n)
 }
 
-// acquire has a client wait for a name, if an algorithm guards it.
+// acquire makes a client wait for a name, if an algorithm guards it.
 func (h *Host) acquire(conn uint64, c *registry.Command) {
 	s := h.spaceOf(c.Name)
 	id := registry.ClaimID{Session: c.Session, Sequence: c.Sequence}
@@ -196,11 +196,11 @@ func (h *Host) acquire(conn uint64, c *registry.Command) {
 		h.home.tries[id] = h.now + max(50e6, 4*int64(s.configs[0].D()))
 	}
 	own := *c
-	own.Keeps = nil // what waits for each other across homes is not known
+	own.Keeps = nil // deadlocks across homes are not detected
 	h.carryOut(&own)
 }
 
-// carryOut applies a command and passes on what it brought about.
+// carryOut applies a command and passes on its effects.
 func (h *Host) carryOut(c *registry.Command) {
 	h.apply(c)
 	h.answerAll()
@@ -211,11 +211,11 @@ func (h *Host) apply(c *registry.Command) {
 	h.home.reg.Apply(0, &registry.Batch{Time: h.now, Wall: h.wall, Commands: []registry.Command{*c}}, &h.home.fx)
 }
 
-// answerAll passes on what the home has to say, and lets the machines of the names that
-// changed follow it.
+// answerAll passes on the outcomes of the home, and updates the machines of the names that
+// changed.
 func (h *Host) answerAll() {
 	fx := &h.home.fx
-	for i := 0; i < len(fx.Locks); i++ { // more may come meanwhile
+	for i := 0; i < len(fx.Locks); i++ { // the loop may add more
 		h.follow(fx.Locks[i])
 	}
 	for _, o := range fx.Outcomes {
@@ -229,7 +229,7 @@ func (h *Host) answerAll() {
 	fx.Reset()
 }
 
-// follow lets the machine of a name follow what clients hold and want.
+// follow updates the machine of a name to what clients hold and want.
 func (h *Host) follow(name string) {
 	held, wanted := h.home.reg.Demand(name)
 	in := h.names[name]
@@ -244,10 +244,10 @@ func (h *Host) follow(name string) {
 	}
 }
 
-// answer passes an outcome to the stream over which its request came last, and that a
-// wait has ended to all streams of the session: the request may have come last over one
-// that the client tried beside the one in use, and as it was told that it waits, it does
-// not ask again. A try that waits is not told so.
+// answer passes an outcome to the stream over which its request last came. The end of a wait
+// goes to all streams of the session: the request may have come last over a stream that the
+// client tried in addition and, having been told that it waits, does not send again. A try that
+// waits is not told so.
 func (h *Host) answer(o registry.Outcome) {
 	id := registry.ClaimID{Session: o.Session, Sequence: o.Sequence}
 	if _, tries := h.home.tries[id]; tries {
@@ -257,7 +257,7 @@ func (h *Host) answer(o registry.Outcome) {
 		delete(h.home.tries, id)
 	}
 	all, own := h.home.conns[o.Session], h.home.routes[id]
-	revoked := o.Result.Code == registry.Revoked && o.Result.Fence != 0 // its request was answered before
+	revoked := o.Result.Code == registry.Revoked && o.Result.Fence != 0 // its request has been answered already
 	for i, conn := range all {
 		if conn != 0 && conn != own && (i == 0 || !revoked && o.Result.Code != registry.Queued) {
 			h.reply(conn, o)
@@ -279,8 +279,8 @@ func (h *Host) reply(conn uint64, o registry.Outcome) {
 	h.replies = append(h.replies, Reply{conn, o})
 }
 
-// admit hands a grant on to the program that asks for it at this moment, or else to the
-// client that waits first.
+// admit passes a grant on to the program that asks at this moment, otherwise to the first
+// waiting client.
 func (h *Host) admit(in *instance, fence uint64) {
 	if h.admitNear(in, fence) {
 		return
@@ -295,7 +295,7 @@ func (h *Host) moved(name string) {
 	h.home.reg.RefuseAll(name, &moved, &h.home.fx)
 }
 
-// movedFrom is the answer to those who ask here for what agreement guards (H8).
+// movedFrom is the answer to requests here for a name that agreement guards (H8).
 func (h *Host) movedFrom(name string) registry.Result {
 	guard := new(registry.Guard)
 	if g := h.guardAt(h.under(name)); g != nil && !g.Use.Live() {
@@ -304,9 +304,9 @@ func (h *Host) movedFrom(name string) registry.Result {
 	return registry.Result{Code: registry.Moved, Message: fmt.Sprintf("%q is guarded by agreement: ask the leader", name), Guard: guard}
 }
 
-// Revoke asks the holder of a name to leave, or the one with a fence. It answers with the
-// fence of the hold, or that no client of this home has one. A hold that is still there one
-// T_h later is dropped (H9).
+// Revoke asks the holder of a name, or the hold with a fence, to leave. The result has the fence
+// of the hold, or says that no client of this home has one. A hold that is still there after
+// T_h is dropped (H9).
 func (h *Host) Revoke(now int64, c *registry.Command) (result registry.Result) {
 	defer h.guard()
 	if h.output.Err != nil {
@@ -325,14 +325,13 @@ func (h *Host) Revoke(now int64, c *registry.Command) (result registry.Result) {
 	return result
 }
 
-// handsOver is the answer to somebody else's wish while the home stands still.
+// handsOver is the answer to requests of operators while the home is frozen for a handover.
 func (h *Host) handsOver() registry.Result {
 	return registry.Result{Code: registry.Unavailable, Message: fmt.Sprintf("another server takes over the clients of server %d: try again", h.cfg.Server)}
 }
 
-// EndSession ends a session of this home at the wish of somebody else: what it waits for is
-// withdrawn, and its holds are asked for as by Revoke (H9). It returns how many holds are
-// left, or why not.
+// EndSession ends a session of this home for an operator: its waits are withdrawn, and its holds
+// are revoked as by Revoke (H9). It returns the number of holds that are left, or an error.
 func (h *Host) EndSession(now int64, c *registry.Command) (holds int, result registry.Result) {
 	defer h.guard()
 	if h.output.Err != nil {
@@ -354,7 +353,7 @@ func (h *Host) EndSession(now int64, c *registry.Command) (holds int, result reg
 	return s.Holds, result
 }
 
-// tend ends sessions whose time is over (H5), tries, and holds that were revoked (H9).
+// tend ends expired sessions and tries (H5), and overdue revoked holds (H9).
 func (h *Host) tend() {
 	if h.still() {
 		return
@@ -374,7 +373,7 @@ func (h *Host) tend() {
 	h.dropNear()
 }
 
-// refuseTries withdraws the tries whose time is over by then (H5).
+// refuseTries withdraws the tries that are over by then (H5).
 func (h *Host) refuseTries(then int64) {
 	var over []registry.ClaimID
 	for id, until := range h.home.tries {
@@ -392,7 +391,7 @@ func (h *Host) refuseTries(then int64) {
 	}
 }
 
-// farewell tells each session that it is gone with its seat (S5).
+// farewell tells each session that it has ended with the seat (S5).
 func (h *Host) farewell() {
 	h.home.reg.Each(func(s registry.Session) {
 		for _, conn := range h.home.conns[s.ID] {

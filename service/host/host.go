@@ -9,21 +9,21 @@ import (
 	"github.com/conclave-io/conclave/service/registry"
 )
 
-// Config is what a host is told once.
+// Config configures a host.
 type Config struct {
 	Server uint64 // not 0
 	Seed   uint64 // of the times of timers and of the choices that machines make
 
-	// Lease is that of a seat, in ns [1.2 s], and Host and PID are for people.
+	// Lease is the lease of a seat, in ns [1.2 s]. Host and PID are for people.
 	Lease int64
 	Host  string
 	PID   int64
 
-	// MaxNames is how many names of one namespace may have a machine here before new
-	// local ones are refused (I6). 0: 100,000; of a token ring, whose tokens are always
-	// on their way, 64.
+	// MaxNames bounds the names of one namespace that have a machine here; beyond it
+	// new local ones are refused (I6). 0 means 100,000, or 64 for a token ring, whose tokens
+	// are always in transit.
 	MaxNames int
-	// Reuse is how many idle machines of one namespace are kept for reuse (I5); 0: 4,096.
+	// Reuse is the number of idle machines of one namespace kept for reuse (I5); 0 means 4,096.
 	Reuse int
 }
 
@@ -54,32 +54,32 @@ func (c *Config) maxNames(spec *process.Spec) int {
 const (
 	// idleFor is how long an idle machine is kept for reuse, in ns (I5).
 	idleFor = 10e9
-	// atATime is how many names are looked after before the caller has its turn.
+	// atATime is the number of names processed before the caller gets its turn.
 	atATime = 1000
 )
 
-// Output is what the caller carries out. It is valid until the next call of the host.
+// Output is what the caller must carry out. It is valid until the next call of the host.
 type Output struct {
 	Batches []Batch
 	Replies []Reply            // to clients
-	Seat    []registry.Command // for the leader, of the own seat
-	Report  Report             // to go with the commands of the seat
-	Close   []uint64           // servers that have sent what cannot be taken: their lanes are to be closed
-	// Enter says that the server should have a seat: draw an id for it and call Enter.
+	Seat    []registry.Command // of our own seat, for the leader
+	Report  Report             // to send with the commands of the seat
+	Close   []uint64           // servers that sent something invalid: close their lanes
+	// Enter means that the server should have a seat: draw an id for it and call Enter.
 	Enter bool
-	// Gone is why the seat is over, or empty. All that was of it has been thrown away.
+	// Gone is why the seat is over, or empty. All its state has been discarded.
 	Gone string
-	// Left says that the server has no seat and wants none, after Leave.
+	// Left means that the server has no seat and wants none, after Leave.
 	Left bool
-	// Cuts are those that have ended, one way or another.
+	// Cuts are the cuts that have ended, with or without a result.
 	Cuts []CutEnd
-	// Near are holds whose holders are to be told in which state they are, and Moved says
-	// that those held near are certain for longer than before.
+	// Near are holds whose holders must be told their new state. Moved means that near holds
+	// are certain for longer than before.
 	Near  []*near.Hold
 	Moved bool
-	// More says that names wait to be looked after: call Tick soon.
+	// More means that names wait to be processed: call Tick soon.
 	More bool
-	// Err is the assertion that failed. The host does nothing any more.
+	// Err is a failed assertion. The host does nothing any more.
 	Err error
 }
 
@@ -89,13 +89,13 @@ type Batch struct {
 	Data   []byte
 }
 
-// Host is what a server does about live names. Nobody calls it twice at a time.
+// Host manages live names at a server. It must not be used by two goroutines at the same time.
 type Host struct {
 	cfg     Config
-	now     int64 // the latest reading of the clock that a caller gave
+	now     int64 // the latest clock reading of the caller
 	wall    int64 // of the wall clock, for people
 	ticked  int64 // the last tick
-	gaps    int64 // the time that this server stood still, in all
+	gaps    int64 // the total time for which this server was suspended
 	random  random
 	chooser process.Chooser // of the machines
 
@@ -106,28 +106,28 @@ type Host struct {
 	leaving   leaving
 	handover  handover
 	asides    []*aside    // in the order in which they came
-	early     []early     // of homes that are not set aside any more
+	early     []early     // requests in homes that are no longer set aside
 	seats     []view.Seat // that live, in the order of entering
-	heir      bool        // the log has the seat as an heir
+	heir      bool        // the log names this seat as an heir
 	told      uint64      // the epoch in which it was told that the seat has taken over, or 0
-	successor uint64      // the server at which the clients of the last seat go on, or 0
+	successor uint64      // the server at which the clients of the last seat continue, or 0
 	serves    bool        // some namespace is live, or about to be, and this server knows all guards
 	started   int64       // when the epoch began here
 	paused    int64       // how long the last epoch took to open here, in ns
-	opened    uint64      // how often one has
+	opened    uint64      // how many epochs have opened here
 
 	member   view.Member
-	seated   bool // the leader or the log has said that the seat is taken
+	seated   bool // the leader or the log has confirmed the seat
 	logged   bool // the log has
 	guards   []guard
 	table    uint64 // the number of the list of guards, for what instances keep of it
 	links    []*link
 	spaces   []*namespace // of the epoch, sorted by prefix
 	names    map[string]*instance
-	local    list        // instances that clients of this server, or their machines, are busy with
-	todo     []*instance // to be looked after when there is time and room
+	local    list        // instances in use by clients of this server or their machines
+	todo     []*instance // to be processed when there is time and room
 	alarms   alarms
-	turned   bool // another epoch was asked for in this one
+	turned   bool // another epoch was requested in this one
 	watch    watch
 	observed observed
 	starts   starts
@@ -143,11 +143,11 @@ type Host struct {
 	counts            map[string]*Counts // by prefix
 
 	output   Output
-	overflow bool // a link has more than it may
+	overflow bool // a link has exceeded its bounds
 	fx       process.Effects
 	event    process.Event
 	message  process.Message
-	next     view.Feed // what the machine that was stepped is given next
+	next     view.Feed // the next event for the machine that was stepped
 	scratch  []byte
 	body     []byte
 	sent     []byte // data of the batches
@@ -160,17 +160,17 @@ func New(c Config) *Host {
 	return h
 }
 
-// Member returns where the server stands. It is borrowed.
+// Member returns the view state of the server. The caller must not change it.
 func (h *Host) Member() *view.Member { return &h.member }
 
-// begin is the start of each input.
+// begin starts the processing of an input.
 func (h *Host) begin(now int64) {
 	h.now = max(h.now, now)
 	h.checkLapse()
 	h.lapseNear()
 }
 
-// finish is the end of each input.
+// finish ends the processing of an input.
 func (h *Host) finish() {
 	h.advance()
 	h.work()
@@ -185,8 +185,8 @@ func (h *Host) finish() {
 	}
 }
 
-// guard notes a failed assertion, or that a machine could not go on with what a member has
-// sent: it ends the live part of this server (I9). It is to be deferred.
+// guard catches a failed assertion, or that a machine could not process a member's message. It
+// ends the live part of this server (I9). It must be deferred.
 func (h *Host) guard() {
 	switch v := recover().(type) {
 	case nil:
@@ -200,14 +200,13 @@ func (h *Host) guard() {
 // Err returns the assertion that failed, or nil.
 func (h *Host) Err() error { return h.output.Err }
 
-// stood is the longest time between two ticks that a server has which does not stand
-// still.
+// stood is the longest time between two ticks of a server that was not suspended.
 const stood = 200e6
 
-// leaseClock stands still while this server does (H5).
+// leaseClock returns the reading of a clock that stands still while this server is suspended (H5).
 func (h *Host) leaseClock() int64 { return h.now - h.gaps }
 
-// Tick lets time pass. The wall clock is for people.
+// Tick advances the time. The wall clock is for people.
 func (h *Host) Tick(now, wall int64) {
 	defer h.guard()
 	if h.output.Err != nil {
@@ -227,7 +226,7 @@ func (h *Host) Tick(now, wall int64) {
 	h.finish()
 }
 
-// Output returns what is to be carried out, and forgets it.
+// Output returns what has to be carried out, and clears it.
 func (h *Host) Output() *Output {
 	if h.output.Err != nil {
 		return &h.output
@@ -253,14 +252,14 @@ func (h *Host) Output() *Output {
 	return o
 }
 
-// Owes reports whether Output has more to say than the next Tick will bring about. A near
-// hold that was granted or given up mostly leaves nothing.
+// Owes reports whether Output has something to carry out before the next Tick. A near hold that
+// was granted or released mostly leaves nothing.
 func (h *Host) Owes() bool {
 	frames := func(l *link) bool { return l.up && l.out < len(l.ends) }
 	return len(h.replies) > 0 || len(h.near.told) > 0 || len(h.todo) > 0 || h.output.Err != nil || slices.ContainsFunc(h.links, frames)
 }
 
-// askTurn asks for another epoch, once in each.
+// askTurn asks for another epoch, once in each epoch.
 func (h *Host) askTurn(why string) {
 	if !h.turned {
 		h.turned = true

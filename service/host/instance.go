@@ -15,9 +15,9 @@ type instance struct {
 	state view.Name
 	near  *near.Hold // by a program within this process, or nil
 
-	// What follows is of the epoch, and void in any other.
+	// The following fields belong to an epoch, and are void in any other.
 	epoch   uint64
-	begun   bool       // what is held was entered again, or nothing was held
+	begun   bool       // the hold was entered again, or there was none
 	space   *namespace // nil: no algorithm guards the name
 	machine process.Machine
 	timers  []timer
@@ -25,21 +25,21 @@ type instance struct {
 	listed     bool // in todo
 	busy       bool // counted under its guard
 	table      uint64
-	under      int // the position of its guard in the list of that number, or -1
+	under      int // the index of its guard in the list with that number, or -1
 	home       *list
 	prev, next *instance
 	since      int64 // when it became idle
 	asked      int64 // when the machine was asked for the name
 }
 
-// list is a list of instances. An instance is in one at most.
+// list is a list of instances. An instance is in at most one list.
 type list struct {
 	first, last *instance
 	length      int
 }
 
-// move puts an instance at the end of a list, or in none. If it is in that list it stays
-// where it is.
+// move moves an instance to the end of a list, or to no list. If it is already in that list it
+// keeps its position.
 func (in *instance) move(to *list) {
 	if in.home == to {
 		return
@@ -70,7 +70,7 @@ func (in *instance) move(to *list) {
 	to.length++
 }
 
-// instance returns that of a name. It makes it if there is none.
+// instance returns the instance of a name, and creates it if necessary.
 func (h *Host) instance(name string) *instance {
 	in := h.names[name]
 	if in == nil {
@@ -82,7 +82,7 @@ func (h *Host) instance(name string) *instance {
 	return in
 }
 
-// refresh brings an instance into the present epoch: its machine is as at the start (M1).
+// refresh brings an instance into the present epoch: its machine is in its initial state (M1).
 func (h *Host) refresh(in *instance) {
 	if in.epoch == h.member.Epoch && in.space != nil {
 		return
@@ -107,8 +107,8 @@ func (h *Host) spaceOf(name string) (found *namespace) {
 	return found
 }
 
-// room reports whether a name may have a machine, or has one (I6). It asks for a sweep
-// before there is none.
+// room reports whether a name has, or may have, a machine (I6). It asks for a sweep before there
+// is no room.
 func (h *Host) room(name string, s *namespace) bool {
 	if in := h.names[name]; in != nil && in.machine != nil {
 		return true
@@ -120,27 +120,27 @@ func (h *Host) room(name string, s *namespace) bool {
 	return s.names < bound
 }
 
-// want says that clients of this server wait for a name.
+// want notes that clients of this server wait for a name.
 func (h *Host) want(name string) {
 	in := h.instance(name)
 	in.state.Wanted = true
 	h.attend(in)
 }
 
-// unwant says that no client of this server waits for a name any more.
+// unwant notes that no client of this server waits for a name any more.
 func (h *Host) unwant(in *instance) {
 	h.refresh(in)
 	in.state.Wanted = false
 	h.attend(in)
 }
 
-// leave says that the client which held a name does so no longer.
+// leave notes that the client that held a name has released it.
 func (h *Host) leave(in *instance) {
 	h.refresh(in)
 	h.feed(in, h.member.Leave(&in.state))
 }
 
-// attend does what a name needs now: it is entered again, asked for or withdrawn, or its
+// attend does the next step for a name: it is entered again, requested or withdrawn, or its
 // clients are told to ask elsewhere (M2, M4, H8).
 func (h *Host) attend(in *instance) {
 	h.refresh(in)
@@ -172,7 +172,7 @@ func (h *Host) move(in *instance) {
 
 var commands = [...]process.Kind{view.Acquire: process.Acquire, view.Release: process.Release, view.Cancel: process.Cancel}
 
-// feed gives an event to the machine of a name, and what follows from it.
+// feed gives the machine of a name an event, and all events that result from it.
 func (h *Host) feed(in *instance, f view.Feed) {
 	for f != view.Nothing {
 		if f == view.Acquire {
@@ -188,21 +188,21 @@ func (h *Host) feed(in *instance, f view.Feed) {
 	h.account(in)
 }
 
-// run gives the event at hand to the machine of a name, and what follows from it.
+// run gives the machine of a name the current event, and all events that result from it.
 func (h *Host) run(in *instance) {
 	if next := h.step(in); in != h.watch.in {
 		h.feed(in, next)
 	}
 }
 
-// deliver gives the message at hand to the machine of a name.
+// deliver gives the machine of a name the current message.
 func (h *Host) deliver(in *instance) {
 	h.make(in)
 	h.event = process.Event{Kind: process.Deliver, Message: &h.message}
 	h.run(in)
 }
 
-// make makes the machine of a name, if there is none (I1).
+// make creates the machine of a name, if there is none (I1).
 func (h *Host) make(in *instance) {
 	if in.machine != nil {
 		return
@@ -221,8 +221,8 @@ func (h *Host) wake(in *instance) {
 	}
 }
 
-// step gives the event at hand to the machine and does what it asks for. It returns what
-// to give it next.
+// step gives the machine the current event and carries out its effects. It returns the next
+// event for the machine.
 func (h *Host) step(in *instance) view.Feed {
 	if in.space.spec.Needs.Clock {
 		h.event.Now = process.Duration(h.now)
@@ -235,15 +235,15 @@ func (h *Host) step(in *instance) view.Feed {
 		if in == h.watch.in {
 			h.note(e)
 		}
-		if !e.Internal { // else another layer of a stack took it
+		if !e.Internal { // otherwise another layer of a stack has handled it
 			h.interpret(in, e)
 		}
 	}
 	return h.next
 }
 
-// interpret does what one effect asks for. Nobody is told of the others that it passes
-// over: the members of a view do not crash, and keep nothing (M6).
+// interpret carries out one effect. It ignores effects that do not matter here: the members of a
+// view do not crash, and store nothing (M6).
 func (h *Host) interpret(in *instance, e *process.Effect) {
 	switch e.Kind {
 	case process.EffectSend:
@@ -304,7 +304,7 @@ func (h *Host) grant(in *instance, f process.Fence) {
 	}
 }
 
-// account keeps the lists in which an instance stands, and the numbers of its guard.
+// account updates the lists of an instance, and the counts of its guard.
 func (h *Host) account(in *instance) {
 	h.count(in)
 	n := &in.state
@@ -338,7 +338,7 @@ func (h *Host) forget() {
 	}
 }
 
-// drop drops an instance that nothing is left of but the marks of its machine (I5).
+// drop removes an instance of which only the marks of its machine are still needed (I5).
 func (h *Host) drop(in *instance) {
 	if s := in.space; s != nil {
 		s.names--

@@ -11,48 +11,48 @@ import (
 	"github.com/conclave-io/conclave/service/registry"
 )
 
-// leaving says how far a server is that gives up its seat (P1, P2).
+// leaving is the progress of a server that gives up its seat (P1, P2).
 type leaving uint8
 
 const (
 	stays  leaving = iota
-	hands          // it looks for a member that takes its home over
-	leaves         // nobody does: it takes nothing new, and waits until nothing is held
+	hands          // it looks for a member that takes over its home
+	leaves         // there is none: it accepts nothing new, and waits until nothing is held
 	left           // it has no seat, and wants none
 )
 
-// handover is how far the home of a server is with another member (P2).
+// handover is the progress of handing a home over to another member (P2).
 type handover struct {
 	since int64     // when it could begin
-	to    view.Seat // who has been asked: the home stands still. Zero: nobody
+	to    view.Seat // the member that was asked; the home is frozen. Zero: none
 	asked int64     // when
-	tried []uint64  // servers that were asked in this epoch in vain
-	named bool      // the log was told of the heir: there is no way back unless it refuses
-	early []early   // requests that came while the home stood still
+	tried []uint64  // servers that were asked in vain in this epoch
+	named bool      // the log was told the heir: it can be undone only if the log refuses it
+	early []early   // requests that came while the home was frozen
 }
 
-// early is a request that is to be looked at later.
+// early is a request that is processed later.
 type early struct {
 	conn uint64
 	registry.Command
 }
 
 const (
-	// handoverPart is how many bytes one frame hands over, and maxHandover how many all
-	// together may. A larger home is not handed over.
+	// handoverPart is the number of bytes in one frame of a handover, and maxHandover the most bytes
+	// in all. A larger home is not handed over.
 	handoverPart = 32 << 10
 	maxHandover  = 32 << 20
 )
 
-// still reports whether the home stands still: it answers, takes and ends nothing, so that
-// what was handed over stays true (P2).
+// still reports whether the home is frozen: it answers, accepts and ends nothing, so that the
+// data handed over stays valid (P2).
 func (h *Host) still() bool { return h.handover.to != view.Seat{} }
 
-// Leave has this server give up its seat, so that the others need not wait until its lease
-// is over. It grants nothing any more. Another member takes over what its clients hold and
-// wait for (P2), if any can. If none does, who waits is told to ask another member, and who
-// holds is asked to leave (P1). Then the seat is closed, and Output says that it is over.
-// Leave does nothing the second time.
+// Leave makes this server give up its seat, so that the others need not wait for the end of its
+// lease. It grants nothing any more. If possible, another member takes over what its clients hold
+// and wait for (P2). Otherwise waiters are told to ask another member, and holders are asked to
+// leave (P1). Then the seat is closed, and Output reports its end. A second call of Leave has no
+// effect.
 func (h *Host) Leave(now int64) {
 	defer h.guard()
 	if h.output.Err != nil || h.leaving != stays {
@@ -71,9 +71,9 @@ func (h *Host) Leave(now int64) {
 	h.finish()
 }
 
-// bound reports whether a name is held in a way that cannot be handed over: by a client
-// within this process, or as one of several units, of which the heir may hold another by
-// the one machine that it has for the name.
+// bound reports whether a hold cannot be handed over: a hold of a program within this process, or
+// one of several units. The heir may hold another unit of the same name, but has only one
+// machine for the name.
 func (h *Host) bound(in *instance) bool {
 	if !in.state.Held {
 		return false
@@ -81,17 +81,17 @@ func (h *Host) bound(in *instance) bool {
 	return in.near != nil || in.space != nil && in.space.units || strings.HasPrefix(h.home.reg.HeldBy(in.name), "local:")
 }
 
-// stops is why holders are asked to leave by a server that stops.
+// stops is the reason that a stopping server gives to holders.
 func (h *Host) stops() string { return fmt.Sprintf("server %d stops", h.cfg.Server) }
 
-// askToLeave asks the holder of a name to leave, and says which principal wants that.
+// askToLeave asks the holder of a name to leave; by is the principal that wants it.
 func (h *Host) askToLeave(in *instance, why, by string) {
 	if !h.askNear(in, 0, why, by) {
 		h.home.reg.Revoke(&registry.Command{Name: in.name, Value: why, Origin: registry.Origin{Actor: by}}, &h.home.fx)
 	}
 }
 
-// depart goes on with leaving.
+// depart continues leaving.
 func (h *Host) depart() {
 	switch {
 	case h.leaving == stays || h.leaving == left || h.seat.closing:
@@ -121,8 +121,8 @@ func (h *Host) depart() {
 	}
 }
 
-// handOver asks a member to take the home over (P2). If there is none, or it takes too
-// long, what is held is asked back.
+// handOver asks a member to take over the home (P2). If there is none, or it takes too long, all
+// holds are revoked.
 func (h *Host) handOver() {
 	to, any := h.chooseHeir()
 	if !any || h.now-h.handover.since >= h.cfg.lease() {
@@ -146,10 +146,10 @@ func (h *Host) handOver() {
 	}
 }
 
-// chooseHeir returns the member to ask: of those to which frames go out and that were not
-// asked in vain, the one whose seat is the newest. It has had the least time to get
-// clients, and will not be the next to stop where servers are stopped in turn. None: it
-// must be waited for a lane. Any says that there is somebody to ask or to wait for.
+// chooseHeir returns the member to ask: among those that can be reached and were not asked in
+// vain, the one with the newest seat. It has had the least time to get clients, and will not be
+// the next one to stop if servers are stopped in turn. If to is None, wait for a lane. Any
+// reports whether there is a member to ask or to wait for.
 func (h *Host) chooseHeir() (to process.ID, any bool) {
 	for _, s := range slices.Backward(h.seats) {
 		rank := h.member.RankOf(s.Server)
@@ -163,7 +163,7 @@ func (h *Host) chooseHeir() (to process.ID, any bool) {
 	return process.None, any && h.member.State != view.Out
 }
 
-// goOn ends the stand-still: the home was not taken over.
+// goOn unfreezes the home, because it was not taken over.
 func (h *Host) goOn() {
 	waiting := h.handover.early
 	h.handover.tried = append(h.handover.tried, h.handover.to.Server)
@@ -171,14 +171,14 @@ func (h *Host) goOn() {
 	h.resubmit(waiting)
 }
 
-// resubmit looks at requests that had to wait.
+// resubmit processes requests that had to wait.
 func (h *Host) resubmit(waiting []early) {
 	for i := range waiting {
 		h.submit(waiting[i].conn, &waiting[i].Command)
 	}
 }
 
-// hold lets a request wait.
+// hold queues a request.
 func (h *Host) hold(queue *[]early, conn uint64, c *registry.Command) {
 	if len(*queue) >= maxAsks {
 		h.refuse(conn, c, registry.Exhausted, "too many requests wait until the home is taken over: try again")
@@ -187,8 +187,8 @@ func (h *Host) hold(queue *[]early, conn uint64, c *registry.Command) {
 	*queue = append(*queue, early{conn, *c})
 }
 
-// onAdopted is the answer of a member that has set the home aside, and whose seat outlasts
-// what clients were promised: the log is told that it is the heir.
+// onAdopted is the answer of a member that has set the home aside, and whose seat outlasts the
+// promises to clients. The log is told that it is the heir.
 func (h *Host) onAdopted(from process.ID) {
 	if h.member.Members[from] == h.handover.to && !h.seat.closing {
 		h.handover.named = true
@@ -196,14 +196,14 @@ func (h *Host) onAdopted(from process.ID) {
 	}
 }
 
-// onRefused is the answer of a member that does not take the home over.
+// onRefused is the answer of a member that does not take over the home.
 func (h *Host) onRefused(from process.ID) {
 	if h.member.Members[from] == h.handover.to && !h.seat.closing {
 		h.goOn()
 	}
 }
 
-// revokeAll sends away who waits, and asks those to leave that hold something (P1).
+// revokeAll refuses all waiters, and asks all holders to leave (P1).
 func (h *Host) revokeAll() {
 	h.leaving = leaves
 	refusal := h.notMember()
@@ -218,8 +218,8 @@ func (h *Host) revokeAll() {
 	h.answerAll()
 }
 
-// close asks the leader to end the seat, and to have its clients go on at an heir, if there
-// is one. From now on nothing is granted here.
+// close asks the leader to end the seat and, if there is an heir, to let its clients continue
+// there. From now on nothing is granted here.
 func (h *Host) close(heir view.Seat) {
 	h.refuseAsides()
 	h.seat.closing = true
@@ -231,7 +231,7 @@ func (h *Host) close(heir view.Seat) {
 	h.checkLapse()
 }
 
-// notClosed is the answer of the leader that the heir is none: the home goes on.
+// notClosed is the leader's refusal of the heir: the home continues.
 func (h *Host) notClosed() {
 	if h.handover.named {
 		h.seat.closing, h.handover.named = false, false
@@ -239,7 +239,7 @@ func (h *Host) notClosed() {
 	}
 }
 
-// appendHome appends what is handed over: the seats whose clients may still look for their
+// appendHome appends the data to hand over: the seats whose clients may still look for their
 // home, and the home.
 func (h *Host) appendHome(b []byte) []byte {
 	seats := h.Adopted()
@@ -250,12 +250,12 @@ func (h *Host) appendHome(b []byte) []byte {
 	return h.home.reg.AppendHome(b, func(id registry.SessionID) int64 { return h.home.leases.Remaining(id, h.leaseClock()) })
 }
 
-// notMember is the answer to a client that is to ask another server.
+// notMember is the answer to a client that should ask another server.
 func (h *Host) notMember() registry.Result {
 	return registry.Result{Code: registry.NotMember, Message: fmt.Sprintf("server %d takes no part in the view: ask a member", h.cfg.Server)}
 }
 
-// whyClosed says why the server has closed its seat.
+// whyClosed returns why the server has closed its seat.
 func (h *Host) whyClosed() string {
 	switch {
 	case h.handover.named:

@@ -13,36 +13,36 @@ import (
 
 // The bounds of a link.
 const (
-	// window is how many frames, and windowBytes how many bytes, go out at most before
-	// an acknowledgement.
+	// window bounds the frames, and windowBytes the bytes, that are sent without an
+	// acknowledgement.
 	window      = 1 << 16
 	windowBytes = 4 << 20
-	// backlog is how many bytes may wait. Beyond it the seat is given up (L5).
+	// backlog bounds the bytes that wait. Beyond it the seat is given up (L5).
 	backlog = 64 << 20
-	// together is how many frames share an acknowledgement; a tick sends one for fewer.
+	// together is the number of frames that share an acknowledgement; a tick sends one for fewer.
 	together = 64
 )
 
-// link is what one server and this one send each other in the present epoch (L1). It
+// link has the frames that this server and another send each other in the present epoch (L1). It
 // outlives an epoch: reset begins the next.
 type link struct {
 	server uint64
-	up     bool // frames may go out
+	up     bool // frames can be sent
 
 	// Outgoing.
 	frames []byte // each with its length before it, one after the other
-	ends   []int  // where each ends in frames
+	ends   []int  // the end of each in frames
 	skip   int    // how many of ends were acknowledged
-	out    int    // how many of ends went out on the present lane, or were acknowledged
+	out    int    // how many of ends were sent on the present lane, or were acknowledged
 	acked  uint64 // how many frames of the epoch were acknowledged
-	most   uint64 // how many have ever gone out
+	most   uint64 // how many were ever sent
 
 	// Incoming.
-	got  uint64 // how many frames were taken
+	got  uint64 // how many frames were accepted
 	told uint64 // how many of these were acknowledged
 	owes bool   // an acknowledgement is due
 
-	// What the peer is complained of for (S7).
+	// The grounds for a complaint about the peer (S7).
 	heard  int64  // when the last batch of the epoch came, or when the epoch began
 	mark   uint64 // a frame that was not acknowledged at markAt, the newest then; or 0
 	markAt int64
@@ -65,7 +65,7 @@ func (l *link) reset(now int64) {
 	l.got, l.told, l.owes = 0, 0, false
 }
 
-// link returns that of a server. It makes it if there is none.
+// link returns the link to a server, and creates it if necessary.
 func (h *Host) link(server uint64) *link {
 	i, found := slices.BinarySearchFunc(h.links, server, func(l *link, s uint64) int { return cmp.Compare(l.server, s) })
 	if !found {
@@ -80,7 +80,7 @@ func (l *link) add(f []byte) {
 	l.ends = append(l.ends, len(l.frames))
 }
 
-// acknowledge drops the frames up to that number. It reports whether there were as many.
+// acknowledge drops the frames up to a number. It returns false if there were not as many.
 func (l *link) acknowledge(number uint64) bool {
 	if number <= l.acked || number > l.most {
 		return number <= l.most
@@ -111,7 +111,7 @@ func (l *link) crowded() bool {
 	return frames > window/2 || bytes > windowBytes/2
 }
 
-// start returns where the frame at position i of ends begins.
+// start returns the start of the frame at position i of ends.
 func (l *link) start(i int) int {
 	if i == 0 {
 		return 0
@@ -119,7 +119,7 @@ func (l *link) start(i int) int {
 	return l.ends[i-1]
 }
 
-// next returns the next batch to go out, or reports that there is none.
+// next returns the next batch to send, or any = false if there is none.
 func (l *link) next(epoch uint64) (b batch, any bool) {
 	if !l.up {
 		return batch{}, false
@@ -137,21 +137,21 @@ func (l *link) next(epoch uint64) (b batch, any bool) {
 	return batch{epoch: epoch, first: first, ack: l.got, frames: l.frames[l.start(from):l.start(l.out)]}, true
 }
 
-// fits reports whether the next frame fits into the window, and into the batch that
-// begins at from.
+// fits reports whether the next frame fits into the window, and into the batch that begins at
+// from.
 func (l *link) fits(from int) bool {
 	return l.out-l.skip < window && l.ends[l.out]-l.start(l.skip) <= windowBytes &&
 		(l.out == from || l.ends[l.out]-l.start(from) <= maxBatch)
 }
 
-// connected notes that the lane is up or lost. What was not acknowledged goes out again,
-// from the first frame (L3).
+// connected notes that the lane is up or lost. Frames that were not acknowledged are sent again,
+// from the first one (L3).
 func (l *link) connected(up bool) {
 	l.up, l.out = up, l.skip
 	l.owes = l.got > 0
 }
 
-// errDropped says that a frame could not be kept: the lane must be closed, so that it is
+// errDropped means that a frame could not be kept: the lane must be closed, so that the frame is
 // sent again.
 var errDropped = errors.New("host: frames of a later epoch exceed the window")
 
@@ -173,8 +173,8 @@ func (l *link) keep(b *batch) error {
 	})
 }
 
-// each calls take for the frames of a batch that come next after the first got, and
-// counts them. Those that have come before are passed over.
+// each calls take for the frames of a batch that follow the first got ones, and counts them. It
+// skips frames that have come before.
 func each(b *batch, got *uint64, take func(f []byte) error) error {
 	for rest, number := b.frames, b.first; len(rest) > 0; number++ {
 		var f []byte
@@ -197,14 +197,14 @@ func each(b *batch, got *uint64, take func(f []byte) error) error {
 	return nil
 }
 
-// Lane says that frames to a server can go out from now on, or not any more (L3).
+// Lane notes that frames can be sent to a server from now on, or no longer (L3).
 func (h *Host) Lane(server uint64, up bool) {
 	if h.link(server).up != up {
 		h.link(server).connected(up)
 	}
 }
 
-// Receive takes a batch of a server. After an error the lane must be closed.
+// Receive accepts a batch from a server. After an error the lane must be closed.
 func (h *Host) Receive(now int64, server uint64, data []byte) (err error) {
 	defer h.guard()
 	if h.output.Err != nil {
@@ -229,7 +229,7 @@ func (h *Host) Receive(now int64, server uint64, data []byte) (err error) {
 	return err
 }
 
-// take takes the frames of a batch of the present epoch.
+// take accepts the frames of a batch of the present epoch.
 func (h *Host) take(l *link, from process.ID, b *batch) error {
 	l.heard = h.now
 	if !l.acknowledge(b.ack) {
@@ -242,8 +242,8 @@ func (h *Host) take(l *link, from process.ID, b *batch) error {
 	return err
 }
 
-// takeKept takes the frames of this epoch that came before it began (L4). The lane of a
-// link whose frames cannot be taken is to be closed, as if they had come now.
+// takeKept accepts the frames of this epoch that came before it began (L4). If the frames of a
+// link are invalid, its lane is closed, as if they had come now.
 func (h *Host) takeKept() {
 	for _, l := range h.links {
 		k := l.kept
@@ -261,7 +261,7 @@ func (h *Host) takeKept() {
 	}
 }
 
-// frame takes one frame of the present epoch.
+// frame processes one frame of the present epoch.
 func (h *Host) frame(from process.ID, data []byte) error {
 	f, err := decodeFrame(data)
 	if err != nil {
@@ -313,7 +313,7 @@ func (h *Host) decode(in *instance, from process.ID, message []byte) error {
 	return nil
 }
 
-// send sends a frame to the member of that rank.
+// send sends a frame to the member with a rank.
 func (h *Host) send(to process.ID, f *frame) {
 	h.scratch = f.append(h.scratch[:0])
 	l := h.link(h.member.Members[to].Server)
@@ -329,8 +329,8 @@ func (h *Host) crowded() bool {
 	return slices.ContainsFunc(h.links, (*link).crowded)
 }
 
-// tick lets each link acknowledge what came since the last tick, and looks at what the
-// peer has not acknowledged.
+// tick sends an acknowledgement for what came since the last tick, and notes what the peer has
+// not acknowledged.
 func (l *link) tick(now int64) {
 	if l.got > l.told {
 		l.owes = true
@@ -349,8 +349,8 @@ func (l *link) tick(now int64) {
 	}
 }
 
-// stuck reports whether the peer has not acknowledged a frame for so long, or has kept
-// the window full.
+// stuck reports whether the peer has not acknowledged a frame for that long, or has kept the
+// window full.
 func (l *link) stuck(now, long int64) bool {
 	return l.mark > l.acked && now-l.markAt >= long || l.full != 0 && now-l.full >= long
 }

@@ -9,16 +9,16 @@ import (
 	"github.com/conclave-io/conclave/service/registry"
 )
 
-// guard is what the log says at present about one prefix. An epoch has the guards of its
-// START, but a drain counts at once (V2).
+// guard is what the log says now about one prefix. An epoch has the guards of its START, but a
+// drain takes effect at once (V2).
 type guard struct {
 	view.Guard
 	busy int    // names under it that are held or asked for
-	said uint64 // the change of which quiet was said in this epoch, or 0
+	said uint64 // the change for which quiet was sent in this epoch, or 0
 }
 
-// Enter gives the server the id of the seat that it is about to take. All of an earlier
-// one is thrown away (S5).
+// Enter gives the server the id of the seat that it will take. All state of an earlier seat is
+// discarded (S5).
 func (h *Host) Enter(seat [2]uint64) {
 	h.discard()
 	h.successor = 0
@@ -26,7 +26,7 @@ func (h *Host) Enter(seat [2]uint64) {
 	h.enter(seat)
 }
 
-// View shows the host what the log says at present. It copies what it needs.
+// View gives the host the present state of the log about views. It copies what it needs.
 func (h *Host) View(now int64, s *view.Log) {
 	defer h.guard()
 	if h.output.Err != nil {
@@ -37,8 +37,8 @@ func (h *Host) View(now int64, s *view.Log) {
 	switch live := slices.Contains(s.Seats, own); {
 	case live:
 		h.seated, h.logged = true, true
-		h.seat.open = slices.DeleteFunc(h.seat.open, func(o order) bool { return o.Op == registry.OpEnter }) // it is answered by this
-	case h.logged: // else the entry that enters it comes later
+		h.seat.open = slices.DeleteFunc(h.seat.open, func(o order) bool { return o.Op == registry.OpEnter }) // this is the answer to it
+	case h.logged: // otherwise the entry that enters it comes later
 		h.abandon("the seat has ended")
 		h.serves = serves(s)
 		return
@@ -59,20 +59,20 @@ func (h *Host) View(now int64, s *view.Log) {
 	h.finish()
 }
 
-// serves reports whether some namespace is live, or about to be, and this server knows
-// all algorithms (S2).
+// serves reports whether some namespace is live, or about to be, and this server knows all
+// algorithms (S2).
 func serves(l *view.Log) bool {
 	return l.Live() && CheckWatch(l.Watch) == nil && !slices.ContainsFunc(l.Guards, func(g view.Guard) bool { return Check(g.Use) != nil || Check(g.Next) != nil })
 }
 
-// abandon ends the seat: all that is of it is thrown away (S5).
+// abandon ends the seat and discards all of its state (S5).
 func (h *Host) abandon(why string) {
-	if h.handover.named { // what becomes of its sessions only the heir knows
+	if h.handover.named { // only the heir knows what becomes of its sessions
 		h.successor = h.handover.to.Server
 	} else {
 		h.farewell()
 	}
-	if !h.seat.closing { // what it gave up itself was no failure
+	if !h.seat.closing { // giving up the seat is not a failure
 		h.pause.next(h.now, h.now-h.seat.since)
 	}
 	h.discard()
@@ -81,7 +81,7 @@ func (h *Host) abandon(why string) {
 	h.depart()
 }
 
-// discard throws everything of a seat away.
+// discard discards all state of a seat.
 func (h *Host) discard() {
 	h.endCuts()
 	h.discardNear()
@@ -99,8 +99,8 @@ func (h *Host) discard() {
 	}
 }
 
-// start is M1: the epoch begins with neither machines, timers nor frames. What clients
-// hold or wait for is left.
+// start is M1: the epoch begins without machines, timers and frames. What clients hold or wait
+// for stays.
 func (h *Host) start(s *view.Log) {
 	h.endCuts()
 	h.spaces = nil
@@ -128,28 +128,28 @@ func (h *Host) start(s *view.Log) {
 	h.observe(s)
 	h.inherit(s)
 	for i := range h.guards {
-		h.guards[i].said = 0 // it was said in another epoch
+		h.guards[i].said = 0 // it was sent in another epoch
 	}
 	h.setGuards(s.Guards)
-	h.force() // what was taken over, too
+	h.force() // includes what was taken over
 	h.lookAgain()
 	h.work()
 	h.takeKept()
 	h.handover.tried = nil
 	if h.still() && !h.seat.closing {
-		h.goOn() // what the other member was told counts no longer
+		h.goOn() // what the other member was told is no longer valid
 	}
 }
 
-// lookAgain has all names looked after that clients of this server hold or wait for.
+// lookAgain queues all names for processing that clients of this server hold or wait for.
 func (h *Host) lookAgain() {
 	for in := h.local.first; in != nil; in = in.next {
-		h.count(in) // what was taken over is held though no machine was asked
+		h.count(in) // a hold that was taken over counts although no machine was asked
 		h.later(in)
 	}
 }
 
-// later has a name looked after when there is time and room.
+// later queues a name for processing when there is time and room.
 func (h *Host) later(in *instance) {
 	if !in.listed {
 		in.listed = true
@@ -157,8 +157,8 @@ func (h *Host) later(in *instance) {
 	}
 }
 
-// work looks after some of the names that wait for it (M2, M4), as long as no link is
-// over half full (L5).
+// work processes some of the queued names (M2, M4), while no link is over half full
+// (L5).
 func (h *Host) work() {
 	for done := 0; len(h.todo) > 0 && done < atATime && !h.crowded(); done++ {
 		in := h.todo[0]
@@ -173,8 +173,8 @@ func (h *Host) work() {
 	h.advance()
 }
 
-// advance goes as far as the member can: RESUMED when all that is held was entered again
-// (M3), and names that are waited for when all have said so (M4).
+// advance goes as far as the member can: it sends RESUMED when all holds have been entered again
+// (M3), and asks for wanted names when all members have sent it (M4).
 func (h *Host) advance() {
 	if h.member.State == view.Resuming && len(h.todo) == 0 {
 		h.member.Begun = true
@@ -193,8 +193,8 @@ func (h *Host) advance() {
 	}
 }
 
-// setGuards takes the guards of the present. If they changed, each name is looked at
-// again: what waits under a guard that drains is withdrawn (G3).
+// setGuards takes over the present guards. If they have changed, each name is processed again:
+// waits under a guard that drains are withdrawn (G3).
 func (h *Host) setGuards(guards []view.Guard) {
 	same := slices.EqualFunc(h.guards, guards, func(a guard, b view.Guard) bool {
 		return a.Prefix == b.Prefix && a.Use == b.Use && a.Change == b.Change && a.New == b.New && a.Terms == b.Terms
@@ -219,8 +219,8 @@ func (h *Host) setGuards(guards []view.Guard) {
 	h.force()
 }
 
-// force asks those to leave who hold something that a change which was forced waits for
-// (G6). It is the heir who asks those of a home that stands still.
+// force asks the holders to leave for which a forced change waits (G6). For a frozen home the
+// heir asks its holders.
 func (h *Host) force() {
 	if h.still() {
 		return
@@ -233,7 +233,7 @@ func (h *Host) force() {
 	h.answerAll()
 }
 
-// guardOf returns the guard of a name at present, or nil.
+// guardOf returns the present guard of a name, or nil.
 func (h *Host) guardOf(in *instance) *guard {
 	if in.table != h.table {
 		in.table, in.under = h.table, h.under(in.name)
@@ -241,7 +241,7 @@ func (h *Host) guardOf(in *instance) *guard {
 	return h.guardAt(in.under)
 }
 
-// under returns the place of the guard of a name at present, or -1.
+// under returns the index of the present guard of a name, or -1.
 func (h *Host) under(name string) int {
 	at := -1
 	for i := range h.guards {
@@ -260,13 +260,13 @@ func (h *Host) guardAt(at int) *guard {
 	return &h.guards[at]
 }
 
-// drains reports whether nothing more is to be granted of the name (G3).
+// drains reports whether nothing more may be granted of the name (G3).
 func (h *Host) drains(in *instance) bool {
 	g := h.guardOf(in)
 	return g != nil && g.Change != 0
 }
 
-// count counts a name under its guard if it is held or asked for.
+// count counts a name under its guard if it is held or requested.
 func (h *Host) count(in *instance) {
 	if busy := !h.member.Quiet(&in.state); busy != in.busy {
 		in.busy = busy

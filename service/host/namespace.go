@@ -11,10 +11,10 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// MaxMembers is how many servers may take part.
+// MaxMembers bounds the servers that take part.
 const MaxMembers = 16
 
-// Options are those that each live guard has beside the options of its algorithm (I3).
+// Options are the options of every live guard, in addition to those of its algorithm (I3).
 var Options = []process.Option{
 	{Name: "coordinator", Default: spread, Values: []string{spread, elected, first},
 		Text: "which member coordinates a name: one found by a hash of the name, the elected one, or the first"},
@@ -22,7 +22,7 @@ var Options = []process.Option{
 	{Name: "section", Default: strconv.Itoa(defaultSection), Min: 1, Max: 60_000_000, Text: "the usual length of a critical section, in microseconds"},
 }
 
-// What they may be, and are if they are not set.
+// Their possible values and defaults.
 const (
 	spread  = "spread"
 	elected = "elected"
@@ -33,11 +33,11 @@ const (
 )
 
 // Check returns what is wrong with the algorithm or the options of a guard (G1), or nil.
-// Options are pairs such as "k=3", with commas between them.
+// Options are pairs such as "k=3", separated by commas.
 func Check(u view.Use) error {
 	if !u.Live() {
 		if u.Options != "" {
-			return fmt.Errorf("guard: agreement has no options, not %q", u.Options)
+			return fmt.Errorf("guard: agreement: options %q: must be empty", u.Options)
 		}
 		return nil
 	}
@@ -64,12 +64,12 @@ type namespace struct {
 	spec    *process.Spec
 	codec   *process.Codec
 	configs []*process.Config // by coordinator
-	place   string            // option coordinator
-	units   bool              // several may hold a name, each with another of its units
+	place   string            // the option coordinator
+	units   bool              // several may hold a name, each with one of its units
 	elected process.ID
 
-	// Base is what the machines dropped in this epoch have used (I5), and based are the
-	// configurations with it, made when they are needed.
+	// base is what machines dropped in this epoch have used (I5), and based are the
+	// configurations with it, created when needed.
 	base  process.Base
 	based []*process.Config
 
@@ -131,8 +131,8 @@ func configure(u view.Use, n int, coordinator process.ID) (*namespace, error) {
 	return s, spec.Validate(s.configs[0])
 }
 
-// split returns those of the options in a text that are declared, and gives the others, which
-// are of the algorithm, to a configuration. They are sorted by name, so that one setting has
+// split returns the declared options in a text, and gives the others, which belong to the
+// algorithm, to its configuration. Options are sorted by name, so that each setting has only
 // one text.
 func split(what, text string, declared []process.Option, own *process.Config) (common *process.Config, err error) {
 	common = &process.Config{N: 1}
@@ -155,9 +155,9 @@ func split(what, text string, declared []process.Option, own *process.Config) (c
 	return common, (&process.Spec{Name: "a " + what, Options: declared}).Validate(common)
 }
 
-// votes sets what majority voting needs: all members vote, and more than half of them
-// suffice. A larger number of either counts as the largest that there can be, and a
-// smaller one of votes as the smallest.
+// votes sets the options that majority voting needs: all members vote, and more than half of
+// them are enough. If n is too large or too small for an option, it takes the nearest valid
+// value.
 func votes(options []process.OptionValue, n int) []process.OptionValue {
 	set := func(name string, value, low, high int) int {
 		at := slices.IndexFunc(options, func(o process.OptionValue) bool { return o.Name == name })
@@ -176,7 +176,7 @@ func votes(options []process.OptionValue, n int) []process.OptionValue {
 	return options
 }
 
-// coordinator returns the rank that coordinates a name (I3).
+// coordinator returns the rank of the coordinator of a name (I3).
 func (s *namespace) coordinator(name string) process.ID {
 	switch s.place {
 	case elected:
@@ -191,7 +191,7 @@ func (s *namespace) coordinator(name string) process.ID {
 	return process.ID(h % uint64(len(s.configs)))
 }
 
-// config returns that of a new machine for a name: with a Base of its own only once a
+// config returns the configuration of a new machine for a name. It has its own Base only after a
 // machine was dropped.
 func (s *namespace) config(name string) *process.Config {
 	c := s.coordinator(name)

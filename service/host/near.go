@@ -9,19 +9,19 @@ import (
 	"github.com/conclave-io/conclave/service/registry"
 )
 
-// nears are the holds of programs within this process (H6). They stand in the instances of
-// their names, and in no home.
+// nears are the holds of programs within this process (H6). They are in the instances of their
+// names, and not in the home.
 type nears struct {
-	asks   *near.Hold   // is being asked for
-	held   int          // how many there are
+	asks   *near.Hold   // is being requested
+	held   int          // the number of holds
 	leaves []*near.Hold // whose holders were asked to leave, in the order of asking
-	told   []*near.Hold // whose holders are to be told
+	told   []*near.Hold // whose holders have to be told
 	moved  bool         // they are certain for longer
 }
 
-// Lock asks for a name for a program within this process, and reports whether the machine
-// of the name has granted it in this very step (H6). If not, the program holds nothing: it
-// asks as other clients do, and what the machine was asked for meets it.
+// Lock asks for a name for a program within this process, and reports whether the machine of the
+// name granted it in this very step (H6). If not, the program holds nothing: it asks as
+// other clients do, and finds the request of the machine under way.
 func (h *Host) Lock(now int64, n *near.Hold) bool {
 	defer h.guard()
 	if h.output.Err != nil {
@@ -39,7 +39,7 @@ func (h *Host) Lock(now int64, n *near.Hold) bool {
 		}
 		in = h.instance(n.Name)
 	}
-	if in.state.Held || in.state.Wanted { // who waits comes first
+	if in.state.Held || in.state.Wanted { // waiters come first
 		return false
 	}
 	in.state.Wanted, h.near.asks = true, n
@@ -53,7 +53,7 @@ func (h *Host) Lock(now int64, n *near.Hold) bool {
 	return false
 }
 
-// admitNear hands a grant on to the program that asks at this moment, if one does.
+// admitNear passes a grant on to the program that asks at this moment, if there is one.
 func (h *Host) admitNear(in *instance, fence uint64) bool {
 	n := h.near.asks
 	if n == nil {
@@ -68,7 +68,7 @@ func (h *Host) admitNear(in *instance, fence uint64) bool {
 	return true
 }
 
-// Unlock gives a near hold up. It returns its state until now.
+// Unlock releases a near hold. It returns its previous state.
 func (h *Host) Unlock(now int64, n *near.Hold) (before near.State) {
 	defer h.guard()
 	if h.output.Err != nil {
@@ -100,7 +100,7 @@ func (h *Host) NearUntil(n *near.Hold) int64 {
 	return n.Until
 }
 
-// CloseNear gives up all that an owner holds near.
+// CloseNear releases all near holds of an owner.
 func (h *Host) CloseNear(now int64, o *near.Owner) {
 	defer h.guard()
 	o.Closed = true
@@ -112,7 +112,7 @@ func (h *Host) CloseNear(now int64, o *near.Owner) {
 	h.finish()
 }
 
-// end ends the near hold of a name. Who waits for the name comes next.
+// end ends the near hold of a name. The waiters for the name come next.
 func (h *Host) end(in *instance, state near.State) {
 	n := in.near
 	h.forgetNear(in, state)
@@ -125,7 +125,7 @@ func (h *Host) end(in *instance, state near.State) {
 	}
 }
 
-// forgetNear takes a near hold off its name.
+// forgetNear removes a near hold from its name.
 func (h *Host) forgetNear(in *instance, state near.State) {
 	n := in.near
 	if n.State == near.Asked {
@@ -136,7 +136,7 @@ func (h *Host) forgetNear(in *instance, state near.State) {
 	h.near.held--
 }
 
-// endNear ends the near holds that are meant.
+// endNear ends the near holds for which meant is true.
 func (h *Host) endNear(state near.State, meant func(*near.Hold) bool) {
 	var list []*instance
 	for in := h.local.first; in != nil && h.near.held > 0; in = in.next {
@@ -149,9 +149,9 @@ func (h *Host) endNear(state near.State, meant func(*near.Hold) bool) {
 	}
 }
 
-// lapseNear is S4 for near holds: they are lost when the lease of the seat can be relied
-// on no longer. It comes before all else that an input brings about, so that no renewal
-// which is late makes a hold valid again that somebody has seen lost.
+// lapseNear is S4 for near holds: they are lost when the lease of the seat is no longer certain.
+// It comes before all other effects of an input, so that a late renewal cannot make a hold valid
+// again after somebody has seen it lost.
 func (h *Host) lapseNear() {
 	if h.near.held > 0 && h.now >= h.seat.until {
 		h.endNear(near.Lost, func(*near.Hold) bool { return true })
@@ -168,8 +168,8 @@ func (h *Host) discardNear() {
 	}
 }
 
-// askNear asks the near holder of a name to leave, if it has one, and the fence is that of
-// the hold or 0. It reports whether there is one.
+// askNear asks the near holder of a name to leave, if there is one and the fence is 0 or that of
+// the hold. It reports whether there is one.
 func (h *Host) askNear(in *instance, fence uint64, why, by string) bool {
 	if in == nil || in.near == nil || fence != 0 && fence != in.near.Fence {
 		return false
@@ -181,8 +181,8 @@ func (h *Host) askNear(in *instance, fence uint64, why, by string) bool {
 	return true
 }
 
-// askOwner asks a program that holds near to leave all that it holds, by what people see as
-// its session. It returns how much that is.
+// askOwner asks a program to release all its near holds, identified by the session shown to
+// people. It returns the number of these holds.
 func (h *Host) askOwner(c *registry.Command) (holds int) {
 	for in := h.local.first; in != nil && h.near.held > 0; in = in.next {
 		if in.near != nil && in.near.Owner.Session == c.Session && h.askNear(in, 0, c.Value, c.Origin.Actor) {
@@ -192,8 +192,7 @@ func (h *Host) askOwner(c *registry.Command) (holds int) {
 	return holds
 }
 
-// dropNear drops the near holds whose holders were asked to leave and had a whole lease to
-// do so (H9).
+// dropNear drops the near holds whose holders were asked to leave a whole lease ago (H9).
 func (h *Host) dropNear() {
 	for len(h.near.leaves) > 0 && h.leaseClock()-h.near.leaves[0].Asked >= h.cfg.lease() {
 		h.end(h.names[h.near.leaves[0].Name], near.Lost)
@@ -209,8 +208,8 @@ func (in *instance) holder() registry.Holder {
 	}
 }
 
-// addNear adds the near holders to a page of a list: those of names that the page has, and
-// those of names that are held near and not waited for.
+// addNear adds the near holders to a page of a list: to the names on the page, and as entries for
+// names that are held near and not waited for.
 func (h *Host) addNear(list []registry.Resource, prefix, after string, limit int, more bool) ([]registry.Resource, bool) {
 	if h.near.held == 0 {
 		return list, more

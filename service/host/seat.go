@@ -15,16 +15,16 @@ type seat struct {
 	sequence uint64 // of the newest command
 	open     []order
 	renewed  int64 // when the newest Renew was sent
-	until    int64 // D_n: the seat has lapsed from here on
-	since    int64 // when it was asked for
+	until    int64 // D_n: from here on the seat has lapsed
+	since    int64 // when it was requested
 	closing  bool  // the leader was asked to end it: nothing is granted any more (S2, P1, P2)
 }
 
-// pause is until when the server has no other seat, and how long that is next time (S5).
+// pause is until when the server gets no other seat, and how long the next pause is (S5).
 type pause struct{ until, span int64 }
 
-// next begins a pause after a seat that lasted so long: 1 s, and twice as long each time up
-// to 60 s, but again 1 s after a seat of ten minutes.
+// next begins a pause after a seat that lasted for a time: 1 s, doubling each time up to 60 s, but
+// 1 s again after a seat of ten minutes.
 func (p *pause) next(now, seated int64) {
 	if p.span == 0 || seated >= 600e9 {
 		p.span = 1e9
@@ -32,24 +32,24 @@ func (p *pause) next(now, seated int64) {
 	p.until, p.span = now+p.span, min(2*p.span, 60e9)
 }
 
-// enters reports whether the server should have a seat and has none (S2), or has asked for
-// one and heard nothing for so long that it is to ask for another.
+// enters reports whether the server should have a seat and has none (S2), or has asked for one and
+// received no answer for so long that it should ask for another.
 func (h *Host) enters() bool {
 	return (h.seat.id == registry.SessionID{} || h.unheard()) && h.leaving == stays && h.serves && h.now >= h.pause.until
 }
 
-// unheard reports whether the request for the seat seems to be lost. It is not sent again:
-// one that is late would bring back a seat that has ended.
+// unheard reports whether the request for the seat seems to be lost. It is not sent again,
+// because a late one would bring back a seat that has ended.
 func (h *Host) unheard() bool {
 	return !h.seated && slices.ContainsFunc(h.seat.open, func(o order) bool {
 		return o.Op == registry.OpEnter && o.again == never && h.now-o.last >= h.cfg.lease()
 	})
 }
 
-// Report is what a member says of the others with the commands of its seat (S7).
+// Report is what a member reports about the others with the commands of its seat (S7).
 type Report struct {
 	Epoch     uint64
-	Reaches   []uint64 // servers to which frames can go out
+	Reaches   []uint64 // servers to which frames can be sent
 	Complains []uint64 // members that hold this one up
 	Doubts    []uint64 // members that its detector suspects, or has declared failed
 }
@@ -73,22 +73,22 @@ func (h *Host) report() (r Report) {
 	return r
 }
 
-// order is a command of the seat that was not answered. It is sent again under its number.
+// order is a command of the seat without an answer. It is sent again with the same number.
 type order struct {
 	registry.Command
-	sent  int64 // when it was sent first
-	last  int64 // and last
+	sent  int64 // when it was first sent
+	last  int64 // when it was last sent
 	again int64 // when to send it again
 }
 
-// never is when a command is sent again that is not.
+// never is the time for a command that is not sent again.
 const never = 1<<63 - 1
 
-// maxOrders is how many Renews may be unanswered before the oldest are given up.
+// maxOrders bounds the unanswered Renews; beyond it the oldest are given up.
 const maxOrders = 16
 
-// mu is what a holder keeps between its deadline and the end of a promise of that length:
-// a tenth, at least 100 ms, and a third below 1 s (H4).
+// mu is the margin of a holder between its deadline and the end of a promise of a given length: a
+// tenth, at least 100 ms, and a third if the promise is shorter than 1 s (H4).
 func mu(span int64) int64 {
 	if span < 1e9 {
 		return span / 3
@@ -103,7 +103,7 @@ func (h *Host) enter(id [2]uint64) {
 	h.order(registry.Command{Op: registry.OpEnter, TTL: h.cfg.lease(), Host: h.cfg.Host, PID: h.cfg.PID, Live: &registry.Live{Server: h.cfg.Server}})
 }
 
-// order gives a command for the seat.
+// order queues a command for the seat.
 func (h *Host) order(c registry.Command) {
 	h.seat.sequence++
 	c.Session, c.Sequence = h.seat.id, h.seat.sequence
@@ -130,7 +130,7 @@ func (h *Host) orders() (list []registry.Command) {
 		}
 		o.last = h.now
 		if o.again = h.now + h.cfg.lease()/12; o.Op.Renews() {
-			o.again = never // each Renew is numbered anew, and each seat has its own OpEnter
+			o.again = never // each Renew gets a new number, and each seat its own OpEnter
 		}
 		o.Low = low
 		list = append(list, o.Command)
@@ -138,7 +138,7 @@ func (h *Host) orders() (list []registry.Command) {
 	return list
 }
 
-// renew is S3: a Renew each L/12, or each 10 ms while clients wait that need it.
+// renew is S3: a Renew every L/12, or every 10 ms while clients wait that need it.
 func (h *Host) renew() {
 	s := &h.seat
 	every := h.cfg.lease() / 12
@@ -213,7 +213,7 @@ func (h *Host) answered(outcome *registry.Outcome) {
 		if o.Op == registry.OpClose {
 			defer h.notClosed()
 		}
-		if o.Op == registry.OpEnter { // as it is not on record as a voter: that may change
+		if o.Op == registry.OpEnter { // it is not recorded as a voter: that may change
 			o.again = h.now + h.cfg.lease()/4
 			return
 		}
@@ -222,8 +222,8 @@ func (h *Host) answered(outcome *registry.Outcome) {
 	s.open = slices.Delete(s.open, at, at+1)
 }
 
-// renewal notes that the leader gave the seat so much time from when the command was sent
-// on (S4), and tells the clients that wait for it (H4).
+// renewal notes that the leader renewed the seat for a time, counted from when the command was
+// sent (S4), and answers the clients that wait for that (H4).
 func (h *Host) renewal(o *order, remaining int64) {
 	if until := o.sent + remaining - mu(h.cfg.lease()); until > h.seat.until {
 		h.seat.until, h.near.moved = until, h.near.held > 0
@@ -233,7 +233,7 @@ func (h *Host) renewal(o *order, remaining int64) {
 	h.checkLapse()
 }
 
-// checkLapse notes that the lease of the seat is over, or goes on again (S4).
+// checkLapse notes that the lease of the seat has lapsed, or is valid again (S4).
 func (h *Host) checkLapse() {
 	lapsed := h.now >= h.seat.until || h.seat.closing || h.leaving != stays
 	if lapsed == h.member.Lapsed {

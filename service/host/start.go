@@ -8,9 +8,9 @@ import (
 	"github.com/conclave-io/conclave/algorithm/view"
 )
 
-// Reasons are why an epoch begins, as figures name them: other members, another guard of a
-// prefix, another coordinator or watch stack, or because a server or a change of the level
-// asked for it.
+// Reasons are the reasons, in metrics, why an epoch begins: other members, another guard of a
+// prefix, another coordinator or watch stack, or a request of a server or a change of the
+// level.
 var Reasons = [...]string{"members", "guard", "coordinator", "watch", "asked"}
 
 const (
@@ -25,15 +25,15 @@ const (
 type Start struct {
 	Epoch uint64
 	At    int64  // by the wall clock, in ns; for people
-	Why   string // for people; all that changed if this server missed epochs
+	Why   string // for people; everything that changed if this server missed epochs
 }
 
-// maxStarts is how many STARTs a host remembers.
+// maxStarts is the number of STARTs that a host remembers.
 const maxStarts = 16
 
 // starts are the latest epochs that began here.
 type starts struct {
-	seen   view.Log // what of the latest is compared with the next
+	seen   view.Log // the parts of the latest that are compared with the next
 	latest []Start  // the newest last
 	counts [len(Reasons)]uint64
 }

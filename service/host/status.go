@@ -9,62 +9,62 @@ import (
 	"github.com/conclave-io/conclave/service/registry"
 )
 
-// Status is what a host says of itself, for people and figures.
+// Status is the status of a host, for people and metrics.
 type Status struct {
 	Seat      registry.SessionID // all zeros: it has none
-	View      view.View          // the latest that has begun, or that it has seen while it is out
+	View      view.View          // the latest that has begun or, without a seat, that it has seen
 	State     view.State
 	Lapsed    bool
-	Remaining int64    // what is left of the lease of the seat, in ns; 0 if it has lapsed
+	Remaining int64    // the remaining lease of the seat, in ns; 0 if it has lapsed
 	Missing   []uint64 // members whose RESUMED has not come, while it is resuming
-	Sessions  int      // of clients that this server is the home of
+	Sessions  int      // of clients whose home is this server
 	Names     int      // that have a machine here, or are waited for
-	Entries   uint64   // grants that clients were told, since the start
-	Messages  uint64   // frames for other members, since the start
-	Busy      int      // of Names, those that clients here hold or wait for
-	All       Counts   // of all prefixes together, since the start
+	Entries   uint64   // grants to clients since the start
+	Messages  uint64   // frames to other members since the start
+	Busy      int      // Names that clients here hold or wait for
+	All       Counts   // of all prefixes together since the start
 	Links     []Link
-	// Paused is how long the last epoch took to open here, in ns, and Opened how often one
-	// has.
+	// Paused is how long the last epoch took to open here, in ns, and Opened how many epochs
+	// have opened here.
 	Paused     int64
 	Opened     uint64
-	Namespaces []Namespace // those of the epoch that algorithms guard
+	Namespaces []Namespace // of the epoch, guarded by algorithms
 	Watch      Watch
 	Starts     []Start // the latest, the newest last
 	StartsFor  [len(Reasons)]uint64
 }
 
-// Watch is what a host says of the detector and the election that it runs.
+// Watch is the status of the detector and the election that a host runs.
 type Watch struct {
 	Stack   string   // such as "swim+bully"; "": it runs none in this epoch
-	Doubted []uint64 // members that do not answer, as far as the detector can tell
+	Doubted []uint64 // members that do not answer, according to the detector
 	Elected uint64   // the member that the election announced in this epoch, or 0
 	WatchCounts
 }
 
-// Namespace is what a host says of one prefix.
+// Namespace is the status of one prefix.
 type Namespace struct {
 	Prefix, Algorithm string
 	Names             int // that have a machine here, or are waited for
 	Counts
 }
 
-// Counts are those of one prefix since the server started.
+// Counts are the counts of one prefix since the server started.
 type Counts struct {
-	Entries  uint64 // grants that clients were told
-	Messages uint64 // of the algorithm, for other members
-	Others   uint64 // messages of it that its costs do not count, such as acknowledgements
-	Waited   int64  // ns from when a machine was asked to a grant, for all Entries together
+	Entries  uint64 // grants to clients
+	Messages uint64 // of the algorithm, to other members
+	Others   uint64 // its messages that its costs do not count, such as acknowledgements
+	Waited   int64  // ns from the request to a machine to the grant, for all Entries together
 }
 
-// Link is what is known of the frames to a server.
+// Link is the status of the frames to a server.
 type Link struct {
 	Server  uint64
 	Up      bool
 	Unacked int // frames
 }
 
-// Status returns what the host says of itself. It shares no memory that changes.
+// Status returns the status of the host. It shares no memory that changes.
 func (h *Host) Status() Status {
 	s := Status{
 		Seat: h.seat.id, State: h.member.State, Lapsed: h.member.Lapsed, Sessions: h.home.reg.Counts().Sessions, Names: len(h.names), Entries: h.entries, Messages: h.messages,
@@ -104,12 +104,12 @@ func (h *Host) Status() Status {
 	return s
 }
 
-// Idle reports that the server has no seat and wants none. Then it needs neither ticks nor
-// lanes before a view says otherwise.
+// Idle reports whether the server has no seat and wants none. Then it needs neither ticks nor
+// lanes until a view says otherwise.
 func (h *Host) Idle() bool { return h.seat.id == registry.SessionID{} && !h.serves }
 
-// Name returns what clients of this home want of a name, and what its machine was asked
-// for in the present epoch.
+// Name returns what clients of this home want of a name, and what its machine was asked for in
+// the present epoch.
 func (h *Host) Name(name string) view.Name {
 	in := h.names[name]
 	if in == nil {
@@ -122,8 +122,8 @@ func (h *Host) Name(name string) view.Name {
 	return n
 }
 
-// Explain tells who holds a lock at this home or near, who waits for it here, and how its
-// last holds at the home ended. Known is false if nobody does either.
+// Explain returns the holders of a lock at this home or near, its waiters here, and how its last
+// holds at the home ended. Known is false if there is none of these.
 func (h *Host) Explain(name string, waiters int) (res registry.Resource, known bool, past []registry.Ended) {
 	res, known, past = h.home.reg.Explain(registry.Lock, name, waiters)
 	if in := h.names[name]; in != nil && in.near != nil {
@@ -132,8 +132,8 @@ func (h *Host) Explain(name string, waiters int) (res registry.Resource, known b
 	return res, known, past
 }
 
-// Sessions returns a page of the sessions of this home, after an id, what each has left, in
-// ns, and whether there are more than the limit.
+// Sessions returns a page of the sessions of this home: those after an id, the remaining time of
+// each in ns, and whether there are more than the limit.
 func (h *Host) Sessions(after registry.SessionID, limit int) (list []registry.Session, left []int64, more bool) {
 	list, more = h.home.reg.Sessions(after, limit)
 	for _, s := range list {
@@ -142,9 +142,9 @@ func (h *Host) Sessions(after registry.SessionID, limit int) (list []registry.Se
 	return list, left, more
 }
 
-// List returns the locks that clients of this home and programs within this process hold
-// or wait for: those that begin with
-// a prefix, after a name, and whether there are more than the limit.
+// List returns the locks that clients of this home and programs within this process hold or
+// wait for: those that start with a prefix, after a name, and whether there are more than the
+// limit.
 func (h *Host) List(prefix, after string, limit, waiters int) (list []registry.Resource, more bool) {
 	list, more = h.home.reg.List(registry.Lock, prefix, after, limit, waiters)
 	return h.addNear(list, prefix, after, limit, more)

@@ -8,15 +8,15 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// timer is one that a machine has armed.
+// timer is a timer that a machine has armed.
 type timer struct {
 	layer uint8 // of a stack
 	id    process.Timer
 	at    int64
 }
 
-// alarm is an entry of the queue of all timers. It counts only if its instance has the
-// timer armed for that very moment: those that were armed anew or disarmed stay in the
+// alarm is an entry in the queue of all timers. It is valid only if its instance has the timer
+// armed for exactly that time. Entries of timers that were armed again or disarmed stay in the
 // queue until they are due.
 type alarm struct {
 	timer
@@ -48,7 +48,7 @@ func (h *Host) disarm(in *instance, layer uint8, id process.Timer) {
 	in.timers = slices.DeleteFunc(in.timers, func(t timer) bool { return t.layer == layer && t.id == id })
 }
 
-// fire gives the timers that are due to their machines.
+// fire gives due timers to their machines.
 func (h *Host) fire() {
 	for len(h.alarms) > 0 && h.alarms[0].at <= h.now {
 		a := heap.Pop(&h.alarms).(alarm)

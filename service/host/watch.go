@@ -11,8 +11,8 @@ import (
 	"github.com/conclave-io/conclave/service/registry"
 )
 
-// WatchOptions are those that each watch stack has beside the options of its algorithms.
-// The delay is long: two processes that are busy, and not far apart, must not suspect each
+// WatchOptions are the options of every watch stack, in addition to those of its algorithms.
+// The delay is long, so that two busy processes that are near each other do not suspect each
 // other.
 var WatchOptions = []process.Option{
 	{Name: "delay", Default: strconv.Itoa(defaultWatchDelay), Min: 1, Max: 60_000_000, Text: "the bound of one message delay, in microseconds"},
@@ -25,40 +25,40 @@ const (
 )
 
 // watch is the detector and the election that this member runs in the present epoch (E1),
-// and what follows from what they say.
+// and what it knows from them.
 type watch struct {
 	in          *instance // nil: none
 	byLoad      bool
-	coordinator process.ID   // of the epoch, or None: nobody that takes part was elected
-	call        bool         // an election is to be called when the epoch opens
-	next        int64        // when one by load is called again
+	coordinator process.ID   // of the epoch, or None: no member was elected
+	call        bool         // call an election when the epoch opens
+	next        int64        // when to call the next election by load
 	leader      process.ID   // elected in this epoch, or None
 	doubted     []process.ID // suspected, or declared failed; in order
 	asked       bool         // this member has asked to coordinate
 }
 
-// observed is what is known of watches since the start of the server.
+// observed has the watch counts since the start of the server.
 type observed struct {
 	WatchCounts
 	use      view.Use // of the last epoch
 	knows    bool     // there was one
 	requests uint64   // of clients
-	sampled  uint64   // how many of them there were when the load was last told
+	sampled  uint64   // the value of requests when the load was last computed
 	at       int64    // and when that was
 }
 
-// WatchCounts are those of the detector and the election since the server started.
+// WatchCounts are the counts of the detector and the election since the server started.
 type WatchCounts struct {
 	Suspicions, Failures, Trusts uint64 // of other members; a trust takes either back
-	Elections                    uint64 // results that were announced here
-	Messages                     uint64 // for other members
+	Elections                    uint64 // results announced here
+	Messages                     uint64 // to other members
 }
 
 // CheckWatch returns what is wrong with a watch stack or its options, or nil.
 func CheckWatch(u view.Use) error {
 	if !u.Live() {
 		if u.Options != "" {
-			return fmt.Errorf("watch: no stack has no options, not %q", u.Options)
+			return fmt.Errorf("watch: no stack: options %q: must be empty", u.Options)
 		}
 		return nil
 	}
@@ -85,8 +85,8 @@ func configureWatch(u view.Use, n int) (*namespace, error) {
 	return &namespace{spec: spec, codec: process.NewCodec(spec, n), configs: configs, place: first, counts: new(Counts)}, spec.Validate(&shared)
 }
 
-// observe starts the watch of an epoch (E1). An election is to be called if nobody that takes
-// part coordinates, or if another stack elects from now on (E2).
+// observe starts the watch of an epoch (E1). An election is called if no member coordinates, or
+// if another stack elects from now on (E2).
 func (h *Host) observe(l *view.Log) {
 	before, known := h.observed.use, h.observed.knows
 	h.observed.use, h.observed.knows = l.Watch, true
@@ -102,8 +102,8 @@ func (h *Host) observe(l *view.Log) {
 	h.make(h.watch.in)
 }
 
-// Campaign has this member call an election as soon as its epoch is open, and reports whether
-// it runs one. The result counts as any other.
+// Campaign makes this member call an election as soon as its epoch is open, and reports whether
+// it runs an election algorithm. The result counts like any other.
 func (h *Host) Campaign(now int64) (runs bool) {
 	defer h.guard()
 	if h.output.Err != nil || h.watch.in == nil {
@@ -115,7 +115,7 @@ func (h *Host) Campaign(now int64) (runs bool) {
 	return true
 }
 
-// tendWatch calls an election if it is time to.
+// tendWatch calls an election if one is due.
 func (h *Host) tendWatch() {
 	w := &h.watch
 	if w.in == nil || h.member.State != view.Open || !w.call && (!w.byLoad || h.now < w.next) {
@@ -130,7 +130,7 @@ func (h *Host) tendWatch() {
 	h.step(w.in)
 }
 
-// load returns how many requests clients have made in a second since it was last asked for.
+// load returns the number of client requests per second since the last call.
 func (h *Host) load() int64 {
 	o := &h.observed
 	made, took := o.requests-o.sampled, h.now-o.at
@@ -138,7 +138,7 @@ func (h *Host) load() int64 {
 	return int64(float64(made) * 1e9 / float64(max(took, 1e9)))
 }
 
-// heard gives a message of another member to the watch.
+// heard gives the watch a message of another member.
 func (h *Host) heard(from process.ID, message []byte) error {
 	in := h.watch.in
 	if in == nil {
@@ -152,7 +152,7 @@ func (h *Host) heard(from process.ID, message []byte) error {
 	return nil
 }
 
-// note takes what a layer of the watch announces.
+// note processes an announcement of a layer of the watch.
 func (h *Host) note(e *process.Effect) {
 	w, counts := &h.watch, &h.observed.WatchCounts
 	at, doubted := slices.BinarySearch(w.doubted, e.Peer)
@@ -181,10 +181,10 @@ func (h *Host) note(e *process.Effect) {
 	}
 }
 
-// propose asks the log to let this member coordinate if it was elected and does not (E2), or
-// withdraws that. It waits while any member is in doubt: the next epoch would have that one
-// as a member too, and would open for no name before its lease is over, while in this one
-// only the names wait that depend on it. If it has crashed an epoch begins without it then.
+// propose asks the log to make this member the coordinator if it was elected and is not (E2), or
+// withdraws that request. It waits while any member is in doubt. The next epoch would also
+// have that member, and would open for no name before the member's lease is over, while in this
+// epoch only the names wait that depend on it. If it has crashed, an epoch begins without it.
 func (h *Host) propose() {
 	w := &h.watch
 	coordinates := max(0, w.coordinator) == h.member.Rank()

@@ -215,8 +215,8 @@ func TestWrongChangesAreRefused(t *testing.T) {
 		changeRefused(t, err, codes.InvalidArgument, want)
 	}
 	for want, req := range map[string]*api.JoinRequest{
-		"uid: 0: must be":  {PeerAddress: "a:1", ClientAddress: "a:2"},
-		"is not":           {Uid: 1, PeerAddress: "a", ClientAddress: "a:2"},
+		"uid: 0: must be":       {PeerAddress: "a:1", ClientAddress: "a:2"},
+		"is not":                {Uid: 1, PeerAddress: "a", ClientAddress: "a:2"},
 		"more than 1,024 bytes": {Uid: 1, PeerAddress: "a:1", ClientAddress: strings.Repeat("a", 2000) + ":2"},
 	} {
 		_, err := client.Join(within(t), req)

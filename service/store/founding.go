@@ -24,9 +24,8 @@ type founderJSON struct {
 	UID    string `json:"uid"`
 }
 
-// SaveRecord puts the record of the founding on disk. It is durable when it
-// returns. A directory has one record for good: a second one that differs is an
-// error.
+// SaveRecord writes the founding record to the disk. It is durable when SaveRecord returns. A
+// directory has one record forever: a different second one is an error.
 func (s *Store) SaveRecord(record founding.Record) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -35,7 +34,7 @@ func (s *Store) SaveRecord(record founding.Record) error {
 	case err != nil:
 		return err
 	case known != nil && !known.Equal(record):
-		return fmt.Errorf("store: founding record %v: %s has another one, %v", record, s.dir, known)
+		return fmt.Errorf("store: founding record %v: %s already has a different one, %v", record, s.dir, known)
 	}
 	j := foundingJSON{Format: formatVersion}
 	for _, f := range record {
@@ -48,8 +47,8 @@ func (s *Store) SaveRecord(record founding.Record) error {
 	return replace(filepath.Join(s.dir, foundingName), b)
 }
 
-// readFounding returns nil if there is no record. That it cannot be read does not
-// mean that there is none.
+// readFounding returns nil if there is no record, and an error if a record cannot be
+// read.
 func readFounding(dir string) (founding.Record, error) {
 	path := filepath.Join(dir, foundingName)
 	b, err := os.ReadFile(path)

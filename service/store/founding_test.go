@@ -20,7 +20,7 @@ func TestRecordIsKept(t *testing.T) {
 	if err := errors.Join(s.SaveRecord(record), s.SaveRecord(record)); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.SaveRecord(founding.Record{{ID: 1, UID: 1}, {ID: 3, UID: 7}}); err == nil || !strings.Contains(err.Error(), "has another one") {
+	if err := s.SaveRecord(founding.Record{{ID: 1, UID: 1}, {ID: 3, UID: 7}}); err == nil || !strings.Contains(err.Error(), "already has a different one") {
 		t.Errorf("a second record: %v", err)
 	}
 	mustClose(t, s)

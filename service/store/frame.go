@@ -13,14 +13,13 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// A segment is a sequence of frames: eight bytes that hold the length of the
-// record (lower 56 bits) and of the zeros that pad it to a multiple of eight
-// (bits 56 to 58, bit 63 set when there are any), then the record. A record
-// has a type, data, and a checksum that continues the one before it over the
-// data. The etcd decoder takes a few things on trust that a flipped bit can
-// change without the checksum noticing (the type, the length, the padding),
-// and reads a length that points beyond the end of the file as the end of the
-// log. Here all of these are checked.
+// A segment is a sequence of frames. A frame has eight bytes with the length of the record
+// (lower 56 bits) and of the zeros that pad it to a multiple of eight (bits 56 to 58; bit 63 is
+// set if there are any), then the record. A record has a type, data, and a checksum over the
+// data that continues the checksum of the previous record. The checksum does not cover the
+// type, the length and the padding, so the etcd decoder does not detect all flipped bits in them;
+// and it takes a length that points beyond the end of the file for the end of the log.
+// Here all of these are checked.
 type frame struct {
 	kind int64
 	data []byte
@@ -33,8 +32,8 @@ const frameHead = 8
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 var (
-	errCut    = errors.New("the record goes on beyond the end of the file")
-	errLength = errors.New("the length of the record is not one that is ever written")
+	errCut    = errors.New("the record extends beyond the end of the file")
+	errLength = errors.New("the length of the record is not a valid one")
 )
 
 // readFrame reads the frame at an offset without looking at its checksum.
@@ -55,7 +54,7 @@ func readFrame(b []byte, at int64) (frame, error) {
 	}
 	f, n := readRecord(body[:size])
 	if n != int(size) {
-		return frame{}, errors.New("the record is unreadable")
+		return frame{}, errors.New("unreadable record")
 	}
 	f.next = at + frameHead + size + pad
 	return f, nil
@@ -75,8 +74,8 @@ func frameSize(b []byte) (size, pad int64, err error) {
 	return size, pad, nil
 }
 
-// readRecord reads a record from the start of b, and returns how many bytes it
-// takes, which the record tells by itself; 0 when there is none.
+// readRecord reads a record from the start of b, and returns the number of bytes that it takes
+// according to its own fields; 0 if there is none.
 func readRecord(b []byte) (f frame, n int) {
 	for want := protowire.Number(1); want <= 3; want++ {
 		number, kind, tag := protowire.ConsumeTag(b[n:])
@@ -110,10 +109,10 @@ func readRecord(b []byte) (f frame, n int) {
 	return f, n
 }
 
-// check compares the checksum with the one that the records before it lead to.
+// check compares the checksum with the one computed from the previous records.
 func (f frame) check(before uint32) error {
 	if f.kind == wal.CrcType {
-		return nil // it states the checksum instead
+		return nil // this record states the checksum instead
 	}
 	if sum := crc32.Update(before, castagnoli, f.data); sum != f.crc {
 		return fmt.Errorf("the checksum of the record is %08x, its data gives %08x", f.crc, sum)
@@ -134,39 +133,38 @@ func decodeState(data []byte) (*raftpb.HardState, uint64, error) {
 	unknown := hard.ProtoReflect().GetUnknown()
 	number, kind, n := protowire.ConsumeTag(unknown)
 	if n < 0 || number != stampField || kind != protowire.VarintType {
-		return nil, 0, errors.New("the record is no hard state, though its type says so")
+		return nil, 0, errors.New("the record has the type of a hard state and is not one")
 	}
 	version, _ := protowire.ConsumeVarint(unknown[n:])
 	hard.ProtoReflect().SetUnknown(nil)
 	return hard, version, nil
 }
 
-// decodeEntry returns where in the log an entry stands.
+// decodeEntry returns the position of an entry in the log.
 func decodeEntry(data []byte) (position, error) {
 	entry := new(raftpb.Entry)
 	if err := proto.Unmarshal(data, entry); err != nil {
 		return position{}, fmt.Errorf("the entry is unreadable: %w", err)
 	}
 	if len(entry.ProtoReflect().GetUnknown()) > 0 || entry.GetIndex() == 0 {
-		return position{}, errors.New("the record is no entry, though its type says so")
+		return position{}, errors.New("the record has the type of an entry and is not one")
 	}
 	return position{entry.GetIndex(), entry.GetTerm()}, nil
 }
 
-// sectorBytes is the unit that a disk writes whole or not at all. Space that
-// was allocated and never written reads as zeros.
+// sectorBytes is the unit that a disk writes completely or not at all. Space that was
+// allocated and never written reads as zeros.
 const sectorBytes = 512
 
-// torn reports whether the damage at s.at, in the last segment, is that of a
-// crash during a Save: some sector of the record never arrived, and no later
-// Save did either.
+// torn reports whether the damage at s.at, in the last segment, is that of a crash during a
+// Save: some sector of the record was never written, and neither was a later Save.
 func (s *scanner) torn() bool {
 	return !s.lengthDamaged() && s.sectorMissing() && !s.savedLater()
 }
 
-// lengthDamaged reports whether the record is whole and only the length before
-// it is wrong. No crash brings that about, but where the length is the last of its
-// sector: then that may be missing, and the record be there.
+// lengthDamaged reports whether the record is complete and only the length before it is wrong.
+// A crash causes that only if the length is at the end of its sector: then the length may be
+// missing although the record is there.
 func (s *scanner) lengthDamaged() bool {
 	if int64(len(s.b))-s.at < frameHead {
 		return false
@@ -184,12 +182,12 @@ func (s *scanner) sectorMissing() bool {
 	if end-s.at >= frameHead {
 		size, pad, err := frameSize(s.b[s.at:])
 		if err == nil && s.at+frameHead+size+pad > end {
-			return true // the file was never extended so far
+			return true // the file never had this size
 		}
 		if err == nil {
 			end = s.at + frameHead + size + pad
 		} else {
-			// Without a length only the sector it should be in can tell.
+			// Without a length only the sector in which it should be can show that.
 			end = min(end, s.at-s.at%sectorBytes+sectorBytes)
 		}
 	} else {
@@ -205,9 +203,9 @@ func (s *scanner) sectorMissing() bool {
 	return false
 }
 
-// savedLater searches behind the damage for a hard state record and a record
-// that continues it. The hard state ends a Save, and the record behind it
-// belongs to the next one, which began only when all before it was durable.
+// savedLater searches behind the damage for a hard state record and a record that continues it.
+// The hard state ends a Save. The record behind it belongs to the next Save, which began only
+// when everything before it was durable.
 func (s *scanner) savedLater() bool {
 	from := s.at + frameHead
 	if size, pad, err := frameSize(padded(s.b[s.at:])); err == nil && s.at+frameHead+size+pad <= int64(len(s.b)) {
@@ -229,7 +227,7 @@ func (s *scanner) savedLater() bool {
 	return false
 }
 
-// padded lengthens what is left of a file to a frame's head.
+// padded extends the rest of a file to the size of a frame's head.
 func padded(b []byte) []byte {
 	if len(b) >= frameHead {
 		return b

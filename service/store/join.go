@@ -15,17 +15,16 @@ import (
 
 const joinName = "join.json"
 
-// Joined is what a server was told that joined a cluster which was there before
-// it.
+// Joined is what the cluster told a server that joined it.
 type Joined struct {
 	Identity
-	// Peers are where the other servers took each other at the time. Where they do
-	// now is in the log, once this server has it.
+	// Peers are the peer addresses of the other servers at that time. The present addresses
+	// are in the log, once this server has it.
 	Peers map[uint64]string
 }
 
-// joinJSON is the content of the join file. Until the cluster has answered there
-// is only the UID.
+// joinJSON is the content of the join file. Until the cluster has answered it has only the
+// UID.
 type joinJSON struct {
 	Format  int               `json:"format"`
 	UID     string            `json:"uid"`
@@ -34,10 +33,10 @@ type joinJSON struct {
 	Peers   map[string]string `json:"peers,omitempty"`
 }
 
-// Join returns what a server was told when it joined the cluster. If it has not
-// been told yet, ask does so; it gets the UID that the directory will have. That
-// is on disk before, and so is what the cluster answers before Join returns: the
-// server asks under one UID, however often it crashes, and gets one id.
+// Join returns what the cluster told this server when it joined. If the server has not been
+// told yet, Join calls ask with the UID that the directory will have. The UID is written to the
+// disk first, and the answer before Join returns. So the server always asks with the same UID,
+// however often it crashes, and gets one id.
 func Join(dir string, ask func(uid uint64) (Joined, error)) (Joined, error) {
 	if err := checkOurs(dir); err != nil {
 		return Joined{}, err

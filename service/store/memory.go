@@ -9,12 +9,12 @@ import (
 	"github.com/conclave-io/conclave/service/founding"
 )
 
-// Memory is what a server has that may forget everything when it stops, in place
-// of a Store. What is saved need not be kept here: raft has it in memory for as
-// long as the process lives, and afterwards nobody asks.
+// Memory replaces a Store for a server that may forget everything when it stops. Saved data
+// need not be kept here: raft has it in memory as long as the process lives, and nobody asks for
+// it afterwards.
 type Memory struct{}
 
-// InMemory returns the State in which such a server always starts.
+// InMemory returns the State with which such a server always starts.
 func InMemory() *State { return &State{Fresh: true, UID: drawUID()} }
 
 // Save does nothing.

@@ -15,23 +15,23 @@ import (
 	"go.etcd.io/etcd/client/pkg/v3/fileutil"
 )
 
-// formatVersion is raised with every change after which an older program would
+// formatVersion is increased with every change after which an older program would
 // misread the directory.
 const formatVersion = 1
 
 const metaName = "meta.json"
 
-// Identity says whose directory it is.
+// Identity identifies the server that owns a directory.
 type Identity struct {
 	Cluster uint64
 	Server  uint64
-	// UID is that of the directory, if it was drawn before the directory was
-	// made; 0 leaves it to Open.
+	// UID is the UID of the directory, if it was drawn before the directory was created;
+	// if 0, Open draws it.
 	UID uint64
 }
 
-// meta is the content of the meta file. The same bytes head every segment of
-// the log, so that a log cannot stray into another directory.
+// meta is the content of the meta file. Every segment of the log starts with the same bytes, so
+// that a log cannot be moved to another directory by mistake.
 type meta struct {
 	Format  int
 	Cluster uint64
@@ -39,8 +39,8 @@ type meta struct {
 	UID     uint64
 }
 
-// metaJSON writes the wide numbers in hexadecimal, as everywhere else; JSON
-// readers would round them.
+// metaJSON has the wide numbers in hexadecimal, as everywhere else, because JSON readers
+// would round them.
 type metaJSON struct {
 	Format  int    `json:"format"`
 	Cluster string `json:"cluster"`
@@ -89,7 +89,7 @@ func (e *ServerError) Error() string {
 	return fmt.Sprintf("store: data directory %s belongs to server %d, not to server %d; each server needs a directory of its own", e.Dir, e.Have, e.Want)
 }
 
-// FormatError means that a newer program has written the file.
+// FormatError means that a newer program wrote the file.
 type FormatError struct {
 	Path       string
 	Have, Want uint64
@@ -165,8 +165,8 @@ func jsonOffset(err error) int64 {
 
 func writeMeta(dir string, m meta) error { return replace(filepath.Join(dir, metaName), m.encode()) }
 
-// replace writes a small file in one step: it is either the old one or the new
-// one, whole, whenever the machine stops.
+// replace writes a small file atomically: whenever the machine stops, the file has either the
+// complete old content or the complete new one.
 func replace(path string, content []byte) error { return replaceExactly(path, append(content, '\n')) }
 
 func replaceExactly(path string, content []byte) error {
@@ -188,10 +188,10 @@ func replaceExactly(path string, content []byte) error {
 	return nil
 }
 
-// makeDirectory makes a directory, and what is missing above it, for good: a name in a
-// folder that was not synced may be gone after a crash, with all that is below it. That
-// is done as long as the directory is not complete, since a process before this one may
-// have been killed in between.
+// makeDirectory creates a directory with missing parents, durably: a name in a folder that was
+// not synced may be lost in a crash, with everything below it. It syncs the parents even if they
+// exist, as long as the directory is not complete, since an earlier process may have been
+// killed in between.
 func makeDirectory(dir string) error {
 	if complete, err := exists(filepath.Join(dir, metaName)); complete || err != nil {
 		return err
@@ -204,7 +204,7 @@ func makeDirectory(dir string) error {
 		return err
 	}
 	for above := filepath.Dir(dir); ; above = filepath.Dir(above) {
-		// A folder that may not be read was there before.
+		// A folder that may not be read existed before.
 		if err := syncDirectory(above); err != nil && !errors.Is(err, os.ErrPermission) {
 			return err
 		}
@@ -214,8 +214,8 @@ func makeDirectory(dir string) error {
 	}
 }
 
-// exists reports whether there is a file. An error does not mean that there is none: the
-// caller would start over in a directory that has data.
+// exists reports whether a file exists. After an error the caller must not assume that it does
+// not, and start with an empty directory although there is data.
 func exists(path string) (bool, error) {
 	_, err := os.Stat(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -232,15 +232,15 @@ func syncDirectory(dir string) error {
 	return errors.Join(fileutil.Fsync(d), d.Close())
 }
 
-// holder returns the process that has locked a directory, or 0 if it cannot be read.
+// holder returns the process that has locked a directory, or 0 if that cannot be read.
 func holder(path string) int {
 	b, _ := os.ReadFile(path) // an unreadable name is no name
 	pid, _ := strconv.Atoi(strings.TrimSpace(string(b)))
 	return pid
 }
 
-// lockDirectory takes the directory for this process and writes down who did.
-// The kernel gives the lock back when the process ends, however it ends.
+// lockDirectory locks the directory for this process and writes down its id. The kernel
+// releases the lock when the process ends, for whatever reason.
 func lockDirectory(dir string) (*fileutil.LockedFile, error) {
 	path := filepath.Join(dir, "LOCK")
 	var lock *fileutil.LockedFile

@@ -14,27 +14,26 @@ import (
 	"go.etcd.io/etcd/client/pkg/v3/fileutil"
 )
 
-// A log that was cut exactly behind a save, or whose last saves were overwritten
-// with zeros, looks like an older log that is whole. Opened as that, a server would
-// forget what it acknowledged, and fences would repeat. So the store also keeps, in
-// a file of its own, how far the log has come. A log that ends before that is
-// damaged.
+// A log that was truncated exactly after a save, or whose last saves were overwritten with
+// zeros, looks like a complete older log. If a server started with it, the server would forget
+// what it acknowledged, and fences would repeat. So the store also keeps, in a separate file,
+// how far the log has come. A log that ends before that is damaged.
 //
-// The file has two slots, written in turn, each in a sector of its own. A crash
-// spoils at most the one that was being written. Losing a write is harmless: the
-// file then says less than it could. What it says was durable in the log before.
+// The file has two slots, written in turn, each in its own sector. A crash damages at most
+// the slot that was being written. Losing a write is harmless: the file then says less than
+// it could. Everything it says was durable in the log before.
 
 const (
 	reachedName = "reached"
 	slotBytes   = 20 // commit index, term, and their CRC-32C
 )
 
-// reachedEvery is how often the file is written while the log grows. What was saved
-// after the last write is not covered, unless Close was called.
+// reachedEvery is how often the file is written while the log grows. Saves after the last
+// write are not covered, unless Close was called.
 var reachedEvery = time.Second
 
-// mark is how far a log has come. Both numbers never go back. The last index
-// does, when another leader replaces entries, so it cannot serve.
+// mark is how far a log has come. Both numbers never decrease. The last index cannot be used,
+// because it decreases when another leader replaces entries.
 type mark struct{ commit, term uint64 }
 
 func (m mark) less(than mark) bool {
@@ -47,8 +46,8 @@ func (m mark) encode() []byte {
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 }
 
-// reached is the file. While the log is open for writing, a goroutine of its own
-// writes it, so that its fsync does not delay that of the log.
+// reached is the file. While the log is open for writing, a separate goroutine writes the file,
+// so that its fsync does not delay that of the log.
 type reached struct {
 	path string
 	file *os.File // nil before the first write
@@ -61,7 +60,7 @@ type reached struct {
 	done   chan struct{}
 }
 
-// readReached returns what the file in dir says. Without a file it says nothing.
+// readReached reads the file in dir. A missing file has no content.
 func readReached(dir string) (*reached, error) {
 	r := &reached{path: filepath.Join(dir, reachedName), stop: make(chan struct{}), done: make(chan struct{})}
 	b, err := os.ReadFile(r.path)
@@ -89,7 +88,7 @@ func readReached(dir string) (*reached, error) {
 	return r, nil
 }
 
-// check refuses a log that ends before what it had reached.
+// check refuses a log that ends before the point that it had reached.
 func (r *reached) check(dir string, f *found) error {
 	last := f.log.last()
 	switch {
@@ -101,7 +100,7 @@ func (r *reached) check(dir string, f *found) error {
 	return nil
 }
 
-// write makes the file say at, unless it says so much already.
+// write makes the file contain at, unless it contains as much already.
 func (r *reached) write(at mark) error {
 	if r.err == nil && r.at.less(at) {
 		if r.err = r.put(at); r.err == nil {
@@ -123,8 +122,8 @@ func (r *reached) put(at mark) (err error) {
 	return fileutil.Fdatasync(r.file)
 }
 
-// follow writes the file every so often what since returns, until end. A failure
-// takes nothing from the log: it is logged, and the file stays as it is.
+// follow regularly writes the result of since to the file, until end. A failure does not affect
+// the log: it is logged, and the file stays as it is.
 func (r *reached) follow(since func() mark, log *slog.Logger) {
 	defer close(r.done)
 	ticker := time.NewTicker(reachedEvery)
@@ -158,8 +157,8 @@ func (r *reached) close(at mark) error {
 	return err
 }
 
-// come returns how far the log has come: what was saved last. After a failed save
-// nothing more is known.
+// come returns how far the log has come: the last saved state. After a failed save the result
+// does not change any more.
 func (s *Store) come() mark {
 	s.mu.Lock()
 	defer s.mu.Unlock()

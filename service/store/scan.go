@@ -15,14 +15,14 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// CorruptError means that a file, or the log as a whole, is not as it was written.
+// CorruptError means that a file, or the log as a whole, is damaged.
 type CorruptError struct {
 	Path   string
-	Offset int64 // -1 if it is not about one place
+	Offset int64 // -1 if it is not about one offset
 	Reason string
 }
 
-// damage is the error of what is not damaged at one place.
+// damage returns the error of damage that has no single offset.
 func damage(path, format string, args ...any) error {
 	return &CorruptError{Path: path, Offset: -1, Reason: fmt.Sprintf(format, args...)}
 }
@@ -41,7 +41,7 @@ type segment struct {
 	seq, first uint64
 }
 
-// listSegments returns the segments in order, or says which is missing.
+// listSegments returns the segments in order, or an error that names a missing one.
 func listSegments(dir string) ([]segment, error) {
 	files, err := os.ReadDir(dir) // sorted by name, and so by sequence number
 	if err != nil {
@@ -64,16 +64,16 @@ func listSegments(dir string) ([]segment, error) {
 	return segments, nil
 }
 
-// found is what a scan of the log finds.
+// found is the result of a scan of the log.
 type found struct {
 	saves int               // how many complete saves
 	hard  *raftpb.HardState // nil when there is none
 	snaps []position        // in the order in which they were saved
-	log   replay            // as raft had it last
+	log   replay            // as raft last had it
 
 	last string // path of the last segment
-	// tail is where the last segment must be cut because a crash has left a
-	// part of a Save, up to end; nil when there is nothing to cut.
+	// tail is the part of an incomplete Save at the end of the last segment, which has to be cut
+	// off; nil if there is none.
 	tail *tail
 }
 
@@ -81,7 +81,7 @@ type tail struct{ at, end int64 }
 
 // scanner reads the log from its first segment to its last.
 type scanner struct {
-	metadata []byte // nil to take what comes
+	metadata []byte // nil to accept any
 	found    found
 
 	path    string
@@ -95,7 +95,7 @@ type scanner struct {
 	snaps, entries []position
 }
 
-// scan verifies the whole log and returns what it says.
+// scan verifies the whole log and returns its content.
 func scan(dir string, metadata []byte) (*found, error) {
 	segments, err := listSegments(dir)
 	if err != nil {
@@ -133,8 +133,8 @@ func (s *scanner) corrupt(format string, args ...any) error {
 	return &CorruptError{Path: s.path, Offset: s.at, Reason: fmt.Sprintf(format, args...)}
 }
 
-// segment reads one segment. Only the last one can end in the middle of
-// something: the others were complete, and synced, before the next was begun.
+// segment reads one segment. Only the last segment can end within a Save: the others were
+// complete, and synced, before the next one was begun.
 func (s *scanner) segment(last bool) error {
 	for n := 0; ; n++ {
 		if allZero(s.b[s.at:]) {
@@ -174,8 +174,8 @@ func (s *scanner) end(last bool) error {
 	}
 }
 
-// record takes in one record, the nth of its segment. A segment begins with a
-// checksum that continues the previous segment, and the metadata.
+// record processes a record, the nth of its segment. A segment begins with a checksum that
+// continues that of the previous segment, and the metadata.
 func (s *scanner) record(n int, f frame) error {
 	want, ok := map[int]int64{0: wal.CrcType, 1: wal.MetadataType}[n]
 	if ok && f.kind != want || !ok && (f.kind == wal.CrcType || f.kind == wal.MetadataType) {
@@ -212,7 +212,7 @@ func (s *scanner) snapshot(f frame) error {
 		return s.corrupt("the snapshot record is unreadable")
 	}
 	s.crc = f.crc
-	if record.GetIndex() == 0 { // the wal package begins a new log with it
+	if record.GetIndex() == 0 { // the wal package writes it at the start of a new log
 		s.saved = f.next
 		return nil
 	}
@@ -220,8 +220,8 @@ func (s *scanner) snapshot(f frame) error {
 	return nil
 }
 
-// state takes in the record that ends a Save, or that repeats the hard state
-// at the head of a segment.
+// state processes the record that ends a Save, or that repeats the hard state at the start of a
+// segment.
 func (s *scanner) state(f frame) error {
 	hard, version, err := decodeState(f.data)
 	if err != nil {
@@ -245,9 +245,9 @@ func (s *scanner) state(f frame) error {
 	return nil
 }
 
-// repair cuts a torn tail off, and brings the last segment back to its full length,
-// before anything is appended: whatever ends within a save in a shorter segment is then
-// known to have been cut. The wal package would leave it as short as it is.
+// repair cuts off a torn tail, and restores the full length of the last segment before anything
+// is appended. A later segment that is shorter and ends within a Save is then known to have been
+// truncated. The wal package would leave it short.
 func (s *Store) repair(f *found) error {
 	file, err := os.OpenFile(f.last, os.O_WRONLY, 0)
 	if err != nil {
@@ -270,7 +270,7 @@ func (s *Store) repair(f *found) error {
 	return nil
 }
 
-// lengthen makes a segment as long as it was made.
+// lengthen restores the original length of a segment.
 func lengthen(file *os.File) error {
 	info, err := file.Stat()
 	if err != nil || info.Size() >= wal.SegmentSizeBytes {

@@ -7,11 +7,11 @@ import (
 	"path/filepath"
 )
 
-// seedPath is where a data directory has its seed: the state from which its server is to
-// found a cluster. What is in it is no matter of this package.
+// seedPath returns the path of the seed in a data directory: the state from which its server
+// should found a cluster. This package does not interpret its content.
 func seedPath(dir string) string { return filepath.Join(dir, "snap", "founding") }
 
-// PutSeed makes a data directory with a seed. The directory must be empty or new. The
+// PutSeed creates a data directory with a seed. The directory must be empty or new. The
 // seed is durable when PutSeed returns.
 func PutSeed(dir string, seed []byte) error {
 	if err := checkEmpty(dir); err != nil {
@@ -31,8 +31,8 @@ func PutSeed(dir string, seed []byte) error {
 	return replaceExactly(path, seed)
 }
 
-// checkEmpty refuses a directory that has anything in it, except what a file system of
-// its own has.
+// checkEmpty refuses a directory that contains anything except what the root of a file system
+// has.
 func checkEmpty(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, os.ErrNotExist) {
@@ -61,8 +61,7 @@ func (s *Store) Seed() ([]byte, error) {
 	return seed, nil
 }
 
-// DropSeed removes the seed. Once the server has saved a state of its own, nobody reads
-// it.
+// DropSeed removes the seed. Once the server has saved its own state, nobody reads the seed.
 func (s *Store) DropSeed() error {
 	if err := os.Remove(seedPath(s.dir)); err != nil {
 		return fmt.Errorf("store: %w", err)

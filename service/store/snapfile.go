@@ -10,13 +10,13 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// syncEvery is how many bytes of a snapshot's file are written between two syncs. One
-// sync of a large file would delay those of the log by some 100 ms.
+// syncEvery is how many bytes of a snapshot's file are written between two syncs. A single sync
+// of a large file would delay those of the log by some 100 ms.
 const syncEvery = 1 << 20
 
-// snapshotFile returns the content of a snapshot's file, as etcd's snap package writes
-// it: a message with a checksum and the encoded snapshot. It comes in parts, because
-// that package makes two copies of the snapshot, which may have hundreds of MB.
+// snapshotFile returns the content of a snapshot's file in the format of etcd's snap package: a
+// message with a checksum and the encoded snapshot. It returns parts, because that package
+// makes two copies of the snapshot, which may have hundreds of MB.
 func snapshotFile(snapshot *raftpb.Snapshot) ([][]byte, error) {
 	metadata, err := proto.Marshal(snapshot.GetMetadata())
 	if err != nil {
@@ -38,8 +38,8 @@ func snapshotFile(snapshot *raftpb.Snapshot) ([][]byte, error) {
 	return [][]byte{head, before, data, after}, nil
 }
 
-// writeSnapshotFile writes and syncs the file of a snapshot. If it fails it leaves no
-// file, as far as it can.
+// writeSnapshotFile writes and syncs the file of a snapshot. If it fails it tries to leave no
+// file.
 func writeSnapshotFile(path string, snapshot *raftpb.Snapshot) error {
 	parts, err := snapshotFile(snapshot)
 	if err != nil {

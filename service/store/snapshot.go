@@ -14,9 +14,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// keepSnapshots is how many snapshots stay on disk. Only the newest is ever
-// read; the one before it, with the log since, is for an operator to fall back
-// on.
+// keepSnapshots is the number of snapshots that stay on disk. Only the newest one is ever
+// read. The previous one, with the log since, allows an operator to go back.
 const keepSnapshots = 2
 
 // position names an entry of the log, or a snapshot by the last entry it contains.
@@ -26,13 +25,13 @@ func positionOf(snapshot *raftpb.Snapshot) position {
 	return position{snapshot.GetMetadata().GetIndex(), snapshot.GetMetadata().GetTerm()}
 }
 
-// fileName is the name that etcd's snap package gives the file.
+// fileName returns the name of the file in etcd's snap package.
 func (p position) fileName() string { return fmt.Sprintf("%016x-%016x.snap", p.term, p.index) }
 
-// WriteSnapshot makes the file of a snapshot durable while saves go on. A Save with
-// the same snapshot must follow, and writes only a record. Until then the file
-// counts for nothing: a crash leaves the log as if there were no snapshot, and the
-// next Save with a newer snapshot, or the next Open, may remove the file.
+// WriteSnapshot makes the file of a snapshot durable while saves continue. A Save with the same
+// snapshot must follow, which writes only a record. Until then the file has no effect: after
+// a crash the log is as if there were no snapshot, and the next Save with a newer snapshot, or
+// the next Open, may remove the file.
 func (s *Store) WriteSnapshot(snapshot *raftpb.Snapshot) error {
 	err := s.writeFile(snapshot)
 	s.mu.Lock()
@@ -46,8 +45,7 @@ func (s *Store) WriteSnapshot(snapshot *raftpb.Snapshot) error {
 	return s.err
 }
 
-// writeFile makes the file of a snapshot durable, its name in the directory
-// included.
+// writeFile makes the file of a snapshot durable, including its name in the directory.
 func (s *Store) writeFile(snapshot *raftpb.Snapshot) error {
 	path := filepath.Join(s.snapDir(), positionOf(snapshot).fileName())
 	if err := writeSnapshotFile(path, snapshot); err != nil {
@@ -56,8 +54,8 @@ func (s *Store) writeFile(snapshot *raftpb.Snapshot) error {
 	return syncDirectory(s.snapDir())
 }
 
-// recordSnapshot adds the record of a snapshot to the log, once its file is durable.
-// The record counts only once the hard state that ends the Save stands behind it.
+// recordSnapshot adds the record of a snapshot to the log, once its file is durable. The record
+// takes effect only with the hard state that ends the Save.
 func (s *Store) recordSnapshot(snapshot *raftpb.Snapshot) error {
 	if positionOf(snapshot) != s.written {
 		if err := s.writeFile(snapshot); err != nil {
@@ -67,7 +65,7 @@ func (s *Store) recordSnapshot(snapshot *raftpb.Snapshot) error {
 	meta := snapshot.GetMetadata()
 	conf := meta.GetConfState()
 	if conf == nil {
-		conf = &raftpb.ConfState{} // the wal package asks for one
+		conf = &raftpb.ConfState{} // the wal package requires one
 	}
 	return s.wal.SaveSnapshot(&walpb.Snapshot{Index: new(meta.GetIndex()), Term: new(meta.GetTerm()), ConfState: conf})
 }
@@ -104,9 +102,9 @@ func (s *Store) stillThere(snaps []position) ([]position, error) {
 	return kept, nil
 }
 
-// purge removes the snapshots beyond the newest two and the segments of the
-// log that the older of them does without. What cannot be removed is only a
-// waste of space, so it is logged and tried again after the next snapshot.
+// purge removes all snapshots but the newest two, and the segments that the older of these does
+// not need. Files that cannot be removed only waste space, so a failure is logged and
+// tried again after the next snapshot.
 func (s *Store) purge() {
 	if len(s.kept) == 0 {
 		return
@@ -134,8 +132,8 @@ func (s *Store) purgeSnapshots() error {
 	return nil
 }
 
-// purgeSegments removes the segments before the one that holds the first entry after
-// index: the oldest first, and for good before the next, so that no gap ever shows.
+// purgeSegments removes the segments before the one with the first entry after index: the oldest
+// first, and durably before the next, so that there is never a gap.
 func (s *Store) purgeSegments(index uint64) error {
 	if err := s.wal.ReleaseLockTo(index); err != nil {
 		return err

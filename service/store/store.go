@@ -1,40 +1,38 @@
 // Package store keeps what a server must not forget: raft's hard state, log
 // and snapshots, in one directory that belongs to one server of one cluster.
 //
-//	LOCK           held while a process uses the directory; names that process
+//	LOCK           held while a process uses the directory; contains its process id
 //	meta.json      format version, cluster, server, and a random id of the directory
-//	join.json      of a server that joined: what the cluster told it
+//	join.json      if the server joined: what the cluster told it
 //	founding.json  with which directories the cluster was founded
-//	reached        how far the log has come, apart from the log itself
+//	reached        how far the log has come, independent of the log itself
 //	wal/           the log, in segments, written by etcd's wal package
 //	snap/          the two newest snapshots, in the format of etcd's snap package
-//	snap/founding  the seed: the state from which a server is to found a cluster
+//	snap/founding  the seed: the state from which a server should found a cluster
 //
 // # What a Save promises
 //
-// A Save is atomic and, when it returns, durable: after a crash the directory
-// holds every Save that returned and either all or nothing of the one that was
-// under way. Every Save ends with a hard state record, which carries the
-// version of this format, and is followed by an fsync before the next Save
-// begins. So a log that stops in the middle of a Save was cut there by a crash
-// and is cut back to the last complete one, while a damaged record that has a
-// later Save behind it had been durable and must have been damaged since; that
-// is refused, with the file and the offset, because what it said can no longer
-// be known. In the last Save itself a record counts as cut by a crash when one
-// of its sectors reads as zeros, as space does that was never written. So of a
-// last Save whose data holds a whole sector of zeros, and of which a bit has
-// since flipped, it cannot be told that it was complete; nor if the length of a
-// record, which ends its sector, has since become zero.
+// A Save is atomic and, when it returns, durable: after a crash the directory has every Save
+// that returned, and either all or nothing of the one that was under way. Every Save ends with a
+// hard state record, which has the version of this format, and an fsync before the next
+// Save begins.
 //
-// A segment has its full length before anything is written to it. So one that is
-// shorter and ends within a Save was not left so by a crash: it was cut afterwards,
-// and is refused. Where nothing in the log shows that its end is gone, the file
-// reached does, but for what was saved in the last second before the server was
-// killed.
+// So if a log stops in the middle of a Save, a crash was the reason, and the log is cut back to
+// the last complete Save. A damaged record that is followed by a later Save was durable and must
+// have been damaged since. The store refuses such a log, with the file and the offset, because
+// the content of the record is lost. In the last Save, a record counts as cut by a crash if one
+// of its sectors reads as zeros, like space that was never written. There are two cases that
+// the store cannot distinguish from a crash: a last Save whose data contains a whole sector of
+// zeros, in which a bit has flipped later; and a record whose length is at the end of its sector
+// and has become zero.
 //
-// After one failed write or fsync every further Save fails with the same
-// error. The kernel may have dropped the pages that it could not write, so
-// trying again could report success for data that is gone.
+// A segment has its full length before anything is written to it. So a shorter segment that
+// ends within a Save was truncated later, and is refused. If nothing in the log shows that its
+// end is missing, the file reached does, except for saves in the last second before the server
+// was killed.
+//
+// After a failed write or fsync every further Save fails with the same error. The kernel may have
+// dropped the pages that it could not write, so trying again could report success for lost data.
 package store
 
 import (
@@ -58,17 +56,17 @@ import (
 	"github.com/conclave-io/conclave/service/founding"
 )
 
-// etcd's default of 64 MB is meant for a key-value store; each server
+// etcd's default of 64 MB is meant for a key-value store. Each server
 // allocates two segments ahead.
 func init() { wal.SegmentSizeBytes = 16 << 20 }
 
-// State is what a directory holds when it is opened.
+// State is the content of a directory when it is opened.
 type State struct {
 	Fresh bool   // nothing was ever saved here
 	UID   uint64 // drawn at random when the directory was created
 	// Record is that of SaveRecord, nil when none was saved.
 	Record founding.Record
-	// Seeded says that the directory has a seed: see PutSeed.
+	// Seeded means that the directory has a seed: see PutSeed.
 	Seeded bool
 
 	HardState *raftpb.HardState // nil when none was saved
@@ -95,10 +93,9 @@ type Store struct {
 	reached *reached
 }
 
-// Open opens the directory of a server, creating it when there is none, and
-// returns what it holds. The error says in one line what is wrong; see
-// ClusterError, ServerError, DirectoryError, FormatError, LockedError and
-// CorruptError.
+// Open opens the directory of a server, creates it if necessary, and returns its content. Errors
+// have one line. They include ClusterError, ServerError, DirectoryError, FormatError,
+// LockedError and CorruptError.
 func Open(dir string, id Identity, log *slog.Logger) (*Store, *State, error) {
 	if err := checkOurs(dir); err != nil {
 		return nil, nil, err
@@ -149,8 +146,8 @@ func (s *Store) open(id Identity) (*State, error) {
 	return state, nil
 }
 
-// create makes the parts of a directory, the meta file last: where it exists,
-// the rest is complete.
+// create creates the parts of a directory, the meta file last: if it exists, the rest is
+// complete.
 func (s *Store) create(id Identity) (meta, error) {
 	m := newMeta(id)
 	if err := s.discardUnfinished(); err != nil {
@@ -173,16 +170,16 @@ func (s *Store) create(id Identity) (meta, error) {
 	return m, writeMeta(s.dir, m)
 }
 
-// own are the names that a data directory may have before it is complete; a file
-// system of its own has lost+found as well.
+// own are the names that a data directory may contain before it is complete; the root of a
+// file system also has lost+found.
 var own = []string{"LOCK", "wal", "wal.tmp", "snap", "lost+found", metaName + ".tmp", joinName, joinName + ".tmp", reachedName, "admin.sock", "admin.sock.tmp"}
 
-// checkOurs refuses a directory that has things of others in it and nothing
-// complete of ours: a slip of the pen must not strew files into it.
+// checkOurs refuses a directory that has foreign files and no complete data directory: a
+// mistyped --data must not scatter files into it.
 func checkOurs(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil // most likely it is yet to be made; if not, making it will tell
+		return nil // most likely it does not exist yet; if not, creating it will fail
 	}
 	foreign := ""
 	for _, e := range entries {
@@ -199,8 +196,8 @@ func checkOurs(dir string) error {
 	return nil
 }
 
-// discardUnfinished clears away what a crash during create has left, and
-// nothing that was ever used.
+// discardUnfinished removes what a crash during create has left. It never removes anything
+// that was used.
 func (s *Store) discardUnfinished() error {
 	if !wal.Exist(s.walDir()) {
 		return nil
@@ -215,8 +212,8 @@ func (s *Store) discardUnfinished() error {
 	return os.RemoveAll(s.walDir())
 }
 
-// restore reads the newest snapshot and the log after it, and leaves the log
-// open for appending.
+// restore reads the newest snapshot and the log after it, and leaves the log open for
+// appending.
 func (s *Store) restore(m meta) (*State, error) {
 	found, err := scan(s.walDir(), m.encode())
 	if err != nil {
@@ -258,12 +255,12 @@ func (s *Store) restore(m meta) (*State, error) {
 	return state, nil
 }
 
-// forkTime is how long a file may stay locked that this process has just closed: a process
-// that is being started elsewhere in the program has all of its files, and their locks,
-// until it runs another program.
+// forkTime is how long a file that this process has just closed may stay locked: while the
+// program starts another process, that process has all its files, and their locks, until it
+// executes its own program.
 const forkTime = 2 * time.Second
 
-// unlessForked locks files that nobody but this process can have locked.
+// unlessForked locks files that only this process can have locked.
 func unlessForked(lock func() error) error {
 	err := lock()
 	for began := time.Now(); errors.Is(err, fileutil.ErrLocked) && time.Since(began) < forkTime; {
@@ -295,8 +292,8 @@ func (s *Store) openLog(start *walpb.Snapshot) ([]*raftpb.Entry, error) {
 	return entries, nil
 }
 
-// settle makes durable what was read. A process that was killed may have written it
-// and not synced it; this one will tell others that it has it.
+// settle makes durable what was read. A process that was killed may have written it without
+// syncing it, and this process will tell others that it has it.
 func (s *Store) settle() error {
 	if err := errors.Join(s.wal.Sync(), syncDirectory(s.walDir()), syncDirectory(s.dir)); err != nil {
 		return fmt.Errorf("store: sync %s: %w", s.dir, err)
@@ -304,9 +301,8 @@ func (s *Store) settle() error {
 	return nil
 }
 
-// removeSpare deletes the segments that were allocated ahead and never used.
-// The wal package would use them again as they are, with what a crash may have
-// left in them.
+// removeSpare deletes the segments that were allocated ahead and never used. The wal package
+// would use them again as they are, with anything that a crash may have left in them.
 func (s *Store) removeSpare() error {
 	spare, err := filepath.Glob(filepath.Join(s.walDir(), "*.tmp"))
 	for _, path := range spare {
@@ -318,8 +314,8 @@ func (s *Store) removeSpare() error {
 	return nil
 }
 
-// checkState catches what no damaged record explains, such as a segment that
-// was deleted at the end of the log.
+// checkState detects damage without a damaged record, such as a deleted segment at the end of
+// the log.
 func checkState(dir string, state *State) error {
 	last := state.Snapshot.GetMetadata().GetIndex() + uint64(len(state.Entries))
 	if commit := state.HardState.GetCommit(); commit > last {
@@ -328,10 +324,10 @@ func checkState(dir string, state *State) error {
 	return nil
 }
 
-// Save writes a hard state, entries and a snapshot, any of which may be nil.
-// It is durable when it returns, with one exception: a hard state that only
-// moves the commit index is kept in memory until the next Save or Close,
-// unless sync is set, because raft finds the commit index again by itself.
+// Save writes a hard state, entries and a snapshot; any of them may be nil. They are durable
+// when it returns, with one exception: a hard state that changes only the commit index is kept
+// in memory until the next Save or Close, unless sync is set, because raft can recover the
+// commit index by itself.
 func (s *Store) Save(hs *raftpb.HardState, entries []*raftpb.Entry, snapshot *raftpb.Snapshot, sync bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -362,8 +358,8 @@ func (s *Store) failure(err error) error {
 	return fmt.Errorf("store: write to %s failed, the server must stop: %w", s.dir, err)
 }
 
-// merge takes over the new hard state. A snapshot holds committed state only,
-// so the hard state that is saved with it says at least as much.
+// merge takes over the new hard state. A snapshot has only committed state, so the hard state
+// saved with it has at least the snapshot's index and term.
 func (s *Store) merge(hs *raftpb.HardState, snapshot *raftpb.Snapshot) {
 	commit := max(s.hard.GetCommit(), snapshot.GetMetadata().GetIndex())
 	if !raft.IsEmptyHardState(hs) {
@@ -375,8 +371,8 @@ func (s *Store) merge(hs *raftpb.HardState, snapshot *raftpb.Snapshot) {
 	}
 }
 
-// obsolete reports whether there is nothing in the snapshot to save, or a
-// newer one is on disk already.
+// obsolete reports whether there is nothing in the snapshot to save, or a newer snapshot is
+// already on disk.
 func (s *Store) obsolete(snapshot *raftpb.Snapshot) bool {
 	n := len(s.kept)
 	return raft.IsEmptySnap(snapshot) || n > 0 && s.kept[n-1].index >= snapshot.GetMetadata().GetIndex()
@@ -394,7 +390,7 @@ func (s *Store) write(entries []*raftpb.Entry, snapshot *raftpb.Snapshot) error 
 	if err := s.wal.Save(stamped(s.hard), entries); err != nil {
 		return err
 	}
-	// The wal package leaves out the fsync when only the commit index moved.
+	// The wal package skips the fsync if only the commit index has changed.
 	if len(entries) == 0 {
 		if err := s.wal.Sync(); err != nil {
 			return err
@@ -407,15 +403,15 @@ func (s *Store) write(entries []*raftpb.Entry, snapshot *raftpb.Snapshot) error 
 	return nil
 }
 
-// Close saves what Save has kept in memory and gives the directory back. After
-// a failed Save it writes nothing more and returns that failure.
+// Close saves what Save has kept in memory and unlocks the directory. After a failed Save
+// it writes nothing more and returns that error.
 func (s *Store) Close() error {
 	s.reached.end()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.err != nil {
 		s.wal.SetUnsafeNoFsync()
-		_ = s.wal.Close() // what it could say is in s.err already
+		_ = s.wal.Close() // s.err has the reason already
 		return errors.Join(s.err, s.reached.close(mark{}), s.lock.Close())
 	}
 	var err error
@@ -430,10 +426,9 @@ func (s *Store) Close() error {
 	return err
 }
 
-// stamped returns the hard state with the format version added, in a field
-// that raft does not use. It is what tells a hard state from an entry when a
-// flipped bit has turned the type of a record, which no checksum covers, from
-// the one into the other.
+// stamped returns the hard state with the format version added, in a field that raft does not
+// use. The version distinguishes a hard state from an entry if a flipped bit has changed the
+// type of the record, which no checksum covers.
 func stamped(hs *raftpb.HardState) *raftpb.HardState {
 	out := proto.Clone(hs).(*raftpb.HardState)
 	out.ProtoReflect().SetUnknown(stamp)

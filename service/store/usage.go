@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// Usage returns how many bytes the files of a data directory have, and those of the log and
-// of the snapshots among them. What comes or goes meanwhile may be counted or not.
+// Usage returns the size of the files in a data directory, and of the log and the snapshots
+// among them, in bytes. Files that come or go meanwhile may be counted or not.
 func Usage(dir string) (all, log, snapshots int64) {
 	inLog := filepath.Join(dir, "wal") + string(filepath.Separator)
 	inSnapshots := filepath.Join(dir, "snap") + string(filepath.Separator)
-	// What cannot be read, or is gone by now, counts nothing.
+	// Files that cannot be read, or are gone by now, do not count.
 	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return nil

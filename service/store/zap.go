@@ -8,9 +8,9 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// zapTo returns the logger that etcd's packages want, writing to log. What
-// they call info is their inner life; it becomes debug here, and so do errors,
-// which they return as well: one line for one failure is enough.
+// zapTo returns a logger for etcd's packages that writes to log. Their info messages are
+// internal details and become debug messages here. So do their errors, which are also
+// returned: one line for one failure is enough.
 func zapTo(log *slog.Logger) *zap.Logger { return zap.New(&zapCore{log: log}) }
 
 type zapCore struct {

@@ -10,29 +10,29 @@ import (
 )
 
 const (
-	// SecretSize is how many bytes the secret of a session has, and its id.
+	// SecretSize is the size of the secret of a session, and of its id, in bytes.
 	SecretSize = len(registry.SessionID{})
-	// PublicPrefix begins the text of every public id, and of no secret.
+	// PublicPrefix starts the text of every public id, and of no secret.
 	PublicPrefix = "s-"
 )
 
-// Caller is who opened a stream, or made a call.
+// Caller is who opened a stream or made a call.
 type Caller struct {
 	// Principal is the name that the caller has proven, such as "cert:batch-7";
 	// empty for an anonymous caller.
 	Principal string
-	// Via is how the call came: "grpc", "http", or "local" from within the server's process
+	// Via is how the call came: "grpc", "http", or "local" for calls within the server's process
 	// or through its admin socket.
 	Via string
 	// Remote is the address that it came from.
 	Remote string
-	// Vouched says that another server has proven the caller and passed the call
-	// on. Its requests have the id of their session in place of the secret.
+	// Vouched means that another server has checked the caller and passed the call on. Its
+	// requests have the id of their session instead of the secret.
 	Vouched bool
 }
 
-// Session returns the id of the caller's session: what it sent as the session of a
-// request is the secret, unless another server has derived the id already.
+// Session returns the id of the caller's session. The session of a request is a secret, unless
+// another server has already derived the id from it.
 func (c Caller) Session(sent []byte) registry.SessionID {
 	if c.Vouched {
 		return registry.SessionID(sent)
@@ -40,8 +40,8 @@ func (c Caller) Session(sent []byte) registry.SessionID {
 	return registry.Derive(c.Principal, sent)
 }
 
-// ID is like Session, for what may not be a secret at all. It returns the id, or what is
-// wrong with what was sent.
+// ID is like Session, for a value that may not be a valid secret. It returns the id, or what is
+// wrong with the value.
 func (c Caller) ID(sent []byte) (id registry.SessionID, problem string) {
 	switch {
 	case bytes.HasPrefix(sent, []byte(PublicPrefix)) && len(sent) != SecretSize:
@@ -54,17 +54,17 @@ func (c Caller) ID(sent []byte) (id registry.SessionID, problem string) {
 	return c.Session(sent), ""
 }
 
-// PublicID says that a public id was given as the session to act in.
+// PublicID is the message for a public id that was used instead of a secret.
 func PublicID(given, instead string) string {
 	return fmt.Sprintf("session: %.34q: this is the public id of a session; give %s", given, instead)
 }
 
-// Origin is the caller as commands record it.
+// Origin returns the caller in the form that commands record.
 func (c Caller) Origin() registry.Origin {
 	return registry.Origin{Actor: c.Principal, Via: c.Via, Remote: c.Remote}
 }
 
-// Command translates a request of the caller, or reports what is wrong with it.
+// Command translates a request of the caller, or returns what is wrong with it.
 func (c Caller) Command(req *api.Request) (registry.Command, string) {
 	id, problem := c.ID(req.GetSession())
 	if problem != "" {
@@ -73,8 +73,8 @@ func (c Caller) Command(req *api.Request) (registry.Command, string) {
 	return convert.Command(c.Origin(), id, req)
 }
 
-// PassedOn returns a request for another server, with the id of the session: the
-// secret goes no further than to the first server.
+// PassedOn returns a request for another server, with the id of the session: only the first
+// server gets the secret.
 func (c Caller) PassedOn(req *api.Request) *api.Request {
 	id := c.Session(req.GetSession())
 	return &api.Request{Session: id[:], Sequence: req.GetSequence(), Low: req.GetLow(), Home: req.GetHome(), Op: req.GetOp()}

@@ -18,32 +18,32 @@ type Way int
 
 // The ways of a stream.
 const (
-	// Dismiss ends it: this server does not lead.
+	// Dismiss ends the stream, because this server does not lead.
 	Dismiss Way = iota
-	// Serve has its requests carried out here.
+	// Serve carries out its requests here.
 	Serve
 	// PassOn passes it on to the leader.
 	PassOn
-	// Crowded ends it: this server passes on too many streams.
+	// Crowded ends the stream, because this server passes on too many.
 	Crowded
 )
 
-// Arrival is a stream that a server was just asked for.
+// Arrival is a new stream at a server.
 type Arrival struct {
 	Caller Caller
-	// Asked says that the client wants to be passed on if this server does not lead,
+	// Asked means that the client wants its stream passed on if this server does not lead,
 	// because it cannot reach the leader itself.
 	Asked bool
-	// Leads says that this server leads. Self is its id, and Leader that of the leader
+	// Leads means that this server leads. Self is its id, and Leader the id of the leader
 	// as far as it knows, or 0.
 	Leads        bool
 	Self, Leader uint64
-	// Relayed is how many streams this server passes on already.
+	// Relayed is the number of streams that this server already passes on.
 	Relayed int
 }
 
-// Way decides what to do with the stream. One hop is all there is: two servers that take
-// each other for the leader must not send it to and fro.
+// Way decides what to do with the stream. A stream is passed on over one hop only: otherwise two
+// servers that take each other for the leader could send it back and forth.
 func (a Arrival) Way() Way {
 	switch {
 	case a.Leads:
@@ -56,29 +56,28 @@ func (a Arrival) Way() Way {
 	return PassOn
 }
 
-// Relay passes a client's stream on to the leader until one of them ends it, or
-// another server leads. It keeps nothing: a side that takes no frames holds up the
-// other. The deadlines of the client hold, since it counts from when it sent.
+// Relay passes a client's stream on to the leader until one of them ends it, or another server
+// leads. It stores nothing: if one side does not read, it blocks the other. The deadlines of
+// the client stay valid, since it counts from the time of sending.
 //
-// Nothing of the client is passed on before Welcomed. Times are readings of one clock,
-// in ns.
+// Nothing of the client is passed on before Welcomed. Times are readings of one clock, in ns.
 type Relay struct {
 	leader   uint64
-	since    int64 // when the leader was asked
+	since    int64 // when the stream to the leader was opened
 	welcomed bool
 	over     bool
-	told     bool // the leader has said why
+	told     bool // the leader has told the client the reason
 	farewell *api.Farewell
 }
 
-// NewRelay returns a Relay that has asked the leader for a stream.
+// NewRelay returns a Relay that has opened a stream to the leader.
 func NewRelay(now int64, leader uint64) Relay { return Relay{leader: leader, since: now} }
 
-// Welcomed reports whether the leader has taken the stream.
+// Welcomed reports whether the leader has accepted the stream.
 func (r *Relay) Welcomed() bool { return r.welcomed }
 
-// Look tells who leads as far as this server knows. The host calls it again and again,
-// and when the leader's patience is over: Due says when.
+// Look tells the machine who leads, as far as this server knows. The host calls it regularly,
+// and when the time for the leader's welcome is over: see Due.
 func (r *Relay) Look(now int64, leader uint64) {
 	if leader != r.leader || !r.welcomed && now-r.since >= Patience {
 		r.end(nil)
@@ -93,8 +92,8 @@ func (r *Relay) Due(now int64) int64 {
 	return max(r.since+Patience-now, 1)
 }
 
-// Up returns what the leader is to get of a frame of the client, with ids in place of the
-// secrets; and what the client is to get at once. Both may be nil.
+// Up returns the part of a client's frame to pass on to the leader, with ids instead of secrets,
+// and the replies to send to the client at once. Both may be nil.
 func Up(names Names, frame *api.ClientFrame) (passed *api.ClientFrame, refused *api.ServerFrame) {
 	requests := frame.GetRequests()[:0]
 	for _, req := range frame.GetRequests() {
@@ -115,8 +114,8 @@ func Up(names Names, frame *api.ClientFrame) (passed *api.ClientFrame, refused *
 	return frame, refused
 }
 
-// Down returns what the client is to get of a frame of the leader, with secrets in place
-// of the ids, or nil. The first frame is the leader's welcome: the client has one already.
+// Down returns what to send to the client for a frame of the leader, with secrets instead of
+// ids, or nil. The first frame is the leader's welcome: the client already has one.
 func (r *Relay) Down(names Names, frame *api.ServerFrame) *api.ServerFrame {
 	if !r.welcomed {
 		if r.welcomed = frame.GetWelcome() != nil; !r.welcomed {
@@ -132,19 +131,19 @@ func (r *Relay) Down(names Names, frame *api.ServerFrame) *api.ServerFrame {
 	return frame
 }
 
-// Mistake ends the stream because the client sent what cannot be read.
+// Mistake ends the stream because the client sent something unreadable.
 func (r *Relay) Mistake(problem string) {
 	r.end(&api.Farewell{Code: api.Code_CODE_INVALID, Message: problem})
 }
 
-// Closed notes that the leader has ended the stream: it has said why. Before its welcome
-// it has not.
+// Closed notes that the leader has ended the stream. After its welcome it has told the client
+// why.
 func (r *Relay) Closed() {
 	r.told = r.welcomed && !r.over
 	r.end(nil)
 }
 
-// Broken notes that the way to the leader is broken.
+// Broken notes that the connection to the leader is broken.
 func (r *Relay) Broken() { r.end(nil) }
 
 func (r *Relay) end(farewell *api.Farewell) {
@@ -153,9 +152,9 @@ func (r *Relay) end(farewell *api.Farewell) {
 	}
 }
 
-// Over reports whether the stream ends.
+// Over reports whether the stream has to end.
 func (r *Relay) Over() bool { return r.over }
 
-// Farewell returns what to tell the client at the end: nil for who leads now. If it was
-// told already, there is nothing to tell.
+// Farewell returns the farewell for the client at the end; nil means to name the present
+// leader. If told is true, the client already has a farewell.
 func (r *Relay) Farewell() (farewell *api.Farewell, told bool) { return r.farewell, r.told }

@@ -9,31 +9,31 @@ import (
 )
 
 const (
-	// MaxSessions is the most sessions that one stream carries.
+	// MaxSessions bounds the sessions on one stream.
 	MaxSessions = 4096
-	// FrameRequests is the most that a client may put into one frame.
+	// FrameRequests bounds the requests in one frame of a client.
 	FrameRequests = 1024
 )
 
 // Names turns the secrets of sessions into ids, and back.
 type Names interface {
 	// ID returns the id for what the client sent as a session, or what is wrong with
-	// that.
+	// it.
 	ID(sent []byte) (id registry.SessionID, problem string)
 	// Secret returns what the client sent for the session with an id, or nil.
 	Secret(id registry.SessionID) []byte
 }
 
-// Sessions are those that one stream carries. What the client sends as the session
-// of a request is a secret. It stops here: a command has the id that is derived from
-// it, and the reply to the client has the secret again.
+// Sessions are the sessions of one stream. What the client sends as the session of a request is a
+// secret, and it stops here: a command has the id derived from the secret, and the reply to
+// the client has the secret again.
 type Sessions struct {
 	caller Caller
 	ids    map[string]registry.SessionID
 	sent   map[registry.SessionID][]byte
 }
 
-// NewSessions returns the sessions of a stream that carries none yet.
+// NewSessions returns the sessions of a new stream.
 func NewSessions(c Caller) *Sessions {
 	return &Sessions{caller: c, ids: make(map[string]registry.SessionID), sent: make(map[registry.SessionID][]byte)}
 }
@@ -59,8 +59,8 @@ func (s *Sessions) ID(sent []byte) (id registry.SessionID, problem string) {
 // Secret implements Names.
 func (s *Sessions) Secret(id registry.SessionID) []byte { return s.sent[id] }
 
-// Commands translates the requests of a frame. Those that nobody can carry out are
-// refused; with a farewell the stream ends, and there is nothing else.
+// Commands translates the requests of a frame. Requests that cannot be carried out are refused.
+// With a farewell the stream ends, and the other results are empty.
 func Commands(c Caller, names Names, frame *api.ClientFrame) (commands []registry.Command, refused []*api.Reply, farewell *api.Farewell) {
 	if n := len(frame.GetRequests()); n > FrameRequests {
 		message := fmt.Sprintf("a frame has %d requests: it may have %d", n, FrameRequests)
@@ -82,7 +82,7 @@ func Commands(c Caller, names Names, frame *api.ClientFrame) (commands []registr
 	return commands, refused, nil
 }
 
-// Refusal is a reply of the server's own to a request that is not carried out.
+// Refusal returns this server's own reply to a request that is not carried out.
 func Refusal(req *api.Request, code api.Code, message string) *api.Reply {
 	return &api.Reply{Session: req.GetSession(), Sequence: req.GetSequence(), Code: code, Message: message}
 }

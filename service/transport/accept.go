@@ -14,9 +14,8 @@ import (
 	"github.com/conclave-io/conclave/service/peering"
 )
 
-// places bounds the connections whose handshake is under way. A newcomer takes
-// the place of the oldest, because a server introduces itself in milliseconds
-// and only a stranger takes long.
+// places bounds the connections whose handshake is under way. A new connection takes the place of
+// the oldest, because a server introduces itself within milliseconds and only strangers are slow.
 type places struct {
 	max   int
 	mu    sync.Mutex
@@ -25,7 +24,7 @@ type places struct {
 
 type place struct{ leave context.CancelFunc }
 
-// enter takes a place; leave is called when it must be given up.
+// enter takes a place; leave is called when the place has to be given up.
 func (s *places) enter(leave context.CancelFunc) *place {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -38,7 +37,7 @@ func (s *places) enter(leave context.CancelFunc) *place {
 	return p
 }
 
-// exit gives a place back.
+// exit returns a place.
 func (s *places) exit(p *place) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,7 +49,7 @@ func (s *places) exit(p *place) {
 	}
 }
 
-// accept takes connections until Close.
+// accept accepts connections until Close.
 func (t *Transport) accept() {
 	stop := context.AfterFunc(t.ctx, func() { t.cfg.Listener.Close() })
 	defer stop()
@@ -66,7 +65,7 @@ func (t *Transport) accept() {
 		case t.ctx.Err() != nil:
 			return
 		case t.muted.pass("accept"):
-			// Most likely there are too many open files, which passes.
+			// Most likely there are too many open files, which is temporary.
 			t.log.Error("cannot accept connections from peers; retrying", "err", err)
 		}
 		select {
@@ -78,9 +77,8 @@ func (t *Transport) accept() {
 	}
 }
 
-// admit finds whoever connected a place. Places are taken here, in the order in
-// which connections were taken, and not in that in which goroutines happen to
-// run.
+// admit takes a place for a new connection. Places are taken here, in the order in which
+// connections were accepted, and not in the order in which goroutines happen to run.
 func (t *Transport) admit(raw net.Conn) {
 	ctx, cancel := context.WithCancel(t.ctx)
 	place := t.places.enter(cancel)
@@ -92,14 +90,14 @@ func (t *Transport) admit(raw net.Conn) {
 	})
 }
 
-// attend shakes hands with whoever connected, and serves the connection if it
-// is a peer. It reports whether the connection belongs to somebody else now.
+// attend does the handshake on a new connection, and serves the connection if it is from a
+// peer. It reports whether somebody else now owns the connection.
 func (t *Transport) attend(ctx context.Context, raw net.Conn, place *place) bool {
 	stop := context.AfterFunc(ctx, func() { raw.Close() })
 	v, call, err := t.receive(ctx, raw)
 	t.places.exit(place)
 	if !stop() && err != nil {
-		err = fmt.Errorf("it took long, and its place was needed: over %d connections are being set up", t.cfg.MaxHandshakes)
+		err = fmt.Errorf("too slow, and its place was needed: over %d connections are being set up", t.cfg.MaxHandshakes)
 	}
 	switch {
 	case err != nil:
@@ -112,15 +110,15 @@ func (t *Transport) attend(ctx context.Context, raw net.Conn, place *place) bool
 	return false
 }
 
-// visit is a link that a peer dialled.
+// visit is a connection that a peer dialled.
 type visit struct {
 	*link
 	peer *peer
 	lane peering.Lane
 }
 
-// receive takes a visitor through the handshake, unless it comes to call: then it
-// returns the connection.
+// receive does the handshake with a visitor. If the visitor is making calls, it returns the
+// connection instead.
 func (t *Transport) receive(ctx context.Context, raw net.Conn) (v *visit, call net.Conn, err error) {
 	if err := raw.SetDeadline(time.Now().Add(t.cfg.HandshakeTimeout)); err != nil {
 		return nil, nil, err
@@ -136,8 +134,8 @@ func (t *Transport) receive(ctx context.Context, raw net.Conn) (v *visit, call n
 	return v, call, err
 }
 
-// greeted lets a visitor in that introduces itself, if it is a peer. The
-// certificate is what it has shown, nil if this cluster uses none.
+// greeted accepts a visitor that introduces itself, if it is a peer. The certificate is the one
+// that it has shown, nil if this cluster uses none.
 func (t *Transport) greeted(ctx context.Context, l *link, cert *x509.Certificate) (*visit, error) {
 	k, payload, err := l.read()
 	if err != nil {
@@ -152,8 +150,8 @@ func (t *Transport) greeted(ctx context.Context, l *link, cert *x509.Certificate
 	}
 	v, refusal := t.examineAndWelcome(ctx, l, h, k, cert)
 	if refusal != nil {
-		// The other side learns why; if it is gone already there is nobody to
-		// tell. To find out may have used up the time of the handshake.
+		// Tell the other side why; it may be gone already. The checks may have used up the time
+		// of the handshake.
 		_ = l.raw.SetWriteDeadline(time.Now().Add(t.cfg.WriteTimeout))
 		_ = l.write(kindRefusal, refusal.Append(nil), nil, true)
 		return nil, refusal
@@ -194,13 +192,13 @@ func (t *Transport) examineAndWelcome(ctx context.Context, l *link, h Hello, k k
 			return nil, peering.Refuse(peering.WrongCertificate, "%v", err)
 		}
 	}
-	if p == nil { // Examine has asked Config.Takes
+	if p == nil { // Examine has asked Config.Takes about it
 		t.SetPeer(h.Server, address)
 		if p = t.peer(h.Server); p == nil {
 			return nil, door.Stranger(h)
 		}
 	}
-	// The dialler waits as long as this side does, and must hear the answer.
+	// The dialler waits only as long as this side does, and must receive the answer.
 	ctx, cancel := context.WithTimeout(ctx, t.cfg.HandshakeTimeout*5/6)
 	defer cancel()
 	v := &visit{link: l, peer: p, lane: peering.Lane(slices.Index(openings[:], k))}
@@ -210,9 +208,9 @@ func (t *Transport) examineAndWelcome(ctx context.Context, l *link, h Hello, k k
 	return v, nil
 }
 
-// welcome makes v the link that the peer dialled for its lane. An older one of
-// the same server is closed, and no longer delivers when welcome returns, so
-// that the order of messages holds.
+// welcome makes v the connection that the peer dialled for its lane. An older connection of the
+// same server is closed and no longer delivers when welcome returns, so that the order of
+// messages holds.
 func (v *visit) welcome(ctx context.Context, h Hello) *Refusal {
 	p := v.peer
 	for {
@@ -237,14 +235,14 @@ func (v *visit) welcome(ctx context.Context, h Hello) *Refusal {
 	}
 }
 
-// seat is that of peering.Peer.
+// seat calls Seat of peering.Peer.
 func (p *peer) seat(v *visit, h Hello) (old *link, contested bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	defer signal(p.framing)
 	old, contested = p.known.Seat(v.lane, v.link, h)
 	if old == nil && !contested && p.refused.Load() != 0 {
-		signal(p.redial) // it refused this server, and comes now: it may take it too
+		signal(p.redial) // a peer that refused this server may accept it now
 	}
 	return old, contested
 }
@@ -260,8 +258,8 @@ func (v *visit) leave() {
 	close(v.done)
 }
 
-// contest waits for what peering.Contest decides about a newcomer that has the id of a
-// server with live links.
+// contest waits until peering.Contest has decided about a newcomer that has the id of a server
+// with live connections.
 func (p *peer) contest(ctx context.Context, h Hello) *Refusal {
 	ticker := time.NewTicker(p.t.cfg.PingInterval)
 	defer ticker.Stop()
@@ -286,7 +284,7 @@ func (p *peer) contest(ctx context.Context, h Hello) *Refusal {
 // turnAway logs why a connection is not served.
 func (t *Transport) turnAway(raw net.Conn, err error) {
 	if errors.Is(err, net.ErrClosed) || t.ctx.Err() != nil {
-		return // by this side: a newer connection took over, or Close
+		return // closed by this side: a newer connection took over, or Close was called
 	}
 	host, _, _ := net.SplitHostPort(raw.RemoteAddr().String())
 	key := "stranger/" + host
@@ -299,7 +297,7 @@ func (t *Transport) turnAway(raw net.Conn, err error) {
 	}
 }
 
-// guess names what the first bytes of a stranger look like.
+// guess names the protocol that the first bytes of a stranger look like.
 func guess(err error, first [prefixBytes]byte) string {
 	var size *FrameSizeError
 	if !errors.As(err, &size) {

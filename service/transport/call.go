@@ -10,16 +10,16 @@ import (
 )
 
 const (
-	// callProtocol is what a server that calls offers in TLS; those that send
+	// callProtocol is what a server that makes calls offers in TLS; servers that send
 	// frames offer nothing.
 	callProtocol = "h2"
-	// callPreface begins a call without TLS. As the length of a frame it would be
+	// callPreface starts a call without TLS. As the length of a frame it would mean
 	// 1.3 GB.
 	callPreface = "PRI "
 )
 
-// Dial connects to a peer to call it: the peer takes the connection by its
-// Config.Calls. With TLS both sides have shown who they are when Dial returns.
+// Dial connects to a peer to call it: the peer receives the connection through its Config.Calls.
+// With TLS both sides have been authenticated when Dial returns.
 func (t *Transport) Dial(ctx context.Context, server uint64) (net.Conn, error) {
 	p := t.peer(server)
 	if p == nil {
@@ -36,7 +36,7 @@ func (t *Transport) Dial(ctx context.Context, server uint64) (net.Conn, error) {
 	}
 	conn, err := t.dialTLS(ctx, raw, server, address, callProtocol)
 	if err == nil && conn.ConnectionState().NegotiatedProtocol != callProtocol {
-		err = fmt.Errorf("server %d at %s: it takes no calls of servers: upgrade it", server, address)
+		err = fmt.Errorf("server %d at %s: does not support calls from servers: upgrade it", server, address)
 	}
 	if err != nil {
 		raw.Close()
@@ -45,7 +45,7 @@ func (t *Transport) Dial(ctx context.Context, server uint64) (net.Conn, error) {
 	return conn, nil
 }
 
-// dialTLS puts TLS over a connection to a server.
+// dialTLS does the TLS handshake on a connection to a server.
 func (t *Transport) dialTLS(ctx context.Context, raw net.Conn, server uint64, address string, protocols ...string) (*tls.Conn, error) {
 	cfg, err := t.clientTLS(server, address)
 	if err != nil {
@@ -59,7 +59,7 @@ func (t *Transport) dialTLS(ctx context.Context, raw net.Conn, server uint64, ad
 	return conn, nil
 }
 
-// offerCalls lets those who connect choose to call.
+// offerCalls lets diallers choose to make calls.
 func offerCalls(cfg *tls.Config) *tls.Config {
 	cfg = cfg.Clone()
 	cfg.NextProtos = []string{callProtocol}
@@ -75,7 +75,7 @@ func offerCalls(cfg *tls.Config) *tls.Config {
 	return cfg
 }
 
-// callOn returns the connection of a link whose other side wants to call, or nil.
+// callOn returns the connection of a link whose other side wants to make calls, or nil.
 func (t *Transport) callOn(l *link, conn net.Conn) (net.Conn, error) {
 	if t.cfg.Calls == nil {
 		return nil, nil
@@ -86,14 +86,14 @@ func (t *Transport) callOn(l *link, conn net.Conn) (net.Conn, error) {
 		}
 		return conn, t.certifyAny(certificate(conn))
 	}
-	// An error here is found again by who reads next.
+	// The next reader finds an error here again.
 	if head, _ := l.buffer.Peek(len(callPreface)); string(head) != callPreface {
 		return nil, nil
 	}
 	return &buffered{conn, l.buffer}, nil
 }
 
-// buffered is a connection from which something was read already.
+// buffered is a connection from which something was already read.
 type buffered struct {
 	net.Conn
 	in *bufio.Reader
@@ -101,7 +101,7 @@ type buffered struct {
 
 func (c *buffered) Read(b []byte) (int, error) { return c.in.Read(b) }
 
-// handOver gives a connection to who takes calls, and reports whether it did.
+// handOver passes a connection to Config.Calls, and reports whether it was accepted.
 func (t *Transport) handOver(conn net.Conn) bool {
 	if conn.SetDeadline(time.Time{}) != nil {
 		return false

@@ -15,130 +15,128 @@ import (
 	"github.com/conclave-io/conclave/service/peering"
 )
 
-// Handler takes what the transport has to say. Its methods are called by many
-// goroutines, never by one that is inside a method of Transport.
+// Handler receives the events of the transport. Many goroutines call its methods, but
+// never one that is inside a method of Transport.
 type Handler interface {
-	// Receive takes a message over. While it blocks, nothing more is read from
-	// the connection that the message came on.
+	// Receive takes a message. While it blocks, nothing more is read from the
+	// message's connection.
 	Receive(m *raftpb.Message)
-	// Met tells how a server introduced itself, after each completed handshake
-	// in either direction, and again when it has changed.
+	// Met reports the introduction of a server, after each completed handshake in
+	// either direction, and again when it has changed.
 	Met(h Hello)
-	// Connected tells that messages for a peer now get through, or no longer.
+	// Connected reports that there is a connection for messages to a peer, or no longer.
 	// The calls for one peer alternate, beginning with up.
 	Connected(peer uint64, up bool)
-	// Unreachable tells that messages for a peer were dropped. It is called at
-	// most once per Config.BackoffMax for each peer.
+	// Unreachable reports that messages to a peer were dropped. It is called at most
+	// once per Config.BackoffMax for each peer.
 	Unreachable(peer uint64)
-	// Noted hands over a note of a peer. It may keep the slice.
+	// Noted receives a note of a peer. It may keep the slice.
 	Noted(peer uint64, note []byte)
-	// SnapshotSent tells, once for each snapshot message, whether the peer has
-	// taken it over.
+	// SnapshotSent reports, once for each snapshot message, whether the peer has taken
+	// it over.
 	SnapshotSent(peer uint64, ok bool)
-	// Seat hands over what a peer says of its seat, for the leader, and Told what a
-	// leader answers. They may keep the slice.
+	// Seat receives what a peer says about its seat, for the leader, and Told the answers
+	// of a leader. They may keep the slice.
 	Seat(peer uint64, text []byte)
 	Told(peer uint64, text []byte)
-	// Clock hands over what a peer asks or answers about clocks. It may keep the slice.
+	// Clock receives a question or answer of a peer about clocks. It may keep the slice.
 	Clock(peer uint64, text []byte)
-	// Lane hands over the lane for frames to a peer, or nil when there is none any more.
+	// Lane receives the lane for frames to a peer, or nil when there no longer is one.
 	// The calls for one peer alternate, beginning with a lane.
 	Lane(peer uint64, lane *Lane)
-	// Frames takes a batch of frames of a peer, which is valid during the call. After an
-	// error the connection that it came on is closed.
+	// Frames receives a batch of frames of a peer, valid during the call. After an
+	// error the batch's connection is closed.
 	Frames(peer uint64, batch []byte) error
-	// Refused tells that a peer refuses this server for good; err is a
-	// *Refusal. It is called once until a handshake with the peer succeeds or
-	// it refuses for another reason.
+	// Refused reports that a peer refuses this server for good; err is a *Refusal. It is
+	// called once, until a handshake with the peer succeeds or it refuses for another
+	// reason.
 	Refused(peer uint64, err error)
 }
 
-// Config sets up a Transport. Zero values of what follows Log mean the default
-// in brackets.
+// Config configures a Transport. Zero values of the fields after Handler mean the default in
+// brackets.
 type Config struct {
-	// Self is how this server introduces itself: its identity and addresses. All
-	// other fields are filled in.
+	// Self is this server's introduction: its identity and addresses. The transport fills in
+	// the other fields.
 	Self Hello
 	// Listener takes the connections of the other servers. The Transport
 	// closes it.
 	Listener net.Listener
 	// Peers are the addresses of the other servers.
 	Peers map[uint64]string
-	// ServerTLS and ClientTLS secure the connections that this server takes
-	// and makes: both, or neither (nil) for plain TCP. ServerTLS must demand a
-	// certificate. Besides, the certificate of a server must be valid for the host
-	// of its address, or name the server by its URI. ClientTLS is asked for each
-	// connection, since certificates are replaced while servers run; ServerTLS has
-	// GetConfigForClient for that.
+	// ServerTLS and ClientTLS secure the connections that this server accepts and makes. Set
+	// both, or neither (nil) for plain TCP. ServerTLS must require a certificate. In addition,
+	// the certificate of a server must be valid for the host of its address, or name the
+	// server by its URI. ClientTLS is called for each connection, since certificates are
+	// replaced while servers run; for ServerTLS use GetConfigForClient for that.
 	ServerTLS *tls.Config
 	ClientTLS func() *tls.Config
 	// MinLevel and MaxLevel are the levels that this server reads [1, 1], and Build
 	// names its build, in at most 64 bytes.
 	MinLevel, MaxLevel uint32
 	Build              string
-	// FrameLevel is the level that a peer must read to be sent frames of live names, and
-	// what is said about seats. 0 means that no peer is.
+	// FrameLevel is the level that a peer must read to be sent frames of live names and
+	// messages about seats. 0 means that no peer is sent any.
 	FrameLevel uint32
-	// Level returns that of the cluster, 0 while it is not known. It is called by
-	// many goroutines. Nil means that it is never known.
+	// Level returns the level of the cluster, 0 while it is not known. Many goroutines call
+	// it. Nil means that the level is never known.
 	Level func() uint32
-	// Founding returns this server's part in the founding of the cluster. It is
-	// called by many goroutines; call Introduce when the answer has changed. Nil
-	// means founding.NotReady.
+	// Founding returns the state of founding at this server. Many goroutines call it; call
+	// Introduce when the result has changed. Nil means founding.NotReady.
 	Founding func() (founding.Phase, founding.Record)
-	// Ready reports whether this server has read what it has of the cluster: before that it
-	// refuses for good nobody that may be a member. It is called by many goroutines. Nil
-	// means that it has.
+	// Ready reports whether this server has read its state of the cluster. Before that it gives
+	// no final refusal to a server that may be a member. Many goroutines call it. Nil means
+	// always.
 	Ready func() bool
-	// Removed reports whether a server was removed from the cluster for good. It
-	// is called by many goroutines. Nil means that none was.
+	// Removed reports whether a server was removed from the cluster for good. Many
+	// goroutines call it. Nil means that none was.
 	Removed func(server uint64) bool
-	// Takes reports whether to make a peer of a server that is none, at the address that
-	// it names. It is called by many goroutines. Nil means never.
+	// Takes reports whether to make an unknown server a peer, at the address that it
+	// names. Many goroutines call it. Nil means never.
 	Takes func(h Hello) bool
-	// Calls, if not nil, takes over the connections of peers that speak HTTP/2: in
-	// TLS by ALPN, in the clear by its preface. Nobody else closes them.
+	// Calls, if not nil, receives the connections of peers that use HTTP/2: selected by ALPN in
+	// TLS, otherwise by its preface. The receiver closes them.
 	Calls chan<- net.Conn
-	// Handler takes what arrives.
+	// Handler receives all events.
 	Handler Handler
-	// Log receives what an operator should know [slog.Default()].
+	// Log is the logger [slog.Default()].
 	Log *slog.Logger
 
 	// Dial connects to a peer [TCP].
 	Dial func(ctx context.Context, address string) (net.Conn, error)
 
-	// QueueMessages and QueueBytes bound what waits to be sent to one peer
-	// [4096, 32 MiB]. One message is taken whatever its size.
+	// QueueMessages and QueueBytes bound the queue for one peer [4096, 32 MiB]. An empty
+	// queue takes a message of any size.
 	QueueMessages int
 	QueueBytes    int
-	// MaxFrame bounds one message that is no snapshot [64 MiB].
+	// MaxFrame bounds messages other than snapshots [64 MiB].
 	MaxFrame int
 	// MaxSnapshot bounds the data of a snapshot [1 GiB].
 	MaxSnapshot int
-	// MaxHandshakes bounds the connections that have not introduced themselves
-	// yet. Beyond it the oldest of them is closed [64].
+	// MaxHandshakes bounds the connections that have not introduced themselves yet. If
+	// there are more, the oldest is closed [64].
 	MaxHandshakes int
 
-	// PingInterval is how long a side stays silent at most [200 ms].
+	// PingInterval is the longest time in which a side sends nothing [200 ms].
 	PingInterval time.Duration
-	// IdleTimeout is after how much silence a connection counts as broken: a
-	// ping may be late by a few intervals [5 pings].
+	// IdleTimeout is the time without incoming bytes after which a connection counts as
+	// broken: a ping may be late by a few intervals [5 pings].
 	IdleTimeout time.Duration
-	// WriteTimeout is how long a peer that is alive may take no bytes at all
+	// WriteTimeout is the longest time in which a live peer may read no bytes at all
 	// [5 s].
 	WriteTimeout time.Duration
-	// DialTimeout bounds the wait for a connection [1 s].
+	// DialTimeout is the timeout for connecting [1 s].
 	DialTimeout time.Duration
-	// HandshakeTimeout bounds the time from a connection to the end of its
-	// handshake, in which an acceptor may have to find out whether an older
-	// connection is still alive [3 idle timeouts].
+	// HandshakeTimeout is the timeout for the handshake on a connection, in which the
+	// accepting side may have to find out whether an older connection is still
+	// alive [3 idle timeouts].
 	HandshakeTimeout time.Duration
-	// BackoffMin and BackoffMax bound the pause between two attempts to
-	// connect; it doubles with each failure and is cut by up to a half at
-	// random [20 ms, 500 ms].
+	// BackoffMin and BackoffMax bound the pause between two attempts to connect. It
+	// doubles with each failure, and a random part of up to a half is taken off
+	// [20 ms, 500 ms].
 	BackoffMin, BackoffMax time.Duration
-	// RefusedPause is the pause after a refusal that is for good [5 s]. It ends when the
-	// peer connects by itself.
+	// RefusedPause is the pause after a final refusal [5 s]. It ends early if the peer
+	// connects by itself.
 	RefusedPause time.Duration
 }
 
@@ -171,7 +169,7 @@ func (c Config) WithDefaults() Config {
 	return c
 }
 
-// answer fills in the functions that are asked about this server.
+// answer fills in the functions that are nil.
 func (c *Config) answer() {
 	if c.Level == nil {
 		c.Level = func() uint32 { return 0 }
@@ -201,18 +199,18 @@ func orElse[T comparable](value *T, otherwise T) {
 	}
 }
 
-// Validate says what is wrong with a Config that has its defaults.
+// Validate checks a Config that has its defaults.
 func (c Config) Validate() error {
 	if err := c.Self.Check(); err != nil {
 		return fmt.Errorf("transport: this server's own introduction: %w", err)
 	}
 	switch {
 	case c.Handler == nil:
-		return errors.New("transport: no handler is given")
+		return errors.New("transport: handler: missing")
 	case c.Listener == nil:
-		return errors.New("transport: no listener is given")
+		return errors.New("transport: listener: missing")
 	case c.Peers[c.Self.Server] != "":
-		return fmt.Errorf("transport: server %d is named among its own peers: name the others only", c.Self.Server)
+		return fmt.Errorf("transport: peers: must not contain this server, %d", c.Self.Server)
 	}
 	return errors.Join(c.checkTLS(), c.checkLimits(), c.checkTimes())
 }

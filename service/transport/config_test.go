@@ -16,7 +16,7 @@ func TestBadConfigurations(t *testing.T) {
 		"server id 0 is reserved: use a number from 1 up":       func(c *Config) { c.Self.Server = 0 },
 		"levels: 3 to 2: must be an ascending range":            func(c *Config) { c.MinLevel, c.MaxLevel = 3, 2 },
 		"has 65 bytes: at most 64 are allowed":                  func(c *Config) { c.Build = strings.Repeat("b", 65) },
-		"server 1 is named among its own peers":                 func(c *Config) { c.Peers[1] = "127.0.0.1:1" },
+		"peers: must not contain this server, 1":                func(c *Config) { c.Peers[1] = "127.0.0.1:1" },
 		"TLS is set for one direction only":                     func(c *Config) { c.ClientTLS = noTLS },
 		"it must be RequireAndVerifyClientCert":                 func(c *Config) { c.ClientTLS, c.ServerTLS = noTLS, &tls.Config{} },
 		"QueueMessages is -1: it must be 1 or more":             func(c *Config) { c.QueueMessages = -1 },

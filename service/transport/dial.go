@@ -9,8 +9,8 @@ import (
 	"github.com/conclave-io/conclave/service/peering"
 )
 
-// dial connects to the peer for a lane and shakes hands. The link that it
-// returns counts among those of the peer until hangUp.
+// dial connects to the peer for a lane and does the handshake. The returned connection counts
+// among those of the peer until hangUp.
 func (p *peer) dial(ln peering.Lane) (*link, error) {
 	address := p.where()
 	ctx, cancel := context.WithTimeout(p.ctx, p.t.cfg.DialTimeout)
@@ -53,7 +53,7 @@ func (p *peer) shakeHands(raw net.Conn, address string, ln peering.Lane) (*link,
 	return l, nil
 }
 
-// secure puts TLS over raw if this cluster uses it.
+// secure does the TLS handshake on raw if this cluster uses TLS.
 func (p *peer) secure(raw net.Conn, address string) (net.Conn, error) {
 	if p.t.cfg.ClientTLS == nil {
 		return raw, nil
@@ -64,7 +64,7 @@ func (p *peer) secure(raw net.Conn, address string) (net.Conn, error) {
 // openings are the kinds of the first frame on a connection, by lane.
 var openings = [peering.Lanes]kind{peering.Messages: kindHello, peering.Snapshots: kindBulkHello, peering.Frames: kindFrameHello}
 
-// greet introduces this server and returns how the other side did.
+// greet introduces this server and returns the other side's introduction.
 func (p *peer) greet(l *link, ln peering.Lane) (Hello, error) {
 	opening := openings[ln]
 	if err := l.write(opening, p.t.hello(p.id).Append(nil), nil, true); err != nil {
@@ -91,7 +91,7 @@ func (p *peer) greet(l *link, ln peering.Lane) (Hello, error) {
 	return Hello{}, &FrameTypeError{Version: frameVersion, Kind: uint8(k)}
 }
 
-// adopt lets the link end with the peer, or when the address changes.
+// adopt makes the connection end with the peer, or when the address changes.
 func (p *peer) adopt(l *link, address string, ln peering.Lane) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -102,7 +102,7 @@ func (p *peer) adopt(l *link, address string, ln peering.Lane) {
 	l.release = context.AfterFunc(p.ctx, l.close)
 }
 
-// hangUp closes a link that dial returned.
+// hangUp closes a connection that dial returned.
 func (p *peer) hangUp(l *link) {
 	l.close()
 	l.release()

@@ -12,8 +12,8 @@ import (
 // frameVersion is the version of the layout of frames.
 const frameVersion = 1
 
-// kind says what a frame carries. Kinds travel on the wire: new ones are
-// appended, none is ever reused.
+// kind is the kind of a frame's content. Kinds are sent to other servers: new ones are
+// appended, and none is ever reused.
 type kind uint8
 
 const (
@@ -30,41 +30,41 @@ const (
 	kindFrames                     // a batch of such frames
 	kindSeat                       // commands of a server for its seat, to the leader
 	kindTold                       // the leader's answers to these
-	kindClock                      // a question after the clock of a server, or the answer
+	kindClock                      // a question about the clock of a server, or the answer
 	kindEnd                        // not a kind
 )
 
 const (
 	prefixBytes = 8 // length and checksum
 	frameBytes  = 2 // version and kind, which length and checksum cover
-	// maxNote bounds a note, and what is said about clocks.
+	// maxNote bounds a note, and a message about clocks.
 	maxNote = 256
-	// maxSeat bounds what is said about a seat in one frame.
+	// maxSeat bounds a message about a seat in one frame.
 	maxSeat = 64 << 10
-	// maxNotes is how many notes, and words about seats, may wait for a peer.
+	// maxNotes bounds the notes, and messages about seats, that wait for a peer.
 	maxNotes = 64
-	// readStep is how much memory a length is trusted for before the bytes that
-	// it announces have arrived.
+	// readStep is how much memory is allocated because of a length before its bytes have
+	// arrived.
 	readStep = 1 << 20
-	// keptBytes is the most that a connection keeps for its next frame.
+	// keptBytes is the most memory that a connection keeps for its next frame.
 	keptBytes = 4 << 20
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// ErrChecksum is the error of a frame that was damaged on its way.
+// ErrChecksum is the error of a frame that was damaged in transit.
 var ErrChecksum = errors.New("the checksum of a frame does not match its bytes")
 
-// FrameSizeError is the error of a frame that is larger than allowed, or too
-// small to be one.
+// FrameSizeError is the error of a frame that is too large, or too small to be
+// valid.
 type FrameSizeError struct{ Size, Max int }
 
 func (e *FrameSizeError) Error() string {
 	return fmt.Sprintf("a frame has %d bytes: %d to %d are allowed", e.Size, frameBytes, e.Max)
 }
 
-// FrameTypeError is the error of a frame whose version or kind is unknown, or
-// has no place where it was found.
+// FrameTypeError is the error of a frame whose version or kind is unknown, or not
+// allowed at this point.
 type FrameTypeError struct{ Version, Kind uint8 }
 
 func (e *FrameTypeError) Error() string {
@@ -74,20 +74,20 @@ func (e *FrameTypeError) Error() string {
 	return fmt.Sprintf("a frame of kind %d is not expected here", e.Kind)
 }
 
-// beginFrame makes room for the head of a frame in b[:0]; the payload is
-// appended to what it returns.
+// beginFrame reserves the head of a frame in b[:0]. The caller appends the payload to the
+// result.
 func beginFrame(b []byte, k kind) []byte {
 	return append(b[:0], 0, 0, 0, 0, 0, 0, 0, 0, frameVersion, byte(k))
 }
 
-// endFrame fills in the head of the frame b, of which more follows elsewhere.
+// endFrame fills in the head of the frame b, whose payload continues in more.
 func endFrame(b []byte, more []byte) {
 	sum := crc32.Update(crc32.Checksum(b[prefixBytes:], castagnoli), castagnoli, more)
 	binary.BigEndian.PutUint32(b, uint32(len(b)-prefixBytes+len(more)))
 	binary.BigEndian.PutUint32(b[4:], sum)
 }
 
-// frameReader reads frames of at most max bytes without their prefix.
+// frameReader reads frames of at most max bytes, without their prefix.
 type frameReader struct {
 	in     io.Reader
 	max    int
@@ -134,7 +134,7 @@ func (r *frameReader) fill(size int) error {
 	return nil
 }
 
-// noEOF turns the end of the input inside a frame into an error of its own.
+// noEOF turns an end of the input inside a frame into a different error.
 func noEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF

@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// uriScheme is that of the URI by which a certificate names a server wherever it
-// is: conclave://CLUSTER/ID, with the cluster as 16 hexadecimal digits.
+// uriScheme is the scheme of the URI that names a server in a certificate, whatever its
+// address: conclave://CLUSTER/ID, with the cluster as 16 hexadecimal digits.
 const uriScheme = "conclave"
 
-// certify reports what keeps a certificate, which an authority has vouched for,
-// from being that of a server at an address: it must name the server by a URI, or
-// else be valid for the host of the address. Without this any certificate of the
-// authority would do, even that of a client.
+// certify returns an error if a certificate with a valid signature does not belong to a server
+// at an address. It must name the server by a URI, or otherwise be valid for the host of the
+// address. Without this check any certificate of the authority would be accepted, even that of
+// a client.
 func (t *Transport) certify(cert *x509.Certificate, server uint64, address string) error {
 	want := fmt.Sprintf("%s://%016x/%d", uriScheme, t.cfg.Self.Cluster, server)
 	uri := ""
@@ -50,7 +50,7 @@ func certifyHost(cert *x509.Certificate, server uint64, address, uri string) err
 		server, address, hosts(cert), host, uri)
 }
 
-// hosts names what a certificate is valid for.
+// hosts lists the hosts for which a certificate is valid.
 func hosts(cert *x509.Certificate) string {
 	names := cert.DNSNames
 	for _, ip := range cert.IPAddresses {
@@ -59,8 +59,8 @@ func hosts(cert *x509.Certificate) string {
 	return strings.Join(names, ", ")
 }
 
-// certifyAny reports what keeps a certificate from being that of a server of the
-// cluster, whichever.
+// certifyAny returns an error if a certificate does not belong to any server of the
+// cluster.
 func (t *Transport) certifyAny(cert *x509.Certificate) error {
 	for id, address := range t.addresses() {
 		if t.certify(cert, id, address) == nil {
@@ -71,8 +71,8 @@ func (t *Transport) certifyAny(cert *x509.Certificate) error {
 		cert.Subject.CommonName, hosts(cert))
 }
 
-// certificate returns what the other side of a connection has shown; nil if this
-// cluster uses no TLS between its servers.
+// certificate returns the certificate that the other side of a connection has shown; nil if
+// this cluster uses no TLS between its servers.
 func certificate(conn net.Conn) *x509.Certificate {
 	if secure, ok := conn.(*tls.Conn); ok {
 		return secure.ConnectionState().PeerCertificates[0]
@@ -80,8 +80,8 @@ func certificate(conn net.Conn) *x509.Certificate {
 	return nil
 }
 
-// clientTLS is for a connection to a server at an address. It replaces the check of
-// the host that package tls makes, which knows no URIs.
+// clientTLS returns the configuration for a connection to a server at an address. It replaces
+// the host check of package tls, which does not support URIs.
 func (t *Transport) clientTLS(server uint64, address string) (*tls.Config, error) {
 	cfg := t.cfg.ClientTLS().Clone()
 	host, _, err := net.SplitHostPort(address)

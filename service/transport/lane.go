@@ -10,9 +10,9 @@ import (
 	"github.com/conclave-io/conclave/service/peering"
 )
 
-// Lane is one connection that carries batches of frames to a server, so that they do not
-// queue up behind log entries. When it ends, what was not sent is lost; the next
-// connection is another Lane.
+// Lane is a connection that carries batches of frames to a server, so that they do not queue
+// up behind log entries. When it ends, unsent batches are lost; the next connection is
+// another Lane.
 type Lane struct {
 	link *link
 	most int
@@ -22,8 +22,8 @@ type Lane struct {
 	waiting []byte // frames of the connection
 }
 
-// Send takes a batch, and copies it. It never blocks. If too much waits, the lane is
-// closed: frames must not be left out.
+// Send queues a copy of a batch. It never blocks. If too much is queued, the lane is closed:
+// frames must not be left out.
 func (l *Lane) Send(batch []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -38,7 +38,7 @@ func (l *Lane) Send(batch []byte) {
 	signal(l.wake)
 }
 
-// write sends what waits until the connection breaks.
+// write sends queued batches until the connection breaks.
 func (l *Lane) write() error {
 	var sending []byte
 	for {
@@ -62,7 +62,7 @@ func (l *Lane) write() error {
 	}
 }
 
-// CarryFrames says whether there should be lanes for frames. While they are not wanted
+// CarryFrames sets whether there should be lanes for frames. While they are not wanted
 // none is kept.
 func (t *Transport) CarryFrames(wanted bool) {
 	t.framing.Store(wanted)
@@ -73,8 +73,8 @@ func (t *Transport) CarryFrames(wanted bool) {
 	}
 }
 
-// CloseFrames closes the connection on which the frames of a peer come, if there is one:
-// it sends them again.
+// CloseFrames closes the connection on which a peer sends frames, if there is one. The peer
+// will send the frames again.
 func (t *Transport) CloseFrames(peer uint64) {
 	p := t.peer(peer)
 	if p == nil {
@@ -87,16 +87,16 @@ func (t *Transport) CloseFrames(peer uint64) {
 	}
 }
 
-// SendSeat sends the leader what this server says of its seat, and SendTold a server what
-// the leader answers. Both may get lost, and go to no server that does not know them. The
-// caller leaves text as it is.
+// SendSeat sends the leader a message about this server's seat. SendTold sends a server the
+// leader's answer. Both may get lost, and are not sent to servers that do not support them. The
+// caller must not change text afterwards.
 func (t *Transport) SendSeat(server uint64, text []byte) { t.sendAside(server, kindSeat, text) }
 
 // SendTold is described at SendSeat.
 func (t *Transport) SendTold(server uint64, text []byte) { t.sendAside(server, kindTold, text) }
 
-// SendClock sends a server a question or an answer about clocks, of 256 bytes at most, as
-// SendSeat does.
+// SendClock sends a server a question or an answer about clocks, of at most 256 bytes, like
+// SendSeat.
 func (t *Transport) SendClock(server uint64, text []byte) { t.sendAside(server, kindClock, text) }
 
 func (t *Transport) sendAside(server uint64, k kind, text []byte) {
@@ -107,7 +107,7 @@ func (t *Transport) sendAside(server uint64, k kind, text []byte) {
 	p.arrange(func(out *outgoing) { out.Note(note{k, text}) })
 }
 
-// readsFrames reports whether the peer is connected and reads what belongs to live names.
+// readsFrames reports whether the peer is connected and supports live names.
 func (p *peer) readsFrames() bool {
 	h, live := p.who()
 	least := p.t.cfg.FrameLevel
@@ -139,8 +139,8 @@ func (p *peer) carryFrames() {
 	}
 }
 
-// openLane connects to the peer and sends frames until the connection breaks, or no lane
-// is wanted any more.
+// openLane connects to the peer and sends frames until the connection breaks, or until no lane
+// is wanted.
 func (p *peer) openLane() error {
 	l, err := p.dial(peering.Frames)
 	if err != nil {
@@ -172,7 +172,7 @@ func (p *peer) openLane() error {
 	return err
 }
 
-// keepLane closes a lane when it is not wanted any more.
+// keepLane closes a lane when it is no longer wanted.
 func (p *peer) keepLane(l *link) {
 	for {
 		select {

@@ -21,29 +21,29 @@ const bufferBytes = 64 << 10
 type link struct {
 	raw   net.Conn // below TLS
 	timed *timedConn
-	// buffer is what in reads from.
+	// buffer is the reader below in.
 	buffer *bufio.Reader
 	in     frameReader
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the following fields
 	out   *bufio.Writer
 	frame []byte // the frame being written, kept for its memory
 
-	// wrote tells that something other than a ping left since the last beat.
+	// wrote is set when something other than a ping was sent since the last beat.
 	wrote  atomic.Bool
 	once   sync.Once
 	closed chan struct{}
-	// broken is why a ping could not be sent, if that closed the link; it is
-	// read after closed.
+	// broken is why a ping could not be sent, if that closed the link. It may be read
+	// after closed.
 	broken error
-	// release frees what would close the link when its peer is removed.
+	// release stops the callback that closes the link when its peer is removed.
 	release func() bool
-	// done is closed when nothing of this link will reach the handler any more.
+	// done is closed when nothing more of this link will reach the handler.
 	done chan struct{}
 }
 
-// newLink returns a link on conn, which lies over raw and bounds its own time
-// until start.
+// newLink returns a link on conn, which lies over raw. Until start, the caller sets the
+// deadlines of conn.
 func newLink(raw, conn net.Conn) *link {
 	timed := &timedConn{Conn: conn}
 	buffer := bufio.NewReaderSize(timed, bufferBytes)
@@ -56,16 +56,16 @@ func newLink(raw, conn net.Conn) *link {
 	}
 }
 
-// start ends the handshake: from now on every read and write has a deadline of
-// its own, and frames may be as large as messages are.
+// start ends the handshake: from now on every read and write has its own deadline, and frames
+// may be as large as messages.
 func (l *link) start(cfg *Config) error {
 	l.timed.read, l.timed.write = cfg.IdleTimeout, cfg.WriteTimeout
 	l.in.max = cfg.MaxFrame
 	return l.timed.SetDeadline(time.Time{})
 }
 
-// close ends every read and write. The connection below TLS is closed: to say
-// goodbye in TLS may block on a peer that does not read.
+// close ends every read and write. It closes the connection below TLS, because a regular end of
+// TLS may block on a peer that does not read.
 func (l *link) close() { l.closeFor(nil) }
 
 func (l *link) closeFor(broken error) {
@@ -105,7 +105,7 @@ func (l *link) write(k kind, head, body []byte, flush bool) error {
 	return l.finish(body, flush)
 }
 
-// writeRaw sends frames that are complete.
+// writeRaw sends complete frames.
 func (l *link) writeRaw(frames []byte) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -123,7 +123,7 @@ func (l *link) flush() error {
 	return l.out.Flush()
 }
 
-// finish writes the frame that has been begun; mu is held.
+// finish writes the frame that was begun. The caller holds mu.
 func (l *link) finish(body []byte, flush bool) error {
 	endFrame(l.frame, body)
 	l.wrote.Store(true)
@@ -140,8 +140,8 @@ func (l *link) finish(body []byte, flush bool) error {
 	return err
 }
 
-// beat sends a ping after each interval in which nothing else was sent, until
-// the link is closed.
+// beat sends a ping after each interval in which nothing else was sent, until the link is
+// closed.
 func (l *link) beat(interval time.Duration) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
@@ -162,8 +162,8 @@ func (l *link) beat(interval time.Duration) {
 	}
 }
 
-// timedConn gives each read and write a deadline. Reads fail when nothing
-// arrives for that long, however much time their reader took in between.
+// timedConn gives each read and write a deadline. A read fails if nothing arrives for that
+// time, however long its reader paused in between.
 type timedConn struct {
 	net.Conn
 	read, write time.Duration // 0 leaves the deadline alone
@@ -187,14 +187,14 @@ func (c *timedConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// tune sets what TCP should do. Small messages leave at once, and the kernel
-// gives up on a host that is gone even while nothing is written.
+// tune sets TCP options. Small messages are sent at once, and the kernel detects a dead host
+// even while nothing is written.
 func tune(conn net.Conn) {
 	tcp, ok := conn.(*net.TCPConn)
 	if !ok {
 		return
 	}
-	// A failure means that the connection is broken, which the next read says.
+	// A failure means that the connection is broken, which the next read reports.
 	_ = tcp.SetNoDelay(true)
 	_ = tcp.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: time.Second, Count: 3})
 }

@@ -10,9 +10,8 @@ const (
 	mutedKeys = 256
 )
 
-// muted keeps an event that repeats itself many times a second from filling
-// the log: each key passes once in a while. It is bounded, because strangers
-// choose some of the keys.
+// muted prevents an event that repeats many times a second from filling the log: each key
+// passes only once in a while. It is bounded, because strangers choose some of the keys.
 type muted struct {
 	mu   sync.Mutex
 	last map[string]time.Time

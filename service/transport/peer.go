@@ -15,8 +15,7 @@ import (
 	"github.com/conclave-io/conclave/service/peering"
 )
 
-// peer is another server: the queues of what goes to it, and what is known
-// about who it is.
+// peer is another server: the queues for it, and what is known about its identity.
 type peer struct {
 	t      *Transport
 	id     uint64
@@ -29,11 +28,11 @@ type peer struct {
 	redial  chan struct{} // holds a token when it is worth trying again at once
 	refused atomic.Uint32 // the Code last told to the handler
 
-	// dropped counts the messages that did not fit into the queue, or came while no
-	// connection was up.
+	// dropped counts the messages that did not fit into the queue, or came while there was no
+	// connection.
 	dropped atomic.Uint64
 
-	// heard counts the frames that arrived on all links with this peer.
+	// heard counts the frames that arrived on all connections with this peer.
 	heard atomic.Uint64
 
 	framing chan struct{} // holds a token when a lane for frames may be wanted or not
@@ -43,7 +42,7 @@ type peer struct {
 	known   peering.Peer[*link]
 	dialled [peering.Lanes]*link // the links that this server dialled, or nil
 
-	sending   sync.Mutex // guards what follows
+	sending   sync.Mutex // guards the following fields
 	out       outgoing
 	snapshots peering.Shipping[*raftpb.Message]
 }
@@ -72,7 +71,7 @@ func newPeer(t *Transport, id uint64, address string) *peer {
 	return p
 }
 
-// offer puts m in the queue, or drops it.
+// offer queues m, or drops it.
 func (p *peer) offer(m *raftpb.Message) {
 	p.sending.Lock()
 	taken := p.out.Offer(m, weight(m))
@@ -85,7 +84,7 @@ func (p *peer) offer(m *raftpb.Message) {
 	}
 }
 
-// arrange changes what is to be sent.
+// arrange changes the queue.
 func (p *peer) arrange(do func(out *outgoing)) {
 	p.sending.Lock()
 	do(&p.out)
@@ -94,21 +93,21 @@ func (p *peer) arrange(do func(out *outgoing)) {
 	signal(p.lost)
 }
 
-// next returns what to send next, and whether more waits.
+// next returns the next item to send, and whether more items wait.
 func (p *peer) next() (peering.Item[*raftpb.Message, note], bool) {
 	p.sending.Lock()
 	defer p.sending.Unlock()
 	return p.out.Next()
 }
 
-// up reports whether messages get through.
+// up reports whether there is a connection for messages.
 func (p *peer) up() bool {
 	p.sending.Lock()
 	defer p.sending.Unlock()
 	return p.out.Up()
 }
 
-// weight is about the number of bytes of a message.
+// weight returns the approximate size of a message in bytes.
 func weight(m *raftpb.Message) int {
 	size := 64 + len(m.Context)
 	for _, e := range m.Entries {
@@ -124,7 +123,7 @@ func signal(c chan<- struct{}) {
 	}
 }
 
-// report tells the handler of dropped messages.
+// report reports dropped messages to the handler.
 func (p *peer) report() {
 	begun := time.Now()
 	for {
@@ -148,8 +147,8 @@ func (p *peer) report() {
 	}
 }
 
-// where returns the address of the peer on record, or before there is one that
-// which this server was told at its start.
+// where returns the recorded address of the peer, or the one named at this server's start if
+// none is recorded.
 func (p *peer) where() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -172,7 +171,7 @@ func (p *peer) move(address string) {
 	signal(p.redial)
 }
 
-// run keeps a connection to the peer for as long as there is a peer.
+// run keeps a connection to the peer until the peer is removed.
 func (p *peer) run() {
 	cfg := &p.t.cfg
 	backoff := peering.Backoff{Min: int64(cfg.BackoffMin), Max: int64(cfg.BackoffMax), Refused: int64(cfg.RefusedPause), Lasting: int64(cfg.BackoffMax + cfg.DialTimeout)}
@@ -187,7 +186,7 @@ func (p *peer) run() {
 	}
 }
 
-// sleep waits for d, or until wake has a token, and reports whether to go on.
+// sleep waits for d, or until wake has a token, and reports whether to continue.
 func (p *peer) sleep(d time.Duration, wake <-chan struct{}) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -200,8 +199,7 @@ func (p *peer) sleep(d time.Duration, wake <-chan struct{}) bool {
 	return true
 }
 
-// converse connects to the peer and sends what is queued until the connection
-// breaks.
+// converse connects to the peer and sends queued items until the connection breaks.
 func (p *peer) converse() error {
 	l, err := p.dial(peering.Messages)
 	if err != nil {
@@ -236,15 +234,15 @@ func (p *peer) introduction() Hello {
 	return h
 }
 
-// who returns who the peer is, and whether a live link says so.
+// who returns the introduction of the peer, and whether a live connection confirms it.
 func (p *peer) who() (Hello, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.known.Known()
 }
 
-// talk writes what is queued, and sends it when there is no more, until the
-// link breaks.
+// talk writes queued items, and flushes when the queue is empty, until the connection
+// breaks.
 func (p *peer) talk(l *link) error {
 	for {
 		item, more := p.next()
@@ -269,8 +267,8 @@ func (p *peer) talk(l *link) error {
 	}
 }
 
-// say writes one message. One that is too large is left out, because sending
-// it again would not help and must not break the connection each time.
+// say writes one message. A message that is too large is dropped, because sending it again would
+// not help and must not break the connection each time.
 func (p *peer) say(l *link, m *raftpb.Message, flush bool) error {
 	err := l.writeMessage(m, flush)
 	var tooLarge *FrameSizeError
@@ -282,8 +280,7 @@ func (p *peer) say(l *link, m *raftpb.Message, flush bool) error {
 	return err
 }
 
-// listen reads the pings of the other side, and closes the link when they
-// cease.
+// listen reads the pings of the other side, and closes the connection when they stop.
 func (p *peer) listen(l *link) error {
 	defer l.close()
 	for {
@@ -298,13 +295,13 @@ func (p *peer) listen(l *link) error {
 	}
 }
 
-// join counts a link on which the peer introduced itself, unless a live link
-// has another idea of who it is.
+// join counts a connection on which the peer introduced itself, unless a live connection
+// contradicts the introduction.
 func (p *peer) join(h Hello) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.known.Join(h) {
-		// No *Refusal: it is this side that does not want to talk.
+		// This is not a *Refusal, because this side is the one that refuses.
 		known, _ := p.known.Known()
 		return errors.New(peering.Twice(p.t.cfg.Self.Server, h, known).Text)
 	}
@@ -312,8 +309,8 @@ func (p *peer) join(h Hello) error {
 	return nil
 }
 
-// complain logs why the peer cannot be reached, once until it can, and tells
-// the handler when the peer does not want us.
+// complain logs, once until it succeeds, why the peer cannot be reached. It tells the handler if
+// the peer refuses this server.
 func (p *peer) complain(err error) error {
 	var refusal *Refusal
 	switch {

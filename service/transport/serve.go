@@ -13,7 +13,7 @@ import (
 	"github.com/conclave-io/conclave/service/peering"
 )
 
-// serve delivers what a peer sends until the link breaks.
+// serve delivers what a peer sends until the connection breaks.
 func (t *Transport) serve(v *visit) {
 	defer v.leave()
 	t.wg.Go(func() { v.beat(t.cfg.PingInterval) })
@@ -28,7 +28,7 @@ func (t *Transport) serve(v *visit) {
 	}
 	err := read()
 	select {
-	case <-v.closed: // replaced, removed or at the end, unless it is broken
+	case <-v.closed: // replaced, removed or closed regularly, unless it is broken
 		err = v.broken
 	default:
 	}
@@ -58,7 +58,7 @@ func (v *visit) readMessages() error {
 		case kindMessage:
 			m := new(raftpb.Message)
 			if err := proto.Unmarshal(payload, m); err != nil {
-				return fmt.Errorf("a frame holds no message: %w", err)
+				return fmt.Errorf("a frame contains no message: %w", err)
 			}
 			v.deliver(m)
 		case kindNote, kindSeat, kindTold, kindClock:
@@ -75,7 +75,7 @@ func (v *visit) readMessages() error {
 	}
 }
 
-// note takes a note, or what the peer says about a seat or a clock.
+// note takes a note, or a message about a seat or a clock.
 func (v *visit) note(k kind, payload []byte) error {
 	most, take := maxNote, v.peer.t.handler.Noted
 	switch k {
@@ -93,7 +93,7 @@ func (v *visit) note(k kind, payload []byte) error {
 	return nil
 }
 
-// again takes what the peer says of itself now.
+// again takes a new introduction of the peer.
 func (v *visit) again(payload []byte) error {
 	h, err := peering.DecodeHello(payload)
 	if err != nil {

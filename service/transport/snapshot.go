@@ -14,11 +14,11 @@ import (
 	"github.com/conclave-io/conclave/service/peering"
 )
 
-// chunkBytes is how much of a snapshot travels in one frame.
+// chunkBytes is the size of the part of a snapshot in one frame.
 const chunkBytes = 1 << 20
 
-// offerSnapshot takes a snapshot to send it when those before it are, or fails it. The
-// transport's mu is held.
+// offerSnapshot queues a snapshot behind earlier ones, or reports that it failed. The caller
+// holds the transport's mu.
 func (p *peer) offerSnapshot(m *raftpb.Message) {
 	p.sending.Lock()
 	taken := p.snapshots.Offer(m)
@@ -30,8 +30,7 @@ func (p *peer) offerSnapshot(m *raftpb.Message) {
 	}
 }
 
-// sendSnapshots sends snapshots one after another, and tells the handler about
-// each.
+// sendSnapshots sends snapshots one after another, and reports each to the handler.
 func (p *peer) sendSnapshots() {
 	for {
 		p.sending.Lock()
@@ -56,8 +55,8 @@ func (p *peer) sendSnapshots() {
 	}
 }
 
-// sendSnapshot sends a snapshot on a connection of its own, and waits until the
-// peer has taken it over.
+// sendSnapshot sends a snapshot on its own connection, and waits until the peer has taken it
+// over.
 func (p *peer) sendSnapshot(m *raftpb.Message) error {
 	if err := peering.CheckSnapshot(uint64(len(m.GetSnapshot().GetData())), p.t.cfg.MaxSnapshot); err != nil {
 		return err
@@ -78,8 +77,8 @@ func (p *peer) sendSnapshot(m *raftpb.Message) error {
 	return <-answered
 }
 
-// awaitTaken reads until the peer says that it has the snapshot, and closes the
-// link then or when the peer falls silent.
+// awaitTaken reads until the peer confirms that it has the snapshot, and closes the
+// connection then or when the peer sends nothing for too long.
 func (p *peer) awaitTaken(l *link) error {
 	defer l.close()
 	for {
@@ -101,8 +100,8 @@ func (p *peer) awaitTaken(l *link) error {
 	}
 }
 
-// writeSnapshot writes a message in pieces. Its data are neither copied nor
-// joined with the rest, since there may be hundreds of megabytes.
+// writeSnapshot writes a message in parts. Its data are neither copied nor joined with the
+// rest, since there may be hundreds of megabytes.
 func (l *link) writeSnapshot(m *raftpb.Message) error {
 	data := m.GetSnapshot().GetData()
 	head := binary.AppendUvarint(nil, uint64(len(data)))
@@ -135,8 +134,8 @@ func withoutData(m *raftpb.Message) *raftpb.Message {
 	return head
 }
 
-// share lets dst have the fields of src, but for one. It goes through all
-// fields there are, so that none is forgotten when raft adds one.
+// share copies the fields of src to dst, except one. It goes through all fields that exist, so
+// that a field that raft adds is not forgotten.
 func share(dst, src proto.Message, except protoreflect.Name) {
 	to := dst.ProtoReflect()
 	src.ProtoReflect().Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
@@ -147,7 +146,7 @@ func share(dst, src proto.Message, except protoreflect.Name) {
 	})
 }
 
-// readSnapshot reads one snapshot, delivers it and says so.
+// readSnapshot reads one snapshot, delivers it and confirms it.
 func (v *visit) readSnapshot() error {
 	m, size, err := v.readHead()
 	if err != nil {
@@ -171,8 +170,8 @@ func (v *visit) readSnapshot() error {
 	return v.awaitEnd()
 }
 
-// readHead reads the message that a snapshot belongs to, and how many bytes of
-// data follow.
+// readHead reads the message that a snapshot belongs to, and the number of bytes of data that
+// follow.
 func (v *visit) readHead() (*raftpb.Message, int, error) {
 	head, err := v.readPiece(kindHead)
 	if err != nil {
@@ -184,22 +183,22 @@ func (v *visit) readHead() (*raftpb.Message, int, error) {
 func decodeHead(b []byte, most int) (*raftpb.Message, int, error) {
 	size, n := binary.Uvarint(b)
 	if n <= 0 {
-		return nil, 0, errors.New("the size of a snapshot cannot be read")
+		return nil, 0, errors.New("unreadable size of a snapshot")
 	}
 	if err := peering.CheckSnapshot(size, most); err != nil {
 		return nil, 0, err
 	}
 	m := new(raftpb.Message)
 	if err := proto.Unmarshal(b[n:], m); err != nil {
-		return nil, 0, fmt.Errorf("a frame holds no message: %w", err)
+		return nil, 0, fmt.Errorf("a frame contains no message: %w", err)
 	}
 	if m.GetType() != raftpb.MsgSnap || m.Snapshot == nil {
-		return nil, 0, fmt.Errorf("a connection for snapshots carries %v", m.GetType())
+		return nil, 0, fmt.Errorf("a connection for snapshots carries a message of type %v", m.GetType())
 	}
 	return m, int(size), nil
 }
 
-// readPiece reads the next frame that is no ping, which must be of kind want.
+// readPiece reads the next frame that is not a ping; it must be of kind want.
 func (v *visit) readPiece(want kind) ([]byte, error) {
 	for {
 		k, payload, err := v.read()
@@ -217,9 +216,9 @@ func (v *visit) readPiece(want kind) ([]byte, error) {
 	}
 }
 
-// awaitEnd waits until the other side, which has what it needs, closes. To close
-// first could take the answer back: a connection that is closed with bytes
-// unread is reset.
+// awaitEnd waits until the other side has read the confirmation and closes. If this side closed
+// first, the confirmation could get lost: closing a connection with unread bytes resets
+// it.
 func (v *visit) awaitEnd() error {
 	for {
 		k, _, err := v.read()

@@ -135,7 +135,7 @@ func TestDamageOnTheWay(t *testing.T) {
 			b[len(b)-1]++
 			return b
 		}(), ErrChecksum.Error()},
-		"no message":     {frameOf(kindMessage, []byte("\xff\xff\xff"), nil), "a frame holds no message"},
+		"no message":     {frameOf(kindMessage, []byte("\xff\xff\xff"), nil), "a frame contains no message"},
 		"wrong kind":     {frameOf(kindTaken, nil, nil), "a frame of kind 8 is not expected here"},
 		"a second hello": {frameOf(kindBulkHello, visitHello().Append(nil), nil), "a frame of kind 2 is not expected here"},
 	} {

@@ -15,7 +15,7 @@ import (
 	"github.com/conclave-io/conclave/service/peering"
 )
 
-// Hello is how a server introduces itself, and Refusal why another does not talk to it.
+// Hello is the introduction of a server, and Refusal the reason why another does not talk to it.
 type (
 	Hello   = peering.Hello
 	Refusal = peering.Refusal
@@ -40,9 +40,8 @@ type Transport struct {
 	closed bool
 }
 
-// New starts a transport, which tries to reach its peers from now on: the
-// handler may be called before New returns. The listener is the caller's again
-// if New fails.
+// New starts a transport, which connects to its peers from now on. It may call the handler
+// before it returns. If New fails, the caller still owns the listener.
 func New(cfg Config) (*Transport, error) {
 	cfg = cfg.WithDefaults()
 	if err := cfg.Validate(); err != nil {
@@ -64,9 +63,9 @@ func New(cfg Config) (*Transport, error) {
 	return t, nil
 }
 
-// Send takes messages to the servers they are addressed to, in order. It
-// neither blocks nor changes a message; nobody else may change one later. What
-// cannot be sent now is dropped, and the handler is told.
+// Send sends messages to their receivers, in order. It does not block or change a
+// message, and nobody may change one later. Messages that cannot be sent now are dropped and
+// reported to the handler.
 func (t *Transport) Send(msgs []*raftpb.Message) {
 	if len(msgs) == 0 {
 		return
@@ -89,14 +88,14 @@ func (t *Transport) Send(msgs []*raftpb.Message) {
 	}
 }
 
-// failSnapshot tells the handler that a snapshot was dropped; mu is held. raft
-// sends a peer one snapshot until it is told, so there is one goroutine for
-// each peer at most.
+// failSnapshot tells the handler that a snapshot was dropped. The caller holds mu. Raft sends a
+// peer at most one snapshot until the result is reported, so there is at most one goroutine for
+// each peer.
 func (t *Transport) failSnapshot(peer uint64) {
 	t.wg.Go(func() { t.handler.SnapshotSent(peer, false) })
 }
 
-// SetPeer adds a peer, or gives it another address.
+// SetPeer adds a peer, or changes its address.
 func (t *Transport) SetPeer(id uint64, address string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -115,8 +114,8 @@ func (t *Transport) SetPeer(id uint64, address string) {
 	t.wg.Go(p.carryFrames)
 }
 
-// RemovePeer forgets a peer: its connections are closed, and new ones refused.
-// It does not wait for calls of the handler that are under way.
+// RemovePeer removes a peer: its connections are closed, and new ones refused. It does not wait
+// for calls of the handler that are under way.
 func (t *Transport) RemovePeer(id uint64) {
 	t.mu.Lock()
 	p := t.peers[id]
@@ -127,8 +126,8 @@ func (t *Transport) RemovePeer(id uint64) {
 	}
 }
 
-// ClientAddress returns where a peer takes clients, as it said when it last
-// introduced itself; "" if it never did.
+// ClientAddress returns the client address in the last introduction of a peer; "" if there was
+// none.
 func (t *Transport) ClientAddress(peer uint64) string {
 	p := t.peer(peer)
 	if p == nil {
@@ -137,7 +136,7 @@ func (t *Transport) ClientAddress(peer uint64) string {
 	return p.introduction().ClientAddress
 }
 
-// addresses returns where the peers are on record to be.
+// addresses returns the recorded addresses of the peers.
 func (t *Transport) addresses() map[uint64]string {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -148,7 +147,7 @@ func (t *Transport) addresses() map[uint64]string {
 	return all
 }
 
-// Connected returns the peers that messages get through to, in ascending order.
+// Connected returns the peers with a connection for messages, in ascending order.
 func (t *Transport) Connected() []uint64 {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -162,14 +161,14 @@ func (t *Transport) Connected() []uint64 {
 	return ids
 }
 
-// Standing is how a peer is reached.
+// Standing is the state of the connection to a peer.
 type Standing struct {
 	ID      uint64
-	Up      bool   // messages get through to it
-	Dropped uint64 // messages for it that were dropped
+	Up      bool   // there is a connection for messages
+	Dropped uint64 // messages to it that were dropped
 }
 
-// Standings returns that of every peer, in ascending order.
+// Standings returns the standing of every peer, in ascending order.
 func (t *Transport) Standings() []Standing {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -215,9 +214,8 @@ func (t *Transport) Note(text []byte) {
 	}
 }
 
-// Introduce introduces this server again to all peers, because something that it
-// says of itself has changed. Peers that cannot be reached now learn it when they
-// can.
+// Introduce introduces this server again to all peers, because its introduction has changed.
+// Peers that cannot be reached now receive it when they can.
 func (t *Transport) Introduce() {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -226,7 +224,7 @@ func (t *Transport) Introduce() {
 	}
 }
 
-// hello is how this server introduces itself to a peer.
+// hello returns this server's introduction to a peer.
 func (t *Transport) hello(receiver uint64) Hello {
 	h := t.cfg.Self
 	h.Receiver, h.Level = receiver, t.cfg.Level()
@@ -234,7 +232,7 @@ func (t *Transport) hello(receiver uint64) Hello {
 	return h
 }
 
-// door is what this server knows of a server that introduces itself.
+// door returns what this server knows of a server that introduces itself.
 func (t *Transport) door(server uint64) *peering.Door {
 	return &peering.Door{
 		Self: t.hello(server), Ready: t.cfg.Ready(), Removed: t.cfg.Removed, Takes: t.cfg.Takes,
