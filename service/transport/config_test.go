@@ -11,8 +11,8 @@ func noTLS() *tls.Config { return &tls.Config{} }
 
 func TestBadConfigurations(t *testing.T) {
 	for want, change := range map[string]func(*Config){
-		"no handler is given":                                   func(c *Config) { c.Handler = nil },
-		"no listener is given":                                  func(c *Config) { c.Listener = nil },
+		"handler: missing":  func(c *Config) { c.Handler = nil },
+		"listener: missing": func(c *Config) { c.Listener = nil },
 		"server id 0 is reserved: use a number from 1 up":       func(c *Config) { c.Self.Server = 0 },
 		"levels: 3 to 2: must be an ascending range":            func(c *Config) { c.MinLevel, c.MaxLevel = 3, 2 },
 		"has 65 bytes: at most 64 are allowed":                  func(c *Config) { c.Build = strings.Repeat("b", 65) },
