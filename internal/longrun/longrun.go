@@ -137,9 +137,8 @@ func decode[T any](text []byte) ([]T, error) {
 
 const intro = `# Long runs
 
-What ` + "`make long`" + ` runs takes too long for every change. Each part can be run alone; this
-page, which the parts write, tells of the last time that each was. Its figures stand in
-[docs/long-runs](long-runs).
+` + "`make long`" + ` runs tests that take too long for every change. You can run each part alone. The parts
+write this page, which shows the last run of each. [docs/long-runs](long-runs) has the figures.
 `
 
 // Report writes what the parts in a folder say, in the order of their names.

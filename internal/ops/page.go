@@ -14,13 +14,13 @@ func Page() []byte {
 
 Every server serves these metrics at ` + "`/metrics`" + ` and at the address that ` + "`--health-listen`" + `
 names. It also serves the metrics of the Go runtime
-(` + "`go_*`" + `) and of the process (` + "`process_*`" + `). No label has a name of a lock, or of whoever
-holds it.
+(` + "`go_*`" + `) and of the process (` + "`process_*`" + `). No label contains the name of a lock
+or of its holder.
 
-Give each cluster a job of its own whose name begins with ` + "`conclave`" + `. The dashboard
+Give each cluster a separate job whose name starts with ` + "`conclave`" + `. The dashboard
 [deploy/grafana.json](../deploy/grafana.json) shows one job at a time, and the rules of
-[deploy/alerts.yaml](../deploy/alerts.yaml) watch each job by itself. [operations.md](operations.md#alerts)
-says what to do when one fires.
+[deploy/alerts.yaml](../deploy/alerts.yaml) watch each job separately. [operations.md](operations.md#alerts)
+says what to do when an alert fires.
 
 ` + "```yaml" + `
 scrape_configs:

@@ -39,7 +39,7 @@ var availability = []Alert{
 	},
 	{
 		Name: "DiskHangs", Severity: page, Expr: "conclave_disk_stalled_seconds > 5",
-		Summary: "A write to the disk of server {{ $labels.instance }} of {{ $labels.job }} does not end.",
+		Summary: "A write to the disk of server {{ $labels.instance }} of {{ $labels.job }} does not finish.",
 		Fault:   all("conclave_disk_stalled_seconds", "0x5 10+60x10"), Calm: all("conclave_disk_stalled_seconds", "0x5 1 0x10"), At: 10 * minute,
 	},
 }
@@ -71,7 +71,7 @@ var slowness = []Alert{
 	},
 	{
 		Name: "PausesForgiven", Severity: warning, Expr: "increase(conclave_pauses_forgiven_seconds_total[1h]) > 0",
-		Summary: "Server {{ $labels.instance }} of {{ $labels.job }} stood still while it led.",
+		Summary: "Server {{ $labels.instance }} of {{ $labels.job }} was paused while it led.",
 		Fault:   all("conclave_pauses_forgiven_seconds_total", "0x10 3x20"), Calm: all("conclave_pauses_forgiven_seconds_total", "3x30"), At: 20 * minute,
 	},
 }
