@@ -36,18 +36,17 @@ func (r *LiveReport) tables() []liveTable {
 
 func figure(v float64) string { return strconv.FormatFloat(round(v), 'f', -1, 64) }
 
-const liveLegend = `Idle: the clients of different servers enter in turn, each when no message is on its
-way. Saturated: all of them wait whenever one is inside. The clients of the server that
-coordinates do not ask. (!) marks what is not as the formula says; "-" is no formula.
-Agreement sends log entries and not messages of an algorithm.
+const liveLegend = `Idle: the clients of different servers enter in turn, each when no message is in flight.
+Saturated: all others wait whenever one is inside. The clients of the server that
+coordinates do not ask. (!) marks a figure that differs from the formula; "-" means no formula.
+Agreement sends log entries instead of messages of an algorithm.
 `
 
 const liveIntro = `# What the algorithms send between servers, measured
 
 Written by ` + "`make guards`" + ` on %[1]s: %[2]d servers, each with one client, as processes on one
-machine with %[3]d processors, which had other work as well. The times of another machine are
-others; messages are the same everywhere. [guards.md](guards.md) tells which algorithm to
-choose.
+machine with %[3]d processors, which had other work as well. Times differ between machines; messages do
+not. [guards.md](guards.md) says which algorithm to choose.
 
 `
 
