@@ -263,8 +263,8 @@ resets: go-version ## write docs/majority-resets.md: how often forgetful coordin
 .PHONY: algorithm
 algorithm: go-version ## write everything generated for the algorithm NAME, and print what is left to write
 	@test -n "$(NAME)" || { echo "make: NAME: empty; write make algorithm NAME=raymond" >&2; exit 1; }
-	$(MAKE) comparison elections
 	$(GO) run ./internal/model -only $(NAME) -limit 30s
+	$(MAKE) comparison elections
 	$(GO) run ./internal/duties/run $(NAME)
 
 .PHONY: pages

@@ -67,7 +67,9 @@ func run(page, only string, limit time.Duration) error {
 	}
 	todo := all()
 	if only != "" {
-		todo = of(only, todo)
+		if todo = of(only, todo); len(todo) == 0 {
+			return unchecked(only)
+		}
 	}
 	commit, start := longrun.Commit("."), time.Now()
 	lines, failures := search(todo, limit)
@@ -83,6 +85,14 @@ func run(page, only string, limit time.Duration) error {
 		block = merged(block, only, lines)
 	}
 	return errors.Join(failures, os.WriteFile(page, []byte(before+block+after), 0o644))
+}
+
+// unchecked returns an error unless an algorithm is one that the checker does not take.
+func unchecked(name string) error {
+	if algorithm.Find(name) == nil {
+		return fmt.Errorf("%q: no such algorithm; add its Spec to algorithm/algorithm.go", name)
+	}
+	return nil
 }
 
 // merged returns the block of the page with other lines of one algorithm.

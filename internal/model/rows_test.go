@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/conclave-io/conclave/algorithm"
 	"github.com/conclave-io/conclave/lab/check"
@@ -32,6 +33,22 @@ func TestEveryAlgorithmHasARow(t *testing.T) {
 	for _, r := range all {
 		if cfg := r.config(); cfg.Spec == nil || cfg.Validate() != nil {
 			t.Errorf("the row of %s cannot be searched: %v", r.name, cfg.Validate())
+		}
+	}
+}
+
+// A name without rows changes nothing, and is an error if no algorithm has it.
+func TestOnlyUnknown(t *testing.T) {
+	page := filepath.Join(t.TempDir(), "page.md")
+	const text = "<!-- generated: model -->\n| algorithm |\n<!-- end -->\n"
+	if err := os.WriteFile(page, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, unknown := range map[string]bool{"nothing": true, "heartbeat": false} {
+		err := run(page, name, time.Second)
+		written, _ := os.ReadFile(page)
+		if (err != nil) != unknown || string(written) != text {
+			t.Errorf("%s: %v, %q", name, err, written)
 		}
 	}
 }
