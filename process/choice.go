@@ -1,8 +1,8 @@
 package process
 
-// Odometer is a Chooser that, run after run, takes every combination of
-// alternatives exactly once: like the wheels of an odometer, the last choice
-// turns fastest. It needs no knowledge of how many choices a run makes.
+// Odometer is a Chooser that takes every combination of alternatives exactly once over
+// successive runs. Like on an odometer, the last choice changes fastest. It need not
+// know how many choices a run makes.
 //
 //	var o process.Odometer
 //	for again := true; again; again = o.Next() {

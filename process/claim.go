@@ -1,7 +1,7 @@
 package process
 
-// Needs is what an algorithm assumes of the world below it. What is not named
-// here it does not need.
+// Needs is what an algorithm assumes of the layers below it. It does not need what is
+// not named here.
 type Needs struct {
 	FIFO          bool // links keep the order of messages
 	Causal        bool // delivery keeps happened-before across links
@@ -10,7 +10,7 @@ type Needs struct {
 	Synchrony     bool // message delay is bounded by Config.D, and timers rely on it
 	Clock         bool // events carry the local clock
 	Elector       bool // recovers through an election in a layer below
-	Awake         bool // a process that waits relies on others that have started without being asked
+	Awake         bool // a process that waits relies on others that start without a request
 	Load          bool // hosts report how busy processes are (event Load), and the least busy leads
 	Detector      DetectorKind
 	Topology      TopologyKind
@@ -22,7 +22,7 @@ type DetectorKind uint8
 // The kinds of failure detectors.
 const (
 	NoDetector         DetectorKind = iota
-	UnreliableDetector              // suspicions may be wrong and are taken back
+	UnreliableDetector              // suspicions may be wrong and are then withdrawn
 	ReliableDetector                // Fail is a fact
 )
 
@@ -52,7 +52,7 @@ const (
 	CrashHolder
 	CrashSpecial // the coordinator, the process with the token, the highest label
 	CrashAny
-	AmnesiaRestart // back with durable fields only
+	AmnesiaRestart // restart with only the durable fields
 	Slowness       // delays beyond Config.D
 )
 
@@ -62,8 +62,8 @@ var faultNames = [...]string{"", "reordering", "loss", "duplication", "crash of 
 // String returns the name of the fault.
 func (f Fault) String() string { return faultNames[f] }
 
-// Claims is what an algorithm promises, each with the condition under which it
-// holds. Simulators and checkers test exactly what stands here.
+// Claims is what an algorithm promises, each with its condition. Simulators and
+// checkers test exactly these claims.
 type Claims struct {
 	Properties []Claim
 	Costs      []Cost
@@ -80,55 +80,55 @@ type Arrangement struct {
 	Starters []int // nil: all that are up
 }
 
-// Property is a predicate over runs, by its name. One that only one algorithm promises is
-// declared beside that algorithm.
+// Property is a predicate over runs, identified by its name. A property that only one
+// algorithm promises is declared beside that algorithm.
 type Property string
 
 // The properties.
 const (
 	MutualExclusion     Property = "mutual exclusion"        // at most one process is inside
 	AtMostK             Property = "at most k inside"        // at most Params.K processes are inside
-	Progress            Property = "progress"                // nobody waits forever while others enter or nobody does
+	Progress            Property = "progress"                // no starvation and no deadlock
 	OrderArrival        Property = "order of arrival"        // entries in the order in which requests reach the coordinator
 	OrderTimestamp      Property = "order of time stamps"    // entries in the order of (clock, id)
 	OrderHappenedBefore Property = "happened-before order"   // a request that happened before another enters first
 	BoundedBypass       Property = "bounded bypass"          // others enter at most Bound times while one waits
 	FencesGrow          Property = "fences grow"             // each fence is larger than that of every earlier grant
 	FencesGrowCausally  Property = "fences grow causally"    // unique, and growing along happened-before
-	OneToken            Property = "one token"               // tokens held and in transit are one
-	LeaderAgreement     Property = "agreement on the leader" // nobody differs on the leader of a term
-	RoundAgreement      Property = "one leader in a round"   // nobody differs on the leader of a round, which a term is one of
+	OneToken            Property = "one token"               // there is one token, held or in transit
+	LeaderAgreement     Property = "agreement on the leader" // all processes name the same leader of a term
+	RoundAgreement      Property = "one leader in a round"   // all processes name the same leader of a round
 	LeaderValidity      Property = "valid leader"            // the leader is the best live process
 	LeaderTermination   Property = "election terminates"     // every live process learns a leader
 	Quiescence          Property = "quiescence"              // no message circulates forever
-	StrongCompleteness  Property = "strong completeness"     // every crashed process is in the end suspected by all
-	StrongAccuracy      Property = "strong accuracy"         // nobody is suspected before it crashes
+	StrongCompleteness  Property = "strong completeness"     // every crashed process is eventually suspected by all
+	StrongAccuracy      Property = "strong accuracy"         // no process is suspected before it crashes
 	EventualAccuracy    Property = "eventual accuracy"       // from some time on no live process is suspected
 	ClockCondition      Property = "clock condition"         // a happened before b implies C(a) < C(b)
-	StrongClock         Property = "strong clock condition"  // and only then
+	StrongClock         Property = "strong clock condition"  // also the converse
 	ClockBound          Property = "clock bound"             // clocks differ by at most Bound
 	MulticastAgreement  Property = "agreement on delivery"   // if one correct process delivers, all do
 	OrderFIFO           Property = "FIFO order"              // deliveries in the order of each sender
 	OrderCausal         Property = "causal order"            // deliveries respect happened-before
 	OrderTotal          Property = "total order"             // all deliver in one sequence
-	ConsistentCut       Property = "consistent cut"          // nothing received inside the cut was sent outside
-	ValueAgreement      Property = "agreement"               // nobody decides differently
+	ConsistentCut       Property = "consistent cut"          // no message is received inside the cut and sent outside
+	ValueAgreement      Property = "agreement"               // no two processes decide differently
 	ValueValidity       Property = "validity"                // what is decided was proposed
 	Decision            Property = "decision"                // every live process decides
-	NoPhantom           Property = "no phantom deadlock"     // a declared deadlock exists; judged by Spec.Waits
-	DeadlockFound       Property = "deadlocks are found"     // a deadlock that lasts is declared; the same
-	SingleLeader        Property = "single leader"           // of those who are up at most one takes itself for the leader
+	NoPhantom           Property = "no phantom deadlock"     // every declared deadlock exists; judged by Spec.Waits
+	DeadlockFound       Property = "deadlocks are found"     // every lasting deadlock is declared; judged by Spec.Waits
+	SingleLeader        Property = "single leader"           // at most one live process considers itself the leader
 	StateInvariant      Property = "invariant"               // Spec.Invariant holds in every state
-	DecideOnce          Property = "single decision"         // nobody decides twice
+	DecideOnce          Property = "single decision"         // no process decides twice
 	Convergence         Property = "convergence"             // from any state to a legitimate one
-	Atomicity           Property = "atomicity"               // nobody commits a transaction that another aborts
-	StableDecision      Property = "stable decision"         // whoever has committed or aborted never changes that, not even after a crash
+	Atomicity           Property = "atomicity"               // no process commits a transaction that another aborts
+	StableDecision      Property = "stable decision"         // a process never changes its commit or abort, not even after a crash
 	UnanimousCommit     Property = "unanimous commit"        // a commit only if all voted yes
-	NonTriviality       Property = "non-triviality"          // an abort only if somebody voted no or too late, or something failed
-	RepairTermination   Property = "decision after repair"   // once everybody is up again, everyone who voted decides
-	NonBlocking         Property = "non-blocking"            // everyone who voted and is up decides, although others are down
-	Unanimity           Property = "unanimity"               // if all correct proposers propose the same, it is decided
-	VectorValidity      Property = "vector validity"         // what is decided in place i is what process i proposed, if it is correct
+	NonTriviality       Property = "non-triviality"          // an abort only if a process voted no or too late, or something failed
+	RepairTermination   Property = "decision after repair"   // once all processes are up again, every process that voted decides
+	NonBlocking         Property = "non-blocking"            // every live process that voted decides, although others are down
+	Unanimity           Property = "unanimity"               // if all correct proposers propose the same value, it is decided
+	VectorValidity      Property = "vector validity"         // the value decided for process i is what i proposed, if i is correct
 )
 
 // Properties are those that any algorithm may promise.
@@ -151,34 +151,33 @@ type Claim struct {
 	Mode     string   // the option value it is about ("mode" option); empty: all
 	When     string   // the condition in words; empty: whenever Needs hold
 	Bound    *Formula // BoundedBypass, ClockBound
-	Since    Since    // BoundedBypass: from when on entries of others are counted
-	Fails    bool     // the algorithm is known not to have it, and says so
-	// Within is how long after the last fault it holds, for StrongCompleteness
-	// and EventualAccuracy; nil: nobody can judge it in a finite run.
+	Since    Since    // BoundedBypass: the moment from which entries of others are counted
+	Fails    bool     // the algorithm states that it does not have the property
+	// Within is the time after the last fault from which it holds, for
+	// StrongCompleteness and EventualAccuracy; nil: a finite run cannot judge it.
 	Within func(c *Config) Duration
 }
 
-// Since is the moment of a request from which on it is counted how often others
-// enter before it.
+// Since is the moment of a request from which entries of others are counted.
 type Since uint8
 
 // The moments.
 const (
 	SinceRequest Since = iota
 	SinceArrival       // the coordinator has it
-	SinceKnown         // everyone to whom it was sent has it
+	SinceKnown         // every process to which it was sent has it
 )
 
-// Survival is a fault that an algorithm keeps its claims under.
+// Survival is a fault under which an algorithm keeps its claims.
 type Survival struct {
 	Fault Fault
 	Mode  string // the option value it is about ("mode" option); empty: all
 	When  string // the condition in words; empty: whenever Needs hold
-	How   string // in one line: what makes it survive
+	How   string // in one line: how the algorithm survives it
 }
 
-// Mode returns the value of the option that claims are about: the one called
-// "mode", or nothing for an algorithm that has none.
+// Mode returns the value of the option that claims refer to: the option called "mode",
+// or "" for an algorithm that has none.
 func (s *Spec) Mode(c *Config) string {
 	for _, o := range s.AllOptions() {
 		if o.Name == "mode" {
@@ -188,7 +187,7 @@ func (s *Spec) Mode(c *Config) string {
 	return ""
 }
 
-// Modes returns what Mode can be.
+// Modes returns the possible values of Mode.
 func (s *Spec) Modes() []string {
 	for _, o := range s.AllOptions() {
 		if o.Name == "mode" {
@@ -198,9 +197,9 @@ func (s *Spec) Modes() []string {
 	return []string{""}
 }
 
-// Survives reports whether the algorithm claims to survive a fault in a mode,
-// perhaps under a condition. Who survives the crash of any process survives each
-// kind of crash, and the other way round.
+// Survives reports whether the algorithm claims to survive a fault in a mode, perhaps
+// under a condition. Surviving the crash of any process implies surviving each kind of
+// crash, and vice versa.
 func (s *Spec) Survives(f Fault, mode string) bool {
 	for _, v := range s.Claims.Survives {
 		crash := v.Fault == CrashAny && CrashBystander <= f && f <= CrashSpecial
@@ -219,14 +218,14 @@ func (s *Spec) Survives(f Fault, mode string) bool {
 	return true
 }
 
-// Regime is the load or the circumstances in which a cost is measured.
+// Regime is the load or the circumstances under which a cost is measured.
 type Regime uint8
 
 // The regimes.
 const (
 	AnyLoad    Regime = iota + 1
 	Idle              // one request at a time, the system quiet before it
-	Saturated         // everyone requests again at once after leaving
+	Saturated         // every process requests again right after leaving
 	OneStarter        // one process starts the election
 	AllStart          // all processes start the election together
 	Worst             // the worst arrangement of labels and starters
@@ -238,7 +237,7 @@ var regimeNames = [...]string{"", "any", "idle", "saturated", "one-starter", "al
 // String returns the name of the regime.
 func (r Regime) String() string { return regimeNames[r] }
 
-// Metric is a figure that is measured.
+// Metric is a measured figure.
 type Metric uint8
 
 // The metrics. Delays are in units of D, throughput in entries per D with E = 0.
@@ -256,7 +255,7 @@ const (
 	DetectionTime
 	MessageCount // of one run of the algorithm
 	DecisionTime // from the first proposal to the last decision
-	LogWrites    // of one transaction: how often a process saves its state
+	LogWrites    // of one transaction: number of times that a process saves its state
 )
 
 var metricNames = [...]string{"", "messages_per_entry", "client_delay", "sync_delay", "throughput", "bypass",
@@ -266,8 +265,8 @@ var metricNames = [...]string{"", "messages_per_entry", "client_delay", "sync_de
 // String returns the name of the metric as in tables and JSON.
 func (m Metric) String() string { return metricNames[m] }
 
-// Cost is what an algorithm costs in one regime: exactly Exact, or between Lo
-// and Hi. A nil bound is none.
+// Cost is what an algorithm costs in one regime: exactly Exact, or between Lo and Hi. A
+// nil bound means no bound.
 type Cost struct {
 	Metric Metric
 	Regime Regime
@@ -275,15 +274,15 @@ type Cost struct {
 	When   string // the condition in words
 	Exact  *Formula
 	Lo, Hi *Formula
-	Mean   *Formula // the expectation, where the figure is random
+	Mean   *Formula // the expectation, if the figure is random
 	Said   []Figure
 }
 
 // Figure is what a document says about a cost.
 type Figure struct {
-	Document string // file name
+	Document string // such as "[D4]"
 	Text     string // as printed, such as "3(N-1)"
-	Wrong    string // why it is off; empty if it is right
+	Wrong    string // why it is wrong; empty if it is right
 }
 
 // Params are the variables of the formulas.
@@ -299,10 +298,10 @@ type Params struct {
 	Polls    int // requests sent for one entry
 	F        int // crashes, or Byzantine processes, that an agreement is set up for
 
-	// For clocks, times in D: the least and the largest delay of a message, how
-	// fast a clock runs wrong and how fast it works in a correction, both as a
-	// part of the time, the time between rounds and the longest wait for an answer,
-	// and how many exchanges there are in a round.
+	// For clocks, times in D: the least and the largest delay of a message; the
+	// rate error of a clock and the rate of a correction, both as a fraction; the
+	// time between rounds and the longest wait for an answer; and the number of
+	// exchanges in a round.
 	MinDelay, MaxDelay float64
 	Drift, Slew        float64
 	Interval, Limit    float64

@@ -32,10 +32,9 @@ func (c *Codec) Append(dst []byte, m *Message) []byte {
 	return m.appendBody(dst, decl.FieldSet())
 }
 
-// Decode reads one encoded message into m, reusing its slices. Whatever src
-// holds, it returns an error or a message that the machines of the Spec may be
-// given: of a declared type, with declared fields, between existing processes.
-// On an error m must not be used.
+// Decode reads one encoded message into m, reusing its slices. For any src it returns
+// an error or a message that is valid for the machines of the Spec: of a declared type,
+// with declared fields, between existing processes. After an error m must not be used.
 func (c *Codec) Decode(src []byte, m *Message) error {
 	if len(src) > MaxMessageSize {
 		return fmt.Errorf("process: message of %d bytes is larger than %d", len(src), MaxMessageSize)
@@ -76,8 +75,8 @@ func (s FieldSet) first() Field {
 	return fieldCount
 }
 
-// AppendRaw appends an encoded message with whatever fields it has, for a
-// carrier that takes messages of the layers above inside its own.
+// AppendRaw appends an encoded message with all fields it has, for a carrier that
+// transports messages of the layers above inside its own.
 func (m *Message) AppendRaw(dst []byte) []byte {
 	return m.appendBody(append(dst, MessageVersion), 1<<fieldCount-1)
 }
@@ -228,7 +227,7 @@ func (r *reader) limited(limit uint64) uint64 {
 
 func (r *reader) id() ID { return ID(r.limited(uint64(r.n))) - 1 }
 
-// length reads a length; each element takes at least one byte of what is left.
+// length reads a length; each element takes at least one byte of the rest.
 func (r *reader) length() int {
 	n := r.uvarint()
 	if n > uint64(len(r.buf)) {

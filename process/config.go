@@ -6,13 +6,14 @@ import (
 	"strconv"
 )
 
-// Config is what all processes of one instance share and nobody changes. Hosts
-// hand one pointer to every machine, so a million processes cost one Config.
+// Config is shared by all processes of one instance and never changes. Hosts pass one
+// pointer to every machine, so a million processes cost one Config.
 type Config struct {
 	N      int
 	Labels []Label // by rank, unique; nil: rank + 1
 	// ElectionLabels are what elections compare in place of the labels; nil: the
-	// labels. They need not be unique: that is for worlds that show what comes of it.
+	// labels. They need not be unique, so that a run can show what equal labels
+	// cause.
 	ElectionLabels []Label
 
 	Topology Topology
@@ -24,8 +25,8 @@ type Config struct {
 	Base Base
 }
 
-// Base is where a machine starts to count: above what earlier machines of the
-// same instance have used. The zero Base is that of a new instance.
+// Base is where a machine starts to count: above all numbers that earlier machines of
+// the same instance have used. The zero Base is that of a new instance.
 type Base struct {
 	Clock uint64 // logical times and request numbers start above it
 	Fence Fence  // fences start above it
@@ -42,8 +43,8 @@ func (c *Config) Label(p ID) Label {
 	return c.Labels[p]
 }
 
-// Above reports whether p wins over q in an election by label. Of two that have the
-// same label neither does.
+// Above reports whether p wins over q in an election by label. With equal labels
+// neither does.
 func (c *Config) Above(p, q ID) bool {
 	if c.ElectionLabels != nil {
 		return c.ElectionLabels[p] > c.ElectionLabels[q]

@@ -8,8 +8,9 @@ import (
 // Whole is the budget of a step that no crash cuts short.
 const Whole = math.MaxInt
 
-// Weight returns how many effects of a step among n processes an effect counts for: each
-// message to one process is one, a rule and what another layer took are none.
+// Weight returns the number of effects that an effect of a step among n processes
+// counts for. Each message to one process counts as one; a rule, and an effect that
+// another layer took, count as none.
 func (e *Effect) Weight(n int) int {
 	switch {
 	case e.Internal || e.Kind == EffectRule:
@@ -33,9 +34,9 @@ func (fx *Effects) SavedAt(n int) int {
 	return savedAt
 }
 
-// Happening yields every effect with how many of the effects that it counts for happen,
-// if a crash lets the step do so many. Messages need the last Save to happen. What the
-// machine has chosen stands: that was part of the step.
+// Happening yields every effect with the number of its parts that happen if a crash
+// lets the step perform only so many effects. Messages are sent only if the last Save
+// has happened. Choices always stand: they were part of the step.
 func (fx *Effects) Happening(n, budget int) iter.Seq2[*Effect, int] {
 	return func(yield func(*Effect, int) bool) {
 		saved := budget == Whole || fx.SavedAt(n) < budget

@@ -1,11 +1,11 @@
-// Package process is the contract between an algorithm and whatever runs it.
+// Package process is the contract between an algorithm and its host.
 //
-// An algorithm is a deterministic state machine: one [Event] in, [Effects]
-// out. It sees no clock, no socket, no goroutine and no source of chance, so
-// the same machine serves in a cluster, in a simulator, in a model checker and
-// in the hand of a student who delivers one message at a time.
+// An algorithm is a deterministic state machine: one [Event] in, [Effects] out. It sees
+// no clock, no socket, no goroutine and no source of randomness. So the same machine
+// works in a cluster, in a simulator, in a model checker, and for a student who
+// delivers one message at a time.
 //
-// The words, from the machine's side:
+// The terms, from the machine's point of view:
 //
 //   - A [Machine] has two methods. Step takes the only transition; Fields names
 //     every piece of its state once, in order.

@@ -61,7 +61,7 @@ func EffectKindByName(name string) EffectKind {
 // Rule is a numbered rule of an algorithm: its position in Spec.Rules, from 1.
 type Rule uint8
 
-// Effect is one thing that a step asks for.
+// Effect is one action that a step asks for.
 type Effect struct {
 	Kind     EffectKind
 	Layer    uint8 // of the stack that asked
@@ -77,12 +77,12 @@ type Effect struct {
 	Lo, Hi Duration
 }
 
-// Chooser returns a number from 0 to n-1. Simulators draw it, checkers try all.
+// Chooser returns a number from 0 to n-1. Simulators draw it, checkers try all of them.
 type Chooser func(n int) int
 
-// Effects collects what a step asks for. It belongs to the host, who calls Begin
-// before each Step and reads it afterwards; everything in it is valid until the
-// next Begin. After a few steps it allocates no more.
+// Effects collects what a step asks for. It belongs to the host, which calls Begin
+// before each Step and reads it afterwards. Everything in it is valid until the next
+// Begin. After a few steps it allocates no more memory.
 type Effects struct {
 	self    ID
 	layer   uint8
@@ -90,7 +90,7 @@ type Effects struct {
 	list    []Effect
 	carried []Message
 
-	// What messages reference is copied into these; a slice into one that has
+	// Data that messages reference is copied into these. A slice into one that has
 	// since grown keeps its old array, so it stays valid.
 	numbers []uint64
 	ids     []ID
@@ -159,28 +159,28 @@ func (fx *Effects) Broadcast(m Message) {
 	fx.carry(EffectBroadcast, &m)
 }
 
-// Deliver hands m to the layer above, or to the application. The message keeps
-// its From, To and Layer: those of the process and layer it is from.
+// Deliver passes m to the layer above, or to the application. The message keeps its
+// From, To and Layer: those of the process and layer that sent it.
 func (fx *Effects) Deliver(m *Message) { fx.carry(EffectDeliver, m) }
 
-// Report delivers a message that the machine has made of what happened here, such
-// as an event with its time stamp. It goes to the application; nobody sends it.
+// Report delivers a message that the machine has made about a local event, such as an
+// event with its timestamp. It goes to the application and is never sent.
 func (fx *Effects) Report(m Message) {
 	m.From, m.To, m.Layer = fx.self, fx.self, fx.layer
 	fx.carry(EffectDeliver, &m)
 }
 
-// Arm sets the timer to run out after a time drawn by the host from [lo, hi].
-// It replaces the deadline the timer had.
+// Arm sets the timer to fire after a time that the host draws from [lo, hi]. It
+// replaces the timer's previous deadline.
 func (fx *Effects) Arm(t Timer, lo, hi Duration) {
 	Assert(0 < lo && lo <= hi, "a timer has a range of positive delays")
 	fx.add(Effect{Kind: EffectArm, Timer: t, Lo: lo, Hi: hi})
 }
 
-// Disarm stops the timer. It does nothing if the timer is not armed.
+// Disarm stops the timer. It has no effect if the timer is not armed.
 func (fx *Effects) Disarm(t Timer) { fx.add(Effect{Kind: EffectDisarm, Timer: t}) }
 
-// Save puts the durable fields on disk before any message of this step leaves.
+// Save writes the durable fields to disk before any message of this step is sent.
 func (fx *Effects) Save() { fx.add(Effect{Kind: EffectSave}) }
 
 // Grant lets the client enter. The fence is larger than that of every earlier
@@ -191,7 +191,7 @@ func (fx *Effects) Grant(f Fence) { fx.add(Effect{Kind: EffectGrant, Fence: f}) 
 // position of the queue (1 is next), or 0 if the algorithm keeps none.
 func (fx *Effects) Deny(position int) { fx.add(Effect{Kind: EffectDeny, Value: int64(position)}) }
 
-// Revoke takes a granted right back: the client must leave at once.
+// Revoke withdraws a grant: the client must leave at once.
 func (fx *Effects) Revoke() { fx.add(Effect{Kind: EffectRevoke}) }
 
 // Elect announces the leader of a term.
@@ -202,7 +202,7 @@ func (fx *Effects) Elect(leader ID, t Term) {
 // Suspect announces that p may have crashed.
 func (fx *Effects) Suspect(p ID) { fx.add(Effect{Kind: EffectSuspect, Peer: p}) }
 
-// Trust takes back that p may have crashed.
+// Trust withdraws the suspicion of p.
 func (fx *Effects) Trust(p ID) { fx.add(Effect{Kind: EffectTrust, Peer: p}) }
 
 // Fail announces that p has crashed, as a fact.
@@ -240,10 +240,10 @@ func (fx *Effects) Campaign() { fx.add(Effect{Kind: EffectCampaign}) }
 // Acquire asks the layer below for the right to enter. Answered by Granted.
 func (fx *Effects) Acquire() { fx.add(Effect{Kind: EffectAcquire}) }
 
-// Release gives the right of the layer below back.
+// Release returns the grant of the layer below.
 func (fx *Effects) Release() { fx.add(Effect{Kind: EffectRelease}) }
 
-// Cancel withdraws what was asked of the layer below and not granted.
+// Cancel withdraws a request to the layer below that was not granted.
 func (fx *Effects) Cancel() { fx.add(Effect{Kind: EffectCancel}) }
 
 // Propose offers a value to the layer below. Answered by Decided.

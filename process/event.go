@@ -5,16 +5,16 @@ import "strconv"
 // Kind says what an Event is.
 type Kind uint8
 
-// The events. Which payload fields of Event each one sets stands beside it; all
+// The events. The comment of each names the payload fields of Event that it sets; all
 // others are zero.
 const (
 	// Start is the first event of a process (Incarnation).
 	Start Kind = iota + 1
 	// Restart is the first event after a crash; only durable fields are left (Incarnation).
 	Restart
-	// Deliver hands over a message (Message).
+	// Deliver brings a message (Message).
 	Deliver
-	// Fire says that an armed timer ran out (Timer).
+	// Fire says that an armed timer has expired (Timer).
 	Fire
 
 	// Acquire asks for the right to enter. Answered by Grant.
@@ -30,17 +30,17 @@ const (
 	// Propose offers a value to agree on, or to multicast; in a transaction it is the
 	// vote, Commit or Abort (Value, Data).
 	Propose
-	// Transmit asks a carrier to take a message of a layer above to Message.To,
-	// or to everyone if that is None (Message).
+	// Transmit asks a carrier to take a message of a layer above to Message.To, or
+	// to all others if that is None (Message).
 	Transmit
 	// Load reports how busy the process is (Value).
 	Load
-	// Record asks for a global state, of the layer that records them.
+	// Record asks the layer that records global states for one.
 	Record
 
 	// Suspect says that a peer may have crashed (Peer).
 	Suspect
-	// Trust takes a suspicion back (Peer).
+	// Trust withdraws a suspicion (Peer).
 	Trust
 	// Fail says that a peer has crashed, as a fact (Peer).
 	Fail
@@ -86,18 +86,18 @@ func KindByName(name string) Kind {
 	return 0
 }
 
-// Event is one input of a machine. It and what it references belong to the host
-// and may be kept only until Step returns.
+// Event is one input of a machine. It and what it references belong to the host, and
+// may be used only until Step returns.
 type Event struct {
 	Kind  Kind
 	Layer uint8 // of a stack, for Fire; a command (Acquire to Load) goes to the top layer, Record to the recorder
-	Timer Timer // which timer ran out
-	Peer  ID    // the process spoken of
+	Timer Timer // the timer that expired
+	Peer  ID    // the process that the event is about
 
 	Term        Term
 	Fence       Fence
 	Value       int64
-	Incarnation uint64   // how often the process in question has started, from 1
+	Incarnation uint64   // number of starts of the process, from 1
 	Now         Duration // the local clock, only if the Spec needs a clock, else 0
 	Message     *Message
 	Data        []byte

@@ -12,7 +12,7 @@ type Role uint8
 const (
 	RolePlain Role = iota
 	RoleClock      // a logical time; checkers may shift all of them together
-	RoleSeq        // a number this process counts up, such as its own requests
+	RoleSeq        // a number that this process increments, such as its own requests
 	RoleFence      // the number of a grant
 	RoleTerm       // a term
 )
@@ -24,8 +24,8 @@ type FieldView struct {
 	Durable bool
 	// Value is a bool, int64, uint64, string, []uint64, []string or []byte.
 	Value any
-	// Pointer is what the machine handed to Fields: a pointer, or the slice
-	// itself for fields of fixed length.
+	// Pointer is what the machine passed to Fields: a pointer, or the slice itself
+	// for fields of fixed length.
 	Pointer any
 }
 
@@ -41,14 +41,14 @@ const (
 	modeMarks
 )
 
-// Fields walks over the state of a machine. A machine calls one method for each
-// piece of state, always in the same order and the same number of times, with
-// the name that people shall see and a pointer to the piece; what the walk does
-// with it (encode, decode, show, ...) is the host's choice.
+// Fields walks over the state of a machine. A machine calls one method for each piece
+// of state, always in the same order and the same number of times, with a name for
+// people and a pointer to the piece. The host chooses what the walk does with it:
+// encode, decode, show, and so on.
 type Fields struct {
 	mode        fieldsMode
 	durable     bool // the next field survives a crash
-	durableOnly bool // the walk passes over all others
+	durableOnly bool // the walk skips all others
 	inner       bool // inside a list, whose own mark counts
 	group       string
 
@@ -139,7 +139,7 @@ func (f *Fields) Uint(name string, p *uint64) { f.number(name, RolePlain, p, p) 
 // Clock visits a logical time.
 func (f *Fields) Clock(name string, p *uint64) { f.number(name, RoleClock, p, p) }
 
-// Seq visits a number that this process counts up for ever.
+// Seq visits a number that this process only increments.
 func (f *Fields) Seq(name string, p *uint64) { f.number(name, RoleSeq, p, p) }
 
 // Fence visits the number of a grant.
@@ -165,8 +165,8 @@ func (f *Fields) number(name string, role Role, p *uint64, pointer any) {
 	}
 }
 
-// roleValue is how a number of a role is shown: fences and terms have a form of
-// their own once they leave round 0.
+// roleValue is how a number with a role is shown: fences and terms have their own form
+// once they leave round 0.
 func roleValue(role Role, v uint64) any {
 	if role == RoleFence && Fence(v).Round() > 0 {
 		return Fence(v).String()

@@ -33,8 +33,8 @@ func DecodeDurable(src []byte, m Machine, n int) error {
 	return f.decode(src, m, n)
 }
 
-// Append is AppendState with a walk that the caller keeps: an interface method
-// makes its argument escape, so a kept walk saves one allocation per call.
+// Append is AppendState with a walk that the caller keeps. An interface method makes
+// its argument escape, so keeping the walk saves one allocation per call.
 func (f *Fields) Append(dst []byte, m Machine) []byte {
 	*f = Fields{}
 	return f.append(dst, m)
@@ -69,9 +69,9 @@ func (f *Fields) decode(src []byte, m Machine, n int) error {
 	return f.err
 }
 
-// Copy makes the state of dst equal to that of src. Both must be machines of the
-// same Spec and Config at the same process. The buffer is for reuse; it is
-// returned, perhaps grown.
+// Copy makes the state of dst equal to that of src. Both must be machines of the same
+// Spec and Config at the same process. The buffer is for reuse; it is returned, perhaps
+// grown.
 func Copy(dst, src Machine, n int, buf []byte) []byte {
 	buf = AppendState(buf[:0], src)
 	err := DecodeState(buf, dst, n)
@@ -89,16 +89,16 @@ func Hash(m Machine) uint64 {
 	return h
 }
 
-// Marks calls visit for every number in the state of m that has a role, so that
-// a host can read or rewrite logical times, fences and terms.
+// Marks calls visit for every number in the state of m that has a role, so that a host
+// can read or rewrite logical times, fences and terms.
 func Marks(m Machine, visit func(role Role, p *uint64)) {
 	f := Fields{mode: modeMarks, marks: visit}
 	m.Fields(&f)
 }
 
-// HighWater returns the largest logical time or sequence number and the largest
-// fence in the state of m. A machine made with a Base of at least these does not
-// repeat what m has used.
+// HighWater returns the largest logical time or sequence number and the largest fence
+// in the state of m. A machine made with a Base of at least these does not repeat
+// numbers that m has used.
 func HighWater(m Machine) Base {
 	var b Base
 	Marks(m, func(role Role, p *uint64) {

@@ -50,8 +50,8 @@ func listEach[E any](f *Fields, durable bool, s []E, each func(f *Fields, e *E))
 	f.inner, f.durable = outer, outer && durable
 }
 
-// decodeList stops at the first error, so that a corrupt length costs no more
-// memory than the bytes that are really there.
+// decodeList stops at the first error, so that a corrupt length costs no more memory
+// than the bytes that are present.
 func decodeList[E any](f *Fields, durable bool, name string, p *[]E, each func(f *Fields, e *E)) {
 	*p = (*p)[:0]
 	for range f.length(name) {

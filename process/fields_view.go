@@ -2,8 +2,8 @@ package process
 
 import "strconv"
 
-// View returns the fields of m in order, as people and traces shall see them.
-// Processes are shown by their labels in c.
+// View returns the fields of m in order, as shown to people and in traces. Processes
+// are shown by their labels in c.
 func View(m Machine, c *Config) []FieldView {
 	var views []FieldView
 	f := Fields{
@@ -34,8 +34,8 @@ func Diff(before, after []FieldView) []Change {
 	return changes
 }
 
-// labels shows a list of processes. One of numbers would do, but a list of texts
-// also shows None.
+// labels shows a list of processes. A list of texts, unlike a list of numbers, also
+// shows None.
 func (f *Fields) labels(ids []ID) []string {
 	texts := make([]string, len(ids))
 	for i, id := range ids {
@@ -44,7 +44,7 @@ func (f *Fields) labels(ids []ID) []string {
 	return texts
 }
 
-// Text shows a process as people know it: by its label, or "-" for None.
+// Text shows a process by its label, or "-" for None.
 func (c *Config) Text(p ID) string {
 	if p == None {
 		return "-"

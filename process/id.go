@@ -7,13 +7,13 @@ import (
 )
 
 // ID is the rank of a process: its position, from 0 to N-1, in the list of all
-// processes. Arrays are indexed by it; ties between time stamps go to the lower.
+// processes. Arrays are indexed by it; of equal timestamps the lower rank goes first.
 type ID int32
 
 // None is the ID of no process.
 const None ID = -1
 
-// Label is the number by which people and elections know a process: unique, any
+// Label is the number by which people and elections identify a process: unique, any
 // value, not necessarily dense. In elections the higher label wins.
 type Label uint64
 
@@ -46,11 +46,11 @@ func (t Term) Round() uint64 { return uint64(t >> leaderBits) }
 // Leader returns the process that won the term, or None for the zero Term.
 func (t Term) Leader() ID { return ID(t&(1<<leaderBits-1)) - 1 }
 
-// Fence numbers the grants of one resource: a later grant has a larger fence.
-// Within one round the numbers are dense, 1 + the largest seen; a machine that
-// recovers from a lost coordinator or token goes on in a higher round, because
-// nobody alive may know the last number of the round before. A host that starts
-// machines anew may put the fences of each start under a number of its own.
+// Fence numbers the grants of one resource: a later grant has a larger fence. Within
+// one round the numbers are dense: 1 + the largest seen. A machine that recovers from a
+// lost coordinator or token continues in a higher round, because no live process may
+// know the last number of the previous round. A host that restarts machines may put its
+// own number in front of the fences of each start.
 type Fence uint64
 
 const fenceBits = 32
@@ -66,8 +66,8 @@ func (f Fence) Round() uint64 { return uint64(f >> fenceBits) }
 // Number returns the number of the fence within its round.
 func (f Fence) Number() uint32 { return uint32(f) }
 
-// Next returns the fence after f for a granter of the given round. It is larger
-// than f whatever the round.
+// Next returns the fence after f for a process that grants in the given round. It is
+// larger than f, whatever the rounds.
 func (f Fence) Next(round uint64) Fence {
 	if round > f.Round() {
 		return MakeFence(round, f.Number()) + 1
@@ -111,7 +111,7 @@ func (s Set) Add(p ID) { s[p>>6] |= 1 << (p & 63) }
 // Remove takes p out of the set.
 func (s Set) Remove(p ID) { s[p>>6] &^= 1 << (p & 63) }
 
-// Clear takes everything out of the set.
+// Clear empties the set.
 func (s Set) Clear() { clear(s) }
 
 // FillOthers makes the set hold every rank below n except self.
@@ -133,7 +133,7 @@ func (s Set) Len() int {
 	return n
 }
 
-// Empty reports whether nobody is in the set.
+// Empty reports whether the set is empty.
 func (s Set) Empty() bool {
 	for _, word := range s {
 		if word != 0 {
@@ -156,8 +156,8 @@ func (s Set) All() iter.Seq[ID] {
 	}
 }
 
-// Assert stops the host when a condition that every schedule must satisfy does
-// not hold. The text says what was promised.
+// Assert stops the host when a condition that must hold in every schedule does not
+// hold. The text states the condition.
 func Assert(ok bool, promise string) {
 	if !ok {
 		panic(Violation(promise))
@@ -183,5 +183,5 @@ func Try(m Machine, ev *Event, fx *Effects) (err error) {
 // and checkers can tell a broken algorithm from a broken program.
 type Violation string
 
-// Error says which promise was broken.
+// Error names the broken condition.
 func (v Violation) Error() string { return "process: assertion failed: " + string(v) }

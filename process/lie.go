@@ -2,13 +2,14 @@ package process
 
 import "slices"
 
-// Lie makes the effects of a step those of a Byzantine process. In place of each message
-// to each receiver it sends one of the alternatives that Spec.Lies names, or nothing: a
-// Choose says which, and nothing is the last alternative. It announces no decision.
+// Lie makes the effects of a step those of a Byzantine process. In place of each
+// message to each receiver it sends one of the alternatives that Spec.Lies names, or
+// nothing. A Choose selects the alternative; the last one is to send nothing. A
+// Byzantine process announces no decision.
 //
-// The hosts know who is Byzantine; the machines do not. A process that is Byzantine runs
-// its machine like any other, so that there is a message to replace wherever the
-// algorithm has one.
+// The hosts know which processes are Byzantine; the machines do not. A Byzantine
+// process runs its machine like any other, so that there is a message to replace
+// wherever the algorithm has one.
 func (fx *Effects) Lie(s *Spec, c *Config, traitors []ID) {
 	honest := slices.Clone(fx.list)
 	fx.list = fx.list[:0]
@@ -30,7 +31,7 @@ func (fx *Effects) Lie(s *Spec, c *Config, traitors []ID) {
 	}
 }
 
-// replace sends what is chosen in place of a message.
+// replace sends the chosen alternative in place of a message.
 func (fx *Effects) replace(s *Spec, c *Config, traitors []ID, m Message) {
 	alternatives := s.Lies(c, traitors, &m)
 	if k := fx.Choose(len(alternatives) + 1); k < len(alternatives) {
@@ -40,8 +41,8 @@ func (fx *Effects) replace(s *Spec, c *Config, traitors []ID, m Message) {
 	}
 }
 
-// AnyValue is what Spec.Lies returns for a message that carries one value and no proof of
-// it: the message with each of the first so many values, and with its own.
+// AnyValue is what Spec.Lies returns for a message that carries one value without
+// proof: the message with each of the given number of values, and with its own.
 func AnyValue(m *Message, values int) [][]Message {
 	var all [][]Message
 	for v := range int64(values) {

@@ -2,24 +2,24 @@ package process
 
 import "slices"
 
-// Type is the kind of a message: its position in Spec.Messages, from 1.
+// Type is the position of a message type in Spec.Messages, from 1.
 type Type uint8
 
-// Message is what processes send each other, one struct for all algorithms. The
-// fields below the line are a fixed vocabulary; a Spec declares for each type
-// which of them it uses and what the paper calls them. Unused fields are zero.
+// Message is what processes send each other, one struct for all algorithms. The fields
+// below the line are a fixed vocabulary. A Spec declares, for each type, which of them
+// it uses and what the paper calls them. Unused fields are zero.
 type Message struct {
 	Type  Type
 	Layer uint8 // of the stack that sent it; set by the host
 	From  ID    // set by Effects
 	To    ID    // set by Effects; None while a broadcast is not yet expanded
 
-	Subject ID       // the process spoken of
+	Subject ID       // the process that the message is about
 	Term    Term     // election, coordinator or token generation
 	Seq     uint64   // number of a request, hop, ballot or update
 	Clock   uint64   // logical time
 	Fence   Fence    // number of a grant
-	Value   int64    // anything else that is a number
+	Value   int64    // any other number
 	Vector  []uint64 // one number per process, or a list of numbers
 	IDs     []ID     // a list of processes
 	Data    []byte   // opaque to the algorithm
@@ -91,8 +91,8 @@ func (m *Message) CopyFrom(src *Message) {
 	m.Data = append(data, src.Data...)
 }
 
-// Equal reports whether the two messages are the same, field by field. An empty
-// slice equals a nil one.
+// Equal reports whether the two messages are equal, field by field. An empty slice
+// equals a nil one.
 func (m *Message) Equal(o *Message) bool {
 	return m.Type == o.Type && m.Layer == o.Layer && m.From == o.From && m.To == o.To &&
 		m.Subject == o.Subject && m.Term == o.Term && m.Seq == o.Seq && m.Clock == o.Clock &&

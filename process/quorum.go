@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// VotingSets returns the smallest voting sets known here for n processes: those
-// of a projective plane if n has one, else of a grid.
+// VotingSets returns the smallest known voting sets for n processes: those of a
+// projective plane if n has one, otherwise those of a grid.
 func VotingSets(n int) [][]ID {
 	if sets := Plane(n); sets != nil {
 		return sets
@@ -14,11 +14,11 @@ func VotingSets(n int) [][]ID {
 	return Grid(n)
 }
 
-// Grid returns voting sets for any n. The processes stand in a square, row by
-// row; its last row may be short, and its last rows missing. The set of each is
-// its row and its column: of the two places where the row of one crosses the
-// column of another at least one is taken, so any two sets have a common member.
-// In a full square of side c each set has 2c-1 members.
+// Grid returns voting sets for any n. The processes form a square, row by row. Its last
+// row may be short, and its last rows may be missing. The set of each process is its
+// row and its column. The row of one process and the column of another cross, and so do
+// their column and row; at least one of the two crossings has a process. So any two
+// sets have a common member. In a full square of side c each set has 2c-1 members.
 func Grid(n int) [][]ID {
 	columns := 1
 	for columns*columns < n {
@@ -35,10 +35,10 @@ func Grid(n int) [][]ID {
 	return sets
 }
 
-// Plane returns the lines of a finite projective plane as voting sets: any two
-// have exactly one common member, each has q+1 members, and each process is in
-// q+1 of them. That needs n = q*q+q+1 for a prime power q; a single process
-// (q=0) and a triangle (q=1) count as planes. For any other n it returns nil.
+// Plane returns the lines of a finite projective plane as voting sets: any two have
+// exactly one common member, each has q+1 members, and each process is in q+1 of them.
+// That needs n = q*q+q+1 for a prime power q; a single process (q=0) and a triangle
+// (q=1) also count. For any other n it returns nil.
 func Plane(n int) [][]ID {
 	q := 0
 	for q*q+q+1 < n {

@@ -4,15 +4,15 @@ import "slices"
 
 // TreeQuorums returns voting sets along the paths of a heap-ordered binary tree: the
 // set of each process is a path from the root through it to a leaf. In a full tree that
-// makes log2(n+1) members. Those that are down are replaced as Agrawal and El Abbadi
-// (ACM TOCS 9(1), 1991) do: where a path would go through one, it goes on below both
-// children of that one. If no set is left without those that are down, because a leaf
-// has no substitute, it returns nil.
+// is log2(n+1) members. Processes that are down are replaced as in Agrawal and El
+// Abbadi (ACM TOCS 9(1), 1991): a path that would go through one continues below both
+// of its children. It returns nil if there is no set without the processes that are
+// down, because a leaf has no substitute.
 //
-// Any two sets have a common member, also if they were made with different views of who
-// is down. For a set either has the root of a tree and a set of one of the trees below
-// it, or sets of all the trees below it; so of two sets both have the root, or both have
-// sets of the same tree below it.
+// Any two sets have a common member, even if they were made with different views of
+// which processes are down. A set has either the root of a tree and a set of one of its
+// subtrees, or sets of all its subtrees. So of two sets, both have the root, or both
+// have sets of the same subtree.
 func TreeQuorums(n int, down ...ID) [][]ID {
 	sets := make([][]ID, n)
 	for p := range sets {
@@ -20,7 +20,7 @@ func TreeQuorums(n int, down ...ID) [][]ID {
 		if set == nil {
 			return nil
 		}
-		if !slices.Contains(set, ID(p)) { // it is down, or all below it is
+		if !slices.Contains(set, ID(p)) { // it is down, or everything below it is
 			set = append(set, ID(p))
 		}
 		slices.Sort(set)

@@ -32,9 +32,9 @@ func (f Family) String() string { return familyNames[f] }
 // Locks reports whether clients ask to enter and leave again.
 func (f Family) Locks() bool { return f == Mutex || f == Deadlock }
 
-// Spec is everything that is to be known of an algorithm: what it is, what its
-// messages mean, what it needs, what it promises, and how to make a machine.
-// Specs are data; nobody changes one.
+// Spec is everything that is known about an algorithm: what it is, what its messages
+// mean, what it needs, what it promises, and how to make a machine. Specs are data and
+// must not be modified.
 type Spec struct {
 	Name      string   // on the command line: lower case, words joined by hyphens
 	Title     string   // as in a heading
@@ -50,8 +50,8 @@ type Spec struct {
 	Needs  Needs
 	Claims Claims
 
-	// Cancels says that the machine has a rule for Cancel. For others a host
-	// waits for the grant and releases at once.
+	// Cancels says that the machine has a rule for Cancel. For other machines a
+	// host waits for the grant and releases it at once.
 	Cancels bool
 	// Carrier says that the machine transports the messages of layers above it.
 	Carrier bool
@@ -60,29 +60,30 @@ type Spec struct {
 
 	// Normal says which numbers a host that compares states may normalise; nil: none.
 	Normal *Normal
-	// Invariant is what holds in every state; nil: nothing is promised. That of a
-	// layer is not judged in a stack.
+	// Invariant is what holds in every state; nil: nothing is promised. The
+	// invariant of a layer is not judged in a stack.
 	Invariant *Invariant
 
 	// Values are the names of the values that may be proposed, from 0; nil: any number
 	// may be.
 	Values []string
-	// Lies returns what a Byzantine process may send in place of a message: lists of
-	// messages to the same receiver. Together with silence they must be all that can
-	// make a difference to the receiver. Nil: no process may be Byzantine.
+	// Lies returns what a Byzantine process may send in place of a message: lists
+	// of messages to the same receiver. Together with silence they must cover
+	// everything that can make a difference to the receiver. Nil: no process may be
+	// Byzantine.
 	Lies func(c *Config, traitors []ID, m *Message) [][]Message
-	// Waits says whom each process waits for in a state of the whole system, by rank. It
-	// is the truth that hosts compare with the deadlocks that an algorithm declares; nil
-	// if that declares none.
+	// Waits returns which processes each process waits for in a state of the whole
+	// system, by rank. Hosts compare declared deadlocks with it; nil if the
+	// algorithm declares none.
 	Waits func(g *Global) []Wait
 
-	// Corruption is what a transient fault may leave, after which the algorithm comes
-	// back to states in which its Invariant holds; nil: it does not.
+	// Corruption is what a transient fault may leave. The algorithm returns from it
+	// to states in which its Invariant holds. Nil: it does not.
 	Corruption *Corruption
 
-	// Check says what is wrong with a configuration in a way that Needs and
-	// Options cannot express, such as options that do not fit each other; nil if
-	// there is nothing to check.
+	// Check says what is wrong with a configuration in ways that Needs and Options
+	// cannot express, such as options that contradict each other; nil if there is
+	// nothing to check.
 	Check func(c *Config) error
 
 	// New makes the machine of one process. The configuration has passed
@@ -106,7 +107,7 @@ func (m *MessageSpec) FieldSet() FieldSet {
 	return s
 }
 
-// Class says in which column a message is counted.
+// Class says how a message is counted.
 type Class uint8
 
 // The classes of messages.
@@ -142,10 +143,10 @@ type RuleSpec struct {
 type Option struct {
 	Name    string
 	Default string
-	Values  []string // what it may be; nil: a number from Min to Max
+	Values  []string // allowed values; nil: a number from Min to Max
 	Min     int
 	Max     int
-	Text    string // what it changes, in one line
+	Text    string // its effect, in one line
 }
 
 // Message returns the declaration of a message type of a layer, or nil.
@@ -172,8 +173,8 @@ func (s *Spec) Layer(layer uint8) *Spec {
 // Depth returns the number of layers, 1 for a single machine.
 func (s *Spec) Depth() int { return max(1, len(s.Layers)) }
 
-// TimerText returns a timer of a layer as people see it: "reply", or "check(3)"
-// for one that is about the peer labelled 3.
+// TimerText returns the text of a timer of a layer: "reply", or "check(3)" for a timer
+// about the process labelled 3.
 func (s *Spec) TimerText(layer uint8, t Timer, c *Config) string {
 	name := "?"
 	if l := s.Layer(layer); l != nil && t.Name() > 0 && int(t.Name()) <= len(l.Timers) {
@@ -194,9 +195,9 @@ func (s *Spec) RuleText(layer uint8, r Rule) string {
 	return l.Rules[r-1].Name
 }
 
-// MessageText returns a message without its ends, with the symbols of the paper:
-// "REQUEST ts=3". Declared fields are printed also when they are zero, except the
-// term, which is zero in every run without an election.
+// MessageText returns a message without sender and receiver, with the symbols of the
+// paper: "REQUEST ts=3". Declared fields are printed even when they are zero, except
+// the term, which is zero in every run without an election.
 func (s *Spec) MessageText(m *Message, c *Config) string {
 	decl := s.Message(m.Layer, m.Type)
 	if decl == nil {
@@ -265,8 +266,8 @@ func idsText(ids []ID, c *Config) string {
 	return "[" + strings.Join(texts, " ") + "]"
 }
 
-// Validate checks that the configuration fits the algorithm. The error names the
-// value that is wrong and what would be right.
+// Validate checks that the configuration fits the algorithm. The error names the wrong
+// value and what is expected.
 func (s *Spec) Validate(c *Config) error {
 	if err := c.validate(); err != nil {
 		return err
@@ -285,7 +286,7 @@ func (s *Spec) Validate(c *Config) error {
 	return s.check(c)
 }
 
-// check asks the algorithm and all its layers.
+// check runs the checks of the algorithm and of all its layers.
 func (s *Spec) check(c *Config) error {
 	for _, l := range s.Layers {
 		if err := l.check(c); err != nil {
@@ -307,7 +308,7 @@ func (s *Spec) validateOption(value OptionValue) error {
 		names = append(names, o.Name)
 	}
 	if len(names) == 0 {
-		return fmt.Errorf("process: %s has no option %q; it has none", s.Name, value.Name)
+		return fmt.Errorf("process: %s has no option %q; it has no options", s.Name, value.Name)
 	}
 	return fmt.Errorf("process: %s has no option %q; it has %s", s.Name, value.Name, strings.Join(names, ", "))
 }

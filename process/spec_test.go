@@ -24,7 +24,7 @@ func TestValidate(t *testing.T) {
 		`mode of vote: "c": must be one of [a b]`:       {N: 1, Options: set("mode", "c")},
 		`m of vote: "10": must be a number from 1 to 9`: {N: 1, Options: set("m", "10")},
 		`has no option "k"; it has mode, m`:             {N: 1, Options: set("k", "1")},
-		"coordinator has rank 3, ranks are 0 to 2":      {N: 3, Topology: process.Topology{Coordinator: 3}},
+		"coordinator: rank 3: ranks are 0 to 2":         {N: 3, Topology: process.Topology{Coordinator: 3}},
 		"does not visit all 3":                          {N: 3, Topology: process.Topology{Successor: []process.ID{1, 0, 2}}},
 		"ring of 2 for 3":                               {N: 3, Topology: process.Topology{Successor: []process.ID{1, 0}}},
 		"ring leads to rank 5":                          {N: 2, Topology: process.Topology{Successor: []process.ID{5, 0}}},

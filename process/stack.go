@@ -2,9 +2,9 @@ package process
 
 import "strings"
 
-// Stack is several machines in one process, bottom first: a detector under an
-// election under a lock. It is pure and a Machine itself, so hosts need not know
-// that there is more than one. Within one step it
+// Stack is several machines in one process, bottom first: a detector below an election
+// below a lock. It is pure and a Machine itself, so hosts need not know that there are
+// several. Within one step it
 //
 //   - gives a delivered message or a timer to the layer that its tag names,
 //     commands to the top layer, except Campaign and Resign, which go to the
@@ -29,7 +29,7 @@ type Stack struct {
 }
 
 // Compose returns the Spec of a stack of the given algorithms, bottom first. Its
-// family, claims and rule of cancelling are those of the top one.
+// family, claims and rule for Cancel are those of the top one.
 func Compose(name, title string, layers ...*Spec) *Spec {
 	var flat []*Spec
 	for _, l := range layers {
@@ -49,7 +49,8 @@ func Compose(name, title string, layers ...*Spec) *Spec {
 	return s
 }
 
-// composeNeeds is what the layers need together and do not give each other.
+// composeNeeds returns the needs of all layers, without those that lower layers
+// provide.
 func composeNeeds(layers []*Spec) Needs {
 	var needs Needs
 	elector, detector := false, false
@@ -74,17 +75,16 @@ func composeNeeds(layers []*Spec) Needs {
 	return needs
 }
 
-// Observer is a layer that looks at the machines above it: a recorder of global
-// states, which is also their carrier, encodes them when the marker comes.
-// Between the steps of its own layer what it sees is complete; it changes
-// nothing.
+// Observer is a layer that reads the machines above it: a recorder of global states,
+// which is also their carrier, encodes them when the marker comes. It sees complete
+// states between the steps of its own layer, and changes nothing.
 type Observer interface {
 	// Observe is called once, before the first step, with the layers above.
 	Observe(above []Machine)
 }
 
-// Overseer is a layer that looks at the machine right below it: a detector of deadlocks
-// asks it whom the process waits for. It changes nothing there.
+// Overseer is a layer that reads the machine right below it: a deadlock detector asks
+// it which processes its process waits for. It changes nothing there.
 type Overseer interface {
 	// Oversee is called once, before the first step.
 	Oversee(below Machine)
@@ -112,8 +112,7 @@ func (s *Stack) Depth() int { return len(s.layers) }
 // Layer returns the machine of one layer.
 func (s *Stack) Layer(i int) Machine { return s.layers[i] }
 
-// Step gives the event to the layers it is for, then routes what they ask for
-// until nothing is left to route.
+// Step gives the event to its layers, then routes their requests until none is left.
 func (s *Stack) Step(ev *Event, fx *Effects) {
 	routed := fx.Len()
 	lo, hi := s.target(ev)
@@ -204,8 +203,8 @@ var becomes = [effectEnd]Kind{
 	EffectSend: Transmit, EffectBroadcast: Transmit, EffectDeliver: Deliver,
 }
 
-// receivers completes the event that the effect becomes and returns the first
-// and last layer it is for; lo > hi or lo < 0 means that it is for the host.
+// receivers completes the event that the effect becomes and returns the first and last
+// layer that receive it; lo > hi or lo < 0 means that the host does.
 func (s *Stack) receivers(e *Effect, ev *Event, fx *Effects) (lo, hi int) {
 	layer, top := int(e.Layer), len(s.layers)-1
 	ev.Kind = becomes[e.Kind]
@@ -216,7 +215,7 @@ func (s *Stack) receivers(e *Effect, ev *Event, fx *Effects) (lo, hi int) {
 		if lo = s.elector(layer); lo >= 0 && s.specs[lo].Family == Election {
 			return lo, lo
 		}
-		return -1, -1 // the host may have one
+		return -1, -1 // the host may provide it
 	case EffectAcquire, EffectRelease, EffectPropose, EffectCancel:
 		return s.below(layer), s.below(layer)
 	case EffectSend, EffectBroadcast:
@@ -234,16 +233,16 @@ func (s *Stack) receivers(e *Effect, ev *Event, fx *Effects) (lo, hi int) {
 	return layer + 1, top
 }
 
-// below returns the nearest layer below that is not just a carrier, or -1. What a
-// carrier cannot do is asked of the layer below it, and in the end of the host.
+// below returns the nearest layer below that is not just a carrier, or -1. A request
+// that a carrier cannot handle goes to the layer below it, and finally to the host.
 func (s *Stack) below(layer int) int {
 	for layer--; layer >= 0 && s.specs[layer].Carrier; layer-- {
 	}
 	return layer
 }
 
-// delivery is where a message goes that one layer delivers and another sent: up
-// to the sender's, or to the application if the layer delivers its own.
+// delivery is the destination of a message that one layer delivers and another sent:
+// the sending layer, or the application if the layer delivers its own message.
 func (s *Stack) delivery(by, sent int) (lo, hi int) {
 	if sent <= by || sent >= len(s.layers) {
 		return -1, -1
@@ -251,8 +250,8 @@ func (s *Stack) delivery(by, sent int) (lo, hi int) {
 	return sent, sent
 }
 
-// borrow lends the message of the effect to the event. The copy keeps its
-// slices, which the effects do not move, while the effects themselves may grow.
+// borrow lends the message of the effect to the event. The copy keeps its slices. The
+// effects do not move these, even if they grow themselves.
 func (s *Stack) borrow(e *Effect, ev *Event, fx *Effects) {
 	s.scratchMessage = *fx.Message(e)
 	ev.Message = &s.scratchMessage
@@ -269,7 +268,7 @@ func (s *Stack) Fields(f *Fields) {
 	f.group = outer
 }
 
-// Idle reports whether every layer can say when it is idle, and is.
+// Idle reports whether every layer is an Idler, and is idle.
 func (s *Stack) Idle() bool {
 	for _, m := range s.layers {
 		if idler, ok := m.(Idler); !ok || !idler.Idle() {

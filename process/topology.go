@@ -2,8 +2,8 @@ package process
 
 import "fmt"
 
-// Topology is who knows whom. What an algorithm does not need stays nil. The
-// zero Topology is a complete graph, with the ring in rank order and process 0
+// Topology says which processes know each other. What an algorithm does not need stays
+// nil. The zero Topology is a complete graph, with the ring in rank order and process 0
 // as the coordinator or first holder of a token.
 type Topology struct {
 	Coordinator ID     // the coordinator, sequencer or first holder of a token
@@ -58,7 +58,7 @@ func tree(n int, parentOf func(ID) ID) []ID {
 
 func (t *Topology) validate(n int) error {
 	if t.Coordinator < 0 || int(t.Coordinator) >= n {
-		return fmt.Errorf("process: coordinator has rank %d, ranks are 0 to %d", t.Coordinator, n-1)
+		return fmt.Errorf("process: coordinator: rank %d: ranks are 0 to %d", t.Coordinator, n-1)
 	}
 	if t.Successor != nil {
 		if err := validateRing(t.Successor, n); err != nil {
@@ -95,7 +95,8 @@ func validateRing(successor []ID, n int) error {
 	}
 }
 
-// validateTree follows every process to a root; depth marks what is known to lead there.
+// validateTree follows every process to a root; depth marks processes that are known to
+// lead there.
 func validateTree(parent []ID, n int) error {
 	if len(parent) != n {
 		return fmt.Errorf("process: tree of %d for %d processes", len(parent), n)

@@ -1,7 +1,7 @@
 package process
 
 // The votes and the outcomes of a transaction, as values of Propose and Decide. A vote
-// says which outcome the process can accept: a vote of Abort rules a commit out.
+// says which outcome the process can accept: a vote of Abort excludes a commit.
 const (
 	Abort  int64 = 0 // the vote no
 	Commit int64 = 1 // the vote yes

@@ -150,7 +150,7 @@ const (
 // Validate reports the first thing that is wrong, in one line.
 func (c *Config) Validate() error {
 	if c.Spec == nil {
-		return fmt.Errorf("check: no algorithm, Spec must be set")
+		return fmt.Errorf("check: no algorithm: set Spec")
 	}
 	d := c.withDefaults()
 	if d.Process.N > maxProcesses {

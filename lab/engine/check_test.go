@@ -87,7 +87,7 @@ func TestBadChecks(t *testing.T) {
 	for want, c := range map[string]*engine.Check{
 		"missing":        nil,
 		"no algorithm":   {Algorithm: "lampord", N: 2},
-		"N: 0":         {Algorithm: "lamport"},
+		"N: 0":           {Algorithm: "lamport"},
 		"sometimes":      {Algorithm: "lamport", N: 2, Timers: "sometimes"},
 		"Byzantine":      {Algorithm: "lamport", N: 2, Traitors: []int{1}},
 		"beauty":         {Algorithm: "lamport", N: 2, Properties: []string{"beauty"}},

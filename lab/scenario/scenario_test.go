@@ -63,7 +63,7 @@ func TestErrorsNameTheLine(t *testing.T) {
 		{"override", "algorithm: lamport\nn: 3\nlinks:\n  overrides:\n    - {from: 9}", "f.yaml:5: from is 9, which is no label; labels are 1 to 3"},
 		{"clock", "algorithm: lamport\nn: 3\nclocks: {a: 3}", `f.yaml:3: clocks has the key "a": must be the label of a process`},
 		{"regime", "algorithm: lamport\nn: 3\nworkload: {regime: lazy}", `f.yaml:3: there is no regime "lazy"; there are listed, idle, saturated, loaded`},
-		{"regime of an election", "algorithm: bully\nn: 3\nworkload: {regime: idle}", "f.yaml:3: regime is idle, but bully is no mutual exclusion: give commands"},
+		{"regime of an election", "algorithm: bully\nn: 3\nworkload: {regime: idle}", "f.yaml:3: regime: idle: bully is not a mutual exclusion algorithm; use commands"},
 		{"two verbs", "algorithm: lamport\nn: 3\nworkload:\n  commands:\n    - {at: 1, acquire: 1, release: 1}", "f.yaml:5: a command is both acquire and release: must be one of them"},
 		{"no verb", "algorithm: lamport\nn: 3\nfaults:\n  - {at: 1}", "f.yaml:4: a fault does not say what happens: must have one of the keys crash, "},
 		{"misspelt verb", "algorithm: lamport\nn: 3\nworkload:\n  commands:\n    - {at: 1, aquire: 1}", `f.yaml:5: a command has no key "aquire"; did you mean "acquire"?`},

@@ -138,7 +138,7 @@ func TestTurns(t *testing.T) {
 		{"schedule: {turns: []}\n", "quiet", ""},
 		{"schedule: {turns: [release 1]}\n", "held", "turn 1, release 1: the client neither waits nor is inside"},
 		{"schedule: {turns: [acquire 1, acquire 1]}\n", "held", "turn 2, acquire 1: the client waits"},
-		{"schedule: {turns: [acquire 1, REQ 2>1]}\n", "held", "turn 2, REQ 2>1: no such message is on its way"},
+		{"schedule: {turns: [acquire 1, REQ 2>1]}\n", "held", "turn 2, REQ 2>1: no such message is in flight"},
 		{"schedule: {turns: [acquire 1, acquire 2, REQ 1>2, REPLY 2>1]}\n", "held", "turn 4, REPLY 2>1: an older REQ is on this link, and links keep the order"},
 		{"schedule: {turns: [acquire 1, acquire 2, REQ 1>2, REPLY 2>1 overtake]}\n", "held", ""},
 		{"schedule: {turns: [acquire 1, acquire 2, REQ 1>2, lose REQ 2>1, REPLY 2>1]}\n", "held", ""},

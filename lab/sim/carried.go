@@ -2,9 +2,9 @@ package sim
 
 import "github.com/conclave-io/conclave/process"
 
-// observeCarried shows judges the message inside one that a carrier sends for a
-// layer above, as if that layer had sent it itself. So what is watched of an
-// algorithm is the same whatever it stands over.
+// observeCarried shows judges the message inside one that a carrier sends for a layer
+// above, as if that layer had sent it itself. So an algorithm is watched in the same
+// way whatever it runs above.
 func (w *World) observeCarried(o Observation) {
 	decl := w.cfg.Spec.Message(o.Message.Layer, o.Message.Type)
 	if decl == nil || !carries(decl) {

@@ -5,7 +5,7 @@ import (
 	"github.com/conclave-io/conclave/process/property"
 )
 
-// client is who wants to enter at a process. It lives and dies with it.
+// client is the client at a process. It crashes and restarts with the process.
 type client struct {
 	hold      process.Duration // of the present request: 0 as usual, negative until told
 	requested process.Duration
@@ -13,7 +13,7 @@ type client struct {
 	others    uint64 // entries of the run, at the request
 	fence     process.Fence
 	exit      uint64 // seq of the pending exit, or 0
-	entries   int32  // completed
+	entries   int32  // completed entries
 	measured  int32  // of these in the window
 	phase     clientPhase
 	leaving   bool // wants to leave as soon as it may enter
@@ -28,12 +28,12 @@ const (
 	clientInside
 )
 
-// idleTurn is where the idle regime stands.
+// idleTurn is the state of the idle regime.
 type idleTurn struct {
 	clients []process.ID
 	next    int
 	waiting bool   // for the system to be quiet
-	patient bool   // not yet for too long
+	patient bool   // not longer than Patience yet
 	timeout uint64 // seq of the item
 }
 
@@ -71,7 +71,7 @@ func (w *World) scheduleRequest(p process.ID, think bool) {
 	w.push(at, classCommand, p, itemRequest)
 }
 
-// awaitQuiet lets the idle regime go on when nothing is in flight.
+// awaitQuiet lets the idle regime continue when no message is in flight.
 func (w *World) awaitQuiet() {
 	w.idle.waiting, w.idle.patient = true, true
 	it := w.queue.push(int64(w.now+w.cfg.Workload.Patience), order(classCommand, 0))
@@ -103,7 +103,7 @@ func (w *World) continueIdle() {
 // starting reports whether some process has not had its first event.
 func (w *World) starting() bool { return w.events < uint64(w.config.N) }
 
-// request asks to enter, by the regime.
+// request asks to enter, according to the regime.
 func (w *World) request(it *item) {
 	p := process.ID(it.proc)
 	if w.deferred(it) {
@@ -126,7 +126,7 @@ func (w *World) acquire(p process.ID, hold process.Duration, cause uint64) {
 	w.step(p, &w.ev, cause)
 }
 
-// enter is what a grant means to the client.
+// enter is what a client does on a grant.
 func (w *World) enter(p process.ID, fence process.Fence) {
 	c := &w.clients[p]
 	if c.phase != clientWaiting {
@@ -140,7 +140,7 @@ func (w *World) enter(p process.ID, fence process.Fence) {
 	if stay == 0 {
 		s := sampler{Delay: w.cfg.Workload.Section, turn: int(c.entries)}
 		w.key(&w.clientDice, streamClients, uint64(p+1))
-		stay = max(1, s.drawAt(&w.clientDice)) // time must pass, or a run could stand still
+		stay = max(1, s.drawAt(&w.clientDice)) // time must pass, otherwise a run could stop advancing
 	}
 	if c.leaving {
 		stay = 0
@@ -181,7 +181,7 @@ func (w *World) release(p process.ID, cause uint64) {
 	w.meter.completed(w)
 }
 
-// afterEntry schedules the next request that the regime wants.
+// afterEntry schedules the next request of the regime.
 func (w *World) afterEntry(p process.ID, incarnation uint32) {
 	if !w.clients[p].regular {
 		return
@@ -197,7 +197,7 @@ func (w *World) afterEntry(p process.ID, incarnation uint32) {
 	}
 }
 
-// revoke throws the client out.
+// revoke makes the client leave.
 func (w *World) revoke(p process.ID) {
 	c := &w.clients[p]
 	if c.phase != clientInside {
@@ -217,7 +217,7 @@ func (w *World) dropExit(p process.ID) {
 	}
 }
 
-// clientDies is what a crash means to the client.
+// clientDies is the effect of a crash on the client.
 func (w *World) clientDies(p process.ID) {
 	c := &w.clients[p]
 	switch c.phase {
@@ -235,7 +235,7 @@ func (w *World) clientDies(p process.ID) {
 	}
 }
 
-// clientReturns is what a restart means to the client.
+// clientReturns is the effect of a restart on the client.
 func (w *World) clientReturns(p process.ID) {
 	w.clients[p].fence = 0
 	if w.cfg.Workload.Regime != Idle {
@@ -277,7 +277,7 @@ func (w *World) command(it *item) {
 		w.commandIf(c.phase == clientWaiting, m, func() { w.withdraw(p) })
 	default:
 		w.suspects(m.Kind, m.Peer)
-		if m.Kind == process.Rejoin { // the host knows, too, whom it sends to
+		if m.Kind == process.Rejoin { // the host also learns the receiver's incarnation
 			w.oracle.learn(p, m.Peer, 2*int64(w.procs[m.Peer].incarnation))
 		}
 		w.step(p, &process.Event{
@@ -306,9 +306,9 @@ func (w *World) refusal(m *Command) string {
 	return "the client neither waits nor is inside"
 }
 
-// Command gives a command at the present time, for runs that somebody steps
-// through. It is the same as one that the workload lists for this time, and it
-// is part of the configuration from then on.
+// Command gives a command at the present time, for runs that a person steps through. It
+// has the same effect as one that the workload lists for this time, and it is part of
+// the configuration from then on.
 func (w *World) Command(m Command) error {
 	m.At = w.now
 	if err := m.validate(&w.cfg); err != nil {
@@ -321,7 +321,7 @@ func (w *World) Command(m Command) error {
 	return nil
 }
 
-// Fault lets something go wrong at the present time, likewise.
+// Fault causes a fault at the present time, in the same way.
 func (w *World) Fault(f Fault) error {
 	f.At = w.now
 	if err := w.cfg.validateFault(&f); err != nil {
@@ -333,7 +333,7 @@ func (w *World) Fault(f Fault) error {
 	return nil
 }
 
-// reopen lets a run go on that ended only because nothing was left to happen.
+// reopen lets a run continue that ended only because no event was left.
 func (w *World) reopen() {
 	if w.reason == Quiet {
 		w.reason = 0

@@ -9,9 +9,9 @@ import (
 	"github.com/conclave-io/conclave/trace"
 )
 
-// clock is the local clock of a process: since a moment of the run it shows a
-// base plus the time since then, faster or slower by its drift, plus as much of
-// the last correction as it has worked in by now.
+// clock is the local clock of a process. Since a moment of the run it shows a base plus
+// the time since then, faster or slower by its drift, plus the part of the last
+// correction that it has applied so far.
 type clock struct {
 	since   process.Duration
 	base    process.Duration
@@ -19,17 +19,18 @@ type clock struct {
 	drift   int              // parts per million
 	rounds  int              // corrections so far
 
-	corrected process.Duration // when the last of them was made
+	corrected process.Duration // the time of the last correction
 }
 
 const million = 1_000_000
 
-// SlewRate is how fast a clock works in a correction, in parts per million: it
-// gains or loses a hundredth of the time until it shows what it should. So it
-// never jumps, and never runs backwards.
+// SlewRate is how fast a clock applies a correction, in parts per million: it gains or
+// loses a hundredth of the time until it shows the corrected time. So it never jumps,
+// and never runs backwards.
 const SlewRate = 10_000
 
-// initClocks makes clocks only for runs in which somebody reads or disturbs one.
+// initClocks makes clocks only for runs in which an algorithm reads one or a fault
+// disturbs one.
 func (w *World) initClocks() {
 	needed := w.cfg.Spec.Needs.Clock || len(w.cfg.Clocks) > 0
 	for i := range w.cfg.Faults {
@@ -50,35 +51,34 @@ func (c *clock) at(now process.Duration) process.Duration {
 	return c.base + passed + partsOf(passed, c.drift) + c.slewed(passed)
 }
 
-// slewed returns how much of the correction is worked in after a time.
+// slewed returns how much of the correction is applied after a time.
 func (c *clock) slewed(passed process.Duration) process.Duration {
 	done := partsOf(passed, SlewRate)
 	return max(min(c.pending, done), -done)
 }
 
-// settled reports whether the whole correction is worked in.
+// settled reports whether the whole correction is applied.
 func (c *clock) settled(now process.Duration) bool { return c.slewed(now-c.since) == c.pending }
 
-// partsOf returns so many parts per million of a length, without overflow.
+// partsOf returns the given parts per million of a length, without overflow.
 func partsOf(length process.Duration, parts int) process.Duration {
 	return length/million*process.Duration(parts) + length%million*process.Duration(parts)/million
 }
 
-// real returns how long a length of the local clock really takes. Timers run on
-// the oscillator: corrections do not change them.
+// real returns the real duration of a length of the local clock. Timers run on the
+// oscillator: corrections do not change them.
 func (c *clock) real(length process.Duration) process.Duration {
 	rate := process.Duration(million + c.drift)
 	return max(1, length/rate*million+length%rate*million/rate)
 }
 
-// rebase makes now the moment since which the clock counts.
+// rebase makes the present the moment from which the clock counts.
 func (c *clock) rebase(now process.Duration) {
 	done := c.slewed(now - c.since)
 	c.base, c.pending, c.since = c.at(now), c.pending-done, now
 }
 
-// reading is what a step is told. Other algorithms than those that declare it
-// are told nothing.
+// reading is the clock value that a step gets. Algorithms that declare no clock get 0.
 func (w *World) reading(p process.ID) process.Duration {
 	if !w.cfg.Spec.Needs.Clock {
 		return 0
@@ -86,9 +86,9 @@ func (w *World) reading(p process.ID) process.Duration {
 	return w.clocks[p].at(w.now)
 }
 
-// adjust corrects a clock by a length from what it shows now. A correction that
-// is still being worked in is given up for the new one: that was measured with
-// what the clock had got of the old one.
+// adjust corrects a clock by a length relative to its present reading. The rest of a
+// correction in progress is dropped: the new correction was measured with the part of
+// the old one that was already applied.
 func (w *World) adjust(p process.ID, by process.Duration) {
 	if w.clocks == nil {
 		return
@@ -100,7 +100,7 @@ func (w *World) adjust(p process.ID, by process.Duration) {
 	c.corrected = w.now
 }
 
-// drift sets the speed of a clock from now on.
+// drift sets the rate of a clock from now on.
 func (w *World) drift(p process.ID, drift int) {
 	if w.clocks == nil {
 		w.clocks = make([]clock, w.config.N)
@@ -110,8 +110,8 @@ func (w *World) drift(p process.ID, drift int) {
 	c.drift = drift
 }
 
-// jump sets a clock forward by a length, or back, and what its timers wait for: a timer
-// whose deadline is past then runs out at once. Corrections never do that.
+// jump sets a clock forward or back, together with the deadlines of its timers: a timer
+// whose deadline is past then fires at once. Corrections never do that.
 func (w *World) jump(p process.ID, by process.Duration) {
 	w.record(trace.Jump, p, w.lengthText(by))
 	shift := max(by, -by) // of real time
@@ -152,8 +152,8 @@ func (w *World) Clock(p process.ID) process.Duration {
 	return w.clocks[p].at(w.now)
 }
 
-// Synchronized reports whether a clock was corrected at least once and has worked
-// that in.
+// Synchronized reports whether a clock was corrected at least once and has applied that
+// correction.
 func (w *World) Synchronized(p process.ID) bool {
 	return w.clocks != nil && w.clocks[p].rounds > 0 && w.clocks[p].settled(w.now)
 }

@@ -9,18 +9,18 @@ import (
 	"github.com/conclave-io/conclave/trace/journal"
 )
 
-// Config is a run: which algorithm, in which world, under which load, and what
-// is watched. Spec and Process.N must be set; all else has a meaning when zero.
-// A Config may be run any number of times, with equal results.
+// Config describes a run: which algorithm, in which world, under which load, and what
+// is watched. Spec and Process.N must be set; for every other field zero is a valid
+// value. A Config may be run any number of times, with equal results.
 type Config struct {
 	Spec *process.Spec
-	// Process is what the machines are told. A tree that the Spec needs and
-	// that is not given is a binary one.
+	// Process is what the machines know. If the Spec needs a tree and none is
+	// given, it is a binary one.
 	Process process.Config
 	Seed    uint64
-	// Keyed lets each draw of chance depend on what it is for, and not on what was drawn
-	// before: for runs that somebody changes in one place to see what follows from it.
-	// The same seed makes another run then.
+	// Keyed makes each random draw depend on its purpose, and not on earlier draws:
+	// for runs that are changed in one place to see the consequences. The same seed
+	// gives another run then.
 	Keyed bool
 
 	Links  Links
@@ -29,80 +29,79 @@ type Config struct {
 	Oracle Oracle
 	Faults []Fault
 	// Traitors are Byzantine: in place of each message they send something that
-	// Spec.Lies allows, or nothing. Choices says what, and else chance.
+	// Spec.Lies allows, or nothing. Choices selects it, otherwise chance does.
 	Traitors []process.ID
 	Workload Workload
 	Limit    Limit
 
-	// Timers and Choices decide what chance decides otherwise: how long timers run, and
-	// what machines and traitors choose, in the order in which they do.
+	// Timers and Choices replace chance: how long timers run, and what machines and
+	// traitors choose, in the order in which they do.
 	Timers  []TimerDelay
 	Choices []int
-	// Schedule lets somebody decide what happens next. Nil: nobody does.
+	// Schedule chooses what happens next. Nil: no one chooses.
 	Schedule *Schedule
 
 	// Judges watch the run; nil: those of the properties that the Spec claims
 	// (see Claimed). An empty list watches nothing. Judges keep state: make new
 	// ones for each run.
 	Judges []Judge
-	// KeepGoing collects up to so many violations instead of ending the run at
+	// KeepGoing collects up to this many violations instead of ending the run at
 	// the first.
 	KeepGoing int
 
 	// Trace gets a record of every event. Nil: none is made.
 	Trace Sink
 	// Journal gets the inputs of every step, from which any record can be described
-	// later. It must be new. Nil: none is kept.
+	// later. It must be new. Nil: no journal is kept.
 	Journal *journal.Journal
 }
 
-// Sink takes the records of a run in order. Both writers of package trace are
-// sinks; [Config.Header] makes the header they want. The record is the sink's to
-// keep.
+// Sink takes the records of a run in order. Both writers of package trace are sinks;
+// [Config.Header] makes the header that they need. The sink may keep the record.
 type Sink interface {
 	Write(r *trace.Record) error
 }
 
-// Limit ends a run that would not end by itself. A run also ends when nothing is
-// left that could happen. All zero: after a million events.
+// Limit ends a run that would not end by itself. A run also ends when no event is left.
+// All zero: after a million events.
 type Limit struct {
 	Until   process.Duration // virtual time
 	Events  uint64
 	Entries int // completed critical sections, counted from the end of Warmup
-	// Warmup is how many entries are completed before measuring begins. If the run ends
-	// earlier, the messages and entries of all of it count.
+	// Warmup is the number of entries that are completed before measuring begins. If the run
+	// ends earlier, the messages and entries of all of it count.
 	Warmup int
 }
 
-// defaultEvents ends runs for which no limit is given.
+// defaultEvents limits runs without a limit.
 const defaultEvents = 1_000_000
 
 // Clock is the local clock of a process, for algorithms that read one.
 type Clock struct {
 	Offset process.Duration // what it shows at the start
-	Drift  int              // how many parts per million it runs fast; negative: slow
+	Drift  int              // parts per million by which it runs fast; negative: slow
 }
 
 // maxDrift is the largest drift, in parts per million.
 const maxDrift = 500_000
 
-// Oracle stands for layers that an algorithm needs below it and that are not in
-// its stack. It tells the truth, after a while, and costs no messages.
+// Oracle replaces layers that an algorithm needs below it and that are not in its
+// stack. It tells the truth, after a fixed time, and costs no messages.
 type Oracle struct {
-	// Detect is how long it takes until the others learn of a crash or a
-	// restart, if the Spec needs a detector. Zero: 5 D.
+	// Detect is the time until the others learn of a crash or a restart, if the
+	// Spec needs a detector. Zero: 5 D.
 	Detect process.Duration
-	// Elect is how long an election takes that a machine asks for, if the Spec
-	// needs an elector. The live process of the highest label wins. Zero: 5 D.
+	// Elect is the duration of an election that a machine asks for, if the Spec
+	// needs an elector. The live process with the highest label wins. Zero: 5 D.
 	Elect process.Duration
-	// Silent switches the oracle off. Commands may stand for it.
+	// Silent switches the oracle off. Commands may replace it.
 	Silent bool
 }
 
 // Links are the links between the processes.
 type Links struct {
 	Link // of every pair that no override names
-	// Overrides name links that differ. One that names both ends counts before
+	// Overrides name links that differ. An override that names both ends precedes
 	// one with None; of equals the last counts.
 	Overrides []Override
 }
@@ -120,8 +119,8 @@ type Link struct {
 	Unordered bool    // a message may overtake another
 	Drop      float64 // probability that a message is lost
 	Duplicate float64 // probability that it arrives twice
-	// Reorder is the probability that a message takes up to four mean delays
-	// longer and does not hold up those behind it, also on an ordered link.
+	// Reorder is the probability that a message takes up to four mean delays longer
+	// without delaying those behind it, even on an ordered link.
 	Reorder float64
 }
 
@@ -137,10 +136,10 @@ func (l Link) validate(what string) error {
 	return l.Delay.validate(what + " delay")
 }
 
-// Validate reports the first thing that is wrong, in one line.
+// Validate reports the first error, in one line.
 func (c *Config) Validate() error {
 	if c.Spec == nil {
-		return fmt.Errorf("sim: no algorithm, Spec must be set")
+		return fmt.Errorf("sim: no algorithm: set Spec")
 	}
 	defaults := c.withDefaults()
 	if err := c.Spec.Validate(&defaults.Process); err != nil {
@@ -235,11 +234,11 @@ func (c *Config) validateLimit() error {
 	return nil
 }
 
-// endOfTime is where every run ends.
+// endOfTime is the time at which every run ends.
 const endOfTime = process.Duration(1) << 60
 
-// withDefaults returns the configuration with everything filled in that New
-// needs. It shares nothing with c that a run changes.
+// withDefaults returns the configuration with all defaults that New needs. It shares
+// nothing with c that a run changes.
 func (c *Config) withDefaults() Config {
 	d := *c
 	mean := d.Links.Delay

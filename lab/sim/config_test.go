@@ -24,7 +24,7 @@ func TestWrongConfigurations(t *testing.T) {
 		change func(c *sim.Config)
 		want   string
 	}{
-		{func(c *sim.Config) { c.Spec = nil }, "no algorithm, Spec must be set"},
+		{func(c *sim.Config) { c.Spec = nil }, "no algorithm: set Spec"},
 		{func(c *sim.Config) { c.Process.N = 0 }, "N: 0: must be 1 to"},
 		{func(c *sim.Config) { c.Links.Drop = 1.5 }, "link: drop probability: 1.5: must be 0 to 1"},
 		{func(c *sim.Config) { c.Links.Delay = sim.Uniform(5, 2) }, "link delay: uniform 5..2: must not be negative nor end before it begins"},

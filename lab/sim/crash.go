@@ -8,7 +8,7 @@ import (
 	"github.com/conclave-io/conclave/trace"
 )
 
-// fault lets something go wrong.
+// fault causes a fault.
 func (w *World) fault(f *Fault) {
 	w.disturbed = w.now
 	switch f.Kind {
@@ -43,7 +43,7 @@ func (w *World) fault(f *Fault) {
 	}
 }
 
-// corrupt changes the variables of a process, which does not notice it. Its timers stay.
+// corrupt changes the variables of a process without its noticing. Its timers stay.
 func (w *World) corrupt(p process.ID, state int) {
 	pr := &w.procs[p]
 	if pr.down {
@@ -75,13 +75,13 @@ func (w *World) forge(f *Fault) {
 	}
 }
 
-// crash stops a process and its client. What it has sent is still on its way.
+// crash stops a process and its client. Its messages stay in flight.
 func (w *World) crash(p process.ID, restartAfter process.Duration) {
 	pr := &w.procs[p]
 	if pr.down {
 		return
 	}
-	w.resume(p) // what waited for it finds it down
+	w.resume(p) // items that waited for it find it down
 	pr.down, w.disturbed, w.faults = true, w.now, true
 	w.record(trace.Crash, p, "")
 	w.clientDies(p)
@@ -95,7 +95,7 @@ func (w *World) crash(p process.ID, restartAfter process.Duration) {
 	w.noticeCrash(p)
 }
 
-// voidUnsent marks what p has asked to send and its disk has held up.
+// voidUnsent marks the messages of p that its disk has held up.
 func (w *World) voidUnsent(p process.ID) {
 	for i := range w.payloads.list {
 		l := &w.payloads.list[i]
@@ -105,7 +105,7 @@ func (w *World) voidUnsent(p process.ID) {
 	}
 }
 
-// restart brings a process back as a new incarnation, with what it has saved.
+// restart brings a process back as a new incarnation, with its saved fields.
 func (w *World) restart(p process.ID, cause uint64) {
 	pr := &w.procs[p]
 	if !pr.down {
@@ -142,7 +142,7 @@ func (w *World) pause(p process.ID, length process.Duration) {
 	w.noticePause(p)
 }
 
-// resume lets happen at once, in its order, what waited for the process.
+// resume lets the items that waited for the process happen at once, in order.
 func (w *World) resume(p process.ID) {
 	pr := &w.procs[p]
 	if !pr.paused {
@@ -159,8 +159,8 @@ func (w *World) resume(p process.ID) {
 	w.noticeResume(p)
 }
 
-// requeue puts back what waited out a pause. A timer that was disarmed or armed
-// anew meanwhile is gone.
+// requeue puts back the items that waited out a pause, except timers that were disarmed
+// or armed again in the meantime.
 func (w *World) requeue(it *item) {
 	at := order(classResumed, process.ID(it.proc))
 	if it.kind == itemTimer {
@@ -179,7 +179,7 @@ func (w *World) requeue(it *item) {
 	}
 }
 
-// deferred puts an item off if its process is paused.
+// deferred postpones an item if its process is paused.
 func (w *World) deferred(it *item) bool {
 	if !w.procs[it.proc].paused {
 		return false

@@ -6,10 +6,10 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// TimerDelay says how long a timer of a process runs, in place of a draw from the
-// range that the machine names: each time it is set, the next of the delay. It is
-// for runs in which somebody decides what happens when, such as those that the
-// model checker has found.
+// TimerDelay says how long a timer of a process runs, in place of a random draw from
+// the range that the machine names. Each time the timer is set, it takes the next value
+// of the delay. This is for runs in which the order of events is given, such as those
+// that the model checker has found.
 type TimerDelay struct {
 	Process process.ID
 	Layer   uint8
@@ -39,7 +39,7 @@ func (c *Config) validateDecided() error {
 	return nil
 }
 
-// decide takes over what the configuration decides.
+// decide applies what the configuration decides.
 func (w *World) decide() {
 	w.choose = w.pick
 	if w.cfg.Journal != nil {
@@ -57,8 +57,8 @@ func (w *World) decide() {
 	}
 }
 
-// pick returns the next choice of a machine or a traitor: the one that is given, or else
-// one by chance.
+// pick returns the next choice of a machine or a traitor: the given one, or otherwise a
+// random one.
 func (w *World) pick(n int) int {
 	if w.chosen < len(w.cfg.Choices) {
 		w.chosen++
@@ -68,7 +68,7 @@ func (w *World) pick(n int) int {
 	return int(w.choiceDice.below(uint64(n)))
 }
 
-// timeout returns how long a timer that is set now runs.
+// timeout returns the duration of a timer that is set now.
 func (w *World) timeout(key uint64, e *process.Effect) process.Duration {
 	w.key(&w.timerDice, streamTimers, key)
 	if d := w.decided[key]; d != nil {

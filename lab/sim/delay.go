@@ -7,8 +7,8 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// Delay is a distribution of lengths of time. Make one with Constant, Uniform,
-// Exponential or List; the zero Delay is that of where it stands.
+// Delay is a distribution of durations. Make one with Constant, Uniform, Exponential or
+// List. The meaning of the zero Delay depends on the field.
 type Delay struct {
 	kind   delayKind
 	lo, hi process.Duration // exponential: the least and the mean
@@ -31,14 +31,14 @@ func Constant(d process.Duration) Delay { return Delay{kind: constant, lo: d, hi
 // Uniform is anything from lo to hi with equal probability.
 func Uniform(lo, hi process.Duration) Delay { return Delay{kind: uniform, lo: lo, hi: hi} }
 
-// Exponential is at least least, and what exceeds it is exponentially
-// distributed such that the mean is mean.
+// Exponential is at least least; the excess is exponentially distributed such that the
+// mean is mean.
 func Exponential(least, mean process.Duration) Delay {
 	return Delay{kind: exponential, lo: least, hi: mean}
 }
 
-// List takes the given lengths in turn, and from the start again after the last.
-// It is for runs in which somebody decides how long each message takes.
+// List takes the given durations in turn, and starts again after the last. It is for
+// runs in which the delay of each message is given.
 func List(d ...process.Duration) Delay { return Delay{kind: listed, list: d} }
 
 // IsZero reports whether the delay was not set.

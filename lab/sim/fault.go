@@ -7,42 +7,42 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// FaultKind is what goes wrong.
+// FaultKind is the kind of a fault.
 type FaultKind uint8
 
-// The faults, with the fields of Fault that each reads besides At.
+// The faults, with the fields of Fault that each reads in addition to At.
 const (
 	// Crash stops a process between two steps (Process, For).
 	Crash FaultKind = iota + 1
-	// CrashInStep stops a process within a step, after the first Effects effects
-	// of it: each message to one process counts as one, and so does everything
-	// else but the name of a rule. It is the first step at or after At, or if
-	// Step is not 0 that step of the process, counted from 1 (Process, Effects,
+	// CrashInStep stops a process within a step, after the first Effects effects of
+	// it. Each message to one process counts as one effect, and so does everything
+	// else except the name of a rule. It is the first step at or after At or, if
+	// Step is not 0, that step of the process, counted from 1 (Process, Effects,
 	// Step, For).
 	CrashInStep
 	// Restart brings a crashed process back with its durable fields as of the
 	// last Save (Process).
 	Restart
-	// Pause stops a process for a while; what happens to it meanwhile happens
-	// when it resumes (Process, For).
+	// Pause stops a process for a while; its events in that time happen when it
+	// resumes (Process, For).
 	Pause
 	// Resume ends a pause (Process).
 	Resume
-	// Partition cuts the links between Side and everyone else in both
-	// directions, or OneWay only those that lead out of Side. What is sent over
-	// a cut link is lost, and so is what would arrive while it is cut (Side,
-	// OneWay, For).
+	// Partition cuts the links between Side and all other processes in both
+	// directions, or with OneWay only those that lead out of Side. A message that
+	// is sent over a cut link is lost, and so is one that would arrive while the
+	// link is cut (Side, OneWay, For).
 	Partition
 	// Heal ends all partitions.
 	Heal
 	// Lose loses the next Count messages of a name, after Skip of them: of any name
 	// if Message is empty, of any process if From or To is None (Message, Count,
-	// Skip, From, To). Skipped are also those that another fault loses.
+	// Skip, From, To). Messages that another fault loses count as skipped, too.
 	Lose
-	// Repeat lets the next Count messages arrive twice, likewise. It counts those
-	// that are lost, which do not arrive at all.
+	// Repeat makes the next Count messages arrive twice; it selects them like Lose.
+	// It also counts lost messages, which do not arrive at all.
 	Repeat
-	// Drift sets how fast the clock and the timers of a process run (Process,
+	// Drift sets the rate of the clock and the timers of a process (Process,
 	// Drift).
 	Drift
 	// Jump sets the clock of a process forward, or back if By is negative, and with it
@@ -51,14 +51,15 @@ const (
 	// Corrupt puts a process into one of the states that a transient fault may leave
 	// (Process, State).
 	Corrupt
-	// Forge puts a message on a link that nobody has sent (Message, From, To, Value).
+	// Forge puts a message on a link that no process has sent (Message, From, To,
+	// Value).
 	Forge
 	// SlowDisk sets how long a Save of a process takes (Process, Disk).
 	SlowDisk
-	// Slow lets the next Count messages arrive By later than they would, likewise, or
-	// earlier if By is negative, but not before they are sent. On a link that keeps order
-	// those behind them wait. Several for one message add up (Message, Count, Skip, From,
-	// To, By).
+	// Slow makes the next Count messages arrive later by By, or earlier if By is
+	// negative, but not before they are sent; it selects them like Lose. On a link
+	// that keeps order the messages behind them wait. Several of these faults for
+	// one message add up (Message, Count, Skip, From, To, By).
 	Slow
 
 	faultKindEnd
@@ -85,14 +86,13 @@ func FaultKindByName(name string) FaultKind {
 	return 0
 }
 
-// Fault is something that goes wrong at a time of a run, before anything else
-// that happens at that time.
+// Fault is a fault at a time of a run, before everything else at that time.
 type Fault struct {
 	At      process.Duration
 	Kind    FaultKind
 	Process process.ID
-	// For is after how long the fault ends by itself: a crash by a restart, a
-	// pause by resuming, a partition by healing. Zero: not by itself.
+	// For is the time after which the fault ends by itself: a crash by a restart, a
+	// pause by resuming, a partition by healing. Zero: it does not.
 	For process.Duration
 
 	Effects int // CrashInStep
@@ -194,7 +194,7 @@ func (c *Config) validateLose(f *Fault) error {
 	return nil
 }
 
-// slows reports whether faults let messages arrive later than their links do.
+// slows reports whether faults make messages arrive later than their links do.
 func (c *Config) slows() bool {
 	return slices.ContainsFunc(c.Faults, func(f Fault) bool { return f.Kind == Slow })
 }

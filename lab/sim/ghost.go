@@ -2,15 +2,15 @@ package sim
 
 import "github.com/conclave-io/conclave/process"
 
-// ghost knows what happened before what. It travels with the messages, but the
-// algorithms do not see it. It costs N numbers per process and message in
-// flight, so it is there only if a judge wants it.
+// ghost tracks what happened before what. It travels with the messages, but the
+// algorithms do not see it. It costs N numbers per process and per message in flight,
+// so it exists only if a judge needs it.
 type ghost struct {
 	clocks [][]uint64
 	fences []process.Fence // the largest in the causal past of each process
 
 	sent    uint64 // messages so far, a broadcast counting once
-	message uint64 // the number of the one that is being sent or received now
+	message uint64 // the number of the message that is being sent or received now
 }
 
 func newGhost(n int) *ghost {
@@ -21,11 +21,11 @@ func newGhost(n int) *ghost {
 	return g
 }
 
-// tick is called before each step, and before each delivery to the application:
-// a step of several layers may have several events.
+// tick is called before each step, and before each delivery to the application: a step
+// of several layers may have several events.
 func (g *ghost) tick(p process.ID) { g.clocks[p][p]++ }
 
-// attach gives a message its number, and the past of its sender.
+// attach gives a message its number, and the causal past of its sender.
 func (g *ghost) attach(p process.ID, x *extra) {
 	g.sent++
 	g.message = g.sent

@@ -6,10 +6,11 @@ import (
 	"github.com/conclave-io/conclave/process/property"
 )
 
-// ObservationKind is what an Observation is of.
+// ObservationKind is the kind of an Observation.
 type ObservationKind uint8
 
-// What judges see, with the fields of Observation that each sets besides Process.
+// What judges see, with the fields of Observation that each kind sets in addition to
+// Process.
 const (
 	Requested ObservationKind = iota + 1 // a client asks to enter
 	Entered                              // Fence
@@ -37,7 +38,7 @@ var announced = [...]ObservationKind{
 	process.EffectFail: Failed, process.EffectRejoin: Rejoined,
 }
 
-// Observation is something that judges see. It and its message are lent.
+// Observation is an event that judges see. It and its message are lent.
 type Observation struct {
 	Kind    ObservationKind
 	Process process.ID
@@ -51,20 +52,20 @@ type Observation struct {
 // Judge makes the watcher of one run.
 type Judge func(w *World) Watcher
 
-// Watcher watches a run for one promise. It looks only at what clients, links
-// and operators could see, never into machines.
+// Watcher watches a run for one property. It sees only what clients, links and
+// operators could see, never the inside of machines.
 type Watcher struct {
 	Name     string
 	Property process.Property
 	Messages bool // wants Sent and Received
-	Ghost    bool // wants to know what happened before what
+	Ghost    bool // wants to know causality
 
-	// Watch says in one line what is wrong, or nothing.
+	// Watch says in one line what is wrong, or returns "".
 	Watch func(o *Observation) string
-	// State is asked after each thing that happens, once every process has
-	// started. It may be nil.
+	// State is called after each event, once every process has started. It may be
+	// nil.
 	State func() string
-	// End is asked once, when the run is over. It may be nil.
+	// End is called once, when the run is over. It may be nil.
 	End func() string
 }
 
@@ -93,7 +94,7 @@ func (w *World) observe(o Observation) {
 		if (o.Kind == Sent || o.Kind == Received) && !watcher.Messages {
 			continue
 		}
-		w.observed, w.blamed = o, o.Process // lent from here, so that it need not be allocated
+		w.observed, w.blamed = o, o.Process // lent from here, to avoid an allocation
 		if text := watcher.Watch(&w.observed); text != "" {
 			w.accuse(watcher, text)
 		}
@@ -154,7 +155,7 @@ func (w *World) on(kind ObservationKind, p process.Property, judge func(o *Obser
 	}}
 }
 
-// say returns the sentence of a verdict, and notes whom it names.
+// say returns the text of a verdict, and notes the process that it names.
 func (w *World) say(v *property.Violation) string {
 	if v == nil {
 		return ""
@@ -163,7 +164,7 @@ func (w *World) say(v *property.Violation) string {
 	return v.Text
 }
 
-// violate notes a violation and ends the run unless it may go on.
+// violate notes a violation and ends the run unless it may continue.
 func (w *World) violate(v Violation) {
 	v.At, v.Record = w.now, w.records
 	if len(w.violations) < max(1, w.cfg.KeepGoing) {
@@ -176,8 +177,8 @@ func (w *World) violate(v Violation) {
 
 // Claimed returns the judges of the properties that a Spec claims under the given
 // configuration and that can be judged from outside, and that of its invariant. The
-// latter and those of deadlocks look at the whole system after each event, so they are
-// left out of systems of more than 64 processes, unless somebody asks for them.
+// judges of invariants and deadlocks look at the whole system after each event. So they
+// are left out for more than 64 processes, unless they are asked for.
 func Claimed(spec *process.Spec, c *process.Config) []Judge {
 	judges := []Judge{}
 	for _, claim := range spec.Claims.Properties {
@@ -197,7 +198,8 @@ func Claimed(spec *process.Spec, c *process.Config) []Judge {
 	return judges
 }
 
-// maxJudged is up to how many processes whole states are judged unasked.
+// maxJudged is the largest number of processes for which whole states are judged
+// without being asked for.
 const maxJudged = 64
 
 func judgeOf(p process.Property, spec *process.Spec, c *process.Config) Judge {
@@ -210,8 +212,8 @@ func judgeOf(p process.Property, spec *process.Spec, c *process.Config) Judge {
 	return JudgeOf(p)
 }
 
-// JudgeOf returns the judge of a property that needs no number, or nil if nobody
-// can judge it from outside.
+// JudgeOf returns the judge of a property that needs no number, or nil if the property
+// cannot be judged from outside.
 func JudgeOf(p process.Property) Judge { return judges[p] }
 
 var judges = map[process.Property]Judge{

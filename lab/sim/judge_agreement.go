@@ -5,23 +5,23 @@ import (
 	"github.com/conclave-io/conclave/process/property"
 )
 
-// ValueAgreement watches that nobody decides differently.
+// ValueAgreement watches that no two processes decide differently.
 func ValueAgreement(w *World) Watcher { return decisions(w, process.ValueAgreement) }
 
-// ValueValidity watches that nobody decides what no client has proposed.
+// ValueValidity watches that every decided value was proposed.
 func ValueValidity(w *World) Watcher { return decisions(w, process.ValueValidity) }
 
-// DecideOnce watches that nobody decides twice without a crash in between.
+// DecideOnce watches that no process decides twice without a crash in between.
 func DecideOnce(w *World) Watcher { return decisions(w, process.DecideOnce) }
 
-// Decision watches that everyone who has proposed and is up has an answer when nothing
-// is left to happen.
+// Decision watches that every live process that has proposed has an answer when no
+// event is left.
 func Decision(w *World) Watcher { return decisions(w, process.Decision) }
 
-// Unanimity watches that what all correct processes propose is decided.
+// Unanimity watches that a value that all correct processes propose is decided.
 func Unanimity(w *World) Watcher { return decisions(w, process.Unanimity) }
 
-// VectorValidity watches that the decision in each place is what the process of that rank
+// VectorValidity watches that the decision for each process is what that process
 // proposed, if it is correct.
 func VectorValidity(w *World) Watcher { return decisions(w, process.VectorValidity) }
 

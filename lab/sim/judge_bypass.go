@@ -5,11 +5,10 @@ import (
 	"github.com/conclave-io/conclave/process/property"
 )
 
-// Bypass watches that others enter at most bound times from a request to its
-// entry.
+// Bypass watches that others enter at most bound times between a request and its entry.
 func Bypass(bound int) Judge { return BypassSince(bound, process.SinceRequest) }
 
-// bypassRun counts how often each process that waits is overtaken.
+// bypassRun counts how often each waiting process is overtaken.
 type bypassRun struct {
 	w     *World
 	bound int
@@ -20,13 +19,13 @@ type bypassRun struct {
 	counting []bool
 	from     []uint64 // entries of the run when counting began
 	unheard  []process.Set
-	latest   []process.Message // the request as it was sent last
+	latest   []process.Message // the request as it was last sent
 	over     bool              // a takeover has begun
 }
 
-// BypassSince watches that others enter at most bound times from a moment of a
-// request to its entry. If the algorithm recovers from crashes, it counts until
-// that begins.
+// BypassSince watches that others enter at most bound times between a moment of a
+// request and its entry. If the algorithm recovers from crashes, it counts until the
+// recovery begins.
 func BypassSince(bound int, since process.Since) Judge {
 	return func(w *World) Watcher {
 		n := w.config.N
@@ -75,7 +74,7 @@ func (b *bypassRun) begin(p process.ID) {
 	}
 }
 
-// hear follows a request on its way.
+// hear follows a request on its path.
 func (b *bypassRun) hear(o *Observation) {
 	switch {
 	case o.Kind == Sent:
@@ -101,7 +100,7 @@ func (b *bypassRun) heard(p, by process.ID) {
 	}
 }
 
-// forget lets nobody wait for a process that is down to hear of a request.
+// forget stops the wait for a process that is down to hear of a request.
 func (b *bypassRun) forget(down process.ID) {
 	for p := range b.unheard {
 		b.heard(process.ID(p), down)

@@ -23,9 +23,9 @@ type stamps struct {
 	events [][]stamped
 }
 
-// clockLayer finds the logical clock of a stack: a layer that reports messages
-// called EVENT. A clock over another carrier is not judged: its messages leave
-// later in the step than it gave them their times.
+// clockLayer finds the logical clock of a stack: a layer that reports messages called
+// EVENT. A clock above another carrier is not judged: its messages leave later in the
+// step than they get their times.
 func clockLayer(spec *process.Spec) (layer uint8, event process.Type, vector bool) {
 	for l := range spec.Depth() {
 		one := spec.Layer(uint8(l))
@@ -63,7 +63,7 @@ func (s *stamps) watch(judge func(p process.ID, e stamped) string) func(o *Obser
 	}
 }
 
-// past returns how many events of q are in the causal past of p as it is now.
+// past returns the number of events of q in the present causal past of p.
 func (s *stamps) past(p, q process.ID) int {
 	known := s.w.ghost.clocks[p][q]
 	return sort.Search(len(s.events[q]), func(i int) bool { return s.events[q][i].at > known })
@@ -89,8 +89,8 @@ func (s *stamps) text(p process.ID, stamp []uint64) string {
 	return fmt.Sprintf("an event of %s at %d", s.w.config.Text(p), stamp[0])
 }
 
-// earlier checks an event against the last of each process that happened before
-// it. Those before that one are below it, because they were checked likewise.
+// earlier checks an event against the last event of each process that happened before
+// it. Earlier events are below that one, because they were checked in the same way.
 func (s *stamps) earlier(p process.ID, e stamped) string {
 	for q := range process.ID(s.w.config.N) {
 		k := s.past(p, q)
@@ -104,9 +104,9 @@ func (s *stamps) earlier(p process.ID, e stamped) string {
 	return ""
 }
 
-// strangers checks an event against those that did not happen before it: none is
-// below it, and it is below none. If any of a process is below it, the first is,
-// and if it is below any, the last.
+// strangers checks an event against those that did not happen before it: none is below
+// it, and it is below none. If any event of a process is below it, the first is; if it
+// is below any, it is below the last.
 func (s *stamps) strangers(p process.ID, e stamped) string {
 	for q := range process.ID(s.w.config.N) {
 		k := s.past(p, q)

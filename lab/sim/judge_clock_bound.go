@@ -8,34 +8,34 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// clockBound watches how far clocks are apart.
+// clockBound watches the distance between clocks.
 type clockBound struct {
 	w        *World
 	bound    *process.Formula
 	params   process.Params
 	longest  process.Duration // of the delays
-	internal bool             // any two are compared, not each with the reference
-	parents  []process.ID     // whose clock each one follows
+	internal bool             // any two clocks are compared, not each with the reference
+	parents  []process.ID     // the process whose clock each one follows
 	seen     []int            // corrections, by rank
 	sound    []bool           // the parent's clock has been right since the last of them
 	based    []bool           // one of them was measured by a clock that was right
-	counts   []bool           // that one is worked in; so it is right from now on
+	counts   []bool           // that correction is complete, so the clock is right from now on
 }
 
 // ClockBound watches that clocks that are right are no further apart than a formula
-// says: any two if the master is elected, otherwise each from that of the
-// coordinator, or of the root of the tree. It says nothing of runs in which delays
-// have no bound, messages are lost or processes stand still.
+// says: any two if the master is elected, otherwise each from the clock of the
+// coordinator or of the root of the tree. It does not judge runs in which delays have
+// no bound, messages are lost or processes are stopped.
 //
-// A clock that follows another is right once it has worked in a correction for
-// which it asked when the other's was right. To have worked in any correction is
-// not enough: the other may have been on its way to the right time when it was
-// asked, and have arrived before anybody looks.
+// A clock that follows another is right once it has completed a correction that it
+// requested when the other clock was right. Completing just any correction is not
+// enough: the other clock may have been still in correction when it was asked, and be
+// right before the judge looks.
 //
-// Clocks that follow their average are right once all have worked in what one
-// round told them. Before that the average moves from round to round, as it is
-// taken of clocks on their way, and who has arrived has to turn back: with the
-// clocks of three at 0, 3 and 3 s, and 1 s worked in by the next round, the averages
+// Clocks that follow their average are right once all have completed the corrections of
+// one round. Before that the average moves from round to round, because it is taken of
+// clocks in correction, and a clock that has arrived has to turn back. For example,
+// with three clocks at 0, 3 and 3 s, and 1 s corrected by the next round, the averages
 // are 2 and 5/3 s.
 func ClockBound(bound *process.Formula) Judge {
 	return func(w *World) Watcher {
@@ -52,7 +52,7 @@ func ClockBound(bound *process.Formula) Judge {
 	}
 }
 
-// follow finds out who follows whom.
+// follow determines which process follows which.
 func (b *clockBound) follow() {
 	n, topology := b.w.config.N, &b.w.config.Topology
 	b.seen, b.sound, b.based, b.counts = make([]int, n), make([]bool, n), make([]bool, n), make([]bool, n)
@@ -65,14 +65,14 @@ func (b *clockBound) follow() {
 	}
 }
 
-// rightAbove reports whether the clock is right that p follows. That of the root is
-// by definition.
+// rightAbove reports whether the clock that p follows is right. The root's clock is
+// right by definition.
 func (b *clockBound) rightAbove(p process.ID) bool {
 	parent := b.parents[p]
 	return parent != process.None && (b.parents[parent] == process.None || b.counts[parent])
 }
 
-// measure fills in what the bound depends on, and reports whether it has one.
+// measure computes what the bound depends on, and reports whether there is a bound.
 func (b *clockBound) measure(top *process.Spec) bool {
 	cfg, d := &b.w.cfg, float64(b.w.config.D())
 	lo, hi, bounded := cfg.Links.span()
@@ -167,8 +167,8 @@ func (b *clockBound) check() string {
 	return b.compare(first, last)
 }
 
-// update finds out whether the clock of p is right from now on. It comes before p
-// asks again, because the asking is seen.
+// update determines whether the clock of p is right from now on. It runs before p asks
+// again, because the request is observed.
 func (b *clockBound) update(p process.ID) {
 	c := &b.w.clocks[p]
 	if c.rounds != b.seen[p] {
@@ -181,8 +181,8 @@ func (b *clockBound) update(p process.ID) {
 	}
 }
 
-// join finds out whether all who are up are right from now on: they have worked in
-// corrections of one round, which are made within the longest delay of each other.
+// join determines whether all live clocks are right from now on: they have completed
+// the corrections of one round, which are made within the longest delay of each other.
 func (b *clockBound) join() {
 	first, last := longest, process.Duration(0)
 	for p := range b.based {
@@ -198,7 +198,8 @@ func (b *clockBound) join() {
 	}
 }
 
-// root returns whom p gets its time from in the end, and notes how far away it is.
+// root returns the process that p finally gets its time from, and notes the distance to
+// it.
 func (b *clockBound) root(p process.ID) process.ID {
 	b.params.Distance = 0
 	for b.parents[p] != process.None {
@@ -218,7 +219,7 @@ func (b *clockBound) compare(p, q process.ID) string {
 		b.w.config.Text(p), b.w.config.Text(q), max(apart, -apart), limit)
 }
 
-// rounding is what whole nanoseconds may add up to.
+// rounding is the possible sum of rounding errors of whole nanoseconds.
 const rounding = 100
 
 // boundOf returns the formula with which a Spec claims a property.

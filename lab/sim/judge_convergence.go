@@ -5,9 +5,9 @@ import (
 	"github.com/conclave-io/conclave/process/property"
 )
 
-// Convergence watches that states stay legitimate once they are, until the next fault, and
-// that they are so at the end. Legitimate are those in which the invariant of the Spec
-// holds. Of a Spec that has none it says nothing.
+// Convergence watches that states stay legitimate once they are, until the next fault,
+// and that they are legitimate at the end. A state is legitimate if the invariant of
+// the Spec holds. It does not judge a Spec without an invariant.
 func Convergence(w *World) Watcher {
 	watcher := Watcher{Name: "convergence", Property: process.Convergence, Watch: func(*Observation) string { return "" }}
 	if w.cfg.Spec.Invariant == nil {

@@ -8,12 +8,12 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// GlobalState is one that a recorder in the stack has recorded: what each process
-// noted of the layers above the recorder, and what was on its way.
+// GlobalState is a state that a recorder in the stack has recorded: the recorded state
+// of the layers above it at each process, and the messages in flight.
 type GlobalState struct {
 	Asker  process.ID
-	Number uint64           // of those that the asker asked for
-	At     process.Duration // when the asker knew it
+	Number uint64           // counts the recordings of the asker
+	At     process.Duration // when the asker had all parts
 	States [][]process.FieldView
 	OnLink []process.Message // by receiver, then in order of arrival
 }
@@ -22,7 +22,7 @@ type GlobalState struct {
 const maxGlobalStates = 1_000
 
 // crossing is a message of the layers above a recorder, as seen from outside. Its
-// moments count what was seen of the process that sends or receives it.
+// moments are counted by the events of the sender or receiver.
 type crossing struct {
 	from, to process.ID
 	sent     uint64
@@ -35,7 +35,7 @@ type crossingKey struct {
 	to     process.ID
 }
 
-// cutWatch is a recording under way.
+// cutWatch is a recording in progress.
 type cutWatch struct {
 	asker   process.ID
 	number  uint64
@@ -47,7 +47,7 @@ type cutWatch struct {
 // inside reports whether a moment of a process lies inside the cut.
 func (c *cutWatch) inside(p process.ID, moment uint64) bool { return moment > 0 && moment < c.at[p] }
 
-// cutJudge knows what was really inside and what was on its way.
+// cutJudge knows what was really inside and what was in flight.
 type cutJudge struct {
 	w                     *World
 	layer                 uint8
@@ -59,9 +59,9 @@ type cutJudge struct {
 	cuts      []*cutWatch
 }
 
-// ConsistentCut watches that what a recorder in the stack records is a consistent
-// cut: nothing was received inside it that was sent outside, and what was on each
-// link is exactly what was sent inside and received outside, in its order.
+// ConsistentCut watches that a recorder in the stack records a consistent cut: no
+// message was received inside it that was sent outside, and the recorded messages of
+// each link are exactly those sent inside and received outside, in order.
 func ConsistentCut(w *World) Watcher {
 	j := &cutJudge{w: w, moments: make([]uint64, w.config.N), byKey: map[crossingKey]*crossing{}}
 	for l := range w.cfg.Spec.Depth() {
@@ -111,8 +111,8 @@ func (j *cutJudge) send(from, to process.ID, m *process.Message) {
 	j.byKey[crossingKey{j.w.ghost.message, to}] = c
 }
 
-// receive forgets a message at once if no recording is under way: it will be
-// inside of all that come.
+// receive forgets a message at once if no recording is in progress: it will be inside
+// all later cuts.
 func (j *cutJudge) receive(to process.ID) {
 	key := crossingKey{j.w.ghost.message, to}
 	if c := j.byKey[key]; c != nil {
@@ -128,7 +128,7 @@ func (j *cutJudge) forget() {
 	j.crossings = slices.DeleteFunc(j.crossings, func(c *crossing) bool { return c.received > 0 })
 }
 
-// cut returns the recording that a message is about, which begins with the first.
+// cut returns the recording that a message is about; the first message begins it.
 func (j *cutJudge) cut(m *process.Message) *cutWatch {
 	for _, c := range j.cuts {
 		if c.asker == m.Subject && c.number == m.Seq {
@@ -143,8 +143,7 @@ func (j *cutJudge) cut(m *process.Message) *cutWatch {
 
 func (j *cutJudge) record(p process.ID, m *process.Message) { j.cut(m).at[p] = j.moment(p) }
 
-// collect takes a part as who asked gets it, and judges when there is no more to
-// come.
+// collect takes a part as the asker gets it, and judges when all parts have come.
 func (j *cutJudge) collect(m *process.Message) string {
 	c := j.cut(m)
 	part, err := globalstate.DecodePart(m.Data, m.From, j.w.config.N)

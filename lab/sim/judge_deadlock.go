@@ -5,14 +5,14 @@ import (
 	"github.com/conclave-io/conclave/process/property"
 )
 
-// NoPhantom watches that nobody declares a deadlock that does not exist.
+// NoPhantom watches that every declared deadlock exists.
 func NoPhantom(w *World) Watcher { return deadlocks(w, process.NoPhantom) }
 
 // DeadlockFound watches that no deadlock is overlooked.
 func DeadlockFound(w *World) Watcher { return deadlocks(w, process.DeadlockFound) }
 
-// deadlocks is the watcher of a property of detectors. What is declared is compared with
-// who was stuck before that step.
+// deadlocks is the watcher of a property of detectors. Declarations are compared with
+// the processes that were stuck before that step.
 func deadlocks(w *World, judged process.Property) Watcher {
 	watcher := Watcher{Name: judged.String(), Property: judged, Watch: func(*Observation) string { return "" }}
 	if w.cfg.Spec.Waits == nil {

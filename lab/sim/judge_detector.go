@@ -6,12 +6,12 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// beliefs is what each process has announced of each other. Of N*N pairs only
-// those that somebody was ever suspected in cost memory.
+// beliefs is what each process has announced about each other. Of N*N pairs only those
+// with a suspicion cost memory.
 type beliefs struct {
 	suspected map[uint64]bool
-	// mistakes counts suspicions that were taken back. A detector that becomes more
-	// patient with every mistake may take as much longer.
+	// mistakes counts suspicions that were withdrawn. A detector that lengthens its
+	// timeout with every mistake may take that much longer.
 	mistakes map[uint64]int
 }
 
@@ -19,7 +19,7 @@ func newBeliefs() beliefs {
 	return beliefs{suspected: map[uint64]bool{}, mistakes: map[uint64]int{}}
 }
 
-// watch takes notes. A process that restarts has forgotten what it believed.
+// watch takes notes. A process that restarts has forgotten its beliefs.
 func (b *beliefs) watch(w *World, o *Observation) {
 	key := pair(int32(o.Process), int32(o.Peer))
 	switch o.Kind {
@@ -38,15 +38,15 @@ func (b *beliefs) watch(w *World, o *Observation) {
 	}
 }
 
-// settled reports whether a detector has had the time to find out, after the last
-// fault, what p should know of q, or has nothing left to do.
+// settled reports whether a detector has had enough time, since the last fault, to find
+// out what p should know about q, or has nothing left to do.
 func (b *beliefs) settled(w *World, p, q process.ID, within process.Duration) bool {
 	mistakes := process.Duration(b.mistakes[pair(int32(p), int32(q))])
 	return w.now-w.disturbed > within*(1+mistakes) || w.reason == Quiet
 }
 
-// StrongCompleteness watches that in the end, if the last fault was long enough
-// ago for the detector, everyone who is down is suspected by all who are up.
+// StrongCompleteness watches that at the end, if the last fault was long enough ago for
+// the detector, every process that is down is suspected by all live processes.
 func StrongCompleteness(w *World) Watcher {
 	return judgeBeliefs(w, process.StrongCompleteness, func(b *beliefs, p, q process.ID) string {
 		if !w.procs[q].down || b.suspected[pair(int32(p), int32(q))] {
@@ -56,9 +56,9 @@ func StrongCompleteness(w *World) Watcher {
 	})
 }
 
-// EventualAccuracy watches that in the end, if the last fault was long enough ago
-// for the detector, nobody who is up is suspected by anybody who is. It has no
-// opinion on runs in which links may lose messages or take longer than D.
+// EventualAccuracy watches that at the end, if the last fault was long enough ago for
+// the detector, no live process suspects another. It does not judge runs in which links
+// may lose messages or take longer than D.
 func EventualAccuracy(w *World) Watcher {
 	calm := w.calm()
 	return judgeBeliefs(w, process.EventualAccuracy, func(b *beliefs, p, q process.ID) string {
@@ -69,8 +69,8 @@ func EventualAccuracy(w *World) Watcher {
 	})
 }
 
-// judgeBeliefs asks at the end about each pair of a process p that is up and any
-// other q that the detector has had the time to find out about.
+// judgeBeliefs checks, at the end, each pair of a live process p and another process q
+// that the detector has had enough time for.
 func judgeBeliefs(w *World, property process.Property, wrong func(b *beliefs, p, q process.ID) string) Watcher {
 	b := newBeliefs()
 	within := allowance(w.cfg.Spec, property, w.config)
@@ -109,7 +109,7 @@ func allowance(spec *process.Spec, property process.Property, c *process.Config)
 	return 0
 }
 
-// heldUpByFaults reports whether a fault lasts.
+// heldUpByFaults reports whether a fault is still in force.
 func (w *World) heldUpByFaults() bool {
 	for p := range w.procs {
 		if w.procs[p].paused {

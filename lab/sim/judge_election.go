@@ -9,7 +9,7 @@ import (
 	"github.com/conclave-io/conclave/process/property"
 )
 
-// LeaderAgreement watches that nobody differs on the leader of a term.
+// LeaderAgreement watches that all processes name the same leader of a term.
 func LeaderAgreement(w *World) Watcher {
 	leaders := map[process.Term]process.ID{}
 	return w.on(Elected, process.LeaderAgreement, func(o *Observation) *property.Violation {
@@ -21,7 +21,7 @@ func LeaderAgreement(w *World) Watcher {
 	})
 }
 
-// RoundAgreement watches that nobody differs on the leader of a round.
+// RoundAgreement watches that all processes name the same leader of a round.
 func RoundAgreement(w *World) Watcher {
 	leaders := map[uint64]process.ID{}
 	return w.on(Elected, process.RoundAgreement, func(o *Observation) *property.Violation {
@@ -34,9 +34,10 @@ func RoundAgreement(w *World) Watcher {
 	})
 }
 
-// LeaderValidity watches that the leader is the best of all that are up: the one of
-// the highest label, or the least busy of an algorithm that goes by load; of equal ones
-// any will do. It judges runs in which nobody crashes, comes back or gets another load after the first
+// LeaderValidity watches that the leader is the best live process: the one with the
+// highest label, or the least busy one of an algorithm that elects by load; of equals
+// any will do. It judges runs in which no process crashes, restarts or gets another
+// load after the first message was sent.
 // message was sent.
 func LeaderValidity(w *World) Watcher {
 	announced, changed := false, false
@@ -59,8 +60,7 @@ func LeaderValidity(w *World) Watcher {
 	}}
 }
 
-// loadOf returns what p was told last of how busy it is. A new incarnation knows
-// nothing of that.
+// loadOf returns the load that p was last told. A new incarnation was told none.
 func (w *World) loadOf(p process.ID) int64 {
 	load, at := int64(math.MaxInt64), process.Duration(-1)
 	for i := range w.cfg.Workload.Commands {
@@ -75,8 +75,8 @@ func (w *World) loadOf(p process.ID) int64 {
 	return load
 }
 
-// loadsChange reports whether some process was told a load after somebody was asked
-// for an election, or while it was down.
+// loadsChange reports whether a process was told a load after an election was
+// requested, or while it was down.
 func (w *World) loadsChange() bool {
 	called := endOfTime
 	for i := range w.cfg.Workload.Commands {
@@ -89,10 +89,11 @@ func (w *World) loadsChange() bool {
 	})
 }
 
-// LeaderTermination watches that, when nothing is left to happen after somebody
-// announced a leader, everyone who is up has announced the same one; and that
-// somebody has, if a message of the algorithm reached one who is up. Nor may anybody
-// end with a leader that has crashed who was told so, or asked for another in vain.
+// LeaderTermination watches that, when no event is left after a leader was announced,
+// every live process has announced the same one; and that a leader was announced if a
+// message of the algorithm reached a live process. Also, no process may end with a
+// crashed leader if it was told of the crash, or asked for another leader without
+// success.
 func LeaderTermination(w *World) Watcher {
 	reached := make([]bool, w.config.N)
 	left := &orphans{w, make([]process.Duration, w.config.N)}
@@ -102,7 +103,7 @@ func LeaderTermination(w *World) Watcher {
 			switch o.Kind {
 			case Received:
 				m := w.cfg.Spec.Message(o.Message.Layer, o.Message.Type)
-				consensus := w.cfg.Spec.Layer(o.Message.Layer).Family == process.Agreement // goes on by itself
+				consensus := w.cfg.Spec.Layer(o.Message.Layer).Family == process.Agreement // continues by itself
 				reached[o.Process] = reached[o.Process] || m.Class == process.Protocol && !consensus
 			case Crashed:
 				reached[o.Process], left.crashed[o.Process] = false, w.now
@@ -119,21 +120,22 @@ func LeaderTermination(w *World) Watcher {
 	}
 }
 
-// SingleLeader watches that of those who are up at most one takes itself for the
-// leader. Few elections promise it: a leader that another has replaced learns so a
-// message later, which is why what it does is ordered by its term.
+// SingleLeader watches that at most one live process considers itself the leader. Few
+// elections promise it: a leader that was replaced learns so one message later, which
+// is why its actions are ordered by its term.
 func SingleLeader(w *World) Watcher {
 	return w.on(Elected, process.SingleLeader, func(o *Observation) *property.Violation {
 		return property.SingleLeader(w.scene(), o.Process)
 	})
 }
 
-// StrongAccuracy watches that nobody is suspected before it crashes. A crash that
-// is noticed only when the process is back gives each of the others a reason for
-// one suspicion; who restarts itself has no reason but those who are down then.
+// StrongAccuracy watches that no process is suspected before it crashes. A crash that
+// is noticed only when the process is back entitles each other process to one
+// suspicion. A process that restarts itself is entitled only to suspicions of processes
+// that are down then.
 func StrongAccuracy(w *World) Watcher {
 	crashes := make([]uint32, w.config.N)
-	noticed := map[uint64]uint32{} // by who and whom
+	noticed := map[uint64]uint32{} // by suspecting and suspected process
 	watch := func(o *Observation) string {
 		switch o.Kind {
 		case Crashed:

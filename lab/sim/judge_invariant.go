@@ -8,8 +8,8 @@ import (
 	"github.com/conclave-io/conclave/process/property"
 )
 
-// StateInvariant watches that the invariant of the Spec holds after each thing that
-// happens. Of a Spec that has none it says nothing.
+// StateInvariant watches that the invariant of the Spec holds after each event. It does
+// not judge a Spec without an invariant.
 func StateInvariant(w *World) Watcher {
 	watcher := Watcher{Name: "invariant", Property: process.StateInvariant, Watch: func(*Observation) string { return "" }}
 	if w.cfg.Spec.Invariant != nil {
@@ -19,7 +19,7 @@ func StateInvariant(w *World) Watcher {
 	return watcher
 }
 
-// snapshot is the present state of a run, in memory that is used again.
+// snapshot is the present state of a run, in reused memory.
 type snapshot struct {
 	w        *World
 	global   process.Global
@@ -45,7 +45,7 @@ func (s *snapshot) take() *process.Global {
 		from := cmp.Compare(w.payloads.list[a.arg].from, w.payloads.list[b.arg].from)
 		return cmp.Or(from, cmp.Compare(a.proc, b.proc), cmp.Compare(a.at, b.at), cmp.Compare(a.seq, b.seq))
 	})
-	s.messages = slices.Grow(s.messages, len(s.flights)) // the pointers must stay good
+	s.messages = slices.Grow(s.messages, len(s.flights)) // the pointers must stay valid
 	for i := range s.flights {
 		it := &s.flights[i]
 		s.messages = append(s.messages, process.Message{})
@@ -55,7 +55,7 @@ func (s *snapshot) take() *process.Global {
 	return g
 }
 
-// add takes an item in if it is a message that would be taken.
+// add includes an item if it is a message that would be accepted.
 func (s *snapshot) add(it *item) {
 	if it.kind != itemDelivery || it.revocable && s.w.stale(it) {
 		return

@@ -7,9 +7,9 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// groupLog is what the applications of a group have multicast and delivered, as
-// they see it. A multicast is known by its sender and value; if a sender repeats a
-// value, the earliest that a process has not delivered is the one that it delivers.
+// groupLog is what the applications of a group have multicast and delivered, from their
+// point of view. A multicast is identified by its sender and value. If a sender repeats
+// a value, a delivery is of the earliest that the process has not delivered.
 type groupLog struct {
 	w          *World
 	multicasts []multicastSeen
@@ -28,9 +28,8 @@ func newGroupLog(w *World) *groupLog {
 	return &groupLog{w: w, delivered: make([][]int, w.config.N), crashed: make([]bool, w.config.N)}
 }
 
-// note takes an observation in. For a delivery by a process that has never crashed
-// it returns the multicast that is delivered; otherwise, or if there is none such,
-// -1.
+// note records an observation. For a delivery by a process that has never crashed it
+// returns the delivered multicast; otherwise, or if there is none, -1.
 func (g *groupLog) note(o *Observation) (at int, delivery bool) {
 	switch o.Kind {
 	case Crashed:
@@ -100,7 +99,7 @@ func (g *groupLog) disagreement() string {
 	return ""
 }
 
-// due reports whether everybody must deliver a multicast, and why.
+// due reports whether every process must deliver a multicast, and why.
 func (g *groupLog) due(i int) (due bool, why string) {
 	m := &g.multicasts[i]
 	if !g.crashed[m.from] {
@@ -114,8 +113,8 @@ func (g *groupLog) due(i int) (due bool, why string) {
 	return false, ""
 }
 
-// OrderFIFO watches that nobody delivers a multicast before an earlier one of its
-// sender.
+// OrderFIFO watches that no process delivers a multicast before an earlier one of the
+// same sender.
 func OrderFIFO(w *World) Watcher {
 	g := newGroupLog(w)
 	watch := func(o *Observation) string {
@@ -133,11 +132,11 @@ func OrderFIFO(w *World) Watcher {
 	return Watcher{Name: "FIFO order", Property: process.OrderFIFO, Watch: watch}
 }
 
-// OrderCausal watches that nobody delivers a multicast before one that happened
-// before it: that its sender had sent or delivered when it sent it, directly or
-// through others. What had only arrived at the sender, and was held there, had not
-// happened yet for those who use the group; so the ghost that travels with messages
-// would ask too much.
+// OrderCausal watches that no process delivers a multicast before one that happened
+// before it: one that its sender had sent or delivered when it sent it, directly or
+// through others. A multicast that had only arrived at the sender, and was held there,
+// had not yet happened for the application. So the ghost that travels with messages
+// would be too strict.
 func OrderCausal(w *World) Watcher {
 	g := newGroupLog(w)
 	var pasts [][]int // by multicast: what happened before it
@@ -164,8 +163,8 @@ func OrderCausal(w *World) Watcher {
 	return Watcher{Name: "causal order", Property: process.OrderCausal, Watch: watch}
 }
 
-// OrderTotal watches that of any two processes that are up, and never crashed, one
-// has delivered what the other has, in the same order, and perhaps more.
+// OrderTotal watches that of any two live processes that never crashed, the deliveries
+// of one are a prefix of the other's.
 func OrderTotal(w *World) Watcher {
 	g := newGroupLog(w)
 	watch := func(o *Observation) string {

@@ -22,7 +22,7 @@ func AtMost(k int) Judge {
 	}
 }
 
-// FencesGrow watches that each fence is larger than all before it.
+// FencesGrow watches that each fence is larger than all earlier ones.
 func FencesGrow(w *World) Watcher {
 	var highest process.Fence
 	return w.on(Entered, process.FencesGrow, func(o *Observation) *property.Violation {
@@ -45,9 +45,9 @@ func FencesGrowCausally(w *World) Watcher {
 	return watcher
 }
 
-// Progress watches that a run does not end, or stand still, while somebody waits.
-// Clients that stay inside until they are told, and paused processes, may hold
-// the others up.
+// Progress watches that a run does not end, or stall, while a client waits. Clients
+// that stay inside until they are told to leave, and paused processes, may delay the
+// others.
 func Progress(w *World) Watcher {
 	return Watcher{
 		Name: "progress", Property: process.Progress,
@@ -73,8 +73,8 @@ func (w *World) heldUp() bool {
 	return w.meter.inside > 0
 }
 
-// HappenedBeforeOrder watches that nobody enters while somebody waits whose
-// request happened before.
+// HappenedBeforeOrder watches that no process enters while another waits whose request
+// happened before.
 func HappenedBeforeOrder(w *World) Watcher {
 	requests := make([][]uint64, w.config.N) // the ghost clock of each at its request
 	watch := func(o *Observation) string {
@@ -91,8 +91,8 @@ func HappenedBeforeOrder(w *World) Watcher {
 	return Watcher{Name: "happened-before order", Property: process.OrderHappenedBefore, Ghost: true, Watch: watch}
 }
 
-// TimestampOrder watches that entries occur in the order of (clock, rank), as
-// the messages called REQUEST carry it.
+// TimestampOrder watches that entries occur in the order of (clock, rank) carried by
+// the messages called REQUEST.
 func TimestampOrder(w *World) Watcher {
 	layer, request := property.Request(w.cfg.Spec)
 	stamps := make([]process.Stamp, w.config.N)
@@ -100,7 +100,7 @@ func TimestampOrder(w *World) Watcher {
 	watch := func(o *Observation) string {
 		switch {
 		case o.Kind == Requested:
-			stamps[o.Process] = process.Stamp{} // it may have nobody left to ask
+			stamps[o.Process] = process.Stamp{} // it may have no process left to ask
 		case o.Kind == Sent && o.Message.Layer == layer && o.Message.Type == request:
 			stamps[o.Process] = process.Stamp{Clock: o.Message.Clock, ID: o.Process}
 		case o.Kind == Entered && stamps[o.Process].Clock > 0:
@@ -113,15 +113,15 @@ func TimestampOrder(w *World) Watcher {
 	return Watcher{Name: "order of time stamps", Property: process.OrderTimestamp, Messages: true, Watch: watch}
 }
 
-// ArrivalOrder watches that entries occur in the order in which requests reach
-// the coordinator of the topology, as long as that is the coordinator: until
-// somebody is elected, by the machines of a stack too, or the coordinator crashes,
-// or somebody comes back. A message that is repeated counts when it comes first.
+// ArrivalOrder watches that entries occur in the order in which requests reach the
+// coordinator of the topology, as long as that process coordinates: until a leader is
+// elected, also by the machines of a stack, or the coordinator crashes, or a process
+// restarts. A duplicated message counts when it first arrives.
 func ArrivalOrder(w *World) Watcher {
 	layer, request := property.Ask(w.cfg.Spec)
 	centre := w.config.Topology.Coordinator
 	sent := make([]uint64, w.config.N)    // number of the latest request
-	arrived := make([]uint64, w.config.N) // its place in the order, 0: not yet
+	arrived := make([]uint64, w.config.N) // its position in the order, 0: not yet
 	arrivals, over := uint64(0), false
 	arrive := func(p process.ID) {
 		if arrived[p] == 0 && w.clients[p].phase == clientWaiting {

@@ -6,11 +6,11 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// orphans are processes that follow a leader that has crashed. A client or a detector has to
-// notice: an election that nobody calls for is not to blame.
+// orphans are processes that follow a crashed leader. A client or a detector has to
+// notice: an election that was not requested is not at fault.
 type orphans struct {
 	w       *World
-	crashed []process.Duration // when each process did last
+	crashed []process.Duration // the time of the last crash of each process
 }
 
 // told reports whether p was told of the crash of its leader.
@@ -20,8 +20,7 @@ func (o *orphans) told(p, leader process.ID) bool {
 	})
 }
 
-// asked reports whether p was asked for another leader when nothing else was left to
-// happen.
+// asked reports whether p was asked for another leader when no other event was left.
 func (o *orphans) asked(p, _ process.ID) bool {
 	return o.given(func(c *Command) bool { return c.Kind == process.Campaign && c.Process == p && c.At == o.w.now })
 }

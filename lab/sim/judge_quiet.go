@@ -6,9 +6,9 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// Quiescence watches that no message circulates for ever: that none is sent a
-// very long time after the last command, fault, request, entry or exit. The
-// messages of a detector do not count.
+// Quiescence watches that no message circulates forever: that none is sent a very long
+// time after the last command, fault, request, entry or exit. The messages of a
+// detector do not count.
 func Quiescence(w *World) Watcher {
 	last := process.Duration(0)
 	for i := range w.cfg.Workload.Commands {

@@ -5,25 +5,25 @@ import (
 	"github.com/conclave-io/conclave/process/property"
 )
 
-// tokenRun is what can be known of the one token from outside. It starts at the
+// tokenRun is what can be known about the one token from outside. It starts at the
 // coordinator of the topology.
 type tokenRun struct {
 	property.Token
 	w    *World
 	sent []process.Message // by rank: as each sent it last; Type 0: never
-	over bool              // it may have been lost with a process, and made anew
+	over bool              // it may have been lost with a process and replaced
 }
 
-// OneToken watches that the tokens held and in transit are one: only who was sent
-// the token sends it on or enters, and none that was sent is still missing when
-// nothing is left to happen. A token that is sent again over the same link, or
-// comes twice, is the same token. The watch ends when a process crashes that may
-// have had it, or, if the algorithm makes lost tokens anew, when any does or somebody
-// is elected, whose takeover makes one.
+// OneToken watches that there is one token, held or in transit: only a process that was
+// sent the token sends it on or enters, and no token is missing when no event is left.
+// A token that is sent again over the same link, or arrives twice, is the same token.
+// The watch ends when a process crashes that may have had the token. If the algorithm
+// replaces lost tokens, it ends when any process crashes or a leader is elected, whose
+// takeover makes a token.
 func OneToken(w *World) Watcher {
 	t := &tokenRun{w: w, Token: property.Token{Holder: w.config.Topology.Coordinator, From: process.None, To: process.None}}
 	for layer := range w.cfg.Spec.Depth() {
-		t.over = t.over || w.cfg.Spec.Layer(uint8(layer)).Carrier // the token travels unseen
+		t.over = t.over || w.cfg.Spec.Layer(uint8(layer)).Carrier // the token is inside other messages
 	}
 	t.sent = make([]process.Message, w.config.N)
 	return Watcher{Name: "one token", Property: process.OneToken, Messages: true, Watch: t.watch, End: t.end}

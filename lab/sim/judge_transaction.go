@@ -5,29 +5,30 @@ import (
 	"github.com/conclave-io/conclave/process/property"
 )
 
-// Atomicity watches that nobody commits a transaction that another aborts.
+// Atomicity watches that no process commits a transaction that another aborts.
 func Atomicity(w *World) Watcher { return transactions(w, process.Atomicity) }
 
-// StableDecision watches that nobody who has decided decides otherwise.
+// StableDecision watches that no process changes its decision.
 func StableDecision(w *World) Watcher { return transactions(w, process.StableDecision) }
 
-// UnanimousCommit watches that nobody commits before all have voted yes.
+// UnanimousCommit watches that no process commits before all have voted yes.
 func UnanimousCommit(w *World) Watcher { return transactions(w, process.UnanimousCommit) }
 
-// NonTriviality watches that nobody aborts for nothing. It judges runs without faults, in
-// which all vote before a timer runs out, and none runs out while a message is on its way.
+// NonTriviality watches that no process aborts without a reason. It judges runs without
+// faults in which all vote before a timer expires, and no timer expires while a message
+// is in flight.
 func NonTriviality(w *World) Watcher { return transactions(w, process.NonTriviality) }
 
-// RepairTermination watches that everyone who has voted has decided when nothing is
-// left to happen and everybody is up.
+// RepairTermination watches that every process that has voted has decided when no event
+// is left and all processes are up.
 func RepairTermination(w *World) Watcher { return transactions(w, process.RepairTermination) }
 
-// NonBlocking watches the same of those who are up, although others are down.
+// NonBlocking watches the same for live processes, although others are down.
 func NonBlocking(w *World) Watcher { return transactions(w, process.NonBlocking) }
 
 // transactions is the watcher of a property of atomic commitment.
 func transactions(w *World, judged process.Property) Watcher {
-	votes, late := property.NewVotes(w.config), false // late: somebody voted after a timer ran out
+	votes, late := property.NewVotes(w.config), false // late: a process voted after a timer expired
 	say := func(all []*property.Violation) string {
 		for _, v := range all {
 			if v != nil && v.Property == judged {

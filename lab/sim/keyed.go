@@ -1,9 +1,9 @@
 package sim
 
-// key makes a stream of chance begin anew for one draw of a keyed run: what is drawn for
-// a message depends on its link and on how many came before on that link, what is drawn
-// for a timer on that timer, and so on. So a change of one thing in a run changes only
-// what follows from it. The key must not be 0.
+// key restarts a random stream for one draw of a keyed run. A draw for a message
+// depends on its link and on the number of earlier messages on that link, a draw for a
+// timer depends on that timer, and so on. So a change of one thing in a run changes
+// only its consequences. The key must not be 0.
 func (w *World) key(dice *random, stream, key uint64) {
 	if !w.cfg.Keyed {
 		return

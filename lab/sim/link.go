@@ -7,9 +7,9 @@ import (
 	"github.com/conclave-io/conclave/trace"
 )
 
-// links is what a run knows of the links. Of N*N links only those in use cost
-// memory: their last arrivals stand in a sparse table, and only where order does
-// not follow from a constant delay.
+// links is what a run knows about the links. Of N*N links only those in use cost
+// memory: their last arrivals are in a sparse table, and only if a constant delay does
+// not already determine the order.
 type links struct {
 	dice      random
 	base      link
@@ -20,11 +20,11 @@ type links struct {
 	last      table // of pairs: when the last message of the link arrives
 
 	saving  sampler
-	slow    []sampler // by rank, nil unless some disk was slowed
+	slow    []sampler // by rank, nil unless a disk was slowed
 	instant bool      // disks take no time
 
 	partitions int                 // so far
-	arrived    func(at int64) bool // for last: the message is no longer on its way
+	arrived    func(at int64) bool // for last: the message is no longer in flight
 }
 
 // link is a Link as a run uses it.
@@ -37,8 +37,8 @@ type link struct {
 	mean                     process.Duration
 }
 
-// makeLink returns a link as a run uses it. If messages are slowed by faults, constant
-// delays do not keep them in order.
+// makeLink returns a link as a run uses it. If faults slow messages, constant delays do
+// not keep them in order.
 func makeLink(l Link, byDefault Delay, slowed bool) link {
 	delay := l.Delay.or(byDefault)
 	made := link{
@@ -90,7 +90,7 @@ func (l *links) disk(p process.ID, dice *random) process.Duration {
 	return l.saving.draw(dice)
 }
 
-// send puts a message to one process on its way.
+// send sends a message to one process.
 func (w *World) send(p process.ID, m *process.Message, departs process.Duration) {
 	pl := w.payloads.add(m, 1)
 	w.dispatch(p, pl, departs)
@@ -98,8 +98,8 @@ func (w *World) send(p process.ID, m *process.Message, departs process.Duration)
 	w.payloads.drop(pl)
 }
 
-// broadcast sends to every other process, in rank order, but to no more than
-// limit, and returns to how many.
+// broadcast sends to every other process, in rank order, but to at most limit, and
+// returns their number.
 func (w *World) broadcast(p process.ID, m *process.Message, limit int, departs process.Duration) int {
 	pl := w.payloads.add(m, 1)
 	w.dispatch(p, pl, departs)
@@ -129,7 +129,7 @@ func (w *World) dispatch(p process.ID, pl int32, departs process.Duration) {
 // post sends a payload over one link.
 func (w *World) post(p, to process.ID, pl int32, departs process.Duration) {
 	if departs == never {
-		return // the crash came before the Save that holds it back
+		return // the crash came before the Save that the message waits for
 	}
 	w.meter.sent(&w.payloads.list[pl])
 	if w.curious {
@@ -145,7 +145,7 @@ func (w *World) post(p, to process.ID, pl int32, departs process.Duration) {
 	w.fly(p, to, pl, departs+max(1, l.delay.draw(&w.links.dice)), l.ordered)
 }
 
-// postFaulty is post where something may go wrong.
+// postFaulty is post if faults are possible.
 func (w *World) postFaulty(p, to process.ID, pl int32, departs process.Duration, l *link) {
 	repeated, late := w.isNext(Repeat, p, to, pl), w.late(p, to, pl)
 	if reason := w.lost(p, to, pl, l); reason != "" {
@@ -167,7 +167,7 @@ func (w *World) postFaulty(p, to process.ID, pl int32, departs process.Duration,
 	}
 }
 
-// lost says why a message does not get onto its link, or nothing.
+// lost says why a message does not get onto its link, or returns "".
 func (w *World) lost(p, to process.ID, pl int32, l *link) string {
 	switch {
 	case w.isCut(p, to):
@@ -180,8 +180,8 @@ func (w *World) lost(p, to process.ID, pl int32, l *link) string {
 	return ""
 }
 
-// fly lets one copy of a payload arrive at a time, or on an ordered link not
-// before what was sent earlier.
+// fly makes one copy of a payload arrive at a time. On an ordered link it does not
+// arrive before earlier messages.
 func (w *World) fly(p, to process.ID, pl int32, at process.Duration, ordered bool) {
 	if ordered {
 		key := pair(int32(p), int32(to))
@@ -195,8 +195,8 @@ func (w *World) fly(p, to process.ID, pl int32, at process.Duration, ordered boo
 	w.meter.fly(w.payloads.list[pl].class, 1)
 }
 
-// deliver hands a message to its receiver, unless one of its ends is no longer
-// what it was when the message was sent.
+// deliver delivers a message, unless the sender or the receiver has changed its
+// incarnation since it was sent.
 func (w *World) deliver(it *item) {
 	to, pl := process.ID(it.proc), it.arg
 	if w.procs[to].paused {
@@ -261,7 +261,7 @@ func (w *World) isCut(from, to process.ID) bool {
 	})
 }
 
-// isNext reports whether a fault of a kind is for the message, and counts it.
+// isNext reports whether a fault of a kind applies to the message, and counts it.
 func (w *World) isNext(kind FaultKind, p, to process.ID, pl int32) bool {
 	next := -1
 	for i := range w.losses {
@@ -281,8 +281,7 @@ func (w *World) isNext(kind FaultKind, p, to process.ID, pl int32) bool {
 	return next >= 0
 }
 
-// late returns how much later than its link lets it the message arrives. All faults that
-// slow it add up.
+// late returns the additional delay of a message caused by faults, which add up.
 func (w *World) late(p, to process.ID, pl int32) (by process.Duration) {
 	for i := 0; i < len(w.losses); i++ {
 		f := &w.losses[i]
@@ -300,14 +299,14 @@ func (w *World) late(p, to process.ID, pl int32) (by process.Duration) {
 	return by
 }
 
-// concerns reports whether a fault is for messages such as this one.
+// concerns reports whether a fault is for such messages.
 func (w *World) concerns(f *Fault, p, to process.ID, pl int32) bool {
 	l := &w.payloads.list[pl]
 	return (f.From == process.None || f.From == p) && (f.To == process.None || f.To == to) &&
 		(f.Message == "" || f.Message == w.cfg.Spec.Message(l.layer, l.kind).Name)
 }
 
-// count counts a message that a fault was for, and reports whether it was the last.
+// count counts a message of a fault, and reports whether it was the last.
 func (w *World) count(i int) (last bool) {
 	w.disturbed = w.now
 	if w.losses[i].Count--; w.losses[i].Count > 0 {

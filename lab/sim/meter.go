@@ -6,9 +6,9 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// meter counts. Whole-run counters come first, then those of the window, which
-// opens after the warm-up: when an exit completes it, or in the idle regime when
-// the system is quiet after that exit; it closes likewise.
+// meter counts. Counters of the whole run come first, then those of the window. The
+// window opens after the warm-up: when an exit completes it, or in the idle regime when
+// the system is quiet after that exit. It closes in the same way.
 type meter struct {
 	types    [][]uint64 // messages sent, by layer and type
 	protocol uint64     // of class Protocol
@@ -18,10 +18,10 @@ type meter struct {
 	entered  uint64
 	done     int
 	refused  int
-	leaders  []Leadership // by rank, nil until somebody is elected
+	leaders  []Leadership // by rank, nil until a leader is elected
 
 	lastExit  process.Duration
-	contended bool // somebody waited at the last exit, and nobody has entered since
+	contended bool // a process waited at the last exit, and none has entered since
 
 	open     bool
 	from     process.Duration
@@ -68,7 +68,7 @@ func (m *meter) sent(l *payload) {
 	}
 }
 
-// flying reports whether a message is on its way.
+// flying reports whether a message is in flight.
 func (m *meter) flying() bool { return m.inFlight != [process.Recovery + 1]int{} }
 
 func (m *meter) fly(class process.Class, by int) { m.inFlight[class] += by }
@@ -115,7 +115,7 @@ func (m *meter) completed(w *World) {
 	}
 }
 
-// quiet opens or closes the window if it is time.
+// quiet opens or closes the window when due.
 func (m *meter) quiet(w *World) {
 	l := &w.cfg.Limit
 	if !m.open && m.done >= l.Warmup && m.done > 0 {
@@ -150,8 +150,8 @@ func (m *meter) elected(w *World, p process.ID, e *process.Effect) {
 	m.leaders[p] = Leadership{Process: p, Leader: e.Peer, Term: e.Term, At: w.now}
 }
 
-// stallTime is how long nobody may enter while somebody waits: far longer than
-// any algorithm here needs to serve everyone, with all its retries.
+// stallTime is how long there may be no entry while a process waits: far longer than
+// any algorithm here needs to serve every process, with all its retries.
 func (w *World) stallTime() process.Duration {
 	perEntry := 10*w.config.D() + w.cfg.Workload.Section.Mean() + w.cfg.Links.Delay.Mean() + w.cfg.Disk.Mean()
 	return min(endOfTime/4, 100*process.Duration(w.config.N+10)*perEntry)
@@ -162,8 +162,8 @@ func (w *World) scheduleStallCheck() {
 	w.background++
 }
 
-// checkStall ends a run in which, since the last check, somebody waited and
-// nobody entered.
+// checkStall ends a run in which, since the last check, a process waited and none
+// entered.
 func (w *World) checkStall() {
 	w.background--
 	w.events--
@@ -188,8 +188,8 @@ func (w *World) waitsSince(since process.Duration) bool {
 	return false
 }
 
-// histogram counts values in buckets whose widths are a sixteenth of their
-// values, so that it has a fixed size.
+// histogram counts values in buckets whose widths are a sixteenth of their values, so
+// that it has a fixed size.
 type histogram struct {
 	count    int
 	sum      process.Duration
@@ -209,8 +209,8 @@ func (h *histogram) add(v process.Duration) {
 	h.buckets[bucket(v)]++
 }
 
-// bucket returns where a value is counted: by itself if it is below 16, else by
-// its leading five bits.
+// bucket returns the bucket of a value: its own if the value is below 16, otherwise
+// that of its leading five bits.
 func bucket(v process.Duration) int {
 	if v < 1<<subBits {
 		return int(v)
@@ -219,7 +219,7 @@ func bucket(v process.Duration) int {
 	return (shift+1)<<subBits + int(v>>shift)&(1<<subBits-1)
 }
 
-// floor is the least value of a bucket.
+// floor is the smallest value of a bucket.
 func floor(bucket int) process.Duration {
 	if bucket < 1<<subBits {
 		return process.Duration(bucket)
@@ -228,8 +228,8 @@ func floor(bucket int) process.Duration {
 	return process.Duration(1<<subBits+bucket&(1<<subBits-1)) << shift
 }
 
-// quantile returns the value that a share of the values, in percent, do not exceed,
-// as far as that is known: the values of a bucket are taken to lie evenly in it.
+// quantile returns the value that a share of the values, in percent, do not exceed, as
+// precisely as known: the values of a bucket are assumed to be evenly distributed.
 func (h *histogram) quantile(percent int) process.Duration {
 	rank := (h.count*percent + 99) / 100
 	for i, n := range h.buckets {

@@ -6,25 +6,27 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// oracle stands for a detector and an election below the algorithm, and for what
-// a transport knows of incarnations.
+// oracle replaces a detector and an election below the algorithm, and provides what a
+// transport knows about incarnations.
 type oracle struct {
 	detects process.DetectorKind
 	elects  bool
 	round   uint64
-	called  bool // an election is on its way
+	called  bool // an election is in progress
 	winners []process.Term
 
-	// news says that somebody has crashed or come back, so that what processes
-	// know of each other is not what it was at the start. known holds, for a
-	// pair of who knows and of whom, twice the highest incarnation heard of, plus
-	// 1 if it is known to have crashed, above that the life in which the former
-	// has heard it: what it heard in an earlier one counts no more. Absent means
-	// what the latter was when the former started.
+	// news says that a process has crashed or restarted, so that the processes'
+	// knowledge of each other differs from that at the start. For a pair of
+	// processes, known holds twice the highest incarnation that the first has heard
+	// of the second, plus 1 if the second is known to have crashed. Above that it
+	// holds the life in which the first has heard it: what it heard in an earlier
+	// life no longer counts. If absent, the first knows the incarnation that the
+	// second had when the first started.
 	news  bool
 	known table
-	// returns are the restarts of each process, numbered through; nil before the
-	// first. To look there costs less than to tell every newcomer of everyone.
+	// returns are the restarts of each process, numbered consecutively; nil before
+	// the first. Looking here is cheaper than telling every restarted process of
+	// all others.
 	returns  [][]uint64
 	returned uint64
 }
@@ -52,7 +54,7 @@ func (o *oracle) learn(who, of process.ID, v int64) {
 	o.known.set(pair(int32(who), int32(of)), o.life(who)<<lifeShift|v, nil)
 }
 
-// life returns how often a process has come back.
+// life returns the number of restarts of a process.
 func (o *oracle) life(p process.ID) int64 {
 	if o.returns == nil {
 		return 0
@@ -60,8 +62,8 @@ func (o *oracle) life(p process.ID) int64 {
 	return int64(len(o.returns[p]))
 }
 
-// met returns the incarnation in which a process was when another one started.
-// Earlier ones are over: they were before the newcomer's time.
+// met returns the incarnation of a process when another one started. Earlier
+// incarnations were over before that.
 func (o *oracle) met(who, of process.ID) int64 {
 	if o.life(who) == 0 {
 		return 1
@@ -79,8 +81,8 @@ func (o *oracle) addressee(from, to process.ID) uint32 {
 	return uint32(o.knows(from, to) / 2)
 }
 
-// bounce lets a sender know, a message delay later, that the process it wrote to
-// has come back as another incarnation, as the link between them would.
+// bounce tells a sender, one message delay later, that the receiver has restarted as
+// another incarnation, as the link between them would.
 func (w *World) bounce(from, to process.ID, incarnation uint32) {
 	sender := &w.procs[from]
 	if w.procs[to].down || sender.down || sender.incarnation != incarnation {
@@ -92,13 +94,14 @@ func (w *World) bounce(from, to process.ID, incarnation uint32) {
 	}
 }
 
-// outdated reports whether who knows that this incarnation of a sender is over.
+// outdated reports whether the receiver knows that this incarnation of a sender is
+// over.
 func (w *World) outdated(who, from process.ID, incarnation uint32) bool {
 	return 2*int64(incarnation) < w.oracle.knows(who, from)
 }
 
-// meet tells a process of a peer's new incarnation, if its message is the first
-// that comes from it.
+// meet tells a process of another's new incarnation, if its message is the first from
+// it.
 func (w *World) meet(who, from process.ID, incarnation uint32) {
 	if v := 2 * int64(incarnation); v > w.oracle.knows(who, from) {
 		w.oracle.learn(who, from, v)
@@ -107,7 +110,7 @@ func (w *World) meet(who, from process.ID, incarnation uint32) {
 	}
 }
 
-// What the oracle finds out and tells.
+// What the oracle detects and reports.
 const (
 	foundCrash = iota + 1
 	foundRestart
@@ -136,7 +139,7 @@ func (w *World) noticeRestart(p process.ID) {
 	w.find(p, foundRestart)
 }
 
-// Only an unreliable detector takes a process that is slow for one that is dead.
+// Only an unreliable detector treats a slow process as crashed.
 func (w *World) noticePause(p process.ID) {
 	if w.oracle.detects == process.UnreliableDetector {
 		w.find(p, foundPause)
@@ -149,7 +152,7 @@ func (w *World) noticeResume(p process.ID) {
 	}
 }
 
-// detect tells everyone what was found out about p, if it is still true.
+// detect tells all processes what was detected about p, if it is still true.
 func (w *World) detect(it *item) {
 	p, pr := process.ID(it.proc), &w.procs[it.proc]
 	if pr.incarnation != it.incarnation {
@@ -206,7 +209,7 @@ func (w *World) pushNews(to, about process.ID, kind process.Kind) {
 	it.arg, it.layer, it.cause = int32(about), uint8(kind), uint64(w.procs[about].incarnation)
 }
 
-// tell gives a process news of a peer, or of an election.
+// tell gives a process news about another, or about an election.
 func (w *World) tell(it *item) {
 	p := process.ID(it.proc)
 	if w.procs[p].down || w.procs[p].incarnation != it.incarnation || w.deferred(it) {
@@ -220,9 +223,9 @@ func (w *World) tell(it *item) {
 	w.tellNews(p, process.ID(it.arg), process.Kind(it.layer), int64(it.cause))
 }
 
-// tellNews does not repeat what the process has heard from the peer itself. The
-// word of a reliable detector ends the peer's incarnation: what is still on its
-// way from it no longer counts.
+// tellNews does not repeat what the process has heard from the other itself. A report
+// of a reliable detector ends the other's incarnation: messages of it that are still in
+// flight no longer count.
 func (w *World) tellNews(p, about process.ID, kind process.Kind, incarnation int64) {
 	w.suspects(kind, about)
 	w.ev = process.Event{Kind: kind, Peer: about}
@@ -247,13 +250,12 @@ func (w *World) tellNews(p, about process.ID, kind process.Kind, incarnation int
 	}
 }
 
-// suspects notes that a detector is wrong, if what it says of a process is.
+// suspects notes that a detector is wrong, if its report about a process is.
 func (w *World) suspects(kind process.Kind, about process.ID) {
 	w.faults = w.faults || (kind == process.Suspect || kind == process.Fail) && !w.procs[about].down
 }
 
-// trustAgain takes back what an unreliable detector has said of a peer that is
-// back.
+// trustAgain withdraws an unreliable detector's suspicion of a process that is back.
 func (w *World) trustAgain(p, about process.ID) {
 	if w.oracle.detects == process.UnreliableDetector {
 		w.ev = process.Event{Kind: process.Trust, Peer: about}
@@ -261,7 +263,7 @@ func (w *World) trustAgain(p, about process.ID) {
 	}
 }
 
-// campaign is what a machine asks for that has no election in its stack.
+// campaign handles the request of a machine that has no election in its stack.
 func (w *World) campaign() {
 	if w.oracle.elects && !w.oracle.called {
 		w.oracle.called = true
@@ -269,7 +271,7 @@ func (w *World) campaign() {
 	}
 }
 
-// elect makes the live process of the highest label the leader.
+// elect makes the live process with the highest label the leader.
 func (w *World) elect() {
 	w.oracle.called = false
 	leader := process.None

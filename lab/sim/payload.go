@@ -2,10 +2,10 @@ package sim
 
 import "github.com/conclave-io/conclave/process"
 
-// payload is a message on its way, once for all receivers of a broadcast. It
-// holds no pointers, so that the garbage collector need not look at it, and what
-// few messages have lies elsewhere. Its 64 bytes are one line of the cache: with a
-// million messages on their way, fetching that line is what a delivery costs most.
+// payload is a message in flight, stored once for all receivers of a broadcast. It has
+// no pointers, so that the garbage collector need not scan it; rare parts are stored
+// elsewhere. Its 64 bytes are one cache line: with a million messages in flight,
+// loading that line is the largest cost of a delivery.
 type payload struct {
 	subject process.ID
 	from    process.ID
@@ -43,7 +43,7 @@ type payloads struct {
 	extras    []extra
 	freeExtra int32
 	classes   [][]process.Class // by layer and type
-	looked    int32             // means nothing: see warm
+	looked    int32             // not used otherwise: see warm
 }
 
 func (ps *payloads) init(spec *process.Spec) {
@@ -81,7 +81,7 @@ func (ps *payloads) add(m *process.Message, refs int32) int32 {
 	return pl
 }
 
-// extraOf returns the extra of a payload, which gets one if it has none.
+// extraOf returns the extra of a payload, and makes one if it has none.
 func (ps *payloads) extraOf(pl int32) *extra {
 	l := &ps.list[pl]
 	if l.extra == 0 {
@@ -109,7 +109,7 @@ func (ps *payloads) fill(pl int32, to process.ID, m *process.Message) {
 	}
 }
 
-// drop gives one reference back.
+// drop releases one reference.
 func (ps *payloads) drop(pl int32) {
 	l := &ps.list[pl]
 	if l.refs--; l.refs > 0 {
@@ -124,9 +124,9 @@ func (ps *payloads) drop(pl int32) {
 	l.refs, ps.free = -ps.free, pl
 }
 
-// warm looks at the payload of a message that arrives soon. With a million messages
-// on their way it is in no cache; looked at together, many come from memory at the
-// same time, and are there when they are needed one by one.
+// warm touches the payload of a message that arrives soon. With a million messages in
+// flight it is in no cache. Touching many together loads them in parallel, so that they
+// are in the cache when they are needed one by one.
 func (w *World) warm(it *item) {
 	if it.kind == itemDelivery {
 		w.payloads.looked += w.payloads.list[it.arg].refs

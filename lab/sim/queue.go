@@ -6,11 +6,10 @@ import (
 	"slices"
 )
 
-// item is something that will happen. Items that happen at one instant do so in
-// the order of (order, seq).
+// item is a scheduled event. Items of one instant happen in the order of (order, seq).
 type item struct {
 	at          int64
-	seq         uint64 // names the item
+	seq         uint64 // identifies the item
 	cause       uint64
 	order       uint32
 	proc        int32
@@ -35,18 +34,17 @@ type chunk struct {
 	next  int32
 }
 
-// queue is a priority queue for times that never run backwards: a wheel for each
-// digit (of 8 bits) of the time, as in a radix heap. An item lies in the wheel of
-// the highest digit in which its time differs from the present, and moves to a
-// lower one when the present reaches that digit. So it moves at most as often as
-// its delay has digits, however many others are pending, where a heap moves it by
-// the logarithm of what it holds; and it moves in the company of its neighbours,
-// from one run of memory to another, which is what makes a large queue fast.
+// queue is a priority queue for times that never decrease: a wheel for each digit (of 8
+// bits) of the time, as in a radix heap. An item is in the wheel of the highest digit
+// in which its time differs from the present, and moves to a lower one when the present
+// reaches that digit. So it moves at most as often as its delay has digits, however
+// many others are pending; a heap would move it a logarithmic number of times.
+// Neighbours move together, from one block of memory to another, which makes a large
+// queue fast.
 //
-// Slots are lists of chunks out of one pool, so nothing is allocated once the
-// pool has its size, and the pool is never much larger than what is pending. A
-// cancelled item stays where it is until its time has come, or until half of the
-// queue is such items.
+// Slots are lists of chunks from one pool. So nothing is allocated once the pool is
+// large enough, and the pool is never much larger than what is pending. A cancelled
+// item stays until its time has come, or until half of the queue is cancelled.
 type queue struct {
 	chunks []chunk // chunks[0] is not used
 	free   int32
@@ -57,22 +55,22 @@ type queue struct {
 	cancelled int // of these
 	// stale says whether an item that may be cancelled is.
 	stale func(it *item) bool
-	// near is told of items that will happen soon: all of a slot one after the
-	// other. It may be nil.
+	// near is called for items that will happen soon: all items of a slot in
+	// sequence. It may be nil.
 	near func(it *item)
 
 	heads  [digits * wheelSize]int32 // the chunk of each slot that has room, or is full
 	filled [digits][wheelSize / 64]uint64
 
-	// The items of the present instant: those that were there when it began, in
-	// order from position first on, and a heap of those that came since.
+	// The items of the present instant: those that existed when it began, in order
+	// from position first on, and a heap of later ones.
 	instant []item
 	batch   []entry
 	first   int
 	late    []entry
 }
 
-// entry is an item of the present instant with what orders it.
+// entry is an item of the present instant with its order.
 type entry struct {
 	seq   uint64
 	order uint32
@@ -108,7 +106,7 @@ func (q *queue) push(at int64, order uint32) *item {
 	return it
 }
 
-// place returns room for an item of the future, in the slot of its time.
+// place returns room for a future item, in the slot of its time.
 func (q *queue) place(at int64) *item {
 	digit := (bits.Len64(uint64(at^q.now)) - 1) / digitBits
 	within := int(uint64(at)>>(digit*digitBits)) & (wheelSize - 1)
@@ -140,7 +138,7 @@ func (q *queue) grow(next int32) int32 {
 	return c
 }
 
-// cancel says that one pending revocable item is stale from now on.
+// cancel marks one pending revocable item as stale.
 func (q *queue) cancel() {
 	q.cancelled++
 	if q.cancelled > 1024 && 2*q.cancelled > q.total {
@@ -213,9 +211,9 @@ func (q *queue) advance() bool {
 	return true
 }
 
-// open moves the present to a slot: to the start of its span, or if it holds few
-// items right to the first of them. Items of that time join the batch, all others
-// move to lower wheels.
+// open moves the present to a slot: to the start of its span or, if it holds few items,
+// right to the first of them. Items of that time join the batch; all others move to
+// lower wheels.
 func (q *queue) open(slot int) {
 	head := q.detach(slot)
 	q.now = q.begin(head, slot/wheelSize)
@@ -293,7 +291,7 @@ func compareEntries(a, b entry) int {
 	return cmp.Or(cmp.Compare(a.order, b.order), cmp.Compare(a.seq, b.seq))
 }
 
-// purge takes the cancelled items of the future out.
+// purge removes the cancelled items of the future.
 func (q *queue) purge() {
 	for slot, head := range q.heads {
 		if head == 0 {
@@ -307,7 +305,7 @@ func (q *queue) purge() {
 	}
 }
 
-// keepLive places the items of a detached chunk anew, except the cancelled.
+// keepLive places the items of a detached chunk again, except the cancelled ones.
 func (q *queue) keepLive(c int32) {
 	for i := range q.chunks[c].used {
 		if it := &q.chunks[c].items[i]; it.revocable && q.stale(it) {

@@ -7,8 +7,8 @@ import "math/bits"
 // seed, so a change of it changes every recorded trace.
 type random struct{ state uint64 }
 
-// The streams of a run. What one of them is asked for does not move the others:
-// another workload meets the same delays.
+// The streams of a run. Draws from one do not affect the others: another workload meets
+// the same delays.
 const (
 	streamLinks = iota + 1
 	streamTimers
@@ -32,15 +32,15 @@ func (r *random) next() uint64 {
 	return z ^ z>>31
 }
 
-// below returns a number from 0 to n-1. The bias of at most n/2^64 is far below
-// what any run could show.
+// below returns a number from 0 to n-1. The bias of at most n/2^64 is far below what
+// any run could show.
 func (r *random) below(n uint64) uint64 {
 	hi, _ := bits.Mul64(r.next(), n)
 	return hi
 }
 
-// chance reports whether something of the given probability happens. Nothing is
-// drawn for what never happens.
+// chance reports whether an event of the given probability happens. Nothing is drawn
+// for probability 0.
 func (r *random) chance(p probability) bool {
 	return p > 0 && r.next()>>probabilityShift < uint64(p)
 }
@@ -72,7 +72,7 @@ func (r *random) exponential(mean uint64) uint64 {
 // negativeLog2 returns -log2(x / 2^64) in units of 2^-32, for x > 0.
 func negativeLog2(x uint64) uint64 {
 	zeros := uint64(bits.LeadingZeros64(x))
-	fraction := x << zeros << 1 // what follows the leading one
+	fraction := x << zeros << 1 // the bits after the leading one
 	index, rest := fraction>>56, fraction<<8>>32
 	low, high := logTable[index], logTable[index+1]
 	log := low + (high-low)*rest>>32

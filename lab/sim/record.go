@@ -8,9 +8,9 @@ import (
 	"github.com/conclave-io/conclave/trace/journal"
 )
 
-// stepRecorded takes a step and writes it down, in the trace, the journal or both.
-// Effects that a crash cuts off stand in the record too, and are marked; so are those
-// of a step in which an assertion fails.
+// stepRecorded takes a step and records it, in the trace, the journal or both. Effects
+// that a crash cuts off are recorded too, and marked; so are those of a step in which an
+// assertion fails.
 func (w *World) stepRecorded(p process.ID, ev *process.Event, cause uint64) {
 	m := w.procs[p].machine
 	id := w.records
@@ -50,14 +50,14 @@ func (w *World) stepRecorded(p process.ID, ev *process.Event, cause uint64) {
 	}
 }
 
-// put tells the journal of a machine whose state is not that after its last step.
+// put tells the journal of a machine whose state differs from that after its last step.
 func (w *World) put(p process.ID) {
 	if w.cfg.Journal != nil {
 		w.cfg.Journal.Put(w.procs[p].machine)
 	}
 }
 
-// record writes what happens to a process rather than in it.
+// record records an event that happens to a process rather than in it.
 func (w *World) record(kind string, p process.ID, note string) {
 	w.records++
 	w.current = w.records
@@ -70,8 +70,8 @@ func (w *World) record(kind string, p process.ID, note string) {
 	w.write(&trace.Record{Process: w.config.Label(p), Kind: kind, Note: note}, w.records)
 }
 
-// recordMessage writes what happens to a message on its way, which the record
-// with the number cause sent.
+// recordMessage records what happens to a message in flight; cause is the number of the
+// record that sent it.
 func (w *World) recordMessage(kind string, pl int32, to process.ID, cause uint64, note string) {
 	w.records++
 	if w.describer == nil && w.cfg.Journal == nil {

@@ -11,10 +11,10 @@ type Reason uint8
 
 // The reasons.
 const (
-	Quiet        Reason = iota + 1 // nothing is left that could happen
-	LimitReached                   // of time, events or entries
-	Stalled                        // somebody waits and nobody has entered for very long
-	Violated                       // a judge has seen enough
+	Quiet        Reason = iota + 1 // no event is left
+	LimitReached                   // the limit of time, events or entries
+	Stalled                        // a process waits and none has entered for very long
+	Violated                       // a judge has found a violation
 	SinkFailed                     // the trace could not be written
 	Held                           // the schedule has no more turns, or one that cannot be taken
 )
@@ -24,13 +24,13 @@ var reasonNames = [...]string{"", "quiet", "limit", "stalled", "violated", "sink
 // String returns the name of the reason in lower case.
 func (r Reason) String() string { return reasonNames[r] }
 
-// Violation is a broken promise.
+// Violation is a violated property.
 type Violation struct {
 	Judge    string
 	Property process.Property // 0: none of the list
 	At       process.Duration
 	Process  process.ID // where it was seen, or None
-	Record   uint64     // of the trace, at which it was seen
+	Record   uint64     // the record of the trace at which it was seen
 	Text     string
 }
 
@@ -39,14 +39,14 @@ func (v Violation) String() string {
 	return fmt.Sprintf("%s: %s (at t=%d, record %d)", v.Judge, v.Text, v.At, v.Record)
 }
 
-// Summary is a distribution of what was measured.
+// Summary is the distribution of a measured figure.
 type Summary struct {
 	Count          int
 	Mean, Min, Max float64
-	Median, P99    float64 // to within a sixteenth
+	Median, P99    float64 // accurate to 1/16 (6 %)
 }
 
-// Count is how many messages of a type were sent, each to one process.
+// Count is the number of messages of a type that were sent, each to one process.
 type Count struct {
 	Layer int
 	Name  string
@@ -54,7 +54,7 @@ type Count struct {
 	Sent  uint64
 }
 
-// Leadership is what a process announced last.
+// Leadership is what a process last announced.
 type Leadership struct {
 	Process process.ID
 	Leader  process.ID // None: it has announced nobody
@@ -62,16 +62,15 @@ type Leadership struct {
 	At      process.Duration
 }
 
-// Result is what came out of a run. All that is counted or timed is so within
-// the window From..To, after the warm-up; times are in units of D, the mean
-// delay of a message.
+// Result is the result of a run. All counts and times are for the window From..To,
+// after the warm-up; times are in units of D, the mean delay of a message.
 type Result struct {
 	Algorithm  string
 	N          int
 	Seed       uint64
 	D          process.Duration
 	Reason     Reason
-	Time       process.Duration // at which the run ended
+	Time       process.Duration // when the run ended
 	Events     uint64
 	Records    uint64
 	Violations []Violation
@@ -84,27 +83,27 @@ type Result struct {
 	Wait Summary
 	// Response is from request to exit.
 	Response Summary
-	// Sync is from an exit to the next entry, if at that exit somebody waited.
+	// Sync is from an exit to the next entry, if a process waited at that exit.
 	Sync Summary
-	// DelayMessages is how many protocol messages anybody sent from request to
-	// entry: the delay on a medium that takes one message after another.
+	// DelayMessages is the number of protocol messages sent by all processes from
+	// request to entry: the delay on a medium that carries one message at a time.
 	DelayMessages Summary
-	// Bypass is how often others entered from request to entry.
+	// Bypass is how often others entered between request and entry.
 	Bypass Summary
 	// PerClient is how often each client of the workload entered.
 	PerClient []int
 
-	Refused int      // commands that made no sense
+	Refused int      // commands that were refused
 	Untaken *Untaken // nil: all turns of the schedule were taken
 	Waiting int      // clients that wait at the end
 	Inside  int      // clients that are inside at the end
 	Leaders []Leadership
-	// GlobalStates are those that a recorder in the stack has recorded, if it was
-	// judged; the first thousand.
+	// GlobalStates are the states that a recorder in the stack has recorded, if it
+	// was judged; the first thousand.
 	GlobalStates []GlobalState
 }
 
-// Result returns what a run has come to so far.
+// Result returns the result of a run so far.
 func (w *World) Result() *Result {
 	m := &w.meter
 	if w.reason == 0 {
@@ -177,8 +176,8 @@ func (r *Result) Throughput() float64 {
 	return float64(r.Entries) * float64(r.D) / float64(r.To-r.From)
 }
 
-// Jain returns Jain's index of fairness over the entries of the clients: 1 if
-// all entered equally often, 1/n if only one of n did; 0 if nobody did.
+// Jain returns Jain's index of fairness over the entries of the clients: 1 if all
+// entered equally often, 1/n if only one of n did; 0 if none did.
 func (r *Result) Jain() float64 {
 	sum, squares := 0.0, 0.0
 	for _, n := range r.PerClient {
@@ -191,8 +190,8 @@ func (r *Result) Jain() float64 {
 	return sum * sum / (float64(len(r.PerClient)) * squares)
 }
 
-// Run runs a configuration to its end. What a judge finds is in the result; an
-// error means that the configuration is wrong or the trace could not be written.
+// Run runs a configuration to its end. Violations are in the result. An error means
+// that the configuration is wrong or the trace could not be written.
 func Run(cfg Config) (*Result, error) {
 	w, err := New(cfg)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// step gives one event to one process and does what it asks for.
+// step gives one event to one process and carries out its effects.
 func (w *World) step(p process.ID, ev *process.Event, cause uint64) {
 	pr := &w.procs[p]
 	pr.steps++
@@ -36,8 +36,8 @@ func (w *World) step(p process.ID, ev *process.Event, cause uint64) {
 	w.interpretSlowly(p, pr)
 }
 
-// ask lets the machine of a process say what is to be done upon an event, or a traitor
-// what it does in place of that.
+// ask lets the machine of a process determine the effects of an event, or a traitor its
+// own.
 func (w *World) ask(p process.ID, ev *process.Event) {
 	w.fx.Begin(p, w.choose)
 	w.procs[p].machine.Step(ev, &w.fx)
@@ -50,9 +50,9 @@ func (w *World) lie(p process.ID) {
 	}
 }
 
-// interpretSlowly is for steps that a crash may cut short, and for disks that
-// take time. A message leaves only when the Save of its step and of all earlier
-// steps are on disk; so a step that is cut before its Save has sent nothing.
+// interpretSlowly is for steps that a crash may cut short, and for slow disks. A
+// message leaves only when the Saves of its step and of all earlier steps are on disk.
+// So a step that is cut before its Save has sent nothing.
 func (w *World) interpretSlowly(p process.ID, pr *proc) {
 	budget, crash := w.budget(p)
 	saveAt := w.fx.SavedAt(w.config.N)
@@ -70,11 +70,11 @@ func (w *World) interpretSlowly(p process.ID, pr *proc) {
 	}
 }
 
-// never is the departure of messages whose step did not come to its Save.
+// never is the departure time of messages whose step did not reach its Save.
 const never = process.Duration(math.MaxInt64)
 
-// budget returns how many effects of the present step of p happen, and the crash
-// that limits them, if any.
+// budget returns the number of effects of the present step of p that happen, and the
+// crash that limits them, if any.
 func (w *World) budget(p process.ID) (int, *Fault) {
 	i := w.doom(p)
 	if i < 0 {
@@ -85,8 +85,7 @@ func (w *World) budget(p process.ID) (int, *Fault) {
 	return f.Effects, &f
 }
 
-// doom returns the position of the crash that the present step of p is to meet, or
-// -1.
+// doom returns the index of the crash that the present step of p will meet, or -1.
 func (w *World) doom(p process.ID) int {
 	for i := range w.doomed {
 		f := &w.doomed[i]
@@ -97,7 +96,7 @@ func (w *World) doom(p process.ID) int {
 	return -1
 }
 
-// interpret does what the step asked for, up to a number of effects.
+// interpret carries out the effects of a step, up to a number of effects.
 func (w *World) interpret(p process.ID, budget int, departs process.Duration) {
 	for i := 0; i < w.fx.Len() && budget > 0; i++ {
 		e := w.fx.At(i)
@@ -126,8 +125,8 @@ func (w *World) interpret(p process.ID, budget int, departs process.Duration) {
 	}
 }
 
-// interpretInternal lets judges see who coordinates the other layers of a stack
-// from now on: what they promise may end with that.
+// interpretInternal shows judges the new coordinator of the other layers of a stack:
+// their properties may end with that.
 func (w *World) interpretInternal(p process.ID, e *process.Effect) {
 	if e.Kind == process.EffectElect {
 		w.observe(Observation{Kind: Installed, Process: p, Peer: e.Peer, Term: e.Term})
@@ -202,8 +201,8 @@ func (w *World) disarm(key uint64) {
 	}
 }
 
-// fire lets a timer run out. Disarming cancels its item, so one that comes here
-// is armed, unless its process has crashed since.
+// fire handles that a timer expires. Disarming cancels its item, so a timer that gets
+// here is armed, unless its process has crashed since.
 func (w *World) fire(it *item) {
 	p := process.ID(it.proc)
 	key := timerKey(p, it.layer, process.Timer(it.arg))
@@ -222,8 +221,8 @@ func (w *World) fire(it *item) {
 	w.step(p, &w.ev, it.cause)
 }
 
-// save puts the durable fields on disk, at once or when the disk is done. Both
-// ways use their buffers again.
+// save writes the durable fields to disk, at once or when the disk is done. Both paths
+// reuse their buffers.
 func (w *World) save(p process.ID) {
 	free := w.procs[p].diskFree
 	if free <= w.now {
@@ -241,7 +240,7 @@ func (w *World) save(p process.ID) {
 	w.push(free, classFault, p, itemSaved).arg = i
 }
 
-// saved is when a slow disk is done, unless a crash was faster.
+// saved handles that a slow disk is done, unless a crash came first.
 func (w *World) saved(it *item) {
 	p := process.ID(it.proc)
 	if w.procs[p].incarnation == it.incarnation && !w.procs[p].down {

@@ -1,8 +1,8 @@
 package sim
 
-// table maps numbers other than 0 to numbers. It is a flat array with linear
-// probing, so it costs no allocation once it has its size, and only what is in
-// it costs memory: of N processes' N*N links, those in use.
+// table maps nonzero numbers to numbers. It is a flat array with linear probing. It
+// allocates nothing once it is large enough, and only its contents cost memory: of the
+// N*N links of N processes, those in use.
 type table struct {
 	cells []cell
 	used  int
@@ -41,8 +41,8 @@ func (t *table) get(key uint64) int64 {
 	return t.find(key).value
 }
 
-// set gives the key a value. Before the table grows, stale may say what has lost
-// its meaning and is left out; it may be nil.
+// set stores a value for a key. Before the table grows, stale may report entries that
+// are no longer needed and are left out; it may be nil.
 func (t *table) set(key uint64, value int64, stale func(value int64) bool) {
 	if 4*t.used >= 3*len(t.cells) {
 		t.grow(stale)
@@ -55,9 +55,9 @@ func (t *table) set(key uint64, value int64, stale func(value int64) bool) {
 	c.value = value
 }
 
-// grow makes room: more of it if at least half of what is there has to stay,
-// else by throwing out the rest. The old array is kept for the next time, so that
-// a table whose contents come and go allocates nothing in the long run.
+// grow makes room: it doubles the array if at least half of the entries have to stay,
+// otherwise it removes the others. The old array is kept for the next time, so that a
+// table with changing contents allocates nothing in the long run.
 func (t *table) grow(stale func(value int64) bool) {
 	live := 0
 	for _, c := range t.cells {
@@ -86,7 +86,7 @@ func (t *table) grow(stale func(value int64) bool) {
 	}
 }
 
-// remove takes the key out and moves back what its cell kept from its place.
+// remove deletes the key and moves back entries that its cell had displaced.
 func (t *table) remove(key uint64) {
 	if t.used == 0 {
 		return

@@ -9,21 +9,22 @@ import (
 	"github.com/conclave-io/conclave/trace"
 )
 
-// Schedule lets somebody choose what happens next, from a time on. What the algorithm or
-// its clients could do is held from then on: messages arrive, timers run out, clients
-// enter and leave, and detectors tell of peers only in turns. Faults happen at their
-// times, and so does what they end with.
+// Schedule lets a person or a program choose what happens next, from a time on. From
+// then on events of the algorithm and its clients happen only in turns: messages
+// arrive, timers expire, clients enter and leave, and detectors report. Faults begin
+// and end at their times.
 type Schedule struct {
-	// After is the time until which the run goes on by itself. Negative: from the
+	// After is the time until which the run proceeds by itself. Negative: from the
 	// beginning, only processes start by themselves.
 	After process.Duration
-	// Turns are taken one after the other, each one D after the one before.
+	// Turns are taken one after another, one D apart.
 	Turns []Turn
-	// Rest lets the run go on by itself after the last turn: what is late happens at once.
+	// Rest lets the run proceed by itself after the last turn: overdue events
+	// happen at once.
 	Rest bool
 }
 
-// TurnKind is what a turn does.
+// TurnKind is the kind of a turn.
 type TurnKind uint8
 
 // The kinds of turns, with the fields of Turn that each reads.
@@ -33,10 +34,10 @@ const (
 	Arrive TurnKind = iota + 1
 	// Vanish loses a message (Message, From, To, Skip).
 	Vanish
-	// Expire lets a timer run out, after its shortest time at the earliest (Process, Layer,
-	// Timer).
+	// Expire makes a timer expire, after its shortest time at the earliest
+	// (Process, Layer, Timer).
 	Expire
-	// Give gives a command: one that waits for its turn, or else a new one (Command).
+	// Give gives a command: a pending one, or otherwise a new one (Command).
 	Give
 	// Pass lets time pass (Length).
 	Pass
@@ -47,7 +48,7 @@ type Turn struct {
 	Kind     TurnKind
 	Message  string
 	From, To process.ID
-	Skip     int  // so many older messages of the name stay on the link
+	Skip     int  // number of older messages of the name that stay on the link
 	Overtake bool // although the link keeps the order
 	Process  process.ID
 	Layer    uint8
@@ -56,7 +57,7 @@ type Turn struct {
 	Length   process.Duration
 }
 
-// Takes returns how long a turn takes: it happens at the end of that.
+// Takes returns the duration of a turn: its event happens at the end.
 func (t *Turn) Takes(c *process.Config) process.Duration {
 	if t.Kind == Pass {
 		return t.Length
@@ -73,15 +74,15 @@ func (s *Schedule) End(c *process.Config) process.Duration {
 	return at
 }
 
-// Choice is a turn that could be next.
+// Choice is a possible next turn.
 type Choice struct {
 	Turn
-	Why     string // it cannot be taken now; "": it can
-	Older   bool   // only because an older message is on a link that keeps the order
+	Why     string // why it cannot be taken now; "": it can
+	Older   bool   // the only reason is an older message on a link that keeps order
 	Cause   uint64 // the record that led to it, or 0
-	Pending bool   // it would happen by itself if nobody held it
-	// Lo is when a timer may run out at the earliest, and Due when what is pending would
-	// happen by itself.
+	Pending bool   // it would happen by itself if it were not held
+	// Lo is the earliest time at which a timer may expire, and Due the time at
+	// which a pending event would happen by itself.
 	Lo, Due process.Duration
 }
 
@@ -91,7 +92,8 @@ type Untaken struct {
 	Why  string
 }
 
-// parking is where the queue keeps what is held: behind all that happens by itself.
+// parking is where the queue keeps held items: behind everything that happens by
+// itself.
 const parking = process.Duration(1) << 61
 
 // hand is a schedule in a run.
@@ -167,8 +169,8 @@ func (w *World) takeControl() {
 	w.scheduleTurn()
 }
 
-// holdable returns what is in the queue and waits for turns, in the order in which it
-// would happen by itself.
+// holdable returns the items in the queue that wait for turns, in the order in which
+// they would happen by themselves.
 func (w *World) holdable() []item {
 	var all []item
 	w.queue.each(func(it *item) {
@@ -180,8 +182,8 @@ func (w *World) holdable() []item {
 	return all
 }
 
-// parked returns the time at which the queue keeps something that would happen at a time
-// by itself.
+// parked returns the time at which the queue keeps an item that would happen at the
+// given time by itself.
 func (w *World) parked(at process.Duration, kind itemKind) process.Duration {
 	if w.hand == nil || !w.hand.holds || at >= parking || !held(kind) {
 		return at
@@ -200,7 +202,7 @@ func (w *World) remove(items ...item) {
 	}
 }
 
-// move puts items to other times, in their order.
+// move puts items at other times, in their order.
 func (w *World) move(items []item, to func(at process.Duration) process.Duration) {
 	w.remove(items...)
 	for i := range items {
@@ -217,8 +219,8 @@ func (w *World) move(items []item, to func(at process.Duration) process.Duration
 	}
 }
 
-// scheduleTurn says when the next turn is taken. After the last one the run goes on by
-// itself, or ends when the next would be taken.
+// scheduleTurn schedules the next turn. After the last one the run proceeds by itself,
+// or ends when the next turn would be taken.
 func (w *World) scheduleTurn() {
 	h := w.hand
 	if h.next == len(h.Turns) && h.Rest {
@@ -233,7 +235,7 @@ func (w *World) scheduleTurn() {
 	w.push(w.now+next.Takes(w.config), classCommand, 0, itemTurn)
 }
 
-// turn takes the next turn, or ends the run if there is none and something is held.
+// turn takes the next turn, or ends the run if there is none and items are held.
 func (w *World) turn() {
 	h := w.hand
 	if h.next == len(h.Turns) {
@@ -278,8 +280,8 @@ func (w *World) take(t *Turn) (why string) {
 	return ""
 }
 
-// candidate returns the item that a turn takes, or why there is none. A new command has
-// an empty item.
+// candidate returns the item that a turn takes, or why there is none. For a new command
+// the item is empty.
 func (w *World) candidate(t *Turn) (it item, why string) {
 	all := w.holdable()
 	i := -1
@@ -305,9 +307,9 @@ func (w *World) candidate(t *Turn) (it item, why string) {
 	return all[i], why
 }
 
-var notThere = [...]string{Arrive: "no such message is on its way", Vanish: "no such message is on its way", Expire: "the timer is not set", Pass: ""}
+var notThere = [...]string{Arrive: "no such message is in flight", Vanish: "no such message is in flight", Expire: "the timer is not set", Pass: ""}
 
-// message returns which item is the message of a turn, or -1.
+// message returns the index of the item that is the message of a turn, or -1.
 func (w *World) message(all []item, t *Turn) int {
 	skip := t.Skip
 	for i := range all {
@@ -321,7 +323,7 @@ func (w *World) message(all []item, t *Turn) int {
 	return -1
 }
 
-// messageOf returns what a delivery delivers.
+// messageOf returns the message of a delivery.
 func (w *World) messageOf(it *item) (name string, from, to process.ID) {
 	if it.kind != itemDelivery {
 		return "", process.None, process.None
@@ -330,7 +332,7 @@ func (w *World) messageOf(it *item) (name string, from, to process.ID) {
 	return w.cfg.Spec.Message(l.layer, l.kind).Name, l.from, process.ID(it.proc)
 }
 
-// commandOf returns the command that is the same as an item, or an empty one.
+// commandOf returns the command that equals an item, or an empty one.
 func (w *World) commandOf(it *item) *Command {
 	c := &Command{Process: process.ID(it.proc)}
 	switch it.kind {
@@ -349,7 +351,7 @@ func (w *World) commandOf(it *item) *Command {
 	return c
 }
 
-// same reports whether two commands are the same but for their times.
+// same reports whether two commands are equal except for their times.
 func (w *World) same(a, b *Command) bool {
 	return a.Kind == b.Kind && a.Process == b.Process && a.Value == b.Value && (!aboutPeer(a.Kind) || a.Peer == b.Peer)
 }
@@ -362,8 +364,8 @@ func aboutPeer(kind process.Kind) bool {
 	return false
 }
 
-// obstacle says why an item that waits for its turn cannot have it now, and whether that
-// is only because of an older message.
+// obstacle says why an item that waits for its turn cannot be taken now, and whether
+// the only reason is an older message.
 func (w *World) obstacle(all []item, i int) (why string, older bool) {
 	it := &all[i]
 	p := process.ID(it.proc)
@@ -375,7 +377,7 @@ func (w *World) obstacle(all []item, i int) (why string, older bool) {
 		return w.blocked(all, i)
 	case itemTimer:
 		if lo := w.hand.earliest[timerKey(p, it.layer, process.Timer(it.arg))]; lo > w.now {
-			return fmt.Sprintf("too early: it runs out in %g D or later", float64(lo-w.now)/float64(w.config.D())), false
+			return fmt.Sprintf("too early: it expires in %g D or later", float64(lo-w.now)/float64(w.config.D())), false
 		}
 	default:
 		return w.refuses(w.commandOf(it)), false

@@ -11,13 +11,13 @@ type Regime uint8
 
 // The regimes.
 const (
-	// Listed clients do what Commands say and nothing else.
+	// Listed clients only follow Commands.
 	Listed Regime = iota
-	// Idle clients ask one at a time, in turn, each when the one before has left
-	// and no protocol message is in flight, but at the latest after Patience;
+	// Idle clients ask one at a time, in turn. Each asks when the previous one has
+	// left and no protocol message is in flight, or at the latest after Patience;
 	// and then Think later.
 	Idle
-	// Saturated clients all ask at the start, and again at once after leaving.
+	// Saturated clients all ask at the start, and again right after leaving.
 	Saturated
 	// Loaded clients think, ask, enter, leave, and think again.
 	Loaded
@@ -46,23 +46,23 @@ func RegimeByName(name string) (Regime, bool) {
 }
 
 // Workload is what the clients of the processes do. There is one client at each
-// process, and it lives and dies with it.
+// process, which crashes and restarts with it.
 type Workload struct {
 	Regime  Regime
-	Clients []process.ID // who asks; nil: everyone
+	Clients []process.ID // the processes whose clients ask; nil: all
 	Section Delay        // how long a client stays inside; zero: E
 	Think   Delay        // zero: no time when idle, 10 E when loaded
 
 	// Patience is how long after an exit an Idle client waits for messages to
-	// arrive that circulate for ever. Zero: 4(N+1) D.
+	// arrive, because some may circulate forever. Zero: 4(N+1) D.
 	Patience process.Duration
 
-	// Commands are given besides, whatever the regime.
+	// Commands are given in addition, in any regime.
 	Commands []Command
 }
 
-// Command is an event that somebody gives to a process: its client, an operator,
-// or a test in the place of a detector.
+// Command is an event given to a process by its client, by an operator, or by a test
+// that replaces a detector.
 //
 // Acquire is refused while the client waits or is inside, Release while it is not
 // inside, and Cancel while it does not wait: the machine is not asked. Cancel of
@@ -72,8 +72,8 @@ type Command struct {
 	At      process.Duration
 	Process process.ID
 	Kind    process.Kind
-	// Hold is how long the client stays inside, for Acquire. Zero: as Section
-	// of the workload; negative: until a Release.
+	// Hold is how long the client stays inside, for Acquire. Zero: Section of the
+	// workload; negative: until a Release.
 	Hold process.Duration
 
 	Peer  process.ID // Suspect, Trust, Fail, Rejoin, Neighbor, Elected
@@ -87,7 +87,7 @@ func (w *Workload) validate(c *Config) error {
 		return fmt.Errorf("sim: there is no regime %d", w.Regime)
 	}
 	if top := c.Spec.Layer(uint8(c.Spec.Depth() - 1)); w.Regime != Listed && !top.Family.Locks() {
-		return fmt.Errorf("sim: regime is %s, but %s is no mutual exclusion: give commands", w.Regime, c.Spec.Name)
+		return fmt.Errorf("sim: regime: %s: %s is not a mutual exclusion algorithm; use commands", w.Regime, c.Spec.Name)
 	}
 	for _, p := range w.Clients {
 		if !c.exists(p) {

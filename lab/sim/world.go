@@ -14,7 +14,7 @@ type World struct {
 	config *process.Config
 	queue  queue
 	now    process.Duration
-	item   item // that happens now
+	item   item // the item that happens now
 
 	fx     process.Effects
 	choose process.Chooser
@@ -24,25 +24,25 @@ type World struct {
 
 	procs     []proc
 	clients   []client
-	timers    table // of timerKey: seq of its item, negative while it waits out a pause
+	timers    table // of timerKey: seq of its item, negative during a pause
 	backlog   []item
 	payloads  payloads
 	links     links
 	durable   map[process.ID][]byte
 	walk      process.Fields
-	saves     [][]byte // what slow disks have not written yet
+	saves     [][]byte // data that slow disks have not written yet
 	freeSaves []int32  // positions in saves that are not in use
 	clocks    []clock
-	doomed    []Fault // CrashInStep that have not happened
+	doomed    []Fault // CrashInStep faults that have not happened
 	cuts      []cut
-	losses    []Fault // Lose, Repeat and Slow that have not happened
+	losses    []Fault // Lose, Repeat and Slow faults that have not happened
 	oracle    oracle
 
 	timerDice, choiceDice, clientDice, diskDice random
 	drawn                                       table               // of keyed draws: how many there were
-	decided                                     map[uint64]*sampler // timers whose delays are given, by timerKey
-	chosen                                      int                 // how many of the given choices were taken
-	picked                                      []int               // what was chosen in the present step, if a journal is kept
+	decided                                     map[uint64]*sampler // timers with given delays, by timerKey
+	chosen                                      int                 // number of given choices that were taken
+	picked                                      []int               // choices of the present step, if a journal is kept
 
 	hand    *hand // nil: everything happens by itself
 	untaken *Untaken
@@ -54,8 +54,8 @@ type World struct {
 	meter    meter
 	idle     idleTurn
 
-	disturbed  process.Duration // when something last went wrong, or ended to
-	background int              // pending items that are no events of the run
+	disturbed  process.Duration // when a fault last began or ended
+	background int              // pending items that are not events of the run
 	events     uint64
 	records    uint64 // the number of the last record, whether it was written or not
 	current    uint64 // the record that causes what is scheduled now, or 0
@@ -66,17 +66,17 @@ type World struct {
 	reason       Reason
 	global       bool       // some watcher judges whole states
 	faults       bool       // see process.Global
-	fired        bool       // a timer ran out
-	hasty        bool       // and that while a message was on its way
-	blamed       process.ID // whom a violation names that is found now
+	fired        bool       // a timer has expired
+	hasty        bool       // and that while a message was in flight
+	blamed       process.ID // the process that a violation found now names
 	globalStates []GlobalState
 }
 
-// proc is a process as its host sees it.
+// proc is a process from its host's point of view.
 type proc struct {
 	machine     process.Machine
 	steps       uint64
-	diskFree    process.Duration // when what it saved last is on disk
+	diskFree    process.Duration // when its last Save is on disk
 	incarnation uint32
 	down        bool
 	paused      bool
@@ -103,15 +103,15 @@ const (
 	itemNews              // arg: peer; layer: what is told
 	itemElection          // the oracle elects
 	itemElected           // arg: index of the election
-	itemPatience          // the idle regime goes on
-	itemControl           // somebody chooses what happens next
+	itemPatience          // the idle regime continues
+	itemControl           // a schedule takes over
 	itemTurn
 	itemEnd        // background
 	itemCheckStall // background
 )
 
-// What happens at one instant happens in the order of these classes, within a
-// class by rank, and for one rank in the order in which it was caused.
+// Events of one instant happen in the order of these classes, within a class by rank,
+// and for one rank in the order in which they were caused.
 const (
 	classFault = iota
 	classResumed
@@ -155,7 +155,7 @@ func New(cfg Config) (*World, error) {
 	return w, nil
 }
 
-// schedule puts everything that is known beforehand into the queue.
+// schedule puts everything that is known in advance into the queue.
 func (w *World) schedule() {
 	for p := range w.procs {
 		w.procs[p].machine = w.cfg.Spec.New(process.ID(p), w.config)
@@ -176,8 +176,8 @@ func (w *World) schedule() {
 	w.scheduleStallCheck()
 }
 
-// push schedules something for a process. What the item says beyond that is the
-// caller's to fill in before the next push.
+// push schedules an item for a process. The caller fills in the rest of the item before
+// the next push.
 func (w *World) push(at process.Duration, class uint32, p process.ID, kind itemKind) *item {
 	it := w.queue.push(int64(w.parked(at, kind)), order(class, p))
 	it.kind, it.proc, it.incarnation, it.cause = kind, int32(p), w.procs[p].incarnation, w.current
@@ -202,7 +202,7 @@ func (w *World) stale(it *item) bool {
 // Now returns the virtual time.
 func (w *World) Now() process.Duration { return w.now }
 
-// Config returns what the machines are told.
+// Config returns the configuration that the machines know.
 func (w *World) Config() *process.Config { return w.config }
 
 // Spec returns the algorithm.
@@ -222,7 +222,7 @@ func (w *World) Judged() []process.Property {
 // Machine returns the machine of a process. It must not be stepped.
 func (w *World) Machine(p process.ID) process.Machine { return w.procs[p].machine }
 
-// Status is what an onlooker sees of a process and its client.
+// Status is what is visible of a process and its client from outside.
 type Status struct {
 	Down, Paused    bool
 	Incarnation     uint64
@@ -241,23 +241,23 @@ func (w *World) Status(p process.ID) Status {
 	}
 }
 
-// Pending returns the number of things that are scheduled to happen.
+// Pending returns the number of scheduled events.
 func (w *World) Pending() int { return w.queue.pending() - w.background }
 
-// Events returns the number of things that have happened.
+// Events returns the number of events so far.
 func (w *World) Events() uint64 { return w.events }
 
 // Ended reports whether the run is over, and why.
 func (w *World) Ended() (Reason, bool) { return w.reason, w.reason != 0 }
 
-// Step lets the next thing happen and reports whether the run goes on. A failed
+// Step executes the next event and reports whether the run continues. A failed
 // assertion of a machine is a violation and ends the run.
 func (w *World) Step() bool {
 	defer w.recoverAssertion()
 	return w.advance()
 }
 
-// run steps to the end. One deferred function serves all steps.
+// run steps to the end. One deferred function covers all steps.
 func (w *World) run() {
 	defer w.recoverAssertion()
 	for w.advance() {
@@ -275,8 +275,8 @@ func (w *World) recoverAssertion() {
 	}
 }
 
-// advance is Step without the net. When nothing but background is left the run
-// is over; so the last event, not the end of the background, sets the time.
+// advance is Step without handling assertions. When only background items are left the
+// run is over. So the last event, not the end of the background, sets the time.
 func (w *World) advance() bool {
 	if w.reason != 0 {
 		return false
