@@ -228,7 +228,7 @@ func TestFormatsRefuse(t *testing.T) {
 		header trace.Header
 		run    []trace.Record
 	}{
-		`unknown format "pdf": must be one of text, jsonl, shiviz, mermaid, svg`:  {"pdf", one, nil},
+		`unknown format "pdf": must be one of text, jsonl, shiviz, mermaid, svg`:     {"pdf", one, nil},
 		"33 processes do not fit into a picture, it shows 1 to 32: use fewer":        {"svg", trace.Header{Labels: wide}, nil},
 		"0 processes do not fit into a picture":                                      {"svg", trace.Header{}, nil},
 		"record 1001 does not fit into a picture, it shows 1000: end the run sooner": {"svg", one, long},

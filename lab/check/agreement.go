@@ -8,18 +8,18 @@ import (
 	"github.com/conclave-io/conclave/process/property"
 )
 
-// In a consensus each requester proposes Entries values, each as soon as the one before
-// is answered. What was decided first in each place is a digit of one slot, and what a
-// process has decided since it started is a count in its local state: that is all that
-// judges of decisions remember.
+// In a consensus each requester proposes Entries values, each as soon as the previous
+// one is answered. The first decision in each position is a digit of one slot, and the
+// number of decisions of a process since it started is in its local state. Judges of
+// decisions remember nothing else.
 
-// proposal returns the value that a process proposes after so many others. They all
-// differ.
+// proposal returns the value that a process proposes after the given number of others.
+// All values differ.
 func (c *Config) proposal(p process.ID, before int) int64 {
 	return int64(before*c.Process.N + int(p) + 1)
 }
 
-// asks reports whether the client of a process asks. A Byzantine process has none.
+// asks reports whether the client of a process asks. A Byzantine process has no client.
 func (s *stepper) asks(l *local) bool { return l.traitors == 0 && s.cfg.asks(l.proc) }
 
 // validateProposals reports proposals that do not fit into the slot.
@@ -27,7 +27,7 @@ func (c *Config) validateProposals() error {
 	n := c.Process.N * c.Entries
 	places := n
 	if property.Answers(c.Spec, 0, 1) {
-		places = 2 // the second breaks the promise of a single decision
+		places = 2 // the second is for the property of a single decision
 	}
 	switch {
 	case c.family() != process.Agreement:
@@ -35,13 +35,13 @@ func (c *Config) validateProposals() error {
 	case c.Spec.Values != nil && c.Entries > 1:
 		return fmt.Errorf("check: %d entries: in %s each process proposes once", c.Entries, c.Spec.Name)
 	case math.Pow(float64(c.digits()), float64(places)) > math.MaxUint32:
-		return fmt.Errorf("check: %d proposals: the decisions do not fit into a state; give less entries or processes", n)
+		return fmt.Errorf("check: %d proposals: the decisions do not fit into a state; use fewer entries or processes", n)
 	}
 	return nil
 }
 
-// digits is how many values a place in the slot of decisions may have: none, or one that
-// may be proposed.
+// digits is the number of values that a position in the slot of decisions may have:
+// none, or one of the possible proposals.
 func (c *Config) digits() int {
 	if c.Spec.Values != nil {
 		return len(c.Spec.Values) + 1
@@ -49,7 +49,7 @@ func (c *Config) digits() int {
 	return c.Process.N*c.Entries + 1
 }
 
-// digit is the digit of a value, or 0 if it is none that may be proposed.
+// digit is the digit of a value, or 0 if the value cannot be proposed.
 func (c *Config) digit(value int64) uint64 {
 	if c.Spec.Values != nil {
 		value++
@@ -60,7 +60,7 @@ func (c *Config) digit(value int64) uint64 {
 	return uint64(value)
 }
 
-// value is that of a digit.
+// value is the value of a digit.
 func (c *Config) value(digit uint64) int64 {
 	if c.Spec.Values != nil {
 		return int64(digit) - 1
@@ -68,12 +68,12 @@ func (c *Config) value(digit uint64) int64 {
 	return int64(digit)
 }
 
-// EveryPlace returns all sets of as many traitors as an algorithm is set up for.
+// EveryPlace returns all sets of as many traitors as an algorithm is configured for.
 func EveryPlace(spec *process.Spec, c *process.Config) [][]process.ID {
 	return AnyTraitors(c.N, property.Faulty(spec, c))
 }
 
-// AnyTraitors returns all sets of so many of n processes.
+// AnyTraitors returns all sets of the given number of traitors among n processes.
 func AnyTraitors(n, traitors int) [][]process.ID {
 	sets := [][]process.ID{nil}
 	for range min(traitors, n) {
@@ -92,7 +92,7 @@ func AnyTraitors(n, traitors int) [][]process.ID {
 	return sets
 }
 
-// validateTraitors reports sets of Byzantine processes that cannot be.
+// validateTraitors reports invalid sets of Byzantine processes.
 func (c *Config) validateTraitors() error {
 	if len(c.Traitors) > 0 && c.Spec.Lies == nil {
 		return fmt.Errorf("check: %s is not for Byzantine processes", c.Spec.Name)
@@ -105,7 +105,7 @@ func (c *Config) validateTraitors() error {
 		}
 	}
 	if len(c.Traitors) > math.MaxUint16 {
-		return fmt.Errorf("check: %d sets of traitors, there must not be more than %d", len(c.Traitors), math.MaxUint16)
+		return fmt.Errorf("check: %d sets of traitors: must be at most %d", len(c.Traitors), math.MaxUint16)
 	}
 	return nil
 }
@@ -119,7 +119,7 @@ func (s *stepper) propose() {
 		l.proposal = uint8(value) + 1
 	}
 	if l.decisions == 0 || !property.Answers(s.spec, value, value+1) {
-		l.phase = waiting // else it comes too late to be answered
+		l.phase = waiting // otherwise it comes too late for an answer
 	}
 	l.asked++
 	s.step(process.Event{Kind: process.Propose, Value: value})
@@ -140,7 +140,7 @@ func (s *stepper) decided(value int64) {
 	s.extra.decided = append(s.extra.decided, value)
 }
 
-// decisions returns how many decisions the step that is being taken has announced.
+// decisions returns the number of decisions that the present step has announced.
 func (s *stepper) decisions() int {
 	count := 0
 	for i := range s.fx.Len() {
@@ -154,8 +154,8 @@ func (s *stepper) decisions() int {
 // decides reports whether decisions are outputs of the algorithm.
 func (s *stepper) decides() bool { return s.cfg.family() == process.Agreement || s.cfg.transaction() }
 
-// judgeDecisions judges what p has decided in a step, after some decisions since its
-// start.
+// judgeDecisions judges the decisions of p in a step, given the number of its earlier
+// decisions since its start.
 func (w *worker) judgeDecisions(next []uint32, f *print, p process.ID, before int, values []int64) *Violation {
 	s, place := w.sceneOf(next), before
 	of := func(q process.ID) (int64, bool, bool) { return w.proposal(w.view(next[q]).state) }
@@ -177,7 +177,7 @@ func (w *worker) judgeDecisions(next []uint32, f *print, p process.ID, before in
 	return nil
 }
 
-// proposal is what a process has proposed first, and whether it is correct.
+// proposal is the first proposal of a process, and whether the process is correct.
 func (w *worker) proposal(l *local) (value int64, proposed, correct bool) {
 	value = w.cfg.proposal(l.proc, 0)
 	if w.spec.Values != nil {
@@ -186,7 +186,7 @@ func (w *worker) proposal(l *local) (value int64, proposed, correct bool) {
 	return value, l.asked > 0, l.traitors == 0 && !l.down && l.incarnation == 1
 }
 
-// proposed reports whether somebody has proposed a value.
+// proposed reports whether any process has proposed a value.
 func (w *worker) proposed(v []uint32, value int64) bool {
 	n := int64(w.layout.n)
 	if w.spec.Values != nil {
@@ -198,7 +198,8 @@ func (w *worker) proposed(v []uint32, value int64) bool {
 	return int64(w.view(v[(value-1)%n]).asked) > (value-1)/n
 }
 
-// agree returns what was decided first in a place. If that is this value it notes it.
+// agree returns the first decision in a position. If this value is the first, it notes
+// it.
 func (w *worker) agree(next []uint32, f *print, place int, value int64) int64 {
 	if w.layout.agreed < 0 {
 		return value
@@ -217,8 +218,8 @@ func (w *worker) agree(next []uint32, f *print, place int, value int64) int64 {
 	return value
 }
 
-// inRound reports whether a timer must wait, because it ends a round that some
-// process has not begun or not reached. Rounds are synchronous: nobody ends the next one
+// inRound reports whether a timer must wait because it ends a round that some process
+// has not begun or not reached. Rounds are synchronous: no process ends the next round
 // before all have ended this one.
 func (w *worker) inRound(v []uint32, p int) bool {
 	rounds := w.view(v[p]).state.rounds

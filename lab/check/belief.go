@@ -7,15 +7,15 @@ import (
 	"sync"
 )
 
-// belief is what a reduced search takes for granted of who sends what. A process sends
-// upon a cause: a message of some type that comes over some link, a step of its own
-// accord, or a timer that runs out. What each cause leads to is learnt: a search begins
-// with the belief that nothing leads to anything, and begins again with what it has
-// seen when that turns out to be wrong.
+// belief is what a reduced search assumes about which process sends what. A process
+// sends for a cause: a message of some type over some link, a step without a message,
+// or a timer that expires. The search learns what each cause leads to. It begins with
+// the belief that nothing leads to anything, and restarts with what it has seen when
+// the belief turns out to be wrong.
 //
 // A send that the belief does not know would be in a schedule that begins with steps of
-// other processes than those that go first; these stay possible after the first have
-// moved, so the search comes to that send also after it.
+// processes other than those that go first. These steps stay possible after the first
+// have moved, so the search also reaches that send later.
 type belief struct {
 	layout *layout
 	types  []int      // of each layer: the number of its first type
@@ -26,7 +26,7 @@ type belief struct {
 	visible  flags // of steps
 }
 
-// onLink is messages that may be on a link: their types, as bits.
+// onLink is a set of messages that may be on a link: their types, as bits.
 type onLink struct {
 	slot  int
 	types uint64
@@ -105,13 +105,13 @@ func (b *belief) add(cause, slot, kind int) {
 type spread struct {
 	few   uint64
 	come  []uint64 // by slot: the types of messages that may be on the link
-	todo  []onLink // of these, what is still to be followed
-	awake uint64   // who may do something
-	meets uint64   // who may give one of the few another choice
+	todo  []onLink // of these, what still has to be followed
+	awake uint64   // the processes that may do something
+	meets uint64   // the processes that may give one of the few another choice
 }
 
-// disturbers returns some who may give one of a few processes another choice before one of
-// them moves, if there are any.
+// disturbers returns processes that may give one of a few processes another choice
+// before one of them moves, if there are any.
 func (w *worker) disturbers(v []uint32, few uint64) uint64 {
 	s := &w.spread
 	if s.come == nil {
@@ -140,7 +140,7 @@ func (w *worker) disturbers(v []uint32, few uint64) uint64 {
 	return s.meets
 }
 
-// mayCome notes messages that may be on a link to a process that is none of the few.
+// mayCome notes messages that may be on a link to a process that is not one of the few.
 func (w *worker) mayCome(v []uint32, l onLink) {
 	s := &w.spread
 	if l.types &^= s.come[l.slot]; l.types == 0 {
@@ -151,7 +151,8 @@ func (w *worker) mayCome(v []uint32, l onLink) {
 	w.mayMove(v, int(w.layout.receiver(l.slot)))
 }
 
-// mayMove notes that a process may do something, and so may come to steps of its own.
+// mayMove notes that a process may do something, and so may reach steps without a
+// message.
 func (w *worker) mayMove(v []uint32, p int) {
 	if w.spread.awake&(1<<p) != 0 {
 		return
@@ -164,7 +165,7 @@ func (w *worker) mayMove(v []uint32, p int) {
 }
 
 // mayCause notes what a cause leads to. A message for one of the few gives it no other
-// choice if one that was sent before waits on the same link, unless links keep no order.
+// choice if an earlier one waits on the same link, unless links keep no order.
 func (w *worker) mayCause(v []uint32, cause int) {
 	s := &w.spread
 	for _, l := range w.believed.leads[cause] {
@@ -203,8 +204,8 @@ func (w *worker) kindsOn(channel uint32) uint64 {
 	return w.kinds[channel]
 }
 
-// learn notes to what a cause leads in some edges. What is new to the belief with which
-// the search began ends it.
+// learn notes what a cause leads to in some edges. Anything that is new to the belief
+// ends the search.
 func (w *worker) learn(cause int, edges []edge) {
 	for i := range edges {
 		e := &edges[i]
@@ -240,7 +241,8 @@ func reduced(ctx context.Context, cfg *Config) *search {
 	}
 }
 
-// believe lets all workers go by a belief, and changes next by what it does not know.
+// believe makes all workers use a belief, and adds to next what the belief does not
+// know.
 func (s *search) believe(believed, next *belief) (surprised *bool) {
 	surprised = new(bool)
 	var mu sync.Mutex

@@ -8,125 +8,130 @@ import (
 	"github.com/conclave-io/conclave/process/property"
 )
 
-// Config is what is to be checked, and how far. Spec and Process.N must be set; all
-// else has a meaning when zero. The zero budgets are a world without faults, with
-// links that keep order.
+// Config says what to check, and how far. Spec and Process.N must be set; for every
+// other field zero is a valid value. With zero budgets there are no faults, and links
+// keep order.
 type Config struct {
 	Spec *process.Spec
-	// Process is what the machines are told. A tree or voting sets that the Spec
-	// needs and that are not given are those of the simulator.
+	// Process is what the machines know. If the Spec needs a tree or voting sets
+	// and none are given, they are those of the simulator.
 	Process process.Config
 
-	// Entries is how often each requester asks to enter, in an election calls for one, in
-	// a consensus proposes a value. Zero: once. In a transaction each votes once.
+	// Entries is the number of times that each requester asks to enter, calls for
+	// an election, or proposes a value. Zero: once. In a transaction each votes
+	// once.
 	Entries int
-	// Requesters are those who ask, or call; nil: all, or of generals the commander.
+	// Requesters are the processes that ask, or call; nil: all, or of generals the
+	// commander.
 	Requesters []process.ID
-	// Loads is how busy each process is, for elections that go by it; nil: the
-	// process of rank p has 3p+1 modulo N.
+	// Loads is the load of each process, for elections by load; nil: the process of
+	// rank p has 3p+1 modulo N.
 	Loads []int64
 
 	// Unordered links deliver messages in any order.
 	Unordered bool
-	// Timing says when timers may run out.
+	// Timing says when timers may expire.
 	Timing Timing
-	// Timeouts is how many timers may run out in one run. Zero: any number.
+	// Timeouts is the number of timers that may expire in one run. Zero: any
+	// number.
 	Timeouts int
 
-	// How many of each fault there may be in one run. Processes that crash come
-	// back Restarts times in all, with what they have saved.
+	// The number of each kind of fault in one run. Crashed processes restart
+	// Restarts times in all, with what they have saved.
 	Crashes, Restarts, Drops, Duplicates, Reorders int
-	// Traitors are the sets of processes of which one is Byzantine, whichever; nil: nobody
-	// is. In place of each message a Byzantine process sends anything that Spec.Lies
-	// allows. It proposes nothing.
+	// Traitors are the sets of processes of which one set is Byzantine; nil: no
+	// process is. In place of each message a Byzantine process sends anything that
+	// Spec.Lies allows. It proposes nothing.
 	Traitors [][]process.ID
-	// Suspicions is how often a detector may tell a process that another has crashed
-	// that is up. It does not take it back.
+	// Suspicions is how often a detector may tell a process that a live process has
+	// crashed. It does not withdraw that.
 	Suspicions int
-	// Cancels is how often a client that waits may give up. The Spec must have a rule
-	// for it: a client of any other algorithm waits on and releases at once, which is
-	// searched anyway.
+	// Cancels is how often a waiting client may withdraw. The Spec must have a rule
+	// for it. A client of any other algorithm keeps waiting and releases at once,
+	// which is searched anyway.
 	Cancels int
-	// Forgets is how often a machine that is idle (see process.Idler) may be replaced by a
-	// new one, whose Base is at its marks or well above them. Processes must not crash
-	// then, and links must neither lose nor repeat messages.
+	// Forgets is how often an idle machine (see process.Idler) may be replaced by a
+	// new one, whose Base is at its marks or well above them. Then processes must
+	// not crash, and links must neither lose nor duplicate messages.
 	Forgets int
 
-	// Detector is what tells the processes of crashes if the Spec asks no detector. Zero:
-	// nothing does; but in an election, whoever follows a leader that has crashed is
-	// asked for another, some time later.
+	// Detector tells the processes of crashes if the Spec does not ask for a
+	// detector. Zero: nothing does; but in an election, each process that follows a
+	// crashed leader is asked for another, some time later.
 	Detector process.DetectorKind
 
-	// Corrupt lets runs begin in every state that Spec.Corruption names, with up to
-	// InFlight messages on each link, and asks whether they converge. It implies Liveness.
-	// Nobody asks unless Requesters says so.
+	// Corrupt makes runs begin in every state that Spec.Corruption names, with up
+	// to InFlight messages on each link, and checks whether they converge. It
+	// implies Liveness. No client asks unless Requesters is set.
 	Corrupt  bool
 	InFlight int
 
-	// Properties are those that are checked; nil: of those that the Spec claims all
-	// that can be checked (see Claimed), but with a reduction not the invariant, which
-	// is about the states that a reduction leaves out.
+	// Properties are the properties to check; nil: of those that the Spec claims
+	// all that can be checked (see Claimed). With a reduction that excludes the
+	// invariant, which is about the states that a reduction leaves out.
 	Properties []process.Property
-	// Bound is the bound of BoundedBypass where it is not the claimed one.
+	// Bound is the bound of BoundedBypass, if it differs from the claimed one.
 	Bound int
 
-	// Liveness looks also for runs that go on for ever while somebody waits, or has
-	// not learnt who leads, although everything that stays possible happens in the
-	// end, and a timer that may run out again and again does so unless it is set anew.
-	// The whole graph of states is kept for that.
+	// Liveness also looks for infinite runs in which a process waits, or has not
+	// learned the leader, although the run is fair: everything that stays possible
+	// happens eventually, and a timer that may expire again and again does so
+	// unless it is set again. This keeps the whole graph of states.
 	Liveness bool
 
 	Reduce Reduction
 	Order  Order
-	// Workers is how many goroutines search breadth first. Zero: one for each
-	// processor.
+	// Workers is the number of goroutines that search breadth first. Zero: one for
+	// each processor.
 	Workers int
-	// Memory is how many bytes the search may take, roughly. Zero: DefaultMemory.
+	// Memory is the approximate number of bytes that the search may use. Zero:
+	// DefaultMemory.
 	Memory int64
 	// MaxStates and MaxDepth end a search. Zero: no such bound.
 	MaxStates uint64
 	MaxDepth  int
 
-	// NoReturn is in how many states at most to look for the point of no return of what was
-	// found. Zero: it is not looked for.
+	// NoReturn is the largest number of states in which to look for the point of no
+	// return of a violation. Zero: it is not looked for.
 	NoReturn int
 
-	// Progress, if it is set, is called every 100 ms or so while the search goes on: by
-	// one of the goroutines that search, and never by two at the same time. A search that
-	// found something may be made again from its start.
+	// Progress, if set, is called about every 100 ms during the search: by one of
+	// the searching goroutines, and never by two at the same time. A search that
+	// found a violation may start again.
 	Progress func(Progress)
 }
 
-// DefaultMemory is how much memory a search takes if nothing else is said.
+// DefaultMemory is the memory of a search if none is given.
 const DefaultMemory = 2 << 30
 
-// Timing is when a timer may run out.
+// Timing is when a timer may expire.
 type Timing uint8
 
 const (
-	// AsNeeded is Synchronous for a Spec that needs synchrony, and else Patient.
+	// AsNeeded is Synchronous for a Spec that needs synchrony, and otherwise
+	// Patient.
 	AsNeeded Timing = iota
-	// Synchronous timers run out only while no message is on its way, those of the lock
-	// of a stack when Patient ones do, and those with which its detector gives up a
-	// process once that is down.
+	// Synchronous timers expire only while no message is in flight. Those of the
+	// lock of a stack expire when Patient ones do, and those with which its
+	// detector gives up a process once that process is down.
 	Synchronous
-	// Patient timers run out only while besides nobody is inside and no news is on
-	// its way: they are longer than what they wait for usually takes.
+	// Patient timers expire only while also no process is inside and no news is in
+	// flight: they are longer than what they wait for usually takes.
 	Patient
 	// AnyTime is for timers that may be too fast for the network.
 	AnyTime
-	// Never is for runs in which no timer runs out.
+	// Never is for runs in which no timer expires.
 	Never
 )
 
-// Reduction is which schedules are left out because they lead where others do.
+// Reduction says which schedules are left out because they lead where others do.
 type Reduction uint8
 
 const (
 	// NoReduction leaves nothing out.
 	NoReduction Reduction = iota
-	// PartialOrder takes the steps of one process first where no order of them and
-	// the steps of others matters.
+	// PartialOrder takes the steps of one process first if their order relative to
+	// the steps of others does not matter.
 	PartialOrder
 )
 
@@ -136,7 +141,7 @@ type Order uint8
 const (
 	// BreadthFirst finds shortest violations.
 	BreadthFirst Order = iota
-	// DepthFirst needs less memory where runs are short and states many.
+	// DepthFirst needs less memory if runs are short and there are many states.
 	DepthFirst
 )
 
@@ -147,7 +152,7 @@ const (
 	maxBudget    = 100
 )
 
-// Validate reports the first thing that is wrong, in one line.
+// Validate reports the first error, in one line.
 func (c *Config) Validate() error {
 	if c.Spec == nil {
 		return fmt.Errorf("check: no algorithm: set Spec")
@@ -181,7 +186,7 @@ func (c *Config) validateNumbers() error {
 		}
 	}
 	if c.Entries < 0 || c.Entries > maxEntries {
-		return fmt.Errorf("check: %d entries, there must be 1 to %d", c.Entries, maxEntries)
+		return fmt.Errorf("check: entries: %d: must be 1 to %d", c.Entries, maxEntries)
 	}
 	if c.Loads != nil && len(c.Loads) != c.Process.N {
 		return fmt.Errorf("check: %d loads for %d processes", len(c.Loads), c.Process.N)
@@ -192,7 +197,7 @@ func (c *Config) validateNumbers() error {
 	}{{"timeouts", c.Timeouts}, {"crashes", c.Crashes}, {"restarts", c.Restarts}, {"drops", c.Drops},
 		{"duplicates", c.Duplicates}, {"reorders", c.Reorders}, {"suspicions", c.Suspicions}, {"cancels", c.Cancels}, {"forgets", c.Forgets}, {"messages in flight", c.InFlight}} {
 		if b.of < 0 || b.of > maxBudget {
-			return fmt.Errorf("check: %d %s, there must be 0 to %d", b.of, b.name, maxBudget)
+			return fmt.Errorf("check: %d %s: must be 0 to %d", b.of, b.name, maxBudget)
 		}
 	}
 	if c.MaxDepth < 0 {
@@ -205,7 +210,7 @@ func (c *Config) validateNumbers() error {
 		return fmt.Errorf("check: %s asks for a detector of its own kind, no other can be given to it", c.Spec.Name)
 	}
 	if c.Restarts > 0 && c.Crashes == 0 {
-		return fmt.Errorf("check: %d restarts without crashes: give both", c.Restarts)
+		return fmt.Errorf("check: %d restarts without crashes: set both", c.Restarts)
 	}
 	return nil
 }
@@ -230,7 +235,7 @@ func (c *Config) validateForgets() error {
 	return nil
 }
 
-// withDefaults returns the configuration with everything filled in.
+// withDefaults returns the configuration with all defaults.
 func (c *Config) withDefaults() Config {
 	d := *c
 	if d.Entries == 0 {
@@ -292,8 +297,8 @@ func familyOf(s *process.Spec) process.Family { return s.Layer(uint8(s.Depth() -
 
 func (c *Config) checks(p process.Property) bool { return slices.Contains(c.Properties, p) }
 
-// asks reports whether a process is one of those who ask.
+// asks reports whether a process is one of the requesters.
 func (c *Config) asks(p process.ID) bool { return slices.Contains(c.Requesters, p) }
 
-// faulty reports whether processes may crash, or be said to have.
+// faulty reports whether processes may crash, or be reported as crashed.
 func (c *Config) faulty() bool { return c.Crashes > 0 || c.Suspicions > 0 }

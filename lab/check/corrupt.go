@@ -9,9 +9,9 @@ import (
 )
 
 // With Config.Corrupt a search begins in every state that a transient fault may leave
-// (process.Corruption), and asks whether every fair run comes to states in which the
-// invariant of the Spec holds (convergence) and stays in these (closure). Clients do what
-// they do elsewhere, but nothing else is judged: no promise holds before convergence.
+// (process.Corruption). It checks whether every fair run reaches states in which the
+// invariant of the Spec holds (convergence) and stays in them (closure). Clients behave
+// as usual, but nothing else is judged: no property holds before convergence.
 
 func (c *Config) validateCorrupt() error {
 	switch {
@@ -31,8 +31,8 @@ func (c *Config) validateCorrupt() error {
 	return nil
 }
 
-// leftBehind returns what a fault may leave on all links: states with these messages and
-// no processes.
+// leftBehind returns what a fault may leave on all links: states with these messages
+// and without processes.
 func (w *worker) leftBehind(empty []uint32) [][]uint32 {
 	all := [][]uint32{empty}
 	for slot := w.layout.n; slot < w.layout.n+w.layout.links; slot++ {
@@ -70,8 +70,8 @@ func (w *worker) births(p process.ID, set int) []*local {
 	return all
 }
 
-// corrupted tells what a fault has left on the links of a root, and of which process it
-// has made what.
+// corrupted lists what a fault has left on the links of a root, and which processes it
+// has changed to which states.
 func (w *worker) corrupted(v []uint32, states []int) []Step {
 	var steps []Step
 	for p, state := range states {
@@ -86,8 +86,8 @@ func (w *worker) corrupted(v []uint32, states []int) []Step {
 	return steps
 }
 
-// converge looks for a step out of a legitimate state, for a state out of which no step
-// leads, and for a fair run among those that are not legitimate.
+// converge looks for a step out of a legitimate state, for a state without successors,
+// and for a fair run among the states that are not legitimate.
 func (t *tarjan) converge() {
 	legitimacy := &global{}
 	wrong := make([]string, t.whole)

@@ -2,19 +2,19 @@ package check
 
 import "github.com/conclave-io/conclave/process"
 
-// stop is a crash within a step: after so many effects of it, of which the last
-// sends no longer happen.
+// stop is a crash within a step: after the given number of its effects, so that the
+// last sends do not happen.
 type stop struct {
 	to      uint32 // the local state of the crashed process
 	sends   int    // how many of the messages of the edge are sent
-	effects int    // how many effects of the step happen, counted as the simulator does
-	step    int    // which step of the edge it is, from 1
-	decided int    // how many of the decisions of the edge are announced
-	saved   bool   // the step has saved, and the crash comes before all has left that it sends before its Save
+	effects int    // number of effects of the step that happen, counted as in the simulator
+	step    int    // index of the step within the edge, from 1
+	decided int    // number of announced decisions of the edge
+	saved   bool   // the step has saved, and the crash comes before all messages sent before the Save have left
 }
 
-// noteStops lists where a crash in the present step would leave something else
-// than a crash before or after it: between two sends, after a decision or a Save. Messages
+// noteStops lists the crashes in the present step that leave something else than a
+// crash before or after it: between two sends, after a decision or a Save. Messages
 // leave after the last Save of their step, so before it nothing has left.
 func (s *stepper) noteStops(first int) {
 	if !s.cfg.faulty() || s.flags&broken != 0 {
@@ -24,7 +24,7 @@ func (s *stepper) noteStops(first int) {
 	decided := len(s.extra.decided) - s.decisions()
 	last, lastDecided := first-1, decided
 	if saveAt >= 0 || s.steps == 1 {
-		last = first // nothing but a Save has happened
+		last = first // only a Save has happened
 	}
 	note := func() {
 		happened := effects > saveAt && sends < len(s.sends)
@@ -54,9 +54,9 @@ func (s *stepper) noteStops(first int) {
 	}
 }
 
-// noteSaved lists the crashes while those messages leave that the machine has sent
-// before its Save. They wait for it, and then leave one after the other as well. All
-// effects have happened by then but those.
+// noteSaved lists the crashes during the sending of messages that the machine has sent
+// before its Save. They wait for the Save, and then leave one after another. By then
+// all other effects have happened.
 func (s *stepper) noteSaved(first, saveAt, effects int) {
 	before := first
 	for i := 0; i < s.fx.Len() && saveAt > 0; i++ {
@@ -67,14 +67,14 @@ func (s *stepper) noteSaved(first, saveAt, effects int) {
 		saveAt -= s.weight(e)
 	}
 	if s.cfg.Restarts == 0 && s.steps == 1 {
-		first++ // a Save that nobody will read
+		first++ // a Save that is never read
 	}
 	for sends := first; sends < before; sends++ {
 		s.stops = append(s.stops, stop{s.downAfter(&s.next), sends, effects, s.steps, len(s.extra.decided), true})
 	}
 }
 
-// lastSave returns how many effects come before the last Save of the step, or -1.
+// lastSave returns the number of effects before the last Save of the step, or -1.
 func (s *stepper) lastSave() int {
 	saveAt, effects := -1, 0
 	for i := range s.fx.Len() {
@@ -87,7 +87,7 @@ func (s *stepper) lastSave() int {
 	return saveAt
 }
 
-// weight is how many effects an effect counts for, as in the simulator.
+// weight is the number of effects that an effect counts for, as in the simulator.
 func (s *stepper) weight(e *process.Effect) int {
 	switch {
 	case e.Internal || e.Kind == process.EffectRule:
@@ -98,8 +98,8 @@ func (s *stepper) weight(e *process.Effect) int {
 	return 1
 }
 
-// downDeciding returns the local state of a process that crashes in a step after so many
-// decisions of it.
+// downDeciding returns the local state of a process that crashes in a step after the
+// given number of its decisions.
 func (s *stepper) downDeciding(decided int) uint32 {
 	outcome := s.next.outcome
 	s.next.outcome = s.outcomeAfter(decided)
@@ -120,9 +120,9 @@ func (s *stepper) downAfter(l *local) uint32 {
 	return s.internLocal(&down)
 }
 
-// accept is what the host does before it hands a message over, once processes may
-// have crashed: it drops what is from or for an earlier incarnation, and tells the
-// machine of a new one. It reports whether the message is to be handed over.
+// accept does what the host does before it delivers a message, if processes may have
+// crashed. It drops messages from or for an earlier incarnation, and tells the machine
+// of a new one. It reports whether the message is to be delivered.
 func (s *stepper) accept(m *message) bool {
 	l := &s.next
 	known := &l.knows[m.From]
@@ -139,19 +139,19 @@ func (s *stepper) accept(m *message) bool {
 	return true
 }
 
-// bounce lets a sender know that the process it wrote to has come back.
+// bounce tells a sender that the process it wrote to has restarted.
 func (s *stepper) bounce(to process.ID) {
 	s.sends = append(s.sends, send{uint32(s.layout.inbox + int(to)), s.news(process.Rejoin, to, s.next.proc, s.next.incarnation)})
 }
 
-// news returns the number of news for a process about a peer. They name whom they are for:
-// the fingerprint of a state is a sum, so the same news in the inbox of another would make
-// the same state.
+// news returns the number of a piece of news for a process about another. News names
+// its receiver: the fingerprint of a state is a sum, so the same news in another inbox
+// would give the same state.
 func (s *stepper) news(kind process.Kind, to, about process.ID, incarnation uint32) uint32 {
 	return s.internMessage(&message{Message: process.Message{To: to, Subject: about}, news: kind, incarnation: incarnation})
 }
 
-// tell gives news to a process that does not know it better.
+// tell gives news to a process that does not already know it.
 func (s *stepper) tell(m *message) {
 	about := m.Subject
 	ev := process.Event{Kind: m.news, Peer: about, Term: m.Term}
@@ -174,7 +174,7 @@ func (s *stepper) tell(m *message) {
 	}
 }
 
-// suspicion is what the detector says of a process that has crashed, or nothing.
+// suspicion is the detector's report about a crashed process, or nothing.
 func (s *stepper) suspicion() process.Kind {
 	switch s.cfg.Detector {
 	case process.ReliableDetector:
@@ -185,8 +185,8 @@ func (s *stepper) suspicion() process.Kind {
 	return 0
 }
 
-// restart brings a process back with what it has saved. It knows the others in the
-// incarnations in which they are.
+// restart brings a process back with what it has saved. It knows the others in their
+// present incarnations.
 func (s *stepper) restart(incarnations []uint32) {
 	l := &s.next
 	m := s.spec.New(l.proc, s.config)

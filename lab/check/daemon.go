@@ -6,38 +6,38 @@ import (
 )
 
 // Reading is a system of processes that read each other's variables, as in Dijkstra's
-// paper. Nothing is on its way between them, and there are no events: a daemon chooses who
-// of the privileged moves. That is no Spec, whose machines get messages; so this is a search of its
-// own, of all states, by the rules that it is given.
+// paper. Nothing is in flight between them, and there are no events: a daemon chooses
+// which privileged process moves. This is not a Spec, whose machines receive messages.
+// So it is a separate search of all states, by the given rules.
 type Reading struct {
 	N      int
-	States func(i int) int            // how many states process i has
-	Moves  func(v []int, i int) []int // to which it may go, one for each privilege
+	States func(i int) int            // number of states of process i
+	Moves  func(v []int, i int) []int // the states that it may go to, one for each privilege
 }
 
-// Daemon is who moves at a time.
+// Daemon says which processes move at a time.
 type Daemon uint8
 
 // The daemons.
 const (
 	Central     Daemon = iota // one process
-	Distributed               // any of the privileged, all reading what was before
+	Distributed               // any of the privileged, all reading the previous state
 )
 
-// Stabilization is what came of a search. A state is legitimate if there is one
-// privilege in it.
+// Stabilization is the result of a search. A state is legitimate if it has exactly one
+// privilege.
 type Stabilization struct {
 	Total      int // states
 	Legitimate int // of these
-	// Worst is how many steps it takes at most to a legitimate state.
+	// Worst is the largest number of steps to a legitimate state.
 	Worst int
-	// Broken says what is wrong, or is empty: a state without a privilege, a legitimate one
-	// that is left, or a loop of others. Loop is that loop.
+	// Broken says what is wrong, or is empty: a state without a privilege, a
+	// legitimate one that is left, or a loop of others. Loop is that loop.
 	Broken string
 	Loop   [][]int
 }
 
-// Stabilize searches all states. No fairness is asked of the daemon.
+// Stabilize searches all states. The daemon need not be fair.
 func (r Reading) Stabilize(d Daemon) Stabilization {
 	s := &stabilizer{Reading: r, daemon: d, steps: map[int]int{}}
 	total := 1
@@ -55,14 +55,14 @@ type stabilizer struct {
 	Reading
 	Stabilization
 	daemon Daemon
-	steps  map[int]int // of states that are done: the most steps to a legitimate one; else open
+	steps  map[int]int // of finished states: the most steps to a legitimate one; otherwise open
 	stack  []int
 }
 
-// openState marks those on the stack.
+// openState marks the states on the stack.
 const openState = -1
 
-// visit returns how many steps it takes at most from a state to a legitimate one.
+// visit returns the largest number of steps from a state to a legitimate one.
 func (s *stabilizer) visit(code int) int {
 	if steps, seen := s.steps[code]; seen {
 		if steps == openState {

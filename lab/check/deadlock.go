@@ -5,7 +5,8 @@ import (
 	"github.com/conclave-io/conclave/process/property"
 )
 
-// What is declared in a step is compared with who was stuck in the state before it.
+// Declarations in a step are compared with the processes that were stuck in the state
+// before it.
 
 // deadlocks reports whether a property is about deadlocks.
 func deadlocks(p process.Property) bool {
@@ -43,7 +44,7 @@ func (w *worker) judgeVictims(next []uint32, f *print, p process.ID, victims []p
 	return nil
 }
 
-// judgeDeadlocks watches that no deadlock is overlooked when nothing can happen.
+// judgeDeadlocks watches that no deadlock is overlooked when no event is enabled.
 func (w *worker) judgeDeadlocks(v []uint32) *Violation {
 	if !w.cfg.checks(process.DeadlockFound) {
 		return nil

@@ -1,7 +1,7 @@
 package check
 
 // depthFirst searches the states that were found last first. It keeps fewer states
-// waiting than breadthFirst, and what it finds is seldom shortest.
+// waiting than breadthFirst, but the violations that it finds are rarely shortest.
 func (s *search) depthFirst() {
 	w := s.workers[0]
 	stack := &output{search: s}
@@ -30,7 +30,7 @@ func (s *search) depthFirst() {
 	}
 }
 
-// pop takes the last state out, and returns its depth.
+// pop removes the last state and returns its depth.
 func (o *output) pop(into []uint32) int {
 	last := len(o.chunks) - 1
 	c := o.chunks[last]

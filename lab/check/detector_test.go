@@ -44,7 +44,7 @@ func TestDetectorInAStack(t *testing.T) {
 
 // Heartbeats and probes are counted without end, and of their numbers only the order
 // means anything. So a stack that does nothing but watch comes back to where it was, and
-// nobody waits in it for ever.
+// nobody waits in it forever.
 func TestWatchingForEver(t *testing.T) {
 	for name, states := range map[string]uint64{"central-recovering": 80, "central-swim": 143} {
 		r, err := check.Run(t.Context(), check.Config{

@@ -27,20 +27,20 @@ const (
 type action struct {
 	kind actionKind
 	proc uint8
-	edge uint16 // which way the step goes
+	edge uint16 // which of the possible outcomes of the step
 	slot uint16
 	take uint8 // which message of the channel
 	stop int8  // which crash cuts it short, or -1
 }
 
-// expand finds all successors of a state. What is wrong with the state itself,
-// because nothing can happen in it, it returns.
+// expand finds all successors of a state. It returns a violation of the state itself if
+// no event is enabled in it.
 func (w *worker) expand(v []uint32, f print) *Violation {
 	w.forget(0)
 	return w.expandMore(v, f)
 }
 
-// forget leaves the first so many successors.
+// forget removes all but the given number of successors.
 func (w *worker) forget(n int) { w.next, w.found = w.next[:n*w.layout.stride], w.found[:n] }
 
 // expandMore is expand for one state after another: it keeps what was found before.
@@ -82,7 +82,7 @@ func (w *worker) expandMore(v []uint32, f print) *Violation {
 	return nil
 }
 
-// quiet reports whether no message is on its way.
+// quiet reports whether no message is in flight.
 func (w *worker) quiet(v []uint32) bool {
 	for _, c := range v[w.layout.n : w.layout.n+w.layout.links] {
 		if c != 0 {
@@ -92,7 +92,7 @@ func (w *worker) quiet(v []uint32) bool {
 	return true
 }
 
-// timersMayFire reports whether timers may run out in a state.
+// timersMayFire reports whether timers may expire in a state.
 func (w *worker) timersMayFire(v []uint32) bool {
 	if !w.left(v, timeouts) {
 		return false
@@ -108,7 +108,7 @@ func (w *worker) timersMayFire(v []uint32) bool {
 	return false
 }
 
-// still reports whether nobody is inside, and no news or election is on its way.
+// still reports whether no process is inside, and no news or election is in progress.
 func (w *worker) still(v []uint32) bool {
 	for p := range w.layout.n {
 		if w.view(v[p]).phase == inside || w.layout.inbox >= 0 && v[w.layout.inbox+p] != 0 {
@@ -118,17 +118,18 @@ func (w *worker) still(v []uint32) bool {
 	return w.layout.oracle < 0 || v[w.layout.oracle]&1 == 0
 }
 
-// left reports whether there may be one more of what is limited. Timeouts are so
-// only if a limit is given.
+// left reports whether a budget allows one more. Timeouts have a budget only if a limit
+// is given.
 func (w *worker) left(v []uint32, b budget) bool {
 	slot := w.layout.budgets[b]
 	return slot >= 0 && int(v[slot]) < w.cfg.limit(b) || slot < 0 && b == timeouts
 }
 
-// premature reports whether a timer of a layer of p is longer than it may still be: one
-// of a round that is not over, one with which a detector gives up a process that is up, as live ones are heard of first while
-// delays are bounded; one of the lock of a stack while somebody is inside; or a lease while
-// its holder is inside, who leaves before.
+// premature reports whether a timer of a layer of p cannot have expired yet: the timer
+// of a round that is not over; one with which a detector gives up a live process,
+// because live processes are heard first while delays are bounded; one of the lock of a
+// stack while a process is inside; or a lease while its holder is inside, which leaves
+// before.
 func (w *worker) premature(v []uint32, p int, e *edge) bool {
 	if w.cfg.Timing == AnyTime {
 		return false
@@ -163,7 +164,7 @@ func (w *worker) expandOwn(v []uint32, f print, p int, timers bool) {
 			w.noteLate(next, &nf)
 		case actCancel:
 			w.spend(next, &nf, cancels)
-			w.moves-- // nobody has to give up
+			w.moves-- // a client need not withdraw
 		case actForget:
 			w.spend(next, &nf, forgets)
 			w.moves--
@@ -172,8 +173,8 @@ func (w *worker) expandOwn(v []uint32, f print, p int, timers bool) {
 	}
 }
 
-// expandSlot is what may happen to the messages of a link, or to the news that a
-// process has still to hear.
+// expandSlot is what may happen to the messages of a link, or to the pending news of a
+// process.
 func (w *worker) expandSlot(v []uint32, f print, slot int) {
 	to := int(w.layout.receiver(slot))
 	l := w.link(v[slot])
@@ -211,7 +212,7 @@ func (w *worker) expandSlot(v []uint32, f print, slot int) {
 	}
 }
 
-// duplicate delivers a message and lets it come again.
+// duplicate delivers a message and keeps it on the link.
 func (w *worker) duplicate(v []uint32, f print, e *edge, a action) {
 	if !w.left(v, duplicates) {
 		return
@@ -223,15 +224,15 @@ func (w *worker) duplicate(v []uint32, f print, e *edge, a action) {
 	w.follow(next, nf, int(a.proc), e, a)
 }
 
-// fork returns room for a successor, as a copy of the state. It is good until the
-// next one is made.
+// fork returns room for a successor, as a copy of the state. It is valid until the next
+// one is made.
 func (w *worker) fork(v []uint32) []uint32 {
 	at := len(w.next)
 	w.next = append(w.next, v...)
 	return w.next[at:]
 }
 
-// spend counts one of what is limited, if it is.
+// spend uses up one of a budget, if there is one.
 func (w *worker) spend(next []uint32, f *print, b budget) {
 	if slot := w.layout.budgets[b]; slot >= 0 {
 		w.set(next, f, slot, next[slot]+1)
@@ -248,8 +249,8 @@ func (w *worker) set(next []uint32, f *print, slot int, value uint32) {
 	next[slot] = value
 }
 
-// follow lets process p take a step, and then, as other successors, those in which
-// it crashes within that step.
+// follow lets process p take a step and adds, as other successors, those in which it
+// crashes within that step.
 func (w *worker) follow(next []uint32, f print, p int, e *edge, a action) {
 	w.moves++
 	before, cut := f, e.stops != 0 && w.left(next, crashes)
@@ -275,7 +276,7 @@ func (w *worker) follow(next []uint32, f print, p int, e *edge, a action) {
 	}
 }
 
-// sendTo puts a message into a slot. One for a process that is down for good is
+// sendTo puts a message into a slot. A message for a process that is down for good is
 // lost.
 func (w *worker) sendTo(next []uint32, f *print, s *send) {
 	if w.cfg.faulty() && w.cfg.Restarts == 0 && w.view(next[w.layout.receiver(int(s.slot))]).down {

@@ -6,7 +6,7 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// expandFaults lets processes crash between two steps, and come back.
+// expandFaults lets processes crash between two steps, and restart.
 func (w *worker) expandFaults(v []uint32, f print) {
 	if w.left(v, suspicions) {
 		w.suspectWrongly(v, f)
@@ -28,8 +28,8 @@ func (w *worker) expandFaults(v []uint32, f print) {
 	}
 }
 
-// suspectWrongly lets the detector tell a process of another that is up that it has
-// crashed. The take says who is told.
+// suspectWrongly lets the detector tell a process that a live process has crashed. The
+// take says which process is told.
 func (w *worker) suspectWrongly(v []uint32, f print) {
 	for p := range w.layout.n {
 		about := w.view(v[p])
@@ -46,8 +46,8 @@ func (w *worker) suspectWrongly(v []uint32, f print) {
 	}
 }
 
-// followStops adds the successors in which p crashes within a step. The state
-// before it is in w.before.
+// followStops adds the successors in which p crashes within a step. The state before it
+// is in w.before.
 func (w *worker) followStops(f print, p int, e *edge, a action) {
 	sends := w.sent[e.sendsAt : e.sendsAt+uint32(e.sendsN)]
 	for i, s := range w.stopped[e.stops] {
@@ -74,7 +74,7 @@ func (w *worker) judgeStopped(next []uint32, f *print, p process.ID, before *loc
 	return w.judgeDecisions(next, f, p, int(before.decisions), decided)
 }
 
-// crash makes a process stop, which detectors notice.
+// crash stops a process, which detectors notice.
 func (w *worker) crash(next []uint32, f *print, p int, to uint32) {
 	w.spend(next, f, crashes)
 	w.watchCrash(next, process.ID(p))
@@ -95,8 +95,8 @@ func (w *worker) crash(next []uint32, f *print, p int, to uint32) {
 	}
 }
 
-// clearSlots takes away what a process that is down will never get. If it may come
-// back, messages on their way to it arrive and bounce.
+// clearSlots removes what a process that is down will never get. If it may restart,
+// messages in flight to it arrive and bounce.
 func (w *worker) clearSlots(next []uint32, f *print, p int) {
 	clear := func(slot int) {
 		f.sub(w.link(next[slot]).print)
@@ -110,7 +110,7 @@ func (w *worker) clearSlots(next []uint32, f *print, p int) {
 	}
 }
 
-// bringBack restarts a process in all ways in which its first step may go.
+// bringBack restarts a process with all possible outcomes of its first step.
 func (w *worker) bringBack(v []uint32, f print, p int) {
 	edges := w.returnEdges(v, p)
 	for i := range edges {
@@ -119,11 +119,11 @@ func (w *worker) bringBack(v []uint32, f print, p int) {
 		w.spend(next, &nf, restarts)
 		w.tellOfReturn(next, &nf, p)
 		w.follow(next, nf, p, &edges[i], action{kind: actRestart, proc: uint8(p), edge: uint16(i), stop: -1})
-		w.moves-- // nobody has to come back
+		w.moves-- // a process need not restart
 	}
 }
 
-// returnEdges returns the first steps of a process that comes back.
+// returnEdges returns the first steps of a restarted process.
 func (w *worker) returnEdges(v []uint32, p int) []edge {
 	incarnations := w.incarnations(v)
 	key := binary.AppendUvarint(nil, uint64(v[p]))
@@ -138,7 +138,7 @@ func (w *worker) returnEdges(v []uint32, p int) []edge {
 	return w.list(at)
 }
 
-// incarnations returns those in which the processes are.
+// incarnations returns the present incarnations of the processes.
 func (w *worker) incarnations(v []uint32) []uint32 {
 	incarnations := make([]uint32, w.layout.n)
 	for q := range incarnations {
@@ -147,7 +147,7 @@ func (w *worker) incarnations(v []uint32) []uint32 {
 	return incarnations
 }
 
-// tellOfReturn is what a detector says of a process that is back, and to it.
+// tellOfReturn is what a detector says about a restarted process, and to it.
 func (w *worker) tellOfReturn(next []uint32, f *print, p int) {
 	kind := w.suspicion()
 	if kind == 0 {

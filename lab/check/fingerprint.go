@@ -5,9 +5,9 @@ import (
 	"math/bits"
 )
 
-// print is a fingerprint of 128 bits. That of a state is the sum of those of its
-// parts, each of which is a hash of what the part is and where it stands; so a
-// step changes it by the difference of the parts that it changes.
+// print is a fingerprint of 128 bits. The fingerprint of a state is the sum of those of
+// its parts, each of which is a hash of the part and its position. So a step changes it
+// by the difference of the parts that it changes.
 type print struct{ lo, hi uint64 }
 
 func (f *print) add(g print) { f.lo += g.lo; f.hi += g.hi }
@@ -48,7 +48,7 @@ func (f print) chain(word uint64) print {
 	return print{mix(f.lo^word^key2, key3^bits.RotateLeft64(word, 32)) + key1, mix(f.hi+word*key2, key0|1) ^ bits.RotateLeft64(f.lo, 23)}
 }
 
-// spread lets each bit count for all: sums of fingerprints are no weaker then.
+// spread mixes all bits, so that sums of fingerprints are not weaker.
 func (f print) spread() print {
 	return print{finish(f.lo ^ bits.RotateLeft64(f.hi, 29)), finish(f.hi + key3*f.lo)}
 }
@@ -61,8 +61,7 @@ func finish(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// printOfNumber returns the fingerprint of a number that stands in a slot; that of
-// zero is nothing.
+// printOfNumber returns the fingerprint of a number in a slot; that of zero is zero.
 func printOfNumber(slot int, v uint32) print {
 	if v == 0 {
 		return print{}

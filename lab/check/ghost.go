@@ -2,9 +2,9 @@ package check
 
 import "github.com/conclave-io/conclave/process"
 
-// What happened before what is a matter of requests here: each process and each
-// message knows how many requests of each process are in its past. That says the
-// same of two requests as clocks that count all events, and makes fewer states.
+// Causality is tracked by requests here: each process and each message knows how many
+// requests of each process are in its past. For two requests that gives the same order
+// as clocks that count all events, with fewer states.
 
 func (s *stepper) wantsPast() bool {
 	return s.cfg.checks(process.OrderHappenedBefore)

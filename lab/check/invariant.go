@@ -5,7 +5,7 @@ import (
 	"github.com/conclave-io/conclave/process/property"
 )
 
-// global makes the machines and messages of a state out of its numbers, for an
+// global builds the machines and messages of a state from its numbers, for an
 // invariant. It keeps each machine and the content of each link that it has met.
 type global struct {
 	process.Global
@@ -13,12 +13,12 @@ type global struct {
 	contents [][]*process.Message // by number of the channel
 }
 
-// judge says what is wrong with a state by the invariant of the Spec.
+// judge says what is wrong with a state according to the invariant of the Spec.
 func (g *global) judge(w *worker, v []uint32) *Violation {
 	return property.Invariant(w.spec, g.take(w, v))
 }
 
-// take makes the machines and messages of a state. They are good until the next one.
+// take makes the machines and messages of a state. They are valid until the next call.
 func (g *global) take(w *worker, v []uint32) *process.Global {
 	g.Config, g.Machines, g.Messages, g.Faults = w.config, g.Machines[:0], g.Messages[:0], false
 	for _, b := range [...]budget{crashes, drops, duplicates, suspicions} {
@@ -35,7 +35,7 @@ func (g *global) take(w *worker, v []uint32) *process.Global {
 	return &g.Global
 }
 
-// machine returns that of a local state, nil if it is down.
+// machine returns the machine of a local state, or nil if it is down.
 func (g *global) machine(w *worker, id uint32) process.Machine {
 	for int(id) >= len(g.machines) {
 		g.machines = append(g.machines, nil)
@@ -48,7 +48,7 @@ func (g *global) machine(w *worker, id uint32) process.Machine {
 	return g.machines[id]
 }
 
-// onLink adds the messages of a link that its receiver would take.
+// onLink adds the messages of a link that its receiver would accept.
 func (g *global) onLink(w *worker, v []uint32, slot int) {
 	to := w.view(v[w.layout.receiver(slot)])
 	if to.down {
@@ -74,8 +74,8 @@ func (g *global) onLink(w *worker, v []uint32, slot int) {
 	g.Messages = append(g.Messages, g.contents[id]...)
 }
 
-// messagesOn returns the messages of a channel, first the one sent first if it keeps
-// order.
+// messagesOn returns the messages of a channel; if it keeps order, the one sent first
+// comes first.
 func (w *worker) messagesOn(id uint32) []*message {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -2,31 +2,31 @@ package check
 
 import "github.com/conclave-io/conclave/process"
 
-// layout says what stands where in a state: first the local state of each process,
-// then the content of each link, then, where they are needed, the news that each
-// process has still to hear, and single numbers. A slot that is not there is -1.
+// layout gives the positions in a state: first the local state of each process, then
+// the content of each link, then, if needed, the pending news of each process, and
+// single numbers. A slot that does not exist is -1.
 type layout struct {
 	n       int
 	links   int
 	inbox   int // of process 0, the others follow
 	fence   int // the highest fence that was granted
-	oracle  int // twice the number of elections, plus 1 if one is on its way
+	oracle  int // twice the number of elections, plus 1 if one is in progress
 	budgets [budgetCount]int
-	bypass  int // of process 0: how often others have entered while it waits
+	bypass  int // of process 0: number of entries of others while it waits
 	stamp   int // of the last entry; see order.go
-	arrival int // of process 0: the place of its request
+	arrival int // of process 0: the position of its request
 	token   int // where it is
 
-	declared  int          // the victims of deadlocks since they entered last, as bits
-	agreed    int          // what was decided first in each place; see agreement.go
-	late      int          // whether a timer ran out before all had voted; see transaction.go
+	declared  int          // the victims of deadlocks since their last entries, as bits
+	agreed    int          // the first decision in each position; see agreement.go
+	late      int          // whether a timer expired before all had voted; see transaction.go
 	installed int          // whether a layer of the stack has elected
 	stride    int          // the number of slots
 	receivers []process.ID // of what is in the slots of links and news
 	senders   []process.ID // of what is in the slots of links
 }
 
-// budget is something of which there is only so much in a run.
+// budget is something that is limited in a run.
 type budget uint8
 
 const (
@@ -42,7 +42,7 @@ const (
 	budgetCount
 )
 
-// limit returns the most that there may be.
+// limit returns the largest allowed number.
 func (c *Config) limit(b budget) int {
 	return [...]int{c.Crashes, c.Restarts, c.Drops, c.Duplicates, c.Reorders, c.Suspicions, c.Timeouts, c.Cancels, c.Forgets}[b]
 }
@@ -97,8 +97,8 @@ func (l *layout) link(from, to process.ID) int {
 	return l.n + int(from)*(l.n-1) + at
 }
 
-// receiver returns the process at the end of the link in a slot.
+// receiver returns the receiver of the link in a slot.
 func (l *layout) receiver(slot int) process.ID { return l.receivers[slot] }
 
-// sender returns the process at the beginning of the link in a slot.
+// sender returns the sender of the link in a slot.
 func (l *layout) sender(slot int) process.ID { return l.senders[slot] }

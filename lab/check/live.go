@@ -7,15 +7,14 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// A run that goes on forever, in finitely many states, ends in a strongly connected
-// part of their graph. It breaks a promise of progress if somebody waits in all of
-// that part, and if it is fair: whatever is possible in all of it, such as the
-// delivery of the first message of a link, happens in it somewhere. A timer that is set
-// in all of it, and not set anew, runs out if it may anywhere in it: that it has to wait
-// until no message is on its way stands for its length, and time passes also while
-// heartbeats go on. Where it is overdue, a smaller loop in which it may run out nowhere
-// can still be fair: that of a message that never rests. Requests, calls and faults are
-// free to happen or not.
+// An infinite run in finitely many states ends in a strongly connected part of their
+// graph. It violates progress if a process waits in all of that part, and if it is
+// fair: whatever is possible in all of the part, such as the delivery of the first
+// message of a link, happens in it somewhere. A timer that is set in all of it, and not
+// set again, expires if it may anywhere in it. That it has to wait until no message is
+// in flight represents its length, and time also passes while heartbeats continue. If
+// such a timer is overdue, a smaller loop in which it may expire nowhere can still be
+// fair: that of a message that never rests. Requests, calls and faults need not happen.
 
 // node is a state in the graph.
 type node struct {
@@ -24,17 +23,17 @@ type node struct {
 	first  int32 // of its edges
 	after  int32 // behind the last of them
 	parent int32
-	by     action // what led here from the parent
+	by     action // the action that led here from the parent
 
 	index, low int32 // of Tarjan's algorithm; 0: not on its stack
-	part       int32 // which strongly connected part it belongs to; 0: none
+	part       int32 // the strongly connected part that it belongs to; 0: none
 }
 
 // arc is an edge of the graph.
 type arc struct {
 	to     int32
 	action action
-	class  uint64 // what is done; 0: free to happen or not
+	class  uint64 // the kind of action; 0: need not happen
 }
 
 // graph is all states with all steps.
@@ -44,12 +43,12 @@ type graph struct {
 	nodes []node
 	arcs  []arc
 	known map[print]int32
-	whole int // so many of the nodes have all their arcs; all, unless MaxStates ended the search
+	whole int // number of nodes with all their arcs; all, unless MaxStates ended the search
 }
 
-// live looks for a fair run in which somebody waits forever. Of a search of a
-// consensus that MaxStates has ended it looks at the states that were searched: numbers of
-// ballots have no end, but a loop that is found is one.
+// live looks for a fair run in which a process waits forever. If MaxStates has ended
+// the search of a consensus, it looks at the states that were searched: ballot numbers
+// are unbounded, but a loop that is found is real.
 func (s *search) live() {
 	g := &graph{search: s, w: s.workers[0], known: map[print]int32{}}
 	if !g.build() {
@@ -68,7 +67,7 @@ func (s *search) live() {
 	}
 }
 
-// build explores the graph once more and keeps it, as far as the memory allows.
+// build explores the graph once more and keeps it, as far as memory allows.
 func (g *graph) build() bool {
 	for _, root := range g.w.roots() {
 		g.node(root, g.w.printOfState(root), -1, action{})
@@ -108,10 +107,10 @@ func (g *graph) node(state []uint32, f print, parent int32, by action) int32 {
 	return i
 }
 
-// fires is what the class of a timer that runs out begins with.
+// fires is the prefix of the class of an expiring timer.
 const fires = 4
 
-// class names what a fair run may not put off forever, or is 0.
+// class names an action that a fair run may not postpone forever, or is 0.
 func (w *worker) class(v []uint32, a action) uint64 {
 	switch a.kind {
 	case actDeliver:
@@ -169,10 +168,11 @@ func (t *tarjan) starves(p process.ID) *lasso {
 	return &lasso{graph: t.graph, part: part, broken: &Violation{Property: property, Process: p, Text: text}}
 }
 
-// fairPart returns a fair part of some states, or nil. What is possible in all states of a
-// part and happens nowhere in it is so in every smaller part, too, so nothing in it is
-// fair. A timer that is overdue is not so in a smaller part in which it can run out
-// nowhere: the states in which it may are taken out, and the rest is divided anew.
+// fairPart returns a fair part of some states, or nil. An action that is possible in
+// all states of a part and happens nowhere in it is also possible in every smaller
+// part, so no smaller part is fair. A timer that is overdue is not overdue in a smaller
+// part in which it can expire nowhere: the states in which it may expire are removed,
+// and the rest is divided again.
 func (t *tarjan) fairPart(states []int32) []int32 {
 	for _, part := range t.split(states) {
 		fair, late := t.judge(part)
@@ -205,11 +205,11 @@ func (g *graph) inside(i int32) []arc {
 	return stay
 }
 
-// judge reports whether whatever is possible in all states of a part also happens in
-// it, and which timers are overdue in it.
+// judge reports whether everything that is possible in all states of a part also
+// happens in it, and which timers are overdue in it.
 func (g *graph) judge(part []int32) (fair bool, late []uint64) {
-	possible := map[uint64]int{} // in how many states
-	taken := map[uint64]bool{}   // what is free to happen included
+	possible := map[uint64]int{} // the number of states
+	taken := map[uint64]bool{}   // including actions that need not happen
 	for _, i := range part {
 		here := map[uint64]bool{}
 		for _, a := range g.leaving(i) {
@@ -236,15 +236,15 @@ func (g *graph) judge(part []int32) (fair bool, late []uint64) {
 	return len(taken) > 0, late
 }
 
-// without returns the states of a part in which none of some timers may run out.
+// without returns the states of a part in which none of some timers may expire.
 func (g *graph) without(part []int32, late []uint64) []int32 {
 	return slices.DeleteFunc(part, func(i int32) bool {
 		return slices.ContainsFunc(g.leaving(i), func(a arc) bool { return slices.Contains(late, a.class) })
 	})
 }
 
-// overdue reports whether a timer, named by the class of its running out, is set in all
-// of a part and never set anew.
+// overdue reports whether a timer, given by the class of its expiry, is set in all of a
+// part and never set again.
 func (g *graph) overdue(part []int32, class uint64) bool {
 	p, key := uint8(class>>48&0xff), class&(1<<48-1)
 	for _, i := range part {
@@ -263,16 +263,16 @@ func (g *graph) overdue(part []int32, class uint64) bool {
 // armedBy returns the timers that a step of a process sets.
 func (w *worker) armedBy(v []uint32, a action) []uint64 { return w.extras[w.edgeOf(v, a).extra].armed }
 
-// lasso is a run into a part of the graph, and round in it.
+// lasso is a run into a part of the graph, and a round in it.
 type lasso struct {
 	*graph
 	part   []int32
-	exit   *arc // the step out of the part that is wrong; nil: it repeats, or ends
+	exit   *arc // the wrong step out of the part; nil: it repeats, or ends
 	broken *Violation
 }
 
-// path returns the shortest run into the part, and one round through it in which all
-// happens that fairness asks for.
+// path returns the shortest run into the part, and one round through it that contains
+// everything that fairness requires.
 func (l *lasso) path() *Path {
 	start := l.part[0]
 	var stem []int32
@@ -335,7 +335,7 @@ func (l *lasso) round(start int32) []arc {
 	return walk
 }
 
-// walk returns a shortest walk within the part whose last arc is wanted, or nil.
+// walk returns a shortest walk within the part whose last arc satisfies wanted, or nil.
 func (l *lasso) walk(from int32, wanted func(a arc) bool) []arc {
 	type reached struct {
 		by   arc

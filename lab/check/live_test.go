@@ -48,7 +48,7 @@ func ring(deaf bool) *process.Spec {
 	}
 }
 
-// TestLiveness: on a ring whose token passes one process by, that one waits for ever
+// TestLiveness: on a ring whose token passes one process by, that one waits forever
 // although the token goes on; where it stops for everyone, nobody does.
 func TestLiveness(t *testing.T) {
 	for _, deaf := range []bool{false, true} {
@@ -74,7 +74,7 @@ func TestLiveness(t *testing.T) {
 	}
 }
 
-// beating are two processes of which one sends heartbeats for ever. The other enters
+// beating are two processes of which one sends heartbeats forever. The other enters
 // once it has waited for a while; if it is shy, a heartbeat makes it wait anew. If it is
 // alone, it has nobody's heartbeats but its own.
 type beating struct {
@@ -123,7 +123,7 @@ func (m *beating) hear(fx *process.Effects) {
 func (m *beating) Fields(f *process.Fields) { f.Bool("waits", &m.waits) }
 
 // TestTimersBesideHeartbeats: a timer that may run out only while no message is on its
-// way is not put off for ever by heartbeats, but by being set anew, even if it might have
+// way is not put off forever by heartbeats, but by being set anew, even if it might have
 // run out each time.
 func TestTimersBesideHeartbeats(t *testing.T) {
 	for shy, want := range map[bool]check.Verdict{false: check.Proved, true: check.Violated} {
@@ -136,7 +136,7 @@ func TestTimersBesideHeartbeats(t *testing.T) {
 	}
 }
 
-// patient searches for a run in which process 1 waits for ever beside machines that
+// patient searches for a run in which process 1 waits forever beside machines that
 // have the timers beat and patience.
 func patient(t *testing.T, n int, machine func(self process.ID) process.Machine) *check.Result {
 	t.Helper()
@@ -219,7 +219,7 @@ func (m *bouncing) rest(fx *process.Effects) {
 
 func (m *bouncing) Fields(f *process.Fields) { f.Bool("stopped", &m.stopped) }
 
-// TestLoopsInLoops: a message that may come to rest, but need not, flies for ever in a
+// TestLoopsInLoops: a message that may come to rest, but need not, flies forever in a
 // loop within the one in which the timer is overdue. It does not where an order to stop
 // is on its way, as that arrives.
 func TestLoopsInLoops(t *testing.T) {

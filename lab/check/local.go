@@ -7,7 +7,7 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// phase is where a client stands.
+// phase is the state of a client.
 type phase uint8
 
 const (
@@ -16,8 +16,8 @@ const (
 	inside
 )
 
-// local is all that belongs to one process: its machine, what its host keeps for
-// it, and what the properties remember of it. Once it has a number it does not
+// local is everything that belongs to one process: its machine, what its host keeps for
+// it, and what the properties remember about it. Once it has a number it does not
 // change.
 type local struct {
 	proc  process.ID
@@ -26,7 +26,7 @@ type local struct {
 	asked uint8 // requests, or calls for an election, so far
 
 	traitors uint16 // it is Byzantine: one of this set of Config.Traitors, from 1
-	proposal uint8  // what it proposed first, where values have names: its number, from 1
+	proposal uint8  // its first proposal, if values have names: its number, from 1
 
 	incarnation uint32
 	state       []byte   // of the machine; nil while it is down
@@ -35,26 +35,26 @@ type local struct {
 	knows       []uint32 // by rank: twice the incarnation heard of, plus 1 if it is known to have crashed; nil without crashes
 	now         int64    // readings of the local clock so far, if the machines read one
 
-	leader    process.ID // as it announced last, or None
+	leader    process.ID // the leader that it last announced, or None
 	term      process.Term
-	rounds    uint8         // of a synchronous consensus: how many it has ended
+	rounds    uint8         // of a synchronous consensus: number of rounds that it has ended
 	decisions uint8         // since it started
 	vote      ballot        // in a transaction; a crash does not undo it
-	outcome   ballot        // that it has announced last, the same
+	outcome   ballot        // the outcome that it last announced; a crash does not undo it
 	reached   bool          // by a message of the algorithm, in an election
-	past      []uint8       // by rank: how many requests happened before its present; nil if nobody wants to know
+	past      []uint8       // by rank: number of requests that happened before its present; nil if not needed
 	request   []uint8       // past, as it was at its request
 	passed    process.Fence // the largest fence that happened before
 
-	stamp  uint64 // of the present request, as its messages bear it, or 0; see books
-	asking uint64 // the number of the present request, the same
-	token  uint64 // a hash of the token as it was sent last, or 0
+	stamp  uint64 // of the present request, as in its messages, or 0; see books
+	asking uint64 // the number of the present request, as in its messages, or 0
+	token  uint64 // a hash of the token as last sent, or 0
 }
 
-// timerKey names a timer. Timers of one process are sorted by it.
+// timerKey identifies a timer. Timers of one process are sorted by it.
 func timerKey(layer uint8, t process.Timer) uint64 { return uint64(layer)<<32 | uint64(t) }
 
-// copyFrom makes l an independent copy, using its slices again.
+// copyFrom makes l an independent copy, reusing its slices.
 func (l *local) copyFrom(src *local) {
 	state, durable, timers := l.state[:0], l.durable[:0], l.timers[:0]
 	knows, past, request := l.knows[:0], l.past[:0], l.request[:0]
@@ -87,7 +87,7 @@ func (l *local) disarm(key uint64) {
 }
 
 // appendTo encodes the state. Equal states have equal encodings, and different ones
-// different ones: every list has its length before it.
+// different encodings: every list is preceded by its length.
 func (l *local) appendTo(dst []byte) []byte {
 	dst = append(dst, byte(l.proc), byte(l.proc>>8), byte(l.phase), bit(l.down)|bit(l.reached)<<1|byte(l.vote)<<2|byte(l.outcome)<<4, l.asked, l.rounds, l.decisions, l.proposal)
 	for _, v := range [...]uint64{
@@ -117,14 +117,14 @@ func bit(b bool) byte {
 	return 0
 }
 
-// message is a message on its way, or news of a peer or of an election, with what
-// its host and the properties attach to it.
+// message is a message in flight, or news about a process or an election, with what its
+// host and the properties attach to it.
 type message struct {
 	process.Message
-	news        process.Kind // 0: a message; else what the process is told of Subject
+	news        process.Kind // 0: a message; otherwise what the process is told about Subject
 	incarnation uint32       // of the sender; of news: of the process spoken of
-	addressee   uint32       // the incarnation of the receiver that is meant
-	past        []uint8      // of the sender; nil if nobody wants to know
+	addressee   uint32       // the addressed incarnation of the receiver
+	past        []uint8      // of the sender; nil if not needed
 	passed      process.Fence
 }
 

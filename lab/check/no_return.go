@@ -2,20 +2,21 @@ package check
 
 import "github.com/conclave-io/conclave/process"
 
-// rescue looks for runs that keep what a path breaks. A state is lost if none goes on from
-// it. It is saved by a state in which nothing is left to happen and nothing is wrong, and,
-// unless what was found is about how runs end, by a run that goes round.
+// rescue looks for runs that keep the property that a path violates. A state is lost if
+// no such run continues from it. It is saved by a state in which no event is enabled
+// and nothing is wrong. Unless the violation is about how runs end, it is also saved by
+// a loop.
 type rescue struct {
 	*worker
-	atEnd bool           // what was found is about how runs end
-	lost  map[print]bool // by states that were searched; false: being searched
-	left  int            // states that may be searched
-	open  bool           // something of which it is not known whether it saves was left out
+	atEnd bool           // the violation is about how runs end
+	lost  map[print]bool // by searched state; false: being searched
+	left  int            // number of states that may still be searched
+	open  bool           // something that might save a state was left out
 }
 
-// noReturn returns the first step of a path after which every run breaks a promise: 0 if
-// every run does from the start on. It returns -1 if that is not known: within so many
-// states, or because runs go round in which somebody waits.
+// noReturn returns the first step of a path after which every run violates a property:
+// 0 if every run does from the start. It returns -1 if that is unknown: because of the
+// limit on states, or because there are loops in which a process waits.
 func (s *search) noReturn(p *Path, f *finding, limit int) int {
 	if s.loop != nil || limit == 0 {
 		return -1
@@ -44,7 +45,7 @@ type ahead struct {
 	next  [][]uint32
 }
 
-// saved reports whether a run that keeps the promises goes on from a state.
+// saved reports whether a run that keeps the properties continues from a state.
 func (r *rescue) saved(state []uint32) bool {
 	var stack []ahead
 	for {
@@ -77,8 +78,8 @@ func (r *rescue) saved(state []uint32) bool {
 	}
 }
 
-// enter returns the successors of a state that break nothing, and whether the state is a
-// good end.
+// enter returns the successors of a state that violate nothing, and whether the state
+// is a good end.
 func (r *rescue) enter(state []uint32, f print) (next [][]uint32, good bool) {
 	r.lost[f] = false
 	r.left--

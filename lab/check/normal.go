@@ -7,13 +7,14 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// Where a Spec says which of its numbers mean less than they say (process.Normal),
-// each state is replaced by its normal form before it is looked for among those that
-// were visited. So a token that goes round for ever makes finitely many states, and
-// clocks that differ only in how far they are ahead make one. What a state does and
-// its normal form are the same but for these numbers, step by step, so a run breaks a
-// promise if and only if the run through normal forms does: promises are about clients,
-// fences and leaders. The run that is shown is retaken without normal forms.
+// If a Spec says which of its numbers carry less information than they seem to
+// (process.Normal), each state is replaced by its normal form before it is looked up
+// among the visited states. So a token that goes round forever makes finitely many
+// states, and clocks that differ only in how far they are ahead make one. A state and
+// its normal form behave equally except for these numbers, step by step. So a run
+// violates a property if and only if the run through normal forms does: properties are
+// about clients, fences and leaders. The run that is shown is repeated without normal
+// forms.
 
 // figure is a number of a state that can be normalised.
 type figure struct {
@@ -29,29 +30,29 @@ type figures struct {
 	fixed  bool     // they stay as they are
 }
 
-// place is the group in which a process is.
+// place is the group that a process is in.
 type place struct {
 	layer uint8
 	group uint64
 }
 
-// normalizer makes normal forms. Each worker has one of its own.
+// normalizer makes normal forms. Each worker has its own.
 type normalizer struct {
 	*worker
 	layers   []*process.Normal // by layer; nil: nothing to normalise
 	locals   [][]figure        // by number of the local state
 	contents [][]figure        // by number of the channel
-	known    map[string]uint32 // what parts have become, by number and new values
+	known    map[string]uint32 // rewritten parts, by number and new values
 	groups   []figures
 	places   []place
 	values   []uint64 // of the part that is rewritten
 	key      []byte
 }
 
-// newNormalizer returns nil if there is nothing to normalise. Messages within others
-// are not looked at, so that is so for carriers; a process that restarts has forgotten
-// its numbers, and begins with 0 where it was further before; and some properties
-// remember numbers themselves.
+// newNormalizer returns nil if there is nothing to normalise. That includes carriers,
+// because messages within others are not examined; runs with restarts, because a
+// restarted process has forgotten its numbers and begins with 0; and some properties,
+// which remember numbers themselves.
 func newNormalizer(w *worker) *normalizer {
 	z := &normalizer{worker: w, known: map[string]uint32{}}
 	found := false
@@ -71,7 +72,7 @@ func newNormalizer(w *worker) *normalizer {
 	return z
 }
 
-// normalize replaces a state by its normal form and returns the fingerprint of that.
+// normalize replaces a state by its normal form and returns its fingerprint.
 func (z *normalizer) normalize(v []uint32, f print) print {
 	n, end := z.layout.n, z.layout.n+z.layout.links
 	z.groups, z.places = z.groups[:0], z.places[:0]
@@ -109,7 +110,7 @@ func (z *normalizer) printOfPart(slot int, id uint32) print {
 	return z.link(id).print
 }
 
-// collect puts the figures of a part into their groups.
+// collect sorts the figures of a part into their groups.
 func (z *normalizer) collect(part []figure) {
 	for _, g := range part {
 		if g.group == process.Void {
@@ -123,7 +124,7 @@ func (z *normalizer) collect(part []figure) {
 	}
 }
 
-// locate notes in which group of each layer a process is.
+// locate notes the group of each layer that a process is in.
 func (z *normalizer) locate(part []figure) {
 	first := len(z.places)
 	for _, g := range part {
@@ -143,7 +144,7 @@ func (z *normalizer) groupOf(g figure) *figures {
 	return nil
 }
 
-// newGroup adds a group, and uses the memory of an earlier one.
+// newGroup adds a group, reusing the memory of an earlier one.
 func (z *normalizer) newGroup(g figure) *figures {
 	if len(z.groups) == cap(z.groups) {
 		z.groups = slices.Grow(z.groups, 8)
@@ -154,9 +155,9 @@ func (z *normalizer) newGroup(g figure) *figures {
 	return c
 }
 
-// settle sorts the groups and reports whether any of them may change. Where distances
-// count, numbers stay as they are while a process that is up has not come to the group
-// yet: it will begin there with 0.
+// settle sorts the groups and reports whether any of them may change. If distances
+// count, numbers stay as they are while a live process has not reached the group yet:
+// it will begin there with 0.
 func (z *normalizer) settle(up int) bool {
 	change := false
 	for i := range z.groups {
@@ -169,7 +170,7 @@ func (z *normalizer) settle(up int) bool {
 	return change
 }
 
-// arrived returns how many processes are in a group or have left it behind.
+// arrived returns the number of processes that are in a group or have left it behind.
 func (z *normalizer) arrived(c *figures) int {
 	count := 0
 	for _, p := range z.places {
@@ -180,7 +181,7 @@ func (z *normalizer) arrived(c *figures) int {
 	return count
 }
 
-// normal is what a figure becomes.
+// normal is the new value of a figure.
 func (z *normalizer) normal(g figure) uint64 {
 	if g.group == process.Void {
 		return 0
@@ -199,7 +200,7 @@ func (z *normalizer) normal(g figure) uint64 {
 	return uint64(rank)
 }
 
-// part returns the number of a part with figures that have become normal.
+// part returns the number of a part with normalised figures.
 func (z *normalizer) part(id uint32, of []figure, kind byte, rewrite func(id uint32) uint32) uint32 {
 	changed := false
 	z.values = z.values[:0]
@@ -243,7 +244,7 @@ func (z *normalizer) rewriteChannel(id uint32) uint32 {
 	return to
 }
 
-// ofLocal returns the figures of a local state. Who is down has none.
+// ofLocal returns the figures of a local state. A process that is down has none.
 func (z *normalizer) ofLocal(id uint32) []figure {
 	for int(id) >= len(z.locals) {
 		z.locals = append(z.locals, nil)
@@ -258,7 +259,7 @@ func (z *normalizer) ofLocal(id uint32) []figure {
 	return z.locals[id]
 }
 
-// ofChannel returns the figures of what is on a link.
+// ofChannel returns the figures of the messages on a link.
 func (z *normalizer) ofChannel(id uint32) []figure {
 	for int(id) >= len(z.contents) {
 		z.contents = append(z.contents, nil)

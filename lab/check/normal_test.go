@@ -190,8 +190,8 @@ func TestStampsByOrder(t *testing.T) {
 	}
 }
 
-// TestEndlessCirculation: a token that goes round for ever makes finitely many states,
-// also with a crash and the takeover after it, and nobody waits for ever.
+// TestEndlessCirculation: a token that goes round forever makes finitely many states,
+// also with a crash and the takeover after it, and nobody waits forever.
 func TestEndlessCirculation(t *testing.T) {
 	for _, c := range []struct {
 		n, crashes int
@@ -236,7 +236,7 @@ func (m *countingRing) Fields(f *process.Fields) {
 	f.Uint("hop", &m.hop)
 }
 
-// TestLoopOfNormalForms: a run that goes on for ever through states that are never the
+// TestLoopOfNormalForms: a run that goes on forever through states that are never the
 // same again is found and shown, with the numbers as they were.
 func TestLoopOfNormalForms(t *testing.T) {
 	spec := &process.Spec{

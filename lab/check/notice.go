@@ -5,12 +5,11 @@ import (
 	"github.com/conclave-io/conclave/process/property"
 )
 
-// An election that asks no detector elects, and no more: that a leader has gone is
-// noticed above it, by whoever wants something of the leader, and that one calls for
-// another. So whoever follows a leader that has crashed is asked for an election at
-// some later moment, soon or late, and again if the next leader has crashed as well.
-// A run in which nobody asks would end with a dead leader, of which the election is
-// innocent.
+// An election that asks for no detector only elects. Whoever uses the leader, above the
+// election, notices that it has failed, and calls for another election. So each process
+// that follows a crashed leader is asked for an election at some later moment, and
+// again if the next leader has crashed as well. A run in which no process is asked
+// would end with a crashed leader, which would not be caused by the election.
 
 // notices reports whether clients notice that a leader has crashed.
 func (c *Config) notices() bool {
@@ -18,7 +17,7 @@ func (c *Config) notices() bool {
 }
 
 // mayNotice reports whether a process in this local state might be asked for another
-// leader. Who leads itself has nobody to miss.
+// leader. A process that leads itself does not miss a leader.
 func (w *worker) mayNotice(l *local) bool {
 	return w.cfg.notices() && l.leader != process.None && l.leader != l.proc
 }
@@ -26,16 +25,17 @@ func (w *worker) mayNotice(l *local) bool {
 // recall asks for another leader in place of one that has crashed.
 func (s *stepper) recall() { s.step(process.Event{Kind: process.Campaign}) }
 
-// noticed reports whether the leader has crashed that an edge of a notice is about,
-// and something comes of it. Who holds an election already need not be asked again.
+// noticed reports whether the leader that an edge of a notice is about has crashed, and
+// whether asking has an effect. A process that already runs an election need not be
+// asked again.
 func (w *worker) noticed(v []uint32, e *edge) bool {
 	return w.missing(v, e) && (e.delta != print{} || e.sendsN > 0)
 }
 
 func (w *worker) missing(v []uint32, e *edge) bool { return w.view(v[e.argument]).down }
 
-// askInVain finds who does nothing when it is asked for another leader, in a state in
-// which nothing else can happen any more.
+// askInVain finds a process that does nothing when it is asked for another leader, in a
+// state in which no other event is enabled.
 func (w *worker) askInVain(v []uint32, f print) {
 	if !w.cfg.notices() || !w.cfg.checks(process.LeaderTermination) || w.goesOn(v) {
 		return

@@ -5,10 +5,10 @@ import (
 	"github.com/conclave-io/conclave/process/property"
 )
 
-// Order of time stamps, order of arrival and the one token are promises about
-// messages. What has to be remembered for them is small: the stamp of the present
-// request and that of the last entry; whose requests have reached the coordinator,
-// in which order; where the token is.
+// Order of timestamps, order of arrival and the one token are properties of messages.
+// Little has to be remembered for them: the stamp of the present request and that of
+// the last entry; which requests have reached the coordinator, in which order; and
+// where the token is.
 
 // books says which messages are of interest.
 type books struct {
@@ -24,10 +24,10 @@ func newBooks(c *Config) books {
 	return b
 }
 
-// extra is what is to be entered into the books after a step, or matters to liveness.
+// extra is what to enter into the books after a step, and what matters to liveness.
 type extra struct {
 	installed bool   // a layer of the stack has elected
-	from      int    // 1 plus the rank of whose request reached the coordinator, or 0
+	from      int    // 1 plus the rank of the process whose request reached the coordinator, or 0
 	seq       uint64 // its number
 	token     []tokenMove
 	past      process.Fence // of an entry, if it is no smaller than its own; see ghost
@@ -36,7 +36,7 @@ type extra struct {
 	armed     []uint64      // the timers that were set, for liveness; see timerKey
 }
 
-// bookRequest forgets the request before: another begins, or its client has left.
+// bookRequest forgets the previous request: another begins, or its client has left.
 func (s *stepper) bookRequest() { s.next.stamp, s.next.asking = 0, 0 }
 
 // bookSend notes a message that leaves.
@@ -76,7 +76,7 @@ func (s *stepper) bookInstalled() {
 	}
 }
 
-// judgeBooks enters a step into the books and says what is wrong by them.
+// judgeBooks enters a step into the books and returns a violation.
 func (w *worker) judgeBooks(next []uint32, f *print, p process.ID, e *edge) *Violation {
 	if w.layout.arrival >= 0 {
 		if broken := w.bookArrival(next, f, p, e); broken != nil {
@@ -106,7 +106,7 @@ func (w *worker) judgeBooks(next []uint32, f *print, p process.ID, e *edge) *Vio
 	return nil
 }
 
-// judgeStamp watches that entries come in the order of the time stamps of their
+// judgeStamp watches that entries occur in the order of the timestamps of their
 // requests.
 func (w *worker) judgeStamp(next []uint32, f *print, p process.ID) *Violation {
 	own := w.view(next[p]).state.stamp
@@ -120,13 +120,13 @@ func (w *worker) judgeStamp(next []uint32, f *print, p process.ID) *Violation {
 		process.Stamp{Clock: uint64(last >> stampBits), ID: process.ID(last & (1<<stampBits - 1))})
 }
 
-// stampBits is how many bits of a slot hold the rank in a time stamp.
+// stampBits is the number of bits of a slot that hold the rank in a timestamp.
 const stampBits = 6
 
-// The order of arrival: a slot for each process has the place of its request among
+// The order of arrival: a slot for each process has the position of its request among
 // those that have reached the coordinator and wait, from 1, or 0.
 
-// bookArrival does what a step means for the order of arrival, and judges an entry.
+// bookArrival applies a step to the order of arrival, and judges an entry.
 func (w *worker) bookArrival(next []uint32, f *print, p process.ID, e *edge) *Violation {
 	if w.arrivalOver(next) {
 		return nil
@@ -157,8 +157,8 @@ func (w *worker) bookArrival(next []uint32, f *print, p process.ID, e *edge) *Vi
 	return broken
 }
 
-// arrivalOver reports whether the coordinator of the topology is no longer that of
-// the algorithm, or has forgotten who came first.
+// arrivalOver reports whether the coordinator of the topology is no longer that of the
+// algorithm, or has forgotten the order of arrival.
 func (w *worker) arrivalOver(v []uint32) bool {
 	return positive(v, w.layout.installed) || w.layout.oracle >= 0 && v[w.layout.oracle] > 1 ||
 		positive(v, w.layout.budgets[restarts]) || w.view(v[w.config.Topology.Coordinator]).down
@@ -166,7 +166,7 @@ func (w *worker) arrivalOver(v []uint32) bool {
 
 func positive(v []uint32, slot int) bool { return slot >= 0 && v[slot] > 0 }
 
-// arrive gives a request the last place, unless it has one.
+// arrive gives a request the last position, unless it has one.
 func (w *worker) arrive(next []uint32, f *print, p process.ID) {
 	slot, last := w.layout.arrival+int(p), uint32(0)
 	if next[slot] > 0 {
@@ -185,8 +185,8 @@ func (w *worker) endArrival(next []uint32, f *print) {
 	}
 }
 
-// strike takes away the place of who waits no more. Those behind move up, so that
-// equal orders are equal states.
+// strike removes a process that no longer waits. Those behind it move up, so that equal
+// orders are equal states.
 func (w *worker) strike(next []uint32, f *print, p process.ID) {
 	own := next[w.layout.arrival+int(p)]
 	if own == 0 {

@@ -6,16 +6,16 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// Path is a run from the start to what is wrong, and in a run that goes on for ever
-// to where it begins again.
+// Path is a run from the start to a violation or, if the run is infinite, to the point
+// where it repeats.
 type Path struct {
 	Steps []Step
 	// Loop is the step after which the run repeats what follows, or -1 if it ends.
 	Loop int
 
-	states   [][]uint32   // before each step, and after the last one unless that is wrong itself
+	states   [][]uint32   // before each step, and after the last one unless that step is wrong itself
 	start    []Step       // the first steps of all processes, at time 0
-	traitors []process.ID // who is Byzantine
+	traitors []process.ID // the Byzantine processes
 }
 
 // Step is one transition of a path. The first takes place at time 1.
@@ -23,17 +23,17 @@ type Step struct {
 	Kind    string // acquire, release, cancel, campaign, propose, forget, fire, deliver, drop, duplicate, crash, restart, elect
 	Process process.ID
 	Layer   uint8
-	Timer   process.Timer    // that runs out
+	Timer   process.Timer    // that expires
 	Message *process.Message // that is delivered or lost; nil for news
-	News    process.Kind     // of Peer, in place of a message
+	News    process.Kind     // about Peer, in place of a message
 	Peer    process.ID
 	Term    process.Term
 	Value   int64 // that is proposed
 
-	// Lost says that the host did not hand the message over.
+	// Lost says that the host did not deliver the message.
 	Lost bool
-	// Crashes says that the process crashes after some effects of a step, which is the
-	// InStep-th of the process since the start.
+	// Crashes says that the process crashes after some effects of a step, which is
+	// its InStep-th step since the start.
 	Crashes bool
 	Effects int
 	InStep  int
@@ -43,8 +43,8 @@ type Step struct {
 	message uint32 // its number
 	sends   []send // what is sent and not lost at once
 
-	asked []*process.Message // what it asks to be sent; beyond sends, a crash comes before it leaves
-	armed []uint64           // the timers that are set anew
+	asked []*process.Message // what it asks to send; beyond sends, a crash comes before the message leaves
+	armed []uint64           // the timers that are set again
 }
 
 var actionNames = [...]string{
@@ -52,9 +52,8 @@ var actionNames = [...]string{
 	"propose", "forget",
 }
 
-// path finds the run to what was found. It takes the steps again, from the start, and
-// at each state picks the successor of which the visited states say that it came
-// next.
+// path finds the run to a violation. It takes the steps again, from the start. At each
+// state it picks the successor that, according to the visited states, came next.
 func (s *search) path(f *finding) *Path {
 	w := s.workers[0]
 	chain := s.chain(f.state)
@@ -83,7 +82,7 @@ func (s *search) path(f *finding) *Path {
 	return p
 }
 
-// stepsAtStart returns how many steps each process takes before the first transition.
+// stepsAtStart returns the number of steps of each process before the first transition.
 func (w *worker) stepsAtStart() []int {
 	count := make([]int, w.layout.n)
 	for i := range count {
@@ -107,8 +106,8 @@ func (p *Path) begin(w *worker, i int) {
 	}
 }
 
-// describeStart tells what a fault has left, and what the machines do first where a set of
-// processes is Byzantine, in the i-th of all ways.
+// describeStart describes what a fault has left, and what the machines do first with a
+// set of Byzantine processes, in the i-th root.
 func (w *worker) describeStart(set, i int) []Step {
 	first, births := make([]Step, w.layout.n), make([]int, w.layout.n)
 	for p := process.ID(w.layout.n) - 1; p >= 0; p-- {
@@ -127,7 +126,7 @@ func (w *worker) describeStart(set, i int) []Step {
 	return first
 }
 
-// rootOf returns which of the roots a state is.
+// rootOf returns the index of a state among the roots.
 func (w *worker) rootOf(f print) (state []uint32, number int) {
 	for i, root := range w.roots() {
 		if w.printOfState(root) == f {
@@ -149,10 +148,10 @@ func (s *search) chain(last print) []uint64 {
 }
 
 // pick expands a state, without normal forms of its successors, and returns the first
-// of them that is wanted. So the messages of a path are those that were sent.
+// successor that is wanted. So the messages of a path are those that were sent.
 func (w *worker) pick(state []uint32, wanted func(i int, next *successor) bool) int {
 	normal, believed := w.normal, w.believed
-	w.normal, w.believed = nil, nil // which steps were left out is not known any more
+	w.normal, w.believed = nil, nil // it is no longer known which steps were left out
 	w.expand(state, w.printOfState(state))
 	w.normal, w.believed = normal, believed
 	for i := range w.found {
@@ -173,8 +172,8 @@ func (w *worker) normalPrint(i int) print {
 	return f
 }
 
-// like reports whether two actions are the same but for the order in which messages
-// may be taken and steps may go, which can be another in a normal form.
+// like reports whether two actions are equal except for the indices of messages and
+// outcomes, which may differ in a normal form.
 func (a action) like(b action) bool {
 	return a.kind == b.kind && a.proc == b.proc && a.slot == b.slot && a.stop == b.stop
 }
@@ -184,7 +183,7 @@ func (w *worker) successor(i int) []uint32 {
 	return w.next[i*w.layout.stride : (i+1)*w.layout.stride]
 }
 
-// describe tells what an action does in a state, and counts the steps that machines
+// describe describes an action in a state, and counts the steps of machines.
 // take.
 func (w *worker) describe(v []uint32, a action, count []int) Step {
 	st := Step{Kind: actionNames[a.kind], Process: process.ID(a.proc), slot: int(a.slot)}
@@ -262,14 +261,14 @@ func (w *worker) edgeOf(v []uint32, a action) *edge {
 	return &w.list(w.view(v[a.proc]).own)[a.edge]
 }
 
-// note is what a step does that no state keeps.
+// note is the part of a step that no state keeps.
 type note struct {
 	choices []int
 	armed   []uint64
 }
 
 // retake takes a step once more to see what the machine chooses and which timers it
-// arms.
+// sets.
 func (w *worker) retake(st *Step, v []uint32, a action, e *edge) {
 	from := w.view(v[a.proc]).state
 	if from.down && a.kind != actRestart {

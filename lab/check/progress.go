@@ -13,8 +13,8 @@ type Progress struct {
 // progressEvery is the time between two calls of Config.Progress.
 const progressEvery = 100 * time.Millisecond
 
-// tell calls Config.Progress, if the last time is long enough ago. Of several workers
-// one does, and the others go on.
+// tell calls Config.Progress, if the last call is long enough ago. One of several
+// workers does so; the others continue.
 func (s *search) tell() {
 	if s.cfg.Progress == nil || !s.telling.TryLock() {
 		return

@@ -20,23 +20,22 @@ var checkable = []process.Property{
 	process.NoPhantom, process.DeadlockFound,
 }
 
-// costly are the properties that are checked only if somebody asks for them: what has
-// to be remembered for them makes states differ that are one without.
+// costly are the properties that are checked only on request: what they have to
+// remember distinguishes states that would otherwise be equal.
 var costly = []process.Property{process.OrderTimestamp, process.OrderArrival, process.OneToken}
 
 // Checkable reports whether the checker can judge a property.
 func Checkable(p process.Property) bool { return slices.Contains(checkable, p) }
 
-// Claimed returns the properties that a Spec claims under the given configuration
-// and that can be checked; and of an algorithm for mutual exclusion also progress,
-// without which the others are easily had. Those that make more states are left to
-// AllClaimed.
+// Claimed returns the properties that a Spec claims under the given configuration and
+// that can be checked. For mutual exclusion it adds progress, without which the others
+// are trivial. Properties that make more states are left to AllClaimed.
 func Claimed(spec *process.Spec, c *process.Config) []process.Property {
 	return slices.DeleteFunc(AllClaimed(spec, c), func(p process.Property) bool { return slices.Contains(costly, p) })
 }
 
-// AllClaimed returns what Claimed does, and the orders of time stamps and of arrival
-// and the one token.
+// AllClaimed returns what Claimed does, and the orders of timestamps and of arrival and
+// the one token.
 func AllClaimed(spec *process.Spec, c *process.Config) []process.Property {
 	properties := []process.Property{}
 	for _, claim := range spec.Claims.Properties {
@@ -65,10 +64,10 @@ func (c *Config) validateProperties() error {
 		}
 	}
 	if c.judgesDeadlocks() && c.Spec.Waits == nil {
-		return fmt.Errorf("check: %s does not say who waits for whom, so its deadlocks cannot be judged", c.Spec.Name)
+		return fmt.Errorf("check: %s does not say which processes wait for which, so its deadlocks cannot be judged", c.Spec.Name)
 	}
 	if c.judgesDeadlocks() && c.Process.N > 32 {
-		return fmt.Errorf("check: deadlocks of %d processes, at most 32 can be judged", c.Process.N)
+		return fmt.Errorf("check: deadlocks of %d processes: must be at most 32", c.Process.N)
 	}
 	if c.checks(process.StateInvariant) && c.Spec.Invariant == nil {
 		return fmt.Errorf("check: %s has no invariant to check", c.Spec.Name)
@@ -76,7 +75,7 @@ func (c *Config) validateProperties() error {
 	return nil
 }
 
-// Violation is a broken promise.
+// Violation is a violated property.
 type Violation = property.Violation
 
 // scene is a state as judges see it.
@@ -91,14 +90,14 @@ func (s *scene) Inside(p process.ID) bool       { return s.w.view(s.v[p]).phase 
 func (s *scene) Down(p process.ID) bool         { return s.w.view(s.v[p]).down }
 func (s *scene) Leader(p process.ID) process.ID { return s.w.view(s.v[p]).state.leader }
 
-// sceneOf is good until it is called again.
+// sceneOf is valid until the next call.
 func (w *worker) sceneOf(v []uint32) *scene {
 	w.scene = scene{w, v}
 	return &w.scene
 }
 
-// judge says what is wrong with a step that clients or others can see, or nothing,
-// and keeps the books of what properties remember.
+// judge returns a violation in a step as clients or others can see it, or nothing, and
+// keeps the books of the properties.
 func (w *worker) judge(next []uint32, f *print, p int, e *edge) *Violation {
 	id := process.ID(p)
 	if e.flags&broken != 0 {
@@ -123,7 +122,7 @@ func (w *worker) judge(next []uint32, f *print, p int, e *edge) *Violation {
 	return w.judgeBooks(next, f, id, e)
 }
 
-// judgeEntry is judge for who has entered.
+// judgeEntry is judge for a process that has entered.
 func (w *worker) judgeEntry(next []uint32, f *print, p process.ID, e *edge) *Violation {
 	s := w.sceneOf(next)
 	if broken := property.AtMost(s, w.capacity, p); broken != nil {
@@ -150,8 +149,8 @@ func (w *worker) judgeEntry(next []uint32, f *print, p process.ID, e *edge) *Vio
 	})
 }
 
-// judgeFence keeps the highest fence, or where fences need only be unique the set of
-// those granted, as bits: they are dense.
+// judgeFence keeps the highest fence. If fences need only be unique, it keeps the set
+// of granted ones, as bits: they are dense.
 func (w *worker) judgeFence(next []uint32, f *print, p process.ID, e *edge) *Violation {
 	s, slot := w.sceneOf(next), w.layout.fence
 	if w.cfg.checks(process.FencesGrow) {
@@ -165,17 +164,18 @@ func (w *worker) judgeFence(next []uint32, f *print, p process.ID, e *edge) *Vio
 	return property.FencesGrowCausally(s, p, e.fence, w.extras[e.extra].past, again)
 }
 
-// fenceBits is how many bits of a slot hold the number of a fence within its round.
+// fenceBits is the number of bits of a slot that hold the number of a fence within its
+// round.
 const fenceBits = 24
 
-// packFence returns a number of 32 bits in the order of fences. The bounds of a
-// search keep them as small as that.
+// packFence returns a number of 32 bits in the order of fences. The bounds of a search
+// keep fences that small.
 func packFence(f process.Fence) uint32 {
 	process.Assert(f.Round() < 1<<(32-fenceBits) && f.Number() < 1<<fenceBits, "fences of a search are small")
 	return uint32(f.Round())<<fenceBits | f.Number()
 }
 
-// judgeLeader watches who announces whom.
+// judgeLeader watches announcements of leaders.
 func (w *worker) judgeLeader(next []uint32, p process.ID) *Violation {
 	s, own := w.sceneOf(next), w.view(next[p]).state
 	for q := range next[:w.layout.n] {
@@ -202,7 +202,7 @@ func (w *worker) judgeLeader(next []uint32, p process.ID) *Violation {
 	return nil
 }
 
-// judgeEnd says what is wrong with a state in which nothing can happen any more.
+// judgeEnd returns a violation in a state in which no event is enabled.
 func (w *worker) judgeEnd(v []uint32) *Violation {
 	if w.goesOn(v) {
 		return nil
@@ -230,7 +230,7 @@ func (w *worker) judgeEnd(v []uint32) *Violation {
 	return w.judgeLostToken(v)
 }
 
-// goesOn reports whether timers are armed that run out beyond the bounds only.
+// goesOn reports whether timers are armed that can expire only beyond the bounds.
 func (w *worker) goesOn(v []uint32) bool {
 	if w.cfg.Timing != Never && w.left(v, timeouts) {
 		return false
@@ -243,8 +243,8 @@ func (w *worker) goesOn(v []uint32) bool {
 	return false
 }
 
-// judgeElection watches that in the end all who are up follow one leader, which is up
-// as well if a reliable detector has spoken.
+// judgeElection watches that at the end all live processes follow one leader, which is
+// also up if a reliable detector has reported.
 func (w *worker) judgeElection(v []uint32) *Violation {
 	s := w.sceneOf(v)
 	if broken := property.LeaderTermination(s, func(p process.ID) bool { return w.view(v[p]).state.reached }); broken != nil {
@@ -254,7 +254,7 @@ func (w *worker) judgeElection(v []uint32) *Violation {
 	return property.Orphan(s, told, func(_, _ process.ID) bool { return false })
 }
 
-// capacity returns how many may be inside.
+// capacity returns how many processes may be inside.
 func (c *Config) capacity() int {
 	switch {
 	case c.checks(process.MutualExclusion):
@@ -265,7 +265,7 @@ func (c *Config) capacity() int {
 	return property.Units(c.Spec, &c.Process)
 }
 
-// overtakings returns how often others may enter while somebody waits.
+// overtakings returns how often others may enter while a process waits.
 func (c *Config) overtakings() int {
 	if c.Bound > 0 {
 		return c.Bound

@@ -8,26 +8,26 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// Steps of different processes commute: each reads and changes its own process,
-// takes the first message of a link that leads to it, and puts messages at the end
-// of links that lead from it. So it is enough to let a few processes go first, and to
-// leave out for now what the others can do, if nothing that they do before one of the
-// few moves can give one of these another choice:
+// Steps of different processes commute: each reads and changes only its own process,
+// takes the first message of a link that leads to it, and appends messages to links
+// that lead from it. So it is enough to let a few processes go first, and to leave out
+// for now what the others can do. The condition is that nothing the others do before
+// one of the few moves can give one of these another choice:
 //
 //   - what the few can do now, they can do later, since nobody takes it away;
 //   - what they cannot do now they could later only if a message came over a link that
 //     is empty now (on links without order: over any). So whoever may send one, as
 //     things stand, is one of the few as well.
 //
-// Who may send what, and upon what, is learnt; see belief.
+// Which process may send what, and for which cause, is learned; see belief.
 //
-// Two more conditions keep the verdicts. The steps of the few must be invisible: nobody
-// asks, enters, leaves or announces a leader in them, so that the order of what
-// properties see is never left out. And one of them must lead to a state that is
-// still to be expanded, or else a step of another process could be put off for ever
-// round a cycle: of the states of such a cycle, one is expanded last (Bošnački, Leue
-// and Lluch Lafuente, 2009). Timers that wait for silence run out in no state in which
-// a message is on its way to one of the few; so there must be one.
+// Two more conditions preserve the verdicts. The steps of the few must be invisible: no
+// process asks, enters, leaves or announces a leader in them, so that the order of what
+// properties see is never left out. And one of them must lead to a state that still has
+// to be expanded. Otherwise a step of another process could be postponed forever round
+// a cycle: of the states of such a cycle, one is expanded last (Bošnački, Leue and
+// Lluch Lafuente, 2009). Timers that wait for silence do not expire in a state in which
+// a message is in flight to one of the few; so there must be one.
 
 // validateReduction refuses what the argument above does not cover.
 func (c *Config) validateReduction() error {
@@ -63,10 +63,10 @@ func (c *Config) validateReduction() error {
 	return nil
 }
 
-// visible are the steps whose order matters to properties. Leaders that are announced
-// are no such matter if each is the one that its term names: then no two are announced
-// for one term, in whatever order, and whether a leader is valid nobody else decides.
-// Only if two must not lead at the same time, or in a round, it is one.
+// visible are the steps whose order matters to properties. Announcements of leaders do
+// not matter if each leader is the one that its term names: then no two are announced
+// for one term, in any order, and no other process affects whether a leader is valid.
+// They matter only if two must not lead at the same time, or in a round.
 func (c *Config) visible(disputed bool) flags {
 	all := requested | entered | left | broken | campaigns | booked
 	if disputed || c.checks(process.SingleLeader) || c.checks(process.RoundAgreement) {
@@ -76,10 +76,10 @@ func (c *Config) visible(disputed bool) flags {
 }
 
 // expandReduced finds the successors of a state that a few processes lead to, if those
-// are enough, and reports whether they are. One is tried before several.
+// are enough, and reports whether they are. It tries one process before several.
 func (w *worker) expandReduced(v []uint32, f print) bool {
 	if w.layout.inbox >= 0 {
-		return false // anybody may be told something at any time
+		return false // any process may get news at any time
 	}
 	active, pending := w.activity(v)
 	w.several = w.several[:0]
@@ -102,8 +102,8 @@ func (w *worker) expandReduced(v []uint32, f print) bool {
 	})
 }
 
-// suffices finds the successors that a few processes lead to, and takes them back if all
-// of them are expanded already.
+// suffices finds the successors that a few processes lead to, and removes them again if
+// all of them are already expanded.
 func (w *worker) suffices(v []uint32, f print, few uint64) bool {
 	first := len(w.found)
 	for ; few != 0; few &= few - 1 {
@@ -116,7 +116,8 @@ func (w *worker) suffices(v []uint32, f print, few uint64) bool {
 	return false
 }
 
-// activity returns who can do something, and whom a message is on its way to.
+// activity returns the processes that can do something, and those that a message is in
+// flight to.
 func (w *worker) activity(v []uint32) (active, pending uint64) {
 	timers := w.timersMayFire(v)
 	for slot := w.layout.n; slot < w.layout.n+w.layout.links; slot++ {
@@ -135,8 +136,8 @@ func (w *worker) activity(v []uint32) (active, pending uint64) {
 	return active, pending
 }
 
-// undisturbed adds to some processes those who may give them another choice, and so on,
-// and returns those of them who can do something.
+// undisturbed adds to some processes those that may give them another choice, and so
+// on, and returns those of them that can do something.
 func (w *worker) undisturbed(v []uint32, few, active uint64) uint64 {
 	for {
 		more := w.disturbers(v, few)
@@ -146,7 +147,7 @@ func (w *worker) undisturbed(v []uint32, few, active uint64) uint64 {
 	}
 }
 
-// takes reports whether one of a few processes can take a step of some flags.
+// takes reports whether one of a few processes can take a step with some flags.
 func (w *worker) takes(v []uint32, few uint64, of flags) bool {
 	for ; few != 0; few &= few - 1 {
 		q := bits.TrailingZeros64(few)
@@ -157,7 +158,8 @@ func (w *worker) takes(v []uint32, few uint64, of flags) bool {
 	return false
 }
 
-// receives reports whether a message that q may receive now leads to a step of some flags.
+// receives reports whether a message that q may receive now leads to a step with some
+// flags.
 func (w *worker) receives(v []uint32, q int, of flags) bool {
 	for p := range w.layout.n {
 		if p == q {
@@ -202,8 +204,8 @@ func (w *worker) expandProcess(v []uint32, f print, q int) {
 	w.expandOwn(v, f, q, w.timersMayFire(v))
 }
 
-// anyOpen reports whether some successor, from the given one on, is still to be expanded.
-// Of the states of the present depth that is not known; they pass for expanded.
+// anyOpen reports whether some successor, from the given one on, still has to be
+// expanded. For states of the present depth that is unknown; they count as expanded.
 func (w *worker) anyOpen(first int) bool {
 	for i := first; i < len(w.found); i++ {
 		if !w.visited.closed(w.found[i].print) {

@@ -19,7 +19,7 @@ type automaton struct {
 	waits bool
 
 	alarm  bool // its timer runs out once
-	passes bool // it sends one message for one that it receives, and so for ever
+	passes bool // it sends one message for one that it receives, and so forever
 }
 
 type reaction struct {
@@ -172,7 +172,7 @@ func TestReductionOfAnything(t *testing.T) {
 	}
 }
 
-// circling are two processes that send each other a message for ever, and a third whose
+// circling are two processes that send each other a message forever, and a third whose
 // request is granted twice.
 type circling struct{ self process.ID }
 
@@ -188,7 +188,7 @@ func (m *circling) Step(ev *process.Event, fx *process.Effects) {
 
 func (m *circling) Fields(*process.Fields) {}
 
-// TestReductionPutsNobodyOff: what goes on for ever does not hide what others can do.
+// TestReductionPutsNobodyOff: what goes on forever does not hide what others can do.
 func TestReductionPutsNobodyOff(t *testing.T) {
 	r, err := check.Run(t.Context(), check.Config{
 		Spec: &process.Spec{

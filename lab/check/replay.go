@@ -13,8 +13,8 @@ import (
 type form uint8
 
 const (
-	turns  form = iota // a schedule, with which the run ends
-	goesOn             // a schedule, after which the run goes on by itself
+	turns  form = iota // a schedule, after which the run ends
+	goesOn             // a schedule, after which the run continues by itself
 	delays             // each message and timer takes as long as on the path
 )
 
@@ -24,25 +24,25 @@ type replay struct {
 	form form
 	text strings.Builder
 
-	flights  map[int][]flight  // on each link, those that have not come
+	flights  map[int][]flight  // on each link, messages that have not arrived
 	delays   map[int][]transit // of each link, by message in the order of sending
-	timers   map[timerOf][]int // when each was set and runs out, or 0: never
+	timers   map[timerOf][]int // when each was set and expires, or 0: never
 	turns    []string
 	commands []string
 	faults   []string
 	choices  []int
 }
 
-// flight is a message on its way.
+// flight is a message in flight.
 type flight struct {
 	message uint32
 	sent    int
 	name    string
-	nth     int // of the messages of its name that its step sends to one process, from 0
-	place   int // in the delays of its link
+	nth     int // index among the messages of its name that its step sends to one process, from 0
+	place   int // index in the delays of its link
 }
 
-// transit is when a message was sent, and came, or 0.
+// transit is when a message was sent, and when it arrived, or 0.
 type transit struct {
 	sent, came int
 	lost       bool
@@ -53,10 +53,10 @@ type timerOf struct {
 	key     uint64
 }
 
-// Scenario returns the run to what was found as the text of a scenario file, which
-// the simulator runs with the same outcome; nothing if nothing was found, or if
-// machines were forgotten, which the simulator does not do. It has the steps as a
-// schedule, or as delays where they cannot be turns.
+// Scenario returns the run to the violation as the text of a scenario file, which the
+// simulator runs with the same outcome. It returns nothing if there is no violation, or
+// if machines were forgotten, which the simulator does not do. The steps are a
+// schedule, or delays if they cannot be turns.
 func (r *Result) Scenario() []byte {
 	if r.Path == nil || r.Config.Forgets > 0 {
 		return nil
@@ -72,7 +72,7 @@ func (r *Result) Scenario() []byte {
 	return r.written
 }
 
-// shows reports whether the simulator finds what was found in a scenario.
+// shows reports whether the simulator finds the same violation in a scenario.
 func (r *Result) shows(text []byte) bool {
 	s, err := scenario.Parse("check "+r.Config.Spec.Name, text)
 	if err != nil || s.Config().Spec != r.Config.Spec {
@@ -98,7 +98,7 @@ func (r *Result) write(form form) []byte {
 // Replay returns the same as a scenario that can be run, and written as a trace.
 func (r *Result) Replay() (*scenario.Scenario, error) {
 	if r.Path == nil {
-		return nil, fmt.Errorf("check: nothing was found that could be replayed")
+		return nil, fmt.Errorf("check: there is no violation to replay")
 	}
 	if r.Config.Forgets > 0 {
 		return nil, fmt.Errorf("check: a run in which machines are forgotten cannot be replayed")
@@ -127,7 +127,7 @@ func (p *replay) start() {
 
 func (p *replay) label(q process.ID) string { return p.Config.Process.Text(q) }
 
-// command is what a client asks, or news, as a turn and as a command at a time.
+// command is a request of a client, or news, as a turn and as a command at a time.
 func (p *replay) command(at int, turn, item string) {
 	if p.form == delays {
 		p.commands = append(p.commands, fmt.Sprintf("{at: %d, %s}", at, item))
@@ -166,13 +166,13 @@ func (p *replay) step(at int, s *Step) {
 		p.turn("wait 1")
 	case "deliver", "duplicate", "drop":
 		p.deliver(at, s)
-	default: // nobody notices it
+	default: // not noticed
 		p.turn("wait 1")
 	}
 	p.took(at, s)
 }
 
-// took is what a process asks for in a step.
+// took records what a process asks for in a step.
 func (p *replay) took(at int, s *Step) {
 	p.choices = append(p.choices, s.Choices...)
 	for _, key := range s.armed {
@@ -189,7 +189,7 @@ func (p *replay) took(at int, s *Step) {
 	}
 }
 
-// nth counts the messages before one of a step that have its name and go where it goes.
+// nth counts the earlier messages of a step with the same name and receiver.
 func (p *replay) nth(asked []*process.Message, at int) (n int) {
 	m := asked[at]
 	for _, other := range asked[:at] {
@@ -200,7 +200,8 @@ func (p *replay) nth(asked []*process.Message, at int) (n int) {
 	return n
 }
 
-// disturb loses or repeats one of the messages of a name that a step sends to a process.
+// disturb loses or duplicates one of the messages of a name that a step sends to a
+// process.
 func (p *replay) disturb(verb string, at int, m *process.Message, nth int) {
 	skip := ""
 	if nth > 0 {
@@ -209,8 +210,8 @@ func (p *replay) disturb(verb string, at int, m *process.Message, nth int) {
 	p.fault("{at: %d, %s: %s, from: %s, to: %s%s}", at, verb, p.name(m), p.label(m.From), p.label(m.To), skip)
 }
 
-// deliver lets a message arrive, or news; a message that the host does not hand over
-// is lost on its way.
+// deliver lets a message arrive, or news. A message that the host does not deliver is
+// lost in flight.
 func (p *replay) deliver(at int, s *Step) {
 	if s.News != 0 {
 		p.tell(at, s)
@@ -271,14 +272,14 @@ func (p *replay) tell(at int, s *Step) {
 	p.command(at, turn, item)
 }
 
-// turn is a step that is no command.
+// turn is a step that is not a command.
 func (p *replay) turn(format string, args ...any) {
 	if p.form != delays {
 		p.turns = append(p.turns, fmt.Sprintf(format, args...))
 	}
 }
 
-// fire is the turn in which a timer runs out.
+// fire is the turn in which a timer expires.
 func (p *replay) fire(s *Step) {
 	text := p.Config.Spec.Layer(s.Layer).Timers[s.Timer.Name()-1] + " " + p.label(s.Process)
 	if about := s.Timer.Peer(); about != process.None {
@@ -290,8 +291,8 @@ func (p *replay) fire(s *Step) {
 	p.turn("fire %s", text)
 }
 
-// arrive is the turn in which a message arrives, or is lost, while older ones are on its
-// link.
+// arrive is the turn in which a message arrives, or is lost, while older ones are on
+// its link.
 func (p *replay) arrive(lost bool, older []flight, m *process.Message) {
 	text := fmt.Sprintf("%s %s>%s", p.name(m), p.label(m.From), p.label(m.To))
 	if lost {

@@ -9,7 +9,7 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// write puts the scenario together.
+// write assembles the scenario.
 func (p *replay) write() {
 	c, v := &p.Config, p.Broken
 	p.line("algorithm: %s", c.Spec.Name)
@@ -31,7 +31,7 @@ func (p *replay) write() {
 	p.list("", "faults", p.faults)
 	p.schedule()
 	if p.Path.Loop >= 0 {
-		p.line("# It goes on for ever: from %d D on all repeats. The simulator runs one round.", p.Path.Loop+1)
+		p.line("# It goes on forever: from %d D on everything repeats. The simulator runs one round.", p.Path.Loop+1)
 		p.line("limit: {time: %d}", len(p.Path.Steps))
 		p.line("watch: []")
 		return
@@ -67,7 +67,7 @@ func (p *replay) watched() string {
 	return p.Broken.Property.String()
 }
 
-// world is who takes part, and how they are arranged.
+// world describes the processes, and their topology.
 func (p *replay) world() {
 	c := &p.Config.Process
 	var labels []string
@@ -124,7 +124,7 @@ func (p *replay) labels(ids []process.ID) string {
 
 func (p *replay) ordered() bool { return !p.Config.Unordered && p.Config.Reorders == 0 }
 
-// schedule has the steps one after the other.
+// schedule lists the steps one after another.
 func (p *replay) schedule() {
 	if p.form == delays {
 		return
@@ -139,8 +139,8 @@ func (p *replay) schedule() {
 	p.list("  ", "  turns", p.turns)
 }
 
-// links gives each message the delay that it has on the path. What has not come by
-// its end comes right after it.
+// links gives each message the delay that it has on the path. Messages that have not
+// arrived by its end arrive right after it.
 func (p *replay) links() {
 	layout := newLayout(&p.Config)
 	late := len(p.Path.Steps) + 1

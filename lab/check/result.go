@@ -8,14 +8,14 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// Verdict is what came out of a search.
+// Verdict is the outcome of a search.
 type Verdict uint8
 
 // The verdicts.
 const (
 	Proved   Verdict = iota + 1 // every schedule within the bounds was searched
-	Violated                    // a schedule breaks a promise
-	Bounded                     // no violation so far, but the search did not come to its end
+	Violated                    // a schedule violates a property
+	Bounded                     // no violation so far, but the search did not finish
 )
 
 var verdictNames = [...]string{"", "proved", "violated", "bounded"}
@@ -23,35 +23,35 @@ var verdictNames = [...]string{"", "proved", "violated", "bounded"}
 // String returns the verdict in lower case.
 func (v Verdict) String() string { return verdictNames[v] }
 
-// Result is what came out of a search.
+// Result is the result of a search.
 type Result struct {
-	Config  Config // with everything filled in
+	Config  Config // with all defaults
 	Verdict Verdict
-	// Broken is the violation that was found, or nil, and Path the run to it, a
-	// shortest one if the search was breadth first.
+	// Broken is the violation, or nil, and Path the run to it: a shortest one if
+	// the search was breadth first.
 	Broken *Violation
 	Path   *Path
-	// NoReturn is the step of the path after which no schedule within the bounds keeps the
-	// promises any more: 0 if none does from the start, -1 if it is not known.
+	// NoReturn is the step of the path after which no schedule within the bounds
+	// keeps the properties: 0 if none does from the start, -1 if it is unknown.
 	NoReturn int
 
 	States      uint64 // different ones
-	Transitions uint64 // out of these, whether or not they lead to a new one
+	Transitions uint64 // out of these, including those that lead to known states
 	Depth       int    // the length of the longest of the shortest runs to a state
 	Elapsed     time.Duration
-	// Stopped says what ended a search that is Bounded: memory, time,
-	// states, depth, ways of a step, or interruption where its context was canceled.
+	// Stopped says what ended a search that is Bounded: memory, time, states,
+	// depth, ways of a step, or interruption if its context was canceled.
 	Stopped string
 
-	// Unreached are the rules that were never applied in any schedule that was searched.
+	// Unreached are the rules that were never applied in any searched schedule.
 	Unreached []string
-	// Sometimes are the states that make a verdict worth something, and whether the
-	// search came through them.
+	// Sometimes lists the states that make a verdict meaningful, and whether the
+	// search reached them.
 	Sometimes []Sometimes
 	Locals    int // different local states of processes
 	Messages  int // different messages
 
-	written []byte // the Scenario, once it was asked for
+	written []byte // the Scenario, once it was requested
 }
 
 // Rate returns transitions per second.
@@ -84,8 +84,8 @@ func thousands(n uint64) string {
 	return fmt.Sprint(n)
 }
 
-// Bounds says within which bounds the verdict holds, such as "N=3, 2 entries each,
-// 1 crash".
+// Bounds returns the bounds within which the verdict holds, such as "N=3, 2 entries
+// each, 1 crash".
 func (c *Config) Bounds() string {
 	d := c.withDefaults()
 	what := "entry"
@@ -139,8 +139,8 @@ func (c *Config) Bounds() string {
 	return strings.Join(parts, ", ")
 }
 
-// traitorText says who is Byzantine: "traitor 3", or of several sets "1 traitor at any of
-// 3 places".
+// traitorText names the Byzantine processes: "traitor 3", or of several sets "1 traitor
+// at any of 3 places".
 func (c *Config) traitorText() string {
 	var labels []string
 	for _, p := range c.Traitors[0] {
@@ -156,7 +156,7 @@ func (c *Config) traitorText() string {
 	return what + " " + strings.Join(labels, " and ")
 }
 
-// plurals are those that are not made with an s.
+// plurals are the irregular plurals.
 var plurals = map[string]string{
 	"entry": "entries", "crash": "crashes", "loss": "losses", "message out of order": "messages out of order",
 }

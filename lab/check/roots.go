@@ -7,8 +7,8 @@ import (
 	"github.com/conclave-io/conclave/process/property"
 )
 
-// roots returns the states in which all processes have had their first event, one
-// for each combination of who is Byzantine and what machines choose then.
+// roots returns the states in which all processes have had their first event, one for
+// each combination of Byzantine processes and of the machines' first choices.
 func (w *worker) roots() [][]uint32 {
 	var all [][]uint32
 	for set := range max(1, len(w.cfg.Traitors)) {
@@ -17,7 +17,7 @@ func (w *worker) roots() [][]uint32 {
 	return all
 }
 
-// rootsOf returns those in which a set of processes is Byzantine.
+// rootsOf returns the roots with a given set of Byzantine processes.
 func (w *worker) rootsOf(set int) [][]uint32 {
 	all := [][]uint32{make([]uint32, w.layout.stride)}
 	if w.cfg.Corrupt {
@@ -40,7 +40,7 @@ func (w *worker) rootsOf(set int) [][]uint32 {
 	return all
 }
 
-// firstSteps returns all ways in which a process may begin.
+// firstSteps returns all possible first steps of a process.
 func (w *worker) firstSteps(p process.ID, set int) []taken {
 	var ways []taken
 	for i, l := range w.births(p, set) {
@@ -59,9 +59,9 @@ func (w *worker) sendAll(v []uint32, sends []send) {
 	}
 }
 
-// unborn returns the local state of a process that has had no event, where a set of
-// processes is Byzantine. Where only a commander proposes, the others wait for a
-// decision from the start.
+// unborn returns the local state of a process that has had no event, given a set of
+// Byzantine processes. If only a commander proposes, the others wait for a decision
+// from the start.
 func (w *worker) unborn(p process.ID, set int) *local {
 	n := w.layout.n
 	l := &local{proc: p, incarnation: 1, leader: process.None}
@@ -90,7 +90,7 @@ func (w *worker) start(p process.ID) {
 	}
 }
 
-// printOfState returns the fingerprint of a state from nothing.
+// printOfState computes the fingerprint of a state from scratch.
 func (w *worker) printOfState(v []uint32) print {
 	var f print
 	for slot, value := range v {
@@ -119,8 +119,8 @@ func (sp *space) unreached() []string {
 	return names
 }
 
-// ruleName is the name of a rule; in a stack, where layers number their own, after
-// that of the layer.
+// ruleName is the name of a rule; in a stack, whose layers number their own rules,
+// preceded by the name of the layer.
 func (sp *space) ruleName(layer uint8, r process.Rule) string {
 	name := sp.spec.RuleText(layer, r)
 	if sp.spec.Layers == nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// Run searches what the configuration says. The error is one of the configuration;
-// a search that ctx ends is Bounded.
+// Run performs the search that the configuration describes. An error means that the
+// configuration is wrong; a search that ctx ends is Bounded.
 func Run(ctx context.Context, cfg Config) (*Result, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -21,11 +21,11 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 	full := cfg.withDefaults()
 	s := searched(ctx, &full)
 	if s.broken != nil && full.Order == BreadthFirst && len(s.workers) > 1 {
-		// Which of several shortest runs is found first depends on the workers:
-		// with one of them it is always the same.
+		// With several workers it varies which of several shortest runs is
+		// found first; with one worker it is always the same.
 		again := full
 		again.Workers = 1
-		if same := searched(ctx, &again); same.broken != nil { // else the time was up
+		if same := searched(ctx, &again); same.broken != nil { // otherwise time ran out
 			s = same
 		}
 	}
@@ -55,7 +55,7 @@ func (s *search) run() {
 	}
 }
 
-// recordExtra is what a record of the frontier has besides the slots of its state:
+// recordExtra is the part of a frontier record in addition to the slots of its state:
 // its fingerprint.
 const recordExtra = 4
 
@@ -74,12 +74,12 @@ type search struct {
 	stopped     atomic.Pointer[string]
 
 	start   time.Time
-	told    time.Time // when progress was told last
+	told    time.Time // when progress was last reported
 	telling sync.Mutex
 
 	mu     sync.Mutex
 	broken *finding
-	loop   *lasso // where a run goes on for ever
+	loop   *lasso // an infinite run
 	free   [][]uint32
 }
 
@@ -110,17 +110,17 @@ func newSearch(ctx context.Context, cfg *Config) *search {
 
 func (s *search) stop(why string) { s.stopped.CompareAndSwap(nil, &why) }
 
-// chunkRecords is how many states a chunk of the frontier holds.
+// chunkRecords is the number of states in a chunk of the frontier.
 const chunkRecords = 1 << 12
 
-// frontier is the states of one depth, in chunks.
+// frontier holds the states of one depth, in chunks.
 type frontier struct {
 	chunks [][]uint32
 	taken  atomic.Int64
 }
 
 // breadthFirst searches depth by depth. All workers take chunks of states of the
-// present depth, and each puts what is new into chunks of its own for the next.
+// present depth, and each puts new states into its own chunks for the next.
 func (s *search) breadthFirst() {
 	next := s.roots()
 	for len(next) > 0 && s.broken == nil && s.stopped.Load() == nil {
@@ -146,8 +146,7 @@ func (s *search) breadthFirst() {
 	}
 }
 
-// roots returns the initial states, one for each way in which the machines may
-// start.
+// roots returns the initial states, one for each way in which the machines may start.
 func (s *search) roots() [][]uint32 {
 	out := &output{search: s}
 	w := s.workers[0]
@@ -199,12 +198,12 @@ func (s *search) checkLimits() {
 	}
 }
 
-// batch is of how many states the successors are looked for together among those that
-// were visited: the processor waits for their places in memory at the same time.
+// batch is the number of states whose successors are looked up together among the
+// visited states: the processor loads their memory locations in parallel.
 const batch = 16
 
-// visit expands at most a batch of states and puts what is new among their successors
-// out. It returns how many successors there are.
+// visit expands at most a batch of states and puts out the new states among their
+// successors. It returns the number of successors.
 func (s *search) visit(w *worker, records []uint32, out *output) uint64 {
 	w.forget(0)
 	var ends [batch]int // of the successors of each
@@ -230,7 +229,7 @@ func (s *search) visit(w *worker, records []uint32, out *output) uint64 {
 	return uint64(len(w.found))
 }
 
-// follow puts a successor of a state out if it is new.
+// follow puts out a successor of a state if it is new.
 func (s *search) follow(w *worker, next *successor, before print, v []uint32, out *output) {
 	if next.broken != nil {
 		s.report(finding{next.broken, before, next.action})
@@ -245,7 +244,7 @@ func (s *search) follow(w *worker, next *successor, before print, v []uint32, ou
 	}
 }
 
-// reach puts out a state that is new, unless it breaks the invariant.
+// reach puts out a new state, unless it violates the invariant.
 func (s *search) reach(w *worker, v []uint32, f print, out *output) {
 	if w.cfg.checks(process.StateInvariant) {
 		if broken := w.global.judge(w, v); broken != nil {

@@ -6,13 +6,13 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// A proof of what never happens is worth little if nothing ever happens. So a
-// search notes which of the states that make the algorithm work hard it came
-// through: one waits while another is inside, two call for an election at once, a
-// holder crashes. Each is looked for in the steps that can lead to it, until it was
-// seen; it is no part of a state, so it costs no states.
+// A proof that something never happens is worth little if nothing ever happens. So a
+// search notes which of the states that exercise the algorithm it reached: one process
+// waits while another is inside, two call for an election at once, a holder crashes.
+// Each is looked for in the steps that can lead to it, until it was seen. It is not
+// part of a state, so it costs no states.
 
-// Sometimes is a state that a search ought to come through at least once.
+// Sometimes is a state that a search should reach at least once.
 type Sometimes struct {
 	What    string // in words, such as "somebody waits while another is inside"
 	Reached bool
@@ -42,8 +42,8 @@ const (
 	interestCount
 )
 
-// interests are those that a search within the bounds can come through, as bits,
-// and what each is in words.
+// interests are those that a search within the bounds can reach, as bits, and what each
+// is in words.
 func (c *Config) interests() (wanted uint32, texts [interestCount]string) {
 	add := func(i interest, when bool, text string) {
 		if when {
@@ -76,7 +76,7 @@ func (c *Config) interests() (wanted uint32, texts [interestCount]string) {
 	return wanted, texts
 }
 
-// watch looks at a step for what nobody has seen yet.
+// watch looks at a step for interests that were not seen yet.
 func (w *worker) watch(v []uint32, p process.ID, e *edge) {
 	switch {
 	case e.flags&announced != 0:
@@ -154,7 +154,7 @@ func (w *worker) crashed(v []uint32) bool {
 	return slot >= 0 && v[slot] > 0
 }
 
-// led reports whether p announces one who is up.
+// led reports whether p announces a live process.
 func (w *worker) led(v []uint32, p process.ID) bool {
 	leader := w.view(v[p]).state.leader
 	return leader != process.None && !w.view(v[leader]).down
@@ -174,13 +174,14 @@ func waits(l *view) bool { return l.phase == waiting }
 
 func isInside(l *view) bool { return l.phase == inside }
 
-// calling is who has called for an election and knows no leader yet.
+// calling are the processes that have called for an election and do not know a leader
+// yet.
 func calling(l *view) bool { return l.asked > 0 && l.state.leader == process.None }
 
-// usedUp notes that of something of which there is only so much, all is gone.
+// usedUp notes that a budget is used up.
 func (w *worker) usedUp(b budget) { w.unspent &^= 1 << b }
 
-// sometimes puts together what all workers have seen.
+// sometimes merges what all workers have seen.
 func (s *search) sometimes() []Sometimes {
 	wanted, texts := s.cfg.interests()
 	open, unspent := wanted, uint32(1)<<budgetCount-1
@@ -195,14 +196,14 @@ func (s *search) sometimes() []Sometimes {
 		}
 	}
 	for b := range budgetCount {
-		if n := s.cfg.limit(b); n > 0 && b != timeouts { // that is a bound, no fault
+		if n := s.cfg.limit(b); n > 0 && b != timeouts { // that is a bound, not a fault
 			all = append(all, Sometimes{count(n, budgetNames[b]), unspent&(1<<b) == 0})
 		}
 	}
 	return all
 }
 
-// budgetNames are those of one of each.
+// budgetNames are the singular names of the budgets.
 var budgetNames = [budgetCount]string{
 	crashes: "crash", restarts: "restart", drops: "loss", duplicates: "duplicate", reorders: "message out of order",
 	suspicions: "wrong suspicion", timeouts: "timeout", cancels: "withdrawal", forgets: "forgotten machine",

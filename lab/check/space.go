@@ -7,9 +7,9 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// space gives numbers to what states consist of: local states, messages, and
-// contents of links. Workers share it; each keeps a view of its own (see worker)
-// of what it has met, so the lock is taken only for what is new to it.
+// space gives numbers to the parts of states: local states, messages, and contents of
+// links. Workers share it. Each keeps its own view (see worker) of what it has met, so
+// the lock is taken only for what is new to it.
 type space struct {
 	cfg    *Config
 	spec   *process.Spec
@@ -31,28 +31,28 @@ type space struct {
 	key []byte // scratch
 }
 
-// channel is what is on one link, as a list that shares its tail with others: of a
-// FIFO link the tail is what was sent before the last message, of any other link
-// what is left without the message of the largest number.
+// channel is the content of one link, as a list that shares its tail with others. On a
+// FIFO link the tail is what was sent before the last message; on any other link it is
+// the rest without the message with the largest number.
 type channel struct {
 	print
 	last   uint32   // the message
 	before uint32   // the channel without it, 0: the empty one
-	length uint32   // how many messages
-	takes  []taking // what may be delivered, and what is left then
+	length uint32   // number of messages
+	takes  []taking // what may be delivered, and what remains then
 }
 
 // taking is the delivery of one message from a channel.
 type taking struct{ message, rest uint32 }
 
-// chanKey names a channel by its messages.
+// chanKey identifies a channel by its messages.
 type chanKey struct{ before, last uint32 }
 
 func newSpace(cfg *Config) *space {
 	sp := &space{
 		cfg: cfg, spec: cfg.Spec, config: &cfg.Process, layout: newLayout(cfg), books: newBooks(cfg),
 		localIDs: map[string]uint32{}, msgIDs: map[string]uint32{}, chanIDs: map[chanKey]uint32{},
-		locals: make([]*local, 1), prints: make([]print, 1), // number 0 is nobody's
+		locals: make([]*local, 1), prints: make([]print, 1), // number 0 is unused
 		messages: make([]*message, 1), msgPrint: make([]print, 1), channels: make([]channel, 1),
 	}
 	for layer := range cfg.Spec.Depth() {
@@ -103,7 +103,7 @@ func (sp *space) channelPut(before, last uint32, ordered bool) uint32 {
 	return sp.bag(before, last)
 }
 
-// queue appends to a FIFO link. It is called under the lock.
+// queue appends to a FIFO link. It is called with the lock held.
 func (sp *space) queue(before, last uint32) uint32 {
 	id, known := sp.channel(before, last)
 	if known {
@@ -132,7 +132,7 @@ func (sp *space) queue(before, last uint32) uint32 {
 	return id
 }
 
-// contents returns the messages of a channel, first the one sent first.
+// contents returns the messages of a channel, the one sent first first.
 func (sp *space) contents(id uint32) []uint32 {
 	var all []uint32
 	for ; id != 0; id = sp.channels[id].before {
@@ -142,8 +142,8 @@ func (sp *space) contents(id uint32) []uint32 {
 	return all
 }
 
-// bag puts a message into a link without order, whose messages are kept sorted. It
-// is called under the lock.
+// bag puts a message into a link without order, whose messages are kept sorted. It is
+// called with the lock held.
 func (sp *space) bag(before, added uint32) uint32 {
 	all := append(sp.contents(before), added)
 	slices.Sort(all)

@@ -15,14 +15,14 @@ const (
 	entered
 	left      // or gave up
 	announced // a leader
-	broken    // an assertion failed, or a grant came that nobody waits for
+	broken    // an assertion failed, or a grant came that no client waits for
 	campaigns // asks the oracle for an election
 	booked    // there is something for the books; see extra
-	disputed  // the leader that is announced is not the one that its term names
+	disputed  // the announced leader is not the one that its term names
 )
 
-// edge is a step of one process as it changes the state: the local state that it
-// leads to, and what it sends.
+// edge is a step of one process by its effect on the state: the resulting local state,
+// and the messages that it sends.
 type edge struct {
 	delta    print  // of the local state
 	to       uint32 // the local state after it
@@ -30,14 +30,14 @@ type edge struct {
 	sendsN   uint16
 	flags    flags
 	kind     actionKind
-	steps    uint8  // how many steps the machine takes
-	choice   uint16 // which of all ways in which the step may go
-	count    uint16 // of the first of a list: how many it has
-	wrong    uint16 // position in the worker's list, if it is broken
+	steps    uint8  // number of steps of the machine
+	choice   uint16 // index among the possible outcomes of the step
+	count    uint16 // of the first of a list: its length
+	wrong    uint16 // position in the worker's list, if it is a violation
 	stops    uint32 // position in the worker's list, or 0
-	extra    uint32 // the same
+	extra    uint32 // position in the worker's list, or 0
 	fence    process.Fence
-	argument uint64 // the timer that runs out, or the vote
+	argument uint64 // the timer that expires, or the vote
 	outcome  ballot // of the process before
 }
 
@@ -47,7 +47,7 @@ type send struct {
 	message uint32
 }
 
-// stepper takes steps of machines. Each worker has one of its own.
+// stepper takes steps of machines. Each worker has its own.
 type stepper struct {
 	*space
 	machines []process.Machine
@@ -67,8 +67,8 @@ type stepper struct {
 	extra   extra
 	stops   []stop // where a crash may cut it short
 	before  ballot // the outcome before it
-	steps   int    // how many the machine has taken
-	notes   []note // of each way; nil unless somebody wants them
+	steps   int    // number of steps that the machine has taken
+	notes   []note // of each outcome; nil unless needed
 	stop    func(why string)
 }
 
@@ -80,7 +80,7 @@ func newStepper(sp *space) *stepper {
 	return s
 }
 
-// taken is one way in which a step may go.
+// taken is one possible outcome of a step.
 type taken struct {
 	to     uint32
 	sends  []send
@@ -91,16 +91,15 @@ type taken struct {
 	steps  int
 	stops  []stop
 	extra  extra
-	birth  int // of a first step: in which of the states the process began
+	birth  int // of a first step: the state in which the process began
 }
 
-// maxWays is in how many ways a step may go. A Byzantine process that sends many messages
-// at once has more.
+// maxWays is the largest number of outcomes of a step. A Byzantine process that sends
+// many messages at once has more.
 const maxWays = 1 << 13
 
-// take returns all the ways in which something may happen to a process that is in
-// a local state: one for each combination of its choices. With too many it ends the
-// search.
+// take returns all possible outcomes of an event at a process in a local state: one for
+// each combination of its choices. If there are too many it ends the search.
 func (s *stepper) take(from *local, what func()) []taken {
 	var ways []taken
 	for again := true; again; again = s.odometer.Next() {
@@ -140,7 +139,7 @@ func (s *stepper) attempt(what func()) {
 		case process.Violation:
 			s.flags |= broken
 			s.wrong = string(failed)
-			// What the machine is in now is of no interest, but it must be sound.
+			// The state of the machine does not matter now, but it must be valid.
 			s.machines[s.next.proc] = s.spec.New(s.next.proc, s.config)
 			s.machine = s.machines[s.next.proc]
 		default:
@@ -161,7 +160,7 @@ func (s *stepper) end(choice int) taken {
 	}
 }
 
-// step gives one event to the machine and does what it asks for.
+// step gives one event to the machine and carries out its effects.
 func (s *stepper) step(ev process.Event) {
 	if s.spec.Needs.Clock {
 		s.next.now++
@@ -266,7 +265,7 @@ func (s *stepper) grant(fence process.Fence) {
 	s.bookEntry()
 }
 
-// send puts a message on its way, as far as this process can know of it.
+// send sends a message, as far as this process can know it.
 func (s *stepper) send(to process.ID, m *process.Message) {
 	s.bookSend(to, m)
 	out := &s.out
@@ -278,7 +277,7 @@ func (s *stepper) send(to process.ID, m *process.Message) {
 	s.sends = append(s.sends, send{uint32(s.layout.link(s.next.proc, to)), s.internMessage(out)})
 }
 
-// The things that happen at a process.
+// The events of a process.
 
 func (s *stepper) acquire() {
 	s.next.phase = waiting
@@ -296,8 +295,7 @@ func (s *stepper) release() {
 	s.step(process.Event{Kind: process.Release})
 }
 
-// cancel is a client that gives up. A grant that comes later is one that nobody
-// waits for.
+// cancel is a client that withdraws. A later grant is one that no client waits for.
 func (s *stepper) cancel() {
 	s.next.phase = idle
 	s.flags |= left
@@ -312,8 +310,8 @@ func (s *stepper) isIdle(l *local) bool {
 	return ok && idler.Idle()
 }
 
-// skew is how far above the marks a new machine may begin that replaces an idle one.
-// It is more than the few entries of a search add to what the others have used.
+// skew is how far above the marks a new machine may begin that replaces an idle one. It
+// is more than the few entries of a search add to the numbers that others have used.
 const skew = 1000
 
 // forgetMachine replaces the machine, which is idle, by a new one.

@@ -10,13 +10,13 @@ import (
 // Told is a step of a path in words.
 type Told struct {
 	Step   int // from 1
-	Record int // the last of the step in a run of Result.Scenario
+	Record int // the last record of the step in a run of Result.Scenario
 	Text   string
 }
 
-// Story tells the run to what was found in a sentence for each step. Steps that leave no
-// record, such as a loss, which is told where the message is sent, are not in it. It is nil
-// where there is no Scenario that can be run.
+// Story describes the run to the violation in a sentence for each step. It omits steps
+// without a record, such as a loss, which is described where the message is sent. It is
+// nil if there is no Scenario that can be run.
 func (r *Result) Story() []Told {
 	s, err := r.Replay()
 	if err != nil {
@@ -29,7 +29,7 @@ func (r *Result) Story() []Told {
 	return told.story
 }
 
-// teller makes the story of the records of a run.
+// teller makes the story from the records of a run.
 type teller struct {
 	steps int
 	story []Told
@@ -49,8 +49,8 @@ func (t *teller) Write(r *trace.Record) error {
 	return nil
 }
 
-// RecordOfNoReturn is the last record of the step after which nothing saves the promises, in a
-// run of Result.Scenario, or 0.
+// RecordOfNoReturn is the last record of the step after which the properties cannot be
+// kept, in a run of Result.Scenario, or 0.
 func (r *Result) RecordOfNoReturn() int {
 	record := 0
 	for _, t := range r.Story() {
@@ -61,12 +61,12 @@ func (r *Result) RecordOfNoReturn() int {
 	return record
 }
 
-// NoReturnStates is in how many states people let the point of no return be looked for: less
-// than a second's work.
+// NoReturnStates is the usual number of states in which to look for the point of no
+// return: less than a second's work.
 const NoReturnStates = 100_000
 
-// PointOfNoReturn says from when on nothing could save the promises, or nothing if that is
-// not known.
+// PointOfNoReturn says from when on the properties could not be kept, or nothing if
+// that is unknown.
 func (r *Result) PointOfNoReturn() string {
 	switch {
 	case r.Path == nil || r.NoReturn < 0:

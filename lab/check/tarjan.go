@@ -11,13 +11,13 @@ type tarjan struct {
 	last  int32 // the number of the last part; none is used twice
 }
 
-// open is the part of a state for which one is still to be found.
+// open is the part of a state whose part is still to be found.
 const open = -1
 
 type frame struct{ at, arc int32 }
 
 // split returns the strongly connected parts of some states, each in the order of its
-// numbers, which rise with the depth; the first begins first.
+// numbers, which rise with the depth; the first one begins first.
 func (t *tarjan) split(states []int32) [][]int32 {
 	t.next, t.parts = 0, nil
 	for _, i := range states {

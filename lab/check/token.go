@@ -5,20 +5,19 @@ import (
 	"github.com/conclave-io/conclave/process/property"
 )
 
-// The one token is with a process or on a link, and a slot says where. It begins
-// with the coordinator of the topology. A token that is sent again is the same one if
-// it is the same message that its sender sent last; so each process remembers a
-// hash of that.
+// The one token is at a process or on a link, and a slot says where. It starts at the
+// coordinator of the topology. A token that is sent again is the same one if it equals
+// the last message of its sender. So each process remembers a hash of that message.
 //
-// The slot is 0 at first, then 1 plus the rank of the holder, or behind these the
-// link that the token took last, or behind these that all is over, because it may
-// have been lost with a process, and made anew.
+// The slot is 0 at first, then 1 plus the rank of the holder. Larger values stand for
+// the link that the token took last, and the largest says that the watch is over,
+// because the token may have been lost with a process and replaced.
 
 // tokenMove is a token that a process sends, or that arrives there.
 type tokenMove struct {
 	arrived bool
-	entered bool // it is none: the client enters
-	same    bool // as its sender sent it last
+	entered bool // not a move: the client enters
+	same    bool // equal to what its sender sent last
 	peer    process.ID
 	hash    uint64
 }
@@ -40,7 +39,7 @@ func (s *stepper) bookToken(to process.ID, m *process.Message) {
 	s.next.token = hash
 }
 
-// bookEntry notes where among the tokens of its step an entry comes.
+// bookEntry notes the position of an entry among the tokens of its step.
 func (s *stepper) bookEntry() {
 	if s.books.tokens {
 		s.flags |= booked
@@ -48,7 +47,8 @@ func (s *stepper) bookEntry() {
 	}
 }
 
-// judgeTokens watches that only who was sent the token sends it on or enters.
+// judgeTokens watches that only a process that was sent the token sends it on or
+// enters.
 func (w *worker) judgeTokens(next []uint32, f *print, p process.ID, x *extra) *Violation {
 	if w.tokenOver(next) {
 		return nil
@@ -79,7 +79,7 @@ func (w *worker) judgeTokens(next []uint32, f *print, p process.ID, x *extra) *V
 	return nil
 }
 
-// packToken returns what the slot of a token is.
+// packToken returns the slot value of a token.
 func (w *worker) packToken(t property.Token) uint32 {
 	if t.Holder != process.None {
 		return 1 + uint32(t.Holder)
@@ -90,7 +90,7 @@ func (w *worker) packToken(t property.Token) uint32 {
 // bookStart notes the tokens that a process sends in its first step.
 func (w *worker) bookStart(first []uint32, p process.ID, x *extra) {
 	if w.layout.token >= 0 {
-		var f print // nobody has asked for it yet
+		var f print // not requested yet
 		process.Assert(w.judgeTokens(first, &f, p, x) == nil, "the token begins with the coordinator")
 	}
 }
@@ -108,14 +108,14 @@ func (w *worker) tokenAt(v []uint32) property.Token {
 	}
 }
 
-// tokenOver reports whether the token may have been lost and made anew.
+// tokenOver reports whether the token may have been lost and replaced.
 func (w *worker) tokenOver(v []uint32) bool {
 	return v[w.layout.token] == w.lostToken() || w.layout.oracle >= 0 && v[w.layout.oracle] > 1
 }
 
 func (w *worker) lostToken() uint32 { return uint32(1 + w.layout.n*(w.layout.n+1)) }
 
-// bookCrash is what the crash of p means for the books.
+// bookCrash is the effect of the crash of p on the books.
 func (w *worker) bookCrash(next []uint32, f *print, p process.ID) {
 	if w.layout.arrival >= 0 {
 		if w.strike(next, f, p); p == w.config.Topology.Coordinator {
@@ -130,7 +130,7 @@ func (w *worker) bookCrash(next []uint32, f *print, p process.ID) {
 	}
 }
 
-// judgeLostToken watches that when nothing is left to happen, the token has come.
+// judgeLostToken watches that, when no event is left, the token has arrived.
 func (w *worker) judgeLostToken(v []uint32) *Violation {
 	if w.layout.token < 0 || w.tokenOver(v) {
 		return nil

@@ -8,21 +8,21 @@ import (
 )
 
 // In a transaction each requester votes once, and the search tries both votes. What a
-// process has voted and decided is in its local state, which keeps it through crashes:
-// that is all that the judges of atomic commitment remember.
+// process has voted and decided is in its local state, which keeps it through crashes.
+// The judges of atomic commitment remember nothing else.
 
 // transaction reports whether the algorithm is one for atomic commitment.
 func (c *Config) transaction() bool { return c.family() == process.Transaction }
 
 func (c *Config) validateVotes() error {
 	if c.transaction() && c.Entries > 1 {
-		return fmt.Errorf("check: %d votes each: %s has one transaction; leave the entries out", c.Entries, c.Spec.Name)
+		return fmt.Errorf("check: %d votes each: %s has one transaction; leave out the entries", c.Entries, c.Spec.Name)
 	}
 	return nil
 }
 
-// ballot is a vote or an outcome in a local state: 0 if there is none, else the value
-// plus 1.
+// ballot is a vote or an outcome in a local state: 0 if there is none, otherwise the
+// value plus 1.
 type ballot uint8
 
 func ballotOf(value int64) ballot {
@@ -46,8 +46,8 @@ func (s *stepper) concluded(outcome int64) {
 	s.extra.decided = append(s.extra.decided, outcome)
 }
 
-// outcomeAfter returns the outcome of the process once so many decisions of the edge have
-// been announced.
+// outcomeAfter returns the outcome of the process after the given number of decisions
+// of the edge.
 func (s *stepper) outcomeAfter(decided int) ballot {
 	if decided == 0 || !s.cfg.transaction() {
 		return s.before
@@ -55,7 +55,7 @@ func (s *stepper) outcomeAfter(decided int) ballot {
 	return ballotOf(s.extra.decided[decided-1])
 }
 
-// ledger is the votes and outcomes of a state as judges see them. Of process p it has
+// ledger is the votes and outcomes of a state as judges see them. For process p it has
 // those before a step.
 type ledger struct {
 	*scene
@@ -72,10 +72,10 @@ func (l ledger) Outcome(q process.ID) (int64, bool) {
 	return l.w.view(l.v[q]).state.outcome.value()
 }
 
-// ledgerOf is good until sceneOf is called again.
+// ledgerOf is valid until sceneOf is called again.
 func (w *worker) ledgerOf(v []uint32) ledger { return ledger{scene: w.sceneOf(v), p: process.None} }
 
-// judgeOutcomes judges what p has decided in a step, after what it had decided before.
+// judgeOutcomes judges the decisions of p in a step, given its earlier decisions.
 func (w *worker) judgeOutcomes(next []uint32, p process.ID, before ballot, outcomes []int64) *Violation {
 	l := w.ledgerOf(next)
 	l.p, l.before = p, before
@@ -91,8 +91,8 @@ func (w *worker) judgeOutcomes(next []uint32, p process.ID, before ballot, outco
 	return nil
 }
 
-// noteLate notes that a timer runs out. Who has not voted yet is late, and may be the
-// reason of an abort.
+// noteLate notes that a timer expires. A process that has not voted yet is late, and
+// may be the reason of an abort.
 func (w *worker) noteLate(next []uint32, f *print) {
 	if w.layout.late < 0 || next[w.layout.late] > 0 {
 		return
@@ -115,7 +115,7 @@ func (w *worker) failed(v []uint32) bool {
 	return positive(v, w.layout.late)
 }
 
-// judgeUndecided watches that in the end everyone who voted has decided.
+// judgeUndecided watches that at the end every process that voted has decided.
 func (w *worker) judgeUndecided(v []uint32) *Violation {
 	l := w.ledgerOf(v)
 	for _, broken := range property.TransactionEnds(l, l) {
@@ -126,8 +126,8 @@ func (w *worker) judgeUndecided(v []uint32) *Violation {
 	return nil
 }
 
-// undecided reports whether a process that is up has voted and not decided. Where only
-// decision after repair is promised, that counts while everybody is up.
+// undecided reports whether a live process has voted and not decided. If only decision
+// after repair is promised, that counts only while all processes are up.
 func (w *worker) undecided(v []uint32, p process.ID) bool {
 	l := w.ledgerOf(v)
 	if !w.cfg.checks(process.NonBlocking) {
@@ -140,7 +140,7 @@ func (w *worker) undecided(v []uint32, p process.ID) bool {
 	return !l.Down(p) && property.Undecided(l, p)
 }
 
-// endless is the promise that a run breaks in which somebody is undecided forever.
+// endless is the property that a run violates in which a process is undecided forever.
 func (c *Config) endless() process.Property {
 	if c.checks(process.NonBlocking) {
 		return process.NonBlocking

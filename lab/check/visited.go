@@ -5,14 +5,14 @@ import (
 	"sync/atomic"
 )
 
-// visited is the set of the states that were seen, each by its fingerprint and
-// with the one from which it was reached first. It is split into shards, which
-// grow one by one. To look there takes no lock: a fingerprint that is found is
-// there for good, and only one that is not is looked for again under the lock.
+// visited is the set of visited states, each by its fingerprint and with the state from
+// which it was first reached. It is split into shards, which grow one by one. Lookups
+// take no lock: a fingerprint that is found is there for good, and only a missing one
+// is looked up again under the lock.
 type visited struct {
 	shards [shardCount]shard
 	budget atomic.Int64 // bytes that may still be allocated
-	depth  uint32       // of what is put in
+	depth  uint32       // of the states that are added
 	timed  bool         // whether the depth of each is kept
 }
 
@@ -26,7 +26,7 @@ type shard struct {
 	mu    sync.Mutex
 	table atomic.Pointer[slots]
 	used  int
-	full  bool // the budget is spent
+	full  bool // the budget is used up
 	_     [24]byte
 }
 
@@ -34,11 +34,11 @@ type shard struct {
 type slots struct {
 	mask   uint64
 	states []known
-	depths []uint32 // of each; nil if nobody asks
+	depths []uint32 // of each; nil if not needed
 }
 
-// known is a state that was seen. The first word of its fingerprint is written last, and
-// never 0. All is in one place, for each place costs time.
+// known is a visited state. The first word of its fingerprint is written last, and
+// never 0. Everything is in one cache line, because each access costs time.
 type known struct {
 	lo, hi uint64
 	parent uint64 // the first word of the fingerprint of the state before
@@ -72,14 +72,15 @@ func (f print) nonzero() print {
 
 func (v *visited) shardOf(lo uint64) *shard { return &v.shards[lo>>(64-shardBits)] }
 
-// touch reads the slot where the search for a fingerprint begins. Of several in a
-// row the processor fetches all at the same time.
+// touch reads the slot where the search for a fingerprint begins. The processor loads
+// several such slots in parallel.
 func (v *visited) touch(f print) uint64 {
 	t := v.shardOf(f.lo).table.Load()
 	return atomic.LoadUint64(&t.states[f.lo&t.mask].lo)
 }
 
-// find returns where a fingerprint is, or -1; one that is being put in may be missed.
+// find returns the position of a fingerprint, or -1; a fingerprint that is being added
+// may be missed.
 func (t *slots) find(f print) int {
 	for i := f.lo & t.mask; ; i = (i + 1) & t.mask {
 		lo := atomic.LoadUint64(&t.states[i].lo)
@@ -93,15 +94,15 @@ func (t *slots) find(f print) int {
 }
 
 // closed reports whether a state was seen before the present depth. If depths are not
-// kept, that is so of every state that was seen.
+// kept, that holds for every state that was seen.
 func (v *visited) closed(f print) bool {
 	t := v.shardOf(f.lo).table.Load()
 	i := t.find(f)
 	return i >= 0 && (t.depths == nil || t.depths[i] < v.depth)
 }
 
-// add puts a fingerprint in and reports whether it is new. If there is no room, it
-// is not put in, and fits is false.
+// add adds a fingerprint and reports whether it is new. If there is no room, it is not
+// added, and fits is false.
 func (v *visited) add(f print, parent uint64) (isNew, fits bool) {
 	s := v.shardOf(f.lo)
 	if s.table.Load().find(f) >= 0 {
@@ -122,7 +123,7 @@ func (v *visited) add(f print, parent uint64) (isNew, fits bool) {
 	return true, true
 }
 
-// insert is called under the lock of the shard.
+// insert is called with the lock of the shard held.
 func (t *slots) insert(f print, parent uint64, depth uint32) bool {
 	for i := f.lo & t.mask; ; i = (i + 1) & t.mask {
 		switch k := &t.states[i]; {
@@ -179,7 +180,7 @@ func (v *visited) parent(lo uint64) uint64 {
 	return 0
 }
 
-// len returns how many states are there. Nobody may add meanwhile.
+// len returns the number of states. No state may be added at the same time.
 func (v *visited) len() uint64 {
 	n := uint64(0)
 	for i := range v.shards {

@@ -2,8 +2,8 @@ package check
 
 import "github.com/conclave-io/conclave/process"
 
-// worker finds out what may happen next in a state. What it needs for that it looks
-// up in its own view of the space, which it fills as it meets what is new.
+// worker finds the possible successors of a state. It looks up what it needs in its own
+// view of the space, which it fills as it meets new parts.
 type worker struct {
 	*stepper
 	views   []view            // of local states, by number

@@ -12,7 +12,7 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// saturated is a run that goes on for ever.
+// saturated is a run that goes on forever.
 func saturated(spec *process.Spec, n int) sim.Config {
 	return sim.Config{
 		Spec: spec, Seed: 1, Process: process.Config{N: n, Section: 1},

@@ -99,7 +99,7 @@ func TestChoicesAreNotCut(t *testing.T) {
 }
 
 // Every message that a trace does not mark as cut off comes to an end in it: the
-// pictures that are drawn from it show none on its way for ever.
+// pictures that are drawn from it show none on its way forever.
 func TestNothingCutIsDrawn(t *testing.T) {
 	for value := range int64(2) {
 		for effects := range 8 {

@@ -48,7 +48,7 @@ func TestJudgesCanFail(t *testing.T) {
 		{"the token twice", sim.OneToken, tokens(nil, 1, 2), "1 sent a token that it did not have: the token is on its way from 1 to 2"},
 		{"the token again", sim.OneToken, tokens(nil, 1, 1), ""},
 		{"the token goes round", sim.OneToken, tokens(nil, 1), ""},
-		{"goes round for ever", sim.Quiescence, circulates(false), "still sends NOTE"},
+		{"goes round forever", sim.Quiescence, circulates(false), "still sends NOTE"},
 		{"goes round for a while", sim.Quiescence, circulates(true), ""},
 		{"grants unasked", nil, unasked, "1 was granted an entry that it did not wait for"},
 		{"asserts", nil, asserts, "what must not be"},
@@ -243,7 +243,7 @@ func tokens(wrong func(m *probe, fx *process.Effects), to ...process.ID) rules {
 	}
 }
 
-// circulates sends a note around, for ever or a hundred times.
+// circulates sends a note around, forever or a hundred times.
 func circulates(stops bool) rules {
 	return func(m *probe, ev *process.Event, fx *process.Effects) {
 		n := uint64(0)

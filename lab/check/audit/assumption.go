@@ -8,10 +8,10 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// Assumption is something that algorithms assume of the world.
+// Assumption is something that algorithms assume about their environment.
 type Assumption uint8
 
-// The assumptions. Nothing stands for all of them kept.
+// The assumptions. Nothing means that all are kept.
 const (
 	Nothing Assumption = iota
 	FIFO
@@ -23,8 +23,8 @@ const (
 	CorrectDetector
 )
 
-// Assumptions are the columns of the audit. The first drops nothing: what breaks
-// there breaks everywhere.
+// Assumptions are the columns of the audit. The first drops nothing: what breaks there
+// breaks everywhere.
 var Assumptions = []Assumption{
 	Nothing, FIFO, NoLoss, NoDuplication, NoCrash, BoundedDelay, UniqueLabels, CorrectDetector,
 }
@@ -33,7 +33,7 @@ var assumptionNames = [...]string{
 	"nothing dropped", "FIFO links", "no loss", "no duplication", "no crash", "bounded delay", "unique labels", "correct detector",
 }
 
-// slugs name the assumptions in the names of files.
+// slugs are the names of the assumptions in file names.
 var slugs = [...]string{"all-kept", "fifo", "loss", "duplication", "crash", "delay", "labels", "detector"}
 
 // dropped says what the checker does instead.
@@ -48,8 +48,7 @@ var dropped = [...]string{
 	"One process may be told, once, that another has failed that is up. From then on it hears nothing of it, as if that had crashed.",
 }
 
-// faults are what Specs call the absence of an assumption; 0: they have no word
-// for it.
+// faults are the names in Specs for the absence of an assumption; 0: they have none.
 var faults = [...]process.Fault{
 	0, process.Reorder, process.Loss, process.Duplication, process.CrashAny, process.Slowness, 0, 0,
 }
@@ -57,11 +56,12 @@ var faults = [...]process.Fault{
 // String returns the name of the assumption.
 func (a Assumption) String() string { return assumptionNames[a] }
 
-// Dropped says in a sentence what the checker allows when the assumption is dropped.
+// Dropped describes in a sentence what the checker allows when the assumption is
+// dropped.
 func (a Assumption) Dropped() string { return dropped[a] }
 
-// Needed reports whether an algorithm says that it needs the assumption. Of a crash
-// that is to say that it does not survive every one.
+// Needed reports whether an algorithm states that it needs the assumption. For a crash
+// that means that it does not survive every crash.
 func (a Assumption) Needed(s *process.Spec) bool {
 	switch a {
 	case FIFO:
@@ -82,8 +82,8 @@ func (a Assumption) Needed(s *process.Spec) bool {
 	return false
 }
 
-// Survived reports whether the Spec says that the algorithm keeps its promises
-// without the assumption, and under which condition, if under one.
+// Survived reports whether the Spec states that the algorithm keeps its promises
+// without the assumption, and under which condition, if any.
 func (a Assumption) Survived(s *process.Spec) (survives bool, when string) {
 	fault, mode := faults[a], s.Mode(&process.Config{})
 	if fault == 0 || !s.Survives(fault, mode) {
@@ -98,7 +98,7 @@ func (a Assumption) Survived(s *process.Spec) (survives bool, when string) {
 }
 
 // comparesLabels reports whether the algorithm, or the election that it asks for,
-// compares labels. All others know processes by their rank.
+// compares labels. All others identify processes by their rank.
 func comparesLabels(s *process.Spec) bool { return s.Needs.Elector || hasElection(s) }
 
 func hasElection(s *process.Spec) bool {
@@ -129,9 +129,9 @@ func detects(s *process.Spec) bool {
 	return false
 }
 
-// properties are those that are judged: of the claimed ones all but a bound of bypass
-// that holds only while no takeover begins, since timers that wait for a lost token
-// may begin one at any quiet moment.
+// properties are the judged properties: all claimed ones, except a bound of bypass that
+// holds only while no takeover begins. Timers that wait for a lost token may begin a
+// takeover at any quiet moment.
 func properties(s *process.Spec, c *process.Config) []process.Property {
 	return slices.DeleteFunc(check.Claimed(s, c), func(p process.Property) bool {
 		return p == process.BoundedBypass && s.Needs.Elector
@@ -155,18 +155,18 @@ func (a Assumption) applies(s *process.Spec) (Outcome, string) {
 	return 0, ""
 }
 
-// judged reports whether the checker can judge any promise of the algorithm.
+// judged reports whether the checker can judge any property of the algorithm.
 func judged(s *process.Spec) bool {
 	return len(check.Claimed(s, &process.Config{N: ladder[0].n})) > 0
 }
 
-// step is one of the ladder of bounds.
+// step is one step of the ladder of bounds.
 type step struct{ n, entries int }
 
 var ladder = []step{{2, 1}, {3, 1}, {3, 2}, {4, 1}}
 
-// timeouts is how many timers may run out where any number is too much. A crash that
-// an algorithm has to notice by itself takes some of them before anything else
+// timeouts is the number of timers that may expire if any number is too many. A crash
+// that an algorithm has to notice by itself uses some of them before anything else
 // happens: to doubt, to give up, and to elect.
 const (
 	timeouts            = 3
@@ -180,9 +180,9 @@ func fewTimeouts(s *process.Spec) int {
 	return timeouts
 }
 
-// Limits is how much one search may take.
+// Limits bounds one search.
 type Limits struct {
-	States uint64 // about so many different ones
+	States uint64 // different states, approximately
 	Depth  int    // steps of a run
 	Memory int64  // bytes
 }
@@ -190,8 +190,8 @@ type Limits struct {
 // The limits of docs/assumptions.md.
 var Default = Limits{States: 200_000, Depth: 100, Memory: 1 << 30}
 
-// configs is what is searched without an assumption on a step of the ladder: one
-// search, but one for each pair of processes that might have the same label.
+// configs are the searches without an assumption on a step of the ladder: one, or one
+// for each pair of processes that might have the same label.
 func (l Limits) configs(spec *process.Spec, a Assumption, s step) []check.Config {
 	cfg := l.config(spec, a, s)
 	if a != UniqueLabels {
@@ -213,8 +213,8 @@ func (l Limits) configs(spec *process.Spec, a Assumption, s step) []check.Config
 	return all
 }
 
-// config is a search with everything but labels. One worker makes counts the same
-// everywhere; Run makes use of the others.
+// config is a search without labels. With one worker the counts are the same
+// everywhere; Run uses the others.
 func (l Limits) config(spec *process.Spec, a Assumption, s step) check.Config {
 	cfg := check.Config{
 		Spec: spec, Process: process.Config{N: s.n}, Entries: s.entries,
@@ -242,9 +242,9 @@ func (l Limits) config(spec *process.Spec, a Assumption, s step) check.Config {
 	return cfg
 }
 
-// judgedLive reports whether runs that go on for ever break a promise. A promise that
-// holds with probability 1 is broken by unlucky choices that go on for ever. That somebody
-// decides is judged only where it is promised.
+// judgedLive reports whether infinite runs violate a property. A property that holds
+// with probability 1 is violated by unlucky choices forever. Termination of decisions
+// is judged only where it is claimed.
 func judgedLive(s *process.Spec) bool {
 	for _, c := range s.Claims.Properties {
 		if c.Property == process.Decision && c.Fails {

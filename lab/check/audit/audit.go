@@ -1,12 +1,12 @@
-// Package audit asks of every algorithm which assumptions it really needs. For each
-// it drops one assumption at a time, keeps all others, and lets the model checker
-// search every schedule within small bounds: either safety and liveness are proved
-// without the assumption, or a shortest run shows what breaks.
+// Package audit determines, for every algorithm, which assumptions it really needs. It
+// drops one assumption at a time, keeps all others, and lets the model checker search
+// every schedule within small bounds. Either safety and liveness are proved without the
+// assumption, or a shortest run shows what breaks.
 //
-// The bounds are a ladder, from two processes that ask once upwards. A search
-// climbs until something breaks or a search finds more states than are allowed,
-// and the cell says how far it came. All limits are counts, never times, so that
-// the audit comes out the same on every machine.
+// The bounds are a ladder, starting with two processes that ask once. A search climbs
+// until something breaks or it finds more states than allowed, and the cell says how
+// far it came. All limits are counts, never times, so the result of the audit is the
+// same on every machine.
 package audit
 
 import (
@@ -20,15 +20,15 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// Outcome is what came of one cell.
+// Outcome is the outcome of one cell.
 type Outcome uint8
 
 // The outcomes.
 const (
 	Proved        Outcome = iota + 1 // on the highest step of the ladder that Bounds names
 	Violated                         // within Bounds, on the lowest step on which it is
-	Bounded                          // even the lowest step was too much to search
-	NotApplicable                    // the assumption is none of the algorithm; Why says so
+	Bounded                          // even the lowest step was too large to search
+	NotApplicable                    // the algorithm does not make the assumption; Why says why
 	NotAudited                       // the checker cannot drop it; Why says what is missing
 )
 
@@ -51,8 +51,8 @@ type Cell struct {
 	// Beyond is one with few.
 	Beyond, Cut *check.Result
 
-	// Core is the same with the core promise alone: whether that holds where a lesser
-	// one is broken. It is nil if none is, or the core promise itself.
+	// Core is the same for the core property alone: whether it holds if a secondary
+	// property fails. It is nil if none fails, or if the core property itself does.
 	Core *Cell
 	only process.Property // the core promise, if this is such a cell
 }
@@ -63,9 +63,9 @@ type Row struct {
 	Cells []Cell
 }
 
-// Audited returns those of the algorithms that have a row: for mutual exclusion, and
-// elections, consensus and transactions. Those for Byzantine processes have none: they make
-// no assumption about the faults of a few processes, and searches with traitors show that.
+// Audited returns the algorithms that have a row: mutual exclusion, elections,
+// consensus and transactions. Algorithms for Byzantine processes have none: they make
+// no assumption about the faults of a few processes, which searches with traitors show.
 func Audited(all []*process.Spec) []*process.Spec {
 	var specs []*process.Spec
 	for _, s := range all {
@@ -77,7 +77,7 @@ func Audited(all []*process.Spec) []*process.Spec {
 	return specs
 }
 
-// knownBroken are printed mistakes, which are no algorithms.
+// knownBroken are printed mistakes, which have no row.
 func knownBroken(s *process.Spec) bool {
 	for _, wrong := range algorithm.Broken {
 		if wrong == s {
@@ -87,8 +87,8 @@ func knownBroken(s *process.Spec) bool {
 	return false
 }
 
-// Run audits algorithms, on all processors. The rows come in the order of the
-// specs, whatever is ready first. The error is that of the context.
+// Run audits algorithms, on all processors. The rows are in the order of the specs. The
+// error is that of the context.
 func Run(ctx context.Context, specs []*process.Spec, limits Limits) ([]Row, error) {
 	rows := make([]Row, len(specs))
 	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
@@ -122,7 +122,7 @@ func One(ctx context.Context, spec *process.Spec, a Assumption, limits Limits) C
 	return cell
 }
 
-// corePromise is the one without which the others are worth nothing.
+// corePromise is the property without which the others are worthless.
 func corePromise(s *process.Spec) process.Property {
 	claimed := check.Claimed(s, &process.Config{N: ladder[0].n})
 	for _, p := range []process.Property{process.MutualExclusion, process.AtMostK, process.LeaderAgreement, process.ValueAgreement, process.Atomicity, process.NoPhantom} {
@@ -133,8 +133,8 @@ func corePromise(s *process.Spec) process.Property {
 	return ""
 }
 
-// ascend climbs with any number of timeouts, and from where that is too much with few:
-// it goes on for ever in ever new states, or in too many.
+// ascend climbs with any number of timeouts, and continues with few where any number is
+// too many: then the search continues forever in new states, or has too many.
 func (c *Cell) ascend(ctx context.Context, limits Limits) {
 	c.Outcome = Bounded
 	at := c.climb(ctx, limits, 0, 0)
@@ -172,8 +172,8 @@ func (c *Cell) climb(ctx context.Context, limits Limits, from, timeouts int) int
 	return len(ladder)
 }
 
-// search takes one step of the ladder. Of several searches it returns the first that
-// is no proof, or the largest.
+// search takes one step of the ladder. Of several searches it returns the first that is
+// not a proof, or the largest.
 func (c *Cell) search(ctx context.Context, limits Limits, s step, timeouts int) *check.Result {
 	var largest *check.Result
 	for _, cfg := range limits.configs(c.Spec, c.Assumption, s) {

@@ -120,7 +120,7 @@ func TestScenariosReplay(t *testing.T) {
 			continue
 		}
 		text, _ := os.ReadFile(file)
-		ends := !strings.Contains(string(text), "goes on for ever")
+		ends := !strings.Contains(string(text), "goes on forever")
 		if ends && (len(o.Result.Violations) == 0 || !strings.Contains(sc.About, o.Result.Violations[0].Text)) {
 			t.Errorf("%s: the simulator finds %v, the checker %s", name, o.Result.Violations, sc.About)
 		}
@@ -241,7 +241,7 @@ func TestCore(t *testing.T) {
 }
 
 // Heartbeats that never end neither put off a timer that is set nor hide that somebody
-// waits for ever: the ring makes a lost token anew, but a coordinator that is in its own
+// waits forever: the ring makes a lost token anew, but a coordinator that is in its own
 // queue has no timer, and nobody tells it of a lost RELEASE again.
 func TestLoopsOfHeartbeats(t *testing.T) {
 	for _, name := range []string{"token-ring-recovering", "token-ring-swim"} {
@@ -252,7 +252,7 @@ func TestLoopsOfHeartbeats(t *testing.T) {
 	for _, name := range []string{"central-recovering", "central-swim", "singhal"} {
 		c := outcome(t, name, NoLoss)
 		if c.Outcome != Violated || c.broken() != "progress" || c.Result.Path.Loop < 0 || c.kind() != 4 {
-			t.Errorf("%s: %s, but it waits for ever", name, c.Verdict())
+			t.Errorf("%s: %s, but it waits forever", name, c.Verdict())
 		}
 	}
 }

@@ -17,9 +17,9 @@ nothing is dropped.
 
 - **proved 3x2**: safe and live. With 3 processes of which each asks twice, and with all
   steps of the ladder below that, no schedule breaks a promise of the Spec, and nobody
-  waits for ever in a run that is fair: what stays possible happens in the end, and a
+  waits forever in a run that is fair: what stays possible happens in the end, and a
   timer that stays set, is never set anew and may run out now and then, does so.
-- **safe 3x2**: no schedule breaks a promise, but whether somebody may wait for ever is
+- **safe 3x2**: no schedule breaks a promise, but whether somebody may wait forever is
   open. **safe 3x2 in 3 timeouts**: that is so as long as no more than 3 timers run out
   in a run, which is a bounded search and no proof. Which cells are not live, and why,
   stands [below](#what-is-safe-but-not-shown-to-be-live).
@@ -117,11 +117,11 @@ func (c *Cell) markdown() string {
 	return text
 }
 
-// kinds are how far a cell can have come, from the best on.
+// kinds are the possible outcomes of a cell, best first.
 var kinds = []string{"proved, safe and live", "safe, any number of timeouts", "safe in few timeouts only", "bounded",
 	"broken, but not the core promise", "broken", "-", "not audited"}
 
-// kind is the place of a cell in kinds.
+// kind is the index of a cell in kinds.
 func (c *Cell) kind() int {
 	switch {
 	case c.Outcome == Proved && c.live():
@@ -136,7 +136,8 @@ func (c *Cell) kind() int {
 	return map[Outcome]int{Bounded: 3, Violated: 5, NotApplicable: 6, NotAudited: 7}[c.Outcome]
 }
 
-// tally counts the cells of each kind, so that nobody takes what is bounded for
+// tally counts the cells of each kind, so that bounded cells are not confused with
+// proved ones.
 // proved.
 func tally(b *strings.Builder, rows []Row) {
 	b.WriteString("\n## How much is proved\n\n")
@@ -155,10 +156,10 @@ func tally(b *strings.Builder, rows []Row) {
 	}
 }
 
-// waits says of which cells it is open whether somebody may wait for ever.
+// waits lists the cells in which starvation is not excluded.
 func waits(b *strings.Builder, rows []Row) {
 	b.WriteString("\n## What is safe but not shown to be live\n\n" +
-		"Every search that says proved looked for fair runs, too, in which somebody waits for ever. In these cells\nthat is open from some step of the ladder on. Timers are not compared by their length, so one that is short may\nrun out again and again before one that is long, and with each election the rounds rise.\n\n")
+		"Every search that says proved looked for fair runs, too, in which somebody waits forever. In these cells\nthat is open from some step of the ladder on. Timers are not compared by their length, so one that is short may\nrun out again and again before one that is long, and with each election the rounds rise.\n\n")
 	for _, row := range rows {
 		var order []string
 		of := map[string][]string{}
@@ -192,7 +193,7 @@ func broken(b *strings.Builder, rows []Row) {
 	}
 }
 
-// reasons says why cells were not searched.
+// reasons lists why cells were not searched.
 func reasons(b *strings.Builder, rows []Row) {
 	b.WriteString("\n## What was not searched\n\n")
 	b.WriteString("Algorithms for Byzantine processes have no row. A few processes may do anything there, so no\n")

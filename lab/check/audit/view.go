@@ -119,18 +119,18 @@ func (c *Cell) proofs() string {
 	return strings.Join(parts, ", ")
 }
 
-// live reports whether the proof is also one that nobody waits for ever: a bound on
+// live reports whether the proof is also one that nobody waits forever: a bound on
 // timeouts or a promise that only holds with probability 1 leaves that open.
 func (c *Cell) live() bool { return c.Result != nil && c.Result.Config.Liveness }
 
 // notLive says of a cell in which something is proved why it is open on some step
-// whether somebody waits for ever, or returns nothing.
+// whether somebody waits forever, or returns nothing.
 func (c *Cell) notLive() string {
 	switch {
 	case c.Outcome != Proved:
 		return ""
 	case !judgedLive(c.Spec):
-		return "progress is promised with probability 1 only, so unlucky choices may go on for ever"
+		return "progress is promised with probability 1 only, so unlucky choices may go on forever"
 	case c.Few != nil && c.Cut.Stopped == "depth":
 		return fmt.Sprintf("with any number of timeouts it goes on in ever new states, beyond depth %d", c.Cut.Config.MaxDepth)
 	case c.Few != nil:
@@ -218,7 +218,7 @@ type View struct {
 	Algorithm  string `json:"algorithm"`
 	Assumption string `json:"assumption"`
 	Verdict    string `json:"verdict"`
-	Live       bool   `json:"live"` // proved that nobody waits for ever, too
+	Live       bool   `json:"live"` // proved that nobody waits forever, too
 	Why        string `json:"why,omitempty"`
 	Bounds     string `json:"bounds,omitempty"`
 	Property   string `json:"property,omitempty"`

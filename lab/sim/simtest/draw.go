@@ -53,7 +53,7 @@ func (s *schedule) drawLoad(r *rand.Rand) {
 			return
 		}
 	}
-	s.cfg.Limit = sim.Limit{Events: uint64(4_000 * (n + 1))} // a token may go round for ever
+	s.cfg.Limit = sim.Limit{Events: uint64(4_000 * (n + 1))} // a token may go round forever
 	if detects(s.plan.Spec) {
 		// A detector never falls silent. The commands end after 20(N+1) D, and
 		// what they ask for must be done long before the run is over.
@@ -98,7 +98,7 @@ func (s *schedule) drawVotes(r *rand.Rand, span process.Duration) {
 // family is what the top layer is for.
 func (p *Plan) family() process.Family { return p.Spec.Layer(uint8(p.Spec.Depth() - 1)).Family }
 
-// detects reports whether a layer sends heartbeats for ever.
+// detects reports whether a layer sends heartbeats forever.
 func detects(spec *process.Spec) bool {
 	for layer := range spec.Depth() {
 		if spec.Layer(uint8(layer)).Family == process.Detector {

@@ -92,7 +92,7 @@ func recorded(t *testing.T, spec *process.Spec, n int, judge sim.Judge, more ...
 	simtest.Plan{
 		Spec: spec, Process: process.Config{N: n, Options: defaults(spec)}, Judges: []sim.Judge{judge},
 		Adjust: func(cfg *sim.Config, seed uint64) {
-			cfg.Limit.Until, cfg.Limit.Events = 80*process.Millisecond, 5_000 // some tokens go round for ever
+			cfg.Limit.Until, cfg.Limit.Events = 80*process.Millisecond, 5_000 // some tokens go round forever
 			r := rand.New(rand.NewPCG(seed, 7))
 			for range 6 {
 				cfg.Workload.Commands = append(cfg.Workload.Commands, sim.Command{

@@ -42,7 +42,7 @@ func TestAlgorithms(t *testing.T) {
 	}
 }
 
-// sizes leaves out a large run of those that send N*N heartbeats for ever, and what is too
+// sizes leaves out a large run of those that send N*N heartbeats forever, and what is too
 // small for a traitor.
 func sizes(spec *process.Spec) []int {
 	if spec.Family == process.Detector || spec.Layers != nil || spec == raft.Spec {

@@ -87,7 +87,7 @@ func overUsurpers(rules []int) *process.Spec {
 
 // TestTakeovers lets the token ring take over again and again: rivals win at once,
 // processes hear late that somebody crashed, because the detector or they
-// themselves are slow, and suspect whom they like. Nobody waits for ever, and each
+// themselves are slow, and suspect whom they like. Nobody waits forever, and each
 // rule is applied but the one that only a wrong detector needs.
 func TestTakeovers(t *testing.T) {
 	rules := make([]int, len(tokenring.Spec.Rules))
