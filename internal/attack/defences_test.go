@@ -114,6 +114,14 @@ var defences = []defence{
 		without("service/server/door.go", "case access.Source(who.Principal) == access.Joining && wanted != ofMembers:", "case access.Source(who.Principal) == access.Joining && wanted.kind == unmapped:"),
 	},
 	{
+		"bad-certificates-are-refused", []int{33}, "a server takes over a certificate that has expired",
+		without("service/server/tls.go", "return s.load(func(cfg *tls.Config) error { return current(cfg.Certificates[0].Leaf, time.Now()) })", "return s.load(func(cfg *tls.Config) error { return nil })"),
+	},
+	{
+		"removed-authorities-are-cut", []int{33}, "connections stay whose authority is not trusted any more",
+		without("service/server/tls.go", "closed := s.secrets.judge()", "closed := 0"),
+	},
+	{
 		"a-bad-bearer-is-refused", []int{25}, "a bearer that proves nobody leaves the certificate beside it",
 		without("service/server/door.go", "if errors.Is(err, errUnknownToken) {", "if err != nil {\n\t\treturn who.caller, nil\n\t}\n\tif errors.Is(err, errUnknownToken) {"),
 	},

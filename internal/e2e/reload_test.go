@@ -19,7 +19,7 @@ import (
 	"github.com/conclave-io/conclave/service/server/servertest"
 )
 
-// TestHangupReloads has three servers read their certificates again, twenty times under
+// TestHangupReloads has three servers read their certificates again, 100 times under
 // load: nothing is lost, and new connections see the newest certificate.
 func TestHangupReloads(t *testing.T) {
 	t.Parallel()
@@ -82,7 +82,7 @@ func TestHangupReloads(t *testing.T) {
 			}
 		})
 	}
-	for range 20 {
+	for range 100 {
 		authority.Issue("server")
 		authority.Issue("peer")
 		pair, err := tls.LoadX509KeyPair(cert, key)

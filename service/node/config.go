@@ -14,6 +14,7 @@ import (
 	"github.com/conclave-io/conclave/service/registry"
 	"github.com/conclave-io/conclave/service/replica"
 	"github.com/conclave-io/conclave/service/store"
+	"github.com/conclave-io/conclave/service/transport"
 )
 
 // Config sets up a node.
@@ -43,6 +44,8 @@ type Config struct {
 	// of transport.Config. With nil the traffic is not encrypted.
 	PeerServerTLS *tls.Config
 	PeerClientTLS func() *tls.Config
+	// PeerRoster, if not nil, gets all connections between servers that have TLS.
+	PeerRoster *transport.Roster
 	// Calls, if not nil, receives the connections over which other servers call this one.
 	// They arrive at PeerListener too.
 	Calls chan<- net.Conn

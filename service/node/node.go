@@ -120,7 +120,7 @@ func (n *Node) open() error {
 		},
 		Listener:  n.cfg.PeerListener,
 		Peers:     n.others(),
-		ServerTLS: n.cfg.PeerServerTLS, ClientTLS: n.cfg.PeerClientTLS,
+		ServerTLS: n.cfg.PeerServerTLS, ClientTLS: n.cfg.PeerClientTLS, Roster: n.cfg.PeerRoster,
 		Founding: n.records.phase, Ready: n.ready.Load, Removed: n.records.removed, Takes: n.records.takes,
 		MinLevel: reads.Min, MaxLevel: reads.Max, Level: n.level.Load, FrameLevel: version.Live, Build: n.cfg.Build[:min(len(n.cfg.Build), peering.MaxBuild)],
 		Calls:   n.cfg.Calls,

@@ -156,7 +156,7 @@ func (s *Server) startNode(secrets *secrets, from origin) (err error) {
 	s.identity, s.peers = FormatCluster(from.cluster), from.peers
 	s.node, err = node.Start(node.Config{
 		ID: s.cfg.ID, Cluster: from.cluster, Peers: from.peers, Joined: from.joined, UID: from.uid, Dir: s.cfg.Data,
-		PeerListener: s.cfg.PeerListener, PeerServerTLS: secrets.peerServer, PeerClientTLS: secrets.peerClient, Calls: s.calls.conns,
+		PeerListener: s.cfg.PeerListener, PeerServerTLS: secrets.peerServer, PeerClientTLS: secrets.peerClient, PeerRoster: secrets.peers, Calls: s.calls.conns,
 		ClientAddress: s.cfg.Advertise, Heartbeat: s.cfg.Heartbeat, Election: s.cfg.Election, ViewLease: s.cfg.ViewLease, StateLimit: s.cfg.StateLimit,
 		Memory: s.cfg.Memory, Build: s.cfg.Version, Log: s.log, Limits: s.cfg.Limits,
 	})
@@ -178,6 +178,7 @@ func (s *Server) serve(secrets *secrets) error {
 		admin = noted{admin, s}
 	}
 	s.splitter = newSplitter(s.cfg.Listener, admin, secrets.clients, s.cfg.patience, s.log)
+	s.splitter.roster = secrets.programs
 	s.splitter.stranger = s.metrics.imposters.WithLabelValues("certificate").Inc
 	s.grpc = s.newGRPC(grpc.UnaryInterceptor(s.admitCall), grpc.StreamInterceptor(s.admitStream))
 	s.vouched = s.newGRPC(grpc.UnaryInterceptor(s.believeCall), grpc.StreamInterceptor(s.believeStream))

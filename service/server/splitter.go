@@ -9,6 +9,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/conclave-io/conclave/service/transport"
 )
 
 // preface is the first line of every HTTP/2 connection.
@@ -24,6 +26,8 @@ type splitter struct {
 	// that has sent nothing by then is closed.
 	patience time.Duration
 	log      *slog.Logger
+	// roster gets the connections with TLS.
+	roster *transport.Roster
 	// stranger is called when a client shows a certificate from an unknown authority.
 	stranger func()
 
@@ -89,11 +93,15 @@ func (s *splitter) admit(conn net.Conn) bool {
 
 // route finds out which protocol a connection uses and hands it over.
 func (s *splitter) route(conn net.Conn, secrecy *tls.Config) {
+	guest := conn
 	defer func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.guests.leave(conn)
+		s.guests.leave(guest)
 	}()
+	if secrecy != nil {
+		conn = s.roster.Watch(conn)
+	}
 	_ = conn.SetDeadline(time.Now().Add(s.patience)) // fails if closed: then so does the next read
 	sorted, to, err := s.identify(conn, secrecy)
 	if err == nil {
@@ -118,6 +126,7 @@ func (s *splitter) identify(conn net.Conn, secrecy *tls.Config) (net.Conn, *bran
 		}
 		return nil, nil, err
 	}
+	transport.Shown(secure)
 	switch secure.ConnectionState().NegotiatedProtocol {
 	case "h2":
 		return secure, s.grpc, nil

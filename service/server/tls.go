@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/conclave-io/conclave/service/registry"
+	"github.com/conclave-io/conclave/service/transport"
 )
 
 // secrets are the TLS configurations of a server. Each new handshake uses the files as they
@@ -23,6 +24,9 @@ type secrets struct {
 	// joining and peerClient are called for each connection.
 	clients, peerServer *tls.Config
 	joining, peerClient func() *tls.Config
+
+	// programs and peers are the connections of clients and of other servers, if they have TLS.
+	programs, peers *transport.Roster
 
 	cfg Config // names the files
 	now atomic.Pointer[keys]
@@ -45,6 +49,7 @@ func (c Config) loadSecrets() (*secrets, error) {
 			return s.now.Load().clients.GetConfigForClient(hello)
 		}}
 		s.joining = func() *tls.Config { return s.now.Load().joining }
+		s.programs = new(transport.Roster)
 	}
 	if c.PeerCert != "" {
 		s.peerServer = &tls.Config{
@@ -52,6 +57,7 @@ func (c Config) loadSecrets() (*secrets, error) {
 			GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return s.now.Load().peerServer, nil },
 		}
 		s.peerClient = func() *tls.Config { return s.now.Load().peerClient }
+		s.peers = new(transport.Roster)
 	}
 	return s, nil
 }
@@ -91,6 +97,19 @@ func (s *secrets) reload() error {
 	defer s.mu.Unlock()
 	s.seen = s.cfg.stamps() // first: if a file changes meanwhile, the next check finds it
 	return s.load(func(cfg *tls.Config) error { return current(cfg.Certificates[0].Leaf, time.Now()) })
+}
+
+// judge closes the connections whose certificates only a removed authority has signed, and
+// returns how many there were.
+func (s *secrets) judge() (closed int) {
+	now := s.now.Load()
+	if now.clients != nil && now.clients.ClientCAs != nil {
+		closed += s.programs.Judge(now.clients.ClientCAs)
+	}
+	if now.peerServer != nil {
+		closed += s.peers.Judge(now.peerServer.ClientCAs)
+	}
+	return closed
 }
 
 // outdated means that a certificate is not valid now.
@@ -146,20 +165,25 @@ func (c Config) stamps() []stamp {
 }
 
 // Reload reads the TLS files again; the server also does so by itself when they change. New
-// connections use the new files; present connections stay. A pair that does not fit together
-// or has expired is refused, and the previous one stays in use.
+// connections use the new files; present connections stay, unless only a removed authority
+// has signed their certificate. A pair that does not fit together or has expired is refused, and the previous one stays in use.
 func (s *Server) Reload() error {
 	if s.secrets.clients == nil && s.secrets.peerServer == nil {
 		return nil
 	}
-	if err := s.secrets.reload(); err != nil {
+	err := s.secrets.reload()
+	closed := s.secrets.judge()
+	if closed > 0 {
+		s.log.Warn("closed connections whose certificates no trusted authority has signed", "connections", closed)
+	}
+	if err != nil {
 		s.metrics.reloads.WithLabelValues("failed").Inc()
 		s.audit.note(registry.Record{Kind: "certificates", Result: registry.Invalid, Reason: err.Error()})
 		s.log.Error("cannot reload the certificates; the previous ones stay in use", "err", strings.ReplaceAll(err.Error(), "\n", "; "))
 		return err
 	}
 	s.metrics.reloads.WithLabelValues("ok").Inc()
-	s.audit.note(registry.Record{Kind: "certificates"})
+	s.audit.note(registry.Record{Kind: "certificates", Reason: fmt.Sprintf("connections closed: %d", closed)})
 	s.log.Info("reloaded the certificates")
 	return nil
 }

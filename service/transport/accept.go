@@ -60,7 +60,7 @@ func (t *Transport) accept() {
 		case err == nil:
 			pause = t.cfg.BackoffMin
 			tune(conn)
-			t.admit(conn)
+			t.admit(t.cfg.Roster.Watch(conn))
 			continue
 		case t.ctx.Err() != nil:
 			return
@@ -175,6 +175,7 @@ func (t *Transport) secure(ctx context.Context, raw net.Conn) (net.Conn, error) 
 	if err := conn.HandshakeContext(ctx); err != nil {
 		return nil, fmt.Errorf("TLS: %w", err)
 	}
+	Shown(conn)
 	return conn, nil
 }
 

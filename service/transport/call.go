@@ -31,6 +31,7 @@ func (t *Transport) Dial(ctx context.Context, server uint64) (net.Conn, error) {
 		return nil, err
 	}
 	tune(raw)
+	raw = t.cfg.Roster.Watch(raw)
 	if t.cfg.ClientTLS == nil {
 		return raw, nil
 	}
@@ -56,6 +57,7 @@ func (t *Transport) dialTLS(ctx context.Context, raw net.Conn, server uint64, ad
 	if err := conn.HandshakeContext(ctx); err != nil {
 		return nil, fmt.Errorf("TLS with server %d at %s: %w", server, address, err)
 	}
+	Shown(conn)
 	return conn, nil
 }
 

@@ -71,6 +71,8 @@ type Config struct {
 	// replaced while servers run; for ServerTLS use GetConfigForClient for that.
 	ServerTLS *tls.Config
 	ClientTLS func() *tls.Config
+	// Roster, if not nil, gets all connections with TLS.
+	Roster *Roster
 	// MinLevel and MaxLevel are the levels that this server reads [1, 1], and Build
 	// names its build, in at most 64 bytes.
 	MinLevel, MaxLevel uint32

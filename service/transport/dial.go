@@ -20,6 +20,7 @@ func (p *peer) dial(ln peering.Lane) (*link, error) {
 		return nil, err
 	}
 	tune(conn)
+	conn = p.t.cfg.Roster.Watch(conn)
 	l, err := p.shakeHands(conn, address, ln)
 	if err != nil {
 		conn.Close()
