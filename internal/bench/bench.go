@@ -1,11 +1,10 @@
-// Package bench measures a cluster as its users feel it: how long it takes to
-// acquire, how much it carries, how a lock is handed from one to the next. In
-// the same run it measures what the machine itself takes for a write to disk
-// and for a round trip, since absolute figures of a busy machine say little:
-// ratios do.
+// Package bench measures a cluster from its users' point of view: the time to acquire, the
+// throughput, and the time to hand a lock from one holder to the next. In the same run it
+// measures how long the machine itself takes for a write to disk and for a round trip.
+// Absolute figures of a busy machine say little; ratios do.
 //
-// What loads the cluster knows locks only as functions, so that the same load
-// can be laid on other services for comparison.
+// The load uses locks only through functions, so the same load can be applied to other
+// services for comparison.
 package bench
 
 import (
@@ -32,54 +31,53 @@ const (
 // Workloads are the names of all workloads.
 var Workloads = []string{Uncontended, Contended, Shared, Semaphore}
 
-// Config says what to run.
+// Config configures a run.
 type Config struct {
-	// Client says how to reach the cluster.
+	// Client configures the connection to the cluster.
 	Client conclave.Config
 	// Workload is one of Workloads.
 	Workload string
-	// Clients is how many acquire and release at the same time, in this process.
+	// Clients is the number of concurrent clients in this process that acquire and release.
 	Clients int
-	// Connections is how many connections and sessions they share [1].
+	// Connections is the number of connections, with a session each, that they share [1].
 	Connections int
-	// Limit is how many hold at a time under Semaphore, and not used otherwise.
+	// Limit is the number of holders under Semaphore; other workloads ignore it.
 	Limit int
 	// Duration is how long to load the cluster.
 	Duration time.Duration
 	// Binary is the conclave binary, which also measures the disk.
 	Binary string
-	// Dir is where to measure the disk: one that the servers' data shares.
+	// Dir is where to measure the disk: a directory on the same disk as the servers' data.
 	Dir string
 
-	// glance is how long each part of the machine is measured, twice [1 s].
+	// glance is how long each measurement of the machine takes; there are two of each [1 s].
 	glance time.Duration
 }
 
-// maxClients bounds what one process is asked to run: each client is a goroutine
-// with two histograms.
+// maxClients bounds the clients in one process: each is a goroutine with two histograms.
 const maxClients = 10000
 
-// Validate reports what is wrong with a configuration.
+// Validate checks a configuration.
 func (c *Config) Validate() error {
 	switch {
 	case !slices.Contains(Workloads, c.Workload):
-		return fmt.Errorf("unknown workload %q: there are %v", c.Workload, Workloads)
+		return fmt.Errorf("workload: %q: must be one of %v", c.Workload, Workloads)
 	case c.Clients < 1 || c.Clients > maxClients:
-		return fmt.Errorf("%d clients: give 1 to %d", c.Clients, maxClients)
+		return fmt.Errorf("clients: %d: must be between 1 and %d", c.Clients, maxClients)
 	case c.Connections < 1 || c.Connections > c.Clients:
-		return fmt.Errorf("%d connections for %d clients: give 1 to %d", c.Connections, c.Clients, c.Clients)
+		return fmt.Errorf("connections: %d: must be between 1 and the number of clients, %d", c.Connections, c.Clients)
 	case c.Workload == Semaphore && (c.Limit < 1 || c.Limit > conclave.MaxLimit):
-		return fmt.Errorf("a limit of %d: give 1 to %d", c.Limit, conclave.MaxLimit)
+		return fmt.Errorf("limit: %d: must be between 1 and %d", c.Limit, conclave.MaxLimit)
 	case c.Duration <= 0 || c.Duration > 24*time.Hour:
-		return fmt.Errorf("a duration of %v: give more than zero and at most a day", c.Duration)
+		return fmt.Errorf("duration: %v: must be more than zero and at most a day", c.Duration)
 	}
 	return nil
 }
 
-// Run measures. The disk and the round trip are measured before and after the
-// load and their medians averaged, so that a machine which changes its pace
-// meanwhile shows. A server that dies under the load may leave nobody to measure
-// the round trip to afterwards; then what was measured before stands alone.
+// Run measures. The disk and the round trip are measured before and after the load and their
+// medians averaged, so that a change in the speed of the machine is visible. If a server dies
+// under the load, there may be no server for the round trip afterwards; then the measurement
+// before is used alone.
 func Run(ctx context.Context, cfg Config) (Report, error) {
 	if err := cfg.Validate(); err != nil {
 		return Report{}, err
@@ -109,7 +107,7 @@ func Run(ctx context.Context, cfg Config) (Report, error) {
 	return r, nil
 }
 
-// loadCluster lays the load on a cluster over as many connections as asked for.
+// loadCluster applies the load to a cluster over the configured number of connections.
 func loadCluster(ctx context.Context, cfg Config) (Figures, error) {
 	connections, err := Connect(ctx, cfg.Client, cfg.Connections)
 	defer func() {
@@ -127,8 +125,8 @@ func loadCluster(ctx context.Context, cfg Config) (Figures, error) {
 	return l.Run(ctx)
 }
 
-// Connect opens connections with a session each, which is open before anything
-// is measured.
+// Connect opens connections with a session each, and waits until the sessions are open, before
+// anything is measured.
 func Connect(ctx context.Context, cfg conclave.Config, n int) ([]*conclave.Client, error) {
 	var connections []*conclave.Client
 	for i := range n {
@@ -146,14 +144,14 @@ func Connect(ctx context.Context, cfg conclave.Config, n int) ([]*conclave.Clien
 	return connections, nil
 }
 
-// ready waits for a leader as long as one may take to be elected.
+// ready waits for a leader, for as long as an election may take.
 func ready(ctx context.Context, c *conclave.Client) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	return c.Ready(ctx)
 }
 
-// LockerOf makes a client of Conclave one that a Load can use.
+// LockerOf adapts a client of Conclave for use in a Load.
 func LockerOf(c *conclave.Client, workload string, limit int) Locker {
 	var options []conclave.LockOption
 	switch workload {

@@ -12,26 +12,26 @@ import (
 )
 
 const (
-	// parting is how long the last release of a client may take when time is up.
+	// parting is how long the last release of a client may take after the end.
 	parting = 5 * time.Second
-	// breath is the pause after an operation that failed, so that a cluster
-	// which refuses everything is not asked as fast as it can refuse.
+	// breath is the pause after a failed operation, so that a cluster that refuses everything
+	// is not called as fast as it can refuse.
 	breath = 10 * time.Millisecond
 )
 
-// Locker waits for the lock of a name and returns what releases it.
+// Locker waits for the lock with a name and returns the function that releases it.
 type Locker func(ctx context.Context, name string) (Release, error)
 
-// Release gives a lock up.
+// Release releases a lock.
 type Release func(ctx context.Context) error
 
-// Load is clients that acquire and release again and again, each beginning the
-// next operation when the last has ended.
+// Load is a set of clients that acquire and release again and again. Each starts the next
+// operation when the last one has ended.
 type Load struct {
-	// Workload is one of Workloads. It decides which names are locked; that the
-	// Clients lock in the right mode is up to who made them.
+	// Workload is one of Workloads. It determines which names are locked. The creator of the
+	// Clients must make sure that they lock in the right mode.
 	Workload string
-	// Clients are those who lock, one function for each.
+	// Clients are the clients, one function for each.
 	Clients []Locker
 	// Limit is how many hold at a time under Semaphore.
 	Limit int
@@ -65,12 +65,12 @@ type client struct {
 	failure  error
 }
 
-// Run lays the load. An operation that fails is counted and does not end it,
-// for a server may die meanwhile; only if none succeeds there is an error.
+// Run applies the load. An operation that fails is counted and does not end the run, since a
+// server may die meanwhile. Run fails only if no operation succeeds.
 func (l Load) Run(ctx context.Context) (Figures, error) {
 	timed, cancel := context.WithTimeout(ctx, l.Duration)
 	defer cancel()
-	// What is held when time is up is given back all the same.
+	// What is held at the end is released anyway.
 	giving, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	context.AfterFunc(timed, func() { time.AfterFunc(parting, stop) })
@@ -112,7 +112,7 @@ func (l Load) clients() []*client {
 	return clients
 }
 
-// holders is how many hold the one lock at a time, or 0 if nobody waits.
+// holders is the number of holders of the single lock, or 0 if nobody waits.
 func (l Load) holders() int {
 	switch l.Workload {
 	case Contended:
@@ -186,10 +186,9 @@ func (c *client) fail(ctx context.Context, err error) {
 	}
 }
 
-// passing pairs each grant with the release that made room for it. Room is taken
-// in the order in which it was made, so the oldest release that no grant has
-// taken is the one; a lock that lets several in begins with room for as many,
-// which nobody has released.
+// passing pairs each grant with the release that made room for it. Room is used in the order in
+// which it was made, so that is the oldest release that no grant has used. A lock that lets several
+// in begins with as much room, which nobody has released.
 type passing struct {
 	mu   sync.Mutex
 	room []time.Time // zero where nobody was before
@@ -197,15 +196,15 @@ type passing struct {
 
 func newPassing(limit int) *passing { return &passing{room: make([]time.Time, limit)} }
 
-// given notes that somebody called release at a moment.
+// given notes that release was called at a time.
 func (p *passing) given(at time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.room = append(p.room, at)
 }
 
-// taken returns how long after the release the next holder had the lock, if it
-// waited: who comes to a free lock was handed nothing.
+// taken returns how long after the release the next holder had the lock, if it waited. A client
+// that finds the lock free was handed nothing.
 func (p *passing) taken(began, now time.Time) (handoff time.Duration, waited bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -217,7 +216,7 @@ func (p *passing) taken(began, now time.Time) (handoff time.Duration, waited boo
 	return now.Sub(released), !released.IsZero() && began.Before(released)
 }
 
-// forget takes back a release that failed.
+// forget removes a release that failed.
 func (p *passing) forget(at time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -247,12 +246,12 @@ func (f Figures) Rate() float64 { return round(float64(f.Done) / f.Took.Seconds(
 // Acquire returns a quantile of the time to acquire in ms, or nil.
 func (f Figures) Acquire(q float64) *float64 { return quantile(f.Acquires, q) }
 
-// Handoff returns a quantile of the time from the call of release to the moment
-// at which the next holder has the lock, in ms, or nil if nobody waited.
+// Handoff returns a quantile of the time from the call of release until the next holder has the
+// lock, in ms, or nil if nobody waited.
 func (f Figures) Handoff(q float64) *float64 { return quantile(f.Handoffs, q) }
 
-// MaxMin is the entries of the client that got most over those of the client
-// that got least, or nil for one client. Who got nothing counts as one entry.
+// MaxMin returns the entries of the client with the most, divided by those of the client with the
+// least, or nil for one client. No entries count as one.
 func (f Figures) MaxMin() *float64 {
 	if len(f.Entries) < 2 {
 		return nil

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Report is what was measured. One operation is an acquire and a release. What
-// makes no sense for a workload is nil, and null in JSON.
+// Report is the result of a run. One operation is an acquire and a release. Fields that do not
+// apply to a workload are nil, and null in JSON.
 type Report struct {
 	Workload    string `json:"workload"`
 	Clients     int    `json:"clients"`
@@ -16,12 +16,12 @@ type Report struct {
 	AcquireMSP50  *float64 `json:"acquire_ms_p50"`
 	AcquireMSP99  *float64 `json:"acquire_ms_p99"`
 	AcquireMSP999 *float64 `json:"acquire_ms_p999"`
-	// HandoffMSP50 and HandoffMSP99 are quantiles of the time from the call of
-	// release to the moment at which the next holder, who waited, has the lock.
+	// HandoffMSP50 and HandoffMSP99 are quantiles of the time from the call of release until the
+	// next holder, who waited, has the lock.
 	HandoffMSP50 *float64 `json:"handoff_ms_p50"`
 	HandoffMSP99 *float64 `json:"handoff_ms_p99"`
-	// MaxMinEntries is the entries of the client that got most over those of
-	// the client that got least.
+	// MaxMinEntries is the number of entries of the client with the most, divided by that of the
+	// client with the least.
 	MaxMinEntries *float64 `json:"max_min_entries"`
 
 	// FdatasyncMSP50 is the median of appending 4 KiB to a file and syncing it,
@@ -34,7 +34,7 @@ type Report struct {
 	// why the last did.
 	Failed, Tried int64 `json:"-"`
 	Failure       error `json:"-"`
-	// Remark says what else could not be measured as it should.
+	// Remark says what else could not be measured properly.
 	Remark string `json:"-"`
 }
 
@@ -49,8 +49,8 @@ func summarize(cfg Config, f Figures) Report {
 	}
 }
 
-// Warnings says what whoever reads the figures should know: nothing, if all
-// operations succeeded.
+// Warnings returns what readers of the figures should know: nothing, if all operations
+// succeeded.
 func (r *Report) Warnings() string {
 	var b strings.Builder
 	if r.Failed > 0 {
@@ -62,7 +62,7 @@ func (r *Report) Warnings() string {
 	return b.String()
 }
 
-// Text says the report in words.
+// Text returns the report as text.
 func (r *Report) Text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, %d clients over %d connections\n", r.Workload, r.Clients, r.Connections)
@@ -88,8 +88,8 @@ func ms(v *float64) string {
 	return fmt.Sprintf("%.3f ms", *v)
 }
 
-// Ratio is the median of acquire over what no service that writes each grant to
-// disk can do without: one write and one round trip. It is 0 if there is none.
+// Ratio is the median time to acquire, divided by the least time of any service that writes each
+// grant to disk: one write and one round trip. It is 0 if there is none.
 func (r *Report) Ratio() float64 {
 	if r.AcquireMSP50 == nil || r.FdatasyncMSP50+r.RPCMSP50 == 0 {
 		return 0

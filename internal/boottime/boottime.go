@@ -1,7 +1,7 @@
-// Package boottime reads the clock by which Conclave measures how long a
-// client may believe that it holds something: one that nobody sets, and that
-// goes on while the machine is suspended, which Go's own monotonic clock does
-// not. Readings compare between processes of one machine.
+// Package boottime reads the clock that measures how long a client may rely on
+// its holds. Nobody sets this clock, and unlike Go's monotonic clock it
+// continues while the machine is suspended. Readings of different processes
+// on one machine can be compared.
 package boottime
 
 import "time"
@@ -15,5 +15,5 @@ func (t Time) Add(d time.Duration) Time { return t + Time(d) }
 // Sub returns the time from u to t.
 func (t Time) Sub(u Time) time.Duration { return time.Duration(t - u) }
 
-// Until returns what is left until t; it is negative once t has passed.
+// Until returns the time left until t; it is negative once t has passed.
 func Until(t Time) time.Duration { return t.Sub(Now()) }

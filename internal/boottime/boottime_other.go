@@ -6,6 +6,6 @@ import "time"
 
 var start = time.Now()
 
-// Now reads Go's monotonic clock, which on some systems stands still while the
-// machine is suspended. Readings of different processes do not compare here.
+// Now reads Go's monotonic clock, which on some systems stops while the machine is
+// suspended. Readings of different processes cannot be compared here.
 func Now() Time { return Time(time.Since(start)) }

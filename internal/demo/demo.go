@@ -1,6 +1,6 @@
 // Package demo shows in half a minute what Conclave promises: programs take
-// turns under a lock while the servers are killed under them. Everything in it
-// is real: processes, disks, sockets and SIGKILL.
+// turns under a lock while their servers are killed. Everything is real:
+// processes, disks, sockets and SIGKILL.
 package demo
 
 import (
@@ -28,22 +28,22 @@ const WorkerCommand = "__demo-worker"
 
 const workers = 8
 
-// Config says how to run the demo.
+// Config configures the demo.
 type Config struct {
 	// Binary is the conclave binary.
 	Binary string
-	// Dir takes the servers' data and the workers' file.
+	// Dir is the directory for the servers' data and the workers' file.
 	Dir string
-	// Progress receives lines for people.
+	// Progress receives progress messages for people.
 	Progress io.Writer
-	// Membership plays another plot: all servers are restarted one after the
-	// other, one is replaced, and the leader is removed.
+	// Membership selects the other scenario: every server is restarted in turn, one is
+	// replaced, and the leader is removed.
 	Membership bool
-	// Algorithm guards the lock between the servers, or, if it is empty, agreement does.
+	// Algorithm is the algorithm that guards the lock; if empty, agreement does.
 	Algorithm string
 }
 
-// stage is a run in progress.
+// stage is the state of a run.
 type stage struct {
 	Config
 	cluster *local.Cluster
@@ -51,13 +51,13 @@ type stage struct {
 	path    string           // of the workers' file
 	began   time.Time
 	workers [workers]*exec.Cmd
-	inside  [workers]chan string // what each worker says
+	inside  [workers]chan string // messages of each worker
 	reaped  sync.WaitGroup
 	kills   []kill
 	changes changes
 }
 
-// Run runs the demo and returns its verdict. An error says that there is none.
+// Run runs the demo and returns its report. After an error there is none.
 func Run(ctx context.Context, cfg Config) (Report, error) {
 	s := &stage{Config: cfg, path: filepath.Join(cfg.Dir, "entries"), began: time.Now()}
 	defer s.clear()
@@ -84,7 +84,7 @@ func Run(ctx context.Context, cfg Config) (Report, error) {
 	return report, nil
 }
 
-// play is the plot.
+// play runs the scenario.
 func (s *stage) play(ctx context.Context) error {
 	if err := s.open(ctx); err != nil {
 		return err
@@ -144,7 +144,7 @@ func (s *stage) open(ctx context.Context) error {
 	return nil
 }
 
-// guard has the algorithm guard the lock, and waits until all servers take part.
+// guard makes the algorithm guard the lock, and waits until all servers take part.
 func (s *stage) guard(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
@@ -196,7 +196,7 @@ func (s *stage) startWorker(i int) error {
 	return nil
 }
 
-// watch lets the play go on for a while and tells how it goes.
+// watch lets the run continue for a while and reports its progress.
 func (s *stage) watch(ctx context.Context, d time.Duration) error {
 	end := time.After(d)
 	second := time.NewTicker(time.Second)
@@ -217,7 +217,7 @@ func (s *stage) watch(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// entries counts those in the file so far.
+// entries returns the number of entries in the file so far.
 func (s *stage) entries() (int, error) {
 	text, err := os.ReadFile(s.path)
 	return strings.Count(string(text), enter), err
@@ -285,7 +285,7 @@ func (s *stage) killHolder(ctx context.Context) error {
 	}
 	for range s.inside[victim] {
 	}
-	_ = cmd.Wait() // it reports the kill
+	_ = cmd.Wait() // the error reports the kill
 	k.reaped = monotonic()
 	s.workers[victim] = nil
 	s.kills = append(s.kills, k)
@@ -313,7 +313,7 @@ func (s *stage) close() error {
 	return errors.Join(problems...)
 }
 
-// clear ends whatever still runs.
+// clear ends everything that still runs.
 func (s *stage) clear() {
 	for _, cmd := range s.workers {
 		if cmd != nil {
@@ -336,7 +336,7 @@ func (s *stage) clear() {
 	}
 }
 
-// say tells people what happens, and when.
+// say prints a progress message with the time.
 func (s *stage) say(format string, args ...any) {
 	fmt.Fprintf(s.Progress, "%5.1f s  %s\n", time.Since(s.began).Seconds(), fmt.Sprintf(format, args...))
 }

@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// What a worker did, as it stands in the file.
+// The events of a worker, as they appear in the file.
 const (
 	enter = "enter"
 	leave = "leave"
-	// lost says that the worker noticed, while it held, that it holds no more.
+	// lost means that the worker noticed, while it held the lock, that it no longer holds it.
 	lost = "lost"
 )
 
@@ -45,14 +45,14 @@ func readRecords(file io.Reader) ([]record, error) {
 	return records, lines.Err()
 }
 
-// kill is the end of a process, by CLOCK_MONOTONIC: the signal was sent before
-// sent, and nothing of the process was left at reaped.
+// kill is the end of a process, by CLOCK_MONOTONIC: the signal was sent before sent, and nothing
+// of the process was left at reaped.
 type kill struct {
 	worker       int // 0 for a server
 	sent, reaped int64
 }
 
-// Report is the verdict on a run.
+// Report is the result of a run.
 type Report struct {
 	// Entries counts how often a worker entered.
 	Entries int `json:"entries"`
@@ -79,7 +79,7 @@ type Report struct {
 	takeover time.Duration
 }
 
-// Good reports whether the lock kept its word.
+// Good reports whether the lock kept its promises.
 func (r *Report) Good() bool {
 	return r.Overlaps == 0 && r.FenceRegressions == 0 && (r.changes == nil || r.SessionsLost == 0)
 }
@@ -90,11 +90,11 @@ type interval struct {
 	end int64
 }
 
-// judge reads the verdict off the records and the kills.
+// judge computes the report from the records and the kills.
 func judge(records []record, kills []kill) Report {
 	stays := intervals(records, kills)
 	report := Report{Entries: len(stays), FailoverMS: []float64{}}
-	var inside int64 // until when somebody is
+	var inside int64 // until when some worker is inside
 	var fence uint64
 	waits := make([]float64, 0, len(stays))
 	for _, s := range stays {
@@ -115,9 +115,8 @@ func judge(records []record, kills []kill) Report {
 	return report
 }
 
-// granted is how long after the death of a leader an entry may still be due to
-// it: its last replies may be on their way. A new leader takes four times as
-// long to be elected.
+// granted is how long after the death of a leader an entry may still result from it: its last
+// replies may be on their way. Electing a new leader takes four times as long.
 const granted = 50 * time.Millisecond
 
 func (r *Report) count(k kill, stays []interval) {
@@ -131,7 +130,7 @@ func (r *Report) count(k kill, stays []interval) {
 	r.FailoverMS = append(r.FailoverMS, math.Round(float64(next-k.sent)/1e4)/100)
 }
 
-// nextEntry returns the time of the first entry after the given moment.
+// nextEntry returns the time of the first entry after the given time.
 func nextEntry(stays []interval, after int64) int64 {
 	for _, s := range stays {
 		if s.at > after {
@@ -141,8 +140,8 @@ func nextEntry(stays []interval, after int64) int64 {
 	return math.MaxInt64
 }
 
-// intervals pairs each entry with its end, in the order of entries. A stay
-// without any end lasts for ever.
+// intervals pairs each entry with its end, in the order of entries. A stay without an end
+// lasts forever.
 func intervals(records []record, kills []kill) []interval {
 	var stays []interval
 	open := make(map[int]int) // the stay that each worker is in

@@ -10,7 +10,7 @@ import (
 	"github.com/conclave-io/conclave"
 )
 
-// changes is what a run with --membership adds to the report.
+// changes has the parts of the report that --membership adds.
 type changes struct {
 	// Restarts counts the servers that were stopped and started again.
 	Restarts int `json:"restarts"`
@@ -18,12 +18,12 @@ type changes struct {
 	// new ones.
 	Replacements   int `json:"replacements"`
 	LeaderRemovals int `json:"leader_removals"`
-	// SessionsLost counts the sessions of workers that were there in the beginning
-	// and not in the end.
+	// SessionsLost counts the sessions of workers that existed at the beginning and not at
+	// the end.
 	SessionsLost int `json:"sessions_lost"`
 }
 
-// Lost says, as the end of a sentence, how many sessions were lost.
+// Lost returns, as the end of a sentence, how many sessions were lost.
 func (r *Report) Lost() string {
 	if r.changes == nil {
 		return ""
@@ -31,10 +31,10 @@ func (r *Report) Lost() string {
 	return fmt.Sprintf(", %d sessions lost", r.SessionsLost)
 }
 
-// catchUp is how long a server may take to be a voter that has all of the log.
+// catchUp is how long a server may take to become a voter that has the whole log.
 const catchUp = 15 * time.Second
 
-// playMembership is the plot in which the servers change and the workers do not.
+// playMembership is the scenario in which the servers change and the workers do not.
 func (s *stage) playMembership(ctx context.Context) error {
 	if err := s.open(ctx); err != nil {
 		return err
@@ -102,7 +102,7 @@ func (s *stage) restart(ctx context.Context, id int) error {
 	return s.awaitVoter(ctx, id)
 }
 
-// replaceFollower kills a server that does not lead and has another take its place.
+// replaceFollower kills a server that does not lead and replaces it by another one.
 func (s *stage) replaceFollower(ctx context.Context) error {
 	leader, err := s.leader(ctx)
 	if err != nil {
@@ -124,7 +124,7 @@ func (s *stage) replaceFollower(ctx context.Context) error {
 	return s.join(ctx)
 }
 
-// removeLeader removes the leader, and has another server join.
+// removeLeader removes the leader, and lets another server join.
 func (s *stage) removeLeader(ctx context.Context) error {
 	leader, err := s.leader(ctx)
 	if err != nil {
@@ -155,7 +155,7 @@ func (s *stage) join(ctx context.Context) error {
 	return s.watch(ctx, time.Second)
 }
 
-// awaitVoter waits until a server votes and has all of the log, or nearly.
+// awaitVoter waits until a server votes and has all of the log, or nearly all.
 func (s *stage) awaitVoter(ctx context.Context, id int) error {
 	const near = 100 // entries
 	ctx, cancel := context.WithTimeout(ctx, catchUp)

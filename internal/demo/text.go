@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Text says the verdict in words.
+// Text returns the report as text.
 func (r *Report) Text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "entries             %d\n", r.Entries)

@@ -20,10 +20,9 @@ const ttl = 3 * time.Second
 // stay is how long a worker stays inside.
 const stay = time.Millisecond
 
-// Worker takes the lock again and again until ctx ends, and appends to the
-// file when it enters and when it leaves. On the signal clingSignal it stays
-// inside once it is, and says so on standard output: then it may be killed
-// while it holds.
+// Worker acquires the lock again and again until ctx ends, and appends a line to the file when it
+// enters and when it leaves. After the signal clingSignal it stays inside the next time, and
+// reports that on standard output: then it can be killed while it holds the lock.
 func Worker(ctx context.Context, servers []string, number int, path string) error {
 	file, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
@@ -63,7 +62,7 @@ func (w *worker) turn(ctx context.Context) error {
 	at := monotonic()
 	fence, err := held.Fence()
 	if err != nil {
-		return nil // lost before it began: nothing was done under it
+		return nil // lost before it entered, so nothing was done under the lock
 	}
 	w.write(record{fence, w.number, enter, at, at - began})
 	select {
@@ -72,8 +71,8 @@ func (w *worker) turn(ctx context.Context) error {
 		<-ctx.Done() // until it is killed
 	case <-time.After(stay):
 	}
-	// The time is read before the question whether it still holds: so it held
-	// at that time.
+	// The time is read before checking whether the worker still holds the lock, so it held
+	// the lock at that time.
 	at = monotonic()
 	event := leave
 	if held.Context().Err() != nil {
@@ -86,8 +85,7 @@ func (w *worker) turn(ctx context.Context) error {
 	return nil
 }
 
-// write appends a line in one call, so that lines of different workers do not
-// mix.
+// write appends a line in one call, so that lines of different workers do not mix.
 func (w *worker) write(r record) {
 	if _, err := w.file.WriteString(r.String()); err != nil {
 		fmt.Fprintln(os.Stderr, "conclave: worker", w.number, err)

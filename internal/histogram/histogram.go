@@ -1,4 +1,4 @@
-// Package histogram counts durations in classes.
+// Package histogram counts durations in classes of exponentially growing width.
 package histogram
 
 import "math/bits"
@@ -7,18 +7,18 @@ import "math/bits"
 // one before.
 const first = 100_000
 
-// Classes is how many classes have an upper bound: 100 us to 56 min.
+// Classes is the number of classes with an upper bound: 100 us to 56 min.
 const Classes = 26
 
-// Durations are durations by class. The zero value has none.
+// Durations counts durations by class. The zero value is empty.
 type Durations struct {
-	// Counts has the last class without an upper bound.
+	// Counts has one more class, without an upper bound.
 	Counts [Classes + 1]uint64
-	// Sum is that of all, in ns.
+	// Sum is the sum of all durations, in ns.
 	Sum int64
 }
 
-// Note counts a duration in ns. One below 0, which a clock that was set back makes, counts
+// Note counts a duration in ns. A negative one, which occurs if a clock was set back, counts
 // as 0.
 func (d *Durations) Note(ns int64) {
 	ns = max(ns, 0)
@@ -26,8 +26,8 @@ func (d *Durations) Note(ns int64) {
 	d.Sum += ns
 }
 
-// Buckets returns how many there are in all, and how many are at most as long as each
-// bound, in seconds.
+// Buckets returns the number of durations, and how many are at most as long as each bound, in
+// seconds.
 func (d *Durations) Buckets() (all uint64, atMost map[float64]uint64) {
 	atMost = make(map[float64]uint64, Classes)
 	for i, n := range d.Counts {

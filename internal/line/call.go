@@ -2,20 +2,20 @@ package line
 
 import "github.com/conclave-io/conclave/service/api"
 
-// Call is a request of the program, from its submission to its outcome. The host makes
-// it and submits it once.
+// Call is a request of the program, from its submission to its outcome. The host creates it and
+// submits it once.
 //
-// A call to acquire or to revoke, and one with a nil Op, is made in the session that is
-// open. If that session is lost before the call has its outcome, the call begins again
-// in the next one, which Again tells. A call about a hold ends with its session.
+// A call to acquire or to revoke, and one with a nil Op, belongs to the open session. If that
+// session is lost before the call has its outcome, the call starts again in the next session,
+// which Again reports. A call about a hold ends with its session.
 type Call struct {
-	// Op is what is asked for: a Request with nothing but its Op, or nil to ask only
-	// that a session is open.
+	// Op is the request: only the Op of the Request is set. Nil asks only that a session is
+	// open.
 	Op *api.Request
-	// Of is the call to acquire about whose hold this call is, or nil. The number of
-	// the hold is filled in.
+	// Of is the call to acquire whose hold this call is about, or nil. The line fills in the
+	// number of the hold.
 	Of *Call
-	// Data is the host's.
+	// Data is for use by the host.
 	Data any
 
 	line    *Line    // that it was submitted to
@@ -23,18 +23,18 @@ type Call struct {
 	moves   int      // how often the other line was said to be the right one
 	// sequence is 0 while the call waits for its turn.
 	sequence uint64
-	// first is the reading just before the first transmission, last that before the
-	// newest; 0 before.
+	// first is the reading just before the first transmission, and last the reading before the
+	// newest; 0 before there is one.
 	first, last int64
-	// answered: a reply came. queued: it was QUEUED. finished: no reply matters any more.
+	// answered: a reply came. queued: the reply was QUEUED. finished: further replies are ignored.
 	answered, queued, finished bool
-	// told: the program knows the outcome. withdrawn: its caller has gone; a grant is
-	// given back.
+	// told: the program knows the outcome. withdrawn: its caller is gone, and a grant is
+	// released.
 	told, withdrawn bool
 	// target is the call to acquire that this call cancels.
 	target *Call
-	// asked says that the holder was asked to leave before it heard of the grant, and
-	// reason why.
+	// asked means that the holder was asked to leave before it was told the grant; reason
+	// says why.
 	asked  bool
 	reason string
 }
@@ -52,12 +52,12 @@ func (c *Call) acquires() bool { return c.Op.GetAcquire() != nil }
 
 func (c *Call) extends() bool { return c.Op.GetOpen() != nil || c.Op.GetRenew() != nil }
 
-// repeats reports whether the call begins again if its session is lost.
+// repeats reports whether the call starts again if its session is lost.
 func (c *Call) repeats() bool {
 	return c.acquires() || c.Op.GetRevoke() != nil
 }
 
-// reset makes the call as it was before it was submitted to a session.
+// reset returns the call to its state before it was submitted to a session.
 func (c *Call) reset() {
 	*c = Call{Op: c.Op, Of: c.Of, Data: c.Data, line: c.line, moves: c.moves}
 }
@@ -77,7 +77,7 @@ func (c *Call) address() {
 	}
 }
 
-// size is about how many bytes the call takes in a frame.
+// size returns the approximate size of the call in a frame.
 func (c *Call) size() int {
 	acquire := c.Op.GetAcquire()
 	return 64 + len(acquire.GetName()) + len(acquire.GetValue()) + len(c.Op.GetUpdate().GetValue())

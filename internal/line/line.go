@@ -17,7 +17,7 @@ var (
 	ErrSessionGone = errors.New("the session is gone")
 	// ErrWithdrawn ends a call that was withdrawn.
 	ErrWithdrawn = errors.New("the call was withdrawn")
-	// ErrWrongCluster says that a server belongs to another cluster than expected.
+	// ErrWrongCluster means that a server belongs to a different cluster than expected.
 	ErrWrongCluster = errors.New("wrong cluster")
 	// ErrReplaced ends a stream that is not needed because another server is in use.
 	ErrReplaced = errors.New("another server was faster")
@@ -30,7 +30,7 @@ type Refused struct{ Reply *api.Reply }
 
 func (e *Refused) Error() string { return "no session: " + e.Reply.GetMessage() }
 
-// Config is what a Line needs to know.
+// Config configures a Line.
 type Config struct {
 	// Servers are addresses of servers; there must be one at least.
 	Servers []string
@@ -39,11 +39,11 @@ type Config struct {
 	Cluster string
 	// Open is how the session introduces itself; it has the TTL in ns.
 	Open *api.Open
-	// Home makes it a line to a home: to one server at a time, which keeps the session by
+	// Home makes it a Line to a home: to one server at a time, which keeps the session by
 	// itself. Prefer is the address to try first, or empty.
 	Home   bool
 	Prefer string
-	// Secret returns 16 random bytes, Chance a random number from 0 to below n.
+	// Secret returns 16 random bytes, and Chance a random number from 0 to n-1.
 	Secret func() []byte
 	Chance func(n int64) int64
 }
@@ -58,8 +58,8 @@ type Line struct {
 	closed bool
 
 	sessions []*Session // all: being opened, open, being closed
-	session  *Session   // the newest that was opened, or nil
-	waiting  []*Call    // for a session that is open
+	session  *Session   // the last one that was opened, or nil
+	waiting  []*Call    // for an open session
 	farewell *Call      // the Close of a Line that was closed
 
 	search
@@ -72,33 +72,33 @@ func New(now int64, cfg Config) *Line {
 	return l
 }
 
-// Kind is what an Input is.
+// Kind is the kind of an Input.
 type Kind int
 
 // The kinds of input.
 const (
-	// Tick says that time has passed: what is due is done. Next says when.
+	// Tick means that time has passed: the line does what is due. Next returns when to tick.
 	Tick Kind = iota
 	// Submit is a Call of the program.
 	Submit
-	// Withdraw says that the caller of a Call has gone. If the call is or will be
-	// granted, the grant is given back.
+	// Withdraw means that the caller of a Call is gone. If the call is or will be granted, the
+	// grant is released.
 	Withdraw
-	// Lapse says that the host saw the deadline of Session pass.
+	// Lapse means that the host saw the deadline of Session pass.
 	Lapse
 	// Close ends the session and all calls. Closed follows.
 	Close
 	// Received is a Frame that came over a Stream.
 	Received
-	// Sent says that a Stream has taken the frame that it was given, and takes another.
+	// Sent means that a Stream has sent its last frame, and can take another.
 	Sent
-	// Ended says that a Stream has ended, or could not be opened, because of Err.
+	// Ended means that a Stream has ended, or could not be opened, because of Err.
 	Ended
-	// Pong says that the server of a Stream answered a Ping.
+	// Pong means that the server of a Stream answered a Ping.
 	Pong
 )
 
-// Input is what happens to a Line.
+// Input is an event for a Line.
 type Input struct {
 	Kind    Kind
 	Call    *Call
@@ -106,55 +106,55 @@ type Input struct {
 	Stream  uint64
 	Frame   *api.ServerFrame
 	Err     error
-	// Permanent says of an Err that it does no good to try this server again.
+	// Permanent means that trying this server again because of Err is useless.
 	Permanent bool
 }
 
-// Action is what an Output asks for or tells.
+// Action is the kind of an Output.
 type Action int
 
 // The kinds of output.
 const (
-	// Dial asks for a Stream to the server at Address. If Relayed is set, the server is
-	// asked to pass the stream on to the leader if it does not lead.
+	// Dial asks for a Stream to the server at Address. With Relayed, the server should pass the
+	// stream on to the leader if it does not lead itself.
 	Dial Action = iota
-	// HangUp ends a Stream because of Err. Nothing is expected of it afterwards.
+	// HangUp ends a Stream because of Err. The line ignores the stream afterwards.
 	HangUp
-	// Send gives a Stream a Frame. It gets no other before it says Sent.
+	// Send gives a Stream a Frame. The stream gets no other before the input Sent.
 	Send
-	// Ping asks the server of a Stream, at Address, for a sign of life.
+	// Ping sends a Ping to the server of a Stream, at Address.
 	Ping
-	// Done is the outcome of a Call: a Reply or an Err. Known says of a call that
-	// was withdrawn that the cluster has answered it, and is there.
+	// Done is the outcome of a Call: a Reply or an Err. For a withdrawn call, Known means that
+	// the cluster has answered it, so the cluster is reachable.
 	Done
-	// Again says that a Call begins again in another session, or under another number.
+	// Again means that a Call starts again in another session, or with another number.
 	Again
-	// Opened says that a Session is open until Until.
+	// Opened means that a Session is open until Until.
 	Opened
-	// Extended says that a Session is now open until Until.
+	// Extended means that a Session is now open until Until.
 	Extended
-	// Revoked says that the holder of a Call that was granted is asked to leave, and
-	// why, in Reason.
+	// Revoked means that the holder of a granted Call is asked to leave, and why, in
+	// Reason.
 	Revoked
-	// Lost says that a Session is lost or closed, because of Err, with all holds.
+	// Lost means that a Session is lost or closed, with all its holds, because of Err.
 	Lost
-	// Attached says that a server of the cluster has answered for the first time.
+	// Attached means that a server of the cluster has answered for the first time.
 	Attached
-	// Hopeless says that it does no good to try any server again, because of Err.
+	// Hopeless means that trying any server again because of Err is useless.
 	Hopeless
-	// Closed says that the servers have ended the session of a Line that was closed.
+	// Closed means that the servers have ended the session of a Line that was closed.
 	Closed
-	// Routed says that Server, Servers or SessionID have changed.
+	// Routed means that Server, Servers or SessionID have changed.
 	Routed
-	// Adopted, Suspected and Left are news of the server in use, at Address.
+	// Adopted, Suspected and Left report changes of the server in use, at Address.
 	Adopted
 	Suspected
 	Left
-	// homeless says that a server knows of none that takes part: of no home.
+	// homeless means that a server knows of no server that takes part, so there is no home.
 	homeless
 )
 
-// Output is what a Line wants done, or tells.
+// Output is an action or a report of a Line.
 type Output struct {
 	Action  Action
 	Call    *Call
@@ -171,7 +171,7 @@ type Output struct {
 	Err     error
 }
 
-// Step takes in what happened at the reading now.
+// Step processes an input at the reading now.
 func (l *Line) Step(now int64, in Input) {
 	l.now = max(l.now, now)
 	l.checkDeadline()
@@ -205,9 +205,9 @@ func (l *Line) Step(now int64, in Input) {
 	}
 }
 
-// Outputs returns what came of the steps since the last Clear, in order. Frames are
-// made now, so that requests of many steps travel together; now is read before any of
-// them is sent.
+// Outputs returns the outputs of the steps since the last Clear, in order. Frames are created
+// now, so that requests of many steps travel together; now must be read before any of them is
+// sent.
 func (l *Line) Outputs(now int64) []Output {
 	l.now = max(l.now, now)
 	for _, st := range l.streams {
@@ -222,7 +222,7 @@ func (l *Line) Outputs(now int64) []Output {
 	return l.out
 }
 
-// Clear forgets the outputs, which the host has carried out.
+// Clear removes the outputs after the host has carried them out.
 func (l *Line) Clear() {
 	clear(l.out)
 	l.out = l.out[:0]
@@ -259,7 +259,7 @@ func (l *Line) submit(c *Call) {
 // serves reports whether there is an open session.
 func (l *Line) serves() bool { return l.session != nil && !l.session.gone }
 
-// span is the longest time that a renewal of the session is worth.
+// span returns the longest time for which a renewal of the session is valid.
 func (l *Line) span() int64 {
 	if l.serves() {
 		return l.session.span
@@ -267,7 +267,7 @@ func (l *Line) span() int64 {
 	return l.ttl
 }
 
-// begin submits a call to the session that is open, or lets it wait for one.
+// begin submits a call to the open session, or makes it wait for one.
 func (l *Line) begin(c *Call) {
 	switch {
 	case !l.serves():
@@ -280,8 +280,8 @@ func (l *Line) begin(c *Call) {
 	}
 }
 
-// open asks the server of a stream for a session, if calls wait for one and it was not
-// asked yet.
+// open asks the server of a stream for a session, if calls wait for one and the server has not
+// been asked yet.
 func (l *Line) open(st *stream) {
 	asked := func(s *Session) bool { return s.opens() && s.via == st.id }
 	if st == nil || len(l.waiting) == 0 || l.closed || l.serves() || slices.ContainsFunc(l.sessions, asked) {
@@ -292,7 +292,7 @@ func (l *Line) open(st *stream) {
 	s.extend(&api.Request{Op: &api.Request_Open{Open: l.cfg.Open}})
 }
 
-// opened puts a session in use, and gives up the others that are being opened.
+// opened starts to use a session, and gives up others that are being opened.
 func (l *Line) opened(s *Session) {
 	l.session = s
 	l.emit(Output{Action: Opened, Session: s, Until: s.until})
@@ -301,8 +301,8 @@ func (l *Line) opened(s *Session) {
 	l.admit()
 }
 
-// abandon gives up sessions that are being opened. It returns the request to close the
-// last of them.
+// abandon gives up sessions that are being opened. It returns the request to close the last
+// of them.
 func (l *Line) abandon(which func(*Session) bool) (farewell *Call) {
 	for _, s := range slices.Clone(l.sessions) {
 		if s.opens() && which(s) {
@@ -312,7 +312,7 @@ func (l *Line) abandon(which func(*Session) bool) (farewell *Call) {
 	return farewell
 }
 
-// admit submits the calls that have waited for a session that is open now.
+// admit submits the calls that have waited for the session that is now open.
 func (l *Line) admit() {
 	waiting := l.waiting
 	l.waiting = nil
@@ -339,7 +339,7 @@ func (l *Line) withdraw(c *Call) {
 	c.session.withdraw(c)
 }
 
-// finish tells the outcome of a call, once.
+// finish reports the outcome of a call, once.
 func (l *Line) finish(c *Call, reply *api.Reply, err error) {
 	if c.told {
 		return

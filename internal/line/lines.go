@@ -7,31 +7,31 @@ import (
 	"github.com/conclave-io/conclave/service/api"
 )
 
-// Lines are the two lines of a program: one to the leader, and, from the first call for a
-// lock that an algorithm guards, one to a home. It has a call made where the lock is
-// guarded, as far as the program was told, and again elsewhere if that is wrong. Of any
-// other call it is the line to the leader.
+// Lines are the two lines of a program: one to the leader and, from the first call for a guarded
+// lock on, one to a home. It makes a call where the lock is guarded, as far as the program was
+// told, and again at the other line if that is wrong. For everything else it acts like the line
+// to the leader.
 type Lines struct {
 	*Line        // to the leader
 	home   *Line // or nil
 	known  []*api.Guard
 	moved  []moved
 	prefer string
-	used   int64 // when a call was last made at a home
-	open   int   // lines that are to be closed
+	used   int64 // when the last call was made at a home
+	open   int   // number of lines that are not closed yet
 	all    []Output
 }
 
-// moved is a call that waits before it is made elsewhere.
+// moved is a call that waits before it is made on the other line.
 type moved struct {
 	call *Call
 	at   int64
 }
 
-// homeStreams is the number below the first stream of the line to a home.
+// homeStreams is the number below that of the first stream of the line to a home.
 const homeStreams = 1 << 63
 
-// NewLines returns the lines of a program, of which that to the leader begins its search.
+// NewLines returns the lines of a program. The one to the leader starts its search.
 // Config.Prefer is for the other one.
 func NewLines(now int64, cfg Config) *Lines {
 	prefer := cfg.Prefer
@@ -50,7 +50,7 @@ func (l *Lines) atHome() *Line {
 	return l.home
 }
 
-// at returns the line on which a call is to be made.
+// at returns the line for a call.
 func (l *Lines) at(c *Call) *Line {
 	a := c.Op.GetAcquire()
 	switch {
@@ -63,18 +63,18 @@ func (l *Lines) at(c *Call) *Line {
 	return l.atHome()
 }
 
-// idle is how long a session is kept at a home where nothing is held or asked for.
+// idle is how long a session at a home is kept if nothing is held or requested.
 const idle = 10_000 * ms
 
-// leaveIdle closes the session at a home where nothing was asked for in a long time.
+// leaveIdle closes a session at a home that has not been used for a long time.
 func (l *Lines) leaveIdle() {
 	if h := l.home; h.serves() && !h.bound() && l.now-max(l.used, h.session.freed) >= idle {
 		h.session.retire(ErrClosed, false)
 	}
 }
 
-// live reports whether an algorithm guards a lock, as far as is known. It may be wrong:
-// then MOVED tells.
+// live reports whether an algorithm guards a lock, as far as is known. If that is wrong, the
+// answer is MOVED.
 func (l *Lines) live(name string) bool {
 	longest := new(api.Guard)
 	for _, g := range l.known {
@@ -85,8 +85,8 @@ func (l *Lines) live(name string) bool {
 	return longest.GetAlgorithm() != ""
 }
 
-// learn takes in what guards a lock, as the other line is to know. Of what was known of it
-// only shorter prefixes may still be right.
+// learn notes the guard of a lock, as the other line must know it. Of the previous knowledge
+// about the lock only shorter prefixes may still be right.
 func (l *Lines) learn(name string, g *api.Guard, home bool) {
 	switch {
 	case g == nil && home:
@@ -102,10 +102,10 @@ func (l *Lines) learn(name string, g *api.Guard, home bool) {
 	}
 }
 
-// maxKnown bounds the guards that are remembered.
+// maxKnown bounds the guards that are stored.
 const maxKnown = 1024
 
-// Step takes in what happened at the reading now.
+// Step processes an input at the reading now.
 func (l *Lines) Step(now int64, in Input) {
 	l.now = max(l.now, now)
 	switch in.Kind {
@@ -155,7 +155,7 @@ func (l *Lines) close(now int64, in Input) {
 	l.moved = nil
 }
 
-// makeAgain makes calls elsewhere whose pause is over.
+// makeAgain makes calls on the other line whose pause is over.
 func (l *Lines) makeAgain() {
 	for i := 0; i < len(l.moved); {
 		m := l.moved[i]
@@ -168,9 +168,9 @@ func (l *Lines) makeAgain() {
 	}
 }
 
-// Outputs returns what came of the steps since the last Clear, in order for each line.
+// Outputs returns the outputs of the steps since the last Clear, in order for each line.
 func (l *Lines) Outputs(now int64) []Output {
-	for before := -1; len(l.all) > before; { // calls that move ask the other line for more
+	for before := -1; len(l.all) > before; { // calls that move create more on the other line
 		before = len(l.all)
 		l.take(l.Line, now)
 		if l.home != nil {
@@ -180,7 +180,7 @@ func (l *Lines) Outputs(now int64) []Output {
 	return l.all
 }
 
-// take takes the outputs of a line, but for those of calls that are to be made elsewhere.
+// take takes the outputs of a line, except those of calls that move to the other line.
 func (l *Lines) take(from *Line, now int64) {
 	for _, o := range from.Outputs(now) {
 		switch {
@@ -199,8 +199,8 @@ func (l *Lines) take(from *Line, now int64) {
 	from.Clear()
 }
 
-// move has a call made on the other line, and reports whether it can be. One that shares a
-// lock cannot be made at a home.
+// move makes a call on the other line, and reports whether it can. A shared claim cannot be made
+// at a home.
 func (l *Lines) move(from *Line, o Output) bool {
 	c := o.Call
 	name := c.Op.GetAcquire().GetName()
@@ -213,20 +213,20 @@ func (l *Lines) move(from *Line, o Output) bool {
 	return true
 }
 
-// makeElsewhere lets a call begin again, at once if it is the first time.
+// makeElsewhere starts a call again, the first time at once.
 func (l *Lines) makeElsewhere(c *Call) {
 	c.reset()
 	c.moves++
 	l.all = append(l.all, Output{Action: Again, Call: c})
 	pause := int64(0)
-	if c.moves > 1 { // one of them has not applied yet what the other has
+	if c.moves > 1 { // one of them has not applied the latest change yet
 		pause = Pause(c.moves, l.cfg.Chance)
 	}
 	l.moved = append(l.moved, moved{c, l.now + pause})
 }
 
-// leaveHomes makes the calls that wait for a home at the leader. A server has said that no
-// server is a home; agreement may guard all names again.
+// leaveHomes makes the calls that wait for a home at the leader: a server has reported that there
+// is no home. Agreement may guard all names again.
 func (l *Lines) leaveHomes() {
 	l.known = slices.DeleteFunc(l.known, func(g *api.Guard) bool { return g.GetAlgorithm() != "" })
 	waiting := l.home.waiting
@@ -237,7 +237,7 @@ func (l *Lines) leaveHomes() {
 	l.makeAgain()
 }
 
-// Clear forgets the outputs, which the host has carried out.
+// Clear removes the outputs after the host has carried them out.
 func (l *Lines) Clear() {
 	clear(l.all)
 	l.all = l.all[:0]
@@ -255,8 +255,8 @@ func (l *Lines) Next() int64 {
 	return next
 }
 
-// Home returns the session at a home that was opened last, or nil, and the address of the
-// home in use, or "".
+// Home returns the last session that was opened at a home, or nil, and the address of the home
+// in use, or "".
 func (l *Lines) Home() (*Session, string) {
 	if l.home == nil {
 		return nil, ""

@@ -2,14 +2,14 @@ package line
 
 import "github.com/conclave-io/conclave/service/api"
 
-// Observed is what a program was told of an election, by one server after the other.
+// Observed is what a program was told about an election, by one server after the other.
 type Observed struct {
 	last  *api.Observation
 	fence uint64 // the largest seen
 }
 
-// News takes in what a server tells, and reports whether it is new. A server that lags
-// shows the past: an older fence is no news.
+// News processes a report of a server, and reports whether it is new. A server that lags shows
+// an old state: a smaller fence is not news.
 func (o *Observed) News(now *api.Observation) bool {
 	leader, last := now.GetLeader(), o.last.GetLeader()
 	same := o.last != nil && now.GetElected() == o.last.GetElected() && leader.GetFence() == last.GetFence() && string(leader.GetValue()) == string(last.GetValue())

@@ -6,15 +6,15 @@ import (
 	"github.com/conclave-io/conclave/service/api"
 )
 
-// elsewhere reports whether a reply says that the server cannot know the outcome: the
-// request has to be sent again, to the server that leads, or to another home.
+// elsewhere reports whether a reply means that this server cannot know the outcome: the request
+// must be sent again, to the leader or to another home.
 func elsewhere(code api.Code) bool {
 	return code == api.Code_CODE_NOT_LEADER || code == api.Code_CODE_UNAVAILABLE || code == api.Code_CODE_NOT_MEMBER
 }
 
-// unknown reports whether a reply leaves open what became of the request. A full queue,
-// a full state, or rules that have changed may refuse what was sent again after the first
-// was taken.
+// unknown reports whether a reply leaves open what became of the request. If a request is sent
+// again, it may be refused because of a full queue, a full state or changed rules, although the
+// first copy was accepted.
 func unknown(code api.Code) bool {
 	switch code {
 	case api.Code_CODE_INTERNAL, api.Code_CODE_EXHAUSTED, api.Code_CODE_STATE_LIMIT,
@@ -24,8 +24,8 @@ func unknown(code api.Code) bool {
 	return false
 }
 
-// reply takes in a reply to one of the session's requests. Replies come in any order,
-// and more than once.
+// reply processes a reply to one of the session's requests. Replies come in any order, and more
+// than once.
 func (s *Session) reply(rep *api.Reply) {
 	c := s.pending[rep.GetSequence()]
 	switch {
@@ -34,7 +34,7 @@ func (s *Session) reply(rep *api.Reply) {
 		s.forget(c)
 		s.line.again(c) // in another session: this home takes nothing new
 	case elsewhere(rep.GetCode()):
-		// The request stays pending. The stream is given up, and then it is sent again.
+		// The request stays pending. The stream is given up, and then the request is sent again.
 	case rep.GetCode() == api.Code_CODE_SESSION_GONE:
 		s.goneReply(c)
 	case rep.GetCode() == api.Code_CODE_REVOKED && rep.GetFence() != 0:
@@ -56,9 +56,8 @@ func (s *Session) enqueued(c *Call) {
 	s.admit()
 }
 
-// goneReply ends the session, even if nothing awaits the reply. The session was open
-// when the request was sent, or the servers tell by a reply without a number that
-// somebody else closed it.
+// goneReply ends the session, even if nothing awaits the reply. The session was open when the
+// request was sent, or the reply has no number and reports that somebody else closed it.
 func (s *Session) goneReply(c *Call) {
 	if !s.gone {
 		s.retire(ErrSessionGone, true)
@@ -71,7 +70,7 @@ func (s *Session) goneReply(c *Call) {
 func (s *Session) finalReply(c *Call, rep *api.Reply) {
 	code := rep.GetCode()
 	if c.acquires() && unknown(code) {
-		// Nothing may be left behind.
+		// No claim may stay behind.
 		c.answered = true
 		s.line.finish(c, rep, nil)
 		s.withdraw(c)
@@ -97,14 +96,14 @@ func (s *Session) finalReply(c *Call, rep *api.Reply) {
 	s.admit()
 }
 
-// forget takes a call off those that were sent in this session.
+// forget removes a call from those that were sent in this session.
 func (s *Session) forget(c *Call) {
 	s.awaited = slices.DeleteFunc(s.awaited, func(other *Call) bool { return other == c })
 }
 
-// moved ends a call to acquire that is to be made elsewhere. Nothing of it stays with the
-// session, so that it can be. A home forgets what it has refused: were the request sent
-// again, it could be carried out. So a Cancel follows it.
+// moved ends a call to acquire that has to be made on the other line. It removes everything of
+// the call from this session. A home does not remember what it has refused: if the request
+// arrived again, it could be carried out. So a Cancel follows it.
 func (s *Session) moved(c *Call, rep *api.Reply) {
 	s.forget(c)
 	if s.line.cfg.Home {
@@ -116,7 +115,7 @@ func (s *Session) moved(c *Call, rep *api.Reply) {
 	s.line.finish(c, rep, nil)
 }
 
-// granted notes what the servers granted.
+// granted notes a grant.
 func (s *Session) granted(c *Call, rep *api.Reply) {
 	s.grants[c.sequence] = c
 	if c.withdrawn {
@@ -129,12 +128,12 @@ func (s *Session) granted(c *Call, rep *api.Reply) {
 	}
 }
 
-// cancelled ends the wait of a call that a Cancel withdrew. If the grant was faster and
-// its reply is still on its way, the fence here tells. A Cancel that failed tells
-// nothing: then a Release finds out.
+// cancelled ends the wait of a call that a Cancel withdrew. If the call was granted first and
+// its reply is still on its way, the fence here shows that. A Cancel that failed shows nothing;
+// then a Release finds out.
 func (s *Session) cancelled(target *Call, rep *api.Reply) {
 	if target.finished {
-		return // its own reply came first, and has been dealt with
+		return // its own reply came first, and was processed
 	}
 	s.drop(target)
 	if rep.GetFence() != 0 || rep.GetCode() != api.Code_CODE_OK {
@@ -142,7 +141,7 @@ func (s *Session) cancelled(target *Call, rep *api.Reply) {
 	}
 }
 
-// extended takes in the answer to an Open or a Renew.
+// extended processes the answer to an Open or a Renew.
 func (s *Session) extended(c *Call, rep *api.Reply) {
 	l := s.line
 	s.extensions = slices.DeleteFunc(s.extensions, func(e *Call) bool { return e == c })
@@ -152,8 +151,8 @@ func (s *Session) extended(c *Call, rep *api.Reply) {
 	if len(rep.GetId()) > 0 {
 		s.id = rep.GetId()
 	}
-	// Before the deadline moves: a holder that sees the new one knows that its hold is
-	// revoked, and does not take it for a deadline of the hold.
+	// Before the deadline moves: a holder that sees the new deadline then knows that its hold
+	// is revoked, and does not rely on the new deadline.
 	for _, hold := range rep.GetRevoked() {
 		s.revoke(hold, "")
 	}
@@ -174,9 +173,9 @@ func (s *Session) extended(c *Call, rep *api.Reply) {
 	}
 }
 
-// Margin is how much earlier than the servers a client stops to believe, in ns: it
-// covers what their clocks run faster in a TTL, and the time from looking at the clock
-// to acting.
+// Margin returns how much earlier than the servers a client stops relying on its session, in ns.
+// It covers the amount by which the servers' clocks may run faster during a TTL, and the time
+// between looking at the clock and acting.
 func Margin(ttl int64) int64 {
 	if ttl < 1000*ms {
 		return ttl / 3

@@ -10,45 +10,45 @@ const (
 	// a server.
 	shortestBackoff = 10 * ms
 	longestBackoff  = 250 * ms
-	// stagger is how long one attempt is alone before the next server is tried. A
-	// server that is stopped takes connections and never answers.
+	// stagger is how long one attempt runs alone before the next server is tried. A stopped
+	// server accepts connections and never answers.
 	stagger = 150 * ms
-	// maxHops bounds how many namings of a leader are followed without a pause: two
-	// servers may name each other.
+	// maxHops bounds how many servers are followed to the leader that they name without a
+	// pause: two servers may name each other.
 	maxHops = 3
-	// seekLeader is how often a client that another server relays tries to reach the
-	// leader itself.
+	// seekLeader is how often a client that is relayed tries to reach the leader
+	// itself.
 	seekLeader = 2000 * ms
 )
 
-// search looks for the leader as long as the Line lives. The first server that welcomes
-// the client is used at once. If it does not lead it says so in the next frame. While
-// the server in use is suspected, others are tried beside it, and the first that carries
-// out a request replaces it. A server that is only slow stays in use.
+// search looks for the leader as long as the Line exists. The first server that welcomes the
+// client is used at once. If it does not lead, it reports that in the next frame. While the server
+// in use is suspected, others are tried in addition, and the first that carries out a request
+// replaces it. A server that is only slow stays in use.
 //
-// If the server that is said to lead cannot be reached, the servers that say so are
-// asked to relay the stream. A relayed stream costs a hop and the follower's work, so the
-// leader is preferred: it is tried again every seekLeader, and used when it answers.
+// If the named leader cannot be reached, the servers that name it are asked to relay the stream.
+// A relayed stream costs a hop and the follower's work, so the leader is preferred: it is tried
+// again every seekLeader, and used when it answers.
 type search struct {
 	identity string // of the cluster, once known
 	attached bool
-	hopeless bool // it was told
+	hopeless bool // Hopeless was reported
 
 	streams []*stream // all that have not ended
-	dialled uint64    // streams so far
+	dialled uint64    // number of streams so far
 	using   *stream   // the one in use, or nil
 	suspect bool      // the server in use leaves requests unanswered
 
-	leader   string // who was named last, until tried
-	named    string // who was named last
-	barred   string // who was named and did not answer, or ""
-	hops     int    // namings followed since the last pause
+	leader   string // the last named leader, until tried
+	named    string // the last named leader
+	barred   string // a named leader that did not answer, or ""
+	hops     int    // named leaders followed since the last pause
 	turn     int    // which of the servers is next
 	failures int    // attempts that failed since a server proved to lead
 	tryAt    int64  // when to try one more server, 0 for never
 
 	attempts  map[string]error // by address, why the last stream to it ended
-	permanent map[string]error // those of them that will not change by themselves
+	permanent map[string]error // those of them that trying again does not change
 	learned   []string         // addresses of servers that are not configured
 }
 
@@ -66,13 +66,13 @@ func (l *Line) Servers() []string { return slices.Concat(l.cfg.Servers, l.learne
 // Cluster returns the identity of the cluster, or "" if it is not known.
 func (l *Line) Cluster() string { return l.identity }
 
-// Attempt is what became of one server.
+// Attempt is the result of trying one server.
 type Attempt struct {
 	Server string
 	Err    error // nil if it has not answered
 }
 
-// Attempts returns what became of each server, the configured ones first.
+// Attempts returns the result for each server, the configured ones first.
 func (l *Line) Attempts() []Attempt {
 	others := slices.DeleteFunc(slices.Sorted(maps.Keys(l.attempts)), func(a string) bool { return slices.Contains(l.cfg.Servers, a) })
 	var tried []Attempt
@@ -82,42 +82,42 @@ func (l *Line) Attempts() []Attempt {
 	return tried
 }
 
-// leads reports whether the server in use has shown that it leads, and is there.
+// leads reports whether the server in use has shown that it leads and still answers.
 func (l *Line) leads() bool {
 	return l.using != nil && l.using.proven && !l.suspect && !l.using.mute
 }
 
-// learn takes over where the servers of the cluster take clients. They may all be
-// others by now than those that the configuration names.
+// learn takes over the client addresses of the servers of the cluster. They may all differ from
+// the configured ones by now.
 func (l *Line) learn(servers []string) {
 	l.learned = slices.DeleteFunc(slices.Clone(servers), func(s string) bool { return slices.Contains(l.cfg.Servers, s) })
 	l.emit(Output{Action: Routed})
 }
 
-// moveTo has the session go on at the server that has taken over its home.
+// moveTo continues the session at the server that has taken over its home.
 func (l *Line) moveTo(heir string) {
 	if l.cfg.Home && l.serves() {
 		l.session.address, l.session.moves = heir, true
 	}
 }
 
-// bound reports whether the session is that of a home and must stay there: it holds
-// something, or waits for it, or has been taken over.
+// bound reports whether the session belongs to a home and must stay there: it holds something,
+// waits for something, or has been taken over.
 func (l *Line) bound() bool {
 	return l.cfg.Home && l.serves() && (l.session.moves || len(l.session.grants) > 0 || slices.ContainsFunc(l.session.unfinished(), (*Call).acquires))
 }
 
-// unbind gives up a session at a home that is not there, unless it is bound. Then another
-// home is as good.
+// unbind gives up a session at a home that is not reachable, unless it is bound, so that another
+// home can be used.
 func (l *Line) unbind() {
 	if l.cfg.Home && l.serves() && !l.bound() {
 		l.session.retire(ErrSessionGone, false)
 	}
 }
 
-// foreign reports whether a home that has answered is not the one that the session is
-// bound to, and has not taken that over. If it is the same server and another seat, the
-// session is gone.
+// foreign reports whether a home that has answered is neither the one that the session is bound
+// to, nor has taken that over. If it is the same server with a different seat, the session is
+// gone.
 func (l *Line) foreign(st *stream) bool {
 	if !l.cfg.Home || !l.serves() || string(st.seat) == string(l.session.seat) {
 		return false
@@ -146,7 +146,7 @@ func (l *Line) welcomes(st *stream) {
 	case l.using == nil, l.using.relayed && st.address == l.named && !l.suspect:
 		l.adopt(st)
 	case l.suspect:
-		l.resend(st) // what is carried out first proves that its server leads
+		l.resend(st) // the first request that is carried out proves that the server leads
 	default:
 		l.replaced(st)
 	}
@@ -164,8 +164,8 @@ func (l *Line) proves(st *stream) {
 	l.settle()
 }
 
-// adopt puts a stream in use: from now on all requests are sent over it, those without
-// a final reply first, and the session is renewed.
+// adopt starts to use a stream: from now on all requests are sent over it, first those without a
+// final reply, and the session is renewed.
 func (l *Line) adopt(st *stream) {
 	l.using, st.heard = st, l.now
 	l.emit(Output{Action: Adopted, Address: st.address})
@@ -184,8 +184,8 @@ func (l *Line) settle() {
 		l.tryAt = l.now + seekLeader
 	}
 	for _, st := range slices.Clone(l.streams) {
-		// A stream to the leader may go on. One that was welcomed had its chance: kept,
-		// it would stand in the way of the next attempt.
+		// A stream to the leader may continue. One that was welcomed had its chance: it would
+		// block the next attempt.
 		seeking := l.using.relayed && !st.relayed && !st.welcomed && st.address == l.named
 		if st != l.using && !seeking {
 			l.replaced(st)
@@ -205,7 +205,7 @@ func (l *Line) replaced(st *stream) {
 	l.remove(st)
 }
 
-// remove takes a stream off the list. Sessions that are being opened over it will not be.
+// remove removes a stream from the list. Sessions that are being opened over it are given up.
 func (l *Line) remove(st *stream) {
 	l.streams = slices.DeleteFunc(l.streams, func(other *stream) bool { return other == st })
 	if l.using == st {
@@ -215,7 +215,7 @@ func (l *Line) remove(st *stream) {
 	l.abandon(func(s *Session) bool { return s.via == st.id })
 }
 
-// ended is the end of a stream. leader is the address of the leader if it was named.
+// ended handles the end of a stream. leader is the address of the leader if it was named.
 func (l *Line) ended(st *stream, err error, permanent bool, leader string) {
 	inUse := st == l.using
 	l.remove(st)
@@ -240,15 +240,15 @@ func (l *Line) ended(st *stream, err error, permanent bool, leader string) {
 	l.tryAt = l.now + Pause(l.failures, l.cfg.Chance)
 }
 
-// replace puts a server in use that has been tried beside the one just lost.
+// replace starts to use a server that was tried in addition to the one just lost.
 func (l *Line) replace() {
 	if i := slices.IndexFunc(l.streams, func(st *stream) bool { return st.welcomed }); i >= 0 {
 		l.adopt(l.streams[i])
 	}
 }
 
-// note remembers why a stream ended, and tells if it does no good to go on: before the
-// first server has answered, if all configured ones fail for good.
+// note records why a stream ended. If all configured servers have failed permanently before any
+// has answered, it reports that going on is useless.
 func (l *Line) note(address string, err error, permanent bool) {
 	l.attempts[address] = err
 	delete(l.permanent, address)
@@ -270,8 +270,8 @@ func (l *Line) note(address string, err error, permanent bool) {
 	l.emit(Output{Action: Hopeless, Err: err})
 }
 
-// follow goes where a server says that the leader is. If that does not answer, the
-// server that names it is asked to relay, once. Then the leader is tried again.
+// follow tries the leader that a server has named. If that does not answer, the server that named
+// it is asked to relay, once. Then the leader is tried again.
 func (l *Line) follow(st *stream, leader string) {
 	l.named = leader
 	if l.cfg.Home {
@@ -288,8 +288,8 @@ func (l *Line) follow(st *stream, leader string) {
 	l.attempt()
 }
 
-// Pause is the backoff in ns after failures: 10 ms and half as much again for each, up
-// to 250 ms. Chance shortens it by up to a half, so that clients spread out.
+// Pause returns the backoff in ns after failures: 10 ms, growing by half for each, up to 250 ms.
+// A random part of up to a half is taken off, so that clients spread out.
 func Pause(failures int, chance func(n int64) int64) int64 {
 	d := shortestBackoff
 	for i := 1; i < failures && d < longestBackoff; i++ {
@@ -314,8 +314,8 @@ func (l *Line) attempt() {
 	}
 }
 
-// busy reports whether an address is being tried. That of the server in use counts as
-// free: the stream may be broken, and not the server.
+// busy reports whether an address is being tried. The address of the server in use counts as
+// free, because the stream may be broken and not the server.
 func (l *Line) busy(address string) bool {
 	return slices.ContainsFunc(l.streams, func(st *stream) bool { return st != l.using && st.address == address })
 }
@@ -343,8 +343,8 @@ func (l *Line) choose() string {
 	return ""
 }
 
-// expireStreams gives up the streams whose server has not answered in time: with its
-// Welcome, or, if it is tried beside the one in use, to the requests that followed.
+// expireStreams gives up the streams whose server has not answered in time: with its Welcome or,
+// if it is tried in addition to the one in use, to the requests that followed.
 func (l *Line) expireStreams() {
 	for _, st := range slices.Clone(l.streams) {
 		silent := !st.welcomed && l.now-st.opened >= welcomeLimit ||

@@ -9,52 +9,52 @@ import (
 )
 
 const (
-	// window bounds how far the newest number is above the lowest unanswered one. A
-	// server keeps 1,024 answers of a session.
+	// window bounds the difference between the newest number and the lowest unanswered one. A
+	// server stores 1,024 answers of a session.
 	window = 1000
-	// maxExtensions bounds the unanswered renewals. They do not wait for the window:
-	// they must not wait behind what they keep alive.
+	// maxExtensions bounds the unanswered renewals. They bypass the window: they must not
+	// wait behind the requests whose session they keep alive.
 	maxExtensions = 8
 )
 
 // Session is the client's side of one session.
 type Session struct {
 	line *Line
-	// secret proves that requests are the client's own. No text shows it.
+	// secret proves that requests are the client's own. It appears in no text.
 	secret []byte
-	// id is what the servers call the session, nil until one has said so.
+	// id is the public id of the session, nil until a server has sent it.
 	id []byte
-	// span is the longest time that a renewal is worth: the TTL, or the lease of the home
-	// if that is shorter.
+	// span is the longest time for which a renewal is valid: the TTL, or the lease of the
+	// home's seat if that is shorter.
 	span int64
-	// seat and address are those of the home that keeps the session. moves says that the
-	// server at the address has taken the session over and was not reached yet.
+	// seat and address are those of the home that keeps the session. moves means that the
+	// server at the address has taken the session over and has not been reached yet.
 	seat    []byte
 	address string
 	moves   bool
-	// via is the stream over which the session is opened; sent says that it was asked for.
+	// via is the stream over which the session is opened; sent means that the Open was sent.
 	via  uint64
 	sent bool
 
 	next uint64 // number of the next request
-	// pending holds the calls with a number and without a final reply; queued of them
-	// wait in a queue of the servers.
+	// pending has the calls with a number and without a final reply; queued of them wait in a
+	// queue of the servers.
 	pending map[uint64]*Call
 	queued  int
-	// awaited holds those without any reply, by number; the first is unanswered.
+	// awaited has the calls without any reply, by number; the first one is unanswered.
 	awaited []*Call
-	// backlog holds those that wait for a number.
+	// backlog has the calls that wait for a number.
 	backlog []*Call
-	// extensions holds the unanswered Open and Renews, the oldest first.
+	// extensions has the unanswered Open and Renews, the oldest first.
 	extensions []*Call
 	renewed    int64 // when the newest of them was submitted
 
 	open  bool  // it was, and the deadline counts
 	until int64 // the deadline
-	// grants holds the calls to acquire that were granted and not given back.
+	// grants has the calls to acquire that were granted and not released.
 	grants map[uint64]*Call
 	freed  int64 // when one was last released
-	// gone: the session is lost or closed, and takes no more calls.
+	// gone: the session is lost or closed, and accepts no more calls.
 	gone    bool
 	retired int64
 }
@@ -67,15 +67,14 @@ func newSession(l *Line, st *stream) *Session {
 	return s
 }
 
-// Secret returns the 16 bytes by which the servers know the client.
+// Secret returns the 16 bytes that prove that requests are the client's own.
 func (s *Session) Secret() []byte { return s.secret }
 
-// Span returns the longest time that a renewal of the session is worth, in ns: its TTL, or
+// Span returns the longest time for which a renewal of the session is valid, in ns: its TTL, or
 // the lease of the home's seat if that is shorter.
 func (s *Session) Span() int64 { return s.span }
 
-// Seat returns what the home that keeps the session is known by, or nil if the leader
-// keeps it.
+// Seat returns the seat of the home that keeps the session, or nil if the leader keeps it.
 func (s *Session) Seat() []byte { return s.seat }
 
 // opens reports whether the session is being opened.
@@ -102,7 +101,7 @@ func (s *Session) unanswered() int64 {
 	return s.awaited[0].last
 }
 
-// submit takes a call in. It is transmitted as soon as the window allows.
+// submit accepts a call. It is transmitted as soon as the window allows.
 func (s *Session) submit(c *Call) {
 	c.session = s
 	c.address()
@@ -125,7 +124,7 @@ func (s *Session) number(c *Call) {
 	s.line.transmit(c)
 }
 
-// admit gives numbers to the calls of the backlog that the window now allows.
+// admit gives numbers to calls of the backlog, as far as the window allows.
 func (s *Session) admit() {
 	for len(s.backlog) > 0 && s.next-s.low() < window {
 		c := s.backlog[0]
@@ -137,13 +136,13 @@ func (s *Session) admit() {
 	}
 }
 
-// drop forgets a call: no reply to it matters any more.
+// drop forgets a call: further replies to it are ignored.
 func (s *Session) drop(c *Call) {
 	s.settle(c)
 	s.admit()
 }
 
-// settle takes a call off those that have no final reply.
+// settle removes a call from those without a final reply.
 func (s *Session) settle(c *Call) {
 	if c.queued {
 		c.queued = false
@@ -153,9 +152,8 @@ func (s *Session) settle(c *Call) {
 	delete(s.pending, c.sequence)
 }
 
-// renew asks for more time. If too many Renews are unanswered it drops the oldest: a
-// deadline counts from the first transmission of the request that is answered, so an old
-// one is worth little.
+// renew sends a Renew. If too many Renews are unanswered it drops the oldest: a deadline counts
+// from the first transmission of the answered request, so an old one is of little use.
 func (s *Session) renew() {
 	for len(s.extensions) >= maxExtensions {
 		s.drop(s.extensions[0])
@@ -172,8 +170,8 @@ func (s *Session) extend(op *api.Request) {
 	s.number(c)
 }
 
-// nextRenewal returns when to extend again. A home answers with what its own lease has
-// left, so it is asked more often.
+// nextRenewal returns when to renew again. A home promises only the rest of its own lease, so
+// renewals to it are more frequent.
 func (s *Session) nextRenewal() int64 {
 	often := int64(4)
 	if s.line.cfg.Home {
@@ -182,7 +180,7 @@ func (s *Session) nextRenewal() int64 {
 	return s.renewed + max(s.span/often, 25*ms)
 }
 
-// wire returns what to send for a call now, and counts it as sent.
+// wire returns the message to send for a call now, and counts it as sent.
 func (s *Session) wire(c *Call) *api.Request {
 	if c.first == 0 {
 		c.first = s.line.now
@@ -191,15 +189,15 @@ func (s *Session) wire(c *Call) *api.Request {
 	return &api.Request{Session: s.secret, Sequence: c.sequence, Low: s.low(), Op: c.Op.GetOp()}
 }
 
-// unfinished returns, by number, all calls that have no final reply. They are sent again
-// over another stream: those that wait in a queue are attached to their places by it.
+// unfinished returns, by number, all calls without a final reply. They are sent again over
+// another stream, which attaches those that wait in a queue to it.
 func (s *Session) unfinished() []*Call {
 	return slices.SortedFunc(maps.Values(s.pending), func(a, b *Call) int { return cmp.Compare(a.sequence, b.sequence) })
 }
 
-// withdraw is called when the caller of a call has gone, or knows its outcome and does
-// not want it. If a call to acquire has left for the servers, a Cancel follows it. If it
-// was granted, a Release follows that.
+// withdraw is called when the caller of a call is gone, or knows its outcome and does not want it.
+// If a call to acquire has been sent to the servers, a Cancel follows it. If it was granted,
+// a Release follows that.
 func (s *Session) withdraw(c *Call) {
 	if granted := s.grants[c.sequence]; granted == c && c.sequence != 0 {
 		s.giveBack(c.sequence)
@@ -207,7 +205,7 @@ func (s *Session) withdraw(c *Call) {
 	}
 	s.line.finish(c, nil, ErrWithdrawn)
 	if !c.acquires() || c.finished || c.withdrawn {
-		return // a request of another kind goes on in the background
+		return // other requests continue in the background
 	}
 	c.withdrawn = true
 	if c.first == 0 {
@@ -217,14 +215,14 @@ func (s *Session) withdraw(c *Call) {
 	s.submit(&Call{target: c, told: true, Op: &api.Request{Op: &api.Request_Cancel{Cancel: &api.Cancel{Hold: c.sequence}}}})
 }
 
-// giveBack releases a grant that nobody wants.
+// giveBack releases an unwanted grant.
 func (s *Session) giveBack(hold uint64) {
 	delete(s.grants, hold)
 	s.submit(&Call{told: true, Op: &api.Request{Op: &api.Request_Release{Release: &api.Release{Hold: hold}}}})
 }
 
-// revoke tells that the servers want a hold back. If its grant is still to arrive, that
-// is told with the grant.
+// revoke reports that the servers want a hold back. If its grant has not arrived yet, the report
+// is made with the grant.
 func (s *Session) revoke(hold uint64, reason string) {
 	if c := s.grants[hold]; c != nil {
 		s.line.emit(Output{Action: Revoked, Call: c, Reason: reason})
@@ -233,8 +231,8 @@ func (s *Session) revoke(hold uint64, reason string) {
 	}
 }
 
-// retire ends the session on this side: all holds are lost, and later calls are refused.
-// Unless the servers have ended it, they are asked to, by a Close, which is returned.
+// retire ends the session on this side: all holds are lost, and later calls are refused. Unless
+// the servers have ended it, it returns a Close that asks them to.
 func (s *Session) retire(cause error, ended bool) (farewell *Call) {
 	if s.gone {
 		return nil
@@ -268,7 +266,7 @@ func (s *Session) clear(cause error) {
 	}
 }
 
-// again lets a call begin once more, in the session that is to come.
+// again starts a call again, in the next session.
 func (l *Line) again(c *Call) {
 	c.reset()
 	l.emit(Output{Action: Again, Call: c})

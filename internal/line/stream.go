@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	// ProtocolVersion is the version of the interface that this client speaks. Servers
-	// that speak a newer one speak this one too.
+	// ProtocolVersion is the version of the interface of this client. Servers with a
+	// newer version support this one too.
 	ProtocolVersion = 1
-	// welcomeLimit is how long a server may take from the attempt to connect to its
+	// welcomeLimit is how long a server may take from the attempt to connect until its
 	// Welcome.
 	welcomeLimit = 1000 * ms
-	// probeLimit is how long a server that is tried beside the one in use may leave all
-	// requests unanswered. Then it can be tried again over another stream.
+	// probeLimit is how long a server that is tried in addition to the one in use may leave all
+	// requests unanswered. After that it can be tried again over another stream.
 	probeLimit = 2 * welcomeLimit
 	// A frame carries at most frameRequests requests, and about frameBytes bytes: a
 	// server takes 4 MiB.
@@ -28,7 +28,7 @@ const (
 type stream struct {
 	id      uint64
 	address string
-	// relayed: the server is asked to pass the stream on to the leader.
+	// relayed: the server should pass the stream on to the leader.
 	relayed bool
 	opened  int64
 
@@ -39,13 +39,13 @@ type stream struct {
 	lease   int64
 
 	welcomed bool
-	busy     bool    // it was given a frame and has not said Sent
-	queue    []*Call // what is to be sent
+	busy     bool    // it was given a frame and has not reported Sent
+	queue    []*Call // calls to send
 	heard    int64   // when the newest frame or Pong came
 	// proven: the server has carried out a request, so it led then.
 	proven bool
-	// pinging: a Ping is unanswered, since pinged. mute: the newest was not answered in
-	// time, and nothing has come since.
+	// pinging: a Ping is unanswered, since pinged. mute: the last one was not answered in
+	// time, and nothing has arrived since.
 	pinging, mute bool
 	pinged        int64
 }
@@ -65,7 +65,7 @@ func (l *Line) dial(address string, relayed bool) {
 	l.tryAt = l.now + stagger
 }
 
-// receive takes in a frame. The first must be a Welcome.
+// receive processes a frame. The first must be a Welcome.
 func (l *Line) receive(st *stream, frame *api.ServerFrame) {
 	if !st.welcomed {
 		if err := l.welcome(frame); err != nil {
@@ -105,13 +105,13 @@ func (l *Line) receive(st *stream, frame *api.ServerFrame) {
 	}
 }
 
-// replies hands the replies of a frame to their sessions. It returns one that says that
-// the server does not lead, if there is any, and whether another was carried out.
+// replies passes the replies of a frame to their sessions. It returns a reply that reports that
+// the server does not lead, if there is one, and whether another request was carried out.
 func (l *Line) replies(frame *api.ServerFrame) (refused *api.Reply, useful bool) {
 	for _, rep := range frame.GetReplies() {
 		switch {
 		case rep.GetCode() == api.Code_CODE_NOT_MEMBER && l.serves() && len(l.session.grants) > 0:
-			// A home that leaves waits for what is held to be released.
+			// A home that is leaving waits for the release of what is held.
 		case elsewhere(rep.GetCode()):
 			refused = rep
 		default:
@@ -127,8 +127,8 @@ func (l *Line) replies(frame *api.ServerFrame) (refused *api.Reply, useful bool)
 	return refused, useful
 }
 
-// welcome checks the first frame of a stream, and pins the identity of the cluster by
-// the first server that answers.
+// welcome checks the first frame of a stream. The first server that answers determines the
+// identity of the cluster.
 func (l *Line) welcome(frame *api.ServerFrame) error {
 	welcome := frame.GetWelcome()
 	switch farewell := frame.GetFarewell(); {
@@ -149,8 +149,8 @@ func (l *Line) welcome(frame *api.ServerFrame) error {
 	return nil
 }
 
-// Identify reports whether a server belongs to the expected cluster, or to any if none
-// is expected.
+// Identify returns an error if a server does not belong to the expected cluster, if one is
+// expected.
 func Identify(expected, cluster string) error {
 	switch {
 	case cluster == "":
@@ -161,7 +161,7 @@ func Identify(expected, cluster string) error {
 	return nil
 }
 
-// part ends a stream whose server said that it is of no more use.
+// part ends a stream whose server has reported that it cannot serve it any more.
 func (l *Line) part(st *stream, code api.Code, message, leader string) {
 	err := parting(code, message, leader)
 	l.hangUp(st, err, errors.Is(err, ErrWrongCluster), leader)
@@ -189,8 +189,8 @@ func (l *Line) hangUp(st *stream, err error, permanent bool, leader string) {
 	l.ended(st, err, permanent, leader)
 }
 
-// transmit has a call sent over the stream in use, or leaves it to the next adoption. An
-// Open has a stream of its own.
+// transmit sends a call over the stream in use, or leaves it to the next adoption. An Open has
+// its own stream.
 func (l *Line) transmit(c *Call) {
 	st := l.using
 	if c.Op.GetOpen() != nil {
@@ -201,7 +201,7 @@ func (l *Line) transmit(c *Call) {
 	}
 }
 
-// resend queues on a stream all that is unfinished, instead of what is queued there.
+// resend queues all unfinished calls on a stream, and drops its previous queue.
 func (l *Line) resend(st *stream) {
 	st.queue = slices.DeleteFunc(st.queue, func(c *Call) bool { return c.Op.GetOpen() == nil })
 	for _, s := range l.sessions {

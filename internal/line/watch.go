@@ -3,18 +3,18 @@ package line
 import "slices"
 
 const (
-	// A server from which nothing came for quiet is asked for a sign of life while a
-	// call waits in a queue, and has pingLimit to give it. A queue can be silent for
-	// hours, and the leader that would grant may be stopped.
+	// A server that has sent nothing for quiet while a call waits in a queue gets a Ping, and
+	// has pingLimit to answer. A queue can be silent for hours, and the leader that would
+	// grant may be stopped.
 	quiet     = 250 * ms
 	pingLimit = 300 * ms
 	// forever is when nothing is due.
 	forever = int64(1<<63 - 1)
 )
 
-// unansweredLimit is how long a request may be unanswered before other servers are tried
-// beside the one in use: a quarter of what a renewal is worth, at least 100 ms and at most
-// 500 ms. A slow disk may take longer; trying others then does no harm.
+// unansweredLimit is how long a request may be unanswered before other servers are tried in
+// addition to the one in use: a quarter of the time for which a renewal is valid, at least 100 ms
+// and at most 500 ms. A slow disk may take longer; trying others then does no harm.
 func (l *Line) unansweredLimit() int64 { return min(max(l.span()/4, 100*ms), 500*ms) }
 
 // tick does what is due: it renews the session, gives up what has taken too long, and
@@ -63,7 +63,7 @@ func (l *Line) Next() int64 {
 
 func (l *Line) pingLimit() int64 { return min(pingLimit, l.unansweredLimit()) }
 
-// watch suspects the server in use of being stopped or cut off, or trusts it again.
+// watch suspects the server in use to be stopped or disconnected, or trusts it again.
 func (l *Line) watch() {
 	st := l.using
 	if st == nil {
@@ -81,13 +81,13 @@ func (l *Line) watch() {
 	}
 }
 
-// ping asks the server in use for a sign of life if that is due, and notes if the last
-// one is overdue.
+// ping sends a Ping to the server in use if one is due, and notes if the last one is
+// overdue.
 func (l *Line) ping(st *stream) {
 	if st.pinging && l.now-st.pinged >= l.pingLimit() {
 		st.pinging, st.mute = false, true
 		if l.serves() {
-			l.session.renew() // by this request another server can prove that it leads
+			l.session.renew() // another server can prove with this request that it leads
 		}
 	}
 	if !st.pinging && l.now-st.heard > quiet && l.serves() && l.session.queued > 0 {
@@ -96,8 +96,8 @@ func (l *Line) ping(st *stream) {
 	}
 }
 
-// overdue reports whether a request has been unanswered for too long, or an Open could not
-// be sent for as long: a server that is stopped takes no more frames when its window is full.
+// overdue reports whether a request has been unanswered for too long, or an Open could not be
+// sent for as long: a stopped server reads no more frames, and the stream's window fills up.
 func (l *Line) overdue() bool {
 	return slices.ContainsFunc(l.sessions, func(s *Session) bool {
 		last := s.unanswered()

@@ -1,5 +1,5 @@
-// Package mutation makes programs with a mistake in them, to see that tests find it. The
-// mistake is in no source file: a copy has it, and the compiler is told to read the copy.
+// Package mutation builds programs with a deliberate mistake, to check that tests find it. The
+// mistake is in no source file: it is in a copy, and the compiler is told to use the copy.
 package mutation
 
 import (
@@ -29,7 +29,7 @@ func Overlay[E ~struct{ File, Old, New string }](root, folder, name string, edit
 			return "", fmt.Errorf("mutant %s: %w", name, err)
 		}
 		if n := bytes.Count(text, []byte(e.Old)); n != 1 {
-			return "", fmt.Errorf("mutant %s: %q stands %d times in %s, not once: bring the mutant up to date", name, e.Old, n, e.File)
+			return "", fmt.Errorf("mutant %s: %q occurs %d times in %s, expected once: update the mutant", name, e.Old, n, e.File)
 		}
 		copied := filepath.Join(folder, fmt.Sprintf("%s-%d.go", name, i))
 		if err := os.WriteFile(copied, bytes.Replace(text, []byte(e.Old), []byte(e.New), 1), 0o600); err != nil {

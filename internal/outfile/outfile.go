@@ -1,9 +1,8 @@
-// Package outfile writes the files that people name: whole, or not at all.
+// Package outfile writes files that users name: completely, or not at all.
 //
-// A file is written beside its place and then renamed to it. A rename replaces
-// whatever has the name, though, be it a device, a FIFO or a link to somewhere
-// else. So such a name is looked at first: a link is followed, and stays; what is
-// no regular file is refused.
+// It writes a temporary file in the same directory and then renames it. A rename would also replace
+// a device, a FIFO or a symbolic link with that name. So the name is checked first: a link is
+// followed and stays; anything that is not a regular file is refused.
 package outfile
 
 import (
@@ -19,9 +18,8 @@ import (
 // maxLinks is how many links are followed, one after the other.
 const maxLinks = 40
 
-// Write puts what fill writes at path: whole and on the disk when Write returns. If
-// anything fails, then what was there stays as it was. fill is not called if Place
-// refuses the path.
+// Write writes the output of fill to path. The file is complete and on disk when Write returns.
+// If anything fails, the old file stays as it was. fill is not called if Place refuses the path.
 func Write(path string, mode fs.FileMode, fill func(io.Writer) error) (err error) {
 	place, err := Place(path)
 	if err != nil {
@@ -47,11 +45,11 @@ func Write(path string, mode fs.FileMode, fill func(io.Writer) error) (err error
 	return SyncDirectory(dir)
 }
 
-// Place returns where the file is to be that is named by path: there, or where the
-// links lead that begin there, even if nothing is there yet. It fails if that
-// is something else than a regular file.
+// Place returns the path of the file that path names: path itself, or the target of the links that
+// begin there, even if it does not exist yet. It fails if that exists and is not a regular
+// file.
 func Place(path string) (string, error) {
-	// The system knows links whose text is no path, such as those to an open pipe.
+	// Some links have a text that is not a path, for example those to an open pipe.
 	is, err := os.Stat(path)
 	exists := err == nil
 	switch {
@@ -88,7 +86,7 @@ func follow(path string) (string, error) {
 			return "", err
 		}
 		if !filepath.IsAbs(to) {
-			// Nothing is shortened here: x/.. is another folder than this if x is a link.
+			// Do not shorten the path: if x is a link, x/.. is a different folder than this one.
 			to = folderOf(path) + string(filepath.Separator) + to
 		}
 		path = to
@@ -96,7 +94,7 @@ func follow(path string) (string, error) {
 	return "", errors.New("too many links")
 }
 
-// folderOf returns the folder of a path as it stands there, as filepath.Dir does not.
+// folderOf returns the folder of a path literally, unlike filepath.Dir.
 func folderOf(path string) string {
 	dir, _ := filepath.Split(path)
 	if dir == "" {
@@ -105,7 +103,7 @@ func folderOf(path string) string {
 	return dir
 }
 
-// about says of an error, which may be one of another path, that it is about this one.
+// about returns an error about this path, for an error that may be about another.
 func about(path string, err error) error {
 	var at *fs.PathError
 	if errors.As(err, &at) {
@@ -114,8 +112,8 @@ func about(path string, err error) error {
 	return &fs.PathError{Op: "open", Path: path, Err: err}
 }
 
-// SyncDirectory makes the names in a directory durable. Windows does so by itself,
-// and knows no other way.
+// SyncDirectory makes the names in a directory durable. On Windows it does nothing: there the
+// system does so by itself.
 func SyncDirectory(dir string) error {
 	if runtime.GOOS == "windows" {
 		return nil

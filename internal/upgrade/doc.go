@@ -1,7 +1,7 @@
-// Package upgrade tests that releases follow one another on running servers: with two
-// real binaries, as processes, under load.
+// Package upgrade tests upgrades between releases on running servers: with two real binaries,
+// as processes, under load.
 //
-// The two are a release of releases.txt and this tree, and this tree and the release
-// to come: the same sources with one level more, one entry more, which is written from
-// that level on, and a snapshot that has more in it.
+// There are two pairs: a release in releases.txt and this tree, and this tree and the next
+// release. The next release is simulated: the same sources with one more level, one more kind of
+// entry, which is written from that level on, and a larger snapshot.
 package upgrade
