@@ -61,15 +61,15 @@ const maxClients = 10000
 func (c *Config) Validate() error {
 	switch {
 	case !slices.Contains(Workloads, c.Workload):
-		return fmt.Errorf("workload: %q: must be one of %v", c.Workload, Workloads)
+		return fmt.Errorf("unknown workload %q: there are %v", c.Workload, Workloads)
 	case c.Clients < 1 || c.Clients > maxClients:
-		return fmt.Errorf("clients: %d: must be between 1 and %d", c.Clients, maxClients)
+		return fmt.Errorf("%d clients: give 1 to %d", c.Clients, maxClients)
 	case c.Connections < 1 || c.Connections > c.Clients:
-		return fmt.Errorf("connections: %d: must be between 1 and the number of clients, %d", c.Connections, c.Clients)
+		return fmt.Errorf("%d connections for %d clients: give 1 to %d", c.Connections, c.Clients, c.Clients)
 	case c.Workload == Semaphore && (c.Limit < 1 || c.Limit > conclave.MaxLimit):
-		return fmt.Errorf("limit: %d: must be between 1 and %d", c.Limit, conclave.MaxLimit)
+		return fmt.Errorf("a limit of %d: give 1 to %d", c.Limit, conclave.MaxLimit)
 	case c.Duration <= 0 || c.Duration > 24*time.Hour:
-		return fmt.Errorf("duration: %v: must be more than zero and at most a day", c.Duration)
+		return fmt.Errorf("a duration of %v: give more than zero and at most a day", c.Duration)
 	}
 	return nil
 }
