@@ -37,7 +37,7 @@ func TestMarginsHoldTheNews(t *testing.T) {
 	seven := Effect{Kind: "elect", Round: 12}
 	seven.Peer = &[]process.Label{7}[0]
 	h := Header{Algorithm: "a", Labels: []process.Label{1, 7}}
-	p := newPicture(&h, []Record{{ID: 1, Time: 1, Process: 1, Kind: "fire", Timer: "t", Effects: []Effect{seven}}})
+	p := newPicture(&h, []Record{{ID: 1, Time: 1, Process: 1, Kind: "fire", Timer: "t", Effects: []Effect{seven}}}, nil)
 	if room := p.x(0) - axisWidth; room < textWidth(news)+7 {
 		t.Errorf("%d pixels are left of the first line, %q has %d", room, news, textWidth(news))
 	}
@@ -58,7 +58,7 @@ func TestHeartbeatsBearNoText(t *testing.T) {
 		svg := newPicture(&h, []Record{
 			{ID: 1, Time: 1, Process: 1, Kind: "fire", Timer: "beat", Effects: []Effect{{Kind: "send", Message: m}}},
 			{ID: 2, Time: 2, Process: 2, Kind: "deliver", Message: m, Cause: 1},
-		}).draw()
+		}, nil).draw()
 		if has := strings.Contains(svg, `>ALIVE n=7</text>`); has != want {
 			t.Errorf("class %q: the text is there: %t", class, has)
 		}

@@ -101,14 +101,14 @@ type clock struct {
 	heads   []int // where there is room to name the lines again
 }
 
-func newPicture(h *Header, records []Record) *picture {
+func newPicture(h *Header, records []Record, before map[process.Label]lineState) *picture {
 	p := &picture{header: h, records: records, lanes: newLanes(*h), at: map[uint64]int{}}
 	for i := range records {
 		p.at[records[i].ID] = i
 	}
 	p.measure()
 	p.placeRecords()
-	p.placeSpans()
+	p.placeSpans(before)
 	p.placeArrows()
 	return p
 }
@@ -278,9 +278,44 @@ type lineState struct {
 	client, host *span // what goes on: a request or section; a pause or a crash
 }
 
-// placeSpans finds the stretches of the lines.
-func (p *picture) placeSpans() {
+// after returns the state after a record that is not in the picture.
+func (l lineState) after(r *Record) lineState {
+	if r.ofNetwork() {
+		return l
+	}
+	if fence, granted := r.grant(); granted {
+		l.client = &span{kind: spanInside, fence: fence}
+	}
+	l.phase = l.phase.after(r)
+	switch {
+	case l.phase == away:
+		l.client = nil
+	case l.phase == waiting && l.client == nil:
+		l.client = &span{kind: spanWaiting}
+	}
+	switch r.Kind {
+	case Crash:
+		l.host = &span{kind: spanDown}
+	case Pause:
+		l.host = &span{kind: spanPaused}
+	case Resume, process.Restart.String():
+		l.host = nil
+	}
+	return l
+}
+
+// placeSpans finds the stretches of the lines. They begin as they were before.
+func (p *picture) placeSpans(before map[process.Label]lineState) {
 	lines := make([]lineState, len(p.header.Labels))
+	for label, state := range before {
+		lane := p.lanes[label]
+		for _, s := range []*span{state.client, state.host} {
+			if s != nil {
+				s.lane, s.top = lane, headHeight-14
+			}
+		}
+		lines[lane] = state
+	}
 	for i := range p.records {
 		r := &p.records[i]
 		if r.ofNetwork() {

@@ -37,6 +37,46 @@ func picture(format string, h trace.Header, run []trace.Record) (string, error) 
 	return b.String(), err
 }
 
+// A part of a run is drawn with what goes on when it begins: process 1 waits since before, and
+// process 2 is inside and then down.
+func TestPartOfARun(t *testing.T) {
+	h := trace.Header{Algorithm: "a", Labels: []process.Label{1, 2}}
+	grant := []trace.Effect{{Kind: "grant", Fence: "7"}}
+	run := []trace.Record{
+		{ID: 1, Time: 1, Process: 1, Kind: "acquire"},
+		{ID: 2, Time: 2, Process: 2, Kind: "acquire", Effects: grant},
+		{ID: 3, Time: 3, Process: 2, Kind: "fire", Timer: "shown"},
+		{ID: 4, Time: 4, Process: 2, Kind: "crash"},
+		{ID: 5, Time: 5, Process: 1, Kind: "fire", Timer: "after"},
+	}
+	var b strings.Builder
+	w, err := trace.NewSVGWriter(&b, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	draw := func(part trace.Range) string {
+		b.Reset()
+		w.Show(part)
+		for i := range run {
+			if err := w.Write(&run[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	svg := draw(trace.Range{First: 3, Last: 4})
+	for text, want := range map[string]bool{
+		">shown</text>": true, ">after</text>": false, `class="waiting"`: true, `class="inside"`: true, ">7</text>": true,
+	} {
+		if strings.Contains(svg, text) != want {
+			t.Errorf("the picture has %s: %t", text, !want)
+		}
+	}
+}
+
 // Every trace in testdata stands beside its pictures.
 func TestPictures(t *testing.T) {
 	traces, err := filepath.Glob("testdata/*.jsonl")
@@ -228,13 +268,13 @@ func TestFormatsRefuse(t *testing.T) {
 		header trace.Header
 		run    []trace.Record
 	}{
-		`unknown format "pdf": must be one of text, jsonl, shiviz, mermaid, svg`:     {"pdf", one, nil},
-		"33 processes do not fit into a picture, it shows 1 to 32: use fewer":        {"svg", trace.Header{Labels: wide}, nil},
-		"0 processes do not fit into a picture":                                      {"svg", trace.Header{}, nil},
-		"record 1001 does not fit into a picture, it shows 1000: end the run sooner": {"svg", one, long},
-		"record 1916 does not fit, Mermaid draws 50000 bytes: end the run sooner":    {"mermaid", one, long},
-		"record 1667 does not fit, Mermaid draws 50000 bytes":                        {"mermaid", one, silent},
-		"record 1 speaks of process 2, the header does not name it":                  {"shiviz", one, []trace.Record{{ID: 1, Process: 2}}},
+		`unknown format "pdf": must be one of text, jsonl, shiviz, mermaid, svg`:                                      {"pdf", one, nil},
+		"33 processes do not fit into a picture, it shows 1 to 32: use fewer":                                         {"svg", trace.Header{Labels: wide}, nil},
+		"0 processes do not fit into a picture":                                                                       {"svg", trace.Header{}, nil},
+		"record 1001 does not fit into a picture, it shows 1000: draw records 1-1000 (--records), and then 1001-2000": {"svg", one, long},
+		"record 1916 does not fit, Mermaid draws 50000 bytes: end the run sooner":                                     {"mermaid", one, long},
+		"record 1667 does not fit, Mermaid draws 50000 bytes":                                                         {"mermaid", one, silent},
+		"record 1 speaks of process 2, the header does not name it":                                                   {"shiviz", one, []trace.Record{{ID: 1, Process: 2}}},
 		"record 3 speaks of process 9": {"mermaid", one,
 			[]trace.Record{{ID: 3, Process: 1, Message: &trace.Message{From: 1, To: &stranger}}}},
 		"record 4 speaks of process 9": {"svg", one, []trace.Record{{ID: 4, Process: 1, Effects: []trace.Effect{

@@ -202,7 +202,7 @@ func (c *checking) writeRun(r *check.Result) error {
 			if err != nil {
 				return err
 			}
-			if _, err := sc.Trace(c.format, out); err != nil {
+			if _, err := sc.Trace(c.format, trace.Range{}, out); err != nil {
 				return err
 			}
 		}

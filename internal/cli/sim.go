@@ -73,6 +73,7 @@ type simulation struct {
 	warmup         int
 	options        []string
 	format, out    string
+	part           recordRange
 	open           bool
 	causal
 }
@@ -95,6 +96,7 @@ func (s *simulation) register(cmd *cobra.Command) {
 	flags.StringArrayVarP(&s.options, "option", "o", nil, "set an option of the algorithm, as name=value; may be repeated")
 	flags.StringVar(&s.format, "trace", "", "write the run, as "+strings.Join(trace.Formats(), ", ")+"; the result then goes to standard error")
 	flags.StringVar(&s.out, "out", "", "write the trace to this file")
+	flags.Var(&s.part, "records", "draw only these records of the run, with --trace svg, such as 1001-2000")
 	flags.BoolVar(&s.open, "open", false, "open the run in the lab, as conclave lab does, where a promise is broken")
 	flags.Uint64Var(&s.past, "past", 0, "print all that happened before this record of the run, instead of the result")
 	flags.UintSliceVar(&s.before, "before", nil, "print which of two records, as 5,12, happened before the other, and by what chain")
@@ -117,6 +119,8 @@ func (s *simulation) validateArguments(flags given, args []string) error {
 		return errors.New("--open: give one file, and no --seed")
 	case s.out != "" && s.format == "":
 		return fmt.Errorf("--out %q without --trace: give the format, one of %s", s.out, strings.Join(trace.Formats(), ", "))
+	case flags.Changed("records") && s.format != "svg":
+		return fmt.Errorf("--records: %v: only a picture shows a part of a run; set --trace svg", &s.part)
 	case s.format != "" && !slices.Contains(trace.Formats(), s.format):
 		return fmt.Errorf("--trace %q: give one of %s", s.format, strings.Join(trace.Formats(), ", "))
 	}
@@ -301,10 +305,10 @@ func (s *simulation) simulate(sc *scenario.Scenario) (outcome *scenario.Outcome,
 	case s.format == "":
 		return sc.Run()
 	case s.out == "":
-		return sc.Trace(s.format, s.stdout)
+		return sc.Trace(s.format, trace.Range(s.part), s.stdout)
 	}
 	err = outfile.Write(s.out, 0o644, func(w io.Writer) error {
-		outcome, err = sc.Trace(s.format, w)
+		outcome, err = sc.Trace(s.format, trace.Range(s.part), w)
 		return err
 	})
 	return outcome, err

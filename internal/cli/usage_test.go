@@ -38,6 +38,7 @@ var unfit = map[string][]string{
 	"stringSlice": {`a"b`},
 	"duration":    {"soon", "10"},
 	"seconds":     {"soon", "10x"},
+	"range":       {"7", "9-3", "0-5"},
 	"string":      nil, // whatever it is, the parser of flags takes it
 	"stringArray": nil,
 }

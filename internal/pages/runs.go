@@ -13,6 +13,7 @@ import (
 
 	"github.com/conclave-io/conclave/lab/scenario"
 	"github.com/conclave-io/conclave/process"
+	"github.com/conclave-io/conclave/trace"
 )
 
 // What a picture on a page may be and still be read.
@@ -110,7 +111,7 @@ func (s *site) draw(spec *process.Spec, name string) ([]byte, error) {
 		return nil, fmt.Errorf("is of %s; name another one in the page", cfg.Spec.Name)
 	}
 	var svg bytes.Buffer
-	outcome, err := sc.Trace("svg", &svg)
+	outcome, err := sc.Trace("svg", trace.Range{}, &svg)
 	if err != nil {
 		return nil, err
 	}

@@ -332,7 +332,7 @@ func TestExports(t *testing.T) {
 	}
 	for _, format := range trace.Formats() {
 		var want bytes.Buffer
-		if _, err := s.Trace(format, &want); err != nil {
+		if _, err := s.Trace(format, trace.Range{}, &want); err != nil {
 			t.Fatal(err)
 		}
 		e := result[engine.Exported](p, engine.Request{Call: engine.CallExport, Run: run.Run, Format: format})

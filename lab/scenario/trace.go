@@ -8,13 +8,17 @@ import (
 )
 
 // Trace makes the run and writes it in one of trace.Formats. It is what the
-// command line and the documentation both call, so their pictures are the same.
-func (s *Scenario) Trace(format string, to io.Writer) (*Outcome, error) {
+// command line and the documentation both call, so their pictures are the same. Part is what
+// a picture shows of the run; other formats write all of it.
+func (s *Scenario) Trace(format string, part trace.Range, to io.Writer) (*Outcome, error) {
 	buffer := bufio.NewWriter(to)
 	cfg := s.Config()
 	writer, err := trace.NewFormatWriter(format, buffer, cfg.Header())
 	if err != nil {
 		return nil, err
+	}
+	if picture, ok := writer.(*trace.SVGWriter); ok {
+		picture.Show(part)
 	}
 	outcome, err := s.Run(writer)
 	if err != nil {
