@@ -49,17 +49,16 @@ func DetectorsText(w io.Writer, rows []Row) error {
 
 const detectorIntro = `# What failure detectors cost, measured
 
-Every failure detector in the simulator, with its patience varied: how soon it notices a
+This page measures every failure detector in the simulator with different timeouts: how soon it notices a
 crash, how often it is wrong, and how many messages it sends.
 
-Messages and detection times are those of links that take exactly D. A detection time is the
-mean over many runs in each of which one process crashes, at moments spread evenly; the first
-suspicion is that of whoever notices first. False suspicions are counted per process and
-1,000 D in a run without a crash, in links that lose one message in twenty and take D on
-average, exponentially distributed: that is more than any of them is made for.
+Messages and detection times are measured on links that take exactly D. A detection time is the
+mean over many runs. In each run one process crashes, at evenly spread moments. The first
+suspicion is that of the first process that notices. False suspicions are counted per process and
+1,000 D in a run without a crash. Its links lose one message in twenty, and their delays are exponentially
+distributed with the mean D. None of the detectors is made for such links.
 
-This file is written by ` + "`make detectors`" + `, and a test fails when it is not what the simulator
-measures.
+` + "`make detectors`" + ` writes this file. A test fails if it differs from what the simulator measures.
 
 `
 
@@ -67,15 +66,15 @@ const detectorNotes = `
 ## How to read it
 
 - *heartbeat* and *reliable* wait for a fixed time after each ALIVE, *beat-timeout*, with
-  P = 4 D. Patience costs time and buys accuracy. *heartbeat* grows more patient with each
-  mistake, so it makes few of them in the long run; *reliable* does not, since it is not meant
-  to be wrong at all, and must not be used on such links.
-- *phi-accrual* waits for as long as its level says, by what it has seen of the link: in
-  regular links little longer than P. In irregular ones it waits longer by itself.
-- *swim* sends 2N messages per period T, *swim-period*, whatever its patience, where the others
+  P = 4 D. A longer timeout is slower and more accurate. *heartbeat* increases its timeout with each
+  mistake, so it makes few mistakes in the long run. *reliable* does not, because it must never
+  be wrong, and must not be used on such links.
+- *phi-accrual* derives its timeout from its level and from the past of the link. On
+  regular links it waits little longer than P; on irregular links it waits longer by itself.
+- *swim* sends 2N messages per period T, *swim-period*, whatever its timeout, where the others
   send N(N-1). The first suspicion comes (E+1/2) T - D after the crash, and E is about
-  e/(e-1) = 1.58. Then everyone hears of it on the probes. Its false suspicions are of the kind
-  that the suspect may still object to; each is counted at everyone who hears of it.
+  e/(e-1) = 1.58. Then the probes spread it to all. The suspected process may still refute
+  its false suspicions; each is counted at every process that hears of it.
 `
 
 // DetectorsMarkdown writes the report on failure detectors for the documentation.

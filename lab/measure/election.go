@@ -184,20 +184,20 @@ func (b *ballot) duration(result *sim.Result) float64 {
 
 const electionIntro = `# What the elections cost, measured
 
-Every election in the simulator, beside the formulas of its Spec and beside the figures
-of the lecture documents. Every message takes exactly D. *one-starter*: the mean over
-every process that may start. *all-start*: all start at once; where the arrangement of the
-labels matters, the mean over many rings. *worst*: the worst arrangement and the worst
-starters, if the algorithm names them; else the bounds of all-start hold for every
-arrangement. Messages are those of the algorithm; acknowledgements are not among them. Time
-is until the last process that is up knows who leads. \* marks a figure of a document that
-is off; why stands below.
+This page compares measurements of every election in the simulator with the formulas of its Spec and with
+the figures of the lecture documents. Every message takes exactly D.
 
-Of the bully's N processes the highest is down. On a ring all are up. In elections by load
-the order of the loads is the reverse of that of the labels.
+- *one-starter*: the mean over every process that may start.
+- *all-start*: all start at once; if the arrangement of the labels matters, the mean over many rings.
+- *worst*: the worst arrangement and the worst starters, if the algorithm names them. Otherwise the bounds
+  of all-start hold for every arrangement.
 
-This file is written by ` + "`make elections`" + `, and a test fails when it is not what the
-simulator measures.
+Messages do not include acknowledgements. Time counts until the last process that is up knows who leads.
+\* marks a wrong figure of a document; the reasons are below. With the bully, the highest of the N processes
+is down. On a ring, all are up. In elections by load, the order of the loads is the reverse of that of the
+labels.
+
+` + "`make elections`" + ` writes this file. A test fails if it differs from what the simulator measures.
 
 `
 

@@ -186,15 +186,14 @@ func Text(w io.Writer, rows []Row) error {
 
 const intro = `# What the algorithms cost, measured
 
-Every algorithm for mutual exclusion in the simulator, beside the formulas of its Spec
-and beside the figures of the lecture documents. Every message takes exactly D, a
-critical section 2 D. *Idle*: the processes enter in turn, each when the system is quiet;
-where theory gives a mean over all requesters, they are drawn by lot instead.
-*Saturated*: everyone asks again at once after leaving. \* marks a figure of a document
-that is off; why stands below.
+This page compares measurements of every algorithm for mutual exclusion in the simulator with the
+formulas of its Spec and with the figures of the lecture documents. Every message takes exactly D, and a
+critical section takes 2 D. *Idle*: the processes enter in turn, each when no message is in flight. Where
+theory gives a mean over all requesters, the requesters are drawn at random instead.
+*Saturated*: each process asks again at once after it leaves. \* marks a wrong figure of a document; the
+reasons are below.
 
-This file is written by ` + "`make comparison`" + `, and a test fails when it is not what the
-simulator measures.
+` + "`make comparison`" + ` writes this file. A test fails if it differs from what the simulator measures.
 
 `
 
