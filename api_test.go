@@ -31,10 +31,10 @@ func TestBadNames(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		c := newCluster(t, 1).connect()
 		for name, want := range map[string]string{
-			"":                       `conclave: bad name "": it is empty; give 1 to 512 bytes`,
-			strings.Repeat("x", 513): `conclave: bad name "` + strings.Repeat("x", 64) + `...": it has 513 bytes; give at most 512`,
-			"a\nb":                   `conclave: bad name "a\nb": it has a control character at byte 1`,
-			"a\xff":                  `conclave: bad name "a\xff": it is not valid UTF-8`,
+			"":                       `conclave: name: "": must have 1 to 512 bytes`,
+			strings.Repeat("x", 513): `conclave: name: "` + strings.Repeat("x", 64) + `...": 513 bytes: must have at most 512 bytes`,
+			"a\nb":                   `conclave: name: "a\nb": must not contain control characters; there is one at byte 1`,
+			"a\xff":                  `conclave: name: "a\xff": must be valid UTF-8`,
 		} {
 			_, lock := c.Lock(t.Context(), name)
 			_, try := c.TryLock(t.Context(), name)
@@ -59,12 +59,12 @@ func TestBadNames(t *testing.T) {
 func TestBadConfig(t *testing.T) {
 	one := []string{"127.0.0.1:7400"}
 	for want, cfg := range map[string]Config{
-		"Config.Servers: empty":                      {},
-		`"localhost" is not`:                         {Servers: []string{"localhost"}},
-		"99ms is out of range; give 100ms to 1h0m0s": {Servers: one, TTL: 99 * time.Millisecond},
-		"1h0m0.000000001s is out of range":           {Servers: one, TTL: time.Hour + 1},
-		"-1s is out of range":                        {Servers: one, TTL: -time.Second},
-		`"c1" is not an identity`:                    {Servers: one, Cluster: "c1"},
+		"Config.Servers: missing":                {},
+		`"localhost": expected host:port`:        {Servers: []string{"localhost"}},
+		"99ms: must be between 100ms and 1h0m0s": {Servers: one, TTL: 99 * time.Millisecond},
+		"1h0m0.000000001s: must be":              {Servers: one, TTL: time.Hour + 1},
+		"-1s: must be":                           {Servers: one, TTL: -time.Second},
+		`"c1": expected 16`:                      {Servers: one, Cluster: "c1"},
 	} {
 		_, err := Dial(t.Context(), cfg)
 		var bad *ConfigError

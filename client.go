@@ -139,7 +139,7 @@ func (c *Client) closeSession() error {
 	case <-c.ended:
 		return nil
 	case <-limit.C:
-		return fmt.Errorf("conclave: no server confirmed the end of session %s within %v; it ends by itself in at most %v", c.SessionID(), closeLimit, c.cfg.TTL)
+		return fmt.Errorf("conclave: close: no server confirmed the end of session %s within %v; it expires within %v", c.SessionID(), closeLimit, c.cfg.TTL)
 	}
 }
 

@@ -115,36 +115,36 @@ func (cfg Config) WithDefaults() Config {
 // Validate returns a *ConfigError that names the first field that is wrong.
 func (cfg Config) Validate() error {
 	if len(cfg.Servers) == 0 {
-		return &ConfigError{"Servers", `empty; give at least one address, such as "127.0.0.1:7400"`}
+		return &ConfigError{"Servers", `missing; expected at least one address such as "127.0.0.1:7400"`}
 	}
 	path, local := cfg.socket()
 	switch {
 	case local && path == "":
-		return &ConfigError{"Servers", `"unix:" has no path; give one, such as "unix:/var/lib/conclave/admin.sock"`}
+		return &ConfigError{"Servers", `"unix:": missing path; use for example "unix:/var/lib/conclave/admin.sock"`}
 	case local && cfg.TLS != nil:
-		return &ConfigError{"TLS", fmt.Sprintf("%q takes connections without TLS; leave it out", cfg.Servers[0])}
+		return &ConfigError{"TLS", fmt.Sprintf("cannot be combined with the admin socket %q", cfg.Servers[0])}
 	}
 	for _, s := range cfg.Servers {
 		if local {
 			break
 		}
 		if strings.HasPrefix(s, socketPrefix) {
-			return &ConfigError{"Servers", fmt.Sprintf("%q is an admin socket; give it alone", s)}
+			return &ConfigError{"Servers", fmt.Sprintf("%q: an admin socket cannot be combined with other servers", s)}
 		}
 		if host, port, err := net.SplitHostPort(s); err != nil || host == "" || port == "" {
-			return &ConfigError{"Servers", fmt.Sprintf(`%q is not "host:port"`, s)}
+			return &ConfigError{"Servers", fmt.Sprintf("%q: expected host:port", s)}
 		}
 	}
 	if cfg.Home != "" {
 		if host, port, err := net.SplitHostPort(cfg.Home); err != nil || host == "" || port == "" {
-			return &ConfigError{"Home", fmt.Sprintf(`%q is not "host:port"`, cfg.Home)}
+			return &ConfigError{"Home", fmt.Sprintf("%q: expected host:port", cfg.Home)}
 		}
 	}
 	if cfg.TTL != 0 && (cfg.TTL < MinTTL || cfg.TTL > MaxTTL) {
-		return &ConfigError{"TTL", fmt.Sprintf("%v is out of range; give %v to %v, or 0 for %v", cfg.TTL, MinTTL, MaxTTL, DefaultTTL)}
+		return &ConfigError{"TTL", fmt.Sprintf("%v: must be between %v and %v, or 0 for the default %v", cfg.TTL, MinTTL, MaxTTL, DefaultTTL)}
 	}
 	if c := cfg.Cluster; c != "" && (len(c) != 16 || strings.Trim(c, "0123456789abcdefABCDEF") != "") {
-		return &ConfigError{"Cluster", fmt.Sprintf("%q is not an identity of 16 hexadecimal digits", c)}
+		return &ConfigError{"Cluster", fmt.Sprintf("%q: expected 16 hexadecimal digits", c)}
 	}
 	return nil
 }
@@ -167,16 +167,16 @@ func ValidateName(name string) error {
 		return &NameError{name, fmt.Sprintf(format, args...)}
 	}
 	if name == "" {
-		return bad("it is empty; give 1 to %d bytes", MaxName)
+		return bad("must have 1 to %d bytes", MaxName)
 	}
 	if len(name) > MaxName {
-		return bad("it has %d bytes; give at most %d", len(name), MaxName)
+		return bad("%d bytes: must have at most %d bytes", len(name), MaxName)
 	}
 	if !utf8.ValidString(name) {
-		return bad("it is not valid UTF-8")
+		return bad("must be valid UTF-8")
 	}
 	if i := strings.IndexFunc(name, unicode.IsControl); i >= 0 {
-		return bad("it has a control character at byte %d", i)
+		return bad("must not contain control characters; there is one at byte %d", i)
 	}
 	return nil
 }

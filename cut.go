@@ -79,7 +79,7 @@ func (c *Client) Cut(ctx context.Context, prefix string) (cut Cut, err error) {
 	case code == codes.NotFound:
 		err = fmt.Errorf("conclave: cut: %w: no algorithm guards locks that start with %q", ErrNotFound, prefix)
 	case code == codes.Unimplemented:
-		err = fmt.Errorf("conclave: cut: the server is of a release that records no cuts; upgrade it")
+		err = fmt.Errorf("conclave: cut: unsupported by the release of the server; upgrade it")
 	}
 	return Cut{}, err
 }

@@ -62,7 +62,7 @@ func TestDialSaysWhatEachServerSaid(t *testing.T) {
 	for _, a := range failed.Attempts {
 		said = append(said, a.Err.Error())
 	}
-	want := []string{"connection refused", "no answer within 1s", "not a Conclave server, or one that wants TLS or a client certificate", "not a Conclave server"}
+	want := []string{"connection refused", "no answer within 1s", "not a Conclave server, or a server that requires TLS or a client certificate", "not a Conclave server"}
 	if diff := cmp.Diff(want, said); diff != "" {
 		t.Error(diff)
 	}

@@ -24,7 +24,7 @@ func (c *Client) EndSession(ctx context.Context, id, reason string) (holds int, 
 		return 0, err
 	}
 	if len(reason) > MaxReason {
-		return 0, fmt.Errorf("conclave: end session: reason: %d bytes: must have at most %d", len(reason), MaxReason)
+		return 0, fmt.Errorf("conclave: end session: reason: %d bytes: must have at most %d bytes", len(reason), MaxReason)
 	}
 	var missing error
 	err = c.ask(ctx, "end session "+id, func(ctx context.Context, server api.ConclaveClient, _ *api.StatusResponse) error {
@@ -43,7 +43,7 @@ func parsePublicID(id string) ([]byte, error) {
 	digits, public := strings.CutPrefix(id, publicPrefix)
 	raw, err := hex.DecodeString(digits)
 	if !public || err != nil || len(raw) != 16 {
-		return nil, fmt.Errorf("conclave: session: %.40q: must be a public id, %q and 32 hexadecimal digits", id, publicPrefix)
+		return nil, fmt.Errorf("conclave: session: %.40q: expected a public id, %s and 32 hexadecimal digits", id, publicPrefix)
 	}
 	return raw, nil
 }

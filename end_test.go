@@ -37,10 +37,10 @@ func TestEndSession(t *testing.T) {
 func TestEndSessionRefusesWhatIsNoID(t *testing.T) {
 	var c Client
 	for _, test := range []struct{ id, reason, says string }{
-		{"", "", `session: "": must be a public id`},
-		{strings.Repeat("0", 32), "", "must be a public id"},
-		{"s-" + strings.Repeat("0", 31), "", "must be a public id"},
-		{"s-" + strings.Repeat("x", 32), "", "must be a public id"},
+		{"", "", `session: "": expected a public id`},
+		{strings.Repeat("0", 32), "", "expected a public id"},
+		{"s-" + strings.Repeat("0", 31), "", "expected a public id"},
+		{"s-" + strings.Repeat("x", 32), "", "expected a public id"},
 		{"s-" + strings.Repeat("0", 32), strings.Repeat("x", 257), "reason: 257 bytes: must have at most 256"},
 	} {
 		if _, err := c.EndSession(t.Context(), test.id, test.reason); err == nil || !strings.Contains(err.Error(), test.says) {

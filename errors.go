@@ -109,7 +109,7 @@ type GuardedError struct {
 }
 
 func (e *GuardedError) Error() string {
-	return fmt.Sprintf("conclave: lock %q: it is guarded by the algorithm %q, by the prefix %q: it cannot be shared or have a limit", e.Name, e.Algorithm, e.Prefix)
+	return fmt.Sprintf("conclave: lock %q: cannot be shared or have a limit, because the algorithm %q guards all locks with the prefix %q", e.Name, e.Algorithm, e.Prefix)
 }
 
 // RevokedError says why a holder was asked to leave. It is the cause of its
@@ -139,7 +139,7 @@ func (e *NameError) Error() string {
 	if len(name) > 64 {
 		name = name[:64] + "..."
 	}
-	return fmt.Sprintf("conclave: bad name %q: %s", name, e.Reason)
+	return fmt.Sprintf("conclave: name: %q: %s", name, e.Reason)
 }
 
 // ConfigError says which field of a Config is wrong, and what would be right.
@@ -149,7 +149,7 @@ type ConfigError struct {
 }
 
 func (e *ConfigError) Error() string {
-	return fmt.Sprintf("conclave: bad Config.%s: %s", e.Field, e.Reason)
+	return fmt.Sprintf("conclave: Config.%s: %s", e.Field, e.Reason)
 }
 
 // RequestError is the answer of a server that refused a request, or failed at

@@ -67,18 +67,18 @@ func (a acquisition) validate() error {
 	}
 	switch name, limit := a.message.GetName(), a.message.GetLimit(); {
 	case limit > MaxLimit:
-		return fmt.Errorf("conclave: lock %q: the limit is %d; give 1 to %d", name, limit, MaxLimit)
+		return fmt.Errorf("conclave: lock %q: limit: %d: must be between 1 and %d", name, limit, MaxLimit)
 	case limit > 1 && a.message.GetShared():
-		return fmt.Errorf("conclave: lock %q: it is shared and has the limit %d; give one of them", name, limit)
+		return fmt.Errorf("conclave: lock %q: limit: %d: cannot be combined with Shared", name, limit)
 	case a.message.GetPatienceNs() < 0 || a.message.GetPatienceNs() > int64(MaxTTL):
-		return fmt.Errorf("conclave: election %q: the patience is %v; give 0 to %v", name, time.Duration(a.message.GetPatienceNs()), MaxTTL)
+		return fmt.Errorf("conclave: election %q: patience: %v: must be between 0s and %v", name, time.Duration(a.message.GetPatienceNs()), MaxTTL)
 	}
 	return validateValue(a.message.GetName(), a.message.GetValue())
 }
 
 func validateValue(name string, value []byte) error {
 	if len(value) > MaxValue {
-		return fmt.Errorf("conclave: election %q: the value has %d bytes; give at most %d", name, len(value), MaxValue)
+		return fmt.Errorf("conclave: election %q: value: %d bytes: must have at most %d bytes", name, len(value), MaxValue)
 	}
 	return nil
 }

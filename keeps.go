@@ -48,15 +48,15 @@ func (k Kept) MarshalText() ([]byte, error) {
 func (k *Kept) UnmarshalText(text []byte) error {
 	parts := strings.Split(string(text), "/")
 	if len(parts) != 4 || parts[1] != "lock" && parts[1] != "election" {
-		return fmt.Errorf("conclave: kept hold: %.80q: must be CLUSTER/lock/FENCE/NAME or CLUSTER/election/FENCE/NAME", text)
+		return fmt.Errorf("conclave: kept hold: %.80q: expected CLUSTER/lock/FENCE/NAME or CLUSTER/election/FENCE/NAME", text)
 	}
 	fence, err := strconv.ParseUint(parts[2], 10, 64)
 	if err != nil {
-		return fmt.Errorf("conclave: kept hold: %.80q: fence: %.20q: must be a number", text, parts[2])
+		return fmt.Errorf("conclave: kept hold: %.80q: fence: %.20q: expected an integer", text, parts[2])
 	}
 	name, err := url.PathUnescape(parts[3])
 	if err != nil {
-		return fmt.Errorf("conclave: kept hold: %.80q: name: %w", text, err)
+		return fmt.Errorf("conclave: kept hold: %.80q: %w", text, err)
 	}
 	if err := ValidateName(name); err != nil {
 		return fmt.Errorf("conclave: kept hold: %.80q: %w", text, err)

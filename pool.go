@@ -149,7 +149,7 @@ func plain(err error) error {
 	case strings.Contains(text, "authentication handshake failed: "):
 		return fmt.Errorf("TLS: %s", strings.TrimSuffix(after(text, "authentication handshake failed: "), `"`))
 	case strings.Contains(text, "error reading server preface"), strings.Contains(text, "frame header looked like"):
-		return errors.New("not a Conclave server, or one that wants TLS or a client certificate")
+		return errors.New("not a Conclave server, or a server that requires TLS or a client certificate")
 	case state.Code() == codes.Unauthenticated:
 		return &callError{text, ErrUnauthenticated}
 	case state.Code() == codes.PermissionDenied:
@@ -180,7 +180,7 @@ func lasting(text string) error {
 		return &TLSError{NoTLS, "the server does not speak TLS"}
 	case strings.Contains(text, "tls: certificate required"), strings.Contains(text, "tls: unknown certificate authority"),
 		strings.Contains(text, "tls: bad certificate"):
-		return &TLSError{ClientRefused, "the server wants a client certificate that it trusts"}
+		return &TLSError{ClientRefused, "the server requires a client certificate that it trusts"}
 	case strings.Contains(text, "certificate signed by unknown authority"):
 		return &TLSError{UnknownAuthority, "certificate signed by unknown authority"}
 	}

@@ -20,8 +20,12 @@ var _ credentials.PerRPCCredentials = bearer(nil)
 
 func (b bearer) GetRequestMetadata(ctx context.Context, _ ...string) (map[string]string, error) {
 	token, err := b(ctx)
-	if err == nil && (token == "" || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' })) {
-		err = errors.New("it is empty, or has characters that no token has")
+	switch {
+	case err != nil:
+	case token == "":
+		err = errors.New("empty")
+	case strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }):
+		err = errors.New("contains a character that tokens do not have")
 	}
 	if err != nil {
 		return nil, status.Error(codes.Unauthenticated, fmt.Sprintf("token: %v", err))

@@ -66,8 +66,8 @@ func TestTokensThatAreNone(t *testing.T) {
 		token, want string
 		err         error
 	}{
-		{"", "it is empty", nil},
-		{"a\nb", "characters that no token has", nil},
+		{"", "token: empty", nil},
+		{"a\nb", "a character that tokens do not have", nil},
 		{"", "no such file", errors.New("no such file")},
 	} {
 		_, err := bearer(func(context.Context) (string, error) { return c.token, c.err }).GetRequestMetadata(t.Context())

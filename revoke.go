@@ -47,7 +47,7 @@ func (c *Client) revoke(ctx context.Context, kind string, r *api.Revoke) (uint64
 		return 0, err
 	}
 	if len(reason) > MaxReason {
-		return 0, fmt.Errorf("conclave: revoke %s %q: the reason has %d bytes; give at most %d", kind, name, len(reason), MaxReason)
+		return 0, fmt.Errorf("conclave: revoke %s %q: reason: %d bytes: must have at most %d bytes", kind, name, len(reason), MaxReason)
 	}
 	o := c.do(ctx, &line.Call{Op: &api.Request{Op: &api.Request_Revoke{Revoke: r}}})
 	switch {

@@ -72,10 +72,10 @@ func TestWrongOptionsAreRefusedHere(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		c := newCluster(t, 1).connect()
 		for want, call := range map[string]func() error{
-			"shared and has the limit 3": func() error { _, err := c.Lock(t.Context(), "a", Shared(), Limit(3)); return err },
-			"give 1 to 1048576":          func() error { _, err := c.TryLock(t.Context(), "a", Limit(MaxLimit+1)); return err },
-			"give 0 to 1h0m0s":           func() error { _, err := c.Campaign(t.Context(), "a", nil, Patience(-1)); return err },
-			"give at most 256":           func() error { _, err := c.Revoke(t.Context(), "a", strings.Repeat("x", 257)); return err },
+			"limit: 3: cannot be combined with Shared": func() error { _, err := c.Lock(t.Context(), "a", Shared(), Limit(3)); return err },
+			"must be between 1 and 1048576":            func() error { _, err := c.TryLock(t.Context(), "a", Limit(MaxLimit+1)); return err },
+			"must be between 0s and 1h0m0s":            func() error { _, err := c.Campaign(t.Context(), "a", nil, Patience(-1)); return err },
+			"must have at most 256":                    func() error { _, err := c.Revoke(t.Context(), "a", strings.Repeat("x", 257)); return err },
 		} {
 			if err := call(); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("got %v, want %q", err, want)

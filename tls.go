@@ -22,14 +22,14 @@ func TLSFiles(cert, key, ca string) (*tls.Config, error) {
 		}
 		cfg.RootCAs = x509.NewCertPool()
 		if !cfg.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("%s: no PEM certificate in it", ca)
+			return nil, fmt.Errorf("%s: expected certificates in the format PEM", ca)
 		}
 	}
 	switch {
 	case cert == "" && key == "":
 		return cfg, nil
 	case cert == "" || key == "":
-		return nil, errors.New("cert and key: one is missing; give both or none")
+		return nil, errors.New("certificate and key: one is missing; expected both or none")
 	}
 	var last atomic.Pointer[tls.Certificate]
 	read := func() error {

@@ -139,9 +139,9 @@ func (cfg Config) settings() (server.Config, conclave.Config, error) {
 	client.Servers = []string{address}
 	switch {
 	case settings.Data == "":
-		return settings, client, errors.New("a member of a cluster must not forget what it has promised: name a directory in Dir")
+		return settings, client, errors.New("Config.Dir: missing; a member of a cluster must keep its state on disk")
 	case settings.TLSCert != "" && cfg.TLS == nil:
-		return settings, client, errors.New("with a TLSCert the server takes clients by TLS only, this one too, but TLS is nil")
+		return settings, client, errors.New("Config.TLS: missing; a server with a TLSCert takes clients only with TLS")
 	}
 	return settings, client, client.Validate()
 }

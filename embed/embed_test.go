@@ -242,11 +242,11 @@ func memberAt(clients, others net.Listener) *server.Config {
 func TestWhatCannotBe(t *testing.T) {
 	peers := "1=127.0.0.1:7501,2=127.0.0.1:7502"
 	for want, cfg := range map[string]embed.Config{
-		"a member of a cluster must not forget": {Member: &server.Config{ID: 1, Peers: peers}},
-		"TTL: 1ms is out of range":              {TTL: time.Millisecond},
-		"with a TLSCert the server takes":       {Dir: t.TempDir(), Member: &server.Config{TLSCert: "a", TLSKey: "b"}},
-		"is not among the peers":                {Dir: t.TempDir(), Member: &server.Config{ID: 3, Peers: peers}},
-		`is not empty: it has "pipes.go"`:       {Dir: "."},
+		"Config.Dir: missing; a member of a cluster must keep": {Member: &server.Config{ID: 1, Peers: peers}},
+		"TTL: 1ms: must be between":                            {TTL: time.Millisecond},
+		"a server with a TLSCert takes":                        {Dir: t.TempDir(), Member: &server.Config{TLSCert: "a", TLSKey: "b"}},
+		"is not among the peers":                               {Dir: t.TempDir(), Member: &server.Config{ID: 3, Peers: peers}},
+		`is not empty: it has "pipes.go"`:                      {Dir: "."},
 	} {
 		client, err := embed.Open(within(t), cfg)
 		if err == nil {

@@ -62,7 +62,7 @@ func waitWithoutAnswer(w *world) {
 			w.Errorf("%s: a program is told %v, want the end of its context; ErrUnavailable: %v", what, err, unavailable)
 		}
 	}
-	lock("a held lock", servers, 124, `lock "x" not acquired within 1s: held by process`)
+	lock("a held lock", servers, 124, `lock "x": not acquired within 1s: held by process`)
 	program("a held lock", false)
 
 	all := func(signal syscall.Signal) {

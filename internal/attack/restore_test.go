@@ -41,7 +41,7 @@ func returnByABackup(w *world) {
 		if err != nil {
 			w.Fatalf("%v: %s", err, said)
 		}
-		if named := strings.Contains(string(said), "they may be changed by: ") && strings.Contains(string(said), "token:dave"); named == without {
+		if named := strings.Contains(string(said), "administrators: ") && strings.Contains(string(said), "token:dave"); named == without {
 			w.Errorf("restore with %q says %q", args, said)
 		}
 		again := servertest.Start(w.T, 1, func(cfg *server.Config) { cfg.Data = data })

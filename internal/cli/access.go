@@ -12,56 +12,53 @@ import (
 	"github.com/conclave-io/conclave/service/access"
 )
 
-const accessHelp = `Show and change who may do what in the cluster.
+const accessHelp = `Who a program is, its principal, depends on how it connects:
 
-A client proves who it is by its certificate (--cert), and is then cert:NAME, or by a token
-(--token-file), and is then token:NAME. The user who runs a server, and root, can connect
-through the admin socket in its data directory (--servers unix:/var/lib/conclave/admin.sock).
-They are local:ID/UID, and may do everything. All others are anonymous.
+  cert:NAME     it shows a client certificate (--cert)
+  token:NAME    it shows a token (--token-file)
+  local:ID/UID  it connects through the admin socket in the data directory of server ID
+                (--servers unix:/var/lib/conclave/admin.sock). Only root and the user that
+                runs the server can do so, and they may do everything
+  anonymous     anything else
 
-A role has rules that allow or deny verbs on the names that start with a prefix, or on one
-name. The longest match decides for each verb, deny wins over allow at one place, and what no
-rule allows is denied. A binding gives roles to a principal, to all that begin with what comes
-before a trailing *, or to everyone who has proven a name.
+A role is a list of rules. A rule allows or denies verbs, either on the cluster or on the
+names that start with a prefix. For each verb the rule with the longest match decides. Of two
+equal matches, deny wins. What no rule allows is denied. A binding gives roles to one
+principal, to all principals that start with a prefix (cert:ci-*), or to everyone with a
+proven name.
 
-  verbs on names   read, hold, revoke
-  on the cluster   status, sessions, end-session, members, backup, access-read, access,
-                   audit, upgrade
-  roles that are   admin (everything), operator (everything but access),
-  there always     viewer (read, status, sessions), metrics (status)
+  verbs on names    read, hold, revoke
+  verbs on the      status, sessions, end-session, members, backup, access-read, access,
+  cluster           audit, upgrade
+  built-in roles    admin (everything), operator (everything but access),
+                    viewer (read, status, sessions), metrics (status)
 
-A change decides every request after it. A holder keeps its lock.`
+A change applies to all later requests. A holder keeps its lock.`
 
 func newAccess(a *app) *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:   "access",
-		Short: "Show and change who may do what",
+		Short: "Show and change who may do what in the cluster",
 		Long:  accessHelp,
 		Example: `  conclave access whoami
   conclave access init --admin cert:alice --servers unix:/var/lib/conclave/admin.sock
   conclave access role set batch 'allow read,hold on prefix reports/'
   conclave access grant cert:bob batch
   conclave access check hold reports/nightly --as cert:bob`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return fmt.Errorf("%s: %q: must be init, show, apply, grant, withdraw, role, token, quota, whoami, check or disable", cmd.CommandPath(), args[0])
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(
+	},
 		newAccessInit(a), newAccessShow(a), newAccessApply(a), newAccessGrant(a), newWithdraw(a), newRole(a), newToken(a), newQuota(a),
 		newWhoAmI(a), newAccessCheck(a), newAccessDisable(a),
 	)
-	return cmd
 }
 
 func newWhoAmI(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "whoami",
-		Short: "Print the principal of this program",
+		Short: "Print who the cluster thinks that this program is",
+		Long: `The line shows the principal, how it was proven (certificate, token, socket), and the
+address from which the server sees the connection.`,
 		Example: `  conclave access whoami
+  conclave access whoami --token-file reports.token
   conclave access whoami --json`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -71,7 +68,7 @@ func newWhoAmI(a *app) *cobra.Command {
 					return err
 				}
 				if who.Roles == nil {
-					who.Roles = []string{} // in JSON a list
+					who.Roles = []string{} // in JSON a list, not null
 				}
 				return a.print(who, func(w io.Writer) error {
 					name := shown(who.Principal)
@@ -88,23 +85,18 @@ func newWhoAmI(a *app) *cobra.Command {
 	return cmd
 }
 
-const accessCheckHelp = `Say whether the rules let somebody use a verb, and which rule decides.
+const accessCheckHelp = `VERB is one of the verbs that conclave access --help lists. A verb on names also needs NAME.
 
-VERB is one of those that conclave access --help lists. A verb on names needs NAME. Without
---as the question is about this program itself, which everybody may ask; with --as it needs
-the verb access-read.
-
-Exit status:
-    0  the rules allow it
-    1  the rules do not allow it
-  125  conclave itself failed, or was called wrongly`
+Without --as, the question is about this program, and everyone may ask it. With --as, the
+caller needs the verb access-read.`
 
 func newAccessCheck(a *app) *cobra.Command {
 	var check conclave.AccessCheck
 	cmd := &cobra.Command{
-		Use:   "check VERB [NAME]",
-		Short: "Say whether somebody may do something, and by which rule",
-		Long:  accessCheckHelp,
+		Use:         "check VERB [NAME]",
+		Short:       "Print whether a principal may use a verb, and which rule decides",
+		Long:        accessCheckHelp,
+		Annotations: statuses("0 the rules allow it", "1 the rules do not allow it"),
 		Example: `  conclave access check hold reports/nightly
   conclave access check revoke reports/nightly --as cert:bob
   conclave access check members --as token:deploy --json`,
@@ -130,27 +122,28 @@ func newAccessCheck(a *app) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&check.Principal, "as", "", "the principal to ask about, such as cert:bob (default: this program)")
+	cmd.Flags().StringVar(&check.Principal, "as", "", "ask about this `principal`, such as cert:bob (default: this program)")
 	cmd.Flags().BoolVar(&check.Election, "election", false, "NAME is an election, not a lock")
 	a.addJSON(cmd)
 	return cmd
 }
 
 // verbAndName takes a verb, and a name if the verb is one on names.
-func verbAndName(_ *cobra.Command, args []string) error {
-	if len(args) < 1 || len(args) > 2 {
-		return fmt.Errorf("access check: %d arguments: expected a verb and, for verbs on names, a name", len(args))
+func verbAndName(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return takes("VERB")(cmd, args)
 	}
 	verb, err := access.ParseVerb(args[0])
 	switch {
 	case err != nil:
 		return err
-	case verb.OnNames() && len(args) < 2:
-		return fmt.Errorf("access check %s: name: missing; give the name of a lock or an election", verb)
 	case !verb.OnNames() && len(args) > 1:
-		return fmt.Errorf("access check %s: %q: the verb is about the cluster; leave the name out", verb, args[1])
-	case len(args) > 1:
-		return conclave.ValidateName(args[1])
+		return fmt.Errorf("%q: unexpected argument; the verb %s is about the cluster", args[1], verb)
+	case !verb.OnNames():
+		return nil
 	}
-	return nil
+	if err := takes("VERB", "NAME")(cmd, args); err != nil {
+		return err
+	}
+	return conclave.ValidateName(args[1])
 }

@@ -14,9 +14,8 @@ import (
 func newAccessShow(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show",
-		Short: "Print roles, bindings and quotas as a file for apply",
-		Long: `Print the roles, bindings and quotas of the cluster, in the form that conclave access apply
-reads. Tokens are in no file: see conclave access token list.`,
+		Short: "Print roles, bindings and quotas as a file for access apply",
+		Long:  `The output does not contain tokens. conclave access token list shows them.`,
 		Example: `  conclave access show
   conclave access show > rules.toml
   conclave access show --json`,
@@ -31,9 +30,9 @@ reads. Tokens are in no file: see conclave access token list.`,
 	return cmd
 }
 
-const accessApplyHelp = `Replace the roles, bindings and quotas of the cluster by those in FILE, and print the
-difference. "-" is standard input. Tokens stay as they are. --dry-run changes nothing, and
-prints the same.
+const accessApplyHelp = `The command prints the difference between the rules of the cluster and those in FILE, and
+then applies FILE. With --dry-run it only prints. The FILE "-" is standard input. Tokens do
+not change. FILE is TOML:
 
   [[role]]
   name = "batch"
@@ -52,19 +51,19 @@ prints the same.
   prefix = "reports/"
   claims = 5000
 
-The file may begin with names = ["uri", "cn"]: which names of a client's certificate name it,
-the first choice first, of uri, cn and dns.`
+FILE may begin with a line such as names = ["uri", "cn"]. It says which names of a client
+certificate count, in order of preference: uri, cn, dns.`
 
 func newAccessApply(a *app) *cobra.Command {
 	r := &reform{app: a}
 	cmd := &cobra.Command{
 		Use:   "apply FILE",
-		Short: "Replace roles, bindings and quotas by those in a file",
+		Short: "Replace roles, bindings and quotas with those in a file",
 		Long:  accessApplyHelp,
 		Example: `  conclave access apply rules.toml --dry-run
   conclave access apply rules.toml
   conclave access show | conclave access apply - --dry-run`,
-		Args: oneArgument("a file, or - for standard input"),
+		Args: takes("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			wanted, all, err := readRules(args[0], cmd.InOrStdin())
 			if err != nil {
@@ -79,7 +78,7 @@ func newAccessApply(a *app) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&r.dryRun, "dry-run", false, "change nothing")
+	cmd.Flags().BoolVar(&r.dryRun, "dry-run", false, "print the difference and change nothing")
 	r.register(cmd)
 	return cmd
 }
@@ -108,8 +107,8 @@ func appendEdits[T any](list []conclave.AccessEdit, of []T, edit func(T) conclav
 	return list
 }
 
-// compared returns what is wanted and not there as it is wanted, and what is there and not
-// wanted.
+// compared returns what to put, which is wanted and absent or different, and what to drop,
+// which exists and is not wanted.
 func compared[T any](have, wanted []T, key func(T) string, same func(a, b T) bool) (put, drop []T) {
 	there, kept := make(map[string]T), make(map[string]bool)
 	for _, h := range have {
@@ -129,7 +128,7 @@ func compared[T any](have, wanted []T, key func(T) string, same func(a, b T) boo
 	return put, drop
 }
 
-// difference returns one line for each thing that goes, with a minus, or comes, with a plus.
+// difference returns one line for each removal, with a minus, and each addition, with a plus.
 func difference(rules, wanted conclave.Access) []string {
 	before, after := linesOf(rules), linesOf(wanted)
 	var lines []string
@@ -143,7 +142,7 @@ func difference(rules, wanted conclave.Access) []string {
 			lines = append(lines, "+ "+line)
 		}
 	}
-	// The sign comes first, but what belongs together is to stand together.
+	// Sort by what follows the sign, so that both lines of a change are neighbors.
 	slices.SortFunc(lines, func(a, b string) int { return cmp.Or(strings.Compare(a[2:], b[2:]), strings.Compare(b, a)) })
 	if len(lines) == 0 {
 		return []string{"no difference"}
@@ -151,7 +150,7 @@ func difference(rules, wanted conclave.Access) []string {
 	return lines
 }
 
-// linesOf says each thing of some rules in a line.
+// linesOf returns the rules as a set of lines.
 func linesOf(rules conclave.Access) map[string]bool {
 	lines := map[string]bool{"names: " + strings.Join(rules.Names, ", "): true}
 	for _, r := range rules.Roles {

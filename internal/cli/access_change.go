@@ -24,32 +24,32 @@ type reform struct {
 // register adds the flags of commands that may take rights away.
 func (r *reform) register(cmd *cobra.Command) {
 	r.registerForce(cmd)
-	cmd.Flags().BoolVar(&r.revokeHolds, "revoke-holds", false, "ask those to leave who hold what the new rules would not grant them")
+	cmd.Flags().BoolVar(&r.revokeHolds, "revoke-holds", false, "ask holders to leave if the new rules would not grant them what they hold")
 }
 
 func (r *reform) registerForce(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&r.force, "force", false, "change the rules even if nobody is left who may change them, except through an admin socket")
+	cmd.Flags().BoolVar(&r.force, "force", false, "change the rules even if afterwards nobody may change them, except through an admin socket")
 	r.addJSON(cmd)
 }
 
-// edits are changes for some rules, and a line that says what they come to.
+// edits are changes of the rules, and a line that describes them.
 type edits struct {
 	list []conclave.AccessEdit
 	done string
 }
 
-// reformed is what a change has come to.
+// reformed is the result of a change.
 type reformed struct {
 	Done     string `json:"done"`
 	Revision uint64 `json:"revision"`
-	// Denied are the holds that the new rules would not grant. Revoked says how many of their
-	// holders were asked to leave.
+	// Denied counts the holds that the new rules would not grant, and Revoked the holders of
+	// those that were asked to leave.
 	Denied  uint64                `json:"denied"`
 	Holds   []conclave.DeniedHold `json:"denied_holds"`
 	Revoked int                   `json:"revoked"`
 }
 
-// reformAttempts bounds how often a change is made again because somebody else changed the rules.
+// reformAttempts bounds the retries of a change that conflicts with another change of the rules.
 const reformAttempts = 5
 
 // withRules reads the rules and shows something of them.
@@ -63,7 +63,7 @@ func (a *app) withRules(cmd *cobra.Command, show func(conclave.Access) error) er
 	})
 }
 
-// change reads the rules, changes them, and says what that has come to.
+// change reads the rules, changes them and prints the result.
 func (r *reform) change(cmd *cobra.Command, of func(conclave.Access) (edits, error)) error {
 	return r.ask(cmd.Context(), func(ctx context.Context, client *conclave.Client) error {
 		done, err := r.make(ctx, client, of)
@@ -71,7 +71,7 @@ func (r *reform) change(cmd *cobra.Command, of func(conclave.Access) (edits, err
 			return err
 		}
 		if r.dryRun {
-			r.say("dry run: nothing is changed")
+			r.say("dry run: nothing changed")
 		}
 		return r.print(done, func(w io.Writer) error {
 			_, err := fmt.Fprintln(w, done.Done)
@@ -80,7 +80,7 @@ func (r *reform) change(cmd *cobra.Command, of func(conclave.Access) (edits, err
 	})
 }
 
-// make changes the rules. If somebody else changes them meanwhile, it begins again.
+// make changes the rules. It retries if another change came in between.
 func (r *reform) make(ctx context.Context, client *conclave.Client, of func(conclave.Access) (edits, error)) (done reformed, err error) {
 	begun := time.Now()
 	for attempt, again := 1, true; again; attempt++ {
@@ -93,7 +93,7 @@ func (r *reform) make(ctx context.Context, client *conclave.Client, of func(conc
 	return done, err
 }
 
-// once changes the rules if nobody else does meanwhile.
+// once changes the rules, unless another change came in between.
 func (r *reform) once(ctx context.Context, client *conclave.Client, of func(conclave.Access) (edits, error)) (reformed, error) {
 	rules, err := client.Access(ctx)
 	if err != nil {
@@ -116,8 +116,8 @@ func (r *reform) once(ctx context.Context, client *conclave.Client, of func(conc
 	return done, r.dealWith(ctx, client, &done)
 }
 
-// dealWith says which holds the new rules would not grant, and revokes them if that is asked
-// for.
+// dealWith reports which holds the new rules would not grant, and revokes them if --revoke-holds
+// is given.
 func (r *reform) dealWith(ctx context.Context, client *conclave.Client, done *reformed) error {
 	if done.Denied == 0 {
 		return nil
@@ -126,7 +126,7 @@ func (r *reform) dealWith(ctx context.Context, client *conclave.Client, done *re
 	if r.revokeHolds && !r.dryRun {
 		what = "their holders are asked to leave"
 	}
-	r.say("holds that these rules would not grant: %d (%s): %s", done.Denied, someOf(done), what)
+	r.say("the new rules would not grant %d existing holds (%s); %s", done.Denied, someOf(done), what)
 	if !r.revokeHolds || r.dryRun {
 		return nil
 	}
@@ -135,12 +135,12 @@ func (r *reform) dealWith(ctx context.Context, client *conclave.Client, done *re
 		if h.Election {
 			revoke = client.RevokeElection
 		}
-		_, err := revoke(ctx, h.Name, "the rules of access do not allow it any more", conclave.OnlyFence(h.Fence))
+		_, err := revoke(ctx, h.Name, "the rules of access no longer allow it", conclave.OnlyFence(h.Fence))
 		switch {
 		case err == nil:
 			done.Revoked++
 		case !errors.Is(err, conclave.ErrNotFound): // released meanwhile
-			return fmt.Errorf("the rules are changed; %w", err)
+			return fmt.Errorf("revoke holds after the rules changed: %w", err)
 		}
 	}
 	return nil
@@ -166,12 +166,12 @@ func someOf(done *reformed) string {
 	return strings.Join(some, ", ")
 }
 
-// young is how long a change waits for the level to rise. A new cluster comes to the newest
-// level as soon as its servers have met, and says until then what an old one would say.
+// young is how long a change waits for the level to rise. A new cluster reaches the newest
+// level once its servers have connected. Until then it answers like an old cluster.
 const young = 2 * time.Second
 
-// levelToo looks whether the level of the cluster is what keeps it from having rules. If so,
-// it waits for a moment, or returns why the level is not higher.
+// levelToo checks whether the level of the cluster is too low for rules of access. If so, it
+// waits briefly and returns again, or returns why the level is not higher.
 func levelToo(ctx context.Context, client *conclave.Client, begun time.Time, err error) (again bool, why error) {
 	now, unknown := client.Upgrade(ctx)
 	switch {
@@ -187,12 +187,12 @@ func levelToo(ctx context.Context, client *conclave.Client, begun time.Time, err
 	case len(now.Obstacles) > 0:
 		return false, fmt.Errorf("level %d: rules of access need level %d: %s", now.Level, version.Access, strings.Join(now.Obstacles, "; "))
 	case now.Target < version.Access:
-		return false, fmt.Errorf("level %d: rules of access need level %d: install a release that has it", now.Level, version.Access)
+		return false, fmt.Errorf("level %d: rules of access need level %d; upgrade the servers to a release that has it", now.Level, version.Access)
 	}
-	return false, fmt.Errorf("level %d: rules of access need level %d: raise it with conclave upgrade finish", now.Level, version.Access)
+	return false, fmt.Errorf("level %d: rules of access need level %d; raise it with `conclave upgrade finish`", now.Level, version.Access)
 }
 
-// warn says which rules of a role may match more than is meant.
+// warn reports rules that probably match more than intended.
 func (r *reform) warn(rules []access.Rule) {
 	for _, rule := range rules {
 		if text := rule.Warning(); text != "" {

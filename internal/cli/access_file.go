@@ -16,8 +16,8 @@ import (
 
 // ruleFile is a file of rules: the roles, bindings and quotas of a cluster.
 type ruleFile struct {
-	// Names are which names of a client's certificate count; the cluster's stay if there are
-	// none here.
+	// Names says which names of a client's certificate count. If it is empty, the cluster keeps
+	// its own.
 	Names []string    `toml:"names"`
 	Roles []roleEntry `toml:"role"`
 	Binds []struct {
@@ -48,15 +48,17 @@ type ruleEntry struct {
 	Name   *string  `toml:"name"`
 }
 
-// rule checks what an entry says.
+// rule checks an entry and returns it as a rule.
 func (e *ruleEntry) rule() (r access.Rule, err error) {
 	r.Class = access.Any
 	verbs := e.Allow
 	switch {
-	case (len(e.Allow) == 0) == (len(e.Deny) == 0):
-		return r, errors.New("a rule has either allow or deny, with a list of verbs")
+	case len(e.Allow) == 0 && len(e.Deny) == 0:
+		return r, errors.New("verbs: missing; set allow or deny to a list of verbs")
+	case len(e.Allow) > 0 && len(e.Deny) > 0:
+		return r, errors.New("allow: cannot be combined with deny")
 	case e.Prefix != nil && e.Name != nil:
-		return r, errors.New("a rule has a prefix or a name, not both")
+		return r, errors.New("prefix: cannot be combined with name")
 	case len(e.Deny) > 0:
 		r.Deny, verbs = true, e.Deny
 	}
@@ -77,8 +79,8 @@ func (e *ruleEntry) rule() (r access.Rule, err error) {
 	return access.ParseRule(r.String())
 }
 
-// readRules reads a file of rules, or standard input for "-". It returns what the file says
-// as the cluster would show it, and all rules in it.
+// readRules reads a file of rules, or standard input for "-". It returns the content in the form
+// in which the cluster shows it, and all rules in the file.
 func readRules(path string, stdin io.Reader) (wanted conclave.Access, all []access.Rule, err error) {
 	var content []byte
 	if path == "-" {
@@ -95,7 +97,7 @@ func readRules(path string, stdin io.Reader) (wanted conclave.Access, all []acce
 		return wanted, nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if unknown := meta.Undecoded(); len(unknown) > 0 {
-		return wanted, nil, fmt.Errorf("%s: %q: unknown key; see conclave access apply --help", path, unknown[0].String())
+		return wanted, nil, fmt.Errorf("%s: %q: unknown key; see `conclave access apply --help`", path, unknown[0].String())
 	}
 	wanted.Names = file.Names
 	for _, entry := range file.Roles {
@@ -119,12 +121,12 @@ func readRules(path string, stdin io.Reader) (wanted conclave.Access, all []acce
 	return wanted, all, twice(path, wanted)
 }
 
-// twice reports what is in a file twice, where one of both would be lost.
+// twice reports an entry that is in a file twice. One of both would be lost.
 func twice(path string, wanted conclave.Access) error {
 	seen := make(map[string]bool)
 	for _, key := range keysOf(wanted) {
 		if seen[key] {
-			return fmt.Errorf("%s: %s: given twice", path, key)
+			return fmt.Errorf("%s: %s: duplicate; merge both entries", path, key)
 		}
 		seen[key] = true
 	}

@@ -16,18 +16,22 @@ func newAccessGrant(a *app) *cobra.Command {
 	r := &reform{app: a}
 	cmd := &cobra.Command{
 		Use:   "grant WHO ROLE",
-		Short: "Give a principal a role",
-		Long: `Give a role to WHO: a principal such as cert:bob, all principals that begin with what comes
-before a trailing *, or everyone who has proven a name. WHO keeps the roles that it has.`,
+		Short: "Give a role to a principal",
+		Long: `WHO is one of
+  - a principal such as cert:bob or token:reports
+  - a prefix and *, such as cert:ci-*, for all principals that start with the prefix
+  - everyone, for all programs with a proven name
+
+WHO keeps its other roles.`,
 		Example: `  conclave access grant cert:bob batch
   conclave access grant 'cert:ci-*' batch
   conclave access grant everyone viewer --json`,
-		Args: whoAndRole,
+		Args: takes("WHO", "ROLE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			who, role := args[0], args[1]
 			return r.change(cmd, func(rules conclave.Access) (edits, error) {
 				if slices.Contains(rolesOf(rules, who), role) {
-					return edits{nil, fmt.Sprintf("%s has the role %s already", shown(who), shown(role))}, nil
+					return edits{nil, fmt.Sprintf("%s already has the role %s", shown(who), shown(role))}, nil
 				}
 				return edits{[]conclave.AccessEdit{bound(rules, who, role)}, fmt.Sprintf("%s has the role %s", shown(who), shown(role))}, nil
 			})
@@ -42,18 +46,14 @@ func newWithdraw(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "withdraw WHO ROLE",
 		Short: "Take a role away from a principal",
-		Long: `Take a role away from WHO, as conclave access grant gives it. A holder keeps its lock.
-A waiting request that only this role allowed is refused. The command says how many holds
-the new rules would not grant.
-
-Exit status:
-    0  the role is withdrawn
-    1  WHO does not have the role
-  125  conclave itself failed, or was called wrongly`,
+		Long: `WHO is as in conclave access grant. If a waiting request needs this role, it is refused. A
+holder keeps its lock, unless --revoke-holds is given. The command prints how many holds the
+new rules would not grant.`,
+		Annotations: statuses("0 the role is withdrawn", "1 WHO does not have the role"),
 		Example: `  conclave access withdraw cert:bob batch
   conclave access withdraw cert:bob batch --revoke-holds
   conclave access withdraw everyone viewer`,
-		Args: whoAndRole,
+		Args: takes("WHO", "ROLE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			who, role := args[0], args[1]
 			return r.change(cmd, func(rules conclave.Access) (edits, error) {
@@ -66,7 +66,7 @@ Exit status:
 				if len(roles) == 1 {
 					put = conclave.DropBinding(who)
 				}
-				return edits{[]conclave.AccessEdit{put}, fmt.Sprintf("%s does not have the role %s any more", shown(who), shown(role))}, nil
+				return edits{[]conclave.AccessEdit{put}, fmt.Sprintf("%s no longer has the role %s", shown(who), shown(role))}, nil
 			})
 		},
 	}
@@ -74,59 +74,35 @@ Exit status:
 	return cmd
 }
 
-func whoAndRole(cmd *cobra.Command, args []string) error {
-	if len(args) != 2 {
-		return fmt.Errorf("%s: %d arguments: expected a principal and a role, such as cert:bob batch", cmd.CommandPath(), len(args))
-	}
-	return nil
-}
-
 func newRole(a *app) *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:   "role",
 		Short: "Set, drop and show roles",
-		Long: `Set, drop and show the roles that bindings give to principals.
+		Long: `A role is a list of rules. A rule has the form
 
-A rule is written: allow|deny VERBS [on [lock|election] prefix|name NAME]`,
+  allow|deny VERBS [on [lock|election] prefix|name NAME]`,
 		Example: `  conclave access role set batch 'allow read,hold on prefix reports/' 'deny hold on prefix reports/frozen/'
   conclave access role show batch
   conclave access role drop batch`,
-		Args: subcommand("set, drop or show"),
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newRoleSet(a), newRoleDrop(a), newRoleShow(a))
-	return cmd
-}
-
-// subcommand refuses arguments of a command that only has other commands.
-func subcommand(expected string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) > 0 {
-			return fmt.Errorf("%s: %q: must be %s", cmd.CommandPath(), args[0], expected)
-		}
-		return nil
-	}
+	}, newRoleSet(a), newRoleDrop(a), newRoleShow(a))
 }
 
 func newRoleSet(a *app) *cobra.Command {
 	r := &reform{app: a}
 	cmd := &cobra.Command{
 		Use:   "set NAME RULE...",
-		Short: "Make a role, or replace its rules",
-		Long: `Make the role NAME, or replace its rules. Each RULE is one argument:
+		Short: "Create a role, or replace its rules",
+		Long: `Each RULE is one argument of the form
 
   allow|deny VERBS [on [lock|election] prefix|name NAME]
 
-VERBS have commas between them. A rule without a place is about the cluster, or about all
-names. End a prefix with one of / - . : because reports is also the prefix of reports-secret.`,
+VERBS are separated by commas. A rule without "on" applies to the cluster, or to all names. End
+a prefix with one of / - . : because the prefix reports also selects reports-secret.`,
 		Example: `  conclave access role set batch 'allow read,hold on prefix reports/'
   conclave access role set batch 'allow read,hold on prefix reports/' 'deny hold on name reports/frozen'
   conclave access role set ops 'allow status,sessions,members' 'allow revoke on lock prefix ""'`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) < 2 {
-				return fmt.Errorf("access role set: %d arguments: expected a name and at least one rule", len(args))
-			}
-			return nil
+		Args: func(cmd *cobra.Command, args []string) error {
+			return takes("NAME", "RULE")(cmd, args[:min(len(args), 2)])
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			role := conclave.Role{Name: args[0]}
@@ -151,16 +127,20 @@ func newRoleDrop(a *app) *cobra.Command {
 	r := &reform{app: a}
 	cmd := &cobra.Command{
 		Use:   "drop NAME",
-		Short: "Remove a role that no binding gives to anybody",
-		Example: `  conclave access role drop batch
+		Short: "Remove a role that no binding uses",
+		Long: `A role that a binding uses is not removed. Take it away from its principals first, with
+conclave access withdraw.`,
+		Example: `  conclave access withdraw cert:bob batch
+  conclave access role drop batch
   conclave access role drop batch --json`,
-		Args: oneArgument("the name of a role"),
+		Annotations: statuses("0 the role is removed", "1 no role has this name"),
+		Args:        takes("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return r.change(cmd, func(rules conclave.Access) (edits, error) {
 				if !slices.ContainsFunc(rules.Roles, func(role conclave.Role) bool { return role.Name == args[0] }) {
 					return edits{}, failure(StatusNo, "role: %q: not found", args[0])
 				}
-				return edits{[]conclave.AccessEdit{conclave.DropRole(args[0])}, fmt.Sprintf("role %s is removed", shown(args[0]))}, nil
+				return edits{[]conclave.AccessEdit{conclave.DropRole(args[0])}, fmt.Sprintf("role %s removed", shown(args[0]))}, nil
 			})
 		},
 	}
@@ -172,9 +152,12 @@ func newRoleShow(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show [NAME]",
 		Short: "Print the rules of a role, or of all roles",
+		Long:  "Without NAME, print the built-in roles and those of the cluster.",
 		Example: `  conclave access role show
+  conclave access role show operator
   conclave access role show batch --json`,
-		Args: atMostOne,
+		Annotations: statuses("0 success", "1 no role has this name"),
+		Args:        atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withRules(cmd, func(rules conclave.Access) error {
 				roles := allRoles(rules)
@@ -200,7 +183,7 @@ func newRoleShow(a *app) *cobra.Command {
 	return cmd
 }
 
-// allRoles returns the roles of a cluster, those that are there always first.
+// allRoles returns the built-in roles, and then those of the cluster.
 func allRoles(rules conclave.Access) []conclave.Role {
 	var all []conclave.Role
 	for _, fixed := range access.Fixed() {

@@ -12,15 +12,14 @@ import (
 	"github.com/conclave-io/conclave/service/access"
 )
 
-const accessInitHelp = `Turn the rules of access on: from then on what no rule allows is denied, on every
-server.
+const accessInitHelp = `From then on, every server denies what no rule allows.
 
-The first administrator comes in through the admin socket of any server, and so does one who
-has lost access: run this again there. --everyone gives all who have proven a name some
-verbs on all names.
+Run this command through the admin socket of any server: before the first rules exist nobody
+else is an administrator. An administrator who has lost access does the same again.
+--everyone gives all programs with a proven name some verbs on all names.
 
-Sessions of anonymous programs would go on with what they hold, and could acquire nothing
-more. So they have to end first: --end-sessions asks their holders to leave.`
+The command fails while anonymous programs have sessions, because they could acquire nothing
+more. --end-sessions ends these sessions. Their holders are asked to leave.`
 
 // everyoneRole is the role that init gives to everyone.
 const everyoneRole = "everyone"
@@ -31,7 +30,7 @@ func newAccessInit(a *app) *cobra.Command {
 	var everyone string
 	cmd := &cobra.Command{
 		Use:   "init --admin PRINCIPAL",
-		Short: "Turn rules on, and name who may change them",
+		Short: "Turn the rules on, and name who may change them",
 		Long:  accessInitHelp,
 		Example: `  conclave access init --admin cert:alice --servers unix:/var/lib/conclave/admin.sock
   conclave access init --admin cert:alice --everyone read,hold --servers unix:/var/lib/conclave/admin.sock
@@ -39,7 +38,7 @@ func newAccessInit(a *app) *cobra.Command {
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if len(admins) == 0 && !r.force {
-				return errors.New("--admin: missing; name a principal that may change the rules, such as cert:alice")
+				return errors.New("--admin: missing; set it to a principal that may change the rules, such as cert:alice")
 			}
 			var verbs access.Verbs
 			if everyone != "" {
@@ -51,8 +50,8 @@ func newAccessInit(a *app) *cobra.Command {
 			return r.change(cmd, func(rules conclave.Access) (edits, error) { return initial(rules, admins, verbs), nil })
 		},
 	}
-	cmd.Flags().StringSliceVar(&admins, "admin", nil, "principals that get the role admin, with commas between")
-	cmd.Flags().StringVar(&everyone, "everyone", "", "verbs that all get who have proven a name, such as read,hold")
+	cmd.Flags().StringSliceVar(&admins, "admin", nil, "`principals` that get the role admin, separated by commas")
+	cmd.Flags().StringVar(&everyone, "everyone", "", "give these `verbs` to all programs with a proven name, such as read,hold")
 	cmd.Flags().BoolVar(&r.endSessions, "end-sessions", false, "end the sessions of anonymous programs")
 	r.register(cmd)
 	return cmd
@@ -60,7 +59,7 @@ func newAccessInit(a *app) *cobra.Command {
 
 // initial returns the edits that turn rules on.
 func initial(rules conclave.Access, admins []string, verbs access.Verbs) edits {
-	e := edits{done: "rules are on; they may be changed by: " + strings.Join(admins, ", ")}
+	e := edits{done: "rules are on; administrators: " + strings.Join(admins, ", ")}
 	for _, who := range admins {
 		e.list = append(e.list, bound(rules, who, "admin"))
 	}
@@ -79,22 +78,23 @@ func bound(rules conclave.Access, who string, roles ...string) conclave.AccessEd
 	return conclave.PutBinding(conclave.Binding{Who: who, Roles: slices.Compact(all)})
 }
 
-const accessDisableHelp = `Turn the rules of access off: from then on everybody who reaches a server may do
-everything, on every server. Roles, bindings, tokens and quotas stay, and hold again after
-conclave access init. The change is on record. It needs --force.`
+const accessDisableHelp = `From then on, everyone who reaches a server may do everything. Roles, bindings, tokens and
+quotas are kept, and apply again after conclave access init. The audit log records the change.
+The command requires --force.`
 
 func newAccessDisable(a *app) *cobra.Command {
 	r := &reform{app: a}
 	cmd := &cobra.Command{
 		Use:   "disable --force",
-		Short: "Turn rules off: everybody may do everything",
+		Short: "Turn the rules off, so that everyone may do everything",
 		Long:  accessDisableHelp,
 		Example: `  conclave access disable --force
+  conclave access disable --force --json
   conclave access disable --force --servers unix:/var/lib/conclave/admin.sock`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !r.force {
-				return errors.New("--force: missing; without rules everybody who reaches a server may do everything")
+				return errors.New("--force: missing; without rules, everyone who reaches a server may do everything")
 			}
 			return r.change(cmd, func(conclave.Access) (edits, error) {
 				return edits{[]conclave.AccessEdit{conclave.SetMode(access.Open.String())}, "rules are off"}, nil

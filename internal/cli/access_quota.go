@@ -13,43 +13,39 @@ import (
 )
 
 func newQuota(a *app) *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:   "quota",
 		Short: "Set, drop and list quotas",
-		Long: fmt.Sprintf(`Bound what each principal may have, or what all together may have under a prefix.
+		Long: fmt.Sprintf(`A quota of a principal limits what it may have: sessions, claims (holds and waits) and bytes
+of values. A quota of a prefix limits the claims and bytes of all principals together, on the
+names that start with the prefix.
 
-A principal has the quota that names it, otherwise the one with the longest pattern, otherwise
-that of everyone. What no quota says is %d sessions, %d claims (holds and waits) and
-%d bytes of values. Requests are counted per second, at each server, and have no bound unless
-a quota sets one. A prefix has no bounds unless a quota sets them.`,
+If several quotas match a principal, one applies: the quota that names it, otherwise the one
+with the longest pattern, otherwise that of everyone. The default is %d sessions, %d
+claims and %d bytes. A quota of a principal can also limit its requests per second at each
+server. Requests have no default limit, and a prefix has no default limits.`,
 			access.DefaultAmount.Sessions, access.DefaultAmount.Claims, access.DefaultAmount.Bytes),
 		Example: `  conclave access quota set cert:batch-7 --sessions 50
   conclave access quota set --prefix reports/ --claims 5000
   conclave access quota list
   conclave access quota drop --prefix reports/`,
-		Args: subcommand("set, drop or list"),
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newQuotaSet(a), newQuotaDrop(a), newQuotaList(a))
-	return cmd
+	}, newQuotaSet(a), newQuotaDrop(a), newQuotaList(a))
 }
 
-// quotaKey takes whose quota it is from the arguments.
+// quotaKey sets whose quota it is: the argument WHO, or --prefix.
 func quotaKey(q *conclave.Quota, args []string) error {
 	switch {
-	case len(args) > 1:
-		return fmt.Errorf("access quota: %d arguments: expected one principal", len(args))
 	case len(args) == 1 && q.Prefix != "":
-		return errors.New("access quota: both a principal and --prefix: give one of them")
+		return exclude("--prefix", "the argument WHO")
 	case len(args) == 0 && q.Prefix == "":
-		return errors.New("access quota: name a principal, everyone, or --prefix")
+		return errors.New("WHO: missing; give a principal or everyone, or set --prefix")
 	case len(args) == 1:
 		q.Who = args[0]
 	}
 	return nil
 }
 
-// ofQuota names whose quota it is.
+// ofQuota returns whose quota it is.
 func ofQuota(q conclave.Quota) string {
 	if q.Who == "" {
 		return access.PrefixQuota(q.Prefix)
@@ -62,7 +58,9 @@ func newQuotaSet(a *app) *cobra.Command {
 	var q conclave.Quota
 	cmd := &cobra.Command{
 		Use:   "set WHO | --prefix PREFIX",
-		Short: "Make a quota, or replace its amounts",
+		Short: "Create a quota, or replace its limits",
+		Long:  "A limit that is not given is the default.",
+		Args:  atMostOne,
 		Example: `  conclave access quota set cert:batch-7 --sessions 50 --claims 1000
   conclave access quota set everyone --sessions 100 --requests 200
   conclave access quota set --prefix reports/ --claims 5000 --bytes 1048576`,
@@ -75,16 +73,16 @@ func newQuotaSet(a *app) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&q.Prefix, "prefix", "", "bound what all together have under this prefix")
-	cmd.Flags().Uint64Var(&q.Sessions, "sessions", 0, "sessions; 0 for the default")
-	cmd.Flags().Uint64Var(&q.Claims, "claims", 0, "holds and waits; 0 for the default, and for no bound under a prefix")
-	cmd.Flags().Uint64Var(&q.Bytes, "bytes", 0, "bytes of values; 0 for the default, and for no bound under a prefix")
-	cmd.Flags().Uint64Var(&q.Requests, "requests", 0, "requests per second at each server, of a principal; 0 for no bound")
+	cmd.Flags().StringVar(&q.Prefix, "prefix", "", "limit all principals together on names that start with this `prefix`")
+	cmd.Flags().Uint64Var(&q.Sessions, "sessions", 0, "how many sessions (0: the default)")
+	cmd.Flags().Uint64Var(&q.Claims, "claims", 0, "how many holds and waits (0: the default, which for a prefix is unlimited)")
+	cmd.Flags().Uint64Var(&q.Bytes, "bytes", 0, "how many bytes of values (0: the default, which for a prefix is unlimited)")
+	cmd.Flags().Uint64Var(&q.Requests, "requests", 0, "how many requests per second of a principal at each server (0: unlimited)")
 	r.registerForce(cmd)
 	return cmd
 }
 
-// amountOf says whose quota it is, and what it bounds.
+// amountOf returns whose quota it is, and its limits.
 func amountOf(q conclave.Quota) string {
 	text := ofQuota(q) + ":"
 	for _, amount := range amountsOf(q) {
@@ -93,13 +91,13 @@ func amountOf(q conclave.Quota) string {
 	return text
 }
 
-// amount is what a quota bounds.
+// amount is a limit of a quota.
 type amount struct {
 	name string
 	n    uint64
 }
 
-// amountsOf returns the bounds that a quota sets.
+// amountsOf returns the limits that a quota sets.
 func amountsOf(q conclave.Quota) []amount {
 	all := []amount{{"sessions", q.Sessions}, {"claims", q.Claims}, {"bytes", q.Bytes}, {"requests", q.Requests}}
 	return slices.DeleteFunc(all, func(a amount) bool { return a.n == 0 })
@@ -111,8 +109,12 @@ func newQuotaDrop(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "drop WHO | --prefix PREFIX",
 		Short: "Remove a quota",
+		Long:  "The default limits apply again.",
 		Example: `  conclave access quota drop cert:batch-7
+  conclave access quota drop everyone
   conclave access quota drop --prefix reports/`,
+		Annotations: statuses("0 the quota is removed", "1 there is no such quota"),
+		Args:        atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := quotaKey(&q, args); err != nil {
 				return err
@@ -121,11 +123,11 @@ func newQuotaDrop(a *app) *cobra.Command {
 				if !slices.ContainsFunc(rules.Quotas, func(set conclave.Quota) bool { return set.Who == q.Who && set.Prefix == q.Prefix }) {
 					return edits{}, failure(StatusNo, "quota of %s: not found", ofQuota(q))
 				}
-				return edits{[]conclave.AccessEdit{conclave.DropQuota(q)}, fmt.Sprintf("quota of %s is removed", ofQuota(q))}, nil
+				return edits{[]conclave.AccessEdit{conclave.DropQuota(q)}, fmt.Sprintf("quota of %s removed", ofQuota(q))}, nil
 			})
 		},
 	}
-	cmd.Flags().StringVar(&q.Prefix, "prefix", "", "the prefix whose quota it is")
+	cmd.Flags().StringVar(&q.Prefix, "prefix", "", "remove the quota of this `prefix`")
 	r.registerForce(cmd)
 	return cmd
 }
@@ -134,7 +136,9 @@ func newQuotaList(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the quotas",
+		Long:  "A limit that a quota does not set is shown as -.",
 		Example: `  conclave access quota list
+  conclave access quota list --timeout 2s
   conclave access quota list --json`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -153,7 +157,7 @@ func newQuotaList(a *app) *cobra.Command {
 	return cmd
 }
 
-// bounded shows an amount of a quota, where 0 is none.
+// bounded returns a limit of a quota as text. 0 is no limit.
 func bounded(n uint64) string {
 	if n == 0 {
 		return "-"

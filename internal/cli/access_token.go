@@ -16,29 +16,25 @@ import (
 )
 
 func newToken(a *app) *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:   "token",
 		Short: "Create, list, rotate and revoke tokens",
-		Long: `Create, list, rotate and revoke the tokens by which programs prove who they are.
+		Long: `A program that shows a token of NAME is the principal token:NAME. Several tokens can have one
+name. The servers store only a hash of each token.
 
-A token proves the principal token:NAME to whoever has it. The servers keep only a hash of it.
-Several tokens may have one name. A program gives its token by --token-file, or by the
-variable CONCLAVE_TOKEN_FILE or CONCLAVE_TOKEN; over the network only with TLS.`,
+A program gives its token with --token-file, or in the environment with CONCLAVE_TOKEN_FILE or
+CONCLAVE_TOKEN. A token goes over the network only with TLS.`,
 		Example: `  conclave access token create reports --file reports.token
   conclave access token list
   conclave access token rotate reports --overlap 1h --file reports.token
   conclave access token revoke reports`,
-		Args: subcommand("create, list, rotate or revoke"),
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newTokenCreate(a), newTokenList(a), newTokenRotate(a), newTokenRevoke(a))
-	return cmd
+	}, newTokenCreate(a), newTokenList(a), newTokenRotate(a), newTokenRevoke(a))
 }
 
-// defaultLife is how long a token is valid unless something else is asked for.
+// defaultLife is how long a token is valid unless --expires is given.
 const defaultLife = 90 * 24 * time.Hour
 
-// life is how long a token is valid: a duration, days such as 90d, or never ends.
+// life is how long a token is valid: a duration such as 12h, days such as 90d, or forever.
 type life struct {
 	valid time.Duration
 	never bool
@@ -65,13 +61,13 @@ func (l *life) Set(text string) error {
 		valid = time.Duration(n) * 24 * time.Hour
 	}
 	if err != nil || valid <= 0 {
-		return errors.New("it is not a duration; write for example 90d, 12h or never")
+		return errors.New("not a duration; use for example 90d, 12h or never")
 	}
 	*l = life{valid: valid}
 	return nil
 }
 
-// tokenIssue draws tokens for the commands that make one.
+// tokenIssue is a command that creates a token.
 type tokenIssue struct {
 	reform
 	life life
@@ -84,12 +80,12 @@ func (i *tokenIssue) register(cmd *cobra.Command) {
 	cmd.Flags().Var(&i.life, "expires", "how long the token is valid, such as 90d, 12h or never")
 	cmd.Flags().Lookup("expires").DefValue = "90d"
 	cmd.Flags().StringVar(&i.note, "note", "", "what the token is for, shown by conclave access token list")
-	cmd.Flags().StringVar(&i.file, "file", "", "write the token to this file, which only its owner may read (default: print it)")
-	cmd.Flags().BoolVar(&i.force, "force", false, "make a token that never expires")
+	cmd.Flags().StringVar(&i.file, "file", "", "write the token to this `file`, with mode 0600 (default: print it)")
+	cmd.Flags().BoolVar(&i.force, "force", false, "allow a token that never expires")
 	i.addJSON(cmd)
 }
 
-// tokenView is a new token. It is shown once.
+// tokenView is a new token. Only the command that creates it shows it.
 type tokenView struct {
 	ID        string    `json:"id"`
 	Principal string    `json:"principal"`
@@ -97,10 +93,10 @@ type tokenView struct {
 	Token     string    `json:"token,omitempty"`
 }
 
-// create draws a token for a name, and has it made valid along with what else the rules need.
+// create draws a token for a name, and makes it valid together with other edits of the rules.
 func (i *tokenIssue) create(cmd *cobra.Command, name string, others func(conclave.Access) ([]conclave.AccessEdit, error)) error {
 	if i.life.never && !i.force {
-		return errors.New("--expires: never: set --force for a token that never expires")
+		return errors.New("--expires: never: requires --force")
 	}
 	var expires time.Time
 	if !i.life.never {
@@ -119,7 +115,7 @@ func (i *tokenIssue) create(cmd *cobra.Command, name string, others func(conclav
 		}); err != nil {
 			return err
 		}
-		if err := writeToken(i.file, token); err != nil { // nobody has it
+		if err := writeToken(i.file, token); err != nil { // nobody can use it: withdraw it
 			_, again := client.ChangeAccess(ctx, conclave.AccessChange{Edits: []conclave.AccessEdit{conclave.DropToken(id)}})
 			return errors.Join(err, again)
 		}
@@ -138,7 +134,7 @@ func (i *tokenIssue) create(cmd *cobra.Command, name string, others func(conclav
 	})
 }
 
-// writeToken puts a token into a file that only its owner may read, if there is to be one.
+// writeToken writes a token to a file with mode 0600, unless file is empty.
 func writeToken(file, token string) error {
 	if file == "" {
 		return nil
@@ -153,7 +149,7 @@ func writeToken(file, token string) error {
 	return nil
 }
 
-// until says when a token ends.
+// until describes when a token expires.
 func until(expires time.Time) string {
 	if expires.IsZero() {
 		return ", and never expires"
@@ -165,14 +161,14 @@ func newTokenCreate(a *app) *cobra.Command {
 	i := &tokenIssue{reform: reform{app: a}}
 	cmd := &cobra.Command{
 		Use:   "create NAME",
-		Short: "Create a token that proves token:NAME, and print it",
-		Long: `Create a token that proves the principal token:NAME, and print it on standard output or
-write it to a file. It is shown only now: the servers have no more than its hash. Give the
-principal roles by conclave access grant.`,
+		Short: "Create a token that proves token:NAME",
+		Long: `The token is printed on standard output, or written to --file. It cannot be shown again,
+because the servers store only its hash. To give roles to the principal token:NAME, use
+conclave access grant.`,
 		Example: `  conclave access token create reports --file reports.token
   conclave access token create reports --expires 12h --note "nightly job"
   conclave access token create reports --expires never --force --json`,
-		Args: oneArgument("the name that the token proves, as token:NAME"),
+		Args: takes("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return i.create(cmd, args[0], func(conclave.Access) ([]conclave.AccessEdit, error) { return nil, nil })
 		},
@@ -186,34 +182,29 @@ func newTokenRotate(a *app) *cobra.Command {
 	overlap := duration(time.Hour)
 	cmd := &cobra.Command{
 		Use:   "rotate NAME",
-		Short: "Create another token of a name, and let the old ones end",
-		Long: `Create another token that proves token:NAME, and let those that there are end after
---overlap. Until then both are valid. A program that has its token from a file takes the new
-one from there for its next connection.
-
-Exit status:
-    0  there is another token
-    1  no token has that name
-  125  conclave itself failed, or was called wrongly`,
+		Short: "Create a new token of a name, and let the old ones expire",
+		Long: `The old tokens of NAME expire after --overlap. Until then they and the new token are valid. A
+program that reads its token from a file uses the new one for its next connection.`,
+		Annotations: statuses("0 a new token is created", "1 no token has this name"),
 		Example: `  conclave access token rotate reports --file reports.token
   conclave access token rotate reports --overlap 10m
   conclave access token rotate reports --overlap 24h --expires 30d --json`,
-		Args: oneArgument("the name of tokens"),
+		Args: takes("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if overlap < 0 {
-				return fmt.Errorf("--overlap: %v: must not be negative", &overlap)
+				return fmt.Errorf("--overlap: %v: must be at least 0s", &overlap)
 			}
 			return i.create(cmd, args[0], func(rules conclave.Access) ([]conclave.AccessEdit, error) {
 				return tokensEnding(rules, args[0], time.Now().Add(time.Duration(overlap)))
 			})
 		},
 	}
-	cmd.Flags().Var(&overlap, "overlap", "how long the old tokens are still valid")
+	cmd.Flags().Var(&overlap, "overlap", "how long the old tokens stay valid")
 	i.register(cmd)
 	return cmd
 }
 
-// tokensEnding returns the edits that let the tokens of a name end at a time, unless they do so
+// tokensEnding returns the edits that let the tokens of a name expire at end, unless they expire
 // before.
 func tokensEnding(rules conclave.Access, name string, end time.Time) (old []conclave.AccessEdit, err error) {
 	found := false
@@ -224,7 +215,7 @@ func tokensEnding(rules conclave.Access, name string, end time.Time) (old []conc
 		}
 	}
 	if !found {
-		return nil, failure(StatusNo, "token: %q: no token has that name; see conclave access token list", name)
+		return nil, failure(StatusNo, "token: %q: not found; `conclave access token list` lists the names", name)
 	}
 	return old, nil
 }
@@ -232,8 +223,10 @@ func tokensEnding(rules conclave.Access, name string, end time.Time) (old []conc
 func newTokenList(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List the tokens, without what they prove themselves by",
+		Short: "List the tokens, without their secrets",
+		Long:  "The table shows who created each token, when it expires, and its note.",
 		Example: `  conclave access token list
+  conclave access token list --timeout 2s
   conclave access token list --json`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -268,16 +261,13 @@ func newTokenRevoke(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "revoke ID|NAME",
 		Short: "Revoke a token, or all tokens of a name",
-		Long: `Revoke the token with an id, or all tokens of a name. Connections that it let in end at once.
-What they hold ends when its TTL is over, as if the program had died.
-
-Exit status:
-    0  the token is revoked
-    1  there is no such token
-  125  conclave itself failed, or was called wrongly`,
-		Example: `  conclave access token revoke q3mfrtzk2x5vw7aa
+		Long: `Connections that used the token end at once. The holds of these programs end one TTL later, as
+if the programs had died.`,
+		Annotations: statuses("0 the token is revoked", "1 there is no such token"),
+		Example: `  conclave access token list
+  conclave access token revoke q3mfrtzk2x5vw7aa
   conclave access token revoke reports --json`,
-		Args: oneArgument("the id or the name of a token"),
+		Args: takes("ID or NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return r.change(cmd, func(rules conclave.Access) (e edits, err error) {
 				var byName []conclave.AccessEdit
@@ -295,7 +285,7 @@ Exit status:
 				if len(e.list) == 0 {
 					return e, failure(StatusNo, "token: %q: not found", args[0])
 				}
-				e.done = fmt.Sprintf("tokens revoked: %d", len(e.list))
+				e.done = fmt.Sprintf("%d tokens revoked", len(e.list))
 				return e, nil
 			})
 		},

@@ -18,10 +18,11 @@ func newAlgorithms(a *app) *cobra.Command {
 	mistaken := false
 	cmd := &cobra.Command{
 		Use:   "algorithms [NAME]",
-		Short: "List the algorithms, or describe one on a page",
-		Long: `Algorithms lists the algorithms, or describes one of them on a page. With
---broken it lists the variants that have a classic mistake in them: the tools take
-their names, too, and find what is wrong with each.`,
+		Short: "List the algorithms, or describe one",
+		Long: `With NAME, print the rules, messages, assumptions, properties and costs of an algorithm.
+
+With --broken, list variants that contain a classic mistake. sim, check and lab accept these
+names too, and find the mistake.`,
 		Example: `  conclave algorithms
   conclave algorithms maekawa
   conclave algorithms --broken
@@ -37,7 +38,7 @@ their names, too, and find what is wrong with each.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			switch {
 			case mistaken && len(args) > 0:
-				return fmt.Errorf("both --broken and the name %q: give one of them", args[0])
+				return exclude("--broken", "the argument NAME")
 			case mistaken:
 				return a.listVariants()
 			case len(args) == 0:
@@ -50,7 +51,7 @@ their names, too, and find what is wrong with each.`,
 			return a.print(viewSpec(spec), func(w io.Writer) error { return writePage(w, spec) })
 		},
 	}
-	cmd.Flags().BoolVar(&mistaken, "broken", false, "list the variants with a mistake instead")
+	cmd.Flags().BoolVar(&mistaken, "broken", false, "list the variants that contain a mistake")
 	a.addJSON(cmd)
 	return cmd
 }
@@ -90,7 +91,7 @@ func orDash(text string) string {
 	return text
 }
 
-// page is a description that is being written.
+// page writes the description of an algorithm.
 type page struct{ w io.Writer }
 
 func writePage(w io.Writer, spec *process.Spec) error {
@@ -120,8 +121,8 @@ func writePage(w io.Writer, spec *process.Spec) error {
 // width is how long the lines of a page are.
 const width = 96
 
-// paragraph writes words on lines of their own, the second and later ones under
-// the end of the lead.
+// paragraph writes a lead and words. The second and later lines are indented by the width of
+// the lead.
 func (p page) paragraph(lead, text string) {
 	indent := strings.Repeat(" ", utf8.RuneCountInString(lead))
 	line := lead

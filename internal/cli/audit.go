@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -19,19 +18,22 @@ func newAudit(a *app) *cobra.Command {
 	c := auditing{app: a, limits: audit.Default}
 	cmd := &cobra.Command{
 		Use:   "audit [ALGORITHM...]",
-		Short: "Drop one assumption at a time, and prove or break each algorithm without it",
-		Long: `Audit lets the model checker search the algorithms for mutual exclusion and
-elections, each with one assumption dropped and all others kept: FIFO links, no loss,
-no duplication, no crash, bounded delay, unique labels, a correct detector. Within
-small bounds it proves each, or shows how many steps break it; where a lesser promise
-breaks, it also tells whether the core promise holds: mutual exclusion, or agreement on
-the leader. What the checker cannot judge is not audited, and why is told. Without
-names it audits all, which takes some minutes; docs/assumptions.md has the outcome.
-This is about algorithms. conclave audit-log prints who did what to a cluster.
+		Short: "Check algorithms with one assumption removed at a time",
+		Long: `The model checker searches each algorithm for mutual exclusion or elections without one of
+its assumptions, and with all others: FIFO links, no loss, no duplication, no crash, bounded
+delay, unique labels, a correct detector. Each row of the table is a proof within small
+bounds, or the number of steps of a shortest run that breaks a property. If a secondary
+property fails, the row also says whether the core property holds: mutual exclusion, or
+agreement on the leader. If the checker cannot judge a case, the row says why.
 
-"proved 3x2" is for 3 processes that ask twice each, with all smaller bounds of the
-ladder; "safe" leaves open whether somebody may wait for ever, and "in 3 timeouts" also
-what comes of it when more timers run out.`,
+Without ALGORITHM, audit checks all algorithms, which takes some minutes. The result is in
+docs/assumptions.md.
+
+In the table, "proved 3x2" means 3 processes that ask twice each, and all smaller bounds.
+"safe" means that starvation was not checked. "in 3 timeouts" means that runs in which more
+timers expire were not checked.
+
+This command is about algorithms. To see who changed a cluster, use conclave audit-log.`,
 		Example: `  conclave audit lamport
   conclave audit maekawa raymond --json
   conclave audit lamport --scenarios runs`,
@@ -39,8 +41,8 @@ what comes of it when more timers run out.`,
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&c.markdown, "markdown", false, "print Markdown")
-	flags.StringVar(&c.scenarios, "scenarios", "", "write the runs that break something into this `folder`, as scenarios for conclave sim; those of an earlier audit of the same algorithms are replaced")
-	flags.Uint64Var(&c.limits.States, "states", c.limits.States, "end each search after so many states")
+	flags.StringVar(&c.scenarios, "scenarios", "", "write the runs that break a property into this `folder`, as scenarios for conclave sim; those of an earlier audit of the same algorithms are replaced")
+	flags.Uint64Var(&c.limits.States, "states", c.limits.States, "stop each search after this many states")
 	a.addJSON(cmd)
 	cmd.MarkFlagsMutuallyExclusive("markdown", "json")
 	return cmd
@@ -59,13 +61,13 @@ func (c *auditing) run(ctx context.Context, names []string) error {
 		return err
 	}
 	if c.limits.States == 0 {
-		return fmt.Errorf("--states 0: give 1 or more")
+		return fmt.Errorf("--states: 0: must be at least 1")
 	}
 	ctx, cancel := signal.NotifyContext(ctx, os.Interrupt)
 	defer cancel()
 	rows, err := audit.Run(ctx, specs, c.limits)
 	if err != nil {
-		return fmt.Errorf("the audit was interrupted")
+		return fmt.Errorf("audit interrupted")
 	}
 	if c.scenarios != "" {
 		if err := audit.WriteScenarios(rows, c.scenarios); err != nil {
@@ -80,21 +82,20 @@ func (c *auditing) run(ctx context.Context, names []string) error {
 	})
 }
 
-// specs returns the algorithms that were asked for, or all that can be audited.
+// specs returns the named algorithms, or all that can be audited.
 func (c *auditing) specs(names []string) ([]*process.Spec, error) {
 	all := audit.Audited(algorithm.All)
 	if len(names) == 0 {
 		return all, nil
 	}
-	var known []string
-	for _, s := range all {
-		known = append(known, s.Name)
-	}
 	var specs []*process.Spec
 	for _, name := range names {
-		spec := algorithm.Find(name)
-		if spec == nil || len(audit.Audited([]*process.Spec{spec})) == 0 {
-			return nil, fmt.Errorf("no algorithm %q to audit; there are %s", name, strings.Join(known, ", "))
+		spec, err := findAlgorithm(name)
+		if err != nil {
+			return nil, err
+		}
+		if len(audit.Audited([]*process.Spec{spec})) == 0 {
+			return nil, fmt.Errorf("algorithm: %q: cannot be audited, because the checker does not support the family %s", name, spec.Family)
 		}
 		specs = append(specs, spec)
 	}

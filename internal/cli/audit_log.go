@@ -17,26 +17,23 @@ import (
 	"github.com/conclave-io/conclave/service/audit"
 )
 
-const auditLogHelp = `Print the acts of administration that the cluster has on record, and the refused ones: who did
-what, when, from where and why. The cluster keeps the newest 3,072 acts and 1,024 refusals.
-Servers write all of them to a file with --audit-log; see conclave serve --help.
+const auditLogHelp = `Each line is an administrative action, or one that was refused: who did what, when, from where
+and why. The cluster keeps the newest 3,072 actions and 1,024 refusals. A server that runs with
+--audit-log writes all of them to a file; see conclave serve --help.
 
-With --json each record is an object on a line, as in the file of a server.
+With --json, each record is an object on a line, as in the file of a server.
 
-With --verify it checks files that servers wrote: the hash of each line, and that no line was
-removed, added or moved. Give the files of one server in the order in which it wrote them. With
---servers it also compares them with what the cluster has on record.
-
-Exit status: 0  done
-    1  with --verify: the files are not as servers wrote them
-  125  conclave itself failed, or was called wrongly`
+With --verify, the command checks files that a server wrote: the hash of each line, and that no
+line was removed, added or moved. Name the files of one server in the order in which it wrote
+them. With --servers, it also compares them with the records of the cluster.`
 
 func newAuditLog(a *app) *cobra.Command {
 	c := auditLog{app: a}
 	cmd := &cobra.Command{
-		Use:   "audit-log",
-		Short: "Print who did what: acts of administration, and refused ones",
-		Long:  auditLogHelp,
+		Use:         "audit-log [--verify FILE...]",
+		Short:       "Print administrative actions, and refused ones",
+		Long:        auditLogHelp,
+		Annotations: statuses("0 success", "1 with --verify: a file was changed after a server wrote it"),
 		Example: `  conclave audit-log
   conclave audit-log --since 1h --actor cert:alice
   conclave audit-log --follow --json
@@ -45,7 +42,7 @@ func newAuditLog(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case c.verify && len(args) == 0:
-				return failure(StatusError, "--verify: no file; name the audit logs to check")
+				return failure(StatusError, "FILE: missing; usage: conclave audit-log --verify FILE...")
 			case c.verify:
 				return c.check(cmd.Context(), args, cmd.Flags().Changed("servers"))
 			case len(args) > 0:
@@ -57,15 +54,15 @@ func newAuditLog(a *app) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&c.follow, "follow", false, "go on with what comes on record later, until Ctrl-C")
-	flags.Var(&c.since, "since", "only records of the last so long, such as 1h")
-	flags.StringVar(&c.query.Actor, "actor", "", "only acts of this principal, such as cert:alice")
-	flags.StringVar(&c.query.Kind, "kind", "", "only records of this kind, such as revoke or access")
+	flags.BoolVar(&c.follow, "follow", false, "print later records too, until Ctrl-C")
+	flags.Var(&c.since, "since", "only records that are not older than this, such as 1h")
+	flags.StringVar(&c.query.Actor, "actor", "", "only actions of this `principal`, such as cert:alice")
+	flags.StringVar(&c.query.Kind, "kind", "", "only records of this `kind`, such as revoke or access")
 	flags.StringVar(&c.query.Prefix, "name", "", "only records about names that start with this `prefix`")
-	flags.BoolVar(&c.query.Stale, "stale", false, "ask any server, which needs no leader but may lag behind")
-	flags.BoolVar(&c.verify, "verify", false, "check the files that are named as arguments")
+	flags.BoolVar(&c.query.Stale, "stale", false, "ask any server: this works without a leader, but the newest records may be missing")
+	flags.BoolVar(&c.verify, "verify", false, "check the files that the arguments name")
 	a.addJSON(cmd)
-	flags.Lookup("json").Usage = "print an object of JSON on a line for each record"
+	flags.Lookup("json").Usage = "print one JSON object per line, for each record"
 	for _, other := range []string{"follow", "since", "actor", "kind", "name", "stale"} {
 		cmd.MarkFlagsMutuallyExclusive("verify", other)
 	}
@@ -109,7 +106,7 @@ func (c *auditLog) printNew(ctx context.Context, client *conclave.Client) error 
 	return nil
 }
 
-// recordLine tells of a record in one line.
+// recordLine describes a record in one line.
 func recordLine(r *conclave.AuditRecord) string {
 	actor := shown(r.Actor)
 	if r.Actor == "" {
@@ -145,7 +142,7 @@ func recordLine(r *conclave.AuditRecord) string {
 	return b.String()
 }
 
-// verifiedView is what a check has found.
+// verifiedView is the result of a check.
 type verifiedView struct {
 	Lines    int      `json:"lines"`
 	Gaps     int      `json:"gaps"`
@@ -153,7 +150,7 @@ type verifiedView struct {
 	Problems []string `json:"problems"`
 }
 
-// check checks files, also against the cluster if servers are given.
+// check checks files. If --servers is given, it compares them with the cluster.
 func (c *auditLog) check(ctx context.Context, files []string, given bool) error {
 	v := audit.NewVerifier()
 	for _, name := range files {
@@ -180,7 +177,7 @@ func (c *auditLog) check(ctx context.Context, files []string, given bool) error 
 		return err
 	}
 	if n := len(view.Problems); n > 0 {
-		return failure(StatusNo, "%d problems in %d lines", n, v.Lines)
+		return failure(StatusNo, "audit log: %d problems in %d lines", n, v.Lines)
 	}
 	return nil
 }
@@ -194,13 +191,13 @@ func (v *verifiedView) text(w io.Writer) error {
 	}
 	with := ""
 	if v.Compared {
-		with = ", as the cluster has them"
+		with = ", and equal to the records of the cluster"
 	}
-	_, err := fmt.Fprintf(w, "%d lines as servers wrote them%s; %d places where a server says that records are missing\n", v.Lines, with, v.Gaps)
+	_, err := fmt.Fprintf(w, "%d lines are as servers wrote them%s; servers reported missing records in %d places\n", v.Lines, with, v.Gaps)
 	return err
 }
 
-// readLines has the lines of a file checked.
+// readLines checks the lines of a file.
 func readLines(name string, v *audit.Verifier) error {
 	file, err := os.Open(name)
 	if err != nil {
@@ -222,7 +219,7 @@ func readLines(name string, v *audit.Verifier) error {
 	}
 }
 
-// clusterLines returns what the cluster has on record.
+// clusterLines returns the records of the cluster.
 func clusterLines(ctx context.Context, client *conclave.Client) ([]audit.Line, error) {
 	records, err := client.AuditLog(ctx, conclave.AuditQuery{})
 	if err != nil {

@@ -47,7 +47,7 @@ func TestVerifyAuditLog(t *testing.T) {
 		status int
 		wants  string
 	}{
-		{acts(3), 0, "4 lines as servers wrote them; 0 places where a server says that records are missing\n"},
+		{acts(3), 0, "4 lines are as servers wrote them; servers reported missing records in 0 places\n"},
 		{strings.Replace(acts(3), "chief-1", "chief-9", 1), StatusNo, name + ":3: record 2 of acts: its hash is "},
 		{strings.Replace(acts(3), "\n{\"v\":1,\"chain\":\"acts\",\"number\":\"2\"", "\n{\"v\":2,\"chain\":\"acts\",\"number\":\"2\"", 1), StatusNo, name + ":3: v: 2: must be 1"},
 	} {

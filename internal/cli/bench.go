@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/signal"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -24,16 +23,18 @@ func newBench(a *app) *cobra.Command {
 	run := benchRun{app: a, workload: bench.Uncontended, clients: 1, connections: 1, limit: 4, seconds: seconds(10 * time.Second)}
 	cmd := &cobra.Command{
 		Use:   "bench",
-		Short: "Measure a cluster beside what the machine itself takes",
-		Long: `Bench lets clients acquire and release, and prints how many operations per
-second the cluster carried and how long they took. In the same run it measures
-what the machine takes for a write to disk, done by three processes at once, and
-for the round trip of an empty call: compare ratios, not milliseconds.
+		Short: "Measure the throughput and latency of a cluster",
+		Long: `Clients acquire and release locks for the time of --seconds. The result is the number of
+operations per second, and how long they took. To make machines comparable, the same run
+measures two costs of the machine: a write to disk by three processes at once, and the round
+trip of an empty call. Compare ratios, not milliseconds.
 
-The workloads: uncontended, each client has a lock of its own; contended, all
-want one lock; shared, all share one lock as readers do; semaphore, all want one
-lock that --limit of them may hold. A server may die meanwhile: what failed is
-counted, and said on standard error.`,
+  uncontended  each client has its own lock
+  contended    all clients want one lock
+  shared       all clients share one lock, as readers do
+  semaphore    all clients want one lock with the limit --limit
+
+A server may die meanwhile. Failed operations are counted, and reported on standard error.`,
 		Example: `  conclave bench --cluster 3
   conclave bench --cluster 3 --workload contended --clients 64 --seconds 10 --json
   conclave bench --cluster 3 --workload semaphore --limit 8 --clients 64
@@ -41,27 +42,27 @@ counted, and said on standard error.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("limit") && run.workload != bench.Semaphore {
-				return fmt.Errorf("--limit %d: the workload %s has none; give --workload %s beside it", run.limit, run.workload, bench.Semaphore)
+				return fmt.Errorf("--limit: requires --workload %s", bench.Semaphore)
 			}
 			return run.run(cmd.Flags().Changed("servers"))
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&run.workload, "workload", run.workload, "what the clients do: "+strings.Join(bench.Workloads, ", "))
-	flags.IntVar(&run.clients, "clients", run.clients, "how many acquire at the same time")
-	flags.IntVar(&run.connections, "connections", run.connections, "how many connections they share")
-	flags.IntVar(&run.limit, "limit", run.limit, "how many hold at a time in the workload semaphore")
-	flags.Var(&run.seconds, "seconds", "how long to load the cluster: a number of seconds, or a duration such as 2m")
-	flags.IntVar(&run.cluster, "cluster", 0, "start a cluster of this many servers on this machine for it")
-	flags.StringVar(&run.dir, "dir", "", "where to measure the disk, and to keep the data of --cluster (default: a temporary directory)")
+	flags.StringVar(&run.workload, "workload", run.workload, "what the clients do: "+orList(bench.Workloads))
+	flags.IntVar(&run.clients, "clients", run.clients, "how many clients work at the same time")
+	flags.IntVar(&run.connections, "connections", run.connections, "how many connections the clients share")
+	flags.IntVar(&run.limit, "limit", run.limit, "how many clients hold the lock at the same time, with --workload semaphore")
+	flags.Var(&run.seconds, "seconds", "how long to measure: a number of seconds, or a duration such as 2m")
+	flags.IntVar(&run.cluster, "cluster", 0, "start this many servers on this machine and measure them")
+	flags.StringVar(&run.dir, "dir", "", "`directory` for the disk measurement, and for the data of --cluster (default: a temporary one)")
 	a.addJSON(cmd)
 	return cmd
 }
 
-// longest is how long a load may take.
+// longest bounds --seconds.
 const longest = 24 * time.Hour
 
-// seconds is a duration that may be given as a number of seconds.
+// seconds is a duration that may also be written as a number of seconds.
 type seconds time.Duration
 
 func (s *seconds) String() string { return time.Duration(*s).String() }
@@ -90,7 +91,7 @@ func (b *benchRun) run(servers bool) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if load := time.Duration(b.seconds); load <= 0 || load > longest {
-		return fmt.Errorf("--seconds: %q: must be above 0 and at most 24h", load)
+		return fmt.Errorf("--seconds: %v: must be above 0s and at most %v", load, longest)
 	}
 	binary, err := os.Executable()
 	if err != nil {
@@ -110,9 +111,9 @@ func (b *benchRun) run(servers bool) error {
 	}
 	switch {
 	case b.cluster != 0 && servers:
-		return errors.New("--cluster and --servers: give one of them")
+		return exclude("--cluster", "--servers")
 	case b.cluster < 0:
-		return fmt.Errorf("--cluster %d: give 1 or more, or leave it out", b.cluster)
+		return fmt.Errorf("--cluster: %d: must be at least 1", b.cluster)
 	case b.cluster == 0:
 		if cfg.Client, err = b.client.config(); err != nil {
 			return err
@@ -140,7 +141,7 @@ func (b *benchRun) measure(ctx context.Context, cfg bench.Config) error {
 	return err
 }
 
-// newDiskBench is the hidden command by which bench measures the disk.
+// newDiskBench is the hidden command with which bench measures the disk.
 func newDiskBench(a *app) *cobra.Command {
 	var dir string
 	var length duration
@@ -156,7 +157,7 @@ func newDiskBench(a *app) *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&dir, "dir", "", "where to write")
-	cmd.Flags().Var(&length, "for", "how long")
+	cmd.Flags().StringVar(&dir, "dir", "", "directory to write to")
+	cmd.Flags().Var(&length, "for", "how long to measure")
 	return cmd
 }

@@ -30,23 +30,24 @@ func newCheck(a *app) *cobra.Command {
 	c := checking{app: a, n: 3, fifo: true, entries: 1, timers: "as-needed", reduce: "none", detector: "none", memory: check.DefaultMemory >> 20}
 	cmd := &cobra.Command{
 		Use:   "check ALGORITHM",
-		Short: "Prove an algorithm within bounds, or show the shortest run that breaks it",
-		Long: `Check takes an algorithm through every schedule within bounds: every order in
-which messages may come, clients ask and leave, timers run out, and as many faults
-as are allowed happen. It proves what the algorithm claims within these bounds,
-or finds a shortest run in which a promise is broken. That run is a scenario,
-which conclave sim replays.
+		Short: "Prove an algorithm within bounds, or find a run that breaks it",
+		Long: `The model checker searches every schedule within the bounds that the flags set: every order
+in which messages arrive, clients enter and leave, timers expire and faults happen. Within
+these bounds it proves the properties that the algorithm claims, or finds a shortest run that
+breaks one. It can write this run as a scenario, which conclave sim replays.
 
-Timers are one of as-needed (synchronous for algorithms that need synchrony, else
-patient), synchronous (they run out only while no message is on its way), patient
-(and while nobody is inside), any (at any time) and never.
+--timers says when timers may expire:
 
-A proof says what never happens. The states that the search came through are listed
-besides, and those of which it should have come through some and did not: then less is
-proved than it seems.
+  synchronous  only while no message is in transit
+  patient      only while no message is in transit and no process is inside
+  any          at any time
+  never        never
+  as-needed    synchronous for algorithms that need synchrony, otherwise patient
 
-Exit status: 0 if it is proved, 1 if a promise is broken, 3 if the search came to
-an end of memory, time, states or depth, or was interrupted, 125 if the flags are wrong.`,
+A proof says what never happens. To show that the search was not empty, the result also lists
+the states it reached, and the expected states it did not reach.`,
+		Annotations: statuses("0 all properties are proved within the bounds", "1 a property is broken",
+			"3 the search ran out of memory or time, reached the state or depth limit,\nor was interrupted"),
 		Example: `  conclave check ricart-agrawala -n 3 --entries 2
   conclave check lamport -n 2 --fifo=false --trace text
   conclave check bully -n 3 --crashes 1 --timeouts 4 --json
@@ -83,21 +84,34 @@ func (c *checking) arguments(cmd *cobra.Command, args []string) error {
 	given := cmd.Flags().Changed
 	switch {
 	case len(args) == 0:
-		return errors.New("nothing to check: give an algorithm; `conclave algorithms` lists them")
+		return errors.New("ALGORITHM: missing; `conclave algorithms` lists the names")
 	case len(args) > 1:
-		return fmt.Errorf("check takes one algorithm, but was given %d", len(args))
+		return unexpected(cmd, args[1])
 	case c.format != "" && !slices.Contains(trace.Formats(), c.format):
-		return fmt.Errorf("--trace %q: give one of %s", c.format, strings.Join(trace.Formats(), ", "))
+		return unknownFormat(c.format)
 	case given("labels") && given("processes"):
-		return errors.New("--labels and --processes: give one of them, there are as many processes as labels")
+		return exclude("--labels", "--processes")
 	case given("labels") && c.views:
-		return errors.New("--labels: cannot be combined with --views")
+		return exclude("--labels", "--views")
 	case c.synchronous && given("timers"):
-		return errors.New("--synchronous and --timers: give one of them")
-	case c.forgets > 0 && (c.format != "" || c.scenario != "" || c.open):
-		return errors.New("--forgets: cannot be combined with --trace, --scenario or --open, the simulator does not forget machines")
+		return exclude("--synchronous", "--timers")
 	case given("time") && c.limit <= 0:
-		return fmt.Errorf("--time %v: give more than zero", &c.limit)
+		return notPositive("--time", c.limit)
+	case c.forgets > 0: // the simulator cannot replay such a run
+		return c.unreplayable("--forgets")
+	}
+	return nil
+}
+
+// unreplayable refuses the flags that need a run that the simulator can replay.
+func (c *checking) unreplayable(flag string) error {
+	switch {
+	case c.format != "":
+		return exclude(flag, "--trace")
+	case c.scenario != "":
+		return exclude(flag, "--scenario")
+	case c.open:
+		return exclude(flag, "--open")
 	}
 	return nil
 }
@@ -105,40 +119,40 @@ func (c *checking) arguments(cmd *cobra.Command, args []string) error {
 func (c *checking) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.IntVarP(&c.n, "processes", "n", c.n, "how many processes")
-	flags.IntVar(&c.entries, "entries", c.entries, "how often each asks to enter, calls for an election, or proposes")
-	flags.BoolVar(&c.views, "views", false, "check the protocol by which servers take part in the lock: servers die, return and lose touch (-o faults=1), guards change (-o changes=0); two more processes are the log and the faults")
-	flags.StringSliceVar(&c.requesters, "requesters", nil, "the `labels` of those who ask, with commas between (default all)")
-	flags.BoolVar(&c.fifo, "fifo", true, "links keep the order of messages")
-	flags.StringSliceVar(&c.traitors, "traitors", nil, "the `labels` of the processes that are Byzantine, with commas between; any: as many as option m says, at every place")
-	flags.IntVar(&c.crashes, "crashes", 0, "how many crashes there may be, also within a step")
-	flags.IntVar(&c.restarts, "restarts", 0, "how many of them come back, with what they have saved")
+	flags.IntVar(&c.entries, "entries", c.entries, "how often each process asks to enter, calls an election, or proposes")
+	flags.BoolVar(&c.views, "views", false, "check the protocol with which servers join and leave a lock: servers crash, restart and lose contact (-o faults=1), guards change (-o changes=0). It adds two processes, for the log and the faults")
+	flags.StringSliceVar(&c.requesters, "requesters", nil, "the `labels` of the processes that ask, separated by commas (default: all)")
+	flags.BoolVar(&c.fifo, "fifo", true, "links deliver messages in order")
+	flags.StringSliceVar(&c.traitors, "traitors", nil, "the `labels` of the Byzantine processes, separated by commas; any: every choice of as many processes as option m says")
+	flags.IntVar(&c.crashes, "crashes", 0, "how many processes may crash, between steps or within one")
+	flags.IntVar(&c.restarts, "restarts", 0, "how many crashed processes may restart, with their saved state")
 	flags.IntVar(&c.drops, "drops", 0, "how many messages may be lost")
-	flags.IntVar(&c.duplicates, "duplicates", 0, "how many messages may come twice")
+	flags.IntVar(&c.duplicates, "duplicates", 0, "how many messages may be delivered twice")
 	flags.IntVar(&c.reorders, "reorders", 0, "how many messages may overtake others on FIFO links")
-	flags.StringVar(&c.detector, "detector", c.detector, "what tells an algorithm of crashes that asks no detector: unreliable or reliable; by default nothing, but in an election whoever follows a crashed leader is asked for another")
-	flags.IntVar(&c.suspicions, "suspicions", 0, "how often a detector may say that a process has crashed that is up")
-	flags.IntVar(&c.cancels, "cancels", 0, "how often a client that waits may give up, if the algorithm has a rule for it")
-	flags.IntVar(&c.forgets, "forgets", 0, "how often an idle machine may be replaced by a new one that knows only the highest numbers used; not with crashes or losses")
-	flags.IntVar(&c.timeouts, "timeouts", 0, "how many timers may run out (default 0: any number)")
-	flags.StringVar(&c.timers, "timers", c.timers, "when timers run out: as-needed, synchronous, patient, any or never")
+	flags.StringVar(&c.detector, "detector", c.detector, "reports crashes to an algorithm that does not use a detector: none, unreliable or reliable. With none, in an election, the followers of a crashed leader are asked to elect another")
+	flags.IntVar(&c.suspicions, "suspicions", 0, "how often a detector may suspect a process that is up")
+	flags.IntVar(&c.cancels, "cancels", 0, "how often a waiting client may give up, if the algorithm has a rule for it")
+	flags.IntVar(&c.forgets, "forgets", 0, "how often an idle machine may be replaced by a new one that knows only the highest numbers used. Not with crashes or losses")
+	flags.IntVar(&c.timeouts, "timeouts", 0, "how many timers may expire (0: any number)")
+	flags.StringVar(&c.timers, "timers", c.timers, "when timers may expire: "+orList(timings))
 	flags.BoolVar(&c.synchronous, "synchronous", false, "the same as --timers synchronous")
-	flags.StringVar(&c.reduce, "reduce", c.reduce, "none, or por to leave out schedules that differ in nothing that matters; not with faults, --timeouts or --liveness")
-	flags.BoolVar(&c.liveness, "liveness", false, "look also for fair runs that go on for ever while somebody waits")
-	flags.BoolVar(&c.corrupt, "corrupt", false, "begin in every state that a transient fault may leave, and check that every fair run converges; nobody asks unless --requesters says so")
-	flags.IntVar(&c.inFlight, "in-flight", 0, "with --corrupt: up to how many messages a fault may leave on each link")
-	flags.BoolVar(&c.depthFirst, "depth-first", false, "search depth first: less memory, no shortest runs")
-	flags.StringSliceVar(&c.properties, "property", nil, "check these `properties` instead of what is claimed; all: what is claimed, and orders and tokens, which make more states")
+	flags.StringVar(&c.reduce, "reduce", c.reduce, "none or por. por (partial order reduction) skips schedules that differ only in the order of independent steps. Not with faults, --timeouts or --liveness")
+	flags.BoolVar(&c.liveness, "liveness", false, "also search for starvation: fair runs that never end while a process waits")
+	flags.BoolVar(&c.corrupt, "corrupt", false, "start in every state that a transient fault may leave, and check that every fair run converges. Nobody asks, unless --requesters is given")
+	flags.IntVar(&c.inFlight, "in-flight", 0, "with --corrupt: how many messages a fault may leave on each link")
+	flags.BoolVar(&c.depthFirst, "depth-first", false, "search depth first: less memory, but the run found is not the shortest")
+	flags.StringSliceVar(&c.properties, "property", nil, "check these `properties` instead of those that the algorithm claims; all: those it claims, and orders and tokens, which add states")
 	flags.StringVar(&c.tree, "tree", "", "star, line or binary, for algorithms on a tree (default binary)")
-	flags.StringVar(&c.labels, "labels", "", "the `labels` of the processes, with commas between (default 1 to n)")
-	flags.StringArrayVarP(&c.options, "option", "o", nil, "set an option of the algorithm, as name=value; may be repeated")
-	flags.Int64Var(&c.memory, "memory", c.memory, "how much memory the search may take, in `MiB`")
-	flags.Var(&c.limit, "time", "end the search after this time, as a clock shows it: 30s, 5m")
-	flags.Uint64Var(&c.states, "states", 0, "end it after so many states (default 0: no bound)")
-	flags.IntVar(&c.depth, "depth", 0, "end it at this depth (default 0: no bound)")
-	flags.IntVar(&c.workers, "workers", 0, "how many search at the same time (default one for each processor)")
-	flags.StringVar(&c.format, "trace", "", "write the run that was found, as "+strings.Join(trace.Formats(), ", ")+"; the verdict then goes to standard error")
-	flags.BoolVar(&c.open, "open", false, "open the run that was found in the lab, as conclave lab does, at the point of no return")
-	flags.StringVar(&c.scenario, "scenario", "", "write the run that was found to this `file`, as a scenario for conclave sim")
+	flags.StringVar(&c.labels, "labels", "", "the `labels` of the processes, separated by commas (default 1 to n)")
+	flags.StringArrayVarP(&c.options, "option", "o", nil, "set an option of the algorithm, as `name=value`; may be repeated")
+	flags.Int64Var(&c.memory, "memory", c.memory, "how much memory the search may use, in `MiB`")
+	flags.Var(&c.limit, "time", "stop the search after this real time, such as 30s or 5m")
+	flags.Uint64Var(&c.states, "states", 0, "stop after this many states (0: no limit)")
+	flags.IntVar(&c.depth, "depth", 0, "stop at this depth (0: no limit)")
+	flags.IntVar(&c.workers, "workers", 0, "how many threads search (default: one per processor)")
+	flags.StringVar(&c.format, "trace", "", "print the run found, as "+orList(trace.Formats())+"; the verdict then goes to standard error")
+	flags.BoolVar(&c.open, "open", false, "open the run found in the lab, at the point of no return")
+	flags.StringVar(&c.scenario, "scenario", "", "write the run found to this `file`, as a scenario for conclave sim")
 }
 
 func (c *checking) run(ctx context.Context, name string) error {
@@ -165,19 +179,19 @@ func (c *checking) run(ctx context.Context, name string) error {
 	case check.Bounded:
 		c.status = statusBounded
 	}
-	unwritten := c.writeRun(r) // the verdict is told all the same
+	unwritten := c.writeRun(r) // print the verdict even if this fails
 	err = errors.Join(c.print(viewCheck(r), func(w io.Writer) error { return checkTable(w, r) }), unwritten)
 	if err != nil || !c.open {
 		return err
 	}
 	if r.Scenario() == nil {
-		c.say("nothing is opened: no promise is broken")
+		c.say("--open: nothing to open, because no property is broken")
 		return nil
 	}
 	return c.openRun(r.Scenario(), r.RecordOfNoReturn())
 }
 
-// checkScenario refuses a file that cannot be written, before a search that may be long.
+// checkScenario refuses a file that cannot be written, before a search that may take long.
 func (c *checking) checkScenario() error {
 	if c.scenario == "" {
 		return nil
@@ -187,12 +201,12 @@ func (c *checking) checkScenario() error {
 		return fmt.Errorf("--scenario: %w", err)
 	}
 	if info, err := os.Stat(filepath.Dir(place)); err != nil || !info.IsDir() {
-		return fmt.Errorf("--scenario %s: there is no directory %s", c.scenario, filepath.Dir(place))
+		return fmt.Errorf("--scenario: %s: the directory %s does not exist", c.scenario, filepath.Dir(place))
 	}
 	return nil
 }
 
-// writeRun writes the run that was found, if it is wanted.
+// writeRun writes the run found, as --trace and --scenario say.
 func (c *checking) writeRun(r *check.Result) error {
 	if c.format != "" {
 		out := c.stdout
@@ -211,8 +225,8 @@ func (c *checking) writeRun(r *check.Result) error {
 	case c.scenario == "":
 		return nil
 	case r.Broken == nil:
-		_, err := fmt.Fprintf(c.stderr, "conclave: %s is not written: no promise is broken\n", c.scenario)
-		return err
+		c.say("--scenario: %s not written, because no property is broken", c.scenario)
+		return nil
 	}
 	return outfile.Write(c.scenario, 0o644, func(w io.Writer) error {
 		_, err := w.Write(r.Scenario())

@@ -21,7 +21,7 @@ var detectors = []string{process.NoDetector: "none", process.UnreliableDetector:
 
 var reductions = []string{check.NoReduction: "none", check.PartialOrder: "por"}
 
-// The most that a search can use: each worker begins with some memory of its own.
+// The most that a search can use. Each worker starts with some memory of its own.
 const (
 	mostWorkers = 1024
 	mostMemory  = 16 << 20 // MiB
@@ -45,17 +45,19 @@ func (c *checking) config(name string) (cfg check.Config, err error) {
 	reduction := slices.Index(reductions, c.reduce)
 	switch {
 	case timing < 0:
-		return cfg, fmt.Errorf("--timers %q: give one of %s", c.timers, strings.Join(timings, ", "))
+		return cfg, fmt.Errorf("--timers: %q: expected %s", c.timers, orList(timings))
 	case reduction < 0:
-		return cfg, fmt.Errorf("--reduce %q: give one of %s", c.reduce, strings.Join(reductions, ", "))
+		return cfg, fmt.Errorf("--reduce: %q: expected %s", c.reduce, orList(reductions))
 	case !slices.Contains(detectors, c.detector):
-		return cfg, fmt.Errorf("--detector %q: give one of %s", c.detector, strings.Join(detectors, ", "))
+		return cfg, fmt.Errorf("--detector: %q: expected %s", c.detector, orList(detectors))
 	case c.entries < 1:
-		return cfg, fmt.Errorf("--entries %d: give 1 or more", c.entries)
+		return cfg, fmt.Errorf("--entries: %d: must be at least 1", c.entries)
+	case c.depth < 0:
+		return cfg, fmt.Errorf("--depth: %d: must be at least 0", c.depth)
 	case c.workers < 0 || c.workers > mostWorkers:
-		return cfg, fmt.Errorf("--workers %d: give 1 to %d, or leave it out", c.workers, mostWorkers)
+		return cfg, fmt.Errorf("--workers: %d: must be between 1 and %d", c.workers, mostWorkers)
 	case c.memory < 16 || c.memory > mostMemory:
-		return cfg, fmt.Errorf("--memory %d: give 16 to %d MiB", c.memory, mostMemory)
+		return cfg, fmt.Errorf("--memory: %d: must be between 16 and %d MiB", c.memory, mostMemory)
 	}
 	cfg.Timing, cfg.Reduce = check.Timing(timing), check.Reduction(reduction)
 	if c.synchronous {
@@ -68,7 +70,7 @@ func (c *checking) config(name string) (cfg check.Config, err error) {
 	return cfg, c.named(&cfg)
 }
 
-// bounds sets how far the search goes.
+// bounds sets the bounds of the search.
 func (c *checking) bounds(cfg *check.Config) {
 	cfg.Liveness, cfg.Corrupt, cfg.InFlight = c.liveness, c.corrupt, c.inFlight
 	cfg.Entries, cfg.Unordered, cfg.Memory = c.entries, !c.fifo, c.memory<<20
@@ -85,7 +87,7 @@ func (c *checking) named(cfg *check.Config) error {
 		for _, text := range strings.Split(c.labels, ",") {
 			label, err := strconv.ParseUint(strings.TrimSpace(text), 10, 64)
 			if err != nil {
-				return fmt.Errorf("--labels %q: %q is no number", c.labels, text)
+				return fmt.Errorf("--labels: %q: %q: expected an integer of at least 0", c.labels, text)
 			}
 			cfg.Process.Labels = append(cfg.Process.Labels, process.Label(label))
 		}
@@ -110,7 +112,7 @@ func (c *checking) named(cfg *check.Config) error {
 		}
 		p := propertyNamed(name)
 		if p == "" {
-			return fmt.Errorf("--property %q is none that can be checked%s", name, scenario.Near(name, checkableNames()))
+			return fmt.Errorf("--property: %q: unknown property%s", name, scenario.Near(name, checkableNames()))
 		}
 		cfg.Properties = append(cfg.Properties, p)
 	}
@@ -124,7 +126,7 @@ func ranks(c *process.Config, flag string, labels []string) ([]process.ID, error
 		label, err := strconv.ParseUint(strings.TrimSpace(text), 10, 64)
 		p := c.Rank(process.Label(label))
 		if err != nil || p == process.None {
-			return nil, fmt.Errorf("%s: there is no process %q", flag, text)
+			return nil, fmt.Errorf("%s: %q: not the label of a process", flag, text)
 		}
 		ids = append(ids, p)
 	}
@@ -137,7 +139,7 @@ func (c *checking) setTraitors(cfg *check.Config) error {
 		return nil
 	}
 	if cfg.Spec.Lies == nil {
-		return fmt.Errorf("--traitors: %s is not for Byzantine processes", cfg.Spec.Name)
+		return fmt.Errorf("--traitors: %s has no rules for Byzantine processes; remove the flag", cfg.Spec.Name)
 	}
 	if slices.Equal(c.traitors, []string{"any"}) {
 		cfg.Traitors = check.EveryPlace(cfg.Spec, &cfg.Process)

@@ -27,7 +27,7 @@ type checkView struct {
 	Unreached   []string `json:"unreached_rules,omitempty"`
 	Reached     []string `json:"reached,omitempty"`
 	Missed      []string `json:"not_reached,omitempty"`
-	Story       []string `json:"story,omitempty"` // of what was found, a sentence for each step
+	Story       []string `json:"story,omitempty"` // the run found, one sentence per step
 	NoReturn    *int     `json:"no_return,omitempty"`
 }
 
@@ -51,8 +51,7 @@ func viewCheck(r *check.Result) checkView {
 	return v
 }
 
-// sometimes lists the states that the search ought to come through: those that it did,
-// and the others.
+// sometimes lists the expected states that the search reached, and those that it did not reach.
 func sometimes(r *check.Result) (reached, missed []string) {
 	for _, s := range r.Sometimes {
 		if s.Reached {
@@ -77,7 +76,7 @@ func propertyText(r *check.Result) string {
 		names = append(names, p.String())
 	}
 	if r.Config.Liveness && !r.Config.Corrupt && r.Verdict == check.Proved {
-		names = append(names, "nobody waits for ever")
+		names = append(names, "no starvation")
 	}
 	return strings.Join(names, ", ")
 }

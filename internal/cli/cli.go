@@ -1,8 +1,10 @@
-// Package cli is the command line of Conclave. Values go to standard output and
-// everything said about them to standard error: one line for each failure.
+// Package cli is the command line of Conclave.
 //
-// A command that runs another returns its exit status. The others return 0, or
-// one of the statuses below.
+// A command writes its result to standard output, and progress, warnings and errors to
+// standard error. A failure is one line that starts with "conclave: ".
+//
+// A command that runs another command (lock, elect) exits with the status of that command.
+// Other commands exit with 0 or with one of the statuses below.
 package cli
 
 import (
@@ -24,22 +26,22 @@ import (
 
 // Exit statuses that are Conclave's own.
 const (
-	// StatusNo is the answer no: nobody leads, nobody holds.
+	// StatusNo means that the answer is no: nobody leads, nobody holds.
 	StatusNo = 1
-	// StatusLost says that the lock or the leadership was lost while the
-	// command ran; the command was ended.
+	// StatusLost means that the lock or the leadership was lost while the command ran. The
+	// command was stopped.
 	StatusLost = 120
-	// StatusFinal says that a server ended for a reason that a restart does not
-	// remove: bad settings, damaged data, or because it was removed from the cluster.
+	// StatusFinal means that a server stopped for a reason that a restart does not remove:
+	// invalid settings, damaged data, or removal from the cluster.
 	StatusFinal = 78
-	// StatusNotAcquired says that the cluster answered, and that somebody else had
-	// what was wanted until the time was over.
+	// StatusNotAcquired means that the cluster answered, and that another process had the
+	// lock or the leadership until the wait was over.
 	StatusNotAcquired = 124
-	// StatusError says that Conclave itself failed, or was called wrongly.
+	// StatusError means that Conclave failed, or that its arguments are invalid.
 	StatusError = 125
-	// statusInterrupted says that somebody pressed Ctrl-C, as shells do.
+	// statusInterrupted means that the user pressed Ctrl-C. Shells use the same status.
 	statusInterrupted = 130
-	// StatusNotExecutable and StatusNotFound are about the command to be run.
+	// StatusNotExecutable and StatusNotFound are about the command to run.
 	StatusNotExecutable = guard.StatusNotExecutable
 	StatusNotFound      = guard.StatusNotFound
 )
@@ -49,12 +51,12 @@ type app struct {
 	stdout, stderr io.Writer
 	client         clientFlags
 	json           bool
-	status         int             // of a command that was run, if there is no error
-	serving        bool            // a server has its settings, and they are good
-	keeps          []conclave.Kept // what this process runs under
+	status         int             // exit status if there is no error
+	serving        bool            // a server has valid settings
+	keeps          []conclave.Kept // the holds under which this process runs
 }
 
-// statusError ends the binary with a status. A nil err says nothing more.
+// statusError is an error with its own exit status.
 type statusError struct {
 	status int
 	err    error
@@ -68,8 +70,8 @@ func failure(status int, format string, args ...any) error {
 	return &statusError{status, fmt.Errorf(format, args...)}
 }
 
-// Main carries out a command line, of which the first word is the name of the
-// binary, and returns the exit status.
+// Main runs a command line and returns the exit status. The first argument is the name of the
+// binary.
 func Main(args ...string) int {
 	if len(args) < 2 || args[1] != "serve" {
 		leaveFirstThread()
@@ -87,7 +89,7 @@ func (a *app) main(args []string) int {
 	return a.status
 }
 
-// fail says in one line what went wrong, and returns the exit status.
+// fail prints err as one line and returns the exit status.
 func (a *app) fail(cmd *cobra.Command, err error) int {
 	var s *statusError
 	if !errors.As(err, &s) && errors.Is(err, context.Canceled) {
@@ -103,29 +105,33 @@ func (a *app) fail(cmd *cobra.Command, err error) int {
 	return StatusError
 }
 
-// say tells people something, in one line.
+// say prints one line for people on standard error.
 func (a *app) say(format string, args ...any) {
 	fmt.Fprintf(a.stderr, "conclave: "+format+"\n", args...)
 }
 
-// oneLine takes away what say puts before a line, and what would make it two.
+// oneLine removes the prefix that say adds, and joins lines.
 func oneLine(text string) string {
 	text = strings.TrimPrefix(strings.TrimSpace(text), "conclave: ")
 	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
 }
 
-// explain adds to an unknown command what may have been meant, and puts what
-// cobra says of flags that exclude each other into plain words.
+// explain rewrites errors of libraries: cobra's of an unknown command, with a suggestion, and of
+// flags that exclude each other, and Go's of a file, without the name of the system call.
 func explain(root *cobra.Command, err error) string {
 	if text := tooMany(err); text != "" {
 		return text
 	}
 	var name, of string
 	if n, _ := fmt.Sscanf(err.Error(), "unknown command %q for %q", &name, &of); n < 1 {
+		var file *os.PathError
+		if errors.As(err, &file) {
+			return strings.Replace(err.Error(), file.Error(), file.Path+": "+file.Err.Error(), 1)
+		}
 		return err.Error()
 	}
 	if near := root.SuggestionsFor(name); len(near) > 0 {
-		return fmt.Sprintf("unknown command %q; did you mean %q?", name, cmp.Or(algorithm.Nearest(name, near), near[0]))
+		return fmt.Sprintf("%q: unknown command; did you mean %q?", name, cmp.Or(algorithm.Nearest(name, near), near[0]))
 	}
-	return fmt.Sprintf("unknown command %q; `conclave --help` lists the commands", name)
+	return fmt.Sprintf("%q: unknown command; `conclave --help` lists the commands", name)
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/conclave-io/conclave"
 )
 
-// clockView is the clock of another server. Drift is how much faster it runs, 0.01 for
-// one in a hundred, if that is known.
+// clockView is the clock of another server. Drift is how much faster it runs, if that is known:
+// 0.01 is 1 %.
 type clockView struct {
 	Server     uint64   `json:"server"`
 	Offset     string   `json:"offset"`
@@ -33,9 +33,9 @@ func clocksJSON(all []conclave.Clock) []clockView {
 	return list
 }
 
-// writeClocks writes the clocks of other servers, and what is wrong with them.
+// writeClocks writes the clocks of other servers, and warnings about them.
 func writeClocks(w io.Writer, s conclave.Status) error {
-	fmt.Fprintf(w, "\nclocks beside that of server %d\n", s.Server)
+	fmt.Fprintf(w, "\nclocks, compared with that of server %d\n", s.Server)
 	t := newTable(w, "SERVER", "AHEAD BY", "DRIFT")
 	for i := range s.Clocks {
 		c := &s.Clocks[i]
@@ -50,13 +50,13 @@ func writeClocks(w io.Writer, s conclave.Status) error {
 	}
 	for i := range s.Clocks {
 		if c := &s.Clocks[i]; c.Notable {
-			fmt.Fprintf(w, "WARNING: the clocks of servers %d and %d drift apart by %.2f %%; leases allow 10 %% and no more\n", s.Server, c.Server, 100*c.Drift)
+			fmt.Fprintf(w, "WARNING: the clocks of servers %d and %d drift apart by %.2f %%; leases are safe up to 10 %%\n", s.Server, c.Server, 100*c.Drift)
 		}
 	}
 	return nil
 }
 
-// rounded rounds a time to what is worth reading.
+// rounded rounds a duration for people.
 func rounded(d time.Duration) time.Duration {
 	if d.Abs() < time.Millisecond {
 		return d.Round(time.Microsecond)

@@ -1,12 +1,12 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -17,34 +17,30 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// largest is the most processes that compare measures: the costs of some grow
-// with the square.
+// largest bounds the number of processes, because the costs of some algorithms grow with its
+// square.
 const largest = 2000
 
-const compareHelp = `Compare runs every algorithm for mutual exclusion in the simulator, idle and
-saturated, and prints what it cost beside the formulas and beside what the
-lecture documents say, with the reason where a document is off. Times, also in the
-JSON, are in units of D, the bound of one message delay.
+const compareHelp = `The simulator runs every algorithm for mutual exclusion under an idle and a saturated load. Each
+row shows the measured cost, the formula, and what the documents [D0] to [D4] say, with the
+reason where a document is wrong. Times are in units of D, the bound of one message delay, also
+in the JSON.
 
-With --live real servers run the algorithms among themselves, for locks of clients: -n
-processes on this machine, 3 unless it is set. It prints the messages per entry beside the
-formulas and the simulator, and times beside those of agreement in the same run. This
-takes half a minute, and times are those of one machine. The formats that these servers
-need are not released yet, so that "conclave serve" does not do the same.`
+With --elections, --detectors, --resets or --live, compare measures something else instead. With
+--live, -n servers on this machine (default 3) run the algorithms for locks of clients. The
+table then shows the messages per entry of the servers, the simulator and the formula, and times
+beside those of agreement in the same run. This takes half a minute.`
 
 func newCompare(a *app) *cobra.Command {
 	c := comparison{app: a, sizes: []int{10}}
 	cmd := &cobra.Command{
 		Use:   "compare",
-		Short: "Measure the mutual exclusion algorithms beside what theory and the documents say",
+		Short: "Measure algorithms and compare the costs with theory",
 		Long:  compareHelp,
 		Example: `  conclave compare -n 10
-  conclave compare -n 25 --algorithms ricart-agrawala,maekawa
-  conclave compare --sweep 3,5,10,30,100,300,1000 --plot sweep.svg --regime saturated
-  conclave compare -n 10 --json
+  conclave compare -n 25 --algorithms ricart-agrawala,maekawa --json
+  conclave compare --sweep 3,5,10,30,100 --plot sweep.svg --regime saturated
   conclave compare --elections -n 8
-  conclave compare --detectors
-  conclave compare --resets
   conclave compare --live -n 3`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -55,16 +51,16 @@ func newCompare(a *app) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.IntSliceVarP(&c.sizes, "processes", "n", c.sizes, "how many processes; several numbers make several runs")
-	flags.IntSliceVar(&c.sweep, "sweep", nil, "the same as -n, for many numbers")
-	flags.StringSliceVar(&c.names, "algorithms", nil, "only these (default: all)")
-	flags.StringVar(&c.plot, "plot", "", "write a picture of the messages per entry over N to this SVG file")
-	flags.StringVar(&c.regime, "regime", "saturated", "the regime that --plot shows: idle or saturated")
+	flags.IntSliceVarP(&c.sizes, "processes", "n", c.sizes, "how many processes; with several `numbers`, one run for each")
+	flags.IntSliceVar(&c.sweep, "sweep", nil, "the same as -n, for many `numbers`")
+	flags.StringSliceVar(&c.names, "algorithms", nil, "only the algorithms with these `names` (default: all)")
+	flags.StringVar(&c.plot, "plot", "", "write a plot of messages per entry over N to this SVG `file`")
+	flags.StringVar(&c.regime, "regime", "saturated", "the load that --plot shows: idle or saturated")
 	flags.BoolVar(&c.markdown, "markdown", false, "print Markdown")
-	flags.BoolVar(&c.resets, "resets", false, "instead: how often majority voting is violated when coordinators forget")
-	flags.BoolVar(&c.elections, "elections", false, "instead: what the elections cost, with one starter, when all start, and at worst")
-	flags.BoolVar(&c.detectors, "detectors", false, "instead: how soon the failure detectors notice a crash, how often they are wrong, and what they cost")
-	flags.BoolVar(&c.live, "live", false, "instead: what they cost between real servers, beside agreement")
+	flags.BoolVar(&c.resets, "resets", false, "instead measure how often majority voting fails when coordinators lose their memory")
+	flags.BoolVar(&c.elections, "elections", false, "instead measure elections: with one starter, when all start, and the worst case")
+	flags.BoolVar(&c.detectors, "detectors", false, "instead measure failure detectors: detection time, false suspicions and messages")
+	flags.BoolVar(&c.live, "live", false, "instead measure the algorithms between real servers, beside agreement")
 	a.addJSON(cmd)
 	for _, either := range oneOfThem {
 		cmd.MarkFlagsMutuallyExclusive(either...)
@@ -72,7 +68,7 @@ func newCompare(a *app) *cobra.Command {
 	return cmd
 }
 
-// oneOfThem are flags of compare that exclude each other.
+// oneOfThem are sets of flags that exclude each other.
 var oneOfThem = [][]string{
 	{"elections", "detectors", "resets", "live"}, {"live", "sweep"}, {"markdown", "json"}, {"sweep", "processes"},
 	{"plot", "detectors"}, {"plot", "resets"}, {"resets", "processes"}, {"resets", "sweep"}, {"algorithms", "resets"},
@@ -104,13 +100,13 @@ func (c *comparison) run(flags given) error {
 	return c.runLocks()
 }
 
-// checkRegime refuses a regime that nothing shows.
+// checkRegime refuses an unknown regime, and one without --plot.
 func (c *comparison) checkRegime(flags given) error {
 	switch {
 	case c.regime != "idle" && c.regime != "saturated":
-		return fmt.Errorf("--regime %q: give idle or saturated", c.regime)
+		return fmt.Errorf("--regime: %q: expected idle or saturated", c.regime)
 	case flags.Changed("regime") && c.plot == "":
-		return fmt.Errorf("--regime %q is what --plot shows; the tables have both: leave it out", c.regime)
+		return errors.New("--regime: requires --plot, because the tables show both regimes")
 	}
 	return nil
 }
@@ -125,7 +121,7 @@ func (c *comparison) runLocks() error {
 	}
 	for _, n := range c.sizes {
 		if n < 1 || n > largest {
-			return fmt.Errorf("%d processes: give 1 to %d", n, largest)
+			return fmt.Errorf("--processes: %d: must be between 1 and %d", n, largest)
 		}
 	}
 	rows, err := c.measureWith(measure.Algorithm, specs, c.sizes)
@@ -155,7 +151,7 @@ func (c *comparison) runResets() error {
 
 func (c *comparison) specs() ([]*process.Spec, error) { return c.among(measure.Mutex(algorithm.All)) }
 
-// among returns those of the algorithms that were asked for.
+// among returns the algorithms that --algorithms names, or all.
 func (c *comparison) among(all []*process.Spec) ([]*process.Spec, error) {
 	if c.names == nil {
 		return all, nil
@@ -168,7 +164,7 @@ func (c *comparison) among(all []*process.Spec) ([]*process.Spec, error) {
 	for _, name := range c.names {
 		i := slices.Index(known, name)
 		if i < 0 {
-			return nil, fmt.Errorf("no algorithm %q to compare; there are %s", name, strings.Join(known, ", "))
+			return nil, fmt.Errorf("--algorithms: %q: not in this comparison; expected %s", name, orList(known))
 		}
 		chosen = append(chosen, all[i])
 	}
@@ -204,7 +200,7 @@ func (a *app) measureWith(one func(*process.Spec, int) ([]measure.Row, error), s
 			slots <- struct{}{}
 			defer func() { <-slots }()
 			jobs[i].rows, jobs[i].err = one(specs[i/len(sizes)], sizes[i%len(sizes)])
-			watched.report("%d of %d measurements are done", done.Add(1), len(jobs))
+			watched.report("%d of %d measurements done", done.Add(1), len(jobs))
 		})
 	}
 	running.Wait()

@@ -7,14 +7,14 @@ import (
 	"github.com/conclave-io/conclave/lab/measure"
 )
 
-// largestDetectors is the most processes that compare --detectors measures: each
-// figure is the mean of many runs in which everyone sends to everyone for ever.
+// largestDetectors bounds the number of processes: each figure is the mean of many runs in which
+// all processes keep sending to each other.
 const largestDetectors = 50
 
 // runDetectors prints what failure detectors cost.
 func (c *comparison) runDetectors() error {
-	if c.names != nil || c.plot != "" {
-		return fmt.Errorf("--detectors measures all detectors and draws nothing: leave --algorithms and --plot away")
+	if c.names != nil {
+		return exclude("--detectors", "--algorithms")
 	}
 	if c.sweep != nil {
 		c.sizes = c.sweep
@@ -22,7 +22,7 @@ func (c *comparison) runDetectors() error {
 	var rows []measure.Row
 	for _, n := range c.sizes {
 		if n < 3 || n > largestDetectors {
-			return fmt.Errorf("%d processes: give 3 to %d", n, largestDetectors)
+			return fmt.Errorf("--processes: %d: must be between 3 and %d with --detectors", n, largestDetectors)
 		}
 		more, err := measure.Detectors(n)
 		if err != nil {

@@ -19,11 +19,11 @@ func (c *comparison) runElections() error {
 	}
 	for _, n := range c.sizes {
 		if n < 2 || n > largest {
-			return fmt.Errorf("an election of %d processes: give 2 to %d", n, largest)
+			return fmt.Errorf("--processes: %d: must be between 2 and %d with --elections", n, largest)
 		}
 	}
 	if c.plot != "" {
-		return fmt.Errorf("--plot %q: elections are not drawn", c.plot)
+		return exclude("--plot", "--elections")
 	}
 	rows, err := c.measureWith(measure.Election, specs, c.sizes)
 	if err != nil {

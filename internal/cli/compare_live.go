@@ -20,9 +20,11 @@ func (c *comparison) runLive(sizes given) error {
 	}
 	switch {
 	case c.plot != "":
-		return fmt.Errorf("--plot %q: what servers send is not drawn", c.plot)
-	case len(c.sizes) != 1 || c.sizes[0] < 3 || c.sizes[0] > bench.MaxServers:
-		return fmt.Errorf("-n %v: give one number of servers with --live, 3 to %d", c.sizes, bench.MaxServers)
+		return exclude("--plot", "--live")
+	case len(c.sizes) != 1:
+		return fmt.Errorf("--processes: %v: expected one number with --live", c.sizes)
+	case c.sizes[0] < 3 || c.sizes[0] > bench.MaxServers:
+		return fmt.Errorf("--processes: %d: must be between 3 and %d with --live", c.sizes[0], bench.MaxServers)
 	}
 	specs, err := c.among(algorithm.Served)
 	if err != nil {
@@ -54,7 +56,7 @@ func (c *comparison) printLive(report bench.LiveReport) error {
 		return report.Text(w)
 	})
 	if broken := report.Broken(); err == nil && len(broken) > 0 {
-		err = errors.New("messages per entry: " + broken[0].Algorithm + " does not send what its formula says; see the rows marked (!)")
+		err = errors.New("messages per entry: " + broken[0].Algorithm + " differs from its formula; see the rows marked (!)")
 	}
 	return err
 }

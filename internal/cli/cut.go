@@ -14,17 +14,19 @@ import (
 func newCut(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cut [PREFIX]",
-		Short: "Record one consistent state of algorithms that guard locks",
-		Long: `Record a consistent cut through the locks that start with PREFIX and that algorithms
-guard: the state of the machine of each lock at each server, and the messages between them.
-The servers record it with the algorithm of Chandy and Lamport, while the locks go on. It is a
-state that the run could have been in: every message whose receipt is in it was sent in it.
+		Short: "Record a consistent global state of locks that algorithms guard",
+		Long: `The state covers the locks whose names start with PREFIX (default: all) and that an algorithm
+guards. It has the state of each lock's algorithm at each server, and the messages in transit.
+The servers record it with the algorithm of Chandy and Lamport while the locks stay in use. The
+cut is consistent: if it contains the receipt of a message, it also contains the sending.
 
-State shows the fields of each machine under the names of the paper. If the algorithm
-has one token, a line says whether the cut has exactly one. A cut lies within one epoch: if
-the servers that take part change meanwhile, it is tried again up to five times.`,
-		Example: "  conclave cut reports/\n  conclave cut reports/daily --json",
-		Args:    atMostOne,
+The column STATE shows the fields under their names in the paper. If the algorithm has one token,
+a line says whether the cut contains exactly one. If the servers that take part change during the
+recording, the command tries again, up to five times.`,
+		Example: `  conclave cut
+  conclave cut reports/
+  conclave cut reports/daily --json`,
+		Args: atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.ask(cmd.Context(), func(ctx context.Context, client *conclave.Client) error {
 				cut, err := client.Cut(ctx, strings.Join(args, ""))
@@ -50,7 +52,7 @@ type cutLockView struct {
 	Algorithm string           `json:"algorithm"`
 	Machines  []cutMachineView `json:"machines"`
 	Messages  []cutMessageView `json:"messages"`
-	// Tokens is how many there are, of an algorithm that promises one.
+	// Tokens counts the tokens, if the algorithm promises exactly one.
 	Tokens *int   `json:"tokens,omitempty"`
 	Wrong  string `json:"wrong,omitempty"`
 }
@@ -116,18 +118,18 @@ func writeCut(w io.Writer, cut *conclave.Cut) error {
 		return err
 	}
 	if len(lanes.rows) > 1 {
-		fmt.Fprintln(w, "\nMessages on their way:")
+		fmt.Fprintln(w, "\nMessages in transit:")
 		if err := lanes.flush(); err != nil {
 			return err
 		}
 	} else {
-		fmt.Fprintln(w, "\nNo message was on its way.")
+		fmt.Fprintln(w, "\nNo message was in transit.")
 	}
 	_, err := fmt.Fprint(w, "\n", tokensText(cut))
 	return err
 }
 
-// stateText is the state of a machine: each field by the name that it has in the paper.
+// stateText returns the state of a machine, each field under its name in the paper.
 func stateText(m *conclave.CutMachine) string {
 	var parts []string
 	for _, f := range m.State {
@@ -139,8 +141,8 @@ func stateText(m *conclave.CutMachine) string {
 	return strings.Join(parts, " ")
 }
 
-// tokensText says of the locks whose algorithms have one token whether there is exactly
-// one, and what else is wrong.
+// tokensText reports whether each lock whose algorithm has one token has exactly one, and other
+// errors of the cut.
 func tokensText(cut *conclave.Cut) string {
 	var text strings.Builder
 	judged := 0
@@ -149,13 +151,13 @@ func tokensText(cut *conclave.Cut) string {
 		case l.Wrong != "":
 			fmt.Fprintf(&text, "WRONG: %s: %s\n", shown(l.Name), shown(l.Wrong))
 		case l.OneToken && l.Tokens != 1:
-			fmt.Fprintf(&text, "WRONG: %s: %d tokens, not one\n", shown(l.Name), l.Tokens)
+			fmt.Fprintf(&text, "WRONG: %s: %d tokens: expected exactly one\n", shown(l.Name), l.Tokens)
 		case l.OneToken:
 			judged++
 		}
 	}
 	if judged > 0 {
-		fmt.Fprintf(&text, "Locks whose algorithm has a token, with exactly one in the cut: %d.\n", judged)
+		fmt.Fprintf(&text, "%d locks with a token algorithm have exactly one token in the cut.\n", judged)
 	}
 	return text.String()
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -13,20 +12,20 @@ import (
 	"github.com/conclave-io/conclave"
 )
 
-const deadlocksHelp = `Show who waits for a lock or an election while keeping another: the chains that
-deadlocks are made of. Each chain ends with a holder that does not wait, or that does
-not say so. No chain is a circle: the servers refuse the request that would close one.
-Its program gets the error DEADLOCK, and conclave lock ends with status 124.
+const deadlocksHelp = `A process that waits for a lock or an election while it keeps another one is a link of a chain.
+A chain that is a cycle is a deadlock. Each chain shown ends with a holder that does not wait, or
+that does not report what it keeps. No chain is a cycle, because the servers refuse the request
+that would close one: its program gets the error DEADLOCK, and conclave lock exits with 124.
 
-A program keeps what it says that it keeps. In Go that is every hold whose Context the
-call's context descends from; a conclave lock that runs under another one keeps that
-lock. Those who keep nothing while they wait are not shown.`
+A program reports what it keeps with each request. In Go, these are the holds whose Context is a
+parent of the call's context. A conclave lock that runs under another conclave lock keeps that
+lock. Processes that keep nothing while they wait are not shown.`
 
 func newDeadlocks(a *app) *cobra.Command {
 	var dot, svg bool
 	cmd := &cobra.Command{
 		Use:   "deadlocks",
-		Short: "Show who waits while keeping a lock",
+		Short: "Show who waits for a lock while keeping another",
 		Long:  deadlocksHelp,
 		Example: `  conclave deadlocks
   conclave deadlocks --json
@@ -34,9 +33,6 @@ func newDeadlocks(a *app) *cobra.Command {
   conclave deadlocks --dot | dot -Tpng -o waits.png`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if dot && svg || a.json && (dot || svg) {
-				return errors.New("--dot, --svg and --json: give one of them")
-			}
 			return a.ask(cmd.Context(), func(ctx context.Context, client *conclave.Client) error {
 				waits, more, err := client.Waits(ctx)
 				if err != nil {
@@ -53,16 +49,17 @@ func newDeadlocks(a *app) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&dot, "dot", false, "print a graph for Graphviz")
-	cmd.Flags().BoolVar(&svg, "svg", false, "print a picture")
+	cmd.Flags().BoolVar(&dot, "dot", false, "print a graph in the format DOT, for Graphviz")
+	cmd.Flags().BoolVar(&svg, "svg", false, "print an SVG picture")
 	a.addJSON(cmd)
+	cmd.MarkFlagsMutuallyExclusive("dot", "svg", "json")
 	return cmd
 }
 
-// waitGraph is who waits while keeping something.
+// waitGraph is the processes that wait while they keep a hold.
 type waitGraph struct {
 	waits []conclave.Waiting
-	more  bool // there are others
+	more  bool // the server left some out
 }
 
 type keptView struct {
@@ -76,7 +73,7 @@ type waitingView struct {
 	Lock     string       `json:"lock,omitempty"`
 	Election string       `json:"election,omitempty"`
 	Holders  []holderView `json:"holders"`
-	// HolderCount counts all holders; Holders are the first of them.
+	// HolderCount counts all holders. Holders has the first of them.
 	HolderCount int        `json:"holder_count"`
 	Keeps       []keptView `json:"keeps"`
 }
@@ -110,7 +107,7 @@ func waitingJSON(w *conclave.Waiting) waitingView {
 	return v
 }
 
-// of returns what those wait for who keep a resource.
+// of returns the waits of the holders of a resource.
 func (g waitGraph) of(election bool, r *conclave.Resource) []waitingView {
 	views := []waitingView{}
 	for i := range g.waits {
@@ -123,10 +120,10 @@ func (g waitGraph) of(election bool, r *conclave.Resource) []waitingView {
 	return views
 }
 
-// tell writes the chains for people, those that nobody waits for first.
+// tell writes the chains for people. Chains start at processes that nobody waits for.
 func (g waitGraph) tell(w io.Writer) error {
 	if len(g.waits) == 0 {
-		_, err := fmt.Fprintln(w, "nobody waits while keeping a lock or an election")
+		_, err := fmt.Fprintln(w, "no process waits while it keeps a lock or an election")
 		return err
 	}
 	shownWaits := make([]bool, len(g.waits))
@@ -140,12 +137,12 @@ func (g waitGraph) tell(w io.Writer) error {
 		}
 	}
 	if g.more {
-		fmt.Fprintln(w, "and more")
+		fmt.Fprintln(w, "more waits are not shown")
 	}
 	return nil
 }
 
-// chain writes what one who waits depends on.
+// chain writes the holders that a waiting process waits for, and what these wait for.
 func (g waitGraph) chain(w io.Writer, at, depth int, told []bool) {
 	told[at] = true
 	wait := &g.waits[at]
@@ -165,7 +162,7 @@ func (g waitGraph) chain(w io.Writer, at, depth int, told []bool) {
 	}
 }
 
-// tellChain writes what those wait for who hold one resource.
+// tellChain writes what the holders of a resource wait for.
 func (g waitGraph) tellChain(w io.Writer, election bool, r *conclave.Resource) {
 	told := make([]bool, len(g.waits))
 	first := true
@@ -193,7 +190,7 @@ func (g waitGraph) holderText(election bool, name string, h *conclave.Holder) st
 	case h.Revoked:
 		text += ", which is asked to leave"
 	case len(g.keepers(election, name, h.Fence)) > 0:
-		text += ", which is kept"
+		text += ", which waits itself"
 	}
 	return text
 }
@@ -203,7 +200,7 @@ func title(election bool, name string) string {
 	return fmt.Sprintf("%s %q", resourceKind{election}, name)
 }
 
-// keepers returns which waits keep a hold.
+// keepers returns the indexes of the waits that keep a hold.
 func (g waitGraph) keepers(election bool, name string, fence uint64) (found []int) {
 	k := conclave.Kept{Election: election, Name: name, Fence: fence}
 	for i := range g.waits {
@@ -214,7 +211,7 @@ func (g waitGraph) keepers(election bool, name string, fence uint64) (found []in
 	return found
 }
 
-// dependents returns the waits for what one keeps that waits.
+// dependents returns the indexes of the waits for a hold that the wait at an index keeps.
 func (g waitGraph) dependents(at int) (found []int) {
 	for i := range g.waits {
 		for _, h := range g.waits[i].Holders {

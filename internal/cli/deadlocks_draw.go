@@ -10,8 +10,8 @@ import (
 	"github.com/conclave-io/conclave"
 )
 
-// picture is a waitGraph as boxes and arrows: from each that waits to the holders of
-// what it waits for. A holder that waits itself is one box.
+// picture is a waitGraph as boxes and arrows. An arrow goes from a waiting process to each holder
+// that it waits for. A holder that waits itself has one box.
 type picture struct {
 	boxes  []box
 	arrows []arrow
@@ -19,7 +19,7 @@ type picture struct {
 
 type box struct {
 	lines [2]string
-	layer int // how many arrows a longest way to it has, as far as there is no circle
+	layer int // length of the longest path to it, if there is no cycle
 	row   int
 	waits bool
 }
@@ -60,12 +60,12 @@ func (g waitGraph) picture() picture {
 	return p
 }
 
-// place puts each box right of those that wait for it.
+// place puts each box to the right of the boxes that wait for it.
 func (p *picture) place() {
 	for range p.boxes {
 		moved := false
 		for _, a := range p.arrows {
-			// Holders of a semaphore may wait in a circle while another holder runs.
+			// Holders of a semaphore may wait in a cycle while another holder runs.
 			if from, to := &p.boxes[a.from], &p.boxes[a.to]; to.layer <= from.layer && from.layer+1 < len(p.boxes) {
 				to.layer, moved = from.layer+1, true
 			}
@@ -94,7 +94,7 @@ func keptText(keeps []conclave.Kept) string {
 	return text
 }
 
-// shortened returns what of a text fits into a box.
+// shortened returns the part of a text that fits into a box.
 func shortened(text string) string {
 	const most = 24
 	if runes := []rune(text); len(runes) > most {
@@ -139,7 +139,7 @@ func (g waitGraph) drawSVG(w io.Writer) error {
 	b.WriteString(`<defs><marker id="head" viewBox="0 0 10 10" refX="10" refY="5" markerWidth="8" markerHeight="8" orient="auto"><path d="M0 0L10 5L0 10z"/></marker></defs>` + "\n")
 	fmt.Fprintf(&b, `<rect width="%d" height="%d" fill="white"/>`+"\n", width, height)
 	if len(p.boxes) == 0 {
-		fmt.Fprintf(&b, `<text x="%d" y="%d">nobody waits while keeping a lock or an election</text>`+"\n", margin, 2*margin)
+		fmt.Fprintf(&b, `<text x="%d" y="%d">no process waits while it keeps a lock or an election</text>`+"\n", margin, 2*margin)
 	}
 	for _, a := range p.arrows {
 		p.drawArrow(&b, a)

@@ -13,25 +13,23 @@ import (
 	"github.com/conclave-io/conclave/internal/demo"
 )
 
-const demoHelp = `Demo starts three servers and eight workers, each a process of its own. The
-workers contend for one lock and write down when they enter and leave. The
-leader is killed with SIGKILL three times and started again, and one worker is
-killed while it holds the lock. Then the file is read back: no two workers may
-have been inside together, and every fence must be larger than the one before.
+const demoHelp = `The demo starts three servers and eight workers, each in its own process. The workers contend
+for one lock, and write to a file when they enter and leave. The demo kills the leader with
+SIGKILL three times and restarts it, and kills one worker that holds the lock. Then it reads the
+file: no two workers may have been inside at the same time, and every fence must be larger than
+the previous one. This takes half a minute.
 
-With --membership nothing happens to the workers; instead all servers are restarted
-one after the other, one is killed and replaced by a new one, and the leader is
-removed from the cluster. No worker may lose its session.
+With --membership, the demo does not kill workers. It restarts every server in turn, kills one
+and replaces it with a new one, and removes the leader from the cluster. No worker may lose its
+session.
 
-With --algorithm an algorithm guards the lock between the servers, without their log and
-leader. A worker loses the lock if the server is killed that it is attached to, and knows
-that before the next one enters.
+With --algorithm, an algorithm guards the lock between the servers, without log and leader. If
+the demo kills the server to which the holder is connected, the holder loses the lock, and is
+told before the next worker enters.
 
-With --scenario deadlock two programs take two locks in opposite order. The call that
-completes the deadlock fails with an error that names the cycle, and the other program
-goes on. This takes seconds.
-
-The others take half a minute. The exit status is 0 only if the lock kept its word.`
+With --scenario deadlock, two programs take two locks in opposite order. The call that completes
+the deadlock fails with an error that names the cycle, and the other program continues. This
+takes a few seconds.`
 
 func newDemo(a *app) *cobra.Command {
 	var (
@@ -42,8 +40,10 @@ func newDemo(a *app) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "See programs take turns under a lock while servers are killed under them",
+		Short: "Show that a lock stays safe while servers are killed",
 		Long:  demoHelp,
+		Annotations: statuses("0 the lock stayed safe", "125 the lock was not safe, the demo failed, or its arguments are invalid",
+			"130 interrupted by Ctrl-C"),
 		Example: `  conclave demo
   conclave demo --membership
   conclave demo --scenario deadlock
@@ -51,23 +51,20 @@ func newDemo(a *app) *cobra.Command {
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
-			case algorithm != "" && (membership || scenario != ""):
-				return failure(StatusError, "--algorithm: cannot be combined with --membership or --scenario")
 			case !cmd.Flags().Changed("scenario"):
 				return a.demo(dir, membership, algorithm)
-			case membership:
-				return failure(StatusError, "--scenario and --membership: give one of them")
 			case scenario != "deadlock":
-				return failure(StatusError, "--scenario: %.40q: must be deadlock", scenario)
+				return failure(StatusError, "--scenario: %.40q: expected deadlock", scenario)
 			}
 			return a.demoDeadlock(dir)
 		},
 	}
-	cmd.Flags().StringVar(&scenario, "scenario", "", "play another one: deadlock")
-	cmd.Flags().StringVar(&dir, "dir", "", "keep data, logs and the workers' file in this directory (default: a temporary one)")
+	cmd.Flags().StringVar(&scenario, "scenario", "", "show another scenario: deadlock")
+	cmd.Flags().StringVar(&dir, "dir", "", "keep data, logs and the workers' file in this `directory` (default: a temporary one)")
 	cmd.Flags().BoolVar(&membership, "membership", false, "restart, replace and remove servers instead of killing them")
-	cmd.Flags().StringVar(&algorithm, "algorithm", "", "have this algorithm guard the lock between the servers, such as suzuki-kasami")
+	cmd.Flags().StringVar(&algorithm, "algorithm", "", "guard the lock with this `algorithm`, such as suzuki-kasami")
 	a.addJSON(cmd)
+	cmd.MarkFlagsMutuallyExclusive("scenario", "membership", "algorithm")
 	return cmd
 }
 
@@ -82,7 +79,7 @@ func (a *app) demo(dir string, membership bool, algorithm string) error {
 		err = a.printReport(report, report.Text())
 	}
 	if err == nil && !report.Good() {
-		err = failure(StatusError, "the lock did not keep its word: %d overlaps, %d fence regressions%s", report.Overlaps, report.FenceRegressions, report.Lost())
+		err = failure(StatusError, "the lock was not safe: %d overlaps, %d fence regressions%s", report.Overlaps, report.FenceRegressions, report.Lost())
 	}
 	return err
 }
@@ -97,12 +94,12 @@ func (a *app) demoDeadlock(dir string) error {
 		err = a.printReport(report, report.Text())
 	}
 	if err == nil && !report.Good() {
-		err = failure(StatusError, "the deadlock was not resolved: refused: %q: went on: %q", report.Refused, report.WentOn)
+		err = failure(StatusError, "the deadlock was not resolved: refused %q, continued %q", report.Refused, report.WentOn)
 	}
 	return err
 }
 
-// staged has a demo played in a directory.
+// staged runs a demo in a directory.
 func (a *app) staged(dir string, play func(context.Context, demo.Config) error) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
@@ -126,8 +123,8 @@ func (a *app) printReport(report any, text string) error {
 	return err
 }
 
-// workDir returns dir, made if need be, or a temporary directory if it is
-// empty, which the function returned removes.
+// workDir creates dir if necessary and returns it. If dir is empty, it creates a temporary
+// directory, which the returned function removes.
 func workDir(dir, pattern string) (string, func(), error) {
 	if dir != "" {
 		return dir, func() {}, os.MkdirAll(dir, 0o700)
@@ -136,7 +133,7 @@ func workDir(dir, pattern string) (string, func(), error) {
 	return dir, func() { os.RemoveAll(dir) }, err
 }
 
-// newDemoWorker is the hidden command by which demo runs a worker.
+// newDemoWorker is the hidden command with which demo runs a worker.
 func newDemoWorker(a *app) *cobra.Command {
 	var number int
 	var path string
@@ -155,7 +152,7 @@ func newDemoWorker(a *app) *cobra.Command {
 	return cmd
 }
 
-// newDemoProgram is the hidden command by which the demo of a deadlock runs a program.
+// newDemoProgram is the hidden command with which the deadlock demo runs a program.
 func newDemoProgram(a *app) *cobra.Command {
 	var name, first, second string
 	cmd := &cobra.Command{
@@ -170,6 +167,6 @@ func newDemoProgram(a *app) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&name, "name", "", "the program's name")
 	cmd.Flags().StringVar(&first, "first", "", "the lock that it takes first")
-	cmd.Flags().StringVar(&second, "second", "", "the lock that it takes then")
+	cmd.Flags().StringVar(&second, "second", "", "the lock that it takes second")
 	return cmd
 }

@@ -21,23 +21,23 @@ import (
 )
 
 const (
-	// devPatience is how long the servers have to be ready, or to end.
-	devPatience = 15 * time.Second
-	// revival is the pause before a server that died is started again, long
-	// enough to see what its absence does.
+	// devTimeout bounds how long the servers take to become ready, and to stop.
+	devTimeout = 15 * time.Second
+	// revival is the pause before a server that died is restarted. It is long enough to observe
+	// its absence.
 	revival = time.Second
 )
 
-// devCluster is a cluster of processes on this machine, for trying things out.
+// devCluster is a cluster of server processes on this machine.
 type devCluster struct {
 	app     *app
 	binary  string
 	dir     string
 	clients []string // addresses by server, from index 0
 	peers   []string
-	logs    []local.Log // of the servers' present runs, from index 0
+	logs    []local.Log // of the current run of each server, from index 0
 
-	ready chan struct{} // closed once all have been ready
+	ready chan struct{} // closed once all servers have been ready
 	tasks sync.WaitGroup
 }
 
@@ -49,11 +49,11 @@ func newDev(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dev",
 		Short: "Run a cluster on this machine, for trying things out",
-		Long: `Dev runs a cluster of server processes on this machine until Ctrl-C. A server
-that dies is started again after a second, so that one can see what kill -9 does.
+		Long: `The command starts several server processes and prints a line that sets CONCLAVE_SERVERS for
+other commands. It runs until Ctrl-C. If a server dies, dev restarts it after one second, so that
+you can see the effect of kill -9.
 
-Server N takes clients at port --port + N - 1, and other servers a hundred ports
-further up.`,
+Server N takes clients at port --port + N - 1, and other servers at a port that is 100 higher.`,
 		Example: `  conclave dev
   conclave dev --servers 5 --data ./cluster
   conclave dev --port 8400`,
@@ -61,17 +61,17 @@ further up.`,
 		RunE: func(*cobra.Command, []string) error { return a.dev(servers, port, dir) },
 	}
 	cmd.Flags().IntVar(&servers, "servers", 3, "how many servers, 1 to 9")
-	cmd.Flags().StringVar(&dir, "data", "", "keep data and logs in this directory, and go on with what is there (default: a temporary one)")
-	cmd.Flags().IntVar(&port, "port", 7400, "port at which the first server takes clients")
+	cmd.Flags().StringVar(&dir, "data", "", "keep data and logs in this `directory`, and continue with its content (default: a temporary one)")
+	cmd.Flags().IntVar(&port, "port", 7400, "port for clients of the first server")
 	return cmd
 }
 
 func (a *app) dev(servers, port int, dir string) error {
 	if servers < 1 || servers > 9 {
-		return fmt.Errorf("--servers %d: give 1 to 9", servers)
+		return fmt.Errorf("--servers: %d: must be between 1 and 9", servers)
 	}
 	if port < 1 || port > lastDevPort {
-		return fmt.Errorf("--port %d: give 1 to %d, since the servers use the ports after it too", port, lastDevPort)
+		return fmt.Errorf("--port: %d: must be between 1 and %d, because the servers also use higher ports", port, lastDevPort)
 	}
 	if err := devFree(servers, port); err != nil {
 		return err
@@ -93,7 +93,7 @@ func (a *app) dev(servers, port int, dir string) error {
 	return c.run(ctx)
 }
 
-// run runs all servers until ctx ends, or one cannot be run at all.
+// run runs all servers until ctx ends, or one cannot be started.
 func (c *devCluster) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer c.tasks.Wait()
@@ -113,8 +113,8 @@ func (c *devCluster) run(ctx context.Context) error {
 		return err
 	}
 	close(c.ready)
-	c.app.say("%d servers are up; data and logs in %s; Ctrl-C stops them", len(c.clients), c.dir)
-	c.app.say("http://%s/ shows them in a browser", c.clients[0])
+	c.app.say("%d servers are up; data and logs are in %s; press Ctrl-C to stop them", len(c.clients), c.dir)
+	c.app.say("open http://%s/ in a browser to see them", c.clients[0])
 	fmt.Fprintf(c.app.stdout, "export CONCLAVE_SERVERS=%s\n", strings.Join(c.clients, ","))
 	<-ctx.Done()
 	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
@@ -124,9 +124,9 @@ func (c *devCluster) run(ctx context.Context) error {
 	return nil
 }
 
-// awaitReady waits until every server is.
+// awaitReady waits until every server is ready.
 func (c *devCluster) awaitReady(ctx context.Context) error {
-	limit, cancel := context.WithTimeout(ctx, devPatience)
+	limit, cancel := context.WithTimeout(ctx, devTimeout)
 	defer cancel()
 	for id, address := range c.clients {
 		for !c.started(id+1) || !ready(limit, address) {
@@ -134,25 +134,25 @@ func (c *devCluster) awaitReady(ctx context.Context) error {
 			case <-time.After(20 * time.Millisecond):
 			case <-limit.Done():
 				if ctx.Err() == nil {
-					return fmt.Errorf("server %d is not ready after %v: see %s", id+1, devPatience, c.logFile(id+1))
+					return fmt.Errorf("server %d: not ready after %v; see its log %s", id+1, devTimeout, c.logFile(id+1))
 				}
 				if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
 					return err
 				}
-				return errors.New("stopped before the servers were ready")
+				return errors.New("interrupted before the servers were ready")
 			}
 		}
 	}
 	return nil
 }
 
-// started reports whether a server has said that it takes clients. Whoever answers
-// before that is another.
+// started reports whether a server has printed that it takes clients. An answer before that comes
+// from another process.
 func (c *devCluster) started(id int) bool {
 	return strings.Contains(c.logs[id-1].Said(), " takes clients at "+c.clients[id-1]+" ")
 }
 
-// ready asks a server.
+// ready asks a server whether it is ready.
 func ready(ctx context.Context, address string) bool {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/readyz", nil)
 	if err != nil {
@@ -167,8 +167,8 @@ func ready(ctx context.Context, address string) bool {
 	return answer.StatusCode == http.StatusOK
 }
 
-// keep runs a server, again and again if it dies. One that dies before the
-// cluster was up has a reason that will not go away.
+// keep runs a server, and restarts it when it dies. It fails if the server dies before the cluster
+// was up, because a restart would not help.
 func (c *devCluster) keep(ctx context.Context, id int) error {
 	for {
 		err := c.once(ctx, id)
@@ -180,7 +180,7 @@ func (c *devCluster) keep(ctx context.Context, id int) error {
 		default:
 			return fmt.Errorf("server %d: %s", id, c.reason(id, err))
 		}
-		c.app.say("server %d died (%s); it is started again in %v", id, c.reason(id, err), revival)
+		c.app.say("server %d died (%s); restarting it in %v", id, c.reason(id, err), revival)
 		select {
 		case <-time.After(revival):
 		case <-ctx.Done():
@@ -190,7 +190,7 @@ func (c *devCluster) keep(ctx context.Context, id int) error {
 	}
 }
 
-// reason says why a server ended: the last that it said, if it ended by itself.
+// reason returns why a server ended: its last line, if it exited by itself.
 func (c *devCluster) reason(id int, err error) string {
 	var exit *exec.ExitError
 	if err != nil && (!errors.As(err, &exit) || !exit.Exited()) {
@@ -199,7 +199,7 @@ func (c *devCluster) reason(id int, err error) string {
 	return strings.TrimPrefix(c.logs[id-1].LastLine(), "conclave: ")
 }
 
-// once runs a server until it ends, which it is told to do when ctx ends.
+// once runs a server until it exits. When ctx ends, it sends SIGTERM.
 func (c *devCluster) once(ctx context.Context, id int) error {
 	var peers []string
 	for i, address := range c.peers {
@@ -216,7 +216,7 @@ func (c *devCluster) once(ctx context.Context, id int) error {
 	cmd.Env = withoutSettings(os.Environ())
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.WaitDelay = devPatience
+	cmd.WaitDelay = devTimeout
 	local.Prepare(cmd)
 	if err := cmd.Start(); err != nil {
 		return err
@@ -225,8 +225,7 @@ func (c *devCluster) once(ctx context.Context, id int) error {
 	return cmd.Wait()
 }
 
-// withoutSettings keeps what the environment says of other servers away from
-// these.
+// withoutSettings removes the variables that would set or connect to other servers.
 func withoutSettings(environ []string) []string {
 	var kept []string
 	for _, entry := range environ {

@@ -10,17 +10,14 @@ import (
 	"github.com/conclave-io/conclave"
 )
 
-const electHelp = `Run a command while leading the election NAME.
+const electHelp = `conclave campaigns in the election NAME. When it is elected it runs COMMAND, and resigns after
+COMMAND exits. conclave leader NAME shows the --value of the leader to other programs.
 
-conclave campaigns, runs the command while it leads, and resigns. Observers see
---value of the leader (conclave leader NAME).
-
-Candidates are elected by --priority, higher ones first, and among equals in the
-order in which they came. A leader stays when a better candidate comes, unless
-that candidate has --patience. When it has waited that long, and the leader has
-led that long, the leader is asked to leave. So a favourite that comes back takes
-over after a while, and one that comes and goes more often than that, because its
-machine or network is failing, unseats nobody.
+The candidate with the highest --priority is elected next. Candidates of equal priority are
+elected in order of arrival. A leader stays when a candidate of higher priority arrives, unless
+that candidate has --patience: after it has waited that long, and the leader has led that long,
+the leader is asked to leave. So a preferred candidate takes over some time after it returns. A
+candidate that fails more often than that never replaces the leader.
 `
 
 func newElect(a *app) *cobra.Command {
@@ -31,10 +28,11 @@ func newElect(a *app) *cobra.Command {
 		Short: "Run a command while leading an election",
 		Long:  electHelp + helpFor("the leadership"),
 		Example: `  conclave elect scheduler --value "$(hostname):8080" -- sleep 10
-  conclave elect scheduler --repeat -- sleep 10   # after a loss, stand again
-  conclave elect scheduler --try -- echo "I lead" # status 124 if another leads
-  conclave elect db --priority 10 --patience 30s --repeat -- sleep 10  # the favourite
-  conclave leader scheduler                       # who leads?`,
+  conclave elect scheduler --repeat -- sleep 10    # campaign again after a loss
+  conclave elect scheduler --try -- echo "I lead"  # status 124 if another leads
+  conclave elect db --priority 10 --patience 30s -- sleep 10
+  conclave leader scheduler`,
+		Annotations: runStatuses,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := c.check(); err != nil {
 				return err
@@ -52,11 +50,11 @@ func newElect(a *app) *cobra.Command {
 	s.release = func(ctx context.Context, h hold) error { return h.(*conclave.Leadership).Resign(ctx) }
 	s.register(cmd)
 	c.register(cmd.Flags())
-	cmd.Flags().BoolVar(&s.repeat, "repeat", false, "campaign again if the leadership is lost, instead of ending with status 120")
+	cmd.Flags().BoolVar(&s.repeat, "repeat", false, "campaign again if the leadership is lost, instead of exiting with status 120")
 	return cmd
 }
 
-// candidacy says who stands for election.
+// candidacy has the flags of a candidate.
 type candidacy struct {
 	value    string
 	priority int64
@@ -64,18 +62,18 @@ type candidacy struct {
 }
 
 func (c *candidacy) register(flags *pflag.FlagSet) {
-	flags.StringVar(&c.value, "value", "", "what observers see of this leader, such as its address")
-	flags.Int64Var(&c.priority, "priority", 0, "be elected before waiting candidates of lower priority")
-	flags.Var(&c.patience, "patience", "after waiting so long, take the place of a leader of lower priority who has led so long, up to 1h (default: never)")
+	flags.StringVar(&c.value, "value", "", "publish this value of the leader, such as its address")
+	flags.Int64Var(&c.priority, "priority", 0, "candidates with a higher number are elected first")
+	flags.Var(&c.patience, "patience", "replace a leader of lower priority after waiting this long, if it has led this long, up to 1h (default: never)")
 	flags.Lookup("patience").DefValue = ""
 }
 
 func (c *candidacy) check() error {
 	if len(c.value) > conclave.MaxValue {
-		return failure(StatusError, "--value has %d bytes; give at most %d", len(c.value), conclave.MaxValue)
+		return failure(StatusError, "--value: %d bytes: must have at most %d bytes", len(c.value), conclave.MaxValue)
 	}
 	if d := time.Duration(c.patience); d < 0 || d > conclave.MaxTTL {
-		return failure(StatusError, "--patience %v is out of range; give 0s to %v", d, conclave.MaxTTL)
+		return failure(StatusError, "--patience: %v: must be between 0s and %v", d, conclave.MaxTTL)
 	}
 	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
 	"strings"
 	"time"
 
@@ -15,8 +14,8 @@ import (
 	"github.com/conclave-io/conclave"
 )
 
-// duration is the value of a flag that holds a time. It differs from pflag's in
-// what it says of a number without a unit.
+// duration is the value of a flag that is a duration. Unlike pflag's, it says how to repair a
+// number without a unit.
 type duration time.Duration
 
 func (d *duration) String() string { return time.Duration(*d).String() }
@@ -25,18 +24,17 @@ func (d *duration) Type() string { return "duration" }
 
 func (d *duration) Set(text string) error {
 	v, err := time.ParseDuration(text)
-	if _, notNumber := strconv.ParseFloat(text, 64); err != nil && notNumber == nil {
-		return fmt.Errorf("it has no unit; write for example %ss or %sms", text, text)
+	if err != nil && text != "" && strings.Trim(text, "0123456789.+-") == "" {
+		return fmt.Errorf("missing unit; use a duration such as %ss or %sms", text, text)
 	}
 	if err != nil {
-		return errors.New("it is not a duration; write for example 10s, 500ms or 2m")
+		return errors.New("not a duration; use for example 10s, 500ms or 2m")
 	}
 	*d = duration(v)
 	return nil
 }
 
-// clientFlags say how to reach the cluster. Their defaults are in the
-// environment.
+// clientFlags say how to reach the cluster. The environment has their defaults.
 type clientFlags struct {
 	servers           []string
 	cacert, cert, key string
@@ -57,20 +55,20 @@ func environment(name, fallback string) string {
 func (f *clientFlags) register(flags *pflag.FlagSet) {
 	f.timeout = duration(10 * time.Second)
 	servers := strings.Split(environment("CONCLAVE_SERVERS", defaultServers), ",")
-	flags.StringSliceVar(&f.servers, "servers", servers, "addresses of servers, host:port with commas between, or unix:PATH for an admin socket (CONCLAVE_SERVERS)")
-	flags.StringVar(&f.cacert, "cacert", os.Getenv("CONCLAVE_CACERT"), "file with the certificates that vouch for servers; makes connections use TLS (CONCLAVE_CACERT)")
-	flags.StringVar(&f.cert, "cert", os.Getenv("CONCLAVE_CERT"), "file with the client's certificate (CONCLAVE_CERT)")
-	flags.StringVar(&f.key, "key", os.Getenv("CONCLAVE_KEY"), "file with the client's private key (CONCLAVE_KEY)")
-	flags.StringVar(&f.tokenFile, "token-file", os.Getenv(tokenFileVar), "file with a token that proves who this program is, read again for each connection (CONCLAVE_TOKEN_FILE, or CONCLAVE_TOKEN for the token itself)")
+	flags.StringSliceVar(&f.servers, "servers", servers, "`addresses` of servers, host:port separated by commas, or unix:PATH for an admin socket (CONCLAVE_SERVERS)")
+	flags.StringVar(&f.cacert, "cacert", os.Getenv("CONCLAVE_CACERT"), "use TLS, and trust servers whose certificate the authorities in this `file` signed (CONCLAVE_CACERT)")
+	flags.StringVar(&f.cert, "cert", os.Getenv("CONCLAVE_CERT"), "`file` with the client's certificate (CONCLAVE_CERT)")
+	flags.StringVar(&f.key, "key", os.Getenv("CONCLAVE_KEY"), "`file` with the private key of --cert (CONCLAVE_KEY)")
+	flags.StringVar(&f.tokenFile, "token-file", os.Getenv(tokenFileVar), "`file` with a token that proves who this program is, read again for each connection (CONCLAVE_TOKEN_FILE; CONCLAVE_TOKEN has the token itself)")
 	f.token = os.Getenv(tokenVar)
-	flags.StringVar(&f.cluster, "cluster", os.Getenv("CONCLAVE_CLUSTER"), "refuse servers of any other cluster than this, 16 hexadecimal digits (CONCLAVE_CLUSTER)")
-	flags.Var(&f.timeout, "timeout", "how long to wait for an answer of the cluster")
+	flags.StringVar(&f.cluster, "cluster", os.Getenv("CONCLAVE_CLUSTER"), "refuse servers of other clusters; this is the `id` of the expected one, 16 hexadecimal digits (CONCLAVE_CLUSTER)")
+	flags.Var(&f.timeout, "timeout", "how long to wait for an answer from the cluster")
 }
 
 // config turns the flags into the configuration of a client.
 func (f *clientFlags) config() (cfg conclave.Config, err error) {
 	if f.timeout <= 0 {
-		return cfg, fmt.Errorf("--timeout %v: give more than zero", &f.timeout)
+		return cfg, notPositive("--timeout", f.timeout)
 	}
 	for _, s := range f.servers {
 		if s = strings.TrimSpace(s); s != "" {
@@ -85,6 +83,11 @@ func (f *clientFlags) config() (cfg conclave.Config, err error) {
 		return cfg, err
 	}
 	return cfg, spoken(cfg.Validate())
+}
+
+// notPositive returns the error of a duration that must be above zero.
+func notPositive(flag string, d duration) error {
+	return fmt.Errorf("%s: %v: must be above 0s", flag, &d)
 }
 
 // spoken translates an error about a field of Config into one about a flag.
@@ -105,7 +108,11 @@ func (f *clientFlags) tls() (*tls.Config, error) {
 		return nil, nil
 	}
 	if (f.cert == "") != (f.key == "") {
-		return nil, errors.New("--cert and --key: give both or none")
+		given, absent := "--cert", "--key"
+		if f.cert == "" {
+			given, absent = absent, given
+		}
+		return nil, fmt.Errorf("%s: requires %s", given, absent)
 	}
 	if _, err := conclave.TLSFiles("", "", f.cacert); err != nil {
 		return nil, fmt.Errorf("--cacert: %w", err)
@@ -117,14 +124,14 @@ func (f *clientFlags) tls() (*tls.Config, error) {
 	return cfg, nil
 }
 
-// throughSocket reports whether there is only an admin socket to connect to, and TLS is no
-// more than set in the environment: a variable is for all commands, and this one needs none.
+// throughSocket reports whether the only server is an admin socket, and no flag sets TLS. The
+// variables that set TLS are for all commands, and an admin socket does not need them.
 func (f *clientFlags) throughSocket() bool {
 	return len(f.servers) == 1 && strings.HasPrefix(f.servers[0], "unix:") &&
 		f.cacert == os.Getenv("CONCLAVE_CACERT") && f.cert == os.Getenv("CONCLAVE_CERT") && f.key == os.Getenv("CONCLAVE_KEY")
 }
 
-// dial attaches to the cluster within the timeout.
+// dial connects to the cluster within --timeout.
 func (a *app) dial(ctx context.Context, cfg conclave.Config) (*conclave.Client, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(a.client.timeout))
 	defer cancel()
@@ -141,14 +148,16 @@ func (a *app) dial(ctx context.Context, cfg conclave.Config) (*conclave.Client, 
 		return nil, silence(err, a.client.timeout)
 	case errors.As(err, &failed) && errors.Is(err, conclave.ErrUnauthenticated):
 		return nil, errors.New(attempts(failed.Attempts))
+	case errors.As(err, &failed) && errors.Is(err, conclave.ErrWrongCluster):
+		return nil, fmt.Errorf("%s; set --servers to servers of one cluster, or change --cluster", attempts(failed.Attempts))
 	case errors.As(err, &failed):
 		return nil, fmt.Errorf("%w (%s)", failed.Err, attempts(failed.Attempts))
 	}
 	return client, err
 }
 
-// dialReady dials and opens the session: a cluster without a quorum is not
-// waited for without a word.
+// dialReady connects and opens the session. It fails if the cluster has no quorum for the time
+// of --timeout.
 func (a *app) dialReady(ctx context.Context, cfg conclave.Config) (*conclave.Client, error) {
 	client, err := a.dial(ctx, cfg)
 	if err != nil {
@@ -157,30 +166,30 @@ func (a *app) dialReady(ctx context.Context, cfg conclave.Config) (*conclave.Cli
 	answer, cancel := context.WithTimeout(ctx, time.Duration(a.client.timeout))
 	defer cancel()
 	if err := client.Ready(answer); err != nil {
-		go client.Close() // there is nothing that could be lost, and nobody to tell
+		go client.Close() // nothing is held, so that there is no need to wait
 		return nil, silence(err, a.client.timeout)
 	}
 	return client, nil
 }
 
-// remedies say which flags mend what keeps a client from a TLS connection.
+// remedies say which flags to change if no TLS connection is possible.
 var remedies = map[conclave.TLSProblem]string{
-	conclave.UnknownAuthority: "set --cacert to the certificate of the authority that signed it",
+	conclave.UnknownAuthority: "set --cacert to the CA that signed it",
 	conclave.ClientRefused:    "set --cert and --key to a certificate that the server trusts",
-	conclave.TokenInClear:     "set --cacert to the certificate of the authority that signed the servers' certificates, or leave the token out",
-	conclave.NoTLS:            "leave --cacert, --cert and --key out, or give a port that speaks TLS",
+	conclave.TokenInClear:     "set --cacert to the CA that signed the servers' certificates",
+	conclave.NoTLS:            "remove --cacert, --cert and --key, or set --servers to a port with TLS",
 }
 
-// addressRemedies say how to mend an address that is not that of a server for clients.
+// addressRemedies say what to do about an address at which no server takes clients.
 var addressRemedies = map[conclave.AddressProblem]string{
 	conclave.UnknownHost: "set --servers to hosts that exist",
-	conclave.PeerPort:    "set --servers to the addresses for clients, which are those of --listen (port 7400 unless set)",
+	conclave.PeerPort:    "set --servers to the addresses for clients, which conclave serve --listen sets (default port 7400)",
 }
 
-// unanswered is the end of a wait for a cluster that did not answer.
+// unanswered means that the cluster did not answer in time.
 type unanswered struct {
 	within duration
-	tried  string // what became of each server
+	tried  string // the error of each server
 	err    error
 }
 
@@ -190,7 +199,7 @@ func (e *unanswered) Error() string {
 
 func (e *unanswered) Unwrap() error { return e.err }
 
-// silence puts it in one line if err says that the cluster did not answer.
+// silence turns err into an *unanswered if it says that the cluster did not answer.
 func silence(err error, within duration) error {
 	var dialled *conclave.DialError
 	var called *conclave.UnavailableError
@@ -211,7 +220,7 @@ func attempts(list []conclave.Attempt) string {
 	return strings.Join(tried, "; ")
 }
 
-// ask dials, asks one thing, and hangs up.
+// ask connects, asks one question within --timeout, and disconnects.
 func (a *app) ask(ctx context.Context, question func(context.Context, *conclave.Client) error) error {
 	cfg, err := a.client.config()
 	if err != nil {

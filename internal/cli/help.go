@@ -2,18 +2,86 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
-// newHelp differs from cobra's own in that it fails if there is no such command.
+// helpTemplate begins each help text with the sentence that lists of commands show.
+const helpTemplate = `{{.Short}}.{{with .Long}}
+
+{{. | trimTrailingWhitespaces}}{{end}}
+
+{{.UsageString}}`
+
+// usageTemplate is what follows the description of a command, and what follows that of all.
+const usageTemplate = `Usage:
+  {{.UseLine}}{{if .HasAvailableSubCommands}}
+
+Commands:{{range .Commands}}{{if .IsAvailableCommand}}
+  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}{{end}}{{if .HasAvailableLocalFlags}}
+
+Flags:
+{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}{{end}}{{if .HasAvailableInheritedFlags}}
+
+Flags to reach the cluster:
+{{.InheritedFlags.FlagUsages | trimTrailingWhitespaces}}{{end}}{{if .HasExample}}
+
+Examples:
+{{.Example}}{{end}}
+
+{{index .Annotations "statuses"}}{{if .HasAvailableSubCommands}}
+Run ` + "`{{.CommandPath}} COMMAND --help`" + ` for the help of a command.
+{{end}}`
+
+// statuses returns the annotation of a command with the exit statuses in rows. A row is a status,
+// a space and its meaning, which may have several lines. If there is no row for 125, it is added.
+func statuses(rows ...string) map[string]string {
+	if !slices.ContainsFunc(rows, func(row string) bool { return strings.HasPrefix(row, "125 ") }) {
+		rows = append(rows, "125 conclave failed, or its arguments are invalid")
+	}
+	var b strings.Builder
+	b.WriteString("Exit status:\n")
+	for _, row := range rows {
+		status, meaning, _ := strings.Cut(row, " ")
+		meaning = strings.ReplaceAll(meaning, "\n", "\n"+strings.Repeat(" ", 8))
+		fmt.Fprintf(&b, "  %-5s %s\n", status, meaning)
+	}
+	return map[string]string{"statuses": b.String()}
+}
+
+// finishHelp completes the help of a command and of its subcommands. It hides the flags that
+// the command refuses, and the default 0s of flags that have no default.
+func finishHelp(cmd *cobra.Command) {
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if f.DefValue == "0s" {
+			f.DefValue = ""
+		}
+	})
+	if cmd.Annotations == nil {
+		cmd.Annotations = statuses("0 success")
+	}
+	cmd.SetHelpTemplate(helpTemplate)
+	cmd.SetUsageTemplate(usageTemplate)
+	if alone[cmd.CommandPath()] {
+		cmd.SetUsageTemplate(strings.Replace(usageTemplate, ".HasAvailableInheritedFlags", "false", 1))
+	}
+	for _, sub := range cmd.Commands() {
+		finishHelp(sub)
+	}
+}
+
+// newHelp differs from cobra's own help command: it fails if there is no such command.
 func newHelp(*app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND]",
 		Short: "Explain a command",
-		Example: `  conclave help lock
-  conclave lock --help`,
+		Long:  "The same text is printed by COMMAND --help.",
+		Example: `  conclave help
+  conclave help lock
+  conclave help access grant`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			found, rest, err := cmd.Root().Find(args)
 			if err == nil && len(rest) > 0 {
@@ -28,22 +96,22 @@ func newHelp(*app) *cobra.Command {
 	}
 }
 
-// newCompletion differs from cobra's own in that it fails if it does not know
-// the shell.
+// newCompletion differs from cobra's own completion command: it fails if it does not know the
+// shell.
 func newCompletion(a *app) *cobra.Command {
 	shells := []string{"bash", "zsh", "fish", "powershell"}
 	return &cobra.Command{
 		Use:   "completion bash|zsh|fish|powershell",
-		Short: "Print a script that makes a shell complete conclave's command lines",
+		Short: "Print a completion script for a shell",
+		Long: `The script completes commands, flags, the names of algorithms, and the names of locks and
+elections that are held. For names it contacts the cluster for up to one second.`,
 		Example: `  source <(conclave completion bash)
   conclave completion zsh > "${fpath[1]}/_conclave"
   conclave completion fish > ~/.config/fish/completions/conclave.fish`,
 		ValidArgs: shells,
+		Args:      takes("SHELL"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			root, known := cmd.Root(), strings.Join(shells, ", ")
-			if len(args) != 1 {
-				return fmt.Errorf("name one shell: %s", known)
-			}
+			root := cmd.Root()
 			switch args[0] {
 			case "bash":
 				return root.GenBashCompletionV2(a.stdout, true)
@@ -54,7 +122,7 @@ func newCompletion(a *app) *cobra.Command {
 			case "powershell":
 				return root.GenPowerShellCompletionWithDesc(a.stdout)
 			}
-			return fmt.Errorf("no completion for the shell %q; there is one for %s", args[0], known)
+			return fmt.Errorf("shell: %q: unsupported; expected %s", args[0], orList(shells))
 		},
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/conclave-io/conclave"
 )
 
-// homeView is what a server does for the locks that algorithms guard.
+// homeView is the state of a server that takes part in locks that algorithms guard.
 type homeView struct {
 	Epoch      uint64          `json:"epoch"`
 	State      string          `json:"state"`
@@ -25,7 +25,7 @@ type homeView struct {
 	Starts     []viewStartView `json:"starts"`
 }
 
-// watchingView is what a failure detector and an election say.
+// watchingView is the state of a failure detector and an election.
 type watchingView struct {
 	Stack      string   `json:"stack"`
 	Doubted    []uint64 `json:"doubted,omitempty"`
@@ -83,7 +83,7 @@ func homeJSON(h *conclave.Home) *homeView {
 	return v
 }
 
-// writeSeats shows the servers that take part, or wait to.
+// writeSeats shows the servers that take part, and those that wait to take part.
 func writeSeats(w io.Writer, v *conclave.View) error {
 	t := newTable(w, "SERVER", "ADDRESS", "SEAT", "LEASE LEFT", "PART", "CLIENTS", "NAMES", "LAST PAUSE", "LANES", "DOUBTS")
 	for _, s := range v.Members {
@@ -102,7 +102,7 @@ func writeSeats(w io.Writer, v *conclave.View) error {
 	return t.flush()
 }
 
-// partOf says where a member stands.
+// partOf describes the state of a member.
 func partOf(h *conclave.Home) string {
 	switch {
 	case h.State == "OPEN" && h.Remaining == 0:
@@ -113,7 +113,7 @@ func partOf(h *conclave.Home) string {
 	return strings.ToLower(h.State)
 }
 
-// lanesOf says how many of the connections to others are up.
+// lanesOf says how many of the connections to other members are up.
 func lanesOf(h *conclave.Home) string {
 	up := 0
 	for _, l := range h.Lanes {
@@ -124,7 +124,7 @@ func lanesOf(h *conclave.Home) string {
 	return fmt.Sprintf("%d of %d", up, len(h.Lanes))
 }
 
-// perNamespace adds up what the members say of each prefix.
+// perNamespace adds up the counters of the members for each prefix.
 func perNamespace(v *conclave.View) (sums []conclave.Namespace) {
 	for _, s := range v.Members {
 		if s.Home == nil {

@@ -7,17 +7,17 @@ import (
 	"github.com/conclave-io/conclave"
 )
 
-// keepsVar is the variable by which a command knows the holds that it runs under, so that
-// a lock which it waits for cannot complete a deadlock unnoticed.
+// keepsVar is the environment variable with the holds under which a command runs. The servers need
+// them to detect that a lock it waits for would complete a deadlock.
 const keepsVar = "CONCLAVE_KEEPS"
 
-// inherit notes the holds that this process runs under. What cannot be read is ignored: a
-// deadlock may then go unnoticed, no more.
+// inherit reads the holds under which this process runs. It ignores malformed entries: the only
+// effect is that a deadlock may not be detected.
 func (a *app) inherit() {
 	for _, text := range strings.Fields(os.Getenv(keepsVar)) {
 		var k conclave.Kept
 		if err := k.UnmarshalText([]byte(text)); err != nil {
-			a.say("%s is ignored: %v", keepsVar, err)
+			a.say("%s: %.40q: ignored: %v", keepsVar, text, err)
 			continue
 		}
 		a.keeps = append(a.keeps, k)

@@ -20,30 +20,28 @@ import (
 	"github.com/conclave-io/conclave/web"
 )
 
-// Limits of the lab.
+// Limits of the lab, in bytes.
 const (
-	labMemory   = 2 << 30   // bytes that its runs may take
-	labFileSize = 64 * 1024 // bytes of a scenario in a URL
+	labMemory   = 2 << 30   // memory of its runs
+	labFileSize = 64 * 1024 // size of a scenario in a URL
 )
 
 func newLab(a *app) *cobra.Command {
 	var listen, export string
 	cmd := &cobra.Command{
 		Use:   "lab [FILE]",
-		Short: "Open the laboratory in a browser: step through runs of the algorithms",
-		Long: `Serve the lab to a browser on this machine, and print the URL to open. The lab runs
-scenario files: it shows who sent what to whom, the state of every process after each
-step, and the rules that were applied. With FILE, it opens that scenario; otherwise it
-shows a gallery of all scenarios that come with conclave.
+		Short: "Step through runs of the algorithms in a browser",
+		Long: `The command prints a URL to open in a browser on this machine, and runs until Ctrl-C. The lab
+runs scenario files. It shows each message, the state of every process after each step, and the
+rules that were applied. With FILE, it opens that scenario. Otherwise it shows all scenarios that
+come with conclave.
 
-The lab does not contact a cluster. It listens on 127.0.0.1 only, and the URL holds a
-token without which nobody can use it. It ends with Ctrl-C.
+The lab listens on 127.0.0.1 only. The URL contains a token that the lab requires.
 
-With --export, write the lab as a static site instead, for any server of files. Its
-scenarios run in the browser of whoever opens it. This needs a binary from a release
-or from make build: go run and go install leave out the engine for browsers.
-
-Exit status: 0 if it was ended by Ctrl-C, 125 if the file or the flags are wrong.`,
+With --export, the command writes the lab as a static site instead, and exits. Any file server
+can serve the site; the scenarios run in the browser. This requires a binary from a release or
+from make build: go run and go install leave out the engine for browsers.`,
+		Annotations: statuses("0 stopped by Ctrl-C, or the site is written"),
 		Example: `  conclave lab
   conclave lab scenarios/maekawa-deadlock.yaml
   conclave lab --export site`,
@@ -52,18 +50,19 @@ Exit status: 0 if it was ended by Ctrl-C, 125 if the file or the flags are wrong
 			if export == "" {
 				return a.lab(strings.Join(args, ""), listen)
 			}
-			if len(args) > 0 || cmd.Flags().Changed("listen") {
-				return fmt.Errorf("--export: cannot be combined with a file or --listen")
+			if len(args) > 0 {
+				return exclude("--export", "the argument FILE")
 			}
 			if err := web.Export(export); err != nil {
 				return err
 			}
-			a.say("the lab is in %s; its page is %s/lab/", export, export)
+			a.say("the site is in %s; its start page is %s/lab/", export, export)
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:0", "listen at this loopback `address`; port 0 is a free one")
+	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:0", "listen at this loopback `address`; port 0 selects a free port")
 	cmd.Flags().StringVar(&export, "export", "", "write a static site to this `folder` instead")
+	cmd.MarkFlagsMutuallyExclusive("export", "listen")
 	return cmd
 }
 
@@ -76,7 +75,7 @@ func (a *app) lab(file, listen string) error {
 	return a.serveLab(place, listen)
 }
 
-// openRun serves the lab until a signal ends it. It begins with a run, after a record.
+// openRun serves the lab until a signal ends it. It first shows a run after a record.
 func (a *app) openRun(text []byte, record int) error {
 	place, err := placeOf("the run", text)
 	if err != nil {
@@ -102,7 +101,7 @@ func (a *app) serveLab(place, listen string) error {
 	if err != nil {
 		return err
 	}
-	a.say("the lab is open until Ctrl-C; open this URL, and keep it private:")
+	a.say("open this URL in a browser and keep it private; press Ctrl-C to stop the lab:")
 	fmt.Fprintln(a.stdout, h.URL(place))
 	return h.Serve(ctx)
 }
@@ -110,7 +109,7 @@ func (a *app) serveLab(place, listen string) error {
 func listenLoopback(ctx context.Context, address string) (net.Listener, error) {
 	resolved, err := net.ResolveTCPAddr("tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("--listen: %q: must be an address and a port, such as 127.0.0.1:8080", address)
+		return nil, fmt.Errorf("--listen: %q: expected an address and a port, such as 127.0.0.1:8080", address)
 	}
 	if !resolved.IP.IsLoopback() {
 		return nil, fmt.Errorf("--listen: %q: must be a loopback address such as 127.0.0.1", address)
@@ -123,7 +122,7 @@ func listenLoopback(ctx context.Context, address string) (net.Listener, error) {
 	return listener, nil
 }
 
-// labPlace returns the part of the URL that says what the page shows first.
+// labPlace returns the part of the URL that selects what the page shows first.
 func labPlace(file string) (string, error) {
 	if file == "" {
 		return "1/gallery", nil
@@ -141,7 +140,7 @@ func labPlace(file string) (string, error) {
 // placeOf returns that part for a scenario.
 func placeOf(name string, text []byte) (string, error) {
 	if len(text) > labFileSize {
-		return "", fmt.Errorf("%s: %d bytes: the lab opens files of at most %d", name, len(text), labFileSize)
+		return "", fmt.Errorf("%s: %d bytes: must have at most %d bytes for the lab", name, len(text), labFileSize)
 	}
 	packed, err := packText(text)
 	if err != nil {

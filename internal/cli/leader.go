@@ -12,16 +12,13 @@ import (
 	"github.com/conclave-io/conclave"
 )
 
-const leaderHelp = `Print who leads the election NAME, in one line of fields with tabs between: first the
-value that the leader published (see conclave elect --value), then its process, its
-fence and since when it leads.
+const leaderHelp = `The output is one line of fields separated by tabs: the value that the leader published (conclave
+elect --value), its process, its fence, and since when it leads. With --watch, the command prints
+a line now and at each change, "-" while nobody leads, until Ctrl-C.
 
-Exit status: 0 if somebody leads, and 1 if nobody does. With --watch a line is
-printed now and at every change, "-" if nobody leads, until Ctrl-C.
-
-Who leads can be asked to leave (conclave release NAME --election --force); the best
-candidate follows, by --priority of conclave elect and then in the order of arrival.
-To choose another is up to a program that leads itself (Leadership.Transfer in Go).`
+To replace a leader, ask it to leave with conclave release NAME --election --force. The next
+leader is the candidate with the highest --priority, and of equal ones the first to arrive. Only
+the leader itself can choose its successor (Leadership.Transfer in Go).`
 
 func newLeader(a *app) *cobra.Command {
 	watch := false
@@ -32,6 +29,7 @@ func newLeader(a *app) *cobra.Command {
 		Example: `  conclave leader scheduler
   curl "http://$(conclave leader scheduler | cut -f1)/jobs"
   conclave leader scheduler --watch --json`,
+		Annotations:       statuses("0 a process leads", "1 nobody leads"),
 		Args:              oneName,
 		ValidArgsFunction: a.completeNames(&resourceKind{election: true}),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -45,13 +43,13 @@ func newLeader(a *app) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&watch, "watch", false, "go on, with a line for each change")
+	cmd.Flags().BoolVar(&watch, "watch", false, "print a line for each change, until Ctrl-C")
 	a.addJSON(cmd)
-	cmd.Flags().Lookup("json").Usage = "print one JSON value on standard output, with --watch one on each line"
+	cmd.Flags().Lookup("json").Usage = "print one JSON value on standard output; with --watch one per line"
 	return cmd
 }
 
-// observationView is one observation; At is absent of what was asked once.
+// observationView is one observation. At is set only with --watch.
 type observationView struct {
 	At      *time.Time  `json:"at,omitempty"`
 	Name    string      `json:"name"`
@@ -67,7 +65,7 @@ func observationJSON(o conclave.Observation) observationView {
 	return v
 }
 
-// printLeader asks the cluster, not one server that may lag.
+// printLeader asks the cluster, not a single server that may lag behind.
 func (a *app) printLeader(ctx context.Context, client *conclave.Client, name string) error {
 	x, err := client.ExplainElection(ctx, name)
 	if err != nil {
@@ -78,7 +76,7 @@ func (a *app) printLeader(ctx context.Context, client *conclave.Client, name str
 		if a.json {
 			err = a.print(observationJSON(o), nil)
 		}
-		return errors.Join(err, failure(StatusNo, "nobody leads election %q", name))
+		return errors.Join(err, failure(StatusNo, "election %q: nobody leads", name))
 	}
 	o.Leader = x.Resource.Holders[0]
 	return a.print(observationJSON(o), func(w io.Writer) error {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -13,49 +12,46 @@ import (
 )
 
 const runHelp = `
-The command finds CONCLAVE_FENCE, CONCLAVE_FLOOR and CONCLAVE_RESOURCE in its
-environment. It should send fence and floor with everything that it writes. A
-conclave that it runs learns from CONCLAVE_KEEPS what it runs under: one that would
-wait for a holder that waits for this one ends with status 124 (a deadlock).
+COMMAND gets the variables CONCLAVE_RESOURCE (the name), CONCLAVE_FENCE and CONCLAVE_FLOOR. With
+each write to a shared resource it should send the fence and the floor, so that the resource can
+reject an earlier holder. The variable CONCLAVE_KEEPS tells a conclave that runs inside COMMAND
+what is held. If its wait would complete a deadlock, it exits with status 124.
 
-If %[1]s is lost, the command and all processes that it has started are ended
-before anyone else can get it: TERM first, KILL after --grace. It is lost if
-this machine cannot reach the cluster, if conclave is killed or stopped, or if
-its holder is asked to leave (conclave release --force). %[2]s is
-released only when no process of the command is left, in the background either.
+%[2]s is lost if this machine cannot reach the cluster, if conclave is killed or
+stopped, or if an operator asks the holder to leave (conclave release --force). Then conclave
+ends COMMAND and all processes that COMMAND has started, before another program can get
+%[1]s: it sends TERM, and KILL after --grace. After COMMAND exits, %[1]s is
+released when no process of COMMAND is left, not even in the background.
 
-Signals TERM, INT, HUP, QUIT, USR1, USR2 and WINCH are passed on. A command that
-is suspended (Ctrl-Z) for longer than --ttl is lost.
+conclave forwards the signals TERM, INT, HUP, QUIT, USR1, USR2 and WINCH to COMMAND. If COMMAND is
+suspended (Ctrl-Z) for longer than --ttl, %[1]s is lost.
 
-On Linux three processes see to that: conclave itself, a guard (conclave
-__guard), and a sentinel. Any one of them is enough. The sentinel's name and
-command line do not contain "conclave", so pkill -9 -f conclave leaves it. The
-command runs in a cgroup of its own if the system allows it: cgroup version 2,
-Linux 5.14, and root or a delegated cgroup.
+On Linux, three processes can end COMMAND: conclave, a guard (conclave __guard) and a sentinel. One
+of them is enough. The name and command line of the sentinel do not contain "conclave", so that
+pkill -9 -f conclave does not kill it. COMMAND runs in its own cgroup if the system allows it:
+cgroup version 2, Linux 5.14 or later, and root or a delegated cgroup.
 
-Not covered, so that only the fence protects:
-  - all three processes killed or stopped; if the guard is killed, the command
-    dies with it, but what the command has started goes on
-  - processes in uninterruptible sleep: %[1]s is kept as long as the
-    session lasts, but they cannot be ended
-  - work that others do for the command: daemons (docker, systemd-run, at) and
-    other machines
-  - without a cgroup: processes that become another user's (sudo), unless
-    conclave runs as root, and processes that join another PID namespace
-    (nsenter)
-  - with a cgroup: the same processes, if they are moved out of it
-  - other systems than Linux: there conclave ends the command's process group
-    (on Windows the command alone), and nobody does if conclave is killed
+In these cases conclave cannot end COMMAND in time, and only the fence protects the resource:
+  - All three processes are killed or stopped. If the guard is killed, COMMAND is killed too, but
+    the processes that COMMAND has started continue.
+  - A process is in uninterruptible sleep.
+  - Another program works for COMMAND: a daemon (docker, systemd-run, at) or another machine.
+  - Without a cgroup: a process changes its user (sudo) while conclave does not run as root, or
+    joins another PID namespace (nsenter).
+  - With a cgroup: such a process is moved to another cgroup.
+  - On systems other than Linux: conclave is killed. There it ends only the process group of
+    COMMAND, and on Windows only COMMAND itself.`
 
-Exit status:
-  N      the command's own
-  128+n  signal n ended the command
-  120    lost, or asked to leave; the command was ended
-  124    not acquired in time: the cluster answered that somebody else has it;
-         or not at all: waiting would complete a deadlock
-  125    conclave failed or was called wrongly, or the cluster did not answer
-  126    the command cannot be executed
-  127    the command was not found`
+// runStatuses are the exit statuses of the commands that run another.
+var runStatuses = statuses(
+	"N the exit status of COMMAND",
+	"128+n signal n ended COMMAND",
+	"120 lost, or the holder was asked to leave; conclave ended COMMAND",
+	"124 not acquired: the cluster answered that another process has it,\nor waiting would complete a deadlock",
+	"125 conclave failed, its arguments are invalid, or the cluster did not answer",
+	"126 COMMAND cannot be executed",
+	"127 COMMAND was not found",
+)
 
 func helpFor(it string) string {
 	return fmt.Sprintf(runHelp, it, strings.ToUpper(it[:1])+it[1:])
@@ -67,19 +63,20 @@ func newLock(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lock NAME [flags] -- COMMAND [ARGUMENTS]",
 		Short: "Run a command while holding a lock",
-		Long: `Run a command while holding the lock NAME.
+		Long: `conclave waits for the lock NAME behind earlier requests, runs COMMAND, and releases the lock. After
+one second of waiting, it prints who holds the lock and how many requests are ahead, and again
+whenever that changes. --quiet turns this off.
 
-conclave waits for the lock behind earlier requests, runs the command, and
-releases the lock. After a second of waiting it prints who holds the lock and how
-many requests are ahead, and again whenever that changes (not with --quiet). With --shared, other shared holders come in beside this one: a
-lock for readers, whose writers take it without the flag. With --limit N, up to N
-hold it at a time; all of them give the same N.
+With --shared, several shared holders can have the lock at the same time, as readers do. A holder
+without --shared excludes all others, as a writer does. With --limit N, up to N holders can have
+the lock at the same time. All of them must give the same N.
 ` + helpFor("the lock"),
 		Example: `  conclave lock nightly-report -- sh -c 'echo "fence $CONCLAVE_FENCE"'
   conclave lock backup --try -- echo "nobody else runs"  # status 124 if it is held
-  conclave lock deploy --wait 5m -- echo "my turn"       # wait 5 minutes at most
-  conclave lock crawlers --limit 4 -- sleep 10           # four at a time
-  conclave lock lab -- sh                                # a shell that holds the lock`,
+  conclave lock deploy --wait 5m -- echo "my turn"       # wait at most 5 minutes
+  conclave lock crawlers --limit 4 -- sleep 10           # up to four at the same time
+  conclave lock catalog --shared -- cat /etc/hostname    # together with other readers`,
+		Annotations: runStatuses,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			options, err := kind.options(cmd.Flags())
 			if err != nil {
@@ -100,23 +97,23 @@ hold it at a time; all of them give the same N.
 	return cmd
 }
 
-// lockKind says who else may hold the lock.
+// lockKind has the flags that say who else may hold the lock.
 type lockKind struct {
 	shared bool
 	limit  int64
 }
 
 func (k *lockKind) register(flags *pflag.FlagSet) {
-	flags.BoolVar(&k.shared, "shared", false, "let other shared holders in: a lock for readers")
-	flags.Int64Var(&k.limit, "limit", 1, "let so many hold it at a time: a semaphore; all give the same number")
+	flags.BoolVar(&k.shared, "shared", false, "allow other shared holders at the same time, as for readers")
+	flags.Int64Var(&k.limit, "limit", 1, "allow this many holders at the same time; all holders must give the same number")
 }
 
 func (k *lockKind) options(flags interface{ Changed(string) bool }) ([]conclave.LockOption, error) {
 	switch {
 	case k.shared && flags.Changed("limit"):
-		return nil, errors.New("--shared and --limit: give one of them")
+		return nil, exclude("--shared", "--limit")
 	case k.limit < 1 || k.limit > conclave.MaxLimit:
-		return nil, failure(StatusError, "--limit %d is out of range; give 1 to %d", k.limit, conclave.MaxLimit)
+		return nil, failure(StatusError, "--limit: %d: must be between 1 and %d", k.limit, conclave.MaxLimit)
 	case k.shared:
 		return []conclave.LockOption{conclave.Shared()}, nil
 	case k.limit == 1:
@@ -125,8 +122,7 @@ func (k *lockKind) options(flags interface{ Changed(string) bool }) ([]conclave.
 	return []conclave.LockOption{conclave.Limit(uint32(k.limit))}, nil
 }
 
-// holdOf returns a nil interface, not one with a nil *Lock in it, along with an
-// error.
+// holdOf returns a nil interface with an error, not an interface that contains a nil *Lock.
 func holdOf[H hold](h H, err error) (hold, error) {
 	if err != nil {
 		return nil, err

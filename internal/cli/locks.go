@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"io"
 	"slices"
 	"time"
@@ -15,7 +14,9 @@ import (
 func newLocks(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "locks [PREFIX]",
-		Short: "List locks with who holds them and how many wait",
+		Short: "List locks with their holders and the number of waiters",
+		Long: `With PREFIX, list only the locks whose names start with PREFIX. Free locks are not listed. The
+table has a row for each holder.`,
 		Example: `  conclave locks
   conclave locks reports/
   conclave locks --prefix reports/ --json`,
@@ -29,8 +30,10 @@ func newLocks(a *app) *cobra.Command {
 func newElections(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "elections [PREFIX]",
-		Short: "List elections with who leads them and how many wait",
+		Short: "List elections with their leaders and the number of candidates",
+		Long:  "With PREFIX, list only the elections whose names start with PREFIX.",
 		Example: `  conclave elections
+  conclave elections scheduler
   conclave elections scheduler --json`,
 		Args: atMostOne,
 	}
@@ -43,15 +46,15 @@ const leaderColumn = "LEADER"
 
 type lister func(*conclave.Client, context.Context, string) ([]conclave.Resource, error)
 
-// listing prints what a lister finds; the JSON is an object with one key. The prefix of the
-// names is an argument or a flag.
+// listing prints what a lister finds. The JSON is an object with one key. The prefix of the names
+// is an argument or a flag.
 func (a *app) listing(cmd *cobra.Command, key, holder string, list lister) func(*cobra.Command, []string) error {
 	var prefix string
-	cmd.Flags().StringVar(&prefix, "prefix", "", "list only names that start with this; the same as the argument")
+	cmd.Flags().StringVar(&prefix, "prefix", "", "list only names that start with this `prefix`; the same as the argument")
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len(args) > 0 && cmd.Flags().Changed("prefix"):
-			return errors.New("--prefix: cannot be combined with the argument PREFIX; give one of them")
+			return exclude("--prefix", "the argument PREFIX")
 		case len(args) > 0:
 			prefix = args[0]
 		}
@@ -72,14 +75,13 @@ type resourceView struct {
 	Limit   uint32       `json:"limit"`
 	Holders []holderView `json:"holders"`
 	Waiters []waiterView `json:"waiters"`
-	// QueueLength counts all waiters; Waiters are the first of them.
+	// QueueLength counts all waiters. Waiters has the first of them.
 	QueueLength uint32 `json:"queue_length"`
 	// Guard is the algorithm that guards it.
 	Guard string `json:"guard,omitempty"`
 }
 
-// Numbers of 64 bits are strings, as over HTTP: many readers of JSON round those
-// above 2^53.
+// 64-bit numbers are strings, as over HTTP: many JSON parsers round numbers above 2^53.
 type partyView struct {
 	SessionID string    `json:"session_id"`
 	Owner     string    `json:"owner,omitempty"`
@@ -96,7 +98,7 @@ type holderView struct {
 	Value    string `json:"value,omitempty"`
 	Shared   bool   `json:"shared,omitempty"`
 	Priority int64  `json:"priority,omitempty"`
-	// Revoked says that the holder is asked to leave, and Reason why.
+	// Revoked means that the holder was asked to leave, for Reason.
 	Revoked bool   `json:"revoked,omitempty"`
 	Reason  string `json:"reason,omitempty"`
 }
@@ -137,8 +139,8 @@ func waiterJSON(w *conclave.Waiter) waiterView {
 	return waiterView{party, string(w.Value), w.Shared, w.Priority}
 }
 
-// resourcesTable has a row for each holder. What only locks, or only elections,
-// have is behind the rest, and asked to leave at the end: it may have a reason.
+// resourcesTable has a row for each holder. The columns of both locks and elections come first.
+// ASKED TO LEAVE is last, because it may contain a reason.
 func resourcesTable(w io.Writer, holder string, found []conclave.Resource) error {
 	elections := holder == leaderColumn
 	head := []string{"NAME", ownerColumn, holder, "PID", "PROGRAM", "SESSION", "SINCE", "FENCE", "WAITERS"}
@@ -172,7 +174,7 @@ func resourcesTable(w io.Writer, holder string, found []conclave.Resource) error
 	return t.flush()
 }
 
-// atOnce is how many may hold a lock at a time; shared holders are not counted.
+// atOnce returns how many processes may hold a lock at the same time. A shared lock has no limit.
 func atOnce(r *conclave.Resource, h conclave.Holder) string {
 	if h.Shared {
 		return "-"

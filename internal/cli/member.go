@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -18,34 +17,27 @@ import (
 )
 
 func newMember(a *app) *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:   "member",
 		Short: "Add, remove, promote and list the servers of the cluster",
-		Long: `Member changes which servers the cluster has, one at a time, while it runs.
+		Long: `The cluster changes one server at a time, while it runs.
 
-A new server needs nothing but ` + "`conclave serve --join`" + `: it gets its id, receives the
-log as a learner, and has a vote once it has caught up. To replace a server that is
-gone for good, remove it, then let a new one join.`,
+To add a server, start it with conclave serve --join. The cluster gives it an id and sends it the
+log. It is a learner, without a vote, until it has caught up. To replace a server that is gone for
+good, remove it, and let a new one join.`,
 		Example: `  conclave member list
   conclave member remove 2
   conclave member add 10.0.0.4:7500`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return fmt.Errorf("%s does not know %q: it takes list, add, promote, lead or remove", cmd.CommandPath(), args[0])
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newMemberList(a), newMemberAdd(a), newMemberPromote(a), newMemberLead(a), newMemberRemove(a))
-	return cmd
+	}, newMemberList(a), newMemberAdd(a), newMemberPromote(a), newMemberLead(a), newMemberRemove(a))
 }
 
 func newMemberList(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List the servers with their roles, and how far each is behind",
+		Short: "List the servers with their roles and how far they lag behind",
+		Long:  "BEHIND counts the entries of the log that a server does not have yet.",
 		Example: `  conclave member list
+  conclave member list --servers 10.0.0.1:7400,10.0.0.2:7400
   conclave member list --json`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -69,7 +61,7 @@ func newMemberList(a *app) *cobra.Command {
 func membersTable(w io.Writer, members []conclave.Member) error {
 	t := newTable(w, "SERVER", "ROLE", "STAGE", "CLIENTS AT", "PEERS AT", "CONNECTED", "BEHIND")
 	for _, m := range members {
-		behind := "-" // nothing was ever heard of it
+		behind := "-" // the server has never answered
 		if m.MatchIndex > 0 {
 			behind = number(m.Behind)
 		}
@@ -87,16 +79,17 @@ func newMemberAdd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add PEER_ADDRESS",
 		Short: "Reserve an id for a new server and print how to start it",
-		Long: `Add reserves an id for a server that is to take other servers at PEER_ADDRESS, and
-prints the command that starts it there. It changes nothing else, and a server can
-join without it; ` + "`conclave member remove`" + ` gives the id up again.
+		Long: `The new server will take other servers at PEER_ADDRESS (host:port). The command reserves its id
+and prints the command that starts it. A server can also join without a reservation. To give up
+the id, use conclave member remove.
 
-If the cluster has rules of access, Add also makes a join token. It lets one server join,
-at PEER_ADDRESS, within one hour. A server whose certificate has the verb members needs none.`,
+If the cluster has rules of access, the command also creates a join token. It lets one server
+join at PEER_ADDRESS within one hour. A server whose certificate has the verb members does not
+need it.`,
 		Example: `  conclave member add 10.0.0.4:7500
   conclave member add 10.0.0.4:7500 --file join.token
   conclave member add 10.0.0.4:7500 --learner --json`,
-		Args: oneArgument("the peer address of the new server, host:port"),
+		Args: takes("PEER_ADDRESS"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if file != "" {
 				if _, err := outfile.Place(file); err != nil {
@@ -111,7 +104,7 @@ at PEER_ADDRESS, within one hour. A server whose certificate has the verb member
 				view := joinView{ID: id, Command: a.joinCommand(ctx, client, args[0])}
 				token, err := joinToken(ctx, client, args[0])
 				if err != nil {
-					return fmt.Errorf("server %d is to come at %s, but there is no join token for it: %w", id, shown(args[0]), err)
+					return fmt.Errorf("create a join token for server %d at %s: %w", id, shown(args[0]), err)
 				}
 				if token != "" {
 					view.Command += " --join-token-file " + cmp.Or(file, "join.token")
@@ -125,8 +118,8 @@ at PEER_ADDRESS, within one hour. A server whose certificate has the verb member
 			})
 		},
 	}
-	cmd.Flags().StringVar(&file, "file", "", "write the join token to this file, which only its owner may read (default: print it)")
-	cmd.Flags().BoolVar(&learner, "learner", false, "the server stays a learner, without a vote, until it is promoted")
+	cmd.Flags().StringVar(&file, "file", "", "write the join token to this `file`, with mode 0600 (default: print it)")
+	cmd.Flags().BoolVar(&learner, "learner", false, "the server stays a learner, without a vote, until you promote it")
 	a.addJSON(cmd)
 	return cmd
 }
@@ -139,17 +132,18 @@ type joinView struct {
 }
 
 func (a *app) showJoin(w io.Writer, view *joinView, peerAddress string) error {
-	a.say("server %d is to come at %s; start it there with your own --data, --listen and certificates:", view.ID, shown(peerAddress))
+	a.say("server %d is reserved for %s; start it there with your own --data, --listen and certificates:", view.ID, shown(peerAddress))
 	fmt.Fprintln(w, view.Command)
 	if view.Token == "" {
 		return nil
 	}
-	a.say("this token, in the file join.token there, lets it join within one hour:")
+	a.say("write this token to the file join.token there; it lets the server join within one hour:")
 	_, err := fmt.Fprintln(w, view.Token)
 	return err
 }
 
-// joinToken makes a token that lets a server join at an address, if the cluster asks for one.
+// joinToken creates a token that lets a server join at an address. It returns "" if the cluster
+// requires none.
 func joinToken(ctx context.Context, client *conclave.Client, peerAddress string) (string, error) {
 	who, err := client.WhoAmI(ctx)
 	if err != nil || who.Mode != access.Closed.String() {
@@ -160,8 +154,8 @@ func joinToken(ctx context.Context, client *conclave.Client, peerAddress string)
 	return token, err
 }
 
-// joinCommand is what to type on the machine of a new server. It names those
-// servers that can be reached there, as far as anybody knows.
+// joinCommand returns the command for the machine of a new server. It prefers the addresses that
+// the servers advertise over those in --servers, which may work only here.
 func (a *app) joinCommand(ctx context.Context, client *conclave.Client, peerAddress string) string {
 	servers := a.client.servers
 	if members, err := client.Members(ctx); err == nil {
@@ -180,10 +174,13 @@ func (a *app) joinCommand(ctx context.Context, client *conclave.Client, peerAddr
 
 func newMemberPromote(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     "promote ID",
-		Short:   "Give a learner that has caught up a vote",
-		Example: `  conclave member promote 4`,
-		Args:    oneArgument("the id of a server"),
+		Use:   "promote ID",
+		Short: "Give a vote to a learner that has caught up",
+		Long:  "conclave member list shows how far a learner lags behind.",
+		Example: `  conclave member list
+  conclave member promote 4
+  conclave member promote 4 --json`,
+		Args: takes("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.changeMember(cmd, args[0], "has a vote", func(ctx context.Context, client *conclave.Client, id uint64) error {
 				return client.PromoteMember(ctx, id)
@@ -198,12 +195,13 @@ func newMemberLead(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lead ID",
 		Short: "Make a server the leader",
-		Long: `Lead hands the leadership of the cluster to a server that votes, and returns once that
-server leads. Locks, leaderships of elections and sessions stay as they are; requests
-wait for some milliseconds. A server that is not up, or over 100 entries behind, is
-refused.`,
-		Example: `  conclave member lead 3`,
-		Args:    oneArgument("the id of a server"),
+		Long: `The command transfers the leadership of the cluster to a server with a vote, and returns once that
+server leads. Locks, elections and sessions do not change. Requests are delayed by some
+milliseconds. The command fails if the server is not up, or more than 100 entries behind.`,
+		Example: `  conclave member list
+  conclave member lead 3
+  conclave member lead 3 --json`,
+		Args: takes("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.changeMember(cmd, args[0], "leads", func(ctx context.Context, client *conclave.Client, id uint64) error {
 				return client.LeadMember(ctx, id)
@@ -219,28 +217,28 @@ func newMemberRemove(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "remove ID",
 		Short: "Remove a server for good",
-		Long: `Remove takes a server out of the cluster for good; its id is never used again. A
-leader hands over first. The server stops, and keeps its data directory. It is
-refused if the voters that are left and up would be no quorum.`,
-		Example: `  conclave member remove 2
+		Long: `The server stops, and keeps its data directory. Its id is never used again. A leader first hands
+over to another server. The command fails if the remaining voters that are up would be no quorum.`,
+		Example: `  conclave member list
+  conclave member remove 2
   conclave member remove 2 --json`,
-		Args: oneArgument("the id of a server"),
+		Args: takes("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.changeMember(cmd, args[0], "is removed", func(ctx context.Context, client *conclave.Client, id uint64) error {
+			return a.changeMember(cmd, args[0], "removed", func(ctx context.Context, client *conclave.Client, id uint64) error {
 				return client.RemoveMember(ctx, id, force)
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&force, "force", false, "remove it though the voters that are left and up are no quorum")
+	cmd.Flags().BoolVar(&force, "force", false, "remove the server even if the remaining voters that are up are no quorum")
 	a.addJSON(cmd)
 	return cmd
 }
 
-// changeMember has one server changed and says so.
+// changeMember changes one server and prints what was done.
 func (a *app) changeMember(cmd *cobra.Command, argument, done string, change func(context.Context, *conclave.Client, uint64) error) error {
 	id, err := strconv.ParseUint(argument, 10, 64)
 	if err != nil || id == 0 {
-		return fmt.Errorf("%q is not the id of a server: give a number from 1 up", argument)
+		return fmt.Errorf("server: %q: expected an id of at least 1; `conclave member list` shows them", argument)
 	}
 	return a.ask(cmd.Context(), func(ctx context.Context, client *conclave.Client) error {
 		if err := change(ctx, client, id); err != nil {
@@ -251,13 +249,4 @@ func (a *app) changeMember(cmd *cobra.Command, argument, done string, change fun
 			return err
 		})
 	})
-}
-
-func oneArgument(what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) != 1 {
-			return errors.New(cmd.CommandPath() + " takes one argument: " + what)
-		}
-		return nil
-	}
 }

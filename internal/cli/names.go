@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,25 +11,22 @@ import (
 
 // oneName takes exactly one name of a lock or an election.
 func oneName(cmd *cobra.Command, args []string) error {
-	switch {
-	case len(args) == 0:
-		return fmt.Errorf("no name given; write: %s NAME", cmd.CommandPath())
-	case len(args) > 1:
-		return fmt.Errorf("%s takes one name, but was given %d", cmd.CommandPath(), len(args))
+	if err := takes("NAME")(cmd, args); err != nil {
+		return err
 	}
 	return conclave.ValidateName(args[0])
 }
 
-// completionPatience is how long somebody who presses Tab is kept waiting.
-const completionPatience = time.Second
+// completionTimeout bounds the wait after the Tab key.
+const completionTimeout = time.Second
 
-// completeNames completes the name of what is held now. Without a cluster that
-// answers at once there is nothing to complete.
+// completeNames completes the name of what is held now. It completes nothing if the cluster
+// does not answer in time.
 func (a *app) completeNames(of *resourceKind) func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return func(_ *cobra.Command, args []string, begun string) (names []cobra.Completion, _ cobra.ShellCompDirective) {
 		if len(args) == 0 {
-			a.client.timeout = min(a.client.timeout, duration(completionPatience))
-			// What goes wrong has no place to be said in.
+			a.client.timeout = min(a.client.timeout, duration(completionTimeout))
+			// An error cannot be shown here.
 			_ = a.ask(context.Background(), func(ctx context.Context, client *conclave.Client) error {
 				held, err := of.listAll(ctx, client, begun)
 				for _, r := range held {

@@ -14,46 +14,40 @@ import (
 	"github.com/conclave-io/conclave"
 )
 
-const namespaceHelp = `A namespace is a prefix of names of locks, and what guards them. Agreement guards all that
-are in none: each grant is in the log of a majority of the servers. An algorithm for
-mutual exclusion between the servers needs no log and no leader. In return
+const namespaceHelp = `A namespace is a prefix of lock names, and the guard that decides who gets these locks. The guard
+of all other locks is agreement: each grant is in the log of a majority of the servers.
 
-  - a hold is lost when the server that its holder is connected to crashes: others get the
-    lock about a second later;
-  - a pause of a program, or of a server, for longer than 0.8 s loses the lock, whatever its
-    TTL is;
-  - each change of the members pauses all of these locks for a moment;
-  - shared locks, limits and elections are left to agreement, and fences compare for one
-    name only.
+An algorithm for mutual exclusion can be a guard too. It runs between the servers, without log and
+leader, and has these limits:
+  - If a server crashes, the clients connected to it lose their locks. Others get these locks
+    about one second later.
+  - If a program or a server pauses for more than 0.8 s, its locks are lost, whatever their TTL.
+  - Each change of the servers that take part pauses all of these locks for a moment.
+  - Shared locks, limits and elections are not available. Fences are comparable only for the
+    same name.
 
-A guard changes once nothing is held under the prefix. Until then nothing more is granted
-there.`
+To change a guard, the servers stop granting locks under the prefix. The guard changes when no lock
+under the prefix is held.`
 
 func newNamespace(a *app) *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:   "namespace",
 		Short: "Show and set which algorithm guards which locks",
 		Long:  namespaceHelp,
 		Example: `  conclave namespace list
   conclave namespace set reports/ --algorithm suzuki-kasami
   conclave namespace remove reports/`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return fmt.Errorf("%s: %q: must be list, set or remove", cmd.CommandPath(), args[0])
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newNamespaceList(a), newNamespaceSet(a), newNamespaceRemove(a))
-	return cmd
+	}, newNamespaceList(a), newNamespaceSet(a), newNamespaceRemove(a))
 }
 
 func newNamespaceList(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "list", Short: "List what guards which prefix",
-		Example: "  conclave namespace list\n  conclave namespace list --json",
-		Args:    noArguments,
+		Use: "list", Short: "List the guard of each prefix",
+		Long: "CHANGES TO shows the next guard while a change is in progress.",
+		Example: `  conclave namespace list
+  conclave namespace list --timeout 2s
+  conclave namespace list --json`,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.ask(cmd.Context(), func(ctx context.Context, client *conclave.Client) error {
 				v, err := client.View(ctx)
@@ -77,19 +71,20 @@ type changing struct {
 }
 
 func (c *changing) register(cmd *cobra.Command) {
-	cmd.Flags().Var(&c.wait, "wait", "cancel the change if something is still held after this long (default: leave it under way after --timeout)")
+	cmd.Flags().Var(&c.wait, "wait", "cancel the change if a lock is still held after this time (default: return after --timeout, and leave the change in progress)")
 	cmd.Flags().Lookup("wait").DefValue = ""
-	cmd.Flags().BoolVar(&c.force, "force", false, "ask holders to leave")
-	cmd.Flags().StringVar(&c.reason, "reason", "", "what holders are told (with --force)")
+	cmd.Flags().BoolVar(&c.force, "force", false, "ask the holders to leave")
+	cmd.Flags().StringVar(&c.reason, "reason", "", "with --force: the reason that the holders are told")
 }
 
-func (c *changing) terms(a *app) (options []conclave.GuardOption, err error) {
+// guardOptions returns the options of the change. It extends --timeout by --wait.
+func (c *changing) guardOptions(a *app) (options []conclave.GuardOption, err error) {
 	wait := time.Duration(c.wait)
 	switch {
 	case c.reason != "" && !c.force:
-		return nil, errors.New("--reason: is for holders that are asked to leave: set --force, too")
+		return nil, errors.New("--reason: requires --force")
 	case wait < 0:
-		return nil, fmt.Errorf("--wait: %v: must not be negative", wait)
+		return nil, fmt.Errorf("--wait: %v: must be at least 0s", wait)
 	case wait > 0:
 		options = append(options, conclave.CancelAfter(wait))
 		a.client.timeout += c.wait
@@ -106,31 +101,31 @@ func newNamespaceSet(a *app) *cobra.Command {
 		algorithm string
 	)
 	cmd := &cobra.Command{
-		Use: "set PREFIX", Short: "Set what guards the locks whose names start with a prefix",
+		Use: "set PREFIX", Short: "Set the guard of the locks whose names start with a prefix",
 		Long: namespaceHelp,
 		Example: `  conclave namespace set reports/ --algorithm suzuki-kasami
   conclave namespace set units/ --algorithm k-ricart-agrawala --option k=3 --wait 30s
   conclave namespace set reports/ --algorithm agreement --force --reason "maintenance"`,
-		Args: onePrefix,
+		Args: takes("PREFIX"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if algorithm == "" {
-				return errors.New("--algorithm: missing; name one such as suzuki-kasami, or agreement")
+				return errors.New("--algorithm: missing; set it to an algorithm such as suzuki-kasami, or to agreement")
 			}
 			use := conclave.Use{Algorithm: algorithm, Options: strings.Join(slices.Sorted(slices.Values(how.options)), ",")}
 			if algorithm == agreement {
 				use.Algorithm = ""
 			}
-			terms, err := how.terms(a)
+			options, err := how.guardOptions(a)
 			if err != nil {
 				return err
 			}
 			return a.changeGuard(cmd.Context(), args[0], func(ctx context.Context, client *conclave.Client) error {
-				return client.SetGuard(ctx, args[0], use, terms...)
+				return client.SetGuard(ctx, args[0], use, options...)
 			}, func(g *conclave.Guard) bool { return g != nil && g.Use == use })
 		},
 	}
-	cmd.Flags().StringVar(&algorithm, "algorithm", "", "what guards them, such as suzuki-kasami, or agreement")
-	cmd.Flags().StringSliceVar(&how.options, "option", nil, "an option of the algorithm, name=value; may be given again")
+	cmd.Flags().StringVar(&algorithm, "algorithm", "", "the guard: an `algorithm` such as suzuki-kasami, or agreement")
+	cmd.Flags().StringSliceVar(&how.options, "option", nil, "set an option of the algorithm, as `name=value`; may be repeated")
 	how.register(cmd)
 	return cmd
 }
@@ -138,17 +133,20 @@ func newNamespaceSet(a *app) *cobra.Command {
 func newNamespaceRemove(a *app) *cobra.Command {
 	var how changing
 	cmd := &cobra.Command{
-		Use: "remove PREFIX", Short: "Remove the guard of a prefix, so that the one of a shorter prefix takes over",
+		Use: "remove PREFIX", Short: "Remove the guard of a prefix",
+		Long: `The guard of the longest shorter prefix takes over, or agreement if there is none. The change
+waits until no lock under the prefix is held; see conclave namespace --help.`,
 		Example: `  conclave namespace remove reports/
-  conclave namespace remove reports/ --wait 30s`,
-		Args: onePrefix,
+  conclave namespace remove reports/ --wait 30s
+  conclave namespace remove reports/ --force --reason "maintenance"`,
+		Args: takes("PREFIX"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			terms, err := how.terms(a)
+			options, err := how.guardOptions(a)
 			if err != nil {
 				return err
 			}
 			return a.changeGuard(cmd.Context(), args[0], func(ctx context.Context, client *conclave.Client) error {
-				return client.RemoveGuard(ctx, args[0], terms...)
+				return client.RemoveGuard(ctx, args[0], options...)
 			}, func(g *conclave.Guard) bool { return g == nil })
 		},
 	}
@@ -156,7 +154,7 @@ func newNamespaceRemove(a *app) *cobra.Command {
 	return cmd
 }
 
-// agreement is what commands call the guard of names that the log of the servers decides.
+// agreement is the guard that decides with the log of the servers.
 const agreement = "agreement"
 
 func named(algorithm string) string {
@@ -166,15 +164,7 @@ func named(algorithm string) string {
 	return algorithm
 }
 
-// onePrefix wants one argument, a prefix of names.
-func onePrefix(cmd *cobra.Command, args []string) error {
-	if len(args) != 1 {
-		return fmt.Errorf("%s: %d arguments: give one prefix of names", cmd.CommandPath(), len(args))
-	}
-	return nil
-}
-
-// changeGuard begins a change, and waits until it is made or cancelled.
+// changeGuard begins a change and waits until it is complete or cancelled.
 func (a *app) changeGuard(ctx context.Context, prefix string, begin func(context.Context, *conclave.Client) error, made func(*conclave.Guard) bool) error {
 	return a.ask(ctx, func(ctx context.Context, client *conclave.Client) error {
 		if err := begin(ctx, client); err != nil {
@@ -189,16 +179,16 @@ func (a *app) changeGuard(ctx context.Context, prefix string, begin func(context
 			}
 			g := find(v.Guards, prefix)
 			switch {
-			case g != nil && g.Change != nil: // still under way
+			case g != nil && g.Change != nil: // in progress
 			case made(g):
 				return nil
 			default:
-				return fmt.Errorf("namespace %q: the change was cancelled: locks under the prefix are still held; see conclave why, or give --force", prefix)
+				return fmt.Errorf("namespace %q: change cancelled, because locks under the prefix are held; set --force to ask the holders to leave", prefix)
 			}
 			select {
 			case <-look.C:
 			case <-ctx.Done():
-				return fmt.Errorf("namespace %q: the change is still under way: locks under the prefix are held; conclave namespace list shows how it goes on, and --force asks the holders to leave, who have the time of their TTL", prefix)
+				return fmt.Errorf("namespace %q: change in progress, because locks under the prefix are held; set --force to ask the holders to leave, or wait and see `conclave namespace list`", prefix)
 			}
 		}
 	})
@@ -215,7 +205,7 @@ type guardView struct {
 	Prefix    string `json:"prefix"`
 	Algorithm string `json:"algorithm"`
 	Options   string `json:"options,omitempty"`
-	// Next is what it changes to, absent if it does not.
+	// Change is the change in progress, if any.
 	Change *guardChangeView `json:"change,omitempty"`
 }
 

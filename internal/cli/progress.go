@@ -10,21 +10,20 @@ import (
 	"github.com/conclave-io/conclave/lab/scenario"
 )
 
-// progress is a line about what takes long, for a person who waits at a terminal.
-// It is written anew every so often, and wiped away in the end. Several
-// goroutines may report.
+// progress is a line on the terminal about a long computation. It is overwritten at each report, and
+// erased at the end. Several goroutines may report.
 type progress struct {
-	to      io.Writer // nil: nobody watches
+	to      io.Writer // nil: standard error is not a terminal
 	now     func() time.Time
 	mu      sync.Mutex
-	last    time.Time // of the last line, or of the beginning
+	last    time.Time // of the last line, or of the start
 	written bool
 }
 
 // progressPause is the time until the first line, and from one to the next.
 const progressPause = 2 * time.Second
 
-// watchProgress returns progress that is seen if standard error is a terminal.
+// watchProgress returns progress that is shown if standard error is a terminal.
 func (a *app) watchProgress() *progress {
 	p := &progress{now: time.Now}
 	if file, is := a.stderr.(*os.File); is && isTerminal(file) {
@@ -34,7 +33,7 @@ func (a *app) watchProgress() *progress {
 	return p
 }
 
-// report writes a line, if it is time for one.
+// report writes a line, if progressPause has passed since the last one.
 func (p *progress) report(format string, args ...any) {
 	if p.to == nil {
 		return
@@ -47,14 +46,14 @@ func (p *progress) report(format string, args ...any) {
 	}
 }
 
-// done wipes the line away.
+// done erases the line.
 func (p *progress) done() {
 	if p.written {
 		fmt.Fprint(p.to, wipe)
 	}
 }
 
-// wipe goes to the beginning of a line of a terminal and clears it.
+// wipe moves the cursor to the start of the line and clears it.
 const wipe = "\r\x1b[K"
 
 // follow reports on the runs of a scenario until done.

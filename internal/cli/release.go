@@ -14,17 +14,13 @@ import (
 	"github.com/conclave-io/conclave"
 )
 
-const releaseHelp = `Only who holds a lock gives it up. With --force its holders, or with --election the
-leader, are asked to leave: their programs learn of it at once, with the reason, and
-a command under conclave lock or conclave elect is ended, TERM first. The lock goes
-to the next who waits when a holder has left, or one TTL of its session later if it
-does not: by then it cannot have been at work without knowing. The holder that is
-asked to leave may come back, and then waits behind those who wait.
+const releaseHelp = `Only the holder can release a lock. This command asks the holders of NAME to leave, or with
+--election the leader. It requires --force.
 
-Exit status: 0 if the holders were asked to leave (with --wait: have left);
-    1  nobody holds it, or nobody with that --fence
-  124  with --wait: somebody who was asked still holds it
-  125  conclave itself failed, or was called wrongly (also without --force)`
+The programs of the holders are told at once, with the reason. conclave lock and conclave elect end
+their command: they send TERM first. The next waiter gets the lock when a holder has left, or after
+one TTL of the holder's session. By then the holder knows that it lost the lock. A holder that asks
+for the lock again waits behind all others.`
 
 func newRelease(a *app) *cobra.Command {
 	r := &releaser{app: a}
@@ -32,6 +28,8 @@ func newRelease(a *app) *cobra.Command {
 		Use:   "release NAME --force",
 		Short: "Ask the holders of a lock, or a leader, to leave",
 		Long:  releaseHelp,
+		Annotations: statuses("0 the holders were asked to leave; with --wait: they have left",
+			"1 nobody holds NAME, or nobody with this --fence", "124 with --wait: a holder that was asked still holds it"),
 		Example: `  conclave release nightly-report --force --reason "db1 goes down at 18:00"
   conclave release scheduler --election --force --wait 30s
   conclave release crawlers --force --fence 1099511627780    # one holder of several`,
@@ -47,10 +45,10 @@ func newRelease(a *app) *cobra.Command {
 	}
 	host, _ := os.Hostname() // for people to read
 	r.of.register(cmd, "ask the leader of an election, not the holders of a lock")
-	cmd.Flags().BoolVar(&r.force, "force", false, "ask those who hold it to leave")
-	cmd.Flags().StringVar(&r.reason, "reason", "conclave release, on "+host, "why, for the holders to read")
+	cmd.Flags().BoolVar(&r.force, "force", false, "confirm that the holders are asked to leave")
+	cmd.Flags().StringVar(&r.reason, "reason", "conclave release, on "+host, "the reason that the holders are told")
 	cmd.Flags().Uint64Var(&r.fence, "fence", 0, "ask only the holder with this fence")
-	cmd.Flags().Var(&r.wait, "wait", "wait so long for them to have left (default: do not wait)")
+	cmd.Flags().Var(&r.wait, "wait", "wait up to this long until the holders have left (default: do not wait)")
 	cmd.Flags().Lookup("wait").DefValue = ""
 	cmd.Flags().Lookup("reason").DefValue = "conclave release, on HOST"
 	a.addJSON(cmd)
@@ -71,18 +69,23 @@ type releaser struct {
 func (r *releaser) check(flags interface{ Changed(string) bool }) error {
 	switch {
 	case !r.force:
-		return failure(StatusError, "only who %s %s %q gives it up; --force asks them to leave, and takes it away one TTL later if they do not", r.of.has(), r.of, r.name)
+		return failure(StatusError, "%s %q: only its %s can release it; set --force to ask it to leave", r.of, r.name, r.of.leaves())
 	case len(r.reason) > conclave.MaxReason:
-		return failure(StatusError, "--reason has %d bytes; give at most %d", len(r.reason), conclave.MaxReason)
+		return reasonTooLong(r.reason)
 	case flags.Changed("fence") && r.fence == 0:
-		return errors.New("--fence 0: give the fence of a holder, as conclave why shows it")
+		return errors.New("--fence: 0: expected the fence of a holder, as `conclave why` shows it")
 	case flags.Changed("wait") && r.wait <= 0:
-		return failure(StatusError, "--wait %v: give more than zero", &r.wait)
+		return notPositive("--wait", r.wait)
 	}
 	return nil
 }
 
-// releaseView is what was asked of whom, and how it ended if that was waited for.
+// reasonTooLong returns the error of a reason that is too long.
+func reasonTooLong(reason string) error {
+	return fmt.Errorf("--reason: %d bytes: must have at most %d bytes", len(reason), conclave.MaxReason)
+}
+
+// releaseView has the holders that were asked, and with --wait how their holds ended.
 type releaseView struct {
 	Name  string       `json:"name"`
 	Asked []holderView `json:"asked"`
@@ -110,12 +113,12 @@ func (r *releaser) run(ctx context.Context) error {
 
 func (r *releaser) nobody() string {
 	if r.fence != 0 {
-		return fmt.Sprintf("nobody %s %s %q with the fence %d", r.of.has(), r.of, r.name, r.fence)
+		return fmt.Sprintf("%s %q: nobody %s it with fence %d", r.of, r.name, r.of.has(), r.fence)
 	}
-	return fmt.Sprintf("nobody %s %s %q", r.of.has(), r.of, r.name)
+	return fmt.Sprintf("%s %q: nobody %s it", r.of, r.name, r.of.has())
 }
 
-// ask returns who is asked to leave, as far as they have not left already.
+// ask asks the holders to leave and returns them, except those that have left meanwhile.
 func (r *releaser) ask(ctx context.Context, client *conclave.Client) ([]conclave.Holder, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(r.app.client.timeout))
 	defer cancel()
@@ -137,12 +140,12 @@ func (r *releaser) ask(ctx context.Context, client *conclave.Client) ([]conclave
 	}
 	asked := slices.DeleteFunc(before.Resource.Holders, func(h conclave.Holder) bool { return r.fence != 0 && h.Fence != r.fence })
 	if !slices.ContainsFunc(asked, func(h conclave.Holder) bool { return h.Fence == fence }) {
-		asked = append(asked, conclave.Holder{Fence: fence}) // it came in between
+		asked = append(asked, conclave.Holder{Fence: fence}) // granted between the two calls
 	}
 	return asked, nil
 }
 
-// await returns how the holds ended that were asked to leave.
+// await waits until the holders have left, and returns how their holds ended.
 func (r *releaser) await(ctx context.Context, client *conclave.Client, asked []conclave.Holder) ([]endedView, error) {
 	deadline := time.Now().Add(time.Duration(r.wait))
 	for {
@@ -157,7 +160,7 @@ func (r *releaser) await(ctx context.Context, client *conclave.Client, asked []c
 			return endedAmong(x, asked), nil
 		}
 		if !time.Now().Before(deadline) {
-			return nil, failure(StatusNotAcquired, "%s %q: after %v it is still %s%s", r.of, r.name, &r.wait, r.taken(), by(x.Resource.Holders[left]))
+			return nil, failure(StatusNotAcquired, "%s %q: still %s after %v%s", r.of, r.name, r.taken(), &r.wait, by(x.Resource.Holders[left]))
 		}
 		select {
 		case <-time.After(min(releasePoll, time.Until(deadline))):
@@ -167,10 +170,10 @@ func (r *releaser) await(ctx context.Context, client *conclave.Client, asked []c
 	}
 }
 
-// releasePoll is how often it is looked whether the holders have left.
+// releasePoll is the pause between two checks whether the holders have left.
 const releasePoll = 50 * time.Millisecond
 
-// meant says whether a holder is one that was asked to leave.
+// meant reports whether a holder is one that was asked to leave.
 func (r *releaser) meant(h conclave.Holder) bool {
 	return h.Revoked && (r.fence == 0 || h.Fence == r.fence)
 }

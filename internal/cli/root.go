@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -47,24 +46,30 @@ var commands = []func(*app) *cobra.Command{
 	newDiskBench,
 }
 
-// Command returns the tree of all commands, for the manual pages.
+// Command returns all commands as one tree. The manual pages are made from it.
 func Command() *cobra.Command { return newRoot(&app{stdout: io.Discard, stderr: io.Discard}) }
 
 func newRoot(a *app) *cobra.Command {
 	root := &cobra.Command{
-		Use:   "conclave",
-		Short: "Locks, elections and fences for programs on different machines",
-		Long: `Conclave gives programs on different machines locks and elections, with fences
-that grow from grant to grant. A small cluster of servers agrees on who holds
-what; whoever loses a lock knows it before anyone else can get it.`,
-		Example: `  conclave lock nightly-report -- ./report.sh
-  conclave elect scheduler --value "$(hostname)" -- ./scheduler
+		Use:   "conclave COMMAND",
+		Short: "Coordinate programs on different machines with locks and elections",
+		Long: `A small cluster of servers agrees on who holds which lock and who leads which
+election. Each grant has a fence, a number larger than those of all earlier grants.
+A program that loses a lock is told before any other program can get it.
+
+conclave dev starts a cluster on this machine, for trying things out. conclave serve
+runs one server of a real cluster. conclave sim, check and lab are for studying the
+algorithms; they need no cluster.`,
+		Example: `  conclave dev
+  conclave lock nightly-report -- echo "nobody else runs this now"
+  conclave elect scheduler --value "$(hostname)" -- sleep 10
   conclave status`,
 		Version:       readVersion().text(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		// The suggestion is part of the one line that explain makes.
+		// explain adds the suggestion, so that an error stays one line.
 		DisableSuggestions:         true,
+		DisableFlagsInUseLine:      true,
 		SuggestionsMinimumDistance: 2,
 	}
 	root.SetOut(a.stdout)
@@ -79,27 +84,11 @@ what; whoever loses a lock knows it before anyone else can get it.`,
 		root.AddCommand(construct(a))
 	}
 	root.InitDefaultHelpCmd()
-	tidyHelp(root)
+	finishHelp(root)
 	return root
 }
 
-// addJSON gives a command that prints the flag to print one JSON value.
+// addJSON adds the flag --json.
 func (a *app) addJSON(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&a.json, "json", false, "print one JSON value on standard output")
-}
-
-// noArguments is cobra.NoArgs with a message of our own: cobra's speaks of
-// unknown commands.
-func noArguments(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return fmt.Errorf("%s takes no arguments, but was given %q", cmd.CommandPath(), args[0])
-	}
-	return nil
-}
-
-func atMostOne(cmd *cobra.Command, args []string) error {
-	if len(args) > 1 {
-		return fmt.Errorf("%s takes one argument at most, but was given %d", cmd.CommandPath(), len(args))
-	}
-	return nil
 }

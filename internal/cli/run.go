@@ -19,7 +19,7 @@ import (
 	"github.com/conclave-io/conclave/internal/guard"
 )
 
-// hold is a lock that is held or an election that is won.
+// hold is a held lock or a won election.
 type hold interface {
 	Name() string
 	Fence() (uint64, error)
@@ -31,7 +31,7 @@ type hold interface {
 	Kept() conclave.Kept
 }
 
-// runFlags are those of the commands that run another.
+// runFlags are the flags of the commands that run another command.
 type runFlags struct {
 	wait, ttl, grace duration
 }
@@ -41,56 +41,56 @@ const defaultGrace = 2 * time.Second
 func (f *runFlags) register(cmd *cobra.Command) {
 	f.ttl = duration(conclave.DefaultTTL)
 	flags := cmd.Flags()
-	flags.Var(&f.wait, "wait", "how long to wait before giving up with status 124 (default: for ever)")
-	flags.Var(&f.ttl, "ttl", "how long others wait if this machine dies, 100ms to 1h")
-	flags.Var(&f.grace, "grace", "time between TERM and KILL if the hold is lost, at most a quarter of --ttl, and of 1.2s under an algorithm (default: 2s, or that quarter)")
+	flags.Var(&f.wait, "wait", "give up after this time, with status 124 (default: wait forever)")
+	flags.Var(&f.ttl, "ttl", "how long others wait for the lock if this machine dies, 100ms to 1h")
+	flags.Var(&f.grace, "grace", "time between TERM and KILL after a loss, at most a quarter of --ttl, or 300ms if an algorithm guards the lock (default: 2s, or that maximum)")
 	flags.Lookup("wait").DefValue, flags.Lookup("grace").DefValue = "", ""
 }
 
-// resolve checks the flags and fills in what depends on others.
+// resolve checks the flags and sets the defaults that depend on other flags.
 func (f *runFlags) resolve(flags interface{ Changed(string) bool }) error {
 	if ttl := time.Duration(f.ttl); ttl < conclave.MinTTL || ttl > conclave.MaxTTL {
-		return failure(StatusError, "--ttl %v is out of range; give %v to %v", ttl, conclave.MinTTL, conclave.MaxTTL)
+		return failure(StatusError, "--ttl: %v: must be between %v and %v", ttl, conclave.MinTTL, conclave.MaxTTL)
 	}
 	if flags.Changed("wait") && f.wait <= 0 {
-		return failure(StatusError, "--wait %v: give more than zero", &f.wait)
+		return notPositive("--wait", f.wait)
 	}
 	most := f.ttl / 4
 	if !flags.Changed("grace") {
 		f.grace = min(duration(defaultGrace), most)
 		if time.Duration(f.ttl) < time.Second {
-			// The deadline of so short a session is a third nearer. With all of
-			// the quarter, TERM would come before a renewal that is a little late.
+			// The client stops such a short session a third of the TTL early. With a grace
+			// of a quarter, TERM would come before a renewal that is slightly late.
 			f.grace = f.ttl / 10
 		}
 	}
 	if f.grace < 0 || f.grace > most {
-		return failure(StatusError, "--grace %v is out of range; give 0s to a quarter of --ttl, which is %v", &f.grace, &most)
+		return failure(StatusError, "--grace: %v: must be between 0s and a quarter of --ttl, which is %v", &f.grace, &most)
 	}
 	return nil
 }
 
-// marginOf is how long before the deadline the guard kills under a hold with a TTL: room
-// for the killing, on a machine that is busy.
+// marginOf is how long before the deadline the guard kills the command. Killing takes time on a
+// busy machine.
 func marginOf(ttl time.Duration) time.Duration {
 	return min(max(ttl/20, 10*time.Millisecond), 500*time.Millisecond)
 }
 
-// graceOf is the grace under a hold. One that an algorithm guards may have a shorter TTL
-// than was asked for.
+// graceOf is the grace of a hold. If an algorithm guards the lock, the TTL may be shorter than
+// --ttl.
 func (f *runFlags) graceOf(h hold) time.Duration { return min(time.Duration(f.grace), h.TTL()/4) }
 
-// split takes the arguments of a command that runs another apart. A command that
-// cannot be found fails here, before anybody waits for it.
+// split returns the name and the command of a command line with both. It fails if the command does
+// not exist, so that nobody waits in vain.
 func split(cmd *cobra.Command, args []string) (name string, argv []string, err error) {
 	dash := cmd.ArgsLenAtDash()
 	switch {
 	case len(args) == 0 || dash == 0:
-		return "", nil, failure(StatusError, "no name given; write: conclave %s NAME -- COMMAND [ARGUMENTS]", cmd.Name())
+		return "", nil, takes("NAME")(cmd, nil)
 	case dash < 0 && len(args) > 1 || dash > 1:
-		return "", nil, failure(StatusError, "%q follows the name; write -- before the command: conclave %s NAME -- COMMAND [ARGUMENTS]", args[1], cmd.Name())
+		return "", nil, fmt.Errorf("%q: unexpected argument after NAME; put -- before the command", args[1])
 	case len(args) < 2:
-		return "", nil, failure(StatusError, "no command given; write: conclave %s NAME -- COMMAND [ARGUMENTS]", cmd.Name())
+		return "", nil, fmt.Errorf("COMMAND: missing; usage: %s", cmd.UseLine())
 	}
 	if err := conclave.ValidateName(args[0]); err != nil {
 		return "", nil, err
@@ -101,7 +101,7 @@ func split(cmd *cobra.Command, args []string) (name string, argv []string, err e
 	return args[0], args[1:], nil
 }
 
-// startFailure gives an error of the command the status that env gives it.
+// startFailure sets the exit status of a command that cannot start: 126 or 127, as for env.
 func startFailure(err error) error {
 	var start *guard.StartError
 	if errors.As(err, &start) {
@@ -110,13 +110,13 @@ func startFailure(err error) error {
 	return err
 }
 
-// signals are those that have arrived for the command and not reached it yet.
+// signals has the signals that have arrived and were not yet forwarded to the command.
 type signals chan os.Signal
 
 func catchSignals() signals {
 	c := make(signals, 16)
 	for _, sig := range passed {
-		if !signal.Ignored(sig) { // as under nohup: then it is the command's to ignore too
+		if !signal.Ignored(sig) { // as under nohup: the command then ignores it too
 			signal.Notify(c, sig)
 		}
 	}
@@ -125,8 +125,8 @@ func catchSignals() signals {
 
 func (c signals) stop() { signal.Stop(c) }
 
-// during calls wait with a context that ends with a signal that ends processes.
-// It returns that signal, or nil.
+// during calls wait with a context that ends when a terminating signal arrives. It returns that
+// signal, or nil.
 func (c signals) during(ctx context.Context, wait func(context.Context)) os.Signal {
 	ctx, cancel := context.WithCancel(ctx)
 	var got os.Signal
@@ -150,7 +150,7 @@ func (c signals) during(ctx context.Context, wait func(context.Context)) os.Sign
 	return got
 }
 
-// interruption is the end of a wait by a signal.
+// interruption is the error of a wait that a signal ended.
 type interruption struct{ sig os.Signal }
 
 func (e *interruption) Error() string { return "ended by signal: " + e.sig.String() }
@@ -162,15 +162,14 @@ func signalStatus(sig os.Signal) int {
 	return StatusError
 }
 
-// errLost is the end of a command whose lock or leadership was lost, and
-// errRevoked of one whose holder was asked to leave: it stands until it is
-// released, and that is due when nothing of the command is left.
+// errLost means that the hold is lost. errRevoked means that the holder was asked to leave: the
+// hold lasts until it is released, which must happen when no process of the command is left.
 var (
-	errLost    = errors.New("its session was not renewed in time, or was ended by the servers")
-	errRevoked = errors.New("its holder was asked to leave")
+	errLost    = errors.New("the session was not renewed in time, or a server ended it")
+	errRevoked = errors.New("the holder was asked to leave")
 )
 
-// endOf says why a hold ended that was not given up.
+// endOf returns why a hold ended that was not released.
 func endOf(h hold) error {
 	var revoked *conclave.RevokedError
 	switch {
@@ -182,11 +181,11 @@ func endOf(h hold) error {
 	return fmt.Errorf("%w (%s)", errRevoked, shown(revoked.Reason))
 }
 
-// stands says whether a hold is still there to be given up.
+// stands reports whether a hold must still be released.
 func stands(h hold) bool { return h.Context().Err() == nil || errors.Is(endOf(h), errRevoked) }
 
-// runUnder runs a command while h holds, and returns when nothing of it is left.
-// The error is errLost or errRevoked, or why there is no result.
+// runUnder runs a command under h, and returns when no process of it is left. The error is errLost,
+// errRevoked, or why the command has no result.
 func (a *app) runUnder(h hold, argv []string, f *runFlags, arrived signals) (guard.Result, error) {
 	handle, err := a.startUnder(h, argv, f)
 	if err != nil {
@@ -210,8 +209,8 @@ func (a *app) runUnder(h hold, argv []string, f *runFlags, arrived signals) (gua
 			lost = nil
 			handle.Stop()
 		case <-h.Renewed():
-			// A hold that is revoked is dropped in time, renewed or not: only the
-			// deadlines from before are its own.
+			// The servers drop a revoked hold after one TTL, even if its session is
+			// renewed. Only the deadlines from before the revocation count.
 			if deadline := h.Deadline(); h.Context().Err() == nil {
 				handle.Extend(boottime.Time(deadline))
 			}
@@ -223,7 +222,7 @@ func (a *app) runUnder(h hold, argv []string, f *runFlags, arrived signals) (gua
 	}
 }
 
-// numbers returns what a command finds of its hold in its environment.
+// numbers returns the environment variables that describe the hold to a command.
 func numbers(h hold, inherited []conclave.Kept) ([]string, error) {
 	fence, err := h.Fence()
 	if err != nil {
@@ -236,8 +235,8 @@ func numbers(h hold, inherited []conclave.Kept) ([]string, error) {
 	}, err
 }
 
-// startUnder starts a command under h. A hold that was granted with little time
-// left is waited for to be renewed.
+// startUnder starts a command under h. If little time is left until the deadline, it first waits
+// for a renewal.
 func (a *app) startUnder(h hold, argv []string, f *runFlags) (*guard.Handle, error) {
 	for {
 		env, err := numbers(h, a.keeps)
@@ -251,7 +250,7 @@ func (a *app) startUnder(h hold, argv []string, f *runFlags) (*guard.Handle, err
 			Terminal: true, Sole: true,
 			Suspended: func() {
 				left := boottime.Until(boottime.Time(h.Deadline())).Round(100 * time.Millisecond)
-				a.say("suspended: unless it is continued, %q is lost and the command ended within %v", h.Name(), left)
+				a.say("suspended: unless the command is continued, %q is lost and the command is ended within %v", h.Name(), left)
 			},
 		})
 		if !errors.Is(err, guard.ErrTooLate) {

@@ -94,7 +94,7 @@ func wantStatus(t *testing.T, err error, status int, line string) {
 	}
 }
 
-const lostLine = `lock "some/name" lost: its session was not renewed in time, or was ended by the servers; the command was ended`
+const lostLine = `lock "some/name": lost: the session was not renewed in time, or a server ended it; the command was ended`
 
 func TestCommandGetsFenceFloorAndResource(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "env")
@@ -216,7 +216,7 @@ func TestRevocationEndsTheCommandAndThenReleases(t *testing.T) {
 		g.lose(&conclave.RevokedError{Reason: "maintenance\nof db1"})
 	}()
 	_, err := tr.run(g)
-	wantStatus(t, err, StatusLost, `lock "some/name" revoked: its holder was asked to leave ("maintenance\nof db1"); the command was ended`)
+	wantStatus(t, err, StatusLost, `lock "some/name": revoked: the holder was asked to leave ("maintenance\nof db1"); the command was ended`)
 	if tr.released != 1 {
 		t.Errorf("%d releases, want 1", tr.released)
 	}
@@ -227,7 +227,7 @@ func TestRevokedBeforeTheStart(t *testing.T) {
 	g.lose(&conclave.RevokedError{})
 	tr := newTrial("true")
 	_, err := tr.run(g)
-	wantStatus(t, err, StatusLost, `lock "some/name" revoked: its holder was asked to leave; the command was ended`)
+	wantStatus(t, err, StatusLost, `lock "some/name": revoked: the holder was asked to leave; the command was ended`)
 	if tr.released != 1 {
 		t.Errorf("%d releases, want 1", tr.released)
 	}
@@ -313,7 +313,7 @@ func TestRepeatStandsAgainAfterALoss(t *testing.T) {
 	}
 	tr.repeat = true
 	result, err := tr.turns(context.Background(), nil, make(signals))
-	if want := "conclave: " + lostLine + "; waiting to get it again\n"; err != nil || result.Status != 3 || tr.said.String() != want {
+	if want := "conclave: " + lostLine + "; waiting for it again\n"; err != nil || result.Status != 3 || tr.said.String() != want {
 		t.Errorf("got %+v, %v and %q, want status 3 and %q", result, err, tr.said, want)
 	}
 }
@@ -472,12 +472,12 @@ SERVER  ROLE      CLIENTS AT  PEERS AT  CONNECTED  ON DISK
 		t.Fatal(err)
 	}
 	want = `
-clocks beside that of server 2
+clocks, compared with that of server 2
 SERVER  AHEAD BY         DRIFT
 1       -1.23ms +- 99µs  0.0012 % +- 0.0002 %
 3       2s +- 46µs       3.1000 % +- 0.0002 %
 4       0s +- 0s         -
-WARNING: the clocks of servers 2 and 3 drift apart by 3.10 %; leases allow 10 % and no more
+WARNING: the clocks of servers 2 and 3 drift apart by 3.10 %; leases are safe up to 10 %
 `
 	if out.String() != want {
 		t.Errorf("got\n%swant\n%s", out.String(), want)

@@ -11,17 +11,16 @@ import (
 	"github.com/conclave-io/conclave/internal/guard"
 )
 
-// seeker waits for a lock or a leadership, runs a command under it, and gives it
-// up.
+// seeker waits for a lock or a leadership, runs a command under it, and releases it.
 type seeker struct {
 	app  *app
 	kind string // "lock" or "election"
 	name string
 	argv []string
-	// try makes it not wait, repeat start over after a loss, and quiet not report a wait.
+	// try means not to wait, repeat to start again after a loss, and quiet not to report a wait.
 	try, repeat, quiet bool
 	runFlags
-	// until is when the time to wait is over, if --wait bounds it.
+	// until is when the wait ends, if --wait is given.
 	until time.Time
 
 	acquire func(ctx context.Context, client *conclave.Client) (hold, error)
@@ -29,14 +28,14 @@ type seeker struct {
 	list    func(ctx context.Context, client *conclave.Client) ([]conclave.Resource, error)
 }
 
-// register adds the flags of all commands that run another.
+// register adds the flags of all commands that run another command.
 func (s *seeker) register(cmd *cobra.Command) {
 	s.list = func(ctx context.Context, client *conclave.Client) ([]conclave.Resource, error) {
 		return s.resources().listAll(ctx, client, s.name)
 	}
 	s.runFlags.register(cmd)
-	cmd.Flags().BoolVar(&s.try, "try", false, "do not wait: end with status 124 if somebody else has it")
-	cmd.Flags().BoolVar(&s.quiet, "quiet", false, "do not print what it waits for")
+	cmd.Flags().BoolVar(&s.try, "try", false, "do not wait: exit with status 124 if another process has it")
+	cmd.Flags().BoolVar(&s.quiet, "quiet", false, "do not print who holds it while waiting")
 }
 
 func (s *seeker) main(cmd *cobra.Command, args []string) error {
@@ -44,7 +43,7 @@ func (s *seeker) main(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if s.try && cmd.Flags().Changed("wait") {
-		return errors.New("--try and --wait: give one of them")
+		return exclude("--try", "--wait")
 	}
 	var err error
 	if s.name, s.argv, err = split(cmd, args); err != nil {
@@ -56,7 +55,7 @@ func (s *seeker) main(cmd *cobra.Command, args []string) error {
 	}
 	cfg.TTL, cfg.Program = time.Duration(s.ttl), s.argv[0]
 	if !guard.Complete {
-		s.app.say("on this system only the command's own process group is ended if the %s is lost", s.kind)
+		s.app.say("warning: on this system, conclave ends only the process group of the command if the %s is lost", s.kind)
 	}
 	hideToken()
 	s.app.inherit()
@@ -77,7 +76,7 @@ func (s *seeker) main(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// seek is everything between the first and the last packet.
+// seek connects, takes its turns and disconnects.
 func (s *seeker) seek(ctx context.Context, cfg conclave.Config) (result guard.Result, err error) {
 	arrived := catchSignals()
 	defer arrived.stop()
@@ -100,7 +99,7 @@ func (s *seeker) seek(ctx context.Context, cfg conclave.Config) (result guard.Re
 	return s.turns(ctx, client, arrived)
 }
 
-// bounded ends a context when the time to wait is over, if it is bounded.
+// bounded returns a context that ends when --wait is over.
 func (s *seeker) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	if s.runFlags.wait <= 0 {
 		return context.WithCancel(ctx)
@@ -108,7 +107,7 @@ func (s *seeker) bounded(ctx context.Context) (context.Context, context.CancelFu
 	return context.WithDeadline(ctx, s.until)
 }
 
-// hangUp closes the session. If no server hears it in time, it ends by itself.
+// hangUp closes the session. If no server confirms in time, the session expires by itself.
 func hangUp(client *conclave.Client) {
 	closed := make(chan struct{})
 	go func() {
@@ -117,22 +116,21 @@ func hangUp(client *conclave.Client) {
 	}()
 	select {
 	case <-closed:
-	case <-time.After(closePatience):
+	case <-time.After(closeTimeout):
 	}
 }
 
-// closePatience is how long a session that ends may keep its command from
-// returning.
-const closePatience = 500 * time.Millisecond
+// closeTimeout bounds how long closing the session delays the exit.
+const closeTimeout = 500 * time.Millisecond
 
-// turns takes one turn, or with repeat as many as it takes.
+// turns takes one turn, or with repeat another one after each loss.
 func (s *seeker) turns(ctx context.Context, client *conclave.Client, arrived signals) (guard.Result, error) {
 	for {
 		result, err := s.turn(ctx, client, arrived)
 		if !s.repeat || !errors.Is(err, errLost) && !errors.Is(err, errRevoked) {
 			return result, err
 		}
-		s.app.say("%s; waiting to get it again", oneLine(err.Error()))
+		s.app.say("%s; waiting for it again", oneLine(err.Error()))
 		s.until = time.Now().Add(time.Duration(s.runFlags.wait))
 	}
 }
@@ -151,7 +149,7 @@ func (s *seeker) wait(ctx context.Context, client *conclave.Client, arrived sign
 	ctx = conclave.Keeping(ctx, s.app.keeps...)
 	sig := arrived.during(ctx, func(ctx context.Context) {
 		ctx, cancel := s.bounded(ctx)
-		if s.try { // only the answer is waited for
+		if s.try { // wait only for the answer
 			ctx, cancel = context.WithTimeout(ctx, time.Duration(s.app.client.timeout))
 		}
 		defer cancel()
@@ -161,10 +159,10 @@ func (s *seeker) wait(ctx context.Context, client *conclave.Client, arrived sign
 	var held *conclave.HeldError
 	switch {
 	case sig != nil:
-		// A hold that came with the signal ends with the session.
+		// A hold that was granted meanwhile ends with the session.
 		return nil, &interruption{sig}
 	case errors.As(err, &held):
-		return nil, failure(StatusNotAcquired, "%s %q is %s%s", s.kind, s.name, s.taken(), by(held.Holder))
+		return nil, failure(StatusNotAcquired, "%s %q: %s%s", s.kind, s.name, s.taken(), by(held.Holder))
 	case errors.Is(err, conclave.ErrDeadlock):
 		return nil, &statusError{StatusNotAcquired, err}
 	case errors.Is(err, conclave.ErrUnavailable):
@@ -174,12 +172,12 @@ func (s *seeker) wait(ctx context.Context, client *conclave.Client, arrived sign
 		if errors.Is(err, context.DeadlineExceeded) {
 			return nil, s.unknown(&unanswered{s.limit(), oneLine(err.Error()), err})
 		}
-		return nil, failure(StatusNotAcquired, "%s %q not acquired within %v%s", s.kind, s.name, &s.runFlags.wait, holder)
+		return nil, failure(StatusNotAcquired, "%s %q: not acquired within %v%s", s.kind, s.name, &s.runFlags.wait, holder)
 	}
 	return h, err
 }
 
-// limit is how long an answer was waited for.
+// limit is how long this command waits for an answer.
 func (s *seeker) limit() duration {
 	if s.runFlags.wait > 0 {
 		return s.runFlags.wait
@@ -187,9 +185,8 @@ func (s *seeker) limit() duration {
 	return s.app.client.timeout
 }
 
-// unknown makes it plain that nothing is known of what was wanted, if err says that
-// the cluster did not answer. Only the cluster can say that something was not got in
-// time, so the status is another one.
+// unknown adds to err that the state of the lock is unknown, if the cluster did not answer. The
+// status is then not StatusNotAcquired, which is an answer of the cluster.
 func (s *seeker) unknown(err error) error {
 	var silent *unanswered
 	if !errors.As(err, &silent) {
@@ -199,33 +196,32 @@ func (s *seeker) unknown(err error) error {
 	return failure(StatusError, "%s %q: %w; whether it is free is unknown", s.kind, s.name, silent)
 }
 
-// hold runs the command and gives up what was held. Nothing of the command is
-// left then, however it ended.
+// hold runs the command and releases the hold. It returns when no process of the command is left.
 func (s *seeker) hold(h hold, arrived signals) (guard.Result, error) {
 	result, err := s.app.runUnder(h, s.argv, &s.runFlags, arrived)
 	if stands(h) {
-		// Not the command's context: the release is due however the command ended.
-		ctx, cancel := context.WithTimeout(context.Background(), releasePatience)
+		// A new context: the release is necessary even if the command was interrupted.
+		ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
 		defer cancel()
 		if r := s.release(ctx, h); r != nil && !errors.Is(r, conclave.ErrNotHeld) {
-			s.app.say("%s %q will be free within %v: %s", s.kind, s.name, &s.ttl, oneLine(r.Error()))
+			s.app.say("%s %q: release failed, it will be free within %v: %s", s.kind, s.name, &s.ttl, oneLine(r.Error()))
 		}
 	}
 	switch {
 	case errors.Is(err, errRevoked):
-		return result, failure(StatusLost, "%s %q revoked: %w; the command was ended", s.kind, s.name, err)
+		return result, failure(StatusLost, "%s %q: revoked: %w; the command was ended", s.kind, s.name, err)
 	case errors.Is(err, errLost):
-		return result, failure(StatusLost, "%s %q lost: %w; the command was ended", s.kind, s.name, err)
+		return result, failure(StatusLost, "%s %q: lost: %w; the command was ended", s.kind, s.name, err)
 	}
 	return result, err
 }
 
-// releasePatience is how long a release is waited for; without one the session
-// runs out by itself.
-const releasePatience = 5 * time.Second
+// releaseTimeout bounds the wait for the confirmation of a release. Without one, the hold ends
+// when the session expires.
+const releaseTimeout = 5 * time.Second
 
-// holder says who holds what was not acquired, if that can be learnt at once. The
-// error says that no server answered.
+// holder describes who holds what was not acquired. The error means that no server answered at
+// once.
 func (s *seeker) holder(ctx context.Context, client *conclave.Client) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -240,7 +236,7 @@ func (s *seeker) holder(ctx context.Context, client *conclave.Client) (string, e
 
 func (s *seeker) resources() resourceKind { return resourceKind{election: s.kind == "election"} }
 
-// taken is what a resource is that somebody else has.
+// taken describes a resource that another process has.
 func (s *seeker) taken() string {
 	if s.kind == "election" {
 		return "led"

@@ -13,8 +13,8 @@ import (
 // reportAfter is how long a wait lasts before it is reported.
 const reportAfter = time.Second
 
-// report says what a wait is for, once it has lasted for a while, and whenever that
-// changes. The function that it returns ends it.
+// report prints who holds what this command waits for: after reportAfter, and at each change. The
+// function that it returns stops it.
 func (s *seeker) report(ctx context.Context, client *conclave.Client) (stop func()) {
 	if s.try || s.quiet {
 		return func() {}
@@ -35,9 +35,9 @@ func (s *seeker) report(ctx context.Context, client *conclave.Client) (stop func
 	}
 }
 
-// follow prints what the wait is for, and a line for each change of that. Of a lock that an
-// algorithm guards it prints no changes. If the cluster does not answer, the wait itself
-// says what is wrong.
+// follow prints a line for the holder and the position in the queue, and one for each change. It
+// prints no changes of a lock that an algorithm guards. It ignores errors, because the wait itself
+// reports them.
 func (s *seeker) follow(ctx context.Context, client *conclave.Client) {
 	said := ""
 	say := func(resources []conclave.Resource) {
@@ -65,8 +65,8 @@ func (s *seeker) follow(ctx context.Context, client *conclave.Client) {
 	}
 }
 
-// waitingFor says who has a resource, and how many are ahead of a session that waits for
-// it; "" if it does not wait.
+// waitingFor describes who has a resource, and how many requests are ahead of that of a session. It
+// returns "" if the session does not wait.
 func (s *seeker) waitingFor(r *conclave.Resource, session string) string {
 	ahead := slices.IndexFunc(r.Waiters, func(w conclave.Waiter) bool { return w.Session == session })
 	var more string
@@ -86,9 +86,9 @@ func (s *seeker) waitingFor(r *conclave.Resource, session string) string {
 	}
 	switch len(holders) {
 	case 0:
-		return fmt.Sprintf("waiting for %s %q: it is being handed over%s", s.kind, s.name, more)
+		return fmt.Sprintf("waiting for %s %q: in transit to the next holder%s", s.kind, s.name, more)
 	case 1:
 		return fmt.Sprintf("waiting for %s %q: %s by %s%s", s.kind, s.name, s.taken(), holders[0], more)
 	}
-	return fmt.Sprintf("waiting for %s %q: %s by %d, the first is %s%s", s.kind, s.name, s.taken(), len(holders), holders[0], more)
+	return fmt.Sprintf("waiting for %s %q: %s by %d processes, the first is %s%s", s.kind, s.name, s.taken(), len(holders), holders[0], more)
 }

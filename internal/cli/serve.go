@@ -17,28 +17,18 @@ import (
 	"github.com/conclave-io/conclave/web"
 )
 
-// stopPatience is how long a server may take to stop when it is told to.
-const stopPatience = 10 * time.Second
+// stopTimeout bounds how long a server takes to stop after a signal.
+const stopTimeout = 10 * time.Second
 
-const serveHelp = `Serve runs one server until it gets SIGTERM or SIGINT; then it hands leadership
-over, if it has it, tells its clients and stops. With a terminal as its standard
-input it also stops on SIGHUP.
+const serveHelp = `Without flags, the server is a cluster of one that serves only this machine.
 
-Each setting can be given as a flag, in the environment as CONCLAVE_ and the
-flag's name in capitals with _ for -, or under the flag's name in a TOML file
-(--config, CONCLAVE_CONFIG). A flag counts before the environment, and that
-before the file. Without any it is a cluster of one, for this machine alone.
+Each setting is a flag, an environment variable (--peer-listen is CONCLAVE_PEER_LISTEN), or a key in
+a TOML file (--config). A flag overrides the environment, and the environment overrides the file.
 
-Otherwise SIGHUP has it read its TLS files and the log level again, and open its audit
-log again, which may have been moved. It also reads
-the TLS files again when they change. Other settings need a restart.
-
-Exit status:
-    0  stopped by a signal
-   78  a restart does not help: bad settings, a data directory that is damaged or
-       another server's, a release that does not read the level of the cluster, or the
-       server was removed from it
-  125  anything else, such as an address that is taken`
+The server runs until SIGTERM or SIGINT. Then it hands over the leadership if it is the leader,
+tells its clients, and stops. On SIGHUP it reloads its TLS files and the log level, and reopens its
+audit log, so that the log can be rotated. If its standard input is a terminal, it stops on SIGHUP.
+It also reloads TLS files when they change. Other settings require a restart.`
 
 func newServe(a *app) *cobra.Command {
 	var (
@@ -49,6 +39,9 @@ func newServe(a *app) *cobra.Command {
 		Use:   "serve",
 		Short: "Run one server of a cluster",
 		Long:  serveHelp,
+		Annotations: statuses("0 stopped by a signal",
+			"78 a restart does not help: invalid settings, a data directory that is damaged or belongs to\nanother server, a release that cannot read the level of the cluster, or the server was\nremoved from the cluster",
+			"125 another failure, such as an address in use"),
 		Example: `  conclave serve
   conclave serve --config /etc/conclave.toml
   conclave serve --join 10.0.0.1:7400 --data /var/lib/conclave --listen 10.0.0.4:7400 \
@@ -70,12 +63,12 @@ func newServe(a *app) *cobra.Command {
 			return a.serve(cfg, settings)
 		},
 	}
-	cmd.Flags().StringVar(&file, "config", os.Getenv("CONCLAVE_CONFIG"), "TOML file with settings, by the names of these flags (CONCLAVE_CONFIG)")
+	cmd.Flags().StringVar(&file, "config", os.Getenv("CONCLAVE_CONFIG"), "TOML `file` with settings, under the names of these flags (CONCLAVE_CONFIG)")
 	set = addSettings(cmd.Flags())
 	return cmd
 }
 
-// settingFlag is a flag that remembers what it was given.
+// settingFlag is a flag that stores its text.
 type settingFlag struct {
 	server.Setting
 	value string
@@ -91,13 +84,13 @@ func (f *settingFlag) Type() string {
 	return "string"
 }
 
-// Set tries the value, so that what is wrong with it is said with the flag.
+// Set also checks the value, so that the error names the flag.
 func (f *settingFlag) Set(value string) error {
 	f.value, f.given = value, true
 	return f.Apply(new(server.Config), value)
 }
 
-// addSettings makes a flag of each setting of a server.
+// addSettings adds a flag for each setting of a server.
 func addSettings(flags *pflag.FlagSet) []*settingFlag {
 	flags.SortFlags = false
 	var set []*settingFlag
@@ -112,7 +105,7 @@ func addSettings(flags *pflag.FlagSet) []*settingFlag {
 	return set
 }
 
-// serverConfig gathers the settings: flags over environment over file.
+// serverConfig reads the settings. Flags override the environment, which overrides the file.
 func serverConfig(file string, set []*settingFlag) (server.Config, error) {
 	var cfg server.Config
 	if file != "" {
@@ -139,17 +132,16 @@ func serverConfig(file string, set []*settingFlag) (server.Config, error) {
 	return cfg, cfg.Validate()
 }
 
-// serve runs a server until a signal, or a fault of its own, ends it. SIGHUP has it
-// read its settings again.
+// serve runs a server until a signal or an error of its own ends it. SIGHUP reloads its settings.
 func (a *app) serve(cfg server.Config, settings func() (server.Config, error)) (err error) {
 	given, level := cfg, new(slog.LevelVar)
 	if cfg.Log, err = cfg.Logger(a.stderr, level); err != nil {
 		return err
 	}
 	ending := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	hangups := make(chan os.Signal, 1) // one stands for many
+	hangups := make(chan os.Signal, 1) // a reload covers all signals before it
 	if isTerminal(os.Stdin) {
-		ending = append(ending, syscall.SIGHUP) // its window was closed
+		ending = append(ending, syscall.SIGHUP) // the terminal window was closed
 	} else {
 		signal.Notify(hangups, syscall.SIGHUP)
 		defer signal.Stop(hangups)
@@ -174,13 +166,13 @@ func (a *app) serve(cfg server.Config, settings func() (server.Config, error)) (
 		return err
 	}
 	stop() // a second signal ends the process at once
-	patience, cancel := context.WithTimeout(context.Background(), stopPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
-	return s.Stop(patience)
+	return s.Stop(ctx)
 }
 
-// attendUntil has a server reload whenever it is asked to, until ctx ends or the server
-// does by itself; it returns why the server ended.
+// attendUntil reloads at each hangup until ctx ends or the server stops by itself. It returns why
+// the server stopped.
 func attendUntil(ctx context.Context, s *server.Server, hangups <-chan os.Signal, reload func()) error {
 	for {
 		select {
@@ -197,23 +189,23 @@ func attendUntil(ctx context.Context, s *server.Server, hangups <-chan os.Signal
 	}
 }
 
-// reload takes over what can change while a server runs: its certificates and its log
-// level. Other settings that differ from those it was given are named.
+// reload applies the settings that can change while a server runs: its certificates and its log
+// level. It logs the names of other settings that have changed.
 func reload(s *server.Server, given *server.Config, settings func() (server.Config, error), level *slog.LevelVar) {
 	log := s.Config().Log
 	_ = s.Reload() // it logs what it did
 	s.Reopen()
 	now, err := settings()
 	if err != nil {
-		log.Error("the settings were read again and refused; those before stay in use", "err", err)
+		log.Error("settings reloaded but invalid, the previous ones stay in use", "err", err)
 		return
 	}
 	if now.LogLevel != given.LogLevel {
 		_ = level.UnmarshalText([]byte(now.LogLevel)) // Validate has read it
-		log.Log(context.Background(), level.Level(), "the log level has changed", "from", given.LogLevel, "to", now.LogLevel)
+		log.Log(context.Background(), level.Level(), "log level changed", "from", given.LogLevel, "to", now.LogLevel)
 		given.LogLevel = now.LogLevel
 	}
 	if keys := given.Differing(now); len(keys) > 0 {
-		log.Warn("settings that differ now need a restart", "settings", strings.Join(keys, ", "))
+		log.Warn("changed settings require a restart", "settings", strings.Join(keys, ", "))
 	}
 }

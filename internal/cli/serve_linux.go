@@ -9,27 +9,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// timerSlack is how late the kernel may wake this server's threads that sleep.
+// timerSlack is how late the kernel may wake sleeping threads of a server.
 const timerSlack = time.Millisecond
 
-// The main goroutine stays on the first thread, where it begins, until it is known
-// that it need not: nothing else can bring it back there.
+// The main goroutine stays on the first thread, where it starts, until restWell or leaveFirstThread
+// unlocks it. It could not return to the first thread later.
 func init() { runtime.LockOSThread() }
 
-// leaveFirstThread is called early on by every command line but those of servers.
+// leaveFirstThread is for all commands except serve. They call it first.
 func leaveFirstThread() { runtime.UnlockOSThread() }
 
-// restWell lets the kernel wake sleeping threads a little later than asked, so that
-// it wakes them more seldom. A server spends much of its time in fdatasync, and all
-// the while a thread of Go's runtime looks every 20 microseconds whether the system
-// call has returned: with a thousand calls a second, that was 40 % of all context
-// switches. Threads inherit their slack and the runtime has started its own before
-// any of our code runs, so the process executes itself again, as what it is, with the
-// same arguments and the same id. Where that cannot be done, nothing is lost but speed.
+// restWell sets a timer slack, so that the kernel wakes sleeping threads less often. A server spends
+// much of its time in fdatasync. Meanwhile a thread of Go's runtime polls every 20 microseconds
+// whether the system call has returned. With a thousand calls per second, that was 40 % of all
+// context switches.
 //
-// It must be the first thread that does so. What ends a server with who started it
-// (local.Prepare) is a wish of one thread, the first, and is gone with it when
-// another takes over the process.
+// Threads inherit the slack from the thread that starts them, and Go's runtime starts threads before
+// any code of ours runs. Therefore the process executes itself again, with the same arguments and the
+// same process id. If that fails, the server is only slower.
+//
+// The first thread must do this. The parent death signal that local.Prepare sets belongs to the first
+// thread, and is lost if another thread executes the binary.
 func restWell() {
 	defer runtime.UnlockOSThread()
 	if unix.Gettid() != unix.Getpid() {

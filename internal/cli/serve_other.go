@@ -2,7 +2,7 @@
 
 package cli
 
-// restWell does something on Linux only.
+// restWell does nothing: timer slack exists only on Linux.
 func restWell() {}
 
 func leaveFirstThread() {}

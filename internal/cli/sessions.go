@@ -16,7 +16,9 @@ import (
 func newSessions(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sessions",
-		Short: "List the live sessions, one for each process that uses the cluster",
+		Short: "List the live sessions of programs",
+		Long: `A program has one session for each client that it opens. The session ends one TTL after the program
+dies. Only the leader knows how much of the TTL is left.`,
 		Example: `  conclave sessions
   conclave sessions --json
   conclave sessions end s-1f2e3d4c --reason "a7 goes down at 18:00"`,
@@ -38,41 +40,38 @@ func newSessions(a *app) *cobra.Command {
 	return cmd
 }
 
-const endSessionHelp = `End a session of another process. Its requests that wait leave their queues at
-once. Its holders are asked to leave, with the reason: their contexts end, and a
-command under conclave lock or conclave elect is ended, TERM first. Each hold goes
-to the next waiter when the holder has left, or after one TTL of the session.
-Until then the session can renew and release, but acquires nothing.
+const endSessionHelp = `SESSION is the public id that conclave sessions shows. Its first 8 digits are enough, if no other
+session starts with them.
 
-SESSION is the public id that conclave sessions shows. Its first 8 digits are
-enough if no other session begins with them.
-
-Exit status: 0  the session is ending, or has ended
-    1  there is no such session
-  125  conclave itself failed, or was called wrongly`
+Waiting requests of the session leave their queues at once. Its holders are asked to leave, with the
+reason: the contexts of the holds end, and conclave lock and conclave elect end their command. The
+next waiter gets a hold when the holder has left, or after one TTL of the session. Until then, the
+session can renew and release, but not acquire.`
 
 func newEndSession(a *app) *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
-		Use:   "end SESSION --reason WHY",
-		Short: "End a session of another process",
-		Long:  endSessionHelp,
-		Example: `  conclave sessions end s-1f2e3d4c --reason "a7 goes down at 18:00"
+		Use:         "end SESSION --reason WHY",
+		Short:       "End a session of another process",
+		Long:        endSessionHelp,
+		Annotations: statuses("0 the session is ending or has ended", "1 there is no such session"),
+		Example: `  conclave sessions
+  conclave sessions end s-1f2e3d4c --reason "a7 goes down at 18:00"
   conclave sessions end s-1f2e3d4c5b6a798897a6b5c4d3e2f100 --reason leaked --json`,
 		Args: oneSession,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case reason == "":
-				return failure(StatusError, "--reason: missing; say why, for the owner of the session to read")
+				return errors.New("--reason: missing; set it to a text for the owner of the session")
 			case len(reason) > conclave.MaxReason:
-				return failure(StatusError, "--reason: %d bytes: must have at most %d", len(reason), conclave.MaxReason)
+				return reasonTooLong(reason)
 			}
 			return a.ask(cmd.Context(), func(ctx context.Context, client *conclave.Client) error {
 				return a.endSession(ctx, client, args[0], reason)
 			})
 		},
 	}
-	cmd.Flags().StringVar(&reason, "reason", "", "why, for the owner of the session to read")
+	cmd.Flags().StringVar(&reason, "reason", "", "the reason that the owner of the session is told")
 	a.addJSON(cmd)
 	return cmd
 }
@@ -80,13 +79,13 @@ func newEndSession(a *app) *cobra.Command {
 // The public id of a session has 32 digits; the first 8 are enough.
 const leastID, wholeID = len("s-") + 8, len("s-") + 32
 
-func oneSession(_ *cobra.Command, args []string) error {
-	if len(args) != 1 {
-		return failure(StatusError, "sessions end: %d arguments: expected one session, such as s-1f2e3d4c", len(args))
+func oneSession(cmd *cobra.Command, args []string) error {
+	if err := takes("SESSION")(cmd, args); err != nil {
+		return err
 	}
 	digits, public := strings.CutPrefix(args[0], "s-")
 	if !public || len(args[0]) < leastID || len(args[0]) > wholeID || strings.Trim(digits, "0123456789abcdef") != "" {
-		return failure(StatusError, "session: %.40q: expected the id of a session, s- and 8 to 32 hexadecimal digits", args[0])
+		return failure(StatusError, "session: %.40q: expected s- and 8 to 32 hexadecimal digits, as `conclave sessions` shows them", args[0])
 	}
 	return nil
 }
@@ -104,18 +103,18 @@ func (a *app) endSession(ctx context.Context, client *conclave.Client, given, re
 	}
 	holds, err := client.EndSession(ctx, id, reason)
 	if errors.Is(err, conclave.ErrNotFound) {
-		return failure(StatusNo, "session %s: not found", id)
+		return failure(StatusNo, "session: %q: not found", id)
 	}
 	if err != nil {
 		return err
 	}
 	return a.print(endedSessionView{id, holds}, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "session %s ends; holds to release first: %d\n", id, holds)
+		_, err := fmt.Fprintf(w, "session %s is ending; its holders were asked to release %d holds\n", id, holds)
 		return err
 	})
 }
 
-// whole completes the beginning of a public id to that of the only session that has it.
+// whole returns the public id of the only session whose id starts with given.
 func whole(ctx context.Context, client *conclave.Client, given string) (string, error) {
 	if len(given) == wholeID {
 		return given, nil
@@ -130,12 +129,12 @@ func whole(ctx context.Context, client *conclave.Client, given string) (string, 
 			continue
 		}
 		if found != "" {
-			return "", failure(StatusError, "session: %q: several sessions begin with it; give more digits", given)
+			return "", failure(StatusError, "session: %q: not unique; give more digits", given)
 		}
 		found = s.ID
 	}
 	if found == "" {
-		return "", failure(StatusNo, "session %s: not found", given)
+		return "", failure(StatusNo, "session: %q: not found", given)
 	}
 	return found, nil
 }

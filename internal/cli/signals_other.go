@@ -7,10 +7,10 @@ import (
 	"syscall"
 )
 
-// passed are the signals that a command gets which this process gets.
+// passed are the signals that this process forwards to a command.
 var passed = []os.Signal{os.Interrupt, syscall.SIGTERM}
 
-// ending says whether a signal ends a process that only waits.
+// ending reports whether a signal ends a process that only waits.
 func ending(os.Signal) bool { return true }
 
 func share(syscall.Signal) {}

@@ -11,35 +11,35 @@ import (
 	"github.com/conclave-io/conclave/internal/guard"
 )
 
-// passed are the signals that a command gets which this process gets.
+// passed are the signals that this process forwards to a command.
 var passed = []os.Signal{
 	syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH,
 }
 
-// ending says whether a signal ends a process that only waits.
+// ending reports whether a signal ends a process that only waits.
 func ending(sig os.Signal) bool {
 	return sig == syscall.SIGTERM || sig == syscall.SIGINT || sig == syscall.SIGHUP || sig == syscall.SIGQUIT
 }
 
-// share gives the whole job the Ctrl-C that has ended the command. Without
-// conclave in between the key would have reached the job's whole process group,
-// and a script would end with it; but the command had the terminal to itself.
+// share sends the Ctrl-C that ended the command to the process group of this process. Without
+// conclave, the key would have reached the whole group, and a script would end. But only the command
+// got it, because the command was in the foreground of the terminal.
 func share(sig syscall.Signal) { endBy(sig, 0) }
 
-// endBy ends this process, or the group of this process if pid is 0, by Ctrl-C
-// itself: shells look at how their child ended to decide whether their script
-// ends. To whoever asks a shell, the status is 130 all the same.
+// endBy ends this process, or its process group if pid is 0, by SIGINT instead of an exit status.
+// A shell ends its script if a child died of SIGINT. The status that a shell shows is 130 in both
+// cases.
 func endBy(sig syscall.Signal, pid int) {
 	if sig != syscall.SIGINT || signal.Ignored(sig) {
 		return
 	}
 	signal.Reset(sig)
 	if syscall.Kill(pid, sig) == nil {
-		time.Sleep(time.Second) // until one of the threads has taken the signal
+		time.Sleep(time.Second) // until a thread has taken the signal
 	}
 }
 
-// yield ends this process by a Ctrl-C that came while it waited.
+// yield ends this process by SIGINT if Ctrl-C was pressed while it waited.
 func yield(sig os.Signal) {
 	if n, ok := sig.(syscall.Signal); ok && guard.Foreground() {
 		endBy(n, os.Getpid())

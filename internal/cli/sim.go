@@ -19,36 +19,34 @@ import (
 	"github.com/conclave-io/conclave/trace"
 )
 
-// statusUnmet is the exit status of a simulation in which a promise was broken,
-// or that came out otherwise than its file expects.
+// statusUnmet is the exit status of a run that broke a property, or that differs from what its
+// file expects.
 const statusUnmet = 1
 
 func newSim(a *app) *cobra.Command {
 	s := simulation{app: a, n: 5}
 	cmd := &cobra.Command{
 		Use:   "sim [FILE...]",
-		Short: "Run an algorithm in the simulator, from a scenario file or from flags",
-		Long: `Sim runs an algorithm in a world of virtual time and prints what it cost and
-whether it kept its promises. A scenario file says who asks when, what goes
-wrong and what is expected; without a file, flags say which algorithm runs under
-which load. The same seed makes the same run, byte for byte.
+		Short: "Simulate an algorithm, from a scenario file or from flags",
+		Long: `The simulator runs an algorithm in virtual time. It prints the costs, and whether the properties of
+the algorithm held. A scenario FILE sets the processes, the requests, the faults and the expected
+result. Without FILE, flags set the algorithm and the load. The same seed gives the same run, byte
+for byte.
 
-Without a file, if nobody enters: the first process calls for an election or records
-a global state, the first two multicast at the same time, and with a logical clock
-alone each process sends to the next. Averages are over whole rounds, when the first two
-are over. With --regime idle the processes enter in turn, or drawn by lot if theory gives
-a mean over all requesters.
+Without FILE, an algorithm that is not for mutual exclusion gets this load: the first process calls
+an election or records a global state, the first two processes multicast at the same time, every
+process proposes a value, or, with a logical clock, each process sends to the next.
 
-Times that are given and printed, also in the JSON, are in units of D, the bound of
-one message delay, which is 1ms unless a file says otherwise: 3 and 3D are the same,
-and so is 3ms. Only traces have nanoseconds. The median and the p99 are known to
-within a sixteenth.
+Averages are over whole rounds, after the first two. With --regime idle, the processes enter in turn,
+or in random order if theory gives the mean over all requesters.
 
-How long a run really takes is another matter: where everyone sends to everyone it
-grows with the square of -n at least. On a terminal a line says how far it has come.
+Times are in units of D, the bound of one message delay, also in the output and the JSON. D is 1ms
+unless FILE sets it, so that 3, 3D and 3ms are equal. Only traces have nanoseconds. The median and
+the p99 are accurate to 1/16 (6 %).
 
-Exit status: 0 if all came as expected and no promise was broken, 1 if not,
-125 if the file or the flags are wrong.`,
+Wall-clock time grows at least with the square of -n when every process sends to every other. On a
+terminal, a line shows the progress.`,
+		Annotations: statuses("0 the result is as expected, and no property is broken", "1 the result is not as expected, or a property is broken"),
 		Example: `  conclave sim --algorithm ricart-agrawala -n 10 --regime saturated --entries 1000
   conclave sim --algorithm raymond -n 7 --tree star --seed 42 --json
   conclave sim scenarios/lost-token.yaml
@@ -78,53 +76,65 @@ type simulation struct {
 	causal
 }
 
-// worldFlags say what a file says otherwise.
+// worldFlags set what a file sets too.
 var worldFlags = []string{"processes", "regime", "entries", "warmup", "time", "section", "think", "tree", "option"}
 
 func (s *simulation) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVarP(&s.algorithm, "algorithm", "a", "", "run this `algorithm`; conclave algorithms lists them")
+	flags.StringVarP(&s.algorithm, "algorithm", "a", "", "run this `algorithm`; conclave algorithms lists the names")
 	flags.IntVarP(&s.n, "processes", "n", s.n, "how many processes")
-	flags.Uint64Var(&s.seed, "seed", 0, "what chance does; also in place of the seed of files")
-	flags.StringVar(&s.regime, "regime", "saturated", "idle, saturated or loaded")
-	flags.IntVar(&s.entries, "entries", 0, "end after so many entries (default: whole rounds in which everyone enters once)")
-	flags.IntVar(&s.warmup, "warmup", 0, "begin to measure only after so many entries (default: two rounds; with --time none)")
-	flags.StringVar(&s.until, "time", "", "end at this `time` of the run, such as 500 (in D) or 500ms")
-	flags.StringVar(&s.section, "section", "", "how long a client stays inside, a `time` (default 10, in D)")
-	flags.StringVar(&s.think, "think", "", "how long a client waits before it asks again, a `time`, unless saturated (default 0; 100 if loaded, in D)")
+	flags.Uint64Var(&s.seed, "seed", 0, "seed of all random choices; replaces the seed of a file")
+	flags.StringVar(&s.regime, "regime", "saturated", "load: idle, saturated or loaded")
+	flags.IntVar(&s.entries, "entries", 0, "stop after this many entries (default: whole rounds, in which each process enters once)")
+	flags.IntVar(&s.warmup, "warmup", 0, "start to measure after this many entries (default: two rounds; with --time none)")
+	flags.StringVar(&s.until, "time", "", "stop at this virtual `time`, such as 500 (in D) or 500ms")
+	flags.StringVar(&s.section, "section", "", "`time` that a client stays inside (default 10, in D)")
+	flags.StringVar(&s.think, "think", "", "`time` that a client waits before it asks again, if idle or loaded (default 0; 100 if loaded, in D)")
 	flags.StringVar(&s.tree, "tree", "", "star, line or binary, for algorithms on a tree (default binary)")
-	flags.StringArrayVarP(&s.options, "option", "o", nil, "set an option of the algorithm, as name=value; may be repeated")
-	flags.StringVar(&s.format, "trace", "", "write the run, as "+strings.Join(trace.Formats(), ", ")+"; the result then goes to standard error")
-	flags.StringVar(&s.out, "out", "", "write the trace to this file")
-	flags.Var(&s.part, "records", "draw only these records of the run, with --trace svg, such as 1001-2000")
-	flags.BoolVar(&s.open, "open", false, "open the run in the lab, as conclave lab does, where a promise is broken")
-	flags.Uint64Var(&s.past, "past", 0, "print all that happened before this record of the run, instead of the result")
-	flags.UintSliceVar(&s.before, "before", nil, "print which of two records, as 5,12, happened before the other, and by what chain")
+	flags.StringArrayVarP(&s.options, "option", "o", nil, "set an option of the algorithm, as `name=value`; may be repeated")
+	flags.StringVar(&s.format, "trace", "", "print the run, as "+orList(trace.Formats())+"; the result then goes to standard error")
+	flags.StringVar(&s.out, "out", "", "write the trace to this `file`, and the result to standard output")
+	flags.Var(&s.part, "records", "with --trace svg: draw only these `records` of the run, such as 1001-2000")
+	flags.BoolVar(&s.open, "open", false, "open the run in the lab, at the record that breaks a property")
+	flags.Uint64Var(&s.past, "past", 0, "instead of the result, print the records that happened before this `record`")
+	flags.UintSliceVar(&s.before, "before", nil, "instead of the result, print which of two `records`, such as 5,12, happened before the other, and through which chain")
 	flags.Lookup("before").DefValue = ""
 }
 
 func (s *simulation) validateArguments(flags given, args []string) error {
 	switch {
 	case flags.Changed("past") && s.past == 0:
-		return errors.New("--past 0: records are numbered from 1 up")
+		return errors.New("--past: 0: must be at least 1")
 	case s.warmup < 0:
-		return fmt.Errorf("--warmup %d: give 0 or more", s.warmup)
+		return fmt.Errorf("--warmup: %d: must be at least 0", s.warmup)
 	case len(args) == 0 && s.algorithm == "":
-		return errors.New("nothing to simulate: give a file, or --algorithm with one of those that `conclave algorithms` lists")
+		return errors.New("FILE: missing; name a scenario file, or set --algorithm to a name that `conclave algorithms` lists")
 	case len(args) > 0 && s.algorithm != "":
-		return fmt.Errorf("both the file %q and --algorithm %q: give one of them", args[0], s.algorithm)
+		return exclude("--algorithm", "the argument FILE")
 	case len(args) > 1 && s.format != "":
-		return fmt.Errorf("--trace of %d files: give one file", len(args))
-	case s.open && (len(args) != 1 || flags.Changed("seed")):
-		return errors.New("--open: give one file, and no --seed")
+		return oneFile("--trace")
+	case s.open && len(args) == 0:
+		return errors.New("--open: requires the argument FILE")
+	case s.open && len(args) > 1:
+		return oneFile("--open")
+	case s.open && flags.Changed("seed"):
+		return exclude("--open", "--seed")
 	case s.out != "" && s.format == "":
-		return fmt.Errorf("--out %q without --trace: give the format, one of %s", s.out, strings.Join(trace.Formats(), ", "))
+		return errors.New("--out: requires --trace")
 	case flags.Changed("records") && s.format != "svg":
-		return fmt.Errorf("--records: %v: only a picture shows a part of a run; set --trace svg", &s.part)
+		return errors.New("--records: requires --trace svg")
 	case s.format != "" && !slices.Contains(trace.Formats(), s.format):
-		return fmt.Errorf("--trace %q: give one of %s", s.format, strings.Join(trace.Formats(), ", "))
+		return unknownFormat(s.format)
 	}
 	return s.causal.validate(len(args), s.format)
+}
+
+// oneFile returns the error of a flag that is for a single run.
+func oneFile(flag string) error { return exclude(flag, "more than one FILE") }
+
+// unknownFormat returns the error of an unknown format of traces.
+func unknownFormat(format string) error {
+	return fmt.Errorf("--trace: %q: unknown format; expected %s", format, orList(trace.Formats()))
 }
 
 func (s *simulation) run(cmd *cobra.Command, args []string) error {
@@ -171,7 +181,7 @@ func (s *simulation) scenarios(cmd *cobra.Command, files []string) ([]*scenario.
 	}
 	for _, name := range worldFlags {
 		if cmd.Flags().Changed(name) {
-			return nil, fmt.Errorf("--%s with a file: the file says that; only --seed may be given beside it", name)
+			return nil, fmt.Errorf("--%s: cannot be combined with the argument FILE; set it in the file", name)
 		}
 	}
 	var scenarios []*scenario.Scenario
@@ -203,20 +213,20 @@ func (s *simulation) fromFlags(cmd *cobra.Command) (*scenario.Scenario, error) {
 	return scenario.New("", cfg)
 }
 
-// world sets what is not the load.
+// world sets everything except the load.
 func (s *simulation) world(cfg *sim.Config) error {
 	for _, o := range s.options {
 		name, value, ok := strings.Cut(o, "=")
 		if !ok {
-			return fmt.Errorf("--option %q: give it as name=value", o)
+			return fmt.Errorf("--option: %q: expected name=value", o)
 		}
 		cfg.Process.Options = append(cfg.Process.Options, process.OptionValue{Name: name, Value: value})
 	}
 	if s.n < 1 || s.n > scenario.MaxProcesses {
-		return fmt.Errorf("%d processes: give 1 to %d", s.n, scenario.MaxProcesses)
+		return fmt.Errorf("--processes: %d: must be between 1 and %d", s.n, scenario.MaxProcesses)
 	}
 	if s.tree != "" && !onTree(cfg.Spec) {
-		return fmt.Errorf("--tree %q: %s runs on no tree; leave it out", s.tree, cfg.Spec.Name)
+		return fmt.Errorf("--tree: unused, because %s does not run on a tree; remove the flag", cfg.Spec.Name)
 	}
 	switch parent := &cfg.Process.Topology.Parent; s.tree {
 	case "":
@@ -227,21 +237,24 @@ func (s *simulation) world(cfg *sim.Config) error {
 	case "binary":
 		*parent = process.BinaryTree(s.n)
 	default:
-		return fmt.Errorf("--tree %q: give star, line or binary", s.tree)
+		return fmt.Errorf("--tree: %q: expected star, line or binary", s.tree)
 	}
 	return nil
 }
 
-// horizon ends runs of what is not for entering, in D.
+// horizon is the end of runs of algorithms that are not for mutual exclusion, in D.
 const horizon = 1000
 
-// load sets what clients do and how long. Algorithms that are not for mutual
-// exclusion run for a time.
+// load sets what clients do, and when the run ends: after --entries for mutual exclusion, and at
+// the horizon for other algorithms.
 func (s *simulation) load(cmd *cobra.Command, cfg *sim.Config) error {
 	w, d := &cfg.Workload, cfg.Process.D()
 	regime, ok := sim.RegimeByName(s.regime)
-	if !ok || regime == sim.Listed || s.entries < 0 || s.entries == 0 && cmd.Flags().Changed("entries") {
-		return fmt.Errorf("--regime %q and --entries %d: give idle, saturated or loaded, and 1 or more", s.regime, s.entries)
+	if !ok || regime == sim.Listed {
+		return fmt.Errorf("--regime: %q: expected idle, saturated or loaded", s.regime)
+	}
+	if s.entries < 0 || s.entries == 0 && cmd.Flags().Changed("entries") {
+		return fmt.Errorf("--entries: %d: must be at least 1", s.entries)
 	}
 	w.Regime = regime
 	top := cfg.Spec.Layer(uint8(cfg.Spec.Depth() - 1))
@@ -255,7 +268,7 @@ func (s *simulation) load(cmd *cobra.Command, cfg *sim.Config) error {
 	return s.times(cmd, cfg)
 }
 
-// times sets what is given as a time.
+// times sets the end of the run and the times of clients.
 func (s *simulation) times(cmd *cobra.Command, cfg *sim.Config) error {
 	var until, section, think process.Duration
 	for _, f := range []struct {
@@ -267,7 +280,7 @@ func (s *simulation) times(cmd *cobra.Command, cfg *sim.Config) error {
 		}
 		var ok bool
 		if *f.value, ok = scenario.ParseTime(f.text, cfg.Process.D()); !ok || *f.value == 0 {
-			return fmt.Errorf("--%s %q: give a time above 0 such as 3, 2.5D or 5ms", f.name, f.text)
+			return fmt.Errorf("--%s: %q: expected a time above 0 such as 3, 2.5D or 5ms", f.name, f.text)
 		}
 	}
 	setDelay(&cfg.Workload.Section, section)
@@ -290,16 +303,16 @@ func setDelay(delay *sim.Delay, length process.Duration) {
 	}
 }
 
-// findAlgorithm finds an algorithm or says which were probably meant.
+// findAlgorithm finds an algorithm by its name. The error suggests similar names.
 func findAlgorithm(name string) (*process.Spec, error) {
 	if spec := algorithm.Find(name); spec != nil {
 		return spec, nil
 	}
-	return nil, fmt.Errorf("there is no algorithm %q%s", name, scenario.Near(name, scenario.Algorithms()))
+	return nil, fmt.Errorf("algorithm: %q: unknown name%s", name, scenario.Near(name, scenario.Algorithms()))
 }
 
-// simulate runs a scenario and writes its trace, if that is asked for. A file gets
-// the whole trace or stays as it was.
+// simulate runs a scenario and writes its trace, if --trace is given. A file gets the whole trace, or
+// does not change.
 func (s *simulation) simulate(sc *scenario.Scenario) (outcome *scenario.Outcome, err error) {
 	switch {
 	case s.format == "":

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -10,29 +9,37 @@ import (
 	"github.com/conclave-io/conclave/trace"
 )
 
-// causal are the questions of what happened before what in a run.
+// causal has the questions about the happened-before relation of a run.
 type causal struct {
-	past   uint64 // all that this record can have been influenced by; 0: not asked
-	before []uint // how two records stand to each other; nil: not asked
+	past   uint64 // list the records before this one; 0: not asked
+	before []uint // relate these two records; nil: not asked
 }
 
 func (q *causal) asked() bool { return q.past > 0 || q.before != nil }
 
-// validate says what is wrong with the questions, or nothing.
+// validate checks the questions.
 func (q *causal) validate(runs int, format string) error {
 	switch {
 	case !q.asked():
 		return nil
 	case q.before != nil && len(q.before) != 2:
-		return fmt.Errorf("--before names %d records: give two, such as 5,12", len(q.before))
+		return fmt.Errorf("--before: %v: expected two records, such as 5,12", q.before)
 	case q.past > 0 && q.before != nil:
-		return errors.New("both --past and --before: give one of them")
+		return exclude("--past", "--before")
 	case runs > 1:
-		return fmt.Errorf("--past or --before of %d files: give one file", runs)
+		return oneFile(q.flag())
 	case format != "":
-		return fmt.Errorf("--trace %q beside --past or --before: give one of them", format)
+		return exclude(q.flag(), "--trace")
 	}
 	return nil
+}
+
+// flag names the question.
+func (q *causal) flag() string {
+	if q.past > 0 {
+		return "--past"
+	}
+	return "--before"
 }
 
 // pastView is the answer to --past.
@@ -56,7 +63,7 @@ func (s *simulation) answer(sc *scenario.Scenario) error {
 	}
 	if s.past > 0 {
 		if c.Record(s.past) == nil {
-			return fmt.Errorf("--past %d: the run has no such record; --trace text shows them", s.past)
+			return fmt.Errorf("--past: %d: the run has no such record; see --trace text", s.past)
 		}
 		v := pastView{Record: s.past, Past: append([]uint64{}, c.Past(s.past)...)}
 		return s.print(v, func(w io.Writer) error { return writeRecords(w, c, append(v.Past, s.past)) })
@@ -64,7 +71,7 @@ func (s *simulation) answer(sc *scenario.Scenario) error {
 	a, b := uint64(s.before[0]), uint64(s.before[1])
 	for _, id := range []uint64{a, b} {
 		if c.Record(id) == nil {
-			return fmt.Errorf("--before %d,%d: the run has no record %d; --trace text shows them", a, b, id)
+			return fmt.Errorf("--before: %d: the run has no such record; see --trace text", id)
 		}
 	}
 	v := relate(c, a, b)
@@ -97,7 +104,7 @@ func (v *beforeView) text() string {
 	case "after":
 		return fmt.Sprintf("#%d happened before #%d:", b, a)
 	case "same":
-		return fmt.Sprintf("#%d is one record", a)
+		return fmt.Sprintf("#%d is the same record", a)
 	}
 	return fmt.Sprintf("#%d and #%d are concurrent: no chain of messages leads from one to the other", a, b)
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -8,35 +9,35 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// given says which flags were given.
+// given reports which flags were given.
 type given interface{ Changed(name string) bool }
 
 // enteringFlags are about clients that enter.
 var enteringFlags = []string{"entries", "warmup", "section", "think"}
 
-// applicable refuses flags that the run from flags has no use for: who gives one
-// expects that it does something.
+// applicable refuses flags that have no effect on the run: a user who gives such a flag expects an
+// effect.
 func (s *simulation) applicable(flags given, cfg *sim.Config) error {
 	top := cfg.Spec.Layer(uint8(cfg.Spec.Depth() - 1))
 	for _, name := range enteringFlags {
 		if flags.Changed(name) && !top.Family.Locks() {
-			return fmt.Errorf("--%s: with %s (%s) nobody enters; leave it out", name, cfg.Spec.Name, top.Family)
+			return fmt.Errorf("--%s: unused, because %s is not for mutual exclusion; remove the flag", name, cfg.Spec.Name)
 		}
 	}
 	if flags.Changed("think") && cfg.Workload.Regime == sim.Saturated {
-		return fmt.Errorf("--think %q: saturated clients ask again at once; give --regime idle or loaded beside it", s.think)
+		return errors.New("--think: requires --regime idle or --regime loaded")
 	}
 	return nil
 }
 
-// onTree reports whether an algorithm has use for a tree.
+// onTree reports whether an algorithm runs on a tree.
 func onTree(spec *process.Spec) bool {
 	trees := func(s *process.Spec) bool { return s.Needs.Topology == process.Tree }
 	return trees(spec) || slices.ContainsFunc(spec.Layers, trees)
 }
 
-// occasion is what has to be asked for, that something happens, of algorithms for
-// which nobody enters. What those do by themselves that are not here needs no word.
+// occasion returns the commands that make algorithms do something that are not for mutual exclusion.
+// Algorithms of the other families run without commands.
 func occasion(top *process.Spec, cfg *sim.Config) []sim.Command {
 	d, n := cfg.Process.D(), cfg.Process.N
 	switch {

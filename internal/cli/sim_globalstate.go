@@ -8,8 +8,7 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// globalStateView is a recorded global state: what each process noted, and what
-// was on its way.
+// globalStateView is a recorded global state: the state of each process, and the messages in transit.
 type globalStateView struct {
 	Asker  string      `json:"asked_by"`
 	Number uint64      `json:"number"`
@@ -21,7 +20,7 @@ type globalStateView struct {
 type stateView struct {
 	Process string            `json:"process"`
 	Fields  map[string]string `json:"fields"`
-	text    string            // what differs from a new machine
+	text    string            // the fields that differ from a new machine
 }
 
 type linkView struct {
@@ -49,7 +48,7 @@ func viewGlobalStates(cfg *sim.Config, states []sim.GlobalState) []globalStateVi
 	return views
 }
 
-// empty are values that say nothing in a line for people.
+// empty are values that a line for people leaves out.
 var empty = map[string]bool{"0": true, "false": true, "[]": true, "-": true, "": true}
 
 func viewState(label string, fields []process.FieldView) stateView {

@@ -133,7 +133,7 @@ func (v *runView) write(w io.Writer) error {
 		v.writeEntries(t)
 	}
 	if v.Waiting+v.Inside+v.Refused > 0 {
-		t.row("at the end", fmt.Sprintf("%d wait, %d inside; %d commands were refused", v.Waiting, v.Inside, v.Refused))
+		t.row("at the end", fmt.Sprintf("%d waiting, %d inside, %d commands refused", v.Waiting, v.Inside, v.Refused))
 	}
 	for _, l := range v.Leaders {
 		t.row("leader", fmt.Sprintf("%s says %s, round %d, at %s D", l.Process, l.Leader, l.Round, short(l.At)))
@@ -157,13 +157,13 @@ func (v *runView) writeEntries(t *table) {
 	t.row("Jain's index", short(v.Jain))
 }
 
-// endings say why a run ended.
+// endings are the reasons why runs end.
 var endings = map[string]string{
-	sim.Quiet.String():        "quiet: nothing was left to happen",
+	sim.Quiet.String():        "quiet: no event is enabled",
 	sim.LimitReached.String(): "limit reached",
-	sim.Stalled.String():      "stalled: somebody waits and nobody enters",
+	sim.Stalled.String():      "stalled: a process waits and no process enters",
 	sim.Violated.String():     "violated",
-	sim.Held.String():         "held: the schedule has no more turns that can be taken",
+	sim.Held.String():         "held: the schedule has no more turns that are possible",
 }
 
 // writeMessages writes a line for each class of messages that were sent.
@@ -202,11 +202,11 @@ func (s *summaryView) text() string {
 	return fmt.Sprintf("mean %s, least %s, median about %s, p99 about %s, most %s", short(s.Mean), short(s.Min), rough(s.Median), rough(s.P99), short(s.Max))
 }
 
-// rough returns a figure that is known to within a sixteenth, with two digits.
+// rough returns a figure that is accurate to 1/16, with two digits.
 func rough(v float64) string {
 	two, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 2, 64), 64)
 	return strconv.FormatFloat(two, 'f', -1, 64)
 }
 
-// short returns a figure with what matters of it.
+// short returns a figure with five digits.
 func short(v float64) string { return strconv.FormatFloat(v, 'g', 5, 64) }

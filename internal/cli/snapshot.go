@@ -19,29 +19,18 @@ import (
 )
 
 func newSnapshot(a *app) *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:   "snapshot",
-		Short: "Save the state of the cluster to a file, look at one, begin a new cluster from one",
-		Long: `Snapshot makes backups. What they are for is the loss of so many servers that no
-majority has its disk; a server that lost its disk alone comes back by itself.
+		Short: "Back up the state of the cluster, and restore it",
+		Long: `A backup is for the loss of so many disks that no majority of the servers has its data. If a single
+server loses its disk, no backup is necessary.
 
-A cluster that begins from a file grants fences above all that the old one gave. It
-has none of its sessions, and so nobody holds anything.`,
+A cluster that is restored from a backup grants only fences that are larger than those of the old
+cluster. It has no sessions, and therefore no holders.`,
 		Example: `  conclave snapshot save /var/backups/conclave
   conclave snapshot inspect /var/backups/conclave
   conclave snapshot restore /var/backups/conclave --data /var/lib/conclave`,
-		Args: subcommandOnly,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newSnapshotSave(a), newSnapshotInspect(a), newSnapshotRestore(a))
-	return cmd
-}
-
-func subcommandOnly(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return fmt.Errorf("unknown command %q for %s; see `%s --help`", args[0], cmd.CommandPath(), cmd.CommandPath())
-	}
-	return nil
+	}, newSnapshotSave(a), newSnapshotInspect(a), newSnapshotRestore(a))
 }
 
 func newSnapshotSave(a *app) *cobra.Command {
@@ -49,13 +38,13 @@ func newSnapshotSave(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "save FILE",
 		Short: "Save the state of the cluster to a file",
-		Long: `Save asks the cluster for its state, with all that was acknowledged before, checks
-what it got, and puts it into FILE: whole, or not at all. A file that was there is
-replaced; a link stays, and the file to which it points is written. What is neither
-is refused, such as a device.`,
+		Long: `The state contains every change that the cluster acknowledged before the command. The command checks
+the state, and then replaces FILE atomically. If FILE is a symbolic link, it replaces the file to
+which the link points.`,
 		Example: `  conclave snapshot save /var/backups/conclave
+  conclave snapshot save conclave.backup --json
   conclave snapshot save conclave.backup --stale --servers 10.0.0.2:7400`,
-		Args: oneArgument("a file"),
+		Args: takes("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if _, err := outfile.Place(args[0]); err != nil {
 				return err
@@ -65,7 +54,7 @@ is refused, such as a device.`,
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&stale, "stale", false, "take what one server has, which may lag behind; needs no leader")
+	cmd.Flags().BoolVar(&stale, "stale", false, "save the state of one server: this works without a leader, but the newest changes may be missing")
 	a.addJSON(cmd)
 	return cmd
 }
@@ -81,7 +70,7 @@ func (a *app) saveSnapshot(ctx context.Context, client *conclave.Client, path st
 	}
 	b, err := backup.Decode(file.Bytes())
 	if err != nil {
-		return fmt.Errorf("what the server sent: %w", err)
+		return fmt.Errorf("state from the server: %w", err)
 	}
 	if err := backup.Write(path, file.Bytes()); err != nil {
 		return fmt.Errorf("save %s: %w", path, err)
@@ -92,10 +81,12 @@ func (a *app) saveSnapshot(ctx context.Context, client *conclave.Client, path st
 func newSnapshotInspect(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "inspect FILE",
-		Short: "Check a saved state, and say what is in it",
+		Short: "Check a backup file, and describe its content",
+		Long:  "The command verifies the checksum, and prints the cluster, the time, the newest fence and counts.",
 		Example: `  conclave snapshot inspect /var/backups/conclave
+  conclave snapshot inspect conclave.backup
   conclave snapshot inspect conclave.backup --json`,
-		Args: oneArgument("a file"),
+		Args: takes("FILE"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			b, err := backup.Read(args[0])
 			if err != nil {
@@ -113,37 +104,37 @@ func newSnapshotRestore(a *app) *cobra.Command {
 	var withoutAccess bool
 	cmd := &cobra.Command{
 		Use:   "restore FILE --data DIR",
-		Short: "Make the data directory of a server that founds a new cluster from a saved state",
-		Long: `Restore makes DIR, which must be empty or new, the data directory of a server that
-begins a new cluster with what is in FILE. Run it for every server of that cluster,
-with the same FILE, before the first of them starts; then start them as any new
-cluster, with the same --peers and --cluster-name on all.
+		Short: "Create a data directory of a new cluster from a backup file",
+		Long: `Follow these steps:
+  1. Stop the old cluster for good.
+  2. For each server of the new cluster, run this command with the same FILE. DIR must be empty or
+     must not exist.
+  3. Wait for the longest TTL of the old sessions (conclave snapshot inspect shows it). After that,
+     all programs know that they have lost what they held.
+  4. Start the servers like a new cluster, all with the same --peers and --cluster-name.
 
-The old cluster must be stopped for good. Start the new one no sooner than the
-longest TTL of its sessions after that, so that all programs know that they have
-lost what they held.
+Fences are larger than all fences of the old cluster. If another cluster was already restored from
+this FILE, set --above to a fence of that cluster, to the same value on all servers.
 
-Fences begin above all that the old cluster gave. If a cluster was begun from this
-FILE before, give --above with a fence that it gave, the same on all servers.
-
-The rules of access are those of FILE: an administrator who was removed later is one
-again. --without-access leaves out rules, tokens and quotas, on all servers or on none.`,
+The rules of access are those in FILE. An administrator who was removed later is an administrator
+again. --without-access leaves out rules, tokens and quotas. Use it on all servers or on none.`,
 		Example: `  conclave snapshot restore /var/backups/conclave --data /var/lib/conclave
-  conclave snapshot restore conclave.backup --data /var/lib/conclave --above 3298534883332`,
-		Args: oneArgument("a file"),
+  conclave snapshot restore conclave.backup --data conclave-data --above 3298534883332
+  conclave snapshot restore conclave.backup --data conclave-data --without-access --json`,
+		Args: takes("FILE"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if dir == "" {
-				return errors.New("--data: name the data directory to make")
+				return errors.New("--data: missing; set it to the data directory to create")
 			}
 			least, err := strconv.ParseUint(above, 10, 64)
 			if err != nil {
-				return fmt.Errorf("--above: %q is not a fence", above)
+				return fmt.Errorf("--above: %q: expected a fence, an integer of at least 0", above)
 			}
 			return a.restoreSnapshot(args[0], dir, least, withoutAccess)
 		},
 	}
-	cmd.Flags().StringVar(&dir, "data", "", "data directory to make, empty or new")
-	cmd.Flags().StringVar(&above, "above", "0", "a fence that was given; those of the new cluster are larger")
+	cmd.Flags().StringVar(&dir, "data", "", "data `directory` to create; it must be empty or must not exist")
+	cmd.Flags().StringVar(&above, "above", "0", "the new cluster grants only fences larger than this `fence`")
 	cmd.Flags().BoolVar(&withoutAccess, "without-access", false, "leave out the rules of access, the tokens and the quotas")
 	a.addJSON(cmd)
 	return cmd
@@ -160,10 +151,10 @@ func (a *app) restoreSnapshot(path, dir string, above uint64, withoutAccess bool
 		Access: rules.Mode().String(), Administrators: append([]string{}, rules.Administrators()...),
 	}
 	return a.print(view, func(w io.Writer) error {
-		if _, err := fmt.Fprintf(w, "%s is ready; fences will be above %d (epoch %d)\n", dir, view.FencesAbove, view.Epoch); err != nil || rules.Mode() != access.Closed {
+		if _, err := fmt.Fprintf(w, "%s is ready; fences will be larger than %d (epoch %d)\n", dir, view.FencesAbove, view.Epoch); err != nil || rules.Mode() != access.Closed {
 			return err
 		}
-		_, err := fmt.Fprintf(w, "the rules of access are those of %s; they may be changed by: %s\n",
+		_, err := fmt.Fprintf(w, "the rules of access are those of %s; administrators: %s\n",
 			time.Unix(0, b.Time).UTC().Format(time.RFC3339), strings.Join(view.Administrators, ", "))
 		return err
 	})
@@ -173,7 +164,7 @@ type restoredView struct {
 	Data        string `json:"data"`
 	Epoch       uint64 `json:"epoch"`
 	FencesAbove uint64 `json:"fences_above,string"`
-	// Access is the mode of the rules, and Administrators who may change them.
+	// Access is the mode of the rules. Administrators may change them.
 	Access         string   `json:"access"`
 	Administrators []string `json:"administrators"`
 }
@@ -218,14 +209,14 @@ func (a *app) printBackup(path string, b *backup.Backup) error {
 	return a.print(v, func(w io.Writer) error {
 		linearizable := "linearizable"
 		if v.Stale {
-			linearizable = "stale: it may lack what was newest"
+			linearizable = "stale: the newest changes may be missing"
 		}
-		fmt.Fprintf(w, "%s: %d bytes, checksum right; the SHA-256 of the file is %s\n", shown(path), v.SizeBytes, v.SHA256)
+		fmt.Fprintf(w, "%s: %d bytes, checksum valid; the SHA-256 of the file is %s\n", shown(path), v.SizeBytes, v.SHA256)
 		fmt.Fprintf(w, "cluster %s (%s), saved by server %d (%s) at %s, %s\n",
 			v.Cluster, shown(v.ClusterName), v.Server, shown(v.Version), v.SavedAt.Format(time.RFC3339), linearizable)
-		fmt.Fprintf(w, "log up to entry %d in term %d; servers on record: %v\n", v.Index, v.Term, v.Members)
+		fmt.Fprintf(w, "log up to entry %d in term %d; servers: %v\n", v.Index, v.Term, v.Members)
 		fmt.Fprintf(w, "newest fence %d, epoch %d\n", v.Fence, v.Epoch)
-		_, err := fmt.Fprintf(w, "sessions %d, the longest TTL %v; locks held %d, elections led %d, waiters %d\n",
+		_, err := fmt.Fprintf(w, "sessions %d, longest TTL %v; locks held %d, elections led %d, waiters %d\n",
 			v.Sessions, time.Duration(v.LongestTTLMS)*time.Millisecond, v.Locks, v.Elections, v.Waiters)
 		return err
 	})

@@ -15,8 +15,11 @@ import (
 func newStatus(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "Describe the cluster and its servers",
+		Short: "Print the state of the cluster and its servers",
+		Long: `The output shows the leader, each server with its role and addresses, the offsets of the clocks, and
+the servers that guard locks by algorithms. ON DISK is the newest entry of the log on a server's disk.`,
 		Example: `  conclave status
+  conclave status --json
   conclave status --servers 10.0.0.1:7400,10.0.0.2:7400 --json`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -33,8 +36,8 @@ func newStatus(a *app) *cobra.Command {
 	return cmd
 }
 
-// seatsOf returns which servers guard locks by algorithms. If nobody can tell, the status
-// is shown without them.
+// seatsOf returns the servers that guard locks by algorithms. If no server answers, the status is
+// shown without them.
 func seatsOf(ctx context.Context, client *conclave.Client, s conclave.Status) (v conclave.View) {
 	if s.Leader != 0 {
 		ctx, cancel := context.WithTimeout(ctx, time.Second)
@@ -76,9 +79,9 @@ type statusView struct {
 	Version       string       `json:"version"`
 	UptimeMS      int64        `json:"uptime_ms"`
 	Members       []memberView `json:"members"`
-	// Clocks are those of other servers, beside the one that answers.
+	// Clocks are the clocks of other servers, compared with that of the server that answers.
 	Clocks []clockView `json:"clocks"`
-	// Seats are those of the servers that guard locks by algorithms.
+	// Seats are the servers that guard locks by algorithms.
 	Seats []seatView `json:"seats,omitempty"`
 }
 
@@ -94,7 +97,7 @@ type memberView struct {
 	Behind        uint64 `json:"behind,string"`
 	// Stage is settled, reserved, joining or leaving.
 	Stage conclave.Stage `json:"stage"`
-	// CertificateExpires is when the first of its certificates does, if that is known.
+	// CertificateExpires is when the first of its certificates expires, if that is known.
 	CertificateExpires time.Time `json:"certificate_expires,omitzero"`
 }
 
@@ -113,8 +116,8 @@ func statusJSON(s conclave.Status) statusView {
 }
 
 func statusTable(w io.Writer, s conclave.Status) error {
-	if len(s.Members) == 0 { // what a server tells a caller without the verb status
-		_, err := fmt.Fprintf(w, "cluster %s, leader %d\nanswered by server %d (%s); the rest needs the verb status: see conclave access check status\n",
+	if len(s.Members) == 0 { // the caller does not have the verb status
+		_, err := fmt.Fprintf(w, "cluster %s, leader %d\nanswered by server %d (%s); more requires the verb status, see `conclave access check status`\n",
 			shown(s.Cluster), s.Leader, s.Server, shown(s.Version))
 		return err
 	}

@@ -8,25 +8,25 @@ import (
 	"github.com/coreos/go-systemd/v22/daemon"
 )
 
-// statusEvery is how often the state of a server is looked at, to be told to systemd.
+// statusEvery is how often the state of a server is checked, to report it to systemd.
 const statusEvery = time.Second
 
-// supervised is a server as the supervisor of its process sees it.
+// supervised is a server, from the point of view of systemd.
 type supervised interface {
-	// Alive returns nil if the loop of the server takes calls.
+	// Alive returns nil if the main loop of the server answers.
 	Alive(ctx context.Context) error
-	// State is what the server does, for people.
+	// State describes what the server does, for people.
 	State() string
 }
 
-// supervise tells systemd, if that has started this process and asks for it, that the
-// server takes clients, what it does, and that it lives. It returns what tells that the
+// supervise reports to systemd, if systemd started this process and asks for it: that the server
+// takes clients, its state, and that it is alive. The function that it returns reports that the
 // server stops.
 func supervise(s supervised, log *slog.Logger) (stopping func()) {
 	tell := func(state string) bool {
 		sent, err := daemon.SdNotify(false, state)
 		if err != nil {
-			log.Warn("systemd could not be told the state of the server", "state", state, "err", err)
+			log.Warn("report to systemd failed", "state", state, "err", err)
 		}
 		return sent
 	}
@@ -35,7 +35,7 @@ func supervise(s supervised, log *slog.Logger) (stopping func()) {
 	}
 	timeout, err := daemon.SdWatchdogEnabled(false)
 	if err != nil {
-		log.Warn("the watchdog of systemd gets no sign of life", "err", err)
+		log.Warn("watchdog of systemd not served", "err", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -50,8 +50,8 @@ func supervise(s supervised, log *slog.Logger) (stopping func()) {
 	}
 }
 
-// attend tells the state whenever it has changed, and that the server lives: three times
-// within the timeout of the watchdog, if there is one.
+// attend reports each change of the state, and that the server is alive: three times within the
+// timeout of the watchdog, if there is one.
 func attend(ctx context.Context, s supervised, timeout time.Duration, tell func(string) bool) {
 	every := statusEvery
 	if timeout > 0 {

@@ -14,7 +14,7 @@ import (
 	"github.com/conclave-io/conclave"
 )
 
-// Columns that are left out of a table in which nothing has an owner, or a home.
+// Columns that are left out if no row has a value.
 const (
 	ownerColumn = "OWNER"
 	homeColumn  = "HOME"
@@ -48,13 +48,13 @@ func (t *table) flush() error {
 	return t.w.Flush()
 }
 
-// shortID returns the beginning of a public id, which tells apart what people look at.
+// shortID returns the beginning of a public id, which people use.
 func shortID(id string) string {
 	const digits = 8
 	return shown(id[:min(len(id), len("s-")+digits)])
 }
 
-// party says who somebody is: what was proven first, then what a program says of itself.
+// party describes a process: first its proven owner, then what the program reports about itself.
 func party(owner, program string, pid int64, host string) string {
 	if owner == "" {
 		return fmt.Sprintf("process %d (%s) on %s", pid, shown(program), shown(host))
@@ -62,7 +62,7 @@ func party(owner, program string, pid int64, host string) string {
 	return fmt.Sprintf("%s (says: %s, process %d on %s)", shown(owner), shown(program), pid, shown(host))
 }
 
-// print writes a value as JSON if that is asked for, and otherwise as a table.
+// print writes a value as JSON with --json, and as a table otherwise.
 func (a *app) print(value any, asTable func(io.Writer) error) error {
 	if !a.json {
 		return asTable(a.stdout)
@@ -73,8 +73,8 @@ func (a *app) print(value any, asTable func(io.Writer) error) error {
 	return out.Encode(value)
 }
 
-// shown returns text that others chose in a form that cannot command the
-// terminal that it is printed on, or tear a table apart.
+// shown returns a text from another party in a safe form: without control sequences for the
+// terminal, and without line breaks.
 func shown(text string) string {
 	if text == "" {
 		return "-"
@@ -87,13 +87,12 @@ func shown(text string) string {
 
 func number[T ~uint32 | ~uint64 | ~int64](n T) string { return fmt.Sprint(n) }
 
-// since tells how long ago something was, which is what people want to know;
-// when exactly is in the JSON.
+// since returns how long ago something was. The JSON has the exact time.
 func since(t time.Time) string {
 	return max(time.Since(t), 0).Round(time.Second).String() + " ago"
 }
 
-// by says who a holder is, as the end of a sentence.
+// by describes a holder, as the end of a sentence.
 func by(h conclave.Holder) string {
 	if h.Fence == 0 {
 		return ""

@@ -2,21 +2,20 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"strings"
 )
 
-// The variables that a token can be in. No flag takes one, since everybody on the machine
-// sees the flags of a process.
+// The variables that can contain a token. No flag takes a token, because all users of the machine
+// see the flags of a process.
 const (
 	tokenVar     = "CONCLAVE_TOKEN"
 	tokenFileVar = "CONCLAVE_TOKEN_FILE"
 )
 
-// proof returns what gives the token of this program, or nil if it has none. A file is read
-// again each time, so that another token can be put there.
+// proof returns a function that returns the token of this program, or nil if there is none. The
+// function reads a file each time, so that the token can be replaced.
 func (f *clientFlags) proof() (func(context.Context) (string, error), error) {
 	if f.tokenFile == "" && f.token == "" {
 		return nil, nil
@@ -33,20 +32,21 @@ func (f *clientFlags) proof() (func(context.Context) (string, error), error) {
 		}
 		token := strings.TrimSpace(string(content))
 		if token == "" {
-			return "", errors.New("the file is empty")
+			return "", fmt.Errorf("%s: empty file; expected a token", path)
 		}
 		return token, nil
 	}
 	if _, err := read(context.Background()); err != nil {
-		return nil, fmt.Errorf("--token-file: %s: %w", path, err)
+		return nil, fmt.Errorf("--token-file: %w", err)
 	}
 	return read, nil
 }
 
-// hideToken takes the token out of what a command sees that this process runs: out of the
-// environment that it inherits, and out of this process's own.
+// hideToken removes the token from the environment that a command inherits, and from that of this
+// process, which other processes of the user can read.
 func hideToken() {
 	blank(tokenVar)
 	os.Unsetenv(tokenVar)
 	os.Unsetenv(tokenFileVar)
 }
+

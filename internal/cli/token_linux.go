@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// blank overwrites the value of a variable where the kernel shows the environment with which
-// this process began, in /proc. Unsetting the variable does not change that. Where the kernel
-// refuses, the value stays.
+// blank overwrites the value of a variable in the memory that /proc shows as the environment of this
+// process. Unsetting a variable does not change that memory. If the kernel refuses the write, the
+// value stays.
 func blank(variable string) {
 	from, to := environmentAt()
 	memory, err := os.OpenFile("/proc/self/mem", os.O_RDWR, 0)
@@ -25,15 +25,15 @@ func blank(variable string) {
 	for _, entry := range bytes.SplitAfter(block, []byte{0}) {
 		name, value, _ := bytes.Cut(bytes.TrimSuffix(entry, []byte{0}), []byte{'='})
 		if string(name) == variable {
-			// A failure leaves the value where it was, as on systems that refuse this.
+			// After a failure the value stays, as on systems that refuse the write.
 			_, _ = memory.WriteAt(bytes.Repeat([]byte{'x'}, len(value)), at+int64(len(name)+1))
 		}
 		at += int64(len(entry))
 	}
 }
 
-// environmentAt returns where in its memory this process has the environment with which it
-// began, or twice 0 if that is not known.
+// environmentAt returns the range of memory with the environment that this process was started
+// with, or 0, 0 if that is unknown.
 func environmentAt() (from, to int64) {
 	stat, err := os.ReadFile("/proc/self/stat")
 	if err != nil {

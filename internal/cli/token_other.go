@@ -2,5 +2,5 @@
 
 package cli
 
-// blank does nothing: only on Linux do processes see the environments of others in /proc.
+// blank does nothing: only Linux shows the environment of a process in /proc.
 func blank(string) {}

@@ -17,8 +17,8 @@ import (
 const (
 	minInterval = 100 * time.Millisecond
 	maxInterval = time.Hour
-	// A round of questions may take this part of the time, of this program's and
-	// of the servers': who has very many locks is asked less often.
+	// topShare bounds the load on the servers: the pause between two rounds of questions is at
+	// least topShare times as long as a round. A cluster with very many locks is asked less often.
 	topShare = 4
 )
 
@@ -26,36 +26,37 @@ func newTop(a *app) *cobra.Command {
 	t := &top{app: a, interval: duration(time.Second)}
 	cmd := &cobra.Command{
 		Use:   "top",
-		Short: "Show the cluster live: servers, rates, the locks with the longest queues",
-		Long: `Show the cluster in the terminal, anew in each --interval: the servers with role and
-lag (entries of the log that are committed and not yet on their disk), totals,
-grants and log entries per second, the prefixes that algorithms guard with entries per
-second, messages per entry and the hand-off, which is the mean time from asking the algorithm to
-the entry, and the locks with the longest queues, with holder, age of the hold and fence. With --elections, elections instead of locks.
+		Short: "Show servers, rates and the longest queues live",
+		Long: `The screen is updated every --interval. It shows
+  - totals, and grants and log entries per second
+  - each server with its role and its LAG: committed log entries that are not on its disk
+  - each prefix that an algorithm guards, with entries per second, messages per entry, and
+    HAND-OFF, the mean time from the request to the algorithm to the entry
+  - the locks with the longest queues, with holder, age of the hold, and fence
 
-q quits. With --once one screen is printed, wherever the output goes; the rates are
-those of one --interval.`,
+Press q to quit. With --once, the command prints one screen and exits. The output can be a pipe, and
+the rates are those of one --interval.`,
 		Example: `  conclave top
   conclave top --elections --interval 5s
   conclave top --once | head -20`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if i := time.Duration(t.interval); i < minInterval || i > maxInterval {
-				return failure(StatusError, "--interval %v is out of range; give %v to %v", i, minInterval, maxInterval)
+				return failure(StatusError, "--interval: %v: must be between %v and %v", i, minInterval, maxInterval)
 			}
 			if !t.once && !isTerminal(os.Stdout) {
-				return errors.New("standard output is no terminal that can be drawn on; `conclave top --once` prints one screen")
+				return errors.New("standard output: not a terminal; use `conclave top --once` to print one screen")
 			}
 			return a.follow(cmd.Context(), t.run)
 		},
 	}
-	cmd.Flags().Var(&t.interval, "interval", "time between two looks, 100ms to 1h")
-	cmd.Flags().BoolVar(&t.once, "once", false, "print one screen and end")
-	cmd.Flags().BoolVar(&t.of.election, "elections", false, "show elections, not locks")
+	cmd.Flags().Var(&t.interval, "interval", "time between two updates, 100ms to 1h")
+	cmd.Flags().BoolVar(&t.once, "once", false, "print one screen and exit")
+	cmd.Flags().BoolVar(&t.of.election, "elections", false, "show elections instead of locks")
 	return cmd
 }
 
-// top shows a cluster again and again.
+// top shows a cluster and updates the screen.
 type top struct {
 	app      *app
 	of       resourceKind
@@ -63,12 +64,12 @@ type top struct {
 	once     bool
 }
 
-// sample is what the cluster said at one moment, or why it said nothing.
+// sample is the state of the cluster at one time, or the error of asking for it.
 type sample struct {
 	at        time.Time
 	status    conclave.Status
 	resources []conclave.Resource
-	view      conclave.View // empty if nobody can tell
+	view      conclave.View // empty if no server answers
 	err       error
 }
 
@@ -96,7 +97,7 @@ func (t *top) run(ctx context.Context, client *conclave.Client) error {
 	return err
 }
 
-// sample looks at the cluster until ctx ends.
+// sample asks the cluster until ctx ends.
 func (t *top) sample(ctx context.Context, client *conclave.Client, out chan<- sample) {
 	defer close(out)
 	for {
@@ -127,7 +128,7 @@ func (t *top) look(ctx context.Context, client *conclave.Client) sample {
 	return s
 }
 
-// live draws on the terminal until somebody quits.
+// live draws on the terminal until the user quits.
 func (t *top) live(samples <-chan sample, view *topView) error {
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, append(topSignals, passed...)...)

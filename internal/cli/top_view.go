@@ -11,18 +11,18 @@ import (
 	"github.com/conclave-io/conclave"
 )
 
-// defaultHeight is that of a terminal which does not tell its own.
+// The size of a terminal that does not report its own.
 const (
 	defaultWidth  = 80
 	defaultHeight = 24
 )
 
-// topView is what the last looks at the cluster tell. It draws on nothing.
+// topView makes lines of text from the last samples.
 type topView struct {
 	of       resourceKind
 	interval time.Duration
-	// before and last are the last two looks that succeeded, and trouble is why
-	// the very last one did not.
+	// before and last are the last two samples without an error. trouble is the error of the
+	// newest sample.
 	before, last *sample
 	trouble      error
 }
@@ -33,8 +33,7 @@ func (v *topView) take(s sample) {
 	}
 }
 
-// lines returns a screen of at most height lines, each at most width runes wide
-// if width is not 0.
+// lines returns a screen of at most height lines. Each is at most width runes wide, unless width is 0.
 func (v *topView) lines(width, height int) []string {
 	if v.last == nil {
 		text := "waiting for the cluster"
@@ -46,7 +45,7 @@ func (v *topView) lines(width, height int) []string {
 	lines := []string{clip(v.head(), width), clip(v.totals(), width)}
 	lines = append(lines, "")
 	if v.trouble != nil {
-		lines[2] = clip(fmt.Sprintf("not seen since %s: %s", v.last.at.Format(time.TimeOnly), oneLine(v.trouble.Error())), width)
+		lines[2] = clip(fmt.Sprintf("no answer since %s: %s", v.last.at.Format(time.TimeOnly), oneLine(v.trouble.Error())), width)
 	}
 	lines = append(lines, aligned(v.servers(), width, 2)...)
 	lines = append(lines, "")
@@ -79,12 +78,12 @@ func (v *topView) totals() string {
 		s.Sessions, s.Locks, s.Elections, s.Waiters, grants, entries)
 }
 
-// epochBits are the lower bits of a fence, which count grants. With those above them it begins
-// anew in another term, and when the servers change that guard locks by algorithms.
+// epochBits is the number of low bits of a fence, which count grants. The bits above them change
+// with the term, and with the servers that guard locks by algorithms. Then the low bits restart.
 const epochBits = 40
 
-// rates returns how fast fences and the log grew between the last two looks, if that can be
-// told. Another server may be a little behind the one that was asked before.
+// rates returns how fast fences and the log grew between the last two samples, or "-". If another
+// server answered, it may lag behind the first one.
 func (v *topView) rates() (grants, entries string) {
 	if v.before == nil {
 		return "-", "-"
@@ -107,7 +106,7 @@ func (v *topView) servers() [][]string {
 	rows := [][]string{{"SERVER", "ROLE", "CLIENTS AT", "CONNECTED", "LAG"}}
 	for _, m := range s.Members {
 		connected := m.Connected || m.ID == s.Server
-		lag := "-" // only the leader knows, of those that it hears from
+		lag := "-" // only the leader knows it, of connected servers
 		if connected && m.MatchIndex > 0 {
 			lag = number(s.CommitIndex - min(m.MatchIndex, s.CommitIndex))
 		}
@@ -116,7 +115,7 @@ func (v *topView) servers() [][]string {
 	return rows
 }
 
-// epoch says who guards locks by algorithms, and how the last change went.
+// epoch describes the servers that guard locks by algorithms, and the last change of them.
 func (v *topView) epoch() string {
 	var paused time.Duration
 	open := 0
@@ -131,9 +130,8 @@ func (v *topView) epoch() string {
 	return fmt.Sprintf("epoch %d  %d of %d members open  last pause %v", v.last.view.Epoch, open, len(v.last.view.Members), paused.Round(10*time.Microsecond))
 }
 
-// namespaces are the prefixes that algorithms guard, with what happened there between the
-// last two looks. The counters of a server that was started again begin at 0, and then
-// nothing is told.
+// namespaces returns the prefixes that algorithms guard, with the rates between the last two samples.
+// The counters of a restarted server begin at 0. Then no rates are shown.
 func (v *topView) namespaces() [][]string {
 	rows := [][]string{{"NAMESPACE", "GUARD", "NAMES", "ENTRIES/S", "MESSAGES/ENTRY", "HAND-OFF"}}
 	var before []conclave.Namespace
@@ -156,7 +154,7 @@ func (v *topView) namespaces() [][]string {
 	return rows
 }
 
-// busiest returns the head and at most limit rows, and how many are left out.
+// busiest returns the head and at most limit rows, and the number of rows left out.
 func (v *topView) busiest(limit int) (rows [][]string, more int) {
 	found := slices.Clone(v.last.resources)
 	slices.SortStableFunc(found, func(a, b conclave.Resource) int {
@@ -192,7 +190,7 @@ func (v *topView) busy(r *conclave.Resource) []string {
 	return []string{shown(r.Name), number(r.QueueLength), who, age.String(), number(h.Fence)}
 }
 
-// oldest returns since when a resource is held by the one who holds it longest.
+// oldest returns the start of the oldest hold of a resource.
 func oldest(r *conclave.Resource) (since time.Time) {
 	for i, h := range r.Holders {
 		if i == 0 || h.Since.Before(since) {
@@ -202,11 +200,11 @@ func oldest(r *conclave.Resource) (since time.Time) {
 	return since
 }
 
-// narrow is how much of a column is left at least when it gives way.
+// narrow is the least width of a column that is shortened.
 const narrow = 10
 
-// aligned makes lines of rows with columns. If they are too wide, the columns
-// that are named give way, in that order.
+// aligned formats rows as columns. If they are too wide, it shortens the yielding columns, in that
+// order.
 func aligned(rows [][]string, width int, yielding ...int) []string {
 	widths := make([]int, len(rows[0]))
 	total := 2 * (len(widths) - 1)
@@ -235,7 +233,7 @@ func aligned(rows [][]string, width int, yielding ...int) []string {
 	return lines
 }
 
-// clip cuts a text to a width; 0 is no limit.
+// clip cuts a text to a width. 0 means no limit.
 func clip(text string, width int) string {
 	if width == 0 || utf8.RuneCountInString(text) <= width {
 		return text

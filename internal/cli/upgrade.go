@@ -11,32 +11,20 @@ import (
 	"github.com/conclave-io/conclave"
 )
 
-const upgradeHelp = `A cluster uses the formats of one level, whatever releases its servers run. To upgrade,
-replace the servers one after the other. Once all of them could read the next level for
-an hour, the cluster goes to it by itself. Until then the release before can come back.
-
-  status   show the level, what it can rise to, and what is in the way
-  hold     do not let the level rise by itself
-  release  end a hold
-  finish   raise the level now
-  lower    lower the level by one and hold it, so that the release before can come back`
+const upgradeHelp = `All servers of a cluster use the formats of one level, even if they run different releases. To upgrade,
+restart the servers with the new release, one at a time. When all servers have been able to read the
+next level for one hour, the level rises automatically. Until then you can go back to the previous
+release.`
 
 func newUpgrade(a *app) *cobra.Command {
-	cmd := &cobra.Command{
+	cmd := group(&cobra.Command{
 		Use:   "upgrade",
 		Short: "Show and change the level of the formats that servers share",
 		Long:  upgradeHelp,
 		Example: `  conclave upgrade status
   conclave upgrade hold
   conclave upgrade finish --json`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return fmt.Errorf("%s: %q: must be status, hold, release, finish or lower", cmd.CommandPath(), args[0])
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
+	})
 	for _, step := range upgradeSteps {
 		cmd.AddCommand(newUpgradeStep(a, step))
 	}
@@ -45,22 +33,22 @@ func newUpgrade(a *app) *cobra.Command {
 
 // upgradeStep is a subcommand.
 type upgradeStep struct {
-	name, short string
-	do          func(context.Context, *conclave.Client) (conclave.Upgrade, error)
+	name, short, long string
+	do                func(context.Context, *conclave.Client) (conclave.Upgrade, error)
 }
 
 var upgradeSteps = []upgradeStep{
-	{"status", "Show the level, and what is in the way of the next one", func(ctx context.Context, client *conclave.Client) (conclave.Upgrade, error) {
+	{"status", "Show the level, and what prevents the next one", "The output also shows when the level rises automatically.", func(ctx context.Context, client *conclave.Client) (conclave.Upgrade, error) {
 		return client.Upgrade(ctx)
 	}},
-	{"hold", "Keep the level from rising by itself", func(ctx context.Context, client *conclave.Client) (conclave.Upgrade, error) {
+	{"hold", "Stop the level from rising automatically", "conclave upgrade release ends this.", func(ctx context.Context, client *conclave.Client) (conclave.Upgrade, error) {
 		return client.HoldLevel(ctx, true)
 	}},
-	{"release", "Let the level rise by itself again", func(ctx context.Context, client *conclave.Client) (conclave.Upgrade, error) {
+	{"release", "Let the level rise automatically again", "The command ends the effect of conclave upgrade hold and lower.", func(ctx context.Context, client *conclave.Client) (conclave.Upgrade, error) {
 		return client.HoldLevel(ctx, false)
 	}},
-	{"finish", "Raise the level now, as far as all servers can", finishUpgrade},
-	{"lower", "Lower the level by one and hold it", func(ctx context.Context, client *conclave.Client) (conclave.Upgrade, error) {
+	{"finish", "Raise the level now, as far as all servers can read it", "Afterwards the previous release cannot read the data.", finishUpgrade},
+	{"lower", "Lower the level by one and hold it", "Afterwards you can go back to the previous release.", func(ctx context.Context, client *conclave.Client) (conclave.Upgrade, error) {
 		now, err := client.Upgrade(ctx)
 		if err != nil {
 			return now, err
@@ -69,8 +57,8 @@ var upgradeSteps = []upgradeStep{
 	}},
 }
 
-// finishUpgrade raises the level as far as all servers can. That nothing is to be done
-// is no failure, unless a server is in the way.
+// finishUpgrade raises the level as far as all servers can read it. If the level is already that
+// high, this is a failure only if a server prevents a higher level.
 func finishUpgrade(ctx context.Context, client *conclave.Client) (conclave.Upgrade, error) {
 	now, err := client.Upgrade(ctx)
 	switch {
@@ -86,8 +74,8 @@ func finishUpgrade(ctx context.Context, client *conclave.Client) (conclave.Upgra
 
 func newUpgradeStep(a *app, step upgradeStep) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: step.name, Short: step.short,
-		Example: "  conclave upgrade " + step.name + "\n  conclave upgrade " + step.name + " --json",
+		Use: step.name, Short: step.short, Long: step.long,
+		Example: fmt.Sprintf("  conclave upgrade %[1]s\n  conclave upgrade %[1]s --timeout 30s\n  conclave upgrade %[1]s --json", step.name),
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.ask(cmd.Context(), func(ctx context.Context, client *conclave.Client) error {
@@ -116,7 +104,7 @@ func writeUpgrade(w io.Writer, u conclave.Upgrade) error {
 	fmt.Fprintf(w, "level %d\n", u.Level)
 	switch {
 	case u.Held && u.Target > u.Level:
-		fmt.Fprintf(w, "held: all servers read level %d; raise it with conclave upgrade finish\n", u.Target)
+		fmt.Fprintf(w, "held: all servers can read level %d; raise it with `conclave upgrade finish`\n", u.Target)
 	case u.Held:
 		fmt.Fprintln(w, "held")
 	case u.Target > u.Level:

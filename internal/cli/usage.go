@@ -13,24 +13,96 @@ import (
 	"github.com/conclave-io/conclave/algorithm"
 )
 
-// misuse says what is wrong with the flags of a command, and where they are
-// explained.
-func misuse(cmd *cobra.Command, err error) error {
-	var bad *pflag.InvalidValueError
-	if errors.As(err, &bad) {
-		err = errors.New(badValue(bad))
+// takes returns a check that wants one argument for each of names.
+func takes(names ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) < len(names):
+			return fmt.Errorf("%s: missing; usage: %s", names[len(args)], cmd.UseLine())
+		case len(args) > len(names):
+			return unexpected(cmd, args[len(names)])
+		}
+		return nil
 	}
-	var unknown *pflag.NotExistError
-	if errors.As(err, &unknown) {
-		err = errors.New(unknownFlag(cmd, unknown))
-	}
-	return fmt.Errorf("%w; see `%s --help`", err, cmd.CommandPath())
 }
 
-// unknownFlag names the flag of a command that is nearest to one that it does not have.
-func unknownFlag(cmd *cobra.Command, unknown *pflag.NotExistError) string {
+// atMostOne accepts no argument or one.
+func atMostOne(cmd *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return unexpected(cmd, args[1])
+	}
+	return nil
+}
+
+// noArguments is cobra.NoArgs with our own message. The message of cobra is about unknown
+// commands.
+func noArguments(cmd *cobra.Command, args []string) error { return takes()(cmd, args) }
+
+func unexpected(cmd *cobra.Command, argument string) error {
+	return fmt.Errorf("%q: unexpected argument; usage: %s", argument, cmd.UseLine())
+}
+
+// group makes cmd a command that only has subcommands. Alone it prints its help.
+func group(cmd *cobra.Command, commands ...*cobra.Command) *cobra.Command {
+	cmd.Use += " COMMAND"
+	cmd.DisableFlagsInUseLine = true
+	cmd.AddCommand(commands...)
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		var known []string
+		for _, c := range cmd.Commands() {
+			known = append(known, c.Name())
+		}
+		path := strings.TrimPrefix(cmd.CommandPath(), "conclave ")
+		return fmt.Errorf("%s: %q: unknown command; expected %s", path, args[0], orList(known))
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	return cmd
+}
+
+// orList joins words as in "a, b or c".
+func orList(words []string) string {
+	last := len(words) - 1
+	if last < 1 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
+// exclude returns the error of two flags that cannot be given together.
+func exclude(flag, other string) error {
+	return fmt.Errorf("%s: cannot be combined with %s", flag, other)
+}
+
+// misuse returns what is wrong with a flag.
+func misuse(cmd *cobra.Command, err error) error {
+	var (
+		bad     *pflag.InvalidValueError
+		unknown *pflag.NotExistError
+		bare    *pflag.ValueRequiredError
+		syntax  *pflag.InvalidSyntaxError
+	)
+	help := fmt.Sprintf("; see `%s --help`", cmd.CommandPath())
+	switch {
+	case errors.As(err, &bad):
+		return errors.New(badValue(bad))
+	case errors.As(err, &unknown):
+		return unknownFlag(cmd, unknown, help)
+	case errors.As(err, &bare):
+		return fmt.Errorf("--%s: missing value%s", bare.GetFlag().Name, help)
+	case errors.As(err, &syntax):
+		return fmt.Errorf("%s: malformed flag%s", syntax.GetSpecifiedFlag(), help)
+	}
+	return fmt.Errorf("%w%s", err, help)
+}
+
+// unknownFlag suggests the flag of a command that is nearest to one that it does not have.
+func unknownFlag(cmd *cobra.Command, unknown *pflag.NotExistError, help string) error {
+	name := unknown.GetSpecifiedName()
 	if unknown.GetSpecifiedShortnames() != "" {
-		return unknown.Error()
+		return fmt.Errorf("-%s: unknown flag%s", name, help)
 	}
 	var known []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
@@ -38,51 +110,51 @@ func unknownFlag(cmd *cobra.Command, unknown *pflag.NotExistError) string {
 			known = append(known, f.Name)
 		}
 	})
-	text := "unknown flag: --" + unknown.GetSpecifiedName()
-	if near := algorithm.Nearest(unknown.GetSpecifiedName(), known); near != "" {
-		text += fmt.Sprintf("; did you mean --%s?", near)
+	if near := algorithm.Nearest(name, known); near != "" {
+		return fmt.Errorf("--%s: unknown flag; did you mean --%s?", name, near)
 	}
-	return text
+	return fmt.Errorf("--%s: unknown flag%s", name, help)
 }
 
-// fitting is what to give a flag, by the type of its value.
-var fitting = map[string]string{
-	"bool":        "give true or false",
-	"int":         "give a whole number",
-	"int64":       "give a whole number",
-	"uint64":      "give a whole number from 0 up",
-	"float64":     "give a number such as 2.5",
-	"intSlice":    "give whole numbers with commas between, such as 3,5,10",
-	"uintSlice":   "give whole numbers from 0 up with commas between, such as 5,12",
-	"stringSlice": "give values with commas between, without quotation marks",
+// expected is the value that a flag takes, by its type.
+var expected = map[string]string{
+	"bool":        "expected true or false",
+	"int":         "expected an integer",
+	"int64":       "expected an integer",
+	"uint64":      "expected an integer of at least 0",
+	"float64":     "expected a number such as 2.5",
+	"intSlice":    "expected integers separated by commas, such as 3,5,10",
+	"uintSlice":   "expected integers of at least 0 separated by commas, such as 5,12",
+	"stringSlice": "expected values separated by commas, without quotation marks",
 }
 
-// badValue puts what a value of a flag is refused for into our own words where
-// it would be those of Go's parsers, which name their functions.
+// badValue says why a flag refuses a value. It replaces the messages of Go's parsers, which
+// name their functions.
 func badValue(bad *pflag.InvalidValueError) string {
 	flag, given := bad.GetFlag(), strconv.Quote(bad.GetValue())
-	what := fmt.Sprintf("--%s %s", flag.Name, given)
+	what := fmt.Sprintf("--%s: %s", flag.Name, given)
 	cause := errors.Unwrap(bad)
 	var number *strconv.NumError
 	var list *csv.ParseError
-	switch fit := fitting[flag.Value.Type()]; {
+	if errors.As(cause, &number) && number.Num != bad.GetValue() {
+		what += fmt.Sprintf(": %q", number.Num) // an element of a list
+	}
+	switch want := expected[flag.Value.Type()]; {
 	case errors.As(cause, &number) && errors.Is(number, strconv.ErrRange):
-		return fmt.Sprintf("%s: %s is out of range; %s", what, number.Num, fit)
-	case errors.As(cause, &number) && number.Num != bad.GetValue():
-		return fmt.Sprintf("%s: %q does not belong there; %s", what, number.Num, fit)
+		return what + ": out of the range of 64-bit integers"
 	case errors.As(cause, &number) || errors.As(cause, &list):
-		return fmt.Sprintf("%s: %s", what, fit)
+		return fmt.Sprintf("%s: %s", what, want)
 	case strings.HasPrefix(cause.Error(), given): // which need not be said twice
 		return fmt.Sprintf("--%s: %v", flag.Name, cause)
 	}
 	return fmt.Sprintf("%s: %v", what, cause)
 }
 
-// exclusive is what cobra says of flags that exclude each other.
+// exclusive begins cobra's error about flags that exclude each other.
 const exclusive = "if any flags in the group "
 
-// tooMany says which of the flags that exclude each other were given together,
-// or nothing if err is about something else.
+// tooMany names the flags that exclude each other and were given together. It returns nothing
+// if err is about something else.
 func tooMany(err error) string {
 	text, is := strings.CutPrefix(err.Error(), exclusive)
 	given, all := strings.CutSuffix(text, "] were all set")
@@ -90,11 +162,11 @@ func tooMany(err error) string {
 		return ""
 	}
 	names := strings.Fields(given[strings.LastIndex(given, "[")+1:])
-	return fmt.Sprintf("--%s: give one of them", strings.Join(names, " and --"))
+	return exclude("--"+names[0], "--"+names[1]).Error()
 }
 
-// alone are the commands that ask no running cluster, and so have no use for the
-// flags that say how to reach one.
+// alone are the commands that do not contact a cluster. They refuse the flags that say how to
+// reach one.
 var alone = map[string]bool{
 	"conclave serve": true, "conclave dev": true, "conclave demo": true,
 	"conclave cert": true, "conclave cert authority": true, "conclave cert server": true, "conclave cert client": true,
@@ -103,31 +175,15 @@ var alone = map[string]bool{
 	"conclave version": true, "conclave completion": true, "conclave help": true,
 }
 
-// tidyHelp leaves out of the help of commands what they refuse, and that no time is
-// set where none is.
-func tidyHelp(cmd *cobra.Command) {
-	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
-		if f.DefValue == "0s" {
-			f.DefValue = ""
-		}
-	})
-	if alone[cmd.CommandPath()] {
-		cmd.SetUsageTemplate(strings.Replace(cmd.UsageTemplate(), ".HasAvailableInheritedFlags", "false", 1))
-	}
-	for _, sub := range cmd.Commands() {
-		tidyHelp(sub)
-	}
-}
-
-// refuseClientFlags refuses flags about a cluster where none is asked: who gives
-// them expects something else of the command.
+// refuseClientFlags refuses the flags that say how to reach a cluster if the command does not
+// contact one: a user who gives such a flag expects an effect.
 func refuseClientFlags(cmd *cobra.Command) (err error) {
 	if !alone[cmd.CommandPath()] {
 		return nil
 	}
 	cmd.InheritedFlags().VisitAll(func(f *pflag.Flag) {
 		if f.Changed && err == nil {
-			err = fmt.Errorf("--%s: %s asks no running cluster; leave it out", f.Name, cmd.CommandPath())
+			err = fmt.Errorf("--%s: unused, because %s does not contact a cluster; remove the flag", f.Name, cmd.CommandPath())
 		}
 	})
 	return err

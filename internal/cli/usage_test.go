@@ -76,10 +76,11 @@ func TestUnfitValues(t *testing.T) {
 
 // complaint reports whether what is said of an unfit value is not what it should be.
 func complaint(flag, value, said string) bool {
-	named := strings.HasPrefix(said, fmt.Sprintf("conclave: --%s %q: ", flag, value)) ||
+	named := strings.HasPrefix(said, fmt.Sprintf("conclave: --%s: %q: ", flag, value)) ||
 		strings.HasPrefix(said, fmt.Sprintf("conclave: --%s: %q is ", flag, value))
 	oneLine := strings.Count(said, "\n") == 1
-	helpful := strings.Contains(said, "give ") || strings.Contains(said, "write for example ") || strings.Contains(said, "neither true nor false")
+	helpful := strings.Contains(said, "expected ") || strings.Contains(said, "; use ") || strings.Contains(said, "out of the range ") ||
+		strings.Contains(said, "neither true nor false")
 	return !named || !oneLine || !helpful || strings.Contains(said, "pars") || strings.Contains(said, "syntax")
 }
 

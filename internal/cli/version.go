@@ -13,7 +13,9 @@ func newVersion(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version of this binary",
+		Long:  "With --json, the output also has the revision of the source.",
 		Example: `  conclave version
+  conclave --version
   conclave version --json`,
 		Args: noArguments,
 		RunE: func(*cobra.Command, []string) error {
@@ -41,7 +43,7 @@ func (v versionView) text() string {
 	return fmt.Sprintf("conclave %s (%s, %s/%s)", v.Version, v.Go, v.OS, v.Arch)
 }
 
-// readVersion takes what the Go tool has recorded in the binary.
+// readVersion returns what the Go tool has recorded in the binary.
 func readVersion() versionView {
 	v := versionView{Version: "(devel)", Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()

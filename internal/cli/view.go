@@ -16,16 +16,16 @@ import (
 
 func newView(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "view",
+		Use:   "view [COMMAND]",
 		Short: "Show which servers guard locks by algorithms",
-		Long: `Show which servers guard locks by algorithms: the epoch, which changes with the members;
-each member, what is left of the lease of its seat, and how long locks paused when the epoch
-began; who coordinates, if that was elected; whom the members doubt; the last changes of the
-epoch, and why; and what guards which prefix.
+		Long: `These servers are the members of a view. Each change of the members starts a new epoch. The output
+shows the epoch; each member, with the rest of its lease and how long its locks paused when the epoch
+began; the elected coordinator; the members that others suspect; the last changes of the epoch with
+their reasons; and the guard of each prefix.
 
-The members can run a failure detector and an election, which conclave view set sets. Whom more
-than half of the others doubt loses its seat when its lease is over. The elected member
-coordinates the locks of namespaces with the option coordinator=elected from the next epoch on.`,
+The members can run a failure detector and an election; see conclave view set. If more than half of the
+others suspect a member, it is not renewed, and leaves the view when its lease ends. The elected member
+coordinates the locks of namespaces with the option coordinator=elected, from the next epoch on.`,
 		Example: `  conclave view
   conclave view --json
   conclave view set swim+bully
@@ -47,22 +47,22 @@ coordinates the locks of namespaces with the option coordinator=elected from the
 	return cmd
 }
 
-// noWatch is what commands call the absence of a detector and an election.
+// noWatch stands for no detector and no election.
 const noWatch = "none"
 
-const viewSetHelp = `Set what all members of the view run among themselves: a failure detector, and an election
-over it, with a plus between their names; or none.
+const viewSetHelp = `STACK is a failure detector, + and an election that uses it, such as swim+bully; or none. All members of
+the view run it.
 
   detectors   heartbeat, reliable, phi-accrual, swim
   elections   bully, chang-roberts, chang-roberts-repaired, le-lann, hirschberg-sinclair, peterson,
               ring-list, ring-active-list, by-load, by-load-ring, by-load-bully
 
-It changes at once, with a next epoch. Members elect a coordinator when there is none, when the
-elected one is gone, and when the stack changes; elections by load are repeated each 30 s. Nothing
+The change takes effect at once, with a new epoch. The members elect a coordinator when there is none, when
+the coordinator has left, and when the stack changes. Elections by load are repeated every 30 s. Nothing
 runs while no algorithm guards a lock.
 
-The option delay is the bound of one message delay in microseconds, 50000 if it is not set.
-Others are those of the algorithms: see conclave algorithms.`
+The option delay is the bound of one message delay in microseconds (default 50000). conclave algorithms
+NAME lists the other options.`
 
 func newViewSet(a *app) *cobra.Command {
 	var (
@@ -75,12 +75,7 @@ func newViewSet(a *app) *cobra.Command {
 		Example: `  conclave view set swim+bully
   conclave view set phi-accrual+by-load --option delay=20000 --reason "the least busy leads"
   conclave view set none`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return fmt.Errorf("%s: %d arguments: give one stack such as swim+bully, or none", cmd.CommandPath(), len(args))
-			}
-			return nil
-		},
+		Args: takes("STACK"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			use := conclave.Use{Algorithm: args[0], Options: strings.Join(slices.Sorted(slices.Values(options)), ",")}
 			if args[0] == noWatch {
@@ -91,25 +86,27 @@ func newViewSet(a *app) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringSliceVar(&options, "option", nil, "an option of the stack, name=value; may be given again")
-	cmd.Flags().StringVar(&reason, "reason", "", "why, for people who read the audit log")
+	cmd.Flags().StringSliceVar(&options, "option", nil, "set an option of the stack, as `name=value`; may be repeated")
+	cmd.Flags().StringVar(&reason, "reason", "", "the reason, for the audit log")
 	return cmd
 }
 
 func newViewElect(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "elect", Short: "Have the members elect a coordinator",
-		Long: `Have the members of the view elect a coordinator now, and print which of them do. The result
-counts from the next epoch on, which begins if another member is elected: see conclave view.`,
-		Example: "  conclave view elect",
-		Args:    noArguments,
+		Use: "elect", Short: "Make the members elect a coordinator now",
+		Long: `The command prints the members that take part. If they elect another member, a new epoch begins, and
+conclave view shows the new coordinator.`,
+		Example: `  conclave view elect
+  conclave view elect --timeout 2s
+  conclave view`,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.ask(cmd.Context(), func(ctx context.Context, client *conclave.Client) error {
 				members, err := client.CallElection(ctx)
 				if err != nil {
 					return err
 				}
-				_, err = fmt.Fprintf(a.stdout, "servers %s elect a coordinator; conclave view shows it\n", strings.Trim(fmt.Sprint(members), "[]"))
+				_, err = fmt.Fprintf(a.stdout, "servers %s elect a coordinator; `conclave view` shows the result\n", strings.Trim(fmt.Sprint(members), "[]"))
 				return err
 			})
 		},
@@ -145,7 +142,7 @@ func seatsJSON(seats []conclave.Seat) []seatView {
 
 func writeView(w io.Writer, v *conclave.View) error {
 	if len(v.Guards) == 0 {
-		_, err := fmt.Fprintln(w, "agreement guards all locks: see conclave namespace set")
+		_, err := fmt.Fprintln(w, "agreement guards all locks; see `conclave namespace set`")
 		return err
 	}
 	fmt.Fprintf(w, "epoch %d, %d members", v.Epoch, len(v.Members))
@@ -186,7 +183,7 @@ func writeStarts(w io.Writer, v *conclave.View) error {
 	return err
 }
 
-// startsOf returns the latest epochs, by number, as the first member that saw each did.
+// startsOf returns the latest epochs in order. Each has the time at which the first member saw it.
 func startsOf(v *conclave.View) (starts []conclave.ViewStart) {
 	for _, m := range v.Members {
 		if m.Home == nil {

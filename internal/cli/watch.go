@@ -19,18 +19,17 @@ func newWatch(a *app) *cobra.Command {
 	var of resourceKind
 	cmd := &cobra.Command{
 		Use:   "watch [PREFIX]",
-		Short: "Print each change of locks, or of elections, as it happens",
-		Long: `Print the locks whose names begin with PREFIX, or all, and then a line whenever one
-changes: who holds it, who is asked to leave, how many wait. With --elections, the
-same for elections. What changes faster than it can be printed is merged into the
-newest state. Ends with Ctrl-C, or when nobody reads any more.
+		Short: "Print changes of locks, or of elections, as they happen",
+		Long: `The command first prints the locks whose names start with PREFIX (default: all). Then it prints a line
+for each change: who holds the lock, who was asked to leave, and how many wait. Changes that come faster
+than they can be printed are merged. It runs until Ctrl-C, or until its output is closed.
 
-Locks that an algorithm guards are looked at once a second, and each epoch of the servers that
-do has a line, with the reason why it began.
+Locks that an algorithm guards are checked once per second. Each new epoch of the servers that guard them
+has a line with its reason.
 
-With --json each line is an object with "at" (when it was seen), "name", and "held",
-which is as in the output of conclave locks, and absent when nobody holds; or with "at", "epoch"
-and "why".`,
+With --json, each line is an object. For a lock it has "at" (when the change was seen), "name", and "held",
+as in the output of conclave locks; "held" is absent if nobody holds the lock. For an epoch it has "at",
+"epoch" and "why".`,
 		Example: `  conclave watch
   conclave watch reports/ --json
   conclave watch --elections`,
@@ -42,9 +41,9 @@ and "why".`,
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&of.election, "elections", false, "watch elections, not locks")
+	cmd.Flags().BoolVar(&of.election, "elections", false, "watch elections instead of locks")
 	a.addJSON(cmd)
-	cmd.Flags().Lookup("json").Usage = "print an object of JSON on a line for each change"
+	cmd.Flags().Lookup("json").Usage = "print one JSON object per line, for each change"
 	return cmd
 }
 
@@ -69,7 +68,7 @@ func (k resourceKind) watch(ctx context.Context, client *conclave.Client, prefix
 	return client.Watch(ctx, prefix)
 }
 
-// follow is like ask, for what goes on without an end.
+// follow is ask without a timeout for the question.
 func (a *app) follow(ctx context.Context, question func(context.Context, *conclave.Client) error) error {
 	cfg, err := a.client.config()
 	if err != nil {
@@ -110,7 +109,7 @@ func (a *app) printChanges(of resourceKind, changes <-chan conclave.Changes, liv
 				return nil
 			}
 			if c.Reset && agreed.begun {
-				a.say("the server that was watched is gone; going on with another")
+				a.say("connection to the server lost; watching through another server")
 			}
 			fresh = agreed.take(c)
 		case l := <-live:
@@ -141,18 +140,17 @@ func (a *app) printResources(of resourceKind, fresh []conclave.Resource) error {
 	return nil
 }
 
-// news tells what is new in the changes that a watch reports. After a reset it
-// compares what is there with what was known, so that nothing is told twice and
-// no end is missed.
+// news filters the changes that a watch reports. After a reset it compares all resources with those
+// known before, so that nothing is printed twice and no end of a hold is missed.
 type news struct {
-	known map[string]string // how a resource was told last
+	known map[string]string // the last fingerprint of each resource
 	begun bool
-	fresh map[string]bool // those seen since a reset, until all have come
+	fresh map[string]bool // resources seen since a reset, until all have arrived
 }
 
 func newNews() *news { return &news{known: make(map[string]string)} }
 
-// take returns the resources that changed, without holders if nobody holds.
+// take returns the resources that changed. A resource without holders is free.
 func (n *news) take(c conclave.Changes) (changed []conclave.Resource) {
 	if c.Reset {
 		n.fresh, n.begun = make(map[string]bool), true
@@ -184,16 +182,16 @@ func (n *news) take(c conclave.Changes) (changed []conclave.Resource) {
 	return changed
 }
 
-// fingerprint has all that a line, for people or for programs, says.
+// fingerprint contains everything that a line shows.
 func fingerprint(r *conclave.Resource) string {
 	text, err := json.Marshal(resourceJSON(r))
 	if err != nil {
-		panic(err) // there is nothing in it that JSON cannot say
+		panic(err) // impossible: all fields can be encoded
 	}
 	return string(text)
 }
 
-// sentence says how a lock or an election is now.
+// sentence describes the current state of a lock or an election.
 func (k resourceKind) sentence(r conclave.Resource) string {
 	var b strings.Builder
 	b.WriteString(shown(r.Name) + ":")

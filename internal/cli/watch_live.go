@@ -9,17 +9,17 @@ import (
 	"github.com/conclave-io/conclave"
 )
 
-// lookEvery is how often a watch asks for what no stream tells: locks that algorithms guard,
-// and epochs.
+// lookEvery is how often a watch asks for what no stream reports: locks that algorithms guard, and
+// epochs.
 const lookEvery = time.Second
 
-// look is what the servers that guard locks by algorithms said.
+// look is an answer of the servers that guard locks by algorithms.
 type look struct {
 	locks  []conclave.Resource // that algorithms guard
 	starts []conclave.ViewStart
 }
 
-// looks asks again and again until ctx ends. When nobody can tell it waits for the next time.
+// looks asks every lookEvery until ctx ends. It skips a time at which no server answers.
 func looks(ctx context.Context, client *conclave.Client, prefix string) <-chan look {
 	out := make(chan look)
 	go func() {
@@ -63,8 +63,7 @@ type startView struct {
 	Why   string    `json:"why"`
 }
 
-// liveNews tells what is new from one look to the next. Epochs that had begun before the
-// first look are none.
+// liveNews filters what is new from one look to the next. Epochs before the first look are not new.
 type liveNews struct {
 	locks *news
 	begun bool

@@ -16,14 +16,15 @@ func newWhy(a *app) *cobra.Command {
 	var of resourceKind
 	cmd := &cobra.Command{
 		Use:   "why NAME",
-		Short: "Explain a lock: who holds it, who waits, how the last holds ended",
-		Long: `Explain why a lock, or with --election an election, is as it is: who holds it, since
-when, and whether they are asked to leave; who waits, in the order in which they
-will get it, or at each server in that order if an algorithm guards it; what its holders wait for while they keep it, if they say so; and how the
-last 16 holds ended, the newest first.
+		Short: "Explain who holds a lock, who waits, and how past holds ended",
+		Long: `The output shows
+  - the holders of the lock NAME, since when they hold it, and whether they were asked to leave
+  - the waiters, in the order in which they will get it; if an algorithm guards the lock, the
+    number of waiters at each server
+  - what the holders themselves wait for, if they report it
+  - how the last 16 holds ended, the newest first
 
-A name that nobody holds, and of which no hold is remembered, is as good as any
-other: it is said, and the exit status is 0.`,
+If nobody holds NAME and no hold is remembered, why says so and exits with 0.`,
 		Example: `  conclave why nightly-report
   conclave why scheduler --election
   conclave why nightly-report --json`,
@@ -36,8 +37,8 @@ other: it is said, and the exit status is 0.`,
 					return err
 				}
 				waits, more, err := client.Waits(ctx)
-				if err != nil { // as from servers of an older release
-					a.say("what its holders wait for is unknown: %s", oneLine(err.Error()))
+				if err != nil { // for example because the servers run an older release
+					a.say("warning: unknown what its holders wait for: %s", oneLine(err.Error()))
 				}
 				g := waitGraph{waits, more}
 				return a.print(explanationJSON(args[0], x, g.of(of.election, &x.Resource)), func(w io.Writer) error {
@@ -46,13 +47,21 @@ other: it is said, and the exit status is 0.`,
 			})
 		},
 	}
-	of.register(cmd, "explain an election, not a lock")
+	of.register(cmd, "explain an election instead of a lock")
 	a.addJSON(cmd)
 	return cmd
 }
 
-// resourceKind tells apart what a name is the name of.
+// resourceKind is what a name names: a lock or an election.
 type resourceKind struct{ election bool }
+
+// leaves names the one who can release it.
+func (k resourceKind) leaves() string {
+	if k.election {
+		return "leader"
+	}
+	return "holder"
+}
 
 func (k *resourceKind) register(cmd *cobra.Command, usage string) {
 	cmd.Flags().BoolVar(&k.election, "election", false, usage)
@@ -81,12 +90,12 @@ func (k resourceKind) listAll(ctx context.Context, client *conclave.Client, pref
 
 type explanationView struct {
 	Name string `json:"name"`
-	// Held is absent if nobody holds, as far as those of Homes know that answer.
+	// Held is absent if nobody holds it, according to those of Homes that answered.
 	Held *resourceView `json:"held,omitempty"`
 	Past []endedView   `json:"past"`
-	// Waits are its holders that wait for something else while they keep it.
+	// Waits are its holders that wait for something else meanwhile.
 	Waits []waitingView `json:"waits"`
-	// Algorithm guards it between the servers, with all names of the prefix.
+	// Algorithm guards it, and all other locks that start with Prefix.
 	Algorithm string            `json:"algorithm,omitempty"`
 	Prefix    string            `json:"prefix,omitempty"`
 	Homes     []conclave.AtHome `json:"homes,omitempty"`
@@ -120,13 +129,13 @@ func explanationJSON(name string, x conclave.Explanation, waits []waitingView) e
 // tell writes an explanation for people.
 func (k resourceKind) tell(w io.Writer, name string, x conclave.Explanation, g waitGraph) error {
 	if away := silent(x.Homes); !x.Held && away != "" {
-		fmt.Fprintf(w, "%s %q: unknown whether it is free: %s not answer; a client there may hold it until the lease of its server ends\n", k, name, away)
+		fmt.Fprintf(w, "%s %q: unknown whether it is free, because %s not answer; a client of a silent server may hold it until the lease of the server ends\n", k, name, away)
 	} else if !x.Held {
-		memory := "; its last holds:"
+		memory := "; past holds:"
 		if len(x.Past) == 0 {
-			memory = ", and no hold of it is remembered"
+			memory = ", and no past hold is remembered"
 		}
-		if _, err := fmt.Fprintf(w, "nobody %s %s %q%s\n", k.has(), k, name, memory); err != nil {
+		if _, err := fmt.Fprintf(w, "%s %q: nobody %s it%s\n", k, name, k.has(), memory); err != nil {
 			return err
 		}
 	} else if err := k.tellHeld(w, name, &x.Resource); err != nil {
@@ -147,7 +156,8 @@ func (k resourceKind) tell(w io.Writer, name string, x conclave.Explanation, g w
 	return t.flush()
 }
 
-// silent names the servers that say nothing, with "does" or "do", or returns nothing.
+// silent names the servers that did not answer, followed by "does" or "do". It returns "" if all
+// answered.
 func silent(homes []conclave.AtHome) string {
 	var names []string
 	for _, h := range homes {
@@ -164,17 +174,17 @@ func silent(homes []conclave.AtHome) string {
 	return "servers " + strings.Join(names, " and ") + " do"
 }
 
-// tellHomes says what guards a lock that is not agreement, and where its clients are.
+// tellHomes describes the algorithm that guards a lock, and where the clients of the lock are.
 func tellHomes(w io.Writer, x conclave.Explanation) {
-	fmt.Fprintf(w, "guarded by %s, as are all locks that start with %q; each server says what it knows\n", x.Algorithm, x.Prefix)
+	fmt.Fprintf(w, "guarded by %s, like all locks that start with %q; the servers report:\n", x.Algorithm, x.Prefix)
 	for _, h := range x.Homes {
 		switch {
 		case h.Problem != "":
 			fmt.Fprintf(w, "  server %d does not answer: %s\n", h.Server, shown(h.Problem))
 		case h.Held:
-			fmt.Fprintf(w, "  server %d: a client of it holds it; %d wait there\n", h.Server, h.QueueLength)
+			fmt.Fprintf(w, "  server %d: one of its clients holds the lock, %d wait\n", h.Server, h.QueueLength)
 		default:
-			fmt.Fprintf(w, "  server %d: %d wait there\n", h.Server, h.QueueLength)
+			fmt.Fprintf(w, "  server %d: %d wait\n", h.Server, h.QueueLength)
 		}
 	}
 }
@@ -221,7 +231,7 @@ func (k resourceKind) tellHeld(w io.Writer, name string, r *conclave.Resource) e
 	return nil
 }
 
-// head and row put what only locks, or only elections, have after the rest.
+// head and row add the columns that only locks, or only elections, have.
 func (k resourceKind) head(columns ...string) []string {
 	if k.election {
 		return append(columns, "PRIORITY", "VALUE")
@@ -236,7 +246,7 @@ func (k resourceKind) row(shared bool, priority int64, value []byte, cells ...st
 	return append(cells, yes(shared))
 }
 
-// asked says whether and why a holder is asked to leave.
+// asked describes whether and why a holder was asked to leave.
 func asked(h conclave.Holder) string {
 	switch {
 	case !h.Revoked:
@@ -247,16 +257,16 @@ func asked(h conclave.Holder) string {
 	return "yes: " + shown(h.Reason)
 }
 
-// howEnded says how a hold ended.
+// howEnded describes how a hold ended.
 func howEnded(p conclave.Ended) string {
 	text := shown(p.How)
 	switch p.How {
 	case "closed":
-		text = "closed with its session"
+		text = "session closed"
 	case "expired":
-		text = "its session was not renewed in time"
+		text = "session not renewed in time"
 	case "dropped":
-		text = "taken away: it did not leave in time"
+		text = "dropped: it did not leave in time"
 	}
 	if p.Reason != "" {
 		text += ", asked to leave: " + shown(p.Reason)
@@ -267,7 +277,7 @@ func howEnded(p conclave.Ended) string {
 	return text
 }
 
-// span tells how long something took, in a precision that people read.
+// span returns the time between two moments, rounded for people.
 func span(from, to time.Time) string {
 	d := max(to.Sub(from), 0)
 	if d < 10*time.Second {

@@ -49,8 +49,8 @@ QUEUE  HOST  PID  PROGRAM  SESSION  SINCE   SHARED
 and 1 more
 
 PAST FENCE  HOST  PID  PROGRAM  ENDED   HELD FOR  HOW
-6           h5    5    t        0s ago  1m30s     taken away: it did not leave in time, asked to leave: maintenance, by cert:op
-5           h6    6    u        0s ago  2ms       its session was not renewed in time
+6           h5    5    t        0s ago  1m30s     dropped: it did not leave in time, asked to leave: maintenance, by cert:op
+5           h6    6    u        0s ago  2ms       session not renewed in time
 `)
 }
 
@@ -63,9 +63,9 @@ func TestWhyWithASilentServer(t *testing.T) {
 	if err := (resourceKind{}).tell(&out, "r/a", x, waitGraph{}); err != nil {
 		t.Fatal(err)
 	}
-	wantText(t, out.String(), `lock "r/a": unknown whether it is free: servers 2 and 3 do not answer; a client there may hold it until the lease of its server ends
-guarded by raymond, as are all locks that start with "r/"; each server says what it knows
-  server 1: 2 wait there
+	wantText(t, out.String(), `lock "r/a": unknown whether it is free, because servers 2 and 3 do not answer; a client of a silent server may hold it until the lease of the server ends
+guarded by raymond, like all locks that start with "r/"; the servers report:
+  server 1: 2 wait
   server 2 does not answer: connection refused
   server 3 does not answer: connection refused
 `)
@@ -91,7 +91,7 @@ HOLDER FENCE  HOST  PID  PROGRAM  SESSION  SINCE   ASKED TO LEAVE  PRIORITY  VAL
 	if err := election.tell(&out, "e", conclave.Explanation{}, waitGraph{}); err != nil {
 		t.Fatal(err)
 	}
-	wantText(t, out.String(), "nobody leads election \"e\", and no hold of it is remembered\n")
+	wantText(t, out.String(), "election \"e\": nobody leads it, and no past hold is remembered\n")
 }
 
 // held is a lock that one process holds.

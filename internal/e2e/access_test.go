@@ -133,7 +133,7 @@ func TestRulesNeedTheirLevel(t *testing.T) {
 		}
 		return string(out)
 	}
-	if out, want := init(), "conclave: level 3: rules of access need level 4: raise it with conclave upgrade finish\n"; out != want {
+	if out, want := init(), "conclave: level 3: rules of access need level 4; raise it with `conclave upgrade finish`\n"; out != want {
 		t.Errorf("init says %q, want %q", out, want)
 	}
 	if err := c.Kill(3); err != nil {

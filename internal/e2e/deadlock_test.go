@@ -220,5 +220,5 @@ func TestNestedCommands(t *testing.T) {
 	if err := one.Wait(); err != nil {
 		t.Errorf("the other one ends with %v", err)
 	}
-	on("nobody waits while keeping", "deadlocks")
+	on("no process waits while it keeps", "deadlocks")
 }

@@ -104,17 +104,17 @@ func TestFacesOfOneLock(t *testing.T) {
 	}
 	on(0, `lock "a" is held by 2, nobody waits`, "why", "a")
 	on(0, fmt.Sprintf(`"fence": "%d"`, fence), "why", "a", "--json")
-	on(0, `nobody holds lock "b", and no hold of it is remembered`, "why", "b")
+	on(0, `lock "b": nobody holds it, and no past hold is remembered`, "why", "b")
 	on(0, `election "e" is led by 1, nobody waits`, "why", "e", "--election")
 	on(0, "10.0.0.1:80\tprocess ", "leader", "e")
 	on(0, `"value": "10.0.0.1:80"`, "leader", "e", "--json")
-	on(1, `nobody leads election "a"`, "leader", "a")
+	on(1, `election "a": nobody leads`, "leader", "a")
 	on(1, `"elected": false`, "leader", "a", "--json")
 	on(124, `lock "a" is held by process `, "lock", "a", "--try", "--", "true")
 	on(0, "", "lock", "a", "--shared", "--try", "--", "true")
 	on(124, `election "e" is led by process `, "elect", "e", "--try", "--", "true")
-	on(1, `nobody holds lock "b"`, "release", "b", "--force")
-	on(1, `nobody holds lock "a" with the fence 1`, "release", "a", "--force", "--fence", "1")
+	on(1, `lock "b": nobody holds it`, "release", "b", "--force")
+	on(1, `lock "a": nobody holds it with fence 1`, "release", "a", "--force", "--fence", "1")
 
 	on(0, "(tester) on ", "release", "a", "--force", "--fence", fmt.Sprint(fence), "--reason", "first")
 	<-second.Context().Done()
@@ -174,7 +174,7 @@ func TestEndingASession(t *testing.T) {
 		t.Fatal(err)
 	}
 	on(1, "session "+id+": not found", "sessions", "end", id, "--reason", "again")
-	on(0, `nobody holds lock "a"; its last holds:`, "why", "a")
+	on(0, `lock "a": nobody holds it; past holds:`, "why", "a")
 }
 
 // TestSemaphoreLetsInAsManyAsItsLimit counts how many commands run at a time.
@@ -304,7 +304,7 @@ func TestFavouriteTakesOverAndGivesBack(t *testing.T) {
 	usual.await(t, "fence ")
 	_, favourite := start(t, "--servers", server, "elect", "e", "--value", "favourite", "--priority", "5", "--patience", "300ms", "--", "sleep", "300")
 	leads("favourite")
-	usual.await(t, "revoked: its holder was asked to leave (a candidate of priority 5 has waited, this leader has 0); the command was ended; waiting to get it again")
+	usual.await(t, "revoked: the holder was asked to leave (a candidate of priority 5 has waited, this leader has 0); the command was ended; waiting for it again")
 	if err := favourite.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}

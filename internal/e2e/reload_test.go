@@ -120,13 +120,13 @@ func TestHangupReloads(t *testing.T) {
 	}
 	settings("info", "heartbeat = \"70ms\"\n")
 	hangUp()
-	until(t, "the log level is another one", said(`msg="the log level has changed" from=warn to=info`,
-		`msg="settings that differ now need a restart" settings="heartbeat, election-timeout, view-lease"`))
+	until(t, "the log level is another one", said(`msg="log level changed" from=warn to=info`,
+		`msg="changed settings require a restart" settings="heartbeat, election-timeout, view-lease"`))
 	hangUp()
 	until(t, "the server says what is an info", said("reloaded the certificates"))
 	settings("noise", "")
 	hangUp()
-	until(t, "the settings are refused", said("the settings were read again and refused; those before stay in use", "noise"))
+	until(t, "the settings are refused", said("settings reloaded but invalid, the previous ones stay in use", "noise"))
 	if err := cluster.Died(); err != nil {
 		t.Error(err)
 	}
