@@ -1,5 +1,7 @@
-// Command conclave is all of Conclave in one binary: the server, and what
-// people and scripts use to take locks, to lead and to look.
+// Command conclave is the server of Conclave, and the command line for people and scripts: it
+// takes locks, campaigns in elections, manages a cluster, and studies algorithms.
+//
+// conclave --help lists the commands.
 package main
 
 import (

@@ -52,7 +52,6 @@ the states it reached, and the expected states it did not reach.`,
   conclave check lamport -n 2 --fifo=false --trace text
   conclave check bully -n 3 --crashes 1 --timeouts 4 --json
   conclave check maekawa-slides -n 3 --scenario deadlock.yaml
-  conclave check maekawa-slides -n 3 --open
   conclave check --views suzuki-kasami -n 2 -o faults=1 -o changes=1`,
 		Args: c.arguments,
 		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args[0]) },

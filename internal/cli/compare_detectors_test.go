@@ -51,16 +51,3 @@ func TestDetectorsAsJSON(t *testing.T) {
 		}
 	}
 }
-
-func TestDetectorsRefuse(t *testing.T) {
-	for words, args := range map[string][]string{
-		"give 3 to 50":       {"--detectors", "-n", "2"},
-		"51 processes":       {"--detectors", "-n", "51"},
-		"leave --algorithms": {"--detectors", "--algorithms", "swim"},
-	} {
-		status, _, said := compareWith(t, args...)
-		if status != StatusError || !strings.Contains(said, words) || strings.Count(said, "\n") != 1 {
-			t.Errorf("compare %q: status %d, %q", args, status, said)
-		}
-	}
-}

@@ -3,7 +3,6 @@ package cli
 import (
 	"encoding/json"
 	"os"
-	"strings"
 	"testing"
 )
 
@@ -42,20 +41,6 @@ func TestCompareElectionsAsJSON(t *testing.T) {
 	for _, r := range rows {
 		if r.Algorithm == "bully" && r.Regime == "worst" && r.Metric == "messages" && (r.Measured != 19 || r.Theory != 19) {
 			t.Errorf("the worst election of 5 by bully: %+v, want 5*5-5-1", r)
-		}
-	}
-}
-
-func TestCompareElectionsRefuses(t *testing.T) {
-	for words, args := range map[string][]string{
-		"give 2 to 2000":            {"--elections", "-n", "1"},
-		`no algorithm "lamport"`:    {"--elections", "--algorithms", "lamport"},
-		"elections are not drawn":   {"--elections", "--plot", "x.svg"},
-		"chang-roberts, chang-robe": {"--elections", "--algorithms", "ring"},
-	} {
-		status, _, said := compareWith(t, args...)
-		if status != StatusError || !strings.Contains(said, words) || strings.Count(said, "\n") != 1 {
-			t.Errorf("compare %q: status %d, %q", args, status, said)
 		}
 	}
 }

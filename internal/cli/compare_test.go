@@ -82,25 +82,6 @@ func TestComparePlots(t *testing.T) {
 	}
 }
 
-func TestCompareRefuses(t *testing.T) {
-	for words, args := range map[string][]string{
-		"give 1 to 2000":          {"-n", "0"},
-		"3000 processes":          {"-n", "3000"},
-		`no algorithm "paxos"`:    {"--algorithms", "paxos"},
-		"give idle or saturated":  {"--regime", "busy"},
-		"one number of servers":   {"--live", "-n", "2"},
-		"3 to 9":                  {"--live", "-n", "3,5"},
-		"is not drawn":            {"--live", "--plot", "x.svg"},
-		`algorithm "lease"`:       {"--live", "--algorithms", "lease"},
-		"no such file or directo": {"-n", "3", "--algorithms", "central", "--plot", "/nowhere/plot.svg"},
-	} {
-		status, _, said := compareWith(t, args...)
-		if status != StatusError || !strings.Contains(said, words) || strings.Count(said, "\n") != 1 {
-			t.Errorf("compare %q: status %d, %q", args, status, said)
-		}
-	}
-}
-
 // Of flags that contradict each other none is dropped in silence.
 func TestCompareRefusesFlagsThatContradict(t *testing.T) {
 	for _, args := range [][]string{

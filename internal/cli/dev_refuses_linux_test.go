@@ -36,7 +36,7 @@ func TestDevStartsNothingBesideAnotherDev(t *testing.T) {
 	port := strconv.Itoa(base)
 	first, out := launch(t, "dev", "--port", port, "--servers", "1")
 	out.await(t, `export CONCLAVE_SERVERS=`)
-	pattern := fmt.Sprintf(`^conclave: 127\.0\.0\.1:%d in use by another process.*--port (\d+)`, base)
+	pattern := fmt.Sprintf(`^conclave: 127\.0\.0\.1:%d: in use by another process.*--port (\d+)`, base)
 	other := refused(t, pattern, "--port", port)[1]
 	second, out2 := launch(t, "dev", "--port", other)
 	out2.await(t, `export CONCLAVE_SERVERS=127\.0\.0\.1:`+other+`,`)
@@ -53,7 +53,7 @@ func TestDevLooksAtEveryAddress(t *testing.T) {
 			t.Fatal(err)
 		}
 		dir := filepath.Join(t.TempDir(), "data")
-		refused(t, fmt.Sprintf(`^conclave: 127\.0\.0\.1:%d in use by another process.*--port \d+`, port), "--port", strconv.Itoa(base), "--data", dir)
+		refused(t, fmt.Sprintf(`^conclave: 127\.0\.0\.1:%d: in use by another process.*--port \d+`, port), "--port", strconv.Itoa(base), "--data", dir)
 		if _, err := os.Stat(dir); err == nil {
 			t.Error("it made a directory that it has no use for")
 		}

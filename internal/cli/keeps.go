@@ -17,7 +17,7 @@ func (a *app) inherit() {
 	for _, text := range strings.Fields(os.Getenv(keepsVar)) {
 		var k conclave.Kept
 		if err := k.UnmarshalText([]byte(text)); err != nil {
-			a.say("%s: %.40q: ignored: %v", keepsVar, text, err)
+			a.say("%s: ignored: %s", keepsVar, oneLine(err.Error()))
 			continue
 		}
 		a.keeps = append(a.keeps, k)

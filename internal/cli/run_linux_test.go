@@ -121,7 +121,7 @@ func TestCommandKnowsWhatIsKept(t *testing.T) {
 	if want := "c0ffee/lock/3/an%20outer%2Flock c0ffee/election/4/e c0ffee/lock/7/some%2Fname\n"; string(got) != want {
 		t.Errorf("the command's environment says %q, want %q", got, want)
 	}
-	if !strings.Contains(tr.said.String(), `"not-a-hold": must be CLUSTER/lock/FENCE/NAME`) {
+	if !strings.Contains(tr.said.String(), `"not-a-hold": expected CLUSTER/lock/FENCE/NAME`) {
 		t.Errorf("it said %q", tr.said)
 	}
 }
@@ -326,7 +326,7 @@ func TestHeld(t *testing.T) {
 	}
 	_, err := tr.turn(context.Background(), nil, make(signals))
 	who := ` by process 42 (backup) on "db\x1b[2J1" since 1970-01-01T00:00:00Z, fence 6`
-	wantStatus(t, err, StatusNotAcquired, `lock "some/name" is held`+who)
+	wantStatus(t, err, StatusNotAcquired, `lock "some/name": held`+who)
 
 	tr.runFlags.wait = duration(20 * time.Millisecond)
 	tr.acquire = func(ctx context.Context, _ *conclave.Client) (hold, error) {
@@ -337,14 +337,14 @@ func TestHeld(t *testing.T) {
 		return []conclave.Resource{{Name: "some/name", Holders: []conclave.Holder{holder}}}, nil
 	}
 	_, err = tr.turn(context.Background(), nil, make(signals))
-	wantStatus(t, err, StatusNotAcquired, `lock "some/name" not acquired within 20ms: held`+who)
+	wantStatus(t, err, StatusNotAcquired, `lock "some/name": not acquired within 20ms: held`+who)
 }
 
 func TestReleaseThatFailsIsSaid(t *testing.T) {
 	tr := newTrial("sh", "-c", "exit 4")
 	tr.release = func(context.Context, hold) error { return errors.New("conclave: no leader\nfound") }
 	result, err := tr.run(newGrant(time.Hour))
-	if want := "conclave: lock \"some/name\" will be free within 10s: no leader; found\n"; err != nil || result.Status != 4 || tr.said.String() != want {
+	if want := "conclave: lock \"some/name\": release failed: no leader; found; it will be free within 10s\n"; err != nil || result.Status != 4 || tr.said.String() != want {
 		t.Errorf("got %+v, %v and %q, want status 4 and %q", result, err, tr.said, want)
 	}
 }

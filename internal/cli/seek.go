@@ -204,7 +204,7 @@ func (s *seeker) hold(h hold, arrived signals) (guard.Result, error) {
 		ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
 		defer cancel()
 		if r := s.release(ctx, h); r != nil && !errors.Is(r, conclave.ErrNotHeld) {
-			s.app.say("%s %q: release failed, it will be free within %v: %s", s.kind, s.name, &s.ttl, oneLine(r.Error()))
+			s.app.say("%s %q: release failed: %s; it will be free within %v", s.kind, s.name, oneLine(r.Error()), &s.ttl)
 		}
 	}
 	switch {

@@ -37,22 +37,6 @@ func TestSimTellsThePast(t *testing.T) {
 	}
 }
 
-func TestSimRefusesQuestions(t *testing.T) {
-	for want, args := range map[string][]string{
-		"give two, such as 5,12":     {vectorRun, "--before", "3"},
-		"give one of them":           {vectorRun, "--before", "3,4", "--past", "2"},
-		"no record 999":              {vectorRun, "--before", "3,999"},
-		"the run has no such record": {vectorRun, "--past", "999"},
-		"give one file":              {vectorRun, vectorRun, "--past", "1"},
-		"beside --past or --before":  {vectorRun, "--past", "1", "--trace", "text"},
-	} {
-		status, _, said := simulated(t, args...)
-		if status != StatusError || !strings.Contains(said, want) {
-			t.Errorf("sim %v: status %d, %q; want %q", args, status, said, want)
-		}
-	}
-}
-
 // The result shows what a recorder has recorded.
 func TestSimShowsGlobalStates(t *testing.T) {
 	_, out, said := simulated(t, "../../scenarios/globalstate/token-ring.yaml")

@@ -118,7 +118,7 @@ func TestSupervisorThatIsNone(t *testing.T) {
 	}
 	t.Setenv("NOTIFY_SOCKET", filepath.Join(t.TempDir(), "gone"))
 	supervise(p, slog.New(slog.NewTextHandler(log, nil)))()
-	if !strings.Contains(log.String(), "systemd could not be told the state of the server") {
+	if !strings.Contains(log.String(), "report to systemd failed") {
 		t.Errorf("the log says %q", log)
 	}
 }

@@ -49,4 +49,3 @@ func hideToken() {
 	os.Unsetenv(tokenVar)
 	os.Unsetenv(tokenFileVar)
 }
-

@@ -84,7 +84,7 @@ func TestTopTellsWhatItCannotKnow(t *testing.T) {
 	v.take(sample{err: errors.New("conclave: no quorum\nat all")})
 	text := strings.Join(v.lines(0, 24), "\n")
 	for _, want := range []string{
-		"  - grants/s  0 log entries/s\n", "not seen since 18:00:03: no quorum; at all\n",
+		"  - grants/s  0 log entries/s\n", "no answer since 18:00:03: no quorum; at all\n",
 		`(asked to leave) report.sh 4711 on "a\x1b[2J" and 1 more  `, "jobs/00/   0        -  ",
 	} {
 		if !strings.Contains(text, want) {

@@ -53,7 +53,7 @@ func TestUnfitValues(t *testing.T) {
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
 			values, known := unfit[f.Value.Type()]
 			if !known {
-				t.Errorf("%s --%s: a %s is new here; say in fitting what to give it", cmd.CommandPath(), f.Name, f.Value.Type())
+				t.Errorf("%s --%s: a %s is new here; add it to expected", cmd.CommandPath(), f.Name, f.Value.Type())
 			}
 			for _, value := range values {
 				tried++

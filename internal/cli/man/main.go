@@ -1,5 +1,7 @@
-// Man writes the manual pages of conclave, one for each command, into a directory. Their
-// date is that of SOURCE_DATE_EPOCH, or today.
+// Man writes the manual pages of conclave, one for each command, into a directory. Their date is
+// that of SOURCE_DATE_EPOCH, or today.
+//
+// Usage: man DIR
 package main
 
 import (
@@ -27,7 +29,7 @@ func main() {
 
 func run(args []string) error {
 	if len(args) != 1 {
-		return fmt.Errorf("arguments: %q: give the directory for the pages", args)
+		return fmt.Errorf("arguments: %q: expected the directory for the pages", args)
 	}
 	date := time.Now()
 	if epoch := os.Getenv("SOURCE_DATE_EPOCH"); epoch != "" {
@@ -43,7 +45,7 @@ func run(args []string) error {
 	return write(args[0], cli.Command(), date.UTC())
 }
 
-// write writes the page of a command and of those below.
+// write writes the pages of a command and of its subcommands.
 func write(dir string, cmd *cobra.Command, date time.Time) error {
 	for _, below := range cmd.Commands() {
 		if !below.IsAvailableCommand() || below.IsAdditionalHelpTopicCommand() {
@@ -60,17 +62,15 @@ func write(dir string, cmd *cobra.Command, date time.Time) error {
 	return os.WriteFile(filepath.Join(dir, strings.ReplaceAll(cmd.CommandPath(), " ", "-")+".1"), text, 0o644)
 }
 
-// flag is how cobra writes a flag with its usage.
+// flag matches a flag with its usage, as cobra writes them.
 var flag = regexp.MustCompile(`(?m)^(?:\.PP\n)?(\\fB.*)\n\t(.*)$`)
 
-// page returns the page of a command, in the macros that both man and mandoc read without
-// a warning.
+// page returns the page of a command, in macros that man and mandoc read without a warning.
 func page(cmd *cobra.Command, date time.Time) ([]byte, error) {
 	var b bytes.Buffer
 	cmd.DisableAutoGenTag = true
-	if cmd.Long != "" { // it has lists and tables that stay as they are
-		cmd.Long = "```\n" + cmd.Long + "\n```"
-	}
+	// The text has lists and tables, which must keep their lines.
+	cmd.Long = fmt.Sprintf("```\n%s\n\n%s```", cmd.Long, cmd.Annotations["statuses"])
 	if err := doc.GenMan(cmd, &doc.GenManHeader{Section: "1", Source: "Conclave", Manual: "Conclave", Date: &date}, &b); err != nil {
 		return nil, fmt.Errorf("%s: %w", cmd.CommandPath(), err)
 	}

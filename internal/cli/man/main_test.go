@@ -24,7 +24,7 @@ func TestPages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`.TH "CONCLAVE-SERVE" "1" "2026-01-01"`, "\n.TP\n\\fB--health-listen\\fP", "\n   78  a restart does not help"} {
+	for _, want := range []string{`.TH "CONCLAVE-SERVE" "1" "2026-01-01"`, "\n.TP\n\\fB--health-listen\\fP", "\n  78    a restart does not help"} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("the page of serve lacks %q", want)
 		}
