@@ -126,7 +126,7 @@ func (r *reform) dealWith(ctx context.Context, client *conclave.Client, done *re
 	if r.revokeHolds && !r.dryRun {
 		what = "their holders are asked to leave"
 	}
-	r.say("the new rules would not grant %d existing holds (%s); %s", done.Denied, someOf(done), what)
+	r.say("existing holds that the new rules would not grant: %d (%s); %s", done.Denied, someOf(done), what)
 	if !r.revokeHolds || r.dryRun {
 		return nil
 	}

@@ -285,7 +285,7 @@ if the programs had died.`,
 				if len(e.list) == 0 {
 					return e, failure(StatusNo, "token: %q: not found", args[0])
 				}
-				e.done = fmt.Sprintf("%d tokens revoked", len(e.list))
+				e.done = fmt.Sprintf("tokens revoked: %d", len(e.list))
 				return e, nil
 			})
 		},

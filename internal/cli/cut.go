@@ -157,7 +157,7 @@ func tokensText(cut *conclave.Cut) string {
 		}
 	}
 	if judged > 0 {
-		fmt.Fprintf(&text, "%d locks with a token algorithm have exactly one token in the cut.\n", judged)
+		fmt.Fprintf(&text, "Locks with exactly one token, as their algorithm promises: %d.\n", judged)
 	}
 	return text.String()
 }

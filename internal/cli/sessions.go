@@ -109,7 +109,7 @@ func (a *app) endSession(ctx context.Context, client *conclave.Client, given, re
 		return err
 	}
 	return a.print(endedSessionView{id, holds}, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "session %s is ending; its holders were asked to release %d holds\n", id, holds)
+		_, err := fmt.Fprintf(w, "session %s is ending; holds to release: %d\n", id, holds)
 		return err
 	})
 }

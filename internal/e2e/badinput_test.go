@@ -65,9 +65,9 @@ func TestBadInput(t *testing.T) {
 		args  []string
 	}{
 		{"unknown command", []string{`"lok"`, `"lock"`}, []string{"lok"}},
-		{"no name", []string{"name"}, []string{"lock"}},
-		{"no command", []string{"command"}, []string{"lock", "a"}},
-		{"empty name", []string{"empty", "512"}, []string{"lock", "", "--", "true"}},
+		{"no name", []string{"NAME"}, []string{"lock"}},
+		{"no command", []string{"COMMAND"}, []string{"lock", "a"}},
+		{"empty name", []string{"1 to 512"}, []string{"lock", "", "--", "true"}},
 		{"long name", []string{"513", "512"}, []string{"lock", strings.Repeat("x", 513), "--", "true"}},
 		{"control character", []string{"control", `\n`}, []string{"lock", "a\nb", "--", "true"}},
 		{"name that is no text", []string{"UTF-8"}, []string{"lock", "a\xff", "--", "true"}},
@@ -99,7 +99,7 @@ func TestWrongTLS(t *testing.T) {
 	refused(t, 125, []string{at + ": TLS: certificate signed by unknown authority; set --cacert to "}, "status", "--servers", at, "--cacert", stranger.File)
 	refused(t, 125, []string{at + ": TLS: ", "; set --cert and --key to "}, "status", "--servers", at, "--cacert", authority.File)
 	at = plain.Addresses()[0]
-	refused(t, 125, []string{at + ": TLS: the server does not speak TLS; leave --cacert, --cert and --key out"}, "lock", "x", "--servers", at, "--cacert", authority.File, "--", "true")
+	refused(t, 125, []string{at + ": TLS: the server does not speak TLS; remove --cacert, --cert and --key"}, "lock", "x", "--servers", at, "--cacert", authority.File, "--", "true")
 	if took := time.Since(began); took > 9*time.Second {
 		t.Errorf("three mistakes take %v: each is said at once, not after the 10s of --timeout", took)
 	}

@@ -82,7 +82,7 @@ func TestCutsOfServers(t *testing.T) {
 	}
 	record(10)
 	said := tell(t, c, "cut", "raymond/")
-	for _, want := range []string{"epoch ", "raymond/x", "STATE", "holder=", "with exactly one in the cut: 1."} {
+	for _, want := range []string{"epoch ", "raymond/x", "STATE", "holder=", "Locks with exactly one token, as their algorithm promises: 1."} {
 		if !strings.Contains(said, want) {
 			t.Errorf("cut does not say %q:\n%s", want, said)
 		}

@@ -228,7 +228,7 @@ func TestMemberAdd(t *testing.T) {
 	}
 	refused(t, 125, []string{"server 2 has not joined yet"}, "member", "promote", "2", "--servers", servers)
 	refused(t, 125, []string{"the only voter"}, "member", "remove", "1", "--servers", servers)
-	refused(t, 125, []string{"not the id of a server"}, "member", "remove", "one", "--servers", servers)
+	refused(t, 125, []string{"expected an id"}, "member", "remove", "one", "--servers", servers)
 	l.member(t, "remove", "2")
 }
 

@@ -161,8 +161,8 @@ func TestEndingASession(t *testing.T) {
 	on(0, fmt.Sprintf(`"id": %q`, id), "sessions", "--json")
 	on(0, short+"  ", "locks")
 	on(0, fmt.Sprintf(`"session_id": %q`, id), "locks", "--json")
-	on(1, "session s-00000000: not found", "sessions", "end", "s-00000000", "--reason", "leaked")
-	on(0, "session "+id+" ends; holds to release first: 1", "sessions", "end", short, "--reason", "leaked")
+	on(1, `session: "s-00000000": not found`, "sessions", "end", "s-00000000", "--reason", "leaked")
+	on(0, "session "+id+" is ending; holds to release: 1", "sessions", "end", short, "--reason", "leaked")
 	<-lock.Context().Done()
 	var revoked *conclave.RevokedError
 	if cause := context.Cause(lock.Context()); !errors.As(cause, &revoked) || revoked.Reason != "leaked" {
@@ -173,7 +173,7 @@ func TestEndingASession(t *testing.T) {
 	if err := lock.Unlock(within(t)); err != nil {
 		t.Fatal(err)
 	}
-	on(1, "session "+id+": not found", "sessions", "end", id, "--reason", "again")
+	on(1, fmt.Sprintf("session: %q: not found", id), "sessions", "end", id, "--reason", "again")
 	on(0, `lock "a": nobody holds it; past holds:`, "why", "a")
 }
 

@@ -105,7 +105,7 @@ func TestTopWithoutATerminal(t *testing.T) {
 	if _, err := client.Campaign(within(t), "chief", nil); err != nil {
 		t.Fatal(err)
 	}
-	refused(t, 125, []string{"no terminal", "conclave top --once"}, "top", "--servers", cluster.Addresses()[0])
+	refused(t, 125, []string{"not a terminal", "conclave top --once"}, "top", "--servers", cluster.Addresses()[0])
 	status, output, said := call(t, "top", "--once", "--elections", "--interval", "200ms", "--servers", cluster.Addresses()[0])
 	if status != 0 || !strings.Contains(output, "\nELECTION  WAITING  ") || !strings.Contains(output, "\nchief     0        tester ") || said != "" {
 		t.Errorf("status %d, %s%s", status, output, said)
