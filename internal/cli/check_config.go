@@ -41,25 +41,11 @@ func (c *checking) config(name string) (cfg check.Config, err error) {
 		return cfg, err
 	}
 	cfg.Process = world.Process
-	timing := slices.Index(timings, c.timers)
-	reduction := slices.Index(reductions, c.reduce)
-	switch {
-	case timing < 0:
-		return cfg, fmt.Errorf("--timers: %q: expected %s", c.timers, orList(timings))
-	case reduction < 0:
-		return cfg, fmt.Errorf("--reduce: %q: expected %s", c.reduce, orList(reductions))
-	case !slices.Contains(detectors, c.detector):
-		return cfg, fmt.Errorf("--detector: %q: expected %s", c.detector, orList(detectors))
-	case c.entries < 1:
-		return cfg, fmt.Errorf("--entries: %d: must be at least 1", c.entries)
-	case c.depth < 0:
-		return cfg, fmt.Errorf("--depth: %d: must be at least 0", c.depth)
-	case c.workers < 0 || c.workers > mostWorkers:
-		return cfg, fmt.Errorf("--workers: %d: must be between 1 and %d", c.workers, mostWorkers)
-	case c.memory < 16 || c.memory > mostMemory:
-		return cfg, fmt.Errorf("--memory: %d: must be between 16 and %d MiB", c.memory, mostMemory)
+	if err := c.validate(); err != nil {
+		return cfg, err
 	}
-	cfg.Timing, cfg.Reduce = check.Timing(timing), check.Reduction(reduction)
+	cfg.Timing = check.Timing(slices.Index(timings, c.timers))
+	cfg.Reduce = check.Reduction(slices.Index(reductions, c.reduce))
 	if c.synchronous {
 		cfg.Timing = check.Synchronous
 	}
@@ -68,6 +54,27 @@ func (c *checking) config(name string) (cfg check.Config, err error) {
 	}
 	c.bounds(&cfg)
 	return cfg, c.named(&cfg)
+}
+
+// validate checks the flags that are words of a list, and the bounds.
+func (c *checking) validate() error {
+	switch {
+	case !slices.Contains(timings, c.timers):
+		return fmt.Errorf("--timers: %q: expected %s", c.timers, orList(timings))
+	case !slices.Contains(reductions, c.reduce):
+		return fmt.Errorf("--reduce: %q: expected %s", c.reduce, orList(reductions))
+	case !slices.Contains(detectors, c.detector):
+		return fmt.Errorf("--detector: %q: expected %s", c.detector, orList(detectors))
+	case c.entries < 1:
+		return fmt.Errorf("--entries: %d: must be at least 1", c.entries)
+	case c.depth < 0:
+		return fmt.Errorf("--depth: %d: must be at least 0", c.depth)
+	case c.workers < 0 || c.workers > mostWorkers:
+		return fmt.Errorf("--workers: %d: must be between 1 and %d", c.workers, mostWorkers)
+	case c.memory < 16 || c.memory > mostMemory:
+		return fmt.Errorf("--memory: %d: must be between 16 and %d MiB", c.memory, mostMemory)
+	}
+	return nil
 }
 
 // bounds sets the bounds of the search.
