@@ -19,10 +19,8 @@ func newAlgorithms(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "algorithms [NAME]",
 		Short: "List the algorithms, or describe one",
-		Long: `With NAME, print the rules, messages, assumptions, properties and costs of an algorithm.
-
-With --broken, list variants that contain a classic mistake. sim, check and lab accept these
-names too, and find the mistake.`,
+		Long: `With NAME, print the rules, messages, assumptions, properties and costs of an algorithm. With
+--broken, list variants that contain a classic mistake. sim, check and lab accept these names too.`,
 		Example: `  conclave algorithms
   conclave algorithms maekawa
   conclave algorithms --broken

@@ -97,22 +97,9 @@ need it.`,
 				}
 			}
 			return a.ask(cmd.Context(), func(ctx context.Context, client *conclave.Client) error {
-				id, err := client.AddMember(ctx, args[0], learner)
+				view, err := a.addMember(ctx, client, args[0], learner, file)
 				if err != nil {
 					return err
-				}
-				view := joinView{ID: id, Command: a.joinCommand(ctx, client, args[0])}
-				token, err := joinToken(ctx, client, args[0])
-				if err != nil {
-					return fmt.Errorf("create a join token for server %d at %s: %w", id, shown(args[0]), err)
-				}
-				if token != "" {
-					view.Command += " --join-token-file " + cmp.Or(file, "join.token")
-					if file == "" {
-						view.Token = token
-					} else if err := writeToken(file, token); err != nil {
-						return err
-					}
 				}
 				return a.print(view, func(w io.Writer) error { return a.showJoin(w, &view, args[0]) })
 			})
@@ -122,6 +109,27 @@ need it.`,
 	cmd.Flags().BoolVar(&learner, "learner", false, "the server stays a learner, without a vote, until you promote it")
 	a.addJSON(cmd)
 	return cmd
+}
+
+// addMember reserves an id for a server, and creates the join token that it needs.
+func (a *app) addMember(ctx context.Context, client *conclave.Client, peerAddress string, learner bool, file string) (view joinView, err error) {
+	if view.ID, err = client.AddMember(ctx, peerAddress, learner); err != nil {
+		return view, err
+	}
+	view.Command = a.joinCommand(ctx, client, peerAddress)
+	token, err := joinToken(ctx, client, peerAddress)
+	if err != nil {
+		return view, fmt.Errorf("create a join token for server %d at %s: %w", view.ID, shown(peerAddress), err)
+	}
+	if token == "" {
+		return view, nil
+	}
+	view.Command += " --join-token-file " + cmp.Or(file, "join.token")
+	if file != "" {
+		return view, writeToken(file, token)
+	}
+	view.Token = token
+	return view, nil
 }
 
 // joinView is what a new server needs.
