@@ -41,8 +41,6 @@ func newAuditLog(a *app) *cobra.Command {
   conclave audit-log --verify audit.log --servers 10.0.0.1:7400`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
-			case c.verify && len(args) == 0:
-				return failure(StatusError, "FILE: missing; usage: conclave audit-log --verify FILE...")
 			case c.verify:
 				return c.check(cmd.Context(), args, cmd.Flags().Changed("servers"))
 			case len(args) > 0:
@@ -152,6 +150,9 @@ type verifiedView struct {
 
 // check checks files. If --servers is given, it compares them with the cluster.
 func (c *auditLog) check(ctx context.Context, files []string, given bool) error {
+	if len(files) == 0 {
+		return errors.New("FILE: missing; usage: conclave audit-log --verify FILE...")
+	}
 	v := audit.NewVerifier()
 	for _, name := range files {
 		if err := readLines(name, v); err != nil {

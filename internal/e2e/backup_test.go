@@ -275,9 +275,9 @@ func TestBadBackups(t *testing.T) {
 	}{
 		{[]string{damaged, "checksum"}, []string{"inspect", damaged}},
 		{[]string{damaged, "checksum"}, []string{"restore", damaged, "--data", empty}},
-		{[]string{short, "cut off"}, []string{"restore", short, "--data", empty}},
+		{[]string{short, "truncated"}, []string{"restore", short, "--data", empty}},
 		{[]string{newer, "version 2", "version 1"}, []string{"restore", newer, "--data", empty}},
-		{[]string{other, "no backup"}, []string{"inspect", other}},
+		{[]string{other, "not a backup"}, []string{"inspect", other}},
 		{[]string{"nowhere"}, []string{"inspect", filepath.Join(dir, "nowhere")}},
 		{[]string{cluster.Dir(1), "not empty"}, []string{"restore", good, "--data", cluster.Dir(1)}},
 		{[]string{"--data"}, []string{"restore", good}},

@@ -110,9 +110,9 @@ func TestFacesOfOneLock(t *testing.T) {
 	on(0, `"value": "10.0.0.1:80"`, "leader", "e", "--json")
 	on(1, `election "a": nobody leads`, "leader", "a")
 	on(1, `"elected": false`, "leader", "a", "--json")
-	on(124, `lock "a" is held by process `, "lock", "a", "--try", "--", "true")
+	on(124, `lock "a": held by process `, "lock", "a", "--try", "--", "true")
 	on(0, "", "lock", "a", "--shared", "--try", "--", "true")
-	on(124, `election "e" is led by process `, "elect", "e", "--try", "--", "true")
+	on(124, `election "e": led by process `, "elect", "e", "--try", "--", "true")
 	on(1, `lock "b": nobody holds it`, "release", "b", "--force")
 	on(1, `lock "a": nobody holds it with fence 1`, "release", "a", "--force", "--fence", "1")
 
@@ -122,7 +122,7 @@ func TestFacesOfOneLock(t *testing.T) {
 		t.Error("the hold with the other fence is revoked, too")
 	}
 	on(0, "yes: first", "why", "a")
-	on(124, "it is still held by process ", "release", "a", "--force", "--fence", fmt.Sprint(fence), "--wait", "100ms")
+	on(124, "still held after 100ms by process ", "release", "a", "--force", "--fence", fmt.Sprint(fence), "--wait", "100ms")
 	if err := second.Unlock(within(t)); err != nil {
 		t.Fatal(err)
 	}
