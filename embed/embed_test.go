@@ -258,7 +258,7 @@ func TestWhatCannotBe(t *testing.T) {
 	}
 }
 
-// What a server forgets others would still go by.
+// Other servers would rely on what a server without a disk forgets.
 func TestMemoryIsForOneAlone(t *testing.T) {
 	s, err := server.Start(server.Config{
 		Memory: true, ID: 1, Peers: "1=127.0.0.1:7501,2=127.0.0.1:7502", Listener: loopback(t), PeerListener: loopback(t),
@@ -266,7 +266,7 @@ func TestMemoryIsForOneAlone(t *testing.T) {
 	if err == nil {
 		s.Stop(within(t))
 	}
-	if err == nil || !strings.Contains(err.Error(), "cannot do without a disk") {
+	if err == nil || !strings.Contains(err.Error(), "only the single server of a cluster can run in memory") {
 		t.Error(err)
 	}
 }
