@@ -26,7 +26,7 @@ func (r *recordRange) Set(text string) error {
 	first, err := strconv.ParseUint(from, 10, 64)
 	last, also := strconv.ParseUint(to, 10, 64)
 	if err != nil || also != nil || first == 0 || last < first {
-		return errors.New("it is not a range of records; write for example 1001-2000")
+		return errors.New("not a range of records; use for example 1001-2000")
 	}
 	*r = recordRange{first, last}
 	return nil
