@@ -126,7 +126,7 @@ var security = []Metric{
 	{Name: "conclave_audit_last_timestamp_seconds", Type: Gauge, Unit: Timestamp, Panel: "Security/Newest line of the audit log", Help: "When this server wrote the newest line of its audit log, in seconds since 1970; 0 if it has written none."},
 	{Name: "conclave_certificate_reloads_total", Type: Counter, Labels: []string{"result"}, Unit: Count, Panel: "Security/Reloads of certificates", Help: "How often the TLS files were read again, by result. After a failure, the previous certificates stay in use."},
 	{Name: "conclave_certificate_expiry_timestamp_seconds", Type: Gauge, Labels: []string{"use"}, Unit: Timestamp, Panel: "Security/Time until certificates expire", Expr: `conclave_certificate_expiry_timestamp_seconds{job="$job"} - time()`, Help: "When the certificate that this server shows to clients, or to its peers (the other servers), expires.", Absent: "without TLS"},
-	{Name: "conclave_auth_failures_total", Type: Counter, Labels: []string{"source"}, Unit: Count, Panel: "Security/Failed proofs", Help: "Connections and calls whose certificate or token proves nobody.", Absent: "until there was one"},
+	{Name: "conclave_auth_failures_total", Type: Counter, Labels: []string{"source", "why"}, Unit: Count, Panel: "Security/Failed proofs", Help: "Connections and calls whose certificate or token proves nobody, and why: a certificate is untrusted, expired, or has no name that counts (name); a token is malformed, unknown or expired.", Absent: "until there was one"},
 	{Name: "conclave_denied_total", Type: Counter, Labels: []string{"verb"}, Unit: Count, Panel: "Security/Denied calls", Help: "Calls and requests that the rules of access refused, by the verb that their caller lacks.", Absent: "until there was one"},
 }
 

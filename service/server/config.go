@@ -118,6 +118,8 @@ type Config struct {
 	// LookEvery is how often the server checks whether its TLS files have changed and have to
 	// be read again [1 min].
 	LookEvery time.Duration
+	// AnchorEvery is how often the server logs where its audit records end [1 h].
+	AnchorEvery time.Duration
 	// Limits configures the replica, for tests; zero values mean the defaults.
 	Limits replica.Config
 
@@ -157,6 +159,7 @@ func (c Config) WithDefaults() Config {
 	set(&c.Version, "unknown")
 	set(&c.patience, defaultPatience)
 	set(&c.LookEvery, time.Minute)
+	set(&c.AnchorEvery, time.Hour)
 	switch {
 	case c.Join != "":
 		set(&c.PeerListen, c.PeerAdvertise)

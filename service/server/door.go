@@ -38,17 +38,17 @@ func (s *Server) admit(ctx context.Context, who identity, authorization []string
 		}
 	}
 	if err != nil {
-		s.metrics.imposters.WithLabelValues("token").Inc()
+		s.metrics.imposters.WithLabelValues("token", whyToken(err)).Inc()
 		return who.caller, status.Error(codes.Unauthenticated, err.Error())
 	}
 	switch err := who.expired(); {
 	case proven: // a server that joins by a token shows its own certificate, which names no client
 		who.Principal = principal
 	case who.err != nil:
-		s.metrics.imposters.WithLabelValues("certificate").Inc()
+		s.metrics.imposters.WithLabelValues("certificate", "name").Inc()
 		return who.caller, status.Error(codes.Unauthenticated, who.err.Error())
 	case err != nil:
-		s.metrics.imposters.WithLabelValues("certificate").Inc()
+		s.metrics.imposters.WithLabelValues("certificate", "expired").Inc()
 		return who.caller, err
 	}
 	return who.caller, nil
@@ -279,7 +279,7 @@ func (s *Server) provenBy(token string) (string, error) {
 	case !found || !record.Proves(secret): // one answer for both, because ids are not secret, but whether they exist is
 		return "", fmt.Errorf("the token %s%.4s... %w", tokenPrefix, id, errUnknownToken)
 	case record.Expired(time.Now().UnixNano()):
-		return "", fmt.Errorf("the token %s%.4s... expired on %s", tokenPrefix, id, time.Unix(0, record.Expires).UTC().Format(time.DateOnly))
+		return "", fmt.Errorf("the token %s%.4s... %w on %s", tokenPrefix, id, errExpiredToken, time.Unix(0, record.Expires).UTC().Format(time.DateOnly))
 	}
 	return record.Principal(), nil
 }

@@ -171,10 +171,10 @@ func TestFailedProofsCount(t *testing.T) {
 		t.Fatal(err)
 	}
 	resp.Body.Close()
-	for _, source := range []string{"certificate", "token"} {
+	for source, why := range map[string]string{"certificate": "untrusted", "token": "malformed"} {
 		servertest.Eventually(t, "a bad "+source+" is counted", func() bool {
 			text := page(t, "http://"+c.Server(1).HealthAddr().String()+"/metrics")
-			return strings.Contains(text, fmt.Sprintf("\nconclave_auth_failures_total{source=%q} 1\n", source))
+			return strings.Contains(text, fmt.Sprintf("\nconclave_auth_failures_total{source=%q,why=%q} 1\n", source, why))
 		})
 	}
 }

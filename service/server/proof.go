@@ -2,6 +2,8 @@ package server
 
 import (
 	"context"
+	"crypto/x509"
+	"errors"
 	"fmt"
 	"time"
 
@@ -16,6 +18,28 @@ func (who identity) expired() error {
 		return nil
 	}
 	return status.Error(codes.Unauthenticated, fmt.Sprintf("the client certificate of %s expired on %s: connect again with a valid one", who.Principal, who.until.UTC().Format(time.RFC3339)))
+}
+
+// errExpiredToken means that a token has expired.
+var errExpiredToken = errors.New("expired")
+
+// whyToken says in a word, for figures, why a bearer token proves nobody.
+func whyToken(err error) string {
+	switch {
+	case errors.Is(err, errUnknownToken):
+		return "unknown"
+	case errors.Is(err, errExpiredToken):
+		return "expired"
+	}
+	return "malformed"
+}
+
+// whyCertificate says it of a certificate that was refused in the handshake.
+func whyCertificate(err error) string {
+	if invalid := (x509.CertificateInvalidError{}); errors.As(err, &invalid) && invalid.Reason == x509.Expired {
+		return "expired"
+	}
+	return "untrusted"
 }
 
 // whileProven ends a stream soon after its proof has become invalid: its bearer token or,

@@ -179,7 +179,7 @@ func (s *Server) serve(secrets *secrets) error {
 	}
 	s.splitter = newSplitter(s.cfg.Listener, admin, secrets.clients, s.cfg.patience, s.log)
 	s.splitter.roster = secrets.programs
-	s.splitter.stranger = s.metrics.imposters.WithLabelValues("certificate").Inc
+	s.splitter.stranger = func(why string) { s.metrics.imposters.WithLabelValues("certificate", why).Inc() }
 	s.grpc = s.newGRPC(grpc.UnaryInterceptor(s.admitCall), grpc.StreamInterceptor(s.admitStream))
 	s.vouched = s.newGRPC(grpc.UnaryInterceptor(s.believeCall), grpc.StreamInterceptor(s.believeStream))
 	s.http = s.newHTTP(s.routes())
@@ -188,6 +188,7 @@ func (s *Server) serve(secrets *secrets) error {
 	s.serving.Go(func() { s.report(s.vouched.Serve(s.calls)) })
 	s.serving.Go(func() { s.report(s.http.Serve(s.splitter.http)) })
 	s.serving.Go(s.watchSecrets)
+	s.serving.Go(s.anchor)
 	if s.exposed() {
 		s.serving.Go(s.remind)
 	}
@@ -342,9 +343,9 @@ func (s *Server) stopping() bool {
 func (s *Server) finish() {
 	<-s.node.Done()
 	s.err = s.node.Err()
-	stop := registry.Record{Kind: "stop", Server: s.cfg.ID}
+	stop := registry.Record{Kind: "stop", Reason: "version " + s.cfg.Version, Server: s.cfg.ID}
 	if s.err != nil {
-		stop.Reason = s.err.Error()
+		stop.Reason += ": " + s.err.Error()
 	}
 	s.audit.note(stop)
 	s.cancel()

@@ -29,7 +29,7 @@ type splitter struct {
 	// roster gets the connections with TLS.
 	roster *transport.Roster
 	// stranger is called when a client shows a certificate from an unknown authority.
-	stranger func()
+	stranger func(why string)
 
 	grpc, http *branch
 
@@ -41,7 +41,7 @@ type splitter struct {
 
 func newSplitter(inner, admin net.Listener, secrecy *tls.Config, patience time.Duration, log *slog.Logger) *splitter {
 	return &splitter{
-		inner: inner, admin: admin, tls: secrecy, patience: patience, log: log, stranger: func() {},
+		inner: inner, admin: admin, tls: secrecy, patience: patience, log: log, stranger: func(string) {},
 		grpc:   newBranch(inner.Addr()),
 		http:   newBranch(inner.Addr()),
 		guests: newGuests(),
@@ -122,7 +122,7 @@ func (s *splitter) identify(conn net.Conn, secrecy *tls.Config) (net.Conn, *bran
 	if err := secure.HandshakeContext(context.Background()); err != nil {
 		explain(err)
 		if bad := new(tls.CertificateVerificationError); errors.As(err, &bad) {
-			s.stranger()
+			s.stranger(whyCertificate(bad.Err))
 		}
 		return nil, nil, err
 	}
