@@ -123,9 +123,9 @@ type Config struct {
 	// Limits configures the replica, for tests; zero values mean the defaults.
 	Limits replica.Config
 
-	// patience is how long a connection may take to show what it speaks, a
-	// request to arrive and a response to be taken; a seam for tests.
-	patience time.Duration
+	// ioTimeout is how long a connection may take to send its first bytes, a request
+	// to arrive, and a response to be read; a seam for tests.
+	ioTimeout time.Duration
 }
 
 // Defaults that other packages need.
@@ -138,7 +138,7 @@ const (
 	certRequired, certOptional = "required", "optional"
 
 	defaultHeartbeat = 50 * time.Millisecond
-	defaultPatience  = 10 * time.Second
+	defaultIOTimeout = 10 * time.Second
 
 	defaultStateLimit = 512 << 20
 	wanFactor         = 10
@@ -157,7 +157,7 @@ func (c Config) WithDefaults() Config {
 	set(&c.LogLevel, "info")
 	set(&c.LogFormat, "text")
 	set(&c.Version, "unknown")
-	set(&c.patience, defaultPatience)
+	set(&c.ioTimeout, defaultIOTimeout)
 	set(&c.LookEvery, time.Minute)
 	set(&c.AnchorEvery, time.Hour)
 	switch {

@@ -170,7 +170,7 @@ func (s *Server) guard(mux *router) http.Handler {
 			s.metrics.answered(wanted, err)
 			s.audit.refused(who, mux.pattern(r), err)
 			// The rest of the body must arrive until then.
-			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.cfg.patience))
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.cfg.ioTimeout))
 			writeError(w, err)
 			return
 		}

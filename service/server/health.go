@@ -38,7 +38,7 @@ func (s *Server) ready(ctx context.Context) error {
 	if stall := s.node.Stall(); stall.What != "" {
 		return fmt.Errorf("server %d: %v", s.cfg.ID, stall)
 	}
-	ctx, cancel := context.WithTimeout(ctx, scrapePatience)
+	ctx, cancel := context.WithTimeout(ctx, scrapeTimeout)
 	defer cancel()
 	var leader, applied uint64
 	err := s.node.View(ctx, func(r *replica.Replica) { leader, applied = r.Leader(), r.Applied() })

@@ -28,7 +28,7 @@ func (s *Server) guardHost(next http.Handler) http.Handler {
 			return
 		}
 		// The rest of the body must arrive until then.
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.cfg.patience))
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.cfg.ioTimeout))
 		message := fmt.Sprintf("host: %.100q: this server is for this machine only; use localhost, 127.0.0.1, [::1] or the host of --advertise", r.Host)
 		writeJSON(w, http.StatusMisdirectedRequest, problem{Code: "INVALID", Message: message})
 	})

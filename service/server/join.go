@@ -23,8 +23,8 @@ import (
 )
 
 const (
-	// joinPatience is how long a server tries to join.
-	joinPatience = time.Minute
+	// joinTimeout is how long a server tries to join.
+	joinTimeout = time.Minute
 	// joinPause is the time between two attempts.
 	joinPause = 250 * time.Millisecond
 )
@@ -63,7 +63,7 @@ func (c Config) resolve(ctx context.Context, secrets *secrets) (Config, origin, 
 // join asks one server of the cluster after the other to let this server join, until the
 // leader has answered. While another change of members is under way it waits.
 func (c Config) join(ctx context.Context, secrets *secrets, uid uint64) (store.Joined, error) {
-	ctx, cancel := context.WithTimeout(ctx, joinPatience)
+	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
 	defer cancel()
 	secrecy := insecure.NewCredentials()
 	if secrets.joining != nil {
@@ -92,7 +92,7 @@ func (c Config) join(ctx context.Context, secrets *secrets, uid uint64) (store.J
 		select {
 		case <-time.After(joinPause):
 		case <-ctx.Done():
-			return store.Joined{}, fmt.Errorf("join: not accepted within %v: %s", joinPatience, told)
+			return store.Joined{}, fmt.Errorf("join: not accepted within %v: %s", joinTimeout, told)
 		}
 	}
 }

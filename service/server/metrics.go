@@ -16,9 +16,9 @@ import (
 	"github.com/conclave-io/conclave/service/registry"
 )
 
-// scrapePatience is how long a scrape waits for the node, which may be busy, to find
+// scrapeTimeout is how long a scrape waits for the node, which may be busy, to find
 // out whether the server is ready.
-const scrapePatience = 2 * time.Second
+const scrapeTimeout = 2 * time.Second
 
 // metrics are the metrics that a server counts itself. They are listed in ops.Metrics, like
 // those that are read from elsewhere at a scrape: see readings.

@@ -110,7 +110,7 @@ func (s *Server) timed(method string, serve func(*http.Request) (any, error)) ht
 		if err == nil {
 			body, err = serve(r)
 		}
-		_ = control.SetWriteDeadline(time.Now().Add(s.cfg.patience)) // fails if the client is gone
+		_ = control.SetWriteDeadline(time.Now().Add(s.cfg.ioTimeout)) // fails if the client is gone
 		if err != nil {
 			wanted, _ := r.Context().Value(needKey{}).(need)
 			s.metrics.answered(wanted, err)
@@ -124,7 +124,7 @@ func (s *Server) timed(method string, serve func(*http.Request) (any, error)) ht
 // receive reads the body of a request. The time limit applies only until the body has
 // arrived: serving the request may take longer.
 func (s *Server) receive(control *http.ResponseController, w http.ResponseWriter, r *http.Request) error {
-	if err := control.SetReadDeadline(time.Now().Add(s.cfg.patience)); err != nil {
+	if err := control.SetReadDeadline(time.Now().Add(s.cfg.ioTimeout)); err != nil {
 		return malformed("the connection is gone")
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
@@ -133,7 +133,7 @@ func (s *Server) receive(control *http.ResponseController, w http.ResponseWriter
 	case errors.As(err, &tooLarge):
 		return malformed("the body has over %d bytes", maxBody)
 	case err != nil:
-		return malformed("the body did not arrive within %v", s.cfg.patience)
+		return malformed("the body did not arrive within %v", s.cfg.ioTimeout)
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	return control.SetReadDeadline(time.Time{})

@@ -265,7 +265,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, produce func(ctx
 			}
 		})
 	})
-	out := &events{w: w, control: http.NewResponseController(w), patience: s.cfg.patience}
+	out := &events{w: w, control: http.NewResponseController(w), ioTimeout: s.cfg.ioTimeout}
 	alive := time.NewTicker(keepAlive)
 	defer alive.Stop()
 	for {
@@ -287,10 +287,10 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, produce func(ctx
 
 // events writes server-sent events.
 type events struct {
-	w        http.ResponseWriter
-	control  *http.ResponseController
-	patience time.Duration
-	begun    bool
+	w         http.ResponseWriter
+	control   *http.ResponseController
+	ioTimeout time.Duration
+	begun     bool
 }
 
 func (e *events) event(kind string, data any) error {
@@ -311,7 +311,7 @@ func (e *events) write(format string, args ...any) error {
 		e.w.Header().Set("X-Accel-Buffering", "no")
 	}
 	// A reader that has not read for so long is gone.
-	if err := e.control.SetWriteDeadline(time.Now().Add(e.patience)); err != nil {
+	if err := e.control.SetWriteDeadline(time.Now().Add(e.ioTimeout)); err != nil {
 		return err
 	}
 	if _, err := fmt.Fprintf(e.w, format, args...); err != nil {

@@ -177,7 +177,7 @@ func (s *Server) serve(secrets *secrets) error {
 	if admin != nil {
 		admin = noted{admin, s}
 	}
-	s.splitter = newSplitter(s.cfg.Listener, admin, secrets.clients, s.cfg.patience, s.log)
+	s.splitter = newSplitter(s.cfg.Listener, admin, secrets.clients, s.cfg.ioTimeout, s.log)
 	s.splitter.roster = secrets.programs
 	s.splitter.stranger = func(why string) { s.metrics.imposters.WithLabelValues("certificate", why).Inc() }
 	s.grpc = s.newGRPC(grpc.UnaryInterceptor(s.admitCall), grpc.StreamInterceptor(s.admitStream))
@@ -232,7 +232,7 @@ func (s *Server) newGRPC(interceptors ...grpc.ServerOption) *grpc.Server {
 	server := grpc.NewServer(append(interceptors,
 		grpc.Creds(conveyor{server: s.cfg.ID}),
 		grpc.WaitForHandlers(true),
-		grpc.ConnectionTimeout(s.cfg.patience),
+		grpc.ConnectionTimeout(s.cfg.ioTimeout),
 		grpc.MaxConcurrentStreams(4096),
 		// Windows of a fixed size avoid the pings with which gRPC estimates a better one.
 		grpc.StaticStreamWindowSize(window),
@@ -248,7 +248,7 @@ func (s *Server) newGRPC(interceptors ...grpc.ServerOption) *grpc.Server {
 func (s *Server) newHTTP(handler http.Handler) *http.Server {
 	return &http.Server{
 		Handler:           handler,
-		ReadHeaderTimeout: s.cfg.patience,
+		ReadHeaderTimeout: s.cfg.ioTimeout,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
 		BaseContext:       func(net.Listener) context.Context { return s.ctx },

@@ -18,7 +18,7 @@ func impatient(t *testing.T) *Server {
 	t.Helper()
 	s, err := Start(Config{
 		Data: filepath.Join(t.TempDir(), "data"), Listen: "127.0.0.1:0", PeerListen: "127.0.0.1:0",
-		Log: slog.New(slog.DiscardHandler), patience: 300 * time.Millisecond,
+		Log: slog.New(slog.DiscardHandler), ioTimeout: 300 * time.Millisecond,
 	})
 	if err != nil {
 		t.Fatal(err)

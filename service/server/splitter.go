@@ -22,9 +22,9 @@ type splitter struct {
 	inner net.Listener
 	admin net.Listener // nil if there is none; it speaks plain text
 	tls   *tls.Config  // nil for plain text
-	// patience is how long a new connection may take to send its first bytes. A connection
+	// ioTimeout is how long a new connection may take to send its first bytes. A connection
 	// that has sent nothing by then is closed.
-	patience time.Duration
+	ioTimeout time.Duration
 	log      *slog.Logger
 	// roster gets the connections with TLS.
 	roster *transport.Roster
@@ -39,9 +39,9 @@ type splitter struct {
 	tasks  sync.WaitGroup
 }
 
-func newSplitter(inner, admin net.Listener, secrecy *tls.Config, patience time.Duration, log *slog.Logger) *splitter {
+func newSplitter(inner, admin net.Listener, secrecy *tls.Config, ioTimeout time.Duration, log *slog.Logger) *splitter {
 	return &splitter{
-		inner: inner, admin: admin, tls: secrecy, patience: patience, log: log, stranger: func(string) {},
+		inner: inner, admin: admin, tls: secrecy, ioTimeout: ioTimeout, log: log, stranger: func(string) {},
 		grpc:   newBranch(inner.Addr()),
 		http:   newBranch(inner.Addr()),
 		guests: newGuests(),
@@ -102,7 +102,7 @@ func (s *splitter) route(conn net.Conn, secrecy *tls.Config) {
 	if secrecy != nil {
 		conn = s.roster.Watch(conn)
 	}
-	_ = conn.SetDeadline(time.Now().Add(s.patience)) // fails if closed: then so does the next read
+	_ = conn.SetDeadline(time.Now().Add(s.ioTimeout)) // fails if closed: then so does the next read
 	sorted, to, err := s.identify(conn, secrecy)
 	if err == nil {
 		err = conn.SetDeadline(time.Time{})

@@ -15,13 +15,13 @@ import (
 
 // newTestSplitter answers whoever is taken for HTTP/2 with "two", and anybody
 // else with "one" and the first line that they said.
-func newTestSplitter(t *testing.T, secrecy *tls.Config, patience time.Duration) net.Addr {
+func newTestSplitter(t *testing.T, secrecy *tls.Config, ioTimeout time.Duration) net.Addr {
 	t.Helper()
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newSplitter(inner, nil, secrecy, patience, slog.New(slog.DiscardHandler))
+	s := newSplitter(inner, nil, secrecy, ioTimeout, slog.New(slog.DiscardHandler))
 	s.tasks.Go(s.run)
 	s.tasks.Go(func() { answer(s.grpc, "two ") })
 	s.tasks.Go(func() { answer(s.http, "one ") })

@@ -10,8 +10,8 @@ import (
 const (
 	// usageAge is how old figures of the disk may be.
 	usageAge = 5 * time.Second
-	// usagePatience is how long a caller waits for the disk, which may hang.
-	usagePatience = 200 * time.Millisecond
+	// usageTimeout is how long a caller waits for the disk, which may hang.
+	usageTimeout = 200 * time.Millisecond
 )
 
 // usage is the disk usage of the data directory.
@@ -41,7 +41,7 @@ func (u *usage) of(cfg Config) *room {
 	}
 	done := u.done
 	u.mu.Unlock()
-	timer := time.NewTimer(usagePatience)
+	timer := time.NewTimer(usageTimeout)
 	defer timer.Stop()
 	select {
 	case <-done:

@@ -8,9 +8,9 @@ import (
 const (
 	// MaxRelayed bounds the streams that a server passes on.
 	MaxRelayed = 4096
-	// Patience is how long the leader may take to welcome a stream that is passed on,
+	// WelcomeTimeout is how long the leader may take to welcome a stream that is passed on,
 	// in ns.
-	Patience = 1e9
+	WelcomeTimeout = 1e9
 )
 
 // Way is what a server does with a stream.
@@ -79,7 +79,7 @@ func (r *Relay) Welcomed() bool { return r.welcomed }
 // Look tells the machine who leads, as far as this server knows. The host calls it regularly,
 // and when the time for the leader's welcome is over: see Due.
 func (r *Relay) Look(now int64, leader uint64) {
-	if leader != r.leader || !r.welcomed && now-r.since >= Patience {
+	if leader != r.leader || !r.welcomed && now-r.since >= WelcomeTimeout {
 		r.end(nil)
 	}
 }
@@ -89,7 +89,7 @@ func (r *Relay) Due(now int64) int64 {
 	if r.welcomed {
 		return 0
 	}
-	return max(r.since+Patience-now, 1)
+	return max(r.since+WelcomeTimeout-now, 1)
 }
 
 // Up returns the part of a client's frame to pass on to the leader, with ids instead of secrets,

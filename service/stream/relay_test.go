@@ -50,12 +50,12 @@ func TestARelayEnds(t *testing.T) {
 		told bool
 		code api.Code
 	}{
-		{what: "not yet", do: func(r *Relay) { r.Look(100+Patience-1, 2) }},
-		{what: "no welcome in time", do: func(r *Relay) { r.Look(100+Patience, 2) }, over: true},
+		{what: "not yet", do: func(r *Relay) { r.Look(100+WelcomeTimeout-1, 2) }},
+		{what: "no welcome in time", do: func(r *Relay) { r.Look(100+WelcomeTimeout, 2) }, over: true},
 		{what: "another leads before the welcome", do: func(r *Relay) { r.Look(101, 3) }, over: true},
 		{what: "no welcome at all", do: func(r *Relay) { r.Down(names, new(api.ServerFrame)) }, over: true},
 		{what: "closed before the welcome", do: func(r *Relay) { r.Closed() }, over: true},
-		{what: "welcomed, and late", do: func(r *Relay) { r.Down(names, welcome); r.Look(100+2*Patience, 2) }},
+		{what: "welcomed, and late", do: func(r *Relay) { r.Down(names, welcome); r.Look(100+2*WelcomeTimeout, 2) }},
 		{what: "another leads", do: func(r *Relay) { r.Down(names, welcome); r.Look(101, 3) }, over: true},
 		{what: "nobody leads", do: func(r *Relay) { r.Down(names, welcome); r.Look(101, 0) }, over: true},
 		{what: "the way is broken", do: func(r *Relay) { r.Down(names, welcome); r.Broken() }, over: true},
@@ -71,7 +71,7 @@ func TestARelayEnds(t *testing.T) {
 
 func TestARelayWaitsForTheWelcome(t *testing.T) {
 	r := NewRelay(100, 2)
-	if r.Welcomed() || r.Due(150) != Patience-50 || r.Due(100+Patience) <= 0 {
+	if r.Welcomed() || r.Due(150) != WelcomeTimeout-50 || r.Due(100+WelcomeTimeout) <= 0 {
 		t.Errorf("welcomed %t, due in %d ns", r.Welcomed(), r.Due(150))
 	}
 	if frame := r.Down(NewSessions(Caller{}), welcome); frame != nil || !r.Welcomed() || r.Due(150) != 0 {

@@ -17,9 +17,9 @@ import (
 	"github.com/conclave-io/conclave/service/server"
 )
 
-// patience is the timeout for everything, long enough for a machine that runs other tests
+// timeout is the timeout for everything, long enough for a machine that runs other tests
 // too.
-const patience = 20 * time.Second
+const timeout = 20 * time.Second
 
 // Cluster is a cluster of servers in this process. Its methods end the test if they fail.
 type Cluster struct {
@@ -133,7 +133,7 @@ func (c *Cluster) Gone(id int) error {
 	s := c.Server(id)
 	select {
 	case <-s.Done():
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		c.t.Fatalf("server %d does not stop by itself", id)
 	}
 	c.mu.Lock()
@@ -231,7 +231,7 @@ func (c *Cluster) stop(id int) error {
 	if s == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	err := s.Stop(ctx)
 	c.mu.Lock()
@@ -271,9 +271,9 @@ func (c *Cluster) Restart(id int) {
 // Eventually waits until a condition holds, and ends the test if that takes too long.
 func Eventually(t testing.TB, what string, condition func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !condition(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(timeout); !condition(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("after %v it is still not so that %s", patience, what)
+			t.Fatalf("after %v it is still not so that %s", timeout, what)
 		}
 	}
 }
