@@ -25,7 +25,7 @@ type splitter struct {
 	// ioTimeout is how long a new connection may take to send its first bytes. A connection
 	// that has sent nothing by then is closed.
 	ioTimeout time.Duration
-	log      *slog.Logger
+	log       *slog.Logger
 	// roster gets the connections with TLS.
 	roster *transport.Roster
 	// stranger is called when a client shows a certificate from an unknown authority.
