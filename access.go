@@ -12,7 +12,7 @@ import (
 	"github.com/conclave-io/conclave/service/api"
 )
 
-// Caller is a program as the servers know it.
+// Caller is how the servers identify a program.
 type Caller struct {
 	// Principal is the name that it has proven, such as "cert:alice"; empty for an
 	// anonymous caller.
@@ -27,7 +27,7 @@ type Caller struct {
 	Mode string `json:"mode"`
 }
 
-// WhoAmI returns whom this program has proven to be to the servers.
+// WhoAmI returns how the servers identify this program.
 func (c *Client) WhoAmI(ctx context.Context) (who Caller, err error) {
 	answer, err := c.access(ctx, "whoami", &api.AccessRequest{Ask: &api.AccessRequest_WhoAmI{WhoAmI: &api.WhoAmI{}}})
 	return Caller{answer.GetPrincipal(), answer.GetVia(), answer.GetRemote(), answer.GetRoles(), answer.GetMode()}, err
@@ -103,7 +103,7 @@ func (c *Client) Access(ctx context.Context) (Access, error) {
 	return rules, nil
 }
 
-// AccessCheck asks whether somebody may do something.
+// AccessCheck is a question: may a principal use a verb?
 type AccessCheck struct {
 	// Verb is what, as rules name it: "hold", "read", "members".
 	Verb string
@@ -114,7 +114,7 @@ type AccessCheck struct {
 	Principal string
 }
 
-// Verdict says whether somebody may do something.
+// Verdict is the answer to an AccessCheck.
 type Verdict struct {
 	Allowed bool `json:"allowed"`
 	// Why is one line that names the rule which decides.
@@ -123,7 +123,7 @@ type Verdict struct {
 	Roles []string `json:"roles"`
 }
 
-// CheckAccess returns whether the rules let somebody do something, and by which rule.
+// CheckAccess returns whether the rules allow a verb to a principal, and which rule decides.
 func (c *Client) CheckAccess(ctx context.Context, check AccessCheck) (Verdict, error) {
 	ask := &api.CheckAccess{Verb: check.Verb, Name: check.Name, Principal: check.Principal}
 	if check.Election {
@@ -150,7 +150,7 @@ type AccessChange struct {
 	DryRun bool
 }
 
-// AccessChanged is what a change has come to.
+// AccessChanged is the result of an AccessChange.
 type AccessChanged struct {
 	// Revision is that of the rules now.
 	Revision uint64

@@ -11,8 +11,8 @@ import (
 	"github.com/conclave-io/conclave/service/api"
 )
 
-// ErrCutAborted says that the servers which guard locks by algorithms changed again and
-// again before a cut through them was complete. A cut lies within one epoch.
+// ErrCutAborted means that the servers that guard locks by algorithms changed during each attempt
+// to record a cut. A cut lies within one epoch.
 var ErrCutAborted = errors.New("the members of the view changed before the cut was complete")
 
 // Cut is a consistent cut through locks that algorithms guard: a state of all machines and

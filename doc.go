@@ -15,10 +15,10 @@
 //
 // A Client has one session with the cluster, and the session holds the locks of
 // all its goroutines. The client renews it every quarter of Config.TTL, whether
-// it holds one lock or ten thousand. A broken connection ends nothing: the
-// client reconnects, follows the servers' leader, and sends again what was not
-// answered; each request is carried out once. Only silence for a whole TTL ends
-// the session at the servers, and then all that it holds passes on.
+// it holds one lock or ten thousand. A broken connection does not end the
+// session: the client reconnects, follows the servers' leader, and resends what
+// was not answered. Each request is carried out once. The servers end the
+// session only after silence for a whole TTL. Then others get what it held.
 //
 // The client draws a secret for each session and keeps it to itself. Lists show a
 // public id (Client.SessionID), with which nobody can act in the session, and the
@@ -32,23 +32,23 @@
 // A lock is never granted to two at once, and every grant carries a fence
 // larger than that of every earlier grant.
 //
-// Whoever loses a lock knows it before anyone else can get it, as long as its
-// process and its clock run. The client computes a deadline from the moment at
-// which it sent the last renewal that succeeded and what the server said
-// remained then, less a margin of TTL/10 but at least 100 ms (TTL/3 if the TTL
-// is under 1 s). When the deadline passes, a handle's Context ends, with ErrLost
-// as its cause, and Fence fails. A handle once lost stays lost; a new session
-// serves later calls. The clock is one that nobody sets and that runs on while
-// a Linux machine is suspended.
+// A process that loses a lock knows it before another process can get it, as long
+// as it runs and its clock runs. The client computes a deadline: the time at which
+// it sent the last successful renewal, plus the remaining time in the answer, minus
+// a margin of TTL/10 but at least 100 ms (TTL/3 if the TTL is under 1 s). When the
+// deadline passes, a handle's Context ends, with ErrLost as its cause, and Fence
+// fails. A lost handle stays lost. Later calls use a new session. The client uses a
+// clock that cannot be set, and that on Linux continues while the machine is
+// suspended.
 //
 // # What is not promised
 //
 // A process that is paused (SIGSTOP, a debugger, a frozen virtual machine)
-// cannot notice that it lost a lock. After it wakes, the first look at Context
-// or Fence tells it, but what it was about to send may leave before it looks. A
-// write that is already on its way cannot be called back either. Only the fence
-// stops such writes: hand Fence and Floor to the store with each write. Let the
-// store remember the largest floor that it has seen, and refuse smaller fences.
+// cannot notice that it lost a lock. After it wakes, the first call of Context.Err
+// or Fence reports the loss, but the process may send a write before that call. A
+// write that is already in transit cannot be stopped either. Only the fence stops
+// such writes: send Fence and Floor to the store with each write. The store must
+// remember the largest floor that it has seen, and refuse smaller fences.
 //
 // A context derived from a handle's Context ends with it by a timer, as do all
 // contexts; only Context itself reads the clock.
@@ -64,8 +64,8 @@
 // Lock and Campaign wait in the order in which the cluster received them, for
 // as long as their ctx lives, through changes of leader and while no server can
 // be reached. If the session itself is lost while they wait, they queue again
-// at the end. A call whose ctx ends leaves the queue; if the grant was already
-// on its way, it is given back.
+// at the end. A call whose ctx ends leaves the queue. If the grant was already in
+// transit, it is released.
 //
 // A Client takes any number of calls at once: requests of different goroutines
 // travel together, and fewer than 1,024 are unanswered at any time; calls beyond

@@ -21,9 +21,9 @@ func Priority(p int64) CampaignOption {
 }
 
 // Patience makes this candidate take the place of a leader of lower priority: when
-// it has waited, and that leader has led, for so long, the leader is asked to
-// leave. A favourite that comes and goes more often than that unseats nobody. At
-// most 1 h; the default, 0, is never.
+// it has waited, and that leader has led, for the time d, the leader is asked to
+// leave. A candidate that fails more often than that never replaces the leader. At
+// most 1 h. The default, 0, means never.
 func Patience(d time.Duration) CampaignOption {
 	return CampaignOption{func(a *api.Acquire) { a.PatienceNs = int64(d) }}
 }

@@ -54,21 +54,21 @@ var (
 	// context.DeadlineExceeded means that the cluster did answer: a lock is held.
 	ErrUnavailable = errors.New("the cluster did not answer")
 
-	// ErrExhausted says that a bounded queue of the server is full.
+	// ErrExhausted means that a bounded queue of the server is full. Try again later.
 	ErrExhausted = errors.New("a queue of the server is full")
 
-	// ErrStateLimit says that the servers keep as much as they are allowed to, and
-	// take no new sessions and locks until others end. What is held stays held.
+	// ErrStateLimit means that the replicated state has reached its limit. The servers
+	// accept no new sessions and locks until others end. Existing holds are not affected.
 	ErrStateLimit = errors.New("the state limit of the servers is reached")
 
-	// ErrUnauthenticated says that the servers want a proof of who this program is,
-	// or have refused the one that it gave.
+	// ErrUnauthenticated means that the servers require a proof of who this program is,
+	// or refused the proof that it gave.
 	ErrUnauthenticated = errors.New("the servers do not know who this program is")
 
-	// ErrConflict says that the rules of the cluster have changed since they were read.
+	// ErrConflict means that the rules of the cluster have changed since they were read.
 	ErrConflict = errors.New("the rules have changed meanwhile")
 
-	// ErrDenied says that the rules of the cluster do not allow this.
+	// ErrDenied means that the rules of the cluster do not allow the call.
 	ErrDenied = errors.New("denied by the rules of the cluster")
 )
 
@@ -127,7 +127,7 @@ func (e *RevokedError) Error() string {
 // whether it may go on need not know of revocation.
 func (e *RevokedError) Is(target error) bool { return target == ErrRevoked || target == ErrLost }
 
-// NameError says why a name is not one.
+// NameError says why a name is invalid.
 type NameError struct {
 	Name   string
 	Reason string
@@ -187,8 +187,8 @@ type DialError struct {
 	Err error
 }
 
-// TLSError says why no TLS connection to a server is possible: trying again does not
-// help, until somebody changes the certificates or the configuration.
+// TLSError says why no TLS connection to a server is possible. A retry does not help until
+// the certificates or the configuration change.
 type TLSError struct {
 	Problem TLSProblem
 	text    string
@@ -212,8 +212,8 @@ const (
 
 func (e *TLSError) Error() string { return "TLS: " + e.text }
 
-// AddressError says why an address cannot be that of a server for clients: trying again
-// does not help, until somebody changes the address.
+// AddressError says why a server cannot be reached at an address. A retry does not help until
+// the address changes.
 type AddressError struct {
 	Problem AddressProblem
 	text    string
@@ -289,11 +289,11 @@ func lossOf(err error) error {
 	return ErrLost
 }
 
-// QuotaError says that this principal, or everybody together under a prefix, has as much
-// as a quota allows. To try again does not help before something is released.
+// QuotaError means that this principal, or all principals together under a prefix, have reached
+// a quota. A retry does not help until something is released.
 type QuotaError struct {
 	Op, Name string
-	// Message says of what there is how much, and how much is allowed.
+	// Message has the amount and the quota.
 	Message string
 }
 

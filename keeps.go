@@ -12,10 +12,9 @@ import (
 	"github.com/conclave-io/conclave/service/api"
 )
 
-// ErrDeadlock says that a call would have waited forever: what it waited for is held by
-// somebody who waits for what this caller keeps. The error that matches it is a
-// *DeadlockError, which names the cycle. Release what is kept, so that the others go on,
-// and begin again.
+// ErrDeadlock means that a call would wait forever: the holder of what it waits for waits, directly
+// or through others, for what this caller keeps. The error that matches it is a *DeadlockError,
+// which names the cycle. Release what is kept, so that the others can continue, and start again.
 var ErrDeadlock = errors.New("deadlock")
 
 // MaxKeeps is how many holds a call keeps at most. Of more, the last ones count.

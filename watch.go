@@ -14,8 +14,8 @@ type Changes struct {
 	Resources []Resource
 	// Gone are those that nobody holds any more.
 	Gone []string
-	// Reset says that all that was told before is to be forgotten: Resources are
-	// all that are held, or the first of them if More follow.
+	// Reset means that earlier Changes are obsolete: Resources are all that are held, or the
+	// first of them if More is set.
 	Reset, More bool
 }
 
