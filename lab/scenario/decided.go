@@ -9,7 +9,7 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// timers reads how long timers run where somebody has decided it.
+// timers reads the durations of timers that are given.
 func (r *reader) timers(n *yaml.Node) {
 	if r.cfg.Spec == nil || !r.sized(n, "timers") {
 		return

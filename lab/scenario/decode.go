@@ -13,18 +13,18 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Error says what is wrong in a file, and where.
+// Error says what is wrong in a file, and on which line.
 type Error struct {
 	File string
 	Line int
 	Text string
 }
 
-// Error returns one line that begins with the place.
+// Error returns one line that begins with the file and the line number.
 func (e *Error) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Text) }
 
-// decoder reads the nodes of one file. Its first complaint stays; what is read
-// after it is of no use.
+// decoder reads the nodes of one file. It keeps the first error; what is read after it
+// is not used.
 type decoder struct {
 	file string
 	err  *Error
@@ -77,10 +77,10 @@ func (d *decoder) complainYAML(err error) {
 		line, _ = strconv.Atoi(place[1])
 	}
 	text, _, _ = strings.Cut(text, "\n")
-	d.complainAt(line, "this is no YAML: %s", text)
+	d.complainAt(line, "invalid YAML: %s", text)
 }
 
-// field is a key of a mapping and how its value is read.
+// field is a key of a mapping, and how its value is read.
 type field struct {
 	name string
 	read func(n *yaml.Node)
@@ -117,8 +117,8 @@ func find(pairs []pair, name string) *yaml.Node {
 	return nil
 }
 
-// pairs returns what is in a mapping. Refuse says what is wrong with a key, or
-// nothing.
+// pairs returns the contents of a mapping. The function refuse says what is wrong with
+// a key, or returns nothing.
 func (d *decoder) pairs(n *yaml.Node, what string, refuse func(key string) string) []pair {
 	if n.Kind != yaml.MappingNode {
 		d.complain(n, "%s: %s: must be a mapping of keys to values", what, kind(n))
@@ -162,7 +162,7 @@ func (d *decoder) items(n *yaml.Node, what string) []*yaml.Node {
 	return n.Content
 }
 
-// kind says what a node is.
+// kind describes a node.
 func kind(n *yaml.Node) string {
 	switch {
 	case n.Kind == yaml.MappingNode:
@@ -177,7 +177,7 @@ func kind(n *yaml.Node) string {
 	return strconv.Quote(shorten(n.Value))
 }
 
-// shorten keeps complaints about long values on one screen.
+// shorten keeps errors about long values on one screen.
 func shorten(text string) string {
 	if runes := []rune(text); len(runes) > 60 {
 		return string(runes[:60]) + "..."
@@ -235,7 +235,7 @@ func (d *decoder) truth(n *yaml.Node, what string) bool {
 	return false
 }
 
-// scalar is the text of a scalar, and of anything else nothing.
+// scalar is the text of a scalar, or nothing for any other node.
 func (d *decoder) scalar(n *yaml.Node) string {
 	if n.Kind != yaml.ScalarNode {
 		return ""

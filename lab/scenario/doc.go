@@ -1,6 +1,6 @@
-// Package scenario reads runs of the simulator from files that people write:
-// which algorithm, how many processes, what its clients do, what goes wrong, and
-// what is expected to come of it.
+// Package scenario reads runs of the simulator from files that people write: the
+// algorithm, the number of processes, what its clients do, which faults occur, and the
+// expected outcome.
 //
 //	algorithm: lamport
 //	labels: [1, 2, 3]
@@ -15,11 +15,11 @@
 //	  order: [1, 2]
 //	  messages: {REQ: 4, REPLY: 4, REL: 4}
 //
-// A file is YAML without anchors. Processes go by their labels. Times are in
-// units of D, the bound of one message delay, unless they name another unit: 3,
-// 3D and 2.5 are multiples of D; 5ms and 100us are what they say.
+// A file is YAML without anchors. Processes are given by their labels. Times are in
+// units of D, the bound of one message delay, unless they have another unit: 3, 3D and
+// 2.5 are multiples of D; 5ms and 100us are absolute.
 //
-// The keys, all but algorithm optional:
+// The keys; all except algorithm are optional:
 //
 //	algorithm   its name, or the names of a stack, bottom first, joined by plus
 //	            signs: chandy-lamport+token-ring
@@ -64,25 +64,24 @@
 // A delay is a time, a list of times taken in turn, {uniform: [least, most]} or
 // {exponential: mean, least: time}.
 //
-// A command has a time at and one of acquire, cancel, release, campaign, resign,
-// leave and record (a global state, of a recorder in the stack), each with the
-// label of the process. Acquire may have hold, a time or
-// "release" for until it is released. Suspect, trust, fail, rejoin and neighbor
-// name a peer and say in to which process is told; elected names a leader, with
-// to and round. Propose and load have a value, and vote yes or
-// no, and by which process.
+// A command has a time at, and one of acquire, cancel, release, campaign, resign, leave
+// and record (a global state, of a recorder in the stack), each with the label of the
+// process. Acquire may have hold: a time, or "release" to stay until released. Suspect,
+// trust, fail, rejoin and neighbor name another process, and "to" the process that is
+// told. Elected names a leader, with to and round. Propose and load have a value, vote
+// has yes or no, and all three have by, the process.
 //
-// A fault has a time at and one of crash (for), crash-in-step (effects, step,
-// for), restart, pause (for), resume, drift (ppm), jump (by) and slow-disk (delay), each
-// with the label of the process; or partition: [labels] (one-way, for), heal:
-// all; lose, repeat or delay: the name of a message, or any (from, to, count, and
-// skip: how many of them to leave alone before; of delay also by: how much later they
-// arrive, or earlier if it is negative); forge: that of one that nobody
-// has sent (from, to, value). What ends by itself does so after for.
+// A fault has a time at and one of these: crash (for), crash-in-step (effects, step,
+// for), restart, pause (for), resume, drift (ppm), jump (by) and slow-disk (delay),
+// each with the label of the process; partition: [labels] (one-way, for); heal: all;
+// lose, repeat or delay: the name of a message, or any (from, to, count, and skip: the
+// number of such messages to leave alone first; delay also has by: how much later they
+// arrive, or earlier if it is negative); forge: the name of a message that no process
+// has sent (from, to, value). The key for is the time after which the fault ends.
 //
-// A schedule has turns, a list; after, the time from which on nothing but faults happens
-// by itself (absent: the beginning); and rest: wait (the run ends after the last turn) or run
-// (it goes on by itself). Each turn takes one D. A turn is one of
+// A schedule has turns, a list; after, the time from which only faults happen by
+// themselves (default: the beginning); and rest: wait (the run ends after the last
+// turn) or run (it continues by itself). Each turn takes one D. A turn is one of
 //
 //	REQ 1>2              the oldest REQ from 1 to 2 arrives; skip 1: the one after it;
 //	                     overtake: although an older message is on a link that keeps order
@@ -93,12 +92,12 @@
 //	propose 7 by 1       a command with a value: also load, and vote yes or no
 //	wait 5               so much time passes
 //
-// A turn that cannot be taken ends the run, and is not as expected.
+// A turn that cannot be taken ends the run, and counts as unexpected.
 //
-// Expect may say: violation, the name of a property, assertion for what an algorithm
-// asserts of itself, or none, which is also meant when it is absent; reason, why the run ends; entries; order, the labels in the
-// order of entering; messages, how many of each name; messages-per-entry; leader;
-// decided, the values that everyone who is up and no traitor has decided, in order, also
-// commit or abort;
-// waiting and inside, how many clients are so at the end; refused commands.
+// Expect may have: violation, the name of a property, assertion for an assertion of the
+// algorithm, or none, which is the default; reason, why the run ends; entries; order,
+// the labels in the order of entering; messages, the number of each name;
+// messages-per-entry; leader; decided, the values that every live process that is not a
+// traitor has decided, in order, also commit or abort; waiting and inside, the number
+// of such clients at the end; and refused, the number of refused commands.
 package scenario

@@ -10,19 +10,19 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// AddFault returns the text of a scenario with one more fault, such as {at: 3, crash: 2},
-// and the line where it stands. All else stays as it is, comments too. The error is one
-// of the text, or of what it becomes.
+// AddFault returns the text of a scenario with one more fault, such as {at: 3, crash:
+// 2}, and its line. Everything else stays unchanged, including comments. An error is
+// about the text, or about the result.
 func AddFault(name string, text []byte, fault string) (edited []byte, line int, err error) {
 	return add(name, text, fault, "faults")
 }
 
-// AddCommand does the same with a command of the workload.
+// AddCommand does the same for a command of the workload.
 func AddCommand(name string, text []byte, command string) (edited []byte, line int, err error) {
 	return add(name, text, command, "workload", "commands")
 }
 
-// add adds an item to a list that is reached by the keys.
+// add adds an item to a list at a path of keys.
 func add(name string, text []byte, item string, keys ...string) ([]byte, int, error) {
 	if _, err := Parse(name, text); err != nil {
 		return nil, 0, err
@@ -37,15 +37,15 @@ func add(name string, text []byte, item string, keys ...string) ([]byte, int, er
 	return edited, e.line, nil
 }
 
-// Schedule is the key schedule of a scenario as text.
+// Schedule is the schedule of a scenario as text.
 type Schedule struct {
 	After string // "": from the beginning
 	Turns []string
-	Rest  bool // the run goes on by itself
+	Rest  bool // the run continues by itself
 }
 
-// SetSchedule returns the text of a scenario with another schedule, and the line where it
-// begins.
+// SetSchedule returns the text of a scenario with another schedule, and the line where
+// the schedule begins.
 func SetSchedule(name string, text []byte, s Schedule) (edited []byte, line int, err error) {
 	if _, err := Parse(name, text); err != nil {
 		return nil, 0, err
@@ -102,11 +102,10 @@ func (s *Schedule) braces() string {
 // editor changes a text line by line.
 type editor struct {
 	lines []string
-	line  int // that was added or changed last, from 1
+	line  int // the last one added or changed, from 1
 }
 
-// add adds an item below a mapping, which ends before a line. The keys that are missing
-// are added, too.
+// add adds an item below a mapping that ends before a line. It also adds missing keys.
 func (e *editor) add(n *yaml.Node, end int, indent, item string, keys []string) {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if n.Content[i].Value != keys[0] {
@@ -138,7 +137,7 @@ func (e *editor) add(n *yaml.Node, end int, indent, item string, keys []string) 
 	e.insert(at, indent+"- "+item)
 }
 
-// replace puts lines in place of a key of the top mapping, or behind all others.
+// replace puts lines in place of a key of the top mapping, or at the end.
 func (e *editor) replace(top *yaml.Node, key string, lines []string) {
 	at, end := e.last(len(e.lines)+1), len(e.lines)+1
 	for i := 0; i+1 < len(top.Content); i += 2 {
@@ -155,8 +154,8 @@ func (e *editor) replace(top *yaml.Node, key string, lines []string) {
 	e.line = at + 1
 }
 
-// last returns how many lines there are up to the last one before a line that is neither
-// empty nor a comment.
+// last returns the number of lines up to the last line, before a given one, that is
+// neither empty nor a comment.
 func (e *editor) last(end int) int {
 	at := end - 1
 	for at > 0 {
@@ -168,13 +167,13 @@ func (e *editor) last(end int) int {
 	return at
 }
 
-// insert inserts a line after so many.
+// insert inserts a line after the given number of lines.
 func (e *editor) insert(at int, text string) {
 	e.lines = append(e.lines[:at:at], append([]string{text}, e.lines[at:]...)...)
 	e.line = at + 1
 }
 
-// into puts something first into a list or mapping in brackets.
+// into inserts an item at the start of a list or mapping in brackets.
 func (e *editor) into(n *yaml.Node, text string) {
 	if len(n.Content) > 0 {
 		text += ", "
@@ -184,7 +183,7 @@ func (e *editor) into(n *yaml.Node, text string) {
 	e.line = n.Line
 }
 
-// TimeText returns a time as a scenario has it: in D if that is short, and else in
+// TimeText returns a time as a scenario has it: in D if that is short, otherwise in
 // nanoseconds.
 func TimeText(t, d process.Duration) string {
 	scaled, digits := t, 0

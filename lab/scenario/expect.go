@@ -12,11 +12,11 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// expect is what should come of a run. Every check says what is otherwise, or
+// expect is the expected outcome of a run. Every check returns a difference, or
 // nothing.
 type expect struct {
 	violation process.Property // "": none
-	assertion bool             // of the algorithm itself, in place of a violation
+	assertion bool             // an assertion of the algorithm, in place of a violation
 	checks    []func(o *Outcome) string
 }
 
@@ -38,8 +38,8 @@ func (r *reader) expectation(n *yaml.Node) {
 	)
 }
 
-// broken is the property that is to be violated. What an algorithm asserts of itself
-// is none of the properties.
+// broken is the property that is expected to be violated. An assertion of the algorithm
+// is not one of the properties.
 func (r *reader) broken(n *yaml.Node) {
 	if r.assertion = n.Value == "assertion"; !r.assertion {
 		r.violation = r.property(n, "none")
@@ -48,7 +48,7 @@ func (r *reader) broken(n *yaml.Node) {
 
 func (r *reader) expects(check func(o *Outcome) string) { r.checks = append(r.checks, check) }
 
-// counted is a key for a number of the result.
+// counted is a key for a number in the result.
 func (r *reader) counted(name string, got func(s *sim.Result) int) field {
 	return field{name, func(n *yaml.Node) {
 		want := r.number(n, name, 0, maxCount)
@@ -63,7 +63,7 @@ func differs[T comparable](what string, got, want T) string {
 	return fmt.Sprintf("%s: %v, expected %v", what, got, want)
 }
 
-// property returns the property of a name, or nothing for another word that is given.
+// property returns the property with a name, or nothing for another allowed word.
 func (r *reader) property(n *yaml.Node, none string) process.Property {
 	name := r.text(n, "a property")
 	if name == none {
@@ -143,7 +143,7 @@ func sentOf(s *sim.Result, name string) int {
 	return int(sent)
 }
 
-// precision is how far a figure may be from what was written in decimals.
+// precision is the allowed difference from a figure that is written in decimals.
 const precision = 0.005
 
 func (r *reader) messagesPerEntry(n *yaml.Node) {
@@ -156,7 +156,8 @@ func (r *reader) messagesPerEntry(n *yaml.Node) {
 	})
 }
 
-// leader wants somebody to have announced a leader, and nobody another one.
+// leader expects at least one process to have announced the leader, and none to have
+// announced another.
 func (r *reader) leader(n *yaml.Node) {
 	want := r.process(n, "leader")
 	r.expects(func(o *Outcome) string {
@@ -174,8 +175,8 @@ func (r *reader) leader(n *yaml.Node) {
 	})
 }
 
-// decided wants everyone who is up at the end and no traitor to have decided these values since it
-// started, in this order.
+// decided expects every process that is up at the end and is not a traitor to have
+// decided these values since its start, in this order.
 func (r *reader) decided(n *yaml.Node) {
 	var want []int64
 	for _, item := range r.items(n, "decided") {
@@ -195,7 +196,7 @@ func (r *reader) decided(n *yaml.Node) {
 	})
 }
 
-// unmet returns what came out otherwise.
+// unmet returns the differences from the expected outcome.
 func (e *expect) unmet(o *Outcome) []string {
 	var unmet []string
 	for _, v := range o.Result.Violations {
@@ -206,9 +207,9 @@ func (e *expect) unmet(o *Outcome) []string {
 	if len(o.Result.Violations) == 0 {
 		switch {
 		case e.assertion:
-			unmet = append(unmet, "violation: none, expected one of an assertion")
+			unmet = append(unmet, "violation: none, expected an assertion")
 		case e.violation != "":
-			unmet = append(unmet, fmt.Sprintf("violation: none, expected one of %s", e.violation))
+			unmet = append(unmet, fmt.Sprintf("violation: none, expected %s", e.violation))
 		}
 	}
 	for _, check := range e.checks {

@@ -26,7 +26,7 @@ func (r *reader) faults(n *yaml.Node) {
 
 func (r *reader) fault(n *yaml.Node) sim.Fault {
 	verbs := faultVerbs
-	if n.Kind == yaml.MappingNode && hasKey(n, "slow-disk") { // whose delay it has, too
+	if n.Kind == yaml.MappingNode && hasKey(n, "slow-disk") { // it also has the key delay
 		verbs = slices.DeleteFunc(slices.Clone(verbs), func(verb string) bool { return verb == "delay" })
 	}
 	verb := r.verb(n, "a fault", verbs)
@@ -49,7 +49,7 @@ func (r *reader) fault(n *yaml.Node) sim.Fault {
 	return f
 }
 
-// faultFields are the keys of a kind of fault besides at.
+// faultFields are the keys of a kind of fault in addition to at.
 func (r *reader) faultFields(verb string, f *sim.Fault) []field {
 	length := field{"for", func(n *yaml.Node) { f.For = r.time(n, "for") }}
 	of := r.ofProcess(verb, &f.Process)

@@ -2,7 +2,7 @@ package scenario
 
 import "go.yaml.in/yaml/v3"
 
-// Headline is what the first look at a file tells.
+// Headline is the summary that a first look at a file gives.
 type Headline struct {
 	Algorithm string
 	About     string
@@ -10,7 +10,7 @@ type Headline struct {
 	Violation string // that is expected; empty: none
 }
 
-// Glance reads the headline of a file, a small part of the work of Parse.
+// Glance reads the headline of a file, with a small part of the work of Parse.
 func Glance(name string, text []byte) (*Headline, error) {
 	d := &decoder{file: name}
 	h := &Headline{}

@@ -20,7 +20,7 @@ type reader struct {
 	expect
 	ranks map[process.Label]process.ID // nil: labels are 1 to N
 
-	commandNodes, faultNodes []*yaml.Node // where each came from
+	commandNodes, faultNodes []*yaml.Node // the nodes of commands and faults
 }
 
 // Parse reads a scenario from the text of a file of the given name. The error,
@@ -40,7 +40,7 @@ func Parse(name string, text []byte) (*Scenario, error) {
 	return &Scenario{Name: name, About: r.about, cfg: r.cfg, expect: r.expect}, nil
 }
 
-// all reads the keys of a file. Those that others build on come first.
+// all reads the keys of a file. Keys that others depend on come first.
 func (r *reader) all(top *yaml.Node) {
 	cfg := &r.cfg
 	r.mapping(top, "the scenario",
@@ -80,7 +80,7 @@ func (r *reader) algorithm(n *yaml.Node) {
 	}
 }
 
-// keyed reads whether what chance does depends on what it is for.
+// keyed reads whether random draws depend on their purpose.
 func (r *reader) keyed(n *yaml.Node) bool {
 	switch r.scalar(n) {
 	case "keyed":
@@ -92,7 +92,7 @@ func (r *reader) keyed(n *yaml.Node) bool {
 	return false
 }
 
-// unit reads what one D is, which cannot be in units of D.
+// unit reads the value of D, which cannot be in units of D.
 func (r *reader) unit(n *yaml.Node) process.Duration {
 	t, ok := ParseTime(r.scalar(n), 0)
 	if !ok || t < process.Microsecond || t > process.Second {
@@ -120,7 +120,7 @@ func (r *reader) labels(n *yaml.Node) {
 }
 
 // electionLabels reads what elections compare in place of the labels. They may be
-// equal, so processes do not go by them.
+// equal, so they do not identify processes.
 func (r *reader) electionLabels(n *yaml.Node) {
 	items := r.items(n, "election-labels")
 	if len(items) != r.cfg.Process.N {
@@ -132,7 +132,7 @@ func (r *reader) electionLabels(n *yaml.Node) {
 	}
 }
 
-// process returns the process of a label.
+// process returns the process with a label.
 func (r *reader) process(n *yaml.Node, what string) process.ID {
 	label, err := strconv.ParseUint(r.scalar(n), 10, 64)
 	if err != nil {
@@ -149,16 +149,16 @@ func (r *reader) labelled(n *yaml.Node, label process.Label, what string) proces
 	if p, ok := r.ranks[label]; ok {
 		return p
 	}
-	r.complain(n, "%s is %d, which is no label; %s", what, label, r.labelText())
+	r.complain(n, "%s: %d: no such label; %s", what, label, r.labelText())
 	return 0
 }
 
-// labelText says which labels there are.
+// labelText lists the labels.
 func (r *reader) labelText() string {
 	c := &r.cfg.Process
 	switch {
 	case c.N == 0:
-		return "n or labels must say which there are"
+		return "set n or labels"
 	case c.Labels == nil:
 		return "labels are 1 to " + strconv.Itoa(c.N)
 	}
@@ -214,5 +214,5 @@ func (r *reader) limit(n *yaml.Node) {
 	)
 }
 
-// maxCount bounds what is counted.
+// maxCount bounds numbers of things.
 const maxCount = 1_000_000_000_000

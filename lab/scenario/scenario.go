@@ -13,12 +13,12 @@ import (
 	"github.com/conclave-io/conclave/trace/journal"
 )
 
-// Scenario is a run to be made and what is expected of it. It may be run any
-// number of times, with equal outcomes.
+// Scenario is a run and its expected outcome. It may be run any number of times, with
+// equal outcomes.
 type Scenario struct {
 	Name  string // of the file
 	About string // for people
-	// Progress, if it is set, is called now and then while a run is being made.
+	// Progress, if set, is called now and then during a run.
 	Progress func(Progress)
 
 	cfg    sim.Config
@@ -32,28 +32,28 @@ type Progress struct {
 	Time    process.Duration
 }
 
-// progressEvery is how many events there are between two calls of Progress.
+// progressEvery is the number of events between two calls of Progress.
 const progressEvery = 1 << 12
 
-// Outcome is what came of a run.
+// Outcome is the outcome of a run.
 type Outcome struct {
 	Result *sim.Result
-	Order  []process.ID // who entered, in order, from the beginning; the first maxOrder
-	Unmet  []string     // what was expected and came otherwise, a line each
+	Order  []process.ID // the processes that entered, in order, from the beginning; the first maxOrder
+	Unmet  []string     // differences from what was expected, a line each
 	config *process.Config
 
-	entered int                    // how often anybody entered
+	entered int                    // number of entries of all processes
 	decided map[process.ID][]int64 // by each since it started; nil while it is down
 }
 
 // maxOrder bounds Outcome.Order.
 const maxOrder = maxItems
 
-// Met reports whether everything came as expected. Where no violation is
-// expected, there was none.
+// Met reports whether the outcome is as expected. If no violation is expected, there
+// was none.
 func (o *Outcome) Met() bool { return len(o.Unmet) == 0 }
 
-// Load reads a scenario from a file. What is wrong in it is an *Error.
+// Load reads a scenario from a file. An error in the file is an *Error.
 func Load(path string) (*Scenario, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -67,8 +67,8 @@ func Load(path string) (*Scenario, error) {
 	return Parse(path, text)
 }
 
-// New returns a scenario in which no violation is expected. What algorithms need
-// and cfg leaves open, such as voting sets, is filled in.
+// New returns a scenario in which no violation is expected. What algorithms need and
+// cfg does not set, such as voting sets, gets a default.
 func New(name string, cfg sim.Config) (*Scenario, error) {
 	if cfg.Spec == nil {
 		return nil, fmt.Errorf("no algorithm is given")
@@ -82,8 +82,8 @@ func New(name string, cfg sim.Config) (*Scenario, error) {
 	return &Scenario{Name: name, cfg: cfg}, nil
 }
 
-// Config returns the run to be made. Its lists are shared and must not be
-// changed.
+// Config returns the configuration of the run. Its lists are shared and must not be
+// modified.
 func (s *Scenario) Config() sim.Config { return s.cfg }
 
 // Seeded returns the same scenario with another seed.
@@ -93,7 +93,7 @@ func (s *Scenario) Seeded(seed uint64) *Scenario {
 	return &other
 }
 
-// Run makes the run and shows it to the sinks. The error is one of a sink.
+// Run executes the run and shows it to the sinks. The error is one of a sink.
 func (s *Scenario) Run(sinks ...sim.Sink) (*Outcome, error) {
 	r, err := s.Begin(nil, sinks...)
 	if err != nil {
@@ -115,8 +115,8 @@ type Run struct {
 	watched  *tee
 }
 
-// Begin begins the run. It is kept in the journal, unless that is nil, and shown to the
-// sinks.
+// Begin begins the run. It is recorded in the journal, if that is not nil, and shown to
+// the sinks.
 func (s *Scenario) Begin(kept *journal.Journal, sinks ...sim.Sink) (*Run, error) {
 	cfg := s.Config()
 	o := &Outcome{config: &cfg.Process, decided: map[process.ID][]int64{}}
@@ -141,10 +141,10 @@ func (s *Scenario) Begin(kept *journal.Journal, sinks ...sim.Sink) (*Run, error)
 	return &Run{World: w, scenario: s, outcome: o, watched: watched}, nil
 }
 
-// Step lets the next thing happen and reports whether the run goes on.
+// Step executes the next event and reports whether the run continues.
 func (r *Run) Step() bool { return r.World.Step() }
 
-// Outcome returns what came of the run so far. The error is one of a sink.
+// Outcome returns the outcome of the run so far. The error is one of a sink.
 func (r *Run) Outcome() (*Outcome, error) {
 	if r.watched.failed != nil {
 		return nil, fmt.Errorf("writing the trace: %w", r.watched.failed)
@@ -167,7 +167,7 @@ func (o *Outcome) watchOrder(*sim.World) sim.Watcher {
 	}}
 }
 
-// watchDecisions takes notes, too.
+// watchDecisions also only takes notes.
 func (o *Outcome) watchDecisions(*sim.World) sim.Watcher {
 	return sim.Watcher{Name: "decisions", Watch: func(seen *sim.Observation) string {
 		switch p := seen.Process; seen.Kind {
@@ -184,7 +184,7 @@ func (o *Outcome) watchDecisions(*sim.World) sim.Watcher {
 	}}
 }
 
-// tee is several sinks as one, which remembers why it failed.
+// tee is several sinks as one, which remembers the first error.
 type tee struct {
 	sinks  []sim.Sink
 	failed error
@@ -208,6 +208,6 @@ func Algorithms() []string {
 	return names
 }
 
-// Near is the end of a complaint about a name that is not among those known: what
-// was probably meant, or all that there are.
+// Near is the end of an error about an unknown name: the name that was probably meant,
+// or all names.
 func Near(name string, known []string) string { return suggest(name, known) }

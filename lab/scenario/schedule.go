@@ -13,7 +13,7 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// schedule reads who chooses what happens next, and what.
+// schedule reads a schedule.
 func (r *reader) schedule(n *yaml.Node) {
 	if r.cfg.Spec == nil || !r.sized(n, "schedule") {
 		return
@@ -37,7 +37,7 @@ func (r *reader) schedule(n *yaml.Node) {
 	r.cfg.Schedule = s
 }
 
-// rests are what becomes of a run after the last turn: see sim.Schedule.Rest.
+// rests are what happens after the last turn: see sim.Schedule.Rest.
 var rests = []string{"wait", "run"}
 
 // turn reads a turn.
@@ -75,7 +75,7 @@ func (r *reader) turn(n *yaml.Node) (t sim.Turn) {
 	return t
 }
 
-// words are those of a turn that are not read yet.
+// words are the words of a turn that are not read yet.
 type words struct {
 	*reader
 	node *yaml.Node
@@ -96,7 +96,7 @@ func (w *words) next() string {
 	return word
 }
 
-// after reports whether the next word is a given one, and takes it then.
+// after reports whether the next word is a given one, and if so reads it.
 func (w *words) after(word string) bool {
 	if len(w.left) == 0 || w.left[0] != word {
 		return false
@@ -123,7 +123,7 @@ func (w *words) number(lo int64) int64 {
 	return v
 }
 
-// message reads which message on which link.
+// message reads the message and the link.
 func (w *words) message(name string, t *sim.Turn) {
 	from, to, found := strings.Cut(w.next(), ">")
 	if !found {
@@ -140,7 +140,7 @@ func (w *words) message(name string, t *sim.Turn) {
 	t.Overtake = w.after("overtake")
 }
 
-// timer reads which timer of which process.
+// timer reads the timer and its process.
 func (w *words) timer(t *sim.Turn) {
 	name := w.next()
 	t.Process = w.label(w.next())
@@ -165,8 +165,8 @@ func (w *words) timer(t *sim.Turn) {
 	}
 }
 
-// timerLayer returns the lowest layer that has a timer of a name, and its place there, or
-// -1.
+// timerLayer returns the lowest layer that has a timer with a name, and its index
+// there, or -1.
 func timerLayer(spec *process.Spec, name string) (layer, place int) {
 	for layer := range spec.Depth() {
 		if i := slices.Index(spec.Layer(uint8(layer)).Timers, name); i >= 0 {
@@ -183,7 +183,7 @@ func timerNames(spec *process.Spec) (names []string) {
 	return names
 }
 
-// command reads who is given a command.
+// command reads the process that is given a command.
 func (w *words) command(verb string, m *sim.Command) {
 	m.Kind = process.KindByName(verb)
 	first := w.next()
@@ -255,7 +255,7 @@ func (s *Scenario) TurnText(t *sim.Turn) string {
 	return verb + " " + c.Text(m.Process)
 }
 
-// untaken says which turn could not be taken, if there is one.
+// untaken describes the turn that could not be taken, if there is one.
 func (s *Scenario) untaken(result *sim.Result) []string {
 	u := result.Untaken
 	if u == nil {
@@ -264,7 +264,7 @@ func (s *Scenario) untaken(result *sim.Result) []string {
 	return []string{fmt.Sprintf("turn %d, %s: %s", u.Turn+1, s.TurnText(&s.cfg.Schedule.Turns[u.Turn]), u.Why)}
 }
 
-// Scheduled returns the scenario with another schedule, and with nothing expected.
+// Scheduled returns the scenario with another schedule, and with no expectations.
 func (s *Scenario) Scheduled(schedule sim.Schedule) *Scenario {
 	other := *s
 	other.cfg.Schedule, other.expect = &schedule, expect{}

@@ -155,7 +155,7 @@ func TestTurns(t *testing.T) {
 		}
 	}
 	for turn, want := range map[string]string{
-		"REQ 1>9": "9, which is no label", "REQQ 1>2": `did you mean "REQ"`, "REQ 1>2 soon": "must be one such as", "jump 3": "must be one such as",
+		"REQ 1>9": "9: no such label", "REQQ 1>2": `did you mean "REQ"`, "REQ 1>2 soon": "must be one such as", "jump 3": "must be one such as",
 		"fire retry 1": "no timer", "wait": "must be one such as", "suspect 1": "must be one such as", "acquire one": "must be one such as",
 	} {
 		_, err := scenario.Parse("test", []byte(head+fmt.Sprintf("schedule:\n  turns:\n    - %s\n", turn)))

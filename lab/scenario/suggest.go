@@ -7,8 +7,8 @@ import (
 	"github.com/conclave-io/conclave/algorithm"
 )
 
-// suggest is the end of a complaint about a name that is not among those known:
-// the one that was probably meant, or else all if they are few.
+// suggest is the end of an error about an unknown name: the name that was probably
+// meant, or all names if they are few.
 func suggest(name string, known []string) string {
 	if best := algorithm.Nearest(name, known); best != "" {
 		return didYouMean + strconv.Quote(best) + "?"

@@ -7,9 +7,9 @@ import (
 	"github.com/conclave-io/conclave/trace"
 )
 
-// Trace makes the run and writes it in one of trace.Formats. It is what the
-// command line and the documentation both call, so their pictures are the same. Part is what
-// a picture shows of the run; other formats write all of it.
+// Trace executes the run and writes it in one of trace.Formats. The command line and
+// the documentation both call it, so their pictures are the same. Part is what a picture
+// shows of the run; other formats write all of it.
 func (s *Scenario) Trace(format string, part trace.Range, to io.Writer) (*Outcome, error) {
 	buffer := bufio.NewWriter(to)
 	cfg := s.Config()

@@ -14,13 +14,13 @@ import (
 // longest is the longest time in a file: a year.
 const longest = 365 * 24 * 3600 * process.Second
 
-// units of time, longer names before those that end alike.
+// units of time, longer names before their suffixes.
 var units = []struct {
 	suffix string
 	length process.Duration
 }{{"ns", 1}, {"us", process.Microsecond}, {"µs", process.Microsecond}, {"ms", process.Millisecond}, {"s", process.Second}}
 
-// parseTime returns a time in nanoseconds, given what one D is.
+// parseTime returns a time in nanoseconds, given the length of one D.
 func parseTime(text string, delay process.Duration) (process.Duration, bool) {
 	text = strings.TrimSpace(text)
 	unit := delay
@@ -41,14 +41,13 @@ func parseTime(text string, delay process.Duration) (process.Duration, bool) {
 	return 0, false
 }
 
-// ParseTime reads a time as scenarios have it: in units of one D, or with a unit
-// of its own.
+// ParseTime reads a time as in scenarios: in units of D, or with a unit.
 func ParseTime(text string, delay process.Duration) (process.Duration, bool) {
 	t, ok := parseTime(text, delay)
 	return t, ok && t >= 0
 }
 
-// time returns a length of time that is not negative.
+// time returns a duration that is not negative.
 func (r *reader) time(n *yaml.Node, what string) process.Duration {
 	t, ok := ParseTime(r.scalar(n), r.cfg.Process.D())
 	if !ok {

@@ -9,8 +9,8 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// watch reads what is judged: names of properties, and those with a number as
-// mappings.
+// watch reads what is judged: names of properties, and mappings for properties with a
+// number.
 func (r *reader) watch(n *yaml.Node) {
 	r.cfg.Judges = []sim.Judge{}
 	for _, item := range r.items(n, "watch") {
@@ -37,15 +37,15 @@ func (r *reader) judge(n *yaml.Node) sim.Judge {
 	case property == process.BoundedBypass:
 		r.complain(n, "%s needs a number: {%s: 2, since: request}", property, property)
 	case judge == nil:
-		r.complain(n, "nobody can watch %s from outside", property)
+		r.complain(n, "%s cannot be watched from outside", property)
 	}
 	return judge
 }
 
-// moments are what since can be.
+// moments are the values of since.
 var moments = []string{process.SinceRequest: "request", process.SinceArrival: "arrival", process.SinceKnown: "known"}
 
-// bounded is a promise with a number.
+// bounded is a property with a number.
 func (r *reader) bounded(n *yaml.Node) sim.Judge {
 	var judge sim.Judge
 	var since *yaml.Node

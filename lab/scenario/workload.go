@@ -45,8 +45,8 @@ func (r *reader) commands(n *yaml.Node) {
 	}
 }
 
-// verbs are the keys that say what a command or a fault is, in groups that take
-// the same other keys.
+// verbs are the keys that name a command or a fault, in groups that take the same other
+// keys.
 var (
 	ownVerbs   = []string{"cancel", "release", "campaign", "resign", "leave", "record"}
 	peerVerbs  = []string{"suspect", "trust", "fail", "rejoin", "neighbor"}
@@ -55,7 +55,7 @@ var (
 	commandVerbs = slices.Concat([]string{"acquire"}, ownVerbs, peerVerbs, []string{"elected"}, valueVerbs)
 )
 
-// verb returns the key of a mapping that says what it is about.
+// verb returns the key of a mapping that names its kind.
 func (r *reader) verb(n *yaml.Node, what string, verbs []string) string {
 	if n.Kind != yaml.MappingNode {
 		r.complain(n, "%s: %s: must be a mapping such as {at: 3, %s: 2}", what, kind(n), verbs[0])
@@ -77,10 +77,10 @@ func (r *reader) verb(n *yaml.Node, what string, verbs []string) string {
 	return found
 }
 
-// complainVerb says that no key tells what happens, or which one was meant to.
+// complainVerb reports that no key names the kind, and suggests a similar one.
 func (r *reader) complainVerb(n *yaml.Node, what string, verbs []string) {
 	for _, key := range keys(n) {
-		if near := algorithm.Nearest(key.Value, verbs); near != "" && len(key.Value) > 2 { // "at" is near to nothing
+		if near := algorithm.Nearest(key.Value, verbs); near != "" && len(key.Value) > 2 { // short keys such as "at" are similar to too many
 			r.complain(key, "%s has no key %q; did you mean %q?", what, key.Value, near)
 			return
 		}
@@ -138,7 +138,7 @@ func (r *reader) vote(n *yaml.Node) int64 {
 	return int64(vote)
 }
 
-// maxRound is the largest number of an election.
+// maxRound is the largest election round.
 const maxRound = 1<<40 - 1
 
 // verbMapping reads a mapping in which some keys must be present.
@@ -161,7 +161,7 @@ func (r *reader) ofProcess(key string, p *process.ID) field {
 	return field{key, func(n *yaml.Node) { *p = r.process(n, key) }}
 }
 
-// hold is how long a client stays inside: below 0 until it is told to leave.
+// hold is how long a client stays inside: negative until it is told to leave.
 func (r *reader) hold(n *yaml.Node) process.Duration {
 	if r.scalar(n) == "release" {
 		return -1

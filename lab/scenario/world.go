@@ -26,7 +26,7 @@ func (r *reader) topology(n *yaml.Node) {
 // sized reports whether the number of processes is known.
 func (r *reader) sized(n *yaml.Node, what string) bool {
 	if r.cfg.Process.N == 0 {
-		r.complain(n, "%s is about processes of which neither n nor labels says how many there are", what)
+		r.complain(n, "%s needs the number of processes: set n or labels", what)
 	}
 	return r.err == nil
 }
@@ -92,7 +92,7 @@ func (r *reader) byLabel(n *yaml.Node, what string) []pair {
 func (r *reader) quorums(n *yaml.Node) [][]process.ID {
 	count := r.cfg.Process.N
 	if count > maxVoters {
-		r.complain(n, "there are %d processes, voting sets are for %d at most", count, maxVoters)
+		r.complain(n, "there are %d processes: voting sets are for at most %d", count, maxVoters)
 		return nil
 	}
 	if n.Kind == yaml.MappingNode {
@@ -109,7 +109,7 @@ func (r *reader) quorums(n *yaml.Node) [][]process.ID {
 	case "plane":
 		sets := process.Plane(count)
 		if sets == nil {
-			r.complain(n, "there is no plane known for %d processes, but for 3, 7, 13, 21, 31 and others; or say grid", count)
+			r.complain(n, "no plane is known for %d processes, only for 3, 7, 13, 21, 31 and others; use grid", count)
 		}
 		return sets
 	}
@@ -117,7 +117,7 @@ func (r *reader) quorums(n *yaml.Node) [][]process.ID {
 	return nil
 }
 
-// treeWithout reads the tree quorums without those that are down.
+// treeWithout reads tree quorums without the processes that are down.
 func (r *reader) treeWithout(n *yaml.Node) (sets [][]process.ID) {
 	r.mapping(n, "quorums", field{"tree-without", func(n *yaml.Node) {
 		down := r.processes(n, "tree-without")
@@ -145,7 +145,8 @@ func (r *reader) explicitQuorums(n *yaml.Node) [][]process.ID {
 	return sets
 }
 
-// intersect complains if the set of p has no member in common with one before.
+// intersect reports an error if the set of p has no member in common with an earlier
+// one.
 func (r *reader) intersect(n *yaml.Node, sets [][]process.ID, p process.ID) {
 	for q, other := range sets {
 		common := func(m process.ID) bool { return slices.Contains(sets[p], m) }
