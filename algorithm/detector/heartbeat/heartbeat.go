@@ -228,8 +228,8 @@ func (m *machine) beat(fx *process.Effects) {
 
 // listen waits for the next ALIVE of p until doubt begins.
 func (m *machine) listen(p process.ID, fx *process.Effects) {
-	patience := m.timeout + process.Duration(m.forgiven[p])*m.period - m.c.D()
-	fx.Arm(checkTimer.For(p), patience, patience)
+	wait := m.timeout + process.Duration(m.forgiven[p])*m.period - m.c.D()
+	fx.Arm(checkTimer.For(p), wait, wait)
 }
 
 // onAlive is R2.

@@ -216,12 +216,12 @@ func (m *machine) beat(fx *process.Effects) {
 // listen waits for the next ALIVE of p until the level is reached.
 func (m *machine) listen(p process.ID, now process.Duration, fx *process.Effects) {
 	m.peers[p].last = int64(now)
-	patience := m.patience(p)
-	fx.Arm(checkTimer.For(p), patience, patience)
+	timeout := m.timeout(p)
+	fx.Arm(checkTimer.For(p), timeout, timeout)
 }
 
-// patience is the time from an ALIVE until the level is reached.
-func (m *machine) patience(p process.ID) process.Duration {
+// timeout is the time from an ALIVE until the level is reached.
+func (m *machine) timeout(p process.ID) process.Duration {
 	return process.Duration(m.peers[p].samples.reaches(m.level)) * m.unit
 }
 
@@ -266,7 +266,7 @@ func (m *machine) onNew(p process.ID, incarnation uint64, fx *process.Effects) {
 // onCheck is R3.
 func (m *machine) onCheck(p process.ID, now process.Duration, fx *process.Effects) {
 	q := &m.peers[p]
-	due := process.Duration(q.last) + m.patience(p)
+	due := process.Duration(q.last) + m.timeout(p)
 	if !q.excused && now > due+m.c.D() {
 		fx.Rule(ruleR3a)
 		q.excused = true

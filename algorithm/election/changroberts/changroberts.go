@@ -260,7 +260,7 @@ func (m *machine) see(round uint64, fx *process.Effects) {
 func (m *machine) join(fx *process.Effects) {
 	m.participant = true
 	if m.repair {
-		d := process.Duration(3*(m.c.N+1)*(ring.Patience+1)) * m.c.D()
+		d := process.Duration(3*(m.c.N+1)*(ring.AckTimeout+1)) * m.c.D()
 		fx.Arm(resultTimer, d, d)
 	}
 }

@@ -24,9 +24,9 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// Patience is the time, in D, to wait for an acknowledgement: a round trip, and the
+// AckTimeout is the time, in D, to wait for an acknowledgement: a round trip, and the
 // time to process a message.
-const Patience = 3
+const AckTimeout = 3
 
 // Hand is how a machine passes messages on. It is configuration.
 type Hand struct {
@@ -70,7 +70,7 @@ func (b *Box) Pass(h *Hand, msg process.Message, end process.ID, fx *process.Eff
 	kept.CopyFrom(&msg)
 	kept.From, kept.To = h.Self, to
 	fx.Send(to, msg)
-	fx.Arm(h.Timer.For(to), Patience*h.Config.D(), Patience*h.Config.D())
+	fx.Arm(h.Timer.For(to), AckTimeout*h.Config.D(), AckTimeout*h.Config.D())
 	return true
 }
 
@@ -174,7 +174,7 @@ func (b *Box) OnRejoin(h *Hand, p process.ID, fx *process.Effects) {
 		}
 	}
 	if b.owes(p) {
-		fx.Arm(h.Timer.For(p), Patience*h.Config.D(), Patience*h.Config.D())
+		fx.Arm(h.Timer.For(p), AckTimeout*h.Config.D(), AckTimeout*h.Config.D())
 	}
 }
 

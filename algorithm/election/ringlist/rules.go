@@ -27,7 +27,7 @@ func (m *machine) start(fx *process.Effects) {
 // and a delay D at each process.
 func (m *machine) await(round uint64, fx *process.Effects) {
 	m.awaited = max(m.awaited, round)
-	d := process.Duration(2*(m.c.N+1)*(ring.Patience+1)) * m.c.D()
+	d := process.Duration(2*(m.c.N+1)*(ring.AckTimeout+1)) * m.c.D()
 	fx.Arm(resultTimer, d, d)
 }
 

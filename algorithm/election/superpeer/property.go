@@ -177,9 +177,9 @@ func (s *Clients) leave(p, super process.ID) {
 // three periods. Such a node may be down, possibly since before its ATTACH arrived. Or
 // it is a super-peer itself by now, or is served by another.
 func (s *Clients) load(super process.ID) int {
-	patience := 3 * process.Duration(s.sizes.Check) * s.o.Config().D()
+	timeout := 3 * process.Duration(s.sizes.Check) * s.o.Config().D()
 	s.clients[super] = slices.DeleteFunc(s.clients[super], func(c served) bool {
-		return s.o.Incarnation(c.client) != c.life || s.o.Clock(super)-c.told >= patience
+		return s.o.Incarnation(c.client) != c.life || s.o.Clock(super)-c.told >= timeout
 	})
 	return len(s.clients[super])
 }

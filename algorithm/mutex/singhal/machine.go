@@ -97,7 +97,7 @@ func (m *machine) onAcquire(fx *process.Effects) {
 // await sets the timer for R6.
 func (m *machine) await(fx *process.Effects) {
 	if !m.flaw.NoRetry {
-		fx.Arm(retryTimer, m.patience(), m.patience())
+		fx.Arm(retryTimer, m.timeout(), m.timeout())
 	}
 }
 
@@ -224,8 +224,8 @@ func (m *machine) onCancel(fx *process.Effects) {
 	fx.Disarm(retryTimer)
 }
 
-// patience is five times what it takes to serve everyone once.
-func (m *machine) patience() process.Duration {
+// timeout is five times what it takes to serve every process once.
+func (m *machine) timeout() process.Duration {
 	return 5 * process.Duration(m.c.N) * (m.c.D() + m.c.E())
 }
 

@@ -223,8 +223,8 @@ func (m *machine) onLoss(fx *process.Effects) {
 // expect starts to wait for a token.
 func (m *machine) expect(fx *process.Effects) {
 	n := process.Duration(m.c.N)
-	patience := 4*n*(m.c.D()+m.delta) + 2*n*m.c.E()
-	fx.Arm(lossTimer, patience, patience)
+	timeout := 4*n*(m.c.D()+m.delta) + 2*n*m.c.E()
+	fx.Arm(lossTimer, timeout, timeout)
 }
 
 // call is R7.
