@@ -26,8 +26,8 @@ func TestWatchOverJSON(t *testing.T) {
 	for body, want := range map[string]string{
 		`{}`:                    "name a detector and an election",
 		`{"stack":"swim+buly"}`: `did you mean \"swim+bully\"?`,
-		`{"stack":"swim+bully","options":"delay=0"}`: "it must be a number",
-		`{"stack":"none","options":"delay=5"}`:       "no stack has no options",
+		`{"stack":"swim+bully","options":"delay=0"}`: "must be a number",
+		`{"stack":"none","options":"delay=5"}`:       "no stack: options",
 	} {
 		if refused := b.refused("POST", "/v1/view/watch", body, 400, "INVALID"); !strings.Contains(refused.text, want) {
 			t.Errorf("%s is answered %v", body, refused)
