@@ -15,6 +15,7 @@ import (
 	"github.com/conclave-io/conclave/algorithm/broken"
 	"github.com/conclave-io/conclave/lab/check"
 	"github.com/conclave-io/conclave/process"
+	"github.com/conclave-io/conclave/trace"
 )
 
 var update = flag.Bool("update", false, "write the shortest runs in testdata anew")
@@ -101,7 +102,7 @@ func replay(t *testing.T, found *check.Result) []byte {
 	}
 	var text bytes.Buffer
 	fmt.Fprintf(&text, "%s, in %d steps: %s\n\n", found.Config.Bounds(), len(found.Path.Steps), found.Broken)
-	outcome, err := s.Trace("text", &text)
+	outcome, err := s.Trace("text", trace.Range{}, &text)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -172,7 +172,7 @@ func TestForgottenServerFollowsTheRestored(t *testing.T) {
 		if old {
 			until(t, "the restored servers name it", func() bool {
 				log, err := os.ReadFile(cluster.LogFile(1))
-				return err == nil && strings.Contains(string(log), "of another cluster") && strings.Contains(string(log), "servers=[3]")
+				return err == nil && strings.Contains(string(log), "of another cluster") && strings.Contains(string(log), "peers=[3]")
 			})
 			if err := cluster.Kill(3); err != nil {
 				t.Fatal(err)

@@ -157,7 +157,7 @@ func TestAlgorithmsGuardLocks(t *testing.T) {
 		t.Errorf("view says %s", said)
 	}
 	held := lockUnder(t, within(t), clients[1], "raymond/held")
-	if said := tell(t, c, "why", "raymond/held"); !strings.Contains(said, "guarded by raymond") || !strings.Contains(said, "server 2: a client of it holds it") {
+	if said := tell(t, c, "why", "raymond/held"); !strings.Contains(said, "guarded by raymond") || !strings.Contains(said, "server 2: one of its clients holds the lock") {
 		t.Errorf("why says %s", said)
 	}
 	var guarded *conclave.GuardedError

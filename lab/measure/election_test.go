@@ -155,7 +155,7 @@ func TestElectionReport(t *testing.T) {
 	if err := ElectionsMarkdown(&markdown, rows); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"chang-roberts", "N H_N+N", "2N+d", "3N-1", "all-start", "several cost up to"} {
+	for _, want := range []string{"chang-roberts", "N H_N+N", "2N+d", "3N-1", "all-start", "several starters cost up to"} {
 		if !strings.Contains(text.String(), want) || !strings.Contains(markdown.String(), want) {
 			t.Errorf("the reports lack %q:\n%s\n%s", want, text.String(), markdown.String())
 		}

@@ -186,11 +186,11 @@ func TestCheckWatch(t *testing.T) {
 		"bully+swim ":                  "name a detector",
 		"etcd ":                        "name a detector (heartbeat, reliable, phi-accrual, swim) and an election (bully,",
 		"swim+super-peer ":             "name a detector",
-		" delay=5":                     "no stack has no options",
-		"swim+bully delay=0":           "it must be a number from 1",
+		" delay=5":                     `no stack: options "delay=5": must be empty`,
+		"swim+bully delay=0":           "must be a number from 1",
 		"swim+bully coordinator=first": `no option "coordinator"`,
 		"swim+bully swim-wait=9":       "must be less than swim-period",
-		"swim+bully delay=60000000,swim-period=1000000,swim-suspicion=1000000": "over a hundred years",
+		"swim+bully delay=60000000,swim-period=1000000,swim-suspicion=1000000": "more than a hundred years",
 		"swim+bully swim-period=9,delay=5":                                     "sorted by name",
 	} {
 		algorithm, options, _ := strings.Cut(use, " ")

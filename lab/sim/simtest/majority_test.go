@@ -52,7 +52,7 @@ func TestVotingCosts(t *testing.T) {
 		for _, replicas := range []int{1, n/2 + 1, n} {
 			for _, mode := range majority.Spec.Modes() {
 				if replicas < n {
-					votingCosts(t, voting(mode, n, replicas, 0, ranks(replicas, n)...), mode, "is no coordinator")
+					votingCosts(t, voting(mode, n, replicas, 0, ranks(replicas, n)...), mode, "is not a coordinator")
 				}
 				if mode == "plain" {
 					votingCosts(t, voting(mode, n, replicas, 0, ranks(0, replicas)...), mode, "one of the coordinators")
@@ -77,7 +77,7 @@ func votingCosts(t *testing.T, cfg sim.Config, mode, who string) {
 		t.Errorf("%d processes, %d coordinators, mode %s: %v messages for an entry of who %s, want %v",
 			params.N, params.Replicas, mode, got, who, want)
 	}
-	if who != "is no coordinator" {
+	if who != "is not a coordinator" {
 		return
 	}
 	delay := votingCost(t, process.ClientDelay, process.Idle, mode, who).Exact.Eval(params)
