@@ -10,17 +10,15 @@ import (
 const lookPeriod = 50 * ms
 
 // attention is how long a client may wait for an answer, a place in a queue included, while
-// a majority of the servers is well. Voters notice that a connection is dead, as that to a
-// server which lost power is, and connect again after a pause; they elect a leader, perhaps
-// twice; and a client that tries a server which does not answer tries another one. Where
-// servers are homes, a new leader lets the leases of their seats lapse, and they have none
-// until then.
+// a majority of the servers is well: ten election timeouts of 200 ms, and a second in which the
+// client finds out who leads. Where servers are homes, a new leader lets the leases of their
+// seats lapse, and they have none until then.
 func (w *world) attention() int64 {
-	longest := idleTimeout + backoffMax + 4*election + dialTimeout
+	const usual = 3000 * ms
 	if w.plan.Hosts {
-		longest += seatTTL
+		return usual + seatTTL
 	}
-	return longest
+	return usual
 }
 
 // attendant knows for how long the same servers have been well.
