@@ -48,7 +48,7 @@ func Servable(name string) *process.Spec {
 	return named(Served, name)
 }
 
-// Detectors and Elections list the algorithms of which servers run one each while they
+// Detectors and Elections list the algorithms. Servers run one of each list while they
 // guard locks, to find members that do not answer and to elect a coordinator. A wrong
 // suspicion or a wrong result costs them only time. Elections that write to disk, or
 // elect several processes, are not included. The lists must not be modified.

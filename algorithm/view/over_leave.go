@@ -7,7 +7,7 @@ import (
 )
 
 // leave is what a home knows about servers that stop gracefully (P1, P2). Clients are
-// identified by their processes plus 1, so that 0 is none.
+// identified by their processes plus 1, so that 0 means no process.
 type leave struct {
 	stopping bool   // this server stops: it grants nothing
 	tried    bool   // another member was asked without success: the hold has to be released

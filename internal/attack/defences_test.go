@@ -110,7 +110,7 @@ var defences = []defence{
 		without("service/access/join.go", "case t.Peer != peer:", "case t.Peer == \"\":"),
 	},
 	{
-		"a-join-token-only-joins", []int{21}, "whoever has a join token may do what all may do who have proven who they are",
+		"a-join-token-only-joins", []int{21}, "the bearer of a join token has the rights of every proven name",
 		without("service/server/door.go", "case access.Source(who.Principal) == access.Joining && wanted != ofMembers:", "case access.Source(who.Principal) == access.Joining && wanted.kind == unmapped:"),
 	},
 	{

@@ -24,7 +24,7 @@ func TestNothingIsMissing(t *testing.T) {
 	}
 }
 
-// stranger is an algorithm of which the repository has nothing but a line in the list.
+// stranger is an algorithm that has only a line in the list.
 func stranger(t *testing.T) *process.Spec {
 	t.Helper()
 	s := *algorithm.Find("raymond")

@@ -1,5 +1,5 @@
 // Package splice replaces what a generated page says of one algorithm, so that nobody has
-// to generate the rest anew.
+// to generate the rest again.
 package splice
 
 import "slices"

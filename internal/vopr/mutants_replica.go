@@ -187,7 +187,7 @@ var replicaMutants = []Mutant{
 	},
 	// What each half of expiry-without-term is worth alone: nothing. A leader proposes
 	// a verdict in the term in which it passed it, or forgets it when it is deposed,
-	// and raft keeps the term of an entry whoever commits it. So the term that a
+	// and raft keeps the term of an entry, regardless of which server commits it. So the term that a
 	// verdict names is always that of its entry, unless it outlives its leader. (A server
 	// that only stands for election is in its new term already, so these mutants pass
 	// verdicts as followers only.)

@@ -39,7 +39,7 @@ type Config struct {
 	// The number of each kind of fault in one run. Crashed processes restart
 	// Restarts times in all, with what they have saved.
 	Crashes, Restarts, Drops, Duplicates, Reorders int
-	// Traitors are the sets of processes of which one set is Byzantine; nil: no
+	// Traitors are sets of processes. The processes of one set are Byzantine; nil: no
 	// process is. In place of each message a Byzantine process sends anything that
 	// Spec.Lies allows. It proposes nothing.
 	Traitors [][]process.ID

@@ -11,7 +11,7 @@ import (
 )
 
 // forgetful are the algorithms whose machines may be forgotten while they are idle, in
-// each mode, with the states of three processes of which two machines are forgotten. An
+// each mode, with the states of three processes, two of whose machines are forgotten. An
 // algorithm that is not here must be proved, whatever its states. Of Lamport's only two
 // ask: if all do there are over ten million states.
 var forgetful = map[string]uint64{

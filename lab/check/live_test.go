@@ -123,7 +123,7 @@ func (m *beating) hear(fx *process.Effects) {
 func (m *beating) Fields(f *process.Fields) { f.Bool("waits", &m.waits) }
 
 // TestTimersBesideHeartbeats: a timer that may run out only while no message is on its
-// way is not put off forever by heartbeats, but by being set anew, even if it might have
+// way is not put off forever by heartbeats, but by being set again, even if it might have
 // run out each time.
 func TestTimersBesideHeartbeats(t *testing.T) {
 	for shy, want := range map[bool]check.Verdict{false: check.Proved, true: check.Violated} {

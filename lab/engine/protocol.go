@@ -129,7 +129,7 @@ type Hello struct {
 	Cores    int      `json:"cores"`  // that this engine may use
 	Memory   uint64   `json:"memory"` // bytes that a run may take
 	Calls    []string `json:"calls"`
-	Kinds    []string `json:"kinds"` // of records, by their number in the columns; 0 is none
+	Kinds    []string `json:"kinds"` // of records, by their number in the columns; 0 means no kind
 	Formats  []string `json:"formats"`
 }
 

@@ -72,7 +72,7 @@ func (r *Row) Within() bool {
 func abs(v float64) float64 { return max(v, -v) }
 
 // Algorithm measures one algorithm with n processes, idle and saturated. It must
-// be one for mutual exclusion. A figure of which the Spec says nothing exact, but the
+// be one for mutual exclusion. A figure without an exact claim in the Spec, but the
 // mean over all requesters, is that of requesters drawn by lot. An error says that it cannot be run
 // like this, or broke one of its claims.
 func Algorithm(spec *process.Spec, n int) ([]Row, error) {

@@ -1,4 +1,4 @@
-// Package generals is agreement among processes of which some lie: the Byzantine
+// Package generals is agreement while some processes lie: the Byzantine
 // generals with oral messages, and interactive consistency.
 //
 // # Problem and idea

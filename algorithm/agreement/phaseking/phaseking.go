@@ -1,4 +1,4 @@
-// Package phaseking is consensus among processes of which some lie, with short
+// Package phaseking is consensus while some processes lie, with short
 // messages: the phase king algorithm for N > 4m.
 //
 // # Problem and idea

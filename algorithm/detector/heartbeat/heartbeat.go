@@ -262,7 +262,7 @@ func (m *machine) onRestarted(p process.ID, incarnation uint64, fx *process.Effe
 }
 
 // onWrong is R2c or R4. If this process has itself restarted and had not heard from p
-// before it declared p failed, the ALIVE is no contradiction: p's earlier messages were
+// before it declared p failed, the ALIVE does not contradict that: p's earlier messages were
 // lost while this process was down.
 func (m *machine) onWrong(p process.ID, incarnation uint64, fx *process.Effects) {
 	if m.reliable && m.known[p] == 0 {

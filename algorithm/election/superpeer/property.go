@@ -16,7 +16,7 @@ const (
 	Spread process.Property = "spread of super-peers" // as many super-peers as segments, one in each
 )
 
-// Onlooker is what the judges of super-peers need besides the scene.
+// Onlooker is what the judges of super-peers need in addition to the scene.
 type Onlooker interface {
 	property.Scene
 	Now() process.Duration

@@ -241,7 +241,7 @@ func TestCore(t *testing.T) {
 }
 
 // Heartbeats that never end neither put off a timer that is set nor hide that somebody
-// waits forever: the ring makes a lost token anew, but a coordinator that is in its own
+// waits forever: the ring replaces a lost token, but a coordinator that is in its own
 // queue has no timer, and nobody tells it of a lost RELEASE again.
 func TestLoopsOfHeartbeats(t *testing.T) {
 	for _, name := range []string{"token-ring-recovering", "token-ring-swim"} {

@@ -90,7 +90,7 @@ func (m *merger) section(lines, fresh []string) []string {
 	return append(splice.Lines(lines[:end], mine, m.rank, m.rankOf), lines[end:]...)
 }
 
-// reason matches why cells were not searched, and those of which algorithms.
+// reason matches a note on cells that were not searched: their algorithms, and why.
 var reason = regexp.MustCompile(`^- (.*\.) \(([a-z0-9-]+(?:, [a-z0-9-]+)*)\)$`)
 
 // reasons puts the algorithm into the lists of its reasons, and takes it out of others.
@@ -140,7 +140,7 @@ func column(text string) int {
 	return slices.IndexFunc(Assumptions, func(a Assumption) bool { return strings.HasPrefix(text, a.String()+", ") })
 }
 
-// tallied counts the cells of the tables of a page anew.
+// tallied counts the cells of the tables of a page again.
 func tallied(lines []string, sections [][]string) []string {
 	counts := make([][]int, len(Assumptions))
 	for i := range counts {
