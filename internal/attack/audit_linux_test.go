@@ -85,13 +85,29 @@ func (r *ruled) verify(files ...string) *audit.Verifier {
 	return v
 }
 
+// agree waits until the lines of files agree with each other and have all that the cluster
+// recorded: a server writes what others did after it was answered.
+func (r *ruled) agree(files ...string) (v *audit.Verifier) {
+	r.Helper()
+	defer func() {
+		if r.Failed() {
+			r.Logf("%v: %v", files, v.Problems)
+		}
+	}()
+	servertest.Eventually(r.T, "the audit logs agree with the record", func() bool {
+		v = r.verify(files...)
+		return len(v.Problems) == 0
+	})
+	return v
+}
+
 func attackTheAuditLog(w *world) {
 	r := w.audited(3)
 	for id := 1; id <= 3; id++ {
 		r.written(r.auditLog(id), "token:carol")
 	}
-	if v := r.verify(r.auditLog(1), r.auditLog(2), r.auditLog(3)); len(v.Problems) > 0 || v.Gaps > 0 {
-		r.Errorf("the untouched files: %v, %d gaps", v.Problems, v.Gaps)
+	if v := r.agree(r.auditLog(1), r.auditLog(2), r.auditLog(3)); v.Gaps > 0 {
+		r.Errorf("the untouched files have %d gaps", v.Gaps)
 	}
 	if info, err := os.Stat(r.auditLog(1)); err != nil || info.Mode().Perm() != 0o600 {
 		r.Errorf("the file is %v, %v", info.Mode(), err)
@@ -124,9 +140,7 @@ func (r *ruled) fullDisk() {
 	r.require(os.Remove(log))
 	r.require(os.Rename(log+".away", log))
 	r.written(log, "cert:elsewhere")
-	if v := r.verify(log); len(v.Problems) > 0 {
-		r.Errorf("after the disk was full: %v", v.Problems)
-	}
+	r.agree(log)
 	servertest.Eventually(r.T, "the server carries out acts again", func() bool {
 		_, err := r.socketOf(leader).EndSession(r.within(), &api.EndSessionRequest{Id: make([]byte, 16), Reason: "x"})
 		return err != nil && status.Code(err) != codes.Unavailable
@@ -161,9 +175,7 @@ func (r *ruled) takeAway() {
 	r.act(2, "cert:taken")
 	r.written(log, "cert:taken")
 	r.written(log, `"kind":"audit-file"`)
-	if v := r.verify(log+".taken", log); len(v.Problems) > 0 {
-		r.Errorf("the file that was taken, and the next one: %v", v.Problems)
-	}
+	r.agree(log+".taken", log)
 	if info, err := os.Stat(log); err != nil || info.Mode().Perm() != 0o600 {
 		r.Errorf("the file is %v, %v", info.Mode(), err)
 	}
@@ -216,9 +228,7 @@ func (w *world) hangTheAuditLog() {
 		n := bob.send(acquiring("reports/again"))
 		return bob.reply(n).GetCode() == api.Code_CODE_OK
 	})
-	if v := r.verify(log); len(v.Problems) > 0 {
-		r.Errorf("after the log hung: %v", v.Problems)
-	}
+	r.agree(log)
 }
 
 // zeros reads as zeros.

@@ -256,14 +256,14 @@ func (c *Cluster) End(id int) error {
 	return c.Ended(id)
 }
 
-// Ended waits until a server has ended, for 10 seconds at most.
+// Ended waits until a server has ended.
 func (c *Cluster) Ended(id int) error {
 	select {
 	case <-c.process(id).done:
 		c.await(id)
 		return nil
-	case <-time.After(10 * time.Second):
-		return fmt.Errorf("server %d has not ended after 10 s", id)
+	case <-time.After(patience):
+		return fmt.Errorf("server %d has not ended after %v", id, patience)
 	}
 }
 
@@ -292,6 +292,9 @@ func (c *Cluster) Died() error {
 	return nil
 }
 
+// patience is for how long a server may stop: 10 seconds by itself, and 2 for the calls of clients.
+const patience = 15 * time.Second
+
 // Stop ends all servers, those that do not end by themselves with SIGKILL.
 func (c *Cluster) Stop() error {
 	var problems []error
@@ -301,7 +304,7 @@ func (c *Cluster) Stop() error {
 			_ = c.Signal(id, wake)
 		}
 	}
-	patience := time.After(5 * time.Second)
+	end := time.After(patience)
 	for id := 1; id <= c.Servers(); id++ {
 		p := c.process(id)
 		if p == nil {
@@ -309,8 +312,8 @@ func (c *Cluster) Stop() error {
 		}
 		select {
 		case <-p.done:
-		case <-patience:
-			problems = append(problems, fmt.Errorf("server %d did not end within 5 s and was killed", id))
+		case <-end:
+			problems = append(problems, fmt.Errorf("server %d did not end within %v and was killed", id, patience))
 			_ = p.cmd.Process.Kill()
 		}
 		c.await(id)

@@ -114,17 +114,24 @@ func (l *live) with(input func(h *host.Host, now int64)) {
 
 // leave gives up the seat of this server. It waits until another server has taken over its
 // clients, or until all that hold something have left or lost it, and the leader has ended
-// the seat: at most four leases.
+// the seat: at most four leases, or one if no leader is known then.
 func (l *live) leave(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, 4*l.node.cfg.ViewLease)
-	defer cancel()
+	lease := l.node.cfg.ViewLease
 	l.with(func(h *host.Host, now int64) { h.Leave(now) })
-	select {
-	case <-l.left:
-	case <-l.node.done:
-	case <-ctx.Done():
-		l.node.log.Warn("stopping before the seat of this server has ended; locks that its clients hold under guarded prefixes are free once the lease of the seat has expired", "lease", l.node.cfg.ViewLease)
+	for leases := 1; ctx.Err() == nil; leases++ {
+		select {
+		case <-l.left:
+			return
+		case <-l.node.done:
+			return
+		case <-ctx.Done():
+		case <-time.After(lease):
+		}
+		if leases == 4 || l.node.metrics.Leader.Load() == 0 {
+			break
+		}
 	}
+	l.node.log.Warn("stopping before the seat of this server has ended; locks that its clients hold under guarded prefixes are free once the lease of the seat has expired", "lease", lease)
 }
 
 // run ticks the host until the node stops.
