@@ -25,10 +25,11 @@ const (
 // Client is a program's connection to a cluster, with one session. Its methods
 // may be called by many goroutines at once.
 type Client struct {
-	cfg  Config
-	pool *pool
-	mail *mailbox    // inputs for the driver
-	near *near.Owner // what people see of those that hold at the server in this process; nil: there is none
+	cfg    Config
+	pool   *pool
+	mail   *mailbox // inputs for the driver
+	driver *driver
+	near   *near.Owner // what people see of those that hold at the server in this process; nil: there is none
 
 	ctx   context.Context // ends when the client is closed
 	stop  context.CancelFunc
@@ -132,7 +133,7 @@ func (c *Client) Close() error {
 func (c *Client) closeSession() error {
 	c.forbidTasks()
 	c.closeNear()
-	c.mail.post(line.Input{Kind: line.Close})
+	c.post(line.Input{Kind: line.Close})
 	limit := time.NewTimer(closeLimit)
 	defer limit.Stop()
 	select {
@@ -184,14 +185,15 @@ func (c *Client) do(ctx context.Context, call *line.Call) outcome {
 	} else {
 		call.Data.(*pending).done = done
 	}
-	if !c.mail.post(line.Input{Kind: line.Submit, Call: call}) {
+	c.mail.calls.Add(1)
+	if !c.post(line.Input{Kind: line.Submit, Call: call}) {
 		return outcome{err: ErrClosed}
 	}
 	select {
 	case o := <-done:
 		return o
 	case <-ctx.Done():
-		c.mail.post(line.Input{Kind: line.Withdraw, Call: call})
+		c.post(line.Input{Kind: line.Withdraw, Call: call})
 		return <-done
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode"
 
@@ -17,48 +18,83 @@ import (
 	"github.com/conclave-io/conclave/service/api"
 )
 
-// mailbox takes inputs from any goroutine to the driver, in order.
+// few is for how many calls the goroutine that posts an input takes the turn itself, because to
+// wake another would take longer than the turn. With more of them a frame should carry many.
+const few = 4
+
+// mailbox takes inputs from any goroutine, in order. One goroutine at a time has the driver.
 type mailbox struct {
-	wake chan struct{} // has a value if there may be inputs
+	wake  chan struct{} // has a value if the driver's own goroutine has it now
+	calls atomic.Int32  // that wait
 
 	mu     sync.Mutex
 	inputs []line.Input
+	taken  bool // somebody has the driver
 	closed bool
 }
 
 func newMailbox() *mailbox { return &mailbox{wake: make(chan struct{}, 1)} }
 
-// post reports whether the driver will take the input.
-func (m *mailbox) post(in line.Input) bool {
+// put reports whether the input will be taken, and whether the caller now has the driver.
+func (m *mailbox) put(in line.Input) (ok, drives bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
-		return false
+		return false, false
 	}
 	m.inputs = append(m.inputs, in)
-	if len(m.inputs) == 1 {
-		select {
-		case m.wake <- struct{}{}:
-		default:
-		}
+	if m.taken {
+		return true, false
 	}
-	return true
+	m.taken = true
+	if m.calls.Load() > few {
+		m.wake <- struct{}{}
+		return true, false
+	}
+	return true, true
 }
 
-// take returns all inputs, and keeps empty for those to come.
+// take returns all inputs, and keeps empty for those to come. Without any, the driver is free.
 func (m *mailbox) take(empty []line.Input) []line.Input {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if len(m.inputs) == 0 || m.closed {
+		m.free()
+		return nil
+	}
 	inputs := m.inputs
 	m.inputs = empty[:0]
 	return inputs
 }
 
-// close refuses inputs from now on, and returns those that are left.
-func (m *mailbox) close() []line.Input {
+// pass gives the driver up: to its own goroutine if there are more inputs.
+func (m *mailbox) pass() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if len(m.inputs) > 0 && !m.closed {
+		m.wake <- struct{}{}
+		return
+	}
+	m.free()
+}
+
+// free lets the next that posts have the driver. After close, close has it.
+func (m *mailbox) free() {
+	if m.taken = false; m.closed {
+		m.wake <- struct{}{}
+	}
+}
+
+// close refuses inputs from now on, waits until no other goroutine has the driver, and returns
+// the inputs that are left.
+func (m *mailbox) close() []line.Input {
+	m.mu.Lock()
 	m.closed = true
+	taken := m.taken
+	m.mu.Unlock()
+	if taken {
+		<-m.wake
+	}
 	return m.inputs
 }
 
@@ -80,10 +116,11 @@ type outcome struct {
 	attempts []Attempt
 }
 
-// driver is the goroutine that has the lines: it feeds them with what happens, and carries
-// out what comes of that.
+// driver has the lines: it feeds them with what happens, and carries out what comes of that.
+// Its fields belong to the goroutine that has it.
 type driver struct {
 	client   *Client
+	inputs   []line.Input // used by turns in turn
 	line     *line.Lines
 	streams  map[uint64]*stream
 	sessions map[*line.Session]*tenure
@@ -102,6 +139,7 @@ func newDriver(c *Client) *driver {
 		client: c, streams: make(map[uint64]*stream), sessions: make(map[*line.Session]*tenure),
 		timer: time.NewTimer(0),
 	}
+	c.driver = d
 	d.line = line.NewLines(d.now(), line.Config{
 		Servers: c.cfg.Servers, Cluster: c.cfg.Cluster, Open: openOf(&c.cfg), Prefer: c.cfg.Home,
 		Secret: secret, Chance: mathrand.Int64N,
@@ -132,31 +170,45 @@ func clip(text string) string {
 
 func (d *driver) now() int64 { return int64(d.client.cfg.now()) }
 
+// post reports whether the input will be taken.
+func (c *Client) post(in line.Input) bool {
+	ok, drives := c.mail.put(in)
+	if drives && c.driver.turn() {
+		c.mail.pass()
+	}
+	return ok
+}
+
+// run is the driver's own goroutine: it ticks, and takes the turns that those who post do not take.
 func (d *driver) run() {
 	defer d.timer.Stop()
 	defer d.end()
-	var inputs []line.Input
 	for {
 		select {
 		case <-d.client.ctx.Done():
 			return
 		case <-d.client.mail.wake:
 			runtime.Gosched() // calls that are about to be made join the frame
+			for d.turn() {
+			}
 		case <-d.timer.C:
-			d.due = 0 // it is set again in any case
-			d.line.Step(d.now(), line.Input{})
+			d.client.post(line.Input{Kind: line.Tick})
 		}
-		inputs = d.client.mail.take(inputs)
-		d.turn(inputs)
-		clear(inputs)
 	}
 }
 
-// turn takes inputs in and carries out what comes of them.
-func (d *driver) turn(inputs []line.Input) {
+// turn takes inputs in and carries out what comes of them. Without any it frees the driver and
+// returns false.
+func (d *driver) turn() bool {
+	inputs := d.client.mail.take(d.inputs)
+	if inputs == nil {
+		return false
+	}
 	now := d.now()
 	for _, in := range inputs {
 		switch in.Kind {
+		case line.Tick:
+			d.due = 0 // it is set again in any case
 		case line.Withdraw:
 			d.forget(in.Call)
 		case line.Submit:
@@ -176,6 +228,9 @@ func (d *driver) turn(inputs []line.Input) {
 		d.due = next
 		d.timer.Reset(max(time.Duration(next-now), time.Millisecond))
 	}
+	clear(inputs)
+	d.inputs = inputs
+	return true
 }
 
 // end finishes the calls that came too late.
@@ -256,6 +311,7 @@ func (d *driver) finish(o line.Output) {
 		result.hold = newHold(d.client, o.Call, p.acquisition, t.lease, o.Reply)
 		t.holds[o.Call] = result.hold
 	}
+	d.client.mail.calls.Add(-1)
 	p.done <- result
 }
 
@@ -279,7 +335,7 @@ func (d *driver) forget(call *line.Call) {
 func (d *driver) extend(o line.Output) {
 	t := d.sessions[o.Session]
 	if !t.lease.extend(boottime.Time(o.Until)) {
-		d.client.mail.post(line.Input{Kind: line.Lapse, Session: o.Session})
+		d.client.post(line.Input{Kind: line.Lapse, Session: o.Session})
 		return
 	}
 	for _, h := range t.holds {

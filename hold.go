@@ -97,7 +97,7 @@ func (c *Client) acquire(ctx context.Context, a acquisition) (*hold, error) {
 		o := c.do(ctx, call)
 		switch {
 		case o.hold != nil && ctx.Err() != nil:
-			c.mail.post(line.Input{Kind: line.Withdraw, Call: call})
+			c.post(line.Input{Kind: line.Withdraw, Call: call})
 			return nil, interrupted(ctx, a.kind, a.message.GetName(), o)
 		case o.hold != nil && !o.hold.lease.valid():
 			continue

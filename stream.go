@@ -46,7 +46,7 @@ func (c *Client) open(o line.Output) *stream {
 		if c.ctx.Err() != nil {
 			return // nobody wants to know, and it would hide what became of the servers
 		}
-		c.mail.post(line.Input{Kind: line.Ended, Stream: st.id, Err: err, Permanent: permanent(err)})
+		c.post(line.Input{Kind: line.Ended, Stream: st.id, Err: err, Permanent: permanent(err)})
 	})
 	return st
 }
@@ -82,7 +82,7 @@ func (st *stream) converse(ctx context.Context) error {
 		if err != nil {
 			return st.failure(ctx, err)
 		}
-		st.client.mail.post(line.Input{Kind: line.Received, Stream: st.id, Frame: frame})
+		st.client.post(line.Input{Kind: line.Received, Stream: st.id, Frame: frame})
 	}
 }
 
@@ -116,7 +116,7 @@ func (st *stream) write(ctx context.Context, grpcStream attachStream) {
 			if grpcStream.Send(frame) != nil {
 				return // the reader learns why
 			}
-			st.client.mail.post(line.Input{Kind: line.Sent, Stream: st.id})
+			st.client.post(line.Input{Kind: line.Sent, Stream: st.id})
 		}
 	}
 }
@@ -124,7 +124,7 @@ func (st *stream) write(ctx context.Context, grpcStream attachStream) {
 // ping asks a server for a sign of life.
 func (c *Client) ping(stream uint64, address string) {
 	if c.pingOnce(c.ctx, address, pingTimeout) == nil {
-		c.mail.post(line.Input{Kind: line.Pong, Stream: stream})
+		c.post(line.Input{Kind: line.Pong, Stream: stream})
 	}
 }
 
