@@ -59,9 +59,9 @@ import (
 	"github.com/conclave-io/conclave/service/server"
 )
 
-// stopPatience is how long Close waits for the server to hand leadership over and
+// stopTimeout is how long Close waits for the server to hand leadership over and
 // to say farewell to its clients.
-const stopPatience = 10 * time.Second
+const stopTimeout = 10 * time.Second
 
 // heartbeat of a server that is alone. Nobody hears it: it sets only the pace of
 // the clock, and how soon after its start the server elects itself.
@@ -176,7 +176,7 @@ func (c *Client) Close() error {
 }
 
 func stop(s *server.Server) error {
-	ctx, cancel := context.WithTimeout(context.Background(), stopPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
 	return s.Stop(ctx)
 }

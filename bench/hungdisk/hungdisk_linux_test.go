@@ -17,8 +17,8 @@ import (
 	"github.com/conclave-io/conclave/bench/trial"
 )
 
-// patience is how long a test waits for what must happen soon.
-const patience = 20 * time.Second
+// testTimeout is how long a test waits for what must happen soon.
+const testTimeout = 20 * time.Second
 
 // cluster is three servers, each with a disk that can hang.
 type cluster struct {
@@ -34,7 +34,7 @@ func start(t *testing.T) *cluster {
 	for id := 1; id <= 3; id++ {
 		c.disks = append(c.disks, mount(t, filepath.Join(dir, fmt.Sprint("server-", id))))
 	}
-	c.Cluster = trial.Start(t, dir, binary, patience)
+	c.Cluster = trial.Start(t, dir, binary, testTimeout)
 	t.Cleanup(func() { // before the servers are stopped
 		for _, d := range c.disks {
 			d.release()
@@ -99,11 +99,11 @@ func TestLeader(t *testing.T) {
 	old := c.leader(0)
 	c.disks[old-1].hang()
 	begun := time.Now()
-	soon, cancel := context.WithTimeout(ctx, patience)
+	soon, cancel := context.WithTimeout(ctx, testTimeout)
 	defer cancel()
 	if _, err := other.Lock(soon, "new"); err != nil {
 		_, text := c.Get(old, "/readyz")
-		t.Fatalf("no lock is granted within %v: %v; /readyz of server %d, whose disk hangs: %s", patience, err, old, text)
+		t.Fatalf("no lock is granted within %v: %v; /readyz of server %d, whose disk hangs: %s", testTimeout, err, old, text)
 	}
 	served := time.Since(begun)
 	if fresh := c.leader(old); fresh == old {

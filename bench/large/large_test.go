@@ -23,9 +23,9 @@ import (
 	"github.com/conclave-io/conclave/bench/trial"
 )
 
-// patience is how long a test waits for what must happen soon: a server reads a
+// testTimeout is how long a test waits for what must happen soon: a server reads a
 // large state before it is ready.
-const patience = time.Minute
+const testTimeout = time.Minute
 
 // ttl is long enough to fill the servers before sessions are renewed.
 const ttl = 10 * time.Minute
@@ -39,7 +39,7 @@ type cluster struct {
 func start(t *testing.T) *cluster {
 	t.Helper()
 	dir, binary := trial.Build(t, "long-large")
-	return &cluster{trial.Start(t, dir, binary, patience), t}
+	return &cluster{trial.Start(t, dir, binary, testTimeout), t}
 }
 
 // size is how many locks are held, or what LOCKS says.

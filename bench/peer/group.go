@@ -134,7 +134,7 @@ func (g *group) Stop() error {
 			_ = g.Signal(id, syscall.SIGCONT)
 		}
 	}
-	patience := time.After(10 * time.Second)
+	timeout := time.After(10 * time.Second)
 	for id := 1; id <= g.Servers(); id++ {
 		p := g.process(id)
 		if p == nil {
@@ -142,7 +142,7 @@ func (g *group) Stop() error {
 		}
 		select {
 		case <-p.done:
-		case <-patience:
+		case <-timeout:
 			_ = p.cmd.Process.Kill()
 		}
 		g.Reap(id)

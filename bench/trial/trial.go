@@ -18,8 +18,8 @@ import (
 // Cluster is three servers.
 type Cluster struct {
 	*local.Cluster
-	t        *testing.T
-	patience time.Duration
+	t       *testing.T
+	timeout time.Duration
 }
 
 // Build builds the program, and returns it and the directory that is to have the data
@@ -40,8 +40,8 @@ func Build(t *testing.T, target string) (dir, binary string) {
 }
 
 // Start starts the servers, and stops them when the test ends. If it failed it logs
-// what they said. patience is how long the test waits for what must happen soon.
-func Start(t *testing.T, dir, binary string, patience time.Duration) *Cluster {
+// what they said. timeout is how long the test waits for what must happen soon.
+func Start(t *testing.T, dir, binary string, timeout time.Duration) *Cluster {
 	t.Helper()
 	running, err := local.Start(local.Config{Binary: binary, Dir: dir})
 	if err != nil {
@@ -58,12 +58,12 @@ func Start(t *testing.T, dir, binary string, patience time.Duration) *Cluster {
 			}
 		}
 	})
-	return &Cluster{Cluster: running, t: t, patience: patience}
+	return &Cluster{Cluster: running, t: t, timeout: timeout}
 }
 
 // Get asks a server. The status is 0 if it does not answer, and the text says why.
 func (c *Cluster) Get(id int, path string) (status int, text string) {
-	client := http.Client{Timeout: c.patience}
+	client := http.Client{Timeout: c.timeout}
 	defer client.CloseIdleConnections()
 	resp, err := client.Get("http://" + c.Addresses()[id-1] + path)
 	if err != nil {
@@ -101,9 +101,9 @@ func (c *Cluster) Until(what string, yes func() bool) {
 	c.t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	for end := time.Now().Add(c.patience); !yes(); <-tick.C {
+	for end := time.Now().Add(c.timeout); !yes(); <-tick.C {
 		if time.Now().After(end) {
-			c.t.Fatalf("after %v still not: %s", c.patience, what)
+			c.t.Fatalf("after %v still not: %s", c.timeout, what)
 		}
 	}
 }

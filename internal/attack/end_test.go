@@ -44,7 +44,7 @@ func await(t *testing.T, granted <-chan time.Time) time.Time {
 			t.Fatal("the stream of the one who waits has ended")
 		}
 		return at
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		t.Fatal("the one who waits is granted nothing")
 	}
 	return time.Time{}
@@ -60,7 +60,7 @@ func endSession(w *world) {
 	}
 	select {
 	case <-v.lock.Context().Done():
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		w.Fatal("the victim is told nothing")
 	}
 	var revoked *conclave.RevokedError
@@ -121,7 +121,7 @@ func ignoreTheEnd(w *world) {
 			return
 		default:
 		}
-		if time.Since(begun) > patience {
+		if time.Since(begun) > testTimeout {
 			w.Fatal("nobody else ever enters")
 		}
 		switch renewed := s.reply(s.send(renewal())); renewed.GetCode() {

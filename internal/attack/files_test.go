@@ -40,7 +40,7 @@ func lostEnd(w *world) {
 		if covered > 0 && !bytes.Equal(readFile(w, filepath.Join(data, "reached")), before) {
 			break
 		}
-		if time.Since(begun) > patience {
+		if time.Since(begun) > testTimeout {
 			w.Fatal("the file reached is not written")
 		}
 	}

@@ -70,7 +70,7 @@ func (w *world) asPage(method, path, body string, header ...string) (int, string
 		w.Fatal(err)
 	}
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(testTimeout)); err != nil {
 		w.Fatal(err)
 	}
 	fmt.Fprintf(conn, "%s %s HTTP/1.1\r\n%s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", method, path, strings.Join(header, "\r\n"), len(body), body)

@@ -180,7 +180,7 @@ func (a *authorities) removeAuthority() {
 	defer raw.Close()
 	a.write(a.ca, a.read(a.stays.File))
 	a.reload(false)
-	if err := raw.SetReadDeadline(time.Now().Add(patience)); err != nil {
+	if err := raw.SetReadDeadline(time.Now().Add(testTimeout)); err != nil {
 		a.Fatal(err)
 	}
 	if _, err := raw.Read(make([]byte, 1)); err == nil || os.IsTimeout(err) {

@@ -107,7 +107,7 @@ func (w *world) header(kind, text string) {
 		w.Fatal(err)
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(patience))
+	_ = conn.SetDeadline(time.Now().Add(testTimeout))
 	fmt.Fprintf(conn, "POST /v1/open HTTP/1.1\r\nHost: 127.0.0.1\r\nUser-Agent: %s\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}", text)
 	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {

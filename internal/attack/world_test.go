@@ -26,8 +26,8 @@ import (
 	"github.com/conclave-io/conclave/service/server/servertest"
 )
 
-// patience is how long anything may take on a busy machine.
-const patience = 20 * time.Second
+// testTimeout is how long anything may take on a busy machine.
+const testTimeout = 20 * time.Second
 
 func (a *attack) name() string { return fmt.Sprintf("attack%02d", a.number) }
 
@@ -82,7 +82,7 @@ type world struct {
 }
 
 func (w *world) within() context.Context {
-	ctx, cancel := context.WithTimeout(w.Context(), patience)
+	ctx, cancel := context.WithTimeout(w.Context(), testTimeout)
 	w.Cleanup(cancel)
 	return ctx
 }
@@ -162,7 +162,7 @@ func (w *world) request(id int, method, path, body string) *http.Request {
 // send sends a request over HTTP and returns the status and the body.
 func (w *world) send(secrecy *tls.Config, req *http.Request) (int, string) {
 	w.Helper()
-	client := http.Client{Transport: &http.Transport{TLSClientConfig: secrecy}, Timeout: patience}
+	client := http.Client{Transport: &http.Transport{TLSClientConfig: secrecy}, Timeout: testTimeout}
 	defer client.CloseIdleConnections()
 	req.URL.Scheme = "http"
 	if secrecy != nil {

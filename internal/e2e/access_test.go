@@ -30,7 +30,7 @@ func TestTwoTeams(t *testing.T) {
 	}
 	c := startMachines(t, " --client-cert optional --audit-log "+auditLog)
 	// A reader has started the servers long before.
-	for end := time.Now().Add(patience); ; {
+	for end := time.Now().Add(testTimeout); ; {
 		out, err := c.shell("conclave upgrade status --servers unix:/var/lib/conclave/admin.sock").CombinedOutput()
 		if err == nil && strings.HasPrefix(string(out), "level 4\n") {
 			break
@@ -63,7 +63,7 @@ func TestTwoTeams(t *testing.T) {
 			}
 		}
 		// Whom a token proves, each server says by the rules that it knows, which may lag.
-		for end := time.Now().Add(patience); !allIn(said, step[2]) && strings.Contains(last, "access whoami") && time.Now().Before(end); {
+		for end := time.Now().Add(testTimeout); !allIn(said, step[2]) && strings.Contains(last, "access whoami") && time.Now().Before(end); {
 			out, _ := c.shell(settings + last).CombinedOutput() // it may fail: that is what is waited for
 			said += string(out)
 		}
@@ -112,7 +112,7 @@ func contains(out, want string) bool {
 func TestRulesNeedTheirLevel(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, 3)
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
 	client, err := conclave.Dial(ctx, conclave.Config{Servers: c.Addresses()})
 	if err != nil {

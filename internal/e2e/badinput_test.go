@@ -21,7 +21,7 @@ import (
 // call runs the binary and returns its exit status and what it said.
 func call(t *testing.T, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, binary, args...)
 	var out, said bytes.Buffer
@@ -214,7 +214,7 @@ func TestQuorumLost(t *testing.T) {
 	refused(t, 125, []string{"did not answer within 700ms"}, "lock", "b", "--servers", servers, "--wait", "700ms", "--", "true")
 	select {
 	case <-held.Context().Done():
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		t.Fatal("without a quorum a lock is still believed to be held")
 	}
 	short, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)

@@ -20,8 +20,8 @@ import (
 	"github.com/conclave-io/conclave/internal/local"
 )
 
-// patience is how long a test waits for what must happen soon.
-const patience = 30 * time.Second
+// testTimeout is how long a test waits for what must happen soon.
+const testTimeout = 30 * time.Second
 
 // binary is the conclave binary under test.
 var binary string
@@ -92,7 +92,7 @@ func showLogs(t *testing.T, c *local.Cluster) {
 // dial attaches a client of this process.
 func dial(t *testing.T, cfg conclave.Config) *conclave.Client {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 	defer cancel()
 	client, err := conclave.Dial(ctx, cfg)
 	if err != nil {
@@ -105,21 +105,21 @@ func dial(t *testing.T, cfg conclave.Config) *conclave.Client {
 // until asks again and again until the answer is yes.
 func until(t *testing.T, what string, yes func() bool) {
 	t.Helper()
-	deadline := time.After(patience)
+	deadline := time.After(testTimeout)
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for !yes() {
 		select {
 		case <-tick.C:
 		case <-deadline:
-			t.Fatalf("after %v still not: %s", patience, what)
+			t.Fatalf("after %v still not: %s", testTimeout, what)
 		}
 	}
 }
 
 func within(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -48,7 +48,7 @@ func live(t *testing.T, servers int) *local.Cluster {
 // tell runs a command about a cluster, and returns what it says.
 func tell(t *testing.T, c *local.Cluster, args ...string) string {
 	t.Helper()
-	cmd := exec.Command(binary, append(args, "--servers", strings.Join(c.Addresses(), ","), "--timeout", patience.String())...)
+	cmd := exec.Command(binary, append(args, "--servers", strings.Join(c.Addresses(), ","), "--timeout", testTimeout.String())...)
 	var said, failed bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &failed
 	if err := cmd.Run(); err != nil {
@@ -301,7 +301,7 @@ func TestHomesInTurn(t *testing.T) {
 	client := dial(t, conclave.Config{Servers: c.Addresses()})
 	members(t, client, 3)
 	var held []*conclave.Lock
-	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*testTimeout)
 	defer cancel()
 	judge := newEntries()
 	var waiters sync.WaitGroup
@@ -367,7 +367,7 @@ func TestLocksUnderKills(t *testing.T) {
 		for j, name := range served {
 			all.Go(func() {
 				for ctx.Err() == nil {
-					round, cancel := context.WithTimeout(ctx, patience)
+					round, cancel := context.WithTimeout(ctx, testTimeout)
 					l, err := client.Lock(round, fmt.Sprint(name, "/", (i+j)%2))
 					if err == nil {
 						judge.enter(t, l)
@@ -375,7 +375,7 @@ func TestLocksUnderKills(t *testing.T) {
 						err = l.Unlock(round)
 					}
 					if errors.Is(round.Err(), context.DeadlineExceeded) {
-						t.Errorf("%s: nothing for %v: %v", name, patience, err)
+						t.Errorf("%s: nothing for %v: %v", name, testTimeout, err)
 					}
 					cancel()
 				}

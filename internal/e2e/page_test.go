@@ -106,7 +106,7 @@ func TestTheStreamOfThePageOutlivesTheLeader(t *testing.T) {
 	}
 	asked := leader%3 + 1
 
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+c.Addresses()[asked-1]+"/v1/watch?status=500ms&locks=", nil)
 	if err != nil {

@@ -249,7 +249,7 @@ func start(t *testing.T, args ...string) (*attendance, *exec.Cmd) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cmd := exec.CommandContext(ctx, binary, args...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.WaitDelay = patience
+	cmd.WaitDelay = testTimeout
 	cmd.Stdout, cmd.Stderr = a, a
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

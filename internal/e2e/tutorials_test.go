@@ -192,7 +192,7 @@ func (r *reader) settle(want string) {
 	if r.last == "" {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*testTimeout)
 	defer cancel()
 	for {
 		out, err := r.shell(ctx, r.last).CombinedOutput()
@@ -254,7 +254,7 @@ func (r *reader) open(name, commands string) {
 func (r *reader) process(server string) string {
 	r.Helper()
 	line := regexp.MustCompile(`server ` + server + ` is process (\d+)`)
-	for begun := time.Now(); time.Since(begun) < patience; {
+	for begun := time.Now(); time.Since(begun) < testTimeout; {
 		if found := line.FindStringSubmatch(r.terminals["1"].String()); found != nil {
 			return found[1]
 		}
@@ -277,7 +277,7 @@ func (r *reader) program(source, want string) {
 	if out, err := exec.Command("go", "build", "-o", program, file).CombinedOutput(); err != nil {
 		r.Fatalf("%v\n%s", err, out)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program)
 	cmd.Dir = dir

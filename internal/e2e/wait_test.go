@@ -39,7 +39,7 @@ func TestAWaitIsReported(t *testing.T) {
 		})
 	}
 	queued(1)
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, binary, "lock", "x", "--servers", cluster.Addresses()[0], "--", "true")
 	stderr, err := cmd.StderrPipe()
@@ -82,7 +82,7 @@ func TestAddressesThatAreWrong(t *testing.T) {
 		t.Fatal(members, err)
 	}
 	peer := members[0].PeerAddress
-	// The timeout is beyond the patience of the test.
+	// The timeout is longer than testTimeout: the error must come before it.
 	refused(t, 125, []string{peer + ": this port is for servers only; set --servers to the addresses for clients"},
 		"status", "--servers", peer, "--timeout", "1h")
 }

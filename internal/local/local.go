@@ -262,8 +262,8 @@ func (c *Cluster) Ended(id int) error {
 	case <-c.process(id).done:
 		c.await(id)
 		return nil
-	case <-time.After(patience):
-		return fmt.Errorf("server %d has not ended after %v", id, patience)
+	case <-time.After(stopTimeout):
+		return fmt.Errorf("server %d has not ended after %v", id, stopTimeout)
 	}
 }
 
@@ -292,8 +292,9 @@ func (c *Cluster) Died() error {
 	return nil
 }
 
-// patience is for how long a server may stop: 10 seconds by itself, and 2 for the calls of clients.
-const patience = 15 * time.Second
+// stopTimeout is how long a server may take to stop: 10 s for itself, 2 s for the calls of its clients, and some
+// slack.
+const stopTimeout = 15 * time.Second
 
 // Stop ends all servers, those that do not end by themselves with SIGKILL.
 func (c *Cluster) Stop() error {
@@ -304,7 +305,7 @@ func (c *Cluster) Stop() error {
 			_ = c.Signal(id, wake)
 		}
 	}
-	end := time.After(patience)
+	end := time.After(stopTimeout)
 	for id := 1; id <= c.Servers(); id++ {
 		p := c.process(id)
 		if p == nil {
@@ -313,7 +314,7 @@ func (c *Cluster) Stop() error {
 		select {
 		case <-p.done:
 		case <-end:
-			problems = append(problems, fmt.Errorf("server %d did not end within %v and was killed", id, patience))
+			problems = append(problems, fmt.Errorf("server %d did not end within %v and was killed", id, stopTimeout))
 			_ = p.cmd.Process.Kill()
 		}
 		c.await(id)

@@ -14,9 +14,9 @@ import (
 	"github.com/conclave-io/conclave"
 )
 
-// patience is how long the servers have for what must happen soon, and how long
+// testTimeout is how long the servers have for what must happen soon, and how long
 // after the last fault everybody must have been served.
-const patience = 30 * time.Second
+const testTimeout = 30 * time.Second
 
 // perform is the plot.
 func perform(p play, w *world) error {
@@ -24,7 +24,7 @@ func perform(p play, w *world) error {
 		play: p, world: w, began: time.Now(),
 		faults: make(map[string]int), killed: make(map[int]int64), programs: make(map[int]*program),
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), p.Lasts+5*patience)
+	ctx, cancel := context.WithTimeout(context.Background(), p.Lasts+5*testTimeout)
 	defer cancel()
 	if err := s.open(ctx); err != nil {
 		return err
@@ -110,7 +110,7 @@ func pause(ctx context.Context, d time.Duration) {
 
 // until looks again and again until it finds nothing wrong.
 func until(ctx context.Context, wrong func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, testTimeout)
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -122,7 +122,7 @@ func until(ctx context.Context, wrong func(context.Context) error) error {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return fmt.Errorf("after %v still: %w", patience, err)
+			return fmt.Errorf("after %v still: %w", testTimeout, err)
 		}
 	}
 }

@@ -94,7 +94,7 @@ func (c *cutting) some() (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.cluster.Stop(), os.RemoveAll(dir)) }()
-	ctx, cancel := context.WithTimeout(context.Background(), roundsPerCluster*patience)
+	ctx, cancel := context.WithTimeout(context.Background(), roundsPerCluster*testTimeout)
 	defer cancel()
 	if c.control, err = conclave.Dial(ctx, conclave.Config{Servers: c.cluster.Addresses()}); err != nil {
 		return errors.Join(err, c.cluster.Died())

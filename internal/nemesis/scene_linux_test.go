@@ -75,7 +75,7 @@ func (s *scene) open(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, testTimeout)
 	defer cancel()
 	cfg := conclave.Config{Servers: s.cluster.Addresses(), TTL: time.Minute, Program: "director"}
 	if s.client, err = conclave.Dial(ctx, cfg); err != nil {

@@ -131,8 +131,8 @@ func (w *worker) tell(r report) (answer, error) {
 	return a, err
 }
 
-// turn asks for a lock, and enters if it is granted. Every eighth has little
-// patience, so that some requests are withdrawn as they are granted.
+// turn asks for a lock, and enters if it is granted. Every eighth request has a deadline of at
+// most 200 ms, so that some are withdrawn while they are being granted.
 func (w *worker) turn(ctx context.Context) error {
 	name := fmt.Sprint("lock-", w.random.IntN(locks))
 	asking, cancel := ctx, context.CancelFunc(func() {})

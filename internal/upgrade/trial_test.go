@@ -23,8 +23,8 @@ import (
 	"github.com/conclave-io/conclave/internal/wire"
 )
 
-// patience is how long a test waits for what must happen soon.
-const patience = 60 * time.Second
+// testTimeout is how long a test waits for what must happen soon.
+const testTimeout = 60 * time.Second
 
 // trial is a cluster whose servers are of different ages.
 type trial struct {
@@ -210,7 +210,7 @@ func (tr *trial) refused(id, age int, why ...string) {
 
 func (tr *trial) refusedAs(age int, why []string, args ...string) {
 	tr.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, tr.age[age], args...)
 	local.Prepare(cmd)
@@ -302,21 +302,21 @@ func dial(t *testing.T, cfg conclave.Config) *conclave.Client {
 // until asks again and again until the answer is yes.
 func until(t *testing.T, what string, yes func() bool) {
 	t.Helper()
-	deadline := time.After(patience)
+	deadline := time.After(testTimeout)
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for !yes() {
 		select {
 		case <-tick.C:
 		case <-deadline:
-			t.Fatalf("after %v still not: %s", patience, what)
+			t.Fatalf("after %v still not: %s", testTimeout, what)
 		}
 	}
 }
 
 func within(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -134,13 +134,13 @@ func (k *worker) acquire(res *resource) {
 	k.request = r
 	k.nest(r, a)
 	k.client.submit(r, func(reply *api.Reply) { k.acquired(r, reply) })
-	k.impatience(r)
+	k.mayWithdraw(r)
 }
 
-// impatience lets the worker give up waiting after a while, some of the time.
-func (k *worker) impatience(r *request) {
+// mayWithdraw lets one request in three be withdrawn if it still waits after a random time.
+func (k *worker) mayWithdraw(r *request) {
 	w := k.client.w
-	if w.work.IntN(3) > 0 || r.keeps != nil { // who keeps something waits on
+	if w.work.IntN(3) > 0 || r.keeps != nil { // a worker that keeps holds goes on waiting
 		return
 	}
 	turn := k.turn

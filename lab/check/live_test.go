@@ -85,7 +85,7 @@ type beating struct {
 
 const (
 	beat process.Timer = iota + 1
-	patience
+	timeout
 )
 
 func (m *beating) Step(ev *process.Event, fx *process.Effects) {
@@ -96,11 +96,11 @@ func (m *beating) Step(ev *process.Event, fx *process.Effects) {
 		}
 	case process.Acquire:
 		m.waits = true
-		fx.Arm(patience, process.Millisecond, process.Millisecond)
+		fx.Arm(timeout, process.Millisecond, process.Millisecond)
 	case process.Deliver:
 		m.hear(fx)
 	case process.Fire:
-		if ev.Timer == patience {
+		if ev.Timer == timeout {
 			m.waits = false
 			fx.Grant(1)
 			return
@@ -116,7 +116,7 @@ func (m *beating) Step(ev *process.Event, fx *process.Effects) {
 
 func (m *beating) hear(fx *process.Effects) {
 	if m.waits && m.shy {
-		fx.Arm(patience, process.Millisecond, process.Millisecond)
+		fx.Arm(timeout, process.Millisecond, process.Millisecond)
 	}
 }
 
@@ -137,12 +137,12 @@ func TestTimersBesideHeartbeats(t *testing.T) {
 }
 
 // patient searches for a run in which process 1 waits forever beside machines that
-// have the timers beat and patience.
+// have the timers beat and timeout.
 func patient(t *testing.T, n int, machine func(self process.ID) process.Machine) *check.Result {
 	t.Helper()
 	r, err := check.Run(t.Context(), check.Config{
 		Spec: &process.Spec{
-			Name: "patient", Family: process.Mutex, Messages: tokenring.Spec.Messages, Timers: []string{"beat", "patience"},
+			Name: "patient", Family: process.Mutex, Messages: tokenring.Spec.Messages, Timers: []string{"beat", "timeout"},
 			New: func(self process.ID, c *process.Config) process.Machine { return machine(self) },
 		},
 		Process: process.Config{N: n}, Requesters: []process.ID{1}, Liveness: true, Timing: check.Synchronous,
@@ -155,7 +155,7 @@ func patient(t *testing.T, n int, machine func(self process.ID) process.Machine)
 }
 
 // bouncing are three processes of which 1 and 2 play a message to and fro that 0 serves.
-// While it flies, the patience of 1 cannot run out. If it stops, 0 serves the next.
+// While it flies, the timeout of 1 cannot end. If it stops, 0 serves the next.
 type bouncing struct {
 	self    process.ID
 	stops   stopping
@@ -181,11 +181,11 @@ func (m *bouncing) Step(ev *process.Event, fx *process.Effects) {
 	case process.Start:
 		m.rest(fx)
 	case process.Acquire:
-		fx.Arm(patience, process.Millisecond, process.Millisecond)
+		fx.Arm(timeout, process.Millisecond, process.Millisecond)
 	case process.Deliver:
 		m.onMessage(ev, fx)
 	case process.Fire:
-		if ev.Timer == patience {
+		if ev.Timer == timeout {
 			fx.Grant(1)
 			return
 		}

@@ -20,37 +20,37 @@ const (
 	FalseSuspicions   = "false_suspicions"   // per process and 1,000 D
 )
 
-// patience is a detector with one of its settings varied, and what follows from
-// it by theory; all in D.
-type patience struct {
+// detectorSetting is a detector with one option set, and the times that follow from it by
+// theory, in D.
+type detectorSetting struct {
 	spec   *process.Spec
 	option string
 	value  int
 	period float64
-	// wait is how long after the last message of a peer it is suspected, for
-	// those who wait for heartbeats; 0 for SWIM.
+	// wait is the time from the last heartbeat of a process until it is suspected. It is 0
+	// for SWIM, which has no heartbeats.
 	wait float64
 }
 
-// patiences are the settings that the report is about.
-func patiences() []patience {
-	var all []patience
+// detectorSettings returns the settings that the report compares.
+func detectorSettings() []detectorSetting {
+	var all []detectorSetting
 	for _, spec := range []*process.Spec{heartbeat.Spec, heartbeat.Reliable} {
 		for _, timeout := range []int{5, 7, 9, 13, 17} {
-			all = append(all, patience{spec, "beat-timeout", timeout, 4, float64(timeout)})
+			all = append(all, detectorSetting{spec, "beat-timeout", timeout, 4, float64(timeout)})
 		}
 	}
 	for _, level := range []int{1, 2, 4, 8, 12} {
-		all = append(all, patience{phiaccrual.Spec, "phi", level, 4, phiaccrual.Wait(4, level)})
+		all = append(all, detectorSetting{phiaccrual.Spec, "phi", level, 4, phiaccrual.Wait(4, level)})
 	}
 	for _, period := range []int{5, 6, 8, 12, 16} {
-		all = append(all, patience{spec: swim.Spec, option: "swim-period", value: period, period: float64(period)})
+		all = append(all, detectorSetting{spec: swim.Spec, option: "swim-period", value: period, period: float64(period)})
 	}
 	return all
 }
 
 // Detectors measures every failure detector with n processes, 3 at least, for a
-// range of each one's patience. Detection times and messages are those in links
+// range of its main setting. Detection times and messages are those in links
 // that take exactly D; false suspicions those in links that lose one message in
 // twenty and take D on average, exponentially distributed.
 func Detectors(n int) ([]Row, error) {
@@ -58,7 +58,7 @@ func Detectors(n int) ([]Row, error) {
 		return nil, fmt.Errorf("%d processes: give 3 at least", n)
 	}
 	var rows []Row
-	for _, p := range patiences() {
+	for _, p := range detectorSettings() {
 		more, err := p.measure(n)
 		if err != nil {
 			return nil, fmt.Errorf("%s with %s: %w", p.spec.Name, p.regime(), err)
@@ -68,9 +68,9 @@ func Detectors(n int) ([]Row, error) {
 	return rows, nil
 }
 
-func (p *patience) regime() string { return p.option + "=" + strconv.Itoa(p.value) }
+func (p *detectorSetting) regime() string { return p.option + "=" + strconv.Itoa(p.value) }
 
-func (p *patience) measure(n int) ([]Row, error) {
+func (p *detectorSetting) measure(n int) ([]Row, error) {
 	messages, err := p.messages(n)
 	if err != nil {
 		return nil, err
@@ -91,7 +91,7 @@ func (p *patience) measure(n int) ([]Row, error) {
 	}, nil
 }
 
-func (p *patience) row(n int, metric string, theory *float64, bounds *[2]float64, measured float64) Row {
+func (p *detectorSetting) row(n int, metric string, theory *float64, bounds *[2]float64, measured float64) Row {
 	r := Row{
 		Algorithm: p.spec.Name, N: n, Regime: p.regime(), Metric: metric,
 		Theory: theory, Bounds: bounds, Measured: measured, slack: 2e-3,
@@ -102,7 +102,7 @@ func (p *patience) row(n int, metric string, theory *float64, bounds *[2]float64
 	return r
 }
 
-func (p *patience) messagesByTheory(n int) *float64 {
+func (p *detectorSetting) messagesByTheory(n int) *float64 {
 	messages := float64(n * (n - 1))
 	if p.spec == swim.Spec {
 		messages = float64(2 * n)
@@ -112,7 +112,7 @@ func (p *patience) messagesByTheory(n int) *float64 {
 
 // detectionByTheory is the mean over a crash at a random time: the last heartbeat
 // was sent half a period before on average; for SWIM see swim.Periods.
-func (p *patience) detectionByTheory(n int) *float64 {
+func (p *detectorSetting) detectionByTheory(n int) *float64 {
 	mean := p.wait + 1 - p.period/2
 	if p.spec == swim.Spec {
 		mean = (swim.Periods(n)+0.5)*p.period - 1
@@ -120,14 +120,14 @@ func (p *patience) detectionByTheory(n int) *float64 {
 	return &mean
 }
 
-func (p *patience) detectionBounds(n int) *[2]float64 {
+func (p *detectorSetting) detectionBounds(n int) *[2]float64 {
 	if p.spec == swim.Spec {
 		return &[2]float64{p.period - 1, 2*float64(n-1)*p.period - 1}
 	}
 	return &[2]float64{p.wait + 1 - p.period, p.wait + 1}
 }
 
-func (p *patience) config(n int, until float64) sim.Config {
+func (p *detectorSetting) config(n int, until float64) sim.Config {
 	return sim.Config{
 		Spec: p.spec,
 		Process: process.Config{
@@ -143,7 +143,7 @@ func inD(d float64) process.Duration { return process.Duration(d * float64(proce
 
 // messages counts those of a hundred periods of a run in which nothing happens,
 // the last of which is cut off before the next begins.
-func (p *patience) messages(n int) (float64, error) {
+func (p *detectorSetting) messages(n int) (float64, error) {
 	const periods = 100
 	r, err := sim.Run(p.config(n, periods*p.period-0.5))
 	if err != nil {
@@ -154,7 +154,7 @@ func (p *patience) messages(n int) (float64, error) {
 
 // crashes is how many runs a detection time is the mean of, and how many periods
 // pass before: more where chance decides, and where samples must be forgotten.
-func (p *patience) crashes() (runs int, warm float64) {
+func (p *detectorSetting) crashes() (runs int, warm float64) {
 	switch p.spec {
 	case swim.Spec:
 		return 400, 5
@@ -166,7 +166,7 @@ func (p *patience) crashes() (runs int, warm float64) {
 
 // detection crashes a process after a while, at moments spread evenly over the
 // turns of the others, and returns when the first, and the last, suspects it.
-func (p *patience) detection(n int) (first, all float64, err error) {
+func (p *detectorSetting) detection(n int) (first, all float64, err error) {
 	runs, warm := p.crashes()
 	warm *= p.period
 	turns := float64(n-1) * p.period
@@ -184,7 +184,7 @@ func (p *patience) detection(n int) (first, all float64, err error) {
 	return first, all, nil
 }
 
-func (p *patience) crash(n int, at float64, seed uint64) (first, all float64, err error) {
+func (p *detectorSetting) crash(n int, at float64, seed uint64) (first, all float64, err error) {
 	cfg := p.config(n, at+p.period+2*p.wait)
 	if p.spec == swim.Spec {
 		cfg = p.config(n, at+3*float64(n)*p.period)
@@ -217,7 +217,7 @@ func (p *patience) crash(n int, at float64, seed uint64) (first, all float64, er
 }
 
 // mistakes counts the suspicions in a run without a crash.
-func (p *patience) mistakes(n int) (float64, error) {
+func (p *detectorSetting) mistakes(n int) (float64, error) {
 	const length = 5000
 	wrong := 0
 	cfg := p.config(n, length)

@@ -10,7 +10,7 @@ import (
 )
 
 // TestDetectorsCostWhatTheyShould: every figure with a theory is what that says,
-// and more patience means fewer mistakes.
+// and a detector that waits longer makes fewer mistakes.
 func TestDetectorsCostWhatTheyShould(t *testing.T) {
 	for _, n := range []int{3, 6} {
 		rows, err := Detectors(n)
@@ -27,7 +27,7 @@ func TestDetectorsCostWhatTheyShould(t *testing.T) {
 				continue
 			}
 			if more, ok := before[r.Algorithm]; ok && r.Measured > more+0.5 {
-				t.Errorf("N = %d: %s with %s is wrong %v times, with less patience %v", n, r.Algorithm, r.Regime, r.Measured, more)
+				t.Errorf("N = %d: %s with %s is wrong %v times, with the smaller setting %v", n, r.Algorithm, r.Regime, r.Measured, more)
 			}
 			before[r.Algorithm] = r.Measured
 		}
@@ -36,7 +36,7 @@ func TestDetectorsCostWhatTheyShould(t *testing.T) {
 
 // TestDetectorTheoryIsThatOfTheSpecs: for the settings that the Specs speak of.
 func TestDetectorTheoryIsThatOfTheSpecs(t *testing.T) {
-	for _, p := range []patience{
+	for _, p := range []detectorSetting{
 		{heartbeat.Spec, "beat-timeout", 13, 4, 13},
 		{heartbeat.Reliable, "beat-timeout", 13, 4, 13},
 		{phiaccrual.Spec, "phi", 8, 4, phiaccrual.Wait(4, 8)},

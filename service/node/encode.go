@@ -21,15 +21,15 @@ func encode(v *registry.Version) []byte {
 // a collection keeps a processor busy for a second.
 func makeRoom(bytes int, room func() int64, collect func()) {
 	const (
-		large    = 8 << 20
-		patience = 2 * time.Second
-		look     = 50 * time.Millisecond
+		large   = 8 << 20
+		longest = 2 * time.Second
+		look    = 50 * time.Millisecond
 	)
 	if bytes <= large {
 		return
 	}
 	for waited := time.Duration(0); room() < int64(bytes)*3/2; waited += look {
-		if waited >= patience {
+		if waited >= longest {
 			collect()
 			return
 		}

@@ -72,7 +72,7 @@ func TestFloodEndsNobodysSession(t *testing.T) {
 			}
 		case <-victim.deposed:
 			t.Fatal("the leader lost its place under the flood")
-		case <-time.After(patience):
+		case <-time.After(testTimeout):
 			t.Fatalf("request %d has no answer", command.Sequence)
 		}
 		return time.Since(asked)

@@ -95,7 +95,7 @@ func (x *tenant) do(c registry.Command) registry.Result {
 	_ = x.conn.Submit(x.t.Context(), []registry.Command{c})
 	renew := time.NewTicker(50 * time.Millisecond)
 	defer renew.Stop()
-	for deadline := time.After(patience); ; {
+	for deadline := time.After(testTimeout); ; {
 		select {
 		case r := <-x.told.replies:
 			if r.Sequence == sequence && r.Result.Code != registry.Queued || r.Result.Code == registry.SessionGone {
@@ -236,7 +236,7 @@ func TestHomeThatDies(t *testing.T) {
 	c.kill(victim)
 	select {
 	case <-lost.told.deposed:
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		t.Error("the client of the home was not told")
 	}
 	died := time.Now()

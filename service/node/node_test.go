@@ -21,8 +21,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience is how long a test waits for what must happen soon.
-const patience = 20 * time.Second
+// testTimeout is how long a test waits for what must happen soon.
+const testTimeout = 20 * time.Second
 
 // cluster is some nodes in this process, with disks and sockets.
 type cluster struct {
@@ -108,7 +108,7 @@ func (c *cluster) start(id uint64) *Node {
 
 func (c *cluster) stop(id uint64) {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 	defer cancel()
 	if err := c.nodes[id].Stop(ctx); err != nil {
 		c.t.Errorf("node %d: %v", id, err)
@@ -119,14 +119,14 @@ func (c *cluster) stop(id uint64) {
 // until asks again and again until the answer is yes.
 func (c *cluster) until(what string, yes func() bool) {
 	c.t.Helper()
-	deadline := time.After(patience)
+	deadline := time.After(testTimeout)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for !yes() {
 		select {
 		case <-tick.C:
 		case <-deadline:
-			c.t.Fatalf("after %v still not: %s", patience, what)
+			c.t.Fatalf("after %v still not: %s", testTimeout, what)
 		}
 	}
 }
@@ -181,7 +181,7 @@ func (r *recorder) Depose() { close(r.deposed) }
 // do carries out one command at whoever leads, as long as it takes.
 func (c *cluster) do(command registry.Command) registry.Result {
 	c.t.Helper()
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(testTimeout)
 	for time.Now().Before(deadline) {
 		client := newRecorder()
 		conn, err := c.leader().Connect(c.ctx, client)
@@ -196,7 +196,7 @@ func (c *cluster) do(command registry.Command) registry.Result {
 			conn.Close()
 			return reply.Result
 		case <-client.deposed:
-		case <-time.After(patience):
+		case <-time.After(testTimeout):
 			c.t.Fatalf("no answer to %+v", command)
 		}
 	}
@@ -296,7 +296,7 @@ func TestClientHearsOfTheEnd(t *testing.T) {
 	c.stop(leader.cfg.ID)
 	select {
 	case <-client.deposed:
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		t.Fatal("the client of a leader that stopped was not told")
 	}
 }
@@ -336,7 +336,7 @@ func TestWatchSeesLeadersOfElections(t *testing.T) {
 	c.ok(campaign)
 	select {
 	case <-watch.Signal():
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		t.Fatal("nobody told of a new leader")
 	}
 }
@@ -354,7 +354,7 @@ func TestWatchSeesLocksUnderAPrefix(t *testing.T) {
 	c.ok(acquire(4, "jobs/a"))
 	select {
 	case <-watch.Signal():
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		t.Fatal("nobody told of the locks")
 	}
 	if names, all := watch.Take(); all || !slices.Equal(names, []string{"jobs/a", "jobs/b"}) {
@@ -385,7 +385,7 @@ func TestFailedWriteStopsTheNode(t *testing.T) {
 	}
 	select {
 	case <-n.Done():
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		t.Fatal("a node whose disk fails goes on")
 	}
 	if n.Err() == nil || strings.Contains(n.Err().Error(), "\n") {
@@ -415,7 +415,7 @@ func TestOneWrongServerHarmsNobody(t *testing.T) {
 	}
 	select {
 	case <-wrong.Done():
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		t.Fatal("a server of another cluster goes on")
 	}
 	if err := wrong.Err(); err == nil || !strings.Contains(err.Error(), "cluster") {

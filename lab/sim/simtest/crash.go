@@ -19,8 +19,8 @@ type crash struct {
 	down    process.Duration // 0: for good
 }
 
-// patience is for how many events a crash waits for one of the wanted kind.
-const patience = 100
+// crashDelay is how many events a crash waits at most for an event of the wanted kind.
+const crashDelay = 100
 
 // drawCrashes draws up to half of the processes, as far as some may crash.
 func (s *schedule) drawCrashes(r *rand.Rand) {
@@ -107,7 +107,7 @@ func (s *schedule) crashDue(w *sim.World) error {
 func (s *schedule) crash(w *sim.World, c crash) (happened bool, err error) {
 	for i := range s.cfg.Process.N {
 		q := process.ID((c.rank + i) % s.cfg.Process.N)
-		if !s.mayCrash(w, q) || w.Events() < c.after+patience && !s.seen.is(c.wanted, q) {
+		if !s.mayCrash(w, q) || w.Events() < c.after+crashDelay && !s.seen.is(c.wanted, q) {
 			continue
 		}
 		f := sim.Fault{Kind: sim.Crash, Process: q, For: c.down}
