@@ -182,7 +182,7 @@ var replicaMutants = []Mutant{
 		Hole: "Floods",
 		Why:  "A session whose turn it is puts all that it has waiting into the log: others wait for a flood to pass.",
 		Edits: []Edit{{
-			"service/replica/lanes.go", "quantum = 16 << 10", "quantum = 16 << 20",
+			"service/replica/lanes.go", "quantum        = 16 << 10", "quantum        = 16 << 20",
 		}},
 	},
 	// What each half of expiry-without-term is worth alone: nothing. A leader proposes

@@ -12,9 +12,14 @@ import (
 // The first lane has requests that keep sessions alive and that make room: renewals, releases,
 // cancels, closes, revocations, ends, and requests about seats, guards and rules. It goes first
 // and leaves a quarter of an entry to the second lane, which has requests that take room. In each
-// lane every session has a FIFO queue. The queues are served by deficit round robin, quantum
-// bytes in a turn. An empty queue is removed, so it costs nothing. No choice depends on the order
-// of a map.
+// lane every session has a FIFO queue. The queues are served by deficit round robin in two rings,
+// as in FQ-CoDel (RFC 8290). A new queue is in the first ring, where it has one turn of quantum
+// bytes. If it is not empty then, it moves to the second ring, where a turn has backlogQuantum
+// bytes. The first ring goes first and leaves half of the room to the second. So a session that
+// waits for each answer gets into the next entry, however many others have a backlog. Those with a
+// backlog have long turns, because many requests of one session are read, applied and answered
+// together for less. An empty queue is removed, so it costs nothing. No choice depends on the
+// order of a map.
 //
 // Requests of one session can overtake each other only from the first lane past the second.
 // Requests that must not overtake stay behind (see inFirst):
@@ -45,9 +50,10 @@ type lanes struct {
 }
 
 const (
-	// quantum is the cost of the requests that a session may put into the log in one turn, in
-	// bytes.
-	quantum = 16 << 10
+	// quantum is the cost of the requests that a session may put into the log in its first turn,
+	// in bytes, and backlogQuantum in each later one.
+	quantum        = 16 << 10
+	backlogQuantum = 64 << 10
 	// leastCost is the least cost of a request, however few bytes it has: to decode, apply and
 	// answer it costs all servers about as much as storing this many bytes. It keeps entries
 	// short, so that a request that arrives while all entries are full of another session's
@@ -64,9 +70,16 @@ func newLanes() *lanes {
 // lane is a set of queues that take turns.
 type lane struct {
 	bySession map[registry.SessionID]*queue
-	// turn is the queue whose turn it is, in a ring of all.
-	turn *queue
-	cost int // of all waiting requests
+	fresh     ring // queues that have not ended a turn
+	backlog   ring // the others
+}
+
+func (l *lane) cost() int { return l.fresh.cost + l.backlog.cost }
+
+// ring is queues in the order of their turns.
+type ring struct {
+	turn *queue // the queue whose turn it is
+	cost int    // of all requests in its queues
 }
 
 func newLane() lane { return lane{bySession: make(map[registry.SessionID]*queue)} }
@@ -75,9 +88,11 @@ func newLane() lane { return lane{bySession: make(map[registry.SessionID]*queue)
 type queue struct {
 	session registry.SessionID
 	lane    *lane
+	ring    *ring
 	head    *waiting // the oldest
 	tail    *waiting
 	bytes   int
+	cost    int
 	// opens counts the Opens among the commands.
 	opens int
 	// deficit is how much the queue may still put into the log in this turn, if begun
@@ -143,7 +158,7 @@ func (l *lanes) push(c *registry.Command, first bool) {
 		q = reuse(&l.spareQueues)
 		q.session, q.lane, q.number = id, lane, l.made
 		lane.bySession[id] = q
-		lane.link(q)
+		lane.fresh.link(q)
 		heap.Push(&l.longest, q)
 	}
 	w := reuse(&l.spare)
@@ -174,19 +189,29 @@ func keep[T any](spare *[]*T, t *T) {
 }
 
 // draw appends the requests for the next entry, which has room for this cost. It takes at least
-// one command from each lane that has some.
+// one command from each ring of each lane that has some.
 func (l *lanes) draw(entry []registry.Command, room int) []registry.Command {
-	before := l.first.cost
-	entry = l.empty(&l.first, entry, room-min(room/4, l.second.cost))
-	return l.empty(&l.second, entry, room-(before-l.first.cost))
+	before := l.first.cost()
+	entry = l.empty(&l.first, entry, room-min(room/4, l.second.cost()))
+	return l.empty(&l.second, entry, room-(before-l.first.cost()))
 }
 
 // empty takes requests from one lane.
 func (l *lanes) empty(from *lane, entry []registry.Command, room int) []registry.Command {
+	before, kept := from.cost(), min(room/2, from.backlog.cost)
+	entry = l.serve(from, &from.fresh, quantum, entry, room-kept)
+	if left := room - (before - from.cost()); left > 0 || kept > 0 {
+		entry = l.serve(from, &from.backlog, backlogQuantum, entry, left)
+	}
+	return entry
+}
+
+// serve takes requests from one ring of a lane, whose queues may take turns of some bytes.
+func (l *lanes) serve(of *lane, from *ring, turn int, entry []registry.Command, room int) []registry.Command {
 	for any := false; from.turn != nil; {
 		q := from.turn
 		if !q.begun {
-			q.begun, q.deficit = true, q.deficit+quantum
+			q.begun, q.deficit = true, q.deficit+turn
 		}
 		for q.head != nil {
 			price := cost(&q.head.command)
@@ -207,7 +232,9 @@ func (l *lanes) empty(from *lane, entry []registry.Command, room int) []registry
 			continue
 		}
 		heap.Fix(&l.longest, q.at)
-		q.begun, from.turn = false, q.next
+		q.begun = false
+		from.unlink(q)
+		of.backlog.link(q)
 	}
 	return entry
 }
@@ -262,7 +289,8 @@ func (l *lanes) grow(q *queue, c *registry.Command, by int) {
 	bytes := by * weight(c)
 	l.count += by
 	l.bytes += bytes
-	q.lane.cost += by * cost(c)
+	q.ring.cost += by * cost(c)
+	q.cost += by * cost(c)
 	q.bytes += bytes
 	if c.Op == registry.OpOpen {
 		q.opens += by
@@ -271,27 +299,30 @@ func (l *lanes) grow(q *queue, c *registry.Command, by int) {
 
 func (l *lanes) forget(q *queue) {
 	heap.Remove(&l.longest, q.at)
-	q.lane.unlink(q)
+	q.ring.unlink(q)
 	delete(q.lane.bySession, q.session)
 	keep(&l.spareQueues, q)
 }
 
 // link adds a queue at the end of the ring.
-func (l *lane) link(q *queue) {
-	if l.turn == nil {
-		q.next, q.prev, l.turn = q, q, q
+func (r *ring) link(q *queue) {
+	q.ring = r
+	r.cost += q.cost
+	if r.turn == nil {
+		q.next, q.prev, r.turn = q, q, q
 		return
 	}
-	q.next, q.prev = l.turn, l.turn.prev
+	q.next, q.prev = r.turn, r.turn.prev
 	q.prev.next, q.next.prev = q, q
 }
 
-func (l *lane) unlink(q *queue) {
-	if l.turn == q {
-		l.turn = q.next
+func (r *ring) unlink(q *queue) {
+	r.cost -= q.cost
+	if r.turn == q {
+		r.turn = q.next
 	}
-	if l.turn == q {
-		l.turn = nil
+	if r.turn == q {
+		r.turn = nil
 	}
 	q.prev.next, q.next.prev = q.next, q.prev
 }

@@ -40,49 +40,97 @@ func want(t *testing.T, got []registry.Command, wanted string) {
 	}
 }
 
-// A turn is a quantum: of requests that weigh a quarter of it, four.
+// A first turn is a quantum: of requests that weigh a quarter of it, four. Later turns are
+// longer, and begin when all others have had their first.
 func TestSessionsTakeTurns(t *testing.T) {
 	l, quarter := newLanes(), strings.Repeat("x", quantum/4-64)
 	fill(l, many(1, 1, 9, quarter)...)
 	fill(l, many(2, 1, 2, quarter)...)
 	fill(l, many(3, 1, 5, quarter)...)
 	want(t, l.draw(nil, 6*quantum/4), "1:1 1:2 1:3 1:4 2:1 2:2")
-	fill(l, many(2, 3, 1, quarter)...) // comes back, behind the others
-	want(t, l.draw(nil, 7*quantum/4), "3:1 3:2 3:3 3:4 1:5 1:6 1:7")
-	want(t, l.draw(nil, quantum), "1:8 2:3 3:5 1:9") // a turn goes on in the next entry
-	if l.count != 0 || l.bytes != 0 || len(l.longest) != 0 || len(l.second.bySession) != 0 || l.second.turn != nil {
+	fill(l, many(2, 3, 1, quarter)...) // comes back, behind those whose first turn is due
+	want(t, l.draw(nil, 8*quantum/4), "3:1 3:2 3:3 3:4 1:5 1:6 1:7 1:8")
+	want(t, l.draw(nil, quantum), "2:3 1:9 3:5") // a turn goes on in the next entry
+	wantEmpty(t, l)
+
+	later := backlogQuantum / quantum * 4
+	fill(l, many(1, 1, 2*later, quarter)...)
+	fill(l, many(2, 1, 2*later, quarter)...)
+	l.draw(nil, 2*quantum) // the first turns
+	drawn := l.draw(nil, backlogQuantum+quantum)
+	if n := slices.IndexFunc(drawn, func(c registry.Command) bool { return c.Session == id(2) }); n != later {
+		t.Errorf("a turn of a backlog has %d requests, want %d", n, later)
+	}
+}
+
+func wantEmpty(t *testing.T, l *lanes) {
+	t.Helper()
+	for _, lane := range []lane{l.first, l.second} {
+		if lane.fresh != (ring{}) || lane.backlog != (ring{}) || len(lane.bySession) != 0 {
+			t.Fatalf("something is left: %+v", lane)
+		}
+	}
+	if l.count != 0 || l.bytes != 0 || len(l.longest) != 0 {
 		t.Fatalf("something is left: %+v", l)
 	}
 }
 
-// Who sends one request at a time waits for one turn of each of the others, however
-// much they have waiting.
-func TestFloodDelaysNobodyByMoreThanATurn(t *testing.T) {
+// Who sends one request at a time waits for the first turns of those that came before, and for
+// nobody with a backlog.
+func TestBacklogsDelayNobody(t *testing.T) {
 	l, flooders := newLanes(), byte(64)
 	for n := range flooders {
 		fill(l, many(n+1, 1, 1000, "lock")...)
 	}
-	fill(l, acquire(100, 1, "mine"))
-	before := 0
-	for entry := 0; ; entry++ {
-		drawn := l.draw(nil, 1<<20)
-		if at := slices.IndexFunc(drawn, func(c registry.Command) bool { return c.Session == id(100) }); at >= 0 {
+	for sequence := uint64(1); sequence <= 20; sequence++ {
+		fill(l, acquire(100, sequence, "mine"))
+		before := 0
+		for found := false; !found; {
+			drawn := l.draw(nil, 1<<20)
+			at := slices.IndexFunc(drawn, func(c registry.Command) bool { return c.Session == id(100) })
+			if found = at >= 0; !found {
+				at = len(drawn)
+			}
 			before += at
-			break
 		}
-		before += len(drawn)
+		most := 0
+		if sequence == 1 {
+			most = int(flooders) * quantum / leastCost
+		}
+		if before > most {
+			t.Fatalf("%d requests went before request %d, want %d at most", before, sequence, most)
+		}
 	}
-	if turn := quantum / leastCost; before != int(flooders)*turn {
-		t.Fatalf("%d requests went first, want %d of each of %d sessions", before, turn, flooders)
+}
+
+// However many sessions come with few requests, those with a backlog keep half of each entry.
+func TestBacklogsKeepHalf(t *testing.T) {
+	l := newLanes()
+	fill(l, many(1, 1, 1000, "lock")...)
+	l.draw(nil, quantum) // its first turn
+	for n := byte(2); n < 200; n++ {
+		fill(l, acquire(n, 1, "lock"))
+	}
+	const room = 64
+	for range 3 {
+		drawn, mine := l.draw(nil, room*leastCost), 0
+		for _, c := range drawn {
+			if c.Session == id(1) {
+				mine++
+			}
+		}
+		if len(drawn) != room || mine != room/2 {
+			t.Fatalf("%d of %d requests are of the backlog, want %d of %d", mine, len(drawn), room/2, room)
+		}
 	}
 }
 
 // Requests that weigh more than a quantum have their turn when they have saved for it.
 func TestHeavyRequestsPay(t *testing.T) {
 	l := newLanes()
-	fill(l, many(1, 1, 2, strings.Repeat("x", 3*quantum-64))...)
-	fill(l, many(2, 1, 5, strings.Repeat("x", quantum-64))...)
-	want(t, l.draw(nil, 1<<20), "2:1 2:2 1:1 2:3 2:4 2:5 1:2")
+	fill(l, many(1, 1, 2, strings.Repeat("x", 6*quantum-64))...)
+	fill(l, many(2, 1, 9, strings.Repeat("x", quantum-64))...)
+	want(t, l.draw(nil, 1<<20), "2:1 2:2 2:3 2:4 2:5 1:1 2:6 2:7 2:8 2:9 1:2")
 }
 
 // What makes room goes first, and leaves a quarter of an entry to the rest.
@@ -161,9 +209,7 @@ func TestLongestQueueIsRefused(t *testing.T) {
 	fill(l, release(3, 1, 1))
 	want(t, []registry.Command{l.refuse(), l.refuse(), l.refuse(), l.refuse()}, "2:4 2:3 1:3 2:2")
 	want(t, []registry.Command{l.refuse(), l.refuse(), l.refuse(), l.refuse()}, "1:2 2:1 1:1 3:1")
-	if l.count != 0 || l.bytes != 0 || l.first.turn != nil || l.second.turn != nil {
-		t.Fatalf("something is left: %+v", l)
-	}
+	wantEmpty(t, l)
 }
 
 // A client may send an Acquire and its Release, or an Open and its Close, without

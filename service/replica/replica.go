@@ -36,7 +36,8 @@ type Config struct {
 	// MaxPendingBytes also bounds the requests that wait to get into the log
 	// [64 MiB].
 	MaxPendingBytes int
-	// MaxBatchBytes bounds a log entry [1 MiB].
+	// MaxBatchBytes bounds a log entry [512 KiB]: with MaxInflight it bounds what a request waits
+	// for that gets into the next one.
 	MaxBatchBytes int
 	// MaxInflight bounds the entries of this leader that are not applied yet [4]. Requests
 	// that arrive meanwhile share the next entry: under load this makes entries large and
@@ -75,7 +76,7 @@ func (c Config) WithDefaults() Config {
 	set(&c.ElectionTicks, 4*c.HeartbeatTicks)
 	set(&c.MaxPending, 1<<16)
 	set(&c.MaxPendingBytes, 64<<20)
-	set(&c.MaxBatchBytes, 1<<20)
+	set(&c.MaxBatchBytes, 1<<19)
 	set(&c.MaxInflight, 4)
 	set(&c.SnapshotBytes, 16<<20)
 	set(&c.TailEntries, 5000)
