@@ -42,16 +42,16 @@ type Guard struct {
 	// While the guard drains, Change is the number of the change and not 0. After
 	// that, Next guards the prefix or, if Remove is set, the guard of a shorter
 	// prefix.
-	Change uint64
-	Next   Use
-	Remove bool
-	Quiet  []uint64 // servers whose seats have reported in this epoch that nothing is held
-	Terms  Terms    // of the change
+	Change     uint64
+	Next       Use
+	Remove     bool
+	Quiet      []uint64   // servers whose seats have reported in this epoch that nothing is held
+	Conditions Conditions // of the change
 }
 
-// Terms say how a change of a guard proceeds. Log keeps them and does not interpret
+// Conditions say how a change of a guard proceeds. Log keeps them and does not interpret
 // them.
-type Terms struct {
+type Conditions struct {
 	Wait int64 // time after which the leader cancels the change, in ns; 0: never
 	// Force asks clients that hold something under the prefix to leave, at the
 	// request of a principal.
@@ -211,17 +211,19 @@ func (l *Log) Clone() *Log {
 
 // Set begins the change of a guard (G1, G2). Setting the present guard ends a change in
 // progress. Setting the guard that a change in progress leads to has no effect.
-func (l *Log) Set(prefix string, u Use, terms Terms) { l.change(prefix, u, false, terms) }
+func (l *Log) Set(prefix string, u Use, conditions Conditions) {
+	l.change(prefix, u, false, conditions)
+}
 
 // Remove begins the change to the guard of a shorter prefix. It does nothing if the
 // prefix has no guard of its own.
-func (l *Log) Remove(prefix string, terms Terms) {
+func (l *Log) Remove(prefix string, conditions Conditions) {
 	if l.Find(prefix) != nil {
-		l.change(prefix, Use{}, true, terms)
+		l.change(prefix, Use{}, true, conditions)
 	}
 }
 
-func (l *Log) change(prefix string, u Use, remove bool, terms Terms) {
+func (l *Log) change(prefix string, u Use, remove bool, conditions Conditions) {
 	g := l.Find(prefix)
 	if g == nil {
 		at, _ := slices.BinarySearchFunc(l.Guards, prefix, func(g Guard, p string) int { return cmp.Compare(g.Prefix, p) })
@@ -229,13 +231,13 @@ func (l *Log) change(prefix string, u Use, remove bool, terms Terms) {
 		g = &l.Guards[at]
 	}
 	if g.Change != 0 && g.Next == u && g.Remove == remove {
-		g.Terms = terms
+		g.Conditions = conditions
 		return
 	}
-	g.Change, g.Next, g.Remove, g.Quiet, g.Terms = 0, Use{}, false, nil, Terms{}
+	g.Change, g.Next, g.Remove, g.Quiet, g.Conditions = 0, Use{}, false, nil, Conditions{}
 	if remove || u != g.Use {
 		l.Changes++
-		g.Change, g.Next, g.Remove, g.Terms = l.Changes, u, remove, terms
+		g.Change, g.Next, g.Remove, g.Conditions = l.Changes, u, remove, conditions
 	}
 }
 
@@ -295,7 +297,7 @@ func (l *Log) complete(held func(prefix string) bool) (any bool) {
 			continue
 		}
 		any = true
-		g.Use, g.Change, g.Next, g.Terms = g.Next, 0, Use{}, Terms{}
+		g.Use, g.Change, g.Next, g.Conditions = g.Next, 0, Use{}, Conditions{}
 	}
 	l.Guards = slices.DeleteFunc(l.Guards, func(g Guard) bool { return g.Remove && g.Change == 0 })
 	return any

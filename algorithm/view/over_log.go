@@ -127,11 +127,11 @@ func (m *logger) onChange(fx *process.Effects) {
 	g := m.guard()
 	switch {
 	case g.Change != 0:
-		m.log.Set(name, g.Use, Terms{})
+		m.log.Set(name, g.Use, Conditions{})
 	case g.Use.Live():
-		m.log.Set(name, Use{}, Terms{})
+		m.log.Set(name, Use{}, Conditions{})
 	default:
-		m.log.Set(name, Use{Algorithm: m.o.lock.Name}, Terms{})
+		m.log.Set(name, Use{Algorithm: m.o.lock.Name}, Conditions{})
 	}
 }
 

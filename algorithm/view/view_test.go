@@ -176,12 +176,12 @@ func TestLog(t *testing.T) {
 			},
 			"set": func(t *rapid.T) {
 				p, u := prefix(), rapid.SampledFrom(uses).Draw(t, "use")
-				l.Set(p, u, Terms{})
+				l.Set(p, u, Conditions{})
 				n.set(p, u, false)
 			},
 			"remove": func(*rapid.T) {
 				p := prefix()
-				l.Remove(p, Terms{})
+				l.Remove(p, Conditions{})
 				n.set(p, Use{}, true)
 			},
 			"quiet": func(t *rapid.T) {
@@ -225,7 +225,7 @@ func TestLastEpoch(t *testing.T) {
 	}
 	l.Enter(Seat{Server: 2})
 	l.Turn(MaxEpoch, 0)
-	l.Set("a", Use{Algorithm: "central"}, Terms{})
+	l.Set("a", Use{Algorithm: "central"}, Conditions{})
 	if l.Settle(0, held) || l.Epoch != MaxEpoch || len(l.Members) != 1 || l.Covering("a").Live() {
 		t.Errorf("the log goes on: %+v", l)
 	}

@@ -291,7 +291,7 @@ type request struct {
 	res      *resource // of an acquire
 	born     int64     // in the time of the world, for the judge
 	answered bool      // a reply came, if only QUEUED
-	place    *place    // of an acquire that was transmitted
+	claim    *claim    // of an acquire that was transmitted
 	hold     *hold     // of one that was granted
 	keeps    *hold     // what the caller keeps until it has ended
 	done     func(reply *api.Reply)
@@ -326,8 +326,8 @@ func (c *client) drop(r *request) {
 func (c *client) withdraw(r *request) {
 	r.done = nil
 	c.drop(r)
-	if r.place != nil {
-		r.place.leave()
+	if r.claim != nil {
+		r.claim.leave()
 	}
 	c.step(line.Input{Kind: line.Withdraw, Call: &r.call})
 }
@@ -335,9 +335,9 @@ func (c *client) withdraw(r *request) {
 // again is the beginning of a call in another session, or under another number.
 func (r *request) again() {
 	r.answered, r.born = false, r.client.w.now
-	if r.place != nil {
-		r.place.vanish()
-		r.place = nil
+	if r.claim != nil {
+		r.claim.vanish()
+		r.claim = nil
 	}
 }
 

@@ -28,7 +28,7 @@ func (k *worker) nest(r *request, a *api.Acquire) {
 		}
 		r.keeps = h
 		h.kept++
-		a.Keeps = append(a.Keeps, &api.Kept{Class: api.Class(h.place.res.class), Name: h.place.res.name, Fence: h.place.fence})
+		a.Keeps = append(a.Keeps, &api.Kept{Class: api.Class(h.claim.res.class), Name: h.claim.res.name, Fence: h.claim.fence})
 		w.stats.Nested++
 	}
 }

@@ -136,7 +136,7 @@ func (l *hosting) end(seat view.Seat, log *view.Log) {
 					l.w.stats.Hosts.Handed++
 					continue
 				}
-				l.w.violate("seat", "the seat of server %d ends, and a client of it holds %q for another %d ms", seat.Server, h.place.res.name, (h.session.endsAt-l.w.now)/ms)
+				l.w.violate("seat", "the seat of server %d ends, and a client of it holds %q for another %d ms", seat.Server, h.claim.res.name, (h.session.endsAt-l.w.now)/ms)
 			}
 		}
 	}

@@ -198,7 +198,7 @@ func (j *judge) promises(s *server) {
 			}
 			s.w.stats.Kept++
 			if !holds(state, h) {
-				s.w.violate("hold", "%q is not held by session %v with fence %d on server %d, though its client was granted it and has not given it up", res.name, h.session.id, h.place.fence, s.id)
+				s.w.violate("hold", "%q is not held by session %v with fence %d on server %d, though its client was granted it and has not given it up", res.name, h.session.id, h.claim.fence, s.id)
 			}
 		}
 	}
@@ -206,15 +206,15 @@ func (j *judge) promises(s *server) {
 
 func holds(state *registry.Registry, h *hold) bool {
 	// The name itself comes first of those that begin with it.
-	list, _ := state.List(h.place.res.class, h.place.res.name, "", 1, 0)
-	return len(list) == 1 && list[0].Name == h.place.res.name && slices.ContainsFunc(list[0].Holders, func(x registry.Holder) bool {
-		return x.Session == h.session.id && x.Sequence == h.place.sequence && x.Fence == h.place.fence
+	list, _ := state.List(h.claim.res.class, h.claim.res.name, "", 1, 0)
+	return len(list) == 1 && list[0].Name == h.claim.res.name && slices.ContainsFunc(list[0].Holders, func(x registry.Holder) bool {
+		return x.Session == h.session.id && x.Sequence == h.claim.sequence && x.Fence == h.claim.fence
 	})
 }
 
 // handOut is a grant that a client begins to believe in.
 func (j *judge) handOut(w *world, h *hold) {
-	res := h.place.res
+	res := h.claim.res
 	h.known = j.frontier
 	others := 0
 	w.atHome(h)
@@ -226,12 +226,12 @@ func (j *judge) handOut(w *world, h *hold) {
 			continue
 		}
 		others++
-		if h.place.floor > other.place.fence {
-			w.violate("floor", "%q is granted with the floor %d, while session %v holds it with the fence %d", res.name, h.place.floor, other.session.id, other.place.fence)
+		if h.claim.floor > other.claim.fence {
+			w.violate("floor", "%q is granted with the floor %d, while session %v holds it with the fence %d", res.name, h.claim.floor, other.session.id, other.claim.fence)
 		}
-		excluded := !h.place.shared || !other.place.shared
-		if excluded && (others >= max(res.room(), h.place.units()) || h.place.units() != other.place.units()) {
-			w.violate("exclusion", "session %v enters %q with fence %d while session %v holds it with fence %d for another %d ms", h.session.id, res.name, h.place.fence, other.session.id, other.place.fence, (other.session.endsAt-w.now)/ms)
+		excluded := !h.claim.shared || !other.claim.shared
+		if excluded && (others >= max(res.room(), h.claim.units()) || h.claim.units() != other.claim.units()) {
+			w.violate("exclusion", "session %v enters %q with fence %d while session %v holds it with fence %d for another %d ms", h.session.id, res.name, h.claim.fence, other.session.id, other.claim.fence, (other.session.endsAt-w.now)/ms)
 		}
 	}
 	if res.held++; others > 0 {
@@ -316,8 +316,8 @@ func (w *world) unfinished() string {
 // wants says what a worker waits for.
 func (k *worker) wants() string {
 	what, s := "an answer", k.client.session()
-	if k.request != nil && k.request.place != nil {
-		p := k.request.place
+	if k.request != nil && k.request.claim != nil {
+		p := k.request.claim
 		what = fmt.Sprintf("%q, class %d, by request %d of session %v", p.res.name, p.res.class, p.sequence, p.session)
 		if leader := k.client.w.leader(); leader != nil {
 			view, _, _ := leader.replica.Registry().Explain(p.res.class, p.res.name, 9)

@@ -21,7 +21,7 @@ func newLiveResources() (list []*resource) {
 
 // grantedLive is the grant of a lock that an algorithm guards at times. Its fences grow
 // from grant to grant, whoever guards it (N2).
-func (p *place) grantedLive(fence, floor uint64) {
+func (p *claim) grantedLive(fence, floor uint64) {
 	w, who := p.w, claimOf(p.session, p.sequence)
 	p.fence, p.floor = fence, floor
 	p.leave()
@@ -52,10 +52,10 @@ func (w *world) atHome(h *hold) {
 	at := w.hosts.at(h.session.seat)
 	for seat := range w.hosts.ended {
 		if registry.SeatID(seat) == at {
-			w.violate("seat", "%q is granted at the home of server %d, the seat of which has ended", h.place.res.name, seat.Server)
+			w.violate("seat", "%q is granted at the home of server %d, the seat of which has ended", h.claim.res.name, seat.Server)
 		}
 	}
-	h.place.res.clean()
+	h.claim.res.clean()
 }
 
 // clean forgets holds that are over.

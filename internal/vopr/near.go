@@ -84,8 +84,8 @@ func (n *nearby) begin(h *nearHold) {
 	}
 	h.res.clean()
 	for _, other := range h.res.holds {
-		if other.counts() && (h.Floor != 0 || other.place.units() == 1) {
-			w.violate("exclusion", "the program of server %d enters %q with fence %d while session %v holds it with fence %d", h.s.id, h.Name, h.Fence, other.session.id, other.place.fence)
+		if other.counts() && (h.Floor != 0 || other.claim.units() == 1) {
+			w.violate("exclusion", "the program of server %d enters %q with fence %d while session %v holds it with fence %d", h.s.id, h.Name, h.Fence, other.session.id, other.claim.fence)
 		}
 	}
 	n.holds = append(n.holds, h)
@@ -130,11 +130,11 @@ func (n *nearby) believers(res *resource) (servers []uint64) {
 
 // beside looks at a hold of a client that begins (N1).
 func (n *nearby) beside(h *hold) {
-	if n == nil || !h.place.res.live {
+	if n == nil || !h.claim.res.live {
 		return
 	}
-	if others := n.believers(h.place.res); len(others) > 0 && (h.place.units() == 1 || len(others) >= liveUnits) {
-		n.l.w.violate("exclusion", "session %v enters %q with fence %d while the programs of servers %v hold it", h.session.id, h.place.res.name, h.place.fence, others)
+	if others := n.believers(h.claim.res); len(others) > 0 && (h.claim.units() == 1 || len(others) >= liveUnits) {
+		n.l.w.violate("exclusion", "session %v enters %q with fence %d while the programs of servers %v hold it", h.session.id, h.claim.res.name, h.claim.fence, others)
 	}
 }
 

@@ -76,7 +76,7 @@ func (r *resource) ended(s *server, e *registry.Ended) {
 	if !known {
 		return // nobody saw it hold
 	}
-	p, f := r.places[who], r.fates[who]
+	p, f := r.claims[who], r.fates[who]
 	_, alive := s.replica.Registry().Session(p.session)
 	because := ""
 	switch {
@@ -107,11 +107,11 @@ func (j *judge) claimWith(r *resource, fence uint64) (who claimID, known bool) {
 	if who, known = j.shown[fence]; !known {
 		who, known = j.fences[fence]
 	}
-	return who, known && r.places[who] != nil
+	return who, known && r.claims[who] != nil
 }
 
 // hasAsked reports whether somebody asked a holder to leave, for that reason.
-func (r *resource) hasAsked(p *place, reason, by string) bool {
+func (r *resource) hasAsked(p *claim, reason, by string) bool {
 	is := func(who string) bool { return by == who || by == unsaid }
 	switch {
 	case reason == whyAsked:
@@ -136,8 +136,8 @@ func (r *resource) remembered(w *world, c claimID) {
 }
 
 // rememberedAs requires that a hold ended in this way.
-func (p *place) rememberedAs(how registry.Ending) {
-	if said := p.res.past.how[p.fence]; p.res.places != nil && said != how && !(said == 0 && p.res.past.lost) {
+func (p *claim) rememberedAs(how registry.Ending) {
+	if said := p.res.past.how[p.fence]; p.res.claims != nil && said != how && !(said == 0 && p.res.past.lost) {
 		p.w.violate("past", "the hold of %q with fence %d ended by %d, and is remembered to have by %d", p.res.name, p.fence, how, said)
 	}
 }
@@ -145,7 +145,7 @@ func (p *place) rememberedAs(how registry.Ending) {
 // asked is a holder that is seen to be asked to leave. A candidate may bring that about
 // only when it has waited, and the holder has led, for as long as it said.
 func (r *resource) asked(s *server, c claimID, h *registry.Holder, waiters []claimID) {
-	p := r.places[c]
+	p := r.claims[c]
 	if !r.hasAsked(p, h.Reason, unsaid) {
 		s.w.violate("past", "server %d says that the holder of %q with fence %d is asked to leave, because %q: nobody did", s.id, r.name, h.Fence, h.Reason)
 	}
@@ -154,7 +154,7 @@ func (r *resource) asked(s *server, c claimID, h *registry.Holder, waiters []cla
 	}
 	s.w.stats.Overtaken++
 	for _, id := range waiters {
-		q := r.places[id]
+		q := r.claims[id]
 		least := q.patience - q.patience*maxDrift/1_000_000
 		if q.patience > 0 && q.priority > h.Priority && s.w.now-max(q.called, p.called) >= least {
 			return

@@ -171,7 +171,7 @@ func (h *home) serve(l *view.Log) {
 		for _, x := range h.held() {
 			g := l.GuardOf(x.name)
 			draining := g == nil || g.Change != 0
-			if h.w.healed || draining && (g == nil || g.Terms.Force || h.rng.IntN(4) == 0) || h.rng.IntN(12) == 0 {
+			if h.w.healed || draining && (g == nil || g.Conditions.Force || h.rng.IntN(4) == 0) || h.rng.IntN(12) == 0 {
 				x.over = true
 			}
 		}

@@ -29,13 +29,13 @@ type session struct {
 	dismissed bool
 
 	asked  map[uint64]*asked // what was transmitted, by number
-	places map[uint64]*place // of its acquires, by number
+	claims map[uint64]*claim // of its acquires, by number
 }
 
 // asked is a request that was transmitted, and has no final answer.
 type asked struct {
 	op     *api.Request
-	place  *place // of an acquire, or what a release or a cancellation is about
+	claim  *claim // of an acquire, or what a release or a cancellation is about
 	called int64
 }
 
@@ -43,7 +43,7 @@ type asked struct {
 func (c *client) opened(o line.Output) {
 	s := &session{
 		client: c, line: o.Session, secret: o.Session.Secret(), id: c.derive(o.Session.Secret()),
-		opened: c.w.judge.frontier, asked: make(map[uint64]*asked), places: make(map[uint64]*place),
+		opened: c.w.judge.frontier, asked: make(map[uint64]*asked), claims: make(map[uint64]*claim),
 	}
 	copy(s.seat[:], o.Session.Seat())
 	c.sessions, c.heard = append(c.sessions, s), c.w.now
@@ -80,7 +80,7 @@ func (c *client) asks(frame *api.ClientFrame) {
 		if req.GetClose() != nil {
 			c.w.judge.closed[c.derive(req.GetSession())] = true
 		}
-		if s := c.by(req.GetSession()); s != nil && s.asked[req.GetSequence()] == nil && s.places[req.GetSequence()] == nil {
+		if s := c.by(req.GetSession()); s != nil && s.asked[req.GetSequence()] == nil && s.claims[req.GetSequence()] == nil {
 			s.asks(req)
 		}
 	}
@@ -107,14 +107,14 @@ func (s *session) asks(req *api.Request) {
 		w.stats.Renewals++
 		return
 	case *api.Request_Acquire:
-		a.place = s.acquires(req.GetSequence(), op.Acquire)
+		a.claim = s.acquires(req.GetSequence(), op.Acquire)
 	case *api.Request_Cancel:
-		a.place = s.places[op.Cancel.GetHold()]
+		a.claim = s.claims[op.Cancel.GetHold()]
 	case *api.Request_Release:
-		a.place = s.releases(op.Release.GetHold())
+		a.claim = s.releases(op.Release.GetHold())
 	case *api.Request_Transfer:
-		a.place = s.places[op.Transfer.GetHold()]
-		a.place.res.named[string(op.Transfer.GetTo())] = true
+		a.claim = s.claims[op.Transfer.GetHold()]
+		a.claim.res.named[string(op.Transfer.GetTo())] = true
 	case *api.Request_Revoke:
 		w.judge.revokes(registry.Class(op.Revoke.GetClass()), op.Revoke.GetName(), s.client.principal())
 	}
@@ -123,22 +123,22 @@ func (s *session) asks(req *api.Request) {
 }
 
 // acquires is an acquire that leaves for the servers.
-func (s *session) acquires(sequence uint64, a *api.Acquire) *place {
+func (s *session) acquires(sequence uint64, a *api.Acquire) *claim {
 	c := s.client
 	i := slices.IndexFunc(c.requests, func(r *request) bool { return r.call.Session() == s.line && r.call.Sequence() == sequence })
 	r := c.requests[i]
 	p := c.w.judge.enter(c.w, r.res, s, sequence, a)
-	r.place, s.places[sequence] = p, p
+	r.claim, s.claims[sequence] = p, p
 	if a.GetPatienceNs() > 0 {
 		r.res.patient[claimOf(s.id, sequence)] = a.GetPatienceNs()
 	}
 	return p
 }
 
-// releases is a release that leaves for the servers. It returns the place that it ends,
+// releases is a release that leaves for the servers. It returns the claim that it ends,
 // or nil if it only makes sure that nothing is held.
-func (s *session) releases(hold uint64) *place {
-	p := s.places[hold]
+func (s *session) releases(hold uint64) *claim {
+	p := s.claims[hold]
 	if p != nil {
 		p.releasing = true
 	}
@@ -186,7 +186,7 @@ func (s *session) hears(rep *api.Reply, code registry.Code) {
 	case a == nil, code == registry.Revoked && rep.GetFence() != 0:
 	case code == registry.Queued:
 		s.answered(rep.GetSequence())
-		w.judge.queued(a.place)
+		w.judge.queued(a.claim)
 	default:
 		delete(s.asked, rep.GetSequence())
 		s.answered(rep.GetSequence())
@@ -205,7 +205,7 @@ func (s *session) answered(sequence uint64) {
 
 // final takes in the first final answer to a request.
 func (s *session) final(a *asked, rep *api.Reply, code registry.Code) {
-	w, p := s.client.w, a.place
+	w, p := s.client.w, a.claim
 	if code == registry.StateLimit && a.op.GetAcquire() == nil && a.op.GetUpdate() == nil {
 		w.violate("limit", "the state is as large as it may be, and so %.300v is refused, which makes it no larger", a.op)
 	}
@@ -233,12 +233,12 @@ func (s *session) conclude() {
 	c.w.trace.loses(s)
 	c.sessions = slices.DeleteFunc(slices.Clone(c.sessions), func(other *session) bool { return other == s })
 	for _, sequence := range sorted(s.asked) {
-		if a := s.asked[sequence]; a.op.GetRelease() != nil && a.place != nil {
-			a.place.released(a.called, registry.Unavailable)
+		if a := s.asked[sequence]; a.op.GetRelease() != nil && a.claim != nil {
+			a.claim.released(a.called, registry.Unavailable)
 		}
 	}
-	for _, sequence := range sorted(s.places) {
-		switch p := s.places[sequence]; {
+	for _, sequence := range sorted(s.claims) {
+		switch p := s.claims[sequence]; {
 		case p.hold != nil && !p.hold.over:
 			p.hold.lost()
 		case p.fence != 0:

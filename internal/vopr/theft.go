@@ -38,8 +38,8 @@ func (c *client) steal(what int64) {
 // misuse makes a request that harms a session if its servers take it.
 func (s *session) misuse(as []byte, what int64) *api.Request {
 	req := &api.Request{Session: as, Sequence: stolen + uint64(what), Low: 1}
-	for _, sequence := range sorted(s.places) {
-		if p := s.places[sequence]; p.hold != nil && p.hold.counts() && what%4 > 0 {
+	for _, sequence := range sorted(s.claims) {
+		if p := s.claims[sequence]; p.hold != nil && p.hold.counts() && what%4 > 0 {
 			req.Op = &api.Request_Release{Release: &api.Release{Hold: sequence}}
 			return req
 		}

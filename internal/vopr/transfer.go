@@ -28,8 +28,8 @@ type handover struct {
 func (k *worker) transfer(h *hold) {
 	w := k.client.w
 	to := "nobody"
-	var heirs []*place
-	for _, p := range h.place.res.waiting {
+	var heirs []*claim
+	for _, p := range h.claim.res.waiting {
 		if !p.gone {
 			heirs = append(heirs, p)
 		}
@@ -46,7 +46,7 @@ func (k *worker) transfer(h *hold) {
 		switch {
 		case reply == nil:
 		case code == registry.NotHeld && h.counts():
-			w.violate("hold", "session %v hands %q over by its hold %d, and is told that it does not lead", h.session.id, h.place.res.name, h.place.sequence)
+			w.violate("hold", "session %v hands %q over by its hold %d, and is told that it does not lead", h.session.id, h.claim.res.name, h.claim.sequence)
 		case (code == registry.OK || code == registry.Stale) && k.hold == h && !h.over:
 			k.release(h)
 		}
@@ -74,16 +74,16 @@ func (w *world) handsOver(leader *server, term uint64) {
 }
 
 // answersTo reports whether a transfer means this candidate.
-func (p *place) answersTo(name string) bool { return p.value == name || p.session.String() == name }
+func (p *claim) answersTo(name string) bool { return p.value == name || p.session.String() == name }
 
 // isNamed reports whether a leader may have named this candidate.
-func (p *place) isNamed() bool {
+func (p *claim) isNamed() bool {
 	return len(p.res.named) > 0 && (p.res.named[p.value] || p.res.named[p.session.String()])
 }
 
 // transferred is the first answer to a transfer that was transmitted at a moment. It may
 // be refused only if no candidate that is meant waited all the time.
-func (p *place) transferred(to string, called int64, code registry.Code) {
+func (p *claim) transferred(to string, called int64, code registry.Code) {
 	switch code {
 	case registry.OK:
 		p.res.accepted = append(p.res.accepted, handover{p.fence, to})
@@ -97,10 +97,10 @@ func (p *place) transferred(to string, called int64, code registry.Code) {
 }
 
 // ends reports whether the servers may have ended the wait without its client's knowledge.
-func (p *place) ends() bool { return p.owner.dismissed || p.over() <= p.w.now }
+func (p *claim) ends() bool { return p.owner.dismissed || p.over() <= p.w.now }
 
-// over is when the session of the place had ended, as far as servers have shown.
-func (p *place) over() int64 {
+// over returns when the session of the claim had ended, as far as servers have shown.
+func (p *claim) over() int64 {
 	if at, ended := p.w.judge.ended[p.session]; ended {
 		return at
 	}
@@ -113,11 +113,11 @@ func (r *resource) inherited(w *world) {
 	type grant struct {
 		fence uint64
 		at    int64
-		place *place
+		claim *claim
 	}
 	var grants []grant
 	for c, f := range r.fates {
-		grants = append(grants, grant{f.fence, f.seen, r.places[c]})
+		grants = append(grants, grant{f.fence, f.seen, r.claims[c]})
 	}
 	slices.SortFunc(grants, func(a, b grant) int { return cmp.Compare(a.fence, b.fence) })
 	for _, h := range r.accepted {
@@ -126,16 +126,16 @@ func (r *resource) inherited(w *world) {
 			continue
 		}
 		g := grants[next]
-		if g.place.answersTo(h.to) {
+		if g.claim.answersTo(h.to) {
 			w.stats.Transfers++
 			continue
 		}
 		left := false
-		for _, x := range r.places {
+		for _, x := range r.claims {
 			left = left || x.answersTo(h.to) && (x.owner.dismissed || x.gone && x.goneAt <= g.at || x.over() <= g.at)
 		}
 		if !left {
-			w.violate("transfer", "the leader of %q with fence %d handed over to %q, and the next was %q with fence %d", r.name, h.fence, h.to, g.place.value, g.fence)
+			w.violate("transfer", "the leader of %q with fence %d handed over to %q, and the next was %q with fence %d", r.name, h.fence, h.to, g.claim.value, g.fence)
 		}
 	}
 }

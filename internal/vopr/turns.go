@@ -87,7 +87,7 @@ func (t *turns) arrive(s *server, commands []registry.Command) {
 func (s *server) hasHold(id registry.SessionID, sequence uint64) bool {
 	for _, c := range s.w.clients {
 		for _, x := range c.sessions {
-			if p := x.places[sequence]; x.id == id && p != nil {
+			if p := x.claims[sequence]; x.id == id && p != nil {
 				return p.fence != 0
 			}
 		}

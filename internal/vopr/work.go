@@ -18,15 +18,15 @@ type resource struct {
 
 	holds      []*hold  // those that may still count
 	held       int      // how often it was
-	waiting    []*place // those that know that they wait
+	waiting    []*claim // those that know that they wait
 	history    []operation
 	fates      map[claimID]*fate // of those that held
 	present    []claimID         // that hold, as of the last look
 	queued     int               // how many of the queue to look at
 	candidates []claimID         // that waited, as of the last look
 	patient    map[claimID]int64 // the patience of candidates, in ns
-	places     map[claimID]*place
-	entered    []*place // those that may still be granted
+	claims     map[claimID]*claim
+	entered    []*claim // those that may still be granted
 	past       past
 	handovers
 	newest uint64             // of a live one: the largest fence that a client was told of
@@ -43,7 +43,7 @@ func newResources() []*resource {
 		{class: registry.Election, name: "e", queued: 16, patient: make(map[claimID]int64)},
 	}
 	for _, r := range resources {
-		r.fates, r.places = make(map[claimID]*fate), make(map[claimID]*place)
+		r.fates, r.claims = make(map[claimID]*fate), make(map[claimID]*claim)
 		r.past.how = make(map[uint64]registry.Ending)
 		r.past.revokers, r.named = make(map[string]bool), make(map[string]bool)
 	}
@@ -158,8 +158,8 @@ func (k *worker) acquired(r *request, reply *api.Reply) {
 		k.rest()
 		return
 	}
-	if s := r.place.owner; !s.valid() {
-		r.place.end(s.endsAt)
+	if s := r.claim.owner; !s.valid() {
+		r.claim.end(s.endsAt)
 		k.rest()
 		return
 	}
@@ -169,8 +169,8 @@ func (k *worker) acquired(r *request, reply *api.Reply) {
 // begins is a hold.
 func (k *worker) begins(r *request) {
 	w := k.client.w
-	h := &hold{request: r, place: r.place, worker: k, session: r.place.owner}
-	k.hold, r.hold, r.place.hold = h, h, h
+	h := &hold{request: r, claim: r.claim, worker: k, session: r.claim.owner}
+	k.hold, r.hold, r.claim.hold = h, h, h
 	w.judge.handOut(w, h)
 	turn := k.turn
 	length := 5*ms + w.work.Int64N(250*ms)
@@ -202,7 +202,7 @@ func (k *worker) adorn(h *hold) {
 	op := &api.Request{Op: &api.Request_Update{Update: &api.Update{Value: []byte("adorned")}}}
 	k.client.submit(&request{call: line.Call{Of: &h.request.call, Op: op}}, func(reply *api.Reply) {
 		if codeOf(reply) == registry.NotHeld && reply != nil && h.counts() {
-			k.client.w.violate("hold", "session %v changes the value of %q by its hold %d, and is told that it does not lead", h.session.id, h.place.res.name, h.place.sequence)
+			k.client.w.violate("hold", "session %v changes the value of %q by its hold %d, and is told that it does not lead", h.session.id, h.claim.res.name, h.claim.sequence)
 		}
 	})
 }
@@ -222,7 +222,7 @@ func (k *worker) release(h *hold) {
 	op := &api.Request{Op: &api.Request_Release{Release: &api.Release{}}}
 	k.client.submit(&request{call: line.Call{Of: &h.request.call, Op: op}}, func(reply *api.Reply) {
 		if sure && codeOf(reply) == registry.NotHeld {
-			w.violate("once", "session %v released its hold %d of %q before its deadline, once, and is told that it did not hold it", s.id, h.place.sequence, h.place.res.name)
+			w.violate("once", "session %v released its hold %d of %q before its deadline, once, and is told that it did not hold it", s.id, h.claim.sequence, h.claim.res.name)
 		}
 		k.rest()
 	})
@@ -233,7 +233,7 @@ func (k *worker) abandon() {
 	k.turn++
 	if h := k.hold; h != nil && !h.over {
 		h.over = true
-		h.place.end(h.session.endsAt)
+		h.claim.end(h.session.endsAt)
 	}
 	k.busy, k.hold, k.request = false, nil, nil
 }
@@ -241,7 +241,7 @@ func (k *worker) abandon() {
 // hold is a grant that a worker has in its hands.
 type hold struct {
 	request *request
-	place   *place
+	claim   *claim
 	worker  *worker
 	session *session
 	over    bool // released, told to leave, lost, or its program is dead
@@ -272,7 +272,7 @@ func (h *hold) told() {
 		k.release(h)
 		return
 	}
-	h.place.end(w.now)
+	h.claim.end(w.now)
 	k.rest()
 }
 
@@ -286,7 +286,7 @@ func (h *hold) lost() {
 	if h.session.home() {
 		h.worker.client.w.stats.Hosts.Lost++
 	}
-	h.place.end(h.session.endsAt)
+	h.claim.end(h.session.endsAt)
 	h.worker.rest()
 }
 
@@ -308,7 +308,7 @@ func (h *hold) write() {
 // written is the arrival of a write at the store, which remembers the largest floor
 // that it has seen and refuses smaller fences.
 func (h *hold) written() {
-	w, res, p := h.worker.client.w, h.place.res, h.place
+	w, res, p := h.worker.client.w, h.claim.res, h.claim
 	w.stats.Writes++
 	refused := p.fence < res.floor
 	switch {

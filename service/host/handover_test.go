@@ -190,7 +190,7 @@ func TestForcedWhileHandedOver(t *testing.T) {
 	forced := func(use view.Use) view.Log {
 		return view.Log{
 			View: view.View{Epoch: 1, Members: []view.Seat{seatOne, seatTwo}}, Seats: []view.Seat{seatOne, seatTwo},
-			Guards: []view.Guard{{Prefix: "a/", Use: use, Change: 1, Terms: view.Terms{Force: true, Reason: "maintenance"}}},
+			Guards: []view.Guard{{Prefix: "a/", Use: use, Change: 1, Conditions: view.Conditions{Force: true, Reason: "maintenance"}}},
 		}
 	}
 	use := view.Use{Algorithm: "raymond", Options: "coordinator=first"}

@@ -127,19 +127,19 @@ func TestLateCopy(t *testing.T) {
 func TestForcedChange(t *testing.T) {
 	l := leaver(t)
 	held := l.number
-	change := func(terms view.Terms) registry.Code {
+	change := func(conditions view.Conditions) registry.Code {
 		own := l.Member().Members[0]
-		guards := []view.Guard{{Prefix: "a/", Use: view.Use{Algorithm: "central"}, Change: 1, Terms: terms}}
+		guards := []view.Guard{{Prefix: "a/", Use: view.Use{Algorithm: "central"}, Change: 1, Conditions: conditions}}
 		l.View(0, &view.Log{View: view.View{Epoch: 1, Members: []view.Seat{own}}, Seats: []view.Seat{own}, Guards: guards})
 		return code(l.Output(), 1, held)
 	}
-	if got := change(view.Terms{}); got != 0 {
+	if got := change(view.Conditions{}); got != 0 {
 		t.Errorf("the change is not forced, and who holds is told %v", got)
 	}
-	if got := change(view.Terms{Force: true, Reason: "maintenance", By: "cert:operator"}); got != registry.Revoked {
+	if got := change(view.Conditions{Force: true, Reason: "maintenance", By: "cert:operator"}); got != registry.Revoked {
 		t.Errorf("who holds is told %v", got)
 	}
-	if got := change(view.Terms{Force: true, Reason: "again"}); got != 0 {
+	if got := change(view.Conditions{Force: true, Reason: "again"}); got != 0 {
 		t.Errorf("who was asked already is told %v", got)
 	}
 	l.number++

@@ -197,7 +197,7 @@ func (h *Host) advance() {
 // waits under a guard that drains are withdrawn (G3).
 func (h *Host) setGuards(guards []view.Guard) {
 	same := slices.EqualFunc(h.guards, guards, func(a guard, b view.Guard) bool {
-		return a.Prefix == b.Prefix && a.Use == b.Use && a.Change == b.Change && a.New == b.New && a.Terms == b.Terms
+		return a.Prefix == b.Prefix && a.Use == b.Use && a.Change == b.Change && a.New == b.New && a.Conditions == b.Conditions
 	})
 	if same {
 		return
@@ -226,8 +226,8 @@ func (h *Host) force() {
 		return
 	}
 	for in := h.local.first; in != nil; in = in.next {
-		if g := h.guardOf(in); in.state.Held && g != nil && g.Change != 0 && g.Terms.Force {
-			h.askToLeave(in, g.Terms.Reason, g.Terms.By)
+		if g := h.guardOf(in); in.state.Held && g != nil && g.Change != 0 && g.Conditions.Force {
+			h.askToLeave(in, g.Conditions.Reason, g.Conditions.By)
 		}
 	}
 	h.answerAll()

@@ -217,7 +217,7 @@ func TestNearIsAskedBack(t *testing.T) {
 		"leave": func(l *lonely, _ *near.Hold) { l.Leave(0) },
 		"force": func(l *lonely, _ *near.Hold) {
 			own := l.Member().Members[0]
-			guards := []view.Guard{{Prefix: "a/", Use: central, Change: 1, Terms: view.Terms{Force: true, Reason: "why"}}}
+			guards := []view.Guard{{Prefix: "a/", Use: central, Change: 1, Conditions: view.Conditions{Force: true, Reason: "why"}}}
 			l.View(0, &view.Log{View: view.View{Epoch: 1, Members: []view.Seat{own}}, Seats: []view.Seat{own}, Guards: guards})
 		},
 	} {

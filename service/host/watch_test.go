@@ -17,8 +17,8 @@ func watched(t *testing.T, stack, options string) *world {
 	t.Helper()
 	w := newWorld(1, algorithm.Servable("central"), 3, true)
 	for _, prefix := range []string{"a/", "c"} {
-		w.log.Set(prefix, view.Use{}, view.Terms{})
-		w.log.Set(prefix, view.Use{Algorithm: "central", Options: "coordinator=elected"}, view.Terms{})
+		w.log.Set(prefix, view.Use{}, view.Conditions{})
+		w.log.Set(prefix, view.Use{Algorithm: "central", Options: "coordinator=elected"}, view.Conditions{})
 	}
 	w.log.SetWatch(view.Use{Algorithm: stack, Options: options})
 	w.settle()

@@ -96,8 +96,8 @@ func newWorld(seed uint64, spec *process.Spec, n int, tells bool) *world {
 		lanes: make(map[[2]uint64]*lane), fences: make(map[string][]uint64), trace: new(strings.Builder),
 	}
 	w.calm = []int{0, 1200, 6000}[w.random.IntN(3)]
-	w.log.Set("a/", w.use(), view.Terms{})
-	w.log.Set("c", w.use(), view.Terms{})
+	w.log.Set("a/", w.use(), view.Conditions{})
+	w.log.Set("c", w.use(), view.Conditions{})
 	for id := range uint64(n) {
 		s := &server{id: id + 1}
 		w.servers = append(w.servers, s)
@@ -778,11 +778,11 @@ func (w *world) change() {
 	prefix := []string{"a/", "a/b/", "c"}[w.random.IntN(3)]
 	switch w.random.IntN(4) {
 	case 0:
-		w.log.Remove(prefix, view.Terms{})
+		w.log.Remove(prefix, view.Conditions{})
 	case 1:
-		w.log.Set(prefix, view.Use{}, view.Terms{})
+		w.log.Set(prefix, view.Use{}, view.Conditions{})
 	default:
-		w.log.Set(prefix, w.use(), view.Terms{})
+		w.log.Set(prefix, w.use(), view.Conditions{})
 	}
 	w.say("guards %v", w.log.Guards)
 	w.settle()

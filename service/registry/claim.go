@@ -9,12 +9,12 @@ type claim struct {
 	sequence uint64
 	fence    uint64
 	since    int64 // wall clock of the leader at the grant, or at queueing, ns
-	*terms
+	*extras
 }
 
-// terms has what few claims need. It is immutable and shared by all claims that have no
-// special terms, and by all that are only shared.
-type terms struct {
+// extras has the fields that few claims need. It is immutable: all claims without special fields
+// have plain, and all that are only shared have shared.
+type extras struct {
 	shared   bool
 	value    string
 	priority int64
@@ -33,25 +33,25 @@ type terms struct {
 	keeps *keeping
 }
 
-var plain, shared = &terms{}, &terms{shared: true}
+var plain, shared = &extras{}, &extras{shared: true}
 
-// termsOf returns the terms of a request to acquire that is carried out at a
+// extrasOf returns the extras of a request to acquire that is carried out at a
 // replicated time.
-func termsOf(c *Command, now int64) *terms {
+func extrasOf(c *Command, now int64) *extras {
 	switch {
 	case c.Class == Election:
-		return &terms{value: c.Value, priority: c.Priority, patience: c.Patience, at: now}
+		return &extras{value: c.Value, priority: c.Priority, patience: c.Patience, at: now}
 	case c.Shared:
 		return shared
 	}
 	return plain
 }
 
-// amended returns a claim with changed terms, to replace c.
-func (c *claim) amended(change func(*terms)) *claim {
-	fresh, t := *c, *c.terms
+// amended returns a claim with changed extras, to replace c.
+func (c *claim) amended(change func(*extras)) *claim {
+	fresh, t := *c, *c.extras
 	change(&t)
-	fresh.terms = &t
+	fresh.extras = &t
 	return &fresh
 }
 
@@ -100,17 +100,17 @@ func (r *Registry) promote(res *resource) *claim {
 		c = &own
 	}
 	if res.class == Election || c.keeps != nil {
-		t := *c.terms
+		t := *c.extras
 		t.named, t.keeps = false, nil
 		if res.class == Election {
 			t.at = r.now
 		}
-		c.terms = &t
+		c.extras = &t
 	}
 	return c
 }
 
-// replace replaces a claim whose terms have changed, except in its resource. If it waits, all
+// replace replaces a claim whose extras have changed, except in its resource. If it waits, all
 // waiters are counted.
 func (r *Registry) replace(c *claim) {
 	if before := r.enter(c); r.tally.counts(c) {
@@ -125,8 +125,8 @@ func (r *Registry) replace(c *claim) {
 	}
 }
 
-// amend changes the terms of a holder of a thawed resource.
-func (r *Registry) amend(res *resource, holder int, change func(*terms)) *claim {
+// amend changes the extras of a holder of a thawed resource.
+func (r *Registry) amend(res *resource, holder int, change func(*extras)) *claim {
 	c := res.holders()[holder].amended(change)
 	res.holders()[holder] = c
 	r.replace(c)

@@ -81,9 +81,9 @@ func (r *Registry) mayWait(c *claim, named []Kept, result *Result) bool {
 	if keeps == nil {
 		return true
 	}
-	t := *c.terms
+	t := *c.extras
 	t.keeps = keeps
-	c.terms = &t
+	c.extras = &t
 	r.link(c)
 	cycle, ok := r.completes(c)
 	r.unlink(c) // until it waits
@@ -166,7 +166,7 @@ func (res *resource) needsAll(c *claim) bool {
 // for. It returns false if there is too much to search.
 func (s *search) expand(at int) bool {
 	res, first := s.nodes[at].res, len(s.holds)
-	if s.nodes[at].all && s.reg.drains(res) && res.fits(append(slices.Clone(res.queue()), s.request)[0].terms) {
+	if s.nodes[at].all && s.reg.drains(res) && res.fits(append(slices.Clone(res.queue()), s.request)[0].extras) {
 		s.release(at) // there is room: the waiters wait only for the end of the drain
 		return true
 	}

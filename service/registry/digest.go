@@ -112,7 +112,7 @@ func (a *answer) hash() uint64 {
 // hash returns the hash of a claim and its resource, without its session.
 func (c *claim) hash() uint64 {
 	h := sum(2, c.sequence, c.fence, uint64(c.since), c.resource.key().sum(), uint64(c.resource.limit), bit(c.shared))
-	if c.terms != plain && c.terms != shared && *c.terms != (terms{shared: c.shared}) {
+	if c.extras != plain && c.extras != shared && *c.extras != (extras{shared: c.shared}) {
 		h = sum(h, hashText(c.value), uint64(c.priority), uint64(c.patience), uint64(c.at), bit(c.named), bit(c.revoked), hashText(c.reason), hashText(c.by))
 	}
 	if c.keeps != nil {

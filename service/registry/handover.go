@@ -83,7 +83,7 @@ func (r *Registry) mergeResource(rd *wire.Reader, fx *Effects) string {
 func (r *Registry) mergeClaim(rd *wire.Reader, res *resource, held bool, fx *Effects) {
 	var id SessionID
 	rd.Fixed(id[:])
-	c := &claim{resource: res, sequence: rd.Uint(), fence: rd.Uint(), since: rd.Int(), terms: readTerms(rd, r.level), session: r.sessions[id]}
+	c := &claim{resource: res, sequence: rd.Uint(), fence: rd.Uint(), since: rd.Int(), extras: readExtras(rd, r.level), session: r.sessions[id]}
 	switch since := c.since; {
 	case rd.Err() != nil:
 	case c.session == nil || c.held() != held || c.session.claims.get(number(c.sequence)) != nil:

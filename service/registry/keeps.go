@@ -117,7 +117,7 @@ func (r *Registry) forgetKeeps() {
 		res.countQueue()
 		at := slices.IndexFunc(res.queue(), func(c *claim) bool { return c.id() == e.wait })
 		if c := res.queue()[at]; c.keeps != nil {
-			c = c.amended(func(t *terms) { t.keeps = nil })
+			c = c.amended(func(t *extras) { t.keeps = nil })
 			r.replace(c)
 			res.queue()[at] = c
 		}

@@ -243,7 +243,7 @@ func requireLive(t *testing.T, r *Registry) {
 	for _, g := range l.Guards {
 		has["live"] = has["live"] || g.Use.Live()
 		has["new"] = has["new"] || g.New
-		has["drains"] = has["drains"] || g.Change != 0 && g.Terms.Wait > 0
+		has["drains"] = has["drains"] || g.Change != 0 && g.Conditions.Wait > 0
 		has["quiet"] = has["quiet"] || len(g.Quiet) > 0
 	}
 	for _, what := range []string{"live", "new", "drains", "quiet"} {

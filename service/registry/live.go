@@ -268,11 +268,11 @@ func (r *Registry) setGuard(c *Command, fx *Effects) Result {
 	if how.Change != 0 {
 		how.Use = r.live.Find(c.Name).Use
 	}
-	terms := view.Terms{Wait: how.Wait, Force: how.Force, Reason: c.Value, By: c.Origin.Actor}
+	conditions := view.Conditions{Wait: how.Wait, Force: how.Force, Reason: c.Value, By: c.Origin.Actor}
 	if l := r.thawLive(); how.Remove {
-		l.Remove(c.Name, terms)
+		l.Remove(c.Name, conditions)
 	} else {
-		l.Set(c.Name, how.Use, terms)
+		l.Set(c.Name, how.Use, conditions)
 	}
 	fx.View = true
 	r.reguard(c.Name, fx)

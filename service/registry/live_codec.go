@@ -139,8 +139,8 @@ func appendLive(b []byte, l *view.Log) []byte {
 		for _, server := range g.Quiet {
 			b = wire.AppendUint(b, server)
 		}
-		b = wire.AppendBool(wire.AppendInt(b, g.Terms.Wait), g.Terms.Force)
-		b = wire.AppendBytes(wire.AppendBytes(b, g.Terms.Reason), g.Terms.By)
+		b = wire.AppendBool(wire.AppendInt(b, g.Conditions.Wait), g.Conditions.Force)
+		b = wire.AppendBytes(wire.AppendBytes(b, g.Conditions.Reason), g.Conditions.By)
 	}
 	return b
 }
@@ -160,7 +160,7 @@ func (r *Registry) readLive(rd *wire.Reader) {
 		if g.Change != 0 {
 			g.Next, g.Remove = readUse(rd), rd.Bool()
 			each(rd, func() { g.Quiet = append(g.Quiet, rd.Uint()) })
-			g.Terms = view.Terms{Wait: rd.Int(), Force: rd.Bool(), Reason: rd.String(), By: rd.String()}
+			g.Conditions = view.Conditions{Wait: rd.Int(), Force: rd.Bool(), Reason: rd.String(), By: rd.String()}
 		}
 		l.Guards = append(l.Guards, g)
 	})

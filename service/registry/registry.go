@@ -279,7 +279,7 @@ func (r *Registry) acquire(s *session, c *Command, result *Result, fx *Effects) 
 		return
 	}
 	res := r.claimed(key{c.Class, c.Name}, limit)
-	asked := termsOf(c, r.now)
+	asked := extrasOf(c, r.now)
 	admitted := res.admits(asked) && !r.drains(res)
 	switch {
 	case res.limit != limit:
@@ -293,7 +293,7 @@ func (r *Registry) acquire(s *session, c *Command, result *Result, fx *Effects) 
 		return
 	}
 	res = r.thaw(res)
-	made := &claim{session: s, resource: res, sequence: c.Sequence, since: r.wall, terms: asked}
+	made := &claim{session: s, resource: res, sequence: c.Sequence, since: r.wall, extras: asked}
 	switch {
 	case admitted:
 		r.grant(made, fx)
@@ -390,7 +390,7 @@ func (r *Registry) update(s *session, c *Command, fx *Effects) Result {
 	if made == nil || !made.held() || made.resource.class != Election {
 		return Result{Code: NotHeld, Message: fmt.Sprintf("the session leads no election by request %d", c.Hold)}
 	}
-	r.amend(r.thaw(made.resource), 0, func(t *terms) { t.value = c.Value })
+	r.amend(r.thaw(made.resource), 0, func(t *extras) { t.value = c.Value })
 	fx.changed(made.resource)
 	return Result{Code: OK, Fence: made.fence}
 }
@@ -463,7 +463,7 @@ func (r *Registry) unlist(c *claim) {
 // settle grants to the waiters of a thawed resource that now fit, forgets it if nobody holds it,
 // and notes that a holder or waiter has left.
 func (r *Registry) settle(res *resource, fx *Effects) {
-	for !r.drains(res) && len(res.queue()) > 0 && res.fits(res.queue()[0].terms) {
+	for !r.drains(res) && len(res.queue()) > 0 && res.fits(res.queue()[0].extras) {
 		next := r.promote(res)
 		r.deeds.waited(next, r.wall)
 		r.grant(next, fx)

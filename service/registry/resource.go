@@ -100,7 +100,7 @@ func (res *resource) admit(c *claim) {
 }
 
 // fits reports whether a hold with these terms is compatible with the present ones.
-func (res *resource) fits(t *terms) bool {
+func (res *resource) fits(t *extras) bool {
 	holders := res.holders()
 	switch {
 	case len(holders) == 0:
@@ -113,7 +113,7 @@ func (res *resource) fits(t *terms) bool {
 
 // admits reports whether a new claim need not wait. Nobody overtakes a waiter: a reader that
 // fits beside other readers waits behind a writer that does not fit.
-func (res *resource) admits(t *terms) bool { return len(res.queue()) == 0 && res.fits(t) }
+func (res *resource) admits(t *extras) bool { return len(res.queue()) == 0 && res.fits(t) }
 
 // enqueue inserts c into the queue: behind all waiters with the same or a higher priority,
 // and behind one that is named.

@@ -41,7 +41,7 @@ func (r *Registry) ask(res *resource, holder int, why Motive, reason, by string,
 		return
 	}
 	r.deeds.asked(why)
-	c := r.amend(res, holder, func(t *terms) { t.revoked, t.reason, t.by = true, reason, by })
+	c := r.amend(res, holder, func(t *extras) { t.revoked, t.reason, t.by = true, reason, by })
 	r.thawSession(c.session)
 	c.session.revocations++
 	r.revoked[c.id()] = c
@@ -173,7 +173,7 @@ func (r *Registry) transfer(s *session, c *Command, fx *Effects) Result {
 	}
 	res = r.thaw(res)
 	res.countQueue()
-	heir := res.queue()[at].amended(func(t *terms) { t.named = true })
+	heir := res.queue()[at].amended(func(t *extras) { t.named = true })
 	r.replace(heir)
 	res.prefer(at, heir)
 	r.ask(res, 0, ByTransfer, "it hands over to "+quoted(c.Value), s.owner, fx)

@@ -200,13 +200,13 @@ func (res *resource) append(b []byte) []byte {
 			b = wire.AppendUint(b, c.sequence)
 			b = wire.AppendUint(b, c.fence)
 			b = wire.AppendInt(b, c.since)
-			b = c.terms.append(b)
+			b = c.extras.append(b)
 		}
 	}
 	return b
 }
 
-// The terms that a claim has, in the byte that begins them.
+// The extras that a claim has, in the byte that begins them.
 const (
 	hasShared    = 1 << iota
 	hasCandidacy // value, priority and patience
@@ -216,7 +216,7 @@ const (
 	hasKept // keeps, from the level that has them
 )
 
-func (t *terms) append(b []byte) []byte {
+func (t *extras) append(b []byte) []byte {
 	var has byte
 	if t.shared {
 		has |= hasShared
@@ -255,7 +255,7 @@ func (t *terms) append(b []byte) []byte {
 	return b
 }
 
-func readTerms(rd *wire.Reader, level uint32) *terms {
+func readExtras(rd *wire.Reader, level uint32) *extras {
 	has, known := rd.Byte(), byte(hasKept)
 	if hasKeeps(level) {
 		known <<= 1
@@ -266,10 +266,10 @@ func readTerms(rd *wire.Reader, level uint32) *terms {
 	case has == hasShared:
 		return shared
 	case has >= known:
-		rd.Fail(fmt.Errorf("terms %#x of a claim: unknown", has))
+		rd.Fail(fmt.Errorf("extras %#x of a claim: unknown", has))
 		return plain
 	}
-	t := &terms{shared: has&hasShared != 0, named: has&hasName != 0}
+	t := &extras{shared: has&hasShared != 0, named: has&hasName != 0}
 	if has&hasCandidacy != 0 {
 		t.value, t.priority, t.patience = rd.String(), rd.Int(), rd.Int()
 	}
@@ -319,7 +319,7 @@ func (r *Registry) readClaims(rd *wire.Reader, res *resource) []*claim {
 	each(rd, func() {
 		var id SessionID
 		rd.Fixed(id[:])
-		c := &claim{resource: res, sequence: rd.Uint(), fence: rd.Uint(), since: rd.Int(), terms: readTerms(rd, r.level)}
+		c := &claim{resource: res, sequence: rd.Uint(), fence: rd.Uint(), since: rd.Int(), extras: readExtras(rd, r.level)}
 		if c.session = r.sessions[id]; c.session == nil {
 			rd.Fail(fmt.Errorf("%q is claimed by the unknown session %v", res.name, id))
 			return
@@ -429,7 +429,7 @@ func (r *Registry) checkResource(res *resource) error {
 		return fmt.Errorf("%q is kept though nobody holds it", res.name)
 	case len(res.holders()) > int(res.limit) && !res.holders()[0].shared:
 		return fmt.Errorf("%q has %d holders, the limit is %d", res.name, len(res.holders()), res.limit)
-	case len(res.queue()) > 0 && res.fits(res.queue()[0].terms) && !r.drains(res):
+	case len(res.queue()) > 0 && res.fits(res.queue()[0].extras) && !r.drains(res):
 		return fmt.Errorf("%q has room and %d wait", res.name, len(res.queue()))
 	case r.moved(res):
 		return fmt.Errorf("%q is claimed here, and an algorithm guards it", res.name)

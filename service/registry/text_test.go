@@ -381,9 +381,9 @@ func guardText(g *view.Guard) string {
 		if g.Remove {
 			next = "none"
 		}
-		text += fmt.Sprintf(", change %d to %s, quiet %v, wait %s", g.Change, next, g.Quiet, durationText(g.Terms.Wait))
+		text += fmt.Sprintf(", change %d to %s, quiet %v, wait %s", g.Change, next, g.Quiet, durationText(g.Conditions.Wait))
 	}
-	if g.Terms.Force {
+	if g.Conditions.Force {
 		text += ", by force"
 	}
 	if g.New {

@@ -100,7 +100,7 @@ func TestQueueIsBounded(t *testing.T) {
 	applyAll(r, open("a"), acquire("a", 1, "n"))
 	res := r.resources.get(key{Lock, "n"})
 	// A real queue of this length takes seconds: only its length counts here.
-	res.gather().queue = slices.Repeat([]*claim{{terms: plain}}, MaxQueue-1)
+	res.gather().queue = slices.Repeat([]*claim{{extras: plain}}, MaxQueue-1)
 	fx := applyAll(r, acquire("a", 2, "n"), acquire("a", 3, "n"))
 	if last := fx.Outcomes[0].Result; last.Code != Queued || last.Ahead != MaxQueue-1 {
 		t.Errorf("the last place: %+v", last)

@@ -215,13 +215,13 @@ func (r *Replica) tendSeats() {
 	r.shun(l)
 	waiting := make(map[uint64]int64)
 	for _, g := range l.Guards {
-		if g.Change == 0 || g.Terms.Wait == 0 {
+		if g.Change == 0 || g.Conditions.Wait == 0 {
 			continue
 		}
 		since, known := r.seats.waiting[g.Change]
 		if !known {
 			since = r.now
-		} else if r.now-since >= g.Terms.Wait {
+		} else if r.now-since >= g.Conditions.Wait {
 			r.verdicts = append(r.verdicts, registry.Command{Op: registry.OpGuard, Name: g.Prefix, Live: &registry.Live{Change: g.Change}})
 			since = r.now // when to try again, if this entry is lost
 		}

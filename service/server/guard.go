@@ -128,7 +128,7 @@ func guardState(g *view.Guard) *api.GuardState {
 	state := &api.GuardState{Prefix: g.Prefix, Algorithm: g.Use.Algorithm, Options: g.Use.Options}
 	if g.Change != 0 {
 		state.Change, state.NextAlgorithm, state.NextOptions, state.Remove = g.Change, g.Next.Algorithm, g.Next.Options, g.Remove
-		state.Quiet, state.WaitNs, state.Reason, state.By = g.Quiet, g.Terms.Wait, g.Terms.Reason, g.Terms.By
+		state.Quiet, state.WaitNs, state.Reason, state.By = g.Quiet, g.Conditions.Wait, g.Conditions.Reason, g.Conditions.By
 	}
 	return state
 }

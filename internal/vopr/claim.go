@@ -7,47 +7,47 @@ import (
 	"github.com/conclave-io/conclave/service/registry"
 )
 
-// place is an acquire, as the judge sees it: from its transmission to its end.
-type place struct {
+// claim is an acquire as the judge sees it, from its transmission to its end.
+type claim struct {
 	w        *world
 	res      *resource
 	owner    *session
 	session  registry.SessionID
 	sequence uint64
 	shared   bool
-	hold     *hold // of a worker that was told of the grant
-	called   int64
-	above    uint64 // fences known when it was asked for: its own is larger
-	below    uint64 // the fence of one that came later and was granted, or 0
+	hold     *hold  // of a worker that was told of the grant
+	called   int64  // when it was transmitted
+	above    uint64 // the largest fence known when it was transmitted: its own must be larger
+	below    uint64 // the fence of a later claim that was granted, or 0
 	ahead    []ahead
 	fence    uint64
 	floor    uint64
 	priority int64  // of a candidate
-	value    string // of a candidate: no other worker's has the same
+	value    string // of a candidate: different for each worker
 	patience int64  // of a candidate, in ns
 	told     int64  // when its client was told that it waits, or 0
-	gone     bool   // it waits no more
+	gone     bool   // it waits no longer
 	goneAt   int64  // since when
-	// releasing says that its client has sent a release of it.
+	// releasing means that its client has sent a release of it.
 	releasing bool
 	ended     bool // how it ended is in the history, or will be when its release is answered
 }
 
-// ahead is a place that is to be granted before another one, if that gets a larger fence
-// than after.
+// ahead is a claim that must be granted before another one, if the other one gets a larger
+// fence than after.
 type ahead struct {
-	*place
+	*claim
 	after uint64
 }
 
-// enter is an acquire that is transmitted for the first time. Those that know that they
-// wait go before it, but for candidates of lower priority.
-func (j *judge) enter(w *world, res *resource, s *session, sequence uint64, a *api.Acquire) *place {
-	p := &place{
+// enter records an acquire that is transmitted for the first time. The claims whose clients know
+// that they wait go before it, except candidates of lower priority.
+func (j *judge) enter(w *world, res *resource, s *session, sequence uint64, a *api.Acquire) *claim {
+	p := &claim{
 		w: w, res: res, owner: s, session: s.id, sequence: sequence, shared: a.GetShared(), called: w.now, above: j.newest,
 		priority: a.GetPriority(), value: string(a.GetValue()), patience: a.GetPatienceNs(),
 	}
-	over := func(other *place) bool { return other.gone }
+	over := func(other *claim) bool { return other.gone }
 	res.waiting = slices.DeleteFunc(res.waiting, over)
 	if res.live {
 		p.above = res.newest
@@ -58,8 +58,8 @@ func (j *judge) enter(w *world, res *resource, s *session, sequence uint64, a *a
 			p.ahead = append(p.ahead, ahead{other, 0})
 		}
 	}
-	if res.places != nil { // not of a flood
-		res.places[claimOf(s.id, sequence)] = p
+	if res.claims != nil { // not of a flood
+		res.claims[claimOf(s.id, sequence)] = p
 	}
 	if res.class == registry.Election {
 		res.entered = append(slices.DeleteFunc(res.entered, over), p)
@@ -67,15 +67,16 @@ func (j *judge) enter(w *world, res *resource, s *session, sequence uint64, a *a
 	return p
 }
 
-func (p *place) operation(kind opKind, call, ret int64) operation {
+func (p *claim) operation(kind opKind, call, ret int64) operation {
 	return operation{
 		kind: kind, claim: claimOf(p.session, p.sequence), session: p.session,
 		shared: p.shared, fence: p.fence, call: call, ret: ret,
 	}
 }
 
-// queued is the news that a place waits. Whoever asks from now on comes later.
-func (j *judge) queued(p *place) {
+// queued records that a client was told that its claim waits. Claims that are made from now on
+// come after it.
+func (j *judge) queued(p *claim) {
 	for _, other := range p.res.waiting {
 		if other == p {
 			return
@@ -93,15 +94,15 @@ func (j *judge) queued(p *place) {
 	}
 }
 
-// leave says that the place need not be granted in its turn any more.
-func (p *place) leave() {
+// leave records that the claim need not be granted in its turn any more.
+func (p *claim) leave() {
 	if !p.gone {
 		p.gone, p.goneAt = true, p.w.now
 	}
 }
 
-// answered is a final answer other than a grant.
-func (p *place) answered(code registry.Code) {
+// answered records a final answer other than a grant.
+func (p *claim) answered(code registry.Code) {
 	w := p.w
 	p.leave()
 	switch code {
@@ -140,8 +141,8 @@ func (p *place) answered(code registry.Code) {
 	p.ended = true
 }
 
-// granted is the grant.
-func (p *place) granted(w *world, fence, floor uint64) {
+// granted records the grant.
+func (p *claim) granted(w *world, fence, floor uint64) {
 	if p.res.live {
 		p.grantedLive(fence, floor)
 		return
@@ -170,9 +171,9 @@ func (p *place) granted(w *world, fence, floor uint64) {
 	p.res.note(p.operation(opGrant, p.called, w.now))
 }
 
-// inTurn requires that those ahead of a place were granted before it, if it was not named
-// by a leader that handed over.
-func (p *place) inTurn() {
+// inTurn requires that the claims ahead of this one were granted before it. A candidate that the
+// leader named as its successor may overtake them.
+func (p *claim) inTurn() {
 	named := p.isNamed()
 	for _, other := range p.ahead {
 		switch {
@@ -188,20 +189,20 @@ func (p *place) inTurn() {
 	p.ahead = nil
 }
 
-// exclusive reports whether the place, once granted, lets nobody in beside it.
-func (p *place) exclusive() bool { return p.res.room() == 1 && !p.shared && p.units() == 1 }
+// exclusive reports whether nobody else may hold the resource while this claim holds it.
+func (p *claim) exclusive() bool { return p.res.room() == 1 && !p.shared && p.units() == 1 }
 
-// units returns how many may hold what is granted, if an algorithm guards it.
-func (p *place) units() int {
+// units returns how many claims may hold the resource at the same time if an algorithm guards it.
+func (p *claim) units() int {
 	if p.res.live && p.fence != 0 && p.floor == 0 {
 		return liveUnits
 	}
 	return 1
 }
 
-// vanish is an acquire of which no answer will come: it may have been granted, and
-// then its session has ended it, or will.
-func (p *place) vanish() {
+// vanish records that no answer to the acquire will come. It may have been granted; then the end
+// of its session ends it.
+func (p *claim) vanish() {
 	p.leave()
 	if p.ended || p.fence != 0 {
 		return
@@ -211,9 +212,9 @@ func (p *place) vanish() {
 	p.res.note(p.operation(opEnd, p.called, forever))
 }
 
-// end is a grant that its client has given up or lost without saying so: the servers
-// end it, not before the given moment.
-func (p *place) end(from int64) {
+// end records that the client gave up or lost its hold without a release. The servers end the hold,
+// not before the given moment.
+func (p *claim) end(from int64) {
 	if p.ended {
 		return
 	}
@@ -221,9 +222,9 @@ func (p *place) end(from int64) {
 	p.res.note(p.operation(opEnd, max(from, p.called), forever))
 }
 
-// released records the answer to a release that was transmitted at a moment, or that
-// there will be none.
-func (p *place) released(called int64, code registry.Code) {
+// released records the answer to a release that was transmitted at the moment called, or that no
+// answer will come.
+func (p *claim) released(called int64, code registry.Code) {
 	switch code {
 	case registry.OK:
 		p.rememberedAs(registry.Released)
