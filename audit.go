@@ -13,44 +13,44 @@ import (
 	"github.com/conclave-io/conclave/service/api"
 )
 
-// AuditRecord is an act of administration, or a refused one, that the cluster has on record.
-// Its JSON is a line of an audit log, as servers write it.
+// AuditRecord is the record of an administrative act, or of a refused one. Its JSON form is a
+// line of the audit log that servers write.
 type AuditRecord struct {
 	V int `json:"v"`
-	// Chain is "acts" or "refusals"; in the audit log of a server also "server".
+	// Chain is "acts" or "refusals". In the audit log of a server it may also be "server".
 	Chain string `json:"chain"`
 	// Number orders the records.
 	Number uint64    `json:"number,string"`
 	Time   time.Time `json:"time"`
-	// Term is that of the leader.
+	// Term is the term of the leader.
 	Term uint64 `json:"term,string"`
-	// Server is whose audit log the record is in, 0 if it is from the cluster.
+	// Server is the server whose audit log has the record. It is 0 in the log of the cluster.
 	Server uint64 `json:"server,omitempty"`
 	// Kind is what was done: "access", "revoke", "end-session", "drop", "member", "level",
 	// "guard", "backup" and others.
 	Kind string `json:"kind"`
-	// Actor is the principal that did it; empty if it was anonymous, or the servers
-	// themselves. Via and Remote say from where, as in Caller.
+	// Actor is the principal that did it. It is empty for an anonymous caller, and for an act of
+	// the servers themselves. Via and Remote say where the request came from, as in Caller.
 	Actor  string `json:"actor,omitempty"`
 	Via    string `json:"via,omitempty"`
 	Remote string `json:"remote,omitempty"`
-	// Request tells requests apart, 32 hexadecimal digits.
+	// Request identifies the request: 32 hexadecimal digits.
 	Request string       `json:"request,omitempty"`
 	Target  *AuditTarget `json:"target,omitempty"`
-	// Reason says why, or what exactly was changed.
+	// Reason is why it was done, or what exactly was changed.
 	Reason string `json:"reason,omitempty"`
-	// Result is "OK", or why it was refused.
+	// Result is "OK", or why the request was refused.
 	Result string `json:"result"`
-	// Count is how many times in a row the same was refused.
+	// Count is how many times in a row the same request was refused.
 	Count uint64 `json:"count"`
-	// Previous is the hash of the record before in the chain, and Hash that of this one.
+	// Previous is the hash of the previous record of the chain. Hash is the hash of this one.
 	Previous string `json:"previous"`
 	Hash     string `json:"hash"`
 }
 
-// AuditTarget is what an act was about.
+// AuditTarget is the object of an act.
 type AuditTarget struct {
-	// Class is "lock" or "election" if Name is that of one.
+	// Class is "lock" or "election" if Name is the name of one.
 	Class  string `json:"class,omitempty"`
 	Name   string `json:"name,omitempty"`
 	Fence  uint64 `json:"fence,omitempty,string"`
@@ -58,18 +58,18 @@ type AuditTarget struct {
 	Server uint64 `json:"server,omitempty"`
 }
 
-// AuditQuery says which records are wanted. Its zero value is for all that the cluster
-// keeps, and the caller may see.
+// AuditQuery selects records. The zero value selects all records that the cluster keeps and the
+// caller may read.
 type AuditQuery struct {
-	// After is a number: only newer records.
+	// After selects the records with a larger number.
 	After uint64
-	// Since is a moment: only records since then.
+	// Since selects the records from that time on.
 	Since time.Time
-	// Actor, Kind and Prefix, if not empty, are the principal, the kind, and how the name
-	// of the target begins.
+	// Actor, Kind and Prefix select records by the principal, the kind and the first part of
+	// the target's name. An empty one selects all.
 	Actor, Kind, Prefix string
-	// Stale takes what any server has that can be reached. It may lag behind the cluster,
-	// but needs no leader.
+	// Stale lets any server answer. Its records may lag behind those of the cluster, but it
+	// needs no leader.
 	Stale bool
 }
 
@@ -81,7 +81,7 @@ func (q *AuditQuery) request() *api.AuditLogRequest {
 	return req
 }
 
-// AuditLog returns what is on record, the oldest first. The cluster keeps the newest 3,072
+// AuditLog returns the selected records, the oldest first. The cluster keeps the newest 3,072
 // acts and 1,024 refusals.
 func (c *Client) AuditLog(ctx context.Context, q AuditQuery) (records []AuditRecord, err error) {
 	err = c.ask(ctx, "audit log", func(ctx context.Context, server api.ConclaveClient, _ *api.StatusResponse) error {
@@ -102,9 +102,8 @@ func (c *Client) AuditLog(ctx context.Context, q AuditQuery) (records []AuditRec
 	return records, err
 }
 
-// FollowAuditLog reports what is on record, and then each record that is new, until ctx ends
-// or the client is closed; then the channel is closed. A refusal that is repeated is
-// reported again, with its count.
+// FollowAuditLog reports the selected records, and then each new one. It closes the channel when
+// ctx ends or the client is closed. It reports a repeated refusal again, with its new count.
 func (c *Client) FollowAuditLog(ctx context.Context, q AuditQuery) (<-chan AuditRecord, error) {
 	before, err := c.AuditLog(ctx, q)
 	if err != nil {
@@ -139,13 +138,13 @@ func (c *Client) FollowAuditLog(ctx context.Context, q AuditQuery) (<-chan Audit
 	return out, nil
 }
 
-// followRecords follows the record through one server until that ends, and reports whether
-// anything came.
+// followRecords follows the audit log through one server until the stream ends. It reports
+// whether a record arrived.
 func (c *Client) followRecords(ctx context.Context, address string, q *AuditQuery, report func(AuditRecord) error) (heard bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var stream grpc.ServerStreamingClient[api.AuditRecords]
-	// The stream outlives the question that makes sure of the cluster.
+	// The stream must outlive the request that checks which cluster this is.
 	err := c.put(ctx, address, func(_ context.Context, server api.ConclaveClient, _ *api.StatusResponse) (err error) {
 		req := q.request()
 		req.Follow = true
@@ -165,7 +164,7 @@ func (c *Client) followRecords(ctx context.Context, address string, q *AuditQuer
 	return heard
 }
 
-// receiveRecords hands records over until the stream ends or report fails.
+// receiveRecords passes records to report until the stream ends or report fails.
 func receiveRecords(stream grpc.ServerStreamingClient[api.AuditRecords], report func(AuditRecord) error) error {
 	for {
 		message, err := stream.Recv()

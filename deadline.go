@@ -8,8 +8,8 @@ import (
 	"github.com/conclave-io/conclave/internal/boottime"
 )
 
-// lease is what the goroutines of a program share of a session: the deadline
-// before which the servers cannot have ended it.
+// lease has the deadline of a session: the servers cannot end the session before it. All
+// goroutines of the program share it.
 //
 // Invariant: the deadline never moves back. Once a goroutine has seen that it passed,
 // the lease is lost forever, whatever is answered later.
@@ -41,8 +41,8 @@ func (l *lease) validAt(now boottime.Time) bool {
 	return now < l.deadline() || l.recheck()
 }
 
-// recheck decides under the lock, since the deadline may just have moved: that
-// all who ask get the same answer for ever.
+// recheck decides with mu locked, because the deadline may just have moved. All callers get the
+// same answer from then on.
 func (l *lease) recheck() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -74,14 +74,14 @@ func (l *lease) lose() {
 	l.lost.Store(true)
 }
 
-// holdContext is the context of a handle. A timer ends it, but timers are late
-// on a busy machine and stand still while it is suspended: Err looks at the
-// clock, and ends the context if the timer should have.
+// holdContext is the context of a handle. A timer ends it. But timers fire late on a busy machine,
+// and stop while the machine is suspended. So Err reads the clock too, and ends the context if the
+// deadline has passed.
 type holdContext struct {
 	context.Context // never ends by itself
 	end             context.CancelCauseFunc
 	lease           interface{ valid() bool }
-	keeps           []keep // what whoever waits under it keeps
+	keeps           []keep // the holds that a caller that waits with this context keeps
 }
 
 func newHoldContext(l interface{ valid() bool }) *holdContext {
@@ -89,7 +89,7 @@ func newHoldContext(l interface{ valid() bool }) *holdContext {
 	return &holdContext{Context: ctx, end: end, lease: l}
 }
 
-// Value returns what is kept.
+// Value returns the holds that the caller keeps for keepsKey.
 func (x *holdContext) Value(key any) any {
 	if key == (keepsKey{}) {
 		return x.keeps

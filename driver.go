@@ -18,24 +18,25 @@ import (
 	"github.com/conclave-io/conclave/service/api"
 )
 
-// few is for how many calls the goroutine that posts an input takes the turn itself, because to
-// wake another would take longer than the turn. With more of them a frame should carry many.
+// few is the largest number of waiting calls for which the goroutine that posts an input takes the
+// turn itself: to wake another goroutine takes longer than the turn. With more calls, one frame
+// should carry many of them.
 const few = 4
 
-// mailbox takes inputs from any goroutine, in order. One goroutine at a time has the driver.
+// mailbox queues inputs from any goroutine. One goroutine at a time owns the driver.
 type mailbox struct {
-	wake  chan struct{} // has a value if the driver's own goroutine has it now
-	calls atomic.Int32  // that wait
+	wake  chan struct{} // a value in it gives the driver to the driver's own goroutine
+	calls atomic.Int32  // the number of waiting calls
 
 	mu     sync.Mutex
 	inputs []line.Input
-	taken  bool // somebody has the driver
+	taken  bool // a goroutine owns the driver
 	closed bool
 }
 
 func newMailbox() *mailbox { return &mailbox{wake: make(chan struct{}, 1)} }
 
-// put reports whether the input will be taken, and whether the caller now has the driver.
+// put reports whether the input will be processed, and whether the caller now owns the driver.
 func (m *mailbox) put(in line.Input) (ok, drives bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -54,7 +55,8 @@ func (m *mailbox) put(in line.Input) (ok, drives bool) {
 	return true, true
 }
 
-// take returns all inputs, and keeps empty for those to come. Without any, the driver is free.
+// take returns all inputs, and keeps the memory of empty for later ones. If there are none, it
+// frees the driver.
 func (m *mailbox) take(empty []line.Input) []line.Input {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -67,7 +69,7 @@ func (m *mailbox) take(empty []line.Input) []line.Input {
 	return inputs
 }
 
-// pass gives the driver up: to its own goroutine if there are more inputs.
+// pass frees the driver. If there are more inputs, it gives the driver to its own goroutine.
 func (m *mailbox) pass() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -78,15 +80,16 @@ func (m *mailbox) pass() {
 	m.free()
 }
 
-// free lets the next that posts have the driver. After close, close has it.
+// free lets the next goroutine that posts an input own the driver. After close, it gives the
+// driver to close.
 func (m *mailbox) free() {
 	if m.taken = false; m.closed {
 		m.wake <- struct{}{}
 	}
 }
 
-// close refuses inputs from now on, waits until no other goroutine has the driver, and returns
-// the inputs that are left.
+// close refuses further inputs, waits until no other goroutine owns the driver, and returns the
+// inputs that were not processed.
 func (m *mailbox) close() []line.Input {
 	m.mu.Lock()
 	m.closed = true
@@ -100,9 +103,9 @@ func (m *mailbox) close() []line.Input {
 
 // pending is a call that a goroutine waits for.
 type pending struct {
-	// acquisition is what the call wants to acquire, nil if it is another call.
+	// acquisition is what the call wants to acquire. It is nil for other calls.
 	acquisition *acquisition
-	done        chan outcome // takes the outcome once
+	done        chan outcome // receives the outcome once
 }
 
 // outcome is how a call ended.
@@ -110,25 +113,26 @@ type outcome struct {
 	reply *api.Reply
 	hold  *hold // of a call to acquire that was granted
 	err   error
-	// known says of a call that was withdrawn that the cluster has answered it, and is
-	// there; attempts are what became of each server.
+	// known and attempts are set for a call that was withdrawn. known means that the cluster had
+	// acknowledged the call and still answers. Otherwise attempts says what happened with each
+	// server.
 	known    bool
 	attempts []Attempt
 }
 
-// driver has the lines: it feeds them with what happens, and carries out what comes of that.
-// Its fields belong to the goroutine that has it.
+// driver gives inputs to the client core (package line), and carries out its outputs. Only the
+// goroutine that owns the driver may use its fields.
 type driver struct {
 	client   *Client
-	inputs   []line.Input // used by turns in turn
+	inputs   []line.Input // memory for the inputs of the next turn
 	line     *line.Lines
 	streams  map[uint64]*stream
 	sessions map[*line.Session]*tenure
 	timer    *time.Timer
-	due      int64 // when the timer fires, by the clock of deadlines; 0 if it has
+	due      int64 // when the timer fires, by the clock of deadlines; 0 if it has fired
 }
 
-// tenure is an open session with what it holds.
+// tenure is an open session with its holds.
 type tenure struct {
 	lease *lease
 	holds map[*line.Call]*hold
@@ -158,7 +162,7 @@ func openOf(cfg *Config) *api.Open {
 	return &api.Open{TtlNs: int64(cfg.TTL), Host: clip(host), Pid: int64(os.Getpid()), Program: clip(cfg.Program)}
 }
 
-// clip cuts a text to what servers take: 256 bytes of UTF-8 without control characters.
+// clip cuts a text to what servers accept: 256 bytes of UTF-8 without control characters.
 func clip(text string) string {
 	return strings.Map(func(char rune) rune {
 		if unicode.IsControl(char) {
@@ -170,7 +174,7 @@ func clip(text string) string {
 
 func (d *driver) now() int64 { return int64(d.client.cfg.now()) }
 
-// post reports whether the input will be taken.
+// post reports whether the input will be processed.
 func (c *Client) post(in line.Input) bool {
 	ok, drives := c.mail.put(in)
 	if drives && c.driver.turn() {
@@ -179,7 +183,8 @@ func (c *Client) post(in line.Input) bool {
 	return ok
 }
 
-// run is the driver's own goroutine: it ticks, and takes the turns that those who post do not take.
+// run is the driver's own goroutine. It posts ticks, and takes the turns that no posting goroutine
+// takes.
 func (d *driver) run() {
 	defer d.timer.Stop()
 	defer d.end()
@@ -188,7 +193,7 @@ func (d *driver) run() {
 		case <-d.client.ctx.Done():
 			return
 		case <-d.client.mail.wake:
-			runtime.Gosched() // calls that are about to be made join the frame
+			runtime.Gosched() // let goroutines that are about to call join the frame
 			for d.turn() {
 			}
 		case <-d.timer.C:
@@ -197,8 +202,8 @@ func (d *driver) run() {
 	}
 }
 
-// turn takes inputs in and carries out what comes of them. Without any it frees the driver and
-// returns false.
+// turn processes all inputs and carries out the outputs. If there are no inputs, it frees the
+// driver and returns false.
 func (d *driver) turn() bool {
 	inputs := d.client.mail.take(d.inputs)
 	if inputs == nil {
@@ -208,7 +213,7 @@ func (d *driver) turn() bool {
 	for _, in := range inputs {
 		switch in.Kind {
 		case line.Tick:
-			d.due = 0 // it is set again in any case
+			d.due = 0 // the timer is reset below in any case
 		case line.Withdraw:
 			d.forget(in.Call)
 		case line.Submit:
@@ -233,7 +238,7 @@ func (d *driver) turn() bool {
 	return true
 }
 
-// end finishes the calls that came too late.
+// end fails the calls that were not processed before the client closed.
 func (d *driver) end() {
 	for _, in := range d.client.mail.close() {
 		if in.Kind == line.Submit {
@@ -253,7 +258,7 @@ func (d *driver) carryOut(o line.Output) {
 			delete(d.streams, o.Stream)
 		}
 	case line.Send:
-		d.streams[o.Stream].frames <- o.Frame // there is room: it has taken the one before
+		d.streams[o.Stream].frames <- o.Frame // does not block: the stream has taken the previous frame
 	case line.Ping:
 		c.tasks.Go(func() { c.ping(o.Stream, o.Address) })
 	case line.Done:
@@ -283,7 +288,7 @@ func (d *driver) carryOut(o line.Output) {
 	}
 }
 
-// log tells people what happened to the server in use.
+// log logs what happened to the server in use.
 func (d *driver) log(o line.Output) {
 	switch log := d.client.cfg.Logger; o.Action {
 	case line.Adopted:
@@ -295,8 +300,8 @@ func (d *driver) log(o line.Output) {
 	}
 }
 
-// finish tells the caller of a call how it ended. A grant becomes a hold here, before
-// anything that follows can concern it.
+// finish tells the caller how its call ended. It turns a grant into a hold at once, because the
+// next outputs may concern that hold.
 func (d *driver) finish(o line.Output) {
 	p, waits := o.Call.Data.(*pending)
 	if !waits {
@@ -330,8 +335,8 @@ func (d *driver) forget(call *line.Call) {
 	}
 }
 
-// extend moves the deadline of a session, unless somebody saw it pass: then the session
-// is lost.
+// extend moves the deadline of a session. If a goroutine has already seen the deadline pass, the
+// session is lost.
 func (d *driver) extend(o line.Output) {
 	t := d.sessions[o.Session]
 	if !t.lease.extend(boottime.Time(o.Until)) {
@@ -341,12 +346,12 @@ func (d *driver) extend(o line.Output) {
 	for _, h := range t.holds {
 		select {
 		case h.moved <- struct{}{}:
-		default: // not yet received: one value stands for many moves
+		default: // the channel has a value already, which stands for all moves
 		}
 	}
 }
 
-// lose ends a session with all that it holds.
+// lose ends a session and all its holds.
 func (d *driver) lose(o line.Output) {
 	t := d.sessions[o.Session]
 	if t == nil {
@@ -362,7 +367,7 @@ func (d *driver) lose(o line.Output) {
 	}
 }
 
-// publish tells other goroutines what the line knows of the way to the cluster.
+// publish stores which server is in use, for other goroutines.
 func (d *driver) publish() {
 	r := &route{server: d.line.Server(), servers: d.line.Servers()}
 	if id := d.line.SessionID(); id != nil {

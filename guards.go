@@ -10,154 +10,159 @@ import (
 	"github.com/conclave-io/conclave/service/api"
 )
 
-// View is which servers guard locks by algorithms, and what guards which names.
+// View lists the servers that run the algorithms that guard locks, and what guards which
+// names.
 type View struct {
-	// Epoch changes with the members.
+	// Epoch increases whenever the members change.
 	Epoch uint64
-	// Members are the servers that take part, by id, and Others those with a seat that do
-	// not, or not yet.
+	// Members has the servers that take part, by id. Others has the servers with a seat that
+	// do not take part, or do not yet.
 	Members, Others []Seat
 	// Coordinator is the server that was elected to coordinate, or 0.
 	Coordinator uint64
 	Guards      []Guard
-	// Watch is what all members run to find those that do not answer, and to elect a
-	// coordinator: a detector and an election, such as "swim+bully". Algorithm is empty if
-	// they run none.
+	// Watch names the failure detector and the election that all members run, such as
+	// "swim+bully". They find members that do not answer, and elect a coordinator.
+	// Watch.Algorithm is empty if the members run none.
 	Watch Use
 }
 
-// Seat is the session of a server that guards locks by algorithms.
+// Seat is the session of a server that takes part in guarding locks with algorithms.
 type Seat struct {
 	ID      string
 	Server  uint64
-	Address string // where it takes clients
-	// Remaining is what is left of its lease.
+	Address string // for clients
+	// Remaining is the time left of its lease.
 	Remaining time.Duration
-	// Home is what the server says of itself, if it was asked for, or nil. Problem is then
-	// why there is no answer.
+	// Home is the server's report about itself. It is nil if nobody asked for it, or if the
+	// server did not answer; Problem then says why it did not.
 	Home    *Home
 	Problem string
 }
 
-// Home is what a server does for the locks that algorithms guard.
+// Home is the state of a server as the home of clients: it runs the algorithms for their locks.
 type Home struct {
 	Epoch uint64
-	// State is OUT, RESUMING or OPEN. Only at an open home locks are granted.
+	// State is OUT, RESUMING or OPEN. A home grants locks only while it is OPEN.
 	State string
-	// Remaining is what is left of the lease of its seat, as the server sees it.
+	// Remaining is the time left of the lease of its seat, as the server sees it.
 	Remaining time.Duration
 	// Paused is how long the locks paused at the last change of the epoch.
 	Paused time.Duration
-	// Missing are the servers that it waits for before it opens.
+	// Missing lists the servers that the home waits for before it opens.
 	Missing []uint64
-	// Sessions are those of clients that have it as their home, and Names the locks that
-	// have a machine here.
+	// Sessions is the number of sessions of clients that use this home. Names is the number
+	// of locks that have a machine here.
 	Sessions, Names uint64
 	Lanes           []Lane
 	Namespaces      []Namespace
-	// Watch is what its failure detector and its election say; nil if it runs none.
+	// Watch is the state of its failure detector and its election. It is nil if the home runs
+	// none.
 	Watch *Watching
-	// Starts are the latest epochs that began there, the newest last.
+	// Starts has the latest epochs that began here, the newest last.
 	Starts []ViewStart
 }
 
-// Watching is what the failure detector and the election of a home say. Counters grow from
-// the start of the server.
+// Watching is the state of the failure detector and the election of a home. The counters
+// start at 0 when the server starts.
 type Watching struct {
-	// Stack is their names, such as "swim+bully".
+	// Stack has the names of the two algorithms, such as "swim+bully".
 	Stack string
-	// Doubted are the members that do not answer, as far as the detector can tell.
+	// Doubted lists the members that the detector suspects or considers failed.
 	Doubted []uint64
-	// Elected was elected in this epoch; 0: nobody was.
+	// Elected is the member elected in this epoch, or 0.
 	Elected uint64
-	// Suspicions and Failures are of other members. Trusts takes either back.
+	// Suspicions and Failures count reports about other members. Trusts counts reports that
+	// withdraw one of them.
 	Suspicions, Failures, Trusts uint64
-	// Elections are results that the home has heard, and Messages what it sent.
+	// Elections counts the results that the home received. Messages counts the messages that
+	// it sent.
 	Elections, Messages uint64
 }
 
-// ViewStart is the beginning of an epoch, as a home saw it.
+// ViewStart is the start of an epoch at one home.
 type ViewStart struct {
 	Epoch uint64
 	At    time.Time
 	Why   string
 }
 
-// Lane is the connection of a home to another server for messages of algorithms.
+// Lane is the connection from a home to another server for the messages of algorithms.
 type Lane struct {
 	Server uint64
 	Up     bool
-	// Unacknowledged are the messages that the other has not acknowledged.
+	// Unacknowledged is the number of messages that the other server has not acknowledged.
 	Unacknowledged uint64
 }
 
-// Namespace is what a server has done for the locks under one prefix, since it started.
+// Namespace has the counts of one server for the locks under one prefix, since it started.
 type Namespace struct {
 	Prefix, Algorithm string
-	// Names are the locks that have a machine there.
+	// Names is the number of locks that have a machine at the server.
 	Names uint64
-	// Entries are grants to clients of the server, and Messages those of the algorithm that
-	// it sent to other servers. Others are messages that its costs do not count, such as
-	// acknowledgements.
+	// Entries counts the grants to clients of the server. Messages counts the messages of the
+	// algorithm that it sent to other servers. Others counts messages that the costs of the
+	// algorithm leave out, such as acknowledgements.
 	Entries, Messages, Others uint64
-	// Waited is how long all entries together took, from when the algorithm was asked to the
-	// grant.
+	// Waited is the sum over all entries of the time from the request to the algorithm until
+	// the grant.
 	Waited time.Duration
 }
 
-// Guard is what decides who holds the locks whose names start with a prefix. The longest
-// prefix counts; agreement guards what is under none.
+// Guard is what decides who holds the locks whose names start with a prefix. If several
+// prefixes match, the longest one counts. Agreement guards names that no prefix matches.
 type Guard struct {
 	Prefix string
 	Use    Use
-	// Change is what the guard changes to, or nil.
+	// Change is the change of the guard that is under way, or nil.
 	Change *GuardChange
 }
 
 // Use names a guard.
 type Use struct {
-	// Algorithm is one such as "suzuki-kasami", or empty for agreement.
+	// Algorithm is the name of an algorithm, such as "suzuki-kasami". It is empty for agreement.
 	Algorithm string
-	// Options are pairs such as "k=3", with commas between them, sorted by name.
+	// Options has pairs such as "k=3", sorted by name and separated by commas.
 	Options string
 }
 
-// GuardChange is a change of a guard that is under way: nothing more is granted under the
-// prefix until nothing is held there.
+// GuardChange is a change of a guard that is under way. Until no lock under the prefix is held,
+// none is granted there.
 type GuardChange struct {
 	Use Use
-	// Remove says that the guard of a shorter prefix takes over.
+	// Remove means that the guard of a shorter prefix takes over.
 	Remove bool
-	// Quiet are the servers that have said that nothing is held there.
+	// Quiet lists the servers that have reported that no lock under the prefix is held there.
 	Quiet []uint64
-	// Wait is after how long the change is cancelled; 0: never.
+	// Wait is the time after which the change is cancelled; 0 means never.
 	Wait       time.Duration
 	Reason, By string
 }
 
-// GuardOption says how a guard changes.
+// GuardOption sets an option of a change of a guard.
 type GuardOption struct{ set func(*api.SetGuardRequest) }
 
-// CancelAfter has the change cancelled if it is not made in so long.
+// CancelAfter cancels the change if it is not complete after wait.
 func CancelAfter(wait time.Duration) GuardOption {
 	return GuardOption{func(r *api.SetGuardRequest) { r.WaitNs = int64(wait) }}
 }
 
-// AskHolders asks those to leave who hold a lock under the prefix, as Revoke does.
+// AskHolders asks the holders of locks under the prefix to leave, as Revoke does.
 func AskHolders(reason string) GuardOption {
 	return GuardOption{func(r *api.SetGuardRequest) { r.Force, r.Reason = true, reason }}
 }
 
-// View returns which servers guard locks by algorithms, and what guards which names.
+// View returns the servers that run the algorithms that guard locks, and what guards which
+// names.
 func (c *Client) View(ctx context.Context) (v View, err error) { return c.view(ctx, false) }
 
-// Homes is like View, and has each member say what it does as a home.
+// Homes is like View, and also asks each member for its Home.
 func (c *Client) Homes(ctx context.Context) (v View, err error) { return c.view(ctx, true) }
 
 func (c *Client) view(ctx context.Context, homes bool) (v View, err error) {
 	err = c.ask(ctx, "view", func(ctx context.Context, server api.ConclaveClient, _ *api.StatusResponse) error {
 		answer, err := server.View(ctx, &api.ViewRequest{Homes: homes})
-		if status.Code(err) == codes.Unimplemented { // of a release in which no algorithm guards a lock
+		if status.Code(err) == codes.Unimplemented { // a release in which algorithms cannot guard locks
 			err = nil
 		}
 		v = View{Epoch: answer.GetEpoch(), Members: seatsOf(answer.GetMembers()), Others: seatsOf(answer.GetOthers()), Coordinator: answer.GetCoordinator(), Watch: Use{answer.GetWatch(), answer.GetWatchOptions()}}
@@ -213,13 +218,13 @@ func guardOf(g *api.GuardState) Guard {
 	return guard
 }
 
-// SetGuard begins to change what guards the locks whose names start with a prefix. View
-// shows how the change goes on. To set what guards the prefix already cancels a change.
+// SetGuard starts to change what guards the locks whose names start with a prefix. View shows
+// the progress. Setting the present guard cancels a change that is under way.
 func (c *Client) SetGuard(ctx context.Context, prefix string, use Use, options ...GuardOption) error {
 	return c.setGuard(ctx, &api.SetGuardRequest{Prefix: prefix, Algorithm: use.Algorithm, Options: use.Options}, options)
 }
 
-// RemoveGuard begins to remove the guard of a prefix: that of a shorter one takes over.
+// RemoveGuard starts to remove the guard of a prefix. The guard of a shorter prefix takes over.
 func (c *Client) RemoveGuard(ctx context.Context, prefix string, options ...GuardOption) error {
 	return c.setGuard(ctx, &api.SetGuardRequest{Prefix: prefix, Remove: true}, options)
 }
@@ -234,16 +239,15 @@ func (c *Client) setGuard(ctx context.Context, req *api.SetGuardRequest, options
 	})
 }
 
-// SetWatch changes what all members run to find those that do not answer, and to elect a
-// coordinator: a detector and an election, such as Use{Algorithm: "swim+bully"}, or the zero
-// Use for nothing. When SetWatch returns it has changed, and the next epoch begins with it. The
-// reason is for people to read.
+// SetWatch sets the failure detector and the election that all members run, such as
+// Use{Algorithm: "swim+bully"}. The zero Use stops both. The setting is in force when SetWatch
+// returns, and the members follow it from the next epoch on. The reason is recorded for people.
 func (c *Client) SetWatch(ctx context.Context, use Use, reason string) error {
 	return c.setGuard(ctx, &api.SetGuardRequest{Watch: true, Algorithm: use.Algorithm, Options: use.Options, Reason: reason}, nil)
 }
 
-// CallElection has the members elect a coordinator, and returns those that do. It does not
-// wait for the result, which counts from the next epoch on.
+// CallElection asks the members to elect a coordinator, and returns the members that take part.
+// It does not wait for the result, which counts from the next epoch on.
 func (c *Client) CallElection(ctx context.Context) (members []uint64, err error) {
 	err = c.ask(ctx, "call election", func(ctx context.Context, server api.ConclaveClient, _ *api.StatusResponse) error {
 		answer, err := server.CallElection(ctx, &api.CallElectionRequest{})

@@ -27,21 +27,21 @@ type Status struct {
 	Fence   uint64
 	Version string
 	Uptime  time.Duration
-	// Clocks are those of other servers, as this one estimates them, by id.
+	// Clocks has this server's estimates of the clocks of other servers, by id.
 	Clocks []Clock
 }
 
-// Clock is that of another server beside the one of the server that was asked.
+// Clock compares the clock of another server with that of the server that was asked.
 type Clock struct {
 	Server uint64
-	// Offset is how far its wall clock is ahead. It is wrong by Error at most.
+	// Offset is how far the other wall clock is ahead. The estimate is wrong by at most Error.
 	Offset, Error time.Duration
-	// Drift is how much faster its clock runs, by which leases are measured: 0.01 is one in a
-	// hundred. It is wrong by DriftError at most, and was measured over a time of Over, which
-	// is 0 if it is not known yet. Leases allow less than 0.1.
+	// Drift is how much faster the clock runs that measures leases there: 0.01 is 1 %. The
+	// estimate is wrong by at most DriftError. It was measured over the time Over, which is 0 if
+	// the drift is not known yet. Leases require a drift below 0.1.
 	Drift, DriftError float64
 	Over              time.Duration
-	// Notable says that the clocks certainly drift apart by more than a tenth of that.
+	// Notable means that the drift certainly exceeds a tenth of what leases allow.
 	Notable bool
 }
 
@@ -53,38 +53,38 @@ type Member struct {
 	ClientAddress string
 	Voter         bool
 	Leader        bool
-	// Connected says whether the answering server has a connection to it.
+	// Connected reports whether the answering server has a connection to this member.
 	Connected bool
-	// MatchIndex is the last log index known to be on the member's disk, if the
-	// answering server leads.
+	// MatchIndex is the last log index known to be on the member's disk. Only the leader
+	// knows it.
 	MatchIndex uint64
-	// Learner says that it receives the log and has no vote.
+	// Learner means that the member receives the log and has no vote.
 	Learner bool
-	// Behind is how many committed entries of the log it is not known to have, if
-	// the answering server leads.
+	// Behind is the number of committed log entries that the member may not have yet. Only the
+	// leader knows it.
 	Behind uint64
 	Stage  Stage
-	// CertificateExpires is when the first of its certificates expires; zero without TLS,
-	// or if that is not known.
+	// CertificateExpires is when the first of its certificates expires. It is zero without TLS,
+	// and if the answering server does not know it.
 	CertificateExpires time.Time
 }
 
-// Stage is how far a server has come, or gone.
+// Stage is how far a server has got in joining or leaving the cluster.
 type Stage string
 
 const (
-	Settled  Stage = "settled"  // it is what it is meant to be
-	Reserved Stage = "reserved" // its id is kept for it, and it has not asked to join
-	Joining  Stage = "joining"  // it has its id, and has not come or caught up yet
+	Settled  Stage = "settled"  // no change is under way
+	Reserved Stage = "reserved" // it has an id, and has not asked to join yet
+	Joining  Stage = "joining"  // it has asked to join, and has not caught up yet
 	Leaving  Stage = "leaving"  // it is being removed
 )
 
-// Resource is a lock or an election with those who hold it and wait for it.
+// Resource is a lock or an election, with its holders and waiters.
 type Resource struct {
 	Name    string
 	Limit   uint32
 	Holders []Holder
-	// Waiters are the first of the queue, in order.
+	// Waiters has the first waiters of the queue, in order.
 	Waiters []Waiter
 	// QueueLength is the length of the whole queue.
 	QueueLength uint32
@@ -92,33 +92,34 @@ type Resource struct {
 	Guard string
 }
 
-// Holder is who holds a lock or leads an election.
+// Holder describes a holder of a lock or the leader of an election.
 type Holder struct {
 	// Session is the public id of the session: "s-" and 32 hexadecimal digits.
 	Session string
-	// Owner is the principal that opened the session, as its certificate proved;
-	// empty for an anonymous one. Host, PID and Program are only what it said.
+	// Owner is the principal that opened the session, proved by its certificate. It is
+	// empty for an anonymous one. The client itself reports Host, PID and Program, and
+	// nothing proves them.
 	Owner string
-	// Sequence tells apart the holds of one session.
+	// Sequence distinguishes the holds of one session.
 	Sequence uint64
 	Fence    uint64
-	// Since is when the grant was given, by the clock of the leader that gave it.
+	// Since is the time of the grant, by the clock of the server that led then.
 	Since   time.Time
 	Host    string
 	PID     int64
 	Program string
 	// Value is what the leader of an election published.
 	Value []byte
-	// Shared says that other shared holds may be beside this one.
+	// Shared means that there may be other shared holds at the same time.
 	Shared bool
-	// Priority is that of the leader of an election.
+	// Priority is the priority of the leader of an election.
 	Priority int64
-	// Revoked says that the holder is asked to leave, and Reason why.
+	// Revoked means that the holder is asked to leave; Reason says why.
 	Revoked bool
 	Reason  string
 }
 
-// Waiter is who waits for a lock or an election.
+// Waiter describes a session that waits for a lock, or a candidate of an election.
 type Waiter struct {
 	Session  string
 	Owner    string
@@ -127,53 +128,56 @@ type Waiter struct {
 	Host     string
 	PID      int64
 	Program  string
-	// Value and Priority are those of a candidate.
+	// Value and Priority belong to a candidate.
 	Value    []byte
 	Priority int64
-	// Shared says that it waits for a shared hold.
+	// Shared means that it waits for a shared hold.
 	Shared bool
 }
 
-// Explanation is what is known of a lock or an election.
+// Explanation is what the cluster knows about a lock or an election.
 type Explanation struct {
-	// Held says that somebody holds it. Resource is then who, and who waits.
+	// Held means that the lock is held, or that the election has a leader. Resource then
+	// lists the holders and waiters.
 	Held     bool
 	Resource Resource
-	// Past is how its last holds ended, the newest first: at most 16, and none if
+	// Past lists how its last holds ended, the newest first: at most 16. It is empty if
 	// holds of 1,024 other names have ended since.
 	Past []Ended
-	// Algorithm is what guards the lock between the servers, and Prefix the names that it
-	// guards; empty for agreement. Homes is then what each server says, one after another.
+	// Algorithm is the algorithm that guards the lock, and Prefix the prefix of the names that
+	// it guards. Both are empty if agreement guards the lock. With an algorithm, Homes has the
+	// answer of each server. The servers do not answer at the same moment.
 	Algorithm, Prefix string
 	Homes             []AtHome
 }
 
-// AtHome is what one server says of a lock that an algorithm guards.
+// AtHome is the answer of one server about a lock that an algorithm guards.
 type AtHome struct {
 	Server uint64
-	// Held says that a client of this server holds it, and QueueLength how many wait here.
+	// Held means that a client of this server holds the lock. QueueLength is the number of
+	// clients that wait at this server.
 	Held        bool
 	QueueLength uint32
-	// Problem is why the server says nothing, or empty.
+	// Problem is why the server gave no answer, or empty.
 	Problem string
 }
 
 // Ended is a hold that has ended.
 type Ended struct {
 	Fence uint64
-	// Since and Until are readings of the clock of the leader of the servers.
+	// Since and Until are readings of the clock of the server that led then.
 	Since, Until time.Time
 	Host         string
 	PID          int64
 	Program      string
-	// How is "released", "closed" (with its session), "expired" (with its session,
-	// which was not renewed) or "dropped" (asked to leave, and not released).
+	// How is "released", "closed" (the client closed its session), "expired" (the session
+	// was not renewed) or "dropped" (the holder was asked to leave, and did not release).
 	How string
-	// Reason is why the holder was asked to leave, if it was, and By the principal
-	// that asked; empty if that was the leader of the servers, or an anonymous one.
+	// Reason is why the holder was asked to leave, if it was. By is the principal that asked.
+	// By is empty if an anonymous client asked, or the cluster itself did.
 	Reason string
 	By     string
-	// Owner is the principal whose session held it; empty for an anonymous one.
+	// Owner is the principal of the session that held it. It is empty for an anonymous one.
 	Owner string
 }
 
@@ -181,9 +185,9 @@ type Ended struct {
 type SessionInfo struct {
 	// ID is public: "s-" and 32 hexadecimal digits.
 	ID string
-	// Owner is the principal that opened it; empty for an anonymous one.
+	// Owner is the principal that opened it. It is empty for an anonymous one.
 	Owner string
-	// Leaving says that it is being ended by EndSession.
+	// Leaving means that EndSession is ending the session.
 	Leaving bool
 	TTL     time.Duration
 	Host    string
@@ -192,11 +196,11 @@ type SessionInfo struct {
 	Holds   uint32
 	Waits   uint32
 	Opened  time.Time
-	// Remaining is what is left before the session expires, or 0 if the
-	// answering server does not know.
+	// Remaining is the time left before the session expires. It is 0 if the answering server
+	// does not know it.
 	Remaining time.Duration
-	// Home is the server that keeps the session by itself, for locks that an algorithm
-	// guards; 0 if it is on record.
+	// Home is the server that alone keeps the session, for locks that an algorithm guards. It
+	// is 0 for a session that the whole cluster keeps.
 	Home uint64
 }
 
@@ -208,7 +212,7 @@ func publicID(id []byte) string { return publicPrefix + hex.EncodeToString(id) }
 // Observation is the state of an election at one moment.
 type Observation struct {
 	Name string
-	// Elected is false while nobody leads.
+	// Elected is false while there is no leader.
 	Elected bool
 	Leader  Holder
 }
@@ -276,7 +280,7 @@ func waiterOf(w *api.Waiter) Waiter {
 	}
 }
 
-// holderOf takes nil for nobody.
+// holderOf returns the zero Holder if h is nil.
 func holderOf(h *api.Holder) Holder {
 	if h == nil {
 		return Holder{}
