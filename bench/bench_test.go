@@ -131,16 +131,16 @@ func TestBenchmarkLine(t *testing.T) {
 
 func TestBadInput(t *testing.T) {
 	for words, args := range map[string][]string{
-		"give one of these":            {},
-		`unknown measurement "sloth"`:  {"sloth"},
-		"-rounds 0: give 1 to 100":     {"services", "-rounds", "0"},
-		"-seconds 3600: give":          {"services", "-seconds", "3600"},
-		"-connections 20: give 1 to 5": {"idle", "-sessions", "5", "-connections", "20"},
-		`-services "consul"`:           {"services", "-services", "consul"},
-		`unexpected ["now"]`:           {"idle", "now"},
-		"-base: name the commit":       {"compare"},
-		"-rounds 3: give 4 or more":    {"compare", "-base", "HEAD", "-rounds", "3"},
-		"is no commit here":            {"compare", "-base", "0000000000"},
+		"give one of these":                         {},
+		`"sloth": unknown measurement`:              {"sloth"},
+		"-rounds: 0: must be between 1 and 100":     {"services", "-rounds", "0"},
+		"-seconds: 3600: must be":                   {"services", "-seconds", "3600"},
+		"-connections: 20: must be between 1 and 5": {"idle", "-sessions", "5", "-connections", "20"},
+		`-services: "consul"`:                       {"services", "-services", "consul"},
+		`"now": unexpected argument`:                {"idle", "now"},
+		"-base: missing; set it to the commit":      {"compare"},
+		"-rounds: 3: must be at least 4":            {"compare", "-base", "HEAD", "-rounds", "3"},
+		"not a commit in this repository":           {"compare", "-base", "0000000000"},
 	} {
 		if err := run(context.Background(), args); err == nil || !strings.Contains(err.Error(), words) {
 			t.Errorf("%q gives the error %v; want %q in it", args, err, words)

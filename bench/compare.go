@@ -31,13 +31,13 @@ type side struct {
 // before, beyond what chance explains, by more than 20 %.
 func compare(ctx context.Context, o *options) (err error) {
 	if o.base == "" {
-		return errors.New("-base: name the commit to compare with")
+		return errors.New("-base: missing; set it to the commit to compare with")
 	}
 	if o.rounds < 4 {
-		return fmt.Errorf("-rounds %d: give 4 or more, for fewer cannot be told from chance", o.rounds)
+		return fmt.Errorf("-rounds: %d: must be at least 4 to tell a change from chance", o.rounds)
 	}
 	if err := exec.CommandContext(ctx, "git", "rev-parse", "--verify", "--quiet", o.base+"^{commit}").Run(); err != nil {
-		return fmt.Errorf("-base %q is no commit here", o.base)
+		return fmt.Errorf("-base: %q: not a commit in this repository", o.base)
 	}
 	here, err := filepath.Abs("..")
 	if err != nil {

@@ -138,7 +138,7 @@ func run(ctx context.Context, args []string) error {
 
 func (o *options) validate(flags *flag.FlagSet) error {
 	if flags.NArg() > 0 {
-		return fmt.Errorf("unexpected %q", flags.Args())
+		return fmt.Errorf("%q: unexpected argument", flags.Arg(0))
 	}
 	for name, v := range map[string]struct{ value, most int }{
 		"rounds": {o.rounds, 100}, "seconds": {o.seconds, 60}, "count": {o.count, 101},
@@ -146,13 +146,13 @@ func (o *options) validate(flags *flag.FlagSet) error {
 		"sessions": {o.sessions, 10000}, "connections": {o.connections, o.sessions}, "locks": {o.locks, 1000000}, "rest": {o.rest, 600},
 	} {
 		if v.value < 1 || v.value > v.most {
-			return fmt.Errorf("-%s %d: give 1 to %d", name, v.value, v.most)
+			return fmt.Errorf("-%s: %d: must be between 1 and %d", name, v.value, v.most)
 		}
 	}
 	o.bench.services = strings.Split(o.services, ",")
 	for _, s := range o.bench.services {
 		if !slices.Contains(peer.Kinds, s) {
-			return fmt.Errorf("-services %q: there are %v", s, peer.Kinds)
+			return fmt.Errorf("-services: %q: must be among %s", s, strings.Join(peer.Kinds, ", "))
 		}
 	}
 	return nil
@@ -164,7 +164,7 @@ func (o *options) measure(ctx context.Context, name string) error {
 		chosen = slices.DeleteFunc(chosen, func(m measurement) bool { return m.name != name })
 	}
 	if len(chosen) == 0 {
-		return fmt.Errorf("unknown measurement %q; %s", name, usage())
+		return fmt.Errorf("%q: unknown measurement; %s", name, usage())
 	}
 	if err := o.build(ctx); err != nil {
 		return err

@@ -245,7 +245,7 @@ func TestWhatCannotBe(t *testing.T) {
 		"Config.Dir: missing; a member of a cluster must keep": {Member: &server.Config{ID: 1, Peers: peers}},
 		"TTL: 1ms: must be between":                            {TTL: time.Millisecond},
 		"a server with a TLSCert takes":                        {Dir: t.TempDir(), Member: &server.Config{TLSCert: "a", TLSKey: "b"}},
-		"is not among the peers":                               {Dir: t.TempDir(), Member: &server.Config{ID: 3, Peers: peers}},
+		"not among the peers":                                  {Dir: t.TempDir(), Member: &server.Config{ID: 3, Peers: peers}},
 		`is not empty: it has "pipes.go"`:                      {Dir: "."},
 	} {
 		client, err := embed.Open(within(t), cfg)

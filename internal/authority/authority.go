@@ -66,11 +66,11 @@ func Open(dir string) (*Authority, error) {
 	pair, err := tls.LoadX509KeyPair(filepath.Join(dir, CertFile), filepath.Join(dir, KeyFile))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%s: no authority there: make one with conclave cert authority %s", dir, dir)
+		return nil, fmt.Errorf("%s: no authority in this directory; create one with conclave cert authority %s", dir, dir)
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	case !pair.Leaf.IsCA:
-		return nil, fmt.Errorf("%s: not the certificate of an authority: expected one that may sign others", filepath.Join(dir, CertFile))
+		return nil, fmt.Errorf("%s: not the certificate of an authority; expected one that may sign others", filepath.Join(dir, CertFile))
 	}
 	return &Authority{dir, pair.Leaf, pair.PrivateKey}, nil
 }
@@ -134,7 +134,7 @@ func place(dir, cert, key string) (Pair, error) {
 	pair := Pair{Cert: filepath.Join(dir, cert), Key: filepath.Join(dir, key)}
 	for _, path := range []string{pair.Cert, pair.Key} {
 		if _, err := os.Lstat(path); err == nil {
-			return pair, fmt.Errorf("%s: exists already: move it away first", path)
+			return pair, fmt.Errorf("%s: already exists; move it away first", path)
 		} else if !errors.Is(err, fs.ErrNotExist) {
 			return pair, err
 		}

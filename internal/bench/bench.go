@@ -57,19 +57,19 @@ type Config struct {
 // maxClients bounds the clients in one process: each is a goroutine with two histograms.
 const maxClients = 10000
 
-// Validate checks a configuration.
+// Validate checks a configuration. Its errors name the flags of conclave bench.
 func (c *Config) Validate() error {
 	switch {
 	case !slices.Contains(Workloads, c.Workload):
-		return fmt.Errorf("unknown workload %q: there are %v", c.Workload, Workloads)
+		return fmt.Errorf("--workload: %q: must be uncontended, contended, shared or semaphore", c.Workload)
 	case c.Clients < 1 || c.Clients > maxClients:
-		return fmt.Errorf("%d clients: give 1 to %d", c.Clients, maxClients)
+		return fmt.Errorf("--clients: %d: must be between 1 and %d", c.Clients, maxClients)
 	case c.Connections < 1 || c.Connections > c.Clients:
-		return fmt.Errorf("%d connections for %d clients: give 1 to %d", c.Connections, c.Clients, c.Clients)
+		return fmt.Errorf("--connections: %d: must be between 1 and %d, the number of clients", c.Connections, c.Clients)
 	case c.Workload == Semaphore && (c.Limit < 1 || c.Limit > conclave.MaxLimit):
-		return fmt.Errorf("a limit of %d: give 1 to %d", c.Limit, conclave.MaxLimit)
+		return fmt.Errorf("--limit: %d: must be between 1 and %d", c.Limit, conclave.MaxLimit)
 	case c.Duration <= 0 || c.Duration > 24*time.Hour:
-		return fmt.Errorf("a duration of %v: give more than zero and at most a day", c.Duration)
+		return fmt.Errorf("--seconds: %v: must be above 0s and at most 24h0m0s", c.Duration)
 	}
 	return nil
 }

@@ -29,15 +29,15 @@ func TestWrongConfigurationIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for words, spoil := range map[string]func(*Config){
-		`"sideways"`:     func(c *Config) { c.Workload = "sideways" },
-		"0 clients":      func(c *Config) { c.Clients = 0 },
-		"100000 clients": func(c *Config) { c.Clients = 100000 },
-		"5 connections":  func(c *Config) { c.Connections = 5 },
-		"0 connections":  func(c *Config) { c.Connections = 0 },
-		"limit of 0":     func(c *Config) { c.Limit = 0 },
-		"limit of 9999":  func(c *Config) { c.Limit = 9999999 },
-		"0s":             func(c *Config) { c.Duration = 0 },
-		"48h":            func(c *Config) { c.Duration = 48 * time.Hour },
+		`"sideways"`:         func(c *Config) { c.Workload = "sideways" },
+		"--clients: 0:":      func(c *Config) { c.Clients = 0 },
+		"--clients: 100000:": func(c *Config) { c.Clients = 100000 },
+		"--connections: 5:":  func(c *Config) { c.Connections = 5 },
+		"--connections: 0:":  func(c *Config) { c.Connections = 0 },
+		"--limit: 0:":        func(c *Config) { c.Limit = 0 },
+		"--limit: 9999":      func(c *Config) { c.Limit = 9999999 },
+		"0s":                 func(c *Config) { c.Duration = 0 },
+		"48h":                func(c *Config) { c.Duration = 48 * time.Hour },
 	} {
 		bad := good
 		spoil(&bad)

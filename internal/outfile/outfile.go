@@ -54,7 +54,7 @@ func Place(path string) (string, error) {
 	exists := err == nil
 	switch {
 	case exists && !is.Mode().IsRegular():
-		return "", fmt.Errorf("%s is no regular file: name a file", path)
+		return "", fmt.Errorf("%s: not a regular file", path)
 	case !exists && !errors.Is(err, fs.ErrNotExist):
 		return "", about(path, err)
 	}
@@ -66,7 +66,7 @@ func Place(path string) (string, error) {
 		return place, nil
 	}
 	if found, err := os.Lstat(place); err != nil || !os.SameFile(is, found) {
-		return "", fmt.Errorf("%s leads to a file that has no name any more: name a file", path)
+		return "", fmt.Errorf("%s: the file that it leads to has been removed; use another path", path)
 	}
 	return place, nil
 }

@@ -87,11 +87,11 @@ func TestWrite(t *testing.T) {
 		{"to-deep/up", "/plain", ""},
 		{"dangling", "/deep/none", ""},
 		{"dangling-around", "/deep/none", ""},
-		{"fifo", "", "fifo is no regular file: name a file"},
-		{"to-fifo", "", "to-fifo is no regular file: name a file"},
-		{"deep", "", "deep is no regular file: name a file"},
-		{"to-deep", "", "to-deep is no regular file: name a file"},
-		{"to-deep/", "", "to-deep/ is no regular file: name a file"},
+		{"fifo", "", "fifo: not a regular file"},
+		{"to-fifo", "", "to-fifo: not a regular file"},
+		{"deep", "", "deep: not a regular file"},
+		{"to-deep", "", "to-deep: not a regular file"},
+		{"to-deep/", "", "to-deep/: not a regular file"},
 		{"astray", "", "astray: no such file or directory"},
 		{"nowhere/none", "", "nowhere/none: no such file or directory"},
 		{"new/", "", "new/: no such file or directory"},
@@ -173,7 +173,7 @@ func TestAnOpenPipeIsRefused(t *testing.T) {
 	defer r.Close()
 	defer w.Close()
 	path := fmt.Sprintf("/dev/fd/%d", w.Fd())
-	if _, err := Place(path); err == nil || err.Error() != path+" is no regular file: name a file" {
+	if _, err := Place(path); err == nil || err.Error() != path+": not a regular file" {
 		t.Error(err)
 	}
 }

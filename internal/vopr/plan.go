@@ -211,15 +211,15 @@ func drawKind(rng *rand.Rand) Kind {
 	panic("vopr: the weights do not add up")
 }
 
-// Validate says what is wrong with a plan that somebody wrote.
+// Validate checks a plan that was written by hand.
 func (p *Plan) Validate() error {
 	switch {
 	case p.Servers < 1 || p.Servers > 9:
-		return fmt.Errorf("vopr: %d servers: give 1 to 9", p.Servers)
+		return fmt.Errorf("vopr: servers: %d: must be between 1 and 9", p.Servers)
 	case p.Clients < 1 || p.Clients > 16:
-		return fmt.Errorf("vopr: %d clients: give 1 to 16", p.Clients)
+		return fmt.Errorf("vopr: clients: %d: must be between 1 and 16", p.Clients)
 	case p.Millis < 1000:
-		return fmt.Errorf("vopr: a run of %d ms: give at least 1000", p.Millis)
+		return fmt.Errorf("vopr: millis: %d: must be at least 1000", p.Millis)
 	}
 	for _, f := range p.Faults {
 		known := false
@@ -227,7 +227,7 @@ func (p *Plan) Validate() error {
 			known = known || w.kind == f.Kind
 		}
 		if !known {
-			return fmt.Errorf("vopr: the fault %q is unknown", f.Kind)
+			return fmt.Errorf("vopr: faults: %q: unknown kind", f.Kind)
 		}
 	}
 	return nil

@@ -206,16 +206,16 @@ func ParsePeers(list string) (map[uint64]string, error) {
 		number, err := strconv.ParseUint(id, 10, 64)
 		switch {
 		case !found || err != nil || number == 0:
-			return nil, fmt.Errorf(`%q is not "id=host:port" with an id of at least 1`, entry)
+			return nil, fmt.Errorf(`%q: expected id=host:port with an id of at least 1`, entry)
 		case peers[number] != "":
-			return nil, fmt.Errorf("server %d: given twice", number)
+			return nil, fmt.Errorf("server %d: listed twice", number)
 		}
 		if err := checkAddress(address); err != nil {
 			return nil, fmt.Errorf("server %d: %w", number, err)
 		}
 		for other, taken := range peers {
 			if taken == address {
-				return nil, fmt.Errorf("servers %d and %d have the same address %s", min(other, number), max(other, number), address)
+				return nil, fmt.Errorf("%s: used by servers %d and %d; each needs an address of its own", address, min(other, number), max(other, number))
 			}
 		}
 		peers[number] = address

@@ -152,13 +152,13 @@ func (c Config) withJoinToken(ctx context.Context, address string) (context.Cont
 func (c Config) checkJoin() error {
 	switch {
 	case c.Join == "" && c.Learner:
-		return errors.New("learner: only a server that joins can be one: give --join too")
+		return errors.New("learner: only a server that joins can be one; set --join too")
 	case c.Join == "" && c.JoinTokenFile != "":
-		return errors.New("join-token-file: only a server that joins needs one; give --join too")
+		return errors.New("join-token-file: only a server that joins needs one; set --join too")
 	case c.Join == "":
 		return nil
 	case c.ID != 0 || c.Peers != "":
-		return errors.New("join: the cluster tells a server that joins its id and its peers: leave --id and --peers out")
+		return errors.New("join: a server that joins gets its id and peers from the cluster; remove --id and --peers")
 	}
 	for _, address := range c.joinAddresses() {
 		if err := checkAddress(address); err != nil {

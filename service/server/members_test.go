@@ -205,7 +205,7 @@ func TestWrongChangesAreRefused(t *testing.T) {
 		"change: missing":                     {},
 		"the only voter":                      remove(1),
 		"server 9 is not a member":            remove(9),
-		`"nowhere" is not`:                    add("nowhere"),
+		`"nowhere": expected host:port`:       add("nowhere"),
 		"0.0.0.0:7500: others cannot connect": add("0.0.0.0:7500"),
 		"127.0.0.1:0: others cannot connect":  add("127.0.0.1:0"),
 		"server 1 is already a member at":     add(c.Server(1).PeerAddr().String()),
@@ -216,7 +216,7 @@ func TestWrongChangesAreRefused(t *testing.T) {
 	}
 	for want, req := range map[string]*api.JoinRequest{
 		"uid: 0: must be":       {PeerAddress: "a:1", ClientAddress: "a:2"},
-		"is not":                {Uid: 1, PeerAddress: "a", ClientAddress: "a:2"},
+		"expected host:port":    {Uid: 1, PeerAddress: "a", ClientAddress: "a:2"},
 		"more than 1,024 bytes": {Uid: 1, PeerAddress: "a:1", ClientAddress: strings.Repeat("a", 2000) + ":2"},
 	} {
 		_, err := client.Join(within(t), req)
@@ -226,11 +226,11 @@ func TestWrongChangesAreRefused(t *testing.T) {
 
 func TestJoinSettings(t *testing.T) {
 	for want, cfg := range map[string]server.Config{
-		"leave --id and --peers out":  {Join: "127.0.0.1:1", ID: 4},
-		"leave --id and --peers out.": {Join: "127.0.0.1:1", Peers: "4=127.0.0.1:1"},
-		`"nowhere" is not`:            {Join: "127.0.0.1:1,nowhere"},
-		"give --join too":             {Learner: true},
-		"needs one; give --join too":  {JoinTokenFile: "x"},
+		"remove --id and --peers":   {Join: "127.0.0.1:1", ID: 4},
+		"from the cluster; remove":  {Join: "127.0.0.1:1", Peers: "4=127.0.0.1:1"},
+		`"nowhere": expected`:       {Join: "127.0.0.1:1,nowhere"},
+		"set --join too":            {Learner: true},
+		"needs one; set --join too": {JoinTokenFile: "x"},
 	} {
 		cfg.Data = t.TempDir()
 		refused(t, cfg, strings.TrimSuffix(want, "."))

@@ -46,7 +46,7 @@ func (p *parameters) truth(key string) bool {
 	}
 	v, err := strconv.ParseBool(text)
 	if err != nil {
-		p.fail("%s: %.40q is neither true nor false", key, text)
+		p.fail("%s: %.40q: must be true or false", key, text)
 	}
 	return v
 }

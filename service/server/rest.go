@@ -298,7 +298,7 @@ func (d spanJSON) MarshalText() ([]byte, error) { return []byte(time.Duration(d)
 func (d *spanJSON) UnmarshalText(text []byte) error {
 	parsed, err := time.ParseDuration(string(text))
 	if err != nil || parsed < 0 {
-		return fmt.Errorf("%.40q is not a duration: write for example \"10s\" or \"500ms\"", text)
+		return fmt.Errorf("%.40q: not a duration; write for example \"10s\" or \"500ms\"", text)
 	}
 	*d = spanJSON(parsed)
 	return nil

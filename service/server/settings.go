@@ -73,7 +73,7 @@ func text(key, usage string, field func(*Config) *string) Setting {
 func number(key, usage string, field func(*Config) *uint64) Setting {
 	return Setting{Key: key, Usage: usage, get: func(c *Config) any { return *field(c) }, set: func(c *Config, value string) (err error) {
 		if *field(c), err = strconv.ParseUint(value, 10, 64); err != nil {
-			return fmt.Errorf("%q is not a number from 1 up", value)
+			return fmt.Errorf("%q: must be an integer of at least 1", value)
 		}
 		return nil
 	}}
@@ -82,7 +82,7 @@ func number(key, usage string, field func(*Config) *uint64) Setting {
 func span(key, usage string, field func(*Config) *time.Duration) Setting {
 	return Setting{Key: key, Usage: usage, get: func(c *Config) any { return *field(c) }, set: func(c *Config, value string) (err error) {
 		if *field(c), err = time.ParseDuration(value); err != nil || *field(c) <= 0 {
-			return fmt.Errorf("%q is not a duration above zero: write for example 50ms or 2s", value)
+			return fmt.Errorf("%q: must be a duration above 0s, such as 50ms or 2s", value)
 		}
 		return nil
 	}}
@@ -108,14 +108,14 @@ func quantity(key, usage string, field func(*Config) *int) Setting {
 			*field(c) = int(min(n*uint64(unit.size), math.MaxInt))
 			return nil
 		}
-		return fmt.Errorf("%q is not a size: use a number of bytes, or a unit as in 512MiB", value)
+		return fmt.Errorf("%q: not a size; use a number of bytes, or a unit as in 512MiB", value)
 	}}
 }
 
 func toggle(key, usage string, field func(*Config) *bool) Setting {
 	return Setting{Key: key, Usage: usage, Switch: true, get: func(c *Config) any { return *field(c) }, set: func(c *Config, value string) (err error) {
 		if *field(c), err = strconv.ParseBool(value); err != nil {
-			return fmt.Errorf("%q is neither true nor false", value)
+			return fmt.Errorf("%q: must be true or false", value)
 		}
 		return nil
 	}}

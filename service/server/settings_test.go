@@ -84,7 +84,7 @@ func TestSizes(t *testing.T) {
 	for _, value := range []string{"0", "-1", "MiB", "512MB", "1.5GiB", "512 mib", "much", "99999999999GiB"} {
 		var cfg Config
 		err := cfg.ReadEnvironment(environment(map[string]string{"CONCLAVE_STATE_LIMIT": value}))
-		if want := fmt.Sprintf("CONCLAVE_STATE_LIMIT: %q is not a size: use a number of bytes, or a unit as in 512MiB", value); err == nil || err.Error() != want {
+		if want := fmt.Sprintf("CONCLAVE_STATE_LIMIT: %q: not a size; use a number of bytes, or a unit as in 512MiB", value); err == nil || err.Error() != want {
 			t.Errorf("%q: got %v, want %s", value, err, want)
 		}
 	}
@@ -111,10 +111,10 @@ func TestWrongFilesNameTheLine(t *testing.T) {
 	for _, test := range []struct{ text, want string }{
 		{"id = 1\n\nlissten = \"127.0.0.1:1\"\n", `:3: unknown key "lissten"`},
 		{"id = 1\n[server]\nid = 2\n", `:2: unknown key "server"`},
-		{"id = \"one\"\n", `:1: id: "one" is not a number`},
-		{"id = -1\n", `:1: id: "-1" is not a number`},
-		{"# x\nheartbeat = 50\n", `:2: heartbeat: "50" is not a duration above zero: write for example 50ms or 2s`},
-		{"insecure = \"maybe\"\n", `:1: insecure: "maybe" is neither true nor false`},
+		{"id = \"one\"\n", `:1: id: "one": must be an integer of at least 1`},
+		{"id = -1\n", `:1: id: "-1": must be an integer of at least 1`},
+		{"# x\nheartbeat = 50\n", `:2: heartbeat: "50": must be a duration above 0s, such as 50ms or 2s`},
+		{"insecure = \"maybe\"\n", `:1: insecure: "maybe": must be true or false`},
 		{"id = 1\npeers = [\"1=127.0.0.1:1\"]\n", `:2: peers: must be a single value`},
 		{"id = 1\nid = 2\n", `:2: `},
 		{"id = 1\nlisten = \n", `:2: `},
@@ -135,7 +135,7 @@ func TestWrongFilesNameTheLine(t *testing.T) {
 
 func TestWrongEnvironmentNamesTheVariable(t *testing.T) {
 	err := new(Config).ReadEnvironment(environment(map[string]string{"CONCLAVE_HEARTBEAT": "fast"}))
-	if err == nil || !strings.HasPrefix(err.Error(), `CONCLAVE_HEARTBEAT: "fast" is not a duration`) {
+	if err == nil || !strings.HasPrefix(err.Error(), `CONCLAVE_HEARTBEAT: "fast": must be a duration`) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -168,22 +168,22 @@ func TestWrongConfigurationsAreRefused(t *testing.T) {
 		want string
 	}{
 		{Config{Peers: peers}, "id: missing"},
-		{Config{ID: 3, Peers: peers}, "id: server 3 is not among the peers"},
-		{Config{ID: 1, Peers: "1"}, `peers: "1" is not "id=host:port"`},
-		{Config{ID: 1, Peers: "0=127.0.0.1:1"}, `peers: "0=127.0.0.1:1" is not "id=host:port" with an id of at least 1`},
-		{Config{ID: 1, Peers: "1=127.0.0.1:1,1=127.0.0.1:2"}, "peers: server 1: given twice"},
-		{Config{ID: 1, Peers: "1=127.0.0.1:1,2=127.0.0.1:1"}, "peers: servers 1 and 2 have the same address"},
-		{Config{ID: 1, Peers: "1=127.0.0.1"}, `peers: server 1: "127.0.0.1" is not "host:port"`},
+		{Config{ID: 3, Peers: peers}, "id: 3: not among the peers"},
+		{Config{ID: 1, Peers: "1"}, `peers: "1": expected id=host:port`},
+		{Config{ID: 1, Peers: "0=127.0.0.1:1"}, `peers: "0=127.0.0.1:1": expected id=host:port with an id of at least 1`},
+		{Config{ID: 1, Peers: "1=127.0.0.1:1,1=127.0.0.1:2"}, "peers: server 1: listed twice"},
+		{Config{ID: 1, Peers: "1=127.0.0.1:1,2=127.0.0.1:1"}, "peers: 127.0.0.1:1: used by servers 1 and 2"},
+		{Config{ID: 1, Peers: "1=127.0.0.1"}, `peers: server 1: "127.0.0.1": expected host:port`},
 		{Config{ID: 1, Peers: peers, PeerAdvertise: "127.0.0.1:9"}, "peer-advertise: 127.0.0.1:9: must be the address of server 1 in peers"},
 		{Config{ClusterName: "a\nb"}, "cluster-name: "},
-		{Config{Listen: "7400"}, `listen: "7400" is not "host:port"`},
-		{Config{Listen: "127.0.0.1:99999"}, `listen: "127.0.0.1:99999" is not "host:port"`},
-		{Config{Advertise: "somewhere"}, `advertise: "somewhere" is not "host:port"`},
+		{Config{Listen: "7400"}, `listen: "7400": expected host:port`},
+		{Config{Listen: "127.0.0.1:99999"}, `listen: "127.0.0.1:99999": expected host:port`},
+		{Config{Advertise: "somewhere"}, `advertise: "somewhere": expected host:port`},
 		{Config{Listen: ":7400", Insecure: true}, "advertise: :7400: others cannot connect to this address"},
 		{Config{PeerListen: "0.0.0.0:7500", Insecure: true}, "peer-advertise: 0.0.0.0:7500: others cannot connect to this address"},
 		{Config{Pprof: "10.0.0.1:6060"}, "pprof: 10.0.0.1:6060: must be an address on this machine"},
-		{Config{HealthListen: "7410"}, `health-listen: "7410" is not "host:port"`},
-		{Config{Pprof: "6060"}, `pprof: "6060" is not "host:port"`},
+		{Config{HealthListen: "7410"}, `health-listen: "7410": expected host:port`},
+		{Config{Pprof: "6060"}, `pprof: "6060": expected host:port`},
 		{Config{Preset: "moon"}, `preset: "moon": must be lan or wan`},
 		{Config{Heartbeat: time.Millisecond}, "heartbeat: 1ms: must be between"},
 		{Config{ViewLease: time.Second}, "view-lease: 1s: must be between 1.2s, which a change of leaders may take, and 1m0s"},
@@ -191,14 +191,14 @@ func TestWrongConfigurationsAreRefused(t *testing.T) {
 		{Config{Election: 2 * time.Second, ViewLease: 10 * time.Second}, "view-lease: 10s: must be between 12s"},
 		{Config{Election: 60 * time.Millisecond}, "election-timeout: 60ms: must be between twice the heartbeat"},
 		{Config{TLSCert: "a"}, "tls-cert and tls-key: set both or neither"},
-		{Config{TLSCA: "a"}, "tls-ca: needs TLS for clients"},
+		{Config{TLSCA: "a"}, "tls-ca: requires TLS for clients"},
 		{Config{ClientCert: "maybe"}, `client-cert: "maybe": must be required or optional`},
 		{Config{ClientCert: "optional"}, "client-cert: optional: has no effect without tls-ca"},
 		{Config{PeerCert: "a", PeerKey: "b"}, "peer-cert, peer-key and peer-ca: set all three or none"},
-		{Config{Listen: "10.0.0.1:7400"}, "listen: 10.0.0.1:7400 can be reached from other machines, and without TLS: give --tls-cert and --tls-key, or --insecure"},
-		{Config{Listen: ":7400", Advertise: "10.0.0.1:7400"}, "listen: :7400 can be reached"},
-		{Config{Listen: "db.example:7400"}, "listen: db.example:7400 can be reached"},
-		{Config{PeerListen: "10.0.0.1:7500"}, "peer-listen: 10.0.0.1:7500 can be reached from other machines, and without TLS: give --peer-cert, --peer-key and --peer-ca, or --insecure"},
+		{Config{Listen: "10.0.0.1:7400"}, "listen: 10.0.0.1:7400: other machines can connect without TLS; set --tls-cert and --tls-key, or allow it with --insecure"},
+		{Config{Listen: ":7400", Advertise: "10.0.0.1:7400"}, "listen: :7400: other machines can connect without TLS"},
+		{Config{Listen: "db.example:7400"}, "listen: db.example:7400: other machines can connect without TLS"},
+		{Config{PeerListen: "10.0.0.1:7500"}, "peer-listen: 10.0.0.1:7500: other machines can connect without TLS; set --peer-cert, --peer-key and --peer-ca, or allow it with --insecure"},
 		{Config{StateLimit: 16<<20 - 1}, "state-limit: 16777215 bytes: must be between 16MiB and 768MiB"},
 		{Config{StateLimit: 1 << 30}, "state-limit: 1073741824 bytes: must be between 16MiB and 768MiB"},
 		{Config{LogLevel: "loud"}, `log-level: "loud": must be debug, info, warn or error`},

@@ -38,9 +38,9 @@ func (c Config) checkIdentity() error {
 	}
 	switch {
 	case c.ID == 0:
-		return errors.New("id: missing: with peers, set it to the id of this server among them")
+		return errors.New("id: missing; set it to the id of this server in peers")
 	case peers[c.ID] == "":
-		return fmt.Errorf("id: server %d is not among the peers %s", c.ID, c.Peers)
+		return fmt.Errorf("id: %d: not among the peers %s", c.ID, c.Peers)
 	case peers[c.ID] != c.PeerAdvertise:
 		return fmt.Errorf("peer-advertise: %s: must be the address of server %d in peers, %s", c.PeerAdvertise, c.ID, peers[c.ID])
 	}
@@ -83,7 +83,7 @@ func (c Config) checkAddresses() error {
 // the port.
 func checkAddress(s string) error {
 	if host, _, ok := splitAddress(s); !ok || host == "" {
-		return fmt.Errorf(`%q is not "host:port", such as 127.0.0.1:7400`, s)
+		return fmt.Errorf(`%q: expected host:port, such as 127.0.0.1:7400`, s)
 	}
 	return nil
 }
@@ -131,7 +131,7 @@ func (c Config) checkTLS() error {
 	case (c.TLSCert == "") != (c.TLSKey == ""):
 		return errors.New("tls-cert and tls-key: set both or neither")
 	case c.TLSCA != "" && c.TLSCert == "":
-		return errors.New("tls-ca: needs TLS for clients; set tls-cert and tls-key too")
+		return errors.New("tls-ca: requires TLS for clients; set tls-cert and tls-key too")
 	case c.ClientCert != certRequired && c.ClientCert != certOptional:
 		return fmt.Errorf("client-cert: %q: must be required or optional", c.ClientCert)
 	case c.ClientCert == certOptional && c.TLSCA == "":
@@ -159,9 +159,9 @@ func (c Config) checkExposure() error {
 	case c.Insecure:
 		return nil
 	case c.TLSCert == "" && !loopback(c.Listen):
-		return fmt.Errorf("listen: %s can be reached from other machines, and without TLS: give --tls-cert and --tls-key, or --insecure to do without", c.Listen)
+		return fmt.Errorf("listen: %s: other machines can connect without TLS; set --tls-cert and --tls-key, or allow it with --insecure", c.Listen)
 	case c.PeerCert == "" && !loopback(c.PeerListen):
-		return fmt.Errorf("peer-listen: %s can be reached from other machines, and without TLS: give --peer-cert, --peer-key and --peer-ca, or --insecure to do without", c.PeerListen)
+		return fmt.Errorf("peer-listen: %s: other machines can connect without TLS; set --peer-cert, --peer-key and --peer-ca, or allow it with --insecure", c.PeerListen)
 	}
 	return nil
 }
@@ -192,7 +192,7 @@ func (c Config) checkLog() error {
 
 func (c Config) checkAudit() error {
 	if c.AuditRequired && c.AuditLog == "" {
-		return errors.New("audit-required: needs an audit log; set --audit-log")
+		return errors.New("audit-required: requires an audit log; set --audit-log")
 	}
 	return nil
 }
