@@ -7,15 +7,16 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// AgreementCost is what one decision costs.
+// AgreementCost is the cost of one decision.
 type AgreementCost struct {
 	Messages uint64  // of the protocol
 	Time     float64 // in D: from the proposals to the last decision
 }
 
-// Agreement measures one decision among n processes. The leader is known, if the
-// algorithm wants one. All propose at the same moment, or only the leader; of generals
-// that is the commander. An error says that it broke a claim or that somebody did not decide.
+// Agreement measures one decision among n processes. If the algorithm needs a leader, the leader
+// is known from the start. With all, all processes propose at the same moment; otherwise only the
+// leader does, or the commander of the generals. It returns an error if the algorithm broke a claim
+// or a process did not decide.
 func Agreement(spec *process.Spec, n int, options []process.OptionValue, all bool) (AgreementCost, error) {
 	const d = process.Millisecond
 	leader := process.ID(n - 1)
@@ -24,7 +25,7 @@ func Agreement(spec *process.Spec, n int, options []process.OptionValue, all boo
 	}
 	start := 2 * d
 	if spec.Needs.Synchrony {
-		start = 0 // rounds begin with the processes
+		start = 0 // the rounds start when the processes start
 	}
 	var commands []sim.Command
 	for p := range process.ID(n) {

@@ -12,20 +12,20 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// ClockRow is how well an algorithm keeps clocks together. Times are in D.
+// ClockRow is how well an algorithm synchronizes clocks. Times are in D.
 type ClockRow struct {
 	Algorithm string
 	N         int
-	Tree      string // ntp: what the time flows down
+	Tree      string // ntp: the tree along which the time spreads
 	Least     float64
 	Most      float64 // of the delays
 	Messages  float64 // per interval
 	Theory    float64
-	Error     float64 // the worst that was seen
+	Error     float64 // the largest error measured
 	Bound     float64
 }
 
-// clockSetting is a world of wrong clocks.
+// clockSetting is a configuration of processes whose clocks start with errors.
 type clockSetting struct {
 	spec        *process.Spec
 	n           int
@@ -33,8 +33,8 @@ type clockSetting struct {
 	least, most process.Duration
 }
 
-// What the clocks of a setting are like, and how long they are watched: from when
-// all have worked in what they began with.
+// The errors of the clocks, and the time during which they are measured. Measuring starts when the
+// initial errors no longer matter.
 const (
 	clockInterval = 100 * process.Millisecond
 	clockDrift    = 50                     // parts per million
@@ -42,8 +42,7 @@ const (
 	clocksWatched = 30 * clockInterval
 )
 
-// Clocks measures the algorithms that set clocks, with delays that vary less and
-// more.
+// Clocks measures the algorithms that synchronize clocks, with delays of different ranges.
 func Clocks(n int) ([]ClockRow, error) {
 	const d = process.Millisecond
 	var rows []ClockRow
@@ -82,8 +81,8 @@ func (s *clockSetting) config() sim.Config {
 	return cfg
 }
 
-// measure runs a setting, and looks at the clocks after each event of its second
-// half. The claims are judged, too.
+// measure runs a setting, and compares the clocks after each event of its second half. It also
+// checks the claims of the algorithm.
 func (s *clockSetting) measure() (ClockRow, error) {
 	row := ClockRow{
 		Algorithm: s.spec.Name, N: s.n, Tree: s.tree,
@@ -116,8 +115,7 @@ func (s *clockSetting) measure() (ClockRow, error) {
 	return row, nil
 }
 
-// option returns the default of a numeric option, and 0 if there is none of the
-// name.
+// option returns the default of a numeric option, or 0 if there is no option of that name.
 func (s *clockSetting) option(name string) int {
 	for _, o := range s.spec.Options {
 		if o.Name == name {
@@ -131,8 +129,8 @@ func (s *clockSetting) option(name string) int {
 
 func clockD(t process.Duration) float64 { return float64(t) / float64(process.Millisecond) }
 
-// worst is how far a clock is from that of process 0, or with an elected master
-// any two from each other.
+// worst returns the largest difference between a clock and that of process 0. With an elected
+// master it returns the largest difference between any two clocks.
 func (s *clockSetting) worst(w *sim.World) process.Duration {
 	lo, hi := w.Clock(0), w.Clock(0)
 	for p := range process.ID(s.n) {
@@ -144,7 +142,7 @@ func (s *clockSetting) worst(w *sim.World) process.Duration {
 	return max(hi-w.Clock(0), w.Clock(0)-lo)
 }
 
-// depth is how many hops the time takes at most.
+// depth returns the largest number of hops that the time travels.
 func (s *clockSetting) depth() int {
 	if s.tree != "binary" {
 		return 1

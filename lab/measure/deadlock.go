@@ -7,16 +7,16 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// DetectionCost is what it costs to find one deadlock.
+// DetectionCost is the cost of finding one deadlock.
 type DetectionCost struct {
 	Messages uint64  // of the detector
 	Time     float64 // in D: from the end of the suspicion time to the first declaration
 }
 
-// Detection measures how a detector, in mode declare, finds a deadlock of n processes that
-// all ask at the same moment. The maintainer is known, if the detector wants one. All look
-// for the deadlock at the same moment, or only process 0. An error says that the detector
-// broke a claim or declared nothing.
+// Detection measures how a detector, in mode declare, finds a deadlock of n processes that all ask
+// at the same moment. If the detector needs a maintainer, it is known from the start. With all, all
+// processes start to search at the same moment; otherwise only process 0 does. It returns an
+// error if the detector broke a claim or declared nothing.
 func Detection(spec *process.Spec, n int, options []process.OptionValue, all bool) (DetectionCost, error) {
 	const d, wait = process.Millisecond, 8 * process.Millisecond
 	top := uint8(spec.Depth() - 1)
@@ -29,7 +29,7 @@ func Detection(spec *process.Spec, n int, options []process.OptionValue, all boo
 		cfg.Workload.Commands = append(cfg.Workload.Commands, sim.Command{At: d, Process: p, Kind: process.Acquire})
 		delay := wait
 		if p > 0 && !all {
-			delay = process.Duration(n+3) * wait // the others look when all is over
+			delay = process.Duration(n+3) * wait // the others start to search after the measurement
 		}
 		cfg.Timers = append(cfg.Timers, sim.TimerDelay{Process: p, Layer: top, Timer: 1, Delay: sim.Constant(delay)})
 	}

@@ -15,8 +15,8 @@ import (
 // The metrics of failure detectors. Times are in units of D.
 const (
 	MessagesPerPeriod = "messages_per_period"
-	DetectionTime     = "detection_time"     // from a crash until somebody suspects
-	DetectionTimeAll  = "detection_time_all" // until everyone does
+	DetectionTime     = "detection_time"     // from a crash until one process suspects
+	DetectionTimeAll  = "detection_time_all" // from a crash until all processes suspect
 	FalseSuspicions   = "false_suspicions"   // per process and 1,000 D
 )
 
@@ -49,13 +49,13 @@ func detectorSettings() []detectorSetting {
 	return all
 }
 
-// Detectors measures every failure detector with n processes, 3 at least, for a
-// range of its main setting. Detection times and messages are those in links
-// that take exactly D; false suspicions those in links that lose one message in
-// twenty and take D on average, exponentially distributed.
+// Detectors measures every failure detector with n processes, at least 3, for several values of
+// its main option. Detection times and messages are measured with links that take exactly D.
+// False suspicions are measured with links that lose one message in twenty and whose delay is
+// exponentially distributed with the mean D.
 func Detectors(n int) ([]Row, error) {
 	if n < 3 {
-		return nil, fmt.Errorf("%d processes: give 3 at least", n)
+		return nil, fmt.Errorf("processes: %d: must be at least 3", n)
 	}
 	var rows []Row
 	for _, p := range detectorSettings() {
@@ -97,7 +97,7 @@ func (p *detectorSetting) row(n int, metric string, theory *float64, bounds *[2]
 		Theory: theory, Bounds: bounds, Measured: measured, slack: 2e-3,
 	}
 	if metric == DetectionTime {
-		r.slack = 0.1 // the mean over runs that chance decides
+		r.slack = 0.1 // it is the mean of random runs
 	}
 	return r
 }
@@ -110,8 +110,8 @@ func (p *detectorSetting) messagesByTheory(n int) *float64 {
 	return &messages
 }
 
-// detectionByTheory is the mean over a crash at a random time: the last heartbeat
-// was sent half a period before on average; for SWIM see swim.Periods.
+// detectionByTheory returns the expected detection time of a crash at a random time. On average
+// the last heartbeat was sent half a period before. For SWIM see swim.Periods.
 func (p *detectorSetting) detectionByTheory(n int) *float64 {
 	mean := p.wait + 1 - p.period/2
 	if p.spec == swim.Spec {
@@ -141,8 +141,8 @@ func (p *detectorSetting) config(n int, until float64) sim.Config {
 
 func inD(d float64) process.Duration { return process.Duration(d * float64(process.Millisecond)) }
 
-// messages counts those of a hundred periods of a run in which nothing happens,
-// the last of which is cut off before the next begins.
+// messages returns the messages per period of a run without faults, measured over 100 periods. The
+// run ends before the next period starts.
 func (p *detectorSetting) messages(n int) (float64, error) {
 	const periods = 100
 	r, err := sim.Run(p.config(n, periods*p.period-0.5))
@@ -152,8 +152,9 @@ func (p *detectorSetting) messages(n int) (float64, error) {
 	return float64(r.Sent(process.Heartbeat)) / periods, nil
 }
 
-// crashes is how many runs a detection time is the mean of, and how many periods
-// pass before: more where chance decides, and where samples must be forgotten.
+// crashes returns the number of runs of which a detection time is the mean, and the number of
+// periods before the crash. Random algorithms need more runs. Algorithms that keep samples need
+// more periods.
 func (p *detectorSetting) crashes() (runs int, warm float64) {
 	switch p.spec {
 	case swim.Spec:
@@ -164,8 +165,8 @@ func (p *detectorSetting) crashes() (runs int, warm float64) {
 	return 60, 5
 }
 
-// detection crashes a process after a while, at moments spread evenly over the
-// turns of the others, and returns when the first, and the last, suspects it.
+// detection crashes a process, at moments spread evenly over the turns of the others. It returns
+// the mean times until the first and the last process suspects it.
 func (p *detectorSetting) detection(n int) (first, all float64, err error) {
 	runs, warm := p.crashes()
 	warm *= p.period
@@ -211,7 +212,7 @@ func (p *detectorSetting) crash(n int, at float64, seed uint64) (first, all floa
 		return 0, 0, err
 	}
 	if known.Len() != n-1 {
-		return 0, 0, fmt.Errorf("only %d of %d have noticed the crash at %v D", known.Len(), n-1, at)
+		return 0, 0, fmt.Errorf("only %d of %d processes detected the crash at %v D", known.Len(), n-1, at)
 	}
 	return first, all, nil
 }

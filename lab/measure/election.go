@@ -10,17 +10,17 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// The metrics of an election. Time is in units of D, until the last process that is
-// up knows who leads.
+// The metrics of an election. Time is in units of D. It ends when the last live process knows the
+// leader.
 const (
 	Messages = "messages"
 	Time     = "time"
 )
 
-// electionRegimes are those in which elections are measured.
+// electionRegimes are the regimes in which elections are measured.
 var electionRegimes = []process.Regime{process.OneStarter, process.AllStart, process.Worst}
 
-// Elections returns those of the algorithms that elect, work, and stand alone.
+// Elections returns the election algorithms that are correct and are not part of a stack.
 func Elections(all []*process.Spec) []*process.Spec {
 	var chosen []*process.Spec
 	for _, s := range all {
@@ -34,12 +34,15 @@ func Elections(all []*process.Spec) []*process.Spec {
 	return chosen
 }
 
-// Election measures one election of n processes in each regime. With one starter it
-// is the mean over all starters, or over the worst, the middling and the best if
-// there are many; all start on a ring on which the labels rise, or on many rings if
-// the cost depends on that; and the worst case, if the Spec names one, is as bad as can
-// be. An error says
-// that it cannot be run like this, or elected the wrong process.
+// Election measures one election of n processes in each regime.
+//
+//   - One starter: the mean over all starters. If there are many, the mean over the worst, the
+//     middle and the best one.
+//   - All start: on a ring of rising labels. If the order of the ring matters, the mean over
+//     many rings.
+//   - Worst: the worst case, if the Spec gives its cost.
+//
+// It returns an error if the algorithm cannot run with n processes, or elected the wrong one.
 func Election(spec *process.Spec, n int) ([]Row, error) {
 	var rows []Row
 	for _, regime := range electionRegimes {
@@ -55,15 +58,15 @@ func Election(spec *process.Spec, n int) ([]Row, error) {
 	return rows, nil
 }
 
-// claimsWorst reports whether the Spec says what the worst case costs. If it only gives
-// bounds for all cases, no one arrangement of the labels is known to be the worst.
+// claimsWorst reports whether the Spec gives the cost of the worst case. If it only gives bounds
+// for all cases, it is not known which order of the labels is the worst.
 func claimsWorst(spec *process.Spec) bool {
 	return slices.ContainsFunc(spec.Claims.Costs, func(c process.Cost) bool { return c.Regime == process.Worst })
 }
 
 func electionIn(spec *process.Spec, n int, regime process.Regime) ([]Row, error) {
 	if n < 2 {
-		return nil, fmt.Errorf("an election of %d has no cost, give 2 or more", n)
+		return nil, fmt.Errorf("processes: %d: must be at least 2 for an election", n)
 	}
 	ballots := ballots(spec, n, regime)
 	messages := sample{metric: process.MessagesPerElection, name: Messages}
@@ -76,12 +79,12 @@ func electionIn(spec *process.Spec, n int, regime process.Regime) ([]Row, error)
 		messages.add(float64(result.Sent(process.Protocol)), ballots[i].params())
 		times.add(ballots[i].duration(result), ballots[i].params())
 	}
-	// All rings of a size are no sample.
+	// If every ring of the size is tried, the mean is exact.
 	exhaustive := n <= largestExhausted
 	return []Row{messages.row(spec, n, regime, exhaustive), times.row(spec, n, regime, exhaustive)}, nil
 }
 
-// sample is a figure in each of the runs.
+// sample has the values of one figure in all runs.
 type sample struct {
 	metric process.Metric
 	name   string
@@ -93,8 +96,8 @@ func (s *sample) add(value float64, p process.Params) {
 	s.values, s.params = append(s.values, value), append(s.params, p)
 }
 
-// row sets the mean beside the formula. If the formula is exact, and one run is not
-// what it says, that run is shown.
+// row compares the mean with the formula. If the formula is exact and a run deviates from it, the
+// row shows that run.
 func (s *sample) row(spec *process.Spec, n int, regime process.Regime, exhaustive bool) Row {
 	r := Row{Algorithm: spec.Name, N: n, Regime: regime.String(), Metric: s.name, slack: slackIdle}
 	r.Measured = mean(s.values)
@@ -138,7 +141,7 @@ func (s *sample) compare(r *Row, exhaustive bool) {
 	r.Theory = &m
 }
 
-// bound sets the bounds of one run: both, or one of them. No cost is below 0.
+// bound sets one or both bounds of one run. No cost is below 0.
 func (s *sample) bound(r *Row, run int) {
 	lo, hi := r.Cost.Lo, r.Cost.Hi
 	least := 0.0
@@ -164,7 +167,7 @@ func mean(values []float64) float64 {
 	return sum / float64(len(values))
 }
 
-// standardError is that of the mean.
+// standardError returns the standard error of the mean.
 func (s *sample) standardError() float64 {
 	m, squares, n := mean(s.values), 0.0, float64(len(s.values))
 	for _, v := range s.values {
@@ -173,7 +176,7 @@ func (s *sample) standardError() float64 {
 	return math.Sqrt(squares / (n - 1) / n)
 }
 
-// duration is how long an election took, in D.
+// duration returns how long an election took, in D.
 func (b *ballot) duration(result *sim.Result) float64 {
 	last := process.Duration(0)
 	for _, l := range result.Leaders {

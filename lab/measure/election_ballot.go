@@ -9,8 +9,9 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// ballot is one election that is measured. Processes are told apart by how good they
-// are, from 0 to n-1: by label that is their rank, by load the reverse of it.
+// ballot is one measured election. It names processes by their quality, from 0 to n-1, where the
+// best candidate is n-1. In an election by label the quality is the rank. In an election by load it
+// is the reverse of the rank.
 type ballot struct {
 	spec     *process.Spec
 	order    []int // of the ring, in the direction of sending
@@ -18,18 +19,18 @@ type ballot struct {
 	highest  bool // is up
 }
 
-// Up to how many processes every starter is tried, every ring, and everything that
-// the Spec claims is watched.
+// The largest numbers of processes for which all starters are tried, all rings are tried, and all
+// claims of the Spec are checked.
 const (
 	largestStarted   = 50
 	largestExhausted = 8
 	largestWatched   = 20
 )
 
-// rings is how many are drawn by lot where there are too many to try them all.
+// rings is the number of random rings that are tried if there are too many to try all.
 const rings = 100
 
-// called is when elections begin. Loads are told before.
+// called is when elections start. The processes learn their loads before.
 const called = process.Millisecond
 
 // ballots returns the elections of a regime.
@@ -51,7 +52,7 @@ func ballots(spec *process.Spec, n int, regime process.Regime) []ballot {
 	return []ballot{usual}
 }
 
-// worst is the election that the Spec says costs the most.
+// worst returns the election that costs the most according to the Spec.
 func (b ballot) worst() ballot {
 	var a process.Arrangement
 	if of := b.spec.Claims.Worst; of != nil {
@@ -66,7 +67,7 @@ func (b ballot) worst() ballot {
 	return b
 }
 
-// random reports whether the cost when all start depends on the ring.
+// random reports whether the cost depends on the order of the ring if all processes start.
 func random(spec *process.Spec) bool {
 	return slices.ContainsFunc(spec.Claims.Costs, func(c process.Cost) bool { return c.Regime == process.AllStart && c.Exact == nil })
 }
@@ -92,7 +93,7 @@ func (b ballot) eachStarter(up int) []ballot {
 	return all
 }
 
-// eachRing tries every ring, or as many as are drawn.
+// eachRing returns the election on every ring, or on random rings if there are too many.
 func (b ballot) eachRing(n int) []ballot {
 	var all []ballot
 	add := func(order []int) {
@@ -121,7 +122,7 @@ func permutations(order []int, from int, add func([]int)) {
 	}
 }
 
-// id returns the process that is so good.
+// id returns the process with a quality.
 func (b *ballot) id(quality int) process.ID {
 	if b.spec.Needs.Load {
 		return process.ID(len(b.order) - 1 - quality)
@@ -158,7 +159,7 @@ func (b *ballot) config() sim.Config {
 	return cfg
 }
 
-// run holds the election, and checks that everyone who is up follows the best.
+// run runs the election, and checks that all live processes follow the best one.
 func (b *ballot) run() (*sim.Result, error) {
 	result, err := sim.Run(b.config())
 	if err != nil {
@@ -186,7 +187,7 @@ func (b *ballot) live() int {
 	return len(b.order) - 1
 }
 
-// params are those of the first starter.
+// params returns the parameters of the formulas for the first starter.
 func (b *ballot) params() process.Params {
 	n := len(b.order)
 	from, to := slices.Index(b.order, b.starters[0]), slices.Index(b.order, n-1)

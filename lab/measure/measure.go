@@ -1,15 +1,15 @@
-// Package measure sets what an algorithm costs in the simulator beside what its
-// Spec, and the lecture documents, say that it costs.
+// Package measure measures the costs of algorithms in the simulator. It compares them with the
+// formulas of the Spec and with the figures of the lecture documents.
 //
-// Every message takes exactly D and processing takes no time, which is what the
-// formulas assume. In the idle regime the processes enter in turn, each when the
-// system is quiet; saturated, everyone asks again at once after leaving. A
-// critical section takes 2 D, long enough for all requests to arrive meanwhile;
-// throughput is given without it, as 1/SD, since it says nothing of an algorithm.
+// Every message takes exactly D, and processing takes no time, as the formulas assume. In the
+// idle regime the processes enter in turn, each when the system is quiet. In the saturated regime
+// each process asks again as soon as it has left. A critical section takes 2 D, so that all
+// requests arrive during it. Its length is not a property of the algorithm, so throughput is
+// given without it, as 1/SD.
 //
-// A formula may hold in one mode only, or among certain requesters, or on certain
-// trees. [Costs] runs an algorithm in every setting that its formulas speak of and
-// sets each of them beside what it came to; [Algorithm] does so for the usual one.
+// Some formulas hold only in one mode, for certain requesters, or on certain trees. [Costs] runs
+// an algorithm in every setting for which it has a formula, and compares each formula with the
+// measured figure. [Algorithm] does so for the usual setting.
 package measure
 
 import (
@@ -29,8 +29,8 @@ const (
 	Jain             = "jain"
 )
 
-// Row is one figure of one algorithm. Delays are in units of D, throughput in
-// entries per D; Jain's index of fairness is 1 if all entered equally often.
+// Row is one figure of one algorithm. Delays are in units of D, throughput is in entries per D.
+// Jain's index of fairness is 1 if all processes entered equally often.
 type Row struct {
 	Algorithm string `json:"algorithm"`
 	N         int    `json:"n"`
@@ -39,23 +39,23 @@ type Row struct {
 	Mode    string `json:"mode,omitempty"`
 	Setting string `json:"setting,omitempty"`
 	Metric  string `json:"metric"`
-	// Theory is the figure by the formula of the Spec, if that is exact, or if
-	// it is the expectation of a figure that chance decides.
+	// Theory is the value of the Spec's formula. It is set if the formula is exact, or gives
+	// the expected value of a random figure.
 	Theory *float64 `json:"theory"`
-	// Bounds are the least and the largest figure by the Spec, if it has both.
+	// Bounds are the smallest and the largest value by the Spec, if it has both.
 	Bounds   *[2]float64 `json:"bounds"`
 	Measured float64     `json:"measured"`
 
-	// Least is the least figure by the Spec, if it has no largest.
+	// Least is the smallest value by the Spec, if it has no largest.
 	Least *float64 `json:"-"`
-	// Cost is what the Spec says, nil if nothing.
+	// Cost is the entry of the Spec for this figure, or nil.
 	Cost *process.Cost `json:"-"`
 
-	slack float64 // by how much of itself the figure may be off
+	slack float64 // the relative deviation that is allowed
 }
 
-// Within reports whether the figure is what theory says, or lies between the
-// bounds. A row without any is.
+// Within reports whether the figure agrees with Theory, or lies between the bounds. It returns
+// true if the Row has neither.
 func (r *Row) Within() bool {
 	near := r.slack * max(1, abs(r.Measured))
 	switch {
@@ -71,10 +71,9 @@ func (r *Row) Within() bool {
 
 func abs(v float64) float64 { return max(v, -v) }
 
-// Algorithm measures one algorithm with n processes, idle and saturated. It must
-// be one for mutual exclusion. A figure without an exact claim in the Spec, but the
-// mean over all requesters, is that of requesters drawn by lot. An error says that it cannot be run
-// like this, or broke one of its claims.
+// Algorithm measures one algorithm for mutual exclusion with n processes, idle and saturated. If
+// the Spec gives a figure only as the mean over all requesters, the requesters are random. It
+// returns an error if the algorithm cannot run with n processes, or broke one of its claims.
 func Algorithm(spec *process.Spec, n int) ([]Row, error) {
 	var rows []Row
 	for _, regime := range []sim.Regime{sim.Idle, sim.Saturated} {
@@ -98,8 +97,7 @@ func Algorithm(spec *process.Spec, n int) ([]Row, error) {
 	return rows, nil
 }
 
-// drawn is the same run with requesters drawn by lot, or nil if the Spec says nothing of
-// them.
+// drawn returns the same run with random requesters, or nil if the Spec has no formula for them.
 func (s *subject) drawn() (*subject, error) {
 	by := s.setting
 	if by.regime != sim.Idle || !hasMean(s.spec, by.mode) || s.config.Process.N < 2 {
@@ -109,7 +107,7 @@ func (s *subject) drawn() (*subject, error) {
 	return run(s.spec, s.config.Process.N, by, false)
 }
 
-// instead returns the row of the same figure, if the mean is all that the Spec says of it.
+// instead returns the row with random requesters, if the Spec gives only the mean of the figure.
 func (s *subject) instead(row Row) Row {
 	c := s.best(metrics[row.Metric])
 	if c == nil || row.Cost != nil && row.Cost.Exact != nil {
@@ -123,10 +121,10 @@ func (s *subject) instead(row Row) Row {
 	return row
 }
 
-// Costs measures everything that a Spec says of its costs with n processes: in
-// every setting, a row for each figure and each Cost that speaks of it. Brief
-// looks at few entries of each run, in which the figures show but for their
-// fairness; a run in which more than a hundred take part costs too much otherwise.
+// Costs measures every cost that a Spec gives, with n processes. For every setting it returns one
+// row for each figure and each Cost of it. With brief it measures only a few entries of each run.
+// That is enough for all figures except fairness, and runs of more than 100 processes would take
+// too long without it.
 func Costs(spec *process.Spec, n int, brief bool) ([]Row, error) {
 	var rows []Row
 	for _, setting := range settings(spec, n) {
@@ -166,8 +164,8 @@ func (s *subject) run() error {
 	return nil
 }
 
-// figure is what was measured of one metric, and its extremes where each entry
-// has a figure of its own.
+// figure is the measured value of one metric. If each entry has a value of its own, it also has the
+// extremes.
 type figure struct {
 	metric      string
 	mean        float64
@@ -182,19 +180,19 @@ func (s *subject) figures() []figure {
 	if s.setting.regime == sim.Idle {
 		return append(figures, each(ClientDelay, r.Wait))
 	}
-	if r.Sync.Count > 0 { // somebody waited for somebody else
+	if r.Sync.Count > 0 { // a process waited for another one
 		figures = append(figures, each(SyncDelay, r.Sync))
 	}
-	// One process alone enters again at once: without sections it would do nothing else.
+	// A single process enters again at once: without sections, its throughput is infinite.
 	if throughput := s.withoutSections(r.Throughput()); !math.IsInf(throughput, 0) {
 		figures = append(figures, overall(Throughput, throughput))
 	}
 	return append(figures, overall(Jain, r.Jain()))
 }
 
-// withoutSections is what a throughput would be if critical sections took no
-// time: a cycle is a synchronization delay and a section, and with k units of
-// the resource k cycles run at once.
+// withoutSections returns the throughput that would result if critical sections took no time. A
+// cycle is a synchronization delay and a section. With k units of the resource, k cycles run in
+// parallel.
 func (s *subject) withoutSections(throughput float64) float64 {
 	k := float64(max(1, s.units()))
 	return k / (k/throughput - section)

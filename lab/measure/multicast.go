@@ -7,15 +7,14 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// MulticastCost is what a multicast of one process costs among n, when nobody else
-// has anything to say.
+// MulticastCost is the cost of one multicast among n processes, while no other process sends.
 type MulticastCost struct {
 	Messages uint64  // of the protocol
 	Delay    float64 // in D: from the multicast to the last delivery
 }
 
-// Multicast measures one multicast, by the given process. An error says that it
-// broke one of its claims.
+// Multicast measures one multicast by the given process. It returns an error if the algorithm broke
+// one of its claims.
 func Multicast(spec *process.Spec, n int, mode string, by process.ID) (MulticastCost, error) {
 	start := process.Millisecond
 	last, delivered := process.Duration(0), 0

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// The picture, in its own units.
+// The sizes of the picture, in its own units.
 const (
 	plotWidth, plotHeight         = 860, 520
 	plotLeft, plotRight           = 70, 230
@@ -18,19 +18,19 @@ const (
 	pointRadius           float64 = 3.5
 )
 
-// colours tell the algorithms apart, also for those who see few colours.
+// colours distinguish the algorithms. Colour-blind readers can distinguish them too.
 var colours = []string{
 	"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00",
 	"#5b3a8e", "#999999", "#8c564b", "#17807e", "#b2182b", "#4d4d4d",
 }
 
-// Plot draws messages per entry over the number of processes, both on
-// logarithmic scales, for one regime: a line for what theory says, a point for
-// each measurement. Zero has no place on such a scale and is left out.
+// Plot draws the messages per entry over the number of processes, for one regime, on logarithmic
+// scales. It draws theory as a line and each measurement as a point. It leaves out zeros, because a
+// logarithmic scale has none.
 func Plot(w io.Writer, rows []Row, regime string) error {
 	curves := curvesOf(rows, regime)
 	if len(curves) == 0 {
-		return fmt.Errorf("measure: nothing was measured in the regime %q", regime)
+		return fmt.Errorf("measure: regime: %q: no measurements", regime)
 	}
 	p := newPlot(curves)
 	var b strings.Builder
@@ -66,7 +66,7 @@ func curvesOf(rows []Row, regime string) []curve {
 	return curves
 }
 
-// plot maps figures to places.
+// plot maps figures to positions in the picture.
 type plot struct{ minN, maxN, minY, maxY float64 }
 
 func newPlot(curves []curve) *plot {

@@ -58,8 +58,7 @@ func (r *Row) cells() []string {
 	return []string{r.Algorithm, strconv.Itoa(r.N), regime, r.said(), r.Formula(), r.expected(), measured}
 }
 
-// said is what the documents say, each figure once, with a mark at those that
-// are off.
+// said returns the figures of the documents, each once. It marks the wrong ones.
 func (r *Row) said() string {
 	if r.Cost == nil {
 		return "-"
@@ -80,7 +79,7 @@ func (r *Row) said() string {
 	return strings.Join(figures, "; ")
 }
 
-// Formula is what the Spec says of the figure, as text, or a dash.
+// Formula returns the formula of the Spec as text, or a dash.
 func (r *Row) Formula() string {
 	switch {
 	case r.Cost == nil:
@@ -99,8 +98,7 @@ func (r *Row) Formula() string {
 	return "-"
 }
 
-// Expected returns the formula of the Spec, and what it comes to: each "-" if there is
-// none.
+// Expected returns the formula of the Spec and its value. Each is "-" if there is none.
 func (r *Row) Expected() (formula, value string) { return r.Formula(), r.expected() }
 
 func (r *Row) expected() string {
@@ -113,12 +111,12 @@ func (r *Row) expected() string {
 	return "-"
 }
 
-// number writes a figure with three digits after the point at most.
+// number formats a figure with at most three decimals.
 func number(v float64) string {
 	return strconv.FormatFloat(math.Round(v*1000)/1000, 'f', -1, 64)
 }
 
-// remarks are the figures of the documents that are off, and why, each once.
+// remarks returns the wrong figures of the documents and why they are wrong, each once.
 func remarks(rows []Row) []string {
 	var all []string
 	for i := range rows {
@@ -147,7 +145,7 @@ func metricTitle(metric string) string {
 	return metric
 }
 
-// conditions are those under which the formulas hold, each once.
+// conditions returns the conditions under which the formulas hold, each once.
 func conditions(rows []Row) []string {
 	var all []string
 	for i := range rows {
@@ -227,8 +225,8 @@ func list(w io.Writer, title, intro string, lines []string) error {
 	return err
 }
 
-// Mutex returns those of the algorithms that are for mutual exclusion, work, and
-// stand alone: a stack costs what its lock costs, and the heartbeats besides.
+// Mutex returns the algorithms for mutual exclusion that are correct and are not part of a stack. A
+// stack costs as much as its lock, plus heartbeats.
 func Mutex(all []*process.Spec) []*process.Spec {
 	var chosen []*process.Spec
 	for _, s := range all {
@@ -239,8 +237,8 @@ func Mutex(all []*process.Spec) []*process.Spec {
 	return chosen
 }
 
-// broken reports whether a Spec says itself that it lacks safety or progress in
-// its default mode. That several may be inside is no fault where that is meant.
+// broken reports whether a Spec claims no safety or no progress in its default mode. An algorithm
+// that lets several processes enter on purpose is not broken.
 func broken(s *process.Spec) bool {
 	has := func(p process.Property, fails bool) bool {
 		return slices.ContainsFunc(s.Claims.Properties, func(c process.Claim) bool {

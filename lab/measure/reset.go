@@ -14,32 +14,32 @@ import (
 // d is the delay of every message here.
 const d = process.Millisecond
 
-// Reset is one line of the experiment about coordinators that forget: a client is
-// inside by the votes of m of n coordinators; each of these crashes with
-// probability P while it is inside, and is back at once, without its vote; a second
-// client asks all n. Violations is in how many of the trials it got in.
+// Reset is one line of the experiment about coordinators that lose their votes. A client is inside
+// with the votes of m of n coordinators. While it is inside, each of the m crashes with probability
+// P, and restarts at once without its vote. A second client asks all n. Violations is the number of
+// trials in which the second client entered.
 type Reset struct {
 	Replicas   int     `json:"n"`
 	Votes      int     `json:"m"`
 	P          float64 `json:"p"`
 	Trials     int     `json:"trials"`
 	Violations int     `json:"violations"`
-	// Theory is the chance of a violation by the formula.
+	// Theory is the probability of a violation by the formula.
 	Theory float64 `json:"theory"`
 }
 
-// Measured is the share of the trials with a violation.
+// Measured returns the fraction of trials with a violation.
 func (r *Reset) Measured() float64 { return float64(r.Violations) / float64(r.Trials) }
 
-// Error is the standard error of Measured, if the formula is right.
+// Error returns the standard error of Measured, assuming that the formula is right.
 func (r *Reset) Error() float64 { return math.Sqrt(r.Theory * (1 - r.Theory) / float64(r.Trials)) }
 
-// Within reports whether what was measured is at most four standard errors off.
+// Within reports whether the measurement deviates by at most four standard errors.
 func (r *Reset) Within() bool { return math.Abs(r.Measured()-r.Theory) <= 4*r.Error() }
 
-// ResetChance is the chance that at least 2m-n of the m coordinators that voted for
-// the holder forget, each with probability p: with the n-m that never voted for it
-// these make m.
+// ResetChance returns the probability of a violation. Each of the m coordinators that voted for the
+// holder loses its vote with probability p. A second client can enter if at least 2m-n of them do:
+// together with the n-m that never voted, these are m.
 func ResetChance(n, m int, p float64) float64 {
 	chance := 0.0
 	for k := 2*m - n; k <= m; k++ {
@@ -56,18 +56,18 @@ func choose(n, k int) float64 {
 	return ways
 }
 
-// ResetTrials is how many runs stand behind each line of docs/majority-resets.md.
+// ResetTrials is the number of runs for each line of docs/majority-resets.md.
 const ResetTrials = 1000
 
-// Votes are the pairs of n and m that [Resets] goes through: the least majority, one
-// of three quarters, and the example of [D3].
+// Votes has the pairs of n and m that [Resets] tries: the smallest majority, one of three quarters,
+// and the example of [D3].
 var Votes = [][2]int{{3, 2}, {8, 5}, {8, 6}, {10, 7}}
 
-// Chances are the probabilities of a reset that it goes through. Real ones are so
-// small that nobody could wait for a violation.
+// Chances has the probabilities of a reset that [Resets] tries. Real probabilities are so small that
+// a violation would take too many trials.
 var Chances = []float64{0.2, 0.3, 0.4, 0.5, 0.6}
 
-// Resets runs the experiment so often for each pair and each probability.
+// Resets runs the experiment for each pair and each probability, trials times each.
 func Resets(trials int) ([]Reset, error) {
 	var rows []Reset
 	for _, v := range Votes {
@@ -88,7 +88,7 @@ func Resets(trials int) ([]Reset, error) {
 	return rows, nil
 }
 
-// draw says which of the holder's coordinators forget in a trial.
+// draw selects the coordinators that lose their votes in a trial.
 func (r *Reset) draw(trial uint64) []bool {
 	dice := rand.New(rand.NewPCG(trial, math.Float64bits(r.P)))
 	forgets := make([]bool, r.Votes)
@@ -98,10 +98,10 @@ func (r *Reset) draw(trial uint64) []bool {
 	return forgets
 }
 
-// resetTrial is one run. The processes are the coordinators, then the holder, then
-// the one that asks later. The holder's requests to all but m coordinators are lost,
-// so that it has exactly m votes. The other one asks until it is in or it is clear
-// that it will not be: its first attempt may go to those who have crashed since.
+// resetTrial is one run. The processes are the coordinators, then the holder, then the second
+// client. The holder's requests to all but m coordinators are lost, so it has exactly m votes. The
+// second client tries again until it enters, or until it is certain that it cannot: a coordinator
+// may have been down during its first attempt.
 func resetTrial(n, m int, forgets []bool, seed uint64) (broken bool, err error) {
 	holder := process.ID(n)
 	cfg := sim.Config{
@@ -133,11 +133,11 @@ func resetTrial(n, m int, forgets []bool, seed uint64) (broken bool, err error) 
 	return len(result.Violations) > 0, nil
 }
 
-// Likely are real numbers, for which the formula alone can speak: n, m, and the
-// share of the time that a coordinator is lost to resets during one entry.
+// Likely has realistic numbers, for which only the formula gives a result: n, m, and the probability
+// that a coordinator resets during one entry.
 var Likely = []struct {
 	Replicas, Votes int
-	Inside, Between string // how long an entry takes, and a coordinator lives
+	Inside, Between string // the length of an entry, and the time between resets of a coordinator
 	P               float64
 }{
 	{8, 5, "3 s", "1 h", 3.0 / 3600},
@@ -147,7 +147,7 @@ var Likely = []struct {
 	{32, 24, "10 s", "3 h", 10.0 / 10800},
 }
 
-// ResetsText writes the results as Markdown, which reads as text as well.
+// ResetsText writes the results as Markdown, which is also readable as plain text.
 func ResetsText(w io.Writer, rows []Reset) error {
 	out := &printer{w: w}
 	out.printf("%s", resetsHead)

@@ -9,19 +9,18 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// The places of the rows of Served.
+// The indexes of the rows that Served returns.
 const (
 	Idle = iota
 	Saturated
 )
 
-// everyMessageTakesD begins the conditions of costs that only the simulator can show.
+// everyMessageTakesD starts the conditions of costs that only the simulator can show.
 const everyMessageTakesD = "every message takes D"
 
-// Served measures what n servers would send for an entry that run an algorithm for the
-// locks of clients, idle and saturated: with the topology, the options and the requesters
-// that they have. Mode is empty for the default one. The formulas are those that hold
-// whatever time a message takes.
+// Served measures the costs of n servers that run an algorithm for the locks of clients, idle and
+// saturated. It uses the topology, the options and the requesters that servers use. An empty mode
+// is the default mode. It uses only formulas that do not depend on the delay of messages.
 func Served(spec *process.Spec, n int, mode string) ([]Row, error) {
 	if mode == "" {
 		mode = option(spec, "mode")
@@ -32,7 +31,7 @@ func Served(spec *process.Spec, n int, mode string) ([]Row, error) {
 		if spec.Needs.Topology == process.Tree {
 			set.parent, set.inTurn = process.BinaryTree, true
 		}
-		if spec.Name == majority.Spec.Name { // all vote, so all who ask have a vote of their own
+		if spec.Name == majority.Spec.Name { // every server votes, so each requester votes for itself
 			set.coordinators = true
 			set.options = []process.OptionValue{{Name: "replicas", Value: strconv.Itoa(n)}, {Name: "votes", Value: strconv.Itoa(n/2 + 1)}}
 		}
@@ -46,8 +45,8 @@ func Served(spec *process.Spec, n int, mode string) ([]Row, error) {
 	return rows, nil
 }
 
-// Requesters returns the ranks of the members for whose clients the rows of Served hold, in
-// the order in which they ask.
+// Requesters returns the ranks of the members whose clients ask in the runs of Served, in the order
+// in which they ask.
 func Requesters(spec *process.Spec, n int) []process.ID {
 	set := setting{coordinators: spec.Name == majority.Spec.Name}
 	if set.coordinators {
@@ -56,7 +55,7 @@ func Requesters(spec *process.Spec, n int) []process.ID {
 	return set.requesters(spec, n)
 }
 
-// always is best among the costs that do not depend on the times of messages.
+// always is like best, for the costs that do not depend on the delay of messages.
 func (s *subject) always(metric process.Metric) *process.Cost {
 	var best *process.Cost
 	for _, c := range s.costs(metric) {
@@ -67,17 +66,16 @@ func (s *subject) always(metric process.Metric) *process.Cost {
 	return best
 }
 
-// Instead returns the row with another figure in place of the measured one: one that was
-// measured elsewhere in the same setting.
+// Instead returns the row with another figure, which was measured elsewhere in the same setting.
 func (r Row) Instead(measured float64) Row {
 	r.Measured = measured
 	return r
 }
 
-// Formulas returns what the Spec says of the metrics with which a user chooses among the
-// algorithms that servers run, as text: "-" where it says nothing that holds whatever time
-// a message takes. They are in the order messages per entry idle and saturated, client
-// delay, synchronization delay.
+// Formulas returns the formulas that help a user to choose among the algorithms that servers run,
+// as text: messages per entry when idle, messages per entry when saturated, client delay,
+// synchronization delay. It returns "-" where the Spec has no formula that is independent of the
+// delay of messages.
 func Formulas(spec *process.Spec, mode string) (texts [4]string) {
 	if mode == "" {
 		mode = option(spec, "mode")

@@ -14,35 +14,35 @@ import (
 // section is the length of a critical section, in D.
 const section = 2
 
-// setting is how an algorithm is run besides its size. The zero one, with a
-// regime, is the usual: everyone asks who pays for it, on the topology that the
-// documents have in mind.
+// setting is how an algorithm runs, apart from the number of processes. The usual setting has a
+// regime and is zero otherwise: all processes ask for which asking costs messages, on the topology
+// that the documents assume.
 type setting struct {
-	name    string // of an unusual setting
+	name    string // empty for the usual setting
 	mode    string // the value of the option "mode"
 	regime  sim.Regime
-	options []process.OptionValue // besides the mode
+	options []process.OptionValue // without the mode
 	parent  func(n int) []process.ID
 	quorums func(n int) [][]process.ID
-	// coordinators: those ask who are asked for votes.
+	// coordinators: the processes ask that others ask for votes.
 	coordinators bool
 	// inTurn: on a tree they ask by id, not shuffled.
 	inTurn bool
-	// drawn: who asks next, and when, is drawn by lot.
+	// drawn: the next requester and the time of its request are random.
 	drawn bool
 }
 
-// ofCoordinators are the words of a condition that holds in no other setting.
+// ofCoordinators is a condition that holds in no other setting.
 const ofCoordinators = "the client is one of the coordinators"
 
-// byLot is the name of the setting in which requesters are drawn.
+// byLot is the name of the setting with random requesters.
 const byLot = "requesters drawn by lot"
 
-// largestDrawn is the largest number of processes that Costs draws by lot: with more it
-// takes many entries until the mean shows.
+// largestDrawn is the largest number of processes for which Costs uses random requesters. With more,
+// a good mean takes too many entries.
 const largestDrawn = 20
 
-// settings returns every setting in which a cost of the algorithm shows.
+// settings returns every setting for which the algorithm has a cost.
 func settings(spec *process.Spec, n int) []setting {
 	var all []setting
 	for _, mode := range modes(spec) {
@@ -58,7 +58,7 @@ func settings(spec *process.Spec, n int) []setting {
 	return all
 }
 
-// unusual returns the settings that only some algorithms have a formula for.
+// unusual returns the settings for which only some algorithms have a formula.
 func unusual(spec *process.Spec, n int, usual setting) []setting {
 	var all []setting
 	vary := func(name string, change func(s *setting)) {
@@ -80,7 +80,7 @@ func unusual(spec *process.Spec, n int, usual setting) []setting {
 	if spec.Needs.Topology == process.Quorums && n&(n+1) == 0 { // a full tree, of sets of one size
 		vary("tree quorums", func(s *setting) { s.quorums = func(n int) [][]process.ID { return process.TreeQuorums(n) } })
 	}
-	if option(spec, "k") != "" && n <= largestDrawn { // beyond, one k says enough
+	if option(spec, "k") != "" && n <= largestDrawn { // with more processes, one k is enough
 		for _, k := range []string{"1", "3"} {
 			vary("k="+k, func(s *setting) { s.options = []process.OptionValue{{Name: "k", Value: k}} })
 		}
@@ -102,14 +102,14 @@ func anyCost(spec *process.Spec, mode string, has func(*process.Cost) bool) bool
 	})
 }
 
-// saturable reports whether all may ask at once: some of the broken get stuck.
+// saturable reports whether all processes may ask at once. Some broken algorithms then get stuck.
 func saturable(spec *process.Spec) bool {
 	return !slices.ContainsFunc(spec.Claims.Properties, func(c process.Claim) bool {
 		return c.Property == process.Progress && c.Fails
 	})
 }
 
-// modes returns the values of the option "mode", or one that is empty.
+// modes returns the values of the option "mode", or one empty string.
 func modes(spec *process.Spec) []string {
 	for _, o := range spec.AllOptions() {
 		if o.Name == "mode" {
@@ -139,8 +139,8 @@ func (s *setting) describe() string {
 	return text
 }
 
-// shows reports whether what a Cost says can be seen in the setting. By lot only
-// means can: the conditions of the others speak of who asks.
+// shows reports whether the setting can show a Cost. With random requesters it can only show means,
+// because other formulas depend on the requester.
 func (s *setting) shows(c *process.Cost) bool {
 	switch {
 	case c.Mode != "" && c.Mode != s.mode:
@@ -163,35 +163,34 @@ func (s *setting) configure(spec *process.Spec, n int, brief bool) sim.Config {
 		cfg.Process.Options = append(cfg.Process.Options, process.OptionValue{Name: "mode", Value: s.mode})
 	}
 	clients := s.requesters(spec, n)
-	// On a tree only whole rounds show the figures, and they cost little.
+	// On a tree, only whole rounds give correct figures. They take little time.
 	cfg.Limit = limit(s.regime, len(clients), brief && spec.Needs.Topology != process.Tree)
 	if s.drawn {
 		cfg.Limit = sim.Limit{Warmup: 10 * n, Entries: 5000}
 		if n > largestDrawn {
-			cfg.Limit.Warmup = 2 * n // it costs too much, and the mean shows as well
+			cfg.Limit.Warmup = 2 * n // a longer warmup takes too long, and the mean is good enough
 		}
 		clients = draw(clients, cfg.Limit.Warmup+cfg.Limit.Entries, 0)
 		cfg.Workload.Think = sim.Uniform(1, process.Duration(n)*process.Millisecond) // a round of a ring
 	}
 	cfg.Workload.Clients = clients
 	if brief || n > largestJudged {
-		// The other judges keep a number for each process and message in flight.
+		// The other judges take memory for each process and each message in flight.
 		cfg.Judges = []sim.Judge{sim.AtMost(max(1, units(spec, &cfg.Process)))}
 	}
 	return cfg
 }
 
-// largestJudged is up to how many processes all promises are watched besides the
-// costs.
+// largestJudged is the largest number of processes for which all claims are checked, not only costs.
 const largestJudged = 20
 
-// limit is the window that is measured: whole rounds in which everyone enters
-// once, long enough that its ends do not show; the more there are, the less that
-// takes. When idle, entries are like each other from the second round on.
+// limit returns the window that is measured. It consists of whole rounds, in each of which every
+// process enters once. It is long enough to make the effect of its ends small; with more processes
+// that takes fewer rounds. In the idle regime, entries are alike from the second round on.
 //
-// A brief window is the shortest in which the figures still showed within the
-// slack when there were a thousand: the storm of their first requests is over
-// before the second entry, and from then on one entry is like the next.
+// A brief window is the shortest one that gave figures within the slack with 1000 processes. The
+// messages of the first requests have arrived before the second entry. From then on entries are
+// alike.
 func limit(regime sim.Regime, n int, brief bool) sim.Limit {
 	switch {
 	case brief:
@@ -202,10 +201,10 @@ func limit(regime sim.Regime, n int, brief bool) sim.Limit {
 	return sim.Limit{Warmup: 2 * n, Entries: n * max(1, min(1000/n, 20))}
 }
 
-// Usual sets when an algorithm for mutual exclusion is measured, and who asks, so that the
-// averages are those of the theory: over whole rounds in which everyone enters once, when
-// the first rounds are over; or if theory gives the mean over all requesters, over many
-// that are drawn by lot. What the configuration sets itself stays.
+// Usual sets the window and the requesters for an algorithm for mutual exclusion, so that averages
+// are comparable with theory. The window has whole rounds, in which every process enters once, and
+// starts after the first rounds. If theory gives the mean over all requesters, the requesters are
+// random instead. Usual keeps what the configuration already sets.
 func Usual(cfg *sim.Config) {
 	n, w := cfg.Process.N, &cfg.Workload
 	window := limit(sim.Saturated, n, n > largestRounds && cfg.Spec.Needs.Topology != process.Tree)
@@ -230,12 +229,11 @@ func Usual(cfg *sim.Config) {
 	}
 }
 
-// largestRounds is up to how many processes whole rounds are measured.
+// largestRounds is the largest number of processes for which whole rounds are measured.
 const largestRounds = 100
 
-// requesters are those for whom the formulas hold: a coordinator asks itself
-// without a message, so it asks for nothing here, unless there is nobody else,
-// or the formula is about it.
+// requesters returns the processes for which the formulas hold. A coordinator asks itself without a
+// message. So it does not ask here, unless there is no other process or the formula is about it.
 func (s *setting) requesters(spec *process.Spec, n int) []process.ID {
 	first, end := 0, n
 	if spec.Needs.Topology == process.Centre && n > 1 {
@@ -254,14 +252,14 @@ func (s *setting) requesters(spec *process.Spec, n int) []process.ID {
 	for p := first; p < end; p++ {
 		clients = append(clients, process.ID(p))
 	}
-	if s.parent != nil && !s.inTurn { // otherwise neighbours would follow each other
+	if s.parent != nil && !s.inTurn { // otherwise neighbours would ask one after the other
 		dice := rand.New(rand.NewPCG(1, uint64(n)))
 		dice.Shuffle(len(clients), func(i, j int) { clients[i], clients[j] = clients[j], clients[i] })
 	}
 	return clients
 }
 
-// draw returns so many requesters, each drawn from all.
+// draw returns a number of random requesters.
 func draw(clients []process.ID, entries int, seed uint64) []process.ID {
 	dice := rand.New(rand.NewPCG(2+seed, uint64(len(clients))))
 	drawn := make([]process.ID, entries)
@@ -271,8 +269,8 @@ func draw(clients []process.ID, entries int, seed uint64) []process.ID {
 	return drawn
 }
 
-// topology is the one that the documents have in mind: a star for a tree, as
-// its formulas assume.
+// topology returns the topology that the documents assume. A tree is a star, because the formulas
+// assume it.
 func (s *setting) topology(spec *process.Spec, n int) process.Topology {
 	switch {
 	case s.parent != nil:

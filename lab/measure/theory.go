@@ -11,22 +11,22 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// By how much of itself a figure may be off.
+// The relative deviations that are allowed.
 const (
-	// slackIdle is for rounding alone: every entry is counted to its end.
+	// slackIdle allows only rounding: every entry is measured to its end.
 	slackIdle = 1e-9
-	// slackSaturated is what the end of a window that is not a whole number of
-	// rounds may make of a figure that is the same for every entry.
+	// slackSaturated is for a figure that is the same for every entry, if the window is not a
+	// whole number of rounds.
 	slackSaturated = 2e-3
-	// slackDrawn is what chance may make of a mean.
+	// slackDrawn is for the mean of a random figure.
 	slackDrawn = 3e-2
 )
 
-// slackEnds is what the ends of the window may make of a figure that differs from
-// entry to entry: what one of the entries costs.
+// slackEnds is for a figure that differs between entries: the ends of the window may change it by
+// the cost of one entry.
 func (s *subject) slackEnds() float64 { return max(slackSaturated, 1/float64(s.result.Entries)) }
 
-// subject is a run, and what it came to.
+// subject is a run and its result.
 type subject struct {
 	spec    *process.Spec
 	setting setting
@@ -43,7 +43,7 @@ var metrics = map[string]process.Metric{
 
 var regimes = map[sim.Regime]process.Regime{sim.Idle: process.Idle, sim.Saturated: process.Saturated}
 
-// row sets a figure beside a Cost, or beside nothing.
+// row compares a figure with a Cost, which may be nil.
 func (s *subject) row(f figure, c *process.Cost) Row {
 	r := Row{
 		Algorithm: s.spec.Name, N: s.config.Process.N, Regime: s.setting.regime.String(), Setting: s.setting.name,
@@ -56,11 +56,11 @@ func (s *subject) row(f figure, c *process.Cost) Row {
 	return r
 }
 
-// compare fills in what the Cost says, and how exactly the figure must meet it.
+// compare sets the values of the Cost and the deviation that is allowed.
 func (r *Row) compare(s *subject, f figure) {
 	c := r.Cost
 	if c == nil || r.N < 2 {
-		return // the formulas are of two processes or more
+		return // the formulas hold for two or more processes
 	}
 	if s.setting.regime == sim.Saturated {
 		if r.slack = slackSaturated; c.Exact == nil || ofPolls(c.Exact) {
@@ -80,8 +80,7 @@ func (r *Row) compare(s *subject, f figure) {
 	}
 }
 
-// outermost is the figure of the entry that is out of bounds, or the mean if none
-// is.
+// outermost returns the figure of an entry that is out of bounds, or the mean if there is none.
 func outermost(f figure, bounds *[2]float64) float64 {
 	switch {
 	case f.least < bounds[0]:
@@ -92,7 +91,7 @@ func outermost(f figure, bounds *[2]float64) float64 {
 	return f.mean
 }
 
-// costs returns everything that the Spec says of a metric in this setting.
+// costs returns all Costs of the Spec for a metric in this setting.
 func (s *subject) costs(metric process.Metric) []*process.Cost {
 	var found []*process.Cost
 	for i := range s.spec.Claims.Costs {
@@ -103,9 +102,8 @@ func (s *subject) costs(metric process.Metric) []*process.Cost {
 	return found
 }
 
-// best finds the Cost that says most of a metric, or nil: what it says of the
-// regime itself comes before what it says of any load, and the exact before the
-// bounded.
+// best returns the most specific Cost for a metric, or nil. It prefers a Cost for the regime to one
+// for any load, and an exact Cost to bounds.
 func (s *subject) best(metric process.Metric) *process.Cost {
 	var best *process.Cost
 	for _, c := range s.costs(metric) {
@@ -127,7 +125,7 @@ func rank(c *process.Cost) int {
 	return rank
 }
 
-// units is how many may be inside, 0 for an algorithm that has no such option.
+// units returns how many processes may be inside. It is 0 for an algorithm without such an option.
 func (s *subject) units() int { return units(s.spec, &s.config.Process) }
 
 func units(spec *process.Spec, c *process.Config) int {
@@ -138,9 +136,8 @@ func units(spec *process.Spec, c *process.Config) int {
 	return k
 }
 
-// mean evaluates a formula for each entry and returns the mean: voting sets differ
-// in size where the number of processes is not the right one, and distances on
-// any tree.
+// mean evaluates a formula for each entry and returns the mean. The size of a voting set may depend
+// on the process, and so does the distance on a tree.
 func (s *subject) mean(f *process.Formula) *float64 {
 	sum, entries := 0.0, 0
 	clients := slices.Compact(slices.Sorted(slices.Values(s.config.Workload.Clients)))
@@ -154,8 +151,8 @@ func (s *subject) mean(f *process.Formula) *float64 {
 	return &mean
 }
 
-// evaluate takes a number of polls that is a mean, and not whole, for what it is:
-// formulas are linear in it.
+// evaluate accepts a mean number of polls that is not an integer, because formulas are linear in the
+// number of polls.
 func (s *subject) evaluate(f *process.Formula, p process.ID) float64 {
 	params := s.params(p)
 	polls, rest := math.Modf(s.polls())
@@ -168,12 +165,12 @@ func (s *subject) evaluate(f *process.Formula, p process.ID) float64 {
 	return value + rest*(f.Eval(params)-value)
 }
 
-// ofPolls reports whether a formula speaks of the polls for an entry.
+// ofPolls reports whether a formula depends on the polls of an entry.
 func ofPolls(f *process.Formula) bool {
 	return f.Eval(process.Params{N: 2, Polls: 1}) != f.Eval(process.Params{N: 2, Polls: 2})
 }
 
-// polls is how many requests were sent for an entry.
+// polls returns the number of requests sent for an entry.
 func (s *subject) polls() float64 {
 	for _, m := range s.result.Messages {
 		if m.Name == "REQUEST" {
@@ -198,8 +195,8 @@ func (s *subject) params(p process.ID) process.Params {
 	return params
 }
 
-// distance is how many hops of the tree lie between a requester and the one
-// before it, where the token is.
+// distance returns the number of hops on the tree between a requester and the previous one, which
+// has the token.
 func (s *subject) distance(p process.ID) int {
 	parent := s.config.Process.Topology.Parent
 	if parent == nil {

@@ -8,16 +8,16 @@ import (
 	"github.com/conclave-io/conclave/trace"
 )
 
-// TransactionCost is what one transaction costs.
+// TransactionCost is the cost of one transaction.
 type TransactionCost struct {
 	Messages uint64  // of the protocol, without acknowledgements
 	All      uint64  // messages of all classes
 	Time     float64 // in D: from the votes to the last decision
-	Writes   int     // how often somebody saved its state
+	Writes   int     // how often a process saved its state
 }
 
-// Transaction measures one transaction among n processes that all vote yes at the same
-// moment. An error says that it broke a claim or that somebody did not commit.
+// Transaction measures one transaction among n processes that all vote yes at the same moment. It
+// returns an error if the algorithm broke a claim or a process did not commit.
 func Transaction(spec *process.Spec, n int, options []process.OptionValue) (TransactionCost, error) {
 	cfg, last := vote(spec, n, options)
 	writes := &saves{}
@@ -36,9 +36,9 @@ func Transaction(spec *process.Spec, n int, options []process.OptionValue) (Tran
 	return cost, nil
 }
 
-// Blocked measures how long, in D, the crash of the coordinator holds up the others. It
-// crashes when all have voted yes and none of it knows, and is back after a while. The
-// time is from the crash to the last decision of those who stayed up.
+// Blocked measures how long, in D, a crash of the coordinator blocks the others. It crashes when all
+// have voted yes and no other process knows that, and restarts later. The time is from the crash to
+// the last decision of a process that did not crash.
 func Blocked(spec *process.Spec, n int, options []process.OptionValue, down process.Duration) (float64, error) {
 	cfg, last := vote(spec, n, options)
 	crash := voteAt + 3*delay/2
@@ -61,7 +61,7 @@ const (
 
 func inDelays(d process.Duration) float64 { return float64(d) / float64(delay) }
 
-// vote returns a run in which all vote yes, and what notes the decisions.
+// vote returns a run in which all processes vote yes, and the recorder of the decisions.
 func vote(spec *process.Spec, n int, options []process.OptionValue) (sim.Config, *decisions) {
 	cfg := sim.Config{
 		Spec: spec, Process: process.Config{N: n, Delay: delay, Options: options},
@@ -75,9 +75,9 @@ func vote(spec *process.Spec, n int, options []process.OptionValue) (sim.Config,
 	return cfg, last
 }
 
-// decisions notes how many processes have decided, and when the last of them did.
+// decisions records how many processes have decided, and when the last one did.
 type decisions struct {
-	ignore  process.ID // those of lower ranks
+	ignore  process.ID // processes of lower ranks are not counted
 	decided int
 	at      process.Duration
 }
