@@ -7,24 +7,23 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// Causality answers what happened before what in a run: a record happened before
-// another if a chain leads from it to the other, each link of which is either to
-// the next record at the same process or from the record that sent a message to
-// the one that received it. It is a sink of records.
+// Causality answers which records of a run happened before which others. A record happened before
+// another if a chain leads from it to the other. Each link of the chain leads to the next record at
+// the same process, or from the record that sent a message to the one that received it. Causality is
+// a sink of records.
 type Causality struct {
 	records []Record
-	places  map[uint64]int        // of a record, by its number
-	before  []int                 // of each: the place of the one before it at its process, or -1
-	last    map[process.Label]int // the place of the last record at a process
+	places  map[uint64]int        // the index of a record, by its number
+	before  []int                 // for each record: the index of the previous one at its process, or -1
+	last    map[process.Label]int // the index of the last record at a process
 }
 
-// NewCausality returns one that knows of no records.
+// NewCausality returns a Causality without records.
 func NewCausality() *Causality {
 	return &Causality{places: map[uint64]int{}, last: map[process.Label]int{}}
 }
 
-// Write adds the next record of a run. What happens to a message on its way is at
-// no process.
+// Write adds the next record of a run. Events on the way of a message belong to no process.
 func (c *Causality) Write(r *Record) error {
 	if _, twice := c.places[r.ID]; twice {
 		return fmt.Errorf("trace: two records have the number %d", r.ID)
@@ -41,7 +40,7 @@ func (c *Causality) Write(r *Record) error {
 	return nil
 }
 
-// Record returns the record of a number, or nil if there is none.
+// Record returns the record with a number, or nil.
 func (c *Causality) Record(id uint64) *Record {
 	if place, known := c.places[id]; known {
 		return &c.records[place]
@@ -57,8 +56,7 @@ func (c *Causality) Concurrent(a, b uint64) bool {
 	return a != b && c.Record(a) != nil && c.Record(b) != nil && !c.Before(a, b) && !c.Before(b, a)
 }
 
-// Past returns the numbers of all records that happened before one, in their
-// order.
+// Past returns the numbers of all records that happened before a record, in increasing order.
 func (c *Causality) Past(id uint64) []uint64 {
 	end, known := c.places[id]
 	if !known {
@@ -74,8 +72,7 @@ func (c *Causality) Past(id uint64) []uint64 {
 	return past
 }
 
-// Chain returns the numbers of a shortest chain of records from one to another,
-// or nil if there is none.
+// Chain returns the numbers of a shortest chain from one record to another, or nil if there is none.
 func (c *Causality) Chain(a, b uint64) []uint64 {
 	from, known := c.places[a]
 	to, alsoKnown := c.places[b]
@@ -94,9 +91,9 @@ func (c *Causality) Chain(a, b uint64) []uint64 {
 	return chain
 }
 
-// walk goes back from a record, in breadth, until it comes to the wanted one. It
-// returns for each that it has come to the next one on the way to the end, and -1
-// for all others. A record comes after all that lead to it.
+// walk searches backwards from a record, breadth first, until it reaches the wanted one. For each
+// record that it reached it returns the next one on the way to the end, and -1 for all others. A
+// record comes after all records that lead to it.
 func (c *Causality) walk(end, wanted int) []int {
 	next := slices.Repeat([]int{-1}, end+1)
 	queue := []int{end}
@@ -113,7 +110,7 @@ func (c *Causality) walk(end, wanted int) []int {
 	return next
 }
 
-// causes returns the places of what directly precedes a record.
+// causes returns the indexes of the direct predecessors of a record.
 func (c *Causality) causes(place int) []int {
 	var causes []int
 	if sender, known := c.places[c.records[place].Cause]; known && sender < place {

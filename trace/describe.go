@@ -2,8 +2,7 @@ package trace
 
 import "github.com/conclave-io/conclave/process"
 
-// Describer turns steps into records. All hosts use it, so that their traces
-// look alike.
+// Describer turns steps into records. All hosts use it, so their traces have the same form.
 type Describer struct {
 	spec *process.Spec
 	c    *process.Config
@@ -14,9 +13,9 @@ func NewDescriber(spec *process.Spec, c *process.Config) *Describer {
 	return &Describer{spec: spec, c: c}
 }
 
-// Step describes a step of process p: the event, the effects and what changed
-// between the two views of its state (see process.View). ID, Cause and Time are
-// the host's to fill in. The record keeps nothing of its arguments.
+// Step describes a step of process p: the event, the effects, and the changes between the two views
+// of its state (see process.View). The host sets ID, Cause and Time. The record does not refer to
+// the arguments.
 func (d *Describer) Step(p process.ID, ev *process.Event, fx *process.Effects, before, after []process.FieldView) Record {
 	r := d.Event(p, ev)
 	for i := range fx.Len() {
@@ -37,8 +36,8 @@ func (d *Describer) Step(p process.ID, ev *process.Event, fx *process.Effects, b
 	return r
 }
 
-// Cut marks in the record of a step what does not happen because a crash lets the step
-// do only so many effects.
+// Cut marks the effects of a step that do not happen, because of a crash after the given number of
+// effects.
 func (d *Describer) Cut(r *Record, fx *process.Effects, budget int) {
 	if budget == process.Whole {
 		return
@@ -57,7 +56,7 @@ func (d *Describer) Cut(r *Record, fx *process.Effects, budget int) {
 	}
 }
 
-// others returns the labels of all processes but one, in the order of ranks.
+// others returns the labels of all processes except one, in the order of ranks.
 func (d *Describer) others(p process.ID) []process.Label {
 	labels := make([]process.Label, 0, d.c.N-1)
 	for q := range process.ID(d.c.N) {
@@ -68,7 +67,7 @@ func (d *Describer) others(p process.ID) []process.Label {
 	return labels
 }
 
-// Event describes an event before anything followed from it.
+// Event describes an event without its effects.
 func (d *Describer) Event(p process.ID, ev *process.Event) Record {
 	r := Record{Process: d.c.Label(p), Kind: ev.Kind.String(), Value: ev.Value, Round: ev.Term.Round()}
 	switch ev.Kind {

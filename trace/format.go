@@ -7,15 +7,14 @@ import (
 	"strings"
 )
 
-// RecordWriter writes a trace in some format. Write takes the records in order;
-// Close completes what was written, after which Write must not be called. It
-// leaves the io.Writer beneath open.
+// RecordWriter writes a trace in one format. Write takes the records in order. Close completes the
+// output and leaves the underlying io.Writer open. Write must not be called after Close.
 type RecordWriter interface {
 	Write(r *Record) error
 	Close() error
 }
 
-// format is a way to write a trace down.
+// format is a format with its name and writer.
 type format struct {
 	name string
 	open func(w io.Writer, h Header) (RecordWriter, error)
@@ -29,7 +28,7 @@ var formats = []format{
 	{"svg", opener(NewSVGWriter)},
 }
 
-// opener keeps a nil writer from becoming a RecordWriter that is not nil.
+// opener prevents that a nil writer becomes a RecordWriter that is not nil.
 func opener[W RecordWriter](open func(io.Writer, Header) (W, error)) func(io.Writer, Header) (RecordWriter, error) {
 	return func(w io.Writer, h Header) (RecordWriter, error) {
 		writer, err := open(w, h)
@@ -40,8 +39,8 @@ func opener[W RecordWriter](open func(io.Writer, Header) (W, error)) func(io.Wri
 	}
 }
 
-// Formats returns the names of the formats that NewFormatWriter knows: text for
-// people, JSON lines for programs ([Reader] reads them), and three pictures.
+// Formats returns the names of the formats that NewFormatWriter accepts: text for people, JSON lines
+// for programs (see [Reader]), and three pictures.
 func Formats() []string {
 	names := make([]string, len(formats))
 	for i, f := range formats {
@@ -50,7 +49,7 @@ func Formats() []string {
 	return names
 }
 
-// NewFormatWriter returns a writer for the format of a name; see [Formats].
+// NewFormatWriter returns a writer for the format with a name; see [Formats].
 func NewFormatWriter(name string, w io.Writer, h Header) (RecordWriter, error) {
 	i := slices.IndexFunc(formats, func(f format) bool { return f.name == name })
 	if i < 0 {

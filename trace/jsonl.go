@@ -19,8 +19,8 @@ type Writer struct {
 	last    uint64
 }
 
-// NewWriter writes the header to w and returns a writer for the records. The
-// version in the header is set by it. Records are buffered until Flush.
+// NewWriter writes the header to w and returns a writer for the records. It sets the version in the
+// header. Records are buffered until Flush.
 func NewWriter(w io.Writer, h Header) (*Writer, error) {
 	buf := bufio.NewWriter(w)
 	encoder := json.NewEncoder(buf)
@@ -32,8 +32,8 @@ func NewWriter(w io.Writer, h Header) (*Writer, error) {
 	return &Writer{buf: buf, encoder: encoder}, nil
 }
 
-// Write writes one record. It refuses one that is out of order: ids rise, and a
-// cause comes before what it causes.
+// Write writes one record. It returns an error if the record is out of order: ids must increase, and
+// a cause must come before its effect.
 func (w *Writer) Write(r *Record) error {
 	if err := checkOrder(r, w.last); err != nil {
 		return fmt.Errorf("trace: %w", err)
@@ -45,7 +45,7 @@ func (w *Writer) Write(r *Record) error {
 	return nil
 }
 
-// Flush writes out what is buffered.
+// Flush writes the buffered records.
 func (w *Writer) Flush() error {
 	if err := w.buf.Flush(); err != nil {
 		return fmt.Errorf("trace: flushing: %w", err)
@@ -76,7 +76,7 @@ type Reader struct {
 	last  uint64
 }
 
-// NewReader reads the header from r. A trace of another version is refused.
+// NewReader reads the header from r. It refuses a trace of another version.
 func NewReader(r io.Reader) (*Reader, error) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 0, 64<<10), MaxLine)
@@ -116,7 +116,7 @@ func (t *Reader) Next(r *Record) error {
 	})
 }
 
-// next hands one line to parse.
+// next parses one line.
 func (t *Reader) next(parse func(line []byte) error) error {
 	t.line++
 	if !t.lines.Scan() {

@@ -5,17 +5,16 @@ import (
 	"slices"
 )
 
-// label is a text in the picture. Its baseline goes through x, y in the direction
-// of the vector cos, sin. Places of labels are in tenths of a pixel and
-// directions in thousandths: with whole numbers, a picture is the same on every
-// machine.
+// label is a text in the picture. Its baseline goes through x, y in the direction of the vector cos,
+// sin. Positions are in tenths of a pixel and directions in thousandths. They are integers, so that
+// a picture is the same on every machine.
 type label struct {
 	class    string
 	text     string
 	x, y     int
 	cos, sin int
 	anchor   string
-	cut      int // how much of the text did not fit, in pixels
+	cut      int // the width of the text that did not fit, in pixels
 }
 
 const (
@@ -55,8 +54,7 @@ func (l *label) middle() []point {
 // textWidth returns about how wide a text is, in pixels.
 func textWidth(s string) int { return len([]rune(s)) * charTenths / 10 }
 
-// shorten cuts a text to a width. The whole of it stands in the title of what it
-// belongs to.
+// shorten cuts a text to a width. The title of its element has the whole text.
 func shorten(s string, width int) string {
 	letters := []rune(s)
 	most := max(2, width*10/charTenths)
@@ -66,23 +64,23 @@ func shorten(s string, width int) string {
 	return string(letters[:most-1]) + "…"
 }
 
-// placer puts labels where there is room, as far as there is any.
+// placer puts labels where there is room, if there is any.
 type placer struct {
 	labels grid // the middles of those that are placed
 	arrows grid
 	placed []placement
 }
 
-// placement is a label and where else it could be.
+// placement is a label with its other possible positions.
 type placement struct {
 	label
 	candidates []label
-	optional   bool // the text can be left out: that of an arrow is in its title too
+	optional   bool // the text can be left out, because the title of the arrow has it too
 }
 
 func newPlacer() placer { return placer{labels: grid{}, arrows: grid{}} }
 
-// grid finds points that are near.
+// grid finds points that are near a point.
 type grid map[point][]point
 
 type point struct{ x, y int }
@@ -94,7 +92,7 @@ const (
 	labelWorth = 8          // how much worse it is to cover a label than an arrow
 )
 
-// place takes the candidate that is least in the way.
+// place chooses the candidate that covers least.
 func (p *placer) place(class string, candidates []label) {
 	at := placement{candidates: candidates}
 	at.label = p.best(candidates)
@@ -103,13 +101,13 @@ func (p *placer) place(class string, candidates []label) {
 	p.placed = append(p.placed, at)
 }
 
-// placeText takes the candidate that is least in the way for a text that can be left out.
+// placeText chooses the candidate that covers least, for a text that can be left out.
 func (p *placer) placeText(class string, candidates []label) {
 	p.place(class, candidates)
 	p.placed[len(p.placed)-1].optional = true
 }
 
-// best returns the candidate that is least in the way, of equals the first.
+// best returns the candidate that covers least, and the first of equal ones.
 func (p *placer) best(candidates []label) label {
 	chosen, least := candidates[0], -1
 	for _, c := range candidates {
@@ -122,8 +120,8 @@ func (p *placer) best(candidates []label) label {
 	return chosen
 }
 
-// settle looks again for a place for each label. The first ones were placed when
-// the others were not there yet.
+// settle chooses the position of each label again, because the first ones were placed before the
+// others.
 func (p *placer) settle() {
 	for i := range p.placed {
 		at := &p.placed[i]
@@ -135,7 +133,7 @@ func (p *placer) settle() {
 	}
 }
 
-// readable returns the labels, without those texts that would cover another label.
+// readable returns the labels, without the texts that would cover another label.
 func (p *placer) readable() []label {
 	var kept []label
 	shown := grid{}
@@ -153,7 +151,7 @@ func (p *placer) readable() []label {
 	return kept
 }
 
-// avoid keeps labels off an arrow.
+// avoid keeps labels away from an arrow.
 func (p *placer) avoid(a *arrow) {
 	dx, dy := a.toX-a.fromX, a.toY-a.fromY
 	steps := max(abs(dx), abs(dy))/6 + 1
@@ -168,7 +166,7 @@ func (g grid) add(points []point) {
 	}
 }
 
-// remove takes back what add put in.
+// remove removes points that add added.
 func (g grid) remove(points []point) {
 	for _, at := range points {
 		c := at.cell()
@@ -178,8 +176,8 @@ func (g grid) remove(points []point) {
 	}
 }
 
-// near counts the points of the grid within a distance of any of these. The
-// distance is less than a cell.
+// near counts the points of the grid within a distance of any of the given points. The distance must
+// be less than a cell.
 func (g grid) near(points []point, distance int) int {
 	count := 0
 	for _, at := range points {
@@ -203,7 +201,7 @@ func within(points []point, at point, distance int) int {
 	return count
 }
 
-// cell returns the cell of a point. All points are right of and below 0.
+// cell returns the cell of a point. Coordinates are at least 0.
 func (at point) cell() point { return point{at.x / cell, at.y / cell} }
 
 func abs(n int) int { return max(n, -n) }

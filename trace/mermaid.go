@@ -8,17 +8,15 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// mermaidBytes is how long a diagram Mermaid draws unless it is told otherwise,
-// which a diagram cannot do.
+// mermaidBytes is the default length up to which Mermaid draws a diagram. A diagram cannot change it.
 const mermaidBytes = 50_000
 
-// signalBytes is how long the line of a message is at least. All that were sent
-// get one, those that did not arrive at the end.
+// signalBytes is the smallest length of the line of a message. Every sent message gets a line.
+// Messages that did not arrive get it at the end.
 const signalBytes = len("    p1->>p2: M\n")
 
-// MermaidWriter writes a trace as a Mermaid sequence diagram. A message stands
-// where it arrives or is lost; those of which no end is known stand at the end.
-// It does not buffer.
+// MermaidWriter writes a trace as a Mermaid sequence diagram. A message appears where it arrives or
+// is lost. Messages that are still under way appear at the end. The writer does not buffer.
 type MermaidWriter struct {
 	w        io.Writer
 	sequence sequence
@@ -50,8 +48,8 @@ func NewMermaidWriter(w io.Writer, h Header) (*MermaidWriter, error) {
 	return m, nil
 }
 
-// Write writes what one record shows. It refuses one with which the diagram
-// would become longer than Mermaid draws.
+// Write writes the lines of one record. It returns an error if the diagram would become longer than
+// Mermaid draws.
 func (m *MermaidWriter) Write(r *Record) error {
 	if err := m.sequence.accept(r); err != nil {
 		return err
@@ -66,7 +64,7 @@ func (m *MermaidWriter) Write(r *Record) error {
 	return m.write(what, lines)
 }
 
-// Close writes the messages of which no end is known.
+// Close writes the messages that are still under way.
 func (m *MermaidWriter) Close() error {
 	var lines []string
 	for _, f := range m.flights.pending() {
@@ -93,11 +91,11 @@ func (m *MermaidWriter) write(what string, lines []string) error {
 }
 
 func tooLong(what string) error {
-	return fmt.Errorf("trace: %s does not fit, Mermaid draws %d bytes: "+
+	return fmt.Errorf("trace: %s: Mermaid draws at most %d bytes; "+
 		"end the run sooner, use fewer processes, or write text, jsonl or shiviz", what, mermaidBytes)
 }
 
-// arrow returns the message that comes to an end in a record.
+// arrow returns the message that arrives or is lost in a record.
 func (m *MermaidWriter) arrow(r *Record) []string {
 	if !r.delivers() && !r.drops() {
 		return nil
@@ -120,7 +118,7 @@ func signal(f *flight, arrow, addition string) string {
 	return participant(f.from) + arrow + participant(f.to) + ": " + mermaidText(f.text+addition)
 }
 
-// notes returns what else people want to see of a record.
+// notes returns the other parts of a record that people want to see.
 func (m *MermaidWriter) notes(r *Record) []string {
 	switch {
 	case r.Kind == Partition || r.Kind == Heal:
@@ -146,8 +144,8 @@ func (m *MermaidWriter) notes(r *Record) []string {
 	return lines
 }
 
-// activation marks the critical sections. Mermaid draws nothing at all if one
-// ends that did not begin.
+// activation marks the critical sections. It never ends one that did not begin, because Mermaid
+// would then draw nothing at all.
 func (m *MermaidWriter) activation(r *Record) []string {
 	if r.ofNetwork() {
 		return nil
@@ -164,8 +162,7 @@ func (m *MermaidWriter) activation(r *Record) []string {
 	return nil
 }
 
-// participant returns the name of a process in the diagram, where a number
-// alone would be read as something else.
+// participant returns the name of a process in the diagram. Mermaid would misread a bare number.
 func participant(l process.Label) string { return "p" + text(l) }
 
 func choose(first bool, a, b string) string {
@@ -175,8 +172,7 @@ func choose(first bool, a, b string) string {
 	return b
 }
 
-// mermaidText writes by their numbers the characters that mean something to
-// Mermaid or to the page around it.
+// mermaidText escapes the characters that have a meaning in Mermaid or in the surrounding page.
 func mermaidText(s string) string {
 	var b strings.Builder
 	for _, c := range oneLine(s) {

@@ -268,13 +268,13 @@ func TestFormatsRefuse(t *testing.T) {
 		header trace.Header
 		run    []trace.Record
 	}{
-		`unknown format "pdf": must be one of text, jsonl, shiviz, mermaid, svg`:                                      {"pdf", one, nil},
-		"33 processes do not fit into a picture, it shows 1 to 32: use fewer":                                         {"svg", trace.Header{Labels: wide}, nil},
-		"0 processes do not fit into a picture":                                                                       {"svg", trace.Header{}, nil},
-		"record 1001 does not fit into a picture, it shows 1000: draw records 1-1000 (--records), and then 1001-2000": {"svg", one, long},
-		"record 1916 does not fit, Mermaid draws 50000 bytes: end the run sooner":                                     {"mermaid", one, long},
-		"record 1667 does not fit, Mermaid draws 50000 bytes":                                                         {"mermaid", one, silent},
-		"record 1 speaks of process 2, the header does not name it":                                                   {"shiviz", one, []trace.Record{{ID: 1, Process: 2}}},
+		`unknown format "pdf": must be one of text, jsonl, shiviz, mermaid, svg`:                         {"pdf", one, nil},
+		"processes: 33: a picture shows 1 to 32; use fewer":                                              {"svg", trace.Header{Labels: wide}, nil},
+		"processes: 0: a picture shows 1 to 32":                                                          {"svg", trace.Header{}, nil},
+		"record 1001: a picture shows 1000 records; draw records 1-1000 (--records), and then 1001-2000": {"svg", one, long},
+		"record 1916: Mermaid draws at most 50000 bytes; end the run sooner":                             {"mermaid", one, long},
+		"record 1667: Mermaid draws at most 50000 bytes":                                                 {"mermaid", one, silent},
+		"record 1 speaks of process 2, the header does not name it":                                      {"shiviz", one, []trace.Record{{ID: 1, Process: 2}}},
 		"record 3 speaks of process 9": {"mermaid", one,
 			[]trace.Record{{ID: 3, Process: 1, Message: &trace.Message{From: 1, To: &stranger}}}},
 		"record 4 speaks of process 9": {"svg", one, []trace.Record{{ID: 4, Process: 1, Effects: []trace.Effect{

@@ -1,40 +1,40 @@
 package trace
 
-// Layout gives the records of a run their rows, one after another: those at different
-// times, at different rows; of those at one time each process has one below the other,
-// and below what caused it. Rows count from 0 and never depend on what comes later.
+// Layout gives the records of a run their rows. Records at different times have different rows. At
+// one time, the records of one process are below each other, and a record is below its cause. Rows
+// count from 0 and never depend on later records.
 type Layout struct {
 	time  int64
 	begun bool
 	first int // the first row of this time
 	rows  int // of this time so far
 	next  []laneRow
-	times uint32 // so far
-	all   int    // the next row that all lanes have free
+	times uint32 // the number of times so far
+	all   int    // the next row that is free in all lanes
 }
 
-// laneRow is the next free row of a lane at a time, from the first of that time.
+// laneRow is the next free row of a lane, counted from the first row of a time.
 type laneRow struct {
-	at   uint32 // the number of the time it is about
+	at   uint32 // the number of the time
 	next int32
 }
 
-// Placing says how much room a record takes.
+// Placing is how much room a record takes.
 type Placing uint8
 
 // The placings.
 const (
 	PlaceRow  Placing = iota // a row of its lane
 	PlaceAll                 // a row of all lanes
-	PlaceNone                // none: it shows at the next free row of its lane
+	PlaceNone                // no row: it appears at the next free row of its lane
 )
 
-// NewLayout returns a layout of so many lanes without records.
+// NewLayout returns a layout without records for a number of lanes.
 func NewLayout(lanes int) *Layout { return &Layout{next: make([]laneRow, lanes)} }
 
-// Place returns the row of the next record, and whether it is the first at its time.
-// The row of what caused it is below 0 if that has none of its own. Time that goes back
-// stands still.
+// Place returns the row of the next record, and whether it is the first at its time. The argument
+// cause is the row of its cause, or below 0 if the cause has no row. A time before the last one
+// counts as the last one.
 func (l *Layout) Place(time int64, lane, cause int, how Placing) (row int, first bool) {
 	if first = !l.begun || time > l.time; first {
 		l.first += l.rows
@@ -60,7 +60,7 @@ func (l *Layout) Place(time int64, lane, cause int, how Placing) (row int, first
 	return l.first + next, first
 }
 
-// free returns the next free row of a lane at this time.
+// free returns the next free row of a lane at the current time.
 func (l *Layout) free(lane int) int {
 	if r := l.next[lane]; r.at == l.times {
 		return max(l.all, int(r.next))
@@ -82,5 +82,5 @@ func (l *Layout) take(lane, next int) {
 	l.rows = max(l.rows, next)
 }
 
-// Rows returns how many rows there are.
+// Rows returns the number of rows.
 func (l *Layout) Rows() int { return l.first + l.rows }

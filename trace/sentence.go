@@ -7,9 +7,8 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// Sentence tells the record in one line for people who do not know the format: who did
-// what by which rules, and what came of it. Timers, saves and what stays inside a stack
-// are left out.
+// Sentence describes the record in one line for people who do not know the format: the event, the
+// rules, and the effects. It leaves out timers, saves and effects inside a stack.
 //
 //	3 gets REQ ts=1 from 2 (R2), sends REPLY ts=2 to 2
 func (r *Record) Sentence() string {
@@ -29,7 +28,7 @@ func (r *Record) Sentence() string {
 	return b.String()
 }
 
-// subject is what happens, and to whom.
+// subject returns the process and the event.
 func (r *Record) subject() string {
 	who := text(r.Process)
 	switch r.Kind {
@@ -54,8 +53,8 @@ func (r *Record) subject() string {
 	return who + " " + r.headline()
 }
 
-// verbs say what a process does in a record of a kind. Others are told as in the format
-// for people.
+// verbs has the words for what a process does in a record of a kind. Other kinds appear as in the
+// text format.
 var verbs = map[string]string{
 	process.Start.String():    "starts",
 	process.Restart.String():  "restarts",
@@ -76,7 +75,7 @@ var verbs = map[string]string{
 	Resume:                    "resumes",
 }
 
-// sentence is what an effect comes to, or nothing.
+// sentence returns the words for an effect, or "".
 func (e *Effect) sentence() string {
 	if e.Internal {
 		return ""

@@ -8,28 +8,25 @@ import (
 	"strings"
 )
 
-// ShiVizParser is the regular expression with which ShiViz takes a log of
-// [ShiVizWriter] apart.
+// ShiVizParser is the regular expression with which ShiViz parses a log of [ShiVizWriter].
 const ShiVizParser = `#(?<id>\d+) t=(?<time>-?\d+) (?<event>.*)\n(?<host>\S+) (?<clock>\{.*\})`
 
-// network is the host of what happens to messages on their way.
+// network is the host at which ShiViz shows what happens to messages on their way.
 const network = "network"
 
-// shiVizNumbers bounds the numbers that a writer keeps: vectors times hosts.
+// shiVizNumbers bounds the memory of a writer: the number of vectors times the number of hosts.
 const shiVizNumbers = 8 << 20
 
 // ShiVizWriter writes a trace as a log for ShiViz, which draws it from vector
 // clocks (https://bestchai.bitbucket.io/shiviz). Such a file begins with the
 // regular expression that parses it and an empty line.
 //
-// Every process is a host. What happens to messages between them happens at a
-// host of its own, network, because no process learns of it. The vector clocks
-// order two records exactly if a chain of causes, or of records at one host,
-// leads from one to the other.
+// Every process is a host. Events on the way of a message are shown at a host of their own, network,
+// because no process learns of them. The vector clocks order two records exactly if a chain leads
+// from one to the other: each link of it is a cause, or the next record at the same host.
 //
-// Any record may be the cause of any later one, so the writer keeps a vector for
-// each that learned something from another host, and refuses a run that is too
-// long for that.
+// Any record may be the cause of any later one. So the writer keeps a vector for each record that
+// learned something from another host, and refuses a run that would take too much memory.
 type ShiVizWriter struct {
 	buf      *bufio.Writer
 	sequence sequence
@@ -39,8 +36,8 @@ type ShiVizWriter struct {
 	numbers  int              // kept in vectors
 }
 
-// event is where a record stands: its clock is that of the vector but for the
-// host's own number. Records share the vector until the host learns more.
+// event has the clock of a record: the vector, with own as the number of its host. Records share the
+// vector until the host learns more.
 type event struct {
 	host   int
 	own    uint32
@@ -100,7 +97,7 @@ func (s *ShiVizWriter) advance(host int, r *Record) error {
 	}
 	if cause, known := s.events[r.Cause]; s.clocks[host] == nil || known && cause.host != host {
 		if s.numbers += len(s.names); s.numbers > shiVizNumbers {
-			return fmt.Errorf("trace: record %d does not fit into a ShiViz log of %d processes: "+
+			return fmt.Errorf("trace: record %d: too long for a ShiViz log of %d processes; "+
 				"end the run sooner, use fewer processes, or write text or jsonl", r.ID, len(s.names)-1)
 		}
 		s.learn(host, cause)
@@ -110,7 +107,7 @@ func (s *ShiVizWriter) advance(host int, r *Record) error {
 	return nil
 }
 
-// learn gives the host a new vector that knows also what the cause knew.
+// learn gives the host a new vector, which includes what the cause knew.
 func (s *ShiVizWriter) learn(host int, cause event) {
 	vector := make([]uint32, len(s.names))
 	copy(vector, s.clocks[host])
@@ -123,7 +120,7 @@ func (s *ShiVizWriter) learn(host int, cause event) {
 	s.clocks[host] = vector
 }
 
-// clockText leaves out zeroes, as ShiViz does.
+// clockText formats a clock without zeros, as ShiViz does.
 func (s *ShiVizWriter) clockText(host int) string {
 	var b strings.Builder
 	for i, n := range s.clocks[host] {
@@ -138,8 +135,7 @@ func (s *ShiVizWriter) clockText(host int) string {
 	return "{" + b.String() + "}"
 }
 
-// line returns a record on one line: the event, its rules, and what people see
-// of its effects.
+// line returns a record on one line: the event, its rules, and its visible effects.
 func (r *Record) line() string {
 	parts := []string{r.headline()}
 	if len(r.Rules) > 0 {
@@ -156,12 +152,12 @@ func (r *Record) line() string {
 	return oneLine(strings.Join(parts, "; "))
 }
 
-// oneLine replaces what would end a line, here or in JavaScript.
+// oneLine replaces the characters that end a line, in a log or in JavaScript.
 func oneLine(s string) string {
 	return strings.NewReplacer("\n", " ", "\r", " ", "\u2028", " ", "\u2029", " ").Replace(s)
 }
 
-// title names a run for people.
+// title returns the name of a run for people.
 func (h *Header) title() string {
 	processes := "processes"
 	if len(h.Labels) == 1 {

@@ -139,7 +139,7 @@ func TestShiVizIsBounded(t *testing.T) {
 	for i := range run {
 		run[i].Process = process.Label(i)
 	}
-	const want = "record 8 does not fit into a ShiViz log of 1048576 processes: end the run sooner"
+	const want = "record 8: too long for a ShiViz log of 1048576 processes; end the run sooner"
 	if _, err := picture("shiviz", h, run); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error is %v, it should say %q", err, want)
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// String returns the record for people: the event with the rules it applied on
-// one line, then an indented line for each effect and one for what changed.
+// String returns the record for people. The first line has the event and the rules. An indented line
+// follows for each effect, and one for the changes of the state.
 //
 //	#7 t=2000000 4 gets REQUEST rid=1 from 1 [R2d] (because of #3)
 //	  4->1 GRANTED rid=1 fence=1
@@ -147,5 +147,5 @@ func (t *TextWriter) Write(r *Record) error {
 	return nil
 }
 
-// Close does nothing: all is written.
+// Close does nothing, because Write does not buffer.
 func (t *TextWriter) Close() error { return nil }

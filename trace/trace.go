@@ -1,16 +1,14 @@
-// Package trace is the one format in which runs are written down, by the
-// simulator, by the checker and by live nodes alike: what happened at which
-// process, when, because of what, and what followed from it.
+// Package trace defines the format of traces. The simulator, the checker and live nodes all write
+// it. A trace says what happened at which process, when, what caused it, and what it led to.
 //
-// A trace is text, one JSON object per line. The first line is the [Header] with
-// the version of the format; every other line is a [Record]. Processes appear by
-// their labels, numbers of messages and fields under the names of the paper, so
-// a trace can be read without the program that wrote it. Equal runs have equal
-// traces, byte for byte.
+// A trace is text with one JSON object per line. The first line is the [Header], with the version
+// of the format. Every other line is a [Record]. A trace names processes by their labels, and
+// messages and fields by the names of the paper. So it can be read without the program that wrote
+// it. Equal runs have equal traces, byte for byte.
 //
-// [Record.String] is the plain form for people. [NewFormatWriter] writes a run in
-// any of the [Formats]: as text, as JSON lines, as a log for ShiViz, as a Mermaid
-// sequence diagram, or as a space-time diagram in SVG.
+// [Record.String] is the form for people. [NewFormatWriter] writes a run in any of the [Formats]:
+// as text, as JSON lines, as a log for ShiViz, as a Mermaid sequence diagram, or as a space-time
+// diagram in SVG.
 package trace
 
 import (
@@ -29,8 +27,8 @@ type Header struct {
 	Clock     string            `json:"clock"`  // "virtual" or "real"; times are in nanoseconds
 	Algorithm string            `json:"algorithm"`
 	Labels    []process.Label   `json:"labels"`             // of the processes, by rank
-	Ring      []process.Label   `json:"ring,omitempty"`     // whom the ring visits, in order, if not by rank
-	Traitors  []process.Label   `json:"traitors,omitempty"` // of those that are Byzantine
+	Ring      []process.Label   `json:"ring,omitempty"`     // in the order of the ring, if that is not by rank
+	Traitors  []process.Label   `json:"traitors,omitempty"` // the Byzantine processes
 	Options   map[string]string `json:"options,omitempty"`
 	Seed      uint64            `json:"seed,omitempty"`
 }
@@ -55,8 +53,8 @@ func NewHeader(source, clock string, spec *process.Spec, c *process.Config) Head
 	return h
 }
 
-// lanes returns the processes in the order in which a picture shows them, so that the
-// messages of a ring go from one line to the next.
+// lanes returns the processes in the order in which a picture shows them. In a picture of a ring,
+// messages go from one line to the next.
 func (h *Header) lanes() []process.Label {
 	if len(h.Ring) == len(h.Labels) {
 		return h.Ring
@@ -64,7 +62,7 @@ func (h *Header) lanes() []process.Label {
 	return h.Labels
 }
 
-// name is what a picture calls a process.
+// name returns the name of a process in a picture.
 func (h *Header) name(l process.Label) string {
 	if slices.Contains(h.Traitors, l) {
 		return text(l) + " traitor"
@@ -72,8 +70,8 @@ func (h *Header) name(l process.Label) string {
 	return text(l)
 }
 
-// Record is one event at one process. Its Kind is that of the process.Event, or
-// one of the constants below for what hosts do.
+// Record is one event at one process. Its Kind is that of the process.Event. For an act of the host
+// it is one of the constants below.
 type Record struct {
 	ID      uint64        `json:"id"`              // from 1, rising
 	Cause   uint64        `json:"cause,omitempty"` // the record that led to this one, or 0
@@ -95,8 +93,8 @@ type Record struct {
 	Changes []Change `json:"changes,omitempty"`
 }
 
-// Kinds of records for what happens to a process rather than in it. A dropped
-// message is recorded at its receiver, and its cause is the record that sent it.
+// Kinds of records for what a host does to a process. A dropped message is recorded at its receiver,
+// and its cause is the record that sent it.
 const (
 	Crash     = "crash"
 	Drop      = "drop"
@@ -119,12 +117,12 @@ type Message struct {
 	Text  string         `json:"text"`         // the name and the declared fields: "REQUEST ts=3"
 }
 
-// Effect is one thing that a step asked for. Rules stand in Record.Rules instead.
-// Whether it happened, Cut says: a crash may end a step after any of its effects.
+// Effect is one effect of a step. Rules are in Record.Rules instead. Cut tells whether the effect
+// happened: a crash may end a step after any of its effects.
 type Effect struct {
 	Kind     string         `json:"kind"`
 	Layer    int            `json:"layer,omitempty"`
-	Internal bool           `json:"internal,omitempty"` // another layer of the stack took it
+	Internal bool           `json:"internal,omitempty"` // for another layer of the stack
 	Timer    string         `json:"timer,omitempty"`
 	Lo       int64          `json:"lo,omitempty"` // nanoseconds
 	Hi       int64          `json:"hi,omitempty"`
@@ -135,8 +133,8 @@ type Effect struct {
 	Word     string         `json:"word,omitempty"` // for a value that has one: "commit"
 	Message  *Message       `json:"msg,omitempty"`
 
-	Cut     bool            `json:"cut,omitempty"`     // a crash in the step kept it from happening
-	Reached []process.Label `json:"reached,omitempty"` // of a broadcast that was cut: to whom it was still sent
+	Cut     bool            `json:"cut,omitempty"`     // it did not happen, because of a crash in the step
+	Reached []process.Label `json:"reached,omitempty"` // the receivers of a broadcast that a crash cut short
 }
 
 // Change is a field of the state that the step changed.
