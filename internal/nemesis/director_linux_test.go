@@ -14,14 +14,14 @@ import (
 	"github.com/conclave-io/conclave"
 )
 
-// testTimeout is how long the servers have for what must happen soon, and how long
-// after the last fault everybody must have been served.
+// testTimeout is the time for anything that must happen soon. After the last fault, all workers must
+// be served within it.
 const testTimeout = 30 * time.Second
 
-// perform is the plot.
-func perform(p play, w *world) error {
-	s := &scene{
-		play: p, world: w, began: time.Now(),
+// runPlan runs all parts of a plan with random faults.
+func runPlan(p plan, w *world) error {
+	s := &trial{
+		plan: p, world: w, began: time.Now(),
 		faults: make(map[string]int), killed: make(map[int]int64), programs: make(map[int]*program),
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), p.Lasts+5*testTimeout)
@@ -38,7 +38,7 @@ func perform(p play, w *world) error {
 	k := &keeper{client: s.client, fences: make(map[string]uint64)}
 	var kept sync.WaitGroup
 	kept.Go(func() { k.keep(keeping) })
-	if err := s.haunt(ctx); err != nil {
+	if err := s.injectFaults(ctx); err != nil {
 		return err
 	}
 	healed := time.Now()
@@ -55,34 +55,34 @@ func perform(p play, w *world) error {
 	if err := s.cluster.Stop(); err != nil {
 		return err
 	}
-	return s.conclude(k, recovery)
+	return s.summarize(k, recovery)
 }
 
-// haunt lets the faults happen: the short play one after the other, in a long
-// one those of the network and those of processes at the same time.
-func (s *scene) haunt(ctx context.Context) error {
-	if s.play.Lasts == 0 {
-		return s.hand(ctx, slices.Values(s.short()), 700*time.Millisecond)
+// injectFaults runs the faults. A short plan runs them one after the other. In a long plan, faults of
+// the network and faults of processes happen at the same time.
+func (s *trial) injectFaults(ctx context.Context) error {
+	if s.plan.Lasts == 0 {
+		return s.runFaults(ctx, slices.Values(s.short()), 700*time.Millisecond)
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.play.Lasts)
+	ctx, cancel := context.WithTimeout(ctx, s.plan.Lasts)
 	defer cancel()
-	var hands sync.WaitGroup
+	var injectors sync.WaitGroup
 	var errs [2]error
 	for i, draw := range []func(*rand.Rand) fault{s.drawLink, s.drawProcess} {
-		random := rand.New(rand.NewPCG(s.play.Seed, uint64(i)))
+		random := rand.New(rand.NewPCG(s.plan.Seed, uint64(i)))
 		drawn := func(yield func(fault) bool) {
 			for ctx.Err() == nil && yield(draw(random)) {
 			}
 		}
-		hands.Go(func() { errs[i] = s.hand(ctx, drawn, 600*time.Millisecond) })
+		injectors.Go(func() { errs[i] = s.runFaults(ctx, drawn, 600*time.Millisecond) })
 	}
-	hands.Wait()
+	injectors.Wait()
 	return errors.Join(errs[:]...)
 }
 
-// hand lets faults happen one after the other, with a pause after each. When it
-// ends, so have they.
-func (s *scene) hand(ctx context.Context, faults func(func(fault) bool), calm time.Duration) error {
+// runFaults runs faults one after the other, with a pause after each. All of them have ended when it
+// returns.
+func (s *trial) runFaults(ctx context.Context, faults func(func(fault) bool), calm time.Duration) error {
 	for f := range faults {
 		says, end, err := f.begin()
 		if err != nil {
@@ -108,7 +108,7 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// until looks again and again until it finds nothing wrong.
+// until calls wrong again and again until it returns nil.
 func until(ctx context.Context, wrong func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, testTimeout)
 	defer cancel()
@@ -128,13 +128,13 @@ func until(ctx context.Context, wrong func(context.Context) error) error {
 }
 
 // served waits until every worker of every program has entered once more.
-func (s *scene) served(ctx context.Context) error {
+func (s *trial) served(ctx context.Context) error {
 	before := s.observer.count()
 	return until(ctx, func(context.Context) error {
 		now := s.observer.count()
 		for _, p := range s.programs {
-			for i := range crew {
-				at := seat{p.job.Program, i}
+			for i := range workersPerProgram {
+				at := workerID{p.job.Program, i}
 				if now[at] == before[at] {
 					return errors.Join(fmt.Errorf("worker %d.%d is not served", at.program, at.member), s.cluster.Died())
 				}
@@ -145,7 +145,7 @@ func (s *scene) served(ctx context.Context) error {
 }
 
 // whole waits until all servers are up, connected, and have the log.
-func (s *scene) whole(ctx context.Context) error {
+func (s *trial) whole(ctx context.Context) error {
 	return until(ctx, func(ctx context.Context) error {
 		if err := s.cluster.Died(); err != nil {
 			return err
@@ -166,8 +166,8 @@ func (s *scene) whole(ctx context.Context) error {
 	})
 }
 
-// keeper takes one lock after another, and keeps them: a grant that was
-// acknowledged must be there to the end.
+// keeper acquires one lock after another, and keeps them all. An acknowledged grant must exist until
+// the end.
 type keeper struct {
 	client *conclave.Client
 	fences map[string]uint64
@@ -190,10 +190,10 @@ func (k *keeper) keep(ctx context.Context) {
 
 func (k *keeper) check(ctx context.Context) error {
 	if len(k.fences) == 0 {
-		return errors.New("nothing was granted to who keeps")
+		return errors.New("the keeper was granted no lock")
 	}
 	if err := k.newest.Context().Err(); err != nil {
-		return fmt.Errorf("a session of a minute that went on renewing is lost: %w", err)
+		return fmt.Errorf("a session with a TTL of one minute was lost although it was renewed: %w", err)
 	}
 	resources, err := k.client.List(ctx, "kept-")
 	if err != nil {
@@ -201,7 +201,7 @@ func (k *keeper) check(ctx context.Context) error {
 	}
 	held := make(map[string]uint64)
 	for _, r := range resources {
-		for _, h := range r.Holders { // at most one; none is missing, and told so
+		for _, h := range r.Holders { // at most one; the loop below reports a missing one
 			held[r.Name] = h.Fence
 		}
 	}
@@ -212,13 +212,13 @@ func (k *keeper) check(ctx context.Context) error {
 		}
 	}
 	if len(missing) > 0 {
-		return fmt.Errorf("of %d grants that were acknowledged, %d are gone: %q", len(k.fences), len(missing), missing)
+		return fmt.Errorf("of %d acknowledged grants, %d are lost: %q", len(k.fences), len(missing), missing)
 	}
 	return nil
 }
 
-// conclude says what happened, and gives the verdict.
-func (s *scene) conclude(k *keeper, recovery time.Duration) error {
+// summarize prints what happened, and returns an error if a promise was broken.
+func (s *trial) summarize(k *keeper, recovery time.Duration) error {
 	v := judge(s.observer.reports, s.killed)
 	var counts []string
 	for _, name := range slices.Sorted(maps.Keys(s.faults)) {

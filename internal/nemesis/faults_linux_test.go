@@ -13,24 +13,24 @@ import (
 	"github.com/conclave-io/conclave"
 )
 
-// fault is something that goes wrong for a while. Who is hit may depend on who
-// leads when it begins.
+// fault is a fault that lasts for a while. Its target may depend on who leads when it begins.
 type fault struct {
 	name  string
 	lasts time.Duration
-	// begin says whom it hits, and how it ends.
+	// begin starts the fault. It returns a description, and a function that ends the fault.
 	begin func() (says string, end func() error, err error)
 }
 
-// target is a server, or 0 for the one that leads.
-func (s *scene) target(id int) int {
+// target returns the server id, or the leader if id is 0.
+func (s *trial) target(id int) int {
 	if id != 0 {
 		return id
 	}
 	return s.leader()
 }
 
-// anyone draws a server: every second time the leader, which has most to lose.
+// anyone draws a server. Half of the time it returns 0 for the leader, because faults of the leader
+// have the most effects.
 func anyone(random *rand.Rand) int {
 	if random.IntN(2) == 0 {
 		return 0
@@ -38,11 +38,11 @@ func anyone(random *rand.Rand) int {
 	return 1 + random.IntN(servers)
 }
 
-// way is one direction between two places.
+// way is one direction between two hosts.
 type way struct{ from, to int }
 
-// cutting cuts ways that it learns when it begins.
-func (s *scene) cutting(name string, lasts time.Duration, ways func() ([]way, string)) fault {
+// cutting returns a fault that cuts ways. It asks for the ways when the fault begins.
+func (s *trial) cutting(name string, lasts time.Duration, ways func() ([]way, string)) fault {
 	return fault{name, lasts, func() (string, func() error, error) {
 		cuts, says := ways()
 		for _, c := range cuts {
@@ -61,10 +61,10 @@ func (s *scene) cutting(name string, lasts time.Duration, ways func() ([]way, st
 	}}
 }
 
-// others are the servers beside one of them.
+// others returns the other two servers.
 func others(id int) [2]int { return [2]int{id%servers + 1, (id+1)%servers + 1} }
 
-func (s *scene) cutOneWay(id int, deaf bool, lasts time.Duration) fault {
+func (s *trial) cutOneWay(id int, deaf bool, lasts time.Duration) fault {
 	return s.cutting("cut one way", lasts, func() ([]way, string) {
 		id := s.target(id)
 		a, b := others(id)[0], others(id)[1]
@@ -75,7 +75,7 @@ func (s *scene) cutOneWay(id int, deaf bool, lasts time.Duration) fault {
 	})
 }
 
-func (s *scene) cutBothWays(id int, lasts time.Duration) fault {
+func (s *trial) cutBothWays(id int, lasts time.Duration) fault {
 	return s.cutting("cut both ways", lasts, func() ([]way, string) {
 		id := s.target(id)
 		a, b := others(id)[0], others(id)[1]
@@ -83,8 +83,8 @@ func (s *scene) cutBothWays(id int, lasts time.Duration) fault {
 	})
 }
 
-// cutPair leaves three servers of which two hear each other only by the third.
-func (s *scene) cutPair(id int, both bool, lasts time.Duration) fault {
+// cutPair cuts two servers off from each other. The third can still reach both.
+func (s *trial) cutPair(id int, both bool, lasts time.Duration) fault {
 	return s.cutting("cut between two", lasts, func() ([]way, string) {
 		id := s.target(id)
 		other := others(id)[0]
@@ -95,8 +95,8 @@ func (s *scene) cutPair(id int, both bool, lasts time.Duration) fault {
 	})
 }
 
-// cutClients keeps a host of clients from servers: from one, or from all.
-func (s *scene) cutClients(host, id int, lasts time.Duration) fault {
+// cutClients cuts a host of clients off from one server, or from all.
+func (s *trial) cutClients(host, id int, lasts time.Duration) fault {
 	return s.cutting("cut off clients", lasts, func() ([]way, string) {
 		if id == 0 {
 			return []way{{host, 1}, {host, 2}, {host, 3}}, fmt.Sprintf("no server hears the clients of host %d", host)
@@ -105,13 +105,13 @@ func (s *scene) cutClients(host, id int, lasts time.Duration) fault {
 	})
 }
 
-func (s *scene) slowLine(n int, lasts time.Duration) fault {
+func (s *trial) slowLine(n int, lasts time.Duration) fault {
 	return fault{"slow line", lasts, func() (string, func() error, error) {
 		return fmt.Sprintf("what goes to place %d is slow and gets lost", n), func() error { return s.world.speed(n) }, s.world.slow(n)
 	}}
 }
 
-func (s *scene) killServer(id int, lasts time.Duration) fault {
+func (s *trial) killServer(id int, lasts time.Duration) fault {
 	return fault{"kill a server", lasts, func() (string, func() error, error) {
 		id := s.target(id)
 		return fmt.Sprintf("SIGKILL to server %d", id), func() error { return s.cluster.Restart(id) }, s.cluster.Kill(id)
@@ -119,7 +119,7 @@ func (s *scene) killServer(id int, lasts time.Duration) fault {
 }
 
 // killAll kills all servers at once.
-func (s *scene) killAll(lasts time.Duration) fault {
+func (s *trial) killAll(lasts time.Duration) fault {
 	return fault{"kill all servers", lasts, func() (string, func() error, error) {
 		for id := 1; id <= servers; id++ {
 			if err := s.cluster.Kill(id); err != nil {
@@ -137,7 +137,7 @@ func (s *scene) killAll(lasts time.Duration) fault {
 	}}
 }
 
-func (s *scene) stopServer(id int, lasts time.Duration) fault {
+func (s *trial) stopServer(id int, lasts time.Duration) fault {
 	return fault{"stop a server", lasts, func() (string, func() error, error) {
 		id := s.target(id)
 		return fmt.Sprintf("SIGSTOP to server %d", id), func() error { return s.cluster.Signal(id, syscall.SIGCONT) },
@@ -145,9 +145,8 @@ func (s *scene) stopServer(id int, lasts time.Duration) fault {
 	}}
 }
 
-// moveClock kills a server and starts it with other clocks, where the kernel
-// can, or with its own again.
-func (s *scene) moveClock(id int, by, lasts time.Duration) fault {
+// moveClock kills a server and restarts it with other clocks if the kernel can do that.
+func (s *trial) moveClock(id int, by, lasts time.Duration) fault {
 	return fault{"move a clock", lasts, func() (string, func() error, error) {
 		id := s.target(id)
 		if !s.world.timely {
@@ -159,11 +158,10 @@ func (s *scene) moveClock(id int, by, lasts time.Duration) fault {
 	}}
 }
 
-// fillDisk fills the disk of a server. The server goes on in the room that its
-// log has been given ahead, and ends by itself when that is used up, or when it
-// has to write a snapshot: pump makes it so soon. One that hears nothing of the
-// others may have nothing to write.
-func (s *scene) fillDisk(id int, lasts time.Duration) fault {
+// fillDisk fills the disk of a server. The server continues in the space that it allocated in advance
+// for its log. It stops by itself when that space is used up, or when it has to write a snapshot; pump
+// makes that happen soon. A server that receives nothing from the others may have nothing to write.
+func (s *trial) fillDisk(id int, lasts time.Duration) fault {
 	return fault{"fill a disk", lasts, func() (string, func() error, error) {
 		id := s.target(id)
 		return fmt.Sprintf("the disk of server %d is full", id), func() error {
@@ -171,7 +169,7 @@ func (s *scene) fillDisk(id int, lasts time.Duration) fault {
 			var pump sync.WaitGroup
 			pump.Go(func() { s.pump(pumping) })
 			ended := s.cluster.Ended(id)
-			if ended != nil && s.play.Lasts == 0 {
+			if ended != nil && s.plan.Lasts == 0 {
 				ended = s.cluster.Ended(id) // on a machine that is very busy
 			}
 			stop()
@@ -179,7 +177,7 @@ func (s *scene) fillDisk(id int, lasts time.Duration) fault {
 			if err := os.Remove(s.ballast(id)); err != nil {
 				return err
 			}
-			if ended != nil && s.play.Lasts > 0 {
+			if ended != nil && s.plan.Lasts > 0 {
 				s.say("server %d did not notice that its disk was full", id)
 				return nil
 			}
@@ -188,8 +186,8 @@ func (s *scene) fillDisk(id int, lasts time.Duration) fault {
 	}}
 }
 
-// pump writes to the log what is worth a snapshot, and half as much again.
-func (s *scene) pump(ctx context.Context) {
+// pump writes one and a half times as much to the log as makes servers write a snapshot.
+func (s *trial) pump(ctx context.Context) {
 	const snapshot = 16 << 20
 	for range snapshot / conclave.MaxValue * 3 / 2 {
 		if s.pumping.SetValue(ctx, make([]byte, conclave.MaxValue)) != nil {
@@ -213,7 +211,7 @@ func fill(path string) error {
 	return file.Close()
 }
 
-func (s *scene) stopClients(host int, lasts time.Duration) fault {
+func (s *trial) stopClients(host int, lasts time.Duration) fault {
 	return fault{"stop clients", lasts, func() (string, func() error, error) {
 		p := s.programs[host]
 		return fmt.Sprintf("SIGSTOP to program %d", p.job.Program), func() error { return p.cmd.Process.Signal(syscall.SIGCONT) },
@@ -221,16 +219,15 @@ func (s *scene) stopClients(host int, lasts time.Duration) fault {
 	}}
 }
 
-func (s *scene) killClients(host int, lasts time.Duration) fault {
+func (s *trial) killClients(host int, lasts time.Duration) fault {
 	return fault{"kill clients", lasts, func() (string, func() error, error) {
 		p := s.programs[host]
 		return fmt.Sprintf("SIGKILL to program %d", p.job.Program), func() error { return s.startProgram(host) }, s.killProgram(p)
 	}}
 }
 
-// short is the play with one fault of each important kind, each of which hits
-// the leader.
-func (s *scene) short() []fault {
+// short returns one fault of each important kind. All of them have the leader as their target.
+func (s *trial) short() []fault {
 	return []fault{
 		s.unseating(s.cutOneWay(0, false, time.Second)),
 		s.unseating(s.cutOneWay(0, true, time.Second)),
@@ -241,9 +238,9 @@ func (s *scene) short() []fault {
 	}
 }
 
-// unseating makes a fault that hits the leader last until another leads: one that
-// had no effect would test nothing.
-func (s *scene) unseating(f fault) fault {
+// unseating extends a fault of the leader until another server leads. A fault without effect would
+// test nothing.
+func (s *trial) unseating(f fault) fault {
 	return fault{f.name, f.lasts, func() (string, func() error, error) {
 		before := s.leader()
 		says, end, err := f.begin()
@@ -260,7 +257,7 @@ func (s *scene) unseating(f fault) fault {
 }
 
 // drawLink draws a fault of the network.
-func (s *scene) drawLink(random *rand.Rand) fault {
+func (s *trial) drawLink(random *rand.Rand) fault {
 	lasts := time.Duration(200+random.IntN(2800)) * time.Millisecond
 	id, both := anyone(random), random.IntN(2) == 0
 	switch random.IntN(7) {
@@ -278,7 +275,7 @@ func (s *scene) drawLink(random *rand.Rand) fault {
 }
 
 // drawProcess draws a fault of a process, of its clock or of its disk.
-func (s *scene) drawProcess(random *rand.Rand) fault {
+func (s *trial) drawProcess(random *rand.Rand) fault {
 	lasts := time.Duration(100+random.IntN(2400)) * time.Millisecond
 	id, host := anyone(random), servers+1+random.IntN(hosts)
 	switch random.IntN(12) {

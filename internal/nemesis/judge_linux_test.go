@@ -10,23 +10,23 @@ import (
 	"testing"
 )
 
-// hold is a grant, from its return to the earlier of the call that released it
-// and the deadline of its handle.
+// hold is a grant. It lasts from the moment at which the client received it until the client called
+// release, or until the deadline of its handle if that is earlier.
 type hold struct {
 	report
 	end int64
 }
 
-// verdict is what the judge finds.
+// verdict is the result of judge.
 type verdict struct {
 	holds    int
-	late     int      // of them, ended by their deadline
-	unended  int      // of them, of programs that were killed inside
-	problems []string // each a broken promise
+	late     int      // holds that their deadline ended
+	unended  int      // holds of programs that were killed while they held a lock
+	problems []string // one for each broken promise
 }
 
-// judge reads the verdict off the reports, given when programs were killed: the
-// last moment at which each can have done anything, by the clock of the reports.
+// judge checks the reports. killed has the programs that were killed, with the last moment at which
+// each can have acted, by the clock of the reports.
 func judge(reports []report, killed map[int]int64) verdict {
 	var v verdict
 	holds := v.pair(reports, killed)
@@ -34,7 +34,7 @@ func judge(reports []report, killed map[int]int64) verdict {
 	slices.SortFunc(holds, func(a, b hold) int {
 		return cmp.Or(cmp.Compare(a.Lock, b.Lock), cmp.Compare(a.At, b.At))
 	})
-	var last hold // of those of the lock so far, the one that ends last
+	var last hold // of the holds of the lock so far, the one that ends last
 	for i, h := range holds {
 		if i == 0 || h.Lock != holds[i-1].Lock {
 			last = h
@@ -58,13 +58,13 @@ func (v *verdict) fail(format string, args ...any) {
 	v.problems = append(v.problems, fmt.Sprintf(format, args...))
 }
 
-// pair makes holds of reports, and looks for those that are problems by
-// themselves. A hold that was over when it began is none.
+// pair combines reports into holds, and reports holds that are wrong by themselves. It ignores a hold
+// that was over before it began.
 func (v *verdict) pair(reports []report, killed map[int]int64) []hold {
 	var holds []hold
-	open := make(map[seat]int) // the hold that each worker is in
+	open := make(map[workerID]int) // the hold that each worker is in
 	for _, r := range reports {
-		at := seat{r.Program, r.Member}
+		at := workerID{r.Program, r.Member}
 		switch i, in := open[at]; {
 		case r.Kind == entered:
 			open[at] = len(holds)
@@ -94,7 +94,7 @@ func (v *verdict) pair(reports []report, killed map[int]int64) []hold {
 	return slices.DeleteFunc(holds, func(h hold) bool { return h.end <= h.At })
 }
 
-// stayed returns the two reports of a stay inside.
+// stayed returns the two reports of one hold.
 func stayed(program int, fence uint64, from, to, deadline int64) []report {
 	r := report{Program: program, Kind: entered, Lock: "lock", Fence: fence, At: from, Deadline: deadline}
 	end := r
@@ -133,7 +133,7 @@ func TestJudge(t *testing.T) {
 }
 
 func TestResourceRefusesOlderFences(t *testing.T) {
-	o := &observer{lines: bufio.NewWriter(io.Discard), fences: make(map[string]uint64), entries: make(map[seat]int)}
+	o := &observer{lines: bufio.NewWriter(io.Discard), fences: make(map[string]uint64), entries: make(map[workerID]int)}
 	for i, c := range []struct {
 		lock    string
 		fence   uint64

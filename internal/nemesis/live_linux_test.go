@@ -17,20 +17,20 @@ import (
 	"github.com/conclave-io/conclave/internal/longrun"
 )
 
-// guarding are the algorithms under which links are cut: one that asks a coordinator, one
-// that asks all, one that asks some, and two with a token.
+// guarding has the algorithms that guard locks while links are cut: one that asks a coordinator, one
+// that asks all members, one that asks some of them, and two with a token.
 var guarding = []string{"central", "ricart-agrawala", "maekawa", "suzuki-kasami", "raymond"}
 
-// TestLiveCuts: a home that is cut off from the other servers, but not from its clients, and
-// two homes that are cut off from each other only. Who loses a lock knows that before the
-// next one has it, and locks go on within seconds. LONG cuts CUTS (20) times each.
+// TestLiveCuts cuts a home off from the other servers, but not from its clients. It also cuts two homes
+// off from each other only. A client that loses a lock must know it before another client gets the
+// lock, and locks must be granted again within seconds. With LONG, it makes CUTS (20) cuts of each kind.
 func TestLiveCuts(t *testing.T) {
 	if os.Getenv("LONG") == "" {
 		t.Skip("takes minutes; set LONG=1")
 	}
 	cuts := 20
 	fmt.Sscan(os.Getenv("CUTS"), &cuts)
-	for _, line := range arrange(t, play{Cuts: cuts}) {
+	for _, line := range runNemesis(t, plan{Cuts: cuts}) {
 		if name, figures, found := strings.Cut(line, ": noted: "); found {
 			var note []longrun.Figure
 			for _, figure := range strings.Split(figures, "; ") {
@@ -49,10 +49,10 @@ func TestLiveCuts(t *testing.T) {
 	}
 }
 
-// cutting is a play of cuts under algorithms. The clients sit at the router: each reaches
-// all servers, whatever is cut between those.
+// cutting makes cuts while algorithms guard locks. The clients run at the router, so each of them
+// reaches all servers, whatever is cut between servers.
 type cutting struct {
-	play    play
+	plan    plan
 	world   *world
 	cluster *local.Cluster
 	control *conclave.Client
@@ -60,12 +60,12 @@ type cutting struct {
 	took    map[string][]time.Duration
 }
 
-// roundsPerCluster is how many cuts a cluster sees: a server whose seats expire again and
-// again has to wait for the next one.
+// roundsPerCluster is the number of cuts in one cluster. It is small because a server whose seats expire
+// often has to wait for its next seat.
 const roundsPerCluster = 4
 
-func performCuts(p play, w *world) error {
-	c := &cutting{play: p, world: w, took: make(map[string][]time.Duration)}
+func runCuts(p plan, w *world) error {
+	c := &cutting{plan: p, world: w, took: make(map[string][]time.Duration)}
 	for c.number < 2*p.Cuts {
 		if err := c.some(); err != nil {
 			return err
@@ -80,14 +80,14 @@ func performCuts(p play, w *world) error {
 	return nil
 }
 
-// some plays some cuts in a new cluster.
+// some makes some cuts in a new cluster.
 func (c *cutting) some() (err error) {
-	dir := filepath.Join(c.play.Dir, "said", fmt.Sprint("cluster-", c.number))
+	dir := filepath.Join(c.plan.Dir, "said", fmt.Sprint("cluster-", c.number))
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
 	c.cluster, err = local.Start(local.Config{
-		Binary: c.play.Binary, Dir: dir, Hosts: []string{host(1), host(2), host(3)}, Flags: []string{"--insecure", "--access", "open"},
+		Binary: c.plan.Binary, Dir: dir, Hosts: []string{host(1), host(2), host(3)}, Flags: []string{"--insecure", "--access", "open"},
 		Via: at,
 	})
 	if err != nil {
@@ -108,7 +108,7 @@ func (c *cutting) some() (err error) {
 			return err
 		}
 	}
-	for i := 0; i < roundsPerCluster && c.number < 2*c.play.Cuts; i++ {
+	for i := 0; i < roundsPerCluster && c.number < 2*c.plan.Cuts; i++ {
 		if err := c.round(ctx); err != nil {
 			return fmt.Errorf("cut %d: %w", c.number+1, err)
 		}
@@ -117,7 +117,7 @@ func (c *cutting) some() (err error) {
 	return nil
 }
 
-// round cuts once: all links of a server to the others, or the one between two.
+// round makes one cut: all links of a server to the others, or the link between two servers.
 func (c *cutting) round(ctx context.Context) error {
 	if err := until(ctx, c.open); err != nil {
 		return err
@@ -162,7 +162,7 @@ func (c *cutting) round(ctx context.Context) error {
 	return err
 }
 
-// next is who has a lock after a cut.
+// next is the next holder of a lock after a cut.
 type next struct {
 	name string
 	at   time.Time
@@ -181,13 +181,13 @@ func (c *cutting) await(ctx context.Context, client *conclave.Client, held *conc
 	entered <- n
 }
 
-// judge waits for the next entries. Of two homes that are cut from each other only one has
-// to go: if the holder's stays, the holder releases after a while, as it would have, and
-// the time until the next entry is counted from then on.
+// judge waits for the next entries. If two homes are cut off from each other, only one of them has to
+// leave. If the holder's home stays, the holder releases after a while, as it would have without the
+// cut. The time until the next entry then counts from that release.
 func (c *cutting) judge(ctx context.Context, kind string, clients map[int]*conclave.Client, held []*conclave.Lock, entered <-chan next) error {
 	began := time.Now()
 	fences := make(map[string]uint64)
-	var released sync.Map // by name: when, by a holder whose home stayed
+	var released sync.Map // by name: when a holder whose home stayed released
 	for _, l := range held {
 		fence, err := l.Fence()
 		if err != nil {
@@ -218,7 +218,7 @@ func (c *cutting) judge(ctx context.Context, kind string, clients map[int]*concl
 	return nil
 }
 
-// open reports what is missing until all servers take part.
+// open returns an error until all servers take part.
 func (c *cutting) open(ctx context.Context) error {
 	v, err := c.control.Homes(ctx)
 	if err != nil {
@@ -235,7 +235,7 @@ func (c *cutting) open(ctx context.Context) error {
 	return nil
 }
 
-// waiting reports what is missing until somebody waits for each lock.
+// waiting returns an error until a client waits for each lock.
 func (c *cutting) waiting(held []*conclave.Lock) func(context.Context) error {
 	return func(ctx context.Context) error {
 		for _, l := range held {

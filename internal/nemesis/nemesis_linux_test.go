@@ -1,15 +1,13 @@
-// Package nemesis sets the real thing against a real opponent: three servers,
-// each in a network namespace of its own and with a disk of its own, and clients
-// in further ones, while links are cut one way and both ways, lines made slow,
-// processes killed and stopped, servers started with other clocks, and disks
-// filled. An observer, to whom the clients report by the clock of the machine,
-// then says whether two held one lock at a time, and much more.
+// Package nemesis tests real servers with real faults. Three servers run in network namespaces of
+// their own, each with a disk of its own. Clients run in further namespaces. The test cuts links in
+// one or both directions, makes links slow, kills and stops processes, starts servers with other
+// clocks, and fills disks. The clients report to an observer, with readings of the machine's clock.
+// At the end the observer checks, among other things, that no two clients held one lock at a time.
 //
-// The test starts itself again as the director of the play, in a network and a
-// mount namespace that nobody else has. All other namespaces and all disks hang
-// on these two, and all processes end when the director does: so nothing of the
-// play is left over however it ends, and the machine's own network is not
-// touched. Where this is not allowed the test is skipped, and says why.
+// The test starts its own binary again as the director, in a new network namespace and a new mount
+// namespace. All other namespaces and all disks belong to these two, and all processes end when the
+// director ends. So nothing is left behind, however the test ends, and the machine's own network
+// does not change. Where namespaces are not allowed, the test is skipped and says why.
 package nemesis
 
 import (
@@ -28,7 +26,7 @@ import (
 )
 
 var (
-	lasts = flag.Duration("for", 0, "how long faults are drawn from the seed; without it, the short play with one of each kind")
+	lasts = flag.Duration("for", 0, "how long faults are drawn from the seed; without it, one fault of each kind")
 	seed  = flag.Uint64("seed", 0, "seed of the faults, or 0 for another each time")
 	keep  = flag.String("keep", "", "directory that keeps what servers and clients say and all reports")
 )
@@ -47,7 +45,7 @@ func TestMain(m *testing.M) {
 	}
 	switch role {
 	case directorRole:
-		os.Exit(direct(os.Args[2]))
+		os.Exit(director(os.Args[2]))
 	case workerRole:
 		os.Exit(work(os.Args[2]))
 	default:
@@ -55,27 +53,27 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// play is what the director is told.
-type play struct {
+// plan is the order that the director gets.
+type plan struct {
 	Binary string
 	Self   string
 	Dir    string
 	Seed   uint64
 	Lasts  time.Duration
-	Cuts   int // instead: cuts of each kind under algorithms
+	Cuts   int // if not 0: only this many cuts of each kind, while algorithms guard locks
 }
 
-// TestNemesis lets the director play and passes his verdict on.
+// TestNemesis runs the director and reports its verdict.
 func TestNemesis(t *testing.T) {
-	p := play{Seed: *seed, Lasts: *lasts}
+	p := plan{Seed: *seed, Lasts: *lasts}
 	if p.Seed == 0 {
 		p.Seed = uint64(time.Now().UnixNano())
 	}
-	arrange(t, p)
+	runNemesis(t, p)
 }
 
-// arrange has a play directed, and returns what the director said.
-func arrange(t *testing.T, p play) []string {
+// runNemesis builds the server, runs a plan, and returns the output of the director.
+func runNemesis(t *testing.T, p plan) []string {
 	if _, err := exec.LookPath("ip"); err != nil {
 		t.Skip("the nemesis is skipped: there is no ip; install iproute2")
 	}
@@ -89,7 +87,7 @@ func arrange(t *testing.T, p play) []string {
 	if output, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building the binary under test: %v\n%s", err, output)
 	}
-	status, said := stage(t, p)
+	status, said := runDirector(t, p)
 	last := ""
 	if len(said) > 0 {
 		last = said[len(said)-1]
@@ -103,19 +101,19 @@ func arrange(t *testing.T, p play) []string {
 	case status == notAllowed:
 		t.Skip("the nemesis is skipped: " + last)
 	case status != 0:
-		t.Errorf("the play of seed %d ended with %d: %s", p.Seed, status, last)
+		t.Errorf("seed %d: the director exited with %d: %s", p.Seed, status, last)
 		showSaid(t, dir)
 	}
 	return said
 }
 
-// stage runs the director, and returns his exit status and what he said.
-func stage(t *testing.T, p play) (status int, said []string) {
+// runDirector runs the director, and returns its exit status and its output.
+func runDirector(t *testing.T, p plan) (status int, said []string) {
 	text, err := json.Marshal(p)
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd, says, err := raise(p.Self, string(text))
+	cmd, says, err := startDirector(p.Self, string(text))
 	if err != nil {
 		return notAllowed, []string{"no namespaces are allowed here: " + err.Error()}
 	}
@@ -134,8 +132,8 @@ func stage(t *testing.T, p play) (status int, said []string) {
 	return 0, said
 }
 
-// raise starts the director in namespaces of his own, as root of them.
-func raise(self, text string) (*exec.Cmd, interface{ Read([]byte) (int, error) }, error) {
+// startDirector starts the director in new namespaces, as their root.
+func startDirector(self, text string) (*exec.Cmd, interface{ Read([]byte) (int, error) }, error) {
 	cmd := exec.Command(self, directorRole, text)
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL,
@@ -153,7 +151,7 @@ func raise(self, text string) (*exec.Cmd, interface{ Read([]byte) (int, error) }
 	return cmd, says, cmd.Start()
 }
 
-// showSaid prints the end of what each process said.
+// showSaid prints the end of each process's output.
 func showSaid(t *testing.T, dir string) {
 	files, err := filepath.Glob(filepath.Join(dir, "said", "*.log"))
 	if err != nil {
@@ -170,9 +168,9 @@ func showSaid(t *testing.T, dir string) {
 	}
 }
 
-// direct is the director's whole life.
-func direct(text string) int {
-	var p play
+// director is the main function of the director.
+func director(text string) int {
+	var p plan
 	if err := json.Unmarshal([]byte(text), &p); err != nil {
 		fmt.Println(err)
 		return 2
@@ -183,9 +181,9 @@ func direct(text string) int {
 		return notAllowed
 	}
 	if p.Cuts > 0 {
-		err = performCuts(p, w)
+		err = runCuts(p, w)
 	} else {
-		err = perform(p, w)
+		err = runPlan(p, w)
 	}
 	if err != nil {
 		fmt.Println(err)

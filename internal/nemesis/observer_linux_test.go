@@ -9,30 +9,30 @@ import (
 	"sync"
 )
 
-// observer hears all workers, and keeps the resource that they write to: for
-// each lock the largest fence that it has seen, below which it refuses.
+// observer receives the reports of all workers. It is also the resource that the workers write to: for
+// each lock it stores the largest fence seen so far, and refuses smaller ones.
 type observer struct {
-	socket net.Listener
-	book   *os.File // every report, for people
-	lines  *bufio.Writer
-	ears   sync.WaitGroup
+	socket  net.Listener
+	journal *os.File // has every report, for people
+	lines   *bufio.Writer
+	readers sync.WaitGroup
 
 	mu       sync.Mutex
 	reports  []report
 	fences   map[string]uint64
 	writes   int
 	refused  int
-	entries  map[seat]int
-	deafness error // why the book is not whole
+	entries  map[workerID]int
+	writeErr error // why the journal is incomplete
 }
 
-// seat is one goroutine of a program.
-type seat struct{ program, member int }
+// workerID names one goroutine of a program.
+type workerID struct{ program, member int }
 
-// observe makes an observer who hears at a path, which leads there from all
-// network namespaces.
-func observe(path, book string) (*observer, error) {
-	file, err := os.Create(book)
+// observe returns an observer that listens on a Unix socket at path. All network namespaces can reach
+// it.
+func observe(path, journal string) (*observer, error) {
+	file, err := os.Create(journal)
 	if err != nil {
 		return nil, err
 	}
@@ -41,10 +41,10 @@ func observe(path, book string) (*observer, error) {
 		return nil, errors.Join(err, file.Close())
 	}
 	o := &observer{
-		socket: socket, book: file, lines: bufio.NewWriter(file),
-		fences: make(map[string]uint64), entries: make(map[seat]int),
+		socket: socket, journal: file, lines: bufio.NewWriter(file),
+		fences: make(map[string]uint64), entries: make(map[workerID]int),
 	}
-	o.ears.Go(o.accept)
+	o.readers.Go(o.accept)
 	return o, nil
 }
 
@@ -54,20 +54,20 @@ func (o *observer) accept() {
 		if err != nil {
 			return // closed
 		}
-		o.ears.Go(func() {
+		o.readers.Go(func() {
 			defer conn.Close()
-			o.hear(conn)
+			o.read(conn)
 		})
 	}
 }
 
-// hear hears one worker until it ends.
-func (o *observer) hear(conn net.Conn) {
+// read receives the reports of one worker until it ends.
+func (o *observer) read(conn net.Conn) {
 	in, out := json.NewDecoder(conn), json.NewEncoder(conn)
 	for {
 		var r report
 		if in.Decode(&r) != nil {
-			return // the worker has ended, maybe within a word
+			return // the worker has ended, maybe in the middle of a report
 		}
 		if out.Encode(o.note(r)) != nil {
 			return
@@ -75,17 +75,17 @@ func (o *observer) hear(conn net.Conn) {
 	}
 }
 
-// note takes a report in.
+// note stores a report.
 func (o *observer) note(r report) answer {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if line, err := json.Marshal(r); err == nil {
 		_, err = o.lines.Write(append(line, '\n'))
-		o.deafness = errors.Join(o.deafness, err)
+		o.writeErr = errors.Join(o.writeErr, err)
 	}
 	if r.Kind != wrote {
 		if r.Kind == entered {
-			o.entries[seat{r.Program, r.Member}]++
+			o.entries[workerID{r.Program, r.Member}]++
 		}
 		o.reports = append(o.reports, r)
 		return answer{}
@@ -100,19 +100,19 @@ func (o *observer) note(r report) answer {
 }
 
 // count returns how often each worker has entered.
-func (o *observer) count() map[seat]int {
+func (o *observer) count() map[workerID]int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	counts := make(map[seat]int)
+	counts := make(map[workerID]int)
 	for s, n := range o.entries {
 		counts[s] = n
 	}
 	return counts
 }
 
-// close waits until all workers, which must have ended, have been heard.
+// close waits until all reports have been received. All workers must have ended.
 func (o *observer) close() error {
 	err := o.socket.Close()
-	o.ears.Wait()
-	return errors.Join(err, o.deafness, o.lines.Flush(), o.book.Close())
+	o.readers.Wait()
+	return errors.Join(err, o.writeErr, o.lines.Flush(), o.journal.Close())
 }

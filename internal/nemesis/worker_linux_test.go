@@ -19,17 +19,17 @@ import (
 
 const (
 	ttl = 3 * time.Second
-	// locks is how many there are to contend for, and crew how many goroutines of
-	// each program do. All of a program share a session.
-	locks = 3
-	crew  = 4
+	// locks is the number of locks. workersPerProgram is the number of goroutines of each
+	// program that contend for them. They share a session.
+	locks             = 3
+	workersPerProgram = 4
 )
 
-// job is what a program of workers is told.
+// job is the order that a program of workers gets.
 type job struct {
 	Servers []string
 	Socket  string // of the observer
-	Program int    // no two have the same
+	Program int    // a different number for each program
 	Seed    uint64
 }
 
@@ -38,30 +38,30 @@ const (
 	entered = "entered" // a lock was granted
 	wrote   = "wrote"   // the resource is written to, under a fence
 	left    = "left"    // the lock is about to be released, or was lost
-	gone    = "gone"    // what the release was answered
-	failed  = "failed"  // what should not happen
+	gone    = "gone"    // the release was answered
+	failed  = "failed"  // an error that must not happen
 )
 
-// report is what a worker tells the observer. Times are readings of
-// CLOCK_BOOTTIME, in nanoseconds.
+// report is a message from a worker to the observer. Times are readings of CLOCK_BOOTTIME, in
+// nanoseconds.
 type report struct {
 	Program  int
-	Member   int // of the crew
+	Member   int // the number of the worker in its program
 	Kind     string
 	Lock     string
 	Fence    uint64
 	At       int64
 	Deadline int64 // of the handle, read before At
-	// Lost says that the handle, or the servers when it was released, said that
-	// the lock is held no more.
+	// Lost means that the lock is no longer held: the handle reported it, or the servers did in
+	// their answer to the release.
 	Lost    bool   `json:",omitempty"`
 	Problem string `json:",omitempty"`
 }
 
-// answer is what the observer says to a report.
+// answer is the observer's answer to a report.
 type answer struct{ Refused bool }
 
-// work is the whole life of a program of workers, until SIGTERM.
+// work is the main function of a program of workers. It runs until SIGTERM.
 func work(text string) int {
 	var j job
 	if err := json.Unmarshal([]byte(text), &j); err != nil {
@@ -73,15 +73,15 @@ func work(text string) int {
 	client, err := conclave.Dial(ctx, conclave.Config{Servers: j.Servers, TTL: ttl, Program: fmt.Sprint("program ", j.Program)})
 	if err != nil {
 		if ctx.Err() != nil {
-			return 0 // it was told to end before it had begun
+			return 0 // SIGTERM came before the client was connected
 		}
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	defer client.Close()
 	var crewed sync.WaitGroup
-	errs := make([]error, crew)
-	for i := range crew {
+	errs := make([]error, workersPerProgram)
+	for i := range workersPerProgram {
 		crewed.Go(func() { errs[i] = j.member(ctx, client, i) })
 	}
 	crewed.Wait()
@@ -92,7 +92,7 @@ func work(text string) int {
 	return 0
 }
 
-// member is one goroutine of the crew.
+// member is one worker.
 func (j job) member(ctx context.Context, client *conclave.Client, i int) error {
 	conn, err := net.Dial("unix", j.Socket)
 	if err != nil {
@@ -100,7 +100,7 @@ func (j job) member(ctx context.Context, client *conclave.Client, i int) error {
 	}
 	defer conn.Close()
 	w := &worker{
-		client: client, job: j, number: i, random: rand.New(rand.NewPCG(j.Seed, uint64(j.Program*crew+i))),
+		client: client, job: j, number: i, random: rand.New(rand.NewPCG(j.Seed, uint64(j.Program*workersPerProgram+i))),
 		out: json.NewEncoder(conn), in: json.NewDecoder(conn),
 	}
 	for ctx.Err() == nil {
@@ -120,7 +120,7 @@ type worker struct {
 	in     *json.Decoder
 }
 
-// tell reports, and waits for the answer. An error means that nobody observes.
+// tell sends a report and waits for the answer. An error means that the observer is gone.
 func (w *worker) tell(r report) (answer, error) {
 	r.Program, r.Member = w.job.Program, w.number
 	if err := w.out.Encode(r); err != nil {
@@ -152,9 +152,8 @@ func (w *worker) turn(ctx context.Context) error {
 	}
 }
 
-// stay is a stay inside. The writes to the resource ask for the fence at the
-// beginning only: a worker that was stopped meanwhile writes in good faith when
-// it goes on, and only the resource can keep it from doing harm.
+// stay holds the lock for a while. It reads the fence only once, before its writes. A worker that was
+// stopped in between continues to write with it, and only the resource can refuse a late write.
 func (w *worker) stay(held *conclave.Lock) error {
 	deadline, at := held.Deadline(), boottime.Now()
 	fence, err := held.Fence()
@@ -175,8 +174,8 @@ func (w *worker) stay(held *conclave.Lock) error {
 	return w.leave(held, inside)
 }
 
-// duration is how long to stay: a few milliseconds, and now and then so long
-// that the session is renewed meanwhile.
+// duration returns how long to stay: a few milliseconds, and sometimes so long that the session is
+// renewed during the stay.
 func (w *worker) duration() time.Duration {
 	if w.random.IntN(40) == 0 {
 		return time.Duration(500+w.random.IntN(1000)) * time.Millisecond
@@ -184,8 +183,8 @@ func (w *worker) duration() time.Duration {
 	return time.Duration(1+w.random.IntN(15)) * time.Millisecond
 }
 
-// write writes to the resource. It must not be refused before the deadline:
-// that would mean that somebody with a larger fence was let in.
+// write writes to the resource. The write must not be refused before the deadline: that would mean that
+// a client with a larger fence had entered.
 func (w *worker) write(held *conclave.Lock, r report) error {
 	r.Kind = wrote
 	a, err := w.tell(r)
@@ -201,11 +200,11 @@ func (w *worker) write(held *conclave.Lock, r report) error {
 	return err
 }
 
-// leave reports first, so that the hold is over for the observer when the
-// servers hear of it.
+// leave reports the end of the hold before it releases, so that the observer knows it before the
+// servers do.
 func (w *worker) leave(held *conclave.Lock, r report) error {
 	r.Kind = left
-	// The context first: if it says lost, the deadline moves no more.
+	// Read the context first: once it reports the loss, the deadline no longer moves.
 	r.Lost = errors.Is(context.Cause(held.Context()), conclave.ErrLost)
 	r.Deadline, r.At = int64(held.Deadline()), int64(boottime.Now())
 	if _, err := w.tell(r); err != nil {

@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	// servers have the first places of the world, hosts of clients the others.
+	// servers have the first places of the world; the hosts of clients have the others.
 	servers = 3
 	hosts   = 3
 )
 
-// world is a router, which is the director's own namespace, and places around
-// it, each a namespace at the end of a line of its own. All that places say to
-// each other passes the router, which forwards it or, without a word, does not.
+// world is a router and several hosts, called places. The router is the director's own namespace. Each
+// place is a namespace with a link to the router. All packets between places pass the router, which
+// forwards or drops them.
 type world struct {
 	places int
 	// lossy: the kernel can delay and lose packets at random.
@@ -25,7 +25,7 @@ type world struct {
 	timely bool
 }
 
-// run runs a command, and returns an error that says what it said.
+// run runs a command. Its error has the output of the command.
 func run(words ...string) error {
 	output, err := exec.Command(words[0], words[1:]...).CombinedOutput()
 	if err != nil {
@@ -34,9 +34,9 @@ func run(words ...string) error {
 	return nil
 }
 
-// build builds a world in the namespaces of this process, which must be its own.
+// build builds a world in the namespaces of this process, which no other process may share.
 func build(places int) (*world, error) {
-	// What is mounted here stays here, and /run is where ip keeps its names.
+	// Mounts stay in this namespace. The ip command keeps its names in /run.
 	if err := syscall.Mount("none", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
 		return nil, fmt.Errorf("making the mounts private: %w", err)
 	}
@@ -66,7 +66,7 @@ func mountDisk(dir, size string) error {
 	return nil
 }
 
-// host and router are the two ends of a line.
+// host and router return the addresses of the two ends of a link.
 func host(n int) string   { return fmt.Sprintf("10.97.%d.2", n) }
 func router(n int) string { return fmt.Sprintf("10.97.%d.1", n) }
 
@@ -92,7 +92,7 @@ func (w *world) addPlace(n int) error {
 	return nil
 }
 
-// probe tries the tools of the nemesis once.
+// probe tries each tool once.
 func (w *world) probe() error {
 	if err := w.cut(1, 2); err != nil {
 		return err
@@ -111,20 +111,19 @@ func (w *world) probe() error {
 	return w.speed(1)
 }
 
-// at returns the command that starts a program at a place. It becomes the
-// program, so that a signal to the one is a signal to the other.
+// at returns the command that starts a program at a place. The command executes the program in its own
+// process, so that a signal to one is a signal to the other.
 func at(n int) []string { return []string{"ip", "netns", "exec", place(n)} }
 
-// otherClocks returns the command that starts a program, in the same way, with
-// clocks that are so many seconds from those of the machine: CLOCK_MONOTONIC and
-// CLOCK_BOOTTIME. The time of day is the same for all processes of a machine.
+// otherClocks returns the command that starts a program, in the same way, with CLOCK_MONOTONIC and
+// CLOCK_BOOTTIME moved by a number of seconds. The time of day is the same for all processes of a
+// machine.
 func otherClocks(seconds int64) []string {
 	by := fmt.Sprint(seconds)
 	return []string{"unshare", "--time", "--monotonic", by, "--boottime", by}
 }
 
-// cut keeps everything from going one way, from one place to another. Neither
-// hears of it: the packets are gone.
+// cut drops all packets from one place to another. Neither of them gets an error.
 func (w *world) cut(from, to int) error {
 	return run("ip", "rule", "add", "from", host(from), "to", host(to), "blackhole")
 }
@@ -133,9 +132,8 @@ func (w *world) mend(from, to int) error {
 	return run("ip", "rule", "delete", "from", host(from), "to", host(to), "blackhole")
 }
 
-// slow makes the line to a place slow: at random, with losses, where the kernel
-// can; otherwise by letting little through, so that packets queue up and those
-// that find the queue full are lost.
+// slow makes the link to a place slow. If the kernel can, it delays and drops packets at random.
+// Otherwise it limits the rate, so that packets queue up and are dropped when the queue is full.
 func (w *world) slow(n int) error {
 	words := []string{"tc", "qdisc", "add", "dev", line(n), "root"}
 	if w.lossy {
@@ -146,7 +144,7 @@ func (w *world) slow(n int) error {
 	return run(words...)
 }
 
-// speed makes a slow line fast again.
+// speed ends slow.
 func (w *world) speed(n int) error {
 	return run("tc", "qdisc", "delete", "dev", line(n), "root")
 }

@@ -17,30 +17,30 @@ import (
 	"github.com/conclave-io/conclave/internal/local"
 )
 
-// diskSize is what a server has: room for two snapshots, the log that belongs to
-// them, and what is given to the log ahead.
+// diskSize is the size of a server's disk. It has room for two snapshots, their log, and the space that
+// the log allocates in advance.
 const diskSize = "128m"
 
-// scene is a play in progress.
-type scene struct {
-	play    play
+// trial is a plan that is being run.
+type trial struct {
+	plan    plan
 	world   *world
 	began   time.Time
 	cluster *local.Cluster
-	// client is that of the director, who sits at the router: no fault of the
-	// network comes between him and the servers.
+	// client is the client of the director, which runs at the router. So no fault of the network
+	// can separate it from the servers.
 	client   *conclave.Client
 	observer *observer
-	pumping  *conclave.Leadership // whose value can be as long as is needed
+	pumping  *conclave.Leadership // pump writes large values to it
 
 	mu     sync.Mutex
-	clocks [servers + 1]time.Duration // by which the clocks of a server are moved
-	faults map[string]int             // by name
-	killed map[int]int64              // when a program was dead
+	clocks [servers + 1]time.Duration // the offset of the clocks of each server
+	faults map[string]int             // counts, by name
+	killed map[int]int64              // when each killed program was dead
 
 	// programs are the workers by host; only one goroutine uses them at a time.
 	programs map[int]*program
-	started  int // how many programs were
+	started  int // the number of programs started
 }
 
 // program is one process with workers.
@@ -49,18 +49,18 @@ type program struct {
 	job job
 }
 
-func (s *scene) say(format string, args ...any) {
+func (s *trial) say(format string, args ...any) {
 	fmt.Printf("%5.1f s  %s\n", time.Since(s.began).Seconds(), fmt.Sprintf(format, args...))
 }
 
-// open builds the scene: disks, servers, the observer, and workers.
-func (s *scene) open(ctx context.Context) error {
-	said := filepath.Join(s.play.Dir, "said")
+// open creates the disks, servers, observer and workers.
+func (s *trial) open(ctx context.Context) error {
+	said := filepath.Join(s.plan.Dir, "said")
 	if err := os.Mkdir(said, 0o700); err != nil {
 		return err
 	}
 	var err error
-	if s.observer, err = observe(filepath.Join(s.play.Dir, "observer"), filepath.Join(said, "reports")); err != nil {
+	if s.observer, err = observe(filepath.Join(s.plan.Dir, "observer"), filepath.Join(said, "reports")); err != nil {
 		return err
 	}
 	var places []string
@@ -71,7 +71,7 @@ func (s *scene) open(ctx context.Context) error {
 		}
 	}
 	if s.cluster, err = local.Start(local.Config{
-		Binary: s.play.Binary, Dir: said, Hosts: places, Via: s.via, Flags: []string{"--insecure", "--access", "open"},
+		Binary: s.plan.Binary, Dir: said, Hosts: places, Via: s.via, Flags: []string{"--insecure", "--access", "open"},
 	}); err != nil {
 		return err
 	}
@@ -92,10 +92,10 @@ func (s *scene) open(ctx context.Context) error {
 	return nil
 }
 
-// addDisk gives a server a disk of its own, with its data and, at times, a
-// ballast that leaves no room for them.
-func (s *scene) addDisk(id int) error {
-	disk, data := filepath.Dir(s.ballast(id)), filepath.Join(s.play.Dir, "said", fmt.Sprint("server-", id))
+// addDisk gives a server a disk of its own for its data. At times the disk also has a file, the ballast,
+// that leaves no room for the data.
+func (s *trial) addDisk(id int) error {
+	disk, data := filepath.Dir(s.ballast(id)), filepath.Join(s.plan.Dir, "said", fmt.Sprint("server-", id))
 	if err := errors.Join(os.Mkdir(disk, 0o700), os.Mkdir(data, 0o700)); err != nil {
 		return err
 	}
@@ -108,12 +108,12 @@ func (s *scene) addDisk(id int) error {
 	return syscall.Mount(filepath.Join(disk, "data"), data, "", syscall.MS_BIND, "")
 }
 
-func (s *scene) ballast(id int) string {
-	return filepath.Join(s.play.Dir, fmt.Sprint("disk-", id), "ballast")
+func (s *trial) ballast(id int) string {
+	return filepath.Join(s.plan.Dir, fmt.Sprint("disk-", id), "ballast")
 }
 
-// via says how a server is started: at its place, with its clocks.
-func (s *scene) via(id int) []string {
+// via returns the command that starts a server on its host, with its clocks.
+func (s *trial) via(id int) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if seconds := int64(s.clocks[id].Seconds()); seconds != 0 {
@@ -122,28 +122,28 @@ func (s *scene) via(id int) []string {
 	return at(id)
 }
 
-func (s *scene) setClock(id int, by time.Duration) {
+func (s *trial) setClock(id int, by time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.clocks[id] = by
 }
 
 // startProgram starts the workers of a host.
-func (s *scene) startProgram(h int) error {
+func (s *trial) startProgram(h int) error {
 	s.started++
 	p := &program{job: job{
-		Servers: s.cluster.Addresses(), Socket: s.observer.socket.Addr().String(), Program: s.started, Seed: s.play.Seed,
+		Servers: s.cluster.Addresses(), Socket: s.observer.socket.Addr().String(), Program: s.started, Seed: s.plan.Seed,
 	}}
 	text, err := json.Marshal(p.job)
 	if err != nil {
 		return err
 	}
-	log, err := os.Create(filepath.Join(s.play.Dir, "said", fmt.Sprintf("program-%d.log", s.started)))
+	log, err := os.Create(filepath.Join(s.plan.Dir, "said", fmt.Sprintf("program-%d.log", s.started)))
 	if err != nil {
 		return err
 	}
 	defer log.Close() // the process has its own
-	words := append(at(h), s.play.Self, workerRole, string(text))
+	words := append(at(h), s.plan.Self, workerRole, string(text))
 	p.cmd = exec.Command(words[0], words[1:]...)
 	p.cmd.Stdout, p.cmd.Stderr = log, log
 	local.Prepare(p.cmd)
@@ -151,17 +151,16 @@ func (s *scene) startProgram(h int) error {
 	return p.cmd.Start()
 }
 
-// killProgram kills the workers of a host. After the moment that it notes they
-// did nothing.
-func (s *scene) killProgram(p *program) error {
+// killProgram kills the workers of a host. It records a moment after which they did nothing.
+func (s *trial) killProgram(p *program) error {
 	err := p.cmd.Process.Kill()
-	_ = p.cmd.Wait() // it reports the kill
+	_ = p.cmd.Wait() // its error is the kill
 	s.killed[p.job.Program] = int64(boottime.Now())
 	return err
 }
 
-// leader returns who leads, or 1 if nobody does for a while.
-func (s *scene) leader() int {
+// leader returns the id of the leader, or 1 if there is none for 2 s.
+func (s *trial) leader() int {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
 	id := 1
@@ -175,8 +174,8 @@ func (s *scene) leader() int {
 	return id
 }
 
-// asked asks the one that leads who leads.
-func (s *scene) asked(ctx context.Context) (int, error) {
+// asked asks the cluster for the id of its leader.
+func (s *trial) asked(ctx context.Context) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	members, err := s.client.Members(ctx)
@@ -189,7 +188,7 @@ func (s *scene) asked(ctx context.Context) (int, error) {
 }
 
 // close ends the workers, each after its turn, and then the servers.
-func (s *scene) close() error {
+func (s *trial) close() error {
 	var problems []error
 	for _, p := range s.programs {
 		problems = append(problems, p.cmd.Process.Signal(syscall.SIGTERM))
