@@ -13,7 +13,7 @@ import (
 	load "github.com/conclave-io/conclave/internal/bench"
 	"github.com/conclave-io/conclave/service/api"
 
-	"github.com/conclave-io/conclave/bench/peer"
+	"github.com/conclave-io/conclave/bench/competitor"
 )
 
 // neighbours are sessions that load the cluster beside the client that is measured.
@@ -72,7 +72,7 @@ type turnBeside struct {
 // processors to spare, the neighbours slow the client down even if they use another
 // cluster, so a second one tells how much of it is the machine.
 func fairness(ctx context.Context, b *bench) (section, error) {
-	var clusters [2]*peer.Conclave // the client's, and the other
+	var clusters [2]*competitor.Conclave // the client's, and the other
 	var leaders [2]string
 	for i := range clusters {
 		c, leader, err := b.startConclave(ctx)
@@ -102,7 +102,7 @@ func fairness(ctx context.Context, b *bench) (section, error) {
 }
 
 // beside gives the client one turn beside neighbours.
-func (b *bench) beside(ctx context.Context, c *peer.Conclave, leader string, n neighbours) (turnBeside, error) {
+func (b *bench) beside(ctx context.Context, c *competitor.Conclave, leader string, n neighbours) (turnBeside, error) {
 	lockers, closeAll, err := c.Lockers(ctx, load.Uncontended, 1, 1)
 	if err != nil {
 		return turnBeside{}, err

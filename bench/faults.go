@@ -15,7 +15,7 @@ import (
 	load "github.com/conclave-io/conclave/internal/bench"
 	"github.com/conclave-io/conclave/internal/local"
 
-	"github.com/conclave-io/conclave/bench/peer"
+	"github.com/conclave-io/conclave/bench/competitor"
 )
 
 // fault is what happens to a leader.
@@ -45,8 +45,8 @@ func failover(ctx context.Context, b *bench) (section, error) {
 		if strings.HasPrefix(name, "redis") {
 			continue // one server: it has nobody to fail over to
 		}
-		s, err := peer.Start(ctx, name, b.binaries, b.dir)
-		if peer.Absent(err) {
+		s, err := competitor.Start(ctx, name, b.binaries, b.dir)
+		if competitor.Absent(err) {
 			fmt.Fprintf(os.Stderr, "  %v: left out\n", err)
 			continue
 		}
@@ -77,7 +77,7 @@ func tollTable(what string, tolls []toll) string {
 	return table([]string{"", "times", "median, ms", "least, ms", "most, ms", fmt.Sprintf("none within %v", limit)}, rows)
 }
 
-func (b *bench) faults(ctx context.Context, s peer.Service, f fault) (toll, error) {
+func (b *bench) faults(ctx context.Context, s competitor.Service, f fault) (toll, error) {
 	var t toll
 	for range b.count {
 		lockers, closeAll, err := s.Lockers(ctx, load.Uncontended, 1, 1)
@@ -103,10 +103,10 @@ func inMS(d time.Duration) float64 { return float64(d.Microseconds()) / 1e3 }
 
 // strike hits the leader and returns how long there was no entry. Then it heals the
 // service.
-func strike(ctx context.Context, s peer.Service, f fault, lock load.Locker) (time.Duration, error) {
+func strike(ctx context.Context, s competitor.Service, f fault, lock load.Locker) (time.Duration, error) {
 	name := fmt.Sprintf("bench-%d", time.Now().UnixNano())
 	first := name + "-first"
-	leader, err := peer.Settle(ctx, s)
+	leader, err := competitor.Settle(ctx, s)
 	if err != nil {
 		return 0, err
 	}
@@ -316,13 +316,13 @@ func queued(ctx context.Context, client *conclave.Client, name string, entered <
 
 // startConclave starts a cluster for a measurement that knows no other service, and
 // waits until it has a leader.
-func (b *bench) startConclave(ctx context.Context) (c *peer.Conclave, leader int, err error) {
-	s, err := peer.Start(ctx, "conclave", b.binaries, b.dir)
+func (b *bench) startConclave(ctx context.Context) (c *competitor.Conclave, leader int, err error) {
+	s, err := competitor.Start(ctx, "conclave", b.binaries, b.dir)
 	if err != nil {
 		return nil, 0, err
 	}
-	if leader, err = peer.Settle(ctx, s); err != nil {
+	if leader, err = competitor.Settle(ctx, s); err != nil {
 		return nil, 0, errors.Join(err, s.Stop())
 	}
-	return s.(*peer.Conclave), leader, nil
+	return s.(*competitor.Conclave), leader, nil
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/conclave-io/conclave"
 	load "github.com/conclave-io/conclave/internal/bench"
 
-	"github.com/conclave-io/conclave/bench/peer"
+	"github.com/conclave-io/conclave/bench/competitor"
 )
 
 // liveReport is what locks that algorithms guard take and cost, beside agreement.
@@ -74,7 +74,7 @@ const (
 // liveBench is a cluster with clients that have their homes at each of the servers.
 type liveBench struct {
 	*bench
-	cluster *peer.Conclave
+	cluster *competitor.Conclave
 	control *conclave.Client
 	homes   []*conclave.Client // one for each server
 }

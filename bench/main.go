@@ -23,7 +23,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/conclave-io/conclave/bench/peer"
+	"github.com/conclave-io/conclave/bench/competitor"
 )
 
 // A measurement is a command whose result becomes a section of the page.
@@ -53,7 +53,7 @@ type bench struct {
 	services                                                   []string
 
 	dir      string // of this run, removed at its end
-	binaries peer.Binaries
+	binaries competitor.Binaries
 	flags    string // that differ from their defaults
 }
 
@@ -108,7 +108,7 @@ func run(ctx context.Context, args []string) error {
 	flags.IntVar(&o.holders, "holders", 100000, "of readers: how many sessions hold them")
 	flags.IntVar(&o.span, "span", 10, "of readers: how many seconds are measured at a time")
 	flags.IntVar(&o.entries, "entries", 4, "of checker: how often each process enters")
-	flags.StringVar(&o.services, "services", strings.Join(peer.Kinds, ","), "which services take part")
+	flags.StringVar(&o.services, "services", strings.Join(competitor.Kinds, ","), "which services take part")
 	flags.StringVar(&o.parent, "dir", "", "where to keep data meanwhile (default: the directory for temporary files)")
 	flags.StringVar(&o.page, "page", "", "write the section into this page, between its markers")
 	flags.StringVar(&o.results, "results", "", "keep the figures as JSON in this directory")
@@ -151,8 +151,8 @@ func (o *options) validate(flags *flag.FlagSet) error {
 	}
 	o.bench.services = strings.Split(o.services, ",")
 	for _, s := range o.bench.services {
-		if !slices.Contains(peer.Kinds, s) {
-			return fmt.Errorf("-services: %q: must be among %s", s, strings.Join(peer.Kinds, ", "))
+		if !slices.Contains(competitor.Kinds, s) {
+			return fmt.Errorf("-services: %q: must be among %s", s, strings.Join(competitor.Kinds, ", "))
 		}
 	}
 	return nil
@@ -188,7 +188,7 @@ func (o *options) measure(ctx context.Context, name string) error {
 
 // build builds the servers from the sources that the go.mod files name.
 func (o *options) build(ctx context.Context) error {
-	o.binaries = peer.Binaries{Conclave: filepath.Join(o.dir, "conclave"), Etcd: filepath.Join(o.dir, "etcd")}
+	o.binaries = competitor.Binaries{Conclave: filepath.Join(o.dir, "conclave"), Etcd: filepath.Join(o.dir, "etcd")}
 	if err := command(ctx, "..", "go", "build", "-buildvcs=false", "-o", o.binaries.Conclave, "./cmd/conclave"); err != nil {
 		return err
 	}

@@ -16,8 +16,8 @@ import (
 
 	"github.com/conclave-io/conclave/service/api"
 
+	"github.com/conclave-io/conclave/bench/competitor"
 	"github.com/conclave-io/conclave/bench/holders"
-	"github.com/conclave-io/conclave/bench/peer"
 )
 
 // heldTTL is long enough to fill the servers; a quarter of it is how often each
@@ -108,7 +108,7 @@ func readers(ctx context.Context, b *bench) (section, error) {
 	}
 	defer c.Stop()
 	find := func(ctx context.Context) (string, error) {
-		leader, err := peer.Settle(ctx, c)
+		leader, err := competitor.Settle(ctx, c)
 		if err != nil {
 			return "", err
 		}
@@ -139,7 +139,7 @@ func readers(ctx context.Context, b *bench) (section, error) {
 	return section{m.table(), m}, nil
 }
 
-func (b *bench) measureReaders(ctx context.Context, c *peer.Conclave, leader string, load *paced, m *readersReport) error {
+func (b *bench) measureReaders(ctx context.Context, c *competitor.Conclave, leader string, load *paced, m *readersReport) error {
 	r := &reading{addresses: c.Addresses, leader: leader, pids: append(c.PIDs(), os.Getpid())}
 	alone, err := b.spell(ctx, r, load, besideReaders, cost{})
 	if err != nil {

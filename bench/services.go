@@ -10,7 +10,7 @@ import (
 
 	load "github.com/conclave-io/conclave/internal/bench"
 
-	"github.com/conclave-io/conclave/bench/peer"
+	"github.com/conclave-io/conclave/bench/competitor"
 )
 
 // kase is one load under which services are compared.
@@ -93,13 +93,13 @@ func services(ctx context.Context, b *bench) (section, error) {
 }
 
 // startServices starts those that are installed, and says which are not.
-func (b *bench) startServices(ctx context.Context) (map[string]peer.Service, []string, error) {
-	running := make(map[string]peer.Service)
+func (b *bench) startServices(ctx context.Context) (map[string]competitor.Service, []string, error) {
+	running := make(map[string]competitor.Service)
 	var absent []string
 	for _, name := range b.services {
-		s, err := peer.Start(ctx, name, b.binaries, b.dir)
+		s, err := competitor.Start(ctx, name, b.binaries, b.dir)
 		switch {
-		case peer.Absent(err):
+		case competitor.Absent(err):
 			absent = append(absent, err.Error())
 			fmt.Fprintf(os.Stderr, "  %v: left out\n", err)
 		case err != nil:
@@ -116,7 +116,7 @@ func (b *bench) startServices(ctx context.Context) (map[string]peer.Service, []s
 
 // warm gives each service a turn that does not count: what is compiled at run time
 // should be compiled by then.
-func (b *bench) warm(ctx context.Context, running map[string]peer.Service) error {
+func (b *bench) warm(ctx context.Context, running map[string]competitor.Service) error {
 	for _, name := range b.services {
 		if s := running[name]; s != nil {
 			if _, err := b.turn(ctx, s, kase{load.Uncontended, 128, 16}); err != nil {
@@ -127,7 +127,7 @@ func (b *bench) warm(ctx context.Context, running map[string]peer.Service) error
 	return nil
 }
 
-func (b *bench) turn(ctx context.Context, s peer.Service, k kase) (sample, error) {
+func (b *bench) turn(ctx context.Context, s competitor.Service, k kase) (sample, error) {
 	lockers, closeAll, err := s.Lockers(ctx, k.Workload, k.Clients, k.Connections)
 	if err != nil {
 		return sample{}, err

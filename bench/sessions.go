@@ -10,7 +10,7 @@ import (
 	"github.com/conclave-io/conclave"
 	load "github.com/conclave-io/conclave/internal/bench"
 
-	"github.com/conclave-io/conclave/bench/peer"
+	"github.com/conclave-io/conclave/bench/competitor"
 )
 
 const (
@@ -47,7 +47,7 @@ func idle(ctx context.Context, b *bench) (section, error) {
 	if err != nil {
 		return section{}, err
 	}
-	f, err := launch(ctx, c.Addresses[leader-1], b.sessions, b.connections, peer.TTL, false)
+	f, err := launch(ctx, c.Addresses[leader-1], b.sessions, b.connections, competitor.TTL, false)
 	if err != nil {
 		return section{}, err
 	}
@@ -71,13 +71,13 @@ func idle(ctx context.Context, b *bench) (section, error) {
 	if err != nil || broken != nil {
 		return section{}, fmt.Errorf("%v, %v", err, broken)
 	}
-	with.Sessions, with.Connections, with.TTL = b.sessions, b.connections, peer.TTL.Seconds()
+	with.Sessions, with.Connections, with.TTL = b.sessions, b.connections, competitor.TTL.Seconds()
 	with.Renewals, with.Refused = float64(after-before)/window.Seconds(), f.refused.Load()
 	return section{idleTable([]expense{without, with}), []expense{without, with}}, nil
 }
 
 // spent measures for a window what the servers use.
-func spent(ctx context.Context, c *peer.Conclave, leader int) (expense, error) {
+func spent(ctx context.Context, c *competitor.Conclave, leader int) (expense, error) {
 	pids := c.PIDs()
 	read := func() (all []used, err error) {
 		for _, pid := range pids {
@@ -263,8 +263,8 @@ func memory(ctx context.Context, b *bench) (section, error) {
 		if name != "conclave" && name != "etcd" && name != "zookeeper" {
 			continue // the locks of Redis expire meanwhile
 		}
-		s, err := peer.Start(ctx, name, b.binaries, b.dir)
-		if peer.Absent(err) {
+		s, err := competitor.Start(ctx, name, b.binaries, b.dir)
+		if competitor.Absent(err) {
 			fmt.Fprintf(os.Stderr, "  %v: left out\n", err)
 			continue
 		}
@@ -283,7 +283,7 @@ func memory(ctx context.Context, b *bench) (section, error) {
 	return section{table([]string{"", "held locks", "before, MB", "after, MB", "bytes for each lock"}, rows), heaps}, nil
 }
 
-func (b *bench) weigh(ctx context.Context, s peer.Service) (heap, error) {
+func (b *bench) weigh(ctx context.Context, s competitor.Service) (heap, error) {
 	lockers, closeAll, err := s.Lockers(ctx, load.Uncontended, 1, 1)
 	if err != nil {
 		return heap{}, err
@@ -314,7 +314,7 @@ func lockName(i int) string { return fmt.Sprintf("bench-lock-%013d", i) }
 
 // stillHeld fails if another client gets one of the locks: a session that was lost
 // meanwhile would have freed the memory.
-func stillHeld(ctx context.Context, s peer.Service, locks int) error {
+func stillHeld(ctx context.Context, s competitor.Service, locks int) error {
 	lockers, closeAll, err := s.Lockers(ctx, load.Uncontended, 1, 1)
 	if err != nil {
 		return err

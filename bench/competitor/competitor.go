@@ -1,11 +1,9 @@
-// Package peer runs Conclave and other services that hand out locks, each as
-// processes on this machine with data on its disk, and reaches each by its own
-// usual client and recipe for a lock.
+// Package competitor runs Conclave and other lock services as processes on this machine, with data
+// on its disk. It uses the usual client of each service, and its usual recipe for a lock.
 //
-// All are run as they come: no knob is turned but those that say where they
-// listen and where their data is, and how Redis syncs, which has no default that
-// could be compared. It needs Linux.
-package peer
+// All services run with their defaults. The package only sets their addresses and data directories,
+// and how Redis syncs, because the default of Redis is not comparable. It needs Linux.
+package competitor
 
 import (
 	"context"
