@@ -33,7 +33,7 @@ func acts(n int) string {
 	journal := audit.NewJournal(1)
 	journal.Resume(nil)
 	var text []byte
-	for _, l := range journal.Next(1, registry.Trail{Numbered: uint64(n), Acts: chain}, true) {
+	for _, l := range journal.Next(1, registry.Trail{Numbered: uint64(n), Acts: chain}, true, nil) {
 		text = l.Append(text)
 	}
 	return string(text)

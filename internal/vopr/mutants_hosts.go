@@ -172,7 +172,7 @@ var hostMutants = []Mutant{
 		Why:  "The sessions of clients, and what they hold, outlive the seat.",
 		Live: true,
 		Edits: []Edit{{
-			"service/host/member.go", "h.home, h.seat, h.turned = newHome(), seat{}, false", "h.seat, h.turned = seat{}, false",
+			"service/host/member.go", "h.home, h.seat, h.turned = newHome(h.cfg.OnHold), seat{}, false", "h.seat, h.turned = seat{}, false",
 		}},
 	},
 	{

@@ -73,11 +73,12 @@ func act(t *rapid.T, term uint64) registry.Record {
 type file struct {
 	server  uint64
 	journal *Journal
+	holds   *Holds
 	text    []byte
 }
 
 func (f *file) write(now int64, trail registry.Trail, current bool) {
-	for _, l := range f.journal.Next(now, trail, current) {
+	for _, l := range f.journal.Next(now, trail, current, f.holds) {
 		f.text = l.Append(f.text)
 	}
 }
@@ -373,4 +374,86 @@ func TestHealth(t *testing.T) {
 	step(66, true, "", false)
 	h.End("full")
 	step(67, true, "full", true)
+}
+
+// TestHolds: a server that crashes at any time and reads its log again writes each grant and
+// each end once, in order, unless it announces a gap.
+func TestHolds(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var log []registry.Holdings
+		f := &file{server: 1, journal: NewJournal(1), holds: NewHolds("pay/")}
+		f.journal.Resume(nil)
+		fence := uint64(0)
+		for range rapid.IntRange(1, 40).Draw(t, "steps") {
+			switch rapid.IntRange(0, 4).Draw(t, "step") {
+			case 0, 1:
+				held := registry.Holdings{Index: uint64(10 + 3*len(log)), Term: 2}
+				for range rapid.IntRange(1, 3).Draw(t, "grants") {
+					fence++
+					h := registry.Holding{Name: "pay/a", Fence: fence, Owner: "cert:bob", Time: int64(fence)}
+					held.List = append(held.List, h)
+					if rapid.Bool().Draw(t, "ends") {
+						h.How = registry.Released
+						held.List = append(held.List, h)
+					}
+				}
+				log = append(log, held)
+				f.holds.Held(held)
+			case 2:
+				f.write(1, registry.Trail{}, false)
+			case 3: // it crashes between two lines
+				lines := f.journal.Next(1, registry.Trail{}, false, f.holds)
+				for i := range lines[:rapid.IntRange(0, len(lines)).Draw(t, "lines")] {
+					f.text = lines[i].Append(f.text)
+				}
+				fallthrough
+			case 4:
+				f.restart(t)
+				f.holds = NewHolds("pay/")
+				for _, held := range log {
+					f.holds.Held(held)
+				}
+			}
+		}
+		f.write(1, registry.Trail{}, false)
+		var want, got []string
+		for _, held := range log {
+			for i := range held.List {
+				rec := recordOf(&held, &held.List[i])
+				want = append(want, fmt.Sprint(rec.Number, rec.Kind, rec.Fence))
+			}
+		}
+		for line := range bytes.Lines(f.text) {
+			if l, _ := ParseLine(line); l.Chain == Grants {
+				got = append(got, fmt.Sprint(l.Number, l.Kind, l.Target.Fence))
+			}
+		}
+		if v := verified(f.text); len(v.Problems) > 0 || v.Gaps > 0 || !slices.Equal(got, want) {
+			t.Fatalf("%v\ngot  %v\nwant %v", v.Problems, got, want)
+		}
+	})
+}
+
+func TestHoldsThatAreLost(t *testing.T) {
+	for what, lose := range map[string]func(*Holds){
+		"too many": func(q *Holds) {
+			for i := range uint64(MostHeld + 1) {
+				q.Held(registry.Holdings{Index: 5 + i, Term: 1, List: []registry.Holding{{Name: "a", Fence: i}}})
+			}
+		},
+		"a snapshot": func(q *Holds) { q.Skipped(9) },
+		"too many at a home": func(q *Holds) {
+			for i := range uint64(MostHeld + 1) {
+				q.Held(registry.Holdings{List: []registry.Holding{{Name: "a", Fence: i}}})
+			}
+		},
+	} {
+		f := &file{server: 1, journal: NewJournal(1), holds: NewHolds(EveryName)}
+		f.journal.Resume(nil)
+		lose(f.holds)
+		f.write(1, registry.Trail{}, false)
+		if v := verified(f.text); v.Gaps != 1 || len(v.Problems) > 0 || !strings.Contains(string(f.text), `"name":"grants"`) {
+			t.Errorf("%s: %d gaps, %v in\n%.2000s", what, v.Gaps, v.Problems, f.text)
+		}
+	}
 }

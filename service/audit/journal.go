@@ -21,12 +21,15 @@ const (
 // from the trail, so none is lost while the log cannot be written. The server's own records
 // wait in a queue.
 type Journal struct {
-	server  uint64
-	cursor  Cursor
-	own     mark
-	waiting []registry.Record
-	lost    uint64 // own records dropped because the queue was full
-	tally   map[Refusal]*tallied
+	server uint64
+	cursor Cursor
+	own    mark
+	// held is the last line about a hold, lastHeld its record.
+	held     mark
+	lastHeld *registry.Record
+	waiting  []registry.Record
+	lost     uint64 // own records dropped because the queue was full
+	tally    map[Refusal]*tallied
 }
 
 // Refusal has what refusals must have in common to be counted together.
@@ -64,6 +67,8 @@ func (j *Journal) Resume(last []Line) {
 			j.cursor.refusals = marked(&rec, 0)
 		case l.Chain == Own:
 			j.own = marked(&rec, 0)
+		case l.Chain == Grants:
+			j.held, j.lastHeld = marked(&rec, 0), &rec
 		}
 	}
 	if j.own.number == 0 {
@@ -122,8 +127,8 @@ func (j *Journal) settle(now int64) {
 }
 
 // Next returns the next lines at a time, in ns since 1970. The caller must write all of
-// them, in order. For current see Cursor.Next.
-func (j *Journal) Next(now int64, trail registry.Trail, current bool) (lines []Line) {
+// them, in order. For current see Cursor.Next. Holds may be nil.
+func (j *Journal) Next(now int64, trail registry.Trail, current bool, holds *Holds) (lines []Line) {
 	j.settle(now)
 	if j.lost > 0 {
 		lost := registry.Record{Time: now, Kind: KindGap, Name: Own, Reason: fmt.Sprintf("%d records of this server found no room", j.lost), Count: 1}
@@ -144,6 +149,9 @@ func (j *Journal) Next(now int64, trail registry.Trail, current bool) (lines []L
 		l := LineOf(e.Chain, e.Previous, e.Record)
 		l.Server = j.server
 		lines = append(lines, l)
+	}
+	if holds != nil {
+		lines = append(lines, j.holds(now, holds)...)
 	}
 	return lines
 }

@@ -98,7 +98,13 @@ func className(class registry.Class) string {
 
 // Named reports whether a record is about a lock or an election. Only callers that may read
 // its name see such a record.
-func Named(rec *registry.Record) bool { return rec.Kind == "revoke" || rec.Kind == "drop" }
+func Named(rec *registry.Record) bool {
+	switch rec.Kind {
+	case "revoke", "drop", kindGrant, kindEnd:
+		return true
+	}
+	return false
+}
 
 // Append appends the line to b, with a line feed.
 func (l *Line) Append(b []byte) []byte {

@@ -27,7 +27,7 @@ func Tail(log io.Reader) (last []Line, whole int64, err error) {
 			texts[string(chain)] = text
 		}
 	}
-	for _, chain := range []string{Acts, Refusals, Own} {
+	for _, chain := range []string{Acts, Refusals, Own, Grants} {
 		text := texts[chain]
 		if text == nil {
 			continue

@@ -75,7 +75,9 @@ func (v *Verifier) Line(where string, text []byte) {
 		return
 	}
 	v.follow(where, &l)
-	v.keep(&l)
+	if l.Chain != Grants { // which is never compared
+		v.keep(&l)
+	}
 }
 
 // follow checks that a line continues its chain.
@@ -103,7 +105,7 @@ func (v *Verifier) follow(where string, l *Line) {
 	}
 	v.Gaps++
 	if l.Target != nil {
-		if announced := v.chains[chainOf{l.Server, l.Target.Name}]; announced != nil && l.Target.Name != Own {
+		if announced := v.chains[chainOf{l.Server, l.Target.Name}]; announced != nil && l.Target.Name != Own && l.Target.Name != Grants {
 			announced.gap = true
 		}
 	}
@@ -137,7 +139,7 @@ func (v *Verifier) Compare(cluster []Line) {
 		return cmp.Or(strings.Compare(a.name, b.name), cmp.Compare(a.server, b.server))
 	})
 	for i, at := range servers {
-		if at.name == Own {
+		if at.name == Own || at.name == Grants {
 			continue
 		}
 		for _, before := range servers[:i] {

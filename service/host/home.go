@@ -34,9 +34,11 @@ type ask struct {
 	after    uint64 // the newest command of the seat at that time
 }
 
-func newHome() home {
+func newHome(onHold func(registry.Holding)) home {
+	reg := registry.NewHome()
+	reg.OnHold(onHold)
 	return home{
-		reg: registry.NewHome(), fx: registry.Effects{WatchLocks: true},
+		reg: reg, fx: registry.Effects{WatchLocks: true},
 		leases: lease.NewTable(), ousted: lease.NewRevocations(),
 		conns: make(map[registry.SessionID]lease.Streams), routes: make(map[registry.ClaimID]uint64), tries: make(map[registry.ClaimID]int64),
 	}

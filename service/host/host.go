@@ -23,6 +23,9 @@ type Config struct {
 	// new local ones are refused (I6). 0 means 100,000, or 64 for a token ring, whose tokens
 	// are always in transit.
 	MaxNames int
+	// OnHold, if not nil, is told of each grant and each end of a hold of a client of this home.
+	OnHold func(registry.Holding)
+
 	// Reuse is the number of idle machines of one namespace kept for reuse (I5); 0 means 4,096.
 	Reuse int
 }
@@ -155,7 +158,7 @@ type Host struct {
 
 // New returns the host of a server that has no seat.
 func New(c Config) *Host {
-	h := &Host{cfg: c, random: random(c.Seed), table: 1, member: view.Member{Server: c.Server}, names: make(map[string]*instance), home: newHome(), counts: make(map[string]*Counts)}
+	h := &Host{cfg: c, random: random(c.Seed), table: 1, member: view.Member{Server: c.Server}, names: make(map[string]*instance), home: newHome(c.OnHold), counts: make(map[string]*Counts)}
 	h.chooser = h.choose // once: each method value is a new closure
 	return h
 }

@@ -85,11 +85,14 @@ func (h *Host) abandon(why string) {
 func (h *Host) discard() {
 	h.endCuts()
 	h.discardNear()
+	if !h.handover.named { // otherwise the holds go on at the heir
+		h.home.reg.TellLost()
+	}
 	h.seated, h.logged, h.overflow = false, false, false
 	clear(h.names)
 	h.local = list{}
 	h.spaces, h.guards, h.todo, h.alarms = nil, nil, nil, nil
-	h.home, h.seat, h.turned = newHome(), seat{}, false
+	h.home, h.seat, h.turned = newHome(h.cfg.OnHold), seat{}, false
 	h.watch = watch{}
 	h.handover, h.asides, h.early, h.seats, h.heir, h.told = handover{}, nil, nil, nil, false, 0
 	h.table++

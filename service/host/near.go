@@ -65,6 +65,7 @@ func (h *Host) admitNear(in *instance, fence uint64) bool {
 	}
 	in.near = n
 	h.near.held++
+	h.tellNear(n, 0)
 	return true
 }
 
@@ -131,6 +132,15 @@ func (h *Host) forgetNear(in *instance, state near.State) {
 	if n.State == near.Asked {
 		h.near.leaves = slices.DeleteFunc(h.near.leaves, func(o *near.Hold) bool { return o == n })
 	}
+	how := registry.Released
+	switch {
+	case state == near.Given:
+	case n.State == near.Asked:
+		how = registry.Dropped
+	default:
+		how = registry.Expired
+	}
+	h.tellNear(n, how)
 	n.State, n.Until = state, h.seat.until
 	in.near = nil
 	h.near.held--
@@ -237,4 +247,11 @@ func (h *Host) addNear(list []registry.Resource, prefix, after string, limit int
 		return list[:limit], true
 	}
 	return list, more
+}
+
+// tellNear reports the grant or the end of a near hold for the audit log.
+func (h *Host) tellNear(n *near.Hold, how registry.Ending) {
+	if h.cfg.OnHold != nil {
+		h.cfg.OnHold(registry.Holding{Class: registry.Lock, Name: n.Name, Fence: n.Fence, Owner: n.Owner.Principal, How: how, Time: h.wall})
+	}
 }

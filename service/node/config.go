@@ -64,6 +64,9 @@ type Config struct {
 	Build string
 	// StateLimit is the largest size of the state, in bytes: see replica.Config [512 MiB].
 	StateLimit int
+	// Audits, if not nil, gets the grants and ends of the holds for which it was made. It must not
+	// block.
+	Audits Audits
 	// Log receives what happens [slog.Default()].
 	Log *slog.Logger
 
@@ -80,6 +83,17 @@ type Config struct {
 	// founded is called after each founding step that is on disk; an error stops the
 	// node. It is a seam for tests.
 	founded func(founding.Step) error
+}
+
+// Audits gets the grants and ends of holds of some names. A server that starts reports those
+// of the end of its log again.
+type Audits interface {
+	// Wants reports whether a name is one of them.
+	Wants(name string) bool
+	// Held gets those of a log entry, or that of a hold that no entry decides.
+	Held(registry.Holdings)
+	// Skipped reports that the entries up to an index came as a snapshot.
+	Skipped(index uint64)
 }
 
 // Bounds of StateLimit, in bytes.
@@ -169,6 +183,9 @@ func (c Config) replica() replica.Config {
 	limits.ElectionTicks = int(c.Election / c.tick())
 	limits.Stagger = true
 	limits.Log = raftLog(c.Log)
+	if c.Audits != nil {
+		limits.Audits = c.Audits.Wants
+	}
 	if limits.StateLimit == 0 {
 		limits.StateLimit = c.StateLimit
 	}

@@ -72,7 +72,7 @@ func newLive(n *Node) *live {
 		lanes: make(map[uint64]*transport.Lane), clients: make(map[uint64]Client), watchers: make(map[*near.Hold]func(near.Event)), cuts: make(map[uint64]chan<- host.CutEnd),
 		host: host.New(host.Config{
 			Server: n.cfg.ID, Seed: binary.NativeEndian.Uint64(seed[:]), Lease: int64(n.cfg.ViewLease),
-			Host: name[:min(len(name), registry.MaxText)], PID: int64(os.Getpid()),
+			Host: name[:min(len(name), registry.MaxText)], PID: int64(os.Getpid()), OnHold: n.onHold(),
 		}),
 	}
 }

@@ -369,6 +369,7 @@ func (n *Node) carryOut(out *replica.Output) error {
 	if out.View || out.Restored {
 		n.showView()
 	}
+	n.tellAudit(out)
 	n.finishReads(out.Reads)
 	if out.Deposed {
 		n.depose()

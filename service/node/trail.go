@@ -1,6 +1,9 @@
 package node
 
-import "github.com/conclave-io/conclave/service/registry"
+import (
+	"github.com/conclave-io/conclave/service/registry"
+	"github.com/conclave-io/conclave/service/replica"
+)
 
 // recorded is the audit trail as far as this server has applied the log. Its channel is
 // closed when there is a newer one.
@@ -24,4 +27,30 @@ func (n *Node) noteTrail() {
 	}
 	n.recorded.Store(&recorded{trail, make(chan struct{})})
 	close(before.changed)
+}
+
+// tellAudit passes on the grants and ends of holds.
+func (n *Node) tellAudit(out *replica.Output) {
+	if n.cfg.Audits == nil {
+		return
+	}
+	if out.Restored {
+		n.cfg.Audits.Skipped(n.replica.Applied())
+	}
+	for _, held := range out.Held {
+		n.cfg.Audits.Held(held)
+	}
+}
+
+// onHold returns what to do with the grants and ends of holds at this home, or nil.
+func (n *Node) onHold() func(registry.Holding) {
+	a := n.cfg.Audits
+	if a == nil {
+		return nil
+	}
+	return func(h registry.Holding) {
+		if a.Wants(h.Name) {
+			a.Held(registry.Holdings{List: []registry.Holding{h}})
+		}
+	}
 }

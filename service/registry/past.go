@@ -139,6 +139,7 @@ func (r *Registry) makeRoom() *record {
 func (r *Registry) remember(c *claim, how Ending) {
 	s := c.session
 	r.deeds.ended(c, how, r.wall)
+	r.tell(c, how)
 	r.note(c.resource.key(), &Ended{
 		Fence: c.fence, Since: c.since, Until: r.wall,
 		Host: s.host, PID: s.pid, Program: s.program, How: how, Reason: c.reason, Owner: s.owner, By: c.by,

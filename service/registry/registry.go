@@ -51,6 +51,8 @@ type Registry struct {
 	// deeds, if not nil, counts the effects of the newest entry, and what Admits refuses until
 	// the next one.
 	deeds *Deeds
+	// onHold, if not nil, is told of each grant and each end of a hold.
+	onHold func(Holding)
 }
 
 // New returns the state before the first entry.
@@ -346,6 +348,7 @@ func (r *Registry) hold(c *claim, fence uint64, fx *Effects) {
 	r.enter(c)
 	c.session.holds++
 	r.deeds.granted(c)
+	r.tell(c, 0)
 	fx.changed(c.resource)
 }
 

@@ -139,6 +139,7 @@ func (r *Replica) applyBatch(entry *raftpb.Entry, own bool) error {
 	if r.fx.Deeds = nil; own {
 		r.fx.Deeds = &r.deeds.Deeds
 	}
+	r.reg.OnHold(r.audits(entry))
 	r.reg.Apply(entry.GetTerm(), batch, &r.fx)
 	if err := r.checkLevel(); err != nil {
 		return err
@@ -154,6 +155,23 @@ func (r *Replica) applyBatch(entry *raftpb.Entry, own bool) error {
 		r.recorded(batch)
 	}
 	return nil
+}
+
+// audits returns what to do with the grants and ends of holds in an entry, or nil.
+func (r *Replica) audits(entry *raftpb.Entry) func(registry.Holding) {
+	if r.cfg.Audits == nil {
+		return nil
+	}
+	return func(h registry.Holding) {
+		if !r.cfg.Audits(h.Name) {
+			return
+		}
+		if n := len(r.out.Held); n == 0 || r.out.Held[n-1].Index != entry.GetIndex() {
+			r.out.Held = append(r.out.Held, registry.Holdings{Index: entry.GetIndex(), Term: entry.GetTerm()})
+		}
+		last := &r.out.Held[len(r.out.Held)-1]
+		last.List = append(last.List, h)
+	}
 }
 
 // recorded ends the step of recording a member or a level.

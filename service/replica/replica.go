@@ -65,6 +65,9 @@ type Config struct {
 	// founding the cluster does not wait.
 	LevelSoak int64
 
+	// Audits, if not nil, reports whether the grants and ends of holds of a name go into Output.
+	Audits func(name string) bool
+
 	// Log receives what raft reports, one line each.
 	Log func(level agreement.Level, text string)
 }
@@ -138,6 +141,8 @@ type Output struct {
 	// locks whose holders or queue changed, if they are watched.
 	Elections []string
 	Locks     []string
+	// Held are the grants and ends of holds that Config.Audits asks for, by log entry.
+	Held []registry.Holdings
 	// Seats answers commands that servers, including this one, sent for their seats.
 	Seats []SeatReply
 	// View means that seats, guards or the epoch have changed.

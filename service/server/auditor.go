@@ -120,12 +120,17 @@ func (a *auditor) run() {
 	defer close(a.done)
 	ticker := time.NewTicker(auditEvery)
 	defer ticker.Stop()
+	var held <-chan struct{}
+	if a.server.holds != nil {
+		held = a.server.holds.Wake
+	}
 	for {
 		_, changed := a.server.node.Trail()
 		a.write()
 		select {
 		case <-changed:
 		case <-a.wake:
+		case <-held:
 		case <-ticker.C:
 			a.catchUp()
 		case <-a.server.ctx.Done():
@@ -162,7 +167,7 @@ func (a *auditor) attempt() error {
 		if len(a.pending) == 0 {
 			trail, _ := a.server.node.Trail()
 			a.mu.Lock()
-			a.pending = a.journal.Next(time.Now().UnixNano(), trail, a.asked && trail.Numbered >= a.known)
+			a.pending = a.journal.Next(time.Now().UnixNano(), trail, a.asked && trail.Numbered >= a.known, a.server.holds)
 			a.mu.Unlock()
 		}
 		if len(a.pending) == 0 {

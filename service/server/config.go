@@ -98,6 +98,9 @@ type Config struct {
 	// refuse administration, new sessions and acquisitions. It never refuses renewals,
 	// releases, cancels and closes.
 	AuditRequired bool
+	// AuditGrants also writes to AuditLog each grant and each end of a hold of the locks and
+	// elections whose names start with it; "*" means all [none].
+	AuditGrants string
 	// Pprof is an address on this machine that serves net/http/pprof [none].
 	Pprof string
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/conclave-io/conclave/internal/near"
 	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/service/audit"
 	"github.com/conclave-io/conclave/service/node"
 	"github.com/conclave-io/conclave/service/registry"
 )
@@ -42,6 +43,7 @@ type Server struct {
 	relayed  atomic.Int64 // streams passed on to the leader
 	splitter *splitter
 	audit    *auditor
+	holds    *audit.Holds // nil without --audit-grants
 	shares   shares
 	rates    rates
 	grpc     *grpc.Server
@@ -96,6 +98,9 @@ func StartContext(ctx context.Context, cfg Config) (*Server, error) {
 	s := &Server{
 		cfg: cfg, log: cfg.Log, secrets: secrets, started: time.Now(), calls: newBranch(cfg.PeerListener.Addr()),
 		leaving: make(chan struct{}), done: make(chan struct{}),
+	}
+	if cfg.AuditGrants != "" {
+		s.holds = audit.NewHolds(cfg.AuditGrants)
 	}
 	if err := s.startNode(secrets, from); err != nil {
 		closeAll(cfg.Listener)
@@ -154,11 +159,15 @@ func closeAll(listeners ...net.Listener) {
 
 func (s *Server) startNode(secrets *secrets, from origin) (err error) {
 	s.identity, s.peers = FormatCluster(from.cluster), from.peers
+	var audits node.Audits
+	if s.holds != nil {
+		audits = s.holds
+	}
 	s.node, err = node.Start(node.Config{
 		ID: s.cfg.ID, Cluster: from.cluster, Peers: from.peers, Joined: from.joined, UID: from.uid, Dir: s.cfg.Data,
 		PeerListener: s.cfg.PeerListener, PeerServerTLS: secrets.peerServer, PeerClientTLS: secrets.peerClient, PeerRoster: secrets.peers, Calls: s.calls.conns,
 		ClientAddress: s.cfg.Advertise, Heartbeat: s.cfg.Heartbeat, Election: s.cfg.Election, ViewLease: s.cfg.ViewLease, StateLimit: s.cfg.StateLimit,
-		Memory: s.cfg.Memory, Build: s.cfg.Version, Log: s.log, Limits: s.cfg.Limits,
+		Memory: s.cfg.Memory, Build: s.cfg.Version, Log: s.log, Limits: s.cfg.Limits, Audits: audits,
 	})
 	return err
 }

@@ -60,6 +60,7 @@ var Settings = []Setting{
 	text("health-listen", "address that serves /healthz, /readyz and /metrics without TLS and proof, and nothing else (default none)", func(c *Config) *string { return &c.HealthListen }),
 	text("audit-log", "file that gets a line of JSON for each act of administration, or - for standard output (default none)", func(c *Config) *string { return &c.AuditLog }),
 	toggle("audit-required", "refuse administration, new sessions and acquisitions while the audit log cannot be written", func(c *Config) *bool { return &c.AuditRequired }),
+	text("audit-grants", "also write to --audit-log each grant and each end of a hold of the names that start with this prefix; * means all (default none)", func(c *Config) *string { return &c.AuditGrants }),
 	text("pprof", "address on this machine that serves net/http/pprof (default none)", func(c *Config) *string { return &c.Pprof }),
 }
 

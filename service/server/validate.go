@@ -194,5 +194,8 @@ func (c Config) checkAudit() error {
 	if c.AuditRequired && c.AuditLog == "" {
 		return errors.New("audit-required: requires an audit log; set --audit-log")
 	}
+	if c.AuditGrants != "" && c.AuditLog == "" {
+		return errors.New("audit-grants: needs an audit log; set --audit-log")
+	}
 	return nil
 }
