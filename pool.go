@@ -11,7 +11,6 @@ import (
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/connectivity"
-	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 )
@@ -43,7 +42,7 @@ type pool struct {
 func newPool(cfg *Config) *pool {
 	secrecy := insecure.NewCredentials()
 	if cfg.TLS != nil {
-		secrecy = credentials.NewTLS(cfg.TLS)
+		secrecy = newFreshTLS(cfg.TLS)
 	}
 	dial := cfg.Dialer
 	var proof []grpc.DialOption

@@ -1,29 +1,35 @@
 package conclave
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 	"os"
+	"runtime"
+	"sync"
 	"sync/atomic"
+	"weak"
+
+	"google.golang.org/grpc/credentials"
 )
 
 // TLSFiles returns a configuration for Config.TLS. The file ca has the certificates that
 // vouch for servers; if it is empty, those of the system do. cert and key, if given, are
-// those of this program. They are read again for each connection, so that the next one uses
-// what has taken their place; a pair that cannot be read or does not fit is passed over.
+// those of this program. A Client reads all files again for each connection, so that the next
+// connection uses what has replaced them. If they cannot be read or do not fit, it goes on
+// with what it has read before.
 func TLSFiles(cert, key, ca string) (*tls.Config, error) {
 	cfg := &tls.Config{MinVersion: tls.VersionTLS12}
 	if ca != "" {
-		pem, err := os.ReadFile(ca)
+		roots, err := readRoots(ca)
 		if err != nil {
 			return nil, err
 		}
-		cfg.RootCAs = x509.NewCertPool()
-		if !cfg.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("%s: expected certificates in the format PEM", ca)
-		}
+		cfg.RootCAs = roots
+		followRoots(roots, ca)
 	}
 	switch {
 	case cert == "" && key == "":
@@ -49,3 +55,60 @@ func TLSFiles(cert, key, ca string) (*tls.Config, error) {
 	}
 	return cfg, nil
 }
+
+func readRoots(file string) (*x509.CertPool, error) {
+	pem, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("%s: expected certificates in the format PEM", file)
+	}
+	return roots, nil
+}
+
+// rootFiles has a *rootFile for each pool that TLSFiles has made. The pool is the key because it
+// stays the same when somebody clones the configuration. Package tls has no function for
+// certificates that a client trusts, as it has for those that a client shows.
+var rootFiles sync.Map // of weak.Pointer[x509.CertPool]
+
+// rootFile is where a pool comes from, and what was last read there.
+type rootFile struct {
+	path string
+	last atomic.Pointer[x509.CertPool] // nil until it was read again
+}
+
+func followRoots(roots *x509.CertPool, path string) {
+	key := weak.Make(roots)
+	rootFiles.Store(key, &rootFile{path: path})
+	runtime.AddCleanup(roots, func(key weak.Pointer[x509.CertPool]) { rootFiles.Delete(key) }, key)
+}
+
+// freshTLS makes connections with what the files of TLSFiles have at that time.
+type freshTLS struct {
+	credentials.TransportCredentials
+	cfg *tls.Config
+}
+
+func newFreshTLS(cfg *tls.Config) credentials.TransportCredentials {
+	return freshTLS{credentials.NewTLS(cfg), cfg}
+}
+
+func (f freshTLS) ClientHandshake(ctx context.Context, authority string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	known, follows := rootFiles.Load(weak.Make(f.cfg.RootCAs))
+	if !follows {
+		return f.TransportCredentials.ClientHandshake(ctx, authority, conn)
+	}
+	file := known.(*rootFile)
+	if roots, err := readRoots(file.path); err == nil { // otherwise the pool from before stays
+		file.last.Store(roots)
+	}
+	cfg := f.cfg.Clone()
+	if roots := file.last.Load(); roots != nil {
+		cfg.RootCAs = roots
+	}
+	return credentials.NewTLS(cfg).ClientHandshake(ctx, authority, conn)
+}
+
+func (f freshTLS) Clone() credentials.TransportCredentials { return newFreshTLS(f.cfg) }

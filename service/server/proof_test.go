@@ -3,6 +3,8 @@ package server_test
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -86,4 +88,53 @@ func TestCallsWithAnExpiredCertificate(t *testing.T) {
 		}
 		return status.Code(err) == codes.Unauthenticated
 	})
+}
+
+// A program reads the certificates that vouch for servers again for each connection. If it
+// cannot, it goes on with those from before.
+func TestClientsReadTheAuthorityAgain(t *testing.T) {
+	t.Parallel()
+	servers, others := servertest.NewAuthority(t), servertest.NewAuthority(t)
+	c := servertest.Start(t, 1, servers.Secure, func(cfg *server.Config) { cfg.TLSCA = "" })
+	ca := filepath.Join(t.TempDir(), "ca.pem")
+	put := func(from string) {
+		t.Helper()
+		text, err := os.ReadFile(from)
+		if err == nil {
+			err = os.WriteFile(ca, text, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(servers.File)
+	cfg, err := conclave.TLSFiles("", "", ca)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg = cfg.Clone()
+	connect := func() error {
+		client, err := conclave.Dial(within(t), conclave.Config{Servers: []string{c.Address(1)}, TLS: cfg})
+		if err == nil {
+			client.Close()
+		}
+		return err
+	}
+	if err := connect(); err != nil {
+		t.Fatal(err)
+	}
+	put(others.File)
+	if err := connect(); err == nil {
+		t.Error("a server is trusted whose authority is not in the file any more")
+	}
+	put(servers.File)
+	if err := connect(); err != nil {
+		t.Errorf("with the authority in the file again: %v", err)
+	}
+	if err := os.WriteFile(ca, []byte("half a fi"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := connect(); err != nil {
+		t.Errorf("with a damaged file: %v", err)
+	}
 }
