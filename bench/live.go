@@ -23,7 +23,6 @@ type liveReport struct {
 	Near   nearReport  `json:"near"`
 	Pauses []pauses    `json:"pauses"`
 	Idle   []idleSpell `json:"idle"`
-	Names  idleNames   `json:"names"`
 }
 
 // liveRound are turns one after another on one cluster. Times are medians in ms, rates in
@@ -56,14 +55,6 @@ type idleSpell struct {
 	Seconds  float64 `json:"seconds"`
 }
 
-// idleNames is what names cost that were used once, under suzuki-kasami.
-type idleNames struct {
-	Names  int     `json:"names"`
-	Before int64   `json:"before_bytes"` // of all servers, in RAM
-	After  int64   `json:"after_bytes"`
-	Each   float64 `json:"mb_a_member"`
-}
-
 // The prefixes of the measurement.
 const (
 	underToken      = "token/"
@@ -82,23 +73,32 @@ type liveBench struct {
 // live measures locks that algorithms guard: on one cluster of three servers, beside
 // agreement in the same minutes.
 func live(ctx context.Context, b *bench) (section, error) {
-	c, _, err := b.startConclave(ctx)
+	l, err := b.startLive(ctx)
 	if err != nil {
 		return section{}, err
 	}
-	defer c.Stop()
-	l := &liveBench{bench: b, cluster: c}
 	defer l.close()
-	if err := l.dial(ctx); err != nil {
-		return section{}, err
-	}
 	var r liveReport
-	for _, part := range []func(context.Context, *liveReport) error{l.quiet("before an algorithm guards any lock"), l.idleNames, l.rounds, l.quiet("while algorithms guard locks"), l.pauses, l.remove, l.quiet("after the last guard was removed"), l.near} {
+	for _, part := range []func(context.Context, *liveReport) error{l.quiet("before an algorithm guards any lock"), l.rounds, l.quiet("while algorithms guard locks"), l.pauses, l.remove, l.quiet("after the last guard was removed"), l.near} {
 		if err := part(ctx, &r); err != nil {
-			return section{}, errors.Join(err, c.Died())
+			return section{}, errors.Join(err, l.cluster.Died())
 		}
 	}
 	return section{r.text(), r}, nil
+}
+
+// startLive starts the cluster and its clients.
+func (b *bench) startLive(ctx context.Context) (*liveBench, error) {
+	c, _, err := b.startConclave(ctx)
+	if err != nil {
+		return nil, err
+	}
+	l := &liveBench{bench: b, cluster: c}
+	if err := l.dial(ctx); err != nil {
+		l.close()
+		return nil, err
+	}
+	return l, nil
 }
 
 func (l *liveBench) dial(ctx context.Context) (err error) {
@@ -123,6 +123,7 @@ func (l *liveBench) close() {
 			c.Close()
 		}
 	}
+	l.cluster.Stop()
 }
 
 // guard has an algorithm guard a prefix, and waits until all servers do.
@@ -368,45 +369,6 @@ func (l *liveBench) eachHeld(held []*conclave.Lock, do func(*conclave.Lock) erro
 	return group.Wait()
 }
 
-// idleNames measures the memory of names that were used and are not any more. Half of
-// them have one prefix and half another, so that they are not too many for one.
-func (l *liveBench) idleNames(ctx context.Context, r *liveReport) error {
-	n := &r.Names
-	prefixes := []string{"idle1/", "idle2/"}
-	for _, prefix := range prefixes {
-		if err := l.guard(ctx, prefix, "suzuki-kasami"); err != nil {
-			return err
-		}
-	}
-	var err error
-	rest := time.Duration(l.rest) * time.Second
-	if err := pause(ctx, rest); err != nil {
-		return err
-	}
-	if n.Before, err = residentBytes(l.cluster.PIDs()); err != nil {
-		return err
-	}
-	for _, prefix := range prefixes {
-		held, err := l.hold(ctx, prefix, 0, l.locks/len(prefixes))
-		if err != nil {
-			return err
-		}
-		if err := l.eachHeld(held, func(h *conclave.Lock) error { return h.Unlock(ctx) }); err != nil {
-			return err
-		}
-		n.Names += len(held)
-	}
-	if err := pause(ctx, rest); err != nil {
-		return err
-	}
-	if n.After, err = residentBytes(l.cluster.PIDs()); err != nil {
-		return err
-	}
-	n.Each = float64(n.After-n.Before) / 1e6 / float64(len(l.cluster.Addresses))
-	fmt.Fprintf(os.Stderr, "  %+v\n", *n)
-	return nil
-}
-
 // of returns one figure of all rounds.
 func (r *liveReport) of(figure func(*liveRound) float64) *spread {
 	var all []float64
@@ -451,6 +413,5 @@ func (r *liveReport) text() string {
 		rows = append(rows, []string{i.What, digits(i.CPU), fmt.Sprintf("%.1f", float64(i.Entries)/i.Seconds), fmt.Sprint(i.Messages)})
 	}
 	b.WriteString("\n" + table([]string{"three servers that nobody asks for anything", "% of a core", "log entries/s", "messages of algorithms"}, rows))
-	fmt.Fprintf(&b, "\n%d names under suzuki-kasami that were used once take %s MB of RAM at each server (wanted: at most 50 for 100,000).\n", r.Names.Names, digits(r.Names.Each))
 	return b.String()
 }

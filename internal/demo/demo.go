@@ -273,8 +273,8 @@ func (s *stage) killHolder(ctx context.Context) error {
 		if says != "inside" {
 			return fmt.Errorf("worker %d ended instead of staying inside", victim+1)
 		}
-	case <-time.After(10 * time.Second):
-		return fmt.Errorf("worker %d did not get the lock within 10 s", victim+1)
+	case <-time.After(time.Minute): // majority has no bound: in two of four runs the worker waited for more than 10 s
+		return fmt.Errorf("worker %d did not get the lock within a minute", victim+1)
 	case <-ctx.Done():
 		return ctx.Err()
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/conclave-io/conclave/algorithm/view"
+	"github.com/conclave-io/conclave/internal/histogram"
 	"github.com/conclave-io/conclave/internal/near"
 	"github.com/conclave-io/conclave/process"
 	"github.com/conclave-io/conclave/service/registry"
@@ -123,7 +124,7 @@ type Host struct {
 	seated   bool // the leader or the log has confirmed the seat
 	logged   bool // the log has
 	guards   []guard
-	table    uint64 // the number of the list of guards, for what instances keep of it
+	table    uint32 // the number of the list of guards, for what instances keep of it
 	links    []*link
 	spaces   []*namespace // of the epoch, sorted by prefix
 	names    map[string]*instance
@@ -142,8 +143,9 @@ type Host struct {
 	cutNumber uint64
 	cutEnds   []CutEnd
 
-	entries, messages uint64             // counted for people
-	counts            map[string]*Counts // by prefix
+	entries, messages uint64              // counted for people
+	waits             histogram.Durations // of entries, from the request to a machine to the grant
+	counts            map[string]*Counts  // by prefix
 
 	output   Output
 	overflow bool // a link has exceeded its bounds

@@ -100,6 +100,19 @@ func TestTooManyNames(t *testing.T) {
 	}
 }
 
+// The histogram of waits has each entry, with the time from the request to the algorithm.
+func TestWaits(t *testing.T) {
+	l := alone(t, Config{}, view.Use{Algorithm: "total-order-sequencer"})
+	for i := range 7 {
+		l.enter(fmt.Sprint("a/", i%2))
+	}
+	s := l.Status()
+	all, _ := s.Waits.Buckets()
+	if all != 7 || s.All.Entries != 7 || s.Waits.Sum != s.All.Waited {
+		t.Errorf("%d waits of %d ns together, %d entries of %d ns, want 7", all, s.Waits.Sum, s.All.Entries, s.All.Waited)
+	}
+}
+
 // I5: idle machines are kept for reuse, up to a number and a time, and the next machine
 // begins above the marks of those that were dropped.
 func TestReuse(t *testing.T) {

@@ -239,9 +239,9 @@ func (h *Host) force() {
 // guardOf returns the present guard of a name, or nil.
 func (h *Host) guardOf(in *instance) *guard {
 	if in.table != h.table {
-		in.table, in.under = h.table, h.under(in.name)
+		in.table, in.under = h.table, int32(h.under(in.name))
 	}
-	return h.guardAt(in.under)
+	return h.guardAt(int(in.under))
 }
 
 // under returns the index of the present guard of a name, or -1.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/conclave-io/conclave/algorithm/view"
+	"github.com/conclave-io/conclave/internal/histogram"
 	"github.com/conclave-io/conclave/process"
 	"github.com/conclave-io/conclave/service/registry"
 )
@@ -15,14 +16,15 @@ type Status struct {
 	View      view.View          // the latest that has begun or, without a seat, that it has seen
 	State     view.State
 	Lapsed    bool
-	Remaining int64    // the remaining lease of the seat, in ns; 0 if it has lapsed
-	Missing   []uint64 // members whose RESUMED has not come, while it is resuming
-	Sessions  int      // of clients whose home is this server
-	Names     int      // that have a machine here, or are waited for
-	Entries   uint64   // grants to clients since the start
-	Messages  uint64   // frames to other members since the start
-	Busy      int      // Names that clients here hold or wait for
-	All       Counts   // of all prefixes together since the start
+	Remaining int64               // the remaining lease of the seat, in ns; 0 if it has lapsed
+	Missing   []uint64            // members whose RESUMED has not come, while it is resuming
+	Sessions  int                 // of clients whose home is this server
+	Names     int                 // that have a machine here, or are waited for
+	Entries   uint64              // grants to clients since the start
+	Messages  uint64              // frames to other members since the start
+	Busy      int                 // Names that clients here hold or wait for
+	All       Counts              // of all prefixes together since the start
+	Waits     histogram.Durations // of All.Entries: Waited is their sum
 	Links     []Link
 	// Paused is how long the last epoch took to open here, in ns, and Opened how many epochs
 	// have opened here.
@@ -78,7 +80,7 @@ func (h *Host) Status() Status {
 			s.Missing = append(s.Missing, m.Server)
 		}
 	}
-	s.Paused, s.Opened = h.paused, h.opened
+	s.Paused, s.Opened, s.Waits = h.paused, h.opened, h.waits
 	for _, n := range h.spaces {
 		if n.spec != nil {
 			s.Namespaces = append(s.Namespaces, Namespace{n.prefix, n.spec.Name, n.names, *n.counts})

@@ -54,22 +54,19 @@ var readings = map[string]probe{
 	"conclave_audit_lines_total":            one(func(v *snapshot) int64 { return v.server.audit.lines.Load() }),
 	"conclave_audit_write_errors_total":     one(func(v *snapshot) int64 { return v.server.audit.errors.Load() }),
 	"conclave_audit_last_timestamp_seconds": one(func(v *snapshot) float64 { return seconds(v.server.audit.newest.Load()) }),
-	"conclave_live_wait_seconds_total": one(func(v *snapshot) float64 {
-		return seconds(v.live.All.Waited)
-	}),
-	"conclave_live_messages_total":     liveMessages,
-	"conclave_link_unacked":            unacknowledged,
-	"conclave_shunned_total":           shunned,
-	"conclave_watch_doubted":           one(func(v *snapshot) int { return len(v.live.Watch.Doubted) }),
-	"conclave_watch_suspicions_total":  one(func(v *snapshot) uint64 { return v.live.Watch.Suspicions }),
-	"conclave_watch_failures_total":    one(func(v *snapshot) uint64 { return v.live.Watch.Failures }),
-	"conclave_watch_trusts_total":      one(func(v *snapshot) uint64 { return v.live.Watch.Trusts }),
-	"conclave_watch_elections_total":   one(func(v *snapshot) uint64 { return v.live.Watch.Elections }),
-	"conclave_watch_messages_total":    one(func(v *snapshot) uint64 { return v.live.Watch.Messages }),
-	"conclave_clock_offset_seconds":    ofClocks(false, func(e *clocks.Estimate) float64 { return seconds(e.Offset) }),
-	"conclave_clock_error_seconds":     ofClocks(false, func(e *clocks.Estimate) float64 { return seconds(e.Error) }),
-	"conclave_clock_drift_ratio":       ofClocks(true, func(e *clocks.Estimate) float64 { return e.Drift }),
-	"conclave_clock_drift_error_ratio": ofClocks(true, func(e *clocks.Estimate) float64 { return e.DriftError }),
+	"conclave_live_messages_total":          liveMessages,
+	"conclave_link_unacked":                 unacknowledged,
+	"conclave_shunned_total":                shunned,
+	"conclave_watch_doubted":                one(func(v *snapshot) int { return len(v.live.Watch.Doubted) }),
+	"conclave_watch_suspicions_total":       one(func(v *snapshot) uint64 { return v.live.Watch.Suspicions }),
+	"conclave_watch_failures_total":         one(func(v *snapshot) uint64 { return v.live.Watch.Failures }),
+	"conclave_watch_trusts_total":           one(func(v *snapshot) uint64 { return v.live.Watch.Trusts }),
+	"conclave_watch_elections_total":        one(func(v *snapshot) uint64 { return v.live.Watch.Elections }),
+	"conclave_watch_messages_total":         one(func(v *snapshot) uint64 { return v.live.Watch.Messages }),
+	"conclave_clock_offset_seconds":         ofClocks(false, func(e *clocks.Estimate) float64 { return seconds(e.Offset) }),
+	"conclave_clock_error_seconds":          ofClocks(false, func(e *clocks.Estimate) float64 { return seconds(e.Error) }),
+	"conclave_clock_drift_ratio":            ofClocks(true, func(e *clocks.Estimate) float64 { return e.Drift }),
+	"conclave_clock_drift_error_ratio":      ofClocks(true, func(e *clocks.Estimate) float64 { return e.DriftError }),
 
 	"conclave_sessions_opened_total":                one(func(v *snapshot) uint64 { return v.times.Opened }),
 	"conclave_sessions_expired_total":               one(func(v *snapshot) uint64 { return v.times.Over[registry.Expired] }),
@@ -97,11 +94,12 @@ var readings = map[string]probe{
 
 // timeReadings read the values of histograms, by name.
 var timeReadings = map[string]timeProbe{
-	"conclave_wait_seconds":     timesByClass(func(v *snapshot, class registry.Class) *histogram.Durations { return &v.times.Waits[class] }),
-	"conclave_hold_seconds":     timesByClass(func(v *snapshot, class registry.Class) *histogram.Durations { return &v.times.Holds[class] }),
-	"conclave_commit_seconds":   times(func(v *snapshot) *histogram.Durations { return &v.times.Commits }),
-	"conclave_fsync_seconds":    times(func(v *snapshot) *histogram.Durations { return &v.times.Fsyncs }),
-	"conclave_snapshot_seconds": times(func(v *snapshot) *histogram.Durations { return &v.times.Snapshots }),
+	"conclave_wait_seconds":      timesByClass(func(v *snapshot, class registry.Class) *histogram.Durations { return &v.times.Waits[class] }),
+	"conclave_hold_seconds":      timesByClass(func(v *snapshot, class registry.Class) *histogram.Durations { return &v.times.Holds[class] }),
+	"conclave_live_wait_seconds": times(func(v *snapshot) *histogram.Durations { return &v.live.Waits }),
+	"conclave_commit_seconds":    times(func(v *snapshot) *histogram.Durations { return &v.times.Commits }),
+	"conclave_fsync_seconds":     times(func(v *snapshot) *histogram.Durations { return &v.times.Fsyncs }),
+	"conclave_snapshot_seconds":  times(func(v *snapshot) *histogram.Durations { return &v.times.Snapshots }),
 }
 
 // accessModes returns 1 for the access mode in force at a server.

@@ -132,18 +132,18 @@ var phaseNames = []string{"IDLE", "WAIT", "IN"}
 
 type machine struct {
 	c     *process.Config
+	retry process.Duration // 0: never
 	self  process.ID
 	flaw  Flaw
-	retry process.Duration // 0: never
 
 	phase  phase
+	has    bool          // the token is here
 	rn     []uint64      // by rank: the highest request number seen
 	fence  process.Fence // the largest seen; with the token, that of the last entry
 	failed []process.ID  // known to have crashed
 
-	// The token. inside implies has, waiting implies not has. Without the token ln
+	// What the token carries. inside implies has, waiting implies not has. Without the token ln
 	// is all 0 and the queue is empty. No process is in the queue twice.
-	has   bool
 	ln    []uint64 // by rank: the number of the last request that was served
 	queue []process.ID
 }
