@@ -32,7 +32,7 @@ type client struct {
 	carrying bool  // the outputs of the line are being carried out
 	due      int64 // the reading for which a tick is scheduled
 
-	links        []*link
+	streams      []*clientStream
 	sessions     []*session // those that are open
 	sessionsMade int
 	requests     []*request // of workers, without an outcome
@@ -59,7 +59,7 @@ func newClient(w *world, slot int) *client {
 func (c *client) begin() {
 	c.dead, c.paused, c.inbox, c.awake = false, false, nil, c.w.now
 	c.away, c.untaken = false, nil
-	c.sessions, c.links, c.requests, c.due = nil, nil, nil, forever
+	c.sessions, c.streams, c.requests, c.due = nil, nil, nil, forever
 	var servers []string
 	for _, s := range c.w.servers[:c.w.plan.Servers] {
 		servers = append(servers, s.said().ClientAddress)
@@ -174,7 +174,7 @@ func (c *client) die() {
 	for _, s := range c.sessions {
 		s.conclude()
 	}
-	for _, l := range c.links {
+	for _, l := range c.streams {
 		l.close()
 	}
 	if o := c.observer; o != nil && o.stream != nil {
@@ -225,15 +225,15 @@ func (c *client) carryOut(o line.Output) {
 	case line.Dial:
 		c.dial(o)
 	case line.HangUp:
-		l := c.link(o.Stream)
-		c.links = slices.DeleteFunc(c.links, func(other *link) bool { return other == l })
+		l := c.streamOf(o.Stream)
+		c.streams = slices.DeleteFunc(c.streams, func(other *clientStream) bool { return other == l })
 		l.close()
 	case line.Send:
 		c.w.trace.asks(c, o.Frame)
 		c.asks(o.Frame)
-		c.transmit(c.link(o.Stream), o.Frame)
+		c.transmit(c.streamOf(o.Stream), o.Frame)
 	case line.Ping:
-		c.ping(c.link(o.Stream))
+		c.ping(c.streamOf(o.Stream))
 	case line.Done:
 		c.finish(o)
 	case line.Again:
@@ -258,9 +258,9 @@ func (c *client) carryOut(o line.Output) {
 	}
 }
 
-// link returns the stream of a number, or nil.
-func (c *client) link(stream uint64) *link {
-	for _, l := range c.links {
+// streamOf returns the stream with a number, or nil.
+func (c *client) streamOf(stream uint64) *clientStream {
+	for _, l := range c.streams {
 		if l.stream == stream {
 			return l
 		}

@@ -24,7 +24,7 @@ func (c *client) steal(what int64) {
 			if what&1 > 0 {
 				session = s.id[:]
 			}
-			for _, l := range c.links {
+			for _, l := range c.streams {
 				if l.server == nil {
 					continue
 				}

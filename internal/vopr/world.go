@@ -31,7 +31,7 @@ type world struct {
 	cuts        []*cut
 	storm       *Fault
 	uneasy      int64  // when something was last wrong with the servers, or their members changing
-	numbers     uint64 // links so far
+	numbers     uint64 // of the latest connection or stream
 	healed      bool
 	operator
 	attendant

@@ -85,7 +85,7 @@ func identityOf(ctx context.Context) identity {
 		return who
 	}
 	if p, ok := peer.FromContext(ctx); ok {
-		if l, ok := p.AuthInfo.(link); ok {
+		if l, ok := p.AuthInfo.(callInfo); ok {
 			return l.identity
 		}
 	}

@@ -16,18 +16,18 @@ type conveyor struct {
 	server uint64 // whose local principals connect without the network
 }
 
-// link gives calls access to the connection that they came over.
-type link struct {
+// callInfo gives calls access to the connection that they came over.
+type callInfo struct {
 	credentials.CommonAuthInfo
 	conn net.Conn
 	identity
 }
 
-func (link) AuthType() string { return "conclave" }
+func (callInfo) AuthType() string { return "conclave" }
 
 func (c conveyor) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	level := credentials.CommonAuthInfo{SecurityLevel: credentials.NoSecurity}
-	return conn, link{level, conn, identify(conn, "grpc", c.server)}, nil
+	return conn, callInfo{level, conn, identify(conn, "grpc", c.server)}, nil
 }
 
 func (conveyor) ClientHandshake(context.Context, string, net.Conn) (net.Conn, credentials.AuthInfo, error) {
@@ -45,7 +45,7 @@ func (conveyor) OverrideServerName(string) error { return nil }
 // hangUp closes the connection of a call.
 func hangUp(ctx context.Context) {
 	if p, ok := peer.FromContext(ctx); ok {
-		if l, ok := p.AuthInfo.(link); ok {
+		if l, ok := p.AuthInfo.(callInfo); ok {
 			l.conn.Close()
 		}
 	}

@@ -112,7 +112,7 @@ func (t *Transport) attend(ctx context.Context, raw net.Conn, place *place) bool
 
 // visit is a connection that a peer dialled.
 type visit struct {
-	*link
+	*connection
 	peer *peer
 	lane peering.Lane
 }
@@ -127,7 +127,7 @@ func (t *Transport) receive(ctx context.Context, raw net.Conn) (v *visit, call n
 	if err != nil {
 		return nil, nil, err
 	}
-	l := newLink(raw, conn)
+	l := newConnection(raw, conn)
 	if call, err = t.callOn(l, conn); call == nil && err == nil {
 		v, err = t.greeted(ctx, l, certificate(conn))
 	}
@@ -136,7 +136,7 @@ func (t *Transport) receive(ctx context.Context, raw net.Conn) (v *visit, call n
 
 // greeted accepts a visitor that introduces itself, if it is a peer. The certificate is the one
 // that it has shown, nil if this cluster uses none.
-func (t *Transport) greeted(ctx context.Context, l *link, cert *x509.Certificate) (*visit, error) {
+func (t *Transport) greeted(ctx context.Context, l *connection, cert *x509.Certificate) (*visit, error) {
 	k, payload, err := l.read()
 	if err != nil {
 		return nil, fmt.Errorf("no introduction: %w%s", err, guess(err, l.in.prefix))
@@ -179,7 +179,7 @@ func (t *Transport) secure(ctx context.Context, raw net.Conn) (net.Conn, error) 
 	return conn, nil
 }
 
-func (t *Transport) examineAndWelcome(ctx context.Context, l *link, h Hello, k kind, cert *x509.Certificate) (*visit, *Refusal) {
+func (t *Transport) examineAndWelcome(ctx context.Context, l *connection, h Hello, k kind, cert *x509.Certificate) (*visit, *Refusal) {
 	door := t.door(h.Server)
 	if refusal := door.Examine(h); refusal != nil {
 		return nil, refusal
@@ -202,7 +202,7 @@ func (t *Transport) examineAndWelcome(ctx context.Context, l *link, h Hello, k k
 	// The dialler waits only as long as this side does, and must receive the answer.
 	ctx, cancel := context.WithTimeout(ctx, t.cfg.HandshakeTimeout*5/6)
 	defer cancel()
-	v := &visit{link: l, peer: p, lane: peering.Lane(slices.Index(openings[:], k))}
+	v := &visit{connection: l, peer: p, lane: peering.Lane(slices.Index(openings[:], k))}
 	if refusal := v.welcome(ctx, h); refusal != nil {
 		return nil, refusal
 	}
@@ -237,11 +237,11 @@ func (v *visit) welcome(ctx context.Context, h Hello) *Refusal {
 }
 
 // seat calls Seat of peering.Peer.
-func (p *peer) seat(v *visit, h Hello) (old *link, contested bool) {
+func (p *peer) seat(v *visit, h Hello) (old *connection, contested bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	defer signal(p.framing)
-	old, contested = p.known.Seat(v.lane, v.link, h)
+	old, contested = p.known.Seat(v.lane, v.connection, h)
 	if old == nil && !contested && p.refused.Load() != 0 {
 		signal(p.redial) // a peer that refused this server may accept it now
 	}

@@ -77,8 +77,8 @@ func offerCalls(cfg *tls.Config) *tls.Config {
 	return cfg
 }
 
-// callOn returns the connection of a link whose other side wants to make calls, or nil.
-func (t *Transport) callOn(l *link, conn net.Conn) (net.Conn, error) {
+// callOn returns the net.Conn for the calls of the other side, or nil if it makes none.
+func (t *Transport) callOn(l *connection, conn net.Conn) (net.Conn, error) {
 	if t.cfg.Calls == nil {
 		return nil, nil
 	}

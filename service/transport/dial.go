@@ -11,7 +11,7 @@ import (
 
 // dial connects to the peer for a lane and does the handshake. The returned connection counts
 // among those of the peer until hangUp.
-func (p *peer) dial(ln peering.Lane) (*link, error) {
+func (p *peer) dial(ln peering.Lane) (*connection, error) {
 	address := p.where()
 	ctx, cancel := context.WithTimeout(p.ctx, p.t.cfg.DialTimeout)
 	defer cancel()
@@ -29,7 +29,7 @@ func (p *peer) dial(ln peering.Lane) (*link, error) {
 	return l, nil
 }
 
-func (p *peer) shakeHands(raw net.Conn, address string, ln peering.Lane) (*link, error) {
+func (p *peer) shakeHands(raw net.Conn, address string, ln peering.Lane) (*connection, error) {
 	stop := context.AfterFunc(p.ctx, func() { raw.Close() })
 	defer stop()
 	if err := raw.SetDeadline(time.Now().Add(p.t.cfg.HandshakeTimeout)); err != nil {
@@ -39,7 +39,7 @@ func (p *peer) shakeHands(raw net.Conn, address string, ln peering.Lane) (*link,
 	if err != nil {
 		return nil, err
 	}
-	l := newLink(raw, conn)
+	l := newConnection(raw, conn)
 	h, err := p.greet(l, ln)
 	if err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func (p *peer) secure(raw net.Conn, address string) (net.Conn, error) {
 var openings = [peering.Lanes]kind{peering.Messages: kindHello, peering.Snapshots: kindBulkHello, peering.Frames: kindFrameHello}
 
 // greet introduces this server and returns the other side's introduction.
-func (p *peer) greet(l *link, ln peering.Lane) (Hello, error) {
+func (p *peer) greet(l *connection, ln peering.Lane) (Hello, error) {
 	opening := openings[ln]
 	if err := l.write(opening, p.t.hello(p.id).Append(nil), nil, true); err != nil {
 		return Hello{}, err
@@ -93,7 +93,7 @@ func (p *peer) greet(l *link, ln peering.Lane) (Hello, error) {
 }
 
 // adopt makes the connection end with the peer, or when the address changes.
-func (p *peer) adopt(l *link, address string, ln peering.Lane) {
+func (p *peer) adopt(l *connection, address string, ln peering.Lane) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.dialled[ln] = l
@@ -104,7 +104,7 @@ func (p *peer) adopt(l *link, address string, ln peering.Lane) {
 }
 
 // hangUp closes a connection that dial returned.
-func (p *peer) hangUp(l *link) {
+func (p *peer) hangUp(l *connection) {
 	l.close()
 	l.release()
 	p.mu.Lock()

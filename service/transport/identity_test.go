@@ -84,7 +84,7 @@ func greetOverTLS(t *testing.T, s *server, h Hello, cfg *tls.Config) (kind, []by
 	if err := raw.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
-	l := newLink(raw, tls.Client(raw, cfg))
+	l := newConnection(raw, tls.Client(raw, cfg))
 	if err := l.write(kindHello, h.Append(nil), nil, true); err != nil {
 		return 0, nil, err
 	}

@@ -14,9 +14,9 @@ import (
 // up behind log entries. When it ends, unsent batches are lost; the next connection is
 // another Lane.
 type Lane struct {
-	link *link
-	most int
-	wake chan struct{} // holds a token when something waits
+	connection *connection
+	most       int
+	wake       chan struct{} // holds a token when something waits
 
 	mu      sync.Mutex
 	waiting []byte // frames of the connection
@@ -29,7 +29,7 @@ func (l *Lane) Send(batch []byte) {
 	defer l.mu.Unlock()
 	begin := len(l.waiting)
 	if begin+len(batch) > l.most {
-		l.link.closeFor(errors.New("the peer does not read its frames"))
+		l.connection.closeFor(errors.New("the peer does not read its frames"))
 		return
 	}
 	l.waiting = append(l.waiting, 0, 0, 0, 0, 0, 0, 0, 0, frameVersion, byte(kindFrames))
@@ -46,7 +46,7 @@ func (l *Lane) write() error {
 		sending, l.waiting = l.waiting, sending[:0]
 		l.mu.Unlock()
 		if len(sending) > 0 {
-			if err := l.link.writeRaw(sending); err != nil {
+			if err := l.connection.writeRaw(sending); err != nil {
 				return err
 			}
 			if cap(sending) > keptBytes {
@@ -56,8 +56,8 @@ func (l *Lane) write() error {
 		}
 		select {
 		case <-l.wake:
-		case <-l.link.closed:
-			return l.link.broken
+		case <-l.connection.closed:
+			return l.connection.broken
 		}
 	}
 }
@@ -158,7 +158,7 @@ func (p *peer) openLane() error {
 		defer close(kept)
 		p.keepLane(l)
 	})
-	lane := &Lane{link: l, most: p.t.cfg.QueueBytes, wake: make(chan struct{}, 1)}
+	lane := &Lane{connection: l, most: p.t.cfg.QueueBytes, wake: make(chan struct{}, 1)}
 	p.t.handler.Lane(p.id, lane)
 	err = lane.write()
 	l.close()
@@ -173,7 +173,7 @@ func (p *peer) openLane() error {
 }
 
 // keepLane closes a lane when it is no longer wanted.
-func (p *peer) keepLane(l *link) {
+func (p *peer) keepLane(l *connection) {
 	for {
 		select {
 		case <-p.framing:

@@ -38,7 +38,7 @@ func TestFramesAcrossBrokenLanes(t *testing.T) {
 		})
 		came = len(get(a.recorder, &a.lanes))
 		if round%2 == 0 {
-			lane.link.close()
+			lane.connection.close()
 		} else {
 			b.CloseFrames(1)
 		}
@@ -129,7 +129,7 @@ func answerAll(l net.Listener) {
 			return
 		}
 		open = append(open, conn)
-		k := newLink(conn, conn)
+		k := newConnection(conn, conn)
 		opening, _, err := k.read()
 		if err != nil {
 			continue

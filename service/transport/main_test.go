@@ -285,13 +285,13 @@ func visitHello() Hello {
 }
 
 // ring connects to s and introduces itself as h.
-func ring(t testing.TB, s *server, h Hello) *link {
+func ring(t testing.TB, s *server, h Hello) *connection {
 	t.Helper()
 	conn, err := net.Dial("tcp", s.address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := newLink(conn, conn)
+	l := newConnection(conn, conn)
 	t.Cleanup(l.close)
 	if err := conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
 		t.Fatal(err)
@@ -303,7 +303,7 @@ func ring(t testing.TB, s *server, h Hello) *link {
 }
 
 // knock is ring, and returns the answer.
-func knock(t testing.TB, s *server, h Hello) (*link, kind, []byte) {
+func knock(t testing.TB, s *server, h Hello) (*connection, kind, []byte) {
 	t.Helper()
 	l := ring(t, s, h)
 	k, payload, err := l.read()
@@ -314,7 +314,7 @@ func knock(t testing.TB, s *server, h Hello) (*link, kind, []byte) {
 }
 
 // enter is knock for a visitor that must be let in.
-func enter(t testing.TB, s *server, h Hello) *link {
+func enter(t testing.TB, s *server, h Hello) *connection {
 	t.Helper()
 	l, k, payload := knock(t, s, h)
 	if k != kindHello {
@@ -326,7 +326,7 @@ func enter(t testing.TB, s *server, h Hello) *link {
 }
 
 // readToEnd reads pings until the connection ends.
-func readToEnd(l *link) error {
+func readToEnd(l *connection) error {
 	for {
 		if _, _, err := l.read(); err != nil {
 			return err

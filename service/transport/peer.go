@@ -39,8 +39,8 @@ type peer struct {
 
 	mu      sync.Mutex
 	address string
-	known   peering.Peer[*link]
-	dialled [peering.Lanes]*link // the links that this server dialled, or nil
+	known   peering.Peer[*connection]
+	dialled [peering.Lanes]*connection // the connections that this server dialled, or nil
 
 	sending   sync.Mutex // guards the following fields
 	out       outgoing
@@ -243,7 +243,7 @@ func (p *peer) who() (Hello, bool) {
 
 // talk writes queued items, and flushes when the queue is empty, until the connection
 // breaks.
-func (p *peer) talk(l *link) error {
+func (p *peer) talk(l *connection) error {
 	for {
 		item, more := p.next()
 		var err error
@@ -269,7 +269,7 @@ func (p *peer) talk(l *link) error {
 
 // say writes one message. A message that is too large is dropped, because sending it again would
 // not help and must not break the connection each time.
-func (p *peer) say(l *link, m *raftpb.Message, flush bool) error {
+func (p *peer) say(l *connection, m *raftpb.Message, flush bool) error {
 	err := l.writeMessage(m, flush)
 	var tooLarge *FrameSizeError
 	if errors.As(err, &tooLarge) {
@@ -281,7 +281,7 @@ func (p *peer) say(l *link, m *raftpb.Message, flush bool) error {
 }
 
 // listen reads the pings of the other side, and closes the connection when they stop.
-func (p *peer) listen(l *link) error {
+func (p *peer) listen(l *connection) error {
 	defer l.close()
 	for {
 		k, _, err := l.read()

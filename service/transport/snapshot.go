@@ -79,7 +79,7 @@ func (p *peer) sendSnapshot(m *raftpb.Message) error {
 
 // awaitTaken reads until the peer confirms that it has the snapshot, and closes the
 // connection then or when the peer sends nothing for too long.
-func (p *peer) awaitTaken(l *link) error {
+func (p *peer) awaitTaken(l *connection) error {
 	defer l.close()
 	for {
 		k, _, err := l.read()
@@ -102,7 +102,7 @@ func (p *peer) awaitTaken(l *link) error {
 
 // writeSnapshot writes a message in parts. Its data are neither copied nor joined with the
 // rest, since there may be hundreds of megabytes.
-func (l *link) writeSnapshot(m *raftpb.Message) error {
+func (l *connection) writeSnapshot(m *raftpb.Message) error {
 	data := m.GetSnapshot().GetData()
 	head := binary.AppendUvarint(nil, uint64(len(data)))
 	head, err := (proto.MarshalOptions{}).MarshalAppend(head, withoutData(m))

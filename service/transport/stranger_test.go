@@ -173,7 +173,7 @@ func FuzzVisitors(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l := newLink(conn, conn)
+		l := newConnection(conn, conn)
 		defer l.close()
 		if introduced {
 			b = append(frameOf(kindHello, visitHello().Append(nil), nil), b...)

@@ -147,7 +147,7 @@ func tlsVisit(t *testing.T, s *server, cfg *tls.Config) error {
 	if err := raw.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
-	l := newLink(raw, tls.Client(raw, cfg))
+	l := newConnection(raw, tls.Client(raw, cfg))
 	if err := l.write(kindHello, visitHello().Append(nil), nil, true); err != nil {
 		return err
 	}

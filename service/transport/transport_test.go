@@ -146,7 +146,7 @@ func playDead(l net.Listener) {
 		if !first {
 			continue
 		}
-		k := newLink(conn, conn)
+		k := newConnection(conn, conn)
 		if _, _, err := k.read(); err != nil {
 			continue
 		}

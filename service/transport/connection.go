@@ -16,9 +16,9 @@ import (
 
 const bufferBytes = 64 << 10
 
-// link is one connection that carries frames. One goroutine reads; any may
+// connection is one connection that carries frames. One goroutine reads; any may
 // write.
-type link struct {
+type connection struct {
 	raw   net.Conn // below TLS
 	timed *timedConn
 	// buffer is the reader below in.
@@ -33,21 +33,21 @@ type link struct {
 	wrote  atomic.Bool
 	once   sync.Once
 	closed chan struct{}
-	// broken is why a ping could not be sent, if that closed the link. It may be read
+	// broken is why a ping could not be sent, if that closed the connection. It may be read
 	// after closed.
 	broken error
-	// release stops the callback that closes the link when its peer is removed.
+	// release stops the callback that closes the connection when its peer is removed.
 	release func() bool
-	// done is closed when nothing more of this link will reach the handler.
+	// done is closed when nothing more of this connection will reach the handler.
 	done chan struct{}
 }
 
-// newLink returns a link on conn, which lies over raw. Until start, the caller sets the
+// newConnection returns a connection on conn, which lies over raw. Until start, the caller sets the
 // deadlines of conn.
-func newLink(raw, conn net.Conn) *link {
+func newConnection(raw, conn net.Conn) *connection {
 	timed := &timedConn{Conn: conn}
 	buffer := bufio.NewReaderSize(timed, bufferBytes)
-	return &link{
+	return &connection{
 		raw: raw, timed: timed, buffer: buffer,
 		in:     frameReader{in: buffer, max: peering.MaxGreeting},
 		out:    bufio.NewWriterSize(timed, bufferBytes),
@@ -58,7 +58,7 @@ func newLink(raw, conn net.Conn) *link {
 
 // start ends the handshake: from now on every read and write has its own deadline, and frames
 // may be as large as messages.
-func (l *link) start(cfg *Config) error {
+func (l *connection) start(cfg *Config) error {
 	l.timed.read, l.timed.write = cfg.IdleTimeout, cfg.WriteTimeout
 	l.in.max = cfg.MaxFrame
 	return l.timed.SetDeadline(time.Time{})
@@ -66,9 +66,9 @@ func (l *link) start(cfg *Config) error {
 
 // close ends every read and write. It closes the connection below TLS, because a regular end of
 // TLS may block on a peer that does not read.
-func (l *link) close() { l.closeFor(nil) }
+func (l *connection) close() { l.closeFor(nil) }
 
-func (l *link) closeFor(broken error) {
+func (l *connection) closeFor(broken error) {
 	l.once.Do(func() {
 		l.broken = broken
 		close(l.closed)
@@ -77,11 +77,11 @@ func (l *link) closeFor(broken error) {
 }
 
 // read returns the next frame, whose payload is valid until the next call.
-func (l *link) read() (kind, []byte, error) { return l.in.next() }
+func (l *connection) read() (kind, []byte, error) { return l.in.next() }
 
 // writeMessage writes m in one frame. A *FrameSizeError means that m is too
 // large and nothing was written.
-func (l *link) writeMessage(m *raftpb.Message, flush bool) error {
+func (l *connection) writeMessage(m *raftpb.Message, flush bool) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.frame = beginFrame(l.frame, kindMessage)
@@ -98,7 +98,7 @@ func (l *link) writeMessage(m *raftpb.Message, flush bool) error {
 
 // write writes a frame whose payload is head followed by body, which is not
 // copied.
-func (l *link) write(k kind, head, body []byte, flush bool) error {
+func (l *connection) write(k kind, head, body []byte, flush bool) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.frame = append(beginFrame(l.frame, k), head...)
@@ -106,7 +106,7 @@ func (l *link) write(k kind, head, body []byte, flush bool) error {
 }
 
 // writeRaw sends complete frames.
-func (l *link) writeRaw(frames []byte) error {
+func (l *connection) writeRaw(frames []byte) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.wrote.Store(true)
@@ -117,14 +117,14 @@ func (l *link) writeRaw(frames []byte) error {
 }
 
 // flush sends what is buffered.
-func (l *link) flush() error {
+func (l *connection) flush() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.out.Flush()
 }
 
 // finish writes the frame that was begun. The caller holds mu.
-func (l *link) finish(body []byte, flush bool) error {
+func (l *connection) finish(body []byte, flush bool) error {
 	endFrame(l.frame, body)
 	l.wrote.Store(true)
 	_, err := l.out.Write(l.frame)
@@ -140,9 +140,9 @@ func (l *link) finish(body []byte, flush bool) error {
 	return err
 }
 
-// beat sends a ping after each interval in which nothing else was sent, until the link is
+// beat sends a ping after each interval in which nothing else was sent, until the connection is
 // closed.
-func (l *link) beat(interval time.Duration) {
+func (l *connection) beat(interval time.Duration) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {

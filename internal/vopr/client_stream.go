@@ -124,23 +124,23 @@ func (l *call) snap(up bool) {
 	l.reset()
 }
 
-// link is the stream of a client.
-type link struct {
+// clientStream is a stream from a client to a server.
+type clientStream struct {
 	call
 	stream uint64 // by which the client knows it
 }
 
 // dial asks the server at an address to take the client.
 func (c *client) dial(o line.Output) {
-	l := &link{call: call{w: c.w, server: c.w.serverAt(o.Address), take: c.read, home: o.Home}, stream: o.Stream}
-	c.links = append(c.links, l)
+	l := &clientStream{call: call{w: c.w, server: c.w.serverAt(o.Address), take: c.read, home: o.Home}, stream: o.Stream}
+	c.streams = append(c.streams, l)
 	l.heard = func(frame *api.ServerFrame) {
 		l.down.took()
 		c.hears(frame)
 		c.step(line.Input{Kind: line.Received, Stream: l.stream, Frame: frame})
 	}
 	l.ended = func(bool) {
-		c.links = slices.DeleteFunc(c.links, func(other *link) bool { return other == l })
+		c.streams = slices.DeleteFunc(c.streams, func(other *clientStream) bool { return other == l })
 		c.step(line.Input{Kind: line.Ended, Stream: l.stream, Err: errReset})
 	}
 	if l.server == nil { // it is on record, and has not come yet
@@ -163,7 +163,7 @@ func (w *world) serverAt(address string) *server {
 }
 
 // transmit sends a frame of the client, which sends no other before there is room.
-func (c *client) transmit(l *link, frame *api.ClientFrame) {
+func (c *client) transmit(l *clientStream, frame *api.ClientFrame) {
 	sent := func() { c.step(line.Input{Kind: line.Sent, Stream: l.stream}) }
 	l.up.room = func() {}
 	if l.send(frame); !l.up.full() {
@@ -181,7 +181,7 @@ func (c *client) transmit(l *link, frame *api.ClientFrame) {
 }
 
 // ping asks the server of the stream for a sign of life.
-func (c *client) ping(l *link) {
+func (c *client) ping(l *clientStream) {
 	w, s := c.w, l.server
 	w.carry(c.endpoint(), s.endpoint(), func() {
 		if s.life == l.life {
