@@ -9,13 +9,13 @@ import (
 	"github.com/conclave-io/conclave/internal/boottime"
 )
 
-// alarm is a timer on CLOCK_BOOTTIME. Go's own timers stand still while the
-// machine is suspended, and would go off late by all that time.
+// alarm is a timer on CLOCK_BOOTTIME. Go's own timers stop while the machine is suspended, and would
+// fire late by that time.
 type alarm struct {
 	fd   int
 	file *os.File
-	// C receives a value when the time has come. It may also receive one for a
-	// time that was set before: whoever receives looks at the clock.
+	// C receives a value at the set time. It may also receive a value for a time that was set
+	// before, so the receiver must read the clock.
 	C chan struct{}
 }
 
@@ -42,13 +42,12 @@ func (a *alarm) watch() {
 	}
 }
 
-// set replaces the time of the alarm. A time in the past goes off at once.
+// set replaces the time of the alarm. A time in the past fires at once.
 func (a *alarm) set(at boottime.Time) {
 	ns := max(int64(at), 1) // zero would disarm
 	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(ns)}
 	if err := unix.TimerfdSettime(a.fd, unix.TFD_TIMER_ABSTIME, &spec, nil); err != nil {
-		// Only a wrong argument can cause it, and without its timer the guard
-		// is no guard.
+		// Only a wrong argument can cause it, and the guard cannot work without its timer.
 		panic("guard: timerfd_settime: " + err.Error())
 	}
 }

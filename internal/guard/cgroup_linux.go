@@ -11,12 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cgroup is the control group (version 2) of one command. The kernel keeps all
-// descendants of the command in it, whatever group, session, user or PID
-// namespace they move to. It kills them all at once, and none can fork its way
-// out. Only a process that may write to another cgroup can leave.
+// cgroup is the control group (version 2) of one command. The kernel keeps all descendants of the
+// command in it, whatever group, session, user or PID namespace they move to. It can kill all of them
+// at once, and no fork escapes. Only a process that may write to another cgroup can leave.
 //
-// The methods of a nil *cgroup do nothing: many systems allow no cgroup.
+// The methods of a nil *cgroup do nothing, because many systems allow no cgroup.
 type cgroup struct {
 	path         string
 	kills, event *os.File // cgroup.kill and cgroup.events
@@ -68,8 +67,8 @@ func cgroupDir(mountinfo, own string) string {
 // unescape undoes what mountinfo does to the characters that separate its fields.
 var unescape = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
 
-// makeCgroup makes the cgroup, or returns nil: it needs root or a delegated
-// subtree, a mount that is not read-only, and Linux 5.14 for cgroup.kill.
+// makeCgroup makes the cgroup. It returns nil if it cannot: it requires root or a delegated subtree, a
+// mount that is not read-only, and Linux 5.14 for cgroup.kill.
 func makeCgroup(path string) *cgroup {
 	if path == "" || os.Mkdir(path, 0o755) != nil {
 		return nil
@@ -81,9 +80,8 @@ func makeCgroup(path string) *cgroup {
 	return c
 }
 
-// openCgroup opens a cgroup that exists, or returns nil. The files stay open: a
-// command that uses up the system's descriptors must not keep its guard from
-// them.
+// openCgroup opens an existing cgroup, or returns nil. The files stay open, so that the guard can use
+// them even if its command uses up the system's file descriptors.
 func openCgroup(path string) *cgroup {
 	if path == "" {
 		return nil
@@ -100,14 +98,14 @@ func openCgroup(path string) *cgroup {
 	return &cgroup{path, kills, event}
 }
 
-// kill kills all that is in the cgroup and below. They are dead a little later.
+// kill kills all processes in the cgroup and below. They die a little later.
 func (c *cgroup) kill() {
 	if c != nil {
 		_, _ = c.kills.WriteString("1") // killAll also looks for them in /proc
 	}
 }
 
-// populated says whether a process is in the cgroup or below. Zombies are not.
+// populated reports whether there is a process in the cgroup or below. Zombies do not count.
 func (c *cgroup) populated() bool {
 	if c == nil {
 		return false
@@ -120,7 +118,7 @@ func (c *cgroup) populated() bool {
 // watch sends to changed when the cgroup becomes empty, and ends.
 func (c *cgroup) watch(changed chan<- struct{}) {
 	fds := []unix.PollFd{{Fd: int32(c.event.Fd()), Events: unix.POLLPRI}}
-	for c.populated() { // reading arms the next poll
+	for c.populated() { // the next poll needs this read
 		if _, err := unix.Poll(fds, -1); err != nil && err != unix.EINTR {
 			return
 		}
@@ -128,8 +126,8 @@ func (c *cgroup) watch(changed chan<- struct{}) {
 	changed <- struct{}{}
 }
 
-// remove closes an empty cgroup and removes it, with those that were made below
-// it: the command may have run others under locks of their own.
+// remove closes an empty cgroup and removes it, with the cgroups below it: the command may have run
+// other commands under locks of their own.
 func (c *cgroup) remove() {
 	if c != nil {
 		c.kills.Close()

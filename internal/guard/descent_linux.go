@@ -11,12 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// process is a line of the picture that descendants takes.
+// process is one process that descendants found.
 type process struct{ pid, parent, group int }
 
-// descendants returns the processes that descend from the process called root.
-// It is a picture, not the truth: processes may come and go while it is taken.
-// Those whose parents died appear as children of the nearest subreaper.
+// descendants returns the descendants of the process root. The result may be incomplete or outdated,
+// because processes start and end during the search. A process whose parent died appears as a child
+// of the nearest subreaper.
 func descendants(root int) ([]process, error) {
 	all, err := processes()
 	if err != nil {
@@ -31,7 +31,7 @@ func descendants(root int) ([]process, error) {
 	for i := 0; i < len(found); i++ {
 		pid := found[i].pid
 		found = append(found, children[pid]...)
-		delete(children, pid) // a torn picture could hold a cycle
+		delete(children, pid) // an inconsistent result could contain a cycle
 	}
 	return found, nil
 }
@@ -58,10 +58,9 @@ func processes() ([]process, error) {
 	return all, nil
 }
 
-// readProcess returns false for a process that is gone. Zombies count as there:
-// a process whose first thread has ended looks like one while the others run.
-// It does without os.ReadFile because a guard on a machine that is overrun by
-// its command's processes gets little time to find them all.
+// readProcess returns false for a process that is gone. Zombies count as present, because a process
+// whose first thread has ended looks like a zombie while other threads run. It avoids os.ReadFile to
+// be fast: on a machine full of the command's processes, the guard has little time to find them all.
 func readProcess(pid string) (p process, ok bool) {
 	fd, err := unix.Open("/proc/"+pid+"/stat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -73,7 +72,7 @@ func readProcess(pid string) (p process, ok bool) {
 	if err != nil || n <= 0 {
 		return p, false
 	}
-	// "pid (name) state ppid pgrp ...", where the name may hold anything, even ")".
+	// "pid (name) state ppid pgrp ...", where the name may contain anything, even ")".
 	fields := bytes.Fields(buffer[bytes.LastIndexByte(buffer[:n], ')')+1 : n])
 	if len(fields) < 3 {
 		return p, false
@@ -85,24 +84,23 @@ func readProcess(pid string) (p process, ok bool) {
 	return p, errs == [3]error{}
 }
 
-// reaper waits for the children of this process, which are the command and all
-// the orphans among its descendants, and for what else is in the cgroup.
+// reaper waits for the children of this process, and for other processes in the cgroup. The children
+// are the command and the orphans among its descendants.
 type reaper struct {
 	cgroup  *cgroup
 	command int // pid of the command, and the number of its group
 	exited  bool
 	status  unix.WaitStatus // of the command, once it has exited
-	stopped syscall.Signal  // what stopped the command since the last reap, or 0
+	stopped syscall.Signal  // the signal that stopped the command since the last reap, or 0
 }
 
-// done says that no descendant is left, neither as a child nor in the cgroup.
-// What the first misses: a process that joined another PID namespace, whose
-// orphans are not ours. What the second misses: a process that root has moved
-// to another cgroup.
+// done reports that no descendant is left, neither as a child nor in the cgroup. Both checks are
+// needed. Orphans of a process that joined another PID namespace do not become children. A process
+// that root moved to another cgroup is not in the cgroup.
 func (r *reaper) done() bool { return r.reap() && !r.cgroup.populated() }
 
-// reap takes in what has happened to children. It returns true once there is
-// none: the children of the dead are ours.
+// reap collects the changes of the state of children. It returns true once there is no child. The
+// children of a dead child become children of this process.
 func (r *reaper) reap() bool {
 	for {
 		var ws unix.WaitStatus
@@ -123,9 +121,8 @@ func (r *reaper) reap() bool {
 	}
 }
 
-// signalAll sends signals to the command's group and to every descendant outside
-// it. The group is named only while its first process is not reaped: after that
-// the number might come to mean others.
+// signalAll sends signals to the command's group and to every descendant outside it. It signals the
+// group only until its first process is reaped. After that, the number of the group may be reused.
 func (r *reaper) signalAll(sigs ...syscall.Signal) {
 	group := r.command
 	if r.exited {
@@ -138,7 +135,7 @@ func (r *reaper) signalAll(sigs ...syscall.Signal) {
 	}
 	found, err := descendants(os.Getpid())
 	if err != nil {
-		return // there is no /proc, and the group is all that can be reached
+		return // without /proc, only the group can be reached
 	}
 	for _, p := range found {
 		if p.group == group {
@@ -150,8 +147,8 @@ func (r *reaper) signalAll(sigs ...syscall.Signal) {
 	}
 }
 
-// killAll kills until nothing is left. One pass is not enough: the dying take a
-// while, and what is not in the cgroup may fork while it is looked for.
+// killAll kills until nothing is left. One pass is not enough: processes take a while to die, and those
+// outside the cgroup may fork during the search.
 func (r *reaper) killAll() {
 	for pause := 100 * time.Microsecond; !r.done(); pause = min(2*pause, 10*time.Millisecond) {
 		r.cgroup.kill()
@@ -159,6 +156,6 @@ func (r *reaper) killAll() {
 		if r.done() {
 			return
 		}
-		time.Sleep(pause) // the dying need a processor too
+		time.Sleep(pause) // processes need processor time to die
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// group stands for the process groups that this system does not have.
+// group replaces process groups, which this system does not have.
 type group struct{ foreground bool }
 
 // Foreground is false where there are no process groups.
@@ -20,7 +20,7 @@ func (group) start(cmd *exec.Cmd) error { return cmd.Start() }
 
 func (group) restore() {}
 
-// signalGroup kills the command whatever the signal: there is no gentler one.
+// signalGroup kills the command for any signal, because this system has no other signals.
 func signalGroup(cmd *exec.Cmd, _ syscall.Signal) { _ = cmd.Process.Kill() }
 
 func groupLeft(*exec.Cmd) bool { return false }

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// group is the process group of a command and what it takes from the caller's.
+// group is the process group of a command, and the terminal that it takes from the caller's group.
 type group struct {
 	tty        *os.File // nil unless the command gets the terminal
 	foreground bool
@@ -46,7 +46,7 @@ func foregroundTerminal() *os.File {
 	return tty
 }
 
-// Foreground says whether this process's group has the controlling terminal.
+// Foreground reports whether this process's group has the controlling terminal.
 func Foreground() bool {
 	tty := foregroundTerminal()
 	if tty == nil {
@@ -56,9 +56,8 @@ func Foreground() bool {
 	return true
 }
 
-// start ignores TTOU while the command takes the terminal from the background,
-// and afterwards for as long as the command runs, so that restore can take it
-// back.
+// start ignores TTOU from the moment at which the command takes the terminal until the command ends, so
+// that restore can take the terminal back.
 func (g group) start(cmd *exec.Cmd) error {
 	if g.foreground {
 		signal.Ignore(unix.SIGTTOU)
@@ -81,7 +80,7 @@ func (g group) restore() {
 
 func signalGroup(cmd *exec.Cmd, sig syscall.Signal) { _ = unix.Kill(-cmd.Process.Pid, sig) }
 
-// groupLeft says whether processes of the command's group are left.
+// groupLeft reports whether processes of the command's group are left.
 func groupLeft(cmd *exec.Cmd) bool { return unix.Kill(-cmd.Process.Pid, 0) != unix.ESRCH }
 
 func statusOf(state *os.ProcessState) (int, syscall.Signal) {

@@ -1,6 +1,6 @@
-// Package guard runs a command that must be dead before a deadline that only
-// moves while things go well: the command of `conclave lock`, which must not
-// act once another process may hold the lock.
+// Package guard runs a command that must be dead before a deadline. It runs the command of `conclave
+// lock`, which must not act once another process may hold the lock. The deadline moves as long as the
+// lock is renewed.
 //
 // # Who is who
 //
@@ -10,64 +10,61 @@
 //	wrapper ──▶ sentinel ──▶ guard ──▶ command, in its own process group and cgroup
 //	                                     └─▶ whatever the command starts
 //
-// The wrapper sends each new deadline down a pipe. The guard ends the command
-// when its last deadline draws near, or at once when the pipe ends because the
-// wrapper died. It needs nobody's help for that, so it does not matter whether
-// the wrapper was killed, was stopped, or cannot reach its cluster.
+// The wrapper sends each new deadline through a pipe. The guard ends the command shortly before its
+// last deadline. If the wrapper dies, the pipe ends, and the guard ends the command at once. The guard
+// needs no other process for that. So it also works if the wrapper was killed or stopped, or cannot
+// reach its cluster.
 //
-// The sentinel waits for the guard's death, and then kills at once what is left.
-// It has the deadlines too: it kills a guard that was stopped, with all the rest,
-// at D - Margin/2 (see below). With Spec.Sole the wrapper does the same. So any
-// one of the three is enough. The sentinel's name and command line do not contain
-// the binary's name, and it has a session of its own: what kills wrapper and
-// guard by name, or by terminal, spares it.
+// The sentinel waits for the guard's death, and then kills at once what is left. It gets the deadlines
+// too: at D - Margin/2 (see below) it kills a guard that was stopped, and all the rest. With Spec.Sole
+// the wrapper does the same. So any one of the three is enough. The sentinel's name and command line
+// do not contain the name of the binary, and it has a session of its own. So a kill by name or by
+// terminal that hits wrapper and guard does not hit the sentinel.
 //
 // # When a command ends
 //
-// The deadline D is the moment from which somebody else may hold the lock. The
-// command gets TERM at D - Margin - Grace. At D - Margin the guard kills, again
-// and again until nothing is left: the Margin is the room for that. Once TERM
-// was sent, a deadline that arrives late does not spare the command, which has
-// been told to go.
+// The deadline D is the moment from which another process may hold the lock. The command gets TERM at
+// D - Margin - Grace. From D - Margin on, the guard kills again and again until nothing is left; the
+// Margin is the time for that. Once TERM was sent, a later deadline no longer saves the command.
 //
-// The guard is a subreaper (PR_SET_CHILD_SUBREAPER): a descendant whose parent
-// dies becomes the guard's own child, whatever group or session it has moved
-// to. So a descendant is left as long as wait4 does not say ECHILD, and that,
-// not a look through /proc, decides when the guard is done. The command also has
-// a Pdeathsig from the guard. Sentinel and wrapper are subreapers in their turn.
+// The guard is a subreaper (PR_SET_CHILD_SUBREAPER): a descendant whose parent dies becomes the
+// guard's own child, whatever group or session it has moved to. So descendants are left until wait4
+// returns ECHILD. That decides when the guard is done, not a search through /proc. The command also
+// has a Pdeathsig from the guard. Sentinel and wrapper are subreapers too.
 //
-// Where the system allows it (version 2, cgroup.kill of Linux 5.14, root or a
-// delegated cgroup), the command is started in a new cgroup below the wrapper's.
-// Then the killing begins with cgroup.kill, and the guard is done when the
-// cgroup is empty as well. This covers what descent does not: processes that
-// become another user's, and orphans of a process that has joined another PID
-// namespace. If the cgroup cannot be had, all is done without it, silently.
+// Where the system allows it, the command starts in a new cgroup below the wrapper's. That requires
+// cgroup version 2, cgroup.kill (Linux 5.14), and root or a delegated cgroup. The guard then kills
+// with cgroup.kill first, and it is done when the cgroup is empty too. This covers processes that the
+// guard cannot reach as descendants: processes that become another user's, and orphans of a process
+// that has joined another PID namespace. Without a cgroup the guard works as above, with no message.
 //
 // # The terminal
 //
-// Without a controlling terminal the guard has a session of its own. With one
-// it cannot have: only processes of the terminal's session may hand the
-// terminal from group to group, and the command's group must be given it, or an
-// interactive shell under the lock could not read. The guard then stays in the
-// session, in a process group of its own, which is never the foreground one:
-// Ctrl-C, Ctrl-Z and a hang-up reach the command's group and not the guard,
-// and the guard catches all signals that can be caught.
+// Without a controlling terminal the guard has a session of its own. With a terminal it stays in the
+// terminal's session, because only processes of that session may give the terminal to another group.
+// The command's group needs the terminal: otherwise an interactive shell under the lock could not
+// read. The guard has a process group of its own, which is never the foreground group. So Ctrl-C,
+// Ctrl-Z and a hang-up reach the command's group and not the guard. The guard also catches all signals
+// that can be caught.
 //
-// Job control works as under a shell: if the command is stopped by the terminal
-// (Ctrl-Z, or a read in the background), the wrapper stops its own group too,
-// so that the shell takes over; `fg` and `bg` continue both. No deadlines
-// arrive meanwhile: a job suspended for longer than its lock lasts is ended.
+// Job control works as under a shell. If the terminal stops the command (Ctrl-Z, or a read in the
+// background), the wrapper stops its own group too, so that the shell takes over. `fg` and `bg`
+// continue both. No deadlines arrive while they are stopped: the guard ends a job that is suspended
+// for longer than its lock lasts.
 //
 // # What is not covered
 //
-// All three processes killed or stopped; processes in uninterruptible sleep (the
-// guard waits for them, but cannot end them); work that is started by others on
-// the command's behalf, here or on other machines; without a cgroup, or for
-// processes that are moved out of it: those that become another user's or join
-// another PID namespace. There only the fence protects. Other systems than Linux
-// have neither subreaper nor guard process: there the wrapper itself ends the
-// command's process group (on Windows, the command alone), and nobody does if
-// the wrapper is killed. Complete tells which it is.
+// In these cases only the fence protects:
+//
+//   - All three processes are killed or stopped.
+//   - A process is in uninterruptible sleep. The guard waits for it, but cannot end it.
+//   - Other processes work on the command's behalf, here or on other machines.
+//   - A process becomes another user's or joins another PID namespace, and there is no cgroup, or the
+//     process was moved out of it.
+//
+// Other systems than Linux have neither subreaper nor guard process. There the wrapper itself ends the
+// command's process group (on Windows, only the command). If the wrapper is killed, nothing ends the
+// command. Complete tells which kind of system it is.
 package guard
 
 import (
@@ -81,7 +78,7 @@ import (
 	"github.com/conclave-io/conclave/internal/boottime"
 )
 
-// Exit statuses as env and the shells have them.
+// Exit statuses, as in env and shells.
 const (
 	StatusNotExecutable = 126
 	StatusNotFound      = 127
@@ -91,12 +88,12 @@ const (
 // DefaultMargin is the Margin of a Spec that has none.
 const DefaultMargin = 100 * time.Millisecond
 
-// Spec says what to run, and how it is to end.
+// Spec describes the command and how to end it.
 type Spec struct {
 	// Argv is the command with its arguments. Argv[0] is looked up in PATH.
 	Argv []string
-	// Env is the command's environment; nil means the caller's own. Of several
-	// values of a variable the last one counts.
+	// Env is the command's environment; nil means the caller's own. If a variable has several
+	// values, the last one counts.
 	Env []string
 	// Stdin, Stdout and Stderr are the command's; nil means the caller's own.
 	Stdin, Stdout, Stderr *os.File
@@ -109,18 +106,17 @@ type Spec struct {
 	// DefaultMargin.
 	Margin time.Duration
 
-	// Terminal hands the controlling terminal to the command, if the caller has
-	// one and is in its foreground, and makes the caller take part in job
-	// control. Suspended, if set, is called before the caller stops itself.
+	// Terminal gives the controlling terminal to the command, if the caller has one and is in
+	// its foreground. The caller then takes part in job control. Suspended, if set, is called
+	// before the caller stops itself.
 	Terminal  bool
 	Suspended func()
 
-	// Sole says that the caller starts no other processes. It then stands by
-	// for guard and sentinel: if both are killed or stopped, the caller inherits
-	// the command's descendants and ends them.
+	// Sole means that the caller starts no other processes. If guard and sentinel are both
+	// killed or stopped, the caller then inherits the command's descendants and ends them.
 	Sole bool
 
-	// noCgroup makes do without a cgroup on a system that allows one.
+	// noCgroup means to use no cgroup, even on a system that allows one.
 	noCgroup bool
 }
 
@@ -149,21 +145,20 @@ type Result struct {
 	Status int
 	// Signal is the signal that ended the command, or 0.
 	Signal syscall.Signal
-	// Lost says that the command was ended because its deadline drew near.
+	// Lost means that the guard ended the command because of its deadline.
 	Lost bool
-	// Foreground says that the command was given the terminal.
+	// Foreground means that the command was given the terminal.
 	Foreground bool
 }
 
-// ErrGuardDied says that the guard process itself was killed. No descendant of
-// the command is left nevertheless, unless the sentinel was killed as well and
-// Spec.Sole was not set.
+// ErrGuardDied means that the guard process was killed. Still no descendant of the command is left,
+// unless the sentinel was killed too and Spec.Sole was not set.
 var ErrGuardDied = errors.New("guard: the guard process was killed, and the command with it")
 
-// ErrTooLate says that the deadline was too near for the command to be started.
+// ErrTooLate means that the deadline was too near to start the command.
 var ErrTooLate = errors.New("guard: the deadline is too near to start the command")
 
-// StartError says why a command could not be started.
+// StartError is why a command could not be started.
 type StartError struct {
 	Name string
 	// Status is 127 if there is no such command and 126 if it cannot be executed.

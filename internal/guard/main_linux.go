@@ -15,19 +15,18 @@ import (
 	"github.com/conclave-io/conclave/internal/boottime"
 )
 
-// Complete says whether commands are guarded as the package promises, or, if
-// false, by their process group alone.
+// Complete reports whether commands are guarded as the package comment describes. If it is false, only
+// their process group is guarded.
 const Complete = true
 
-// The first argument by which the binary knows that it is to be a guard or a
-// sentinel.
+// The first argument that makes the binary a guard or a sentinel.
 const (
 	guardCommand    = "__guard"
 	sentinelCommand = "__sentinel"
 )
 
-// caught are the signals that would end or stop the guard. They are caught, not
-// ignored: a command inherits what is ignored, and so keeps what the caller
+// caught has the signals that would end or stop the guard. The guard catches them instead of ignoring
+// them, because a command inherits ignored signals. So the command ignores only what the caller
 // ignores (as under nohup).
 var caught = []os.Signal{
 	unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGUSR1, unix.SIGUSR2, unix.SIGALRM, unix.SIGPIPE,
@@ -42,8 +41,8 @@ func catch() {
 	}
 }
 
-// order is what Start tells the sentinel through a pipe, and the sentinel the
-// guard on its command line.
+// order is what to run and when to end it. Start sends it to the sentinel through a pipe, and the
+// sentinel passes it to the guard on the command line.
 type order struct {
 	control, report int // file descriptors
 	deadline        boottime.Time
@@ -89,27 +88,26 @@ func parseOrder(args []string) (o order, err error) {
 	return o, err
 }
 
-// keeper is the guard process. All of it happens on one locked thread: the
-// command's Pdeathsig is tied to the thread that started it, and so is the
-// signal mask with which the terminal is handed over.
+// keeper is the guard process. It runs on one locked thread, because two things belong to a thread: the
+// Pdeathsig of the command that the thread started, and the signal mask that is needed to give the
+// terminal to another group.
 type keeper struct {
 	order
 	reaper
 	reportTo *os.File
 	alarm    *alarm
 
-	tty        *terminal // nil without one
-	foreground bool      // the command was given the terminal at some time
+	tty        *terminal // nil without a terminal
+	foreground bool      // the command was given the terminal at least once
 
 	ending bool // TERM was sent
 	killAt boottime.Time
 	lost   bool
 }
 
-// init is the main function of guard and sentinel. They begin here, and not in
-// main, because the rest of this binary takes longer to initialize (5 ms) than
-// they need until the command runs. Their exit status tells nothing: the wrapper
-// reads the report.
+// init is the main function of guard and sentinel. They start here and not in main to save time: the
+// rest of this binary takes longer to initialize (5 ms) than they need until the command runs. Their
+// exit status has no meaning, because the wrapper reads the report.
 func init() {
 	if len(os.Args) < 2 {
 		return
@@ -122,8 +120,7 @@ func init() {
 	}
 }
 
-// keep is the guard process; args are what follows guardCommand on its command
-// line.
+// keep is the main function of the guard; args has the arguments after guardCommand.
 func keep(args []string) int {
 	runtime.LockOSThread()
 	o, err := parseOrder(args)
@@ -167,7 +164,7 @@ func (k *keeper) run(control *os.File) error {
 	return nil
 }
 
-// receive passes on what the wrapper says, and closes orders when it is dead.
+// receive passes on the orders of the wrapper, and closes orders when the wrapper is dead.
 func receive(control *os.File, orders chan<- record) {
 	defer close(orders)
 	for {
@@ -180,13 +177,12 @@ func receive(control *os.File, orders chan<- record) {
 }
 
 func (k *keeper) say(op byte, value int64) {
-	// Nobody reads if the wrapper is dead, and then nobody needs to know.
+	// If the wrapper is dead, nobody reads the report, and the error does not matter.
 	_ = record{op, value}.writeTo(k.reportTo)
 }
 
-// start starts the command. The command may run for a moment before it has the
-// terminal; if it asks for it in that moment it is stopped, and continued again
-// by onStopped.
+// start starts the command. The command may run for a moment before it has the terminal. If it uses the
+// terminal in that moment, the kernel stops it, and onStopped continues it.
 func (k *keeper) start() bool {
 	if k.terminal {
 		k.tty = openTerminal()
@@ -196,7 +192,7 @@ func (k *keeper) start() bool {
 		return false
 	}
 	pid, err := k.fork(k.path, k.argv)
-	if err == unix.ENOEXEC { // a script without #! is the shell's, as for execvp
+	if err == unix.ENOEXEC { // the shell runs a script without #!, as for execvp
 		pid, err = k.fork("/bin/sh", append([]string{"sh", k.path}, k.argv[1:]...))
 	}
 	if err != nil {
@@ -213,7 +209,7 @@ func (k *keeper) start() bool {
 	return true
 }
 
-// fork starts a process in the cgroup, if there is one that takes it.
+// fork starts a process, in the cgroup if possible.
 func (k *keeper) fork(path string, argv []string) (pid int, err error) {
 	start := func(sys syscall.SysProcAttr) (int, error) {
 		sys.Setpgid, sys.Pdeathsig = true, unix.SIGKILL
@@ -227,21 +223,19 @@ func (k *keeper) fork(path string, argv []string) (pid int, err error) {
 			return pid, nil
 		}
 	}
-	// Some systems make cgroups and put nobody into them: a sandbox without
-	// clone3, or a cgroup that is threaded. If it was the command's fault, it
-	// fails again.
+	// Some systems make cgroups but cannot start processes in them: a sandbox without clone3,
+	// or a threaded cgroup. If the command itself is the cause, the start fails again.
 	return start(syscall.SysProcAttr{})
 }
 
-// takeForeground hands the terminal to the command if the wrapper's job has it.
+// takeForeground gives the terminal to the command if the wrapper's job has it.
 func (k *keeper) takeForeground() bool {
 	taken := k.tty != nil && k.tty.foreground() == k.wrapperGroup && k.tty.give(k.command)
 	k.foreground = k.foreground || taken
 	return taken
 }
 
-// detach lets go of standard files, so that the other ends of pipes see the
-// command close them.
+// detach closes standard files, so that the other ends of pipes notice when the command closes them.
 func detach(files ...int) {
 	null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -253,9 +247,9 @@ func detach(files ...int) {
 	unix.Close(null)
 }
 
-// hurry puts all threads of the guard before others, where that is allowed: a
-// command that keeps all processors busy must not keep its guard from them. It
-// comes after the start of the command, which would inherit it.
+// hurry raises the priority of all threads of the guard, where that is allowed, so that the guard can
+// run even if the command keeps all processors busy. It must run after the start of the command, which
+// would inherit the priority.
 func hurry() {
 	threads, err := os.ReadDir("/proc/self/task")
 	if err != nil {
@@ -268,7 +262,7 @@ func hurry() {
 	}
 }
 
-// termAt is when the command is told to go if no later deadline arrives.
+// termAt returns when the command gets TERM if no later deadline arrives.
 func (k *keeper) termAt() boottime.Time { return k.deadline.Add(-k.margin - k.grace) }
 
 // watch returns when no descendant of the command is left.
@@ -319,20 +313,19 @@ func (k *keeper) obey(r record) {
 	}
 }
 
-// end tells the command to go, and fixes when it is killed.
+// end sends TERM to the command, and sets when it is killed.
 func (k *keeper) end(now boottime.Time, lost bool) {
 	if k.ending {
 		return
 	}
 	k.ending, k.lost = true, lost
 	k.killAt = min(now.Add(k.grace), k.deadline.Add(-k.margin))
-	k.signalAll(unix.SIGTERM, unix.SIGCONT) // the stopped cannot hear
+	k.signalAll(unix.SIGTERM, unix.SIGCONT) // a stopped process does not handle TERM
 }
 
-// passOn gives a signal that was sent to the wrapper to the command. Those that
-// a terminal or a supervisor sends are meant for the whole job; USR1 and USR2
-// have a meaning to the command alone, and would end what does not expect them.
-// Once the command has exited, its descendants are what can be meant.
+// passOn passes a signal from the wrapper on to the command. Signals that a terminal or a supervisor
+// sends go to the whole job. USR1 and USR2 go to the command alone, because they would end a process
+// that does not expect them. Once the command has exited, its descendants get the signal.
 func (k *keeper) passOn(sig syscall.Signal) {
 	switch {
 	case k.exited:
@@ -352,10 +345,9 @@ func (k *keeper) signalGroup(sig syscall.Signal) {
 	}
 }
 
-// onStopped acts on a stop of the command. If the terminal stopped it for
-// touching the terminal from the background, although its job is in the
-// foreground by now, it gets the terminal and goes on; otherwise the wrapper is
-// told, to stop too. Other stops are somebody's will and stay.
+// onStopped handles a stop of the command. The terminal may have stopped it for using the terminal from
+// the background. If its job is in the foreground by now, the command gets the terminal and continues.
+// Otherwise the wrapper is told to stop too. Stops for other reasons are intended and remain.
 func (k *keeper) onStopped() {
 	sig := k.stopped
 	k.stopped = 0
@@ -369,8 +361,8 @@ func (k *keeper) onStopped() {
 	k.say(opStopped, int64(sig))
 }
 
-// finish gives the terminal back to the wrapper's job, unless somebody else has
-// taken it, and reports.
+// finish gives the terminal back to the wrapper's job, unless another group has taken it, and reports
+// the result.
 func (k *keeper) finish() {
 	if k.tty != nil {
 		group := k.tty.foreground()

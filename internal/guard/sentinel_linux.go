@@ -14,20 +14,19 @@ import (
 	"github.com/conclave-io/conclave/internal/boottime"
 )
 
-// sentinelName is all that the sentinel's command line and name tell. Neither
-// must contain the name of the binary: pkill by that name kills wrapper and
-// guard, and must not kill the sentinel with them.
+// sentinelName is the sentinel's name and command line. It must not contain the name of the binary:
+// pkill with that name kills wrapper and guard, and must not kill the sentinel too.
 const sentinelName = "sentinel"
 
-// sentry is the sentinel process: the guard's parent. It ends what the guard
-// leaves when it dies, and the guard too if that lets its time pass.
+// sentry is the sentinel process, the guard's parent. When the guard dies, it ends all processes that
+// are left. It also ends a guard that misses its deadline.
 type sentry struct {
 	order
 	reaper // its command is the guard
 }
 
-// sentinel is the main function of the sentinel; its argument is the number of
-// the descriptor from which it reads the order, and then the later deadlines.
+// sentinel is the main function of the sentinel. Its argument is the number of the file descriptor from
+// which it reads the order and then the later deadlines.
 func sentinel(args []string) int {
 	if err := new(sentry).run(args); err != nil {
 		fmt.Fprintln(os.Stderr, "conclave:", err)
@@ -68,8 +67,7 @@ func (s *sentry) run(args []string) error {
 	return nil
 }
 
-// start makes the cgroup, starts the guard, and lets go of all that the guard
-// inherits.
+// start makes the cgroup, starts the guard, and closes all files that the guard inherits.
 func (s *sentry) start() bool {
 	if s.cgroup = makeCgroup(s.cgroupPath); s.cgroup == nil {
 		s.cgroupPath = ""
@@ -88,8 +86,8 @@ func (s *sentry) start() bool {
 	detach(0, 1, 2)
 	closeInherited()
 	if s.terminal {
-		// The guard had to be started in the terminal's session. Only a process
-		// that does not lead its group may leave it.
+		// The guard had to start in the terminal's session. Only a process that does not lead
+		// its group may leave the session.
 		_ = unix.Setpgid(0, pid)
 		_, _ = unix.Setsid()
 	}
@@ -97,8 +95,8 @@ func (s *sentry) start() bool {
 	return true
 }
 
-// closeInherited closes the descriptors that were meant for the command, or the
-// guard: they stay open at an exec. Pipes would hang on this process.
+// closeInherited closes the file descriptors that are for the command or the guard, because they stay
+// open at an exec. Otherwise this process would keep pipes open.
 func closeInherited() {
 	entries, _ := os.ReadDir("/proc/self/fd")
 	for _, e := range entries {
@@ -112,7 +110,7 @@ func closeInherited() {
 	}
 }
 
-// watch returns when the guard is dead, or has let its time pass.
+// watch returns when the guard is dead, or has missed its deadline.
 func (s *sentry) watch(orders <-chan record, died <-chan os.Signal, alarm *alarm) {
 	for {
 		s.reap()
@@ -124,7 +122,7 @@ func (s *sentry) watch(orders <-chan record, died <-chan os.Signal, alarm *alarm
 		select {
 		case r, ok := <-orders:
 			if !ok {
-				orders = nil // the wrapper is dead, which is the guard's business
+				orders = nil // the wrapper is dead; the guard handles that
 			} else if r.op == opExtend {
 				s.deadline = max(s.deadline, r.deadline())
 			}

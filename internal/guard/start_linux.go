@@ -32,9 +32,8 @@ type Handle struct {
 	err    error
 }
 
-// Start starts the command under a guard. The error is a *StartError if it is
-// the command's fault. Afterwards the caller sends each new deadline with
-// Extend, and calls Wait.
+// Start starts the command under a guard. The error is a *StartError if the command is the cause.
+// Afterwards the caller sends each new deadline with Extend, and calls Wait.
 func Start(spec Spec) (*Handle, error) {
 	spec = spec.withDefaults()
 	path, err := Lookup(spec.Argv[0])
@@ -59,8 +58,8 @@ func Start(spec Spec) (*Handle, error) {
 	return h, nil
 }
 
-// launch starts the sentinel, which starts the guard, from this binary whatever
-// has become of its file.
+// launch starts the sentinel, which starts the guard. It uses the binary of this process, even if its
+// file has changed or is gone.
 func (h *Handle) launch(path string) error {
 	pipes, err := newPipes()
 	if err != nil {
@@ -100,8 +99,8 @@ func (h *Handle) launch(path string) error {
 	return nil
 }
 
-// newGroup makes a process leave the group of the terminal's job, and without a
-// terminal the session too.
+// newGroup makes a process leave the group of the terminal's job. Without a terminal the process also
+// leaves the session.
 func newGroup(tty bool) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: !tty, Setpgid: tty}
 }
@@ -128,10 +127,9 @@ func (h *Handle) closePipes() {
 	}
 }
 
-// inherited returns the file descriptors of sentinel and guard: the standard
-// ones, then those that whoever started this process meant for its children (a
-// jobserver's, for one), under their own numbers, then the pipe ends, the first
-// of which gets the number first.
+// inherited returns the file descriptors of sentinel and guard. The standard ones come first. Then come
+// those that this process inherited for its children, such as a jobserver's; they keep their numbers.
+// The ends of the pipes come last, and the first of them gets the number first.
 func inherited(spec Spec, ends []*os.File) (files []uintptr, first int) {
 	files = []uintptr{spec.Stdin.Fd(), spec.Stdout.Fd(), spec.Stderr.Fd()}
 	ours := 0
@@ -153,12 +151,12 @@ func inherited(spec Spec, ends []*os.File) (files []uintptr, first int) {
 	return files, first
 }
 
-// started waits for what became of the start.
+// started waits for the result of the start.
 func (h *Handle) started() error {
 	r, err := readRecord(h.report)
 	switch {
 	case err == nil:
-	case boottime.Now() >= h.fallback(): // it was ended before it could report that
+	case boottime.Now() >= h.fallback(): // it was ended before it could report the start
 		return ErrTooLate
 	default:
 		return ErrGuardDied
@@ -193,8 +191,8 @@ func (h *Handle) Stop() {
 	h.tell(h.control, opStop, 0)
 }
 
-// tell does not wait for a guard or a sentinel that does not listen: another of
-// the three processes sees to it at the deadline.
+// tell does not wait for a guard or a sentinel that does not read. At the deadline, another of the three
+// processes ends the command.
 func (h *Handle) tell(to *os.File, op byte, value int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -209,7 +207,7 @@ func (h *Handle) Wait() (Result, error) {
 	return h.result, h.err
 }
 
-// follow hears the guard's reports until the end.
+// follow reads the guard's reports until the end.
 func (h *Handle) follow() {
 	defer close(h.done)
 	over := make(chan struct{})
@@ -221,7 +219,7 @@ func (h *Handle) follow() {
 		helpers.Go(func() { h.resume(over) })
 	}
 	ended := h.listen()
-	// What the guard leaves is the sentinel's to end. A stopped one would not.
+	// The sentinel ends what the guard leaves, unless the sentinel was stopped.
 	_ = h.sentinel.Signal(unix.SIGCONT)
 	h.sentinel.Wait()
 	close(over)
@@ -232,8 +230,7 @@ func (h *Handle) follow() {
 	}
 }
 
-// listen returns whether the guard reported the end of the command; if not, the
-// guard is dead.
+// listen reports whether the guard reported the end of the command. If not, the guard is dead.
 func (h *Handle) listen() bool {
 	for {
 		r, err := readRecord(h.report)
@@ -257,8 +254,8 @@ func (h *Handle) listen() bool {
 	}
 }
 
-// takeOver ends what a dead guard and a dead sentinel have left. The command
-// itself died with the guard.
+// takeOver ends the processes that are left when guard and sentinel are dead. The command itself died
+// with the guard.
 func (h *Handle) takeOver() {
 	h.result.Status, h.result.Signal, h.err = statusSignal+int(unix.SIGKILL), unix.SIGKILL, ErrGuardDied
 	h.result.Lost = boottime.Now() >= h.fallback()
@@ -273,16 +270,15 @@ func (h *Handle) killAll() {
 	r.cgroup.remove()
 }
 
-// fallback is when the command should be dead if the guard did its duty. Then
-// the sentinel and, if it may, the wrapper kill all that is left, and the guard.
+// fallback returns when the command must be dead if the guard works. At that time the sentinel kills the
+// guard and all that is left. The wrapper does so too if Spec.Sole allows it.
 func (h *Handle) fallback() boottime.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.deadline.Add(-h.spec.Margin / 2)
 }
 
-// standBy kills a guard and a sentinel that let their time pass, because
-// somebody stopped them.
+// standBy kills a guard and a sentinel that miss their deadline because they were stopped.
 func (h *Handle) standBy(over <-chan struct{}) {
 	a, err := newAlarm()
 	if err != nil {
@@ -304,20 +300,20 @@ func (h *Handle) standBy(over <-chan struct{}) {
 	}
 }
 
-// suspend stops this process and its whole job as the terminal has stopped the
-// command, so that the shell takes over.
+// suspend stops this process and its whole job, in the same way as the terminal stopped the command, so
+// that the shell takes over.
 func (h *Handle) suspend(sig syscall.Signal) {
 	if h.spec.Suspended != nil {
 		h.spec.Suspended()
 	}
 	unix.Kill(0, sig)
-	// The kernel does not stop a job that no shell looks after. Then nobody
-	// will continue it either, and it goes on at once.
+	// The kernel does not stop a job that no shell controls. Nothing would continue such a job,
+	// so it continues at once.
 	time.AfterFunc(orphanPause, func() { h.tell(h.control, opResume, 0) })
 }
 
-// orphanPause is more than the kernel needs to stop a process that stops
-// itself, so that a stopped process does not get past it.
+// orphanPause is longer than the kernel needs to stop a process that stops itself, so that a process
+// that is being stopped does not run past it.
 const orphanPause = 200 * time.Millisecond
 
 // resume tells the guard whenever the shell continues this job.

@@ -13,8 +13,8 @@ import (
 	"github.com/conclave-io/conclave/internal/boottime"
 )
 
-// Complete says whether commands are guarded as the package promises, or, if
-// false, by their process group alone.
+// Complete reports whether commands are guarded as the package comment describes. If it is false, only
+// their process group is guarded.
 const Complete = false
 
 // Handle is a running command.
@@ -25,8 +25,8 @@ type Handle struct {
 
 	mu       sync.Mutex
 	deadline boottime.Time
-	term     *time.Timer // tells the command to go when the deadline draws near
-	kill     *time.Timer // nil until the command was told to go
+	term     *time.Timer // sends TERM before the deadline
+	kill     *time.Timer // nil until TERM was sent
 	ended    bool
 	lost     bool
 
@@ -34,9 +34,8 @@ type Handle struct {
 	err    error
 }
 
-// Start starts the command. The error is a *StartError if it is the command's
-// fault. Afterwards the caller sends each new deadline with Extend, and calls
-// Wait.
+// Start starts the command. The error is a *StartError if the command is the cause. Afterwards the
+// caller sends each new deadline with Extend, and calls Wait.
 func Start(spec Spec) (*Handle, error) {
 	spec = spec.withDefaults()
 	path, err := Lookup(spec.Argv[0])
@@ -62,7 +61,7 @@ func Start(spec Spec) (*Handle, error) {
 
 func (h *Handle) termAt() boottime.Time { return h.deadline.Add(-h.spec.Margin - h.spec.Grace) }
 
-// expire runs when the term timer goes off; a deadline may have come meanwhile.
+// expire runs when the term timer fires. A new deadline may have arrived before.
 func (h *Handle) expire() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -107,7 +106,7 @@ func (h *Handle) Stop() {
 	h.end(false)
 }
 
-// Wait returns when the command has ended, and whatever else is in its group.
+// Wait returns when the command and all other processes of its group have ended.
 func (h *Handle) Wait() (Result, error) {
 	<-h.done
 	return h.result, h.err
@@ -117,7 +116,7 @@ func (h *Handle) wait(own group) {
 	defer close(h.done)
 	err := h.cmd.Wait()
 	for groupLeft(h.cmd) {
-		time.Sleep(20 * time.Millisecond) // nothing tells when a group has become empty
+		time.Sleep(20 * time.Millisecond) // the system does not report when a group becomes empty
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()

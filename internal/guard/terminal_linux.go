@@ -29,9 +29,9 @@ func (t *terminal) foreground() int {
 	return group
 }
 
-// give hands the terminal to a process group. The caller must be locked to its
-// thread. A member of a background group may do so only while it blocks TTOU;
-// the block must not outlast the call, since commands inherit it.
+// give gives the terminal to a process group. The caller must be locked to its thread. A member of a
+// background group may do so only while it blocks TTOU. The block must end with the call, because
+// commands inherit it.
 func (t *terminal) give(group int) bool {
 	var block, old unix.Sigset_t
 	block.Val[0] = 1 << (unix.SIGTTOU - 1) // 22: in the first word, be it of 32 or of 64 bits
@@ -45,7 +45,7 @@ func (t *terminal) give(group int) bool {
 	return err == nil
 }
 
-// Foreground says whether this process's group has the controlling terminal.
+// Foreground reports whether this process's group has the controlling terminal.
 func Foreground() bool {
 	t := openTerminal()
 	if t == nil {
@@ -55,8 +55,8 @@ func Foreground() bool {
 	return t.foreground() == unix.Getpgrp()
 }
 
-// byTerminal says whether a signal that stopped a process is one of those by
-// which a terminal suspends a job.
+// byTerminal reports whether a signal that stopped a process is one with which a terminal suspends a
+// job.
 func byTerminal(sig syscall.Signal) bool {
 	return sig == unix.SIGTSTP || sig == unix.SIGTTIN || sig == unix.SIGTTOU
 }

@@ -10,15 +10,13 @@ import (
 	"github.com/conclave-io/conclave/internal/boottime"
 )
 
-// record is what travels through both pipes. It is far below PIPE_BUF, so a
-// write is all or nothing.
+// record is a message in one of the pipes. It is much smaller than PIPE_BUF, so a write is atomic.
 type record struct {
 	op    byte
 	value int64
 }
 
-// What the wrapper tells the guard. The sentinel is told the order, and then the
-// deadlines.
+// The messages from the wrapper to the guard. The sentinel gets the order, and then the deadlines.
 const (
 	opExtend byte = iota + 1 // value: the new deadline
 	opSignal                 // value: the signal to pass on
@@ -27,7 +25,7 @@ const (
 	opOrder                  // value: the number of bytes that follow
 )
 
-// What the guard tells the wrapper.
+// The messages from the guard to the wrapper.
 const (
 	opStarted    byte = iota + 101 // the command runs
 	opFailed                       // value: the errno of the start
@@ -35,8 +33,8 @@ const (
 	opStopped                      // value: the signal by which the terminal stopped the command
 	opExited                       // value: the status of the command; nothing is left of it
 	opKilled                       // value: the signal that ended the command; nothing is left of it
-	opLost                         // precedes opExited and opKilled: the deadline drew near
-	opForeground                   // precedes them too: the command had the terminal
+	opLost                         // before opExited or opKilled: the guard ended the command because of its deadline
+	opForeground                   // before them too: the command had the terminal
 )
 
 const recordBytes = 9
@@ -60,7 +58,7 @@ func readRecord(r io.Reader) (record, error) {
 func (r record) deadline() boottime.Time { return boottime.Time(r.value) }
 func (r record) signal() syscall.Signal  { return syscall.Signal(r.value) }
 
-// No argument of a process can hold a NUL.
+// No argument of a process can contain a NUL.
 const separator = "\x00"
 
 func (o order) writeTo(w io.Writer) error {
