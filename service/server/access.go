@@ -46,8 +46,16 @@ func (s *Server) access(ctx context.Context, req *api.AccessRequest) (*api.Acces
 	defer cancel()
 	return onLeader(ctx, s, func(ctx context.Context) (*api.AccessResponse, error) {
 		if command != nil {
+			if err := s.anonymousAtHomes(ctx, command.Change); err != nil {
+				return nil, err
+			}
 			if err := s.carryOutAlone(ctx, *command); err != nil {
 				return nil, s.conflicting(ctx, command.Change, err)
+			}
+			if command.Change.EndSessions {
+				if err := s.endAnonymousAtHomes(ctx); err != nil {
+					return nil, err
+				}
 			}
 		}
 		state, err := s.node.Read(ctx)
@@ -55,7 +63,7 @@ func (s *Server) access(ctx context.Context, req *api.AccessRequest) (*api.Acces
 			return nil, err
 		}
 		answer := describeRules(state.Rules(), state.Mode(), who)
-		return answer, answerTo(state, who, answer)
+		return answer, answerTo(ctx, state, who, answer)
 	}, func(ctx context.Context, leader api.ConclaveClient) (*api.AccessResponse, error) {
 		return leader.Access(ctx, req)
 	})
@@ -74,13 +82,13 @@ func describeRules(rules *access.State, mode access.Mode, who caller) *api.Acces
 }
 
 // answering fills in the answer to a request.
-type answering func(state node.State, who caller, answer *api.AccessResponse) error
+type answering func(ctx context.Context, state node.State, who caller, answer *api.AccessResponse) error
 
 // answerOf returns the function that fills in the answer to a request.
 func (s *Server) answerOf(req *api.AccessRequest) (answering, error) {
 	switch ask := req.GetAsk().(type) {
 	case *api.AccessRequest_Show:
-		return func(state node.State, _ caller, answer *api.AccessResponse) error {
+		return func(_ context.Context, state node.State, _ caller, answer *api.AccessResponse) error {
 			listRules(state.Rules(), answer)
 			return nil
 		}, nil
@@ -110,7 +118,7 @@ func answerCheck(check *api.CheckAccess) (answering, error) {
 	if problem != "" {
 		return nil, errors.New(problem)
 	}
-	return func(state node.State, who caller, answer *api.AccessResponse) error {
+	return func(ctx context.Context, state node.State, who caller, answer *api.AccessResponse) error {
 		principal, rules := check.GetPrincipal(), state.Rules()
 		if principal == "" {
 			principal = who.Principal

@@ -40,8 +40,8 @@ func (s *Server) conflicting(ctx context.Context, change *access.Change, err err
 // answerChange returns the function that reports the effect of a change, or of a trial.
 func (s *Server) answerChange(sent *api.AccessChange) (answering, error) {
 	if !sent.GetDryRun() {
-		return func(state node.State, who caller, answer *api.AccessResponse) error {
-			listDenied(state, state.Rules(), who, answer)
+		return func(ctx context.Context, state node.State, who caller, answer *api.AccessResponse) error {
+			s.listDenied(ctx, state, state.Rules(), who, answer)
 			return nil
 		}, nil
 	}
@@ -49,7 +49,7 @@ func (s *Server) answerChange(sent *api.AccessChange) (answering, error) {
 	if err != nil {
 		return nil, err
 	}
-	return func(state node.State, who caller, answer *api.AccessResponse) error {
+	return func(ctx context.Context, state node.State, who caller, answer *api.AccessResponse) error {
 		rules := state.Rules()
 		if rules == nil {
 			level, _ := state.Level()
@@ -66,14 +66,14 @@ func (s *Server) answerChange(sent *api.AccessChange) (answering, error) {
 		case err != nil:
 			return status.Error(codes.InvalidArgument, err.Error())
 		}
-		listDenied(state, next, who, answer)
+		s.listDenied(ctx, state, next, who, answer)
 		return nil
 	}, nil
 }
 
 // listDenied adds to an answer the present holds that some rules would not grant, as far as the
 // caller may read their names now.
-func listDenied(state node.State, rules *access.State, who caller, answer *api.AccessResponse) {
+func (s *Server) listDenied(ctx context.Context, state node.State, rules *access.State, who caller, answer *api.AccessResponse) {
 	if rules.Mode() != access.Closed {
 		return
 	}
@@ -87,6 +87,13 @@ func listDenied(state node.State, rules *access.State, who caller, answer *api.A
 			}
 		}
 	}
+	s.holdsAtHomes(ctx, func(res *api.Resource) {
+		held := registry.Resource{Class: registry.Lock, Name: res.GetName()}
+		for _, h := range res.GetHolders() {
+			held.Holders = append(held.Holders, registry.Holder{Session: registry.SessionID(h.GetSession()), Owner: h.GetOwner(), Fence: h.GetFence()})
+		}
+		addDenied(&held, rules, state.Rules(), who, answer)
+	})
 }
 
 func addDenied(res *registry.Resource, rules, now *access.State, who caller, answer *api.AccessResponse) {

@@ -1,0 +1,101 @@
+package server
+
+import (
+	"context"
+	"fmt"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/conclave-io/conclave/service/access"
+	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/service/registry"
+)
+
+// A change of the rules also concerns the sessions and holds that homes keep by themselves. No
+// log entry knows of them, so the leader asks the homes.
+
+// atHomes returns the context in which this server asks the homes on its own behalf.
+func (s *Server) atHomes(ctx context.Context) context.Context {
+	return withCaller(ctx, caller{Principal: s.local(), Via: "local"})
+}
+
+// holdsAtHomes calls see for the guarded locks that clients of homes hold or wait for. A member
+// that does not answer is left out.
+func (s *Server) holdsAtHomes(ctx context.Context, see func(*api.Resource)) {
+	ctx = s.atHomes(ctx)
+	for after, more := "", true; more; {
+		page := new(api.ListResponse)
+		s.listAtHomes(ctx, &api.ListRequest{After: after, Limit: pageSize}, page)
+		for _, res := range page.GetResources() {
+			after = res.GetName()
+			see(res)
+		}
+		more = page.GetMore() && len(page.GetResources()) > 0
+	}
+}
+
+// anonymousSessions returns the sessions of anonymous programs at all homes.
+func (s *Server) anonymousSessions(ctx context.Context) (found []*api.Session) {
+	ctx = s.atHomes(ctx)
+	var after registry.SessionID
+	for more := true; more; {
+		page := new(api.SessionsResponse)
+		s.sessionsAtHomes(ctx, &api.SessionsRequest{After: after[:], Limit: pageSize}, after, page)
+		for _, one := range page.GetSessions() {
+			after = registry.SessionID(one.GetId())
+			if one.GetOwner() == "" && one.GetHome() != 0 && !one.GetLeaving() {
+				found = append(found, one)
+			}
+		}
+		more = page.GetMore() && len(page.GetSessions()) > 0
+	}
+	return found
+}
+
+// anonymousAtHomes refuses a change that turns rules on while homes keep sessions of anonymous
+// programs, unless it ends them.
+func (s *Server) anonymousAtHomes(ctx context.Context, change *access.Change) error {
+	if change.EndSessions || s.rules().Mode() == access.Closed || !closes(change) {
+		return nil
+	}
+	sessions := s.anonymousSessions(ctx)
+	if len(sessions) == 0 {
+		return nil
+	}
+	e := &access.AnonymousError{Sessions: len(sessions)}
+	for _, one := range sessions[:min(3, len(sessions))] {
+		e.Some = append(e.Some, fmt.Sprintf("%.10s, process %d (%q) on %q", registry.SessionID(one.GetId()), one.GetPid(), one.GetProgram(), one.GetHost()))
+	}
+	return status.Error(codes.InvalidArgument, e.Error())
+}
+
+// closes reports whether a change turns rules on, if they are off.
+func closes(change *access.Change) bool {
+	for i := range change.Edits {
+		if e := &change.Edits[i]; e.Kind == access.SetMode && e.Mode == access.Closed {
+			return true
+		}
+	}
+	return false
+}
+
+// endAnonymousAtHomes ends the sessions of anonymous programs at all homes, after rules were
+// turned on: holders are asked to leave, as by EndSession.
+func (s *Server) endAnonymousAtHomes(ctx context.Context) error {
+	if s.rules().Mode() != access.Closed {
+		return nil
+	}
+	for _, one := range s.anonymousSessions(ctx) {
+		command := registry.Command{
+			Op: registry.OpEnd, Session: registry.SessionID(one.GetId()), Value: "rules of access are turned on",
+			Origin: registry.Origin{Actor: s.local(), Via: "local"},
+		}
+		unknown := status.Error(codes.NotFound, "the session has ended")
+		_, err := s.endSessionAtHome(s.atHomes(ctx), &api.EndSessionRequest{Id: one.GetId(), Reason: command.Value}, &command, unknown)
+		if err != nil && status.Code(err) != codes.NotFound {
+			return status.Errorf(codes.Unavailable, "the rules are turned on, but a session at server %d was not ended: %s; end it with conclave sessions end", one.GetHome(), reason(err))
+		}
+	}
+	return nil
+}
