@@ -1,4 +1,4 @@
-// Package attack has the attacks that a cluster withstands, each one function that runs
+// Package attack tests attacks that a cluster must withstand. Each attack is a function that runs
 // against real servers over gRPC, HTTP and raw sockets.
 package attack
 
@@ -16,19 +16,19 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// attack is one attack and what it must come to. "Same" means that the victim's hold,
-// fence and context are as before.
+// attack is one attack and its expected result. "Same" means that the victim's hold, fence and context
+// have not changed.
 type attack struct {
 	number   int
 	what     string
 	expected string
-	// secure asks for a cluster whose clients prove themselves by certificates.
+	// secure means that the attack needs a cluster whose clients have certificates.
 	secure bool
-	// apart tells that the attack has servers of its own, and runs beside others.
+	// apart means that the attack has servers of its own, and may run in parallel with others.
 	apart bool
 	run   func(*world)
-	// elsewhere names the test, as folder and function, that makes this attack, where it
-	// needs what only that package has. There run is nil.
+	// elsewhere is the folder and the function of a test in another package that makes this
+	// attack, because it needs the internals of that package. Then run is nil.
 	elsewhere string
 }
 
@@ -93,7 +93,7 @@ func TestAttacks(t *testing.T) {
 	}
 }
 
-// TestAttacksElsewhere requires of an attack that another package makes that it does.
+// TestAttacksElsewhere checks that the tests exist that make attacks in other packages.
 func TestAttacksElsewhere(t *testing.T) {
 	for _, a := range attacks {
 		if (a.run == nil) != (a.elsewhere != "") {

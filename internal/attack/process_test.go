@@ -14,9 +14,9 @@ import (
 	"github.com/conclave-io/conclave/internal/local"
 )
 
-// waitWithoutAnswer waits a second for a lock that nobody can tell anything about, and
-// for one that is held. Only the cluster can say that a lock was not got in time: a
-// script that takes 124 for "somebody else has it" must not be told so by nobody.
+// waitWithoutAnswer waits a second for a lock while no server answers, and for a lock that is held. The
+// exit status 124 means that another client has the lock, and scripts rely on it. So the command must
+// only exit with 124 if the cluster has answered.
 func waitWithoutAnswer(w *world) {
 	binary := w.binary()
 	lock := func(what string, servers []string, status int, words ...string) {

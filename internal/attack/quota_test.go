@@ -153,8 +153,8 @@ func (r *ruled) fillTheState(late int, admin *stream) {
 	admin.expect(admin.send(closing()), api.Code_CODE_OK)
 }
 
-// crowdTheDoor floods over many streams, opens more streams and watches than one may, and
-// connects without a word.
+// crowdTheDoor sends floods over many streams, opens more streams and watches than one caller may, and
+// opens connections without sending anything.
 func crowdTheDoor(w *world) {
 	r := w.withRules(1)
 	r.change(role("floods", `allow read,hold on prefix "flood/"`), bind("token:dave", "floods"))

@@ -17,9 +17,9 @@ import (
 	"github.com/conclave-io/conclave/service/api"
 )
 
-// searchForSecrets uses sessions in every way that there is, and then searches
-// everything that servers keep or tell for their secrets. The public ids must be found
-// wherever sessions are told of: otherwise the search would prove nothing.
+// searchForSecrets uses sessions in every possible way, and then searches everything that servers store
+// or send for the secrets of the sessions. It must find the public ids wherever sessions appear:
+// otherwise the search would prove nothing.
 func searchForSecrets(w *world) {
 	secrets, ids := w.busySessions()
 	found := w.everything()

@@ -12,8 +12,8 @@ import (
 	"github.com/conclave-io/conclave/service/api"
 )
 
-// TestWhoReadsAListReleasesNothing is the accident that public ids come from: whatever
-// GET /v1/locks shows was once enough to release the lock of somebody else.
+// TestWhoReadsAListReleasesNothing is the reason for public ids: earlier, the answer to GET /v1/locks
+// was enough to release the lock of another client.
 func TestWhoReadsAListReleasesNothing(t *testing.T) {
 	w := &world{T: t, ground: newGround(t, false), prefix: "list/"}
 	v := w.victim()
@@ -56,8 +56,8 @@ func closeByID(w *world) {
 	byID(w, "close", func(_, _ string) string { return "" }, func(uint64, string) *api.Request { return closing() })
 }
 
-// byID tries to act in the session of a victim with what a list shows of it, in every
-// form and by every way.
+// byID tries to act in the session of a victim with the id that lists show, in every form and through
+// every interface.
 func byID(w *world, op string, fields func(hold, name string) string, request func(hold uint64, name string) *api.Request) {
 	v := w.victim()
 	listed := w.listed(v.name)

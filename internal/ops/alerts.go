@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// An Alert is a rule of Prometheus that tells people of a fault. docs/operations.md has a
-// section of its name that says what to do.
+// An Alert is a Prometheus rule that reports a fault. docs/operations.md has a section with its name that
+// says what to do.
 type Alert struct {
 	Name     string
 	Expr     string
-	For      time.Duration // how long it must be so
-	Severity string        // page: somebody must look now; warning: on the next day
+	For      time.Duration // how long the condition must hold
+	Severity string        // page: needs action now; warning: needs action on the next day
 	Summary  string
-	// Fault is what is scraped when it must fire, and Calm when it must not, At a time
-	// after the begin.
+	// Fault has series with which the alert must fire, and Calm series with which it must not. At
+	// is the time of the check, from the start of the series.
 	Fault, Calm []Series
 	At          time.Duration
 }
@@ -29,7 +29,7 @@ const (
 	warning = "warning"
 )
 
-// Alerts are all of them, in the order of deploy/alerts.yaml.
+// Alerts has all alerts, in the order of deploy/alerts.yaml.
 var Alerts = slicesOfAlerts(availability, slowness, capacity, safety, upkeep)
 
 func slicesOfAlerts(groups ...[]Alert) (all []Alert) {

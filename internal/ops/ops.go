@@ -1,7 +1,6 @@
-// Package ops is the list of what operators see: the metrics of a server, the panels of
-// the dashboard that draw them, and the alerts that watch them. The server registers its
-// metrics by this list. docs/metrics.md and the files in deploy are written from it by
-// "make ops".
+// Package ops has the lists of what operators see: the metrics of a server, the panels of the dashboard
+// that show them, and the alerts on them. The server registers its metrics from these lists, and "make
+// ops" generates docs/metrics.md and the files in deploy from them.
 package ops
 
 import (
