@@ -6,20 +6,21 @@ import (
 	"github.com/conclave-io/conclave/service/registry"
 )
 
-// lanes holds the requests that wait to get into the log, so that sessions with many requests
-// do not delay sessions with few.
+// lanes holds the requests that wait to get into the log, so that those with many requests do not
+// delay those with few.
 //
 // The first lane has requests that keep sessions alive and that make room: renewals, releases,
 // cancels, closes, revocations, ends, and requests about seats, guards and rules. It goes first
 // and leaves a quarter of an entry to the second lane, which has requests that take room. In each
-// lane every session has a FIFO queue. The queues are served by deficit round robin in two rings,
-// as in FQ-CoDel (RFC 8290). A new queue is in the first ring, where it has one turn of quantum
-// bytes. If it is not empty then, it moves to the second ring, where a turn has backlogQuantum
-// bytes. The first ring goes first and leaves half of the room to the second. So a session that
-// waits for each answer gets into the next entry, however many others have a backlog. Those with a
-// backlog have long turns, because many requests of one session are read, applied and answered
-// together for less. An empty queue is removed, so it costs nothing. No choice depends on the
-// order of a map.
+// lane every principal has an account with a FIFO queue for each of its sessions; each session of
+// an anonymous caller has an account of its own. Accounts take turns, and within the turn of an
+// account its queues do, both by deficit round robin in two rings, as in FQ-CoDel (RFC 8290).
+// Whoever is new is in the first ring, for one turn of quantum bytes, and whoever is not empty then
+// moves to the second ring, where a turn has backlogQuantum bytes. The first ring goes first and
+// leaves half of the room to the second. So whoever waits for each answer gets into the next entry,
+// however many others have a backlog. Those with a backlog have long turns, because many requests of
+// one session are read, applied and answered together for less. Empty accounts and queues are
+// removed, so they cost nothing. No choice depends on the order of a map.
 //
 // Requests of one session can overtake each other only from the first lane past the second.
 // Requests that must not overtake stay behind (see inFirst):
@@ -34,24 +35,21 @@ import (
 // advance. A Close ends the session, so the Acquires that it overtook are told that the session
 // is gone, as if they had come later. A renewal or a revocation does not refer to another request
 // of its session.
-//
-// There is no further level for principals above the sessions: while all callers are anonymous
-// it would have a single queue.
 type lanes struct {
 	first, second lane
-	// longest is a heap of all queues, with the one with the most bytes at the top.
-	longest longest
-	count   int
-	bytes   int
-	made    uint64 // number of queues created
-	// spare has freed requests and queues for reuse.
-	spare       []*waiting
-	spareQueues []*queue
+	longest       longest[account]
+	count         int
+	bytes         int
+	made          uint64 // number of accounts and queues created
+	// spare has freed requests for reuse, and so have the others.
+	spare         []*waiting
+	spareQueues   []*queue
+	spareAccounts []*account
 }
 
 const (
-	// quantum is the cost of the requests that a session may put into the log in its first turn,
-	// in bytes, and backlogQuantum in each later one.
+	// quantum is the cost of the requests that a principal or a session may put into the log in
+	// its first turn, in bytes, and backlogQuantum in each later one.
 	quantum        = 16 << 10
 	backlogQuantum = 64 << 10
 	// leastCost is the least cost of a request, however few bytes it has: to decode, apply and
@@ -59,7 +57,7 @@ const (
 	// short, so that a request that arrives while all entries are full of another session's
 	// requests does not wait long.
 	leastCost = 4 << 10
-	// spares bounds the freed requests, and the freed queues, that are kept for reuse.
+	// spares bounds the freed requests, queues and accounts that are kept for reuse, each.
 	spares = 1024
 )
 
@@ -67,42 +65,40 @@ func newLanes() *lanes {
 	return &lanes{first: newLane(), second: newLane()}
 }
 
-// lane is a set of queues that take turns.
+// lane has the accounts that take turns.
 type lane struct {
-	bySession map[registry.SessionID]*queue
-	fresh     ring // queues that have not ended a turn
-	backlog   ring // the others
+	bySession   map[registry.SessionID]*queue
+	byPrincipal map[string]*account
+	turns       turns[account]
 }
 
-func (l *lane) cost() int { return l.fresh.cost + l.backlog.cost }
-
-// ring is queues in the order of their turns.
-type ring struct {
-	turn *queue // the queue whose turn it is
-	cost int    // of all requests in its queues
+func newLane() lane {
+	return lane{bySession: make(map[registry.SessionID]*queue), byPrincipal: make(map[string]*account)}
 }
 
-func newLane() lane { return lane{bySession: make(map[registry.SessionID]*queue)} }
+// account has the waiting requests of one principal in one lane. It is never empty.
+type account struct {
+	member[account]
+	principal string
+	lane      *lane
+	turns     turns[queue]
+	longest   longest[queue]
+}
 
 // queue has the waiting requests of one session in one lane. It is never empty.
 type queue struct {
+	member[queue]
 	session registry.SessionID
-	lane    *lane
-	ring    *ring
+	account *account
 	head    *waiting // the oldest
 	tail    *waiting
-	bytes   int
-	cost    int
 	// opens counts the Opens among the commands.
 	opens int
-	// deficit is how much the queue may still put into the log in this turn, if begun
-	// is set.
-	deficit    int
-	begun      bool
-	next, prev *queue
-	at         int    // in lanes.longest
-	number     uint64 // no two queues have the same
 }
+
+// No principal has these names: operators is the account of commands that are charged to no
+// session, and each session of anonymous callers has one that begins with strangers.
+const operators, strangers = "\x00", "\x01"
 
 // waiting is a request in a queue.
 type waiting struct {
@@ -146,26 +142,54 @@ func (l *lanes) inFirst(c *registry.Command, open, unanswered bool) bool {
 	return c.Op.Live() || c.Op.ForAccess()
 }
 
-// push appends a command to the queue of its session in a lane.
-func (l *lanes) push(c *registry.Command, first bool) {
+// push appends a command to the queue of its session in a lane. The principal of the session is ""
+// if it is anonymous.
+func (l *lanes) push(c *registry.Command, principal string, first bool) {
 	lane, id := &l.second, payer(c)
 	if first {
 		lane = &l.first
 	}
 	q := lane.bySession[id]
 	if q == nil {
-		l.made++
-		q = reuse(&l.spareQueues)
-		q.session, q.lane, q.number = id, lane, l.made
-		lane.bySession[id] = q
-		lane.fresh.link(q)
-		heap.Push(&l.longest, q)
+		switch {
+		case c.Op.Unbound():
+			principal = operators
+		case principal == "":
+			principal = strangers + string(id[:])
+		}
+		q = l.newQueue(l.accountOf(lane, principal), id)
 	}
 	w := reuse(&l.spare)
 	w.command = *c
 	q.append(w)
 	l.grow(q, c, 1)
-	heap.Fix(&l.longest, q.at)
+	heap.Fix(&q.account.longest, q.at)
+	heap.Fix(&l.longest, q.account.at)
+}
+
+func (l *lanes) newQueue(a *account, id registry.SessionID) *queue {
+	l.made++
+	q := reuse(&l.spareQueues)
+	q.member = member[queue]{of: q, number: l.made}
+	q.session, q.account = id, a
+	a.lane.bySession[id] = q
+	a.turns.fresh.link(&q.member)
+	heap.Push(&a.longest, &q.member)
+	return q
+}
+
+func (l *lanes) accountOf(of *lane, principal string) *account {
+	if a := of.byPrincipal[principal]; a != nil {
+		return a
+	}
+	l.made++
+	a := reuse(&l.spareAccounts)
+	a.member = member[account]{of: a, number: l.made}
+	a.principal, a.lane = principal, of
+	of.byPrincipal[principal] = a
+	of.turns.fresh.link(&a.member)
+	heap.Push(&l.longest, &a.member)
+	return a
 }
 
 // reuse takes a zeroed element from the spare ones, or allocates one.
@@ -189,64 +213,66 @@ func keep[T any](spare *[]*T, t *T) {
 }
 
 // draw appends the requests for the next entry, which has room for this cost. It takes at least
-// one command from each ring of each lane that has some.
+// one command from each lane that has some.
 func (l *lanes) draw(entry []registry.Command, room int) []registry.Command {
-	before := l.first.cost()
-	entry = l.empty(&l.first, entry, room-min(room/4, l.second.cost()))
-	return l.empty(&l.second, entry, room-(before-l.first.cost()))
+	before := l.first.turns.cost()
+	entry = l.drawLane(&l.first, entry, room-min(room/4, l.second.turns.cost()))
+	return l.drawLane(&l.second, entry, max(room-(before-l.first.turns.cost()), 1))
 }
 
-// empty takes requests from one lane.
-func (l *lanes) empty(from *lane, entry []registry.Command, room int) []registry.Command {
-	before, kept := from.cost(), min(room/2, from.backlog.cost)
-	entry = l.serve(from, &from.fresh, quantum, entry, room-kept)
-	if left := room - (before - from.cost()); left > 0 || kept > 0 {
-		entry = l.serve(from, &from.backlog, backlogQuantum, entry, left)
-	}
-	return entry
-}
-
-// serve takes requests from one ring of a lane, whose queues may take turns of some bytes.
-func (l *lanes) serve(of *lane, from *ring, turn int, entry []registry.Command, room int) []registry.Command {
-	for any := false; from.turn != nil; {
-		q := from.turn
-		if !q.begun {
-			q.begun, q.deficit = true, q.deficit+turn
+func (l *lanes) drawLane(from *lane, entry []registry.Command, room int) []registry.Command {
+	return from.turns.draw(entry, room, func(a *account, entry []registry.Command, room int, must bool) []registry.Command {
+		if room = min(room, a.deficit); must && a.deficit > 0 {
+			room = max(room, 1)
 		}
-		for q.head != nil {
+		if room > 0 {
+			entry = l.drawAccount(a, entry, room)
+		}
+		if a.turns.cost() > 0 {
+			heap.Fix(&l.longest, a.at)
+		} else {
+			l.close(a)
+		}
+		return entry
+	})
+}
+
+func (l *lanes) drawAccount(from *account, entry []registry.Command, room int) []registry.Command {
+	return from.turns.draw(entry, room, func(q *queue, entry []registry.Command, room int, must bool) []registry.Command {
+		for left := q.deficit; q.head != nil; {
 			price := cost(&q.head.command)
-			if price > q.deficit {
+			if price > left || price > room && !must {
 				break
 			}
-			if any && price > room {
-				heap.Fix(&l.longest, q.at)
-				return entry // the turn continues in the next entry
-			}
-			any = true
+			must = false
 			room -= price
-			q.deficit -= price
+			left -= price
 			entry = append(entry, l.remove(q, q.head))
 		}
-		if q.head == nil {
+		if q.head != nil {
+			heap.Fix(&from.longest, q.at)
+		} else {
 			l.forget(q)
-			continue
 		}
-		heap.Fix(&l.longest, q.at)
-		q.begun = false
-		from.unlink(q)
-		of.backlog.link(q)
-	}
-	return entry
+		return entry
+	})
 }
 
-// refuse removes the newest command from the longest queue. There must be one.
+// refuse removes the newest command from the longest queue of the principal with the most bytes.
+// There must be one.
 func (l *lanes) refuse() registry.Command {
-	q := l.longest[0]
+	a := l.longest[0].of
+	q := a.longest[0].of
 	c := l.remove(q, q.tail)
-	if q.head == nil {
-		l.forget(q)
+	if q.head != nil {
+		heap.Fix(&a.longest, q.at)
 	} else {
-		heap.Fix(&l.longest, q.at)
+		l.forget(q)
+	}
+	if a.turns.cost() > 0 {
+		heap.Fix(&l.longest, a.at)
+	} else {
+		l.close(a)
 	}
 	return c
 }
@@ -286,75 +312,28 @@ func (q *queue) remove(w *waiting) {
 
 // grow counts a command that is added (1) or removed (-1).
 func (l *lanes) grow(q *queue, c *registry.Command, by int) {
-	bytes := by * weight(c)
+	bytes, price := by*weight(c), by*cost(c)
 	l.count += by
 	l.bytes += bytes
-	q.ring.cost += by * cost(c)
-	q.cost += by * cost(c)
-	q.bytes += bytes
+	q.grow(bytes, price)
+	q.account.grow(bytes, price)
 	if c.Op == registry.OpOpen {
 		q.opens += by
 	}
 }
 
+// forget removes an empty queue.
 func (l *lanes) forget(q *queue) {
-	heap.Remove(&l.longest, q.at)
-	q.ring.unlink(q)
-	delete(q.lane.bySession, q.session)
+	heap.Remove(&q.account.longest, q.at)
+	q.ring.unlink(&q.member)
+	delete(q.account.lane.bySession, q.session)
 	keep(&l.spareQueues, q)
 }
 
-// link adds a queue at the end of the ring.
-func (r *ring) link(q *queue) {
-	q.ring = r
-	r.cost += q.cost
-	if r.turn == nil {
-		q.next, q.prev, r.turn = q, q, q
-		return
-	}
-	q.next, q.prev = r.turn, r.turn.prev
-	q.prev.next, q.next.prev = q, q
-}
-
-func (r *ring) unlink(q *queue) {
-	r.cost -= q.cost
-	if r.turn == q {
-		r.turn = q.next
-	}
-	if r.turn == q {
-		r.turn = nil
-	}
-	q.prev.next, q.next.prev = q.next, q.prev
-}
-
-// longest is a heap of queues. Among queues with equally many bytes the newest is on top,
-// because it has waited the shortest time.
-type longest []*queue
-
-func (h longest) Len() int { return len(h) }
-
-func (h longest) Less(i, j int) bool {
-	if h[i].bytes != h[j].bytes {
-		return h[i].bytes > h[j].bytes
-	}
-	return h[i].number > h[j].number
-}
-
-func (h longest) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].at, h[j].at = i, j
-}
-
-func (h *longest) Push(x any) {
-	q := x.(*queue)
-	q.at = len(*h)
-	*h = append(*h, q)
-}
-
-func (h *longest) Pop() any {
-	old := *h
-	last := old[len(old)-1]
-	old[len(old)-1] = nil
-	*h = old[:len(old)-1]
-	return last
+// close removes an empty account.
+func (l *lanes) close(a *account) {
+	heap.Remove(&l.longest, a.at)
+	a.ring.unlink(&a.member)
+	delete(a.lane.byPrincipal, a.principal)
+	keep(&l.spareAccounts, a)
 }

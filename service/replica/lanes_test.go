@@ -2,6 +2,7 @@ package replica
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -13,7 +14,7 @@ import (
 // sessions that are open.
 func fill(l *lanes, commands ...registry.Command) {
 	for i := range commands {
-		l.push(&commands[i], l.inFirst(&commands[i], true, false))
+		l.push(&commands[i], commands[i].Owner, l.inFirst(&commands[i], true, false))
 	}
 }
 
@@ -66,7 +67,7 @@ func TestSessionsTakeTurns(t *testing.T) {
 func wantEmpty(t *testing.T, l *lanes) {
 	t.Helper()
 	for _, lane := range []lane{l.first, l.second} {
-		if lane.fresh != (ring{}) || lane.backlog != (ring{}) || len(lane.bySession) != 0 {
+		if lane.turns != (turns[account]{}) || len(lane.bySession)+len(lane.byPrincipal) != 0 {
 			t.Fatalf("something is left: %+v", lane)
 		}
 	}
@@ -125,12 +126,91 @@ func TestBacklogsKeepHalf(t *testing.T) {
 	}
 }
 
-// Requests that weigh more than a quantum have their turn when they have saved for it.
+// A principal gets no more by having more sessions, and loses the newest requests of all of them
+// when too many wait.
+func TestPrincipalsShare(t *testing.T) {
+	l := newLanes()
+	of := func(principal string, commands []registry.Command) {
+		for i := range commands {
+			commands[i].Owner = principal
+		}
+		fill(l, commands...)
+	}
+	for n := byte(1); n <= 50; n++ {
+		of("many", many(n, 1, 20, "lock"))
+	}
+	of("few", many(100, 1, 400, "lock"))
+	of("few", many(101, 1, 400, "lock"))
+	mine := make(map[byte]int)
+	entry := l.draw(nil, 800*leastCost)
+	for _, c := range entry {
+		mine[min(c.Session[15], 100)+c.Session[15]/101]++
+	}
+	if got := mine[100] + mine[101]; len(entry) != 800 || got < 380 || got > 420 || mine[100] < 180 || mine[100] > 220 {
+		t.Errorf("of %d requests, %d are of the principal with two sessions and %d of its first, want about 800, 400 and 200", len(entry), got, mine[100])
+	}
+	for range 100 {
+		if c := l.refuse(); c.Owner != "many" {
+			t.Fatalf("a request of %q is refused, which has %d bytes waiting; the other principal has %d", c.Owner, l.second.byPrincipal["few"].bytes, l.second.byPrincipal["many"].bytes)
+		}
+	}
+	for len(l.longest) > 0 {
+		l.draw(nil, 100*leastCost)
+	}
+	wantEmpty(t, l)
+}
+
+// Whatever waits and however little room there is, a draw takes something, of each session in
+// order, and nothing is lost.
+func TestEveryDrawTakesSomething(t *testing.T) {
+	for seed := range uint64(500) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		l, put, waits := newLanes(), make(map[byte]uint64), 0
+		next := make(map[byte]uint64)
+		for step := 0; step < 400 || waits > 0; step++ {
+			if step < 400 && rng.IntN(3) > 0 {
+				n := byte(rng.IntN(12))
+				put[n]++
+				c := acquire(n, put[n], strings.Repeat("x", rng.IntN(1<<rng.IntN(19))))
+				if n%3 > 0 {
+					c.Owner = fmt.Sprint("principal ", n%3)
+				}
+				l.push(&c, c.Owner, n%2 == 0)
+				waits++
+				continue
+			}
+			if waits > 0 && rng.IntN(20) == 0 {
+				c := l.refuse()
+				n := c.Session[15]
+				if waits--; c.Sequence != put[n] {
+					t.Fatalf("seed %d: request %d of %d is refused, which is not the newest, %d", seed, c.Sequence, n, put[n])
+				}
+				put[n]--
+				continue
+			}
+			room := 1 + rng.IntN(1<<rng.IntN(20))
+			drawn := l.draw(nil, room)
+			if len(drawn) == 0 && waits > 0 {
+				t.Fatalf("seed %d: %d requests wait, and none gets into an entry of %d bytes", seed, waits, room)
+			}
+			waits -= len(drawn)
+			for _, c := range drawn {
+				n := c.Session[15]
+				if next[n]++; c.Sequence != next[n] {
+					t.Fatalf("seed %d: request %d of session %d comes where %d was due", seed, c.Sequence, n, next[n])
+				}
+			}
+		}
+		wantEmpty(t, l)
+	}
+}
+
+// What is heavier than a turn is paid for in later turns.
 func TestHeavyRequestsPay(t *testing.T) {
 	l := newLanes()
 	fill(l, many(1, 1, 2, strings.Repeat("x", 6*quantum-64))...)
 	fill(l, many(2, 1, 9, strings.Repeat("x", quantum-64))...)
-	want(t, l.draw(nil, 1<<20), "2:1 2:2 2:3 2:4 2:5 1:1 2:6 2:7 2:8 2:9 1:2")
+	want(t, l.draw(nil, 1<<20), "1:1 2:1 2:2 2:3 2:4 2:5 1:2 2:6 2:7 2:8 2:9")
 }
 
 // What makes room goes first, and leaves a quarter of an entry to the rest.
@@ -193,7 +273,7 @@ func TestWhatOvertakes(t *testing.T) {
 	} {
 		l := newLanes()
 		for i := range c.waiting {
-			l.push(&c.waiting[i], false)
+			l.push(&c.waiting[i], "", false)
 		}
 		if got := l.inFirst(&c.command, c.open, c.unanswered); got != c.first {
 			t.Errorf("%s: first lane %v, want %v", c.what, got, c.first)

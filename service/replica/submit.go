@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/conclave-io/conclave/internal/histogram"
@@ -78,11 +79,11 @@ func (r *Replica) forward(conn uint64, at routeKey, c *registry.Command) {
 }
 
 // enqueue makes a request wait for its turn to get into the log. If too many wait, the newest
-// request of the session with the most waiting bytes is refused.
+// request of the principal, and of its session, with the most waiting bytes is refused.
 func (r *Replica) enqueue(c *registry.Command) {
-	_, open := r.reg.Session(c.Session)
+	s, open := r.reg.Session(c.Session)
 	held, awaited := r.routes[routeKey{c.Session, c.Hold}]
-	r.pending.push(c, r.pending.inFirst(c, open, awaited && !held.queued))
+	r.pending.push(c, cmp.Or(s.Owner, c.Owner), r.pending.inFirst(c, open, awaited && !held.queued))
 	for r.pending.count > r.cfg.MaxPending || r.pending.bytes > r.cfg.MaxPendingBytes {
 		last := r.pending.refuse()
 		r.giveUp(routeOf(&last))
