@@ -53,6 +53,15 @@ test: go-version ## all tests (under 10 minutes on 2 cores with only Go)
 	$(GO) test -p $(PARALLEL) -timeout $(TIMEOUT) ./...
 	$(MAKE) example-check
 
+# What starts servers, plays whole clusters or searches large models is left to test.
+SLOW      := internal/e2e internal/vopr internal/attack internal/leasemodel internal/selftest internal/upgrade internal/bench service/node service/server lab/sim/simtest lab/measure lab/check algorithm/stack algorithm/broken web/wasm
+QUICK      = $$($(GO) list ./... | grep -v -E "/($$(echo $(SLOW) | tr ' ' '|'))$$")
+
+.PHONY: quick
+quick: fmt ## nearly everything in under a minute: build, vet, the tests of machines, texts and pages
+	$(GO) vet ./...
+	$(GO) test -short -timeout 2m $(QUICK)
+
 .PHONY: example-check
 example-check: go-version ## build, test and run the example of an algorithm in a module of its own
 	$(GO) -C examples/martin vet ./...

@@ -80,7 +80,7 @@ func complaint(flag, value, said string) bool {
 		strings.HasPrefix(said, fmt.Sprintf("conclave: --%s: %q is ", flag, value))
 	oneLine := strings.Count(said, "\n") == 1
 	helpful := strings.Contains(said, "expected ") || strings.Contains(said, "; use ") || strings.Contains(said, "out of the range ") ||
-		strings.Contains(said, "neither true nor false")
+		strings.Contains(said, "must be ")
 	return !named || !oneLine || !helpful || strings.Contains(said, "pars") || strings.Contains(said, "syntax")
 }
 
