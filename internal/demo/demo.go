@@ -273,7 +273,7 @@ func (s *stage) killHolder(ctx context.Context) error {
 		if says != "inside" {
 			return fmt.Errorf("worker %d ended instead of staying inside", victim+1)
 		}
-	case <-time.After(time.Minute): // majority has no bound: in two of four runs the worker waited for more than 10 s
+	case <-time.After(time.Minute): // under majority no wait is bounded: a worker may wait for more than 10 s
 		return fmt.Errorf("worker %d did not get the lock within a minute", victim+1)
 	case <-ctx.Done():
 		return ctx.Err()
