@@ -58,7 +58,7 @@ SLOW      := internal/e2e internal/vopr internal/attack internal/leasemodel inte
 QUICK      = $$($(GO) list ./... | grep -v -E "/($$(echo $(SLOW) | tr ' ' '|'))$$")
 
 .PHONY: quick
-quick: fmt ## nearly everything in under a minute: build, vet, the tests of machines, texts and pages
+quick: fmt ## nearly everything in a minute: vet, and the tests of machines, texts and pages
 	$(GO) vet ./...
 	$(GO) test -short -timeout 2m $(QUICK)
 
