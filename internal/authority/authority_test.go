@@ -102,7 +102,7 @@ func TestNothingIsReplaced(t *testing.T) {
 	if err := os.Remove(pair.Cert); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.Client("alice", day); err == nil || !strings.Contains(err.Error(), "alice.key: exists already") {
+	if _, err := a.Client("alice", day); err == nil || !strings.Contains(err.Error(), "alice.key: already exists") {
 		t.Errorf("the key was there: %v", err)
 	}
 	if after, err := os.ReadFile(pair.Key); err != nil || !slices.Equal(before, after) {

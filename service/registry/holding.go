@@ -1,5 +1,10 @@
 package registry
 
+import (
+	"maps"
+	"slices"
+)
+
 // Holding is a grant, or the end of a hold, for the audit log of a server.
 type Holding struct {
 	Class Class
@@ -35,8 +40,9 @@ func (r *Registry) TellLost() {
 	if r.onHold == nil {
 		return
 	}
-	for _, s := range r.sessions {
-		for _, c := range s.sortedClaims(nil) {
+
+	for _, id := range slices.SortedFunc(maps.Keys(r.sessions), SessionID.Compare) {
+		for _, c := range r.sessions[id].sortedClaims(nil) {
 			if c.held() {
 				r.tell(c, Expired)
 			}

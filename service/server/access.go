@@ -45,18 +45,8 @@ func (s *Server) access(ctx context.Context, req *api.AccessRequest) (*api.Acces
 	ctx, cancel := deadlineFor(ctx, false)
 	defer cancel()
 	return onLeader(ctx, s, func(ctx context.Context) (*api.AccessResponse, error) {
-		if command != nil {
-			if err := s.anonymousAtHomes(ctx, command.Change); err != nil {
-				return nil, err
-			}
-			if err := s.carryOutAlone(ctx, *command); err != nil {
-				return nil, s.conflicting(ctx, command.Change, err)
-			}
-			if command.Change.EndSessions {
-				if err := s.endAnonymousAtHomes(ctx); err != nil {
-					return nil, err
-				}
-			}
+		if err := s.changeRules(ctx, command); err != nil {
+			return nil, err
 		}
 		state, err := s.node.Read(ctx)
 		if err != nil {
@@ -67,6 +57,23 @@ func (s *Server) access(ctx context.Context, req *api.AccessRequest) (*api.Acces
 	}, func(ctx context.Context, leader api.ConclaveClient) (*api.AccessResponse, error) {
 		return leader.Access(ctx, req)
 	})
+}
+
+// changeRules carries out a change of the rules, if there is one, at the leader.
+func (s *Server) changeRules(ctx context.Context, command *registry.Command) error {
+	if command == nil {
+		return nil
+	}
+	if err := s.anonymousAtHomes(ctx, command.Change); err != nil {
+		return err
+	}
+	if err := s.carryOutAlone(ctx, *command); err != nil {
+		return s.conflicting(ctx, command.Change, err)
+	}
+	if command.Change.EndSessions {
+		return s.endAnonymousAtHomes(ctx)
+	}
+	return nil
 }
 
 func (s *Server) whoAmI(who caller) *api.AccessResponse {
