@@ -40,7 +40,6 @@ func (r *Registry) TellLost() {
 	if r.onHold == nil {
 		return
 	}
-
 	for _, id := range slices.SortedFunc(maps.Keys(r.sessions), SessionID.Compare) {
 		for _, c := range r.sessions[id].sortedClaims(nil) {
 			if c.held() {
