@@ -24,9 +24,9 @@ import (
 )
 
 // live returns a cluster of servers at the level from which algorithms guard locks.
-func live(t *testing.T, servers int) *local.Cluster {
+func live(t *testing.T, servers int, flags ...string) *local.Cluster {
 	t.Helper()
-	c, err := local.Start(local.Config{Binary: binary, Dir: t.TempDir(), Servers: servers})
+	c, err := local.Start(local.Config{Binary: binary, Dir: t.TempDir(), Servers: servers, Flags: flags})
 	if err != nil {
 		t.Fatal(err)
 	}
