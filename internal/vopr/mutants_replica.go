@@ -30,13 +30,6 @@ var replicaMutants = []Mutant{
 		},
 	},
 	{
-		Name: "snapshot-asked-for-twice",
-		Why:  "A snapshot that a server needed, and that was made meanwhile, is made again: there can be no second one at the same index, and the leader stops.",
-		Edits: []Edit{{
-			"service/agreement/log.go", "c.log.newest, c.log.wanted = index, false", "c.log.newest = index",
-		}},
-	},
-	{
 		Name: "stale-snapshot",
 		Why:  "A server that is sent a snapshot goes on from its index with the state that it had before, and grants what is held.",
 		Edits: []Edit{{
