@@ -15,12 +15,12 @@ import (
 // lane every principal has an account with a FIFO queue for each of its sessions; each session of
 // an anonymous caller has an account of its own. Accounts take turns, and within the turn of an
 // account its queues do, both by deficit round robin in two rings, as in FQ-CoDel (RFC 8290).
-// Whoever is new is in the first ring, for one turn of quantum bytes, and whoever is not empty then
-// moves to the second ring, where a turn has backlogQuantum bytes. The first ring goes first and
-// leaves half of the room to the second. So whoever waits for each answer gets into the next entry,
-// however many others have a backlog. Those with a backlog have long turns, because many requests of
-// one session are read, applied and answered together for less. Empty accounts and queues are
-// removed, so they cost nothing. No choice depends on the order of a map.
+// A new account or queue is in the first ring, for one turn of quantum bytes. If it is not empty then,
+// it moves to the second ring, where a turn has backlogQuantum bytes. The first ring goes first and
+// leaves half of the room to the second. So the request of a session that waits for each answer gets
+// into the next entry, however many others have a backlog. Those with a backlog have long turns,
+// because many requests of one session are read, applied and answered together for less. Empty
+// accounts and queues are removed, so they cost nothing. No choice depends on the order of a map.
 //
 // Requests of one session can overtake each other only from the first lane past the second.
 // Requests that must not overtake stay behind (see inFirst):
@@ -67,22 +67,29 @@ func newLanes() *lanes {
 
 // lane has the accounts that take turns.
 type lane struct {
-	bySession   map[registry.SessionID]*queue
-	byPrincipal map[string]*account
-	turns       turns[account]
+	bySession map[registry.SessionID]*queue
+	byPayer   map[payer]*account
+	turns     turns[account]
 }
 
 func newLane() lane {
-	return lane{bySession: make(map[registry.SessionID]*queue), byPrincipal: make(map[string]*account)}
+	return lane{bySession: make(map[registry.SessionID]*queue), byPayer: make(map[payer]*account)}
 }
 
-// account has the waiting requests of one principal in one lane. It is never empty.
+// payer is who has an account: a principal, an anonymous session or, if both are zero, operators,
+// whose commands are charged to no session. They must not wait behind the session that they end.
+type payer struct {
+	principal string
+	session   registry.SessionID
+}
+
+// account has the waiting requests of one payer in one lane. It is never empty.
 type account struct {
 	member[account]
-	principal string
-	lane      *lane
-	turns     turns[queue]
-	longest   longest[queue]
+	payer   payer
+	lane    *lane
+	turns   turns[queue]
+	longest longest[queue]
 }
 
 // queue has the waiting requests of one session in one lane. It is never empty.
@@ -95,10 +102,6 @@ type queue struct {
 	// opens counts the Opens among the commands.
 	opens int
 }
-
-// No principal has these names: operators is the account of commands that are charged to no
-// session, and each session of anonymous callers has one that begins with strangers.
-const operators, strangers = "\x00", "\x01"
 
 // waiting is a request in a queue.
 type waiting struct {
@@ -115,20 +118,28 @@ func weight(c *registry.Command) int {
 // cost returns what a command uses of its session's turn and of an entry's room.
 func cost(c *registry.Command) int { return max(weight(c), leastCost) }
 
-// payer returns the session to whose account a command is charged. An operator's command is
-// charged to no session: it must not wait behind the session that it ends.
-func payer(c *registry.Command) registry.SessionID {
+// sessionOf returns the session in whose queue a command waits; zero for those of operators.
+func sessionOf(c *registry.Command) registry.SessionID {
 	if c.Op.Unbound() {
 		return registry.SessionID{}
 	}
 	return c.Session
 }
 
+// payerOf returns who pays for a command of a session whose principal is given, "" if it is
+// anonymous.
+func payerOf(c *registry.Command, principal string) payer {
+	if principal == "" || c.Op.Unbound() {
+		return payer{session: sessionOf(c)}
+	}
+	return payer{principal: principal}
+}
+
 // inFirst reports whether a command goes into the first lane. Open means that the registry has
 // the session; unanswered means that the request which a Release names still waits for its
 // first answer.
 func (l *lanes) inFirst(c *registry.Command, open, unanswered bool) bool {
-	if q := l.second.bySession[payer(c)]; q != nil && q.opens > 0 {
+	if q := l.second.bySession[sessionOf(c)]; q != nil && q.opens > 0 {
 		return false
 	}
 	switch c.Op {
@@ -145,19 +156,13 @@ func (l *lanes) inFirst(c *registry.Command, open, unanswered bool) bool {
 // push appends a command to the queue of its session in a lane. The principal of the session is ""
 // if it is anonymous.
 func (l *lanes) push(c *registry.Command, principal string, first bool) {
-	lane, id := &l.second, payer(c)
+	lane, id := &l.second, sessionOf(c)
 	if first {
 		lane = &l.first
 	}
 	q := lane.bySession[id]
 	if q == nil {
-		switch {
-		case c.Op.Unbound():
-			principal = operators
-		case principal == "":
-			principal = strangers + string(id[:])
-		}
-		q = l.newQueue(l.accountOf(lane, principal), id)
+		q = l.newQueue(l.accountOf(lane, payerOf(c, principal)), id)
 	}
 	w := reuse(&l.spare)
 	w.command = *c
@@ -178,15 +183,15 @@ func (l *lanes) newQueue(a *account, id registry.SessionID) *queue {
 	return q
 }
 
-func (l *lanes) accountOf(of *lane, principal string) *account {
-	if a := of.byPrincipal[principal]; a != nil {
+func (l *lanes) accountOf(of *lane, who payer) *account {
+	if a := of.byPayer[who]; a != nil {
 		return a
 	}
 	l.made++
 	a := reuse(&l.spareAccounts)
 	a.member = member[account]{of: a, number: l.made}
-	a.principal, a.lane = principal, of
-	of.byPrincipal[principal] = a
+	a.payer, a.lane = who, of
+	of.byPayer[who] = a
 	of.turns.fresh.link(&a.member)
 	heap.Push(&l.longest, &a.member)
 	return a
@@ -228,11 +233,7 @@ func (l *lanes) drawLane(from *lane, entry []registry.Command, room int) []regis
 		if room > 0 {
 			entry = l.drawAccount(a, entry, room)
 		}
-		if a.turns.cost() > 0 {
-			heap.Fix(&l.longest, a.at)
-		} else {
-			l.close(a)
-		}
+		l.settleAccount(a)
 		return entry
 	})
 }
@@ -249,11 +250,7 @@ func (l *lanes) drawAccount(from *account, entry []registry.Command, room int) [
 			left -= price
 			entry = append(entry, l.remove(q, q.head))
 		}
-		if q.head != nil {
-			heap.Fix(&from.longest, q.at)
-		} else {
-			l.forget(q)
-		}
+		l.settleQueue(q)
 		return entry
 	})
 }
@@ -264,16 +261,8 @@ func (l *lanes) refuse() registry.Command {
 	a := l.longest[0].of
 	q := a.longest[0].of
 	c := l.remove(q, q.tail)
-	if q.head != nil {
-		heap.Fix(&a.longest, q.at)
-	} else {
-		l.forget(q)
-	}
-	if a.turns.cost() > 0 {
-		heap.Fix(&l.longest, a.at)
-	} else {
-		l.close(a)
-	}
+	l.settleQueue(q)
+	l.settleAccount(a)
 	return c
 }
 
@@ -322,18 +311,29 @@ func (l *lanes) grow(q *queue, c *registry.Command, by int) {
 	}
 }
 
-// forget removes an empty queue.
-func (l *lanes) forget(q *queue) {
+// settleQueue puts a queue from which something was removed in its place among the longest, or
+// removes it if it is empty.
+func (l *lanes) settleQueue(q *queue) {
+	if q.head != nil {
+		heap.Fix(&q.account.longest, q.at)
+		return
+	}
 	heap.Remove(&q.account.longest, q.at)
 	q.ring.unlink(&q.member)
 	delete(q.account.lane.bySession, q.session)
 	keep(&l.spareQueues, q)
 }
 
-// close removes an empty account.
-func (l *lanes) close(a *account) {
+// settleAccount does for an account what settleQueue does for a queue.
+func (l *lanes) settleAccount(a *account) {
+	if a.cost > 0 {
+		heap.Fix(&l.longest, a.at)
+		return
+	}
 	heap.Remove(&l.longest, a.at)
 	a.ring.unlink(&a.member)
-	delete(a.lane.byPrincipal, a.principal)
+	delete(a.lane.byPayer, a.payer)
+	memory := a.longest // used again
 	keep(&l.spareAccounts, a)
+	a.longest = memory
 }

@@ -67,7 +67,7 @@ func TestSessionsTakeTurns(t *testing.T) {
 func wantEmpty(t *testing.T, l *lanes) {
 	t.Helper()
 	for _, lane := range []lane{l.first, l.second} {
-		if lane.turns != (turns[account]{}) || len(lane.bySession)+len(lane.byPrincipal) != 0 {
+		if lane.turns != (turns[account]{}) || len(lane.bySession)+len(lane.byPayer) != 0 {
 			t.Fatalf("something is left: %+v", lane)
 		}
 	}
@@ -151,7 +151,7 @@ func TestPrincipalsShare(t *testing.T) {
 	}
 	for range 100 {
 		if c := l.refuse(); c.Owner != "many" {
-			t.Fatalf("a request of %q is refused, which has %d bytes waiting; the other principal has %d", c.Owner, l.second.byPrincipal["few"].bytes, l.second.byPrincipal["many"].bytes)
+			t.Fatalf("a request of %q is refused, which has %d bytes waiting; the other principal has %d", c.Owner, l.second.byPayer[payer{principal: "few"}].bytes, l.second.byPayer[payer{principal: "many"}].bytes)
 		}
 	}
 	for len(l.longest) > 0 {
@@ -316,6 +316,31 @@ func TestPipelinesKeepTheirOrder(t *testing.T) {
 	}
 	c.run(500 * ms)
 	c.same()
+}
+
+// The principal of a session pays for its requests; an anonymous session pays for itself.
+func TestWhoPays(t *testing.T) {
+	c := newCluster(t, 3, 33)
+	c.cfg = Config{MaxInflight: 1, MaxBatchBytes: 2000}
+	c.start()
+	for n, owner := range map[byte]string{1: "token:a", 2: "token:a", 3: "token:b", 4: "", 5: ""} {
+		command := open(n, 1, 60000*ms)
+		command.Owner = owner
+		c.want(c.do(command), registry.OK)
+	}
+	leader := c.await()
+	for n := byte(1); n <= 5; n++ {
+		leader.replica.Submit(c.now, 1, many(n, 2, 5, "lock"))
+	}
+	got := leader.replica.pending.second.byPayer
+	for _, who := range []payer{{principal: "token:a"}, {principal: "token:b"}, {session: id(4)}, {session: id(5)}} {
+		if got[who] == nil {
+			t.Errorf("%+v has no account", who)
+		}
+	}
+	if len(got) != 4 {
+		t.Errorf("there are %d accounts, want 4", len(got))
+	}
 }
 
 // A request that is sent again while it is on its way is not put into the log twice,
