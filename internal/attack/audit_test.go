@@ -131,7 +131,9 @@ func (r *ruled) followUntilWithdrawn(carol api.ConclaveClient) {
 	for i := range 3 {
 		who := fmt.Sprint("cert:new-", i)
 		r.change(bind(who, "viewer"))
-		r.received(stream, nil, func(lines []audit.Line) bool { return strings.Contains(lines[len(lines)-1].Reason, who) })
+		r.received(stream, nil, func(lines []audit.Line) bool {
+			return slices.ContainsFunc(lines, func(l audit.Line) bool { return strings.Contains(l.Reason, who) })
+		})
 	}
 	r.change(bind("token:carol", "looks"))
 	for err == nil {
