@@ -239,7 +239,7 @@ bench-check: go-version ## build, vet and test the module of the measurements
 	$(GO) -C bench vet ./...
 	$(GO) -C bench test ./...
 
-# MEASURE is one of services, failover, holder, fairness, readers, idle, expiry, memory, profile, live, names and checker.
+# MEASURE is one of services, failover, holder, fairness, rules, readers, idle, expiry, memory, profile, live, names and checker.
 .PHONY: bench
 bench: go-version ## measure beside other services and under faults (MEASURE: one of them), and write docs/performance.md
 	$(GO) -C bench run . $(or $(MEASURE),all) -page ../docs/performance.md -results ../docs/performance

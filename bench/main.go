@@ -37,6 +37,7 @@ var measurements = []measurement{
 	{"failover", "from the death of a leader, or its stopping, to the next entry", failover},
 	{"holder", "from the death of a holder to the next entry", holderCrash},
 	{"fairness", "what a client notices of neighbours that flood", fairness},
+	{"rules", "what rules of access cost an acquire", rules},
 	{"readers", "what clients notice of scans, backups and snapshots of a large state", readers},
 	{"idle", "what sessions cost that only renew", idle},
 	{"expiry", "what others notice when many sessions end at once", expiry},

@@ -159,6 +159,13 @@ func (s *spread) String() string {
 	return fmt.Sprintf("%s (%s to %s)", digits(s.Median), digits(s.Least), digits(s.Most))
 }
 
+// quartiles returns the median and the middle half of ratios near 1.
+func quartiles(values []float64) string {
+	sorted := slices.Sorted(slices.Values(values))
+	n := len(sorted)
+	return fmt.Sprintf("%.3f (%.3f to %.3f)", spreadOf(values).Median, sorted[n/4], sorted[n-1-n/4])
+}
+
 // digits keeps three digits that count.
 func digits(v float64) string {
 	switch {

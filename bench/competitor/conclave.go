@@ -18,6 +18,10 @@ type Conclave struct {
 	Addresses []string
 	// Profiles are where the servers serve their profiles.
 	Profiles []string
+	// Sockets are the servers' admin sockets.
+	Sockets []string
+	// Token proves who the clients are, if there are rules.
+	Token string
 }
 
 // StartConclave starts a cluster with its data in dir.
@@ -35,9 +39,11 @@ func StartConclave(binary, dir string) (*Conclave, error) {
 	}
 	var commands [][]string
 	for i := range servers {
+		data := filepath.Join(dir, fmt.Sprint("server-", i+1))
+		c.Sockets = append(c.Sockets, filepath.Join(data, "admin.sock"))
 		commands = append(commands, []string{
 			binary, "serve", "--id", fmt.Sprint(i + 1), "--cluster-name", "bench",
-			"--data", filepath.Join(dir, fmt.Sprint("server-", i+1)), "--peers", strings.Join(peers, ","),
+			"--data", data, "--peers", strings.Join(peers, ","),
 			"--listen", c.Addresses[i], "--peer-listen", others[i], "--pprof", c.Profiles[i],
 		})
 	}
@@ -46,7 +52,13 @@ func StartConclave(binary, dir string) (*Conclave, error) {
 }
 
 // Config is how to reach the cluster.
-func (c *Conclave) Config() conclave.Config { return conclave.Config{Servers: c.Addresses, TTL: TTL} }
+func (c *Conclave) Config() conclave.Config {
+	config := conclave.Config{Servers: c.Addresses, TTL: TTL}
+	if c.Token != "" {
+		config.Token = func(context.Context) (string, error) { return c.Token, nil }
+	}
+	return config
+}
 
 func (c *Conclave) Lockers(ctx context.Context, workload string, clients, connections int) ([]bench.Locker, func(), error) {
 	conns, err := bench.Connect(ctx, c.Config(), connections)

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	load "github.com/conclave-io/conclave/internal/bench"
+
+	"github.com/conclave-io/conclave"
+
+	"github.com/conclave-io/conclave/bench/competitor"
+)
+
+// ruleCount is the number of rules in the cluster that has some.
+const ruleCount = 200
+
+// ruledTurn is what one turn of one cluster measured.
+type ruledTurn struct {
+	Rules   int      `json:"rules"`
+	Clients int      `json:"clients"`
+	Round   int      `json:"round"`
+	Rate    float64  `json:"ops_per_s"`
+	P50     *float64 `json:"acquire_ms_p50"`
+	P99     *float64 `json:"acquire_ms_p99"`
+	Failed  int64    `json:"failed"`
+}
+
+// rules measures what rules of access cost. One of two clusters has rules, and its clients
+// prove a name by a token. The clusters take turns, and each goes first in every second round.
+func rules(ctx context.Context, b *bench) (section, error) {
+	var clusters [2]*competitor.Conclave // without rules, and with
+	for i := range clusters {
+		c, _, err := b.startConclave(ctx)
+		if err != nil {
+			return section{}, err
+		}
+		defer c.Stop()
+		clusters[i] = c
+	}
+	if err := closeBy(ctx, clusters[1]); err != nil {
+		return section{}, err
+	}
+	var turns []ruledTurn
+	for round := range b.rounds {
+		for _, clients := range []int{1, 128} {
+			for i := range clusters {
+				which := (round + i) % 2
+				t, err := b.underRules(ctx, clusters[which], clients)
+				if err != nil {
+					return section{}, err
+				}
+				t.Round, t.Rules = round+1, which*ruleCount
+				turns = append(turns, t)
+				fmt.Fprintf(os.Stderr, "  round %d, %d clients, %d rules: %.0f/s, p50 %.3f ms\n", t.Round, clients, t.Rules, t.Rate, *t.P50)
+			}
+		}
+	}
+	return section{rulesTable(turns), turns}, nil
+}
+
+// closeBy gives a cluster rules, and its clients a token.
+func closeBy(ctx context.Context, c *competitor.Conclave) error {
+	role := conclave.Role{Name: "load", Rules: []string{`allow read,hold on prefix "bench-"`}}
+	for i := range ruleCount - len(role.Rules) {
+		role.Rules = append(role.Rules, fmt.Sprintf(`allow read,hold on prefix "team-%d/reports/%d/"`, i%20, i))
+	}
+	token, put, _ := conclave.NewToken("load", time.Now().Add(24*time.Hour), "")
+	admin, err := conclave.Dial(ctx, conclave.Config{Servers: []string{"unix:" + c.Sockets[0]}})
+	if err != nil {
+		return err
+	}
+	_, err = admin.ChangeAccess(ctx, conclave.AccessChange{
+		Edits: []conclave.AccessEdit{
+			conclave.PutRole(role), put,
+			// Settle and Connect ask for the servers too.
+			conclave.PutBinding(conclave.Binding{Who: "token:load", Roles: []string{"load", "viewer"}}),
+			conclave.SetMode("closed"),
+		},
+		Force:       true, // nobody is an administrator except at the socket
+		EndSessions: true, // that of the client that waited for a leader
+	})
+	c.Token = token
+	return errors.Join(err, admin.Close())
+}
+
+func (b *bench) underRules(ctx context.Context, c *competitor.Conclave, clients int) (ruledTurn, error) {
+	lockers, stop, err := c.Lockers(ctx, load.Uncontended, clients, 1)
+	if err != nil {
+		return ruledTurn{}, err
+	}
+	defer stop()
+	f, err := load.Load{Workload: load.Uncontended, Clients: lockers, Duration: time.Duration(b.seconds) * time.Second}.Run(ctx)
+	return ruledTurn{Clients: clients, Rate: f.Rate(), P50: f.Acquire(50), P99: f.Acquire(99), Failed: f.Failed}, err
+}
+
+// rulesTable compares the two turns of one round with each other.
+func rulesTable(turns []ruledTurn) string {
+	var rows [][]string
+	for _, clients := range []int{1, 128} {
+		ratios, values := make(map[string][]float64), make(map[string][]float64)
+		var failed int64
+		for i := 0; i < len(turns); i += 2 {
+			with, without := turns[i], turns[i+1]
+			if with.Rules == 0 {
+				with, without = without, with
+			}
+			if with.Clients != clients {
+				continue
+			}
+			failed += with.Failed + without.Failed
+			for what, of := range map[string]func(ruledTurn) float64{
+				"acquire p50, ms": func(t ruledTurn) float64 { return *t.P50 },
+				"acquire p99, ms": func(t ruledTurn) float64 { return *t.P99 },
+				"operations/s":    func(t ruledTurn) float64 { return t.Rate },
+			} {
+				values[what] = append(values[what], of(with))
+				values["without "+what] = append(values["without "+what], of(without))
+				ratios[what] = append(ratios[what], of(with)/of(without))
+			}
+		}
+		for _, what := range []string{"acquire p50, ms", "acquire p99, ms", "operations/s"} {
+			rows = append(rows, []string{
+				plural(clients, "client") + ": " + what,
+				spreadOf(values["without "+what]).String(), spreadOf(values[what]).String(), quartiles(ratios[what]), fmt.Sprint(failed),
+			})
+		}
+	}
+	return table([]string{"", "no rules", fmt.Sprintf("%d rules", ruleCount), "ratio (middle half)", "failed"}, rows)
+}
