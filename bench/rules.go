@@ -28,31 +28,31 @@ type ruledTurn struct {
 	Failed  int64    `json:"failed"`
 }
 
-// rules measures what rules of access cost. One of two clusters has rules, and its clients
-// prove a name by a token. The clusters take turns, and each goes first in every second round.
+// rules measures what rules of access cost. They are on in one turn of each round and off in the
+// other; every second round begins with the turn in which they are on.
 func rules(ctx context.Context, b *bench) (section, error) {
-	var clusters [2]*competitor.Conclave // without rules, and with
-	for i := range clusters {
-		c, _, err := b.startConclave(ctx)
-		if err != nil {
-			return section{}, err
-		}
-		defer c.Stop()
-		clusters[i] = c
+	c, _, err := b.startConclave(ctx)
+	if err != nil {
+		return section{}, err
 	}
-	if err := closeBy(ctx, clusters[1]); err != nil {
+	defer c.Stop()
+	admin, err := conclave.Dial(ctx, conclave.Config{Servers: []string{"unix:" + c.Sockets[0]}})
+	if err != nil {
+		return section{}, err
+	}
+	defer admin.Close()
+	if err := prepare(ctx, admin, c); err != nil {
 		return section{}, err
 	}
 	var turns []ruledTurn
 	for round := range b.rounds {
 		for _, clients := range []int{1, 128} {
-			for i := range clusters {
-				which := (round + i) % 2
-				t, err := b.underRules(ctx, clusters[which], clients)
+			for i := range 2 {
+				t, err := b.underRules(ctx, admin, c, clients, (round+i)%2*ruleCount)
 				if err != nil {
 					return section{}, err
 				}
-				t.Round, t.Rules = round+1, which*ruleCount
+				t.Round = round + 1
 				turns = append(turns, t)
 				fmt.Fprintf(os.Stderr, "  round %d, %d clients, %d rules: %.0f/s, p50 %.3f ms\n", t.Round, clients, t.Rules, t.Rate, *t.P50)
 			}
@@ -61,39 +61,63 @@ func rules(ctx context.Context, b *bench) (section, error) {
 	return section{rulesTable(turns), turns}, nil
 }
 
-// closeBy gives a cluster rules, and its clients a token.
-func closeBy(ctx context.Context, c *competitor.Conclave) error {
+// prepare gives a new cluster rules that are off, and its clients a token.
+func prepare(ctx context.Context, admin *conclave.Client, c *competitor.Conclave) error {
+	if err := raise(ctx, admin); err != nil {
+		return err
+	}
 	role := conclave.Role{Name: "load", Rules: []string{`allow read,hold on prefix "bench-"`}}
 	for i := range ruleCount - len(role.Rules) {
 		role.Rules = append(role.Rules, fmt.Sprintf(`allow read,hold on prefix "team-%d/reports/%d/"`, i%20, i))
 	}
 	token, put, _ := conclave.NewToken("load", time.Now().Add(24*time.Hour), "")
-	admin, err := conclave.Dial(ctx, conclave.Config{Servers: []string{"unix:" + c.Sockets[0]}})
-	if err != nil {
-		return err
-	}
-	_, err = admin.ChangeAccess(ctx, conclave.AccessChange{
-		Edits: []conclave.AccessEdit{
-			conclave.PutRole(role), put,
-			// Settle and Connect ask for the servers too.
-			conclave.PutBinding(conclave.Binding{Who: "token:load", Roles: []string{"load", "viewer"}}),
-			conclave.SetMode("closed"),
-		},
-		Force:       true, // nobody is an administrator except at the socket
-		EndSessions: true, // that of the client that waited for a leader
-	})
 	c.Token = token
-	return errors.Join(err, admin.Close())
+	return change(ctx, admin, conclave.PutRole(role), put, conclave.PutBinding(conclave.Binding{Who: "token:load", Roles: []string{"load"}}), conclave.SetMode("open"))
 }
 
-func (b *bench) underRules(ctx context.Context, c *competitor.Conclave, clients int) (ruledTurn, error) {
+func change(ctx context.Context, admin *conclave.Client, edits ...conclave.AccessEdit) error {
+	_, err := admin.ChangeAccess(ctx, conclave.AccessChange{
+		Edits:       edits,
+		Force:       true, // the only administrator is the admin socket
+		EndSessions: true, // of programs without a name: the client that waited for a leader
+	})
+	return err
+}
+
+// raise raises the level of a new cluster as soon as its servers have met.
+func raise(ctx context.Context, admin *conclave.Client) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for {
+		u, err := admin.Upgrade(ctx)
+		if err == nil && len(u.Obstacles) == 0 {
+			if u.Target == u.Level {
+				return nil
+			}
+			_, err = admin.RaiseLevel(ctx, u.Target)
+		}
+		if pause(ctx, 100*time.Millisecond) != nil {
+			return errors.Join(errors.New("the level of the cluster does not rise"), err)
+		}
+	}
+}
+
+// underRules takes one turn with count rules.
+func (b *bench) underRules(ctx context.Context, admin *conclave.Client, c *competitor.Conclave, clients, count int) (ruledTurn, error) {
+	mode := "open"
+	if count > 0 {
+		mode = "closed"
+	}
+	if err := change(ctx, admin, conclave.SetMode(mode)); err != nil {
+		return ruledTurn{}, err
+	}
 	lockers, stop, err := c.Lockers(ctx, load.Uncontended, clients, 1)
 	if err != nil {
 		return ruledTurn{}, err
 	}
 	defer stop()
 	f, err := load.Load{Workload: load.Uncontended, Clients: lockers, Duration: time.Duration(b.seconds) * time.Second}.Run(ctx)
-	return ruledTurn{Clients: clients, Rate: f.Rate(), P50: f.Acquire(50), P99: f.Acquire(99), Failed: f.Failed}, err
+	return ruledTurn{Rules: count, Clients: clients, Rate: f.Rate(), P50: f.Acquire(50), P99: f.Acquire(99), Failed: f.Failed}, err
 }
 
 // rulesTable compares the two turns of one round with each other.
@@ -128,5 +152,5 @@ func rulesTable(turns []ruledTurn) string {
 			})
 		}
 	}
-	return table([]string{"", "no rules", fmt.Sprintf("%d rules", ruleCount), "ratio (middle half)", "failed"}, rows)
+	return table([]string{"", "rules off", fmt.Sprintf("%d rules", ruleCount), "ratio (middle half)", "failed"}, rows)
 }
