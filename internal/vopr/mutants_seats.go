@@ -17,7 +17,7 @@ var seatMutants = []Mutant{
 		Live: true,
 		Edits: []Edit{{
 			"service/replica/seats.go", "\t\tr.seats.shunned[registry.SeatID(members[worst])] = true\n",
-			"\t\tr.seats.shunned[registry.SeatID(members[worst])] = true\n\t\tof, _ := r.reg.Session(registry.SeatID(members[worst]))\n\t\tr.judge(registry.OpExpire, []registry.Lease{{Session: of.ID, Renewals: of.Renewals}})\n",
+			"\t\tr.seats.shunned[registry.SeatID(members[worst])] = true\n\t\tof, _ := r.reg.Session(registry.SeatID(members[worst]))\n\t\tr.judge(registry.OpExpire, []registry.Verdict{{Session: of.ID, Renewals: of.Renewals}})\n",
 		}},
 	},
 	{

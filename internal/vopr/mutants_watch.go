@@ -24,7 +24,7 @@ var watchMutants = []Mutant{
 		Live: true,
 		Edits: []Edit{{
 			"service/replica/seats.go", "\treturn worst\n",
-			"\tif worst != 0 {\n\t\tof, _ := r.reg.Session(registry.SeatID(members[worst]))\n\t\tr.judge(registry.OpExpire, []registry.Lease{{Session: of.ID, Renewals: of.Renewals}})\n\t}\n\treturn worst\n",
+			"\tif worst != 0 {\n\t\tof, _ := r.reg.Session(registry.SeatID(members[worst]))\n\t\tr.judge(registry.OpExpire, []registry.Verdict{{Session: of.ID, Renewals: of.Renewals}})\n\t}\n\treturn worst\n",
 		}},
 	},
 }

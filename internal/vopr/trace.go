@@ -189,11 +189,11 @@ func (t *trace) entries(e *raftpb.Entry) (all []leasemodel.Entry) {
 		case registry.OpClose, registry.OpEnd:
 			all = t.add(all, c.Session, leasemodel.Entry{Op: leasemodel.Closes})
 		case registry.OpExpire:
-			for _, l := range c.Leases {
+			for _, l := range c.Verdicts {
 				all = t.add(all, l.Session, leasemodel.Entry{Op: leasemodel.Expires, Term: c.Term, Renewals: l.Renewals})
 			}
 		case registry.OpSilence:
-			for _, l := range c.Leases {
+			for _, l := range c.Verdicts {
 				all = t.add(all, l.Session, leasemodel.Entry{Op: leasemodel.Silences, Term: c.Term, Renewals: l.Renewals, Value: l.Remaining})
 			}
 		case registry.OpDrop:

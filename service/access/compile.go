@@ -13,7 +13,10 @@ type compiled struct {
 	// others, at the longest matching pattern.
 	own      map[string]*Rights
 	patterns *tree[group]
-	owners   *tree[Amount]  // of patterns in quotas
+	// most has the quotas of principals that a quota names, and owners those of all others, at the
+	// longest matching pattern.
+	most     map[string]Amount
+	owners   *tree[Amount]
 	prefixes *tree[[]Quota] // all that a name is in
 }
 
@@ -27,7 +30,7 @@ type group struct {
 // the state before, which may be nil.
 func (s *State) compile(before *State) error {
 	c := &compiler{State: s, before: before}
-	s.compiled = compiled{sets: map[string]*Rights{}, own: map[string]*Rights{}, patterns: &tree[group]{}, owners: &tree[Amount]{}, prefixes: &tree[[]Quota]{}}
+	s.compiled = compiled{sets: map[string]*Rights{}, own: map[string]*Rights{}, patterns: &tree[group]{}, most: map[string]Amount{}, owners: &tree[Amount]{}, prefixes: &tree[[]Quota]{}}
 	var named []Binding
 	for _, b := range s.bindings {
 		switch stem, pattern := strings.CutSuffix(b.Who, "*"); {
@@ -108,6 +111,8 @@ func (s *State) compileQuotas() {
 			s.compiled.owners.value = q.Most
 		case pattern:
 			s.compiled.owners.at(stem).value = q.Most
+		default:
+			s.compiled.most[q.Who] = q.Most.or(DefaultAmount)
 		}
 	}
 	s.compiled.owners.inherit(func(parent, child *Amount) {

@@ -178,8 +178,8 @@ func (s *State) Most(principal string) Amount {
 	if s.Mode() != Closed || principal == "" || Source(principal) == Local {
 		return Amount{}
 	}
-	if q, found := find(s.quotas, Quota.key, Quota{Who: principal}.key()); found {
-		return q.Most.or(DefaultAmount)
+	if most, named := s.compiled.most[principal]; named {
+		return most
 	}
 	n, _ := s.compiled.owners.find(principal)
 	return n.value.or(DefaultAmount)

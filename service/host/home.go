@@ -362,7 +362,7 @@ func (h *Host) tend() {
 	}
 	now := h.leaseClock()
 	if expired, _ := h.home.leases.Due(now); len(expired) > 0 {
-		h.carryOut(&registry.Command{Op: registry.OpExpire, Leases: expired})
+		h.carryOut(&registry.Command{Op: registry.OpExpire, Verdicts: expired})
 	}
 	claims, spans := h.home.reg.Revoked()
 	for i := range spans {

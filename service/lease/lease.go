@@ -115,7 +115,7 @@ func (l *Table) Remaining(id registry.SessionID, now int64) int64 {
 
 // Due returns the sessions that have expired, and those that have to be recorded as silent.
 // It marks them, so that each is returned once.
-func (l *Table) Due(now int64) (expired, silent []registry.Lease) {
+func (l *Table) Due(now int64) (expired, silent []registry.Verdict) {
 	for len(l.queue) > 0 && l.queue[0].when <= now {
 		id := l.queue[0].id
 		s := l.byID[id]
@@ -125,13 +125,13 @@ func (l *Table) Due(now int64) (expired, silent []registry.Lease) {
 			continue
 		case s.deadline <= now:
 			s.expiring = true
-			expired = append(expired, registry.Lease{Session: id, Renewals: s.renewals})
+			expired = append(expired, registry.Verdict{Session: id, Renewals: s.renewals})
 			heap.Pop(&l.queue)
 			continue
 		case s.check <= now:
 			s.silent = true
 			s.check = now + again(s.ttl)
-			silent = append(silent, registry.Lease{Session: id, Renewals: s.renewals, Remaining: s.deadline - now})
+			silent = append(silent, registry.Verdict{Session: id, Renewals: s.renewals, Remaining: s.deadline - now})
 		}
 		l.queue[0].when = s.next()
 		heap.Fix(&l.queue, 0)

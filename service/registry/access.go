@@ -92,7 +92,7 @@ func (r *Registry) refusesOpen(c *Command, refusal *Result) bool {
 		*refusal = Result{Code: Unauthenticated, Message: "anonymous may not open a session: prove who you are by a client certificate or a token"}
 		return true
 	}
-	return r.exceeds(c.Owner, "", access.Amount{Sessions: 1}, refusal)
+	return r.exceeds(c.Owner, r.usage.owners[c.Owner], "", access.Amount{Sessions: 1}, refusal)
 }
 
 // refusesRequest refuses what the rules do not allow the owner of a session, and what exceeds
@@ -104,7 +104,7 @@ func (r *Registry) refusesRequest(s *session, c *Command, refusal *Result) bool 
 		if c.Class == Election {
 			more.Bytes = uint64(len(c.Value))
 		}
-		return r.denies(s.owner, access.Hold, c.Class, c.Name, refusal) || r.exceeds(s.owner, c.Name, more, refusal)
+		return r.denies(s.owner, access.Hold, c.Class, c.Name, refusal) || r.exceeds(s.owner, s.usage, c.Name, more, refusal)
 	case OpUpdate, OpTransfer:
 		made := s.claims.get(number(c.Hold))
 		if made == nil {
@@ -114,7 +114,7 @@ func (r *Registry) refusesRequest(s *session, c *Command, refusal *Result) bool 
 			return true
 		}
 		more := access.Amount{Bytes: uint64(max(len(c.Value)-len(made.value), 0))}
-		return c.Op == OpUpdate && r.exceeds(s.owner, made.resource.name, more, refusal)
+		return c.Op == OpUpdate && r.exceeds(s.owner, s.usage, made.resource.name, more, refusal)
 	case OpRevoke:
 		return r.denies(s.owner, access.Revoke, c.Class, c.Name, refusal)
 	}

@@ -182,8 +182,8 @@ func TestQuotasAtApply(t *testing.T) {
 			t.Errorf("step %d: %d %s\nwant %d %s", i, got.Code, got.Message, step.code, step.message)
 		}
 	}
-	applyAll(r, Command{Op: OpExpire, Term: 1, Leases: []Lease{{Session: sessionNamed("b"), Renewals: r.sessions[sessionNamed("b")].renewals}}})
-	if got := r.Usage("cert:b"); got != (access.Amount{}) || r.usage.prefixes["x/p/"] != (access.Amount{}) {
+	applyAll(r, Command{Op: OpExpire, Term: 1, Verdicts: []Verdict{{Session: sessionNamed("b"), Renewals: r.sessions[sessionNamed("b")].renewals}}})
+	if got := r.Usage("cert:b"); got != (access.Amount{}) || *r.usage.prefixes["x/p/"] != (access.Amount{}) {
 		t.Errorf("of an expired session is left %+v, %+v", got, r.usage.prefixes)
 	}
 }
@@ -411,11 +411,11 @@ func randomCommand(t *rapid.T, r *Registry, sequence uint64) Command {
 	case 5:
 		return Command{Op: OpEnd, Session: c.Session, Origin: Origin{Actor: "cert:ops", Request: [16]byte{7, byte(sequence)}}}
 	case 6:
-		lease := Lease{Session: c.Session}
+		verdict := Verdict{Session: c.Session}
 		if s := r.sessions[c.Session]; s != nil {
-			lease.Renewals = s.renewals
+			verdict.Renewals = s.renewals
 		}
-		return Command{Op: OpExpire, Term: 1, Leases: []Lease{lease}}
+		return Command{Op: OpExpire, Term: 1, Verdicts: []Verdict{verdict}}
 	case 7:
 		return ruling(byte(sequence), role("x", rapid.SampledFrom([]string{"allow hold on prefix x/", "allow hold on prefix x/p/", "allow read,hold on lock prefix \"\"", "deny hold on name x/1"}).Draw(t, "rule")))
 	case 8:

@@ -87,7 +87,7 @@ func BenchmarkExpiry(b *testing.B) {
 		b.Run(shape.name, func(b *testing.B) {
 			expiry := Command{Op: OpExpire, Term: 1}
 			for i := range sessions {
-				expiry.Leases = append(expiry.Leases, Lease{Session: numbered(i), Renewals: uint64(i) + 1})
+				expiry.Verdicts = append(expiry.Verdicts, Verdict{Session: numbered(i), Renewals: uint64(i) + 1})
 			}
 			for b.Loop() {
 				b.StopTimer()

@@ -79,7 +79,7 @@ func (c *Command) append(b []byte, format byte) []byte {
 	b = append(b, byte(c.written()))
 	switch c.Op {
 	case OpExpire, OpSilence:
-		return c.appendLeases(b)
+		return c.appendVerdicts(b)
 	case OpMember:
 		return c.Origin.append(c.Member.append(b))
 	case OpDrop:
@@ -157,13 +157,13 @@ func readOrigin(r *wire.Reader) Origin {
 	return o
 }
 
-func (c *Command) appendLeases(b []byte) []byte {
+func (c *Command) appendVerdicts(b []byte) []byte {
 	b = wire.AppendUint(b, c.Term)
-	b = wire.AppendUint(b, uint64(len(c.Leases)))
-	for _, lease := range c.Leases {
-		b = append(b, lease.Session[:]...)
-		b = wire.AppendUint(b, lease.Renewals)
-		b = wire.AppendInt(b, lease.Remaining)
+	b = wire.AppendUint(b, uint64(len(c.Verdicts)))
+	for _, verdict := range c.Verdicts {
+		b = append(b, verdict.Session[:]...)
+		b = wire.AppendUint(b, verdict.Renewals)
+		b = wire.AppendInt(b, verdict.Remaining)
 	}
 	return b
 }
@@ -182,7 +182,7 @@ func readCommand(r *wire.Reader, format byte) Command {
 	c := readOp(r, format)
 	switch c.Op {
 	case OpExpire, OpSilence:
-		readLeases(r, &c)
+		readVerdicts(r, &c)
 		return c
 	case OpMember:
 		c.Member = readMember(r)
@@ -265,18 +265,18 @@ func readLimit(r *wire.Reader) uint32 {
 	return uint32(v)
 }
 
-func readLeases(r *wire.Reader, c *Command) {
+func readVerdicts(r *wire.Reader, c *Command) {
 	c.Term = r.Uint()
 	n := r.Count()
 	for range n {
 		if r.Err() != nil {
 			return
 		}
-		var lease Lease
-		r.Fixed(lease.Session[:])
-		lease.Renewals = r.Uint()
-		lease.Remaining = r.Int()
-		c.Leases = append(c.Leases, lease)
+		var verdict Verdict
+		r.Fixed(verdict.Session[:])
+		verdict.Renewals = r.Uint()
+		verdict.Remaining = r.Int()
+		c.Verdicts = append(c.Verdicts, verdict)
 	}
 }
 

@@ -177,11 +177,11 @@ type Command struct {
 	From, To uint32
 	Stay     bool
 
-	// Term is the term of the leader that decided. Leases are the sessions (OpExpire,
-	// OpSilence), and Claims the holds (OpDrop) that it decided about.
-	Term   uint64
-	Leases []Lease
-	Claims []ClaimID
+	// Term is the term of the leader that decided. Verdicts are what it decided about sessions
+	// (OpExpire, OpSilence), and Claims are the holds to drop (OpDrop).
+	Term     uint64
+	Verdicts []Verdict
+	Claims   []ClaimID
 
 	// Member is the server that the command is about (OpMember).
 	Member Member
@@ -210,10 +210,10 @@ type Origin struct {
 	Request [16]byte
 }
 
-// Lease is the leader's verdict about the time of a session. It is void if the session was
+// Verdict is the leader's verdict about the time of a session. It is void if the session was
 // renewed through the log after the verdict, which Renewals shows: a client that was told
 // that its session was renewed may rely on it.
-type Lease struct {
+type Verdict struct {
 	Session SessionID
 	// Renewals is the session's count at the time of the verdict.
 	Renewals uint64

@@ -28,11 +28,11 @@ func TestDeeds(t *testing.T) {
 	}
 	at(1, open(1), open(2), open(3))
 	at(2, acquire(1, 2, "n"), acquire(2, 2, "n"), acquire(3, 2, "m"))
-	at(5, request(1, 3, Command{Op: OpRelease, Hold: 2}))                                                    // 2 has waited 3 s, 1 has held 3 s
-	at(6, request(3, 3, Command{Op: OpRevoke, Name: "n"}))                                                   // 2 is asked to leave
-	at(7, Command{Op: OpDrop, Term: 1, Claims: []ClaimID{{Session: id(2), Sequence: 2}}})                    // and has held 2 s
-	at(8, request(1, 4, Command{Op: OpClose}))                                                               // 1 holds nothing
-	at(9, Command{Op: OpExpire, Term: 1, Leases: []Lease{{Session: id(3), Renewals: renewalsOf(r, id(3))}}}) // 3 has held 7 s
+	at(5, request(1, 3, Command{Op: OpRelease, Hold: 2}))                                                        // 2 has waited 3 s, 1 has held 3 s
+	at(6, request(3, 3, Command{Op: OpRevoke, Name: "n"}))                                                       // 2 is asked to leave
+	at(7, Command{Op: OpDrop, Term: 1, Claims: []ClaimID{{Session: id(2), Sequence: 2}}})                        // and has held 2 s
+	at(8, request(1, 4, Command{Op: OpClose}))                                                                   // 1 holds nothing
+	at(9, Command{Op: OpExpire, Term: 1, Verdicts: []Verdict{{Session: id(3), Renewals: renewalsOf(r, id(3))}}}) // 3 has held 7 s
 
 	want := Deeds{Opened: 3}
 	want.Over[Closed], want.Over[Expired] = 1, 1

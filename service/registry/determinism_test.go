@@ -108,7 +108,7 @@ func drawCommand(t *rapid.T) Command {
 	switch op {
 	case OpExpire, OpSilence:
 		c.Term = rapid.Uint64Range(0, 5).Draw(t, "term")
-		c.Leases = rapid.SliceOfN(rapid.Custom(drawLease), 1, 3).Draw(t, "leases")
+		c.Verdicts = rapid.SliceOfN(rapid.Custom(drawVerdict), 1, 3).Draw(t, "verdicts")
 		return c
 	case OpMember:
 		c.Member = Member{
@@ -145,8 +145,8 @@ func drawCommand(t *rapid.T) Command {
 	return c
 }
 
-func drawLease(t *rapid.T) Lease {
-	return Lease{drawSession(t), rapid.Uint64Range(1, 8).Draw(t, "renewals"), rapid.Int64().Draw(t, "remaining")}
+func drawVerdict(t *rapid.T) Verdict {
+	return Verdict{drawSession(t), rapid.Uint64Range(1, 8).Draw(t, "renewals"), rapid.Int64().Draw(t, "remaining")}
 }
 
 func drawSession(t *rapid.T) SessionID {

@@ -90,7 +90,7 @@ func (m *manyClients) expiry(r *Registry) []Command {
 	c := Command{Op: OpExpire, Term: 1}
 	for who := range m.next {
 		if s, open := r.Session(numbered(who)); open && who%8 > 0 {
-			c.Leases = append(c.Leases, Lease{Session: s.ID, Renewals: s.Renewals})
+			c.Verdicts = append(c.Verdicts, Verdict{Session: s.ID, Renewals: s.Renewals})
 			m.next[who] = 0
 		}
 	}

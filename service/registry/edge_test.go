@@ -179,7 +179,7 @@ func atLevel(level uint32) *Registry {
 // everyCommand returns one command of each operation, all fields set.
 func everyCommand() []Command {
 	a, b := sessionNamed("a"), sessionNamed("b")
-	leases := []Lease{{a, 3, -4}, {b, 1 << 60, 1 << 60}}
+	verdicts := []Verdict{{a, 3, -4}, {b, 1 << 60, 1 << 60}}
 	return []Command{
 		{Op: OpOpen, Session: a, Sequence: 1, Low: 1, TTL: 10e9, Host: "east", PID: -7, Program: "nightly"},
 		{Op: OpRenew, Session: a, Sequence: 2, Low: 1},
@@ -188,8 +188,8 @@ func everyCommand() []Command {
 		{Op: OpCancel, Session: a, Sequence: 5, Hold: 3},
 		{Op: OpRelease, Session: a, Sequence: 6, Hold: 3},
 		{Op: OpClose, Session: a, Sequence: 1 << 63},
-		{Op: OpExpire, Term: 1 << 40, Leases: leases},
-		{Op: OpSilence, Term: 1, Leases: leases},
+		{Op: OpExpire, Term: 1 << 40, Verdicts: verdicts},
+		{Op: OpSilence, Term: 1, Verdicts: verdicts},
 		{Op: OpMember, Member: Member{ID: 1, UID: 1<<64 - 1}},
 		{Op: OpAcquire, Session: a, Sequence: 7, Name: "n", Shared: true, Keeps: []Kept{{Election, "chief", 1 << 40}, {Lock, "m", 3}}},
 		{Op: OpAcquire, Session: a, Sequence: 8, Class: Election, Name: "chief", Priority: -5, Patience: 3e9},

@@ -2,10 +2,10 @@ package registry
 
 import "slices"
 
-func (r *Registry) expire(leases []Lease, fx *Effects) {
-	over := make([]*session, 0, len(leases))
-	for _, lease := range leases {
-		if s := r.judged(lease); s != nil {
+func (r *Registry) expire(verdicts []Verdict, fx *Effects) {
+	over := make([]*session, 0, len(verdicts))
+	for _, verdict := range verdicts {
+		if s := r.judged(verdict); s != nil {
 			over = append(over, s)
 		}
 	}
@@ -69,19 +69,19 @@ func (r *Registry) abandon(c *claim, how Ending, fx *Effects) {
 	fx.Outcomes = append(fx.Outcomes, Outcome{c.session.id, c.sequence, gone})
 }
 
-func (r *Registry) silence(leases []Lease) {
-	for _, lease := range leases {
-		if s := r.judged(lease); s != nil {
+func (r *Registry) silence(verdicts []Verdict) {
+	for _, verdict := range verdicts {
+		if s := r.judged(verdict); s != nil {
 			r.thawSession(s)
-			s.silent, s.remaining = true, lease.Remaining
+			s.silent, s.remaining = true, verdict.Remaining
 		}
 	}
 }
 
 // judged returns the session of a verdict that is still valid, or nil.
-func (r *Registry) judged(lease Lease) *session {
-	s := r.sessions[lease.Session]
-	if s == nil || s.renewals != lease.Renewals {
+func (r *Registry) judged(verdict Verdict) *session {
+	s := r.sessions[verdict.Session]
+	if s == nil || s.renewals != verdict.Renewals {
 		return nil
 	}
 	return s

@@ -85,7 +85,7 @@ func contested(op Op, own bool) (*Registry, Command) {
 	a := sessionNamed("a")
 	c := Command{
 		Op: op, Session: sessionNamed("b"), Sequence: 9, Hold: 2, Name: "n", TTL: 10e9, Value: "b", Term: 1,
-		Leases: []Lease{{Session: a, Renewals: r.sessions[a].renewals}}, Claims: []ClaimID{{a, 2}},
+		Verdicts: []Verdict{{Session: a, Renewals: r.sessions[a].renewals}}, Claims: []ClaimID{{a, 2}},
 		Live:   &Live{Use: view.Use{Algorithm: "central"}, Force: true},
 		Change: &access.Change{Force: true, EndSessions: true, Edits: []access.Edit{mode(access.Closed)}},
 	}

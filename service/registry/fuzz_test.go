@@ -101,7 +101,7 @@ func busy() *Registry {
 		Command{Op: OpCancel, Session: sessionNamed("a"), Sequence: 3, Hold: 9},
 		Command{Op: OpAcquire, Session: sessionNamed("c"), Sequence: 4, Name: "m"},
 		Command{Op: OpAcquire, Session: sessionNamed("a"), Sequence: 4, Name: "m", Keeps: []Kept{{Lock, "n", 1<<40 | 1}}},
-		Command{Op: OpSilence, Term: 1, Leases: []Lease{{sessionNamed("c"), 3, 5e9}}},
+		Command{Op: OpSilence, Term: 1, Verdicts: []Verdict{{sessionNamed("c"), 3, 5e9}}},
 	)
 	return r
 }

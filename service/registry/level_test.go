@@ -53,8 +53,8 @@ func history() []Batch {
 		{Op: OpOvertake, Class: Election, Name: "first"},
 	}, {
 		{Op: OpDrop, Term: 3, Claims: []ClaimID{{SessionID{2}, 3}}},
-		{Op: OpSilence, Term: 3, Leases: []Lease{{SessionID{5}, 5, 4e9}}},
-		{Op: OpExpire, Term: 3, Leases: []Lease{{SessionID{6}, 6, 0}, {SessionID{1}, 99, 0}}},
+		{Op: OpSilence, Term: 3, Verdicts: []Verdict{{SessionID{5}, 5, 4e9}}},
+		{Op: OpExpire, Term: 3, Verdicts: []Verdict{{SessionID{6}, 6, 0}, {SessionID{1}, 99, 0}}},
 		ask(OpClose, 7, 3, Command{}),
 		{Op: OpLevel, From: 1, To: 1, Stay: true, Origin: by},
 	}}

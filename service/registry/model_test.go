@@ -283,17 +283,17 @@ func (w *walk) verdict() Command {
 		Term: w.term - min(w.term, rapid.SampledFrom([]uint64{0, 0, 0, 1}).Draw(w.t, "older")),
 	}
 	for range rapid.IntRange(1, 3).Draw(w.t, "sessions") {
-		lease := Lease{Session: walkSession(rapid.IntRange(0, len(w.clients)-1).Draw(w.t, "whose"))}
+		verdict := Verdict{Session: walkSession(rapid.IntRange(0, len(w.clients)-1).Draw(w.t, "whose"))}
 		if rapid.IntRange(0, 4).Draw(w.t, "seat") == 0 {
-			lease.Session = walkSeat(rapid.IntRange(0, len(w.seats)-1).Draw(w.t, "which"))
+			verdict.Session = walkSeat(rapid.IntRange(0, len(w.seats)-1).Draw(w.t, "which"))
 		}
-		if s, alive := w.reg.Session(lease.Session); alive {
-			lease.Renewals = s.Renewals - rapid.SampledFrom([]uint64{0, 0, 0, 0, 1}).Draw(w.t, "stale")
+		if s, alive := w.reg.Session(verdict.Session); alive {
+			verdict.Renewals = s.Renewals - rapid.SampledFrom([]uint64{0, 0, 0, 0, 1}).Draw(w.t, "stale")
 		}
 		if c.Op == OpSilence {
-			lease.Remaining = rapid.Int64Range(0, 10e9).Draw(w.t, "remaining")
+			verdict.Remaining = rapid.Int64Range(0, 10e9).Draw(w.t, "remaining")
 		}
-		c.Leases = append(c.Leases, lease)
+		c.Verdicts = append(c.Verdicts, verdict)
 	}
 	return c
 }

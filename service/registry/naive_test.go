@@ -68,13 +68,13 @@ func (m *naive) step(term uint64, now int64, c *Command) {
 	switch c.Op {
 	case OpExpire:
 		if c.Term == term {
-			m.end(m.standing(c.Leases))
+			m.end(m.standing(c.Verdicts))
 		}
 	case OpSilence:
 		if c.Term == term {
-			for _, lease := range c.Leases {
-				if s := m.session(lease.Session); s != nil && s.renewals == lease.Renewals {
-					s.silent, s.remaining = true, lease.Remaining
+			for _, verdict := range c.Verdicts {
+				if s := m.session(verdict.Session); s != nil && s.renewals == verdict.Renewals {
+					s.silent, s.remaining = true, verdict.Remaining
 				}
 			}
 		}
@@ -539,10 +539,10 @@ func (m *naive) fill(k key) {
 
 // standing returns the sessions of verdicts that no renewal has overtaken, each
 // once.
-func (m *naive) standing(leases []Lease) (over []*naiveSession) {
-	for _, lease := range leases {
-		s := m.session(lease.Session)
-		if s != nil && s.renewals == lease.Renewals && !slices.Contains(over, s) {
+func (m *naive) standing(verdicts []Verdict) (over []*naiveSession) {
+	for _, verdict := range verdicts {
+		s := m.session(verdict.Session)
+		if s != nil && s.renewals == verdict.Renewals && !slices.Contains(over, s) {
 			over = append(over, s)
 		}
 	}

@@ -87,11 +87,11 @@ func (r *Registry) apply(term uint64, c *Command, fx *Effects) {
 	switch c.Op {
 	case OpExpire:
 		if c.Term == term {
-			r.expire(c.Leases, fx)
+			r.expire(c.Verdicts, fx)
 		}
 	case OpSilence:
 		if c.Term == term {
-			r.silence(c.Leases)
+			r.silence(c.Verdicts)
 		}
 	case OpMember:
 		r.record(c, fx)

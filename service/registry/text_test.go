@@ -122,7 +122,7 @@ func parseCommand(r *Registry, w words) (Command, error) {
 	case OpExpire, OpSilence:
 		c.Term = w.number("term", 1)
 		for _, word := range w.plain[1:] {
-			c.Leases = append(c.Leases, parseLease(r, &w, word))
+			c.Verdicts = append(c.Verdicts, parseVerdict(r, &w, word))
 		}
 	case OpDrop:
 		c.Term = w.number("term", 1)
@@ -227,24 +227,24 @@ func (w *words) fence(text string) uint64 {
 	return epoch<<counterBits | count
 }
 
-func parseLease(r *Registry, w *words, word string) Lease {
+func parseVerdict(r *Registry, w *words, word string) Verdict {
 	word, remaining, timed := strings.Cut(word, ":")
 	name, renewals, numbered := strings.Cut(word, "@")
-	lease := Lease{Session: sessionNamed(name)}
-	switch s := r.sessions[lease.Session]; {
+	verdict := Verdict{Session: sessionNamed(name)}
+	switch s := r.sessions[verdict.Session]; {
 	case numbered:
 		n, err := strconv.ParseUint(renewals, 10, 64)
 		w.note(err)
-		lease.Renewals = n
+		verdict.Renewals = n
 	case s != nil:
-		lease.Renewals = s.renewals
+		verdict.Renewals = s.renewals
 	}
 	if timed {
 		d, err := time.ParseDuration(remaining)
 		w.note(err)
-		lease.Remaining = int64(d)
+		verdict.Remaining = int64(d)
 	}
-	return lease
+	return verdict
 }
 
 // sessionNamed is the session of a short name; "-" is the id of all zeros.

@@ -12,12 +12,12 @@ import (
 )
 
 // judge writes verdicts on sessions into the log, many in one command.
-func (r *Replica) judge(op registry.Op, leases []registry.Lease) {
+func (r *Replica) judge(op registry.Op, sessions []registry.Verdict) {
 	const most = 4096 // sessions in one command: an entry of some 100 KiB
-	for len(leases) > 0 {
-		n := min(len(leases), most)
-		r.verdicts = append(r.verdicts, registry.Command{Op: op, Term: r.term, Leases: leases[:n:n]})
-		leases = leases[n:]
+	for len(sessions) > 0 {
+		n := min(len(sessions), most)
+		r.verdicts = append(r.verdicts, registry.Command{Op: op, Term: r.term, Verdicts: sessions[:n:n]})
+		sessions = sessions[n:]
 	}
 }
 
