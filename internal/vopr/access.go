@@ -31,7 +31,7 @@ func (s *AccessStats) add(o *AccessStats) {
 // DrawAccess is the plan of a seed in which an administrator changes rules and quotas.
 func DrawAccess(seed uint64, millis int64) Plan {
 	p := Draw(seed, millis)
-	p.Access, p.Levels, p.Limits, p.Deadlocks = true, false, false, false
+	p.Access, p.Levels, p.Limits, p.Shared, p.Deadlocks = true, false, false, false, false
 	return p
 }
 

@@ -82,7 +82,12 @@ func (c *client) secret() []byte {
 }
 
 // principal is who the program proves to be.
-func (c *client) principal() string { return fmt.Sprint("cert:client-", c.slot) }
+func (c *client) principal() string {
+	if c.w.plan.Shared && c.slot < sharers {
+		return "cert:clients"
+	}
+	return fmt.Sprint("cert:client-", c.slot)
+}
 
 // derive returns the public id of the session with a secret.
 func (c *client) derive(secret []byte) registry.SessionID {

@@ -54,7 +54,8 @@
 // server after another. Their streams keep the order, like those of gRPC. Some clients try to
 // steal: they send a request in another client's session, with its id, which lists show, or with
 // its secret. In a fifth of the plans servers limit the state, each to a different size, and
-// floods of requests have large values.
+// floods of requests have large values. In a seventh of the plans some clients prove the same name, and
+// flood at the same time as one that does not.
 //
 // In live plans servers have seats, and an operator changes which algorithm guards which names. In
 // plans with hosts each server runs the algorithms (service/host) beside its replica, frames
@@ -90,7 +91,9 @@
 //   - An observer is told states in order, whichever server tells them. While a majority is well,
 //     it is told the current state from time to time, and at the end it has it.
 //   - Nobody acts in the session of another.
-//   - During a flood, a single waiting request gets into the log within a few turns.
+//   - During a flood, a single waiting request gets into the log within a few turns. While two
+//     principals have a backlog, each gets about as many requests into the log as the other, however
+//     many sessions it has.
 //   - Under a leader that has settled, the state grows no further than the server allows. A
 //     request that makes it no larger is never refused because of the limit.
 //   - A release before the deadline finds the hold.

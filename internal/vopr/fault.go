@@ -192,6 +192,13 @@ func (w *world) strikeClient(f Fault, c *client) {
 		}
 	case Flood:
 		c.flood(int(f.Arg))
+		if w.plan.Shared { // those who share a name, and one that does not
+			for _, other := range w.clients[:sharers+1] {
+				if other != c {
+					other.flood(int(f.Arg))
+				}
+			}
+		}
 	case Unread:
 		c.flood(int(f.Arg))
 		c.turnAway(f.For * ms)

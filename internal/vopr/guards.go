@@ -102,7 +102,7 @@ func drawLapses(seed uint64, millis int64) (faults []Fault) {
 // drawSeats is the plan of a seed in which a stand-in takes the place of the algorithms.
 func drawSeats(seed uint64, millis int64) Plan {
 	p := Draw(seed, millis)
-	p.Live, p.Levels, p.Limits = true, false, false
+	p.Live, p.Levels, p.Limits, p.Shared = true, false, false, false
 	rng := rand.New(rand.NewPCG(seed, 8))
 	for at := int64(2500); at < millis; at += 500 + rng.Int64N(5000) {
 		// What harms seats most: a leader that stands still, one that crashes, two that do

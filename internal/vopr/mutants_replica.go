@@ -178,6 +178,14 @@ var replicaMutants = []Mutant{
 			"service/replica/lanes.go", "quantum        = 16 << 10", "quantum        = 16 << 20",
 		}},
 	},
+	{
+		Name: "sessions-take-turns",
+		Hole: "Floods",
+		Why:  "Sessions take turns, not principals: who opens more sessions gets more into the log.",
+		Edits: []Edit{{
+			"service/replica/lanes.go", "\tif principal == \"\" || c.Op.Unbound() {", "\tif len(principal) >= 0 || c.Op.Unbound() {",
+		}},
+	},
 	// What each half of expiry-without-term is worth alone: nothing. A leader proposes
 	// a verdict in the term in which it passed it, or forgets it when it is deposed,
 	// and raft keeps the term of an entry, regardless of which server commits it. So the term that a

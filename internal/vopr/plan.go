@@ -26,6 +26,9 @@ type Plan struct {
 	// Limits lets servers bound the state, each by another size, and what is asked for
 	// in a flood be large.
 	Limits bool `json:"limits,omitempty"`
+	// Shared lets some clients prove the same name, and flood at the same time as one that does
+	// not.
+	Shared bool `json:"shared,omitempty"`
 	// Deadlocks lets workers keep what they hold while others of their program wait, and
 	// all servers read the level that has that.
 	Deadlocks bool `json:"deadlocks,omitempty"`
@@ -117,16 +120,17 @@ var weights = []struct {
 
 // Draw makes the plan of a seed: clusters of three and five in turn, eight clients, a
 // fault about every two seconds, in a third of all plans servers of different releases,
-// and in a fifth a state that is bounded, and floods besides.
+// in a fifth a state that is bounded, in a seventh clients that prove the same name, and in both
+// more floods.
 func Draw(seed uint64, millis int64) Plan {
 	rng := rand.New(rand.NewPCG(seed, 0))
-	p := Plan{Seed: seed, Servers: 3 + 2*int(seed%2), Clients: 8, Millis: millis, Levels: seed/2%3 == 0, Limits: seed%5 == 4, Deadlocks: seed/4%2 == 1}
+	p := Plan{Seed: seed, Servers: 3 + 2*int(seed%2), Clients: 8, Millis: millis, Levels: seed/2%3 == 0, Limits: seed%5 == 4, Shared: seed%7 == 3, Deadlocks: seed/4%2 == 1}
 	if rng.IntN(2) == 0 {
 		p.Faults = drawBeginning(rng, p.Servers)
 	}
 	for at := int64(1500); at < millis; at += 200 + rng.Int64N(3600) {
 		f := drawFault(rng, at)
-		if p.Limits && rng.IntN(4) == 0 {
+		if (p.Limits || p.Shared) && rng.IntN(4) == 0 {
 			f = Fault{At: at, Kind: Flood, Who: rng.IntN(16), For: 1, Arg: 300 + rng.Int64N(300)}
 		}
 		p.Faults = append(p.Faults, f)

@@ -17,7 +17,7 @@ func (c *client) steal(what int64) {
 	}
 	for _, victim := range c.w.clients {
 		for _, s := range victim.sessions {
-			if victim == c || s.home() || !s.believed() {
+			if victim.principal() == c.principal() || s.home() || !s.believed() {
 				continue
 			}
 			session := s.secret

@@ -29,6 +29,9 @@ type turns struct {
 	asked map[numbered]bool
 	// alone are those with which no other of their lane waits.
 	alone map[numbered]*turn
+	// owner has the principals of the requests that take room, and shares what they have waiting.
+	owner  map[numbered]string
+	shares shares
 }
 
 // numbered finds a request.
@@ -53,6 +56,7 @@ func newTurns(term uint64) turns {
 	return turns{
 		term: term, came: make(map[numbered]lane), waits: make(map[numbered]bool), asked: make(map[numbered]bool),
 		count: make(map[lane]int), alone: make(map[numbered]*turn),
+		owner: make(map[numbered]string), shares: newShares(),
 	}
 }
 
@@ -77,6 +81,10 @@ func (t *turns) arrive(s *server, commands []registry.Command) {
 		// One whose answer was lost waits again, and others of its lane behind it.
 		_, again := t.came[at]
 		t.came[at], t.waits[at] = of, true
+		if !makesRoom {
+			t.owner[at] = s.w.principalOf(c.Session)
+			t.shares.wait(t.owner[at], 1)
+		}
 		if t.count[of]++; t.count[of] == 1 && !again {
 			t.alone[at] = &turn{passed: make(map[registry.SessionID]int)}
 		}
@@ -97,7 +105,7 @@ func (s *server) hasHold(id registry.SessionID, sequence uint64) bool {
 
 // enter looks at what a leader puts into the log.
 func (t *turns) enter(s *server, save *agreement.Save) {
-	if len(t.alone) == 0 || !s.replica.Leading() || t.term != s.replica.Term() {
+	if len(t.alone) == 0 && len(t.shares.waiting) < 2 || !s.replica.Leading() || t.term != s.replica.Term() {
 		return
 	}
 	for _, e := range save.Entries {
@@ -113,7 +121,13 @@ func (t *turns) enter(s *server, save *agreement.Save) {
 
 // goes is a request that gets into the log.
 func (t *turns) goes(s *server, c *registry.Command) {
-	t.remove(numbered{c.Session, c.Sequence})
+	at := numbered{c.Session, c.Sequence}
+	if t.waits[at] && !t.came[at].makesRoom {
+		if behind := t.shares.serve(t.owner[at]); behind != "" {
+			s.w.violate("shares", "at server %d, %s got over %d requests that take room into the log more than %s, and both have a backlog", s.id, t.owner[at], fairTurns, behind)
+		}
+	}
+	t.remove(at)
 	if c.Op != registry.OpAcquire {
 		return
 	}
@@ -130,6 +144,9 @@ func (t *turns) remove(at numbered) {
 	if t.waits[at] {
 		t.waits[at] = false
 		t.count[t.came[at]]--
+		if !t.came[at].makesRoom {
+			t.shares.wait(t.owner[at], -1)
+		}
 		delete(t.alone, at)
 	}
 }
