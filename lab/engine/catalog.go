@@ -16,7 +16,7 @@ import (
 	"github.com/conclave-io/conclave/trace/journal"
 )
 
-// journalFormat is exported besides the formats of package trace.
+// journalFormat is the format that this package can export in addition to those of package trace.
 const journalFormat = "journal"
 
 func (e *Engine) hello(*Request) (Frame, error) {
@@ -53,7 +53,7 @@ func (e *Engine) all(*Request) (Frame, error) {
 	return Frame{Head: e.catalog}, nil
 }
 
-// scenarioFiles returns what there is to know of all scenario files.
+// scenarioFiles returns a description of each scenario file.
 func scenarioFiles() ([]Scenario, error) {
 	var all []Scenario
 	err := fs.WalkDir(scenarios.Files, ".", func(path string, entry fs.DirEntry, err error) error {
@@ -81,7 +81,7 @@ func scenarioFiles() ([]Scenario, error) {
 	return all, err
 }
 
-// parse answers with the run that a text describes.
+// parse answers with a description of the run that a scenario text defines.
 func (e *Engine) parse(r *Request) (Frame, error) {
 	s, err := readScenario(r)
 	if err != nil {
@@ -106,7 +106,7 @@ func readScenario(r *Request) (*scenario.Scenario, error) {
 	return s, nil
 }
 
-// scenarioProblem says what is wrong in a scenario, and where.
+// scenarioProblem converts an error in a scenario. The result names the mistake and its line.
 func scenarioProblem(err error) error {
 	var wrong *scenario.Error
 	if errors.As(err, &wrong) {
@@ -136,7 +136,7 @@ func aboutRun(s *scenario.Scenario) Run {
 	return a
 }
 
-// topologies are the names of the kinds of topologies.
+// topologies has a name for each kind of topology.
 var topologies = [...]string{
 	process.Complete: "complete", process.RingTopology: "ring", process.Tree: "tree", process.Quorums: "quorums", process.Centre: "centre",
 	process.Commander: "commander",

@@ -12,12 +12,12 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// timings are the names of when timers may run out.
+// timings has the names of the rules for when a timer may fire.
 var timings = []string{
 	check.AsNeeded: "as-needed", check.Synchronous: "synchronous", check.Patient: "patient", check.AnyTime: "any", check.Never: "never",
 }
 
-// check searches, and tells how far it has come on the way.
+// check runs the model checker and reports its progress.
 func (e *Engine) check(r *Request) (Frame, error) {
 	if r.Check == nil {
 		return Frame{}, &Problem{Code: CodeRequest, Message: "check: missing"}
@@ -80,8 +80,8 @@ func (e *Engine) searchOf(c *Check) (check.Config, error) {
 	return cfg, e.limitMemory(&cfg)
 }
 
-// limitMemory sets how much memory a search may take: twice that of runs, if the page
-// does not say, and eight times as much at most.
+// limitMemory sets the memory limit of a search. The default is twice the limit of a run, but at
+// most check.DefaultMemory. A request may ask for at most eight times the limit of a run.
 func (e *Engine) limitMemory(cfg *check.Config) error {
 	most := int64(e.options.Memory) * 8
 	switch {
@@ -132,7 +132,7 @@ func checked(c *Check, r *check.Result) Checked {
 	return done
 }
 
-// command is what to type for the same search.
+// command returns the shell command that runs the same search.
 func (c *Check) command() string {
 	text := fmt.Sprintf("conclave check %s -n %d", c.Algorithm, c.N)
 	for _, f := range []struct {
@@ -161,7 +161,7 @@ func (c *Check) command() string {
 	return text + labels(" --requesters ", c.Requesters) + labels(" --traitors ", c.Traitors)
 }
 
-// labels are those of some ranks, for a flag.
+// labels returns a flag with the labels of the given ranks.
 func labels(flag string, ranks []int) string {
 	text := ""
 	for i, r := range ranks {
@@ -170,8 +170,8 @@ func labels(flag string, ranks []int) string {
 	return text
 }
 
-// checkOf is the search that finds the mistake of a variant, or nil if only a scenario
-// shows it.
+// checkOf returns the search that finds the mistake of a variant. It returns nil if only a scenario
+// shows the mistake.
 func checkOf(v *broken.Variant) *Check {
 	if v.Scenario != "" {
 		return nil

@@ -11,8 +11,8 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// The searches of the catalog find the mistakes of the variants, and what they find can
-// be opened.
+// The searches of the catalog find the mistakes of the variants. The page can open the runs that
+// they find.
 func TestCheckFindsMistakes(t *testing.T) {
 	p := newPage(t)
 	found := 0
@@ -51,7 +51,7 @@ func TestCheckFindsMistakes(t *testing.T) {
 	}
 }
 
-// A search tells how far it has come, and proves what conclave check proves.
+// A search reports its progress, and it has the same result as conclave check.
 func TestCheckTellsProgress(t *testing.T) {
 	p := newPage(t)
 	request := &engine.Check{Algorithm: "ricart-agrawala", N: 3, Entries: 2, MaxStates: 200_000}

@@ -7,21 +7,21 @@ import (
 	"github.com/conclave-io/conclave/lab/course"
 )
 
-// Course answers course.
+// Course is the answer to the call course.
 type Course struct {
 	Lessons    []course.Lesson    `json:"lessons"`
 	Challenges []course.Challenge `json:"challenges"`
 }
 
-// Graded answers grade. A text in which something was changed that the challenge does
-// not allow is not run.
+// Graded is the answer to the call grade. If the text has a change that the challenge does not
+// allow, the text is not run.
 type Graded struct {
 	Solved  bool     `json:"solved"`
-	Refused []string `json:"refused"` // what is not allowed
-	Unmet   []string `json:"unmet"`   // what of the goal the run does not meet
+	Refused []string `json:"refused"` // changes that the challenge does not allow
+	Unmet   []string `json:"unmet"`   // conditions of the challenge that the run does not meet
 }
 
-// gradedEvents is how many events the run of a solution may take.
+// gradedEvents is the maximum number of events in the run of a solution.
 const gradedEvents = 100_000
 
 // lessons answers with the lessons and the challenges.
@@ -37,7 +37,7 @@ func (e *Engine) lessons(*Request) (Frame, error) {
 	return Frame{Head: Course{lessons, challenges}}, nil
 }
 
-// grade runs a text that is to solve a challenge, and says whether it does.
+// grade runs a text and reports whether it solves a challenge.
 func (e *Engine) grade(j *job) (Frame, error) {
 	r := j.request
 	challenges, err := course.Challenges()

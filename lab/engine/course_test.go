@@ -15,7 +15,7 @@ import (
 	"github.com/conclave-io/conclave/trace"
 )
 
-// told is the run of a step, and all that its claims are judged by.
+// told is the run of a step, with the data that the checks of its claims need.
 type told struct {
 	*page
 	at      string // names the step in errors
@@ -44,7 +44,7 @@ func (w *told) wrong(format string, args ...any) {
 	w.t.Errorf("%s: %s", w.at, fmt.Sprintf(format, args...))
 }
 
-// All lessons have what they need, and what they say of their runs is true.
+// All lessons are complete, and their claims about their runs are true.
 func TestLessonsAreTrue(t *testing.T) {
 	c := result[engine.Course](newPage(t), engine.Request{Call: engine.CallCourse})
 	lessons, err := course.Lessons()
@@ -98,7 +98,7 @@ func (p *page) judgeStep(t *testing.T, s *course.Step, at string) {
 	}
 }
 
-// judgeAnswers wants so many right answers, and a reason for each.
+// judgeAnswers requires the given number of right answers, and a reason for each answer.
 func judgeAnswers(w *told, answers []course.Answer, right int) {
 	w.t.Helper()
 	texts := map[string]bool{}
@@ -185,8 +185,8 @@ func (w *told) judgeState(c *course.Claim) {
 	w.wrong("process %d has no field %s: %v", c.Process, c.Field, state.Fields)
 }
 
-// before reports whether one record happened before another: it follows causes and the
-// order at each process back.
+// before reports whether one record happened before another. It searches backwards, along the
+// causes and along the records of each process.
 func (w *told) before(a, b int) bool {
 	seen := map[int]bool{}
 	var reaches func(at int) bool
@@ -212,7 +212,7 @@ func (w *told) before(a, b int) bool {
 	return a < b && b <= len(w.records) && reaches(b)
 }
 
-// judgeOutcome runs the scenario with other expectations.
+// judgeOutcome runs the scenario with different expectations.
 func (w *told) judgeOutcome(expect map[string]any) {
 	w.t.Helper()
 	var top map[string]any
@@ -242,8 +242,8 @@ func (w *told) judgeSearch(c *course.Claim) {
 	}
 }
 
-// Every challenge is open at first, its solution is graded as solved, and what nearly
-// solves it is not.
+// Every challenge is unsolved at first. Its solution is graded as solved, and an incomplete
+// solution is not.
 func TestChallengesAreGraded(t *testing.T) {
 	challenges, err := course.Challenges()
 	if err != nil {
@@ -282,7 +282,7 @@ func TestChallengesAreGraded(t *testing.T) {
 	}
 }
 
-// What a challenge does not allow is said and not run.
+// The engine reports a change that a challenge does not allow, and does not run the text.
 func TestChallengesRefuse(t *testing.T) {
 	c := course.Challenge{
 		Run: "algorithm: bully\nn: 3\nfaults:\n  - {at: 1, crash: 3}\n", May: []string{"faults", "workload"},

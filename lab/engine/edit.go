@@ -8,7 +8,7 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// edit answers with the scenario of a run and one more line.
+// edit answers with the scenario of a run plus one line.
 func (e *Engine) edit(r *Request) (Frame, error) {
 	run, err := e.runAt(r)
 	if err != nil {
@@ -55,7 +55,8 @@ type change struct {
 	config *process.Config
 }
 
-// faultsDone and commandsDone say for each edit what its line has besides the time.
+// faultsDone and commandsDone have a function for each edit. The function returns what the line
+// contains besides the time.
 var faultsDone = map[string]func(c *change) string{
 	"crash": (*change).lasting, "pause": (*change).lasting, "restart": (*change).own, "resume": (*change).own,
 	"partition": (*change).partition, "heal": func(*change) string { return "heal: all" }, "lose": nil, "repeat": nil, "delay": nil,
@@ -67,7 +68,7 @@ var commandsDone = map[string]func(c *change) string{
 	"suspect": (*change).news, "trust": (*change).news, "fail": (*change).news, "rejoin": (*change).news,
 }
 
-// item returns the line of the edit, and when it happens.
+// item returns the line of the edit, and the time at which the edit happens.
 func (c *change) item(record int) (item string, at int64, err error) {
 	if c.Do == "lose" || c.Do == "repeat" || c.Do == "delay" {
 		return c.message()
@@ -87,9 +88,9 @@ func (c *change) time(at int64) string {
 	return scenario.TimeText(process.Duration(at), c.config.D())
 }
 
-// after returns a time when everything that happens at the time of a record is over, and
-// nothing else has happened: the one that is shortest to write. A fault comes first at
-// its time, and a command last. That of record 0 is the start.
+// after returns a time after all events at the time of the given record and before all later
+// events. Of these times it returns the one with the shortest text. At the same time, faults happen
+// before all other events and commands happen after them. Record 0 means the start.
 func (c *change) after(record int, fault bool) int64 {
 	j := c.run.journal
 	if record == 0 {
@@ -142,7 +143,7 @@ func (c *change) partition() string {
 	return text + c.length("for")
 }
 
-// message returns the line that loses, repeats or delays a message.
+// message returns the line that drops, duplicates or delays a message.
 func (c *change) message() (item string, at int64, err error) {
 	sent, known := c.run.journal.Sent(c.Flight)
 	switch {
@@ -153,7 +154,7 @@ func (c *change) message() (item string, at int64, err error) {
 	}
 	skip := sent.Earlier
 	if c.Do == "lose" {
-		skip -= sent.Cut // a partition loses them before they are counted
+		skip -= sent.Cut // the simulator does not count messages that a partition drops
 	}
 	item = fmt.Sprintf("{at: %s, %s: %s, from: %s, to: %s", c.time(sent.Time), c.Do, sent.Name, c.config.Text(sent.From), c.config.Text(sent.To))
 	if skip > 0 {

@@ -9,8 +9,9 @@ import (
 	"github.com/conclave-io/conclave/lab/engine"
 )
 
-// Edits at random places change nothing before them, happen where they say, and the run
-// that is sent from the first difference is the one that a fresh run is.
+// An edit at a random record changes nothing before that record and takes effect at the announced
+// time. The engine sends the edited run from the first difference on. The result is equal to a new
+// run.
 func TestEdits(t *testing.T) {
 	p := newPage(t)
 	random := rand.New(rand.NewPCG(1, 2))
@@ -72,7 +73,7 @@ func TestEdits(t *testing.T) {
 	}
 }
 
-// copies returns how many copies of a flight the link made.
+// copies returns how many times the network duplicated a flight.
 func (c *columns) copies(of flight) int {
 	n := 0
 	for _, f := range c.flights {

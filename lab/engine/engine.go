@@ -10,27 +10,27 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// slice is how long an engine works on a request before others get in.
+// slice is how long an engine works on a request before it may answer others.
 const slice = 12 * time.Millisecond
 
-// Options say where an engine runs.
+// Options describe the environment of an engine.
 type Options struct {
 	Build  string // version of the program
 	Host   string // wasm or native
 	Cores  int
-	Memory uint64 // bytes that a run may take; 0: no limit
-	// Context ends searches, which a request cannot end; nil: nothing does.
+	Memory uint64 // maximum memory of a run, in bytes; 0: no limit
+	// Context ends searches, which a cancel request cannot end. If it is nil, nothing ends them.
 	Context context.Context
-	// Send takes the frames of answers, in order. It is called by Receive and Work,
-	// during a search also from another goroutine, while Receive waits for that.
+	// Send receives the frames of answers, in order. Receive and Work call it. During a search,
+	// another goroutine may call it while Receive waits for the search.
 	Send func(Frame)
 }
 
-// Engine answers requests. It is used by one goroutine.
+// Engine answers requests. Only one goroutine may use it.
 type Engine struct {
 	options Options
 	runs    map[int]*run
-	last    int // the number of the last run
+	last    int // the number of the newest run
 	jobs    []*job
 	catalog *Catalog
 }
@@ -43,24 +43,25 @@ func New(o Options) *Engine {
 	return &Engine{options: o, runs: map[int]*run{}}
 }
 
-// job is a request that is being worked on.
+// job is a long request in progress.
 type job struct {
 	request *Request
 	next    func() (struct{}, bool)
 	stop    func()
 	yield   func(struct{}) bool
-	began   time.Time // its present slice
-	told    time.Time // when it last said how far it has come
-	run     *run      // that is closed if the job is cancelled
+	began   time.Time // when its current slice began
+	told    time.Time // when it last reported its progress
+	run     *run      // closed if the job is cancelled
 }
 
-// over reports whether the present slice is over.
+// over reports whether the current slice has used its time.
 func (j *job) over() bool { return time.Since(j.began) >= slice }
 
-// pause lets others get in. It returns false if the job was cancelled.
+// pause ends the slice, so that the engine can answer other requests. It returns false if the job
+// was cancelled.
 func (j *job) pause() bool { return j.yield(struct{}{}) }
 
-// Receive takes a request. Short ones are answered at once, long ones wait for Work.
+// Receive accepts a request. It answers a short request at once. A long one waits for Work.
 func (e *Engine) Receive(r *Request) {
 	call, known := calls[r.Call]
 	switch {
@@ -73,7 +74,7 @@ func (e *Engine) Receive(r *Request) {
 	}
 }
 
-// answer gives a short answer.
+// answer answers a short request.
 func (e *Engine) answer(r *Request, call func(e *Engine, r *Request) (Frame, error)) {
 	defer e.recoverBug(r)
 	f, err := call(e, r)
@@ -85,7 +86,7 @@ func (e *Engine) answer(r *Request, call func(e *Engine, r *Request) (Frame, err
 	e.options.Send(f)
 }
 
-// start makes a job of a request.
+// start creates a job for a request.
 func (e *Engine) start(r *Request, work func(e *Engine, j *job) (Frame, error)) {
 	j := &job{request: r, told: time.Now()}
 	j.next, j.stop = iter.Pull(func(yield func(struct{}) bool) {
@@ -102,7 +103,7 @@ func (e *Engine) start(r *Request, work func(e *Engine, j *job) (Frame, error)) 
 	e.jobs = append(e.jobs, j)
 }
 
-// Work does a slice of the next long request, and reports whether there is more to do.
+// Work does one slice of the next long request, and reports whether there is more work.
 func (e *Engine) Work() bool {
 	if len(e.jobs) == 0 {
 		return false
@@ -116,7 +117,7 @@ func (e *Engine) Work() bool {
 	return len(e.jobs) > 0
 }
 
-// Close ends all requests without an answer.
+// Close ends all requests and sends no answers to them.
 func (e *Engine) Close() {
 	for _, j := range e.jobs {
 		j.stop()
@@ -124,7 +125,7 @@ func (e *Engine) Close() {
 	e.jobs, e.runs = nil, map[int]*run{}
 }
 
-// errCancelled is that of a job whose pause returned false.
+// errCancelled is the error of a job whose pause returned false.
 var errCancelled = &Problem{Code: CodeCancelled, Message: "the request was cancelled"}
 
 func (e *Engine) cancel(r *Request) (Frame, error) {
@@ -135,7 +136,7 @@ func (e *Engine) cancel(r *Request) (Frame, error) {
 	if i >= 0 {
 		j := e.jobs[i]
 		e.jobs = slices.Delete(e.jobs, i, i+1)
-		j.stop() // its pause returns false, and it answers with the error
+		j.stop() // pause returns false, and the job answers with the error
 		if j.run != nil {
 			delete(e.runs, j.run.number)
 		}
@@ -151,7 +152,7 @@ func (e *Engine) fail(r *Request, err error) {
 	e.options.Send(Frame{ID: r.ID, Type: TypeError, Head: problem})
 }
 
-// recoverBug answers with the panic of a request. The runs of others stay.
+// recoverBug answers a request that panicked with the panic. Other runs are not affected.
 func (e *Engine) recoverBug(r *Request) {
 	if broken := recover(); broken != nil {
 		e.fail(r, &Problem{Code: CodeInternal, Message: fmt.Sprint(broken)})
@@ -161,13 +162,13 @@ func (e *Engine) recoverBug(r *Request) {
 // Error returns the message.
 func (p *Problem) Error() string { return p.Message }
 
-// named is a call that an engine answers at once, or works on.
+// named is the function of a call. The engine answers the call at once, or makes a job of it.
 type named struct {
 	answer func(e *Engine, r *Request) (Frame, error)
 	work   func(e *Engine, j *job) (Frame, error)
 }
 
-// calls are filled in by init: the calls name them.
+// calls is set by init, because the functions of the calls use it.
 var calls map[string]named
 
 var callNames = []string{
@@ -215,7 +216,8 @@ func (e *Engine) runAt(r *Request) (*run, error) {
 	return run, err
 }
 
-// stretch returns the records from..to of a request in a run: all, where they are absent.
+// stretch returns the range from..to of records of a request. If they are absent, the range is the
+// whole run.
 func stretch(r *Request, run *run) (from, to int, err error) {
 	from, to = max(1, r.From), r.To
 	if r.To == 0 {

@@ -16,7 +16,7 @@ import (
 	"github.com/conclave-io/conclave/trace/journal"
 )
 
-// page is a page that talks to an engine, frame by frame as JSON, like a real one.
+// page is a simulated page. Like a real page, it exchanges frames as JSON with an engine.
 type page struct {
 	t      testing.TB
 	engine *engine.Engine
@@ -24,7 +24,7 @@ type page struct {
 	frames []frame
 }
 
-// frame is a frame as it arrives.
+// frame is a frame as the page receives it.
 type frame struct {
 	id   uint64
 	kind string
@@ -98,7 +98,7 @@ func decode[T any](t testing.TB, f frame) T {
 	return v
 }
 
-// problem asks, and decodes the error.
+// problem sends a request and decodes the error.
 func (p *page) problem(r engine.Request) engine.Problem {
 	p.t.Helper()
 	id := p.ask(r)
@@ -111,7 +111,7 @@ func (p *page) problem(r engine.Request) engine.Problem {
 	return decode[engine.Problem](p.t, all[0])
 }
 
-// columns are what a page keeps of a run, by chunk after chunk.
+// columns is what a page keeps of a run. Chunks extend it.
 type columns struct {
 	records [][]byte // the bytes of each, column by column
 	flights []flight
@@ -123,7 +123,7 @@ type flight struct {
 	typ, fate   byte
 }
 
-// take does with a chunk what the protocol says.
+// take processes a chunk as the protocol describes.
 func (c *columns) take(t testing.TB, f frame) {
 	t.Helper()
 	h := decode[engine.Chunk](t, f)
@@ -210,7 +210,7 @@ func TestCatalogIsWhole(t *testing.T) {
 	}
 }
 
-// What the page gets of a run is what the run is.
+// The page receives the same run as a direct simulation.
 func TestOpenSendsTheRun(t *testing.T) {
 	p := newPage(t)
 	for _, s := range result[engine.Catalog](p, engine.Request{Call: engine.CallCatalog}).Scenarios {
@@ -228,7 +228,7 @@ func TestOpenSendsTheRun(t *testing.T) {
 	}
 }
 
-// A run that goes on after its limit is the run without that limit.
+// A run that continues after its limit equals a run without that limit.
 func TestMoreGoesOn(t *testing.T) {
 	p := newPage(t)
 	var whole, parts columns
@@ -248,8 +248,8 @@ func TestMoreGoesOn(t *testing.T) {
 	}
 }
 
-// A run that is like another is sent from where it differs, and is then the same as one
-// that was sent whole.
+// If a run is opened as similar to another one, the engine sends it from the first difference on.
+// The result equals a run that was sent completely.
 func TestOpenLike(t *testing.T) {
 	base := strings.Replace(saturated, "30000", "4000", 1)
 	for name, text := range map[string]string{
@@ -305,7 +305,7 @@ func TestLooksAtARun(t *testing.T) {
 	}
 }
 
-// matching is find by hand.
+// matching finds the same records as find, with a simple loop.
 func matching(records []trace.Record, q *engine.Query) []int {
 	found := []int{}
 	for i := range records {
@@ -321,7 +321,7 @@ func matching(records []trace.Record, q *engine.Query) []int {
 	return found
 }
 
-// Every format is what conclave sim writes.
+// Every export has the same contents as the output of conclave sim.
 func TestExports(t *testing.T) {
 	p := newPage(t)
 	text := p.scenario("mutex/lamport")
@@ -346,7 +346,7 @@ func TestExports(t *testing.T) {
 	}
 }
 
-// While a long request is worked on, others are answered, and one of them ends it.
+// The engine answers other requests while it works on a long one, and one of them can cancel it.
 func TestOthersGetIn(t *testing.T) {
 	p := newPage(t)
 	small, _ := p.open(engine.Request{Text: "algorithm: lamport\nn: 3\nworkload: {commands: [{at: 0, acquire: 1}]}\n"}, &columns{})
@@ -402,7 +402,7 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// FuzzRequest sends whatever a page may send. No request is a bug of the engine.
+// FuzzRequest sends arbitrary requests. None of them may cause an internal error.
 func FuzzRequest(f *testing.F) {
 	f.Add([]byte(`{"id":1,"call":"describe","run":1,"from":1,"to":3}`))
 	f.Add([]byte(`{"id":1,"call":"states","run":1,"at":4,"ranks":[0,2]}`))

@@ -14,7 +14,7 @@ import (
 	"github.com/conclave-io/conclave/trace/journal"
 )
 
-// describe answers with records as a trace has them.
+// describe answers with records in the form of a trace.
 func (e *Engine) describe(r *Request) (Frame, error) {
 	run, err := e.run(r)
 	if err != nil {
@@ -88,7 +88,7 @@ func (e *Engine) hash(r *Request) (Frame, error) {
 	return Frame{Head: Hash{run.number, r.At, hex.EncodeToString(run.journal.Hash(r.At)[:6])}}, nil
 }
 
-// batch is how many records are described at once in long requests.
+// batch is how many records a long request describes at a time.
 const batch = 100
 
 // find answers with the records that a query asks for.
@@ -152,7 +152,7 @@ func newSearch(run *run, q *Query) (*search, error) {
 	return s, nil
 }
 
-// among returns the records that match, in order.
+// among returns the matching records of a range, in order.
 func (s *search) among(from, to int) []int {
 	records := s.journal.Find(s.match, from, to)
 	if s.Field == "" && s.text == "" {
@@ -165,7 +165,7 @@ func (s *search) among(from, to int) []int {
 	})
 }
 
-// mimes are the types of exported files, and how their names end.
+// mimes has, for each export format, the media type and the file extension.
 var mimes = map[string][2]string{
 	"text":        {"txt", "text/plain; charset=utf-8"},
 	"jsonl":       {"jsonl", "application/jsonl"},
@@ -211,7 +211,7 @@ func (e *Engine) export(j *job) (Frame, error) {
 	return exported, nil
 }
 
-// write writes records in slices, and says how far it has come.
+// write writes records in slices, and reports its progress.
 func (e *Engine) write(j *job, run *run, w trace.RecordWriter, from, to int) error {
 	for at := from; at <= to; at += batch {
 		records := run.journal.Describe(at, min(at+batch-1, to))
@@ -230,7 +230,7 @@ func (e *Engine) write(j *job, run *run, w trace.RecordWriter, from, to int) err
 	return w.Close()
 }
 
-// progressEvery is how often a long request says how far it has come.
+// progressEvery is how often a long request reports its progress.
 const progressEvery = 100 * time.Millisecond
 
 func (e *Engine) progress(j *job, done, total int) {

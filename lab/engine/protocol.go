@@ -8,13 +8,12 @@ import (
 	"github.com/conclave-io/conclave/trace"
 )
 
-// Protocol is the version of the protocol. A page and an engine of different versions
-// do not work together.
+// Protocol is the version of the protocol. A page and an engine must have the same version.
 const Protocol = 1
 
 // Limits of the protocol.
 const (
-	DefaultRecords  = 200_000   // after which a run waits for More
+	DefaultRecords  = 200_000   // number of records after which a run waits for More
 	MostRecords     = 1_000_000 // of a run
 	MostDescribed   = 500       // records of one describe
 	MostFound       = 1_000     // records of one find
@@ -23,8 +22,8 @@ const (
 	MostRequestSize = 2 << 20   // bytes of an encoded request
 )
 
-// Request is what a page asks for. ID is the page's to choose; every frame of the answer
-// carries it. Which other fields a call reads stands at the constants Call....
+// Request is a request of a page. The page chooses the ID, and every frame of the answer has it.
+// The constants Call... say which other fields each call reads.
 type Request struct {
 	ID   uint64 `json:"id"`
 	Call string `json:"call"`
@@ -57,7 +56,7 @@ const (
 	CallOpen     = "open"     // Text, [Name], [Records], [Like]; answer: a Run, Chunks, an End
 	CallMore     = "more"     // Run, [Records]; answer: Chunks, an End
 	CallDescribe = "describe" // Run, From, To: records, both included; answer: Described
-	CallStates   = "states"   // Run, At: after this record, 0 is before the first; [Ranks]: of whom; answer: States
+	CallStates   = "states"   // Run, At: after this record, 0 is before the first; [Ranks]: of these processes; answer: States
 	CallFind     = "find"     // Run, Query, [From], [To], [Records]; answer: Found
 	CallHash     = "hash"     // Run, At; answer: Hash
 	CallExport   = "export"   // Run, Format, [From], [To]; answer: Exported, the file is the body
@@ -65,14 +64,14 @@ const (
 	CallAudit    = "audit"    // Audit; answer: Audited
 	CallMeasure  = "measure"  // Measure; answer: Measured
 	CallEdit     = "edit"     // Run, At, Edit, Text, [Name]: the scenario of the run; answer: Edited
-	CallTurns    = "turns"    // Run, At: what could happen after this record; answer: Turns
+	CallTurns    = "turns"    // Run, At: the events that are possible after this record; answer: Turns
 	CallCourse   = "course"   // answer: Course
-	CallGrade    = "grade"    // Challenge, Text, [Name]: what is to solve it; answer: Graded
+	CallGrade    = "grade"    // Challenge, Text, [Name]: the solution; answer: Graded
 	CallClose    = "close"    // Run; answer: Done
 	CallCancel   = "cancel"   // Request; answer: Done
 )
 
-// The types of frames. A result or an error is the last frame of an answer.
+// The types of frames. The last frame of an answer is a result or an error.
 const (
 	TypeRun      = "run"
 	TypeChunk    = "chunk"
@@ -81,19 +80,19 @@ const (
 	TypeError    = "error"
 )
 
-// Frame is one piece of an answer. Its header is a flat object: id, type, and the fields
-// of what it holds.
+// Frame is one part of an answer. Its header is a flat object with the fields id and type, and with
+// the fields of Head.
 type Frame struct {
 	ID   uint64
 	Type string
-	Head any    // Hello, Catalog, Run, Chunk, ... ; nil: nothing beyond id and type
+	Head any    // Hello, Catalog, Run, Chunk, ...; nil: only id and type
 	Body []byte // see Chunk and Exported; nil for all others
 }
 
-// Query says which records find looks for: those for which all that is given holds.
+// Query describes the records that find looks for. A record must match all given fields.
 type Query struct {
 	Rule    string `json:"rule,omitempty"`    // that fired
-	Message string `json:"message,omitempty"` // the name of a message that the record delivers, loses or repeats
+	Message string `json:"message,omitempty"` // the name of a message that the record delivers, drops or duplicates
 	Kind    string `json:"kind,omitempty"`
 	Rank    *int   `json:"rank,omitempty"`
 	Field   string `json:"field,omitempty"` // that the record changed
@@ -102,45 +101,45 @@ type Query struct {
 	Last    bool   `json:"last,omitempty"`  // look from To back to From
 }
 
-// Problem is why a request failed.
+// Problem is the reason for which a request failed.
 type Problem struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
 	Line    int    `json:"line,omitempty"` // of the scenario, from 1
-	// Suggestion is the word to write in place of the one that is wrong.
+	// Suggestion is a correct word for the wrong one.
 	Suggestion string `json:"suggestion,omitempty"`
 }
 
 // The codes of problems.
 const (
 	CodeRequest   = "request"   // no such call, or a field is missing or wrong
-	CodeScenario  = "scenario"  // the text is no scenario; Line says where
+	CodeScenario  = "scenario"  // the text is not a valid scenario; Line has the line of the mistake
 	CodeRun       = "run"       // no such run, or it was closed
 	CodeLimit     = "limit"     // larger than this engine allows
-	CodeCancelled = "cancelled" // by a cancel
+	CodeCancelled = "cancelled" // cancelled by the call cancel
 	CodeInternal  = "internal"  // a bug of the engine
 )
 
-// Hello says who answers.
+// Hello describes the engine.
 type Hello struct {
 	Protocol int      `json:"protocol"`
 	Build    string   `json:"build"`  // version of the program
 	Host     string   `json:"host"`   // wasm or native
-	Cores    int      `json:"cores"`  // that this engine may use
-	Memory   uint64   `json:"memory"` // bytes that a run may take
+	Cores    int      `json:"cores"`  // number that this engine may use
+	Memory   uint64   `json:"memory"` // maximum memory of a run, in bytes
 	Calls    []string `json:"calls"`
 	Kinds    []string `json:"kinds"` // of records, by their number in the columns; 0 means no kind
 	Formats  []string `json:"formats"`
 }
 
-// Catalog is all that there is to run.
+// Catalog lists everything that the engine can run.
 type Catalog struct {
 	Algorithms []describe.View `json:"algorithms"`
 	Broken     []Broken        `json:"broken"`
 	Properties []string        `json:"properties"`
 	Faults     []string        `json:"faults"`
 	Scenarios  []Scenario      `json:"scenarios"`
-	// Audited are the algorithms of audit, and Measured those of measure.
+	// Audited lists the algorithms that audit accepts, and Measured those that measure accepts.
 	Audited     []string     `json:"audited"`
 	Assumptions []Assumption `json:"assumptions"`
 	Measured    []string     `json:"measured"`
@@ -154,8 +153,8 @@ type Broken struct {
 	Tempting string `json:"tempting"`
 	Wrong    string `json:"wrong"`
 	Breaks   string `json:"breaks"`
-	Command  string `json:"command"` // shows the mistake
-	Check    *Check `json:"check"`   // finds it; null: a scenario shows it
+	Command  string `json:"command"` // command that shows the mistake
+	Check    *Check `json:"check"`   // search that finds the mistake; null: only a scenario shows it
 }
 
 // Scenario is a file that comes with the engine.
@@ -165,7 +164,7 @@ type Scenario struct {
 	Family    string `json:"family"`
 	N         int    `json:"n"`
 	About     string `json:"about"`
-	Violation string `json:"violation,omitempty"` // that the file expects
+	Violation string `json:"violation,omitempty"` // violation that the file expects
 	Text      string `json:"text"`
 }
 
@@ -178,12 +177,11 @@ type Run struct {
 	D        int64        `json:"d"`      // nanoseconds
 	Messages []MessageRef `json:"messages"`
 	Rules    []RuleRef    `json:"rules"`
-	Judged   []string     `json:"judged"`   // the properties that are judged
+	Judged   []string     `json:"judged"`   // the properties that the run checks
 	Topology Topology     `json:"topology"` // by rank
 }
 
-// MessageRef is a message type as the columns number it: by its place in Run.Messages,
-// from 1.
+// MessageRef is a message type. The columns contain its index in Run.Messages, from 1.
 type MessageRef struct {
 	Name  string   `json:"name"`
 	Class string   `json:"class"`
@@ -191,14 +189,14 @@ type MessageRef struct {
 	Uses  []string `json:"uses"` // the symbols of its fields
 }
 
-// RuleRef is a rule. Its place in Run.Rules, from 0, is its bit in the columns.
+// RuleRef is a rule. Its index in Run.Rules, from 0, is the number of its bit in the columns.
 type RuleRef struct {
 	Name  string `json:"name"`
 	Text  string `json:"text"`
 	Layer int    `json:"layer"`
 }
 
-// Topology is what the algorithm uses of it; the rest is absent.
+// Topology has the parts of the topology that the algorithm uses. Other fields are absent.
 type Topology struct {
 	Kind        string  `json:"kind"` // complete, ring, tree, quorums, centre, commander
 	Coordinator *int    `json:"coordinator,omitempty"`
@@ -207,9 +205,9 @@ type Topology struct {
 	Quorums     [][]int `json:"quorums,omitempty"`
 }
 
-// Chunk is a stretch of a run, as columns in the body. All numbers are little-endian and
-// each column is an array of its own, so the body can be viewed as typed arrays. In
-// this order, for Count records, Flights.Count flights and Ends ends:
+// Chunk is a range of records of a run, as columns in the body. All numbers are little-endian. Each
+// column is a separate array, so the page can view the body as typed arrays. The columns have this
+// order, for Count records, Flights.Count flights and Ends ends:
 //
 //	float64  time of each record, nanoseconds
 //	uint32   cause: the number of the record that led to it, or 0
@@ -224,35 +222,36 @@ type Topology struct {
 //	uint8    type of its message, see Run.Messages; 0: none
 //
 //	uint32   sender: the record that sent the message, or 0 if no record did
-//	uint32   end: the record that ended its way, or 0 if that is not known yet
+//	uint32   end: the record that ended the flight, or 0 if that is not known yet
 //	uint16   receiver, a rank
 //	uint8    type of the message
 //	uint8    fate, see journal.Fate
 //
 //	uint32   flight: the number of a flight of an earlier chunk, from 0
-//	uint32   end: the record that ended its way
+//	uint32   end: the record that ended the flight
 //
-// Records are numbered from 1, flights from 0 in the order in which they became known.
+// Records are numbered from 1. Flights are numbered from 0, in the order in which they became
+// known.
 type Chunk struct {
 	Run  int `json:"run"`
 	From int `json:"from"` // the number of the first record
-	// Same is how many records from the start are those of the run Like; only in the first
-	// chunk of such an open. The chunks that follow begin after them. The page keeps
-	// these records and the first Flights.From flights, and forgets ends of flights that
-	// are later than Same.
+	// Same is the number of records at the start that equal those of the run Like. Only the first
+	// chunk of an open with Like has it. The chunks contain only later records. The page keeps the
+	// equal records and the first Flights.From flights. It forgets the ends of flights at records
+	// after Same.
 	Same    int         `json:"same,omitempty"`
 	Count   int         `json:"count"`
 	Flights FlightsPart `json:"flights"`
 	Ends    int         `json:"ends"`
 }
 
-// FlightsPart says which flights a chunk holds.
+// FlightsPart describes the flights in a chunk.
 type FlightsPart struct {
 	From  int `json:"from"`
 	Count int `json:"count"`
 }
 
-// End is the result of open and more: the run has come to its end, or to its limit.
+// End is the result of open and more: the run has ended, or has reached its limit.
 type End struct {
 	Run        int              `json:"run"`
 	Records    int              `json:"records"` // so far
@@ -260,7 +259,7 @@ type End struct {
 	Reason     string           `json:"reason"` // quiet, limit, stalled, violated, held; records, memory: the run is not complete
 	Time       int64            `json:"time"`   // nanoseconds
 	Hash       string           `json:"hash"`   // SHA-256 of the journal
-	Met        bool             `json:"met"`    // all that the scenario expects
+	Met        bool             `json:"met"`    // whether the run meets all expectations of the scenario
 	Unmet      []string         `json:"unmet"`
 	Violations []ViolationFound `json:"violations"`
 	Entries    int              `json:"entries"` // completed
@@ -270,7 +269,7 @@ type End struct {
 	Wait       *Spread          `json:"wait,omitempty"` // from request to entry, in D
 }
 
-// ViolationFound is a broken promise.
+// ViolationFound is a violated property.
 type ViolationFound struct {
 	Property string `json:"property"`
 	Record   int    `json:"record"`
@@ -295,7 +294,7 @@ type Spread struct {
 	Max    float64 `json:"max"`
 }
 
-// Described answers describe.
+// Described is the answer to the call describe.
 type Described struct {
 	Run       int            `json:"run"`
 	From      int            `json:"from"`
@@ -303,14 +302,14 @@ type Described struct {
 	Sentences []string       `json:"sentences"` // one for each record
 }
 
-// States answers states.
+// States is the answer to the call states.
 type States struct {
 	Run       int            `json:"run"`
 	At        int            `json:"at"`
 	Processes []ProcessState `json:"processes"`
 }
 
-// ProcessState is a process after a record.
+// ProcessState is the state of a process after a record.
 type ProcessState struct {
 	Rank   int          `json:"rank"`
 	Record int          `json:"record"` // the last one at this process, or 0
@@ -328,8 +327,7 @@ type FieldState struct {
 	Durable bool   `json:"durable,omitempty"`
 }
 
-// TimerState is an armed timer. It runs out between Lo and Hi after the record that armed
-// it.
+// TimerState is an active timer. It fires between Lo and Hi after the record that started it.
 type TimerState struct {
 	Name  string `json:"name"`
 	Layer int    `json:"layer,omitempty"`
@@ -338,29 +336,29 @@ type TimerState struct {
 	Hi    int64  `json:"hi"`
 }
 
-// Found answers find.
+// Found is the answer to the call find.
 type Found struct {
 	Run     int   `json:"run"`
 	Records []int `json:"records"`
-	More    bool  `json:"more,omitempty"` // there are others beyond these
+	More    bool  `json:"more,omitempty"` // there are more matches
 }
 
-// Hash answers hash.
+// Hash is the answer to the call hash.
 type Hash struct {
 	Run  int    `json:"run"`
 	At   int    `json:"at"`
 	Hash string `json:"hash"` // the first 48 bits of SHA-256 of the journal up to this record, in hex
 }
 
-// Exported answers export. The file is the body.
+// Exported is the answer to the call export. The body is the file.
 type Exported struct {
 	Run  int    `json:"run"`
-	Name string `json:"name"` // that the file should have
+	Name string `json:"name"` // suggested file name
 	Type string `json:"mime"`
 }
 
-// Check is a search of all schedules within bounds, as conclave check makes it. What is
-// absent is as there: no faults, links that keep order, one entry of each.
+// Check is a search of all schedules within bounds, like the one of conclave check. Absent fields
+// have the same defaults: no faults, FIFO links, one entry per process.
 type Check struct {
 	Algorithm  string            `json:"algorithm"`
 	N          int               `json:"n"`
@@ -378,15 +376,15 @@ type Check struct {
 	Cancels    int               `json:"cancels,omitempty"`
 	Traitors   []int             `json:"traitors,omitempty"` // ranks
 	Corrupt    bool              `json:"corrupt,omitempty"`  // begin in every state that a transient fault may leave
-	InFlight   int               `json:"inFlight,omitempty"` // messages on each link then
+	InFlight   int               `json:"inFlight,omitempty"` // messages on each link in those states
 	Liveness   bool              `json:"liveness,omitempty"`
-	Reduce     bool              `json:"reduce,omitempty"`     // leave out schedules that differ in nothing that matters
-	Properties []string          `json:"properties,omitempty"` // absent: what the algorithm claims
+	Reduce     bool              `json:"reduce,omitempty"`     // skip schedules that differ only in the order of independent steps
+	Properties []string          `json:"properties,omitempty"` // absent: the properties that the algorithm claims
 	MaxStates  uint64            `json:"maxStates,omitempty"`
-	Memory     int64             `json:"memory,omitempty"` // bytes; absent: what hello says
+	Memory     int64             `json:"memory,omitempty"` // bytes; absent: at most twice Hello.Memory
 }
 
-// CheckProgress is the head of the progress of a search.
+// CheckProgress reports the progress of a search.
 type CheckProgress struct {
 	States      uint64  `json:"states"`
 	Transitions uint64  `json:"transitions"`
@@ -394,47 +392,47 @@ type CheckProgress struct {
 	Seconds     float64 `json:"seconds"`
 }
 
-// Checked answers check.
+// Checked is the answer to the call check.
 type Checked struct {
 	CheckProgress
 	Verdict  string `json:"verdict"`  // proved, violated, bounded
 	Sentence string `json:"sentence"` // the verdict with its bounds
 	Bounds   string `json:"bounds"`
-	Stopped  string `json:"stopped,omitempty"`  // what ended a search that is bounded
-	Property string `json:"property,omitempty"` // that is violated
-	Text     string `json:"text,omitempty"`     // how
-	Scenario string `json:"scenario,omitempty"` // the run to the violation: open it
+	Stopped  string `json:"stopped,omitempty"`  // the limit that ended a bounded search
+	Property string `json:"property,omitempty"` // the violated property
+	Text     string `json:"text,omitempty"`     // how it is violated
+	Scenario string `json:"scenario,omitempty"` // the scenario of a run that ends with the violation; open can run it
 	Steps    int    `json:"steps,omitempty"`    // of this run
-	Story    []Told `json:"story,omitempty"`    // what happens in it
-	// NoReturn is the step after which no schedule within the bounds keeps the promises: 0 if
-	// none does from the start. Absent: not known.
+	Story    []Told `json:"story,omitempty"`    // what happens in these steps
+	// NoReturn is the first step after which every schedule within the bounds violates the
+	// property. It is 0 if that holds from the start, and absent if it is unknown.
 	NoReturn  *int       `json:"noReturn,omitempty"`
-	Fate      string     `json:"fate,omitempty"` // this in words
+	Fate      string     `json:"fate,omitempty"` // NoReturn in words
 	Unreached []string   `json:"unreached"`      // rules that no schedule applied
 	Sometimes []CameTrue `json:"sometimes"`
-	Command   string     `json:"command"` // makes the same search
+	Command   string     `json:"command"` // the command that runs the same search
 }
 
-// Told is a step in words.
+// Told is a step of a story.
 type Told struct {
 	Step   int    `json:"step"`   // from 1
 	Record int    `json:"record"` // of the run of the scenario
 	Text   string `json:"text"`
 }
 
-// CameTrue is a state that a search ought to come through.
+// CameTrue is a state that a search is expected to reach.
 type CameTrue struct {
 	What    string `json:"what"`
 	Reached bool   `json:"reached"`
 }
 
-// Progress says how far a request has come that has not answered yet.
+// Progress reports the progress of a request.
 type Progress struct {
 	Done  int `json:"done"`
 	Total int `json:"total"`
 }
 
-// Done is an answer that says nothing more.
+// Done is an answer without contents.
 type Done struct{}
 
 // Header returns the header of the frame as JSON.

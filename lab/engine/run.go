@@ -11,7 +11,7 @@ import (
 	"github.com/conclave-io/conclave/trace/journal"
 )
 
-// run is a run whose journal is kept.
+// run is a run with its journal.
 type run struct {
 	number  int
 	name    string
@@ -20,17 +20,17 @@ type run struct {
 	journal *journal.Journal
 	d       process.Duration
 
-	records int // that were sent, or are those of the run it is like
-	flights int // that were sent
+	records int // number of records that were sent, or that equal those of the run like
+	flights int // number of flights that were sent
 	like    *run
 	same    int
-	full    bool // it took more memory than it may
+	full    bool // it reached the memory limit
 }
 
-// chunkSize is how many records a chunk has at most.
+// chunkSize is the maximum number of records in a chunk.
 const chunkSize = 1 << 14
 
-// open makes a run and keeps it.
+// open starts a run and keeps it.
 func (e *Engine) open(j *job) (Frame, error) {
 	r := j.request
 	limit, err := recordLimit(r)
@@ -62,7 +62,7 @@ func (e *Engine) open(j *job) (Frame, error) {
 	return e.advance(j, run, limit)
 }
 
-// more lets a run go on.
+// more continues a run.
 func (e *Engine) more(j *job) (Frame, error) {
 	run, err := e.run(j.request)
 	if err != nil {
@@ -85,10 +85,10 @@ func recordLimit(r *Request) (int, error) {
 	return r.Records, nil
 }
 
-// lookEvery is how many steps are taken between two looks at the clock.
+// lookEvery is the number of steps between two checks of the time.
 const lookEvery = 64
 
-// advance lets a run go on until it has so many records, and sends what is new.
+// advance continues a run until it has the given number of records. It sends the new records.
 func (e *Engine) advance(j *job, run *run, limit int) (Frame, error) {
 	r := j.request
 	for steps := 1; !run.full && run.journal.Len() < limit && run.going.Step(); steps++ {
@@ -111,7 +111,7 @@ func (e *Engine) advance(j *job, run *run, limit int) (Frame, error) {
 	return e.end(run)
 }
 
-// exhausted reports whether the engine takes more memory than it may.
+// exhausted reports whether the engine uses more memory than allowed.
 func (e *Engine) exhausted() bool {
 	if e.options.Memory == 0 {
 		return false
@@ -121,8 +121,8 @@ func (e *Engine) exhausted() bool {
 	return m.HeapAlloc > e.options.Memory
 }
 
-// flush sends the records that are new, unless they are those of the run that this one
-// is like.
+// flush sends the new records. It waits while they equal those of the run that this one is similar
+// to.
 func (e *Engine) flush(r *Request, run *run) {
 	if run.like != nil {
 		run.same = run.journal.Same(run.like.journal, run.same)
@@ -151,7 +151,7 @@ func (e *Engine) sendChunk(r *Request, run *run) {
 	e.options.Send(Frame{ID: r.ID, Type: TypeChunk, Head: c, Body: body})
 }
 
-// end is the result of a run so far.
+// end returns the result of a run so far.
 func (e *Engine) end(run *run) (Frame, error) {
 	outcome, err := run.going.Outcome()
 	if err != nil {
@@ -184,8 +184,8 @@ func (e *Engine) end(run *run) (Frame, error) {
 	return Frame{Head: end}, nil
 }
 
-// violationFound names the last record for a violation that was found in a step that
-// has none: that of a machine whose assertion failed.
+// violationFound converts a violation. A step in which an assertion of the machine failed has no
+// record; then the result names the last record.
 func violationFound(v *sim.Violation, records int) ViolationFound {
 	found := ViolationFound{Property: v.Property.String(), Record: min(int(v.Record), records), Rank: rank(v.Process), Text: v.Text}
 	if v.Property == "" {

@@ -11,7 +11,7 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// addTables adds what audit and measure take.
+// addTables adds the algorithms that audit and measure accept.
 func (c *Catalog) addTables() {
 	for _, spec := range audit.Audited(algorithm.All) {
 		c.Audited = append(c.Audited, spec.Name)
@@ -32,7 +32,7 @@ func among(specs []*process.Spec, name string) *process.Spec {
 	return nil
 }
 
-// audit searches an algorithm without one assumption.
+// audit searches an algorithm with one assumption dropped.
 func (e *Engine) audit(r *Request) (Frame, error) {
 	if r.Audit == nil {
 		return Frame{}, badTable("audit: missing")
@@ -67,7 +67,7 @@ func (e *Engine) audit(r *Request) (Frame, error) {
 	return Frame{Head: done}, nil
 }
 
-// storyOf tells the path of a search.
+// storyOf describes each step on the path of a search.
 func storyOf(r *check.Result) (story []Told) {
 	for _, t := range r.Story() {
 		story = append(story, Told{t.Step, t.Record, t.Text})
@@ -75,7 +75,8 @@ func storyOf(r *check.Result) (story []Told) {
 	return story
 }
 
-// measure runs an algorithm idle and saturated, and sets its figures beside its formulas.
+// measure measures an algorithm, idle and saturated. The answer has the measured values and the
+// formulas.
 func (e *Engine) measure(r *Request) (Frame, error) {
 	if r.Measure == nil {
 		return Frame{}, badTable("measure: missing")

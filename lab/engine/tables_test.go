@@ -11,7 +11,8 @@ import (
 	"github.com/conclave-io/conclave/lab/measure"
 )
 
-// The cells of a row are those of conclave audit, and a violated one can be opened.
+// The cells of a row equal those of conclave audit, and the page can open the run of a violated
+// cell.
 func TestAuditOfARow(t *testing.T) {
 	p := newPage(t)
 	catalog := result[engine.Catalog](p, engine.Request{Call: engine.CallCatalog})
@@ -41,7 +42,7 @@ func TestAuditOfARow(t *testing.T) {
 	}
 }
 
-// What is measured here is what conclave compare measures.
+// The engine measures the same values as conclave compare.
 func TestMeasureInTheEngine(t *testing.T) {
 	p := newPage(t)
 	catalog := result[engine.Catalog](p, engine.Request{Call: engine.CallCatalog})

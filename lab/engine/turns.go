@@ -8,8 +8,8 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// turns answers with what could happen after a record. For that the run is made again up
-// to there.
+// turns answers with the events that are possible after a record. It repeats the run up to that
+// record.
 func (e *Engine) turns(j *job) (Frame, error) {
 	run, err := e.runAt(j.request)
 	if err != nil {
@@ -36,7 +36,7 @@ func (e *Engine) turns(j *job) (Frame, error) {
 	return Frame{Head: t}, nil
 }
 
-// choice is a choice as the page has it.
+// choice converts a choice to the form of the protocol.
 func (run *run) choice(c *sim.Choice) Choice {
 	is := Choice{Turn: run.text.TurnText(&c.Turn), Do: "give", Why: c.Why, Cause: int(c.Cause), Pending: c.Pending, Rank: int(c.Command.Process)}
 	if c.Pending {
@@ -54,8 +54,8 @@ func (run *run) choice(c *sim.Choice) Choice {
 	return is
 }
 
-// scheduleAt returns the schedule with which nothing happens by itself after a record, and
-// the turns that were taken up to there; and whether the run has it already.
+// scheduleAt returns a schedule in which nothing happens automatically after a record. It contains
+// the turns that were taken before. held reports whether the run already has this schedule.
 func (run *run) scheduleAt(at int) (schedule sim.Schedule, held bool) {
 	own := run.text.Config().Schedule
 	if own == nil || at < run.journal.Len() && run.journal.Time(at+1) <= int64(own.After) {
@@ -86,7 +86,7 @@ func (run *run) scheduleAt(at int) (schedule sim.Schedule, held bool) {
 	return schedule, true
 }
 
-// schedules reports whether an edit is about who chooses what happens next.
+// schedules reports whether an edit changes the schedule of the run.
 func (c *change) schedules(at int) bool {
 	switch c.Do {
 	case "control", "turn", "rest":
@@ -99,8 +99,8 @@ func (c *change) schedules(at int) bool {
 	return held
 }
 
-// schedule answers with the scenario in which somebody has control after a record, and has
-// taken a turn or given control back.
+// schedule answers with a scenario in which the user has control after a record. The edit takes
+// control, takes a turn, or gives control back.
 func (c *change) schedule(r *Request) (Frame, error) {
 	schedule, _ := c.run.scheduleAt(r.At)
 	s := scenario.Schedule{Rest: c.Do == "rest"}

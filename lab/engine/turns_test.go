@@ -13,9 +13,9 @@ import (
 	"github.com/conclave-io/conclave/trace/journal"
 )
 
-// Somebody takes control at random places of runs, takes turns of those that can be next,
-// goes back and takes others: nothing before the cursor changes, the turn happens, and the
-// text makes the same run on the command line.
+// The test takes control at random records, takes possible turns, goes back, and takes other turns.
+// Records before the cursor must not change, and the turn must happen. The command line must run
+// the text in the same way.
 func TestTurns(t *testing.T) {
 	p := newPage(t)
 	random := rand.New(rand.NewPCG(5, 6))
@@ -74,7 +74,7 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// hashOf is the hash of the journal of a scenario that is run without an engine.
+// hashOf returns the hash of the journal of a scenario that runs without an engine.
 func hashOf(t *testing.T, text string) string {
 	t.Helper()
 	s, err := scenario.Parse("test", []byte(text))
@@ -91,8 +91,8 @@ func hashOf(t *testing.T, text string) string {
 	return hex.EncodeToString(kept.Hash(kept.Len()))
 }
 
-// A choice that is grey says why, and which turn is possible nevertheless; a command is a
-// turn where somebody has control.
+// A choice that is not possible has a reason, and names the turn that is possible instead. A
+// command is a turn while the user has control.
 func TestTurnsSayWhyNot(t *testing.T) {
 	p := newPage(t)
 	text := "algorithm: lamport\nn: 3\nschedule: {turns: [acquire 1, acquire 2, REQ 1>2]}\n"
