@@ -41,7 +41,7 @@ func (p *picture) addArrow(a arrow, y int) {
 		a.fromY = p.y[p.at[a.cause]]
 	}
 	if a.fate == lost || a.fate == unknown {
-		// It goes most of the way towards where it would have arrived.
+		// The arrow ends on the way to the point where the message would have arrived.
 		y = max(y, a.fromY+leastGap)
 		share := map[fate]int{lost: 62, unknown: 40}[a.fate]
 		a.toX = a.fromX + (a.toX-a.fromX)*share/100
@@ -53,7 +53,7 @@ func (p *picture) addArrow(a arrow, y int) {
 	p.arrows = append(p.arrows, a)
 }
 
-// edge is how far from its line a process ends at a height.
+// edge returns the distance from a process line to the ends of arrows, at the height y.
 func (p *picture) edge(lane, y int) int {
 	for i := range p.spans {
 		s := &p.spans[i]
@@ -72,7 +72,7 @@ func (p *picture) nameMessages() {
 	}
 }
 
-// colours is how many kinds of messages have a colour of their own.
+// colours is the number of colours for messages.
 const colours = 6
 
 func (p *picture) colour(name string) int { return slices.Index(p.names, name)%colours + 1 }

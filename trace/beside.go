@@ -1,12 +1,12 @@
 package trace
 
-// steep is the slope, in thousandths, above which a text stays level instead of
-// following its arrow.
+// steep is a slope, in thousandths. The text of a steeper arrow is horizontal. Other texts are
+// parallel to their arrow.
 const steep = 800
 
-// along returns where the text of an arrow may stand: in one of the gaps between
-// the lines that it crosses, the one before its receiver first, above the arrow
-// or below.
+// along returns the possible positions for the text of an arrow. They lie above and below the
+// arrow, in each gap between two process lines that it crosses. The gap before the receiver comes
+// first.
 func (p *picture) along(a *arrow) []label {
 	text := a.text
 	if a.fate == copied {
@@ -34,7 +34,7 @@ func (p *picture) along(a *arrow) []label {
 	return candidates
 }
 
-// beside returns the labels above and below a point of an arrow.
+// beside returns labels above and below a point of an arrow.
 func beside(text string, x, y, cos, sin int) []label {
 	if abs(sin)*whole > steep*cos {
 		return []label{{text: text, x: x, y: y + 4*pixel, cos: whole, anchor: "middle"}}
@@ -48,7 +48,7 @@ func beside(text string, x, y, cos, sin int) []label {
 
 type gap struct{ left, right int }
 
-// gaps returns the parts of an arrow between the lines, last first.
+// gaps returns the parts of an arrow between the process lines, last first.
 func (p *picture) gaps(a *arrow, shift int) []gap {
 	var gaps []gap
 	from, to := p.lanes[a.from], p.lanes[a.to]
@@ -66,7 +66,7 @@ func (p *picture) gaps(a *arrow, shift int) []gap {
 	return gaps
 }
 
-// beside returns what is written at the line of a process about a record.
+// beside returns the texts about a record that belong beside the line of its process.
 func (r *Record) beside() []string {
 	if !shown(r) || r.Kind == Partition || r.Kind == Heal {
 		return nil
@@ -78,9 +78,9 @@ func (r *Record) beside() []string {
 	return texts
 }
 
-// besideLine returns where news about a process may stand: right or left of its
-// line. Arrows come from above and leave below, so what no message brought is
-// best off above.
+// besideLine returns the possible positions for a text about a process: right and left of its line.
+// Arrows arrive from above and leave downwards. So the text goes below its point if a message
+// arrived there, and otherwise above it.
 func (p *picture) besideLine(r *Record, text string, lane, y int) []label {
 	away := p.edge(lane, y) + 7
 	text = shorten(text, p.lane-20)

@@ -13,37 +13,37 @@ import (
 // a sink of records.
 type Causality struct {
 	records []Record
-	places  map[uint64]int        // the index of a record, by its number
+	indexes map[uint64]int        // the index of a record, by its number
 	before  []int                 // for each record: the index of the previous one at its process, or -1
 	last    map[process.Label]int // the index of the last record at a process
 }
 
 // NewCausality returns a Causality without records.
 func NewCausality() *Causality {
-	return &Causality{places: map[uint64]int{}, last: map[process.Label]int{}}
+	return &Causality{indexes: map[uint64]int{}, last: map[process.Label]int{}}
 }
 
 // Write adds the next record of a run. Events on the way of a message belong to no process.
 func (c *Causality) Write(r *Record) error {
-	if _, twice := c.places[r.ID]; twice {
+	if _, twice := c.indexes[r.ID]; twice {
 		return fmt.Errorf("trace: two records have the number %d", r.ID)
 	}
-	place, previous := len(c.records), -1
+	index, previous := len(c.records), -1
 	if !r.ofNetwork() {
 		if at, known := c.last[r.Process]; known {
 			previous = at
 		}
-		c.last[r.Process] = place
+		c.last[r.Process] = index
 	}
-	c.places[r.ID] = place
+	c.indexes[r.ID] = index
 	c.records, c.before = append(c.records, *r), append(c.before, previous)
 	return nil
 }
 
 // Record returns the record with a number, or nil.
 func (c *Causality) Record(id uint64) *Record {
-	if place, known := c.places[id]; known {
-		return &c.records[place]
+	if index, known := c.indexes[id]; known {
+		return &c.records[index]
 	}
 	return nil
 }
@@ -58,15 +58,15 @@ func (c *Causality) Concurrent(a, b uint64) bool {
 
 // Past returns the numbers of all records that happened before a record, in increasing order.
 func (c *Causality) Past(id uint64) []uint64 {
-	end, known := c.places[id]
+	end, known := c.indexes[id]
 	if !known {
 		return nil
 	}
 	next := c.walk(end, -1)
 	var past []uint64
-	for place := range end {
-		if next[place] >= 0 {
-			past = append(past, c.records[place].ID)
+	for index := range end {
+		if next[index] >= 0 {
+			past = append(past, c.records[index].ID)
 		}
 	}
 	return past
@@ -74,8 +74,8 @@ func (c *Causality) Past(id uint64) []uint64 {
 
 // Chain returns the numbers of a shortest chain from one record to another, or nil if there is none.
 func (c *Causality) Chain(a, b uint64) []uint64 {
-	from, known := c.places[a]
-	to, alsoKnown := c.places[b]
+	from, known := c.indexes[a]
+	to, alsoKnown := c.indexes[b]
 	if !known || !alsoKnown || from > to {
 		return nil
 	}
@@ -98,11 +98,11 @@ func (c *Causality) walk(end, wanted int) []int {
 	next := slices.Repeat([]int{-1}, end+1)
 	queue := []int{end}
 	for len(queue) > 0 && queue[0] != wanted {
-		place := queue[0]
+		index := queue[0]
 		queue = queue[1:]
-		for _, cause := range c.causes(place) {
+		for _, cause := range c.causes(index) {
 			if next[cause] < 0 {
-				next[cause] = place
+				next[cause] = index
 				queue = append(queue, cause)
 			}
 		}
@@ -111,13 +111,13 @@ func (c *Causality) walk(end, wanted int) []int {
 }
 
 // causes returns the indexes of the direct predecessors of a record.
-func (c *Causality) causes(place int) []int {
+func (c *Causality) causes(index int) []int {
 	var causes []int
-	if sender, known := c.places[c.records[place].Cause]; known && sender < place {
+	if sender, known := c.indexes[c.records[index].Cause]; known && sender < index {
 		causes = append(causes, sender)
 	}
-	if c.before[place] >= 0 {
-		causes = append(causes, c.before[place])
+	if c.before[index] >= 0 {
+		causes = append(causes, c.before[index])
 	}
 	return causes
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/conclave-io/conclave/trace"
 )
 
-// 1 sends to 2 in record 2, 2 receives in 4 and sends to 3 in it, which receives
-// in 6. A copy for 3 is lost on its way.
+// causality returns a run. Process 1 sends to 2 in record 2. Process 2 receives the message in
+// record 4 and sends to 3. Process 3 receives that message in record 6. A copy for 3 is lost.
 func causality(t *testing.T) *trace.Causality {
 	t.Helper()
 	c := trace.NewCausality()

@@ -9,7 +9,7 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// drawing is a picture on its way into a file. Labels come last, over all lines.
+// drawing is a picture in progress. Labels come last, so that they cover the lines.
 type drawing struct {
 	*picture
 	b      strings.Builder
@@ -45,10 +45,10 @@ func (d *drawing) printf(format string, args ...any) {
 	fmt.Fprintf(&d.b, format+"\n", args...)
 }
 
-// escaped returns a text for the inside of an element or of an attribute.
+// escaped returns a text in which the special characters of XML are escaped.
 func escaped(s string) string {
 	var b strings.Builder
-	// A strings.Builder takes everything.
+	// A strings.Builder returns no errors.
 	_ = xml.EscapeText(&b, []byte(s))
 	return b.String()
 }
@@ -65,7 +65,7 @@ func (d *drawing) begin(height int) {
 	d.printf(`<text class="sub" x="%d" y="48">%s</text>`, 18, escaped(strings.TrimPrefix(d.header.title(), d.header.Algorithm+", ")+d.optionsText()))
 }
 
-// description tells in words what those see who see the picture.
+// description returns the contents of the picture in words, for screen readers.
 func (d *drawing) description() string {
 	counts := map[fate]int{}
 	for i := range d.arrows {
@@ -101,7 +101,7 @@ func (d *drawing) axis() {
 	}
 }
 
-// text shows a time in the largest unit in which it reads well.
+// text formats a time with a unit that suits the length of the run.
 func (c *clock) text(t int64) string {
 	t -= c.origin
 	last := c.moments[len(c.moments)-1].time - c.origin
@@ -122,7 +122,8 @@ func (c *clock) text(t int64) string {
 	return text + " " + name
 }
 
-// lines draws what a process is while it is up, down or paused.
+// lines draws the process lines: solid while a process is up, and in other styles while it is down
+// or paused.
 func (d *drawing) lines() {
 	for lane := range d.header.lanes() {
 		y, x := headHeight-14, d.x(lane)
@@ -155,7 +156,7 @@ func (d *drawing) bars() {
 	}
 }
 
-// fences number the critical sections, over the arrows that pass.
+// fences writes the fence into each critical section, on top of the arrows that cross it.
 func (d *drawing) fences() {
 	for i := range d.spans {
 		if s := &d.spans[i]; s.kind == spanInside {
@@ -165,8 +166,8 @@ func (d *drawing) fences() {
 	}
 }
 
-// fenceAt returns where in its bar a fence can be read: the first place that is
-// free of dots, or else the largest.
+// fenceAt returns the height of a fence within its bar. It chooses the first gap between dots that
+// is large enough, or else the largest gap.
 func (d *drawing) fenceAt(s *span) int {
 	above, best, room := s.top, s.top, 0
 	for i := range d.records {
@@ -193,7 +194,7 @@ func (d *drawing) bar(class string, s *span, width int) {
 		class, d.x(s.lane)-width/2, s.top, width, s.end-s.top)
 }
 
-// allArrows also looks for places for their texts.
+// allArrows draws the arrows and chooses the positions of their texts.
 func (d *drawing) allArrows() {
 	for i := range d.arrows {
 		d.placer.avoid(&d.arrows[i])
@@ -214,7 +215,7 @@ func (d *drawing) arrow(a *arrow) {
 	}
 	d.printf(`<g class="%s"><title>%s</title><path d="M%d %dL%d %d"/>%s</g>`,
 		class, escaped(a.title()), a.fromX, a.fromY, a.toX, a.toY, a.end())
-	// Heartbeats are many and say the same; their texts would cover each other.
+	// A run has many heartbeats with the same text, and these texts would cover each other.
 	if a.class != process.Heartbeat.String() {
 		d.placer.placeText(fmt.Sprintf("t t%d", d.colour(a.name)), d.along(a))
 	}
@@ -255,7 +256,7 @@ func tenths(n int) string { return strconv.FormatFloat(float64(n)/pixel, 'f', -1
 
 func thousandths(n int) string { return strconv.FormatFloat(float64(n)/whole, 'f', -1, 64) }
 
-// heads names the lines, at the top and again where the top is out of sight.
+// heads writes the names of the processes at the top, and again further down in a long picture.
 func (d *drawing) heads() {
 	for _, y := range append([]int{headHeight - 38}, d.clock.heads...) {
 		for lane, label := range d.header.lanes() {
@@ -275,7 +276,7 @@ func (d *drawing) optionsText() string {
 	return text
 }
 
-// allMarks draws what happens at the lines.
+// allMarks draws a mark for each event on the process lines.
 func (d *drawing) allMarks() {
 	for i := range d.records {
 		r := &d.records[i]
@@ -302,7 +303,7 @@ func (d *drawing) mark(r *Record, y int) string {
 	return fmt.Sprintf(`<circle class="dot" cx="%d" cy="%d" r="3"/>`, x, y)
 }
 
-// allNews finds places for what is written beside the lines.
+// allNews chooses positions for the texts beside the process lines.
 func (d *drawing) allNews() {
 	for i := range d.records {
 		r := &d.records[i]

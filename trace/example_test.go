@@ -10,7 +10,7 @@ import (
 	"github.com/conclave-io/conclave/trace"
 )
 
-// A trace is read record by record.
+// Read a trace record by record.
 func ExampleReader() {
 	file := strings.NewReader(`{"conclave_trace":1,"source":"sim","clock":"virtual","algorithm":"central","labels":[1,2]}
 {"id":1,"t":0,"p":1,"kind":"acquire","rules":["R1"]}
@@ -35,7 +35,7 @@ func ExampleReader() {
 	// #2 t=1000 2 gets REQUEST rid=1 from 1 (because of #1)
 }
 
-// The same records make any of the pictures.
+// Write the same records in another format.
 func ExampleNewFormatWriter() {
 	h := trace.Header{Algorithm: "central", Clock: "virtual", Labels: []process.Label{1, 2}}
 	w, err := trace.NewFormatWriter("mermaid", os.Stdout, h)

@@ -7,7 +7,7 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// A label that was placed first gives way to one that has no other place.
+// A label is placed first and then moves, because a later label has only one possible position.
 func TestLabelsSettle(t *testing.T) {
 	p := newPlacer()
 	here := label{text: "campaign", x: 100 * pixel, y: 100 * pixel, cos: whole}
@@ -15,7 +15,7 @@ func TestLabelsSettle(t *testing.T) {
 	there.y = 150 * pixel
 	p.place("t", []label{here, there})
 	if p.placed[0].y != here.y {
-		t.Fatalf("of equal places the second is taken: %+v", p.placed[0].label)
+		t.Fatalf("the second of two equally good positions is taken: %+v", p.placed[0].label)
 	}
 	p.place("t1", []label{here})
 	p.settle()
@@ -30,8 +30,8 @@ func TestLabelsSettle(t *testing.T) {
 	}
 }
 
-// What is written beside the first and the last line has room there, and does not
-// cover the times.
+// Texts beside the first and the last process line fit into the picture, and do not cover the
+// times.
 func TestMarginsHoldTheNews(t *testing.T) {
 	const news = "elect 7 round=12"
 	seven := Effect{Kind: "elect", Round: 12}
@@ -49,7 +49,7 @@ func TestMarginsHoldTheNews(t *testing.T) {
 	}
 }
 
-// Heartbeats are drawn, and explained, but bear no texts.
+// Heartbeats have arrows and an item in the legend, but no texts.
 func TestHeartbeatsBearNoText(t *testing.T) {
 	two := process.Label(2)
 	h := Header{Algorithm: "a", Labels: []process.Label{1, 2}}

@@ -7,7 +7,7 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// lanes gives each process of a header its place in a picture.
+// lanes has the index of the lane of each process.
 type lanes map[process.Label]int
 
 func newLanes(h Header) lanes {
@@ -18,7 +18,7 @@ func newLanes(h Header) lanes {
 	return l
 }
 
-// sequence checks that records come in order and speak only of processes that
+// sequence checks that the ids of records increase, and that records contain only processes that
 // have a lane.
 type sequence struct {
 	lanes lanes
@@ -42,13 +42,13 @@ func (s *sequence) accept(r *Record) error {
 	}
 	for _, label := range labels {
 		if _, known := s.lanes[label]; !known {
-			return fmt.Errorf("trace: record %d speaks of process %d, the header does not name it", r.ID, label)
+			return fmt.Errorf("trace: record %d: process %d: must be one of the header", r.ID, label)
 		}
 	}
 	return nil
 }
 
-// messages goes through the messages that a record speaks of.
+// messages iterates over the messages in a record.
 func (r *Record) messages() func(yield func(*Message) bool) {
 	return func(yield func(*Message) bool) {
 		if r.Message != nil && !yield(r.Message) {
@@ -62,8 +62,8 @@ func (r *Record) messages() func(yield func(*Message) bool) {
 	}
 }
 
-// ofNetwork reports whether a record tells what happens between processes.
-// No process knows of it, though the record names one.
+// ofNetwork reports whether a record is an event between processes. The record names a process, but
+// that process does not learn of the event.
 func (r *Record) ofNetwork() bool {
 	switch r.Kind {
 	case Drop, Duplicate, Partition, Heal:
@@ -80,7 +80,7 @@ func (r *Record) drops() bool {
 	return r.Kind == Drop && r.Message != nil && r.Message.To != nil
 }
 
-// flight is a message on its way to one process. Cause is the record that sent it.
+// flight is a message on its way to one process. The field cause is the record that sent it.
 type flight struct {
 	cause    uint64
 	from, to process.Label
@@ -93,7 +93,7 @@ func newFlight(cause uint64, m *Message, to process.Label) flight {
 	return flight{cause: cause, from: m.From, to: to, text: m.Text, class: m.Class, name: m.Name}
 }
 
-// flights knows which messages were sent and have not come to an end.
+// flights knows the messages that were sent and have not arrived or been lost.
 type flights struct {
 	labels []process.Label
 	sent   []flight
@@ -104,7 +104,7 @@ func newFlights(h Header) *flights {
 	return &flights{labels: h.Labels, left: map[flight]int{}}
 }
 
-// leave notes the messages that a step sends.
+// leave records the messages that a step sends.
 func (f *flights) leave(r *Record) {
 	for i := range r.Effects {
 		e := &r.Effects[i]
@@ -120,7 +120,7 @@ func (f *flights) leave(r *Record) {
 	}
 }
 
-// receivers returns to whom the message of an effect was sent.
+// receivers returns the processes to which the message of an effect was sent.
 func (e *Effect) receivers(all []process.Label) []process.Label {
 	switch {
 	case e.Cut:
@@ -137,8 +137,8 @@ func (e *Effect) receivers(all []process.Label) []process.Label {
 	return others
 }
 
-// land notes the end of a message, and reports whether it was one more copy than
-// were sent.
+// land records that a message arrived or was lost. It reports whether this is a copy in addition to
+// those that were sent.
 func (f *flights) land(arrived flight) (copied bool) {
 	if f.left[arrived] == 0 {
 		return true
@@ -147,8 +147,8 @@ func (f *flights) land(arrived flight) (copied bool) {
 	return false
 }
 
-// pending returns, in the order in which they were sent, the messages of which
-// no end is known.
+// pending returns the messages that have neither arrived nor been lost, in the order in which they
+// were sent.
 func (f *flights) pending() []flight {
 	var pending []flight
 	for _, sent := range f.sent {
@@ -160,8 +160,8 @@ func (f *flights) pending() []flight {
 	return pending
 }
 
-// news are the things in a record that people want to see in a picture, besides
-// messages, timers and critical sections.
+// news returns the other parts of a record that readers want to see in a picture. Messages, timers
+// and critical sections have their own marks.
 func (r *Record) news() []string {
 	var news []string
 	switch r.Kind {
@@ -182,8 +182,8 @@ func (r *Record) news() []string {
 	return news
 }
 
-// seen reports whether an effect left its process: no other layer took it, and
-// no crash came before it.
+// seen reports whether an effect left its process. Effects for another layer do not, and neither do
+// effects that a crash prevented.
 func (e *Effect) seen() bool { return !e.Internal && !e.Cut }
 
 func (e *Effect) newsworthy() bool {
@@ -215,7 +215,7 @@ func (r *Record) has(kind process.EffectKind) bool {
 	return false
 }
 
-// phase is where a client stands with its critical section.
+// phase is the state of a client with respect to its critical section.
 type phase uint8
 
 const (
@@ -224,8 +224,8 @@ const (
 	inside
 )
 
-// after returns where the client stands after a record of its process. What a
-// host refuses is recorded too, and changes nothing.
+// after returns the phase after a record of the same process. A request that a host refused also
+// has a record, which does not change the phase.
 func (p phase) after(r *Record) phase {
 	_, granted := r.grant()
 	switch {

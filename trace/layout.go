@@ -6,40 +6,40 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// Measures of a picture, in pixels.
+// Sizes in a picture, in pixels.
 const (
-	axisWidth   = 92 // left of the first lane: times
+	axisWidth   = 92 // left of the first lane, for the times
 	headHeight  = 104
 	rowHeight   = 20 // between events of one process at one time
 	leastGap    = 26 // between one time and the next
-	flightGap   = 64 // for as long as a message usually takes
+	flightGap   = 64 // for the usual latency of a message
 	mostGap     = 116
-	textGap     = 20 // for each text between two lines, where many messages leave at one time
+	textGap     = 20 // for each text between two lines, if many messages are sent at one time
 	laneMin     = 92
-	laneEasy    = 150 // what a few lanes have at least, so that texts need not cross
-	fewLanes    = 600 // what they share at least
+	laneEasy    = 150 // minimum if there are few lanes, so that texts need not cross
+	fewLanes    = 600 // minimum width of few lanes together
 	laneMax     = 250
 	pictureMin  = 360  // for the heading
-	marginMin   = 40   // left and right of the lines
-	pictureWide = 1720 // what many lanes share
-	headsAgain  = 700  // after which the heads are repeated where nothing happens
+	marginMin   = 40   // left and right of the process lines
+	pictureWide = 1720 // maximum width of many lanes together
+	headsAgain  = 700  // minimum distance between two rows of heads
 	headsRoom   = 34
-	charTenths  = 62 // the usual width of a letter, in tenths
+	charTenths  = 62 // the usual width of a letter, in tenths of a pixel
 	barMin      = 16
 	barMax      = 48
-	quietBar    = 6 // half of it is as wide as a dot
+	quietBar    = 6 // bar of a waiting process; half of it is as wide as a dot
 )
 
-// picture is a space-time diagram: what is where.
+// picture is a space-time diagram with the positions of its parts.
 type picture struct {
 	header  *Header
 	records []Record
 	lanes   lanes
 
-	lane   int // distance between two lines
-	margin int // room for what is written beside the first and the last line
-	bar    int // width of a critical section
-	bottom int // of the lines
+	lane   int // distance between two process lines
+	margin int // width for the texts beside the first and the last process line
+	bar    int // width of the bar of a critical section
+	bottom int // end of the process lines
 	clock  clock
 	y      []int          // of each record
 	at     map[uint64]int // the index of each record
@@ -49,13 +49,13 @@ type picture struct {
 	names  []string // of messages, in the order of their colours
 }
 
-// span is a stretch of a process line.
+// span is a section of a process line.
 type span struct {
 	kind     spanKind
 	lane     int
 	top, end int
 	fence    string
-	open     bool // still so at the end of the picture
+	open     bool // it lasts beyond the end of the picture
 }
 
 type spanKind uint8
@@ -67,7 +67,7 @@ const (
 	spanPaused
 )
 
-// arrow is a message. One that got lost, or has not arrived, ends on the way.
+// arrow is a message. The arrow of a message that was lost or has not arrived ends on the way.
 type arrow struct {
 	flight
 	fate         fate
@@ -85,20 +85,20 @@ const (
 	unknown
 )
 
-// moment is one time at which something happened, with its rows.
+// moment is a time at which something happened, with its rows.
 type moment struct {
 	time  int64
 	top   int
 	rows  int
-	sent  int  // how many messages leave here that arrive
+	sent  int  // number of messages that are sent here and arrive
 	broke bool // the time before it is not to scale
 }
 
-// clock is the axis of time.
+// clock is the time axis.
 type clock struct {
 	moments []moment
 	origin  int64
-	heads   []int // where there is room to name the lines again
+	heads   []int // heights at which the names of the processes are repeated
 }
 
 func newPicture(h *Header, records []Record, before map[process.Label]lineState) *picture {
@@ -113,7 +113,7 @@ func newPicture(h *Header, records []Record, before map[process.Label]lineState)
 	return p
 }
 
-// measure sets the widths by what has to fit.
+// measure chooses the widths so that the texts fit.
 func (p *picture) measure() {
 	longest, news, fence := 0, 0, 1
 	for i := range p.records {
@@ -136,15 +136,15 @@ func (p *picture) measure() {
 	p.margin = max(marginMin, min(news+p.bar/2+16, p.lane))
 }
 
-// x returns where the line of a process is.
+// x returns the position of a process line.
 func (p *picture) x(lane int) int { return axisWidth + p.margin + lane*p.lane }
 
 func (p *picture) width() int {
 	return max(pictureMin, axisWidth+2*p.margin+(len(p.header.Labels)-1)*p.lane)
 }
 
-// shown reports whether a record needs a row. That a process starts is seen
-// from its line; that a message was lost, from its arrow.
+// shown reports whether a record needs a row. The start of a process needs none, because its line
+// shows it. A lost message needs none, because its arrow shows it.
 func shown(r *Record) bool {
 	switch r.Kind {
 	case Drop, Duplicate:
@@ -156,11 +156,11 @@ func shown(r *Record) bool {
 	return true
 }
 
-// placeRecords gives each record a row of its moment.
+// placeRecords assigns to each record a row of its moment.
 func (p *picture) placeRecords() {
 	layout := NewLayout(len(p.header.Labels))
-	rows := slices.Repeat([]int{-1}, len(p.records)) // of those that have one of their own
-	shows := make([]int, len(p.records))             // at which row, from the first of its moment
+	rows := slices.Repeat([]int{-1}, len(p.records)) // of records with a row of their own
+	shows := make([]int, len(p.records))             // the row, counted from the first row of the moment
 	moments := make([]int, len(p.records))
 	firstRow := 0
 	for i := range p.records {
@@ -198,7 +198,7 @@ func (p *picture) placeRecords() {
 	}
 }
 
-// placing is how much room a record takes.
+// placing returns how many rows a record needs.
 func placing(r *Record) Placing {
 	switch {
 	case r.Kind == Partition || r.Kind == Heal:
@@ -219,8 +219,8 @@ func (p *picture) placeRows(moments, rows []int) {
 	}
 }
 
-// usualFlight returns the median of how long messages take, or else of how long
-// nothing happens.
+// usualFlight returns the median latency of the messages. If no message arrived, it returns the
+// median time between two moments.
 func (p *picture) usualFlight() int64 {
 	var lengths []int64
 	for i := range p.records {
@@ -239,8 +239,8 @@ func (p *picture) usualFlight() int64 {
 	return lengths[len(lengths)/2]
 }
 
-// scale places the moments, and returns where the last one ends. Where more messages leave
-// at one time than have room for their texts between the lines, time is stretched.
+// scale sets the positions of the moments, and returns the end of the last one. If many messages
+// are sent at one time, it adds space for their texts.
 func (c *clock) scale(flight int64, between int) (end int) {
 	y, heads := headHeight+24, headHeight
 	for i := range c.moments {
@@ -262,8 +262,8 @@ func (c *clock) scale(flight int64, between int) (end int) {
 	return y
 }
 
-// gapFor returns how far apart two times stand, and whether that is less than
-// the scale says. It is written so that nothing overflows, whatever the times.
+// gapFor returns the distance between two times, and whether it is shorter than the scale requires.
+// No times can cause an overflow.
 func gapFor(before, after, flight int64) (gap int, broke bool) {
 	length := float64(uint64(after) - uint64(before))
 	if length > 2*float64(flight) {
@@ -272,10 +272,10 @@ func gapFor(before, after, flight int64) (gap int, broke bool) {
 	return min(int(length*flightGap/float64(flight)), mostGap), false
 }
 
-// lineState follows one process line from record to record.
+// lineState is the state of one process line after a record.
 type lineState struct {
 	phase        phase
-	client, host *span // what goes on: a request or section; a pause or a crash
+	client, host *span // current spans: a request or critical section; a pause or a crash
 }
 
 // after returns the state after a record that is not in the picture.
@@ -304,7 +304,8 @@ func (l lineState) after(r *Record) lineState {
 	return l
 }
 
-// placeSpans finds the stretches of the lines. They begin as they were before.
+// placeSpans computes the spans of all process lines. The argument has the states at the start of
+// the picture.
 func (p *picture) placeSpans(before map[process.Label]lineState) {
 	lines := make([]lineState, len(p.header.Labels))
 	for label, state := range before {

@@ -16,7 +16,7 @@ const mermaidBytes = 50_000
 const signalBytes = len("    p1->>p2: M\n")
 
 // MermaidWriter writes a trace as a Mermaid sequence diagram. A message appears where it arrives or
-// is lost. Messages that are still under way appear at the end. The writer does not buffer.
+// is lost. Messages that are still in transit appear at the end. The writer does not buffer.
 type MermaidWriter struct {
 	w        io.Writer
 	sequence sequence
@@ -64,7 +64,7 @@ func (m *MermaidWriter) Write(r *Record) error {
 	return m.write(what, lines)
 }
 
-// Close writes the messages that are still under way.
+// Close writes the messages that are still in transit.
 func (m *MermaidWriter) Close() error {
 	var lines []string
 	for _, f := range m.flights.pending() {

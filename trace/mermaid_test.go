@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// mermaidLines are the statements that a diagram may consist of. A text has no
-// character that ends it or begins something else.
+// mermaidLines matches the statements that a diagram may contain. A text must not contain a
+// character that ends it or starts another statement.
 var mermaidLines = regexp.MustCompile(`^    (` + strings.Join([]string{
 	`title T`, `acc(Title|Descr): T`, `participant p\d+ as \d+`,
 	`p\d+(->>|-->>|-x|--x|--\))p\d+: T`, `Note over p\d+(,p\d+)?: T`, `(activate|deactivate) p\d+`,
@@ -17,8 +17,8 @@ var mermaidLines = regexp.MustCompile(`^    (` + strings.Join([]string{
 
 var mermaidExpression = regexp.MustCompile(strings.ReplaceAll(mermaidLines.String(), "T", `([^#;<>&%{}\x00-\x1f]|#\d+;)+`))
 
-// A diagram has only lines that Mermaid understands, ends only critical sections
-// that began, and shows every message that came to an end.
+// A diagram has only lines that Mermaid understands. It ends only critical sections that it began,
+// and shows every message that arrived or was lost.
 func TestAnyRunHasADiagram(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		run := anyRun(t)

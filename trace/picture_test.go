@@ -37,8 +37,8 @@ func picture(format string, h trace.Header, run []trace.Record) (string, error) 
 	return b.String(), err
 }
 
-// A part of a run is drawn with what goes on when it begins: process 1 waits since before, and
-// process 2 is inside and then down.
+// A part of a run is drawn with the state at its start: process 1 is already waiting, and process 2
+// is inside and then down.
 func TestPartOfARun(t *testing.T) {
 	h := trace.Header{Algorithm: "a", Labels: []process.Label{1, 2}}
 	grant := []trace.Effect{{Kind: "grant", Fence: "7"}}
@@ -77,7 +77,7 @@ func TestPartOfARun(t *testing.T) {
 	}
 }
 
-// Every trace in testdata stands beside its pictures.
+// Every trace in testdata is compared with its pictures.
 func TestPictures(t *testing.T) {
 	traces, err := filepath.Glob("testdata/*.jsonl")
 	if err != nil || len(traces) == 0 {
@@ -118,11 +118,11 @@ func checkPicture(t *testing.T, file, format string) {
 	}
 }
 
-// anyLabels are the processes of runs that are made up.
+// anyLabels are the processes of generated runs.
 var anyLabels = []process.Label{7, 1, 12, 30}
 
-// anyRun makes up a run in which everything occurs that a trace may tell, also
-// what no simulator would do, under texts that mean something to the formats.
+// anyRun generates a run with everything that a trace may contain. This includes events that no
+// simulator produces, and texts with characters that are special in the formats.
 func anyRun(t *rapid.T) []trace.Record {
 	text := rapid.SampledFrom([]string{"ASK n=1", "TELL <a href=\"x\">&amp;", "end; #35;\n%%{", "]]>-->", "\x00\u2028é…", "q[]", strings.Repeat("LONG ", 30)})
 	label := rapid.SampledFrom(anyLabels)
@@ -174,8 +174,7 @@ func anyRun(t *rapid.T) []trace.Record {
 
 var anyHeader = trace.Header{Algorithm: "<any> & \"all\"", Clock: "virtual", Labels: anyLabels, Options: map[string]string{"b": "]]>", "a": "1"}}
 
-// elements reads XML to its end and counts the elements of each class, those in
-// the legend left out.
+// elements parses XML and counts the elements of each class outside the legend.
 func elements(t interface{ Fatal(...any) }, svg string) map[string]int {
 	classes := map[string]int{}
 	d := xml.NewDecoder(strings.NewReader(svg))
@@ -202,8 +201,8 @@ func elements(t interface{ Fatal(...any) }, svg string) map[string]int {
 	}
 }
 
-// An SVG is well-formed whatever the trace says, shows every message once, and
-// is the same each time.
+// An SVG is well-formed for every trace, shows every message once, and is always the same for the
+// same trace.
 func TestAnyRunHasAPicture(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		run := anyRun(t)
@@ -230,7 +229,7 @@ func TestAnyRunHasAPicture(t *testing.T) {
 	})
 }
 
-// What a crash cut off is not news: nobody entered, nobody was elected.
+// Pictures do not show the effects that a crash prevented, such as entering or an election.
 func TestPicturesLeaveOutWhatWasCut(t *testing.T) {
 	h := trace.Header{Algorithm: "central", Labels: []process.Label{1, 2}}
 	run := []trace.Record{{ID: 1, Process: 1, Kind: "start", Effects: []trace.Effect{
@@ -274,10 +273,10 @@ func TestFormatsRefuse(t *testing.T) {
 		"record 1001: a picture shows 1000 records; draw records 1-1000 (--records), and then 1001-2000": {"svg", one, long},
 		"record 1916: Mermaid draws at most 50000 bytes; end the run sooner":                             {"mermaid", one, long},
 		"record 1667: Mermaid draws at most 50000 bytes":                                                 {"mermaid", one, silent},
-		"record 1 speaks of process 2, the header does not name it":                                      {"shiviz", one, []trace.Record{{ID: 1, Process: 2}}},
-		"record 3 speaks of process 9": {"mermaid", one,
+		"record 1: process 2: must be one of the header":                                                 {"shiviz", one, []trace.Record{{ID: 1, Process: 2}}},
+		"record 3: process 9": {"mermaid", one,
 			[]trace.Record{{ID: 3, Process: 1, Message: &trace.Message{From: 1, To: &stranger}}}},
-		"record 4 speaks of process 9": {"svg", one, []trace.Record{{ID: 4, Process: 1, Effects: []trace.Effect{
+		"record 4: process 9": {"svg", one, []trace.Record{{ID: 4, Process: 1, Effects: []trace.Effect{
 			{Kind: "broadcast", Message: &trace.Message{From: 1}, Cut: true, Reached: []process.Label{9}}}}}},
 		"record 2 has cause 2, a cause comes first": {"svg", one, []trace.Record{{ID: 2, Cause: 2, Process: 1}}},
 	}
@@ -288,7 +287,7 @@ func TestFormatsRefuse(t *testing.T) {
 	}
 }
 
-// Times may be as far apart as they can be, and go back.
+// Times may have any distance from each other, and may decrease.
 func TestPictureOfAnyTimes(t *testing.T) {
 	var run []trace.Record
 	for i, time := range []int64{math.MinInt64, 0, math.MaxInt64, 5, -5, 6} {

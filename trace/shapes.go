@@ -8,7 +8,7 @@ import (
 
 func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
 
-// end returns the head of an arrow, or the cross of one that got lost.
+// end returns the end of an arrow: a head, or a cross if the message was lost.
 func (a *arrow) end() string {
 	switch a.fate {
 	case lost:
@@ -30,7 +30,7 @@ func cross(class string, x, y, r int) string {
 
 const legendLine = 24
 
-// sample is an item of the legend and what it stands for.
+// sample is an item of the legend with the symbol that it explains.
 type sample struct {
 	text string
 	draw func(x, y int) string
@@ -38,7 +38,7 @@ type sample struct {
 	line int
 }
 
-// legend explains what occurs in the picture, and only that.
+// legend explains the symbols that occur in the picture.
 func (p *picture) legend() []sample {
 	var samples []sample
 	add := func(text string, draw func(x, y int) string) {
@@ -94,7 +94,7 @@ func (p *picture) explainSpans(add func(string, func(x, y int) string)) {
 	}
 }
 
-// arrange breaks the legend into lines.
+// arrange assigns the items of the legend to lines.
 func (p *picture) arrange(samples []sample) []sample {
 	x, line := 18, 0
 	samples = append(samples, sample{text: "time runs down", draw: func(x, y int) string {

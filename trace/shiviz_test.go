@@ -13,7 +13,7 @@ import (
 	"github.com/conclave-io/conclave/trace"
 )
 
-// logged is an event as ShiViz reads it.
+// logged is an event as ShiViz parses it.
 type logged struct {
 	id    uint64
 	host  string
@@ -44,8 +44,8 @@ func parseShiViz(t *rapid.T, log string) []logged {
 	return events
 }
 
-// hostOf returns where a record stands in a log: what the network does, no
-// process knows.
+// hostOf returns the host of a record in a log. Events in the network have a host of their own,
+// because no process learns of them.
 func hostOf(r *trace.Record) string {
 	switch r.Kind {
 	case "drop", "duplicate", "partition", "heal":
@@ -54,8 +54,8 @@ func hostOf(r *trace.Record) string {
 	return strconv.FormatUint(uint64(r.Process), 10)
 }
 
-// before computes which record happened before which: along causes, and along
-// the records of one host.
+// before computes which records happened before which others, along causes and along the records of
+// each host.
 func before(run []trace.Record) [][]bool {
 	reach := make([][]bool, len(run))
 	last := map[string]int{}
@@ -79,7 +79,7 @@ func before(run []trace.Record) [][]bool {
 	return reach
 }
 
-// less is the order of vector clocks.
+// less compares two vector clocks.
 func less(a, b map[string]int) bool {
 	smaller := false
 	for host, n := range a {
@@ -122,8 +122,7 @@ func TestShiVizClocksAreHappenedBefore(t *testing.T) {
 	})
 }
 
-// A vector costs as many numbers as there are processes, and is needed only when
-// a host learns of another.
+// A vector needs one number per process. It is needed only when a host learns from another host.
 func TestShiVizIsBounded(t *testing.T) {
 	h := trace.Header{Labels: make([]process.Label, 1<<20)}
 	for i := range h.Labels {

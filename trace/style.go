@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// colour is one of the picture's, on light and on dark paper.
+// colour is a colour of the picture, on a light and on a dark background.
 type colour struct{ name, light, dark string }
 
 var palette = []colour{
@@ -23,8 +23,8 @@ var palette = []colour{
 	{"m6", "#bf3989", "#f778ba"},
 }
 
-// rules are the style of the picture. Every "property: @name" is a colour. The
-// class keeps them from the rest of a page that contains the picture.
+// rules is the stylesheet of the picture. Every "property: @name" is a colour. Each rule gets a
+// class, so that it does not affect a page that contains the picture.
 var rules = []string{
 	`text { font-family: system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif; font-size: 11px; fill: currentColor }`,
 	`{ color: @ink }`,
@@ -76,7 +76,7 @@ func stylesheet() string {
 				declarations = append(declarations, declaration)
 				continue
 			}
-			// Some programs do not know variables; they take the first.
+			// Some programs do not support variables. They use the first declaration.
 			declarations = append(declarations, property+": "+c.light,
 				fmt.Sprintf("%s: var(--trace-%s, %s)", property, c.name, c.light))
 			darker = append(darker, property+": "+c.dark, fmt.Sprintf("%s: var(--trace-%s, %s)", property, c.name, c.dark))

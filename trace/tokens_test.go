@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestTokens keeps the page of the lab and the pictures alike: it draws with the
-// colours and measures that stand here, and takes them from a file.
+// TestTokens checks that the lab's page uses the same colours and sizes as the pictures. The page
+// reads them from a file that this test compares.
 func TestTokens(t *testing.T) {
 	type shades struct {
 		Light string `json:"light"`
@@ -31,7 +31,7 @@ func TestTokens(t *testing.T) {
 	}
 	want = append(want, '\n')
 	path := filepath.Join("..", "web", "ui", "src", "tokens", "tokens.json")
-	// The flag belongs to the tests of pictures.
+	// The flag is declared by the tests of pictures.
 	if flag.Lookup("update").Value.String() == "true" {
 		if err := os.WriteFile(path, want, 0o644); err != nil {
 			t.Fatal(err)

@@ -13,7 +13,7 @@ import (
 	"github.com/conclave-io/conclave/trace"
 )
 
-// asker asks process 0 on Acquire and answers as process 0.
+// asker is a machine that sends a request to process 0 on Acquire, and replies if it is process 0.
 type asker struct {
 	asked uint64
 	pools []uint64
@@ -58,7 +58,7 @@ var spec = &process.Spec{
 var config = &process.Config{N: 3, Labels: []process.Label{10, 20, 30},
 	Options: []process.OptionValue{{Name: "mode", Value: "quick"}}}
 
-// records is a short run: 20 asks 10, a message is lost, 20 crashes.
+// records returns a short run: 20 asks 10, a message is lost, 20 crashes.
 func records() []trace.Record {
 	d := trace.NewDescriber(spec, config)
 	step := func(p process.ID, ev *process.Event) trace.Record {
@@ -212,7 +212,7 @@ func TestWriterRefusesDisorder(t *testing.T) {
 
 var errFull = errors.New("disk full")
 
-// full is a disk that takes a number of bytes.
+// full is a writer that accepts a limited number of bytes.
 type full struct{ left int }
 
 func (f *full) Write(p []byte) (int, error) {
@@ -242,8 +242,8 @@ func TestWritersReportAFullDisk(t *testing.T) {
 	}
 }
 
-// FuzzReader: whatever is in a file, reading it ends with records or an error,
-// and what was read can be written and read again.
+// FuzzReader: reading any file ends with records or an error. Records that were read can be written
+// and read again.
 func FuzzReader(f *testing.F) {
 	f.Add([]byte(`{"conclave_trace":1}` + "\n" + `{"id":1,"t":5,"p":3,"kind":"crash"}` + "\n"))
 	f.Fuzz(func(t *testing.T, file []byte) {
