@@ -24,8 +24,8 @@ var promela []byte
 // searcher is one way to search the model.
 type searcher struct {
 	name string
-	spin []string // what its verifier is compiled with
-	args []string // of conclave check
+	spin []string // compiler options of the verifier
+	args []string // arguments of conclave check
 }
 
 var searchers = []searcher{
@@ -40,7 +40,7 @@ var searchers = []searcher{
 	{name: "conclave, all promises, reduced, 2 cores", args: []string{"--workers", "2", "--reduce", "por"}},
 }
 
-// searched is the result of one search to its end.
+// searched is the result of one complete search.
 type searched struct {
 	Searcher      string  `json:"searcher"`
 	Round         int     `json:"round"`
@@ -48,13 +48,13 @@ type searched struct {
 	Transitions   uint64  `json:"transitions"`
 	Seconds       float64 `json:"seconds"`
 	Rate          float64 `json:"transitions_per_s"`
-	BytesPerState float64 `json:"bytes_per_state"` // the peak of its resident memory
+	BytesPerState float64 `json:"bytes_per_state"` // peak resident memory, divided by the states
 }
 
-// errViolated is a search that has found a violation.
+// errViolated reports that a search found a violation.
 var errViolated = errors.New("the search found a violation")
 
-// checker lets Spin and Conclave search the same model in turn.
+// checker measures Spin and Conclave on the same model. They take turns.
 func checker(ctx context.Context, b *bench) (section, error) {
 	verifiers, why := spinVerifiers(ctx, b)
 	var all []searched
@@ -79,7 +79,7 @@ func checker(ctx context.Context, b *bench) (section, error) {
 	return section{text, all}, nil
 }
 
-// spinVerifiers builds the verifier of each way in which Spin searches.
+// spinVerifiers builds a verifier for each mode of Spin.
 func spinVerifiers(ctx context.Context, b *bench) (map[string]string, error) {
 	files := make(map[string]string)
 	for i, s := range searchers {
@@ -99,7 +99,7 @@ func spinVerifiers(ctx context.Context, b *bench) (map[string]string, error) {
 	return files, nil
 }
 
-// verifier lets Spin make a verifier of the model in dir, or of a broken variant.
+// verifier builds in dir, with Spin, a verifier of the model or of a broken variant.
 func verifier(ctx context.Context, dir string, n, entries int, variant string, options ...string) (string, error) {
 	for _, name := range []string{"spin", "gcc"} {
 		if _, err := exec.LookPath(name); err != nil {
@@ -120,7 +120,7 @@ func verifier(ctx context.Context, dir string, n, entries int, variant string, o
 	return filepath.Join(dir, "verifier"), command(ctx, dir, "gcc", gcc...)
 }
 
-// search runs one search to its end.
+// search runs one complete search.
 func (s *searcher) search(ctx context.Context, b *bench, verifier string) (searched, error) {
 	if s.spin != nil {
 		return runSpin(ctx, verifier, b.entries)
@@ -151,12 +151,12 @@ func rated(states, transitions uint64, seconds float64, peak int64) searched {
 	}
 }
 
-// runSpin runs a verifier of Spin. The depth is that of its stack: a run has
-// 6 steps per entry, and 2 more for each further process that is asked.
+// runSpin runs a verifier of Spin. It limits the search depth: a run has 6 steps per entry, and 2
+// more for each other process that is asked.
 func runSpin(ctx context.Context, verifier string, entries int) (searched, error) {
-	slots := min(20+2*max(entries-2, 0), 30) // of the hash table, as a power of two
+	slots := min(20+2*max(entries-2, 0), 30) // size of the hash table, as a power of two
 	cmd := exec.CommandContext(ctx, verifier, "-m1000", fmt.Sprint("-w", slots))
-	cmd.Dir = filepath.Dir(verifier) // where it writes the run that breaks an assertion
+	cmd.Dir = filepath.Dir(verifier) // the verifier writes the violating run there
 	out, peak, err := outputAndPeak(cmd)
 	if err != nil {
 		return searched{}, err
@@ -199,7 +199,7 @@ func outputAndPeak(cmd *exec.Cmd) ([]byte, int64, error) {
 	return out.Bytes(), usage.Maxrss << 10, nil
 }
 
-// searchTable has a line for each searcher that took part.
+// searchTable has a line for each searcher with results.
 func searchTable(all []searched) string {
 	var rows [][]string
 	for _, s := range searchers {

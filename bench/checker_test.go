@@ -20,8 +20,8 @@ func needSpin(t *testing.T) {
 	}
 }
 
-// TestSpinFindsTheSameStates: the model for Spin and the machines of Conclave have the
-// same states and transitions, so their rates can be compared.
+// TestSpinFindsTheSameStates checks that the Spin model and Conclave's machines have the same
+// numbers of states and transitions. Only then can their rates be compared.
 func TestSpinFindsTheSameStates(t *testing.T) {
 	needSpin(t)
 	for _, bounds := range [][2]int{{2, 1}, {2, 3}, {3, 1}, {3, 2}} {
@@ -61,7 +61,8 @@ func TestSpinFindsTheMistakes(t *testing.T) {
 	}
 }
 
-// TestSearchTable: figures of several rounds become one line, and who took no part has none.
+// TestSearchTable checks that several rounds become one line, and that a searcher without results
+// has no line.
 func TestSearchTable(t *testing.T) {
 	name := searchers[1].name
 	text := searchTable([]searched{

@@ -16,19 +16,19 @@ import (
 	"strings"
 )
 
-// worse is how many percent a figure may get worse before compare fails.
+// worse is the largest increase, in percent, that compare accepts in a figure.
 const worse = 20
 
-// side is one of the two that are compared: a tree, its binaries, and what they
-// said, in the format of Go's benchmarks.
+// side is one of the two commits under comparison: its tree, its binaries, and its results in the
+// format of Go's benchmarks.
 type side struct {
 	name, tree, binary, results string
 	tests                       map[string]string // by package
 }
 
-// compare builds another commit in a worktree of its own, and lets its benchmarks
-// and loads take turns with those of this tree. It fails if one is worse than
-// before, beyond what chance explains, by more than 20 %.
+// compare builds another commit in a separate worktree. The benchmarks and loads of both commits
+// take turns. compare fails if a figure is more than 20 % worse and the difference is statistically
+// significant.
 func compare(ctx context.Context, o *options) (err error) {
 	if o.base == "" {
 		return errors.New("-base: missing; set it to the commit to compare with")
@@ -48,7 +48,7 @@ func compare(ctx context.Context, o *options) (err error) {
 	if err := command(ctx, here, "git", "worktree", "add", "--quiet", "--detach", base.tree, o.base); err != nil {
 		return err
 	}
-	defer func() { // also when ctx has ended
+	defer func() { // also after ctx was cancelled
 		err = errors.Join(err, command(context.WithoutCancel(ctx), here, "git", "worktree", "remove", "--force", base.tree))
 	}()
 	sides := []*side{base, head}
@@ -97,8 +97,8 @@ func (s *side) build(ctx context.Context, dir string) error {
 	return nil
 }
 
-// takeTurns runs each benchmark and each load of both sides, one right after the
-// other, and in the other order in every other round.
+// takeTurns runs each benchmark and each load for both commits, one directly after the other. Every
+// other round reverses the order.
 func (o *options) takeTurns(ctx context.Context, sides []*side, round int) error {
 	if round%2 == 1 {
 		sides = []*side{sides[1], sides[0]}
@@ -137,14 +137,14 @@ func (s *side) benchmark(ctx context.Context, pkg, pattern string) error {
 	return s.append(said)
 }
 
-// load lays a load on a cluster of the side's own, by its own command, and notes
-// the figures that both sides have.
-func (s *side) load(ctx context.Context, k kase, seconds int, dir string) error {
+// load runs conclave bench, which starts its own cluster. It records the figures that both commits
+// have.
+func (s *side) load(ctx context.Context, k loadCase, seconds int, dir string) error {
 	cmd := exec.CommandContext(ctx, s.binary, "bench", "--cluster", "3", "--workload", k.Workload, "--clients", fmt.Sprint(k.Clients),
 		"--connections", fmt.Sprint(k.Connections), "--seconds", fmt.Sprint(seconds), "--json")
 	cmd.Env = append(os.Environ(), "TMPDIR="+dir)
 	cmd.Stderr = os.Stderr
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // so that it ends its servers
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // an interrupt makes it stop its servers
 	said, err := cmd.Output()
 	if err != nil {
 		return err
@@ -156,14 +156,14 @@ func (s *side) load(ctx context.Context, k kase, seconds int, dir string) error 
 	return s.append([]byte(line))
 }
 
-// units are the figures of a load that are compared, and what they are called.
+// units has the figures of a load that are compared, and their units.
 var units = [][2]string{
 	{"ops_per_s", "ops/s"}, {"acquire_ms_p50", "acquire-p50-ms"}, {"acquire_ms_p99", "acquire-p99-ms"}, {"handoff_ms_p50", "handoff-p50-ms"},
 }
 
-// benchmarkLine makes a line of a benchmark from the JSON of a load. Zero stood for
-// null once.
-func benchmarkLine(k kase, report []byte) (string, error) {
+// benchmarkLine converts the JSON report of a load to a line in the format of Go's benchmarks. It
+// omits figures that are zero, because older commits wrote 0 for a missing figure.
+func benchmarkLine(k loadCase, report []byte) (string, error) {
 	var figures map[string]any
 	if err := json.Unmarshal(report, &figures); err != nil {
 		return "", fmt.Errorf("%w in %q", err, report)
@@ -188,7 +188,7 @@ func (s *side) append(lines []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// verdict prints what benchstat says of both, and fails if something got worse.
+// verdict prints the comparison by benchstat, and fails if a figure is worse.
 func verdict(ctx context.Context, base, head string) error {
 	stat := func(format string) ([]byte, error) {
 		cmd := exec.CommandContext(ctx, "go", "tool", "benchstat", "-ignore", "goos,goarch,cpu", "-format", format, "base="+base, "head="+head)
@@ -214,9 +214,9 @@ func verdict(ctx context.Context, base, head string) error {
 	return fmt.Errorf("%d figures are more than %d %% worse:\n  %s", len(regressions), worse, strings.Join(regressions, "\n  "))
 }
 
-// regressed reads what "benchstat -format csv" prints: for each unit a line of
-// heads, then name, old, interval, new, interval, change, p. A change that may be
-// chance reads "~".
+// regressed parses the output of "benchstat -format csv". For each unit it has a line of headings,
+// and then lines with name, old, interval, new, interval, change, p. The change is "~" if it is not
+// significant.
 func regressed(values []byte) []string {
 	r := csv.NewReader(bytes.NewReader(values))
 	r.FieldsPerRecord = -1
@@ -238,8 +238,8 @@ func regressed(values []byte) []string {
 		if err != nil {
 			continue
 		}
-		if strings.HasSuffix(unit, "/s") { // more is better
-			change = -100 * change / (100 + change) // how much longer each takes
+		if strings.HasSuffix(unit, "/s") { // higher is better
+			change = -100 * change / (100 + change) // increase of the time per operation
 		}
 		if change > worse {
 			found = append(found, fmt.Sprintf("%s: %s to %s %s (%s)", record[0], short(record[1]), short(record[3]), unit, record[6]))
@@ -247,7 +247,7 @@ func regressed(values []byte) []string {
 	}
 }
 
-// short leaves out the digits that a figure does not deserve.
+// short rounds a figure to four significant digits.
 func short(figure string) string {
 	v, err := strconv.ParseFloat(figure, 64)
 	if err != nil {

@@ -16,22 +16,22 @@ import (
 	"github.com/conclave-io/conclave/bench/competitor"
 )
 
-// neighbours are sessions that load the cluster beside the client that is measured.
+// neighbours are sessions that load the cluster during a measurement of one client.
 type neighbours struct {
 	Sessions int `json:"sessions"`
-	// Window is how many requests each keeps unanswered. With 2 a session does
-	// what a well-behaved client does: it acquires and releases again and again.
+	// Window is the number of unanswered requests that each session keeps. With 2, a session
+	// acquires and releases one lock at a time, as a well-behaved client does.
 	Window int `json:"window"`
-	// Elsewhere says that they load another cluster on the same machine: what the
-	// client notices of them is the share of the processors that they take.
+	// Elsewhere means that they load another cluster on the same machine. Then they compete with
+	// the client only for processor time.
 	Elsewhere bool `json:"elsewhere"`
 }
 
-// mostUnanswered is how many requests a session may have unanswered.
+// mostUnanswered is the maximum number of unanswered requests of a session.
 const mostUnanswered = 1024
 
-// The first is what all are compared with, and each other one with the same neighbours
-// elsewhere, which follow it.
+// The results of all others are compared with those of the first. Each entry with Elsewhere false
+// is also compared with the next one, which has the same neighbours on the other cluster.
 var neighbourhoods = []neighbours{
 	{}, {64, 2, false}, {64, 2, true}, {1, mostUnanswered, false}, {1, mostUnanswered, true}, {64, mostUnanswered, false}, {64, mostUnanswered, true},
 }
@@ -52,7 +52,7 @@ func (n neighbours) String() string {
 	return text
 }
 
-// turnBeside is what one client got in one turn beside some neighbours.
+// turnBeside is the result of one turn of the client, with one set of neighbours.
 type turnBeside struct {
 	neighbours
 	Round  int      `json:"round"`
@@ -60,19 +60,18 @@ type turnBeside struct {
 	P50    *float64 `json:"acquire_ms_p50"`
 	P99    *float64 `json:"acquire_ms_p99"`
 	Failed int64    `json:"failed"`
-	// Others is what the neighbours were answered, in requests per second, and
-	// Exhausted how many of these answers were refusals of a full queue.
+	// Others is the number of answers to the neighbours per second. Exhausted is how many of these
+	// answers refused a request because a queue was full.
 	Others    float64 `json:"neighbours_requests_per_s"`
 	Exhausted float64 `json:"neighbours_exhausted_per_s"`
 }
 
-// fairness measures what one client that acquires and releases a lock of its own
-// notices of its neighbours. Each neighbourhood has its turn in every round, so that
-// what the machine does meanwhile meets them all alike. Where the machine has no
-// processors to spare, the neighbours slow the client down even if they use another
-// cluster, so a second one tells how much of it is the machine.
+// fairness measures how much neighbours slow down a client that acquires and releases its own lock.
+// Each set of neighbours has a turn in every round, so that other load on the machine affects all
+// of them equally. On a machine without spare processors, neighbours slow the client down even if
+// they use another cluster. So a second cluster measures this part of the effect.
 func fairness(ctx context.Context, b *bench) (section, error) {
-	var clusters [2]*competitor.Conclave // the client's, and the other
+	var clusters [2]*competitor.Conclave // the one that the client uses, and the other one
 	var leaders [2]string
 	for i := range clusters {
 		c, leader, err := b.startConclave(ctx)
@@ -101,7 +100,7 @@ func fairness(ctx context.Context, b *bench) (section, error) {
 	return section{fairnessTable(turns), turns}, nil
 }
 
-// beside gives the client one turn beside neighbours.
+// beside runs one turn of the client with the given neighbours.
 func (b *bench) beside(ctx context.Context, c *competitor.Conclave, leader string, n neighbours) (turnBeside, error) {
 	lockers, closeAll, err := c.Lockers(ctx, load.Uncontended, 1, 1)
 	if err != nil {
@@ -110,34 +109,34 @@ func (b *bench) beside(ctx context.Context, c *competitor.Conclave, leader strin
 	defer closeAll()
 	loading, stop := context.WithCancel(ctx)
 	defer stop()
-	crowd, err := settleIn(loading, leader, n)
+	running, err := startNeighbours(loading, leader, n)
 	if err != nil {
 		return turnBeside{}, err
 	}
-	if err := pause(ctx, time.Second); err != nil { // the load has begun
-		return turnBeside{}, errors.Join(err, crowd.leave(stop))
+	if err := pause(ctx, time.Second); err != nil { // until the neighbours are at full load
+		return turnBeside{}, errors.Join(err, running.end(stop))
 	}
-	answered, exhausted := crowd.answered.Load(), crowd.exhausted.Load()
+	answered, exhausted := running.answered.Load(), running.exhausted.Load()
 	f, err := load.Load{Workload: load.Uncontended, Clients: lockers, Duration: time.Duration(b.seconds) * time.Second}.Run(ctx)
 	took := f.Took.Seconds()
 	t := turnBeside{
 		neighbours: n, Rate: f.Rate(), P50: f.Acquire(50), P99: f.Acquire(99), Failed: f.Failed,
-		Others: float64(crowd.answered.Load()-answered) / took, Exhausted: float64(crowd.exhausted.Load()-exhausted) / took,
+		Others: float64(running.answered.Load()-answered) / took, Exhausted: float64(running.exhausted.Load()-exhausted) / took,
 	}
-	return t, errors.Join(err, crowd.leave(stop))
+	return t, errors.Join(err, running.end(stop))
 }
 
-// crowd is neighbours at work.
-type crowd struct {
+// runningNeighbours are neighbours with their connections.
+type runningNeighbours struct {
 	streams             *fleet
 	working             errgroup.Group
 	answered, exhausted atomic.Int64
 }
 
-// settleIn opens the neighbours' sessions, each over a connection of its own, and
-// has them acquire and release until ctx ends.
-func settleIn(ctx context.Context, leader string, n neighbours) (*crowd, error) {
-	c := &crowd{streams: &fleet{}}
+// startNeighbours opens the sessions of the neighbours, each over its own connection. They acquire and
+// release until ctx is cancelled.
+func startNeighbours(ctx context.Context, leader string, n neighbours) (*runningNeighbours, error) {
+	c := &runningNeighbours{streams: &fleet{}}
 	if n.Sessions == 0 {
 		return c, nil
 	}
@@ -151,15 +150,15 @@ func settleIn(ctx context.Context, leader string, n neighbours) (*crowd, error) 
 	return c, nil
 }
 
-// leave stops the neighbours. Their sessions end by themselves.
-func (c *crowd) leave(stop context.CancelFunc) error {
+// end stops the neighbours. Their sessions expire.
+func (c *runningNeighbours) end(stop context.CancelFunc) error {
 	stop()
 	return errors.Join(c.working.Wait(), c.streams.close())
 }
 
-// work keeps a session's window full: acquire and release, in pairs, of names that
-// nobody else wants. A pair is sent when another is answered.
-func (c *crowd) work(ctx context.Context, s *stream, window int) error {
+// work keeps the window of a session full with pairs of acquire and release. No other session uses
+// these names. When the server has answered one pair, work sends another.
+func (c *runningNeighbours) work(ctx context.Context, s *stream, window int) error {
 	m := s.sessions[0]
 	first := m.sequence + 1
 	low, done := first, make(map[uint64]bool, window)
@@ -170,7 +169,7 @@ func (c *crowd) work(ctx context.Context, s *stream, window int) error {
 		}
 		if len(frame.Requests) > 0 {
 			if err := s.attached.Send(frame); err != nil {
-				break // so says Recv, and why
+				break // Recv returns the cause
 			}
 		}
 		answer, err := s.attached.Recv()
@@ -178,7 +177,7 @@ func (c *crowd) work(ctx context.Context, s *stream, window int) error {
 			return fmt.Errorf("a neighbour: %w", err)
 		}
 		if f := answer.GetFarewell(); f != nil {
-			return fmt.Errorf("a neighbour was sent away: %v: %s", f.GetCode(), f.GetMessage())
+			return fmt.Errorf("a neighbour: the server ended the stream: %v: %s", f.GetCode(), f.GetMessage())
 		}
 		for _, r := range answer.GetReplies() {
 			if r.GetCode() == api.Code_CODE_EXHAUSTED {
@@ -194,7 +193,7 @@ func (c *crowd) work(ctx context.Context, s *stream, window int) error {
 	return nil
 }
 
-// pair acquires a lock and releases it.
+// pair returns the requests to acquire a lock and to release it.
 func pair(m *member, low uint64) []*api.Request {
 	acquire := m.request()
 	acquire.Low, acquire.Op = low, &api.Request_Acquire{Acquire: &api.Acquire{Name: fmt.Sprintf("bench-%x-%d", m.id, m.sequence%8)}}
@@ -203,8 +202,8 @@ func pair(m *member, low uint64) []*api.Request {
 	return []*api.Request{acquire, release}
 }
 
-// fairnessTable compares within a round, so that the spread of a ratio is not that
-// of the machine.
+// fairnessTable computes ratios within a round. So the spread of a ratio does not include changes
+// in the speed of the machine.
 func fairnessTable(turns []turnBeside) string {
 	var rows [][]string
 	for at, n := range neighbourhoods {

@@ -18,7 +18,7 @@ import (
 	"github.com/conclave-io/conclave/bench/competitor"
 )
 
-// fault is what happens to a leader.
+// fault is a signal that the leader receives.
 type fault struct {
 	name   string
 	signal syscall.Signal
@@ -26,24 +26,24 @@ type fault struct {
 
 var faults = []fault{{"SIGKILL", syscall.SIGKILL}, {"SIGSTOP", syscall.SIGSTOP}}
 
-// toll is what one fault cost one service, in ms.
-type toll struct {
+// outage is the effect of one fault on one service, in ms.
+type outage struct {
 	Service string    `json:"service"`
 	Fault   string    `json:"fault"`
 	MS      []float64 `json:"ms"`
-	// None is how often nobody had entered when the limit was over; that counts
-	// with the limit in MS.
+	// None counts the runs without an entry within the limit. For these runs, MS contains the
+	// limit.
 	None int `json:"none"`
 }
 
-// failover measures how long nobody enters after the leader died or stopped: from
-// the signal to the return of an acquire that is asked for right after it, by a
-// client that had been served before.
+// failover measures how long nobody can acquire a lock after the leader was killed or stopped. The
+// time runs from the signal to the return of an acquire that is requested directly afterwards. The
+// client was connected before.
 func failover(ctx context.Context, b *bench) (section, error) {
-	var tolls []toll
+	var outages []outage
 	for _, name := range b.services {
 		if strings.HasPrefix(name, "redis") {
-			continue // one server: it has nobody to fail over to
+			continue // a single server has no failover
 		}
 		s, err := competitor.Start(ctx, name, b.binaries, b.dir)
 		if competitor.Absent(err) {
@@ -59,35 +59,35 @@ func failover(ctx context.Context, b *bench) (section, error) {
 				return section{}, errors.Join(fmt.Errorf("%s, %s: %w", name, f.name, err), s.Stop())
 			}
 			t.Service, t.Fault = name, f.name
-			tolls = append(tolls, t)
+			outages = append(outages, t)
 		}
 		if err := s.Stop(); err != nil {
 			return section{}, err
 		}
 	}
-	return section{tollTable("the leader gets", tolls), tolls}, nil
+	return section{outageTable("the leader gets", outages), outages}, nil
 }
 
-func tollTable(what string, tolls []toll) string {
+func outageTable(what string, outages []outage) string {
 	var rows [][]string
-	for _, t := range tolls {
+	for _, t := range outages {
 		s := spreadOf(t.MS)
 		rows = append(rows, []string{t.Service + ", " + what + " " + t.Fault, fmt.Sprint(len(t.MS)), digits(s.Median), digits(s.Least), digits(s.Most), fmt.Sprint(t.None)})
 	}
 	return table([]string{"", "times", "median, ms", "least, ms", "most, ms", fmt.Sprintf("none within %v", limit)}, rows)
 }
 
-func (b *bench) faults(ctx context.Context, s competitor.Service, f fault) (toll, error) {
-	var t toll
+func (b *bench) faults(ctx context.Context, s competitor.Service, f fault) (outage, error) {
+	var t outage
 	for range b.count {
 		lockers, closeAll, err := s.Lockers(ctx, load.Uncontended, 1, 1)
 		if err != nil {
-			return toll{}, err
+			return outage{}, err
 		}
-		took, err := strike(ctx, s, f, lockers[0])
+		took, err := injectFault(ctx, s, f, lockers[0])
 		closeAll()
 		if err != nil {
-			return toll{}, err
+			return outage{}, err
 		}
 		if took >= limit {
 			took = limit
@@ -101,9 +101,9 @@ func (b *bench) faults(ctx context.Context, s competitor.Service, f fault) (toll
 
 func inMS(d time.Duration) float64 { return float64(d.Microseconds()) / 1e3 }
 
-// strike hits the leader and returns how long there was no entry. Then it heals the
-// service.
-func strike(ctx context.Context, s competitor.Service, f fault, lock load.Locker) (time.Duration, error) {
+// injectFault sends the signal to the leader and returns the time until the next entry. Then it restores
+// the service.
+func injectFault(ctx context.Context, s competitor.Service, f fault, lock load.Locker) (time.Duration, error) {
 	name := fmt.Sprintf("bench-%d", time.Now().UnixNano())
 	first := name + "-first"
 	leader, err := competitor.Settle(ctx, s)
@@ -118,7 +118,7 @@ func strike(ctx context.Context, s competitor.Service, f fault, lock load.Locker
 		return 0, err
 	}
 	if f.signal == syscall.SIGKILL {
-		s.Reap(leader) // what it still sends would be an answer of before
+		s.Reap(leader) // after this, no answer from before the signal can arrive
 	}
 	entered, failed := enter(ctx, lock, name)
 	if ctx.Err() != nil {
@@ -135,19 +135,19 @@ func strike(ctx context.Context, s competitor.Service, f fault, lock load.Locker
 	return entered.Sub(began), err
 }
 
-// attempt is how long one try may take. The request of a client that went to a
-// follower of the dead leader would else wait for that server to give up.
+// attempt is the timeout of one try. Without it, the request of a client that is connected to a
+// follower of the dead leader would wait until that server gives up.
 const attempt = 500 * time.Millisecond
 
-// limit is how long an entry is waited for.
+// limit is the maximum time to wait for an entry.
 const limit = 30 * time.Second
 
-// enter acquires, tells when it had, and releases. What fails is tried again, but
-// for the release: the session ends soon, and no name is used twice.
+// enter acquires a lock, returns the time of the entry, and releases the lock. It retries a failed
+// acquire, but not a failed release: the session ends soon, and each name is used only once.
 func enter(ctx context.Context, lock load.Locker, name string) (time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	for i := 0; ; i++ { // a try that failed may have left something in its queue
+	for i := 0; ; i++ { // a new name each time, because a failed try may still be in the queue
 		once, stop := context.WithTimeout(ctx, attempt)
 		release, err := lock(once, fmt.Sprint(name, "-", i))
 		stop()
@@ -173,7 +173,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// holdCommand makes this program hold a lock until it is killed: its arguments
+// holdCommand is the command that makes this program hold a lock until it is killed. Its arguments
 // are a server, a TTL and a name.
 const holdCommand = "__hold"
 
@@ -187,7 +187,7 @@ func hold(args []string) {
 		if err != nil {
 			return err
 		}
-		for { // with a short TTL a busy machine may lose it before it is told
+		for { // with a short TTL on a busy machine, the lock may expire before the grant arrives
 			held, err := client.Lock(context.Background(), args[2])
 			if err != nil {
 				return err
@@ -203,11 +203,10 @@ func hold(args []string) {
 	os.Exit(1)
 }
 
-// shortTTL is the shortest that there is.
+// shortTTL is the shortest TTL that is allowed.
 const shortTTL = conclave.MinTTL
 
-// holderCrash kills a process that holds a lock, and measures when the next in the
-// queue enters.
+// holderCrash kills a process that holds a lock, and measures when the next waiter enters.
 func holderCrash(ctx context.Context, b *bench) (section, error) {
 	c, _, err := b.startConclave(ctx)
 	if err != nil {
@@ -219,12 +218,12 @@ func holderCrash(ctx context.Context, b *bench) (section, error) {
 		return section{}, err
 	}
 	defer client.Close()
-	t := toll{Service: "conclave", Fault: fmt.Sprintf("SIGKILL, TTL %v", shortTTL)}
+	t := outage{Service: "conclave", Fault: fmt.Sprintf("SIGKILL, TTL %v", shortTTL)}
 	for i := 0; len(t.MS) < b.count; i++ {
 		if i > 10*b.count {
 			return section{}, errors.New("holders lose their locks before they are killed: the machine is too busy")
 		}
-		ms, err := bereave(ctx, client, c.Addresses[0], fmt.Sprint("bench-holder-", i))
+		ms, err := killHolder(ctx, client, c.Addresses[0], fmt.Sprint("bench-holder-", i))
 		if errors.Is(err, errEarly) {
 			continue
 		}
@@ -233,15 +232,15 @@ func holderCrash(ctx context.Context, b *bench) (section, error) {
 		}
 		t.MS = append(t.MS, ms)
 	}
-	return section{tollTable("the holder gets", []toll{t}), t}, nil
+	return section{outageTable("the holder gets", []outage{t}), t}, nil
 }
 
-// errEarly says that the holder lost its lock while it lived: so short a TTL may
-// pass between two turns of a process on a busy machine.
+// errEarly means that the holder lost its lock before it was killed. On a busy machine, a short TTL
+// can expire while the holder waits for a processor.
 var errEarly = errors.New("the lock was lost before its holder died")
 
-// bereave returns after how many ms the death of a holder let the next one in.
-func bereave(ctx context.Context, client *conclave.Client, server, name string) (float64, error) {
+// killHolder kills a holder and returns the time until the next waiter enters, in ms.
+func killHolder(ctx context.Context, client *conclave.Client, server, name string) (float64, error) {
 	cmd, err := startHolder(ctx, server, name)
 	if err != nil {
 		return 0, err
@@ -272,7 +271,7 @@ func bereave(ctx context.Context, client *conclave.Client, server, name string) 
 	return float64(time.Since(began).Microseconds()) / 1e3, err
 }
 
-// startHolder starts a process that has the lock when this returns.
+// startHolder starts a process and returns when that process holds the lock.
 func startHolder(ctx context.Context, server, name string) (*exec.Cmd, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -295,7 +294,7 @@ func startHolder(ctx context.Context, server, name string) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// queued waits until somebody waits for a lock.
+// queued waits until a client waits for the lock.
 func queued(ctx context.Context, client *conclave.Client, name string, entered <-chan error) error {
 	for len(entered) == 0 {
 		locks, err := client.List(ctx, name)
@@ -314,8 +313,8 @@ func queued(ctx context.Context, client *conclave.Client, name string, entered <
 	return errEarly
 }
 
-// startConclave starts a cluster for a measurement that knows no other service, and
-// waits until it has a leader.
+// startConclave starts a cluster for a measurement of Conclave alone, and waits until it has a
+// leader.
 func (b *bench) startConclave(ctx context.Context) (c *competitor.Conclave, leader int, err error) {
 	s, err := competitor.Start(ctx, "conclave", b.binaries, b.dir)
 	if err != nil {

@@ -15,9 +15,9 @@ import (
 	"github.com/conclave-io/conclave/service/api"
 )
 
-// fleet is many sessions that do what the client does with an idle one, and no
-// more: they renew. Ten thousand clients in one process would measure that
-// process; here many sessions share a connection, which the protocol allows.
+// fleet is a set of sessions that only renew, as the client does with an idle session. Ten thousand
+// clients in one process would mostly measure that process. So many sessions share a connection,
+// which the protocol allows.
 type fleet struct {
 	ttl      time.Duration
 	streams  []*stream
@@ -43,8 +43,7 @@ func (m *member) request() *api.Request {
 	return &api.Request{Session: m.id, Sequence: m.sequence, Low: m.sequence}
 }
 
-// launch opens sessions at a server, which leads. Each holds a lock if locks is
-// true.
+// launch opens sessions at the leader. If locks is true, each session holds a lock.
 func launch(ctx context.Context, leader string, sessions, connections int, ttl time.Duration, locks bool) (*fleet, error) {
 	f := &fleet{ttl: ttl}
 	for i := range connections {
@@ -94,7 +93,7 @@ func (f *fleet) connect(ctx context.Context, leader string) (*stream, error) {
 	return &stream{fleet: f, conn: conn, attached: attached}, nil
 }
 
-// all sends a request for every session and waits until all are answered OK.
+// all sends one request for every session and waits until all answers are OK.
 func (f *fleet) all(make func(*member) *api.Request) error {
 	var streams errgroup.Group
 	for _, s := range f.streams {
@@ -110,7 +109,7 @@ func (f *fleet) all(make func(*member) *api.Request) error {
 	return streams.Wait()
 }
 
-// await reads until n requests were answered OK.
+// await reads until n requests were answered with OK.
 func (s *stream) await(n int) error {
 	for n > 0 {
 		frame, err := s.attached.Recv()
@@ -133,8 +132,8 @@ func renewal(m *member) *api.Request {
 	return r
 }
 
-// renew renews every session every TTL/4, evenly spread over that time, until ctx
-// ends or a stream breaks.
+// renew renews every session every TTL/4, evenly distributed over that time. It ends when ctx is
+// cancelled or a stream breaks.
 func (f *fleet) renew(ctx context.Context) error {
 	var streams errgroup.Group
 	for i, s := range f.streams {
@@ -187,7 +186,7 @@ func (s *stream) count() error {
 	}
 }
 
-// close breaks the connections; the sessions end by themselves.
+// close closes the connections. The sessions expire.
 func (f *fleet) close() error {
 	var problems []error
 	for _, s := range f.streams {

@@ -17,7 +17,7 @@ import (
 	"github.com/conclave-io/conclave/bench/competitor"
 )
 
-// liveReport is what locks that algorithms guard take and cost, beside agreement.
+// liveReport compares locks that algorithms guard with locks by agreement.
 type liveReport struct {
 	Rounds []liveRound `json:"rounds"`
 	Near   nearReport  `json:"near"`
@@ -25,14 +25,14 @@ type liveReport struct {
 	Idle   []idleSpell `json:"idle"`
 }
 
-// liveRound are turns one after another on one cluster. Times are medians in ms, rates in
-// operations per second, an acquire and a release each.
+// liveRound has the results of consecutive turns on one cluster. Times are medians in ms. Rates are
+// in pairs of acquire and release per second.
 type liveRound struct {
 	EmptyCall  float64 `json:"empty_call_ms"`
 	Agreement  float64 `json:"agreement_ms"`
 	AtHome     float64 `json:"token_at_home_ms"`
 	Permission float64 `json:"ricart_agrawala_ms"`
-	// Fsyncs are the writes of all logs while ricart-agrawala was measured.
+	// Fsyncs is the number of writes of all logs during the measurement of ricart-agrawala.
 	Fsyncs        int     `json:"ricart_agrawala_fsyncs"`
 	AgreementRate float64 `json:"agreement_128_per_s"`
 	LiveRate      float64 `json:"suzuki_kasami_128_per_s"`
@@ -40,29 +40,29 @@ type liveRound struct {
 	LiveHand      float64 `json:"suzuki_kasami_64_handoff_ms"`
 }
 
-// pauses are how long locks paused at changes of the epoch, while so many were held.
+// pauses has the pauses of locks when an epoch began while the given number of locks was held.
 type pauses struct {
 	Held int       `json:"held"`
-	MS   []float64 `json:"ms"` // the longest of the servers each time
+	MS   []float64 `json:"ms"` // the longest pause on any server, for each change of the epoch
 }
 
-// idleSpell is what servers do while nobody asks for anything.
+// idleSpell is what the servers use while clients send no requests.
 type idleSpell struct {
 	What     string  `json:"what"`
 	CPU      float64 `json:"cpu_percent_of_a_core"` // of all servers together
-	Entries  int     `json:"entries"`               // of the log
-	Messages int     `json:"messages"`              // of algorithms
+	Entries  int     `json:"entries"`               // entries added to the log
+	Messages int     `json:"messages"`              // messages of algorithms
 	Seconds  float64 `json:"seconds"`
 }
 
-// The prefixes of the measurement.
+// The prefixes of names in this measurement.
 const (
 	underToken      = "token/"
 	underPermission = "permission/"
 	underCentral    = "central/"
 )
 
-// liveBench is a cluster with clients that have their homes at each of the servers.
+// liveBench is a cluster, with clients that have their homes at each of the servers.
 type liveBench struct {
 	*bench
 	cluster *competitor.Conclave
@@ -70,8 +70,8 @@ type liveBench struct {
 	homes   []*conclave.Client // one for each server
 }
 
-// live measures locks that algorithms guard: on one cluster of three servers, beside
-// agreement in the same minutes.
+// live measures locks that algorithms guard and locks by agreement, in turns on one cluster of
+// three servers.
 func live(ctx context.Context, b *bench) (section, error) {
 	l, err := b.startLive(ctx)
 	if err != nil {
@@ -126,12 +126,12 @@ func (l *liveBench) close() {
 	l.cluster.Stop()
 }
 
-// guard has an algorithm guard a prefix, and waits until all servers do.
+// guard sets the algorithm that guards a prefix, and waits until all servers have applied that.
 func (l *liveBench) guard(ctx context.Context, prefix, algorithm string) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	for {
-		// The level of a new cluster rises in its first seconds.
+		// A new cluster may need a few seconds to reach the required level.
 		err := l.control.SetGuard(ctx, prefix, conclave.Use{Algorithm: algorithm})
 		if err == nil {
 			return l.open(ctx)
@@ -142,7 +142,7 @@ func (l *liveBench) guard(ctx context.Context, prefix, algorithm string) error {
 	}
 }
 
-// open waits until all servers guard locks in one epoch and no guard changes.
+// open waits until all servers guard locks in one epoch and no guard is changing.
 func (l *liveBench) open(ctx context.Context) error {
 	for {
 		v, err := l.control.Homes(ctx)
@@ -162,16 +162,16 @@ func (l *liveBench) open(ctx context.Context) error {
 	}
 }
 
-// remove removes the guards again.
+// remove removes the guards.
 func (l *liveBench) remove(ctx context.Context, _ *liveReport) error {
 	v, err := l.control.View(ctx)
 	for _, g := range v.Guards {
 		err = errors.Join(err, l.control.RemoveGuard(ctx, g.Prefix))
 	}
-	return errors.Join(err, pause(ctx, 5*time.Second)) // until the seats are closed
+	return errors.Join(err, pause(ctx, 5*time.Second)) // until the servers have closed their seats
 }
 
-// turn has so many clients acquire and release under a prefix, spread over the homes.
+// turn runs a workload under a prefix. The clients are distributed over the homes.
 func (l *liveBench) turn(ctx context.Context, prefix, workload string, clients int, homes []*conclave.Client) (load.Figures, error) {
 	var lockers []load.Locker
 	for i := range clients {
@@ -187,7 +187,7 @@ func (l *liveBench) turn(ctx context.Context, prefix, workload string, clients i
 	return load.Load{Workload: workload, Clients: lockers, Duration: time.Duration(l.seconds) * time.Second}.Run(ctx)
 }
 
-// rounds has all take turns.
+// rounds runs all turns of each round.
 func (l *liveBench) rounds(ctx context.Context, r *liveReport) error {
 	for prefix, algorithm := range map[string]string{underToken: "suzuki-kasami", underPermission: "ricart-agrawala", underCentral: "central"} {
 		if err := l.guard(ctx, prefix, algorithm); err != nil {
@@ -214,7 +214,7 @@ func (l *liveBench) round(ctx context.Context) (r liveRound, err error) {
 		prefix string
 		p50    *float64
 	}{{"", &r.Agreement}, {underToken, &r.AtHome}, {underPermission, &r.Permission}} {
-		// The first lock under a prefix may open a session, which is an entry of the log.
+		// The first lock under a prefix may open a session, which writes a log entry.
 		if _, err := pairs(ctx, alone[0], t.prefix+"first", time.Millisecond); err != nil {
 			return r, err
 		}
@@ -246,7 +246,7 @@ func (l *liveBench) round(ctx context.Context) (r liveRound, err error) {
 	return r, nil
 }
 
-// sum adds up a figure of all servers.
+// sum returns the sum of a metric over all servers.
 func (l *liveBench) sum(ctx context.Context, name string) (sum int, err error) {
 	of := &reading{}
 	for _, address := range l.cluster.Addresses {
@@ -259,10 +259,10 @@ func (l *liveBench) sum(ctx context.Context, name string) (sum int, err error) {
 	return sum, nil
 }
 
-// quiet measures what the servers do while nobody asks for anything.
+// quiet measures what the servers use while clients send no requests.
 func (l *liveBench) quiet(what string) func(context.Context, *liveReport) error {
 	return func(ctx context.Context, r *liveReport) error {
-		if err := pause(ctx, 12*time.Second); err != nil { // until idle sessions at homes are closed
+		if err := pause(ctx, 12*time.Second); err != nil { // until the servers have closed idle sessions at homes
 			return err
 		}
 		look := func() (cpu float64, entries, messages int, err error) {
@@ -294,7 +294,7 @@ func (l *liveBench) quiet(what string) func(context.Context, *liveReport) error 
 	}
 }
 
-// pauses measures how long locks pause when an epoch begins while many are held.
+// pauses measures how long locks pause when an epoch begins while many locks are held.
 func (l *liveBench) pauses(ctx context.Context, r *liveReport) error {
 	var held []*conclave.Lock
 	for _, n := range []int{1000, l.locks} {
@@ -317,8 +317,8 @@ func (l *liveBench) pauses(ctx context.Context, r *liveReport) error {
 	return l.eachHeld(held, func(h *conclave.Lock) error { return h.Unlock(ctx) })
 }
 
-// pauseOnce begins an epoch by a guard of names that nobody uses, and returns the longest
-// pause of the servers in ms.
+// pauseOnce starts an epoch by setting a guard for unused names. It returns the longest pause of
+// the servers, in ms.
 func (l *liveBench) pauseOnce(ctx context.Context) (ms float64, err error) {
 	if err := l.guard(ctx, "turn/", "central"); err != nil {
 		return 0, err
@@ -333,7 +333,7 @@ func (l *liveBench) pauseOnce(ctx context.Context) (ms float64, err error) {
 	if err := l.control.RemoveGuard(ctx, "turn/"); err != nil {
 		return 0, err
 	}
-	for { // else it would be set again, which cancels the change
+	for { // setting the guard again would cancel the change
 		v, err := l.control.View(ctx)
 		if err == nil && !slices.ContainsFunc(v.Guards, func(g conclave.Guard) bool { return g.Prefix == "turn/" }) {
 			return ms, nil
@@ -344,7 +344,7 @@ func (l *liveBench) pauseOnce(ctx context.Context) (ms float64, err error) {
 	}
 }
 
-// hold acquires names from one number to another, spread over the homes.
+// hold acquires the names with numbers in a range, with clients at all homes.
 func (l *liveBench) hold(ctx context.Context, prefix string, from, to int) ([]*conclave.Lock, error) {
 	held := make([]*conclave.Lock, to-from)
 	var group errgroup.Group
@@ -359,7 +359,7 @@ func (l *liveBench) hold(ctx context.Context, prefix string, from, to int) ([]*c
 	return held, group.Wait()
 }
 
-// eachHeld does something to each lock that is still held, many at a time.
+// eachHeld calls do for each lock that is still held, many at a time.
 func (l *liveBench) eachHeld(held []*conclave.Lock, do func(*conclave.Lock) error) error {
 	var group errgroup.Group
 	group.SetLimit(256)
@@ -378,7 +378,7 @@ func (r *liveReport) of(figure func(*liveRound) float64) *spread {
 	return spreadOf(all)
 }
 
-// text is the section. A ratio is taken within a round.
+// text formats the section. It computes ratios within a round.
 func (r *liveReport) text() string {
 	row := func(what, wanted string, figures ...*spread) []string {
 		cells := []string{what}

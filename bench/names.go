@@ -8,17 +8,17 @@ import (
 	"github.com/conclave-io/conclave"
 )
 
-// namesReport is what names cost that were used once and are not held any more.
+// namesReport is the memory that servers use for names that are no longer held.
 type namesReport struct {
 	Algorithm string  `json:"algorithm"`
 	Names     int     `json:"names"`
-	Before    int64   `json:"before_bytes"` // of all servers, in RAM
+	Before    int64   `json:"before_bytes"` // resident memory of all servers
 	After     int64   `json:"after_bytes"`
 	Each      float64 `json:"mb_a_member"`
 }
 
-// idleNames measures the memory of names that were used and are not any more. Half of
-// them have one prefix and half another, so that they are not too many for one.
+// idleNames measures the memory for names that were held once. The names use two prefixes, because
+// one prefix alone could not have so many names.
 func idleNames(ctx context.Context, b *bench) (section, error) {
 	l, err := b.startLive(ctx)
 	if err != nil {

@@ -16,14 +16,14 @@ import (
 	"github.com/conclave-io/conclave/service/server"
 )
 
-// nearReport is what a program does that is one of the servers and takes one lock again
-// and again, in pairs of Lock and Unlock.
+// nearReport is the result of a program that contains one of the servers. It takes one lock
+// repeatedly, in pairs of Lock and Unlock.
 type nearReport struct {
 	Near        []float64 `json:"near_pairs_per_s"`
 	Agreement   []float64 `json:"agreement_pairs_per_s"`
 	Allocations float64   `json:"allocations_a_pair"`
 	Bytes       float64   `json:"bytes_a_pair"`
-	Messages    uint64    `json:"messages"` // of algorithms, while near pairs were measured
+	Messages    uint64    `json:"messages"` // messages of algorithms during the measurement of near pairs
 	Pairs       int       `json:"pairs"`
 }
 
@@ -54,7 +54,7 @@ func (l *liveBench) near(ctx context.Context, r *liveReport) error {
 		return err
 	}
 	spell := time.Duration(l.seconds) * time.Second
-	for _, name := range []string{underToken + "near", "near"} { // its token comes, and the session is opened
+	for _, name := range []string{underToken + "near", "near"} { // fetches the token and opens the session before the measurement
 		if _, err := pairs(ctx, members[0].Client, name, time.Second); err != nil {
 			return err
 		}
@@ -112,10 +112,11 @@ func (l *liveBench) members(ctx context.Context) (members []*embed.Client, err e
 	return members, errors.Join(members[0].Ready(ctx))
 }
 
-// pairs acquires and releases one lock for so long, and returns how often.
+// pairs acquires and releases one lock repeatedly for the given time, and returns the number of
+// pairs.
 func pairs(ctx context.Context, client *conclave.Client, name string, spell time.Duration) (n int, err error) {
 	for end := time.Now().Add(spell); time.Now().Before(end); {
-		for range 16 { // so that the clock that is read here costs little
+		for range 16 { // so that reading the clock has little effect
 			held, err := client.Lock(ctx, name)
 			if err != nil {
 				return n, err

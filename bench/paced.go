@@ -16,9 +16,8 @@ import (
 	"github.com/conclave-io/conclave/bench/holders"
 )
 
-// paced is a load of sessions that acquire and release a lock each, and of others
-// that are only renewed. Its rate is given, whatever the servers do: a latency runs
-// from the moment at which the request was due.
+// paced is a load with a fixed rate, which does not depend on the servers. Some sessions acquire
+// and release a lock each, and others are only renewed. A latency starts when the request is due.
 type paced struct {
 	lanes []*pacedLane
 	stop  context.CancelFunc
@@ -34,20 +33,20 @@ type pacedLane struct {
 	out     []*api.Request
 	workers map[string]*worker // by session
 	idle    []*worker          // those that may acquire
-	renewed []*worker          // those that are renewed, in turns
-	waiting []time.Time        // when acquires were due for which nobody is idle
-	closed  bool               // whoever released acquires again at once
+	renewed []*worker          // those that are renewed, in this order
+	waiting []time.Time        // when the acquires were due for which no worker is idle yet
+	closed  bool               // a worker acquires again as soon as it has released
 	latencies
 }
 
-// worker is a session that has one request unanswered at most.
+// worker is a session with at most one unanswered request.
 type worker struct {
 	*holders.Session
 	lock string    // "" if it is only renewed
-	due  time.Time // of the request that has no answer, or zero
+	due  time.Time // when the unanswered request was due, or zero
 }
 
-// latencies are from the moment at which requests were due to their answers, in ns.
+// latencies are the times from when requests were due to their answers, in ns.
 type latencies struct {
 	acquires, renewals *hdrhistogram.Histogram
 }
@@ -63,16 +62,16 @@ func (l latencies) merge(other latencies) {
 }
 
 const (
-	// pacedLanes is how many streams there are, at least.
+	// pacedLanes is the minimum number of streams.
 	pacedLanes = 16
-	// pacedClients is how many sessions acquire and release for the highest rate,
-	// about, and pacedWorkers how many can at a given rate: so many that a request that is due
-	// waits for the servers only.
+	// pacedClients is the approximate number of sessions in the measurement of the highest rate.
+	// pacedWorkers is the number of sessions for a fixed rate. There are so many that a due request
+	// never has to wait for an idle session.
 	pacedClients = 128
 	pacedWorkers = 4096
 )
 
-// startPaced opens the sessions that acquire, and attaches all.
+// startPaced opens the sessions that acquire, and attaches all sessions.
 func startPaced(ctx context.Context, leader string, renewed []*holders.Session) (*paced, error) {
 	ctx, stop := context.WithCancel(ctx)
 	p := &paced{stop: stop}
@@ -101,8 +100,7 @@ func startPaced(ctx context.Context, leader string, renewed []*holders.Session) 
 	return p, nil
 }
 
-// close ends the load, and returns why it broke if it did. The sessions end by
-// themselves.
+// close ends the load, and returns an error if it failed. The sessions expire.
 func (p *paced) close() error {
 	p.stop()
 	err := p.ends.Wait()
@@ -112,7 +110,7 @@ func (p *paced) close() error {
 	return err
 }
 
-// take returns the latencies since the last call.
+// take returns the latencies since the previous call.
 func (p *paced) take() latencies {
 	sum := newLatencies()
 	for _, l := range p.lanes {
@@ -124,8 +122,8 @@ func (p *paced) take() latencies {
 	return sum
 }
 
-// highest returns how many acquires per second there are when some sessions go
-// on as soon as they are answered.
+// highest returns the number of acquires per second if some sessions send their next request as
+// soon as they have an answer.
 func (p *paced) highest(ctx context.Context, d time.Duration) (float64, error) {
 	now := time.Now()
 	for _, l := range p.lanes {
@@ -136,7 +134,7 @@ func (p *paced) highest(ctx context.Context, d time.Duration) (float64, error) {
 		}
 		l.mu.Unlock()
 	}
-	if err := pause(ctx, time.Second); err != nil { // until all are at work
+	if err := pause(ctx, time.Second); err != nil { // until all sessions are active
 		return 0, err
 	}
 	p.take()
@@ -153,7 +151,7 @@ func (p *paced) highest(ctx context.Context, d time.Duration) (float64, error) {
 	return rate, nil
 }
 
-// run has acquires and renewals become due, so many per second, until ctx ends.
+// run makes acquires and renewals due at the given rates per second, until ctx is cancelled.
 func (p *paced) run(ctx context.Context, acquires, renewals float64) {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
@@ -175,7 +173,7 @@ func (p *paced) run(ctx context.Context, acquires, renewals float64) {
 	}
 }
 
-// dueAt is when the n-th of some requests is due, so many per second.
+// dueAt returns when the n-th request is due, at a rate per second.
 func dueAt(began time.Time, n int, rate float64) time.Time {
 	return began.Add(time.Duration(float64(n) / rate * 1e9))
 }
@@ -186,8 +184,8 @@ func (l *pacedLane) due(at time.Time, ask func(*pacedLane, time.Time)) {
 	ask(l, at)
 }
 
-// ask puts a request in the queue. The lock is held, as in all that follow but send
-// and receive.
+// ask puts a request into the queue. The caller holds the mutex. This also applies to all methods
+// below except send and receive.
 func (l *pacedLane) ask(w *worker, due time.Time, r *api.Request) {
 	w.due = due
 	l.out = append(l.out, r)
@@ -203,7 +201,7 @@ func (l *pacedLane) open(w *worker) {
 	l.ask(w, time.Now(), r)
 }
 
-// acquire has the next idle worker acquire its lock.
+// acquire makes the next idle worker acquire its lock.
 func (l *pacedLane) acquire(due time.Time) {
 	if len(l.idle) == 0 {
 		l.waiting = append(l.waiting, due)
@@ -216,7 +214,7 @@ func (l *pacedLane) acquire(due time.Time) {
 	l.ask(w, due, r)
 }
 
-// renew renews the session whose turn it is, unless its last renewal has no answer.
+// renew renews the next session, unless its last renewal has no answer yet.
 func (l *pacedLane) renew(due time.Time) {
 	w := l.renewed[0]
 	l.renewed = append(l.renewed[1:], w)
@@ -239,7 +237,7 @@ func (l *pacedLane) send(ctx context.Context) error {
 		for len(out) > 0 {
 			n := min(len(out), 256)
 			if err := l.stream.Send(&api.ClientFrame{Requests: out[:n]}); err != nil {
-				return nil // so says receive, and why
+				return nil // receive returns the cause
 			}
 			out = out[n:]
 		}

@@ -17,19 +17,20 @@ import (
 	"github.com/conclave-io/conclave/internal/outfile"
 )
 
-// section is what a measurement found: for people, and for programs.
+// section is the result of a measurement, as text for people and as data for programs.
 type section struct {
 	markdown string
 	data     any
 }
 
-// header says what ran where and when.
+// header describes the machine, the versions and the time of a measurement.
 type header struct {
 	Command string `json:"command"`
 	Commit  string `json:"commit"`
 	Date    string `json:"date"`
 	Machine string `json:"machine"`
-	// Load is the load average when the measurement began: what ran beside it.
+	// Load is the load average when the measurement began. It shows whether other programs were
+	// running.
 	Load string `json:"load"`
 }
 
@@ -65,7 +66,7 @@ func firstWords(file string, n int) []string {
 	return words[:min(n, len(words))]
 }
 
-// keep prints a section, puts it into the page and keeps its figures.
+// keep prints a section, writes it into the page and stores its data.
 func (s section) keep(name string, head header, page, results string) error {
 	text := fmt.Sprintf("%s\n\n`%s`, %s, at %s, on %s; the load average was %s when it began.\n",
 		strings.TrimSpace(s.markdown), head.Command, head.Date, head.Commit, head.Machine, head.Load)
@@ -88,7 +89,7 @@ func (s section) keep(name string, head header, page, results string) error {
 	return os.WriteFile(filepath.Join(results, name+".json"), append(figures, '\n'), 0o644)
 }
 
-// splice replaces what stands between the markers of a block in a file.
+// splice replaces the text between the markers of a block in a file.
 func splice(file, name, text string) error {
 	content, err := os.ReadFile(file)
 	if err != nil {
@@ -118,8 +119,7 @@ func spliced(content []byte, name, text string) ([]byte, error) {
 	return slices.Concat(content[:at], []byte("\n"+strings.TrimSpace(text)+"\n\n"), content[at+length:]), nil
 }
 
-// table makes a table of Markdown whose first column is text and whose others are
-// numbers.
+// table returns a Markdown table. Its first column contains text, the others contain numbers.
 func table(head []string, rows [][]string) string {
 	var b strings.Builder
 	line := func(cells []string) { fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | ")) }
@@ -135,7 +135,7 @@ func table(head []string, rows [][]string) string {
 	return b.String()
 }
 
-// spread is the median, the least and the most of several measurements.
+// spread is the median, minimum and maximum of several measurements.
 type spread struct {
 	Median float64 `json:"median"`
 	Least  float64 `json:"least"`
@@ -159,14 +159,14 @@ func (s *spread) String() string {
 	return fmt.Sprintf("%s (%s to %s)", digits(s.Median), digits(s.Least), digits(s.Most))
 }
 
-// quartiles returns the median and the middle half of ratios near 1.
+// quartiles returns the median and the interquartile range of ratios near 1.
 func quartiles(values []float64) string {
 	sorted := slices.Sorted(slices.Values(values))
 	n := len(sorted)
 	return fmt.Sprintf("%.3f (%.3f to %.3f)", spreadOf(values).Median, sorted[n/4], sorted[n-1-n/4])
 }
 
-// digits keeps three digits that count.
+// digits rounds a figure to three significant digits.
 func digits(v float64) string {
 	switch {
 	case v >= 100:

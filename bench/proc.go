@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// usage is what a process has used so far.
+// used is what a process has used so far.
 type used struct {
 	CPU time.Duration
-	// Bytes are what it read and wrote, on sockets and files together.
+	// Bytes is the number of bytes that the process read and wrote, on sockets and files.
 	Bytes int64
 }
 
-// clockTick is the unit of processor times in /proc, the same on all systems that
-// Go runs on.
+// clockTick is the unit of processor times in /proc. It is the same on all systems that Go
+// supports.
 const clockTick = 10 * time.Millisecond
 
 func usedBy(pid int) (used, error) {
@@ -24,10 +24,10 @@ func usedBy(pid int) (used, error) {
 	if err != nil {
 		return used{}, err
 	}
-	// The name stands in parentheses and may have blanks; the state follows.
+	// The name is in parentheses and may contain spaces. The state follows it.
 	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
 	var u used
-	for _, f := range fields[11:13] { // user and system
+	for _, f := range fields[11:13] { // user and system time
 		ticks, err := strconv.ParseInt(f, 10, 64)
 		if err != nil {
 			return used{}, err
@@ -44,7 +44,7 @@ func usedBy(pid int) (used, error) {
 	return u, nil
 }
 
-// residentBytes is the memory of processes that is in RAM.
+// residentBytes returns the resident memory of processes.
 func residentBytes(pids []int) (int64, error) {
 	var sum int64
 	for _, pid := range pids {
@@ -57,7 +57,7 @@ func residentBytes(pids []int) (int64, error) {
 	return sum, nil
 }
 
-// procFigure reads the number after a key from a file of /proc.
+// procFigure returns the number after a key in a file of /proc.
 func procFigure(pid int, file, key string) (int64, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, file))
 	if err != nil {

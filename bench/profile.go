@@ -16,14 +16,14 @@ import (
 	load "github.com/conclave-io/conclave/internal/bench"
 )
 
-// share is a part of the leader's processor time, in percent.
+// share is a share of the leader's processor time, in percent.
 type share struct {
 	What    string  `json:"what"`
 	Percent float64 `json:"percent"`
 }
 
-// profile lets 128 clients load a cluster over one connection and takes a profile
-// of the leader meanwhile.
+// profile loads a cluster with 128 clients over one connection, and takes a processor profile of
+// the leader.
 func profile(ctx context.Context, b *bench) (section, error) {
 	c, leader, err := b.startConclave(ctx)
 	if err != nil {
@@ -94,8 +94,8 @@ func fetch(ctx context.Context, address string, seconds int, file string) error 
 	return os.WriteFile(file, content, 0o600)
 }
 
-// shares adds up a profile by kind, and by function. Only the functions that ran
-// count, not those that called them.
+// shares sums up a profile by kind of work, and by function. It counts the time in a function
+// itself, without the functions that it calls.
 func shares(ctx context.Context, file string) (kinds, functions []share, err error) {
 	top, err := exec.CommandContext(ctx, "go", "tool", "pprof", "-top", "-nodecount=1000000", "-nodefraction=0", file).Output()
 	if err != nil {
@@ -105,7 +105,7 @@ func shares(ctx context.Context, file string) (kinds, functions []share, err err
 	return byKind(functions), functions, nil
 }
 
-// flat reads what "pprof -top" prints: flat, flat%, sum%, cum, cum%, function.
+// flat parses the output of "pprof -top": flat, flat%, sum%, cum, cum%, function.
 func flat(top string) []share {
 	var functions []share
 	for line := range strings.Lines(top) {
@@ -122,9 +122,8 @@ func flat(top string) []share {
 	return functions
 }
 
-// natures tell functions apart by the beginnings of their names; the first that
-// fits counts.
-var natures = []struct {
+// functionKinds classifies functions by prefixes of their names. The first match counts.
+var functionKinds = []struct {
 	what   string
 	begins []string
 }{
@@ -142,23 +141,23 @@ var natures = []struct {
 const rest = "the rest"
 
 func byKind(functions []share) []share {
-	sums := make([]float64, len(natures)+1)
+	sums := make([]float64, len(functionKinds)+1)
 	for _, f := range functions {
-		i := slices.IndexFunc(natures, func(n struct {
+		i := slices.IndexFunc(functionKinds, func(n struct {
 			what   string
 			begins []string
 		}) bool {
 			return slices.ContainsFunc(n.begins, func(b string) bool { return strings.HasPrefix(f.What, b) })
 		})
 		if i < 0 {
-			i = len(natures)
+			i = len(functionKinds)
 		}
 		sums[i] += f.Percent
 	}
 	var kinds []share
-	for i, n := range natures {
+	for i, n := range functionKinds {
 		kinds = append(kinds, share{n.what, sums[i]})
 	}
 	slices.SortFunc(kinds, func(a, b share) int { return int(1000 * (b.Percent - a.Percent)) })
-	return append(kinds, share{rest, sums[len(natures)]})
+	return append(kinds, share{rest, sums[len(functionKinds)]})
 }

@@ -20,40 +20,40 @@ import (
 	"github.com/conclave-io/conclave/bench/holders"
 )
 
-// heldTTL is long enough to fill the servers; a quarter of it is how often each
-// session is renewed.
+// heldTTL is long enough to fill the servers. Each session is renewed after a quarter of it.
 const heldTTL = 10 * time.Minute
 
-// What a spell may be beside.
+// What runs during a spell, in addition to the load.
 const (
 	besideNothing = "nothing"
 	besideReaders = "readers"
-	// besidePrograms: as many programs as there are servers, which only compute, until
-	// they have used as much processor time as the readers cost without other load.
+	// besidePrograms means programs that only compute, one per server. They run until they have
+	// used as much processor time as the readers need without other load.
 	besidePrograms = "programs"
 )
 
-// spell is what clients noticed for a while, beside nothing else or beside something.
+// spell is the result of one period of measurement.
 type spell struct {
 	Beside string `json:"beside"`
-	Round  int    `json:"round"` // 0 for all together
-	// CPU is the processor time of the servers, the clients and what the spell is beside,
-	// in seconds.
+	Round  int    `json:"round"` // 0: all rounds together
+	// CPU is the processor time, in seconds, of the servers, the clients, and the readers or
+	// programs.
 	CPU float64 `json:"cpu_s"`
-	// Acquires and Renewals are how many were answered.
+	// Acquires and Renewals are the numbers of answered requests.
 	Acquires int64     `json:"acquires"`
 	Renewals int64     `json:"renewals"`
 	Acquire  quantiles `json:"acquire_ms"`
 	Renew    quantiles `json:"renew_ms"`
 	Seconds  float64   `json:"seconds"`
-	// Scanned is how many locks were read, and Backup the bytes of the backup; Scan and
-	// BackedUp are how long these took, in seconds. Snapshots is how many began.
+	// Scanned is the number of locks that were read, and Backup the size of the backup in bytes.
+	// Scan and BackedUp are the durations of both, in seconds. Snapshots is the number of snapshots
+	// that began.
 	Scanned   int     `json:"scanned"`
 	Scan      float64 `json:"scan_s"`
 	Backup    int     `json:"backup_bytes"`
 	BackedUp  float64 `json:"backup_s"`
 	Snapshots int     `json:"snapshots"`
-	// Term is that at the end.
+	// Term is the term at the end.
 	Term int `json:"term"`
 
 	latencies latencies
@@ -66,7 +66,7 @@ type quantiles struct {
 	Max  float64 `json:"max"`
 }
 
-// quantify fills in what follows from the latencies.
+// quantify computes the counts and the quantiles from the latencies.
 func (s *spell) quantify() {
 	in := s.latencies
 	at := func(q float64) (acquire, renew float64) {
@@ -79,28 +79,28 @@ func (s *spell) quantify() {
 	s.Acquire.Max, s.Renew.Max = at(100)
 }
 
-// readersReport is what was measured, and on what.
+// readersReport is the result of the measurement, with its parameters.
 type readersReport struct {
 	Rounds   int `json:"rounds"`
 	Locks    int `json:"locks"`
 	Sessions int `json:"sessions"`
-	// Highest is the highest rate of acquires and releases, Rate the one measured at,
-	// and Renewals the rate of renewals, per second.
+	// Highest is the highest rate of acquires and releases. Rate is the rate during the
+	// measurement, and Renewals the rate of renewals. All are per second.
 	Highest  float64 `json:"highest_per_s"`
 	Rate     float64 `json:"rate_per_s"`
 	Renewals float64 `json:"renewals_per_s"`
 	Resident int64   `json:"resident_bytes"` // of all servers, at the end
 	Terms    [2]int  `json:"terms"`          // before and after
-	// Alone is the processor time that the readers cost without other load, in seconds.
-	// Under load it cannot be told: when processors are short, the servers do more at a
-	// time, and need less for each request.
+	// Alone is the processor time, in seconds, that the readers need without other load. It cannot
+	// be measured under load: when processors are scarce, the servers process requests in larger
+	// batches and need less time for each request.
 	Alone  float64 `json:"readers_alone_cpu_s"`
 	Spells []spell `json:"spells"`
 }
 
-// readers measures what clients notice of a scan, a backup and a snapshot of a large
-// state, at half of the highest load. Spells beside nothing, beside readers, and beside
-// programs that compute as much take turns.
+// readers measures how a scan, a backup and a snapshot of a large state affect clients, at half of
+// the highest load. Three kinds of spells take turns: without other work, with readers, and with
+// programs that use the same processor time.
 func readers(ctx context.Context, b *bench) (section, error) {
 	c, _, err := b.startConclave(ctx)
 	if err != nil {
@@ -114,17 +114,17 @@ func readers(ctx context.Context, b *bench) (section, error) {
 		}
 		return c.Addresses[leader-1], nil
 	}
-	crowd := holders.New(b.holders, b.held/b.holders, heldTTL, find)
+	group := holders.New(b.holders, b.held/b.holders, heldTTL, find)
 	began := time.Now()
-	if err := crowd.Fill(ctx); err != nil {
+	if err := group.Fill(ctx); err != nil {
 		return section{}, fmt.Errorf("filling the servers: %w", err)
 	}
 	fmt.Fprintf(os.Stderr, "  %d locks are held after %.0f s\n", b.held, time.Since(began).Seconds())
-	address, err := find(ctx) // it may have changed while they were filled
+	address, err := find(ctx) // the leader may have changed while the servers were filled
 	if err != nil {
 		return section{}, err
 	}
-	load, err := startPaced(ctx, address, crowd.Sessions)
+	load, err := startPaced(ctx, address, group.Sessions)
 	if err != nil {
 		return section{}, err
 	}
@@ -187,7 +187,7 @@ func (b *bench) measureReaders(ctx context.Context, c *competitor.Conclave, lead
 	return nil
 }
 
-// add adds what was counted in another spell.
+// add adds the counts of another spell.
 func (s *spell) add(o spell) {
 	s.latencies.merge(o.latencies)
 	s.CPU += o.CPU
@@ -200,18 +200,18 @@ func (s *spell) String() string {
 		s.Beside, s.Seconds, s.CPU, s.Acquire, s.Renew, s.Scan, s.BackedUp, plural(s.Snapshots, "snapshot"), s.Term)
 }
 
-// cost is what the readers cost: processor time, in seconds, and how long they took.
+// cost is the cost of the readers: processor time and duration, both in seconds.
 type cost struct{ cpu, seconds float64 }
 
-// spell measures for a while, or while the readers read, or for as long as these did.
-// Before one without readers the servers make a snapshot, so that the next is not due for
-// long.
+// spell measures one period. With readers, it lasts until they have finished. With programs, it
+// lasts as long as the readers took. Otherwise it has a fixed length. Before a spell without
+// readers the servers take a snapshot, so that the next one is not due during the spell.
 func (b *bench) spell(ctx context.Context, r *reading, load *paced, beside string, readers cost) (spell, error) {
 	if beside != besideReaders {
 		if err := r.snapshot(ctx); err != nil {
 			return spell{}, err
 		}
-		if err := pause(ctx, 2*time.Second); err != nil { // until it is on the disks
+		if err := pause(ctx, 2*time.Second); err != nil { // until the snapshots are on disk
 			return spell{}, err
 		}
 	}
@@ -253,8 +253,9 @@ func (b *bench) spell(ctx context.Context, r *reading, load *paced, beside strin
 	return s, err
 }
 
-// compute runs programs that only compute, at the same time, until they have used as much
-// as the readers have, waits as long as these took, and returns what was used.
+// compute runs programs that only compute, at the same time, until they have used as much processor
+// time as the readers. It then waits until the duration of the readers is over, and returns the
+// processor time that was used.
 func compute(ctx context.Context, programs int, readers cost) (total float64, err error) {
 	ctx, stop := context.WithTimeout(ctx, time.Duration(readers.seconds*float64(time.Second)))
 	defer stop()
@@ -273,7 +274,7 @@ func compute(ctx context.Context, programs int, readers cost) (total float64, er
 				}
 				usage[i] = u.CPU.Seconds()
 			}
-			_ = loop.Process.Kill() // by ctx at the latest
+			_ = loop.Process.Kill() // ctx kills it in any case
 			_ = loop.Wait()
 			<-ctx.Done()
 			return nil
@@ -286,7 +287,7 @@ func compute(ctx context.Context, programs int, readers cost) (total float64, er
 	return total, err
 }
 
-// usedByAll returns the processor time of some processes together, in seconds.
+// usedByAll returns the total processor time of some processes, in seconds.
 func usedByAll(pids []int) (seconds float64, err error) {
 	for _, pid := range pids {
 		u, err := usedBy(pid)
@@ -298,15 +299,15 @@ func usedByAll(pids []int) (seconds float64, err error) {
 	return seconds, nil
 }
 
-// reading is where the readers read.
+// reading has the addresses and processes that the readers need.
 type reading struct {
 	addresses []string
 	leader    string
-	pids      []int // of the servers, and of this program with the clients
+	pids      []int // of the servers, and of this program, which runs the clients
 }
 
-// read scans all locks, makes a backup and has the servers make a snapshot, all at
-// the same time and each once.
+// read scans all locks, makes a backup, and makes the servers take a snapshot. All three run at the
+// same time, once each.
 func (r *reading) read(ctx context.Context, s *spell) error {
 	conn, err := holders.Connect(r.leader)
 	if err != nil {
@@ -332,8 +333,8 @@ func (r *reading) read(ctx context.Context, s *spell) error {
 	return group.Wait()
 }
 
-// snapshot has every server make a snapshot: it makes the log longer, by values of
-// 64 KiB, until they do.
+// snapshot makes every server take a snapshot. It stores values of 64 KiB until the log is long
+// enough.
 func (r *reading) snapshot(ctx context.Context) error {
 	stream, err := holders.Attach(ctx, r.leader)
 	if err != nil {
@@ -387,7 +388,7 @@ func (r *reading) snapshot(ctx context.Context) error {
 	return ask(end)
 }
 
-// snapshots returns how many the servers have made.
+// snapshots returns how many snapshots the servers have taken.
 func (r *reading) snapshots(ctx context.Context) (sum int, err error) {
 	for _, address := range r.addresses {
 		n, err := r.metric(ctx, address, "conclave_snapshots_total")
@@ -399,7 +400,7 @@ func (r *reading) snapshots(ctx context.Context) (sum int, err error) {
 	return sum, nil
 }
 
-// metric reads one of the figures of a server, and adds up those that have labels.
+// metric returns a metric of a server. It sums up a metric with labels.
 func (r *reading) metric(ctx context.Context, address, name string) (int, error) {
 	request, err := http.NewRequestWithContext(ctx, "GET", "http://"+address+"/metrics", nil)
 	if err != nil {
@@ -432,8 +433,7 @@ func (r *reading) metric(ctx context.Context, address, name string) (int, error)
 	return int(sum), nil
 }
 
-// table compares all spells beside nothing with all beside readers, and beside programs
-// that compute as much.
+// table compares three groups of spells: without other work, with readers, and with programs.
 func (m *readersReport) table() string {
 	sums := m.Spells[len(m.Spells)-3:]
 	quiet, beside, programs := &sums[0], &sums[1], &sums[2]

@@ -14,10 +14,10 @@ import (
 	"github.com/conclave-io/conclave/bench/competitor"
 )
 
-// ruleCount is the number of rules in the cluster that has some.
+// ruleCount is the number of rules during the turns with rules.
 const ruleCount = 200
 
-// ruledTurn is what one turn of one cluster measured.
+// ruledTurn is the result of one turn.
 type ruledTurn struct {
 	Rules   int      `json:"rules"`
 	Clients int      `json:"clients"`
@@ -28,8 +28,8 @@ type ruledTurn struct {
 	Failed  int64    `json:"failed"`
 }
 
-// rules measures what rules of access cost. They are on in one turn of each round and off in the
-// other; every second round begins with the turn in which they are on.
+// rules measures the cost of access rules. Each round has one turn with rules and one without, and
+// every second round begins with the turn with rules.
 func rules(ctx context.Context, b *bench) (section, error) {
 	c, _, err := b.startConclave(ctx)
 	if err != nil {
@@ -61,7 +61,7 @@ func rules(ctx context.Context, b *bench) (section, error) {
 	return section{rulesTable(turns), turns}, nil
 }
 
-// prepare gives a new cluster rules that are off, and its clients a token.
+// prepare adds rules to a new cluster in the mode "open", and creates a token for its clients.
 func prepare(ctx context.Context, admin *conclave.Client, c *competitor.Conclave) error {
 	if err := raise(ctx, admin); err != nil {
 		return err
@@ -79,12 +79,12 @@ func change(ctx context.Context, admin *conclave.Client, edits ...conclave.Acces
 	_, err := admin.ChangeAccess(ctx, conclave.AccessChange{
 		Edits:       edits,
 		Force:       true, // the only administrator is the admin socket
-		EndSessions: true, // of programs without a name: the client that waited for a leader
+		EndSessions: true, // ends the session of the client that waited for a leader, which has no name
 	})
 	return err
 }
 
-// raise raises the level of a new cluster as soon as its servers have met.
+// raise raises the level of a new cluster as soon as its servers are connected.
 func raise(ctx context.Context, admin *conclave.Client) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -102,7 +102,7 @@ func raise(ctx context.Context, admin *conclave.Client) error {
 	}
 }
 
-// underRules takes one turn with count rules.
+// underRules runs one turn with the given number of rules.
 func (b *bench) underRules(ctx context.Context, admin *conclave.Client, c *competitor.Conclave, clients, count int) (ruledTurn, error) {
 	mode := "open"
 	if count > 0 {
@@ -120,7 +120,7 @@ func (b *bench) underRules(ctx context.Context, admin *conclave.Client, c *compe
 	return ruledTurn{Rules: count, Clients: clients, Rate: f.Rate(), P50: f.Acquire(50), P99: f.Acquire(99), Failed: f.Failed}, err
 }
 
-// rulesTable compares the two turns of one round with each other.
+// rulesTable compares the two turns of each round.
 func rulesTable(turns []ruledTurn) string {
 	var rows [][]string
 	for _, clients := range []int{1, 128} {

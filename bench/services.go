@@ -13,14 +13,14 @@ import (
 	"github.com/conclave-io/conclave/bench/competitor"
 )
 
-// kase is one load under which services are compared.
-type kase struct {
+// loadCase is one load for the comparison of services.
+type loadCase struct {
 	Workload    string `json:"workload"`
 	Clients     int    `json:"clients"`
 	Connections int    `json:"connections"`
 }
 
-func (k kase) String() string {
+func (k loadCase) String() string {
 	return fmt.Sprintf("%s, %s over %s", k.Workload, plural(k.Clients, "client"), plural(k.Connections, "connection"))
 }
 
@@ -31,16 +31,16 @@ func plural(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-var cases = []kase{
+var cases = []loadCase{
 	{load.Uncontended, 1, 1},
 	{load.Uncontended, 128, 1},
 	{load.Uncontended, 128, 16},
 	{load.Contended, 64, 1},
 }
 
-// sample is one turn of one service.
+// sample is the result of one turn of one service.
 type sample struct {
-	kase
+	loadCase
 	Service   string   `json:"service"`
 	Round     int      `json:"round"`
 	Rate      float64  `json:"ops_per_s"`
@@ -52,9 +52,8 @@ type sample struct {
 	Fdatasync float64  `json:"fdatasync_ms_p50"` // of this round
 }
 
-// services compares. All services run from the beginning to the end, and each has
-// its turn under each load again and again, so that what the machine does
-// meanwhile meets them all alike.
+// services compares services. All of them run during the whole measurement and take turns under
+// each load, so that other load on the machine affects all of them equally.
 func services(ctx context.Context, b *bench) (section, error) {
 	running, absent, err := b.startServices(ctx)
 	defer func() {
@@ -92,7 +91,7 @@ func services(ctx context.Context, b *bench) (section, error) {
 	return section{tables(samples, b.services, absent), samples}, nil
 }
 
-// startServices starts those that are installed, and says which are not.
+// startServices starts the installed services, and returns the names of the missing ones.
 func (b *bench) startServices(ctx context.Context) (map[string]competitor.Service, []string, error) {
 	running := make(map[string]competitor.Service)
 	var absent []string
@@ -114,12 +113,12 @@ func (b *bench) startServices(ctx context.Context) (map[string]competitor.Servic
 	return running, absent, nil
 }
 
-// warm gives each service a turn that does not count: what is compiled at run time
-// should be compiled by then.
+// warm gives each service a turn without a result, so that its code is compiled if it is compiled
+// at run time.
 func (b *bench) warm(ctx context.Context, running map[string]competitor.Service) error {
 	for _, name := range b.services {
 		if s := running[name]; s != nil {
-			if _, err := b.turn(ctx, s, kase{load.Uncontended, 128, 16}); err != nil {
+			if _, err := b.turn(ctx, s, loadCase{load.Uncontended, 128, 16}); err != nil {
 				return fmt.Errorf("warming up %s: %w", name, err)
 			}
 		}
@@ -127,7 +126,7 @@ func (b *bench) warm(ctx context.Context, running map[string]competitor.Service)
 	return nil
 }
 
-func (b *bench) turn(ctx context.Context, s competitor.Service, k kase) (sample, error) {
+func (b *bench) turn(ctx context.Context, s competitor.Service, k loadCase) (sample, error) {
 	lockers, closeAll, err := s.Lockers(ctx, k.Workload, k.Clients, k.Connections)
 	if err != nil {
 		return sample{}, err
@@ -137,14 +136,14 @@ func (b *bench) turn(ctx context.Context, s competitor.Service, k kase) (sample,
 	if err != nil && (ctx.Err() != nil || f.Done > 0) {
 		return sample{}, err
 	}
-	return sample{ // a service that did nothing in its turn has a rate of 0
-		kase: k, Rate: f.Rate(), P50: f.Acquire(50), P99: f.Acquire(99), Handoff: f.Handoff(50),
+	return sample{ // a service without completed operations has the rate 0
+		loadCase: k, Rate: f.Rate(), P50: f.Acquire(50), P99: f.Acquire(99), Handoff: f.Handoff(50),
 		Fairness: f.MaxMin(), Failed: f.Failed,
 	}, s.Died()
 }
 
-// tables makes a table for each load. A ratio is taken within a round, so that its
-// spread is not that of the machine.
+// tables returns a table for each load. It computes ratios within a round. So the spread of a ratio
+// does not include changes in the speed of the machine.
 func tables(samples []sample, names, absent []string) string {
 	var b strings.Builder
 	for _, k := range cases {
@@ -175,10 +174,10 @@ func tables(samples []sample, names, absent []string) string {
 	return b.String()
 }
 
-func pick(samples []sample, k kase, service string) []sample {
+func pick(samples []sample, k loadCase, service string) []sample {
 	var of []sample
 	for _, s := range samples {
-		if s.kase == k && s.Service == service {
+		if s.loadCase == k && s.Service == service {
 			of = append(of, s)
 		}
 	}

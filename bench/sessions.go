@@ -14,29 +14,30 @@ import (
 )
 
 const (
-	// quiet is how long nothing changes before something is measured.
+	// quiet is the time to wait without changes before a measurement.
 	quiet = 5 * time.Second
-	// window is how long processor time and bytes are counted.
+	// window is the duration of a measurement of processor time and bytes.
 	window = 20 * time.Second
 )
 
-// expense is what the servers use while nothing but renewals happens.
+// expense is what the servers use while clients only renew.
 type expense struct {
 	Sessions    int     `json:"sessions"`
 	Connections int     `json:"connections"`
 	TTL         float64 `json:"ttl_s"`
-	// Renewals are answered renewals per second; Refused is how many were not
-	// answered OK, in all.
+	// Renewals is the number of answered renewals per second. Refused is the total number of
+	// answers other than OK.
 	Renewals float64 `json:"renewals_per_s"`
 	Refused  int64   `json:"refused"`
-	// Leader and Others are processor time in percent of one core.
+	// Leader and Others are processor times in percent of one core.
 	Leader float64 `json:"leader_cpu_percent"`
 	Others float64 `json:"others_cpu_percent"`
-	// Bytes are read and written per second by all servers, sockets and files.
+	// Bytes is the number of bytes that all servers read and wrote per second, on sockets and
+	// files.
 	Bytes float64 `json:"bytes_per_s"`
 }
 
-// idle compares a cluster that nobody uses with one that keeps many sessions.
+// idle compares a cluster without clients with one that has many idle sessions.
 func idle(ctx context.Context, b *bench) (section, error) {
 	c, leader, err := b.startConclave(ctx)
 	if err != nil {
@@ -76,7 +77,7 @@ func idle(ctx context.Context, b *bench) (section, error) {
 	return section{idleTable([]expense{without, with}), []expense{without, with}}, nil
 }
 
-// spent measures for a window what the servers use.
+// spent measures what the servers use during a window.
 func spent(ctx context.Context, c *competitor.Conclave, leader int) (expense, error) {
 	pids := c.PIDs()
 	read := func() (all []used, err error) {
@@ -127,26 +128,26 @@ func idleTable(all []expense) string {
 	return table([]string{"", "renewals/s", "refused", "leader, % of a core", "two others, % of a core", "all three, kB/s read and written"}, rows)
 }
 
-// stall is what others noticed of sessions that ended.
+// stall is how the end of many sessions affected other clients.
 type stall struct {
 	Sessions int `json:"sessions"`
-	// Before and While are the longest operations of others, acquire and release,
-	// in the 6 s that ended a second before the sessions were due and in the 6 s
-	// from then on, in ms.
+	// Before and While are the longest operations of other clients, in ms. An operation is an
+	// acquire and a release. Before covers the 6 s that ended one second before the sessions were
+	// due. While covers the 6 s after they were due.
 	Before float64 `json:"longest_before_ms"`
 	While  float64 `json:"longest_while_ms"`
-	// Gone is how long after they were due all sessions had ended, in ms.
+	// Gone is the time from when the sessions were due until all had ended, in ms.
 	Gone float64 `json:"gone_after_ms"`
 }
 
-// expiryTTL is that of the sessions that expire: long enough to open them all.
+// expiryTTL is the TTL of the sessions that expire. It is long enough to open them all.
 const expiryTTL = 20 * time.Second
 
-// span is how long others are watched before the moment, and from then on.
+// span is the length of the measurement before the moment, and of the one after it.
 const span = 6 * time.Second
 
-// expiry lets many sessions with a lock each end at the same moment, and watches
-// what eight clients notice that go on.
+// expiry ends many sessions at the same moment, each with a lock. It measures how this affects
+// eight other clients.
 func expiry(ctx context.Context, b *bench) (section, error) {
 	c, leader, err := b.startConclave(ctx)
 	if err != nil {
@@ -168,7 +169,7 @@ func expiry(ctx context.Context, b *bench) (section, error) {
 		return section{}, err
 	}
 	defer closeAll()
-	if err := f.all(renewal); err != nil { // now all have as long to live
+	if err := f.all(renewal); err != nil { // from now on, all have the same time to live
 		return section{}, err
 	}
 	due := time.Now().Add(expiryTTL)
@@ -191,9 +192,9 @@ func expiry(ctx context.Context, b *bench) (section, error) {
 	), s}, nil
 }
 
-// watchOthers lets clients acquire and release until ctx ends. What it returns then
-// waits for them and says which operation took longest, of those that ended in the
-// span before the moment and of those that ended later.
+// watchOthers runs clients that acquire and release until ctx is cancelled. The function that it
+// returns then waits for them. It returns the longest operation that ended in the span before the
+// moment, and the longest that ended later.
 func watchOthers(ctx context.Context, lockers []load.Locker, moment time.Time) func() (before, while float64) {
 	var mu sync.Mutex
 	var longest [2]time.Duration
@@ -227,8 +228,8 @@ func watchOthers(ctx context.Context, lockers []load.Locker, moment time.Time) f
 	}
 }
 
-// whenGone returns how many ms after the moment only the sessions of this process
-// were left: that of the clients who go on.
+// whenGone returns how many ms after the moment only the sessions of this process were left. Those
+// belong to the clients that continue.
 func whenGone(ctx context.Context, watch *conclave.Client, due time.Time) (float64, error) {
 	ctx, cancel := context.WithDeadline(ctx, due.Add(time.Minute))
 	defer cancel()
@@ -246,7 +247,7 @@ func whenGone(ctx context.Context, watch *conclave.Client, due time.Time) (float
 	}
 }
 
-// heap is what held locks cost in memory, over all servers of a service.
+// heap is the memory that held locks use on all servers of a service.
 type heap struct {
 	Service string  `json:"service"`
 	Locks   int     `json:"locks"`
@@ -261,7 +262,7 @@ func memory(ctx context.Context, b *bench) (section, error) {
 	var rows [][]string
 	for _, name := range b.services {
 		if name != "conclave" && name != "etcd" && name != "zookeeper" {
-			continue // the locks of Redis expire meanwhile
+			continue // the locks of Redis would expire during the measurement
 		}
 		s, err := competitor.Start(ctx, name, b.binaries, b.dir)
 		if competitor.Absent(err) {
@@ -309,11 +310,11 @@ func (b *bench) weigh(ctx context.Context, s competitor.Service) (heap, error) {
 	return h, stillHeld(ctx, s, b.locks)
 }
 
-// lockName is 24 bytes long.
+// lockName returns a name of 24 bytes.
 func lockName(i int) string { return fmt.Sprintf("bench-lock-%013d", i) }
 
-// stillHeld fails if another client gets one of the locks: a session that was lost
-// meanwhile would have freed the memory.
+// stillHeld fails if another client can acquire one of the locks. If the session had been lost, its
+// memory would be free.
 func stillHeld(ctx context.Context, s competitor.Service, locks int) error {
 	lockers, closeAll, err := s.Lockers(ctx, load.Uncontended, 1, 1)
 	if err != nil {
@@ -331,7 +332,7 @@ func stillHeld(ctx context.Context, s competitor.Service, locks int) error {
 	return nil
 }
 
-// holdAll acquires many locks and keeps them, by 128 goroutines.
+// holdAll acquires many locks with 128 goroutines, and keeps them.
 func holdAll(ctx context.Context, lock load.Locker, locks int) error {
 	const hands = 128
 	problems := make(chan error, hands)

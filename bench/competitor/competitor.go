@@ -16,14 +16,14 @@ import (
 	"github.com/conclave-io/conclave/internal/bench"
 )
 
-// Service is a service that runs.
+// Service is a running service.
 type Service interface {
-	// Lockers returns functions that lock, one for each client, over as many
-	// connections as asked for, and what closes them. They are closed early if
-	// ctx ends.
+	// Lockers returns one locking function per client, and a function that closes their
+	// connections. The clients share the given number of connections. If ctx is cancelled, they are
+	// closed early.
 	Lockers(ctx context.Context, workload string, clients, connections int) ([]bench.Locker, func(), error)
-	// Leader returns the server that leads, and an error if all cannot be seen
-	// to follow it: so it also says that the service has recovered.
+	// Leader returns the leading server. It returns an error unless all servers follow that leader.
+	// So it also shows when the service has recovered.
 	Leader(ctx context.Context) (int, error)
 
 	Servers() int
@@ -35,25 +35,24 @@ type Service interface {
 	Stop() error
 }
 
-// TTL is how long a lock outlives its holder, in every service.
+// TTL is the time after which the lock of a crashed holder is free, in every service.
 const TTL = 10 * time.Second
 
-// errAbsent says that a service is not installed here.
+// errAbsent means that a service is not installed.
 var errAbsent = errors.New("not installed")
 
-// Absent reports whether an error of Start only says that the service is not
-// installed.
+// Absent reports whether an error of Start means that the service is not installed.
 func Absent(err error) bool { return errors.Is(err, errAbsent) }
 
-// Kinds are the services that there are.
+// Kinds lists the supported services.
 var Kinds = []string{"conclave", "etcd", "zookeeper", "redis-always", "redis-everysec"}
 
-// Binaries are the programs that are built rather than installed.
+// Binaries are the programs that were built from source.
 type Binaries struct {
 	Conclave, Etcd string
 }
 
-// Start starts a service with its data in a new directory of dir and waits until it serves.
+// Start starts a service with its data in a new directory below dir, and waits until it is ready.
 func Start(ctx context.Context, kind string, binaries Binaries, dir string) (Service, error) {
 	dir, err := os.MkdirTemp(dir, kind+"-")
 	if err != nil {
@@ -79,7 +78,7 @@ func Start(ctx context.Context, kind string, binaries Binaries, dir string) (Ser
 	return s, nil
 }
 
-// settling is how long a service may take until all its servers follow one.
+// settling is the maximum time until all servers of a service follow one leader.
 const settling = time.Minute
 
 // Settle waits until all servers of a service follow one leader, and returns it.
@@ -102,12 +101,12 @@ func Settle(ctx context.Context, s Service) (leader int, err error) {
 	}
 }
 
-// slack is how many entries of the log a server may lack and still count as one
-// that follows: there are always some on their way.
+// slack is the number of log entries that a follower may be behind. Some entries are always in
+// transit.
 const slack = 100
 
-// closers closes in the order opposite to that of opening, once, and as soon as
-// ctx ends.
+// closers returns a function that closes everything once, in reverse order. Cancelling ctx has the
+// same effect.
 func closers(ctx context.Context, closing []func()) func() {
 	all := func() {
 		for i := len(closing) - 1; i >= 0; i-- {

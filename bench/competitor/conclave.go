@@ -14,13 +14,13 @@ import (
 // Conclave is a cluster of three servers.
 type Conclave struct {
 	*group
-	// Addresses are where the servers take clients.
+	// Addresses are the addresses for clients, by server.
 	Addresses []string
-	// Profiles are where the servers serve their profiles.
+	// Profiles are the addresses at which the servers serve profiles.
 	Profiles []string
-	// Sockets are the servers' admin sockets.
+	// Sockets are the admin sockets of the servers.
 	Sockets []string
-	// Token proves who the clients are, if there are rules.
+	// Token authenticates the clients, if there are rules.
 	Token string
 }
 
@@ -51,7 +51,7 @@ func StartConclave(binary, dir string) (*Conclave, error) {
 	return c, err
 }
 
-// Config is how to reach the cluster.
+// Config returns the configuration of a client for this cluster.
 func (c *Conclave) Config() conclave.Config {
 	config := conclave.Config{Servers: c.Addresses, TTL: TTL}
 	if c.Token != "" {
@@ -86,7 +86,7 @@ func (c *Conclave) Leader(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	defer client.Close()
-	if err := client.Ready(ctx); err != nil { // so that the leader is the server in use
+	if err := client.Ready(ctx); err != nil { // so that the client is connected to the leader
 		return 0, err
 	}
 	status, err := client.Status(ctx)

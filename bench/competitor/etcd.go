@@ -49,12 +49,12 @@ func startEtcd(binaries Binaries, dir string) (Service, error) {
 func (e *etcd) dial(ctx context.Context) (*clientv3.Client, error) {
 	return clientv3.New(clientv3.Config{
 		Context: ctx, Endpoints: e.endpoints, DialTimeout: 5 * time.Second, Logger: zap.NewNop(),
-		DialKeepAliveTime: 2 * time.Second, DialKeepAliveTimeout: 6 * time.Second, // as etcdctl has them
+		DialKeepAliveTime: 2 * time.Second, DialKeepAliveTimeout: 6 * time.Second, // the defaults of etcdctl
 	})
 }
 
-// Lockers uses concurrency.Mutex. A mutex of etcd does not exclude two of one
-// session from each other, so clients that contend have a session each.
+// Lockers uses concurrency.Mutex. A mutex of etcd does not exclude two users of the same session
+// from each other. So clients that compete for a lock have a session each.
 func (e *etcd) Lockers(ctx context.Context, workload string, clients, connections int) ([]bench.Locker, func(), error) {
 	var closing []func()
 	fail := func(err error) ([]bench.Locker, func(), error) {

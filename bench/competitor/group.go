@@ -15,8 +15,8 @@ import (
 	"github.com/conclave-io/conclave/internal/local"
 )
 
-// group is the processes of one service, which can be killed, stopped and started
-// again. They end with this process, however it ends.
+// group is the set of processes of one service. They can be killed, stopped and started again. They
+// end when this process ends, for any reason.
 type group struct {
 	dir      string
 	commands [][]string // by server, from index 0
@@ -27,10 +27,10 @@ type group struct {
 
 type process struct {
 	cmd  *exec.Cmd
-	done chan struct{} // closed once it is reaped
+	done chan struct{} // closed when the process was reaped
 }
 
-// startGroup starts all commands. What they print is appended to files in dir.
+// startGroup starts all commands. Their output is appended to files in dir.
 func startGroup(dir string, commands ...[]string) (*group, error) {
 	g := &group{dir: dir, commands: commands, running: make([]*process, len(commands))}
 	for id := 1; id <= len(commands); id++ {
@@ -41,7 +41,7 @@ func startGroup(dir string, commands ...[]string) (*group, error) {
 	return g, nil
 }
 
-// Servers is how many processes the service has.
+// Servers returns the number of processes of the service.
 func (g *group) Servers() int { return len(g.commands) }
 
 func (g *group) logFile(id int) string { return filepath.Join(g.dir, fmt.Sprintf("output-%d.log", id)) }
@@ -52,7 +52,7 @@ func (g *group) Restart(id int) error {
 	if err != nil {
 		return err
 	}
-	defer log.Close() // the process has its own
+	defer log.Close() // the process has its own descriptor
 	argv := g.commands[id-1]
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = g.dir, log, log
@@ -77,7 +77,7 @@ func (g *group) process(id int) *process {
 	return g.running[id-1]
 }
 
-// PIDs returns the processes that run.
+// PIDs returns the ids of the running processes.
 func (g *group) PIDs() []int {
 	var pids []int
 	for id := 1; id <= g.Servers(); id++ {
@@ -97,7 +97,7 @@ func (g *group) Signal(id int, signal syscall.Signal) error {
 	return p.cmd.Process.Signal(signal)
 }
 
-// Reap waits until a server that was told to end has ended.
+// Reap waits until a server that received a signal has ended.
 func (g *group) Reap(id int) {
 	if p := g.process(id); p != nil {
 		<-p.done
@@ -107,8 +107,7 @@ func (g *group) Reap(id int) {
 	}
 }
 
-// Died returns an error with the end of what a server printed if one has ended
-// that nobody ended.
+// Died returns an error if a server ended unexpectedly. The error has the end of its output.
 func (g *group) Died() error {
 	for id := 1; id <= g.Servers(); id++ {
 		p := g.process(id)
@@ -126,7 +125,7 @@ func (g *group) Died() error {
 	return nil
 }
 
-// Stop ends all servers, those that do not end by themselves with SIGKILL.
+// Stop ends all servers. It kills those that do not end in time.
 func (g *group) Stop() error {
 	for id := 1; id <= g.Servers(); id++ {
 		if g.process(id) != nil {
@@ -150,7 +149,7 @@ func (g *group) Stop() error {
 	return nil
 }
 
-// freeAddresses returns addresses on this machine that nobody listens on.
+// freeAddresses returns unused addresses on this machine.
 func freeAddresses(n int) ([]string, error) {
 	var addresses []string
 	for range n {
@@ -158,7 +157,7 @@ func freeAddresses(n int) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		defer l.Close() // all at the end, so that none is found twice
+		defer l.Close() // close all at the end, so that no address occurs twice
 		addresses = append(addresses, l.Addr().String())
 	}
 	return addresses, nil

@@ -18,7 +18,7 @@ type redis struct {
 	address string
 }
 
-// startRedis starts one server, since a lock in Redis lives in one.
+// startRedis starts one server, because a lock in Redis is stored on a single server.
 func startRedis(sync string) func(Binaries, string) (Service, error) {
 	return func(_ Binaries, dir string) (Service, error) {
 		binary, err := exec.LookPath("redis-server")
@@ -41,15 +41,15 @@ func startRedis(sync string) func(Binaries, string) (Service, error) {
 func (r *redis) dial() (rueidis.Client, error) {
 	return rueidis.NewClient(rueidis.ClientOption{
 		InitAddress: []string{r.address}, DisableCache: true, ForceSingleClient: true,
-		PipelineMultiplex: -1, // one connection, into which all goroutines pipeline
+		PipelineMultiplex: -1, // one connection for the pipelined commands of all goroutines
 	})
 }
 
-// releaseScript deletes the lock only if its value is still ours.
+// releaseScript deletes the lock only if this client still holds it.
 var releaseScript = rueidis.NewLuaScript(`if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("del", KEYS[1]) end return 0`)
 
-// Lockers uses SET with NX and PX, and the script to release. Redis has no queue:
-// who finds the lock taken tries again after a pause of 1 to 3 ms.
+// Lockers uses SET with NX and PX, and a script for the release. Redis has no queue. A client that
+// finds the lock taken retries after a pause of 1 to 3 ms.
 func (r *redis) Lockers(ctx context.Context, _ string, clients, connections int) ([]bench.Locker, func(), error) {
 	var conns []rueidis.Client
 	var closing []func()

@@ -17,8 +17,7 @@ import (
 	"github.com/conclave-io/conclave/internal/bench"
 )
 
-// zooKeeperJar is where Debian's package has it; the other archives are named in
-// its manifest.
+// zooKeeperJar is its path in Debian's package. Its manifest names the other archives.
 const zooKeeperJar = "/usr/share/java/zookeeper.jar"
 
 type zooKeeper struct {
@@ -59,8 +58,8 @@ func startZooKeeper(_ Binaries, dir string) (Service, error) {
 	return z, err
 }
 
-// configureZooKeeper writes the files of one server and returns the first of them.
-// The times are those of the sample that comes with it.
+// configureZooKeeper writes the files of one server and returns the path of the configuration. The
+// time settings are those of the sample configuration of ZooKeeper.
 func configureZooKeeper(dir string, id int, clients, members string) (string, error) {
 	data := filepath.Join(dir, fmt.Sprint("server-", id))
 	if err := os.MkdirAll(data, 0o700); err != nil {
@@ -79,8 +78,8 @@ type silent struct{}
 
 func (silent) Printf(string, ...any) {}
 
-// Lockers uses the lock of the Go client, which is ZooKeeper's recipe: a
-// sequential node, and a watch on the one before.
+// Lockers uses the lock of the Go client, which follows ZooKeeper's recipe: a sequential node, and
+// a watch on the preceding node.
 func (z *zooKeeper) Lockers(ctx context.Context, _ string, clients, connections int) ([]bench.Locker, func(), error) {
 	var conns []*zk.Conn
 	var closing []func()
@@ -104,7 +103,7 @@ func (z *zooKeeper) Lockers(ctx context.Context, _ string, clients, connections 
 	return lockers, closers(ctx, closing), nil
 }
 
-// joined waits until a connection has a session.
+// joined waits until the connection has a session.
 func joined(ctx context.Context, events <-chan zk.Event) error {
 	limit := time.After(settling)
 	for {
@@ -121,8 +120,8 @@ func joined(ctx context.Context, events <-chan zk.Event) error {
 	}
 }
 
-// zooKeeperLocker gives up when ctx ends, which the client's lock cannot: it waits
-// on, and is released as soon as it has what nobody wants any more.
+// zooKeeperLocker returns when ctx is cancelled. The lock of the client library cannot do that: it
+// continues to wait. When it gets the lock, zooKeeperLocker releases it at once.
 func zooKeeperLocker(conn *zk.Conn) bench.Locker {
 	return func(ctx context.Context, name string) (bench.Release, error) {
 		lock := zk.NewLock(conn, "/"+name, zk.WorldACL(zk.PermAll))

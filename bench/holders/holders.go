@@ -1,6 +1,6 @@
-// Package holders has many sessions that hold many locks. It speaks the protocol
-// itself and shares a few connections: as many clients in one process would measure
-// that process.
+// Package holders opens many sessions that hold many locks. It implements the client side of the
+// protocol itself and shares a few connections. The same number of clients in one process would
+// mostly measure that process.
 package holders
 
 import (
@@ -18,30 +18,30 @@ import (
 	"github.com/conclave-io/conclave/service/api"
 )
 
-// Crowd is sessions, each with as many locks as the others. Its methods are not for
-// several goroutines at once.
-type Crowd struct {
+// Group is a set of sessions that all have the same number of locks. Only one goroutine at a time
+// may use it.
+type Group struct {
 	Sessions []*Session
-	Each     int // locks of a session
+	Each     int // number of locks of each session
 	TTL      time.Duration
-	// Leader returns where the leader takes clients.
+	// Leader returns the address of the leader for clients.
 	Leader func(context.Context) (string, error)
 }
 
-// Session is a session that has one request unanswered at most.
+// Session is a session with at most one unanswered request.
 type Session struct {
 	Secret []byte
 	// Public is the public id, in hexadecimal, once the session is open.
 	Public string
-	// Answered is the sequence of the newest request that was answered.
+	// Answered is the sequence number of the newest answered request.
 	Answered uint64
-	// Fences are those of its locks, in the order in which it acquired them.
+	// Fences are the fences of its locks, in the order in which it acquired them.
 	Fences []uint64
 }
 
-// New makes sessions that are not open yet.
-func New(sessions, each int, ttl time.Duration, leader func(context.Context) (string, error)) *Crowd {
-	c := &Crowd{Each: each, TTL: ttl, Leader: leader}
+// New returns sessions that are not open yet.
+func New(sessions, each int, ttl time.Duration, leader func(context.Context) (string, error)) *Group {
+	c := &Group{Each: each, TTL: ttl, Leader: leader}
 	for range sessions {
 		s := &Session{Secret: make([]byte, 16)}
 		rand.Read(s.Secret)
@@ -50,26 +50,26 @@ func New(sessions, each int, ttl time.Duration, leader func(context.Context) (st
 	return c
 }
 
-// Request returns the next request of the session, without what it asks for.
+// Request returns the next request of the session, without an operation.
 func (s *Session) Request() *api.Request {
 	return &api.Request{Session: s.Secret, Sequence: s.Answered + 1, Low: s.Answered + 1}
 }
 
-// Renewal returns the next request of the session, which renews it.
+// Renewal returns the next request of the session, with the operation renew.
 func (s *Session) Renewal() *api.Request {
 	r := s.Request()
 	r.Op = &api.Request_Renew{Renew: &api.Renew{}}
 	return r
 }
 
-// Name is the name of a lock of a session, both counted from 0. The order of names
-// is that of sessions.
-func (c *Crowd) Name(session, lock int) string {
+// Name returns the name of a lock of a session. Sessions and locks count from 0. The names are in
+// the order of the sessions.
+func (c *Group) Name(session, lock int) string {
 	return fmt.Sprintf("held-%010d", session*c.Each+lock)
 }
 
 // Fill opens the sessions and acquires their locks.
-func (c *Crowd) Fill(ctx context.Context) error {
+func (c *Group) Fill(ctx context.Context) error {
 	open := func(_ int, s *Session) *api.Request {
 		r := s.Request()
 		r.Op = &api.Request_Open{Open: &api.Open{TtlNs: int64(c.TTL), Host: "bench", Pid: 1, Program: "holders"}}
@@ -94,16 +94,16 @@ func (c *Crowd) Fill(ctx context.Context) error {
 }
 
 // Renew renews every session once.
-func (c *Crowd) Renew(ctx context.Context) error {
+func (c *Group) Renew(ctx context.Context) error {
 	return c.step(ctx, func(_ int, s *Session) *api.Request { return s.Renewal() }, func(*Session, *api.Reply) {})
 }
 
-// breath is the pause before the leader is looked for again.
-const breath = 100 * time.Millisecond
+// retryPause is the pause before step looks for the leader again.
+const retryPause = 100 * time.Millisecond
 
-// step has every session make a request and take its answer. When a connection or a
-// leader is lost, what has no answer is asked again, with the same sequence.
-func (c *Crowd) step(ctx context.Context, make func(int, *Session) *api.Request, take func(*Session, *api.Reply)) error {
+// step sends one request of every session and processes the answers. If it loses the connection or
+// the leader, it sends the unanswered requests again, with the same sequence numbers.
+func (c *Group) step(ctx context.Context, make func(int, *Session) *api.Request, take func(*Session, *api.Reply)) error {
 	due := uint64(0)
 	for _, s := range c.Sessions {
 		due = max(due, s.Answered)
@@ -121,14 +121,14 @@ func (c *Crowd) step(ctx context.Context, make func(int, *Session) *api.Request,
 			return err
 		}
 		select {
-		case <-time.After(breath):
+		case <-time.After(retryPause):
 		case <-ctx.Done():
 			return errors.Join(ctx.Err(), err)
 		}
 	}
 }
 
-// refusal is an answer that no other attempt would change.
+// refusal is an answer that a retry would not change.
 type refusal struct{ reply *api.Reply }
 
 func (r refusal) Error() string {
@@ -136,15 +136,15 @@ func (r refusal) Error() string {
 }
 
 const (
-	// MaxSessions is how many sessions a stream carries.
+	// MaxSessions is the maximum number of sessions on a stream.
 	MaxSessions = 4096
-	// streams is how many there are at a time.
+	// streams is the maximum number of streams at the same time.
 	streams = 16
-	// batch is how many sessions of a stream have a request unanswered at a time.
+	// batch is the maximum number of sessions of a stream with an unanswered request.
 	batch = 256
 )
 
-func (c *Crowd) attempt(ctx context.Context, due uint64, make func(int, *Session) *api.Request, take func(*Session, *api.Reply)) error {
+func (c *Group) attempt(ctx context.Context, due uint64, make func(int, *Session) *api.Request, take func(*Session, *api.Reply)) error {
 	leader, err := c.Leader(ctx)
 	if err != nil {
 		return err
@@ -171,8 +171,8 @@ func (c *Crowd) attempt(ctx context.Context, due uint64, make func(int, *Session
 	return group.Wait()
 }
 
-// exchange sends the requests of some sessions that are due, and takes the answers.
-func (c *Crowd) exchange(stream *Stream, from, to int, due uint64, request func(int, *Session) *api.Request, take func(*Session, *api.Reply)) error {
+// exchange sends the due requests of some sessions, and processes the answers.
+func (c *Group) exchange(stream *Stream, from, to int, due uint64, request func(int, *Session) *api.Request, take func(*Session, *api.Reply)) error {
 	frame := new(api.ClientFrame)
 	waiting := make(map[string]*Session)
 	for i := from; i < to; i++ {
@@ -210,7 +210,7 @@ func (c *Crowd) exchange(stream *Stream, from, to int, due uint64, request func(
 	return nil
 }
 
-// Stream is a connection of its own to a server, with one stream of requests.
+// Stream is a stream of requests on its own connection to a server.
 type Stream struct {
 	conn *grpc.ClientConn
 	grpc.BidiStreamingClient[api.ClientFrame, api.ServerFrame]
@@ -221,7 +221,7 @@ func Connect(address string) (*grpc.ClientConn, error) {
 	return grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
 }
 
-// Attach opens a stream, which ends with ctx.
+// Attach opens a stream. It ends when ctx is cancelled.
 func Attach(ctx context.Context, address string) (*Stream, error) {
 	conn, err := Connect(address)
 	if err != nil {
@@ -249,5 +249,5 @@ func (s *Stream) Take() ([]*api.Reply, error) {
 	return frame.GetReplies(), nil
 }
 
-// Close breaks the connection. The sessions live on.
+// Close closes the connection. The sessions stay open.
 func (s *Stream) Close() error { return s.conn.Close() }

@@ -8,7 +8,7 @@ import (
 	"github.com/conclave-io/conclave/service/api"
 )
 
-// A lock that is held otherwise than it was acknowledged is found.
+// Verify finds a lock whose state differs from the acknowledged one.
 func TestVerify(t *testing.T) {
 	c := New(2, 2, 0, nil)
 	for i, s := range c.Sessions {

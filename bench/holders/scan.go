@@ -13,11 +13,11 @@ import (
 	"github.com/conclave-io/conclave/service/api"
 )
 
-// page is how many locks are read at a time.
+// page is the number of locks in one read.
 const page = 1000
 
-// Scan reads all locks whose names begin with a prefix, page by page, until see
-// returns an error.
+// Scan reads all locks whose names start with a prefix, page by page. It stops when see returns an
+// error.
 func Scan(ctx context.Context, conn *grpc.ClientConn, prefix string, see func([]*api.Resource) error) error {
 	client := api.NewConclaveClient(conn)
 	for request := (&api.ListRequest{Prefix: prefix, Limit: page}); ; {
@@ -54,9 +54,8 @@ func Backup(ctx context.Context, conn *grpc.ClientConn) (size int, err error) {
 	}
 }
 
-// Verify fails unless every session holds each of its locks, alone and with the
-// fence that it was told.
-func (c *Crowd) Verify(ctx context.Context) error {
+// Verify fails unless every session holds each of its locks, alone and with the fence of the grant.
+func (c *Group) Verify(ctx context.Context) error {
 	leader, err := c.Leader(ctx)
 	if err != nil {
 		return err
@@ -82,8 +81,8 @@ func (c *Crowd) Verify(ctx context.Context) error {
 	return err
 }
 
-// verify looks at the lock that is the i-th by name.
-func (c *Crowd) verify(i int, res *api.Resource) error {
+// verify checks the lock with the i-th name.
+func (c *Group) verify(i int, res *api.Resource) error {
 	if i/c.Each >= len(c.Sessions) {
 		return fmt.Errorf("lock %q is held: no session acquired it", res.GetName())
 	}

@@ -11,12 +11,12 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 )
 
-// disk is a file system in this process that passes everything on to a directory.
-// While it hangs, no write and no fsync ends: not with an error, and not for a
-// signal, as with a disk whose driver waits.
+// disk is a FUSE file system in this process. It forwards all operations to a directory. While it
+// hangs, writes and fsyncs do not return: neither with an error nor on a signal. A disk whose
+// driver waits behaves in the same way.
 type disk struct {
 	mu   sync.Mutex
-	gate chan struct{} // closed unless it hangs
+	gate chan struct{} // closed unless the disk hangs
 }
 
 // mount mounts a disk at a path. It skips the test if the system does not allow it.
@@ -61,7 +61,7 @@ func (d *disk) release() {
 	}
 }
 
-// pass returns when the disk does not hang.
+// pass waits until the disk does not hang.
 func (d *disk) pass() {
 	d.mu.Lock()
 	gate := d.gate
@@ -100,7 +100,7 @@ type file struct {
 	disk *disk
 }
 
-// PassthroughFd keeps the kernel from writing past this process.
+// PassthroughFd prevents the kernel from writing to the directory directly.
 func (f *file) PassthroughFd() (int, bool) { return 0, false }
 
 func (f *file) Write(ctx context.Context, data []byte, off int64) (uint32, syscall.Errno) {

@@ -1,5 +1,5 @@
-// Package hungdisk tests servers whose disk hangs without an error: three real
-// processes, each with its data directory on a FUSE file system of the test. That
-// takes Linux, /dev/fuse and root. The library is needed by nothing else, so the
-// tests are in this module. Run them with make long-disk.
+// Package hungdisk tests servers whose disk hangs without an error. The servers are three real
+// processes. The data directory of each is on a FUSE file system of the test. The tests need Linux,
+// /dev/fuse and root. They are in this module because nothing else needs the FUSE library. Run them
+// with make long-disk.
 package hungdisk

@@ -17,10 +17,10 @@ import (
 	"github.com/conclave-io/conclave/bench/trial"
 )
 
-// testTimeout is how long a test waits for what must happen soon.
+// testTimeout is the maximum time to wait for an expected event.
 const testTimeout = 20 * time.Second
 
-// cluster is three servers, each with a disk that can hang.
+// cluster is a cluster of three servers whose disks can hang.
 type cluster struct {
 	t *testing.T
 	*trial.Cluster
@@ -43,7 +43,7 @@ func start(t *testing.T) *cluster {
 	return c
 }
 
-// leader waits for a leader other than one of the servers, or 0.
+// leader waits for a leader other than the given server. 0 means that any leader is accepted.
 func (c *cluster) leader(other int) (id int) {
 	c.t.Helper()
 	c.Until("there is a leader", func() bool {
@@ -67,7 +67,7 @@ func (c *cluster) dial(ttl time.Duration) (context.Context, *conclave.Client) {
 	return ctx, client
 }
 
-// acquire locks and unlocks n names, and returns how long each lock took, sorted.
+// acquire locks and unlocks n names, and returns the sorted durations of the locks.
 func (c *cluster) acquire(ctx context.Context, client *conclave.Client, n int) (took []time.Duration) {
 	c.t.Helper()
 	for i := range n {
@@ -85,8 +85,8 @@ func (c *cluster) acquire(ctx context.Context, client *conclave.Client, n int) (
 	return took
 }
 
-// A leader whose disk hangs is followed by another, its clients keep their locks, and
-// it says what hangs. When the disk goes on, it follows.
+// If the disk of the leader hangs, another server becomes leader and clients keep their locks. The
+// old leader reports what hangs. When its disk works again, it becomes a follower.
 func TestLeader(t *testing.T) {
 	c := start(t)
 	const ttl = 3 * time.Second
@@ -119,7 +119,7 @@ func TestLeader(t *testing.T) {
 	select {
 	case <-lock.Context().Done():
 		t.Errorf("the lock is lost: %v", context.Cause(lock.Context()))
-	case <-time.After(2 * ttl): // what is measured is that nothing happens
+	case <-time.After(2 * ttl): // the test requires that nothing happens in this time
 	}
 	c.disks[old-1].release()
 	c.Until("the server is ready again", func() bool { status, _ := c.Get(old, "/readyz"); return status == 200 })
@@ -132,7 +132,7 @@ func TestLeader(t *testing.T) {
 	note(t, "leader's disk hangs", longrun.Figure{Name: "s until a lock is granted", Value: served.Seconds()})
 }
 
-// Clients notice nothing of a follower whose disk hangs.
+// A follower with a hanging disk does not affect clients.
 func TestFollower(t *testing.T) {
 	c := start(t)
 	ctx, client := c.dial(0)
@@ -159,7 +159,7 @@ func TestFollower(t *testing.T) {
 	c.Until("the follower is ready again", func() bool { status, _ := c.Get(hung, "/readyz"); return status == 200 })
 }
 
-// A server whose disk hangs takes leave when it is told to stop.
+// A server with a hanging disk still leaves in order when it is asked to stop.
 func TestStop(t *testing.T) {
 	c := start(t)
 	ctx, client := c.dial(0)
@@ -173,7 +173,7 @@ func TestStop(t *testing.T) {
 		text, err := os.ReadFile(c.LogFile(old))
 		return err == nil && strings.Contains(string(text), "a write did not end within 5s: it was left behind")
 	})
-	// The kernel ends no thread within a system call that cannot be interrupted.
+	// The kernel cannot end a thread in an uninterruptible system call.
 	c.disks[old-1].release()
 	if err := c.Ended(old); err != nil {
 		t.Error(err)

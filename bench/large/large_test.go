@@ -23,14 +23,14 @@ import (
 	"github.com/conclave-io/conclave/bench/trial"
 )
 
-// testTimeout is how long a test waits for what must happen soon: a server reads a
-// large state before it is ready.
+// testTimeout is the maximum time to wait for an expected event. A server with a large state takes
+// long to become ready.
 const testTimeout = time.Minute
 
-// ttl is long enough to fill the servers before sessions are renewed.
+// ttl is long enough to fill the servers before the first renewal.
 const ttl = 10 * time.Minute
 
-// cluster is three servers.
+// cluster is a cluster of three servers.
 type cluster struct {
 	*trial.Cluster
 	t *testing.T
@@ -42,7 +42,7 @@ func start(t *testing.T) *cluster {
 	return &cluster{trial.Start(t, dir, binary, testTimeout), t}
 }
 
-// size is how many locks are held, or what LOCKS says.
+// size returns the number of locks to hold. The environment variable LOCKS overrides the default.
 func size(t *testing.T, locks int) int {
 	if text := os.Getenv("LOCKS"); text != "" {
 		n, err := strconv.Atoi(text)
@@ -54,7 +54,7 @@ func size(t *testing.T, locks int) int {
 	return locks
 }
 
-// figure returns one of the metrics of a server, or -1 if it does not answer.
+// figure returns a metric of a server, or -1 if the server does not answer.
 func (c *cluster) figure(id int, name string) float64 {
 	v, err := strconv.ParseFloat(c.Figure(id, name), 64)
 	if err != nil {
@@ -63,7 +63,7 @@ func (c *cluster) figure(id int, name string) float64 {
 	return v
 }
 
-// leader returns the server that leads.
+// leader returns the leading server.
 func (c *cluster) leader() (int, error) {
 	if id := c.Leader(); id != 0 {
 		return id, nil
@@ -79,23 +79,23 @@ func (c *cluster) address(context.Context) (string, error) {
 	return c.Addresses()[id-1], nil
 }
 
-// fill has many sessions hold locks, and returns them.
-func (c *cluster) fill(ctx context.Context, sessions, locks int) *holders.Crowd {
+// fill opens many sessions that hold the given number of locks.
+func (c *cluster) fill(ctx context.Context, sessions, locks int) *holders.Group {
 	c.t.Helper()
 	c.Until("a server leads", func() bool { _, err := c.leader(); return err == nil })
-	crowd := holders.New(sessions, locks/sessions, ttl, c.address)
-	if err := crowd.Fill(ctx); err != nil {
+	group := holders.New(sessions, locks/sessions, ttl, c.address)
+	if err := group.Fill(ctx); err != nil {
 		c.t.Fatal(err)
 	}
-	return crowd
+	return group
 }
 
-// clients lock and unlock until ctx ends. They share two names, so that whoever
-// enters checks that nobody else is in and that its fence is the largest so far.
+// clients lock and unlock until ctx is cancelled. They share two names. After each lock, a client
+// checks that no other client is inside and that its fence is the largest so far.
 type clients struct {
 	mu    sync.Mutex
 	names map[string]*owner
-	took  []time.Duration // of locks
+	took  []time.Duration // durations of the locks
 	group errgroup.Group
 }
 
@@ -104,7 +104,7 @@ type owner struct {
 	fence uint64
 }
 
-// load starts clients, each with a session of its own.
+// load starts clients, each with its own session.
 func (c *cluster) load(ctx context.Context, n int) *clients {
 	load := &clients{names: map[string]*owner{"shared-0": {}, "shared-1": {}}}
 	for i := range n {
@@ -163,21 +163,21 @@ func (l *clients) enter(ctx context.Context, client *conclave.Client, name strin
 	return lock.Unlock(context.WithoutCancel(ctx))
 }
 
-// quantile of the locks, in ms.
+// quantile returns a quantile of the durations of the locks, in ms.
 func (l *clients) quantile(permille int) float64 {
 	slices.Sort(l.took)
 	return float64(l.took[(len(l.took)-1)*permille/1000]) / 1e6
 }
 
-// Readers that page through all locks all the time depose no leader and cost no
-// session.
+// Readers page through all locks continuously. The leader must stay the same and no session may be
+// lost.
 func TestReaders(t *testing.T) {
 	c := start(t)
 	ctx := t.Context()
 	const span = 25 * time.Second
 	locks := size(t, 600_000)
 	began := time.Now()
-	crowd := c.fill(ctx, locks/100, locks)
+	group := c.fill(ctx, locks/100, locks)
 	filled := time.Since(began)
 	leader, err := c.leader()
 	if err != nil {
@@ -214,7 +214,7 @@ func TestReaders(t *testing.T) {
 	if now := c.figure(leader, "conclave_term"); now != term {
 		t.Errorf("the term is %v: it was %v before the readers came", now, term)
 	}
-	if err := crowd.Verify(ctx); err != nil {
+	if err := group.Verify(ctx); err != nil {
 		t.Error(err)
 	}
 	note(t, fmt.Sprintf("four readers page %d locks for %v", locks, span),
@@ -227,14 +227,14 @@ func TestReaders(t *testing.T) {
 		longrun.Figure{Name: "longest, ms", Value: load.quantile(1000)})
 }
 
-// Servers with a million held locks are killed in turn, and the leader twice more.
-// Whatever was acknowledged stays true, and nobody enters beside another.
+// Servers with a million held locks are killed in turn, and the leader twice more. All acknowledged
+// state must survive, and mutual exclusion must hold.
 func TestKills(t *testing.T) {
 	c := start(t)
 	ctx := t.Context()
 	locks := size(t, 1_000_000)
 	began := time.Now()
-	crowd := c.fill(ctx, locks/10, locks)
+	group := c.fill(ctx, locks/10, locks)
 	filled := time.Since(began)
 	loading, stop := context.WithCancel(ctx)
 	defer stop()
@@ -251,7 +251,7 @@ func TestKills(t *testing.T) {
 		killed := time.Now()
 		c.Until("one of the others leads", func() bool { leader, err := c.leader(); return err == nil && leader != victim })
 		elected = append(elected, time.Since(killed).Seconds())
-		if err := crowd.Renew(ctx); err != nil {
+		if err := group.Renew(ctx); err != nil {
 			t.Fatal(err)
 		}
 		restarted := time.Now()
@@ -261,7 +261,7 @@ func TestKills(t *testing.T) {
 		c.Until("the server is ready again", func() bool { status, _ := c.Get(victim, "/readyz"); return status == 200 })
 		ready = append(ready, time.Since(restarted).Seconds())
 		t.Logf("server %d was ready %.1f s after its restart, with %.0f MB of memory", victim, ready[len(ready)-1], c.resident(victim))
-		if err := crowd.Verify(ctx); err != nil {
+		if err := group.Verify(ctx); err != nil {
 			t.Fatalf("after server %d was killed: %v", victim, err)
 		}
 	}

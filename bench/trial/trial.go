@@ -1,5 +1,5 @@
-// Package trial has what tests share that run three servers as processes, and take
-// long: they run with LONG set only.
+// Package trial has helpers for long tests that run three servers as processes. These tests run
+// only if LONG is set.
 package trial
 
 import (
@@ -15,15 +15,15 @@ import (
 	"github.com/conclave-io/conclave/internal/local"
 )
 
-// Cluster is three servers.
+// Cluster is a cluster of three servers.
 type Cluster struct {
 	*local.Cluster
 	t       *testing.T
 	timeout time.Duration
 }
 
-// Build builds the program, and returns it and the directory that is to have the data
-// of the servers. Without LONG it skips the test, which the make target is for.
+// Build builds the program. It returns the path of the program and a directory for the data of the
+// servers. Without LONG, it skips the test and names the make target that runs it.
 func Build(t *testing.T, target string) (dir, binary string) {
 	t.Helper()
 	if os.Getenv("LONG") == "" {
@@ -39,8 +39,8 @@ func Build(t *testing.T, target string) (dir, binary string) {
 	return dir, binary
 }
 
-// Start starts the servers, and stops them when the test ends. If it failed it logs
-// what they said. timeout is how long the test waits for what must happen soon.
+// Start starts the servers, and stops them at the end of the test. If the test failed, it logs
+// their output. timeout is the maximum time to wait for an expected event.
 func Start(t *testing.T, dir, binary string, timeout time.Duration) *Cluster {
 	t.Helper()
 	running, err := local.Start(local.Config{Binary: binary, Dir: dir})
@@ -61,7 +61,8 @@ func Start(t *testing.T, dir, binary string, timeout time.Duration) *Cluster {
 	return &Cluster{Cluster: running, t: t, timeout: timeout}
 }
 
-// Get asks a server. The status is 0 if it does not answer, and the text says why.
+// Get sends a request to a server. If the server does not answer, the status is 0 and the text is
+// the error.
 func (c *Cluster) Get(id int, path string) (status int, text string) {
 	client := http.Client{Timeout: c.timeout}
 	defer client.CloseIdleConnections()
@@ -77,7 +78,7 @@ func (c *Cluster) Get(id int, path string) (status int, text string) {
 	return resp.StatusCode, string(body)
 }
 
-// Figure returns one of the metrics of a server, as it is written, or "".
+// Figure returns the text of a metric of a server, or "".
 func (c *Cluster) Figure(id int, name string) string {
 	_, text := c.Get(id, "/metrics")
 	if found := regexp.MustCompile(`(?m)^` + name + ` (\S+)$`).FindStringSubmatch(text); found != nil {
@@ -86,7 +87,7 @@ func (c *Cluster) Figure(id int, name string) string {
 	return ""
 }
 
-// Leader returns the server that leads, or 0 if none says so.
+// Leader returns the leading server, or 0 if no server reports that it leads.
 func (c *Cluster) Leader() int {
 	for id := 1; id <= 3; id++ {
 		if c.Figure(id, "conclave_is_leader") == "1" {
@@ -96,7 +97,7 @@ func (c *Cluster) Leader() int {
 	return 0
 }
 
-// Until asks again and again until the answer is yes.
+// Until repeats a check until it succeeds.
 func (c *Cluster) Until(what string, yes func() bool) {
 	c.t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
