@@ -38,13 +38,13 @@ func TestSpread(t *testing.T) {
 	}
 }
 
-// TestRatioIsTakenWithinARound: the machine halves its pace from one round to the
-// next, and the ratio stays.
+// TestRatioIsTakenWithinARound halves the speed of the machine from one round to the next. The
+// ratio must not change.
 func TestRatioIsTakenWithinARound(t *testing.T) {
 	var samples []sample
 	for round, pace := range []float64{1, 2, 4} {
 		for service, rate := range map[string]float64{"conclave": 300, "etcd": 100} {
-			samples = append(samples, sample{kase: cases[0], Service: service, Round: round + 1, Rate: rate / pace})
+			samples = append(samples, sample{loadCase: cases[0], Service: service, Round: round + 1, Rate: rate / pace})
 		}
 	}
 	text := tables(samples, []string{"conclave", "etcd", "zookeeper"}, []string{"zookeeper: not installed"})
@@ -60,7 +60,7 @@ func TestRatioIsTakenWithinARound(t *testing.T) {
 }
 
 func TestSampleKeys(t *testing.T) {
-	text, err := json.Marshal(sample{kase: cases[0]})
+	text, err := json.Marshal(sample{loadCase: cases[0]})
 	want := `{"workload":"uncontended","clients":1,"connections":1,"service":"","round":0,"ops_per_s":0,"acquire_ms_p50":null,"acquire_ms_p99":null,"handoff_ms_p50":null,"max_min_entries":null,"failed":0,"fdatasync_ms_p50":0}`
 	if err != nil || string(text) != want {
 		t.Errorf("%s, %v", text, err)
@@ -96,7 +96,7 @@ Type: cpu
 	}
 }
 
-// TestRegressions reads what benchstat printed for two files that were made up.
+// TestRegressions parses output of benchstat for two invented result files.
 func TestRegressions(t *testing.T) {
 	values := `pkg: example.org/a
 ,base,,head,,,
@@ -120,18 +120,18 @@ Load/b-2,1000,5%,1500,4%,+50.00%,p=0.002 n=6
 }
 
 func TestBenchmarkLine(t *testing.T) {
-	got, err := benchmarkLine(kase{load.Contended, 64, 1}, []byte(`{"ops_per_s":900.5,"acquire_ms_p50":2,"acquire_ms_p99":null,"handoff_ms_p50":0}`))
+	got, err := benchmarkLine(loadCase{load.Contended, 64, 1}, []byte(`{"ops_per_s":900.5,"acquire_ms_p50":2,"acquire_ms_p99":null,"handoff_ms_p50":0}`))
 	if want := "pkg: loads\nBenchmarkLoad/contended/clients=64/connections=1 1 900.5 ops/s 2 acquire-p50-ms\n"; err != nil || got != want {
 		t.Errorf("%q, %v; want %q", got, err, want)
 	}
-	if _, err := benchmarkLine(kase{}, []byte("conclave: no")); err == nil {
+	if _, err := benchmarkLine(loadCase{}, []byte("conclave: no")); err == nil {
 		t.Error("what is no JSON is taken for a report")
 	}
 }
 
 func TestBadInput(t *testing.T) {
 	for words, args := range map[string][]string{
-		"give one of these":                         {},
+		"measurement: missing; must be one of":      {},
 		`"sloth": unknown measurement`:              {"sloth"},
 		"-rounds: 0: must be between 1 and 100":     {"services", "-rounds", "0"},
 		"-seconds: 3600: must be":                   {"services", "-seconds", "3600"},
@@ -148,7 +148,8 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// TestVerdict asks benchstat itself, so that its format is the one that is read.
+// TestVerdict runs benchstat itself, to check that its output has the format that the parser
+// expects.
 func TestVerdict(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name string, ns, rate float64) string {
@@ -199,7 +200,7 @@ func TestReadersTable(t *testing.T) {
 	}
 }
 
-// TestComputeUsesWhatItIsTold runs programs for a while, of which they compute a part.
+// TestComputeUsesWhatItIsTold runs programs that must use the given processor time.
 func TestComputeUsesWhatItIsTold(t *testing.T) {
 	used, err := compute(t.Context(), 2, cost{cpu: 0.2, seconds: 1})
 	if err != nil || used < 0.2 || used > 1 {

@@ -1,13 +1,13 @@
-// Command bench measures Conclave beside other services, under faults and under
-// many sessions, and its model checker beside Spin, and writes what it found into docs/performance.md.
+// Command bench measures Conclave and other services, under faults and with many sessions. It also
+// measures Conclave's model checker and Spin. It writes the results into docs/performance.md.
 //
-// It is a module of its own, so that what other services need is no concern of
-// those who use Conclave. It runs on Linux, loads only 127.0.0.1, ends only what it
-// started, and leaves nothing behind. Each measurement is a command:
+// It is a separate module, so that users of Conclave do not need the dependencies for other
+// services. It runs on Linux and sends load only to 127.0.0.1. It ends only processes that it
+// started, and removes its files. Each measurement is a command:
 //
 //	go -C bench run . services
 //
-// or all of them, one after another, with "make bench".
+// "make bench" runs all of them, one after another.
 package main
 
 import (
@@ -48,15 +48,15 @@ var measurements = []measurement{
 	{"checker", "the model checker beside Spin on the same model", checker},
 }
 
-// bench is what all measurements are told.
+// bench has the settings of all measurements.
 type bench struct {
 	rounds, seconds, count, sessions, connections, locks, rest int
 	held, holders, span, entries                               int
 	services                                                   []string
 
-	dir      string // of this run, removed at its end
+	dir      string // directory of this run, removed at its end
 	binaries competitor.Binaries
-	flags    string // that differ from their defaults
+	flags    string // flags that differ from their defaults
 }
 
 type options struct {
@@ -80,7 +80,7 @@ func main() {
 
 func usage() string {
 	var b strings.Builder
-	b.WriteString("give one of these, and then flags (-h lists them):\n")
+	b.WriteString("measurement: missing; must be one of these, and then flags (-h lists them):\n")
 	for _, m := range measurements {
 		fmt.Fprintf(&b, "  %-10s %s\n", m.name, m.what)
 	}
@@ -97,7 +97,7 @@ func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("bench "+name, flag.ContinueOnError)
 	rounds := 5
 	if name == "compare" {
-		rounds = 6 // fewer give benchstat no interval
+		rounds = 6 // with fewer rounds, benchstat computes no interval
 	}
 	flags.IntVar(&o.rounds, "rounds", rounds, "how often each service, or each of two commits, gets its turn")
 	flags.IntVar(&o.seconds, "seconds", 3, "how long one turn takes, or a profile")
@@ -128,7 +128,7 @@ func run(ctx context.Context, args []string) error {
 	}
 	defer os.RemoveAll(o.dir)
 	flags.Visit(func(f *flag.Flag) {
-		if f.Name != "page" && f.Name != "results" && f.Name != "dir" { // which change no figure
+		if f.Name != "page" && f.Name != "results" && f.Name != "dir" { // these flags do not affect the results
 			o.flags += fmt.Sprintf(" -%s %v", f.Name, f.Value)
 		}
 	})
@@ -188,7 +188,7 @@ func (o *options) measure(ctx context.Context, name string) error {
 	return nil
 }
 
-// build builds the servers from the sources that the go.mod files name.
+// build builds the servers from the sources that the go.mod files specify.
 func (o *options) build(ctx context.Context) error {
 	o.binaries = competitor.Binaries{Conclave: filepath.Join(o.dir, "conclave"), Etcd: filepath.Join(o.dir, "etcd")}
 	if err := command(ctx, "..", "go", "build", "-buildvcs=false", "-o", o.binaries.Conclave, "./cmd/conclave"); err != nil {
@@ -200,7 +200,7 @@ func (o *options) build(ctx context.Context) error {
 	return command(ctx, ".", "go", "build", "-buildvcs=false", "-o", o.binaries.Etcd, "go.etcd.io/etcd/server/v3")
 }
 
-// command runs a command in dir and passes on what it prints.
+// command runs a command in dir and prints its output.
 func command(ctx context.Context, dir, name string, args ...string) error {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, os.Stderr, os.Stderr

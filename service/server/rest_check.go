@@ -22,7 +22,7 @@ func (s *Server) getCheck(r *http.Request) (any, error) {
 		check.Class, check.Name = api.Class_CLASS_ELECTION, p.text("election")
 	}
 	if p.given("lock") && p.given("election") {
-		p.fail("lock and election: give one of them")
+		p.fail("lock, election: cannot be combined; set one of them")
 	}
 	if err := p.check(); err != nil {
 		return nil, err

@@ -127,7 +127,7 @@ func TestJSONWatchRefusesWhatIsWrong(t *testing.T) {
 	c := servertest.Start(t, 1)
 	b := browse(t, c.Address(1))
 	for query, says := range map[string]string{
-		"":               "nothing to watch",
+		"":               "status, locks, elections: missing",
 		"?status=1":      "status: \"1\": must be a duration between 500ms and 1m0s",
 		"?status=1ms":    "must be a duration between",
 		"?locks=&lock=x": "unknown parameter \"lock\"",

@@ -149,7 +149,7 @@ func (s *Server) watchAll(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if len(parts) == 0 {
-		q.fail("nothing to watch: give status, locks or elections")
+		q.fail("status, locks, elections: missing; set at least one of them")
 	}
 	if err := q.check(); err != nil {
 		writeError(w, err)

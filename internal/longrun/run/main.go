@@ -31,8 +31,11 @@ func run() error {
 	total := flag.Bool("total", false, "add its figures up")
 	folder := flag.String("folder", "docs/long-runs", "where the parts are kept; the report stands beside it")
 	flag.Parse()
-	if *part == "" || flag.NArg() == 0 {
-		return errors.New("give -part NAME and the command to run")
+	if *part == "" {
+		return errors.New("-part: missing; set it to the name of the part")
+	}
+	if flag.NArg() == 0 {
+		return errors.New("command: missing; add the command to run after the flags")
 	}
 	scratch, err := os.MkdirTemp("", "longrun")
 	if err != nil {

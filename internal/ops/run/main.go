@@ -19,7 +19,7 @@ func main() {
 
 func run(args []string) error {
 	if len(args) != 1 {
-		return fmt.Errorf("arguments: %q: give the root of the repository", args)
+		return fmt.Errorf("arguments: %q: must be the root of the repository", args)
 	}
 	for name, content := range ops.Files() {
 		if err := os.WriteFile(filepath.Join(args[0], name), content, 0o644); err != nil {
