@@ -41,8 +41,8 @@ func (r *Registry) end(sessions []*session, how Ending, fx *Effects) {
 		for _, c := range claims {
 			res := r.thaw(c.resource)
 			r.abandon(c, how, fx)
-			if !res.swept {
-				res.swept = true
+			if !res.has(swept) {
+				res.set(swept, true)
 				freed = append(freed, res)
 			}
 		}

@@ -28,7 +28,7 @@ func (r *Registry) AppendHome(b []byte, left func(SessionID) int64) []byte {
 	}
 	b = wire.AppendUint(b, uint64(r.names.len()))
 	r.names.scan(func(res *resource) bool {
-		b = wire.AppendBool(res.append(b), res.units)
+		b = wire.AppendBool(res.append(b), res.has(units))
 		return true
 	})
 	return b
@@ -73,8 +73,8 @@ func (r *Registry) mergeResource(rd *wire.Reader, fx *Effects) string {
 	for _, held := range []bool{true, false} {
 		each(rd, func() { r.mergeClaim(rd, res, held, fx) })
 	}
-	if units := rd.Bool(); units && rd.Err() == nil {
-		res.units = true
+	if several := rd.Bool(); several && rd.Err() == nil {
+		res.set(units, true)
 	}
 	r.settle(res, fx)
 	return name

@@ -31,16 +31,17 @@ func (r *Registry) HeldBy(name string) string {
 }
 
 // Admit grants a lock that nobody holds to its first waiter, with the given fence, at a time of
-// the wall clock. With units set the lock is one of several units, which others may hold
+// the wall clock. With several set the lock is one of several units, which others may hold
 // elsewhere, and the grant has the floor 0. It reports whether anybody waited.
-func (r *Registry) Admit(name string, fence uint64, units bool, wall int64, fx *Effects) bool {
+func (r *Registry) Admit(name string, fence uint64, several bool, wall int64, fx *Effects) bool {
 	res := r.find(Lock, name)
 	if res == nil || len(res.queue()) == 0 || len(res.holders()) > 0 {
 		return false
 	}
 	r.frozen = nil
 	res = r.thaw(res)
-	res.units, r.wall = units, wall
+	res.set(units, several)
+	r.wall = wall
 	next := r.promote(res)
 	r.hold(next, fence, fx)
 	fx.granted(next)

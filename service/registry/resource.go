@@ -17,11 +17,28 @@ type resource struct {
 	generation uint64
 	limit      uint32
 	class      Class
-	// swept is set while claims have to be swept out.
-	swept bool
-	// units means that others hold it elsewhere, with fences that are not known here.
-	units bool
+	flags
 	mark
+}
+
+// flags are properties of a resource in one byte. There may be very many resources, and with one
+// byte more each would take 64 bytes, not 48.
+type flags uint8
+
+const (
+	// swept is set while claims have to be swept out.
+	swept flags = 1 << iota
+	// units means that others hold it elsewhere, with fences that are not known here.
+	units
+)
+
+func (f flags) has(flag flags) bool { return f&flag != 0 }
+
+func (f *flags) set(flag flags, on bool) {
+	*f &^= flag
+	if on {
+		*f |= flag
+	}
 }
 
 // crowd has the holders and waiters, if there is more than one claim.
@@ -46,7 +63,7 @@ func (res *resource) holders() []*claim {
 
 // floor returns the smallest fence among the holders, or 0 if not all are known here.
 func (res *resource) floor() uint64 {
-	if res.units {
+	if res.has(units) {
 		return 0
 	}
 	return res.holders()[0].fence
@@ -172,7 +189,7 @@ func (res *resource) remove(c *claim) {
 // quadratic time.
 func (res *resource) sweep() {
 	over := func(c *claim) bool { return c.session.ended || c.session.leaving && !c.held() }
-	res.swept = false
+	res.set(swept, false)
 	if present := res.crowd; present != nil {
 		res.countQueue()
 		present.holders = slices.DeleteFunc(present.holders, over)

@@ -101,8 +101,8 @@ func (r *Registry) withdraw(s *session, reason string, fx *Effects) {
 		r.exit(c)
 		s.remember(c.sequence, &Result{Code: Cancelled, Message: "the session is being ended"})
 		fx.Outcomes = append(fx.Outcomes, Outcome{s.id, c.sequence, Result{Code: Cancelled, Message: why}})
-		if !res.swept {
-			res.swept = true
+		if !res.has(swept) {
+			res.set(swept, true)
 			freed = append(freed, res)
 		}
 	}
