@@ -11,7 +11,7 @@ import (
 	"github.com/conclave-io/conclave/service/api"
 )
 
-// badBearers prove nobody.
+// badBearers are values of the header Authorization that authenticate nobody.
 var badBearers = []string{
 	"", "x", "cvt1_", "cvt1_abcdefghijklmn27", "cvt1_abcdefghijklmn27_", "cvt1_abcdefghijklmn27_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
 	"eyJhbGciOiJub25lIn0.eyJzdWIiOiJhZG1pbiJ9.",
@@ -38,7 +38,7 @@ func bearerBesideACertificate(w *world) {
 	v.expect(v.send(closing()), api.Code_CODE_OK)
 }
 
-// refusedAs fails unless a call and a stream are refused with a code.
+// refusedAs requires that a call and a stream are refused with the given code.
 func (w *world) refusedAs(want codes.Code, ctx context.Context, client api.ConclaveClient, session []byte, hold uint64) {
 	w.Helper()
 	r := releasing(hold)

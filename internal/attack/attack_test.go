@@ -24,11 +24,11 @@ type attack struct {
 	expected string
 	// secure means that the attack needs a cluster whose clients have certificates.
 	secure bool
-	// apart means that the attack has servers of its own, and may run in parallel with others.
+	// apart means that the attack starts its own servers, and may run in parallel with others.
 	apart bool
 	run   func(*world)
-	// elsewhere is the folder and the function of a test in another package that makes this
-	// attack, because it needs the internals of that package. Then run is nil.
+	// elsewhere names the folder and the test function of an attack in another package. Such an
+	// attack needs the internals of that package. Then run is nil.
 	elsewhere string
 }
 
@@ -57,9 +57,9 @@ var attacks = []attack{
 	{number: 22, what: "go on with a token that is revoked or expired while its stream is open", expected: "UNAUTHENTICATED; stream cut within a second; holds stay until their deadline", apart: true, run: tokensThatEnd},
 	{number: 25, what: "a bearer that proves nobody beside a good certificate", expected: "UNAUTHENTICATED; same", secure: true, run: bearerBesideACertificate},
 	{number: 26, what: "a page of another origin, a rebound Host, a form", expected: "403, 421", apart: true, run: pagesOfOthers},
-	{number: 27, what: "escapes, newlines, bad UTF-8 and 64 KiB in program, host, reason, name and header", expected: "refused; lists and logs stay one line each", run: foulTexts},
+	{number: 27, what: "escapes, newlines, bad UTF-8 and 64 KiB in program, host, reason, name and header", expected: "refused; lists and logs stay one line each", run: plantBadTexts},
 	{number: 28, what: "sessions, claims and values without end, and the state to its limit", expected: "QUOTA, STATE_LIMIT; others are served; a server that was down gets all of it", apart: true, run: takeTooMuch},
-	{number: 29, what: "64 streams that flood, streams, watches and requests without end, and connections that say nothing", expected: "renewals, acquisitions and releases of others are on time; RESOURCE_EXHAUSTED, QUOTA; the oldest connections go", apart: true, run: crowdTheDoor},
+	{number: 29, what: "64 streams that flood, streams, watches and requests without end, and connections that say nothing", expected: "renewals, acquisitions and releases of others are on time; RESOURCE_EXHAUSTED, QUOTA; the oldest connections go", apart: true, run: exhaustTheServer},
 	{number: 30, what: "numbers of requests chosen to collide in the tables of a server", expected: "no slower than others", elsewhere: "service/registry TestChosenNumbersDoNotCollide"},
 	{number: 32, what: "10,000 administrative calls that are refused", expected: "the cluster still has the last real act on record", apart: true, run: floodTheRecord},
 	{number: 33, what: "read certificates again 100 times under load: good ones, half of a pair, expired ones, no certificate; take an authority out", expected: "nothing is lost; those before stay in use; programs and servers that only it vouched for are cut at once", apart: true, run: replaceUnderLoad},
@@ -74,7 +74,7 @@ var attacks = []attack{
 }
 
 func TestAttacks(t *testing.T) {
-	open, secure := newGround(t, false), newGround(t, true)
+	open, secure := newTarget(t, false), newTarget(t, true)
 	for _, a := range attacks {
 		t.Run(a.name(), func(t *testing.T) {
 			if a.run == nil {
@@ -88,12 +88,12 @@ func TestAttacks(t *testing.T) {
 			if a.secure {
 				g = secure
 			}
-			a.run(&world{T: t, ground: g, prefix: a.name() + "/"})
+			a.run(&world{T: t, target: g, prefix: a.name() + "/"})
 		})
 	}
 }
 
-// TestAttacksElsewhere checks that the tests exist that make attacks in other packages.
+// TestAttacksElsewhere checks that the tests of attacks in other packages exist.
 func TestAttacksElsewhere(t *testing.T) {
 	for _, a := range attacks {
 		if (a.run == nil) != (a.elsewhere != "") {
@@ -105,7 +105,7 @@ func TestAttacksElsewhere(t *testing.T) {
 	}
 }
 
-// declares reports whether the tests in a folder have a function.
+// declares reports whether the tests in a folder declare a function.
 func declares(t *testing.T, folder, name string) bool {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(folder, "*_test.go"))

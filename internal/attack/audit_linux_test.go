@@ -27,7 +27,7 @@ func init() {
 	})
 }
 
-// auditLogOf returns where a server writes its audit log.
+// auditLogOf returns the path of a server's audit log.
 func auditLogOf(cfg *server.Config) string {
 	return filepath.Join(filepath.Dir(cfg.Data), fmt.Sprint("audit-", cfg.ID, ".log"))
 }
@@ -37,13 +37,14 @@ func (r *ruled) auditLog(id int) string {
 	return auditLogOf(&cfg)
 }
 
-// audited returns a cluster with rules whose servers have to be able to write audit logs.
+// audited returns a cluster with rules. Its servers refuse requests that they cannot write to the
+// audit log.
 func (w *world) audited(servers int) *ruled {
 	w.Helper()
 	return w.withRules(servers, func(cfg *server.Config) { cfg.AuditLog, cfg.AuditRequired = auditLogOf(cfg), true })
 }
 
-// socketOf returns a client of a server through its admin socket.
+// socketOf returns a client that is connected to the admin socket of a server.
 func (r *ruled) socketOf(id int) api.ConclaveClient {
 	r.Helper()
 	return api.NewConclaveClient(r.connect("unix:" + filepath.Join(r.cluster.Config(id).Data, "admin.sock")))
@@ -57,7 +58,7 @@ func (r *ruled) act(through int, who string) {
 	}
 }
 
-// written waits until the audit log of a server has a text.
+// written waits until the audit log of a server contains a text.
 func (r *ruled) written(path, text string) {
 	r.Helper()
 	servertest.Eventually(r.T, path+" has "+text, func() bool {
@@ -66,7 +67,7 @@ func (r *ruled) written(path, text string) {
 	})
 }
 
-// verify checks the lines of files against each other and the cluster.
+// verify checks the lines of files against each other and against the audit record of the cluster.
 func (r *ruled) verify(files ...string) *audit.Verifier {
 	r.Helper()
 	v := audit.NewVerifier()
@@ -85,8 +86,8 @@ func (r *ruled) verify(files ...string) *audit.Verifier {
 	return v
 }
 
-// agree waits until the lines of files agree with each other and have all that the cluster
-// recorded: a server writes what others did after it was answered.
+// agree waits until the files are consistent and complete. A server writes the lines about requests
+// to other servers after those servers have answered.
 func (r *ruled) agree(files ...string) (v *audit.Verifier) {
 	r.Helper()
 	defer func() {
@@ -114,11 +115,12 @@ func attackTheAuditLog(w *world) {
 	}
 	r.fullDisk()
 	r.tamper()
-	r.takeAway()
+	r.removeLog()
 	w.hangTheAuditLog()
 }
 
-// fullDisk fills the disk with the audit log of the leader, which leaves the lead to others.
+// fullDisk fills the disk that has the audit log of the leader. The leader must hand over to
+// another server.
 func (r *ruled) fullDisk() {
 	r.Helper()
 	leader := r.cluster.Leader()
@@ -147,7 +149,7 @@ func (r *ruled) fullDisk() {
 	})
 }
 
-// tamper alters a line, and removes one.
+// tamper changes one line and removes another.
 func (r *ruled) tamper() {
 	r.Helper()
 	log, err := os.ReadFile(r.auditLog(2))
@@ -166,8 +168,8 @@ func (r *ruled) tamper() {
 	}
 }
 
-// takeAway replaces the file of a server by an empty one.
-func (r *ruled) takeAway() {
+// removeLog replaces the audit log of a server by an empty file.
+func (r *ruled) removeLog() {
 	r.Helper()
 	log := r.auditLog(1)
 	r.require(os.Rename(log, log+".taken"))
@@ -188,8 +190,8 @@ func (w *world) require(err error) {
 	}
 }
 
-// hangTheAuditLog gives a server that is alone a pipe that nobody reads. What keeps or gives
-// back is served on.
+// hangTheAuditLog gives a single server a pipe that nobody reads. The server must still accept
+// requests that keep or release a hold.
 func (w *world) hangTheAuditLog() {
 	r := w.audited(1)
 	bob := r.stream("bob")
@@ -206,7 +208,7 @@ func (w *world) hangTheAuditLog() {
 	r.require(err)
 	defer pipe.Close()
 	r.require(pipe.SetWriteDeadline(time.Now().Add(100 * time.Millisecond)))
-	_, _ = io.Copy(pipe, io.LimitReader(zeros{}, 1<<20)) // until it is full
+	_, _ = io.Copy(pipe, io.LimitReader(zeros{}, 1<<20)) // until the pipe is full
 	r.act(1, "cert:hung")
 	servertest.Eventually(r.T, "acts are refused", func() bool {
 		_, err := r.admin.Access(r.within(), changing(bind("cert:refused", "viewer")))

@@ -17,7 +17,7 @@ import (
 	"github.com/conclave-io/conclave/service/audit"
 )
 
-// received reads the lines that a stream has, until there is no more or enough are there.
+// received reads lines from a stream until the stream ends or enough reports true.
 func (w *world) received(stream grpc.ServerStreamingClient[api.AuditRecords], err error, enough func([]audit.Line) bool) (lines []audit.Line) {
 	w.Helper()
 	for err == nil {
@@ -42,7 +42,7 @@ func (w *world) received(stream grpc.ServerStreamingClient[api.AuditRecords], er
 	return lines
 }
 
-// recorded returns what is on record.
+// recorded returns the lines of the audit record.
 func (r *ruled) recorded() []audit.Line {
 	r.Helper()
 	stream, err := r.admin.AuditLog(r.within(), &api.AuditLogRequest{})
@@ -86,8 +86,9 @@ func floodTheRecord(w *world) {
 	}
 }
 
-// recordWithoutRight reads the record with the verb audit, but without that to read all
-// names; without the verb; and follows it until the verb is withdrawn.
+// recordWithoutRight reads the audit record in three cases: with the verb audit but without the
+// right to read all names, without the verb, and while the verb is withdrawn from a reader who
+// follows the record.
 func recordWithoutRight(w *world) {
 	r := w.withRules(3)
 	r.change(role("listens", "allow audit"), bind("token:carol", "listens", "looks"))
@@ -121,7 +122,7 @@ func recordWithoutRight(w *world) {
 	r.followUntilWithdrawn(follower)
 }
 
-// followUntilWithdrawn follows the record through a server until the verb is withdrawn.
+// followUntilWithdrawn follows the audit record through a server until the verb is withdrawn.
 func (r *ruled) followUntilWithdrawn(carol api.ConclaveClient) {
 	r.Helper()
 	stream, err := carol.AuditLog(r.within(), &api.AuditLogRequest{Follow: true})
@@ -142,7 +143,8 @@ func (r *ruled) followUntilWithdrawn(carol api.ConclaveClient) {
 	r.expectCode("the record, after the verb was withdrawn", err, codes.PermissionDenied)
 }
 
-// get makes a call over HTTP to the leader, with the token of a name unless that is empty.
+// get sends an HTTP request to the leader, with the token of the given name. An empty name means no
+// token.
 func (r *ruled) get(path, name string) (code int, text string) {
 	r.Helper()
 	req := r.request(r.cluster.Leader(), http.MethodGet, path, "")

@@ -15,11 +15,12 @@ import (
 // root is the folder of the repository.
 const root = "../.."
 
-// defence is one that attacks meet. Each of them succeeds against a program without it.
+// defence is code that stops an attack. Each of its attacks succeeds against a program without that
+// code.
 type defence struct {
 	name    string
 	attacks []int
-	// without says what the program does without it.
+	// without describes the behaviour of the program without it.
 	without string
 	edits   []mutation.Edit
 }
@@ -203,12 +204,12 @@ var defences = []defence{
 	},
 }
 
-// manyDefences is the attack on levels. Each of its steps meets several defences in turn:
-// the level, the format and the decoder. Without one of them it still fails.
+// manyDefences is the attack on levels. Several defences stop each of its steps: the level, the
+// format and the decoder. If one of them is missing, the attack still fails.
 const manyDefences = 36
 
-// TestDefences takes each defence out, and requires that the attacks that meet it
-// succeed. It takes a while: only a long run makes them.
+// TestDefences removes each defence, and requires that its attacks succeed then. It takes long, so
+// it runs only in long test runs.
 func TestDefences(t *testing.T) {
 	for _, d := range defences {
 		t.Run(d.name, func(t *testing.T) {
@@ -224,14 +225,14 @@ func TestDefences(t *testing.T) {
 				t.Skip("the program without it is built in a long run only")
 			}
 			for _, number := range d.attacks {
-				d.falls(t, overlay, number)
+				d.requireSuccess(t, overlay, number)
 			}
 		})
 	}
 }
 
-// falls requires that an attack succeeds against the program of an overlay.
-func (d *defence) falls(t *testing.T, overlay string, number int) {
+// requireSuccess requires that an attack succeeds against the program of an overlay.
+func (d *defence) requireSuccess(t *testing.T, overlay string, number int) {
 	t.Helper()
 	i := slices.IndexFunc(attacks, func(a attack) bool { return a.number == number })
 	if i < 0 {
@@ -245,7 +246,7 @@ func (d *defence) falls(t *testing.T, overlay string, number int) {
 	}
 	cmd := exec.Command("go", "test", "-count", "1", "-timeout", "10m", "-run", run, "./"+folder)
 	cmd.Dir = root
-	// The variable also reaches the programs that an attack builds.
+	// The environment variable also affects the programs that an attack builds.
 	cmd.Env = append(os.Environ(), "LONG=", "GOFLAGS="+os.Getenv("GOFLAGS")+" -overlay="+overlay)
 	said, err := cmd.CombinedOutput()
 	if err == nil || !strings.Contains(string(said), "--- FAIL: "+test) {

@@ -11,7 +11,7 @@ import (
 	"github.com/conclave-io/conclave/service/api"
 )
 
-// queue has somebody wait for a lock, and returns when it was granted.
+// queue waits for a lock in a goroutine. The channel receives the time of the grant.
 func (w *world) queue(name string) <-chan time.Time {
 	w.Helper()
 	s := w.attach(nil, newSecret()).open(time.Minute)
@@ -67,7 +67,7 @@ func endSession(w *world) {
 	if cause := context.Cause(v.lock.Context()); !errors.As(cause, &revoked) || revoked.Reason != "a7 goes down" {
 		w.Errorf("the victim is told %v", cause)
 	}
-	// It holds on until it has stopped.
+	// The program keeps its lock until it has stopped its work.
 	select {
 	case <-granted:
 		w.Fatal("somebody enters before the victim has left")
@@ -83,7 +83,7 @@ func endSession(w *world) {
 	if _, err := operator.EndSession(w.within(), "s-"+hexOf(v.before.GetSession()), "again"); !errors.Is(err, conclave.ErrNotFound) {
 		w.Errorf("the end of a session that is gone: %v", err)
 	}
-	// The program goes on, in a session of its own.
+	// The program continues in a new session.
 	if again, err := v.client.Lock(w.within(), w.prefix+"other"); err != nil {
 		w.Errorf("the victim's program has no session any more: %v", err)
 	} else if err := again.Unlock(w.within()); err != nil {
@@ -152,7 +152,7 @@ func closeACopy(w *world) {
 	second.next = 100
 	second.expect(second.send(renewal()), api.Code_CODE_OK)
 	first.expect(first.send(closing()), api.Code_CODE_OK)
-	// The second asks nothing, and its next renewal is far off.
+	// The second copy sends no requests, and its next renewal is not due soon.
 	for {
 		second.receive()
 		for _, replies := range second.early {

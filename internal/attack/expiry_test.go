@@ -12,9 +12,8 @@ import (
 	"github.com/conclave-io/conclave/service/server/servertest"
 )
 
-// peersThatExpire lets the certificates by which servers know each other expire. The
-// cluster goes on by the connections that it has, and takes no new ones until the files
-// are replaced.
+// peersThatExpire lets the certificates between servers expire. The cluster keeps its existing
+// connections, and accepts no new ones until the files are replaced.
 func peersThatExpire(w *world) {
 	const valid = 8 * time.Second
 	log, authority := new(journal), servertest.NewAuthority(w)
@@ -45,15 +44,15 @@ func peersThatExpire(w *world) {
 	}
 	address := cluster.Server(1).PeerAddr().String()
 	stolen := &tls.Config{Certificates: []tls.Certificate{pair}, InsecureSkipVerify: true, MinVersion: tls.VersionTLS13}
-	if err := shake(address, stolen); err != nil {
+	if err := handshake(address, stolen); err != nil {
 		w.Fatalf("while the certificate is good the handshake ends with %v", err)
 	}
 	servertest.Eventually(w, "the certificates have expired", func() bool { return time.Now().After(end.Add(time.Second)) })
 
-	if err := shake(address, stolen); err == nil || !strings.Contains(err.Error(), "expired certificate") {
+	if err := handshake(address, stolen); err == nil || !strings.Contains(err.Error(), "expired certificate") {
 		w.Errorf("with an expired certificate the handshake ends with %v", err)
 	}
-	if err := shake(address, authority.Trusting()); err == nil || !strings.Contains(err.Error(), "certificate has expired") {
+	if err := handshake(address, authority.Trusting()); err == nil || !strings.Contains(err.Error(), "certificate has expired") {
 		w.Errorf("a server is taken that shows an expired certificate: %v", err)
 	}
 	servertest.Eventually(w, "the log says that the certificates have expired", func() bool {
@@ -75,7 +74,7 @@ func peersThatExpire(w *world) {
 	authority.Issue("peer")
 	servertest.Eventually(w, "the server shows its new certificate", func() bool {
 		renewed := authority.Trusting()
-		if renewed.Certificates = []tls.Certificate{pairOf(w, cfg.PeerCert, cfg.PeerKey)}; shake(address, renewed) != nil {
+		if renewed.Certificates = []tls.Certificate{pairOf(w, cfg.PeerCert, cfg.PeerKey)}; handshake(address, renewed) != nil {
 			return false
 		}
 		return held.Context().Err() == nil
@@ -90,9 +89,9 @@ func pairOf(w *world, cert, key string) tls.Certificate {
 	return pair
 }
 
-// shake makes a handshake with a server. With TLS 1.3 the server's verdict on the
-// certificate of the client comes afterwards.
-func shake(address string, cfg *tls.Config) error {
+// handshake does a TLS handshake with a server. With TLS 1.3, the server checks the certificate of
+// the client after the client's handshake has ended. So handshake also waits for an alert.
+func handshake(address string, cfg *tls.Config) error {
 	conn, err := tls.Dial("tcp", address, cfg)
 	if err != nil {
 		return err

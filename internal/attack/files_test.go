@@ -14,14 +14,15 @@ import (
 	"github.com/conclave-io/conclave/service/store"
 )
 
-// lostEnd takes the end of the log of a single server away: of one that was stopped, and
-// of one that was killed, whose log is as it was while it ran. service/store does so at
+// lostEnd cuts off the end of the log of a single server. One log is from a stopped server. The
+// other is a copy from a running server, like after a kill. The tests of service/store do this at
 // every byte.
 func lostEnd(w *world) {
-	// The data directory is copied while the server runs, which a socket cannot be.
+	// The data directory is copied while the server runs. A socket cannot be copied, so it is
+	// elsewhere.
 	socket := filepath.Join(w.TempDir(), "admin.sock")
-	g := &ground{cluster: servertest.Start(w.T, 1, func(cfg *server.Config) { cfg.AdminSocket = socket }), log: new(journal)}
-	w = &world{T: w.T, ground: g, prefix: w.prefix}
+	g := &target{cluster: servertest.Start(w.T, 1, func(cfg *server.Config) { cfg.AdminSocket = socket }), log: new(journal)}
+	w = &world{T: w.T, target: g, prefix: w.prefix}
 	client := w.reach()
 	data := g.cluster.Config(1).Data
 	for range 10 {
@@ -29,8 +30,8 @@ func lostEnd(w *world) {
 	}
 	from := w.written(data)
 
-	// The file that says how far the log has come follows it once a second. When it is
-	// written, it covers all that was granted before.
+	// The server writes the end of its log to a file once a second. When it has written the file
+	// again, the file covers all earlier grants.
 	killed := filepath.Join(w.TempDir(), "killed")
 	var covered, newest uint64
 	for begun := time.Now(); ; {
@@ -57,7 +58,7 @@ func lostEnd(w *world) {
 	w.damage(data, newest, spread(from, w.written(data), 6))
 }
 
-// spread returns n offsets from one on and before another.
+// spread returns n offsets between from and to, including from.
 func spread(from, to, n int) (offsets []int) {
 	for i := range n {
 		offsets = append(offsets, from+(to-from)*i/n)
@@ -65,14 +66,14 @@ func spread(from, to, n int) (offsets []int) {
 	return offsets
 }
 
-// written is how long a log is, without the room that it was given ahead.
+// written returns the length of a log without the space that was allocated in advance.
 func (w *world) written(data string) int {
 	w.Helper()
 	return len(bytes.TrimRight(readFile(w, segment(w, data)), "\x00"))
 }
 
-// damage lets a server start on copies of a directory whose log ends at each of the offsets,
-// or where it did. It refuses, or grants larger fences than all those that are covered.
+// damage starts a server on copies of a directory. The log of each copy ends at one of the offsets,
+// or is complete. The server must refuse to start, or grant fences above all covered ones.
 func (w *world) damage(data string, covered uint64, offsets []int) {
 	w.Helper()
 	whole, to := readFile(w, segment(w, data)), w.written(data)
@@ -123,7 +124,7 @@ func (w *world) startOn(data string) (fence uint64, err error) {
 	return w.fence(client), nil
 }
 
-// reach returns a client of a server, or of the cluster.
+// reach returns a client of the given servers. Without servers, it returns a client of the cluster.
 func (w *world) reach(servers ...string) *conclave.Client {
 	w.Helper()
 	if len(servers) == 0 {
@@ -137,7 +138,7 @@ func (w *world) reach(servers ...string) *conclave.Client {
 	return client
 }
 
-// fence takes a lock that nobody held before, gives it back, and returns its fence.
+// fence takes a lock with a new name, releases it, and returns its fence.
 func (w *world) fence(client *conclave.Client) uint64 {
 	w.Helper()
 	lock, err := client.Lock(w.within(), fmt.Sprintf("%slock-%x", w.prefix, newSecret()))
@@ -154,7 +155,7 @@ func (w *world) fence(client *conclave.Client) uint64 {
 	return fence
 }
 
-// segment is the only file of a log.
+// segment returns the path of the only log file.
 func segment(w *world, data string) string {
 	w.Helper()
 	found, err := filepath.Glob(filepath.Join(data, "wal", "*.wal"))

@@ -15,7 +15,7 @@ func init() {
 	})
 }
 
-// atHome returns a stream to the first server as a home, with an open session.
+// atHome opens a stream to the home on the first server, and opens a session.
 func (r *ruled) atHome(name string) *stream {
 	r.Helper()
 	raw, err := api.NewConclaveClient(r.with(1, r.tokens[name])).AttachHome(r.within())
@@ -29,7 +29,7 @@ func (r *ruled) atHome(name string) *stream {
 	return s.open(time.Minute)
 }
 
-// settled is expect, after the answer that a request is queued.
+// settled is like expect, but skips the answer that a request is queued.
 func (s *stream) settled(sequence uint64, want api.Code) *api.Reply {
 	s.Helper()
 	reply := s.reply(sequence)

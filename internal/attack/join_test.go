@@ -11,20 +11,20 @@ import (
 	"github.com/conclave-io/conclave/service/server/servertest"
 )
 
-// joinToken draws a join token under a name, and returns the edit that puts its record.
+// joinToken creates a join token with a name. It returns the edit that stores the token.
 func (r *ruled) joinToken(name, address string, expires time.Time) *api.AccessEdit {
 	edit := r.token(name, expires.UnixNano())
 	edit.GetPutToken().Name, edit.GetPutToken().PeerAddress = "", address
 	return edit
 }
 
-// joining asks for a server to be taken in.
+// joining asks a server to accept a new member.
 func (r *ruled) joining(client api.ConclaveClient, uid uint64, address string) (uint64, error) {
 	answer, err := client.Join(r.within(), &api.JoinRequest{Uid: uid, PeerAddress: address, ClientAddress: "127.0.0.1:9"})
 	return answer.GetId(), err
 }
 
-// joinByToken has an operator make join tokens, who may change the members and not the rules.
+// joinByToken uses join tokens of an operator who may change the members and not the rules.
 func joinByToken(w *world) {
 	const first, second, third = "127.0.0.1:4", "127.0.0.1:5", "127.0.0.1:6"
 	r := w.withRules(3)
@@ -86,7 +86,7 @@ func joinByToken(w *world) {
 	}
 }
 
-// onlyJoins does with a join token what others may do who have proven who they are.
+// onlyJoins tries other requests with a join token. All must be refused.
 func (r *ruled) onlyJoins(id int) {
 	r.Helper()
 	client := api.NewConclaveClient(r.with(id, r.tokens["join"]))

@@ -37,7 +37,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// listed returns the attacks as a table.
+// listed returns the table of attacks.
 func listed() []byte {
 	sorted := slices.SortedFunc(slices.Values(attacks), func(a, b attack) int { return cmp.Compare(a.number, b.number) })
 	var out bytes.Buffer
@@ -61,5 +61,5 @@ func listed() []byte {
 	return out.Bytes()
 }
 
-// cell keeps a text from ending its cell of a table.
+// cell escapes the characters that would end a cell of a table.
 func cell(text string) string { return strings.NewReplacer("|", `\|`, "*", `\*`).Replace(text) }

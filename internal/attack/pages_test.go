@@ -14,10 +14,10 @@ import (
 	"github.com/conclave-io/conclave/service/server/servertest"
 )
 
-// pagesOfOthers has a browser on the machine of a server show pages of somebody else.
+// pagesOfOthers simulates a browser on the machine of a server that shows pages of other sites.
 func pagesOfOthers(w *world) {
 	const open, outside = `{"ttl":"10s"}`, "locks.example:7400"
-	w = &world{T: w.T, prefix: w.prefix, ground: &ground{
+	w = &world{T: w.T, prefix: w.prefix, target: &target{
 		cluster: servertest.Start(w.T, 1, func(cfg *server.Config) { cfg.Advertise = outside }), log: new(journal),
 	}}
 	address := w.cluster.Address(1)
@@ -61,8 +61,7 @@ func pagesOfOthers(w *world) {
 	}
 }
 
-// asPage sends a request over a connection of its own, with nothing in its header but what
-// is given.
+// asPage sends a request over its own connection. Its header has only the given fields.
 func (w *world) asPage(method, path, body string, header ...string) (int, string) {
 	w.Helper()
 	conn, err := net.Dial("tcp", w.cluster.Address(1))

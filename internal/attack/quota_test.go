@@ -22,7 +22,7 @@ func quota(q *api.Quota) *api.AccessEdit {
 	return &api.AccessEdit{Edit: &api.AccessEdit_PutQuota{PutQuota: q}}
 }
 
-// answers are the codes of requests, counted.
+// answers counts the codes of answers.
 type answers map[api.Code]int
 
 // flood sends requests and counts their answers.
@@ -40,7 +40,7 @@ func (s *stream) flood(requests ...*api.Request) answers {
 	return all
 }
 
-// takeTooMuch opens sessions, acquires, and stores values without end.
+// takeTooMuch opens sessions, acquires locks and stores values until the server refuses them.
 func takeTooMuch(w *world) {
 	r := w.withRules(3, func(cfg *server.Config) {
 		cfg.StateLimit = 16 << 20
@@ -92,7 +92,7 @@ func takeTooMuch(w *world) {
 	r.fillTheState(late, admin)
 }
 
-// tooManySessions opens more sessions than a principal may have, each on the same stream.
+// tooManySessions opens more sessions on one stream than a principal may have.
 func (r *ruled) tooManySessions(served func(string)) {
 	r.Helper()
 	crowd, err := r.as("bob").Attach(r.within())
@@ -125,8 +125,8 @@ func (r *ruled) tooManySessions(served func(string)) {
 	r.change(quota(&api.Quota{Who: "token:bob", Sessions: 2000, Claims: 3000, Bytes: 4 << 20}))
 }
 
-// fillTheState has the state grow to its limit while a server is down, which then gets all
-// of it.
+// fillTheState grows the state to its limit while one server is down. That server then receives the
+// whole state.
 func (r *ruled) fillTheState(late int, admin *stream) {
 	r.Helper()
 	var values []*api.Request
@@ -134,7 +134,7 @@ func (r *ruled) fillTheState(late int, admin *stream) {
 		values = append(values, &api.Request{Op: &api.Request_Acquire{Acquire: &api.Acquire{Class: api.Class_CLASS_ELECTION, Name: fmt.Sprint("full/", i), Value: make([]byte, 64<<10)}}})
 	}
 	got := make(answers)
-	for _, v := range values { // a frame has a bound
+	for _, v := range values { // a frame has a maximum size
 		got[admin.reply(admin.send(v)).GetCode()]++
 	}
 	if got[api.Code_CODE_STATE_LIMIT] == 0 || got[api.Code_CODE_OK]+got[api.Code_CODE_STATE_LIMIT] != len(values) {
@@ -153,9 +153,9 @@ func (r *ruled) fillTheState(late int, admin *stream) {
 	admin.expect(admin.send(closing()), api.Code_CODE_OK)
 }
 
-// crowdTheDoor sends floods over many streams, opens more streams and watches than one caller may, and
-// opens connections without sending anything.
-func crowdTheDoor(w *world) {
+// exhaustTheServer sends floods over many streams, opens more streams and watches than one caller
+// may, and opens connections without sending anything.
+func exhaustTheServer(w *world) {
 	r := w.withRules(1)
 	r.change(role("floods", `allow read,hold on prefix "flood/"`), bind("token:dave", "floods"))
 	r.tooManyStreams()
@@ -168,7 +168,7 @@ func crowdTheDoor(w *world) {
 	for range 64 {
 		r.floodOver(ctx, &flooding, &answered)
 	}
-	r.sayNothing()
+	r.connectSilently()
 	victim := r.attachTo(r.within(), r.as("bob"), newSecret()).open(ttl)
 	held := victim.expect(victim.send(acquiring("reports/victim")), api.Code_CODE_OK)
 	for begun := time.Now(); time.Since(begun) < 2*ttl; {
@@ -181,7 +181,7 @@ func crowdTheDoor(w *world) {
 		if took := time.Since(asked); took > ttl/4 {
 			r.Errorf("a renewal, an acquisition and a release took %v", took)
 		}
-		time.Sleep(ttl / 20) // what a program does meanwhile
+		time.Sleep(ttl / 20) // the program works
 	}
 	if x, err := r.admin.Explain(r.within(), &api.ExplainRequest{Name: "reports/victim"}); err != nil || x.GetResource().GetHolders()[0].GetFence() != held.GetFence() {
 		r.Errorf("the victim's lock is %v, %v", x, err)
@@ -193,7 +193,7 @@ func crowdTheDoor(w *world) {
 	flooding.Wait()
 }
 
-// tooManyRequests has a principal send more per second than it may.
+// tooManyRequests sends more requests per second than the principal may.
 func (r *ruled) tooManyRequests() {
 	r.Helper()
 	const most, sent = 20, 2000
@@ -240,10 +240,10 @@ func (r *ruled) tooManyRequests() {
 	r.change(&api.AccessEdit{Edit: &api.AccessEdit_DropQuota{DropQuota: &api.Quota{Who: "token:dave"}}})
 }
 
-// window is how many requests a flood has under way on each stream.
+// window is the number of unanswered requests of a flood on each stream.
 const window = 256
 
-// floodOver sends renewals and releases of nothing over a stream, until ctx ends.
+// floodOver sends renewals, and releases without a hold, over a stream until ctx is cancelled.
 func (r *ruled) floodOver(ctx context.Context, flooding *sync.WaitGroup, answered *atomic.Int64) {
 	r.Helper()
 	client := r.as("dave")
@@ -265,7 +265,7 @@ func (r *ruled) floodOver(ctx context.Context, flooding *sync.WaitGroup, answere
 				for range frame.GetReplies() {
 					select {
 					case <-room:
-					default: // renewals share their answers
+					default: // one answer can cover several renewals
 					}
 				}
 			}
@@ -297,7 +297,7 @@ func (r *ruled) floodOver(ctx context.Context, flooding *sync.WaitGroup, answere
 	})
 }
 
-// tooManyStreams opens streams and watches until the server refuses them.
+// tooManyStreams opens streams and watches until the server refuses one.
 func (r *ruled) tooManyStreams() {
 	r.Helper()
 	dave := r.as("dave")
@@ -318,21 +318,21 @@ func (r *ruled) tooManyStreams() {
 	refused("streams", 256, func() error {
 		more, err := dave.Attach(ctx)
 		if err == nil {
-			_, err = more.Recv() // its welcome
+			_, err = more.Recv() // the welcome
 		}
 		return err
 	})
 	refused("watches", 1000, func() error {
 		more, err := dave.Watch(ctx, &api.WatchRequest{Prefix: "flood/"})
 		if err == nil {
-			_, err = more.Recv() // what is held
+			_, err = more.Recv() // the current holders
 		}
 		return err
 	})
 }
 
-// sayNothing connects more often than the server keeps connections that say nothing.
-func (r *ruled) sayNothing() {
+// connectSilently opens more connections without data than the server keeps.
+func (r *ruled) connectSilently() {
 	r.Helper()
 	const silent = 1500
 	var closed atomic.Int64
@@ -350,7 +350,7 @@ func (r *ruled) sayNothing() {
 		}()
 	}
 	servertest.Eventually(r.T, "the oldest of the connections that say nothing are closed", func() bool { return closed.Load() >= silent-1024 })
-	if took := time.Since(begun); took > 9*time.Second { // after 10 s their time is over anyway
+	if took := time.Since(begun); took > 9*time.Second { // after 10 s, the server closes silent connections anyway
 		r.Errorf("they are closed only after %v", took)
 	}
 }

@@ -13,16 +13,16 @@ import (
 	"github.com/conclave-io/conclave/service/server/servertest"
 )
 
-// reloads is how often all servers read their files again under load.
+// reloads is the number of times that all servers reload their files under load.
 const reloads = 100
 
-// authorities is a cluster whose servers trust two authorities, for clients and for servers.
-// The certificate of server 3 for the others is of the one that goes.
+// authorities is a cluster whose servers trust two certificate authorities, for clients and for
+// servers. Server 3 has a peer certificate of the authority that is removed later.
 type authorities struct {
 	*world
 	stays, goes *servertest.Authority
 	cluster     *servertest.Cluster
-	ca          string // the file with both
+	ca          string // the file with the certificates of both
 }
 
 func (w *world) trustingTwo() *authorities {
@@ -55,7 +55,7 @@ func (w *world) write(path string, content []byte) {
 	}
 }
 
-// program connects with a certificate of an authority.
+// program returns a client with a certificate of an authority.
 func (a *authorities) program(of *servertest.Authority) *conclave.Client {
 	a.Helper()
 	client, err := conclave.Dial(a.within(), conclave.Config{Servers: a.cluster.Addresses(), TLS: a.showing(of), TTL: 30 * time.Second})
@@ -73,7 +73,7 @@ func (a *authorities) showing(of *servertest.Authority) *tls.Config {
 	return cfg
 }
 
-// reload has all servers read their files again. Bad says that what is there is of no use.
+// reload makes all servers reload their files. bad means that the files are invalid.
 func (a *authorities) reload(bad bool) {
 	a.Helper()
 	for id := 1; id <= 3; id++ {
@@ -83,8 +83,8 @@ func (a *authorities) reload(bad bool) {
 	}
 }
 
-// replaceUnderLoad reads certificates again many times while programs take locks: good ones, and
-// such as are of no use. Then one of two authorities goes.
+// replaceUnderLoad reloads certificates many times while programs take locks. Some of the new files
+// are valid, and others are not. Then one of two authorities is removed.
 func replaceUnderLoad(w *world) {
 	a := w.trustingTwo()
 	client := a.program(a.stays)
@@ -103,7 +103,7 @@ func replaceUnderLoad(w *world) {
 	}
 }
 
-// takeLocks takes locks until it is told to stop.
+// takeLocks takes locks until stop is closed.
 func (a *authorities) takeLocks(client *conclave.Client, stop chan struct{}) {
 	taken := 0
 	for ; ; taken++ {
@@ -139,7 +139,7 @@ func (a *authorities) replaceOften() {
 			a.stays.Issue("peer")
 			a.reload(false)
 			continue
-		case 1: // half of a pair
+		case 1: // a certificate without its key
 			cert := a.read(cfg.TLSCert)
 			a.stays.Issue("server")
 			a.write(cfg.TLSCert, cert)
@@ -159,7 +159,7 @@ func (a *authorities) replaceOften() {
 	a.reload(false)
 }
 
-// removeAuthority takes the authority out that has vouched for a program and for a server.
+// removeAuthority removes the authority that issued certificates for a program and for a server.
 func (a *authorities) removeAuthority() {
 	a.Helper()
 	stranger := a.program(a.goes)
@@ -169,7 +169,7 @@ func (a *authorities) removeAuthority() {
 	again := a.showing(a.goes)
 	again.ClientSessionCache = tls.NewLRUClientSessionCache(0)
 	for range 2 {
-		if err := shake(a.cluster.Address(1), again); err != nil {
+		if err := handshake(a.cluster.Address(1), again); err != nil {
 			a.Fatal(err)
 		}
 	}
@@ -187,7 +187,7 @@ func (a *authorities) removeAuthority() {
 		a.Errorf("a connection stays that the authority vouched for: %v", err)
 	}
 	servertest.Eventually(a.T, "the program is cut", func() bool { return stranger.Server() == "" })
-	if err := shake(a.cluster.Address(1), again); err == nil {
+	if err := handshake(a.cluster.Address(1), again); err == nil {
 		a.Error("a session of TLS is taken up again that the authority vouched for")
 	}
 	servertest.Eventually(a.T, "server 3 is cut", func() bool {

@@ -64,7 +64,7 @@ func returnByABackup(w *world) {
 	}
 }
 
-// backUp saves the state of the cluster to a file.
+// backUp saves a backup of the cluster to a file.
 func (r *ruled) backUp(path string) {
 	r.Helper()
 	stream, err := r.admin.Backup(r.within(), &api.BackupRequest{})
@@ -75,7 +75,7 @@ func (r *ruled) backUp(path string) {
 	for {
 		chunk, err := stream.Recv()
 		if err != nil {
-			break // what is missing, restore refuses
+			break // restore refuses an incomplete file
 		}
 		content = append(content, chunk.GetData()...)
 	}

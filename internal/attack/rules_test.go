@@ -28,25 +28,26 @@ import (
 	"github.com/conclave-io/conclave/service/version"
 )
 
-// ruled is a world whose cluster has rules, at a level that no release comes to yet.
+// ruled is a world whose cluster has access rules.
 type ruled struct {
 	*world
-	admin  api.ConclaveClient // through the socket of the first server
+	admin  api.ConclaveClient // connected to the admin socket of the first server
 	tokens map[string]string  // by name
 }
 
-// page stands for the page, which gives pageText as each of its files.
+// page serves pageText as each file of the web page.
 const pageText = "the page"
 
 var page http.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, pageText) })
 
-// withRules returns a cluster of its own with rules. Token bob has the role batch, carol
-// looks at all but "secret/", victor is a viewer, and dave has no role.
+// withRules returns a separate cluster with rules. Token bob has the role batch. Token carol may
+// read all names except those with the prefix "secret/". Token victor is a viewer, and token dave
+// has no role.
 func (w *world) withRules(servers int, adjust ...func(*server.Config)) *ruled {
 	w.Helper()
-	g := &ground{log: new(journal)}
+	g := &target{log: new(journal)}
 	g.cluster = servertest.Start(w.T, servers, append(adjust, func(cfg *server.Config) { cfg.Page = page })...)
-	r := &ruled{world: &world{T: w.T, ground: g, prefix: w.prefix}, tokens: make(map[string]string)}
+	r := &ruled{world: &world{T: w.T, target: g, prefix: w.prefix}, tokens: make(map[string]string)}
 	r.admin = api.NewConclaveClient(r.connect("unix:" + filepath.Join(g.cluster.Config(1).Data, "admin.sock")))
 	servertest.Eventually(w.T, "the cluster comes to the level of rules", func() bool {
 		u, err := r.admin.Upgrade(r.within(), &api.UpgradeRequest{})
@@ -82,7 +83,7 @@ func bind(who string, roles ...string) *api.AccessEdit {
 	return &api.AccessEdit{Edit: &api.AccessEdit_PutBinding{PutBinding: &api.Binding{Who: who, Roles: roles}}}
 }
 
-// token draws a token and returns the edit that puts its record.
+// token creates a token and returns the edit that stores it.
 func (r *ruled) token(name string, expires int64) *api.AccessEdit {
 	secret := make([]byte, 32)
 	rand.Read(secret)
@@ -102,7 +103,7 @@ func (r *ruled) connect(target string, options ...grpc.DialOption) *grpc.ClientC
 	return conn
 }
 
-// bearer shows a token with each call.
+// bearer sends a token with each call.
 type bearer string
 
 var _ credentials.PerRPCCredentials = bearer("")
@@ -113,7 +114,7 @@ func (b bearer) GetRequestMetadata(context.Context, ...string) (map[string]strin
 
 func (bearer) RequireTransportSecurity() bool { return false }
 
-// with connects to a server, with a token unless it is empty.
+// with connects to a server. An empty token means that no token is sent.
 func (r *ruled) with(id int, token string) *grpc.ClientConn {
 	r.Helper()
 	var options []grpc.DialOption
@@ -123,13 +124,13 @@ func (r *ruled) with(id int, token string) *grpc.ClientConn {
 	return r.connect("passthrough:///"+r.cluster.Address(id), options...)
 }
 
-// as returns a client of the leader under a name.
+// as returns a client of the leader with the token of a name.
 func (r *ruled) as(name string) api.ConclaveClient {
 	r.Helper()
 	return api.NewConclaveClient(r.with(r.cluster.Leader(), r.tokens[name]))
 }
 
-// stream returns a stream with an open session under a name.
+// stream returns a stream with an open session and the token of a name.
 func (r *ruled) stream(name string) *stream {
 	r.Helper()
 	return r.attachTo(r.within(), r.as(name), newSecret()).open(time.Minute)
@@ -146,7 +147,7 @@ func changing(edits ...*api.AccessEdit) *api.AccessRequest {
 	return &api.AccessRequest{Ask: &api.AccessRequest_Change{Change: &api.AccessChange{Edits: edits}}}
 }
 
-// expectCode fails unless a call is refused with a code, in words without a token.
+// expectCode requires that a call is refused with a code. The error must not contain a token.
 func (r *ruled) expectCode(what string, err error, want codes.Code) {
 	r.Helper()
 	if status.Code(err) != want {
@@ -228,7 +229,7 @@ func administerWithoutVerb(w *world) {
 	victim.expect(victim.send(releasing(held.GetSequence())), api.Code_CODE_OK)
 }
 
-// first returns how a stream of answers begins.
+// first returns the error of the first receive on a stream.
 func first(stream grpc.ServerStreamingClient[api.BackupChunk], err error) error {
 	if err == nil {
 		_, err = stream.Recv()
@@ -279,7 +280,7 @@ func callWithoutProof(w *world) {
 	}
 }
 
-// pagesWithoutProof asks for every page that docs/http.md names.
+// pagesWithoutProof requests every page that docs/http.md lists.
 func (r *ruled) pagesWithoutProof(id int, what, token string) {
 	r.Helper()
 	document, err := os.ReadFile("../../docs/http.md")
@@ -306,7 +307,7 @@ func (r *ruled) pagesWithoutProof(id int, what, token string) {
 	}
 }
 
-// onlyThePage asks as a browser does, which has no token before it has the page.
+// onlyThePage requests pages as a browser does that has no token yet.
 func (r *ruled) onlyThePage(id int, what, token string) {
 	r.Helper()
 	for path, free := range map[string]bool{
@@ -327,7 +328,7 @@ func (r *ruled) onlyThePage(id int, what, token string) {
 	}
 }
 
-// check asks over HTTP whether a rule allows something.
+// check asks over HTTP whether the rules allow something.
 func (r *ruled) check(name, query string) (int, string) {
 	r.Helper()
 	req := r.request(1, "GET", "/v1/access/check?"+query, "")
@@ -427,8 +428,8 @@ func readWithoutRight(w *world) {
 	recordWithoutRight(w)
 }
 
-// watchWithoutRight watches while names that may not be read come and go, and while the
-// right to read the others ends.
+// watchWithoutRight watches names. Names that it may not read appear and disappear. Later, the
+// right to read the other names is withdrawn.
 func (r *ruled) watchWithoutRight(carol api.ConclaveClient, admin *stream) {
 	r.Helper()
 	watch, err := carol.Watch(r.within(), &api.WatchRequest{})
@@ -473,14 +474,14 @@ func withdrawARight(w *world) {
 	bob.expect(wait, api.Code_CODE_DENIED)
 	admin.expect(admin.send(releasing(held.GetSequence())), api.Code_CODE_OK)
 	bob.expect(bob.send(acquiring("reports/other")), api.Code_CODE_DENIED)
-	// What is held stays, until its holder gives it up.
+	// The hold stays until its holder releases it.
 	if renewed := bob.expect(bob.send(renewal()), api.Code_CODE_OK); len(renewed.GetRevoked()) > 0 {
 		r.Errorf("a renewal tells of %v", renewed)
 	}
 	bob.expect(bob.send(releasing(kept.GetSequence())), api.Code_CODE_OK)
 }
 
-// leaderSocket returns a client of the leader through its admin socket.
+// leaderSocket returns a client that is connected to the admin socket of the leader.
 func (r *ruled) leaderSocket() api.ConclaveClient {
 	r.Helper()
 	return api.NewConclaveClient(r.connect("unix:" + filepath.Join(r.cluster.Config(r.cluster.Leader()).Data, "admin.sock")))
@@ -510,7 +511,7 @@ func tokensThatEnd(w *world) {
 		_, err := r.as(name).Status(r.within(), &api.StatusRequest{})
 		r.expectCode("the token of "+name, err, codes.Unauthenticated)
 	}
-	// The hold is not ended by force: it has until its deadline.
+	// The server does not end the hold before its deadline.
 	if x, err := r.admin.Explain(r.within(), &api.ExplainRequest{Name: "reports/a"}); err != nil || x.GetResource().GetHolders()[0].GetFence() != held.GetFence() {
 		r.Errorf("the lock is %v, %v", x, err)
 	}

@@ -17,9 +17,9 @@ import (
 	"github.com/conclave-io/conclave/service/api"
 )
 
-// searchForSecrets uses sessions in every possible way, and then searches everything that servers store
-// or send for the secrets of the sessions. It must find the public ids wherever sessions appear:
-// otherwise the search would prove nothing.
+// searchForSecrets uses sessions in every possible way, and then searches everything that servers
+// store or send for the secrets of the sessions. It must find the public ids of these sessions.
+// Otherwise the search would prove nothing.
 func searchForSecrets(w *world) {
 	secrets, ids := w.busySessions()
 	found := w.everything()
@@ -41,14 +41,14 @@ func searchForSecrets(w *world) {
 	}
 }
 
-// formsOf are those in which 16 bytes may be written.
+// formsOf returns the encodings in which 16 bytes may occur.
 func formsOf(b []byte) [][]byte {
 	return [][]byte{b, []byte(hexOf(b)), []byte(strings.ToUpper(hexOf(b))), []byte(base64.StdEncoding.EncodeToString(b)), fmt.Appendf(nil, "%v", b)}
 }
 
-// busySessions returns the secrets and ids of sessions that hold a lock each: opened by a
-// stream, and by single calls over gRPC and HTTP to every server. Each is also used in a
-// way that servers have something to say about.
+// busySessions returns the secrets and ids of sessions that hold a lock each. They are opened over
+// a stream, and by single calls over gRPC and HTTP to every server. Each session is also used in a
+// way that servers log.
 func (w *world) busySessions() (secrets, ids [][]byte) {
 	lock := func() string { return fmt.Sprintf("%slock-%d", w.prefix, len(secrets)) }
 	s := w.attach(nil, newSecret()).open(time.Minute)
@@ -79,7 +79,7 @@ func (w *world) busySessions() (secrets, ids [][]byte) {
 	return secrets, ids
 }
 
-// everything is what the servers keep and tell, by where it is.
+// everything returns what the servers store and send. The keys say where it was found.
 func (w *world) everything() map[string][]byte {
 	w.Helper()
 	found := make(map[string][]byte)
@@ -113,7 +113,7 @@ func (w *world) everything() map[string][]byte {
 	w.must(client, stranger, opening(time.Minute))
 	for _, r := range locks.GetResources() {
 		reply := w.do(client, stranger, &api.Request{Op: &api.Request_Acquire{Acquire: &api.Acquire{Name: r.GetName(), Try: true}}})
-		reply.Session = nil // of the stranger itself
+		reply.Session = nil // the session of the attacker
 		collect("messages", reply, nil)
 	}
 	backup, err := client.Backup(w.within(), &api.BackupRequest{})
@@ -141,8 +141,8 @@ func (w *world) everything() map[string][]byte {
 	return found
 }
 
-// files reads all that a server has on its disk. Everything acknowledged is on the disks
-// of a majority at once, and on the others soon: the caller's last session must be found.
+// files reads all files of a server. An acknowledged write is on the disks of a majority at once,
+// and on the others soon. So files first waits until the server has applied all committed entries.
 func (w *world) files(id int, found map[string][]byte) {
 	w.Helper()
 	client, _ := w.dial(id, nil)

@@ -14,7 +14,7 @@ import (
 	"github.com/conclave-io/conclave/service/api"
 )
 
-// vouched says of a call what a server says that passes it on.
+// vouched adds the metadata that a server sends when it forwards a call for a principal.
 func vouched(ctx context.Context, principal string) context.Context {
 	return metadata.AppendToOutgoingContext(ctx, "conclave-principal-bin", principal,
 		"conclave-via-bin", "grpc", "conclave-remote-bin", "192.0.2.1:1", "conclave-hop", "1", "conclave-relay", "1")

@@ -15,7 +15,7 @@ import (
 // TestWhoReadsAListReleasesNothing is the reason for public ids: earlier, the answer to GET /v1/locks
 // was enough to release the lock of another client.
 func TestWhoReadsAListReleasesNothing(t *testing.T) {
-	w := &world{T: t, ground: newGround(t, false), prefix: "list/"}
+	w := &world{T: t, target: newTarget(t, false), prefix: "list/"}
 	v := w.victim()
 	listed := w.listed(v.name)
 	for _, key := range []string{"session", "session_id"} {
@@ -26,7 +26,7 @@ func TestWhoReadsAListReleasesNothing(t *testing.T) {
 	}
 }
 
-// listed is the only holder of a lock as GET /v1/locks shows it.
+// listed returns the only holder of a lock as GET /v1/locks shows it.
 func (w *world) listed(name string) map[string]any {
 	w.Helper()
 	locks, _ := w.object(1, nil, "GET", "/v1/locks?prefix="+name, "")["locks"].([]any)
@@ -89,7 +89,7 @@ func byID(w *world, op string, fields func(hold, name string) string, request fu
 	v.same(op + " over a stream")
 }
 
-// stolen is a victim with a stream, whose secret the attacker has.
+// stolen returns a victim with a stream. The attacker has its secret.
 func (w *world) stolen(secrecy *tls.Config) (*stream, *api.Holder) {
 	w.Helper()
 	s := w.attach(secrecy, newSecret()).open(time.Minute)
@@ -97,7 +97,7 @@ func (w *world) stolen(secrecy *tls.Config) (*stream, *api.Holder) {
 	return s, w.holder(secrecy, w.prefix+"lock")
 }
 
-// undisturbed fails unless the victim still holds, renews, and was told nothing.
+// undisturbed requires that the victim still holds, can renew, and received no message.
 func (s *stream) undisturbed(secrecy *tls.Config, before *api.Holder, after string) {
 	s.Helper()
 	if renewed := s.expect(s.send(renewal()), api.Code_CODE_OK); len(renewed.GetRevoked()) > 0 || !bytes.Equal(renewed.GetId(), s.id) {
@@ -130,7 +130,7 @@ func stolenSecret(w *world) {
 		}
 		v.undisturbed(owner, before, op)
 	}
-	// Certificates prove who is there; the names of programs and hosts do not.
+	// A certificate authenticates its owner. The names of programs and hosts do not.
 	if page, err := client.Sessions(w.within(), &api.SessionsRequest{}); err != nil || len(page.GetSessions()) != 1 || page.GetSessions()[0].GetOwner() != "cert:owner" {
 		w.Errorf("got %v, %v; want one session, of cert:owner", page, err)
 	}
@@ -140,7 +140,7 @@ func stolenSecret(w *world) {
 func stolenBeforehand(w *world) {
 	secret := newSecret()
 	first, second := w.attach(w.certificate("thief"), secret), w.attach(w.certificate("owner"), secret)
-	// The thief is first, and neither waits for an answer.
+	// The thief sends first, and neither of the two waits for an answer.
 	first.send(opening(time.Minute), acquiring(w.prefix+"thief's"))
 	second.send(opening(time.Minute), acquiring(w.prefix+"lock"))
 	first.id, second.id = first.expect(1, api.Code_CODE_OK).GetId(), second.expect(1, api.Code_CODE_OK).GetId()
@@ -154,7 +154,7 @@ func stolenBeforehand(w *world) {
 	if before.GetOwner() != "cert:owner" || !bytes.Equal(before.GetSession(), second.id) {
 		w.Fatalf("the owner's lock is held by %v", before)
 	}
-	for _, r := range []*api.Request{releasing(2), renewal(), closing()} { // the owner's hold has the number 2, too
+	for _, r := range []*api.Request{releasing(2), renewal(), closing()} { // the hold of the owner also has the number 2
 		first.reply(first.send(r))
 		second.undisturbed(owner, before, fmt.Sprint(r))
 	}

@@ -25,7 +25,7 @@ func init() {
 	})
 }
 
-// nobody is a user that runs no server.
+// nobody is a user id that runs no server.
 const nobody = 65534
 
 func socketOfOthers(w *world) {
@@ -68,7 +68,7 @@ func socketOfOthers(w *world) {
 	}
 }
 
-// leave leaves a socket that all may open, as a server that was killed.
+// leave creates a socket that all users may open, as a killed server may leave it.
 func (w *world) leave(path string) {
 	w.Helper()
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path})
@@ -81,8 +81,8 @@ func (w *world) leave(path string) {
 	}
 }
 
-// connectAs connects to a socket as another user. The thread that becomes that user ends
-// with the goroutine.
+// connectAs connects to a socket as another user. A thread changes its user id, and ends with the
+// goroutine.
 func connectAs(uid uintptr, path string) (conn net.Conn, err error) {
 	done := make(chan struct{})
 	go func() {
@@ -98,7 +98,7 @@ func connectAs(uid uintptr, path string) (conn net.Conn, err error) {
 	return conn, err
 }
 
-// over returns a gRPC connection over one that is there.
+// over returns a gRPC connection over an existing connection.
 func (w *world) over(conn net.Conn) *grpc.ClientConn {
 	w.Helper()
 	client, err := grpc.NewClient("passthrough:///there", grpc.WithTransportCredentials(insecure.NewCredentials()),

@@ -19,8 +19,8 @@ import (
 	"github.com/conclave-io/conclave/service/api"
 )
 
-// foul are texts that no list, log or terminal should have to show.
-var foul = map[string]string{
+// badTexts are texts that no list, log or terminal should show.
+var badTexts = map[string]string{
 	"escapes":   "\x1b[2J\x1b]0;owned\a",
 	"newlines":  "fine\ntime=2026-11-22 level=ERROR msg=forged",
 	"NUL":       "a\x00b",
@@ -29,10 +29,11 @@ var foul = map[string]string{
 	"64 KiB":    strings.Repeat("x", 64<<10),
 }
 
-// mark stands for a text in a message: gRPC's own client sends no bad UTF-8.
+// mark is a placeholder for a text in a message. The gRPC client itself refuses to send invalid
+// UTF-8.
 const mark = "\x01MARK\x01"
 
-// forger sends messages with the mark replaced.
+// forger is a codec that replaces the mark in messages.
 type forger struct{ text string }
 
 func (forger) Name() string { return "proto" }
@@ -46,8 +47,8 @@ func (f forger) Marshal(v any) ([]byte, error) {
 	return f.replaced(m, raw)
 }
 
-// replaced writes text over the mark. Of texts of another length proto takes care; those
-// that it does not send have that of the mark.
+// replaced overwrites the mark with the text. The text is repeated or cut to the length of the
+// mark, so that the encoded lengths in the message stay valid.
 func (f forger) replaced(m proto.Message, raw []byte) ([]byte, error) {
 	filler := (f.text + strings.Repeat(f.text, len(mark)))[:len(mark)]
 	return bytes.ReplaceAll(raw, []byte(mark), []byte(filler)), nil
@@ -57,7 +58,7 @@ func (forger) Unmarshal(data []byte, v any) error { return proto.Unmarshal(data,
 
 var _ encoding.Codec = forger{}
 
-func foulTexts(w *world) {
+func plantBadTexts(w *world) {
 	secret := newSecret()
 	plain, _ := w.dial(1, nil)
 	w.must(plain, secret, opening(time.Minute))
@@ -66,7 +67,7 @@ func foulTexts(w *world) {
 	if err != nil {
 		w.Fatal(err)
 	}
-	for kind, text := range foul {
+	for kind, text := range badTexts {
 		sent := text
 		var options []grpc.DialOption
 		if !utf8.ValidString(text) {
@@ -99,7 +100,7 @@ func foulTexts(w *world) {
 	w.listsAndLogs()
 }
 
-// header sends a text as the header that names programs over HTTP, by hand.
+// header sends a text over HTTP in the header for the name of the program.
 func (w *world) header(kind, text string) {
 	w.Helper()
 	conn, err := net.Dial("tcp", w.cluster.Address(1))
@@ -111,7 +112,7 @@ func (w *world) header(kind, text string) {
 	fmt.Fprintf(conn, "POST /v1/open HTTP/1.1\r\nHost: 127.0.0.1\r\nUser-Agent: %s\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}", text)
 	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
-		return // cut off: refused
+		return // the server closed the connection without an answer
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode >= 500 {
@@ -119,7 +120,7 @@ func (w *world) header(kind, text string) {
 	}
 }
 
-// clean fails if a text would do anything but be read.
+// clean requires that a text is short, valid UTF-8, and free of control characters.
 func (w *world) clean(what, text string) {
 	w.Helper()
 	if !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl) || len(text) > 1024 {

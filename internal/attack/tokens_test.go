@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// lookForTokens is what a command does that runs under a lock: it prints its environment and
-// its arguments, then those of all processes that it may look at, and what files they have
-// open.
+// lookForTokens is a script for a command under a lock. It prints its environment and arguments.
+// Then it prints those of all processes that it can inspect, and their open files.
 const lookForTokens = `echo "own environment"
 env
 echo "all processes"
@@ -22,8 +21,8 @@ done 2> /dev/null
 true
 `
 
-// searchUnderALock has a command look for the token by which the lock was acquired, which
-// conclave has out of a variable, or out of a file.
+// searchUnderALock runs a command that searches for the token with which the lock was acquired.
+// conclave has read the token from a variable, or from a file.
 func searchUnderALock(w *world) {
 	r := w.withRules(1)
 	binary, script := w.binary(), filepath.Join(w.TempDir(), "look.sh")
@@ -55,7 +54,8 @@ func searchUnderALock(w *world) {
 			if at := strings.Index(all, "\n"+file+"\n"); at >= 0 {
 				w.Errorf("%s: the file with the token is open", kind)
 			}
-			// It has looked where the token was: the search would prove nothing otherwise.
+			// It must have searched the environment of conclave. Otherwise the search would prove
+			// nothing.
 			if !strings.Contains(own, "CONCLAVE_FENCE=") || !strings.Contains(all, variable+"=") {
 				w.Errorf("%s by %s: the command has not found where the token was:\n%s", kind, variable, own)
 			}

@@ -26,24 +26,24 @@ import (
 	"github.com/conclave-io/conclave/service/server/servertest"
 )
 
-// testTimeout is how long anything may take on a busy machine.
+// testTimeout is the maximum time for any step on a busy machine.
 const testTimeout = 20 * time.Second
 
 func (a *attack) name() string { return fmt.Sprintf("attack%02d", a.number) }
 
-// ground is a cluster that is attacked.
-type ground struct {
+// target is a cluster under attack.
+type target struct {
 	cluster *servertest.Cluster
-	// Who signs the certificates of servers, and those of clients; nil where nobody
-	// needs one.
+	// servers signs the certificates of servers, and clients those of clients. Both are nil in a
+	// cluster without certificates.
 	servers, clients *servertest.Authority
 	log              *journal
 }
 
-// newGround starts a cluster of three servers.
-func newGround(t *testing.T, secure bool) *ground {
+// newTarget starts a cluster of three servers.
+func newTarget(t *testing.T, secure bool) *target {
 	t.Helper()
-	g := &ground{log: new(journal)}
+	g := &target{log: new(journal)}
 	adjust := []func(*server.Config){func(cfg *server.Config) {
 		cfg.Log = slog.New(slog.NewTextHandler(g.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}}
@@ -55,7 +55,7 @@ func newGround(t *testing.T, secure bool) *ground {
 	return g
 }
 
-// journal keeps what servers log.
+// journal keeps the log output of servers.
 type journal struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -73,11 +73,11 @@ func (j *journal) String() string {
 	return j.text.String()
 }
 
-// world is the ground of one attack.
+// world is the environment of one attack.
 type world struct {
 	*testing.T
-	*ground
-	// prefix begins the names of what the attack is about.
+	*target
+	// prefix is the prefix of all names in the attack.
 	prefix string
 }
 
@@ -87,7 +87,7 @@ func (w *world) within() context.Context {
 	return ctx
 }
 
-// certificate returns what a client of that name connects with.
+// certificate returns the TLS configuration of a client with the given name.
 func (w *world) certificate(name string) *tls.Config {
 	if w.clients == nil {
 		return nil
@@ -95,7 +95,7 @@ func (w *world) certificate(name string) *tls.Config {
 	return w.shown(w.clients.Client(name))
 }
 
-// shown shows a certificate of whatever authority to the servers.
+// shown completes the TLS configuration of a client. The certificate may come from any authority.
 func (w *world) shown(client *tls.Config) *tls.Config {
 	client.RootCAs = w.servers.Trusting().RootCAs
 	return client
@@ -122,7 +122,7 @@ func (w *world) dialAt(address string, secrecy *tls.Config, options ...grpc.Dial
 	return api.NewConclaveClient(conn), conn
 }
 
-// do carries out one request over gRPC and returns the code of its reply.
+// do sends one request over gRPC and returns its reply.
 func (w *world) do(client api.ConclaveClient, session []byte, r *api.Request) *api.Reply {
 	w.Helper()
 	r.Session = session
@@ -133,7 +133,7 @@ func (w *world) do(client api.ConclaveClient, session []byte, r *api.Request) *a
 	return reply
 }
 
-// must is do for what has to succeed.
+// must is like do, but requires success.
 func (w *world) must(client api.ConclaveClient, session []byte, r *api.Request) *api.Reply {
 	w.Helper()
 	reply := w.do(client, session, r)
@@ -149,7 +149,7 @@ func (w *world) page(id int, secrecy *tls.Config, method, path, body string) (in
 	return w.send(secrecy, w.request(id, method, path, body))
 }
 
-// request makes a request to a server.
+// request creates an HTTP request to a server.
 func (w *world) request(id int, method, path, body string) *http.Request {
 	w.Helper()
 	req, err := http.NewRequestWithContext(w.within(), method, "//"+w.cluster.Address(id)+path, strings.NewReader(body))
@@ -180,7 +180,7 @@ func (w *world) send(secrecy *tls.Config, req *http.Request) (int, string) {
 	return resp.StatusCode, string(text)
 }
 
-// object sends one request over HTTP and returns the object that is the answer.
+// object sends one HTTP request and decodes the answer, which is a JSON object.
 func (w *world) object(id int, secrecy *tls.Config, method, path, body string) map[string]any {
 	w.Helper()
 	_, text := w.page(id, secrecy, method, path, body)
@@ -191,7 +191,7 @@ func (w *world) object(id int, secrecy *tls.Config, method, path, body string) m
 	return found
 }
 
-// The requests, without session and number.
+// The requests, without session and sequence number.
 
 func opening(ttl time.Duration) *api.Request {
 	return &api.Request{Op: &api.Request_Open{Open: &api.Open{TtlNs: int64(ttl), Host: "a7", Pid: 42, Program: "report"}}}
@@ -221,7 +221,7 @@ type stream struct {
 	secret, id []byte
 	next       uint64
 	api.Conclave_AttachClient
-	early map[uint64][]*api.Reply // replies that nobody waited for yet
+	early map[uint64][]*api.Reply // replies that arrived before the test waited for them
 }
 
 // attach opens a stream to the leader.
@@ -243,7 +243,7 @@ func (w *world) attachTo(ctx context.Context, client api.ConclaveClient, secret 
 	return &stream{world: w, secret: secret, next: 1, Conclave_AttachClient: raw, early: make(map[uint64][]*api.Reply)}
 }
 
-// send sends requests in one frame and returns the number of the first.
+// send sends requests in one frame and returns the sequence number of the first.
 func (s *stream) send(requests ...*api.Request) uint64 {
 	s.Helper()
 	first := s.next
@@ -298,7 +298,7 @@ func (s *stream) open(ttl time.Duration) *stream {
 	return s
 }
 
-// holder is how the servers describe a hold.
+// holder returns the description of a hold by the servers.
 func (w *world) holder(secrecy *tls.Config, name string) *api.Holder {
 	w.Helper()
 	client, _ := w.dial(w.cluster.Leader(), secrecy)
@@ -339,7 +339,7 @@ func (w *world) victim() *victim {
 	return v
 }
 
-// same fails unless the victim has noticed nothing.
+// same requires that the victim was not affected.
 func (v *victim) same(after string) {
 	v.w.Helper()
 	if err := v.lock.Context().Err(); err != nil {
@@ -351,7 +351,7 @@ func (v *victim) same(after string) {
 	v.w.unchanged(nil, v.name, v.before, after)
 }
 
-// unchanged fails unless a lock has the holder that it had.
+// unchanged requires that a lock still has the given holder.
 func (w *world) unchanged(secrecy *tls.Config, name string, before *api.Holder, after string) {
 	w.Helper()
 	now := w.holder(secrecy, name)
