@@ -1,14 +1,17 @@
 package vopr
 
+import "github.com/conclave-io/conclave/service/registry"
+
 const (
 	// stateLimit is the largest limit of a server, in bytes. The servers remember how
 	// holds ended of 1,024 names at most, which takes a part of it for good.
 	stateLimit = 480 << 10
 	// floodValue is the size of each value in a flood where there is a limit.
 	floodValue = 2 << 10
-	// limitSlack is how much larger a state may be than the limit: releases, renewals
-	// and the ends of holds are taken always, and their answers take room.
-	limitSlack = 64 << 10
+	// limitSlack is how much larger a state may be than the limit. Releases, cancels, renewals
+	// and the ends of holds are always taken, and their answers take room. A cancel that comes
+	// before its request has two answers of 48 bytes together.
+	limitSlack = 64<<10 + 8*registry.MaxAnswers/2*48
 	// limitSettles is when a leader knows the state, and has taken what came before.
 	limitSettles = 1000 * ms
 )
