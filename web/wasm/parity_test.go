@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -128,7 +129,7 @@ func readAnswer(t testing.TB, from io.Reader) answer {
 }
 
 // A browser gets the runs that the command line gets: the same journals, descriptions and
-// states, in every scenario and in random runs of every lock.
+// states, in every scenario and in 20 random runs of every algorithm.
 func TestBrowserAndNativeAgree(t *testing.T) {
 	if _, err := exec.LookPath("node"); err != nil {
 		t.Skip("there is no node")
@@ -137,19 +138,22 @@ func TestBrowserAndNativeAgree(t *testing.T) {
 		t.Skip("takes half a minute: set PARITY=1")
 	}
 	here, there := native(t), node(t)
-	texts := randomRuns()
 	var c engine.Catalog
 	remarshal(t, here(&engine.Request{ID: 1, Call: engine.CallCatalog})[0].Head, &c)
+	var texts []string
 	for _, s := range c.Scenarios {
 		texts = append(texts, s.Text)
 	}
-	for number, text := range texts {
+	texts = append(texts, randomRuns(t, c.Scenarios)...)
+	number := 0 // of the runs that began
+	for _, text := range texts {
 		open := &engine.Request{ID: 1, Call: engine.CallOpen, Text: text}
 		a, b := here(open), there(open)
 		end, other := a[len(a)-1].Head, b[len(b)-1].Head
-		if !reflect.DeepEqual(end, other) || !reflect.DeepEqual(a[0].Head, b[0].Head) {
+		if !reflect.DeepEqual(end, other) || !reflect.DeepEqual(a[0].Head, b[0].Head) || end["type"] != engine.TypeResult {
 			t.Fatalf("the run of\n%s\nends natively with\n%v\nand in wasm with\n%v", text, end, other)
 		}
+		number++
 		records := int(end["records"].(float64))
 		for _, look := range []engine.Request{
 			{Call: engine.CallDescribe, From: max(1, records-20), To: records},
@@ -157,7 +161,7 @@ func TestBrowserAndNativeAgree(t *testing.T) {
 			{Call: engine.CallFind, Query: &engine.Query{Text: "1"}, To: min(records, 20)},
 			{Call: engine.CallClose},
 		} {
-			look.ID, look.Run = 2, number+1
+			look.ID, look.Run = 2, number
 			if a, b := here(&look), there(&look); !reflect.DeepEqual(a, b) {
 				t.Fatalf("%s of\n%s\nis natively\n%v\nand in wasm\n%v", look.Call, text, a, b)
 			}
@@ -166,19 +170,57 @@ func TestBrowserAndNativeAgree(t *testing.T) {
 	t.Logf("%d runs are the same with %s natively and under Node", len(texts), runtime.Version())
 }
 
-// randomRuns returns 20 runs of each lock, with delays by chance.
-func randomRuns() []string {
+// randomRuns returns 20 runs of each algorithm that differ in their seeds: locks under load, and the
+// others in the first scenario of each, with delays by chance.
+func randomRuns(t *testing.T, scenarios []engine.Scenario) []string {
+	t.Helper()
+	base := make(map[string]string)
+	for _, s := range scenarios {
+		name := valueOf(s.Text, "algorithm")
+		if _, known := base[name]; !known {
+			base[name] = without(s.Text, "about", "seed", "links", "expect", "schedule")
+		}
+	}
 	var texts []string
 	for _, spec := range algorithm.All {
+		text := fmt.Sprintf("algorithm: %s\nn: 5\nworkload: {regime: saturated}\nlimit: {events: 300}\n", spec.Name)
 		if spec.Family != process.Mutex {
-			continue
+			if text = base[spec.Name]; text == "" {
+				t.Errorf("%s has no scenario", spec.Name)
+				continue
+			}
 		}
 		for seed := range 20 {
-			texts = append(texts, fmt.Sprintf("algorithm: %s\nn: 5\nseed: %d\nlinks: {delay: {uniform: [0.2, 1]}}\n"+
-				"workload: {regime: saturated}\nlimit: {events: 300}\n", spec.Name, seed))
+			texts = append(texts, fmt.Sprintf("%s\nseed: %d\nlinks: {delay: {uniform: [0.2, 1]}}\n", text, seed))
 		}
 	}
 	return texts
+}
+
+// valueOf returns the value of a field at the top of a scenario.
+func valueOf(text, field string) string {
+	for line := range strings.Lines(text) {
+		if value, found := strings.CutPrefix(line, field+":"); found {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
+
+// without returns a scenario without some of the fields at its top.
+func without(text string, fields ...string) string {
+	var kept strings.Builder
+	drop := false
+	for line := range strings.Lines(text) {
+		if line[0] != ' ' && line[0] != '-' && line[0] != '\n' {
+			name, _, _ := strings.Cut(line, ":")
+			drop = slices.Contains(fields, name)
+		}
+		if !drop {
+			kept.WriteString(line)
+		}
+	}
+	return kept.String()
 }
 
 func remarshal(t *testing.T, head map[string]any, to any) {
