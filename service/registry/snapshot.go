@@ -291,15 +291,18 @@ func (r *Registry) readResource(rd *wire.Reader) *resource {
 		rd.Fail(fmt.Errorf("%q has the unknown class %d", res.name, res.class))
 		return res
 	}
-	res.crowd = &crowd{holders: r.readClaims(rd, res), queue: r.readClaims(rd, res)}
-	res.crowd.counted = len(res.crowd.queue)
-	for _, c := range res.crowd.holders {
+	holders, queue := r.readClaims(rd, res), r.readClaims(rd, res)
+	for _, c := range holders {
 		c.session.holds++
 	}
-	for _, c := range res.crowd.queue {
+	for _, c := range queue {
 		r.waits(c, 1)
 	}
-	res.scatter()
+	if len(holders) <= 1 && len(queue) == 0 {
+		copy(res.one[:], holders)
+	} else {
+		res.crowd = &crowd{holders: holders, queue: queue, counted: len(queue)}
+	}
 	return res
 }
 
