@@ -148,12 +148,12 @@ func (cfg Config) settings() (server.Config, conclave.Config, error) {
 // its listeners they are those of `conclave serve` without flags, so that the one
 // can open the directory of the other.
 func (cfg Config) alone() (server.Config, dialer) {
-	door := newPipes()
+	clients := newPipes()
 	return server.Config{
 		Data: cfg.Dir, Memory: cfg.Dir == "", Log: cfg.Logger,
-		Listener: door, Advertise: address, PeerListener: newPipes(),
+		Listener: clients, Advertise: address, PeerListener: newPipes(),
 		Heartbeat: heartbeat, Election: 2 * heartbeat,
-	}, door.dial
+	}, clients.dial
 }
 
 // Instance returns the server in this process.

@@ -68,7 +68,7 @@ lab/host:              lab/engine # serves the engine on loopback
 web/wasm:              lab/engine # and this in a worker of a browser
 
 # Service: the replicated state, the core that decides, what gives it a disk, a
-# network and clients, and the door.
+# network and clients, and the server.
 service/api:
 service/version:
 service/access:        internal/wire

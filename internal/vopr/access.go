@@ -11,13 +11,13 @@ import (
 	"github.com/conclave-io/conclave/service/registry"
 )
 
-// AccessStats counts what happened in plans with rules.
+// AccessStats counts events in plans with rules.
 type AccessStats struct {
 	Changed   int // changes of the rules that were applied
 	Denied    int // acquires refused by the rules
 	Withdrawn int // waits ended by a change of the rules
 	Quotas    int // acquires refused by a quota
-	Judged    int // decisions looked at
+	Judged    int // decisions that the judge checked
 }
 
 func (s *AccessStats) add(o *AccessStats) {
@@ -28,22 +28,22 @@ func (s *AccessStats) add(o *AccessStats) {
 	s.Judged += o.Judged
 }
 
-// DrawAccess is the plan of a seed in which an administrator changes rules and quotas.
+// DrawAccess returns the plan of a seed in which an administrator changes rules and quotas.
 func DrawAccess(seed uint64, millis int64) Plan {
 	p := Draw(seed, millis)
 	p.Access, p.Levels, p.Limits, p.Shared, p.Deadlocks = true, false, false, false, false
 	return p
 }
 
-// ruling is an administrator who changes the rules, and a judge of what they decide. The
-// judge applies the log by itself, entry by entry, and looks at all rules one by one.
+// ruling is an administrator who changes the rules, and a judge of the decisions about them. The
+// judge applies the log itself, entry by entry. It checks all rules one by one.
 type ruling struct {
 	w     *world
 	rng   *rand.Rand
 	asked uint64
 	reg   *registry.Registry
 	last  uint64
-	// names are what requests to acquire were about.
+	// names has the command of each request to acquire.
 	names map[registry.ClaimID]registry.Command
 }
 
@@ -53,20 +53,20 @@ func newRuling(w *world) *ruling {
 	return r
 }
 
-// rule changes the rules now and then.
+// rule changes the rules from time to time.
 func (r *ruling) rule() {
 	if r.w.healed {
 		return
 	}
 	wait := (100 + r.rng.Int64N(2500)) * ms
 	if r.rng.IntN(4) == 0 {
-		wait = 5 * ms // one change right behind the other
+		wait = 5 * ms // two changes in quick succession
 	}
 	r.w.after(wait, r.rule)
 	if r.reg.Rules().Mode() == access.Closed {
 		slot := r.rng.IntN(r.w.plan.Clients)
 		r.change(r.draw(slot)...)
-		if r.rng.IntN(2) == 0 { // it asks while the change is on its way
+		if r.rng.IntN(2) == 0 { // it sends an acquire while the change is in transit
 			r.w.clients[slot].flood(1 + r.rng.IntN(12))
 		}
 		return
@@ -74,8 +74,7 @@ func (r *ruling) rule() {
 	r.change(r.begin()...)
 }
 
-// begin are the first rules: everything is allowed, as far as no other rule says
-// otherwise.
+// begin returns the first rules. They allow everything, unless another rule denies it.
 func (r *ruling) begin() []access.Edit {
 	everything := access.Rule{Verbs: access.Of(access.Read, access.Hold, access.Revoke), Class: access.Any}
 	return []access.Edit{
@@ -86,7 +85,8 @@ func (r *ruling) begin() []access.Edit {
 	}
 }
 
-// draw is a change: a client may hold less, or as much as before, or has another quota.
+// draw returns a random change of what a client may do: fewer rights, the original rights, or
+// another quota.
 func (r *ruling) draw(slot int) []access.Edit {
 	who, role := fmt.Sprint("cert:client-", slot), fmt.Sprint("less-", slot)
 	quota := access.Edit{Kind: access.PutQuota, Quota: access.Quota{Who: who}}
@@ -113,7 +113,7 @@ func (r *ruling) draw(slot int) []access.Edit {
 	return []access.Edit{quota}
 }
 
-// drawRules are a few rules that say less than all, and at times more again.
+// drawRules returns random rules that deny some requests, and sometimes allow some of them again.
 func (r *ruling) drawRules() (rules []access.Rule) {
 	for range 1 + r.rng.IntN(3) {
 		name := []string{"a", "b", "c", "r", "read", "readers", "s", "semaphore", "e", "f", "flood/", "flood/"}[r.rng.IntN(12)]
@@ -138,12 +138,12 @@ func (r *ruling) change(edits ...access.Edit) {
 		Origin: registry.Origin{Actor: "local:1/0", Via: "local", Request: [16]byte{0: 3, 14: byte(r.asked >> 8), 15: byte(r.asked)}},
 	}
 	if r.reg.Rules().Mode() == access.Closed && r.rng.IntN(4) == 0 {
-		c.Origin.Actor = "cert:client-0" // who may not
+		c.Origin.Actor = "cert:client-0" // not an administrator
 	}
 	leader.receive(func() { leader.replica.Submit(leader.tellTime(), operatorConn, []registry.Command{c}) })
 }
 
-// heal has everything be allowed at the end, until it is.
+// heal makes the rules allow everything at the end. It retries until the change is applied.
 func (r *ruling) heal() {
 	rules := r.reg.Rules()
 	var edits []access.Edit
@@ -161,8 +161,8 @@ func (r *ruling) heal() {
 	r.w.after(500*ms, r.heal)
 }
 
-// follow applies what a server was the first to apply. What came to it with a snapshot is
-// taken from that server.
+// follow applies the entries that a server was the first to apply. If they came with a snapshot, it
+// takes the state from that server.
 func (r *ruling) follow(s *server, to uint64) {
 	for index := r.last + 1; index <= to; index++ {
 		e := s.log.entry(index)
@@ -182,7 +182,7 @@ func (r *ruling) follow(s *server, to uint64) {
 	r.last = to
 }
 
-// apply applies an entry command by command, and judges each.
+// apply applies an entry command by command, and judges each command.
 func (r *ruling) apply(e *raftpb.Entry) {
 	if e.GetType() != raftpb.EntryNormal || len(e.GetData()) == 0 {
 		return
@@ -213,8 +213,8 @@ func (r *ruling) apply(e *raftpb.Entry) {
 	}
 }
 
-// judge looks at an answer to a request to acquire: what it is about, whether it is the
-// first one, and whether a quota has to refuse it.
+// judge checks the answer to a request to acquire. asked is the original request, and first means
+// that this is the first answer to it. over means that a quota must refuse it.
 func (r *ruling) judge(by *registry.Command, asked registry.Command, o *registry.Outcome, first, over bool) {
 	if r.reg.Rules().Mode() != access.Closed || asked.Name == "" {
 		return
@@ -228,7 +228,7 @@ func (r *ruling) judge(by *registry.Command, asked registry.Command, o *registry
 	stats := &r.w.stats.Access
 	switch {
 	case by.Op == registry.OpAcquire && !first:
-		return // it was decided before, or is answered as it was
+		return // it repeats an earlier answer
 	case (granted || code == registry.Queued) && !may:
 		r.w.violate("access", "%s is answered with the code %d to its acquire of %q, class %d, which the rules deny it as of this entry", s.Owner, code, asked.Name, asked.Class)
 	case (granted || code == registry.Queued) && over:
@@ -247,8 +247,9 @@ func (r *ruling) judge(by *registry.Command, asked registry.Command, o *registry
 	stats.Judged++
 }
 
-// may decides by looking at every rule: the longest place counts, the exact name most of
-// all, and at one place a denial.
+// may decides whether the rules allow a request, by checking every rule. The rule with the longest
+// matching prefix wins, and an exact name wins over prefixes. Between rules of equal length, a
+// denial wins.
 func (r *ruling) may(owner string, class registry.Class, name string) bool {
 	bound := make(map[string]bool)
 	for _, b := range r.reg.Rules().Bindings() {
@@ -264,19 +265,20 @@ func (r *ruling) may(owner string, class registry.Class, name string) bool {
 			if !bound[role.Name] || rule.Class != access.Any && registry.Class(rule.Class) != class || !strings.HasPrefix(name, rule.Name) || rule.Exact && name != rule.Name {
 				continue
 			}
-			place := 2 * len(rule.Name)
+			specificity := 2 * len(rule.Name)
 			if rule.Exact {
-				place++
+				specificity++
 			}
-			if place > best || place == best && rule.Deny {
-				best, allowed = place, !rule.Deny
+			if specificity > best || specificity == best && rule.Deny {
+				best, allowed = specificity, !rule.Deny
 			}
 		}
 	}
 	return allowed
 }
 
-// over reports whether a quota has to refuse a request, by counting what there is.
+// over reports whether a quota must refuse a request. It counts the holds and sessions in the
+// state.
 func (r *ruling) over(c *registry.Command) bool {
 	s, _ := r.reg.Session(c.Session)
 	owned, under := uint64(0), make(map[string]uint64)

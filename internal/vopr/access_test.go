@@ -2,7 +2,7 @@ package vopr
 
 import "testing"
 
-// A sample of plans in which rules and quotas change.
+// TestAccess runs a sample of the plans in which rules and quotas change.
 func TestAccess(t *testing.T) {
 	const runs = 3
 	var all Stats

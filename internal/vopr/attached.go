@@ -10,16 +10,16 @@ import (
 )
 
 const (
-	// heartbeat and election are those of a replica with a tick of 10 ms: five ticks, and
-	// four heartbeats.
+	// heartbeat and election are those of a replica with a tick of 10 ms: 5 ticks, and 4
+	// heartbeats.
 	heartbeat = 5 * tick
 	election  = 4 * heartbeat
 )
 
-// outbox returns an empty outbox of a stream. Its limits are smaller than those of a real
-// server, so that they are reached. Servers with a limit of the state can refuse all requests
-// of a session at the same time, and again whenever the client sends them again. There the
-// outbox has room for them, as that of a real server has.
+// outbox returns an empty outbox for a stream. Its limits are lower than those of a real server, so
+// that runs reach them. With a limited state, a server may refuse all requests of a session at the
+// same time, and again whenever the client resends them. For such plans the outbox is large enough
+// for all these answers, as in a real server.
 func (w *world) outbox() stream.Outbox {
 	limits := stream.Limits{Frame: 16, HighWater: 64, Most: 256}
 	if w.plan.Limits {
@@ -28,8 +28,8 @@ func (w *world) outbox() stream.Outbox {
 	return stream.NewOutbox(limits)
 }
 
-// attached is a stream at the server that it was opened to: what service/server has in
-// its Attach, with the same machines.
+// attached is a stream at the server to which the client connected. It corresponds to Attach of
+// service/server, and uses the same state machines.
 type attached struct {
 	s      *server
 	life   int
@@ -37,29 +37,29 @@ type attached struct {
 	caller stream.Caller
 	asked  bool
 	names  *stream.Sessions
-	left   bool  // the stream is over here
-	astray int64 // for so many ticks the server could not serve it
+	left   bool  // the stream has ended at this server
+	astray int64 // number of ticks for which the server could not serve it
 
 	in []*api.ClientFrame // not read yet
 
-	// Of one that is served: by this number the replica knows it.
+	// For a stream that this server serves. The replica identifies it by number.
 	number uint64
-	served bool // its requests are taken, and its replies sent
+	served bool // its requests are accepted, and its replies are sent
 	box    stream.Outbox
 	line   queue.Line[*attached]
-	ready  []registry.Command // read, and not put in line yet
-	told   int                // how many addresses of servers the client was told of
-	owed   int                // replies that the box was given, and has not sent
+	ready  []registry.Command // read, but not yet in the queue
+	told   int                // number of server addresses that the client knows
+	owed   int                // replies in the box that were not sent yet
 
-	// Of one that is passed on.
+	// For a stream that this server passes on.
 	relay  *stream.Relay
 	leader uint64
 	above  *call
 	below  []*api.ServerFrame // from the leader, not read yet
-	shut   bool               // the leader has ended it
+	shut   bool               // the leader has ended the stream
 }
 
-// attach takes a stream.
+// attach accepts a stream.
 func (s *server) attach(l *call, who stream.Caller, asked bool) {
 	s.w.numbers++
 	a := &attached{s: s, life: s.life, call: l, caller: who, asked: asked, number: s.w.numbers, names: stream.NewSessions(who), box: s.w.outbox()}
@@ -75,7 +75,7 @@ func (s *server) attach(l *call, who stream.Caller, asked bool) {
 	s.awaitLeader(2*heartbeat, a.settle)
 }
 
-// awaitLeader calls then when a leader is known, or has not been for a while.
+// awaitLeader calls then when a leader is known. After the time most, it calls then in any case.
 func (s *server) awaitLeader(most int64, then func()) {
 	if s.replica.Leader() != 0 || most <= 0 {
 		then()
@@ -89,7 +89,7 @@ func (s *server) awaitLeader(most int64, then func()) {
 	})
 }
 
-// settle decides what to do with the stream.
+// settle decides whether to serve the stream, to pass it on, or to end it.
 func (a *attached) settle() {
 	s := a.s
 	if a.left {
@@ -107,7 +107,7 @@ func (a *attached) settle() {
 	}
 }
 
-// relaying is how many streams the server passes on.
+// relaying returns the number of streams that the server passes on.
 func (s *server) relaying() (n int) {
 	for _, a := range s.streams {
 		if a.relay != nil {
@@ -117,13 +117,13 @@ func (s *server) relaying() (n int) {
 	return n
 }
 
-// comes takes a frame from the network.
+// comes receives a frame from the network.
 func (a *attached) comes(frame *api.ClientFrame) {
 	a.in = append(a.in, frame)
 	a.read()
 }
 
-// next takes a frame that has come, or returns nil.
+// next returns the oldest received frame, or nil.
 func (a *attached) next() *api.ClientFrame {
 	if len(a.in) == 0 {
 		return nil
@@ -134,7 +134,7 @@ func (a *attached) next() *api.ClientFrame {
 	return frame
 }
 
-// read goes on with what the client has sent.
+// read processes frames of the client.
 func (a *attached) read() {
 	for a.served && !a.left {
 		if len(a.ready) > 0 {
@@ -162,7 +162,7 @@ func (a *attached) read() {
 	a.passUp()
 }
 
-// pump sends what waits for the client, as long as it takes it.
+// pump sends waiting replies until the client accepts no more.
 func (a *attached) pump() {
 	if a.relay != nil {
 		a.passDown()
@@ -190,7 +190,7 @@ func (a *attached) pump() {
 	a.read()
 }
 
-// news puts the addresses of all servers into a frame, if they have changed.
+// news adds the addresses of all servers to a frame, if they have changed.
 func (a *attached) news(frame *api.ServerFrame) {
 	var servers []string
 	for _, m := range a.s.replica.Registry().Members() {
@@ -203,14 +203,14 @@ func (a *attached) news(frame *api.ServerFrame) {
 	}
 }
 
-// depose ends the stream because the server ceased to lead.
+// depose ends the stream because the server no longer leads.
 func (a *attached) depose() {
 	delete(a.s.conns, a.number)
 	a.box.Depose()
 	a.pump()
 }
 
-// deliver takes a reply of the replica.
+// deliver adds a reply of the replica to the outbox.
 func (a *attached) deliver(o registry.Outcome) {
 	a.owed++
 	a.box.Deliver([]registry.Outcome{o})
@@ -222,7 +222,7 @@ func (a *attached) deliver(o registry.Outcome) {
 	}
 }
 
-// takeRequests takes what clients ask for, within bounds, as service/node does.
+// takeRequests passes requests of clients to the replica, within limits, as service/node does.
 func (s *server) takeRequests() {
 	for taken := 0; taken < queue.Sitting; {
 		l, commands := s.queue.Take()
@@ -269,7 +269,7 @@ func (a *attached) passOn(leader uint64) {
 	a.look()
 }
 
-// look tells the machine again and again who leads.
+// look repeatedly informs the relay who leads.
 func (a *attached) look() {
 	s := a.s
 	if a.left || s.life != a.life {
@@ -290,7 +290,7 @@ func (a *attached) look() {
 	})
 }
 
-// passUp passes on what the client has sent.
+// passUp forwards frames of the client to the leader.
 func (a *attached) passUp() {
 	for !a.left && a.relay != nil && a.relay.Welcomed() && !a.above.up.full() {
 		frame := a.next()
@@ -307,7 +307,7 @@ func (a *attached) passUp() {
 	}
 }
 
-// passDown passes on what the leader has sent.
+// passDown forwards frames of the leader to the client.
 func (a *attached) passDown() {
 	for !a.left && len(a.below) > 0 && !a.relay.Over() && !a.call.down.full() {
 		frame := a.below[0]
@@ -324,7 +324,7 @@ func (a *attached) passDown() {
 	a.passUp()
 }
 
-// unrelay ends the stream if the machine says so, and reports whether it does.
+// unrelay ends the stream if the relay requires it, and reports whether it does.
 func (a *attached) unrelay() bool {
 	if a.left || !a.relay.Over() {
 		return a.left
@@ -338,7 +338,8 @@ func (a *attached) unrelay() bool {
 	return true
 }
 
-// dismiss says goodbye; without a reason of its own, because this server does not lead.
+// dismiss sends a farewell and ends the stream. If farewell is nil, the reason is that this server
+// does not lead.
 func (a *attached) dismiss(farewell *api.Farewell) {
 	if farewell != nil {
 		a.part(&api.ServerFrame{Farewell: farewell})
@@ -353,7 +354,7 @@ func (a *attached) dismiss(farewell *api.Farewell) {
 	})
 }
 
-// part ends the stream in order, with a last frame or without.
+// part ends the stream in order, with or without a last frame.
 func (a *attached) part(frame *api.ServerFrame) {
 	if a.left {
 		return
@@ -365,7 +366,7 @@ func (a *attached) part(frame *api.ServerFrame) {
 	a.call.down.finish(func() { a.call.end(true) })
 }
 
-// leave is the end of the stream because the other side has gone.
+// leave ends the stream after the other side has closed it.
 func (a *attached) leave() {
 	if a.left {
 		return
@@ -376,8 +377,8 @@ func (a *attached) leave() {
 	}
 }
 
-// strays requires that no stream stays at a server that does not lead, unless it is passed
-// on to the one that does, or the client does not take its frames.
+// strays checks that no stream stays at a server that does not lead. A stream may stay if the
+// server passes it on to the leader, or if the client does not read its frames.
 func (s *server) strays() {
 	for _, a := range s.streams {
 		right := a.served && s.replica.Leading() || a.relay != nil && a.leader == s.replica.Leader()

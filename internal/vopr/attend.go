@@ -6,13 +6,14 @@ import (
 	"github.com/conclave-io/conclave/service/agreement"
 )
 
-// lookPeriod is how often the judge looks whether clients are attended to.
+// lookPeriod is the time between two checks that clients receive answers.
 const lookPeriod = 50 * ms
 
-// attention is how long a client may wait for an answer, a place in a queue included, while
-// a majority of the servers is well: ten election timeouts of 200 ms, and a second in which the
-// client finds out who leads. Where servers are homes, a new leader lets the leases of their
-// seats lapse, and they have none until then.
+// attention is the maximum time that a client may wait for an answer while a majority of the
+// servers works. The answer that a request is queued counts. The time covers ten election timeouts
+// of 200 ms, and a second in which the client finds the leader. With homes it is longer: a new
+// leader waits until the leases of the seats have expired, and the servers have no seats until
+// then.
 func (w *world) attention() int64 {
 	const usual = 3000 * ms
 	if w.plan.Hosts {
@@ -21,16 +22,16 @@ func (w *world) attention() int64 {
 	return usual
 }
 
-// attendant knows for how long the same servers have been well.
+// attendant records for how long the same servers have worked.
 type attendant struct {
-	well      endpoint // the servers
+	well      endpoint // the working servers
 	wellSince int64
 }
 
-// attend requires that clients get answers while a majority of the voters is up, has
-// disks that work, and can talk. Others may be down, stand still, or have a disk
-// that hangs: the leader as well as any. A client needs a way to one of the majority, not
-// to the leader: the others relay.
+// attend checks that clients receive answers while a majority of the voters is up, has working
+// disks, and can communicate. The other servers may be down, paused, or have a hanging disk. This
+// includes the leader. A client needs a connection to one server of the majority. It need not be
+// the leader, because the other servers relay.
 func (w *world) attend() {
 	w.after(lookPeriod, w.attend)
 	if well := w.majority(); well != w.well || well == 0 {
@@ -57,7 +58,7 @@ func (w *world) attend() {
 	}
 }
 
-// reach returns the servers of the majority that a client reaches, and that reach it.
+// reach returns the servers of the majority with which a client can communicate in both directions.
 func (w *world) reach(c *client) (reach endpoint) {
 	for _, s := range w.servers {
 		if me := s.endpoint(); w.well&me != 0 && !w.blocked(me, c.endpoint()) && !w.blocked(c.endpoint(), me) {
@@ -67,8 +68,8 @@ func (w *world) reach(c *client) (reach endpoint) {
 	return reach
 }
 
-// majority returns the voters that are well, or 0 unless they are a majority that
-// nothing keeps from talking to each other.
+// majority returns the voters that work. It returns 0 unless they are a majority in which all can
+// communicate with each other.
 func (w *world) majority() (well endpoint) {
 	between := func(c *cut) bool { return c.from&allServers != 0 && c.to&allServers != 0 }
 	if slices.ContainsFunc(w.cuts, between) || w.storm != nil || w.asking != nil || w.outdated() {
@@ -99,8 +100,8 @@ func (w *world) majority() (well endpoint) {
 	return well
 }
 
-// outdated reports whether one server does not dial another because one of them does not
-// read the level. It notices up to refusedPause later that this was put right.
+// outdated reports whether a server does not dial another one because one of them does not support
+// the level. After that is corrected, the server may need up to refusedPause to notice.
 func (w *world) outdated() bool {
 	for _, s := range w.servers {
 		for _, other := range w.servers {
@@ -112,7 +113,7 @@ func (w *world) outdated() bool {
 	return false
 }
 
-// peers is what the leader knows of the others.
+// peers returns the leader's status of the other servers.
 func (w *world) peers() []agreement.Peer {
 	if leader := w.leader(); leader != nil {
 		return leader.replica.Status().Peers
@@ -120,15 +121,15 @@ func (w *world) peers() []agreement.Peer {
 	return nil
 }
 
-// fetches reports whether a server waits for a snapshot: it acknowledges nothing that comes
-// after that.
+// fetches reports whether a server waits for a snapshot. Until it has the snapshot, it acknowledges
+// no later entries.
 func fetches(s *server, peers []agreement.Peer) bool {
 	return slices.ContainsFunc(peers, func(p agreement.Peer) bool { return p.ID == s.id && p.State == "StateSnapshot" })
 }
 
-// waitsSince is since when a client has waited for an answer: to anything, if it has a
-// session, which is renewed all the time, or to a call. While no server is a home, nobody
-// answers a client that has no other session.
+// waitsSince returns the time since which a client has waited for an answer. A client with a
+// session renews it continuously, so any answer counts. A client without a session may receive
+// nothing for a long time, so only its unanswered calls count.
 func (c *client) waitsSince() int64 {
 	since := c.w.now
 	if c.session() != nil {

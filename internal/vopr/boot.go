@@ -12,7 +12,7 @@ import (
 	"github.com/conclave-io/conclave/service/version"
 )
 
-// foundCluster makes the founders, with empty disks, and starts them.
+// foundCluster creates the founders with empty disks, and starts them.
 func (w *world) foundCluster() {
 	for range w.plan.Servers {
 		w.founders = append(w.founders, w.addServer().id)
@@ -23,13 +23,13 @@ func (w *world) foundCluster() {
 	}
 }
 
-// drawUID returns the UID of a new directory.
+// drawUID returns a UID for a new directory.
 func (w *world) drawUID() uint64 {
 	w.directories++
 	return w.directories * 1000
 }
 
-// start brings a server up with what its disk holds.
+// start starts a server with the contents of its disk.
 func (s *server) start() {
 	switch {
 	case s.on || s.removed || s.disk.hung > 0:
@@ -41,8 +41,8 @@ func (s *server) start() {
 	}
 }
 
-// boot starts a server as the release that is installed. It hears others and answers
-// them while it still reads its disk.
+// boot starts a server with the installed release. The server receives messages and answers them
+// while it reads its disk.
 func (s *server) boot() {
 	s.on, s.served, s.ready = true, false, false
 	s.founding, s.contacts = founding.Machine{}, make(map[uint64]peering.Hello)
@@ -63,7 +63,7 @@ func (s *server) boot() {
 	s.slowness = 0
 }
 
-// load reads the disk, and makes a directory if there is none.
+// load reads the disk. If there is no directory, it creates one.
 func (s *server) load() {
 	if s.disk.uid == 0 {
 		s.disk.add(write{uid: s.w.drawUID(), then: s.load})
@@ -77,7 +77,7 @@ func (s *server) load() {
 	s.decide()
 }
 
-// decide carries out what the founding machine decides, as service/node does.
+// decide carries out the decisions of the founding machine, as service/node does.
 func (s *server) decide() {
 	for life := s.life; s.life == life && s.on; {
 		a := s.founding.Step(s.now())
@@ -118,7 +118,7 @@ func (s *server) hasFounded() {
 	s.run()
 }
 
-// founders are those that the record names.
+// founders returns the founders in the record.
 func (s *server) founders() (all []registry.Member) {
 	for _, f := range s.founding.Record() {
 		all = append(all, registry.Member{ID: f.ID, UID: f.UID, PeerAddress: peerAddress(f.ID)})
@@ -126,7 +126,7 @@ func (s *server) founders() (all []registry.Member) {
 	return all
 }
 
-// run makes the replica from what the disk holds.
+// run creates the replica from the contents of the disk.
 func (s *server) run() {
 	said := s.said()
 	cfg := replica.Config{
@@ -168,7 +168,7 @@ func (s *server) run() {
 	s.gained()
 }
 
-// gained notes that the replica has state of the cluster, if it has.
+// gained records that the replica has state of the cluster, if it has.
 func (s *server) gained() {
 	if !s.replica.Blank() {
 		s.founding.Gained()

@@ -7,7 +7,7 @@ import (
 	"github.com/conclave-io/conclave/service/registry"
 )
 
-// claim is an acquire as the judge sees it, from its transmission to its end.
+// claim is the judge's record of an acquire, from its transmission to its end.
 type claim struct {
 	w        *world
 	res      *resource
@@ -15,7 +15,7 @@ type claim struct {
 	session  registry.SessionID
 	sequence uint64
 	shared   bool
-	hold     *hold  // of a worker that was told of the grant
+	hold     *hold  // the hold of a worker that received the grant
 	called   int64  // when it was transmitted
 	above    uint64 // the largest fence known when it was transmitted: its own must be larger
 	below    uint64 // the fence of a later claim that was granted, or 0
@@ -25,12 +25,12 @@ type claim struct {
 	priority int64  // of a candidate
 	value    string // of a candidate: different for each worker
 	patience int64  // of a candidate, in ns
-	told     int64  // when its client was told that it waits, or 0
-	gone     bool   // it waits no longer
-	goneAt   int64  // since when
-	// releasing means that its client has sent a release of it.
+	told     int64  // when its client received the answer that it waits, or 0
+	gone     bool   // it no longer waits
+	goneAt   int64  // when it stopped waiting
+	// releasing means that its client has sent a release for it.
 	releasing bool
-	ended     bool // how it ended is in the history, or will be when its release is answered
+	ended     bool // its end is in the history, or will be when the release is answered
 }
 
 // ahead is a claim that must be granted before another one, if the other one gets a larger
@@ -58,7 +58,7 @@ func (j *judge) enter(w *world, res *resource, s *session, sequence uint64, a *a
 			p.ahead = append(p.ahead, ahead{other, 0})
 		}
 	}
-	if res.claims != nil { // not of a flood
+	if res.claims != nil { // nil for the resources of a flood
 		res.claims[claimOf(s.id, sequence)] = p
 	}
 	if res.class == registry.Election {
@@ -108,7 +108,7 @@ func (p *claim) answered(code registry.Code) {
 	switch code {
 	case registry.Held:
 		p.res.note(p.operation(opHeld, p.called, w.now))
-	case registry.Cancelled, registry.Deadlocked: // the judge of deadlocks looks at the log
+	case registry.Cancelled, registry.Deadlocked: // the judge of deadlocks checks these in the log
 	case registry.Revoked:
 		if !p.owner.dismissed {
 			w.violate("answer", "an acquire of %q is refused because its session is being ended, which nobody asked for", p.res.name)
@@ -129,12 +129,12 @@ func (p *claim) answered(code registry.Code) {
 		if !w.plan.Access {
 			w.violate("answer", "an acquire of %q is denied, and there are no rules", p.res.name)
 		}
-		p.vanish() // an older leader may have refused what came again, and a newer one have granted it
+		p.vanish() // an older leader may have refused a resent request that a newer leader has granted
 	case registry.Exhausted:
 		if w.stats.Floods == 0 {
 			w.violate("answer", "an acquire of %q is refused because a queue is full, and nobody floods", p.res.name)
 		}
-		p.vanish() // one that came before it may have been carried out
+		p.vanish() // an earlier copy of the request may have been granted
 	default:
 		w.violate("answer", "an acquire of %q is answered with the code %d", p.res.name, code)
 	}

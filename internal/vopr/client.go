@@ -10,8 +10,8 @@ import (
 	"github.com/conclave-io/conclave/service/registry"
 )
 
-// client is a program with the core of the Go client, which it drives as the root
-// package does.
+// client is a program. It contains the core of the Go client, and drives it as the root package
+// does.
 type client struct {
 	w     *world
 	slot  int
@@ -20,28 +20,28 @@ type client struct {
 	ttl   int64
 
 	paused, dead bool
-	awake, heard int64 // in the time of the world: when it began or went on, and a reply came
+	awake, heard int64 // times of the world: when it began or resumed, and when it last received a reply
 	inbox        []func()
-	away         bool     // it takes nothing from its streams
-	untaken      []func() // what came over them meanwhile
+	away         bool     // it does not read its streams
+	untaken      []func() // what arrived on them in the meantime
 
-	reaches      endpoint // servers of a majority that is well, as of the last look
+	reaches      endpoint // servers of a working majority that it reached at the last check
 	reachesSince int64
 
 	line     *line.Lines
-	carrying bool  // the outputs of the line are being carried out
-	due      int64 // the reading for which a tick is scheduled
+	carrying bool  // the outputs of the line are being processed
+	due      int64 // the clock reading for which a tick is scheduled
 
 	streams      []*clientStream
-	sessions     []*session // those that are open
+	sessions     []*session // open sessions
 	sessionsMade int
-	requests     []*request // of workers, without an outcome
+	requests     []*request // requests of workers that have no outcome yet
 
 	workers  []*worker
 	observer *observer
 }
 
-// ttls are those of the clients, by slot.
+// ttls has the TTL of each client, by slot.
 var ttls = []int64{300, 500, 1000, 1500, 2000, 3000, 5000, 800}
 
 const workersEach = 2
@@ -55,7 +55,7 @@ func newClient(w *world, slot int) *client {
 	return c
 }
 
-// begin is the start of the program.
+// begin starts the program.
 func (c *client) begin() {
 	c.dead, c.paused, c.inbox, c.awake = false, false, nil, c.w.now
 	c.away, c.untaken = false, nil
@@ -75,13 +75,13 @@ func (c *client) begin() {
 	c.arm()
 }
 
-// secret draws the secret of the next session.
+// secret returns a random secret for the next session.
 func (c *client) secret() []byte {
 	c.sessionsMade++
 	return []byte{0: 1, 13: byte(c.sessionsMade >> 8), 14: byte(c.sessionsMade), 15: byte(c.slot + 1)}
 }
 
-// principal is who the program proves to be.
+// principal returns the authenticated name of the program.
 func (c *client) principal() string {
 	if c.w.plan.Shared && c.slot < sharers {
 		return "cert:clients"
@@ -96,7 +96,7 @@ func (c *client) derive(secret []byte) registry.SessionID {
 
 func (c *client) now() int64 { return c.clock.read(c.w.now) }
 
-// receive lets the client take something in, when it does not stand still.
+// receive passes an input to the client. If the client is paused, it receives the input later.
 func (c *client) receive(input func()) {
 	switch {
 	case c.dead:
@@ -107,7 +107,8 @@ func (c *client) receive(input func()) {
 	}
 }
 
-// read lets the client take something from a stream, when it does so.
+// read passes an input from a stream to the client. If the client does not read its streams, it
+// receives the input later.
 func (c *client) read(input func()) {
 	if c.away && !c.dead {
 		c.untaken = append(c.untaken, input)
@@ -116,7 +117,7 @@ func (c *client) read(input func()) {
 	}
 }
 
-// turnAway has the client take nothing from its streams for a while.
+// turnAway makes the client stop reading its streams for a while.
 func (c *client) turnAway(d int64) {
 	if c.dead || c.away {
 		return
@@ -130,7 +131,7 @@ func (c *client) turnAway(d int64) {
 	})
 }
 
-// turnBack has it go on.
+// turnBack makes the client read its streams again.
 func (c *client) turnBack() {
 	if !c.away {
 		return
@@ -143,7 +144,7 @@ func (c *client) turnBack() {
 	}
 }
 
-// later has the client do something after a while.
+// later makes the client do something after a time.
 func (c *client) later(d int64, do func()) {
 	life := c.life
 	c.w.after(c.clock.real(d), func() {
@@ -165,7 +166,7 @@ func (c *client) resume() {
 	}
 }
 
-// die ends the program without a word. Another takes its place after a while.
+// die ends the program without closing its session. After a while, another program replaces it.
 func (c *client) die() {
 	if c.dead {
 		return
@@ -189,11 +190,11 @@ func (c *client) die() {
 	c.w.after(100*ms+c.w.work.Int64N(2000*ms), func() { c.begin() })
 }
 
-// step gives the line an input.
+// step passes an input to the line.
 func (c *client) step(in line.Input) {
 	c.line.Step(c.now(), in)
 	if c.carrying {
-		return // what comes of it is carried out with the rest
+		return // the loop below processes these outputs too
 	}
 	c.carrying = true
 	for outputs := c.line.Outputs(c.now()); len(outputs) > 0; outputs = c.line.Outputs(c.now()) {
@@ -273,7 +274,7 @@ func (c *client) streamOf(stream uint64) *clientStream {
 	return nil
 }
 
-// of returns what the judge knows of a session of the line, or nil.
+// of returns the judge's record of a session of the line, or nil.
 func (c *client) of(x *line.Session) *session {
 	for _, s := range c.sessions {
 		if s.line == x {
@@ -283,7 +284,7 @@ func (c *client) of(x *line.Session) *session {
 	return nil
 }
 
-// session returns the session that is open, or nil.
+// session returns the open session, or nil.
 func (c *client) session() *session { return c.of(c.line.Session()) }
 
 // server returns the server in use, or nil.
@@ -293,23 +294,23 @@ func (c *client) server() *server { return c.w.serverAt(c.line.Server()) }
 type request struct {
 	client   *client
 	call     line.Call
-	res      *resource // of an acquire
-	born     int64     // in the time of the world, for the judge
-	answered bool      // a reply came, if only QUEUED
-	claim    *claim    // of an acquire that was transmitted
-	hold     *hold     // of one that was granted
-	keeps    *hold     // what the caller keeps until it has ended
+	res      *resource // set for an acquire
+	born     int64     // time of the world, for the judge
+	answered bool      // a reply arrived, perhaps only QUEUED
+	claim    *claim    // set for an acquire that was transmitted
+	hold     *hold     // set for an acquire that was granted
+	keeps    *hold     // the hold that the caller keeps until the request has ended
 	done     func(reply *api.Reply)
 }
 
-// submit makes a call. done is told how it ended: its argument is nil if there was no reply.
+// submit starts a call. It calls done at the end of the call, with nil if there was no reply.
 func (c *client) submit(r *request, done func(*api.Reply)) {
 	r.client, r.born, r.done, r.call.Data = c, c.w.now, done, r
 	c.requests = append(c.requests, r)
 	c.step(line.Input{Kind: line.Submit, Call: &r.call})
 }
 
-// finish tells the worker how its call ended.
+// finish informs the worker about the result of its call.
 func (c *client) finish(o line.Output) {
 	r, ours := o.Call.Data.(*request)
 	if !ours {
@@ -327,7 +328,7 @@ func (c *client) drop(r *request) {
 	c.requests = slices.DeleteFunc(c.requests, func(other *request) bool { return other == r })
 }
 
-// withdraw says that the worker wants nothing of a call any more.
+// withdraw ends a call whose worker does not need the answer any more.
 func (c *client) withdraw(r *request) {
 	r.done = nil
 	c.drop(r)
@@ -337,7 +338,7 @@ func (c *client) withdraw(r *request) {
 	c.step(line.Input{Kind: line.Withdraw, Call: &r.call})
 }
 
-// again is the beginning of a call in another session, or under another number.
+// again starts the call again, in another session or with another number.
 func (r *request) again() {
 	r.answered, r.born = false, r.client.w.now
 	if r.claim != nil {
@@ -346,7 +347,8 @@ func (r *request) again() {
 	}
 }
 
-// flood lets the program ask for many locks of its own at once, and give each back.
+// flood makes the program request many locks at once, and release each of them. No other client
+// uses these locks.
 func (c *client) flood(n int) {
 	if c.dead || c.paused {
 		return
@@ -367,7 +369,7 @@ func (c *client) flood(n int) {
 	}
 }
 
-// turnClock lets the clock of a client go at another speed.
+// turnClock changes the drift of a client's clock.
 func (c *client) turnClock(drift int64) {
 	c.clock.turn(c.w.now, drift)
 	for _, s := range c.sessions {
@@ -379,5 +381,5 @@ func (c *client) turnClock(drift int64) {
 	c.arm()
 }
 
-// codeOf is the code of a reply, which has the same numbers.
+// codeOf converts the code of a reply. Both types have the same numbers.
 func codeOf(rep *api.Reply) registry.Code { return registry.Code(rep.GetCode()) }

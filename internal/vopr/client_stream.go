@@ -9,30 +9,31 @@ import (
 	"github.com/conclave-io/conclave/service/stream"
 )
 
-// call is a stream that a client, or a server that relays, has opened to a server.
+// call is a stream to a server. A client opened it, or a server that relays the stream of a client.
 type call struct {
 	w        *world
-	server   *server // that was called
-	life     int     // of it, then
+	server   *server // the server that was called
+	life     int     // the life of the server when it was called
 	up, down pipe
-	at       far  // what the server has of it, nil before it arrived
-	home     bool // the server is to be a home
-	over     bool // for who called
+	at       far  // the end of the stream at the server; nil before the call arrived
+	home     bool // the stream is to a home
+	over     bool // the caller has ended it
 
-	// take has the caller take something in, when it is there and does not stand still.
+	// take passes an input to the caller. If the caller is paused, it receives the input later.
 	take  func(func())
-	heard func(*api.ServerFrame) // says down.took when it is done
-	// ended says that the stream is over, and whether the server ended it in order.
+	heard func(*api.ServerFrame) // calls down.took when it has processed the frame
+	// ended is called at the end of the stream. orderly means that the server closed it in order.
 	ended func(orderly bool)
 }
 
-// far is what a server has of a stream.
+// far is the end of a stream at the server.
 type far interface {
 	comes(*api.ClientFrame)
 	leave()
 }
 
-// open calls a server. The caller has proven its name, and may ask to be passed on.
+// open opens a stream to a server. who is the authenticated caller. asked means that the caller
+// wants to be passed on to the leader.
 func (l *call) open(from endpoint, who stream.Caller, asked bool) {
 	w, s := l.w, l.server
 	l.life = s.life
@@ -52,7 +53,7 @@ func (l *call) open(from endpoint, who stream.Caller, asked bool) {
 	})
 }
 
-// send brings a frame to the server.
+// send sends a frame to the server.
 func (l *call) send(frame *api.ClientFrame) {
 	l.up.send(func() {
 		switch {
@@ -64,7 +65,7 @@ func (l *call) send(frame *api.ClientFrame) {
 	})
 }
 
-// hear brings a frame to the caller.
+// hear sends a frame to the caller.
 func (l *call) hear(frame *api.ServerFrame) {
 	l.down.send(func() {
 		l.take(func() {
@@ -77,7 +78,7 @@ func (l *call) hear(frame *api.ServerFrame) {
 	})
 }
 
-// end tells the caller that the stream is over.
+// end informs the caller that the server has ended the stream.
 func (l *call) end(orderly bool) {
 	l.take(func() {
 		if !l.over {
@@ -87,7 +88,7 @@ func (l *call) end(orderly bool) {
 	})
 }
 
-// close is the end of the stream for the caller. What it sent may still arrive.
+// close closes the stream for the caller. Frames that it has sent may still arrive.
 func (l *call) close() {
 	if l.over {
 		return
@@ -96,7 +97,7 @@ func (l *call) close() {
 	l.gone()
 }
 
-// gone tells the server that the caller has left.
+// gone informs the server that the caller has left.
 func (l *call) gone() {
 	l.w.carry(l.up.from, l.up.to, func() {
 		if l.at != nil && l.server.life == l.life {
@@ -105,13 +106,13 @@ func (l *call) gone() {
 	}, func() {})
 }
 
-// reset tells the caller that the server is not there.
+// reset informs the caller that the server is not reachable.
 func (l *call) reset() {
 	l.w.carry(l.down.from, l.down.to, func() { l.end(false) }, func() {})
 }
 
-// snap is the end of the connection: the side that could not send notices it, and the
-// other if it can be told.
+// snap breaks the connection. The side that could not send notices it. The other side notices it if
+// a message can reach it.
 func (l *call) snap(up bool) {
 	if up {
 		l.gone()
@@ -127,10 +128,10 @@ func (l *call) snap(up bool) {
 // clientStream is a stream from a client to a server.
 type clientStream struct {
 	call
-	stream uint64 // by which the client knows it
+	stream uint64 // the number by which the client identifies it
 }
 
-// dial asks the server at an address to take the client.
+// dial connects the client to the server at an address.
 func (c *client) dial(o line.Output) {
 	l := &clientStream{call: call{w: c.w, server: c.w.serverAt(o.Address), take: c.read, home: o.Home}, stream: o.Stream}
 	c.streams = append(c.streams, l)
@@ -143,7 +144,7 @@ func (c *client) dial(o line.Output) {
 		c.streams = slices.DeleteFunc(c.streams, func(other *clientStream) bool { return other == l })
 		c.step(line.Input{Kind: line.Ended, Stream: l.stream, Err: errReset})
 	}
-	if l.server == nil { // it is on record, and has not come yet
+	if l.server == nil { // the server is on record, but has not started yet
 		c.later(c.w.delay(), func() { l.end(false) })
 		return
 	}
@@ -152,7 +153,7 @@ func (c *client) dial(o line.Output) {
 
 var errReset = errors.New("connection reset")
 
-// serverAt returns the server that takes clients at an address, or nil.
+// serverAt returns the server with the given address for clients, or nil.
 func (w *world) serverAt(address string) *server {
 	for _, s := range w.servers {
 		if s.said().ClientAddress == address {
@@ -162,7 +163,7 @@ func (w *world) serverAt(address string) *server {
 	return nil
 }
 
-// transmit sends a frame of the client, which sends no other before there is room.
+// transmit sends a frame of the client. The client sends the next frame when the pipe has room.
 func (c *client) transmit(l *clientStream, frame *api.ClientFrame) {
 	sent := func() { c.step(line.Input{Kind: line.Sent, Stream: l.stream}) }
 	l.up.room = func() {}

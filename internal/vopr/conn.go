@@ -5,13 +5,13 @@ import (
 	"github.com/conclave-io/conclave/service/replica"
 )
 
-// remote is another server as one knows it from its connections.
+// remote is a server's record of another server and of the connections with it.
 type remote struct {
 	known   peering.Peer[*conn]
 	backoff peering.Backoff
 	dialled *conn  // the newest that this server dialled
-	bulk    *conn  // that for a snapshot, or nil
-	heard   uint64 // what arrived on all
+	bulk    *conn  // the connection for a snapshot, or nil
+	heard   uint64 // number of frames that arrived on all of them
 	refused peering.Code
 
 	out       peering.Outgoing[*letter, replica.Digest]
@@ -20,29 +20,29 @@ type remote struct {
 	post      post
 }
 
-// conn is a connection that one server dialled to another: what the dialler has to say
-// travels on it. Each message on it may be lost, delayed and repeated, which is more than
-// a connection does to them and no more than raft bears. What is said in a handshake, and
-// the parts of a snapshot, arrive in order, or the connection breaks.
+// conn is a connection that one server dialled to another. Messages travel only from the dialler to
+// the other end. Each message may be lost, delayed and repeated. A real connection does not do
+// that, but raft tolerates it. Frames of a handshake, and parts of a snapshot, arrive in order, or
+// the connection breaks.
 type conn struct {
-	lane  peering.Lane
-	ends  [2]*server // the dialler first
-	lives [2]int
-	gone  [2]bool     // the end has closed it, or is no more
-	heard [2]int64    // when something arrived last at that end
-	said  [2][]func() // what is on its way to that end and must arrive, in order
-	uids  [2]uint64   // the directory that the other end of each named
-	begun int64
-	there bool // the introduction of the dialler has arrived
-	up    bool // for the dialler: the handshake is done
-	seat  bool // for the other
+	lane    peering.Lane
+	ends    [2]*server // the dialler is first
+	lives   [2]int
+	gone    [2]bool     // the end has closed it, or its process has ended
+	heard   [2]int64    // when something last arrived at that end
+	said    [2][]func() // ordered frames in transit to that end
+	uids    [2]uint64   // the UID of the directory that the other end sent
+	begun   int64
+	there   bool // the introduction of the dialler has arrived
+	up      bool // for the dialler: the handshake has ended
+	current bool // for the other end: this connection counts
 
-	flying  int  // messages that the other end has not taken
+	flying  int  // messages that the other end has not processed
 	stalled bool // the dialler waits before it sends more
 
-	outdated bool // it was refused for the level
+	outdated bool // it was refused because of the level
 
-	crate   *crate // on that for a snapshot
+	crate   *crate // of a connection for a snapshot
 	arrival peering.Arrival
 }
 
@@ -51,7 +51,7 @@ const (
 	acceptor
 )
 
-// at returns the end of a server.
+// at returns the index of the end that belongs to a server.
 func (c *conn) at(s *server) int {
 	if c.ends[dialler] == s {
 		return dialler
@@ -59,13 +59,14 @@ func (c *conn) at(s *server) int {
 	return acceptor
 }
 
-// alive reports whether an end takes anything in from the connection.
+// alive reports whether an end still processes frames of the connection.
 func (c *conn) alive(end int) bool {
 	s := c.ends[end]
 	return !c.gone[end] && s.on && s.life == c.lives[end]
 }
 
-// say brings something to the other end, in order, unless the connection breaks.
+// say sends something to the other end, in order. It may fail to arrive only if the connection
+// breaks.
 func (c *conn) say(to int, take func()) {
 	from, other := c.ends[1-to], c.ends[to]
 	c.said[to] = append(c.said[to], take)
@@ -80,7 +81,7 @@ func (c *conn) say(to int, take func()) {
 	}, func() { from.atConn(c, 1-to, func() { c.close(1 - to) }) })
 }
 
-// tell brings an end the news that the other one is no more, if it can be reached.
+// tell informs an end that the other end has closed the connection, if it can be reached.
 func (c *conn) tell(end int) {
 	s, gone := c.ends[end], c.ends[1-end]
 	s.w.carry(gone.endpoint(), s.endpoint(), func() {
@@ -88,7 +89,7 @@ func (c *conn) tell(end int) {
 	}, func() {})
 }
 
-// ping has something arrive at the other end, unless it is lost.
+// ping sends a ping to the other end. It may be lost.
 func (c *conn) ping(to int) {
 	from := c.ends[1-to]
 	from.w.packet(from.endpoint(), c.ends[to].endpoint(), func() {
@@ -103,13 +104,13 @@ func (c *conn) arrives(at int, take func()) {
 		return
 	}
 	c.heard[at] = c.ends[at].w.now
-	if at == dialler && c.up || at == acceptor && c.seat {
+	if at == dialler && c.up || at == acceptor && c.current {
 		c.ends[at].remote(c.ends[1-at].id).heard++
 	}
 	take()
 }
 
-// beat sends pings from one end, and closes a connection on which nothing arrives.
+// beat sends pings from one end. It closes the connection if nothing arrives.
 func (c *conn) beat(end int) {
 	s := c.ends[end]
 	s.w.after(s.clock.real(pingInterval), func() {
@@ -127,7 +128,7 @@ func (c *conn) beat(end int) {
 	})
 }
 
-// close ends a connection at one end. The other one notices, if the news reaches it.
+// close closes a connection at one end. The other end notices if a message can reach it.
 func (c *conn) close(end int) {
 	if c.gone[end] {
 		return
@@ -137,8 +138,8 @@ func (c *conn) close(end int) {
 	s, other := c.ends[end], c.ends[1-end]
 	r := s.remote(other.id)
 	switch {
-	case end == acceptor && c.seat:
-		c.seat = false
+	case end == acceptor && c.current:
+		c.current = false
 		r.known.Leave(c.lane)
 	case end == dialler && c.lane == peering.Snapshots:
 		s.unship(c)
@@ -154,9 +155,9 @@ func (c *conn) close(end int) {
 	}
 }
 
-// hangUp is the end of all connections of a server whose process ends. If its machine runs
-// on, the others are told, as far as the news reaches them. If it has lost its power, they
-// notice that nothing arrives.
+// hangUp closes all connections of a server whose process ends. If its machine is still running, it
+// informs the other ends that it can reach. If its machine has lost power, the other ends notice
+// that nothing arrives.
 func (s *server) hangUp() {
 	told := s.w.net.IntN(2) == 0
 	for _, other := range s.w.servers {
@@ -190,7 +191,7 @@ func (s *server) connsWith(other *server) (all []*conn) {
 	return all
 }
 
-// over returns the connection on which messages for a peer get through, or nil.
+// over returns the connection that can deliver messages to a peer, or nil.
 func (s *server) over(id uint64) *conn {
 	if r := s.remotes[id]; r != nil && r.dialled != nil && r.dialled.up && r.dialled.alive(dialler) {
 		return r.dialled

@@ -10,14 +10,14 @@ import (
 	"github.com/conclave-io/conclave/service/version"
 )
 
-// A worker may keep what it holds while the other worker of its program waits: as two
-// locks of one goroutine, of which the outer one is released after the inner one.
+// A worker may keep its hold while the other worker of its program waits. The two workers act like
+// one goroutine with two locks that releases the outer lock after the inner one.
 
-// nest lets an acquire name what the other worker of the program holds, some of the
-// time. That worker then keeps it until the acquire has ended.
+// nest sometimes adds the hold of the other worker to the keeps of an acquire. That worker then
+// keeps its hold until the acquire has ended.
 func (k *worker) nest(r *request, a *api.Acquire) {
 	w := k.client.w
-	// Before that level nobody looks for deadlocks, and programs keep nothing.
+	// Below that level, servers do not search for deadlocks, and programs keep nothing.
 	if !w.judge.tested.looks() || a.GetTry() || w.nests.IntN(8) == 0 {
 		return
 	}
@@ -33,8 +33,8 @@ func (k *worker) nest(r *request, a *api.Acquire) {
 	}
 }
 
-// crowded returns a resource, most of the time one of a few: so that programs meet which
-// keep what others wait for.
+// crowded returns a resource. Usually it is one of a few, so that programs often keep what others
+// wait for.
 func (w *world) crowded(res *resource) *resource {
 	if !w.judge.tested.looks() || w.nests.IntN(8) == 0 {
 		return res
@@ -43,7 +43,7 @@ func (w *world) crowded(res *resource) *resource {
 	return w.judge.resources[few[w.nests.IntN(len(few))]]
 }
 
-// letGo ends what an acquire has kept. What was due meanwhile is released.
+// letGo ends the keeps of an acquire. It releases the holds that became due in the meantime.
 func (r *request) letGo() {
 	h := r.keeps
 	if h == nil {
@@ -55,13 +55,13 @@ func (r *request) letGo() {
 	}
 }
 
-// pretested is the state of a server that applies the log command by command. Before each
-// request to acquire, a game is played on what it shows and on what earlier requests said:
-// all holders release but those who wait meanwhile, and those who wait are granted in
-// turn. Who is left waits forever. So the judge knows whether a request has to be
-// refused, without anything of the graph that the servers search.
+// pretested is the state of a server that applies the log command by command. Before each request
+// to acquire, it simulates the future: all holders release, except those whose owners wait, and
+// waiters are granted in order. A claim that is still waiting at the end waits forever. So the
+// judge knows whether the request must be refused. It does not use the graph that the servers
+// search.
 type pretested struct {
-	reg  *registry.Registry // nil if it lacks entries
+	reg  *registry.Registry // nil if entries are missing
 	keep map[registry.ClaimID][]registry.Kept
 	last uint64
 }
@@ -70,7 +70,7 @@ func newPretested() *pretested {
 	return &pretested{reg: registry.New(), keep: make(map[registry.ClaimID][]registry.Kept)}
 }
 
-// looks reports whether the servers look for deadlocks, as of the newest entry.
+// looks reports whether the servers search for deadlocks at the level of the newest entry.
 func (p *pretested) looks() bool {
 	if p == nil || p.reg == nil {
 		return false
@@ -79,15 +79,15 @@ func (p *pretested) looks() bool {
 	return level >= version.Keeps
 }
 
-// follow applies what a server was the first to apply.
+// follow applies the entries that a server was the first to apply.
 func (p *pretested) follow(s *server, to uint64) {
 	for index := p.last + 1; index <= to && p.reg != nil; index++ {
 		e := s.log.entry(index)
 		if e == nil {
 			if index > 1 {
-				p.reg = nil // it came with a snapshot: what callers keep is not known any more
+				p.reg = nil // it came with a snapshot, which does not contain the keeps
 			}
-			continue // the founding state
+			continue // the state at the founding
 		}
 		p.apply(s.w, e)
 	}
@@ -107,8 +107,8 @@ func (p *pretested) apply(w *world, e *raftpb.Entry) {
 		p.inSteps(w, e.GetTerm(), &batch)
 		return
 	}
-	// An epoch begins at the end of an entry only. In steps it may begin earlier, and
-	// fences be others than those that clients are told.
+	// An epoch begins only at the end of an entry. Applied step by step, it might begin earlier,
+	// and the fences would differ from those that clients receive.
 	whole := p.reg
 	if p.reg, err = registry.Decode(whole.Encode()); err != nil {
 		w.violate("state", "a state is not read: %v", err)
@@ -135,7 +135,7 @@ func (p *pretested) inSteps(w *world, term uint64, batch *registry.Batch) {
 	}
 }
 
-// judge compares the answer to a request with what has to come of it.
+// judge compares the answer to a request with the expected one.
 func (p *pretested) judge(w *world, c *registry.Command, code registry.Code, forever bool) {
 	switch {
 	case code == registry.Queued && forever:
@@ -149,20 +149,20 @@ func (p *pretested) judge(w *world, c *registry.Command, code registry.Code, for
 	}
 }
 
-// searches reports whether a request says what its caller keeps, at a level that has that.
+// searches reports whether a request has keeps, at a level that supports them.
 func (p *pretested) searches(c *registry.Command) bool {
 	return p.looks() && len(c.Keeps) > 0
 }
 
-// room is a resource in the game.
-type room struct {
+// simResource is a resource in the simulated future.
+type simResource struct {
 	class          registry.Class
 	name           string
 	limit          int
-	holders, queue []guest
+	holders, queue []simClaim
 }
 
-type guest struct {
+type simClaim struct {
 	id      registry.ClaimID
 	fence   uint64
 	shared  bool
@@ -170,61 +170,62 @@ type guest struct {
 	keeps   []registry.Kept
 }
 
-// forever plays the game with a request that is about to come, and reports whether it is
-// left. That others are left is a violation in any case.
+// forever simulates the future with a request that is about to be applied, and reports whether the
+// request waits forever. If another claim waits forever although this one does not, that is a
+// violation.
 func (p *pretested) forever(w *world, c *registry.Command) bool {
 	if !p.searches(c) || c.Try {
 		return false
 	}
 	id := registry.ClaimID{Session: c.Session, Sequence: c.Sequence}
-	var rooms []*room
+	var all []*simResource
 	for _, res := range w.judge.resources {
 		r := p.enter(res)
 		if r.class == c.Class && r.name == c.Name {
-			r.queue = append(r.queue, guest{id: id, shared: c.Shared, keeps: c.Keeps})
+			r.queue = append(r.queue, simClaim{id: id, shared: c.Shared, keeps: c.Keeps})
 		}
-		rooms = append(rooms, r)
+		all = append(all, r)
 	}
-	play(rooms)
+	simulate(all)
 	found, others := false, false
-	for _, r := range rooms {
+	for _, r := range all {
 		for _, g := range r.queue {
 			found = found || g.id == id
 			others = others || g.id != id
 		}
 	}
 	if others && !found {
-		w.violate("deadlock", "before request %d of %v there is a deadlock: %+v", c.Sequence, c.Session, rooms)
+		w.violate("deadlock", "before request %d of %v there is a deadlock: %+v", c.Sequence, c.Session, all)
 	}
 	return found
 }
 
-// enter looks at a resource.
-func (p *pretested) enter(res *resource) *room {
+// enter returns the present state of a resource.
+func (p *pretested) enter(res *resource) *simResource {
 	view, _, _ := p.reg.Explain(res.class, res.name, 1000)
-	r := &room{class: res.class, name: res.name, limit: res.room()}
+	r := &simResource{class: res.class, name: res.name, limit: res.room()}
 	for _, h := range view.Holders {
-		r.holders = append(r.holders, guest{fence: h.Fence, shared: h.Shared, revoked: h.Revoked})
+		r.holders = append(r.holders, simClaim{fence: h.Fence, shared: h.Shared, revoked: h.Revoked})
 	}
 	for _, q := range view.Waiters {
 		id := registry.ClaimID{Session: q.Session, Sequence: q.Sequence}
-		r.queue = append(r.queue, guest{id: id, shared: q.Shared, keeps: p.keep[id]})
+		r.queue = append(r.queue, simClaim{id: id, shared: q.Shared, keeps: p.keep[id]})
 	}
 	return r
 }
 
-// play has all release what they do not keep, and grants in turn, until nothing more
-// happens.
-func play(rooms []*room) {
+// simulate runs the simulated future: all claims that are not kept are released, and waiters are granted in order,
+// until nothing changes.
+func simulate(all []*simResource) {
 	for more := true; more; {
 		more = false
-		for _, r := range rooms {
+		for _, r := range all {
 			before := len(r.holders)
-			r.holders = slices.DeleteFunc(r.holders, func(h guest) bool { return h.revoked || !r.kept(rooms, h.fence) })
+			r.holders = slices.DeleteFunc(r.holders, func(h simClaim) bool { return h.revoked || !r.kept(all, h.fence) })
 			more = more || len(r.holders) < before
 			for len(r.queue) > 0 && r.fits(r.queue[0].shared) {
-				// It is not kept by anybody: its release is a step of its own.
-				r.holders = append(r.holders, guest{shared: r.queue[0].shared})
+				// Nobody keeps the new hold, so the next step may release it.
+				r.holders = append(r.holders, simClaim{shared: r.queue[0].shared})
 				r.queue = r.queue[1:]
 				more = true
 			}
@@ -232,7 +233,7 @@ func play(rooms []*room) {
 	}
 }
 
-func (r *room) fits(shared bool) bool {
+func (r *simResource) fits(shared bool) bool {
 	if len(r.holders) == 0 {
 		return true
 	}
@@ -242,10 +243,10 @@ func (r *room) fits(shared bool) bool {
 	return shared || len(r.holders) < r.limit
 }
 
-// kept reports whether somebody who waits keeps a hold of the room.
-func (r *room) kept(rooms []*room, fence uint64) bool {
+// kept reports whether a waiting claim keeps a hold of the resource.
+func (r *simResource) kept(all []*simResource, fence uint64) bool {
 	k := registry.Kept{Class: r.class, Name: r.name, Fence: fence}
-	for _, other := range rooms {
+	for _, other := range all {
 		for _, g := range other.queue {
 			if slices.Contains(g.keeps, k) {
 				return true

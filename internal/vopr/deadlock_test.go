@@ -10,9 +10,9 @@ import (
 	"github.com/conclave-io/conclave/service/version"
 )
 
-// An epoch begins at the end of an entry. The judge of deadlocks knows holds by their
-// fences, so its epochs must be those of the servers. (Seed 3140 of the live plans: a
-// request that keeps the hold of another program seemed to complete a deadlock.)
+// An epoch begins at the end of an entry. The judge of deadlocks identifies holds by their fences.
+// So its epochs must be those of the servers. In seed 3140 of the live plans they differed: a
+// request that keeps the hold of another program seemed to complete a deadlock.
 func TestJudgeHasTheEpochsOfTheServers(t *testing.T) {
 	w := &world{plan: Plan{Live: true}, checks: Promises}
 	p, server := newPretested(), registry.New()

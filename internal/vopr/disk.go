@@ -10,44 +10,42 @@ import (
 	"github.com/conclave-io/conclave/service/founding"
 )
 
-// disk keeps what a server saves, under the contract of service/store. Writes are
-// made one after the other, those that wait share one fsync, and a save which
-// says that it may be lost waits for the next that does not. A crash leaves any of
-// the sectors of the write under way; the checksums of the log then tell whether it
-// is whole, and it counts or it does not.
+// disk stores what a server saves, according to the contract of service/store. Writes happen one
+// after another, and waiting writes share an fsync. A save that need not be durable waits for the
+// next one that must be. After a crash, any of the sectors of the current write may be on the disk.
+// If the write is incomplete, the checksums of the log detect that, and a restart ignores it.
 type disk struct {
 	w     *world
 	owner *server
 
-	// What a restart finds. uid is that of the directory, 0 if there is none.
+	// The state that a restart finds. uid is that of the directory, or 0 if there is none.
 	uid    uint64
 	record founding.Record
 	kept   agreement.Disk
-	// loose are saves written and not synced: a crash loses them, as the kernel
+	// loose are saves that were written and not synced. A crash loses them, because only the kernel
 	// had them in memory.
 	loose []write
 	queue []write
-	busy  []write // what the fsync under way will make durable
-	slow  int64   // how much longer than usual everything takes
+	busy  []write // what the current fsync makes durable
+	slow  int64   // additional time for each operation
 	full  bool
-	hung  int      // faults that keep every operation from finishing
-	late  []func() // what would be finished otherwise
-	// fuse has the server crash in the middle of its next write.
+	hung  int      // number of faults that make the disk hang
+	late  []func() // operations that finish when the disk works again
+	// fuse makes the server crash in the middle of its next write.
 	fuse bool
 }
 
-// write is a save of the log, or a snapshot, or a founding record, or the making of a
-// directory.
+// write is a save of the log, a snapshot, a founding record, or the creation of a directory.
 type write struct {
 	save     *agreement.Save
 	snapshot *raftpb.Snapshot
-	founds   bool // the snapshot is that from which a founder begins
+	founds   bool // the snapshot with which a founder begins
 	record   founding.Record
 	uid      uint64
-	then     func() // told in place of the replica
+	then     func() // called at the end, in place of the replica
 }
 
-// plain reports whether a write has nothing but log.
+// plain reports whether a write contains only log entries and hard state.
 func (x write) plain() bool { return x.save != nil && x.save.Snapshot == nil }
 
 // fresh reports whether nothing of the cluster was ever saved.
@@ -63,8 +61,8 @@ func (d *disk) add(x write) {
 	d.begin()
 }
 
-// begin writes as much as one fsync can serve: saves up to one that installs a
-// snapshot, or one snapshot.
+// begin starts the next write. It contains as many saves as one fsync can make durable: saves up to
+// one that installs a snapshot, or one snapshot.
 func (d *disk) begin() {
 	if len(d.busy) > 0 || len(d.queue) == 0 || d.owner.paused {
 		return
@@ -80,7 +78,7 @@ func (d *disk) begin() {
 	if d.fuse {
 		d.fuse = false
 		d.w.after(d.w.disks.Int64N(took), func() {
-			if owner.life == life && !d.w.healed { // nobody would start it again
+			if owner.life == life && !d.w.healed { // after the healing, nothing would start it again
 				owner.crash()
 			}
 		})
@@ -88,8 +86,8 @@ func (d *disk) begin() {
 	d.finishAfter(took, d.finish)
 }
 
-// finishAfter does what a write ends with, unless the server crashes before. While
-// the disk hangs it waits.
+// finishAfter calls finish after a time, unless the server crashes before. While the disk hangs,
+// the call waits.
 func (d *disk) finishAfter(took int64, finish func()) {
 	life := d.owner.life
 	d.w.after(took, func() {
@@ -118,14 +116,12 @@ func (d *disk) release() {
 	}
 }
 
-// addFile writes the file of a snapshot beside the log, and then its record in the
-// log.
+// addFile writes the file of a snapshot beside the log. Then it adds its record to the log.
 func (d *disk) addFile(s *raftpb.Snapshot) {
 	d.finishAfter(200_000+d.w.disks.Int64N(30*ms), func() { d.add(write{snapshot: s}) })
 }
 
-// latency draws how long a write takes. What need not be synced takes no time to
-// speak of.
+// latency returns the random duration of a write. A write without fsync takes almost no time.
 func (d *disk) latency() int64 {
 	sync := false
 	for _, x := range d.busy {
@@ -141,7 +137,7 @@ func (d *disk) latency() int64 {
 	return took + d.slow*d.w.disks.Int64N(ms+1)
 }
 
-// finish is the end of a write: it is durable, and the server hears of it.
+// finish ends a write: the data is durable, and the server is informed.
 func (d *disk) finish() {
 	if d.full {
 		d.owner.stopForWant()
@@ -160,7 +156,7 @@ func (d *disk) finish() {
 	d.begin()
 }
 
-// sync makes all that is written durable.
+// sync makes all written data durable.
 func (d *disk) sync() {
 	for _, x := range d.loose {
 		d.keep(x)
@@ -168,7 +164,7 @@ func (d *disk) sync() {
 	d.loose = d.loose[:0]
 }
 
-// keep is what a write leaves on the disk.
+// keep applies a write to the contents of the disk.
 func (d *disk) keep(x write) {
 	switch {
 	case x.uid != 0:
@@ -195,8 +191,8 @@ func (d *disk) keep(x write) {
 	}
 }
 
-// install stores a snapshot. What the log holds beyond it is found again by a
-// restart, unless it is the log of others: one without the snapshot's last entry.
+// install stores a snapshot. A restart still finds the later entries of the log. But if the log
+// lacks the last entry of the snapshot, it belongs to another history, and install deletes it.
 func (d *disk) install(s *raftpb.Snapshot) {
 	index, term := s.GetMetadata().GetIndex(), s.GetMetadata().GetTerm()
 	if d.kept.Snapshot.GetMetadata().GetIndex() >= index {
@@ -214,11 +210,11 @@ func (d *disk) install(s *raftpb.Snapshot) {
 
 const sector = 512
 
-// crash loses what was not synced, but for the write under way, if chance will have
-// it that all of its sectors were written.
+// crash loses everything that was not synced. The current write may survive, if by chance all of
+// its sectors were written.
 func (d *disk) crash() {
 	whole, some := true, false
-	odds := d.w.disks.IntN(4) // sectors written of three
+	odds := d.w.disks.IntN(4) // number of sectors written, of three
 	for range d.size()/sector + 1 {
 		written := d.w.disks.IntN(3) < odds
 		whole, some = whole && written, some || written
@@ -236,7 +232,7 @@ func (d *disk) crash() {
 	d.loose, d.queue, d.busy, d.late = nil, nil, nil, nil
 }
 
-// size is about how many bytes the write under way has.
+// size returns the approximate size of the current write in bytes.
 func (d *disk) size() (bytes int) {
 	for _, x := range d.busy {
 		bytes += proto.Size(x.snapshot)

@@ -12,15 +12,15 @@ import (
 	"github.com/conclave-io/conclave/service/replica"
 )
 
-// loss is what a server has lost with its disk.
+// loss says what a server lost with its disk.
 const (
 	lossOfAll    = 0 // the whole directory
-	lossOfRecord = 1 // the file with the founding record. The store opens what is left.
+	lossOfRecord = 1 // the file with the founding record; the store opens the rest
 	lossInOutage = 2 // the whole directory, in a power failure that takes all servers down
 )
 
-// empty takes a server down and its disk away, unless acknowledged data may need it: see
-// mayEmpty.
+// empty takes a server down and deletes its disk. It does nothing if acknowledged data may need the
+// disk: see mayEmpty.
 func (w *world) empty(f Fault, s *server) {
 	switch {
 	case f.Arg == lossOfRecord && s.disk.record != nil && s.disk.kept.Snapshot != nil:
@@ -36,7 +36,7 @@ func (w *world) empty(f Fault, s *server) {
 	}
 	down := f.For * ms
 	if f.Arg == lossInOutage {
-		down /= 2 // it is up before the others have read their disks
+		down /= 2 // it is up again before the others have read their disks
 		for _, other := range w.servers {
 			if other != s {
 				w.bootSlowly(f, other)
@@ -46,7 +46,7 @@ func (w *world) empty(f Fault, s *server) {
 	w.hold(s, down)
 }
 
-// bootSlowly takes a server down and up again. It takes long to read its disk.
+// bootSlowly restarts a server that needs long to read its disk.
 func (w *world) bootSlowly(f Fault, s *server) {
 	if !s.on {
 		return
@@ -56,17 +56,17 @@ func (w *world) bootSlowly(f Fault, s *server) {
 	w.raise(s)
 }
 
-// wipe takes the disk of a server that is down.
+// wipe deletes the disk of a server that is down.
 func (s *server) wipe() {
 	s.disk.uid, s.disk.record, s.disk.kept = 0, nil, agreement.Disk{}
 	s.lost, s.voters, s.learners = true, nil, nil
 }
 
-// mayEmpty reports whether a server may lose its disk. Acknowledged data is safe while
-// less than half of the voters have lost theirs and were not taken back. That must hold in
-// every configuration that some server knows, because nobody knows which one counts. A
-// learner counts as a voter, which it may be by now. While an operator changes the members,
-// or gave up on removing one, the next configuration is unknown, and no disk is lost.
+// mayEmpty reports whether a server may lose its disk. Acknowledged data is safe while fewer than
+// half of the voters have lost their disks without having been taken back. This must hold in every
+// configuration that some server knows, because nobody knows which one is in effect. A learner
+// counts as a voter, because it may be one by now. While an operator changes the members, or has
+// stopped waiting for a removal, the next configuration is unknown. Then no disk is deleted.
 func (w *world) mayEmpty(s *server) bool {
 	if s.removed || s.lost || s.disk.uid == 0 || s.disk.hung > 0 || w.asking != nil || w.doubtful {
 		return false
@@ -92,8 +92,8 @@ func (w *world) mayEmpty(s *server) bool {
 	return known || w.spares(w.founders, s)
 }
 
-// spares reports whether less than half of these voters have lost their data, with one
-// more.
+// spares reports whether fewer than half of these voters have lost their data, if one more loses
+// it.
 func (w *world) spares(voters []uint64, more *server) bool {
 	lost := 0
 	for _, id := range voters {
@@ -104,7 +104,8 @@ func (w *world) spares(voters []uint64, more *server) bool {
 	return 2*lost < len(voters)
 }
 
-// noteMembers keeps who a server knows as voters and learners, for when it is down.
+// noteMembers stores the voters and learners that a server knows. The judge needs them while the
+// server is down.
 func (s *server) noteMembers() {
 	if s.up() && !s.replica.Blank() {
 		status := s.replica.Status()
@@ -117,8 +118,8 @@ func (w *world) anyLost() bool {
 	return slices.ContainsFunc(w.servers, func(s *server) bool { return s.lost && !s.removed })
 }
 
-// takenBack notes that a server which lost its disk is a full member again. It has applied
-// the entry that says so, and so has all entries before it.
+// takenBack records that a server which had lost its disk is a full member again. It has applied
+// the entry that takes it back, and therefore all entries before it.
 func (s *server) takenBack() {
 	if !s.lost || s.replica.Blank() {
 		return
@@ -132,16 +133,16 @@ func (s *server) takenBack() {
 	}
 }
 
-// mustJoin reports whether a server with an empty disk has to ask the cluster for its
-// id: it joined, or no other founder is left that could tell it what it is. It was told
-// of no others (docs/operations.md).
+// mustJoin reports whether a server with an empty disk has to ask the cluster for its id. That is
+// the case if it joined, or if no other founder is left that can tell it its id. It knows no other
+// servers (docs/operations.md).
 func (s *server) mustJoin() bool {
 	others := slices.DeleteFunc(slices.Clone(s.w.founders), func(id uint64) bool { return id == s.id || s.w.servers[id-1].removed })
 	s.joined = s.joined || len(others) == 0 && len(s.w.founders) > 1
 	return s.joined
 }
 
-// askBack has an operator join a server with its old address and a new directory.
+// askBack makes an operator join a server with its old address and a new directory.
 func (s *server) askBack() {
 	if s.askingBack {
 		return
@@ -172,7 +173,7 @@ func (s *server) askAgain(change replica.Change) {
 				if s.held == 0 {
 					s.start()
 				}
-			case done: // it was removed, and this is another one now
+			case done: // the old server was removed, and this is a new one
 				s.askingBack, s.removed = false, true
 			}
 		})
@@ -180,7 +181,7 @@ func (s *server) askAgain(change replica.Change) {
 	s.w.after(askPeriod, func() { s.askAgain(change) })
 }
 
-// told is what a server that joins is told of the others.
+// told returns the ids of the members, for a server that joins.
 func (s *server) told() (ids []uint64) {
 	for _, m := range s.replica.Members() {
 		if m.Standing != registry.Removed && !m.Reserved() {
@@ -190,7 +191,7 @@ func (s *server) told() (ids []uint64) {
 	return ids
 }
 
-// tells requires of a server that what it says of itself is on its disk.
+// tells checks that what a server reports about itself is on its disk.
 func (j *judge) tells(s *server, says founding.Answer) {
 	switch {
 	case says.Phase >= founding.Recorded && !says.Record.Equal(s.disk.record):
@@ -200,7 +201,7 @@ func (j *judge) tells(s *server, says founding.Answer) {
 	}
 }
 
-// founds requires that a server founds once, and that all found the same cluster.
+// founds checks that a server founds only once, and that all founders found the same cluster.
 func (j *judge) founds(s *server) {
 	r := s.disk.record
 	switch {
@@ -214,8 +215,8 @@ func (j *judge) founds(s *server) {
 	s.w.stats.Founded++
 }
 
-// answers requires of a server without state that it votes for nobody, and answers no
-// leader that counts on it.
+// answers checks a server without state. It must not vote, and must not answer a leader that would
+// count its answer.
 func (j *judge) answers(s *server, m *raftpb.Message) {
 	if !s.replica.Blank() || m.GetTo() > uint64(len(s.w.servers)) {
 		return

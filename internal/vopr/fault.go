@@ -8,7 +8,7 @@ import (
 	"github.com/conclave-io/conclave/service/replica"
 )
 
-// strike lets a fault happen.
+// strike injects a fault.
 func (w *world) strike(f Fault) {
 	if w.healed {
 		return
@@ -52,8 +52,8 @@ func (w *world) strike(f Fault) {
 	}
 }
 
-// target finds the server that a fault means: the leader, or one of those that were
-// not removed.
+// target returns the server of a fault. It is the leader, or one of the servers that were not
+// removed.
 func (w *world) target(who int) *server {
 	if leader := w.leader(); who < 0 && leader != nil {
 		return leader
@@ -131,7 +131,7 @@ func (w *world) strikeServer(f Fault, s *server, kind Kind) {
 	}
 }
 
-// freeze has a server stand still with its clock, as a virtual machine that is paused.
+// freeze stops a server and its clock, like a paused virtual machine.
 func (w *world) freeze(s *server, d int64) {
 	if !s.on || s.paused {
 		return
@@ -146,7 +146,7 @@ func (w *world) freeze(s *server, d int64) {
 	})
 }
 
-// hold keeps a server down for a while, if it is, and brings it up then.
+// hold keeps a server down for a while if it is down, and then starts it.
 func (w *world) hold(s *server, d int64) {
 	s.held++
 	w.after(d, func() {
@@ -157,8 +157,8 @@ func (w *world) hold(s *server, d int64) {
 	})
 }
 
-// raise starts a server that nothing keeps down. One with a full disk that did not
-// write meanwhile has not noticed.
+// raise starts a server if no fault keeps it down. A server with a full disk still runs if it has
+// not written since the disk became full.
 func (w *world) raise(s *server) {
 	if s.held == 0 {
 		s.disk.full = false
@@ -192,7 +192,7 @@ func (w *world) strikeClient(f Fault, c *client) {
 		}
 	case Flood:
 		c.flood(int(f.Arg))
-		if w.plan.Shared { // those who share a name, and one that does not
+		if w.plan.Shared { // also those that share a name, and one that does not
 			for _, other := range w.clients[:sharers+1] {
 				if other != c {
 					other.flood(int(f.Arg))
@@ -211,7 +211,7 @@ func (w *world) strikeClient(f Fault, c *client) {
 	}
 }
 
-// heal ends all faults. Clocks stay as wrong as they are.
+// heal ends all faults. Clocks keep their errors.
 func (w *world) heal() {
 	w.healed, w.cuts, w.storm = true, nil, nil
 	w.note("heal", 0, 0)
@@ -235,8 +235,8 @@ func (w *world) heal() {
 	}
 }
 
-// operator changes the members of a cluster, as a person does: asks whoever leads
-// until it is done, refused, or taking too long.
+// operator changes the members of a cluster, as a person does. It asks the leader until the change
+// succeeds, is refused, or takes too long.
 type operator struct {
 	asking *replica.Change
 	until  int64
@@ -245,12 +245,12 @@ type operator struct {
 const (
 	asksFor    = 15_000 * ms
 	askPeriod  = 60 * ms
-	mostServer = 40 // ids that a run may give
-	// operatorName is who the operator proves to be.
+	mostServer = 40 // maximum id in a run
+	// operatorName is the authenticated name of the operator.
 	operatorName = "cert:operator"
 )
 
-// reshape asks for a change of the members, if none is under way.
+// reshape starts a change of the members, if none is in progress.
 func (w *world) reshape(f Fault) {
 	s := w.target(f.Who)
 	if s == nil || w.asking != nil || w.anyLost() && f.Kind != Resign {
@@ -287,7 +287,7 @@ func (w *world) reshape(f Fault) {
 	w.ask()
 }
 
-// dismiss asks the leader, twice, to end the session of a client.
+// dismiss asks the leader twice to end the session of a client.
 func (w *world) dismiss(c *client) {
 	s, leader := c.session(), w.leader()
 	if leader == nil || s == nil {
@@ -301,7 +301,7 @@ func (w *world) dismiss(c *client) {
 	leader.receive(func() { leader.replica.Submit(leader.tellTime(), conn, []registry.Command{end, end}) })
 }
 
-// ask asks the leader once more.
+// ask repeats the request to the leader.
 func (w *world) ask() {
 	change := w.asking
 	if change == nil || w.now > w.until {
@@ -335,11 +335,11 @@ func (w *world) answerTo(by *server, id uint64, done bool, err error) {
 	}
 }
 
-// welcomeServer starts a server that joined, blank.
+// welcomeServer starts a server that joined, with an empty disk.
 func (w *world) welcomeServer(id, uid uint64, told []uint64) {
 	for uint64(len(w.servers)) < id {
 		s := w.addServer()
-		s.removed = s.id != id // an id that was given to a server which never came
+		s.removed = s.id != id // the id may belong to a server that never started
 	}
 	s := w.servers[id-1]
 	s.disk.uid, s.joined, s.peers = uid, true, told

@@ -9,20 +9,19 @@ import (
 	"github.com/conclave-io/conclave/service/registry"
 )
 
-// guarding is what plans have in common in which algorithms guard names: an operator who
-// changes the guards, and what the judge knows of seats and views.
+// guarding is the common part of plans in which algorithms guard names. It contains an operator who
+// changes the guards, and the judge's record of seats and views.
 type guarding struct {
 	w          *world
 	rng        *rand.Rand
-	algorithms []string // that the operator chooses from
+	algorithms []string // the algorithms from which the operator chooses
 	ended      map[view.Seat]bool
-	views      map[uint64]*view.Log // by epoch, as first seen
-	last       *view.Log            // as of the newest entry that a server has applied
-	asked      uint64               // requests of the operator
-	often      int64                // how many ms pass at most, about, between two of them
+	views      map[uint64]*view.Log // by epoch, as first observed
+	last       *view.Log            // state at the newest entry that a server has applied
+	asked      uint64               // number of requests of the operator
+	often      int64                // approximate maximum time between two of them, in ms
 
-	// over looks at a seat that ends, and seatless says of a voter that it need not have
-	// one yet.
+	// over checks a seat that ends. seatless reports whether a voter may still be without a seat.
 	over     func(seat view.Seat, log *view.Log)
 	seatless func(id uint64) bool
 }
@@ -34,7 +33,7 @@ func newGuarding(w *world, algorithms ...string) guarding {
 	}
 }
 
-// operate changes a guard now and then.
+// operate changes a guard from time to time.
 func (l *guarding) operate() {
 	if l.w.healed {
 		return
@@ -63,7 +62,7 @@ func (l *guarding) drawGuard() (prefix string, how registry.Live) {
 	prefix = livePrefixes[l.rng.IntN(len(livePrefixes))]
 	what := l.rng.IntN(6)
 	if l.w.hosts != nil && what < 3 && l.rng.IntN(2) == 0 {
-		what = 5 // hosts have more to show while an algorithm guards the names
+		what = 5 // in plans with hosts, names are guarded by an algorithm more often
 	}
 	switch what {
 	case 0, 1:
@@ -88,7 +87,7 @@ func (l *guarding) setGuard(prefix string, how registry.Live) {
 	leader.receive(func() { leader.replica.Submit(leader.tellTime(), operatorConn, []registry.Command{c}) })
 }
 
-// heal has the homes be needed to the end, and nobody ask for anything more.
+// heal keeps the homes necessary until the end. From then on, the operator makes no requests.
 func (l *guarding) heal() {
 	l.w.after(2000*ms, func() {
 		l.setGuard("live/", registry.Live{Use: view.Use{Algorithm: "central"}})
@@ -98,8 +97,8 @@ func (l *guarding) heal() {
 	})
 }
 
-// unfinished says what is still to happen before all is quiet, or "": servers that may
-// have a seat have one, and no guard changes.
+// unfinished returns what must still happen before the run is quiet, or "". All servers that may
+// have a seat must have one, and no guard may be changing.
 func (l *guarding) unfinished(leader *server) string {
 	log := leader.replica.Registry().Live()
 	if !log.Covering("live/").Live() {
@@ -118,7 +117,7 @@ func (l *guarding) unfinished(leader *server) string {
 	return ""
 }
 
-// watch looks at what a server has applied.
+// watch checks what a server has applied.
 func (l *guarding) watch(s *server, first bool) {
 	log := s.replica.Registry().Live()
 	switch present, known := l.views[log.Epoch]; {
@@ -140,7 +139,7 @@ func (l *guarding) watch(s *server, first bool) {
 	}
 }
 
-// advance looks at what the newest entry has changed.
+// advance checks the changes by the newest entry.
 func (l *guarding) advance(log *view.Log) {
 	for _, seat := range l.last.Seats {
 		if !slices.Contains(log.Seats, seat) {
@@ -162,8 +161,8 @@ func (l *guarding) advance(log *view.Log) {
 	l.last = log.Clone()
 }
 
-// transmit brings something from a server to another, where the replica takes it up in the
-// next turn. It may be lost or late.
+// transmit sends something from one server to another. The replica there processes it in its next
+// turn. It may be lost or delayed.
 func (l *guarding) transmit(from, to *server, do func()) {
 	if from == to {
 		to.receive(do)
@@ -173,7 +172,7 @@ func (l *guarding) transmit(from, to *server, do func()) {
 	if l.rng.IntN(50) == 0 {
 		late += l.rng.Int64N(200 * ms)
 	}
-	if l.w.plan.Steady && from.narrow > 0 { // it waits behind what else goes there
+	if l.w.plan.Steady && from.narrow > 0 { // it waits behind other messages to that server
 		late += from.narrow * l.rng.Int64N(20)
 	}
 	if l.w.blocked(a, b) || l.rng.IntN(60) == 0 {

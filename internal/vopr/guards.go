@@ -9,17 +9,17 @@ import (
 	"github.com/conclave-io/conclave/service/replica"
 )
 
-// SeatStats are the figures of plans in which algorithms guard names.
+// SeatStats are counts of plans in which algorithms guard names.
 type SeatStats struct {
 	Renewals int // of seats, answered
 	Epochs   int
-	Expired  int // seats that ended with their leases
-	Closed   int // seats that were given back
-	Adopted  int // holds that went to the heir of a home that left
+	Expired  int // seats whose leases expired
+	Closed   int // seats that their owners closed
+	Adopted  int // holds that the heir of a leaving home took over
 	Entered  int // holds by algorithms
-	Granted  int // holds by agreement of names that algorithms guard at other times
-	Moved    int // requests that agreement referred to an algorithm
-	Switched int // changes of guards, made
+	Granted  int // grants by agreement of names that algorithms guard at other times
+	Moved    int // requests that agreement redirected to an algorithm
+	Switched int // completed changes of guards
 }
 
 func (s *SeatStats) add(o *SeatStats) {
@@ -34,8 +34,8 @@ func (s *SeatStats) add(o *SeatStats) {
 	s.Switched += o.Switched
 }
 
-// DrawLive is the plan of a seed in which algorithms guard names. All servers are of the
-// release that brings that. In three of four they run the algorithms.
+// DrawLive returns the plan of a seed in which algorithms guard names. All servers run a release
+// that supports this. In three of four plans, the servers run the real algorithms.
 func DrawLive(seed uint64, millis int64) Plan {
 	if seed%4 != 0 {
 		return DrawHosts(seed, millis)
@@ -43,12 +43,12 @@ func DrawLive(seed uint64, millis int64) Plan {
 	return drawSeats(seed, millis)
 }
 
-// DrawHosts is the plan of a seed in which servers run algorithms that guard names.
+// DrawHosts returns the plan of a seed in which servers run the algorithms that guard names.
 func DrawHosts(seed uint64, millis int64) Plan {
 	p := drawSeats(seed, millis)
-	p.Hosts, p.Deadlocks = true, false // a deadlock over homes is not refused
+	p.Hosts, p.Deadlocks = true, false // servers do not refuse a deadlock across homes
 	rng := rand.New(rand.NewPCG(seed, 9))
-	if seed%2 == 0 { // a seat takes longer to come back than most things: let some last
+	if seed%2 == 0 { // a seat needs long to come back, so that fewer faults let some seats last
 		p.Faults = slices.DeleteFunc(p.Faults, func(Fault) bool { return rng.IntN(4) > 0 })
 	}
 	for at := int64(2500); at < millis; at += 2000 + rng.Int64N(12_000) {
@@ -62,7 +62,7 @@ func DrawHosts(seed uint64, millis int64) Plan {
 			p.Faults = append(p.Faults, f)
 			continue
 		}
-		f.Kind = Crash // again and again
+		f.Kind = Crash // crash repeatedly
 		for range 2 + rng.IntN(6) {
 			f.At, f.For = f.At+f.For+rng.Int64N(1500), 50+rng.Int64N(400)
 			p.Faults = append(p.Faults, f)
@@ -84,8 +84,9 @@ func DrawHosts(seed uint64, millis int64) Plan {
 	return p
 }
 
-// drawLapses has servers stand still for a part of a lease, or hear late from the leader,
-// and then reach nobody any more: what they were told before counts for as long as it can.
+// drawLapses returns faults for the leases of seats. A server is paused for a part of a lease, or
+// receives messages of the leader late. Then it is isolated. What it was told before the isolation
+// is valid for the longest possible time.
 func drawLapses(seed uint64, millis int64) (faults []Fault) {
 	rng := rand.New(rand.NewPCG(seed, 11))
 	for at := 4000 + rng.Int64N(4000); at < millis; at += 3000 + rng.Int64N(12_000) {
@@ -99,14 +100,14 @@ func drawLapses(seed uint64, millis int64) (faults []Fault) {
 	return faults
 }
 
-// drawSeats is the plan of a seed in which a stand-in takes the place of the algorithms.
+// drawSeats returns the plan of a seed in which a stand-in replaces the algorithms.
 func drawSeats(seed uint64, millis int64) Plan {
 	p := Draw(seed, millis)
 	p.Live, p.Levels, p.Limits, p.Shared = true, false, false, false
 	rng := rand.New(rand.NewPCG(seed, 8))
 	for at := int64(2500); at < millis; at += 500 + rng.Int64N(5000) {
-		// What harms seats most: a leader that stands still, one that crashes, two that do
-		// not reach each other.
+		// These faults affect seats most: a paused leader, a crashed leader, and two servers that
+		// cannot reach each other.
 		f := Fault{At: at, Kind: []Kind{Pause, Crash, Strand, Sever}[rng.IntN(4)], Who: rng.IntN(16), For: 300 + rng.Int64N(4000)}
 		if f.Kind == Sever {
 			f.Arg = rng.Int64N(16)
@@ -119,13 +120,13 @@ func drawSeats(seed uint64, millis int64) Plan {
 	return p
 }
 
-// drawLeaves has servers stop in order, in a third of the plans: one after the other, as for
-// an upgrade, or at times two at once.
+// drawLeaves returns orderly stops of servers, in a third of the plans. Usually one server stops
+// after another, as in an upgrade. Sometimes two stop at once.
 func drawLeaves(seed uint64, millis int64) (faults []Fault) {
 	if seed%3 != 0 {
 		return nil
 	}
-	rng := rand.New(rand.NewPCG(seed, 11)) // the numbers of all else stay what they were
+	rng := rand.New(rand.NewPCG(seed, 11)) // a separate source, so that all other random choices stay the same
 	for at, who := 3000+rng.Int64N(4000), 0; at < millis; who++ {
 		faults = append(faults, Fault{At: at, Kind: Leave, Who: who, For: 50 + rng.Int64N(1500), Arg: 300 + rng.Int64N(3000)})
 		if rng.IntN(4) > 0 {
@@ -136,19 +137,20 @@ func drawLeaves(seed uint64, millis int64) (faults []Fault) {
 	return faults
 }
 
-// operatorConn and tenantConn are the connections over which the stand-ins ask.
+// operatorConn and tenantConn are the connections of the operator and the tenants.
 const (
 	operatorConn = 1 << 50
 	tenantConn   = 1 << 51
 )
 
-// mayHaveNone reports whether a server need not have a seat yet.
+// mayHaveNone reports whether a server may still be without a seat.
 func (l *seating) mayHaveNone(id uint64) bool {
 	h := l.homes[id]
 	return h != nil && h.later > l.w.now
 }
 
-// end requires of a seat that ends that no client of it believes, or that it said so.
+// end checks a seat that ends. No client of the seat may rely on a hold, unless the home has
+// announced the end.
 func (l *seating) end(seat view.Seat, log *view.Log) {
 	h := l.seats[seat]
 	if h == nil || h.seat != seat {
@@ -172,7 +174,7 @@ func (l *seating) end(seat view.Seat, log *view.Log) {
 	}
 }
 
-// enter is a client of a home that begins to hold a name.
+// enter checks a client of a home that begins to hold a name.
 func (h *home) enter(name string) {
 	fresh := &liveHold{name: name, home: h}
 	for _, x := range h.holds {
@@ -191,7 +193,7 @@ func (h *home) enter(name string) {
 
 func (x *liveHold) believed() bool { return !x.over && x.home.w.now < x.home.promise }
 
-// tenant is a program that asks agreement for names which algorithms guard at times.
+// tenant is a program that acquires, by agreement, names that algorithms guard at other times.
 type tenant struct {
 	*seating
 	conn     uint64
@@ -201,10 +203,10 @@ type tenant struct {
 	sequence uint64
 	sent     map[uint64]int64
 	name     string
-	asked    int64  // when it asked for it
+	asked    int64  // when it sent the request
 	claim    uint64 // the request, or 0
 	granted  bool
-	leaves   int64 // when it wants to
+	leaves   int64 // when it releases the name
 }
 
 func newTenant(l *seating, n int) *tenant { return &tenant{seating: l, conn: tenantConn + uint64(n)} }
@@ -213,7 +215,7 @@ func (t *tenant) holds(name string) bool {
 	return t.granted && t.name == name && t.w.now < t.deadline
 }
 
-// act does what is due.
+// act does the next step of the tenant if it is due.
 func (t *tenant) act() {
 	switch {
 	case t.id == (registry.SessionID{}) || t.opened && t.w.now >= t.deadline:
@@ -237,7 +239,7 @@ func (t *tenant) act() {
 		t.send(registry.Command{Op: registry.OpClose, Sequence: t.sequence})
 		t.id = registry.SessionID{}
 	case t.granted && (t.w.now >= t.leaves || t.w.healed):
-		// The answer to a release may be lost: it is sent until the claim is gone.
+		// The answer to a release may be lost. So the tenant repeats it until the claim has ended.
 		t.leaves = t.w.now + 300*ms
 		t.sequence++
 		t.name = ""
@@ -259,7 +261,7 @@ func (t *tenant) send(c registry.Command) {
 	})
 }
 
-// tell brings the answers of a server to the tenants.
+// tell passes the answers of a server to the tenants.
 func (l *seating) tell(replies []replica.Reply) {
 	for _, r := range replies {
 		if n := r.Conn - tenantConn; r.Conn >= tenantConn && n < uint64(len(l.tenant)) && l.rng.IntN(40) > 0 {
@@ -295,7 +297,7 @@ func (t *tenant) hear(o registry.Outcome) {
 	}
 }
 
-// begin is a grant.
+// begin records a grant.
 func (t *tenant) begin() {
 	t.granted, t.leaves = true, t.w.now+t.rng.Int64N(1500*ms)
 	t.w.stats.Seats.Granted++

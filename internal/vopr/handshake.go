@@ -10,7 +10,7 @@ import (
 	"github.com/conclave-io/conclave/service/replica"
 )
 
-// Times of service/transport, by its defaults.
+// The timeouts of service/transport, with its defaults.
 const (
 	pingInterval  = 200 * ms
 	idleTimeout   = 5 * pingInterval
@@ -21,21 +21,21 @@ const (
 	refusedPause  = 5000 * ms
 )
 
-// cluster is what introductions name.
+// cluster is the cluster id in introductions.
 const cluster = 0xc0ffee
 
 func peerAddress(id uint64) string { return fmt.Sprint("peer-", id) }
 
-// said is what a server says of itself.
+// said returns what a server reports about itself.
 func (s *server) said() registry.Member {
 	return registry.Member{ID: s.id, UID: s.disk.uid, PeerAddress: peerAddress(s.id), ClientAddress: fmt.Sprint("client-", s.id)}
 }
 
-// hello is how a server introduces itself to another: the whole of what service/transport
-// sends.
+// hello returns the introduction of a server to another one. service/transport sends the same
+// fields.
 func (s *server) hello(receiver uint64) peering.Hello {
 	said, says := s.said(), s.founding.Says()
-	says.UID = said.UID // one that has not read its disk yet is known all the same
+	says.UID = said.UID // other servers know the UID even if the server has not read its disk yet
 	s.w.judge.tells(s, says)
 	h := peering.Hello{
 		Version: peering.ProtocolVersion, Cluster: cluster, Server: s.id, UID: said.UID, Receiver: receiver,
@@ -48,9 +48,9 @@ func (s *server) hello(receiver uint64) peering.Hello {
 	return h
 }
 
-// door is what a server knows when another one introduces itself.
-func (s *server) door(of uint64) *peering.Door {
-	return &peering.Door{
+// examiner returns what a server uses to examine the introduction of another one.
+func (s *server) examiner(of uint64) *peering.Examiner {
+	return &peering.Examiner{
 		Self: s.hello(of), Ready: s.up() || s.ready,
 		Removed: func(id uint64) bool { return s.up() && slices.Contains(s.replica.Gone(), id) },
 		Knows:   s.knows,
@@ -58,8 +58,8 @@ func (s *server) door(of uint64) *peering.Door {
 	}
 }
 
-// knows reports whether a server has the address of another: it was told at its start,
-// or has it on record.
+// knows reports whether a server has the address of another one, either since its start or from the
+// member list.
 func (s *server) knows(id uint64) bool {
 	return slices.Contains(s.peers, id) || s.up() && slices.ContainsFunc(s.replica.Members(), func(m replica.Member) bool {
 		return m.ID == id && m.PeerAddress != "" && !m.Reserved()
@@ -70,7 +70,7 @@ func answerOf(h peering.Hello) founding.Answer {
 	return founding.Answer{UID: h.UID, Phase: h.Phase, Record: h.Record}
 }
 
-// introduced decodes an introduction as it came.
+// introduced decodes an introduction that was received.
 func (s *server) introduced(frame []byte) (h peering.Hello, ok bool) {
 	h, err := peering.DecodeHello(frame)
 	if err != nil {
@@ -79,7 +79,7 @@ func (s *server) introduced(frame []byte) (h peering.Hello, ok bool) {
 	return h, err == nil
 }
 
-// remote returns what a server knows of another one from its connections.
+// remote returns a server's record of another server.
 func (s *server) remote(id uint64) *remote {
 	r := s.remotes[id]
 	if r == nil {
@@ -92,7 +92,8 @@ func (s *server) remote(id uint64) *remote {
 	return r
 }
 
-// acquaint has a server dial all others that it knows, and no others, from now on.
+// acquaint makes a server dial all other servers that it knows, and close the connections with
+// removed ones.
 func (s *server) acquaint() {
 	for _, other := range s.w.servers {
 		switch r := s.remotes[other.id]; {
@@ -114,9 +115,9 @@ func (s *server) hangUpOn(other *server) {
 	}
 }
 
-// dialFor connects to another server. When that fails, or the connection ends, it tries
-// again, for as long as the other one is a peer: unless it was for a snapshot, which has
-// failed then.
+// dialFor connects to another server. If the attempt fails or the connection ends, it retries for
+// as long as the other server is a peer. A connection for a snapshot is not retried: then the
+// snapshot has failed.
 func (s *server) dialFor(ln peering.Lane, other *server, x *crate) {
 	c := &conn{lane: ln, crate: x, ends: [2]*server{s, other}, lives: [2]int{s.life, other.life}, begun: s.w.now, heard: [2]int64{s.w.now, s.w.now}}
 	if ln == peering.Snapshots {
@@ -150,7 +151,7 @@ func (s *server) dialFor(ln peering.Lane, other *server, x *crate) {
 	s.w.after(s.clock.real(handshakeTime), giveUp(&c.up))
 }
 
-// atConn has a server do something about a connection that is open at its end.
+// atConn makes a server do something for a connection that is open at its end.
 func (s *server) atConn(c *conn, end int, do func()) {
 	if c.alive(end) {
 		s.takeAlways(func() {
@@ -161,7 +162,7 @@ func (s *server) atConn(c *conn, end int, do func()) {
 	}
 }
 
-// dialAgain tries again after a while.
+// dialAgain retries after a pause.
 func (s *server) dialAgain(c *conn, refused bool) {
 	other := c.ends[acceptor]
 	pause := s.remote(other.id).backoff.Next(s.w.now-c.begun, refused, s.w.net.Int64N)
@@ -178,32 +179,33 @@ func (s *server) dialAgain(c *conn, refused bool) {
 	})
 }
 
-// greeted takes the introduction of a server that has dialled.
+// greeted processes the introduction of a server that has dialled.
 func (s *server) greeted(c *conn, frame []byte) {
 	h, ok := s.introduced(frame)
 	if !ok {
 		return
 	}
-	door := s.door(h.Server)
-	if refusal := door.Examine(h); refusal != nil {
+	examiner := s.examiner(h.Server)
+	if refusal := examiner.Examine(h); refusal != nil {
 		s.refuse(c, refusal)
 		return
 	}
-	if !s.knows(h.Server) { // Examine has asked whether to take it
+	if !s.knows(h.Server) { // Examine has checked that this server may accept it
 		s.peers = append(s.peers[:len(s.peers):len(s.peers)], h.Server)
 		s.acquaint()
 	}
-	s.seatOf(c, h, new(peering.Contest), s.w.now+handshakeTime*5/6)
+	s.admit(c, h, new(peering.Contest), s.w.now+handshakeTime*5/6)
 }
 
-// seatOf makes a connection that of the peer, unless something is in the way.
-func (s *server) seatOf(c *conn, h peering.Hello, contest *peering.Contest, until int64) {
+// admit makes a connection the current one with its peer, unless an earlier connection is still in
+// use.
+func (s *server) admit(c *conn, h peering.Hello, contest *peering.Contest, until int64) {
 	r := s.remote(h.Server)
 	old, contested := r.known.Seat(c.lane, c, h)
 	switch {
 	case old != nil:
 		old.close(acceptor)
-		s.seatOf(c, h, contest, until)
+		s.admit(c, h, contest, until)
 		return
 	case contested:
 		s.w.after(s.clock.real(pingInterval), func() {
@@ -211,7 +213,7 @@ func (s *server) seatOf(c *conn, h peering.Hello, contest *peering.Contest, unti
 		})
 		return
 	}
-	c.seat, c.uids[acceptor] = true, h.UID
+	c.current, c.uids[acceptor] = true, h.UID
 	s.alike(c)
 	s.w.stats.Connected++
 	frame := s.hello(h.Server).Append(nil)
@@ -219,12 +221,12 @@ func (s *server) seatOf(c *conn, h peering.Hello, contest *peering.Contest, unti
 	s.met(h)
 	c.beat(acceptor)
 	if d := r.dialled; r.refused != 0 && d != nil && d.gone == [2]bool{true, true} {
-		r.dialled = nil // it refused this server, and comes now: it may take it too
+		r.dialled = nil // it refused this server earlier; now it has connected itself, so it may accept this server too
 		s.acquaint()
 	}
 }
 
-// contested looks whether another server with the id of a newcomer is alive.
+// contested checks whether another server with the same id as a newcomer is alive.
 func (s *server) contested(c *conn, h peering.Hello, contest *peering.Contest, until int64) {
 	r := s.remote(h.Server)
 	known, live := r.known.Known()
@@ -234,7 +236,7 @@ func (s *server) contested(c *conn, h peering.Hello, contest *peering.Contest, u
 	case s.w.now > until:
 		s.refuse(c, peering.Refuse(peering.Busy, "server %d cannot tell yet whether an earlier connection of server %d is alive", s.id, h.Server))
 	case verdict == peering.Retry:
-		s.seatOf(c, h, new(peering.Contest), until)
+		s.admit(c, h, new(peering.Contest), until)
 	default:
 		s.w.after(s.clock.real(pingInterval), func() {
 			s.atConn(c, acceptor, func() { s.contested(c, h, contest, until) })
@@ -242,7 +244,7 @@ func (s *server) contested(c *conn, h peering.Hello, contest *peering.Contest, u
 	}
 }
 
-// refuse tells another server that this one does not talk to it.
+// refuse refuses the connection of another server.
 func (s *server) refuse(c *conn, refusal *peering.Refusal) {
 	frame := refusal.Append(nil)
 	c.say(dialler, func() { c.ends[dialler].refused(c, frame) })
@@ -258,7 +260,7 @@ func (s *server) refused(c *conn, frame []byte) {
 	r := s.remote(by)
 	c.gone = [2]bool{true, true}
 	if refusal.Code == peering.LevelUnknown {
-		c.ends[acceptor].replaced(refusal.Text) // an operator reads it in the log here
+		c.ends[acceptor].replaced(refusal.Text) // an operator reads the text in the log of this server
 	}
 	if c.lane == peering.Snapshots {
 		s.unship(c)
@@ -289,8 +291,8 @@ func (s *server) refused(c *conn, frame []byte) {
 	}
 }
 
-// replaced has an operator read why a server is refused, and install a release there that
-// reads the level of the cluster, if it is this server that does not.
+// replaced makes an operator read the text of a refusal. If this server does not support the level
+// of the cluster, the operator installs a release that does.
 func (s *server) replaced(text string) bool {
 	var id uint64
 	var from, to, level uint32
@@ -307,7 +309,7 @@ func (s *server) replaced(text string) bool {
 	return true
 }
 
-// welcomed takes the introduction of the server that was dialled.
+// welcomed processes the introduction of the server that was dialled.
 func (s *server) welcomed(c *conn, frame []byte) {
 	peer := c.ends[acceptor].id
 	h, ok := s.introduced(frame)
@@ -315,7 +317,7 @@ func (s *server) welcomed(c *conn, frame []byte) {
 		return
 	}
 	r := s.remote(peer)
-	if s.door(peer).Recognise(peer, h) != nil || !r.known.Join(h) {
+	if s.examiner(peer).Recognise(peer, h) != nil || !r.known.Join(h) {
 		c.close(dialler)
 		return
 	}
@@ -334,7 +336,7 @@ func (s *server) welcomed(c *conn, frame []byte) {
 	}
 }
 
-// alike requires that both connections with a peer are with the same directory of it.
+// alike checks that both connections with a peer are with the same directory.
 func (s *server) alike(c *conn) {
 	for _, other := range s.connsWith(c.ends[1-c.at(s)]) {
 		if mine := other.at(s); (other.up || mine == acceptor) && other.uids[mine] != c.uids[c.at(s)] {
@@ -343,7 +345,7 @@ func (s *server) alike(c *conn) {
 	}
 }
 
-// met takes in how another server has introduced itself.
+// met records the introduction of another server.
 func (s *server) met(h peering.Hello) {
 	s.contacts[h.Server] = h
 	s.founding.Hear(h.Server, answerOf(h))
@@ -361,10 +363,10 @@ func levelsOf(h peering.Hello) replica.Levels {
 	return replica.Levels{Min: h.MinLevel, Max: h.MaxLevel, Build: h.Build}
 }
 
-// again takes what a peer says of itself now.
+// again processes a repeated introduction of a peer.
 func (s *server) again(c *conn, frame []byte) {
 	h, ok := s.introduced(frame)
-	if !ok || !c.seat {
+	if !ok || !c.current {
 		return
 	}
 	if err := s.remote(h.Server).known.Again(h.Server, h); err != nil {

@@ -10,29 +10,28 @@ import (
 	"github.com/conclave-io/conclave/service/registry"
 )
 
-// claimID is a session and the sequence of an acquire, as one number.
+// claimID identifies a claim by one number for the session and the sequence number of its acquire.
 type claimID uint64
 
 func claimOf(id registry.SessionID, sequence uint64) claimID {
 	return claimID(uint64(binary.BigEndian.Uint32(id[:]))<<32 | sequence)
 }
 
-// opKind is what an operation of a history did.
+// opKind is the kind of an operation in a history.
 type opKind uint8
 
 const (
 	opGrant   opKind = iota // an acquire that was granted with a fence
-	opMaybe                 // one of which nobody knows whether it was
+	opMaybe                 // an acquire with an unknown result
 	opHeld                  // a try that was refused
-	opRelease               // answered: released
-	opNotHeld               // a release answered: it did not hold
-	opEnd                   // of a claim, that the servers decide, or of which no answer came
+	opRelease               // a release that was answered with OK
+	opNotHeld               // a release that was answered with NOT_HELD
+	opEnd                   // the end of a claim by the servers, or by a release without an answer
 	opQuery                 // the holders, as a linearizable read shows them
 )
 
-// operation is one of a history: what somebody saw who does not look into the
-// servers. What has no answer, or is done by the servers, goes on until its session
-// is known to have ended, or for ever.
+// operation is an operation in a history, as clients observe it. Operations of the servers, and
+// operations without an answer, last until their session is known to have ended, or forever.
 type operation struct {
 	kind      opKind
 	claim     claimID
@@ -48,17 +47,17 @@ type operation struct {
 const forever = math.MaxInt64 / 2
 
 func (r *resource) note(o operation) {
-	if !r.live { // homes do not tell what can be linearized: a try may miss a free lock
+	if !r.live { // the answers of homes are not linearizable: a try may miss a free lock
 		r.history = append(r.history, o)
 	}
 }
 
-// holders is the state of the model of a resource. States are compared and kept by the
-// million, so it is small.
+// holders is the state of the model of a resource. The checker compares and stores millions of
+// states, so the type is small.
 type holders struct {
-	claims string // those that hold, 8 bytes each, in order
+	claims string // the claims that hold, 8 bytes each, sorted
 	shared bool
-	fence  uint64 // the largest that is known
+	fence  uint64 // the largest known fence
 }
 
 const claimBytes = 8
@@ -69,7 +68,7 @@ func (c claimID) text() string {
 	return string(b[:])
 }
 
-// find returns where a claim is, or -1.
+// find returns the index of a claim, or -1.
 func (h *holders) find(c string) int {
 	for at := 0; at < len(h.claims); at += claimBytes {
 		if h.claims[at:at+claimBytes] == c {
@@ -91,14 +90,14 @@ func (h *holders) remove(at int) { h.claims = h.claims[:at] + h.claims[at+claimB
 
 func (h *holders) count() int { return len(h.claims) / claimBytes }
 
-// fits reports whether one more may hold.
+// fits reports whether one more claim may hold.
 func (h *holders) fits(shared bool, room int) bool {
 	n := h.count()
 	return n == 0 || shared && h.shared || !shared && !h.shared && n < room
 }
 
-// apply is one step of the model: whether the operation may happen now, and the
-// state after it.
+// apply does one step of the model. It returns whether the operation is allowed in this state, and
+// the state after it.
 func (h holders) apply(o *operation, room int) (bool, holders) {
 	at := h.find(o.who)
 	switch o.kind {
@@ -136,11 +135,10 @@ func modelOf(room int) porcupine.Model {
 	}
 }
 
-// checkLimit is how long one history may take.
+// checkLimit is the time limit for checking one history.
 const checkLimit = 20 * time.Second
 
-// linearizable reports whether the history of a resource can be that of one that
-// does one thing after the other.
+// linearizable reports whether the history of a resource is linearizable.
 func (r *resource) linearizable() porcupine.CheckResult {
 	history := make([]porcupine.Operation, 0, len(r.history))
 	for i := range r.history {

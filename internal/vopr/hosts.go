@@ -10,36 +10,36 @@ import (
 	"github.com/conclave-io/conclave/service/replica"
 )
 
-// hosting is the part of a world in which each server has a host beside its replica, in
-// the same turns, and clients have a second line, to a home. Frames travel on lanes.
+// hosting is the part of a world in which each server runs a host beside its replica, in the same
+// turns. Clients have a second line to a home. Frames between hosts travel on lanes.
 type hosting struct {
 	guarding
 	witness
 	lanes   map[[2]uint64]*track                      // from, to
 	heirs   map[registry.SessionID]registry.SessionID // of seats that have ended
-	watches *watching                                 // nil: the plan has no watch stack
-	near    *nearby                                   // nil but in plans with them
-	seldom  int64                                     // how many ms pass at most, about, between two turns
+	watches *watching                                 // nil if the plan has no watch stack
+	near    *nearby                                   // nil if the plan has no near holds
+	seldom  int64                                     // approximate maximum time between two turns, in ms
 }
 
-// HostStats are the figures of plans in which servers run the algorithms.
+// HostStats are counts of plans in which servers run the algorithms.
 type HostStats struct {
-	Grants    int // of names that an algorithm guarded then
-	Agreed    int // of the same names by agreement
-	Moved     int // requests that were made again elsewhere
-	Batches   int // of frames that came
-	Breaks    int // of lanes
+	Grants    int // grants by an algorithm
+	Agreed    int // grants by agreement of the same names
+	Moved     int // requests that were repeated elsewhere
+	Batches   int // batches of frames that arrived
+	Breaks    int // broken lanes
 	Gone      int // seats that a host gave up or lost
 	Farewells int // streams to homes that their servers ended
 	Lost      int // holds at homes that their clients lost
-	Asked     int // requests of the operator to leave
-	Heirs     int // homes that another server has taken over
-	Handed    int // holds that clients went on with there
+	Asked     int // requests of the operator to end a hold
+	Heirs     int // homes that another server took over
+	Handed    int // holds that clients kept in such a case
 	Near      int // grants to programs within the processes of servers
-	Doubts    int // reports of seats that doubted a member
+	Doubts    int // reports of seats that suspected a member
 	Elected   int // coordinators that were elected
 
-	Longest int64 // that somebody waited for a free name while nothing was wrong, in ns
+	Longest int64 // longest time that a client waited for a free name without a fault, in ns
 }
 
 func (s *HostStats) add(o *HostStats) {
@@ -60,7 +60,8 @@ func (s *HostStats) add(o *HostStats) {
 	s.Longest = max(s.Longest, o.Longest)
 }
 
-// liveReuse is how many idle machines a host keeps: so few that others are dropped.
+// liveReuse is the number of idle machines that a host keeps. It is so small that hosts drop
+// others.
 const liveReuse = 2
 
 func newHosting(w *world) *hosting {
@@ -81,7 +82,7 @@ func newHosting(w *world) *hosting {
 	return l
 }
 
-// turn has another epoch begin now and then, by the guard of names that nobody wants.
+// turn starts a new epoch from time to time, by changing the guard of unused names.
 func (l *hosting) turn() {
 	if l.w.healed {
 		return
@@ -102,7 +103,7 @@ func served() (names []string) {
 	return names
 }
 
-// mayHaveNone reports whether a server need not have a seat yet: it pauses before the
+// mayHaveNone reports whether a server may be without a seat. It may pause before it asks for the
 // next.
 func (l *hosting) mayHaveNone(id uint64) bool {
 	s := l.w.servers[id-1]
@@ -113,7 +114,7 @@ func (l *hosting) mayHaveNone(id uint64) bool {
 	return seat == registry.SessionID{}
 }
 
-// at returns the seat to which the sessions of one belong now.
+// at returns the seat that is responsible for the sessions of a seat now.
 func (l *hosting) at(seat registry.SessionID) registry.SessionID {
 	for heir, known := l.heirs[seat]; known; heir, known = l.heirs[seat] {
 		seat = heir
@@ -121,8 +122,8 @@ func (l *hosting) at(seat registry.SessionID) registry.SessionID {
 	return seat
 }
 
-// end requires of a seat that ends that no client of it believes to hold anything, unless
-// another has taken it over (N4).
+// end checks a seat that ends. No client of it may rely on a hold, unless another seat has taken it
+// over (N4).
 func (l *hosting) end(seat view.Seat, log *view.Log) {
 	l.near.end(seat)
 	heir, known := log.HeirOf(seat)
@@ -145,7 +146,7 @@ func (l *hosting) end(seat view.Seat, log *view.Log) {
 	}
 }
 
-// reuse is how many idle machines a host keeps.
+// reuse returns the number of idle machines that a host keeps.
 func (l *hosting) reuse() int {
 	if l.w.plan.Steady {
 		return 1
@@ -153,14 +154,14 @@ func (l *hosting) reuse() int {
 	return liveReuse
 }
 
-// begin gives a server that starts a host.
+// begin creates a host for a server that starts.
 func (l *hosting) begin(s *server) {
 	s.host = host.New(host.Config{Server: s.id, Seed: l.rng.Uint64(), Lease: seatTTL, Reuse: l.reuse()})
 	s.guests = nil
 	s.host.View(s.now(), s.replica.Registry().Live())
 }
 
-// stop is the end of the process.
+// stop ends the host when its process ends.
 func (l *hosting) stop(s *server) {
 	for _, g := range s.guests {
 		g.call.reset()
@@ -172,7 +173,7 @@ func (l *hosting) stop(s *server) {
 	}
 }
 
-// leave stops a server in order: it gives its seat up first, for which it has so long.
+// leave stops a server in order. The server first gives up its seat, within the given time.
 func (l *hosting) leave(s *server, f Fault) {
 	life := s.life
 	s.receive(func() {
@@ -188,15 +189,15 @@ func (l *hosting) leave(s *server, f Fault) {
 	})
 }
 
-// tick lets time pass for the host of a server.
+// tick sends a tick to the host of a server.
 func (l *hosting) tick(s *server) {
 	if s.host != nil {
 		s.host.Tick(s.now(), l.w.now+s.wall)
 	}
 }
 
-// follow shows the host what the server has applied, and brings the answers of the leader
-// to seats.
+// follow passes to the host what the server has applied, and passes the answers of the leader to
+// the seats.
 func (l *hosting) follow(s *server, out *replica.Output) {
 	if out.View && s.host != nil {
 		s.host.View(s.now(), s.replica.Registry().Live())
@@ -207,8 +208,8 @@ func (l *hosting) follow(s *server, out *replica.Output) {
 	}
 }
 
-// read gives an answer of the leader to a host, which may read it later than all that has
-// come over other connections while it stood still.
+// read passes an answer of the leader to a host. After a pause of the server, the answer may come
+// later than everything that arrived over other connections.
 func (l *hosting) read(s *server, o registry.Outcome) {
 	answer := func() {
 		if s.host != nil {
@@ -227,7 +228,7 @@ func (l *hosting) read(s *server, o registry.Outcome) {
 	answer()
 }
 
-// carryOut does what the host of a server asks for.
+// carryOut carries out the outputs of a server's host.
 func (l *hosting) carryOut(s *server) {
 	if s.host != nil {
 		l.look(s)
@@ -279,7 +280,7 @@ func (l *hosting) ask(s *server, out *host.Output) {
 	l.transmit(s, to, func() { to.replica.SubmitSeat(to.tellTime(), s.id, commands, report) })
 }
 
-// farewells sends what waits for clients, and sends them away if they may not stay (H7).
+// farewells sends what waits for clients. It ends the streams of clients that may not stay (H7).
 func (l *hosting) farewells(s *server, gone bool) {
 	for _, g := range slices.Clone(s.guests) {
 		if gone || !s.host.Serving() {
@@ -289,7 +290,7 @@ func (l *hosting) farewells(s *server, gone bool) {
 	}
 }
 
-// revoke asks all homes to have the holder of a name leave (H9).
+// revoke asks all homes to make the holder of a name leave (H9).
 func (l *hosting) revoke(res *resource, by string) {
 	l.w.stats.Hosts.Asked++
 	c := registry.Command{Op: registry.OpRevoke, Class: res.class, Name: res.name, Value: whyAsked, Origin: registry.Origin{Actor: by, Via: "grpc"}}

@@ -2,7 +2,7 @@ package vopr
 
 import "testing"
 
-// A sample of plans in which servers run the algorithms that guard names.
+// TestHosts runs a sample of the plans in which servers run the algorithms that guard names.
 func TestHosts(t *testing.T) {
 	var all Stats
 	for n := range uint64(*liveSeeds) {

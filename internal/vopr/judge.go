@@ -10,40 +10,40 @@ import (
 	"github.com/conclave-io/conclave/service/registry"
 )
 
-// judge looks at everything, all the time, and knows what was promised.
+// judge checks the promises after each step. It records what clients were told.
 type judge struct {
 	resources []*resource
-	live      []*resource                 // that an algorithm guards at times
-	fences    map[uint64]claimID          // who was given each fence
-	shown     map[uint64]claimID          // holders that were seen at a server, by fence
-	spans     []span                      // in which fences were given
-	looked    int64                       // when the newest fence was looked at last
-	newest    uint64                      // the largest fence that a client was told of
+	live      []*resource                 // resources that an algorithm guards at times
+	fences    map[uint64]claimID          // the claim that was given each fence
+	shown     map[uint64]claimID          // holders that were observed at a server, by fence
+	spans     []span                      // intervals in which fences were given
+	looked    int64                       // when the newest fence was last checked
+	newest    uint64                      // the largest fence that a client has received
 	applied   uint64                      // the newest fence in an entry that a server has applied
 	closed    map[registry.SessionID]bool // sessions that their clients closed
 
-	// frontier is the last entry that any server has applied, and entries a mark for
-	// each that tells it from any other.
+	// frontier is the last entry that any server has applied. entries has a number for each entry.
+	// Different entries have different numbers.
 	frontier uint64
 	entries  []uint64
 	states   map[uint64]uint64 // the hash of the registry as of some entries
-	leaders  map[uint64]uint64 // who leads, by term
+	leaders  map[uint64]uint64 // leaders of the servers, by term
 
-	alive []registry.SessionID // as of the frontier
+	alive []registry.SessionID // open sessions at the frontier
 	ended map[registry.SessionID]int64
 
 	patience patience // of the candidates of elections
 
-	limited limited // the size of the state
+	limited limited // limits of the size of the state
 
-	tested *pretested // of plans with deadlocks
+	tested *pretested // nil if the plan has no deadlocks
 
-	raised int64 // when a leader last wrote that the level rises
+	raised int64 // when a leader last wrote a raise of the level
 
-	record  founding.Record // with which the cluster was founded
-	founded map[uint64]bool // who has founded
+	record  founding.Record // the record with which the cluster was founded
+	founded map[uint64]bool // the servers that have founded
 
-	served int64 // when all who waited at the end were served, or 0
+	served int64 // when all waiters at the end were served, or 0
 }
 
 func newJudge() judge {
@@ -54,7 +54,7 @@ func newJudge() judge {
 	}
 }
 
-// watch is called when a server may have applied something.
+// watch checks a server that may have applied something.
 func (j *judge) watch(s *server) {
 	w := s.w
 	if s.replica.Leading() {
@@ -107,8 +107,8 @@ func (j *judge) leads(s *server) {
 	}
 }
 
-// compare requires that no two servers apply different entries at one index: what
-// was committed is never lost.
+// compare checks that no two servers apply different entries at one index. So no committed entry is
+// lost.
 func (j *judge) compare(s *server, from, to uint64) {
 	for index := from + 1; index <= to; index++ {
 		mark, known := s.log.at(index)
@@ -130,8 +130,7 @@ func (j *judge) compare(s *server, from, to uint64) {
 	}
 }
 
-// hash requires that servers which have applied the same entries are in the same
-// state.
+// hash checks that servers which have applied the same entries have the same state.
 func (j *judge) hash(s *server, applied uint64) {
 	state := s.replica.Registry()
 	if applied%64 == 0 {
@@ -153,7 +152,7 @@ func (j *judge) hash(s *server, applied uint64) {
 	}
 }
 
-// advance notes which sessions have ended.
+// advance records which sessions have ended.
 func (j *judge) advance(s *server) {
 	var alive []registry.SessionID
 	s.replica.Registry().Each(func(x registry.Session) { alive = append(alive, x.ID) })
@@ -171,8 +170,8 @@ func (j *judge) advance(s *server) {
 	j.alive = alive
 }
 
-// promises requires of a server that has applied what clients rely on that it has it:
-// sessions until their deadlines, and holds until they are given up.
+// promises checks a server that has applied everything that clients rely on. It must have their
+// sessions until their deadlines, and their holds until they are released.
 func (j *judge) promises(s *server) {
 	state := s.replica.Registry()
 	for _, c := range s.w.clients {
@@ -205,14 +204,14 @@ func (j *judge) promises(s *server) {
 }
 
 func holds(state *registry.Registry, h *hold) bool {
-	// The name itself comes first of those that begin with it.
+	// The list has the names with this prefix in order, so the name itself comes first.
 	list, _ := state.List(h.claim.res.class, h.claim.res.name, "", 1, 0)
 	return len(list) == 1 && list[0].Name == h.claim.res.name && slices.ContainsFunc(list[0].Holders, func(x registry.Holder) bool {
 		return x.Session == h.session.id && x.Sequence == h.claim.sequence && x.Fence == h.claim.fence
 	})
 }
 
-// handOut is a grant that a client begins to believe in.
+// handOut checks a grant on which a client begins to rely.
 func (j *judge) handOut(w *world, h *hold) {
 	res := h.claim.res
 	h.known = j.frontier
@@ -243,15 +242,15 @@ func (j *judge) handOut(w *world, h *hold) {
 }
 
 const (
-	// bound is how long after all faults have healed everyone who waits must have been
-	// served, and all servers be in the same state. All workers may wait for one name by
-	// then, some of them hold it for 4 s, and some that are asked to leave stay for a TTL.
+	// bound is the time within which, after all faults have healed, all waiters must be served and
+	// all servers must have the same state. It is long because all workers may wait for one name.
+	// Some of them hold it for 4 s, and some stay for a TTL after they were asked to leave.
 	bound = 60_000 * ms
-	// calm is how long after that to go on, for what comes late.
+	// calm is the additional time for delayed events.
 	calm = 300 * ms
 )
 
-// settled reports whether all is quiet after the end. It is called after each event.
+// settled reports whether the run is quiet after its end. It is called after each event.
 func (j *judge) settled(w *world) bool {
 	if w.now > w.end+bound {
 		w.violate("progress", "%d s after all faults have healed %s", bound/ms/1000, w.unfinished())
@@ -264,7 +263,7 @@ func (j *judge) settled(w *world) bool {
 	return j.served != 0 && w.now > j.served+calm && w.unfinished() == ""
 }
 
-// unfinished says what is still to happen before all is quiet, or "".
+// unfinished returns what must still happen before the run is quiet, or "".
 func (w *world) unfinished() string {
 	for _, c := range w.clients {
 		for _, k := range c.workers {
@@ -313,7 +312,7 @@ func (w *world) unfinished() string {
 	return ""
 }
 
-// wants says what a worker waits for.
+// wants describes what a worker waits for.
 func (k *worker) wants() string {
 	what, s := "an answer", k.client.session()
 	if k.request != nil && k.request.claim != nil {
@@ -330,7 +329,7 @@ func (k *worker) wants() string {
 	return fmt.Sprintf("client %d waits for %s; its session is valid: %t, it has %d calls under way", k.client.slot, what, s != nil && s.valid(), len(k.client.requests))
 }
 
-// conclude looks at the whole.
+// conclude does the checks at the end of a run.
 func (j *judge) conclude(w *world) {
 	if w.found != nil {
 		return
@@ -361,13 +360,13 @@ func (j *judge) conclude(w *world) {
 	}
 }
 
-// members requires that whoever is on record as a voter is one and is up, and that
-// whoever was removed has stopped.
+// members checks that all voters in the record are voters and up, and that all removed servers have
+// stopped.
 func (j *judge) members(w *world, leader *server) {
 	voters := leader.replica.Status().Voters
 	for _, m := range leader.replica.Registry().Members() {
 		if m.ID > uint64(len(w.servers)) {
-			continue // its id was given to it, and the answer lost
+			continue // the id was assigned, but the answer was lost
 		}
 		s := w.servers[m.ID-1]
 		out := m.Standing == registry.Removed

@@ -11,17 +11,16 @@ import (
 )
 
 const (
-	// newestLevel is the newest that a simulated release reads. All have the formats
-	// of the first; what is tried is who may change the level when.
+	// newestLevel is the newest level that a simulated release supports. All levels have the
+	// formats of the first one. Only the rules for changing the level are tested.
 	newestLevel = 3
 	// levelSoak is short, so that levels change within a run.
 	levelSoak = 1000 * ms
 )
 
-// install lets a server start as whatever release an operator may have put there: the
-// one before, the same, or the one after, as far as they read what is on the disk. A
-// plan without mixed levels has the first alone. More often than not it is the one
-// after, so that levels rise.
+// install chooses the release with which a server starts. It is the previous release, the same, or
+// the next one, if it supports the data on the disk. In a plan without mixed levels it is always
+// the first release. The next release is the most likely choice, so that levels rise.
 func (s *server) install() {
 	s.before = s.levels.Max
 	switch {
@@ -45,8 +44,8 @@ func (s *server) install() {
 	s.levels.Min = max(s.levels.Max, 2) - 1
 }
 
-// roll takes one server down, which comes back as the release that is installed
-// meanwhile. Between two of them there is time for the level to rise, or not.
+// roll restarts one server after another with a newly installed release. Between two of them there
+// may or may not be enough time for the level to rise.
 func (w *world) roll() {
 	if w.healed {
 		return
@@ -59,8 +58,8 @@ func (w *world) roll() {
 	w.after((500+w.releases.Int64N(8000))*ms, w.roll)
 }
 
-// other installs another release in place of one that does not read what is on the
-// disk: that which was there before, or any that does.
+// other replaces a release that does not support the data on the disk. It installs the release that
+// ran before, or any suitable one.
 func (s *server) other() {
 	if s.levels.Max = s.levels.Max%newestLevel + 1; s.before != 0 {
 		s.levels.Max, s.before = s.before, 0
@@ -70,10 +69,10 @@ func (s *server) other() {
 	s.run()
 }
 
-// outdated takes a server down that says it does not read the level of the cluster, and
-// starts it again as a newer release. That may happen to one which was set back when
-// the level was about to rise, or later, and to no other: it rises only when all can
-// follow.
+// outdated handles a server which reports that it does not support the level of the cluster. It
+// restarts the server as a newer release. This may only happen to a server that was downgraded when
+// the level was about to rise, or later. The level rises only when all servers support the next
+// one.
 func (s *server) outdated(err error) bool {
 	var unread *version.Error
 	if !errors.As(err, &unread) {
@@ -98,12 +97,12 @@ func (s *server) outdated(err error) bool {
 	return true
 }
 
-// missed is how soon a leader has noticed that a server went, or came back as another
+// missed is the time within which a leader notices that a server stopped, or restarted with another
 // release.
 const missed = 2000 * ms
 
-// raises requires of a leader that raises the level that all members are up, learners
-// too, and read the next one.
+// raises checks a leader that raises the level. All members, including learners, must be up and
+// must support the next level.
 func (j *judge) raises(s *server, save *agreement.Save) {
 	if !s.w.plan.Levels || !s.replica.Leading() {
 		return
@@ -111,7 +110,7 @@ func (j *judge) raises(s *server, save *agreement.Save) {
 	for _, e := range save.Entries {
 		batch, err := registry.DecodeBatch(e.GetData())
 		if err != nil || e.GetTerm() != s.replica.Term() {
-			continue // raft's own, or of an earlier leader
+			continue // an entry of raft itself, or of an earlier leader
 		}
 		for _, c := range batch.Commands {
 			if c.Op == registry.OpLevel && c.To > c.From {
@@ -125,7 +124,7 @@ func (j *judge) raisesTo(s *server, level uint32) {
 	s.w.stats.Raised++
 	j.raised = s.w.now
 	if s.w.now-s.woken < missed {
-		return // it may not know yet who went while it stood still
+		return // it may not have noticed the servers that stopped while it was paused
 	}
 	for _, m := range s.replica.Members() {
 		if m.Standing == registry.Removed || m.ID > uint64(len(s.w.servers)) {

@@ -3,15 +3,14 @@ package vopr
 import "github.com/conclave-io/conclave/service/registry"
 
 const (
-	// liveUnits is how many may hold a name that an algorithm with units guards. Their
-	// grants have the floor 0.
+	// liveUnits is the number of claims that may hold a name whose algorithm has units. The floor
+	// of their grants is 0.
 	liveUnits = 2
-	// fenceBits is how much of a fence is not its epoch.
+	// fenceBits is the number of bits of a fence below the epoch.
 	fenceBits = 40
 )
 
-// newLiveResources are the locks that an algorithm guards at times, and agreement at
-// others.
+// newLiveResources returns the locks that an algorithm guards at times, and agreement at others.
 func newLiveResources() (list []*resource) {
 	for _, name := range liveNames {
 		list = append(list, &resource{name: name, live: true, given: make(map[uint64]claimID)})
@@ -19,8 +18,8 @@ func newLiveResources() (list []*resource) {
 	return list
 }
 
-// grantedLive is the grant of a lock that an algorithm guards at times. Its fences grow
-// from grant to grant, whoever guards it (N2).
+// grantedLive records the grant of a lock that an algorithm guards at times. Its fences must
+// increase from grant to grant, no matter which algorithm guards it (N2).
 func (p *claim) grantedLive(fence, floor uint64) {
 	w, who := p.w, claimOf(p.session, p.sequence)
 	p.fence, p.floor = fence, floor
@@ -35,7 +34,7 @@ func (p *claim) grantedLive(fence, floor uint64) {
 		w.violate("fence", "the fence %d of %q was given to %x and to %x", fence, p.res.name, other, who)
 	}
 	p.res.given[fence] = who
-	if known := p.above; fence <= known && (floor != 0 || fence>>fenceBits < known>>fenceBits) { // those of units grow from epoch to epoch
+	if known := p.above; fence <= known && (floor != 0 || fence>>fenceBits < known>>fenceBits) { // with units, fences increase only from epoch to epoch
 		w.violate("fence", "%q was asked for when the fence %d was known, and granted with %d", p.res.name, known, fence)
 	}
 	if floor != fence && (floor != 0 || !p.owner.home()) {
@@ -44,7 +43,7 @@ func (p *claim) grantedLive(fence, floor uint64) {
 	p.res.newest = max(p.res.newest, fence)
 }
 
-// atHome requires of a hold that begins at a home that the seat of that has not ended (N4).
+// atHome checks a hold that begins at a home. The seat of the home must not have ended (N4).
 func (w *world) atHome(h *hold) {
 	if w.hosts == nil || !h.session.home() {
 		return
@@ -58,7 +57,7 @@ func (w *world) atHome(h *hold) {
 	h.claim.res.clean()
 }
 
-// clean forgets holds that are over.
+// clean forgets holds that have ended.
 func (r *resource) clean() {
 	kept := r.holds[:0]
 	for _, h := range r.holds {

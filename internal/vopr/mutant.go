@@ -10,35 +10,35 @@ import (
 	"github.com/conclave-io/conclave/internal/mutation"
 )
 
-// Mutant is the server with a mistake in it. The mistake is in no program that anyone
-// runs: see package mutation.
+// Mutant is a server or a client with a mistake. No released program contains it: see package
+// mutation.
 type Mutant struct {
 	Name string
-	// Why says what is wrong, and what it brings about.
+	// Why describes the mistake and its effect.
 	Why string
-	// Hole begins the paragraph of docs/verification.md on the attack which found this
-	// mistake in the product; empty if none did.
+	// Hole is the start of a paragraph in docs/verification.md. The paragraph describes the attack
+	// that found this mistake in the product. It is empty if no attack did.
 	Hole  string
 	Edits []Edit
-	// Traces: the model of the sessions finds it. No promise has shown it.
+	// Traces means that the model of the sessions finds it. No check of a promise has found it.
 	Traces bool
-	// Live: plans in which algorithms guard names find it, and no others.
+	// Live means that only plans in which algorithms guard names find it.
 	Live bool
-	// Access: plans in which rules change find it, and no others.
+	// Access means that only plans in which rules change find it.
 	Access bool
-	// Written: a plan that was written for it finds it. Seeds seldom do.
+	// Written means that a plan that was written for it finds it. Random plans seldom do.
 	Written bool
-	// Harmless is a mistake that nobody can see by itself.
+	// Harmless means that the mistake alone has no visible effect.
 	Harmless bool
 }
 
-// Edit replaces a text, which must stand in the file exactly once.
+// Edit replaces a text that occurs exactly once in the file.
 type Edit struct{ File, Old, New string }
 
-// Mutants are mistakes that a server or a client of this kind invites.
+// Mutants are plausible mistakes in a server or a client.
 var Mutants = slices.Concat(replicaMutants, registryMutants, deadlockMutants, clientMutants, foundingMutants, streamMutants, peeringMutants, sendingMutants, seatMutants, hostMutants, accessMutants, watchMutants)
 
-// Check is what finds the mutant, as the command run names it.
+// Check returns the name of the check that finds the mutant, as the command run names it.
 func (m *Mutant) Check() string {
 	if m.Traces {
 		return "traces"
@@ -46,16 +46,16 @@ func (m *Mutant) Check() string {
 	return "promises"
 }
 
-// Plan returns the file, in a folder of recorded plans, that finds the mutant.
+// Plan returns the path of the recorded plan that finds the mutant, below a folder.
 func (m *Mutant) Plan(folder string) string { return filepath.Join(folder, m.Name+".json") }
 
-// Overlay writes the files of a mutant of the repository at root into a folder, and
-// returns the file that `go build -overlay` takes.
+// Overlay applies the edits of a mutant to the repository at root. It writes the changed files into
+// a folder, and returns the path of the file for `go build -overlay`.
 func (m *Mutant) Overlay(root, folder string) (string, error) {
 	return mutation.Overlay(root, folder, m.Name, m.Edits)
 }
 
-// Build builds the command run with the mistake, in a folder, and returns its path.
+// Build builds the command run with the mistake into a folder, and returns its path.
 func (m *Mutant) Build(folder string) (string, error) {
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
 	if err != nil {

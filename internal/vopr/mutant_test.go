@@ -13,15 +13,16 @@ import (
 
 const (
 	recorded = "testdata/mutants"
-	// sample is how many mutants make test builds.
+	// sample is the number of mutants that TestMutants builds.
 	sample = 8
 )
 
-// TestMutants builds eight mutants, and requires that the plan recorded for each still
-// finds it. A number chooses them: it is printed, and MUTANTS sets it. MUTANTS=all builds
-// all, and searches for those that their plans do not find any more. With LONG set it
-// searches for all mutants, also those that must not be found. A search takes at most
-// 1,000 seeds, 200 for a harmless mutant, and records the plan that finds the mutant.
+// TestMutants builds eight mutants and checks that the recorded plan of each still finds it. The
+// selection depends on a number. The test logs the number, and the variable MUTANTS sets it.
+// MUTANTS=all builds all mutants, and searches for new plans where the recorded ones find nothing.
+// With LONG set, it searches for all mutants, including those that must not be found. A search
+// tries at most 1,000 seeds, or 200 for a harmless mutant. It records the plan that finds the
+// mutant.
 func TestMutants(t *testing.T) {
 	for i := range Mutants {
 		if _, err := Mutants[i].Overlay("../..", t.TempDir()); err != nil {
@@ -55,7 +56,7 @@ func TestMutants(t *testing.T) {
 	}
 }
 
-// chosen returns which of so many mutants are built: size, or all if MUTANTS is all.
+// chosen returns the indexes of the mutants to build: size of them, or all if MUTANTS is all.
 func chosen(t *testing.T, size, of int) []int {
 	number := rand.Uint64N(10_000)
 	if chosen, err := strconv.ParseUint(os.Getenv("MUTANTS"), 10, 64); err == nil {
@@ -85,13 +86,13 @@ func searchForAll(t *testing.T) {
 	}
 }
 
-// replay plays the recorded plan, and reports whether it finds the mutant.
+// replay runs the recorded plan, and reports whether it finds the mutant.
 func replay(m *Mutant, binary string) (out []byte, found bool) {
 	out, err := exec.Command(binary, "-check="+m.Check(), "-replay", m.Plan(recorded)).CombinedOutput()
 	return out, err != nil && strings.Contains(string(out), " ms\n")
 }
 
-// search plays seeds with a mutant until one finds it, and records the plan.
+// search runs a mutant with many seeds until one of them finds it, and records the plan.
 func search(t *testing.T, m *Mutant, binary string) {
 	seeds, record := 1000, m.Plan(recorded)
 	if m.Harmless {
@@ -112,7 +113,7 @@ func build(t *testing.T, m *Mutant) string {
 	return binary
 }
 
-// Every mutant that must be found has a plan that did.
+// TestEveryMutantHasAPlan checks that every mutant that must be found has a recorded plan.
 func TestEveryMutantHasAPlan(t *testing.T) {
 	for i := range Mutants {
 		m := &Mutants[i]
@@ -123,7 +124,8 @@ func TestEveryMutantHasAPlan(t *testing.T) {
 	}
 }
 
-// Each hole that a mutant opens again is one that an attack has found.
+// TestHolesAreThoseThatWereFound checks that docs/verification.md lists the hole of each mutant
+// among those that attacks found.
 func TestHolesAreThoseThatWereFound(t *testing.T) {
 	page, err := os.ReadFile(reportIn)
 	if err != nil {

@@ -1,6 +1,6 @@
 package vopr
 
-// accessMutants are mistakes in who may do what.
+// accessMutants are mistakes in access rules and quotas.
 var accessMutants = []Mutant{
 	{
 		Name:   "rules-at-the-door-only",

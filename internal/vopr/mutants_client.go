@@ -1,6 +1,6 @@
 package vopr
 
-// clientMutants are mistakes in the client, and in what servers take a client for.
+// clientMutants are mistakes in the client, and in what servers assume about clients.
 var clientMutants = []Mutant{
 	{
 		Name: "deadline-from-the-answer",
@@ -114,7 +114,7 @@ var clientMutants = []Mutant{
 	},
 }
 
-// foundingMutants are mistakes of servers that begin, or lost their disk.
+// foundingMutants are mistakes of servers that start for the first time or lost their disk.
 var foundingMutants = []Mutant{
 	{
 		Name: "founded-by-majority",

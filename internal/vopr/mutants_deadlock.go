@@ -1,6 +1,6 @@
 package vopr
 
-// deadlockMutants are mistakes in who is refused for a deadlock.
+// deadlockMutants are mistakes in the refusal of deadlocks.
 var deadlockMutants = []Mutant{
 	{
 		Name: "deadlock-unseen",

@@ -1,7 +1,7 @@
 package vopr
 
-// hostMutants are mistakes in the hosts of the algorithms, in the homes of their clients, and
-// in the lines of these.
+// hostMutants are mistakes in the hosts of the algorithms, in homes, and in the lines of their
+// clients.
 var hostMutants = []Mutant{
 	{
 		Name: "host-open-without-barrier",

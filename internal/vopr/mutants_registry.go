@@ -1,6 +1,6 @@
 package vopr
 
-// registryMutants are mistakes in what the log means.
+// registryMutants are mistakes in how servers apply log entries.
 var registryMutants = []Mutant{
 	{
 		Name: "no-deduplication",

@@ -1,6 +1,6 @@
 package vopr
 
-// replicaMutants are mistakes of a server that agrees with others, leads and measures time.
+// replicaMutants are mistakes in agreement, leadership and the measurement of time.
 var replicaMutants = []Mutant{
 	{
 		Name: "no-fsync",
@@ -186,12 +186,11 @@ var replicaMutants = []Mutant{
 			"service/replica/lanes.go", "\tif principal == \"\" || c.Op.Unbound() {", "\tif len(principal) >= 0 || c.Op.Unbound() {",
 		}},
 	},
-	// What each half of expiry-without-term is worth alone: nothing. A leader proposes
-	// a verdict in the term in which it passed it, or forgets it when it is deposed,
-	// and raft keeps the term of an entry, regardless of which server commits it. So the term that a
-	// verdict names is always that of its entry, unless it outlives its leader. (A server
-	// that only stands for election is in its new term already, so these mutants pass
-	// verdicts as followers only.)
+	// Each half of expiry-without-term is harmless alone. A leader proposes a verdict in the term
+	// in which it decided it, or drops the verdict when it is deposed. Raft keeps the term of an
+	// entry, no matter which server commits it. So the term in a verdict is always the term of its
+	// entry, unless the verdict outlives its leader. A server that only stands for election is
+	// already in its new term, so these mutants decide verdicts only as followers.
 	{Name: "expiry-without-term-alone", Why: "Verdicts are forgotten with the leadership, so that the term is always right.", Edits: []Edit{expiryWithoutTerm}, Harmless: true},
 	{Name: "verdicts-kept-alone", Why: "The term in the verdict makes it void.", Edits: verdictsKept, Harmless: true},
 }

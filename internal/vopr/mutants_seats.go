@@ -1,7 +1,7 @@
 package vopr
 
-// seatMutants are mistakes in who takes part, and in what guards a name, where algorithms
-// on the servers do.
+// seatMutants are mistakes in seats and guards, in plans in which algorithms on the servers guard
+// names.
 var seatMutants = []Mutant{
 	{
 		Name: "two-seats-of-a-server",

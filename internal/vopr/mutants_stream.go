@@ -1,6 +1,6 @@
 package vopr
 
-// streamMutants are mistakes in what decides about the streams of clients.
+// streamMutants are mistakes in the decisions about client streams.
 var streamMutants = []Mutant{
 	{
 		Name: "derived-twice",
@@ -67,7 +67,7 @@ var streamMutants = []Mutant{
 	},
 }
 
-// sendingMutants are mistakes in what decides about what is sent to other servers.
+// sendingMutants are mistakes in the decisions about what is sent to other servers.
 var sendingMutants = []Mutant{
 	{
 		Name: "queued-for-the-next",
@@ -134,7 +134,7 @@ var sendingMutants = []Mutant{
 	},
 }
 
-// peeringMutants are mistakes in what decides about the connections between servers.
+// peeringMutants are mistakes in the decisions about connections between servers.
 var peeringMutants = []Mutant{
 	{
 		Name: "two-directories-with-one-id",

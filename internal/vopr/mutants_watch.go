@@ -1,6 +1,6 @@
 package vopr
 
-// watchMutants are mistakes in what members do about failure detectors and elections.
+// watchMutants are mistakes in the failure detectors and elections of members.
 var watchMutants = []Mutant{
 	{
 		Name: "elected-without-start",

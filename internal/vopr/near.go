@@ -9,9 +9,9 @@ import (
 	"github.com/conclave-io/conclave/service/registry"
 )
 
-// nearby are programs within the processes of servers, one for each life of a server, that
-// hold names near: they have no session, and die with the server. They believe in a hold
-// as long as the host says that it holds, by the server's clock.
+// nearby are programs within the server processes that hold names near. Each life of a server has
+// one program. The programs have no sessions, and end with the server. They rely on a hold as long
+// as the host says that it holds, by the clock of the server.
 type nearby struct {
 	l       *hosting
 	rng     *rand.Rand
@@ -19,14 +19,14 @@ type nearby struct {
 	granted uint64
 }
 
-// nearHold is a hold of the program in one life of a server.
+// nearHold is a hold of such a program.
 type nearHold struct {
 	near.Hold
 	s    *server
 	life int
 	seat view.Seat
 	res  *resource
-	ends int64 // when it is given up
+	ends int64 // when the program releases it
 }
 
 func newNearby(l *hosting) *nearby {
@@ -35,7 +35,7 @@ func newNearby(l *hosting) *nearby {
 	return n
 }
 
-// step lets the program of one server do something.
+// step lets the program of one server do its next step.
 func (n *nearby) step() {
 	w := n.l.w
 	w.after(n.rng.Int64N(6*ms), n.step)
@@ -54,7 +54,7 @@ func (n *nearby) step() {
 	})
 }
 
-// lock has the program of a server ask for a name, to hold it for so long.
+// lock makes the program of a server request a name. It holds the name for the given time.
 func (n *nearby) lock(s *server, res *resource, span int64) {
 	h := &nearHold{Hold: near.Hold{Name: res.name, Owner: &near.Owner{Program: "near"}}, s: s, life: s.life, seat: view.Seat{Server: s.id, ID: s.host.Member().Seat}, res: res, ends: n.l.w.now + span}
 	if s.host.Lock(s.now(), &h.Hold) {
@@ -62,7 +62,7 @@ func (n *nearby) lock(s *server, res *resource, span int64) {
 	}
 }
 
-// begin looks at a hold that begins (N1, N2, N4).
+// begin checks a hold that begins (N1, N2, N4).
 func (n *nearby) begin(h *nearHold) {
 	w := n.l.w
 	n.granted++
@@ -91,7 +91,7 @@ func (n *nearby) begin(h *nearHold) {
 	n.holds = append(n.holds, h)
 }
 
-// unlock has the program of a server give up what it has held for long enough.
+// unlock makes the program of a server release holds whose time is over.
 func (n *nearby) unlock(s *server) {
 	over := func(h *nearHold) bool {
 		return h.s == s && h.life == s.life && (h.ends <= n.l.w.now || n.l.w.healed)
@@ -103,8 +103,8 @@ func (n *nearby) unlock(s *server) {
 	}
 }
 
-// believes reports whether the program would take the hold for its own if it ran now. What
-// the host does when it is asked is carried out in the next turn.
+// believes reports whether the program would rely on the hold if it ran now. The next turn carries
+// out the outputs that this query causes in the host.
 func (h *nearHold) believes() bool {
 	if h.s.host == nil || h.life != h.s.life {
 		return false
@@ -116,8 +116,8 @@ func (h *nearHold) believes() bool {
 	return state.Holds()
 }
 
-// believers returns the servers whose programs believe to hold a name, and forgets holds
-// that are over.
+// believers returns the servers whose programs rely on a hold of a name. It forgets holds that have
+// ended.
 func (n *nearby) believers(res *resource) (servers []uint64) {
 	n.holds = slices.DeleteFunc(n.holds, func(h *nearHold) bool { return h.res == res && !h.believes() })
 	for _, h := range n.holds {
@@ -128,7 +128,7 @@ func (n *nearby) believers(res *resource) (servers []uint64) {
 	return servers
 }
 
-// beside looks at a hold of a client that begins (N1).
+// beside checks a hold of a client that begins, against the near holds (N1).
 func (n *nearby) beside(h *hold) {
 	if n == nil || !h.claim.res.live {
 		return
@@ -138,8 +138,8 @@ func (n *nearby) beside(h *hold) {
 	}
 }
 
-// end requires of a seat that ends that the program of its server holds nothing (N4). A
-// near hold is not handed over.
+// end checks a seat that ends. The program of its server must hold nothing (N4), because near holds
+// are not handed over.
 func (n *nearby) end(seat view.Seat) {
 	if n == nil {
 		return
@@ -151,7 +151,7 @@ func (n *nearby) end(seat view.Seat) {
 	}
 }
 
-// unheld requires that no program holds a name whose guard an entry has changed (N7).
+// unheld checks that no program holds a name whose guard an entry has changed (N7).
 func (n *nearby) unheld(res *resource) {
 	if n == nil {
 		return

@@ -2,8 +2,8 @@ package vopr
 
 import "slices"
 
-// endpoint is a set of servers and clients, a bit for each: servers from the lowest
-// bit up, clients from bit 48.
+// endpoint is a set of servers and clients, with a bit for each. Servers use the lowest bits, and
+// clients the bits from 48 up.
 type endpoint uint64
 
 const clientBit = 48
@@ -16,7 +16,7 @@ const (
 	everybody  = ^endpoint(0)
 )
 
-// cut keeps messages of some from reaching others.
+// cut blocks messages in one direction.
 type cut struct{ from, to endpoint }
 
 func (w *world) blocked(from, to endpoint) bool {
@@ -28,7 +28,7 @@ func (w *world) blocked(from, to endpoint) bool {
 	return false
 }
 
-// sever cuts links for a while.
+// sever blocks directions for a while.
 func (w *world) sever(d int64, cuts ...*cut) {
 	w.cuts = append(w.cuts, cuts...)
 	w.after(d, func() {
@@ -36,8 +36,8 @@ func (w *world) sever(d int64, cuts ...*cut) {
 	})
 }
 
-// packet carries one message that may be lost, repeated, or overtaken. lost is called of
-// each copy that is.
+// packet sends one message that may be lost, duplicated or reordered. It calls lost for each copy
+// that is lost.
 func (w *world) packet(from, to endpoint, deliver, lost func()) {
 	if w.blocked(from, to) || w.storm != nil && w.net.IntN(5) == 0 {
 		lost()
@@ -58,7 +58,7 @@ func (w *world) packet(from, to endpoint, deliver, lost func()) {
 	}
 }
 
-// delay is short mostly, and now and then long.
+// delay returns a random delay. It is usually short, and sometimes long.
 func (w *world) delay() int64 {
 	d := 100_000 + w.net.Int64N(ms)
 	switch n := w.net.IntN(200); {
@@ -77,9 +77,9 @@ const (
 	maxStall  = 20 // steps
 )
 
-// carry brings something over a stream, in one direction. While the two sides cannot
-// reach each other what is on its way waits, as TCP sends again. broken is called if the
-// way is blocked for so long that the connection breaks.
+// carry sends something over a stream in one direction. While the direction is blocked it waits, as
+// TCP retransmits. If the direction is blocked for too long, the connection breaks, and carry calls
+// broken.
 func (w *world) carry(from, to endpoint, deliver, broken func()) {
 	w.carryOn(from, to, deliver, broken, 0)
 }
@@ -97,27 +97,27 @@ func (w *world) carryOn(from, to endpoint, deliver, broken func(), stalled int) 
 	})
 }
 
-// flight is how many frames a side may send ahead of what the other has taken.
+// flight is the number of frames that a side may send before the other has processed them.
 const flight = 8
 
-// pipe is one direction of a stream. Nothing is lost on it unless it breaks, but it may
-// take long. Between a client and a server frames may overtake each other, which a stream
-// does not let them; both promise to bear it. Between servers they do not: one that
-// relays takes the first frame for the welcome.
+// pipe is one direction of a stream. It loses nothing unless it breaks, but it may be slow. Between
+// a client and a server, frames may overtake each other. A real stream does not allow that, but
+// both sides promise to tolerate it. Between servers, frames keep their order, because a relay
+// takes the first frame for the welcome.
 type pipe struct {
 	w        *world
 	from, to endpoint
 	ordered  bool
-	frames   []func() // on their way, of an ordered one
-	flying   int      // frames that the other side has not taken
-	room     func()   // there is room again
-	end      func()   // what to do once all were
+	frames   []func() // frames in transit, if the pipe is ordered
+	flying   int      // number of frames that the other side has not processed
+	room     func()   // called when there is room again
+	end      func()   // called when the other side has processed all frames
 	broken   func()
 }
 
 func (p *pipe) full() bool { return p.flying >= flight }
 
-// send has something happen on the other side. That side says took when it is done.
+// send calls deliver at the other side. That side calls took when it has processed the frame.
 func (p *pipe) send(deliver func()) {
 	p.flying++
 	if !p.ordered {
@@ -132,7 +132,7 @@ func (p *pipe) send(deliver func()) {
 	}, p.broken)
 }
 
-// took notes that the other side has taken a frame.
+// took records that the other side has processed a frame.
 func (p *pipe) took() {
 	full := p.full()
 	p.flying--
@@ -141,7 +141,7 @@ func (p *pipe) took() {
 	}
 }
 
-// finish has something happen on the other side when it has taken all frames.
+// finish calls deliver at the other side when it has processed all frames.
 func (p *pipe) finish(deliver func()) {
 	p.end = deliver
 	p.close()

@@ -11,42 +11,42 @@ import (
 )
 
 const (
-	// signOfLife is how often an observer asks its server for a sign of life, and how
-	// long it waits for one, as the root package does.
+	// signOfLife is the interval at which an observer asks its server for a sign of life, and the
+	// time that it waits for the answer. The root package has the same value.
 	signOfLife = 1000 * ms
-	// mostChanged is how many changed names a server keeps for an observer: beyond that
-	// everything is told again.
+	// mostChanged is the maximum number of changed names that a server stores for an observer. If
+	// there are more, the server sends everything again.
 	mostChanged = 32
 )
 
-// subject is what an observer follows: one election, or all resources of a class with a
-// prefix.
+// subject is what an observer follows: one election, or all resources of a class with a prefix.
 type subject struct {
 	class  registry.Class
 	name   string
 	prefix bool
 }
 
-// subjects are those of the observers, by slot of their client.
+// subjects are the subjects of the observers, by slot of their client.
 var subjects = []subject{
 	{registry.Election, "a", false}, {registry.Election, "e", false}, {registry.Lock, "", true}, {registry.Election, "", true},
 	{registry.Lock, "s", true},
 }
 
-// observer follows a subject for a program, from server to server, as the root package
-// does. Its judge sees to it that it is told the states in order, and the last in the end.
+// observer follows a subject for a program, from one server after another, as the root package
+// does. The judge checks that it receives the states in order, and that it finally has the last
+// one.
 type observer struct {
 	subject
 	client *client
-	round  []*server // those to ask next, before all are asked again
+	round  []*server // servers to ask before all are asked again
 	stream *viewer   // nil while it looks for a server
 
 	seen  line.Observed
-	index uint64 // of the newest state that it was told
-	// held has the fences of the holders of what is held, as it was told; of an election
-	// that it observes, with the value.
+	index uint64 // of the newest state that it received
+	// held has the fences of the holders, by name, as the observer knows them. If it observes an
+	// election, the values are included.
 	held  map[string]string
-	equal int64 // when that was last the state
+	equal int64 // when its state was last equal to the real one
 }
 
 func (c *client) observe() {
@@ -58,8 +58,8 @@ func (c *client) observe() {
 	}
 }
 
-// seek asks the next server. In each round that is first the one that the client uses, and
-// then every other.
+// seek asks the next server. A round starts with the server that the client uses, and then includes
+// each other one.
 func (o *observer) seek() {
 	c, w := o.client, o.client.w
 	if len(o.round) == 0 {
@@ -85,7 +85,7 @@ func (o *observer) seek() {
 	o.watchOver(v)
 }
 
-// watchOver gives a stream up from which nothing comes.
+// watchOver closes a stream on which nothing arrives.
 func (o *observer) watchOver(v *viewer) {
 	c, s := o.client, v.server
 	asked := c.w.now
@@ -107,7 +107,7 @@ func (o *observer) watchOver(v *viewer) {
 	})
 }
 
-// ended is the end of a stream: another server is asked after a pause.
+// ended handles the end of a stream. After a pause, the observer asks another server.
 func (o *observer) ended(v *viewer) {
 	if o.stream != v {
 		return
@@ -121,8 +121,8 @@ func (o *observer) ended(v *viewer) {
 	})
 }
 
-// told is a message to an observer: a state of an election, or what is held. index is
-// that of the state.
+// told is a message to an observer. It has the state of an election, or the holders of names. index
+// is that of the state.
 type told struct {
 	index    uint64
 	election *api.Observation
@@ -130,7 +130,7 @@ type told struct {
 	end      bool
 }
 
-// hears takes in a message. States come in order, whichever server tells them.
+// hears processes a message. States must come in order, from whichever server.
 func (o *observer) hears(m told) {
 	w := o.client.w
 	w.stats.Told++
@@ -167,7 +167,7 @@ func fencesOf(before []byte, fence uint64) string {
 	return string(append(before, claimID(fence).text()...))
 }
 
-// knows reports whether what an observer was told is the state at a server.
+// knows reports whether the state of the observer is the state at a server.
 func (o *observer) knows(s *server) bool {
 	held := make(map[string]string)
 	state := s.replica.Registry()
@@ -186,14 +186,14 @@ func (o *observer) knows(s *server) bool {
 	return maps.Equal(held, o.held)
 }
 
-// upToDate is how long what an observer has may differ from the state all the time while a
-// majority is well: an answer may take attention. Before it the observer may find out that
-// its server is gone, which takes two signs of life, and try others that are, which takes
-// one each.
+// upToDate is the maximum time for which the state of an observer may differ from the real one
+// while a majority works. One answer may take the time attention. Before that, the observer may
+// need two signs of life to find out that its server is gone, and one more for each other server
+// that is gone.
 func (w *world) upToDate() int64 { return w.attention() + int64(1+len(w.servers))*signOfLife }
 
-// isTold requires, while a majority is well and the observer reaches it, that what it was
-// told is the state now and then.
+// isTold checks that the observer has the current state from time to time, while a majority works
+// and the observer can reach it.
 func (o *observer) isTold(well int64) {
 	w, leader := o.client.w, o.client.w.leader()
 	if leader == nil || o.knows(leader) {
@@ -210,22 +210,22 @@ type viewer struct {
 	observer *observer
 	server   *server
 	life     int
-	heard    int64 // when the client heard something last
+	heard    int64 // when the client last received something
 
 	election feed.Election
 	watch    feed.Watch
-	all      bool // everything is to be told
-	more     bool // the next page of everything is
+	all      bool // the server must send everything
+	more     bool // the server must send the next page of everything
 	changed  map[string]bool
 	signal   bool
-	busy     bool // a read is under way
+	busy     bool // a read is in progress
 	sent     int
 
-	next  int // the number of the message that the client takes next
+	next  int // the number of the next message for the client
 	early map[int]told
 }
 
-// show begins to tell an observer what it wants to know. Only the leader does.
+// show starts to send states to an observer. Only the leader does this.
 func (s *server) show(v *viewer) {
 	if !s.up() || !s.replica.Leading() {
 		s.transmit(v, told{end: true})
@@ -243,7 +243,7 @@ func (s *server) hide(v *viewer) {
 	s.viewers = slices.DeleteFunc(s.viewers, func(other *viewer) bool { return other == v })
 }
 
-// announce tells observers what changed, as service/node does.
+// announce informs observers about changes, as service/node does.
 func (s *server) announce(elections, locks []string) {
 	for _, v := range s.viewers {
 		names := elections
@@ -265,7 +265,7 @@ func (u *subject) covers(name string) bool {
 	return name == u.name || u.prefix && len(name) > len(u.name) && name[:len(u.name)] == u.name
 }
 
-// dropViewers ends the streams of a server that ceases to lead.
+// dropViewers ends the streams at a server that no longer leads.
 func (s *server) dropViewers() {
 	for _, v := range s.viewers {
 		s.transmit(v, told{end: true})
@@ -273,7 +273,7 @@ func (s *server) dropViewers() {
 	s.viewers = nil
 }
 
-// view reads the state for an observer that something changed for, one read at a time.
+// view reads the state for an observer with changes. It does one read at a time.
 func (s *server) view(v *viewer) {
 	if v.busy || !v.signal && !v.more {
 		return
@@ -296,7 +296,7 @@ func (s *server) view(v *viewer) {
 	s.replica.Read(s.reading)
 }
 
-// tellState sends what is new.
+// tellState sends the changes.
 func (s *server) tellState(v *viewer) {
 	state, m := s.replica.Registry().Freeze(), told{index: s.replica.Applied()}
 	switch {
@@ -324,7 +324,7 @@ func (s *server) tellState(v *viewer) {
 	}
 }
 
-// transmit brings a message to an observer. A stream keeps the order.
+// transmit sends a message to an observer. A stream keeps the order.
 func (s *server) transmit(v *viewer, m told) {
 	n := v.sent
 	v.sent++
@@ -334,7 +334,7 @@ func (s *server) transmit(v *viewer, m told) {
 	}, func() { c.receive(func() { v.observer.ended(v) }) })
 }
 
-// arrives takes a message in when all before it have come.
+// arrives processes a message when all earlier ones have arrived.
 func (v *viewer) arrives(n int, m told) {
 	o := v.observer
 	v.early[n] = m

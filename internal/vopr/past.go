@@ -7,25 +7,24 @@ import (
 	"github.com/conclave-io/conclave/service/registry"
 )
 
-// past is what the servers remember of how the holds of a resource ended, as of the last
-// look.
+// past is what the servers remember about the ended holds of a resource, as of the last check.
 type past struct {
 	known []registry.Ended
-	how   map[uint64]registry.Ending // by fence, of all that was ever shown
-	// lost says that more ended between two looks than the servers remember.
+	how   map[uint64]registry.Ending // by fence, all that were ever shown
+	// lost means that more holds ended between two checks than the servers remember.
 	lost     bool
 	revokers map[string]bool // who asked holders to leave
 }
 
-// What those say who ask holders to leave.
+// Names and reasons of those who ask holders to leave.
 const (
 	whyAsked  = "asked"
 	dismissed = "dismissed"
-	// unsaid stands for who asked, where that is not shown.
+	// unsaid is the name if servers do not show who asked.
 	unsaid = "?"
 )
 
-// revokes notes that somebody asks the holders of a resource to leave.
+// revokes records that someone asks the holders of a resource to leave.
 func (j *judge) revokes(class registry.Class, name, who string) {
 	for _, res := range j.resources {
 		if res.class == class && res.name == name {
@@ -34,8 +33,8 @@ func (j *judge) revokes(class registry.Class, name, who string) {
 	}
 }
 
-// ends takes in what the servers remember. It must be what they remembered before, and
-// the holds that ended since, each once: the oldest may be forgotten.
+// ends checks what the servers remember. They must still remember the same as before, except the
+// oldest entries. They must also remember each hold that has ended since, once.
 func (r *resource) ends(s *server, now []registry.Ended) {
 	p := &r.past
 	if n := len(now); n == len(p.known) && (n == 0 || now[n-1] == p.known[n-1]) {
@@ -63,18 +62,18 @@ func (r *resource) ends(s *server, now []registry.Ended) {
 	p.known = now
 }
 
-// continues reports whether what is left of a memory is an earlier one, of which the
-// oldest may be forgotten if forgets is set.
+// continues reports whether left continues the list before. If forgets is set, the oldest entries
+// may be missing.
 func continues(before, left []registry.Ended, forgets bool) bool {
 	forgotten := len(before) - len(left)
 	return forgotten >= 0 && (forgotten == 0 || len(left) > 0 && forgets) && slices.Equal(before[forgotten:], left)
 }
 
-// ended requires that a hold ended as the servers say.
+// ended checks that a hold ended as the servers say.
 func (r *resource) ended(s *server, e *registry.Ended) {
 	who, known := s.w.judge.claimWith(r, e.Fence)
 	if !known {
-		return // nobody saw it hold
+		return // nobody observed that it held
 	}
 	p, f := r.claims[who], r.fates[who]
 	_, alive := s.replica.Registry().Session(p.session)
@@ -102,7 +101,7 @@ func (r *resource) ended(s *server, e *registry.Ended) {
 	s.w.violate("past", "server %d says of %q that %+v: %s", s.id, r.name, *e, because)
 }
 
-// claimWith finds who had a fence.
+// claimWith returns the claim that had a fence.
 func (j *judge) claimWith(r *resource, fence uint64) (who claimID, known bool) {
 	if who, known = j.shown[fence]; !known {
 		who, known = j.fences[fence]
@@ -110,7 +109,7 @@ func (j *judge) claimWith(r *resource, fence uint64) (who claimID, known bool) {
 	return who, known && r.claims[who] != nil
 }
 
-// hasAsked reports whether somebody asked a holder to leave, for that reason.
+// hasAsked reports whether someone asked a holder to leave for that reason.
 func (r *resource) hasAsked(p *claim, reason, by string) bool {
 	is := func(who string) bool { return by == who || by == unsaid }
 	switch {
@@ -128,22 +127,22 @@ func (r *resource) hasAsked(p *claim, reason, by string) bool {
 
 const forPriority = "a candidate of priority "
 
-// remembered requires that the servers remember how a hold ended that is gone.
+// remembered checks that the servers remember how a hold ended.
 func (r *resource) remembered(w *world, c claimID) {
 	if f := r.fates[c]; r.past.how[f.fence] == 0 && !r.past.lost {
 		w.violate("past", "the hold of %q with fence %d has ended, and nobody remembers how", r.name, f.fence)
 	}
 }
 
-// rememberedAs requires that a hold ended in this way.
+// rememberedAs checks that a hold ended in this way.
 func (p *claim) rememberedAs(how registry.Ending) {
 	if said := p.res.past.how[p.fence]; p.res.claims != nil && said != how && !(said == 0 && p.res.past.lost) {
 		p.w.violate("past", "the hold of %q with fence %d ended by %d, and is remembered to have by %d", p.res.name, p.fence, how, said)
 	}
 }
 
-// asked is a holder that is seen to be asked to leave. A candidate may bring that about
-// only when it has waited, and the holder has led, for as long as it said.
+// asked checks a holder that was asked to leave. A candidate may cause that only after its
+// patience: the candidate has waited, and the holder has led, for that time.
 func (r *resource) asked(s *server, c claimID, h *registry.Holder, waiters []claimID) {
 	p := r.claims[c]
 	if !r.hasAsked(p, h.Reason, unsaid) {

@@ -2,26 +2,25 @@ package vopr
 
 import "github.com/conclave-io/conclave/service/registry"
 
-// patience is what the judge knows of elections in which a candidate may come to
-// take the place of the leader, by name.
+// patience is the judge's record of elections in which a candidate may replace the leader, by name.
 type patience map[string]favourite
 
-// favourite is a candidate of higher priority than the leader that it waits behind.
+// favourite is a candidate that waits behind a leader of lower priority.
 type favourite struct {
 	candidate, leader claimID
-	server            uint64 // which leads the servers, and in which term
+	server            uint64 // the server that leads, and its term
 	term              uint64
-	since             int64 // when all this was first seen and nothing was wrong
+	since             int64 // when this was first observed without faults
 }
 
 const (
-	// patienceSlack is how much longer than it said a candidate may wait while
-	// nothing is wrong: for a heartbeat's time to look, one entry of the log, and
-	// what of earlier faults still has to settle.
+	// patienceSlack is the additional time that a candidate may wait while there are no faults. It
+	// covers the interval of checks at heartbeats, one log entry, and the effects of earlier
+	// faults.
 	patienceSlack = 800 * ms
 )
 
-// watchPatience looks at the elections again and again.
+// watchPatience checks the elections repeatedly.
 func (w *world) watchPatience() {
 	if !w.calm() || w.asking != nil {
 		w.uneasy = w.now
@@ -30,10 +29,9 @@ func (w *world) watchPatience() {
 	w.after(tick, w.watchPatience)
 }
 
-// favourites requires that a candidate takes the place of a leader of lower priority
-// once it has waited as long as it said, whatever wall clocks show. Time in which
-// something is wrong does not count, nor what was waited under another leader of the
-// servers.
+// favourites checks that a candidate replaces a leader of lower priority when its patience is over.
+// Wall clocks must not affect this. Only time without faults under the same leader of the servers
+// counts.
 func (j *judge) favourites(w *world) {
 	leader := w.leader()
 	if leader == nil || !w.calm() {
@@ -61,9 +59,8 @@ func (j *judge) favourites(w *world) {
 	}
 }
 
-// favourite returns the candidate that waits first, and how long it said that it
-// waits behind a leader of lower priority, if that is so and the leader is not asked
-// to leave.
+// favourite returns the first waiting candidate and its patience. found is true if the candidate
+// has a higher priority than the leader, and the leader was not asked to leave yet.
 func (r *resource) favourite(leader *server) (f favourite, length int64, found bool) {
 	view, held, _ := leader.replica.Registry().Explain(r.class, r.name, 1)
 	if !held || len(view.Waiters) == 0 {
@@ -76,7 +73,7 @@ func (r *resource) favourite(leader *server) (f favourite, length int64, found b
 	return f, length, length > 0 && !leads.Revoked && first.Priority > leads.Priority
 }
 
-// calm reports whether nothing is wrong with the servers or between them.
+// calm reports whether there are no faults at the servers or between them.
 func (w *world) calm() bool {
 	if len(w.cuts) > 0 || w.storm != nil {
 		return false

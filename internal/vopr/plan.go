@@ -10,105 +10,105 @@ import (
 	"slices"
 )
 
-// Milliseconds are what plans are written in; the world counts nanoseconds.
+// Plans have times in milliseconds. The world counts nanoseconds.
 const ms = int64(1e6)
 
-// Plan is all that decides a run. The same plan gives the same run.
+// Plan determines a run completely. The same plan gives the same run.
 type Plan struct {
 	Seed    uint64 `json:"seed"`
 	Servers int    `json:"servers"`
 	Clients int    `json:"clients"`
-	// Millis is how long clients work and faults happen, in ms. Then all is
-	// healed, and everyone who waits must be served.
+	// Millis is the time, in ms, in which clients work and faults happen. Then all faults are
+	// healed, and all waiters must be served.
 	Millis int64 `json:"millis"`
-	// Levels lets servers start as different releases, and the level change.
+	// Levels makes servers start as different releases, and makes the level change.
 	Levels bool `json:"levels,omitempty"`
-	// Limits lets servers bound the state, each by another size, and what is asked for
-	// in a flood be large.
+	// Limits makes servers limit the state, each to a different size, and makes requests of floods
+	// large.
 	Limits bool `json:"limits,omitempty"`
-	// Shared lets some clients prove the same name, and flood at the same time as one that does
-	// not.
+	// Shared makes some clients authenticate with the same name. They flood at the same time as a
+	// client with another name.
 	Shared bool `json:"shared,omitempty"`
-	// Deadlocks lets workers keep what they hold while others of their program wait, and
-	// all servers read the level that has that.
+	// Deadlocks makes workers keep their holds while other workers of their program wait. All
+	// servers support the level that is necessary for this.
 	Deadlocks bool `json:"deadlocks,omitempty"`
-	// Live lets algorithms on the servers guard some names, and all servers read the level
-	// that has that. See seating.
+	// Live makes algorithms on the servers guard some names. All servers support the level that is
+	// necessary for this. See seating.
 	Live bool `json:"live,omitempty"`
-	// Hosts lets servers run these algorithms, for clients with a line to a home. Without
-	// it a stand-in takes their place. See hosting.
+	// Hosts makes servers run these algorithms for clients with a line to a home. Without it, a
+	// stand-in replaces them. See hosting.
 	Hosts bool `json:"hosts,omitempty"`
-	// Steady lets epochs and guards of these last longer, so that more happens within
-	// one, and drops idle machines sooner.
+	// Steady makes epochs and guards last longer, so that more happens within one. It also makes
+	// hosts drop idle machines sooner.
 	Steady bool `json:"steady,omitempty"`
-	// Near lets programs within the processes of servers hold these names: see nearby.
-	// Then the clock of no server stands still, as deadlines rely on it.
+	// Near makes programs within the server processes hold these names: see nearby. Then no fault
+	// stops the clock of a server, because deadlines depend on it.
 	Near bool `json:"near,omitempty"`
-	// Watch lets members run a failure detector and an election. See watching.
+	// Watch makes members run a failure detector and an election. See watching.
 	Watch bool `json:"watch,omitempty"`
-	// Access lets an administrator change rules and quotas, and all servers read the level
-	// that has those. See ruling.
+	// Access makes an administrator change rules and quotas. All servers support the level that is
+	// necessary for this. See ruling.
 	Access bool    `json:"access,omitempty"`
 	Faults []Fault `json:"faults"`
 }
 
-// Kind is what goes wrong.
+// Kind is a kind of fault.
 type Kind string
 
-// The kinds of fault. All but drift, jump, join, remove, promote, resign, end and
-// die end by themselves.
+// The kinds of fault. All but drift, jump, join, remove, promote, resign, end and die end by
+// themselves.
 const (
 	Crash   Kind = "crash"   // a server loses power
-	Outage  Kind = "outage"  // all servers do
-	Pause   Kind = "pause"   // a server stands still, its clock goes on
-	Isolate Kind = "isolate" // nothing reaches or leaves a server
-	Deafen  Kind = "deafen"  // no message of a server reaches another one
-	Mute    Kind = "mute"    // no message of another server reaches it
-	Strand  Kind = "strand"  // a server and the others do not hear each other, clients do
+	Outage  Kind = "outage"  // all servers lose power
+	Pause   Kind = "pause"   // a server is paused, its clock runs on
+	Isolate Kind = "isolate" // no messages to or from a server arrive
+	Deafen  Kind = "deafen"  // no message of another server reaches a server
+	Mute    Kind = "mute"    // no message of a server reaches another server
+	Strand  Kind = "strand"  // a server and the other servers cannot communicate; clients can reach it
 	Split   Kind = "split"   // two halves, each with some of the clients
-	Storm   Kind = "storm"   // the network loses, repeats and delays
-	Narrow  Kind = "narrow"  // what a server sends to others takes long
-	Slow    Kind = "slow"    // a disk takes long
-	Hang    Kind = "hang"    // a disk finishes nothing, and reports no error
-	Full    Kind = "full"    // a disk takes nothing: the server stops at its next write
-	Drift   Kind = "drift"   // the clock of a server or a client goes wrong from now on
+	Storm   Kind = "storm"   // the network loses, duplicates and delays messages
+	Narrow  Kind = "narrow"  // messages of a server to others are slow
+	Slow    Kind = "slow"    // a disk is slow
+	Hang    Kind = "hang"    // a disk completes no operation, and reports no error
+	Full    Kind = "full"    // a disk is full: the server stops at its next write
+	Drift   Kind = "drift"   // the clock of a server or a client drifts from now on
 	Jump    Kind = "jump"    // the wall clock of a server is set
-	Empty   Kind = "empty"   // a server loses its disk, or the file of its founding record
-	Boot    Kind = "boot"    // a server crashes, and takes long to read its disk
+	Empty   Kind = "empty"   // a server loses its disk, or the file with its founding record
+	Boot    Kind = "boot"    // a server crashes, and then needs long to read its disk
 	Join    Kind = "join"    // a server is added
 	Remove  Kind = "remove"  // a server is removed
 	Promote Kind = "promote" // a learner is given a vote
-	Resign  Kind = "resign"  // the leader hands over
+	Resign  Kind = "resign"  // the leader hands over the leadership
 	End     Kind = "end"     // an operator ends the session of a client
-	Nap     Kind = "nap"     // a client stands still
-	Die     Kind = "die"     // a client ends without a word; another takes its place
-	Away    Kind = "away"    // a client reaches no server; with an Arg it does for so many ms, and then not again
-	Stuck   Kind = "stuck"   // a client does not reach one of the servers
-	Flood   Kind = "flood"   // a client asks for hundreds of locks at once
-	Unread  Kind = "unread"  // a client does, and takes no replies for a while
-	Sever   Kind = "sever"   // two servers do not hear each other; no plan draws it but DrawLive
-	Freeze  Kind = "freeze"  // a server stands still, and its clock too; no plan draws it but those with hosts
-	Leave   Kind = "leave"   // a server is stopped in order: it gives up its seat first; drawn as freeze is
-	Theft   Kind = "theft"   // a client asks for something in the session of another, whose id, or secret, it knows
+	Nap     Kind = "nap"     // a client is paused
+	Die     Kind = "die"     // a client ends without closing its session; another replaces it
+	Away    Kind = "away"    // a client reaches no server; with an Arg, it then reaches them for so many ms, and then again none
+	Stuck   Kind = "stuck"   // a client cannot reach one of the servers
+	Flood   Kind = "flood"   // a client requests hundreds of locks at once
+	Unread  Kind = "unread"  // like flood, and the client reads no replies for a while
+	Sever   Kind = "sever"   // two servers cannot communicate; only DrawLive uses it
+	Freeze  Kind = "freeze"  // a server and its clock stop; only plans with hosts use it
+	Leave   Kind = "leave"   // a server stops in order: it gives up its seat first; used like freeze
+	Theft   Kind = "theft"   // a client sends a request in the session of another client, with its id or its secret
 )
 
-// Fault is one thing that goes wrong.
+// Fault is a fault at a time.
 type Fault struct {
 	At   int64 `json:"at"` // ms since the start
 	Kind Kind  `json:"kind"`
-	// Who is the server or client: its number among those that are there, or,
-	// for a server, the leader if it is negative.
+	// Who is the index of the server or client among those that exist. For a server, a negative
+	// value means the leader.
 	Who int   `json:"who"`
 	For int64 `json:"for,omitempty"` // ms
-	Arg int64 `json:"arg,omitempty"` // parts per million, ms, how many, or the other side
+	Arg int64 `json:"arg,omitempty"` // parts per million, ms, a number, or the other side
 }
 
-// maxDrift is how much faster or slower than time a clock goes, in parts per
-// million. Two clocks thus drift apart by less than the margin of the clients,
-// which is a tenth of a TTL: what docs/operations.md asks of machines.
+// maxDrift is the maximum drift of a clock, in parts per million. Two clocks drift apart by less
+// than the margin of the clients, which is a tenth of a TTL. docs/operations.md requires this of
+// machines.
 const maxDrift = 45_000
 
-// weights say how often each kind of fault is drawn.
+// weights has the relative frequency of each kind of fault.
 var weights = []struct {
 	kind   Kind
 	weight int
@@ -118,10 +118,10 @@ var weights = []struct {
 	{Nap, 6}, {Die, 6}, {Away, 5}, {Stuck, 4}, {Flood, 4}, {Unread, 3}, {Narrow, 5}, {Empty, 8}, {Boot, 3}, {Theft, 4}, {Sever, 0}, {Freeze, 0}, {Leave, 0},
 }
 
-// Draw makes the plan of a seed: clusters of three and five in turn, eight clients, a
-// fault about every two seconds, in a third of all plans servers of different releases,
-// in a fifth a state that is bounded, in a seventh clients that prove the same name, and in both
-// more floods.
+// Draw returns the plan of a seed. Clusters have three or five servers, alternately, and eight
+// clients. There is a fault about every two seconds. In a third of the plans, servers run different
+// releases. In a fifth, the state is limited. In a seventh, some clients authenticate with the same
+// name. Plans of the last two kinds have more floods.
 func Draw(seed uint64, millis int64) Plan {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	p := Plan{Seed: seed, Servers: 3 + 2*int(seed%2), Clients: 8, Millis: millis, Levels: seed/2%3 == 0, Limits: seed%5 == 4, Shared: seed%7 == 3, Deadlocks: seed/4%2 == 1}
@@ -175,13 +175,13 @@ func drawFault(rng *rand.Rand, at int64) Fault {
 		f.For = 0
 	}
 	if f.Kind == Drift && rng.IntN(2) == 0 {
-		f.Who += 16 // a client
+		f.Who += 16 // index of a client
 	}
 	return f
 }
 
-// drawBeginning disturbs the founding: servers are started one after the other, and what
-// else goes wrong does so within the first second.
+// drawBeginning returns faults for the founding. Servers start one after another, and all these
+// faults happen within the first second.
 func drawBeginning(rng *rand.Rand, servers int) (faults []Fault) {
 	late := int64(1) << (4 + rng.IntN(8))
 	for id := range servers {
@@ -237,7 +237,7 @@ func (p *Plan) Validate() error {
 	return nil
 }
 
-// Encode writes a plan with a fault to a line.
+// Encode formats a plan with one fault per line.
 func (p *Plan) Encode() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "{\"seed\": %d, \"servers\": %d, \"clients\": %d, \"millis\": %d, \"levels\": %t, \"limits\": %t, \"deadlocks\": %t, ", p.Seed, p.Servers, p.Clients, p.Millis, p.Levels, p.Limits, p.Deadlocks)
@@ -263,7 +263,7 @@ func (p *Plan) Encode() []byte {
 	for i, f := range p.Faults {
 		line, err := json.Marshal(f)
 		if err != nil {
-			panic("vopr: " + err.Error()) // numbers and a word
+			panic("vopr: " + err.Error()) // the plan contains only numbers and words
 		}
 		if i > 0 {
 			b.WriteByte(',')

@@ -17,7 +17,7 @@ const (
 	reportIn  = "../../docs/verification.md"
 )
 
-// TestReport requires docs/verification.md to say what the last long run was.
+// TestReport checks that docs/verification.md has the figures of the last long run.
 func TestReport(t *testing.T) {
 	text, err := os.ReadFile(reportIn)
 	if err != nil {
@@ -38,7 +38,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// reported writes the figures of the last long run as a table.
+// reported formats the figures of the last long run as a table.
 func reported(t *testing.T) []byte {
 	text, err := os.ReadFile(figuresOf)
 	if err != nil {

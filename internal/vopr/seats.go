@@ -10,43 +10,43 @@ import (
 	"github.com/conclave-io/conclave/service/replica"
 )
 
-// seating is the part of a world in which algorithms on the servers guard names. Servers
-// have seats, and a stand-in takes the place of what will serve there: it knows all
-// homes, and enters a name when those of its epoch let it. An operator changes what guards
-// which names, and tenants ask for them where agreement does. All chance is of its own, so
-// that other plans keep their meaning.
+// seating is the part of a world in which algorithms on the servers guard names. Servers have
+// seats. A stand-in replaces the algorithms: it knows all homes, and lets a client enter a name
+// when all members of its epoch allow that. An operator changes the guards of names. Tenants
+// acquire names by agreement when no algorithm guards them. This part has its own random source, so
+// that other plans stay the same.
 type seating struct {
 	guarding
-	homes  map[uint64]*home // by server, of its present life
+	homes  map[uint64]*home // by server, for its current life
 	seats  map[view.Seat]*home
 	holds  []*liveHold
 	tenant []*tenant
 }
 
-// home is what a server is to its clients, for one life of its process.
+// home is the home that a server provides for its clients, during one life of its process.
 type home struct {
 	*seating
 	s    *server
 	life int
 
-	seat     view.Seat // its ID is zero until one is drawn
-	entered  bool      // the server has applied that it has the seat
+	seat     view.Seat // its ID is zero until one is chosen
+	entered  bool      // the server has applied the entry with the seat
 	sequence uint64
-	sent     map[uint64]int64            // when renewals were, by sequence
+	sent     map[uint64]int64            // when renewals were sent, by sequence number
 	waiting  map[uint64]registry.Command // other commands without an answer
-	promise  int64                       // until when its clients believe
+	promise  int64                       // the time until which its clients rely on it
 	later    int64                       // when it may ask for a seat
-	pause    int64                       // before the next one, if this is lost
+	pause    int64                       // the pause before the next request, if the seat is lost
 	epoch    uint64
-	said     map[uint64]bool // changes of which it has said quiet in this epoch
+	said     map[uint64]bool // the changes in this epoch for which it has sent QUIET
 
 	leaving bool
-	closes  uint64 // the sequence of its OpClose, once it was sent
+	closes  uint64 // the sequence number of its OpClose, or 0
 	heir    *home
-	dumb    map[uint64]int64 // since when a server has not answered it
+	silent  map[uint64]int64 // for each silent server, the time since which it has not answered
 }
 
-// liveHold is a name that a client of a home holds.
+// liveHold is a hold of a client of a home.
 type liveHold struct {
 	name string
 	home *home
@@ -59,7 +59,7 @@ const (
 	complains = seatTTL / 2
 )
 
-// livePrefixes may have guards of their own, and liveNames are under them.
+// livePrefixes may have their own guards. liveNames have these prefixes.
 var (
 	livePrefixes = []string{"live/", "live/b/"}
 	liveNames    = []string{"live/a", "live/c", "live/b/d", "live/b/e"}
@@ -78,7 +78,7 @@ func newSeating(w *world) *seating {
 	return l
 }
 
-// beat lets every home act that can.
+// beat lets every working home do its next step.
 func (l *seating) beat() {
 	for _, s := range l.w.servers {
 		if !s.up() || s.paused {
@@ -86,7 +86,7 @@ func (l *seating) beat() {
 		}
 		h := l.homes[s.id]
 		if h == nil || h.life != s.life {
-			h = &home{seating: l, s: s, life: s.life, pause: 1000 * ms, dumb: make(map[uint64]int64)}
+			h = &home{seating: l, s: s, life: s.life, pause: 1000 * ms, silent: make(map[uint64]int64)}
 			l.homes[s.id] = h
 		}
 		l.w.after(l.rng.Int64N(seatBeat/4), func() {
@@ -101,10 +101,10 @@ func (l *seating) beat() {
 	l.w.after(seatBeat, l.beat)
 }
 
-// runs reports whether the process is still the one whose home it is.
+// runs reports whether the process of this home still runs.
 func (h *home) runs() bool { return h.s.on && h.s.life == h.life }
 
-// log is what the server has applied.
+// log returns the view at the server.
 func (h *home) log() *view.Log { return h.s.replica.Registry().Live() }
 
 func (h *home) member() bool { return slices.Contains(h.log().Members, h.seat) }
@@ -122,7 +122,7 @@ func (h *home) act() {
 	h.speak(l)
 }
 
-// draw draws a seat.
+// draw chooses the id of a new seat.
 func (h *home) draw() {
 	h.seat = view.Seat{Server: h.s.id, ID: [2]uint64{h.rng.Uint64(), h.rng.Uint64()}}
 	h.entered, h.sequence, h.promise, h.leaving, h.closes, h.heir = false, 0, 0, false, 0, nil
@@ -130,7 +130,7 @@ func (h *home) draw() {
 	h.seats[h.seat] = h
 }
 
-// follow takes what the server has applied.
+// follow processes what the server has applied.
 func (h *home) follow(l *view.Log) {
 	seated := slices.Contains(l.Seats, h.seat)
 	switch {
@@ -145,7 +145,7 @@ func (h *home) follow(l *view.Log) {
 	}
 }
 
-// lose throws away what belongs to a seat that is gone (S5).
+// lose resets the home after its seat has ended (S5).
 func (h *home) lose() {
 	for _, x := range h.holds {
 		x.over = x.over || x.home == h
@@ -155,7 +155,7 @@ func (h *home) lose() {
 	h.pause = min(2*h.pause, 60_000*ms)
 }
 
-// held returns what its clients hold.
+// held returns the holds of its clients.
 func (h *home) held() (list []*liveHold) {
 	for _, x := range h.holds {
 		if x.home == h && !x.over {
@@ -165,7 +165,8 @@ func (h *home) held() (list []*liveHold) {
 	return list
 }
 
-// serve has clients enter and leave, and says quiet where nothing is held.
+// serve lets clients enter and leave. It sends QUIET for changed guards under which nothing is
+// held.
 func (h *home) serve(l *view.Log) {
 	if h.closes == 0 && (h.heir == nil || !h.leaving) {
 		for _, x := range h.held() {
@@ -197,8 +198,8 @@ func (h *home) holdsUnder(l *view.Log, prefix string) bool {
 	})
 }
 
-// admits stands for the algorithm: nobody else of the epoch is inside, and all of them have
-// left the one before.
+// admits replaces the algorithm. A client may enter if no other client of the epoch is inside, and
+// all members are in the epoch.
 func (h *home) admits(l *view.Log, name string) bool {
 	g := l.GuardOf(name)
 	if g == nil || !g.Use.Live() || g.Change != 0 || h.w.now >= h.promise {
@@ -218,10 +219,10 @@ func (h *home) admits(l *view.Log, name string) bool {
 	return member
 }
 
-// leave gives the seat back, after what is held has ended or has an heir.
+// leave closes the seat when all holds have ended or have an heir.
 func (h *home) leave(l *view.Log) {
 	if !h.leaving {
-		// More often while a guard changes: what is handed over then, and to whom, counts.
+		// While a guard changes, homes leave more often, because handovers are most critical then.
 		rarely := 80
 		if slices.ContainsFunc(h.held(), func(x *liveHold) bool { g := l.GuardOf(x.name); return g != nil && g.Change != 0 }) {
 			rarely = 8
@@ -240,18 +241,18 @@ func (h *home) leave(l *view.Log) {
 		case heir == nil || !heir.runs() || heir.leaving || !slices.Contains(l.Members, heir.seat):
 			h.heir = nil
 			for _, x := range h.held() {
-				x.over = true // revoked
+				x.over = true // the hold is revoked
 			}
 		case heir.promise < h.promise:
-			return // the heir's lease has to outlast what the clients believe
+			return // the lease of the heir must last longer than the promises to the clients
 		}
 	}
 	h.ask(registry.Command{Op: registry.OpClose})
 	h.closes = h.sequence
 }
 
-// chooseHeir returns a member that may adopt what is held, if there is one: rather one
-// that has just said that it holds nothing.
+// chooseHeir returns a member that can take over the holds, or nil. It prefers a member that has
+// just sent QUIET.
 func (h *home) chooseHeir(l *view.Log) (heir *home) {
 	for _, m := range l.Members {
 		other := h.seats[m]
@@ -268,14 +269,14 @@ func (h *home) chooseHeir(l *view.Log) (heir *home) {
 	return heir
 }
 
-// ask sends a command with the next beat, and again until it is answered.
+// ask sends a command with each beat until it is answered.
 func (h *home) ask(c registry.Command) {
 	h.sequence++
 	c.Session, c.Sequence = registry.SeatID(h.seat), h.sequence
 	h.waiting[h.sequence] = c
 }
 
-// speak renews the seat, sends what was asked for, and reports.
+// speak renews the seat, sends the waiting commands, and sends a report.
 func (h *home) speak(l *view.Log) {
 	if h.seat.ID == [2]uint64{} || h.w.now < h.later {
 		return
@@ -290,7 +291,7 @@ func (h *home) speak(l *view.Log) {
 	commands := []registry.Command{beat}
 	for _, sequence := range slices.Sorted(maps.Keys(h.waiting)) {
 		if c := h.waiting[sequence]; c.Op != registry.OpQuiet || h.rng.IntN(3) == 0 {
-			commands = append(commands, c) // others are late
+			commands = append(commands, c) // the other commands are sent later
 		}
 	}
 	report := h.report(id)
@@ -302,27 +303,27 @@ func (h *home) speak(l *view.Log) {
 	h.transmit(h.s, to, func() { to.replica.SubmitSeat(to.tellTime(), server, slices.Clone(commands), report) })
 }
 
-// report says whom the home reaches, and who has not answered for half a lease.
+// report returns which servers the home can reach, and which have not answered for half a lease.
 func (h *home) report(id registry.SessionID) replica.Report {
 	report := replica.Report{Seat: id, Epoch: h.epoch}
 	for _, other := range h.w.servers {
 		me, it := h.s.endpoint(), other.endpoint()
 		if other == h.s || other.up() && !other.paused && !h.w.blocked(me, it) && !h.w.blocked(it, me) {
 			report.Reaches = append(report.Reaches, other.id)
-			delete(h.dumb, other.id)
+			delete(h.silent, other.id)
 			continue
 		}
-		if _, known := h.dumb[other.id]; !known {
-			h.dumb[other.id] = h.w.now
+		if _, known := h.silent[other.id]; !known {
+			h.silent[other.id] = h.w.now
 		}
-		if h.w.now-h.dumb[other.id] > complains {
+		if h.w.now-h.silent[other.id] > complains {
 			report.Complains = append(report.Complains, other.id)
 		}
 	}
 	return report
 }
 
-// answer brings the answers of a server to the seats.
+// answer passes the answers of a server to the seats.
 func (l *seating) answer(s *server, seats []replica.SeatReply) {
 	for _, r := range seats {
 		h := l.homes[r.Server]
@@ -333,8 +334,8 @@ func (l *seating) answer(s *server, seats []replica.SeatReply) {
 	}
 }
 
-// believed returns how long a client relies on what it was told, from the moment at which it
-// asked: all but the margin, by a clock that is as slow as it may be. None relies longer.
+// believed returns how long a client relies on an answer, from the time of its request. It is the
+// TTL less the margin, by the slowest clock that is allowed. No client relies on it longer.
 func believed(remaining int64) int64 {
 	margin := max(remaining/10, 100*ms)
 	if remaining < 1000*ms {
@@ -358,7 +359,7 @@ func (h *home) hear(o registry.Outcome) {
 	switch {
 	case !renewal:
 	case o.Result.Code == registry.OK && h.closes == 0 && (h.heir == nil || !h.leaving):
-		// A home that hands over answers its clients no more.
+		// A home that hands over no longer answers its clients.
 		if h.promise = max(h.promise, sent+believed(o.Result.Remaining)); h.ended[h.seat] && h.promise > h.w.now {
 			h.w.violate("seat", "the seat of server %d is renewed for another %d ms and has ended", h.s.id, (h.promise-h.w.now)/ms)
 		}
@@ -370,7 +371,7 @@ func (h *home) hear(o registry.Outcome) {
 	}
 }
 
-// sessionID draws the id of a session.
+// sessionID returns a random session id.
 func (l *seating) sessionID() (id registry.SessionID) {
 	binary.BigEndian.PutUint64(id[:], l.rng.Uint64())
 	binary.BigEndian.PutUint64(id[8:], l.rng.Uint64())

@@ -7,7 +7,7 @@ import (
 
 var liveSeeds = flag.Int("live-seeds", 5, "how many seeds TestSeats plays")
 
-// A sample of plans in which algorithms guard names.
+// TestSeats runs a sample of the plans in which algorithms guard names.
 func TestSeats(t *testing.T) {
 	var all Stats
 	for n := range uint64(*liveSeeds) {

@@ -10,44 +10,44 @@ import (
 	"github.com/conclave-io/conclave/service/replica"
 )
 
-// bounds of what waits to be sent to a peer: smaller than those of a server, so that they
-// are reached.
+// bounds limits what waits to be sent to a peer. The limits are lower than those of a real server,
+// so that runs reach them.
 var bounds = peering.Bounds{Messages: 32, Bytes: 96 << 10, Notes: 4, Quiet: backoffMax}
 
 const (
-	// window is how many messages and notes a connection has under way, ahead of what the
-	// other end has taken.
+	// window is the number of messages and notes that a connection may have in transit before the
+	// other end has processed them.
 	window = 8
-	// blockedFor is how long a sender waits that finds the way blocked.
+	// blockedFor is the pause of a sender that finds its direction blocked.
 	blockedFor = 50 * ms
-	// partBytes is how much of a snapshot travels in one frame.
+	// partBytes is the size of the part of a snapshot in one frame.
 	partBytes = 256
-	// partTime is how long it takes at most until the next part is there to be sent.
+	// partTime is the maximum time until the next part is ready to be sent.
 	partTime = 10 * ms
 )
 
-// letter is a message of raft that is offered to what goes to a peer.
+// letter is a raft message that is offered to the queue for a peer.
 type letter struct {
 	data []byte
-	over *conn // that was there then
+	over *conn // the connection at that time
 }
 
-// crate is a snapshot on its way to a peer.
+// crate is a snapshot in transit to a peer.
 type crate struct {
 	message *raftpb.Message
-	came    bool // the peer has the whole of it
-	told    bool // what became of it
+	came    bool // the peer has received all of it
+	told    bool // the replica was informed about the result
 }
 
-// post is what the judge knows of what goes to a peer.
+// post is the judge's record of what is sent to a peer.
 type post struct {
 	waits    []*letter
 	bytes    int
-	lost     int64 // since when a loss is not reported, or 0
-	reported int64 // when one was last, by the clock of the server
+	lost     int64 // the time since which a loss is not reported, or 0
+	reported int64 // the time of the last report, by the clock of the server
 }
 
-// offered is called when a letter was offered and taken, or dropped.
+// offered is called after a letter was offered. taken means that it was not dropped.
 func (p *post) offered(s *server, l *letter, taken bool) {
 	n := len(p.waits)
 	room := l.over != nil && n < bounds.Messages && (n == 0 || p.bytes+len(l.data) <= bounds.Bytes)
@@ -79,7 +79,7 @@ func (p *post) leaves(s *server, c *conn, l *letter) {
 	p.waits, p.bytes = p.waits[1:], p.bytes-len(l.data)
 }
 
-// turns is called when a connection has come or gone: what waited is lost.
+// turns is called when a connection starts or ends. Letters that waited for it are lost.
 func (p *post) turns(s *server, up bool) {
 	if len(p.waits) > 0 || !up {
 		p.lose(s)
@@ -95,7 +95,7 @@ func (p *post) tells(s *server) {
 	p.lost, p.reported = 0, s.now()
 }
 
-// losses requires that each loss is reported, in time.
+// losses checks that each loss is reported in time.
 func (s *server) losses() {
 	for _, other := range s.w.servers {
 		if r := s.remotes[other.id]; r != nil && r.post.lost != 0 && s.w.now-max(r.post.lost, s.woken) > 2*bounds.Quiet {
@@ -104,11 +104,11 @@ func (s *server) losses() {
 	}
 }
 
-// send offers a message to what goes to a peer, as bytes.
+// send offers an encoded message to the queue for a peer.
 func (s *server) send(m *raftpb.Message) {
 	to := m.GetTo()
 	if to == 0 || to > uint64(len(s.w.servers)) {
-		return // its id was given to it, and it has not come yet
+		return // the id was assigned, but the server has not started yet
 	}
 	r := s.remotes[to]
 	if m.GetType() == raftpb.MsgSnap {
@@ -132,7 +132,7 @@ func (s *server) send(m *raftpb.Message) {
 	}
 }
 
-// tell sends a digest to all others.
+// tell sends a digest to all other servers.
 func (s *server) tell(d replica.Digest) {
 	for _, other := range s.w.servers {
 		if r := s.remotes[other.id]; r != nil {
@@ -144,7 +144,7 @@ func (s *server) tell(d replica.Digest) {
 	}
 }
 
-// introduce introduces a server again, because something that it says has changed.
+// introduce sends the introduction of a server again, because its contents have changed.
 func (s *server) introduce() {
 	for _, other := range s.w.servers {
 		if r := s.remotes[other.id]; r != nil {
@@ -156,7 +156,7 @@ func (s *server) introduce() {
 	}
 }
 
-// connected says that messages get through to a peer from now on, or no longer.
+// connected informs the replica that messages to a peer can be sent from now on, or no longer.
 func (s *server) connected(c *conn, up bool) {
 	id := c.ends[acceptor].id
 	r := s.remote(id)
@@ -167,7 +167,7 @@ func (s *server) connected(c *conn, up bool) {
 	s.write(c)
 }
 
-// write sends what waits for a peer, as long as the connection takes it.
+// write sends what waits for a peer until the connection accepts no more.
 func (s *server) write(c *conn) {
 	other := c.ends[acceptor]
 	for c.up && c.alive(dialler) && !s.paused && !c.stalled && c.flying < window {
@@ -199,7 +199,7 @@ func (s *server) write(c *conn) {
 	}
 }
 
-// stall keeps the dialler from sending more for a while.
+// stall stops the dialler from sending for a while.
 func (c *conn) stall(d int64) {
 	c.stalled = true
 	c.ends[dialler].w.after(d, func() {
@@ -208,8 +208,8 @@ func (c *conn) stall(d int64) {
 	})
 }
 
-// fly brings something to the other end that may be lost. Until the other end has taken
-// it, it counts as under way.
+// fly sends something that may be lost to the other end. It counts as in transit until the other
+// end has processed it.
 func (c *conn) fly(take func()) {
 	s, other, landed := c.ends[dialler], c.ends[acceptor], false
 	land := func() {
@@ -232,7 +232,7 @@ func (c *conn) fly(take func()) {
 	}, land)
 }
 
-// report tells the replica of lost messages, now and then.
+// report informs the replica about lost messages from time to time.
 func (s *server) report(to uint64, r *remote) {
 	if r.reporting {
 		return
@@ -256,7 +256,7 @@ func (s *server) report(to uint64, r *remote) {
 	}
 }
 
-// offerSnapshot offers a snapshot to a peer, or fails it.
+// offerSnapshot queues a snapshot for a peer, or reports its failure.
 func (s *server) offerSnapshot(to uint64, r *remote, m *raftpb.Message) {
 	x := &crate{message: m}
 	s.w.tell("server %d has a snapshot for server %d", s.id, to)
@@ -267,7 +267,7 @@ func (s *server) offerSnapshot(to uint64, r *remote, m *raftpb.Message) {
 	s.ship(to)
 }
 
-// ship sends the next snapshot to a peer, on a connection of its own.
+// ship sends the next snapshot to a peer, on a separate connection.
 func (s *server) ship(to uint64) {
 	r := s.remote(to)
 	if x, any := r.snapshots.Begin(); any {
@@ -275,7 +275,7 @@ func (s *server) ship(to uint64) {
 	}
 }
 
-// shipped tells the replica what became of a snapshot.
+// shipped informs the replica about the result of a snapshot.
 func (s *server) shipped(to uint64, x *crate, ok bool) {
 	switch {
 	case x.told:
@@ -290,7 +290,7 @@ func (s *server) shipped(to uint64, x *crate, ok bool) {
 	s.receive(func() { s.replica.SnapshotSent(to, ok) })
 }
 
-// unpack begins to send the snapshot of a connection: a head first, then the data.
+// unpack starts to send the snapshot of a connection: first a head, then the data.
 func (s *server) unpack(c *conn) {
 	m := proto.CloneOf(c.crate.message)
 	data := m.Snapshot.Data
@@ -308,7 +308,7 @@ func (s *server) unpack(c *conn) {
 	})
 }
 
-// pour sends the data of a snapshot part by part, each when the one before has come.
+// pour sends the data of a snapshot. It sends each part when the previous one has arrived.
 func (s *server) pour(c *conn, head, data []byte) {
 	if len(data) == 0 {
 		return
@@ -330,9 +330,9 @@ func (s *server) pour(c *conn, head, data []byte) {
 	}, func() { s.atConn(c, dialler, func() { c.close(dialler) }) })
 }
 
-// unload delivers a snapshot that is whole, and says so.
+// unload delivers a complete snapshot, and reports that to the sender.
 func (s *server) unload(c *conn, head []byte) {
-	if !c.arrival.Whole() || !c.seat {
+	if !c.arrival.Whole() || !c.current {
 		return
 	}
 	m := new(raftpb.Message)
@@ -352,7 +352,7 @@ func (s *server) unload(c *conn, head []byte) {
 	})
 }
 
-// unship is the end of the connection for a snapshot.
+// unship handles the end of a connection for a snapshot.
 func (s *server) unship(c *conn) {
 	to := c.ends[acceptor].id
 	r := s.remote(to)

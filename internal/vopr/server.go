@@ -17,64 +17,64 @@ import (
 
 const (
 	tick = 10 * ms
-	// maxInbox bounds what a server that stands still finds when it goes on.
+	// maxInbox limits the number of inputs that wait for a paused server.
 	maxInbox = 4096
 )
 
-// server is the host of a replica: what service/node is in earnest.
+// server runs a replica. It corresponds to the real service/node.
 type server struct {
 	w        *world
 	id       uint64
-	on       bool // the process runs
+	on       bool // the process is running
 	founding founding.Machine
-	replica  *replica.Replica // nil while it is down, or does not know what it is
+	replica  *replica.Replica // nil while the server is down or does not know its id
 	disk     disk
-	joined   bool                     // it is no founder, or came back as one that joined
-	peers    []uint64                 // whom it was told of
-	contacts map[uint64]peering.Hello // whom it has shaken hands with
+	joined   bool                     // it is not a founder, or it joined again
+	peers    []uint64                 // the servers that it knew at its start
+	contacts map[uint64]peering.Hello // the introductions of servers with which it did a handshake
 	remotes  map[uint64]*remote
-	narrow   int64 // how long each frame for another server takes it
-	ready    bool  // its disk has nothing of the cluster
-	served   bool  // it has seen a leader
-	slowness int64 // how long the next boot takes
+	narrow   int64 // the time that each frame for another server takes
+	ready    bool  // its disk is read and has no state of the cluster
+	served   bool  // it has had a leader
+	slowness int64 // the time that the next boot takes
 
 	lost             bool // its disk was emptied, and it was not taken back since
 	voters, learners []uint64
 	askingBack       bool // an operator joins it again
 
 	clock clock
-	time  int64 // the clock's reading that the replica was told last
-	wall  int64 // how far the wall clock is off
-	life  int   // counts starts and crashes: what belongs to an earlier one is void
+	time  int64 // the latest clock reading that the replica received
+	wall  int64 // the error of the wall clock
+	life  int   // counts starts and crashes; callbacks of an earlier life have no effect
 
 	paused  bool
-	removed bool // from the cluster: it is down for good
-	held    int  // faults that keep it down
+	removed bool // removed from the cluster; it stays down
+	held    int  // number of faults that keep it down
 
 	inbox   []func()
 	turning bool // a turn is scheduled
 	streams []*attached
 	viewers []*viewer
-	conns   map[uint64]*attached   // those that are served, by number
-	queue   queue.Turns[*attached] // what they ask for
+	conns   map[uint64]*attached   // streams that this server serves, by number
+	queue   queue.Turns[*attached] // requests of these streams
 	reads   map[uint64]func(ok bool)
-	reading uint64 // reads so far
+	reading uint64 // number of reads so far
 
-	host   *host.Host // nil but in plans that have hosts
+	host   *host.Host // nil in plans without hosts
 	guests []*visit
 
-	levels replica.Levels // those that its release reads
-	before uint32         // the newest of the release before
-	began  int64          // when this life did
-	ended  int64          // when the one before did
-	woken  int64          // when it stood still last
+	levels replica.Levels // levels that its release supports
+	before uint32         // the newest level of the release before
+	began  int64          // when this life began
+	ended  int64          // when the previous life ended
+	woken  int64          // when it last resumed after a pause
 
-	applied uint64 // as the judge saw it last
-	log     ledger // what its log has been, for the judge
+	applied uint64 // at the last check by the judge
+	log     ledger // the entries of its log, for the judge
 	turns   turns
 }
 
-// addServer makes a machine with an empty disk.
+// addServer creates a machine with an empty disk.
 func (w *world) addServer() *server {
 	id := uint64(len(w.servers)) + 1
 	s := &server{w: w, id: id, clock: clock{base: int64(id) * 1e12}}
@@ -87,20 +87,20 @@ func (s *server) up() bool { return s.replica != nil }
 
 func (s *server) now() int64 { return s.clock.read(s.w.now) }
 
-// tellTime reads the clock for the replica.
+// tellTime returns the clock reading for the replica.
 func (s *server) tellTime() int64 {
 	s.time = s.now()
 	return s.time
 }
 
-// crash takes a server down. What its disk has not synced is lost.
+// crash takes a server down. Data that its disk has not synced is lost.
 func (s *server) crash() {
 	if !s.on {
 		return
 	}
 	s.noteMembers()
 	s.w.note("crash", s.id, s.applied)
-	s.w.well &^= s.endpoint() // the judge may look only when it runs again
+	s.w.well &^= s.endpoint() // the judge may not query it before it runs again
 	s.on, s.replica, s.inbox, s.paused, s.ended = false, nil, nil, false, s.w.now
 	s.hangUp()
 	s.life++
@@ -122,20 +122,20 @@ func (s *server) crash() {
 	}
 }
 
-// stopForWant stops a server whose disk takes no more.
+// stopForWant stops a server whose disk is full.
 func (s *server) stopForWant() {
 	s.w.tell("server %d stops: its disk is full", s.id)
 	s.crash()
 }
 
-// retire takes a removed server down for good.
+// retire takes a removed server down permanently.
 func (s *server) retire() {
 	s.w.note("retire", s.id, 0)
 	s.crash()
 	s.removed = true
 }
 
-// scheduleTick has the server tick, a little late at times as tickers are.
+// scheduleTick schedules the next tick. Like a real ticker, it is sometimes a little late.
 func (s *server) scheduleTick(life int) {
 	s.w.after(s.clock.real(tick), func() {
 		if s.life != life {
@@ -148,7 +148,7 @@ func (s *server) scheduleTick(life int) {
 	})
 }
 
-// tick lets a tick pass.
+// tick processes a tick.
 func (s *server) tick() {
 	s.losses()
 	if s.up() {
@@ -163,14 +163,14 @@ func (s *server) tick() {
 	s.decide()
 }
 
-// receive puts an input for the replica where the server takes it up in its next turn.
+// receive queues an input for the replica. The next turn processes it.
 func (s *server) receive(input func()) {
 	if s.up() {
 		s.take(input)
 	}
 }
 
-// take puts any input there.
+// take queues any input.
 func (s *server) take(input func()) {
 	if !s.on || len(s.inbox) >= maxInbox {
 		return
@@ -178,8 +178,8 @@ func (s *server) take(input func()) {
 	s.takeAlways(input)
 }
 
-// takeAlways is take for what comes over streams, of which no more is on its way than
-// their windows let.
+// takeAlways is like take, but has no limit. It is for inputs from streams, whose windows already
+// limit them.
 func (s *server) takeAlways(input func()) {
 	if s.on {
 		s.inbox = append(s.inbox, input)
@@ -187,7 +187,7 @@ func (s *server) takeAlways(input func()) {
 	}
 }
 
-// wake schedules a turn: what arrives until then shares one output.
+// wake schedules a turn. All inputs until then share one output.
 func (s *server) wake() {
 	if s.turning || s.paused || !s.on {
 		return
@@ -223,8 +223,8 @@ func (s *server) turn() {
 	}
 }
 
-// pause lets the server stand still, and resume go on: with a tick that was due,
-// and all that has arrived meanwhile, in the order that chance has it.
+// pause stops the server, and resume continues it. After resume, a due tick and all inputs that
+// arrived during the pause are processed in random order.
 func (s *server) pause() { s.paused = true }
 
 func (s *server) resume() {
@@ -246,7 +246,7 @@ func (s *server) resume() {
 	s.disk.begin()
 }
 
-// saved is the report that writes are durable.
+// saved informs the replica that writes are durable.
 func (s *server) saved(done []write) {
 	for _, x := range done {
 		if x.then != nil {
@@ -277,7 +277,7 @@ func (s *server) carryOut(out *replica.Output) {
 		s.w.violate("stop", "server %d stops: %v", s.id, out.Err)
 		return
 	}
-	// What is refused does not wait, and was refused before the entries were drawn.
+	// Refused requests do not wait. They were refused before the entries were chosen.
 	s.turns.answer(out.Replies)
 	for _, save := range out.Saves {
 		s.log.append(save)
@@ -323,7 +323,7 @@ func (s *server) carryOut(out *replica.Output) {
 	s.replica.Clear()
 }
 
-// store gives the disk what is to be saved.
+// store passes the data to save to the disk.
 func (s *server) store(out *replica.Output) {
 	for _, save := range out.Saves {
 		s.disk.add(write{save: save})
@@ -336,7 +336,7 @@ func (s *server) store(out *replica.Output) {
 	}
 }
 
-// deliver hands replies over, and has them sent.
+// deliver passes replies to their streams, and sends them.
 func (s *server) deliver(replies []replica.Reply) {
 	for _, r := range replies {
 		if a := s.conns[r.Conn]; a != nil {
@@ -350,7 +350,7 @@ func (s *server) deliver(replies []replica.Reply) {
 	}
 }
 
-// reportLater is what is done beside the replica, and takes a while.
+// reportLater is for results of work beside the replica. They arrive after a delay.
 func (s *server) reportLater(report func()) {
 	life := s.life
 	s.w.after(10*ms+s.w.net.Int64N(100*ms), func() {
@@ -360,9 +360,9 @@ func (s *server) reportLater(report func()) {
 	})
 }
 
-// arrive is a message that comes over the connection that a peer dialled last.
+// arrive processes a message that arrived on the newest connection of a peer.
 func (s *server) arrive(c *conn, data []byte) {
-	if !s.up() || !c.seat {
+	if !s.up() || !c.current {
 		return
 	}
 	m := new(raftpb.Message)
@@ -391,12 +391,12 @@ func (w *world) leader() *server {
 	return leader
 }
 
-// ledger is what the log of a server has been since it started: a number for each
-// entry that tells it from others.
+// ledger is a record of the log of a server since its start. It has a number for each entry that
+// identifies its contents.
 type ledger struct {
-	base  uint64 // the index before the first of marks
+	base  uint64 // the index before the first mark
 	marks []uint64
-	all   []*raftpb.Entry // those of the marks
+	all   []*raftpb.Entry // the entries of the marks
 }
 
 func (l *ledger) begin(d agreement.Disk) {
@@ -421,7 +421,7 @@ func (l *ledger) add(entries []*raftpb.Entry) {
 	}
 }
 
-// at returns the mark of an entry, or false if the ledger does not reach there.
+// at returns the mark of an entry. It returns false if the ledger does not contain the index.
 func (l *ledger) at(index uint64) (uint64, bool) {
 	if index <= l.base || index > l.base+uint64(len(l.marks)) {
 		return 0, false
@@ -437,7 +437,7 @@ func (l *ledger) entry(index uint64) *raftpb.Entry {
 	return l.all[index-l.base-1]
 }
 
-// trim forgets entries, but for the newest.
+// trim deletes all entries except the newest.
 func (l *ledger) trim(most int) {
 	if drop := len(l.marks) - most; drop > most {
 		l.base += uint64(drop)

@@ -9,37 +9,37 @@ import (
 	"github.com/conclave-io/conclave/service/registry"
 )
 
-// session is a session of a client as the judge sees it: the deadline that the program
-// sees, and what went over the wire.
+// session is the judge's record of a session of a client. It has the deadline that the program
+// sees, and the requests and replies.
 type session struct {
 	client *client
 	line   *line.Session
-	seat   registry.SessionID // of the home that keeps it, zero of one that agreement keeps
+	seat   registry.SessionID // of the home that keeps it; zero if agreement keeps it
 	secret []byte
 	id     registry.SessionID
 
-	until int64 // the deadline, on the client's clock
+	until int64 // the deadline, by the client's clock
 	// endsAt is the deadline in the time of the world.
 	endsAt int64
-	// opened is how far the log was known to go when the session was open.
+	// opened is the newest applied index known when the session was opened.
 	opened uint64
-	lost   bool // forever
-	// dismissed says that an operator was asked to end it: it may be over before its
-	// deadline, but none of its holds before its worker was told.
+	lost   bool // the client has given it up
+	// dismissed means that an operator was asked to end it. Then it may end before its deadline,
+	// but none of its holds may end before its worker was informed.
 	dismissed bool
 
-	asked  map[uint64]*asked // what was transmitted, by number
-	claims map[uint64]*claim // of its acquires, by number
+	asked  map[uint64]*asked // transmitted requests, by number
+	claims map[uint64]*claim // claims of its acquires, by number
 }
 
-// asked is a request that was transmitted, and has no final answer.
+// asked is a request that was transmitted and has no final answer.
 type asked struct {
 	op     *api.Request
-	claim  *claim // of an acquire, or what a release or a cancellation is about
+	claim  *claim // the claim of an acquire, or the one that a release or cancellation refers to
 	called int64
 }
 
-// opened is the news that a session is open.
+// opened handles an output of the line: a session is open.
 func (c *client) opened(o line.Output) {
 	s := &session{
 		client: c, line: o.Session, secret: o.Session.Secret(), id: c.derive(o.Session.Secret()),
@@ -59,8 +59,8 @@ func (s *session) promise(until int64) {
 // home reports whether a home keeps the session.
 func (s *session) home() bool { return s.seat != registry.SessionID{} }
 
-// valid reports whether the deadline is ahead, as a holder finds out that looks at its
-// handle. Once it was seen to have passed, the session is lost.
+// valid reports whether the deadline is in the future, as a holder would check it. Once the
+// deadline was found to be over, the session is lost.
 func (s *session) valid() bool {
 	if s.client.now() >= s.until {
 		s.lost = true
@@ -68,13 +68,13 @@ func (s *session) valid() bool {
 	return !s.lost
 }
 
-// believed reports whether the client would find the session valid if it looked
-// now: for the judge, who must not change anything.
+// believed reports whether the client would find the session valid if it checked now. It does not
+// change the state, so the judge can use it.
 func (s *session) believed() bool {
 	return !s.lost && !s.client.dead && s.client.w.now < s.endsAt
 }
 
-// asks notes the requests of a frame that is transmitted, unless they were before.
+// asks records the requests of a transmitted frame, except those that were transmitted before.
 func (c *client) asks(frame *api.ClientFrame) {
 	for _, req := range frame.GetRequests() {
 		if req.GetClose() != nil {
@@ -122,7 +122,7 @@ func (s *session) asks(req *api.Request) {
 	w.stats.Operations++
 }
 
-// acquires is an acquire that leaves for the servers.
+// acquires records an acquire that is transmitted.
 func (s *session) acquires(sequence uint64, a *api.Acquire) *claim {
 	c := s.client
 	i := slices.IndexFunc(c.requests, func(r *request) bool { return r.call.Session() == s.line && r.call.Sequence() == sequence })
@@ -135,8 +135,8 @@ func (s *session) acquires(sequence uint64, a *api.Acquire) *claim {
 	return p
 }
 
-// releases is a release that leaves for the servers. It returns the claim that it ends,
-// or nil if it only makes sure that nothing is held.
+// releases records a release that is transmitted. It returns the claim that the release ends, or
+// nil if the release only ensures that nothing is held.
 func (s *session) releases(hold uint64) *claim {
 	p := s.claims[hold]
 	if p != nil {
@@ -157,7 +157,7 @@ func (s *session) releases(hold uint64) *claim {
 	return p
 }
 
-// hears looks at the replies of a frame before the line takes them in.
+// hears checks the replies of a frame before the line processes them.
 func (c *client) hears(frame *api.ServerFrame) {
 	c.w.trace.hears(c, frame)
 	for _, rep := range frame.GetReplies() {
@@ -180,7 +180,7 @@ func (s *session) hears(rep *api.Reply, code registry.Code) {
 	a := s.asked[rep.GetSequence()]
 	switch {
 	case code == registry.SessionGone:
-		if s.believed() && !s.dismissed && !s.home() { // a home may give up its seat
+		if s.believed() && !s.dismissed && !s.home() { // a home may close its seat
 			w.violate("session", "session %v is reported gone %d ms before the deadline of its client", s.id, (s.endsAt-w.now)/ms)
 		}
 	case a == nil, code == registry.Revoked && rep.GetFence() != 0:
@@ -194,7 +194,7 @@ func (s *session) hears(rep *api.Reply, code registry.Code) {
 	}
 }
 
-// answered notes that a request has a reply.
+// answered records that a request has a reply.
 func (s *session) answered(sequence uint64) {
 	for _, r := range s.client.requests {
 		if r.call.Session() == s.line && r.call.Sequence() == sequence {
@@ -203,7 +203,7 @@ func (s *session) answered(sequence uint64) {
 	}
 }
 
-// final takes in the first final answer to a request.
+// final processes the first final answer to a request.
 func (s *session) final(a *asked, rep *api.Reply, code registry.Code) {
 	w, p := s.client.w, a.claim
 	if code == registry.StateLimit && a.op.GetAcquire() == nil && a.op.GetUpdate() == nil {
@@ -225,8 +225,8 @@ func (s *session) final(a *asked, rep *api.Reply, code registry.Code) {
 	}
 }
 
-// conclude is the end of the session for the client, or of the client. No answer to it
-// counts from now on.
+// conclude ends the session for the client, or because the client ends. From now on, no answer in
+// this session counts.
 func (s *session) conclude() {
 	c := s.client
 	s.lost = true

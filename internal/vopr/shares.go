@@ -3,20 +3,22 @@ package vopr
 import "github.com/conclave-io/conclave/service/registry"
 
 const (
-	// sharers is how many clients prove the same name in a plan with shared names.
+	// sharers is the number of clients that authenticate with the same name, in a plan with shared
+	// names.
 	sharers = 4
-	// backlog is how many requests to take room a principal must have waiting, so that
-	// some still wait at the leader when an entry with the others is under way.
+	// backlog is the number of waiting requests that take room from which on a principal has a
+	// backlog. It is so large that some requests still wait while an entry with the others is in
+	// progress.
 	backlog = batchBytes/(4<<10) + 1
 )
 
-// shares is what the judge knows of the requests to take room that principals have waiting at
-// a leader: while two of them have a backlog, each gets about as many into the log as the other,
-// however many sessions it has.
+// shares is the judge's record of the waiting requests that take room, by principal, at a leader.
+// While two principals have a backlog, each must get about as many requests into the log as the
+// other, no matter how many sessions it has.
 type shares struct {
 	waiting map[string]int
-	// lead is how many more requests the first got into the log than the second, at most, in any
-	// period that ends now and in which both had a backlog.
+	// lead has, for two principals, how many more requests the first got into the log than the
+	// second. It is the maximum over all periods that end now and in which both had a backlog.
 	lead map[[2]string]int
 }
 
@@ -39,8 +41,8 @@ func (x *shares) wait(who string, more int) {
 	}
 }
 
-// serve counts a request of a principal that gets into the log. It returns a principal of whom
-// that one is too far ahead, or "".
+// serve counts a request that gets into the log. If its principal is too far ahead of another one,
+// it returns that other principal, otherwise "".
 func (x *shares) serve(who string) (behind string) {
 	if x.waiting[who] < backlog {
 		return ""
@@ -57,7 +59,7 @@ func (x *shares) serve(who string) (behind string) {
 	return behind
 }
 
-// principalOf returns who opened a session.
+// principalOf returns the principal that opened a session.
 func (w *world) principalOf(id registry.SessionID) string {
 	for _, c := range w.clients {
 		for _, s := range c.sessions {

@@ -2,9 +2,9 @@ package vopr
 
 import "slices"
 
-// Shrink looks for a smaller plan that breaks the same promise: it leaves out faults,
-// many at a time and then one by one, ends the run sooner, and shortens what is left.
-// It tries at most so many runs.
+// Shrink searches for a smaller plan that breaks the same promise. It leaves out faults, many at a
+// time and then one by one. It ends the run earlier, and shortens the remaining faults. It does at
+// most the given number of runs.
 func Shrink(plan Plan, v *Violation, most int) (Plan, *Violation) {
 	s := shrinker{plan: plan, found: v, left: most}
 	s.cutShort()
@@ -31,7 +31,7 @@ type shrinker struct {
 	left  int
 }
 
-// try takes over a plan if it breaks the same promise.
+// try replaces the plan by another one if that breaks the same promise.
 func (s *shrinker) try(p Plan) bool {
 	if s.left <= 0 {
 		return false
@@ -45,7 +45,7 @@ func (s *shrinker) try(p Plan) bool {
 	return true
 }
 
-// leaveOut drops so many faults in a row, wherever that can be.
+// leaveOut drops the given number of consecutive faults, wherever that is possible.
 func (s *shrinker) leaveOut(size int) {
 	for at := 0; at < len(s.plan.Faults); {
 		p := s.plan
@@ -56,7 +56,7 @@ func (s *shrinker) leaveOut(size int) {
 	}
 }
 
-// cutShort ends the run soon after the violation, without the faults that come later.
+// cutShort ends the run soon after the violation, and drops the later faults.
 func (s *shrinker) cutShort() {
 	at := s.found.At / ms
 	p := s.plan
@@ -70,7 +70,7 @@ func (s *shrinker) cutShort() {
 	}
 }
 
-// shorten halves the length of each fault as long as the promise stays broken.
+// shorten halves the length of each fault repeatedly, as long as the promise is still broken.
 func (s *shrinker) shorten() {
 	for i := range s.plan.Faults {
 		for s.plan.Faults[i].For > 1 {

@@ -8,74 +8,74 @@ import (
 	"github.com/conclave-io/conclave/internal/longrun"
 )
 
-// Stats are the figures of a run, or of many.
+// Stats are counts of a run, or sums over many runs.
 type Stats struct {
 	Runs       int
-	Nanos      int64 // simulated
+	Nanos      int64 // simulated time
 	Events     int
 	Operations int // of clients: acquire, release, cancel, update, transfer, revoke, query
 	Renewals   int
 	Faults     int
 	Grants     int
-	Lost       int // holds that ended with the client's deadline
+	Lost       int // holds that ended because the client's deadline was over
 	Ended      int // sessions that ended
 	Leaders    int // terms with a leader
 	Restarts   int
-	Torn       int // writes of which a crash left a part
-	Unsynced   int // writes of which a crash left nothing
-	Snapshots  int // that leaders sent and members installed
-	Changes    int // of members, made
+	Torn       int // writes of which a part survived a crash
+	Unsynced   int // writes of which nothing survived a crash
+	Snapshots  int // snapshots that leaders sent and members installed
+	Changes    int // completed changes of the members
 	Founded    int // servers that founded
-	Emptied    int // disks
+	Emptied    int // disks that were emptied
 	Rejoined   int // servers that found out that they had lost their data
-	TakenBack  int // of those whose disk was emptied
-	Writes     int // of holders to the store that checks fences
-	Refused    int // of these, late ones that the store refused
-	Limited    int // acquires refused because the state is as large as it may be
+	TakenBack  int // servers that were taken back after their disk was emptied
+	Writes     int // writes of holders to the store that checks fences
+	Refused    int // late writes that this store refused
+	Limited    int // acquires that were refused because the state was at its limit
 	Thefts     int // requests in the session of another client
-	Floods     int // times that a client asked for hundreds of locks at once
+	Floods     int // times that a client requested hundreds of locks at once
 	Relayed    int // streams that a server passed on to the leader
 	Connected  int // connections between servers
 	Dropped    int // messages between servers, because a queue was full
 	BrokenOff  int // snapshots that did not reach their server
-	CutOff     int // streams of clients that took no replies
-	Histories  int // checked for linearizability
-	Checked    int // operations in them
-	Unknown    int // histories that were too hard
+	CutOff     int // streams of clients that read no replies
+	Histories  int // histories that were checked for linearizability
+	Checked    int // operations in these histories
+	Unknown    int // histories that were too hard to check
 
-	// How often a promise was put to the test, lest it be kept because nobody looked.
-	Alike     int   // entries, and states, that a second server had as the first one
-	Pairs     int   // of an acquire that was told it waits and one that came later: granted in turn
-	Kept      int   // holds found on a server that has applied them
-	Alive     int   // sessions found on a server before their deadline
-	Shared    int   // grants beside other holders: readers, and places of a semaphore
-	Handed    int   // grants of what one can hold, after another had held it
+	// The following counts show how often each promise was checked.
+	Alike     int   // entries and states of a server that were equal to those of an earlier one
+	Pairs     int   // pairs of a waiting acquire and a later one that were granted in order
+	Kept      int   // holds that a server with their entries had
+	Alive     int   // sessions that a server had before their deadline
+	Shared    int   // grants while others hold: readers, and units of a semaphore
+	Handed    int   // grants of an exclusive resource after another holder
 	Dismissed int   // sessions that an operator was asked to end
-	Beside    int   // writes of holders beside others, taken by a store that checks floors
+	Beside    int   // writes of concurrent holders that a store with floors accepted
 	Told      int   // messages to observers
-	Looked    int   // looks at what an observer knows
-	Preferred int   // candidates elected after one of higher priority, or of the same that came before
-	Transfers int   // leaderships handed over to a candidate that was named
+	Looked    int   // checks of what an observer knows
+	Preferred int   // candidates elected after one of higher priority, or after an earlier one of the same priority
+	Transfers int   // leaderships that were handed over to a named candidate
 	Resigned  int   // servers that led and handed over
-	Endings   int   // holds that ended, as the servers remember it
-	Overtaken int   // leaders asked to leave for one of higher priority
-	Patient   int   // looks at a candidate that is patient behind a leader of lower priority
-	Replaced  int   // logs that a leader's snapshot replaced, with entries beyond it
-	Nested    int   // acquires whose callers keep something
-	Deadlocks int   // acquires that are refused for a deadlock
-	Raised    int   // levels that a leader proposed to raise
-	Attended  int   // looks at clients while a majority of the servers was well
-	Longest   int64 // ns that one of them waited for an answer then, at most
-	Slowest   int64 // ns from the end of the faults until everyone was served, at most
+	Endings   int   // ended holds that the servers remember
+	Overtaken int   // leaders that were asked to leave for a candidate of higher priority
+	Patient   int   // checks of a patient candidate behind a leader of lower priority
+	Replaced  int   // logs with later entries that a leader's snapshot replaced
+	Nested    int   // acquires with keeps
+	Deadlocks int   // acquires that were refused because of a deadlock
+	Raised    int   // raises of the level that a leader proposed
+	Attended  int   // checks of clients while a majority of the servers worked
+	Longest   int64 // ns: the longest wait of a client in these checks
+	Slowest   int64 // ns from the end of the faults until all waiters were served, at most
 
 	Seats  SeatStats
 	Hosts  HostStats
 	Access AccessStats
 
-	Compared leasemodel.Compared // decisions that the model of the sessions allows
+	Compared leasemodel.Compared // decisions that the model of the sessions checked
 }
 
-// addParts adds what only some plans have.
+// addParts adds the counts that only some plans have.
 func (s *Stats) addParts(o *Stats) {
 	s.Seats.add(&o.Seats)
 	s.Hosts.add(&o.Hosts)
@@ -142,8 +142,8 @@ func (s *Stats) Add(o *Stats) {
 	s.Slowest = max(s.Slowest, o.Slowest)
 }
 
-// TooHard fails if the histories that were too hard to check are more than 1 in 1,000:
-// then what was checked shows too little.
+// TooHard returns an error if more than 1 in 1,000 histories were too hard to check. Then the
+// checks are not sufficient.
 func (s *Stats) TooHard() error {
 	if all := s.Histories + s.Unknown; all >= 1000 && 1000*s.Unknown > all {
 		return fmt.Errorf("%d of %d histories were too hard to check: at most 1 in 1,000 may be", s.Unknown, all)
@@ -151,7 +151,7 @@ func (s *Stats) TooHard() error {
 	return nil
 }
 
-// Figures are the numbers for a report, of what took so long.
+// Figures returns the figures for a report. wall is the duration of the runs.
 func (s *Stats) Figures(wall time.Duration) []longrun.Figure {
 	hours := float64(s.Nanos) / 3600e9
 	per := func(n int) float64 { return float64(n) / (float64(s.Nanos) / 1e9) }

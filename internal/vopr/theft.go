@@ -7,10 +7,9 @@ import (
 // stolen is the first number of requests in sessions of others.
 const stolen = 1 << 30
 
-// steal has a client ask for something in the sessions of others, in their place: by the
-// ids that every list shows, or by their secrets. The first lets nobody in, and a secret
-// is worth nothing to a client that did not open the session. Each such request must be answered
-// as if there were no session.
+// steal makes a client send requests in the sessions of other clients. It uses either the id, which
+// every list shows, or the secret. The id gives no access, and a secret is useless to a client that
+// did not open the session. Each such request must be answered as if there were no session.
 func (c *client) steal(what int64) {
 	if c.dead || c.paused {
 		return
@@ -35,7 +34,7 @@ func (c *client) steal(what int64) {
 	}
 }
 
-// misuse makes a request that harms a session if its servers take it.
+// misuse returns a request that would harm the session if its servers accepted it.
 func (s *session) misuse(as []byte, what int64) *api.Request {
 	req := &api.Request{Session: as, Sequence: stolen + uint64(what), Low: 1}
 	for _, sequence := range sorted(s.claims) {

@@ -13,28 +13,28 @@ import (
 	"github.com/conclave-io/conclave/service/replica"
 )
 
-// trace tells the model of the sessions what servers and clients decide, as far as it
-// shows from outside: in what servers put into their logs, send and answer, in what they
-// have applied, and in what clients send and believe.
+// trace passes the decisions of servers and clients to the model of the sessions. It observes them
+// from outside: what servers write to their logs, send, answer and have applied, and what clients
+// send and rely on.
 type trace struct {
 	w         *world
 	run       *leasemodel.Run
 	hosts     map[uint64]*traced
 	sessions  map[registry.SessionID]*leasemodel.Session
 	inOrder   []*leasemodel.Session
-	ids       []registry.SessionID // of inOrder
+	ids       []registry.SessionID // the ids in inOrder
 	committed uint64
 }
 
-// traced is a server whose decisions are told.
+// traced is a server whose decisions are checked.
 type traced struct {
 	life    int
 	blank   bool
-	voters  [2][]uint64 // whom it counts, now and before the newest change
+	voters  [2][]uint64 // the voters that it counts, now and before the newest change
 	led     uint64      // the term in which it leads, or 0
 	applied uint64
-	ticked  int64 // its clock at the last tick
-	stood   int64 // how long it stood still while it ran
+	ticked  int64 // its clock reading at the last tick
+	stood   int64 // how long it was paused while it ran
 }
 
 func newTrace(w *world) *trace {
@@ -44,27 +44,27 @@ func newTrace(w *world) *trace {
 	}
 }
 
-// require notes a decision that the model does not allow.
+// require records a decision that the model does not allow.
 func (t *trace) require(err error) {
 	if err != nil {
 		t.w.violate(ruleTrace, "%v", err)
 	}
 }
 
-// ruleTrace is the Rule of a Violation that says the model does not allow a decision.
+// ruleTrace is the Rule of a Violation of the model.
 const ruleTrace = "trace"
 
-// standstill is the gap between two ticks after which a server takes it that it stood
-// still: its clock of leases did not go on.
+// standstill is the gap between two ticks from which on a server concludes that it was paused. Then
+// its clock of leases did not advance.
 var standstill = func() int64 {
 	cfg := replica.Config{Tick: tick}.WithDefaults()
 	return int64(cfg.ElectionTicks) * cfg.Tick
 }()
 
-// clock is the clock of leases of a server.
+// clock returns the reading of a server's clock of leases.
 func (t *trace) clock(s *server) int64 { return s.time - t.hosts[s.id].stood }
 
-// ticks is called when a server has ticked.
+// ticks is called after a server has ticked.
 func (t *trace) ticks(s *server) {
 	if t == nil {
 		return
@@ -76,7 +76,7 @@ func (t *trace) ticks(s *server) {
 	h.ticked = s.time
 }
 
-// host returns what is known of a server, from the start of its process.
+// host returns the record of a server since the start of its process.
 func (t *trace) host(s *server) *traced {
 	h := t.hosts[s.id]
 	if h != nil && h.life == s.life {
@@ -89,16 +89,16 @@ func (t *trace) host(s *server) *traced {
 	return h
 }
 
-// count notes whom a server counts as voters.
+// count records the voters that a server counts.
 func (h *traced) count(s *server) {
 	voters := s.replica.Status().Voters
 	if h.voters[0] != nil && slices.Equal(voters, h.voters[0]) {
-		return // something else of the members changed: the change before is still the newest
+		return // the members changed in another way; the change before is still the newest
 	}
 	h.voters[0], h.voters[1] = voters, h.voters[0]
 }
 
-// submitted is called when a server has taken requests.
+// submitted is called after a server has accepted requests.
 func (t *trace) submitted(s *server, commands []registry.Command) {
 	if t == nil {
 		return
@@ -117,7 +117,7 @@ func (t *trace) submitted(s *server, commands []registry.Command) {
 	}
 }
 
-// output is called with what a server is about to carry out.
+// output is called with an output that a server is about to carry out.
 func (t *trace) output(s *server, out *replica.Output) {
 	if t == nil {
 		return
@@ -150,7 +150,7 @@ func (t *trace) output(s *server, out *replica.Output) {
 		t.sends(s, m)
 	}
 	t.applies(s, h)
-	// Of a hold that came and went since the last output the state says nothing any more.
+	// The state no longer contains a hold that came and ended since the last output.
 	asked := map[registry.SessionID]bool{}
 	for i := range out.Replies {
 		r := &out.Replies[i]
@@ -162,7 +162,7 @@ func (t *trace) output(s *server, out *replica.Output) {
 	t.compare(s)
 }
 
-// proposals tells what a leader has put into its log.
+// proposals reports what a leader has written to its log.
 func (t *trace) proposals(s *server, h *traced, out *replica.Output) {
 	for _, save := range out.Saves {
 		for _, e := range save.Entries {
@@ -173,7 +173,7 @@ func (t *trace) proposals(s *server, h *traced, out *replica.Output) {
 	}
 }
 
-// entries returns what an entry does to sessions that are followed.
+// entries returns the effects of an entry on the sessions that are checked.
 func (t *trace) entries(e *raftpb.Entry) (all []leasemodel.Entry) {
 	var batch registry.Batch
 	if e.GetType() != raftpb.EntryNormal || len(e.GetData()) == 0 || batch.Decode(e.GetData()) != nil {
@@ -212,7 +212,7 @@ func (t *trace) add(all []leasemodel.Entry, id registry.SessionID, e leasemodel.
 	return append(all, e)
 }
 
-// sends tells the votes and answers that a server gives, and the rounds that it begins.
+// sends reports the votes and answers of a server, and the rounds that it begins.
 func (t *trace) sends(s *server, m *raftpb.Message) {
 	counted := func() bool {
 		l := t.hosts[m.GetTo()]
@@ -241,8 +241,8 @@ func (t *trace) sends(s *server, m *raftpb.Message) {
 	}
 }
 
-// roundOf returns the number that raft gave to the round which a heartbeat or its answer
-// belongs to, or 0. A leader counts its rounds.
+// roundOf returns raft's number of the round of a heartbeat or its answer. It returns 0 for other
+// messages. A leader counts its rounds.
 func roundOf(m *raftpb.Message) uint64 {
 	context := m.GetContext()
 	if len(context) != 8 {
@@ -251,7 +251,7 @@ func roundOf(m *raftpb.Message) uint64 {
 	return binary.LittleEndian.Uint64(context)
 }
 
-// applies tells what a server has applied before all others.
+// applies reports the entries that a server was the first to apply.
 func (t *trace) applies(s *server, h *traced) {
 	for index := h.applied + 1; index <= s.replica.Applied(); index++ {
 		if mark, known := s.log.at(index); known && index > t.committed {
@@ -268,8 +268,8 @@ func (t *trace) applies(s *server, h *traced) {
 	h.applied = s.replica.Applied()
 }
 
-// replies tells what a server answers to renewals, and of sessions that have ended. The
-// session was asked to give a hold back, or not.
+// replies reports a server's answers to renewals, and answers about ended sessions. asked means
+// that the session was asked to release a hold.
 func (t *trace) replies(s *server, h *traced, r *replica.Reply, asked bool) {
 	x := t.sessions[r.Session]
 	switch {
@@ -281,7 +281,7 @@ func (t *trace) replies(s *server, h *traced, r *replica.Reply, asked bool) {
 	}
 }
 
-// compare looks at what a leader shows of all sessions.
+// compare checks what a leader shows about all sessions.
 func (t *trace) compare(s *server) {
 	h := t.hosts[s.id]
 	if h == nil || h.led == 0 || !s.replica.Leading() {

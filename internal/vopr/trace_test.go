@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// strayed are mutants that leave the model of the sessions, each with the mutant whose
-// plan shows it, and what the model objects to. What no promise of the service shows is
-// among them: verdicts-kept-alone harms nobody.
+// strayed are mutants whose decisions the model of the sessions does not allow. Each has the mutant
+// whose plan shows it, and the objection of the model. The list includes verdicts-kept-alone, which
+// is harmless, so no promise of the service shows it.
 var strayed = []struct{ mutant, plan, objection string }{
 	{"renewal-without-round", "renewal-without-round", "rule confirm: "},
 	{"expiry-without-term", "expiry-without-term", "which is elected, passes the verdict"},
@@ -26,8 +26,8 @@ var strayed = []struct{ mutant, plan, objection string }{
 	{"blank-counts", "blank-counts", "rule answer: "},
 }
 
-// TestMutantsLeaveTheModel builds six mutants, and requires that the model does not allow
-// what they decide, whether or not a promise breaks. A number chooses them, as in
+// TestMutantsLeaveTheModel builds six mutants and requires that the model does not allow their
+// decisions. It does not matter whether a promise is broken. A number selects the mutants, as in
 // TestMutants. With LONG set, or MUTANTS=all, it builds all.
 func TestMutantsLeaveTheModel(t *testing.T) {
 	size := 6

@@ -1,21 +1,21 @@
 package vopr
 
-// track carries frames from one server to another, in order, each at most once within a
-// connection. What was on its way when the connection breaks is lost, but for what came
-// first: the other end reads it to its end before anything of the next.
+// track carries frames from one server to another, in order, each at most once per connection. If
+// the connection breaks, frames in transit are lost, except those that have arrived. The other end
+// reads these before anything from the next connection.
 type track struct {
 	l        *hosting
 	from, to *server
 	lives    [2]int
 	up       bool
-	number   int // of connections so far
+	number   int // number of connections so far
 	under    []load
 	carrying bool
-	waited   int // how often the first of them found the way blocked
-	most     int // how often it may
+	waited   int // how often the first batch found the direction blocked
+	most     int // maximum of waited
 }
 
-// load is a batch on its way, and the epoch of its frames.
+// load is a batch of frames in transit, with the epoch of its frames.
 type load struct {
 	data  []byte
 	epoch uint64
@@ -24,10 +24,10 @@ type load struct {
 const (
 	laneBeat  = 30 * ms
 	laneWait  = 40 * ms
-	laneQueue = 256 // batches on their way, beyond which a connection is closed
+	laneQueue = 256 // maximum number of batches in transit; with more, the connection is closed
 )
 
-// lane returns that from one server to another.
+// lane returns the track from one server to another.
 func (l *hosting) lane(from, to *server) *track {
 	key := [2]uint64{from.id, to.id}
 	if l.lanes[key] == nil {
@@ -36,7 +36,7 @@ func (l *hosting) lane(from, to *server) *track {
 	return l.lanes[key]
 }
 
-// connect connects servers that reach each other.
+// connect connects servers that can reach each other.
 func (l *hosting) connect() {
 	l.w.after(laneBeat, l.connect)
 	l.serves()
@@ -61,7 +61,7 @@ func (t *track) connect() {
 	t.tell(true)
 }
 
-// tell tells the sender whether frames can go out.
+// tell informs the sender whether it can send frames.
 func (t *track) tell(up bool) {
 	s, life := t.from, t.from.life
 	s.takeAlways(func() {
@@ -71,7 +71,7 @@ func (t *track) tell(up bool) {
 	})
 }
 
-// snap is the end of the connection.
+// snap breaks the connection.
 func (t *track) snap() {
 	if !t.up {
 		return
@@ -82,7 +82,7 @@ func (t *track) snap() {
 	t.tell(false)
 }
 
-// send sends a batch if the connection still stands.
+// send sends a batch if there is a connection.
 func (t *track) send(data []byte) {
 	if !t.up {
 		return
@@ -94,7 +94,7 @@ func (t *track) send(data []byte) {
 	t.carry()
 }
 
-// carry brings the first of what is on its way to the other end, when that takes it.
+// carry delivers the first batch in transit when the other end can process it.
 func (t *track) carry() {
 	if t.carrying || len(t.under) == 0 {
 		return

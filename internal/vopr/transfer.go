@@ -10,21 +10,20 @@ import (
 	"github.com/conclave-io/conclave/service/registry"
 )
 
-// handovers are what is known of the leaders of an election that handed over.
+// handovers is the judge's record of the leaders of an election that handed over.
 type handovers struct {
-	named    map[string]bool // by a leader: values of candidates, and ids of sessions
+	named    map[string]bool // values of candidates, and ids of sessions, that leaders named
 	accepted []handover
 }
 
 // handover is a transfer of an election that was answered with OK.
 type handover struct {
-	fence uint64 // of the leader that handed over
+	fence uint64 // the fence of the leader that handed over
 	to    string
 }
 
-// transfer hands the leadership over to a candidate that waits, as far as the program
-// knows, and gives it up then, as the root package does. Now and then nobody waits who
-// has that value.
+// transfer hands the leadership over to a candidate that probably waits, and then releases it. The
+// root package does the same. Sometimes the named candidate does not exist.
 func (k *worker) transfer(h *hold) {
 	w := k.client.w
 	to := "nobody"
@@ -53,9 +52,9 @@ func (k *worker) transfer(h *hold) {
 	})
 }
 
-// handsOver requires that another server leads soon after the leader was asked to hand
-// over, if nothing is wrong before and after that, and another voter has nearly all that the
-// leader has. One that waits for a snapshot cannot lead.
+// handsOver checks that another server leads soon after the leader was asked to hand over. This
+// must hold if there are no faults before and after, and another voter has nearly the whole log. A
+// server that waits for a snapshot cannot lead.
 func (w *world) handsOver(leader *server, term uint64) {
 	const soon = 1000 * ms
 	follows := func(p agreement.Peer) bool { return p.ID != leader.id && !p.Learner && p.State == "StateReplicate" }
@@ -73,7 +72,7 @@ func (w *world) handsOver(leader *server, term uint64) {
 	})
 }
 
-// answersTo reports whether a transfer means this candidate.
+// answersTo reports whether a transfer names this candidate.
 func (p *claim) answersTo(name string) bool { return p.value == name || p.session.String() == name }
 
 // isNamed reports whether a leader may have named this candidate.
@@ -81,8 +80,8 @@ func (p *claim) isNamed() bool {
 	return len(p.res.named) > 0 && (p.res.named[p.value] || p.res.named[p.session.String()])
 }
 
-// transferred is the first answer to a transfer that was transmitted at a moment. It may
-// be refused only if no candidate that is meant waited all the time.
+// transferred checks the first answer to a transfer that was transmitted at the time called. It may
+// be refused only if no named candidate waited during the whole time.
 func (p *claim) transferred(to string, called int64, code registry.Code) {
 	switch code {
 	case registry.OK:
@@ -96,7 +95,7 @@ func (p *claim) transferred(to string, called int64, code registry.Code) {
 	}
 }
 
-// ends reports whether the servers may have ended the wait without its client's knowledge.
+// ends reports whether the servers may have ended the wait before the client was informed.
 func (p *claim) ends() bool { return p.owner.dismissed || p.over() <= p.w.now }
 
 // over returns when the session of the claim had ended, as far as servers have shown.
@@ -107,8 +106,8 @@ func (p *claim) over() int64 {
 	return forever
 }
 
-// inherited requires that whoever was named by a leader that handed over led next, unless
-// it had stopped to wait.
+// inherited checks that a candidate that was named by a leader became the next leader, unless it
+// had stopped waiting.
 func (r *resource) inherited(w *world) {
 	type grant struct {
 		fence uint64

@@ -6,21 +6,21 @@ import (
 	"github.com/conclave-io/conclave/service/registry"
 )
 
-// fate is what the servers show of a claim that held: the judge looks whenever an entry
-// is applied for the first time. A history has to explain what somebody saw from outside.
-// But of a request without an answer nobody outside knows whether and when it was carried
-// out, and to try all possibilities takes too long. The servers' word is taken for it: if
-// it is wrong, nothing explains the rest.
+// fate is what the servers show about a claim that held. The judge looks whenever an entry is
+// applied for the first time. A history must explain what clients observed. But for a request
+// without an answer, no client knows whether and when it was carried out, and checking all
+// possibilities takes too long. So the judge uses what the servers show. If that is wrong, the rest
+// of the history has no explanation.
 type fate struct {
 	fence uint64
 	since int64 // the wall clock of the leader that granted it
-	asked bool  // to leave
-	seen  int64 // when it held for the first time
-	last  int64 // when it still held
-	gone  int64 // when it held no more
+	asked bool  // the holder was asked to leave
+	seen  int64 // when it was first observed to hold
+	last  int64 // when it was last observed to hold
+	gone  int64 // when it was first observed not to hold any more
 }
 
-// look notes who holds a resource now, as of an entry that nobody had applied before.
+// look records who holds a resource now, after an entry that nobody had applied before.
 func (r *resource) look(s *server, now int64) {
 	view, _, ended := s.replica.Registry().Explain(r.class, r.name, r.queued)
 	var present, waiters []claimID
@@ -42,7 +42,7 @@ func (r *resource) look(s *server, now int64) {
 			r.asked(s, c, &h, slices.Concat(r.candidates, waiters))
 		}
 	}
-	slices.Reverse(ended) // the newest stands first
+	slices.Reverse(ended) // the newest is first
 	r.ends(s, ended)
 	for _, c := range r.present {
 		if !slices.Contains(present, c) {
@@ -59,7 +59,7 @@ type span struct {
 	from, to int64
 }
 
-// lookAt notes the newest fence.
+// lookAt records the newest fence.
 func (j *judge) lookAt(fence uint64, now int64) {
 	if n := len(j.spans); n == 0 || j.spans[n-1].fence != fence {
 		j.spans = append(j.spans, span{fence, j.looked, now})
@@ -67,8 +67,8 @@ func (j *judge) lookAt(fence uint64, now int64) {
 	j.looked = now
 }
 
-// dark returns the spans in which a fence was given that nobody saw: neither the judge at
-// a holder, nor a client in a reply.
+// dark returns the spans in which a fence was given that nobody observed: neither the judge at a
+// holder, nor a client in a reply.
 func (j *judge) dark() (spans []span) {
 	last := uint64(0)
 	for _, s := range j.spans {
@@ -84,9 +84,9 @@ func (j *judge) dark() (spans []span) {
 	return spans
 }
 
-// settle replaces what is unknown of the operations of a resource by their fates. What has
-// no answer is over when its session is. A claim that nobody saw hold did not, unless it did
-// in a dark span.
+// settle replaces unknown parts of the operations of a resource by their fates. An operation
+// without an answer ends with its session. A claim that nobody observed to hold did not hold,
+// except perhaps in a dark span.
 func (r *resource) settle(dark []span, ended map[registry.SessionID]int64) {
 	for i := range r.history {
 		o := &r.history[i]

@@ -7,40 +7,42 @@ import (
 )
 
 const (
-	// batchBytes bounds a log entry, to sixteen requests, so that a flood waits.
+	// batchBytes is the maximum size of a log entry. An entry then has up to sixteen requests, so
+	// that a flood has to wait.
 	batchBytes = 64 << 10
-	// fairTurns is how many requests of one session to take room may get into the log
-	// before one of another that waits alone: its turn, one that has begun, and an entry
-	// that was drawn and not proposed. Before a request that makes room, it is how many
-	// of all sessions may.
+	// fairTurns limits how many requests that take room one session may get into the log before a
+	// request of another session that waits alone. It covers the turn of the session, a turn that
+	// has begun, and an entry that was chosen and not proposed. For a request that makes room, it
+	// limits the requests of all sessions together.
 	fairTurns = 48
 )
 
-// turns is what the judge knows of the requests that wait, at a leader, to get into the
-// log: in a flood, those of others must not wait for it.
+// turns is the judge's record of the requests that wait to get into the log of a leader. In a
+// flood, requests of other sessions must not wait for it.
 type turns struct {
 	term uint64
-	// came has the lanes of all requests that came, and whether they still wait.
+	// came has the lanes of all requests that arrived, and whether they still wait.
 	came  map[numbered]lane
 	waits map[numbered]bool
-	count map[lane]int // of those that wait
-	// asked has the acquires that came, again or not, and were not answered since: a
+	count map[lane]int // number of waiting requests
+	// asked has the acquires that arrived, first or again, and were not answered since then. A
 	// release of one of them waits behind it.
 	asked map[numbered]bool
-	// alone are those with which no other of their lane waits.
+	// alone has the requests that are the only waiting ones of their lane.
 	alone map[numbered]*turn
-	// owner has the principals of the requests that take room, and shares what they have waiting.
+	// owner has the principals of the requests that take room. shares has the waiting requests of
+	// each principal.
 	owner  map[numbered]string
 	shares shares
 }
 
-// numbered finds a request.
+// numbered identifies a request.
 type numbered struct {
 	session  registry.SessionID
 	sequence uint64
 }
 
-// lane is what waits of a session: what makes room, or what takes it.
+// lane identifies the waiting requests of a session that make room, or those that take room.
 type lane struct {
 	session   registry.SessionID
 	makesRoom bool
@@ -48,7 +50,7 @@ type lane struct {
 
 // turn is a request that waits alone.
 type turn struct {
-	passed map[registry.SessionID]int // requests to take room that went first, by session
+	passed map[registry.SessionID]int // requests that take room and went first, by session
 	all    int
 }
 
@@ -60,7 +62,7 @@ func newTurns(term uint64) turns {
 	}
 }
 
-// arrive notes requests that a leader is given.
+// arrive records requests that a leader receives.
 func (t *turns) arrive(s *server, commands []registry.Command) {
 	if !s.replica.Leading() {
 		return
@@ -78,7 +80,7 @@ func (t *turns) arrive(s *server, commands []registry.Command) {
 		if t.waits[at] || c.Op != registry.OpAcquire && !makesRoom {
 			continue
 		}
-		// One whose answer was lost waits again, and others of its lane behind it.
+		// A request whose answer was lost waits again, and others of its lane behind it.
 		_, again := t.came[at]
 		t.came[at], t.waits[at] = of, true
 		if !makesRoom {
@@ -91,7 +93,7 @@ func (t *turns) arrive(s *server, commands []registry.Command) {
 	}
 }
 
-// hasHold reports whether a session was told of the grant of a request.
+// hasHold reports whether a session was informed about the grant of a request.
 func (s *server) hasHold(id registry.SessionID, sequence uint64) bool {
 	for _, c := range s.w.clients {
 		for _, x := range c.sessions {
@@ -103,7 +105,7 @@ func (s *server) hasHold(id registry.SessionID, sequence uint64) bool {
 	return false
 }
 
-// enter looks at what a leader puts into the log.
+// enter checks what a leader writes to the log.
 func (t *turns) enter(s *server, save *agreement.Save) {
 	if len(t.alone) == 0 && len(t.shares.waiting) < 2 || !s.replica.Leading() || t.term != s.replica.Term() {
 		return
@@ -111,7 +113,7 @@ func (t *turns) enter(s *server, save *agreement.Save) {
 	for _, e := range save.Entries {
 		batch, err := registry.DecodeBatch(e.GetData())
 		if err != nil || e.GetTerm() != t.term {
-			continue // raft's own, or of an earlier leader
+			continue // an entry of raft itself, or of an earlier leader
 		}
 		for i := range batch.Commands {
 			t.goes(s, &batch.Commands[i])
@@ -119,7 +121,7 @@ func (t *turns) enter(s *server, save *agreement.Save) {
 	}
 }
 
-// goes is a request that gets into the log.
+// goes records a request that gets into the log.
 func (t *turns) goes(s *server, c *registry.Command) {
 	at := numbered{c.Session, c.Sequence}
 	if t.waits[at] && !t.came[at].makesRoom {
@@ -151,7 +153,7 @@ func (t *turns) remove(at numbered) {
 	}
 }
 
-// answer takes off those that are answered.
+// answer removes the requests that are answered.
 func (t *turns) answer(replies []replica.Reply) {
 	for _, r := range replies {
 		t.remove(numbered{r.Session, r.Sequence})

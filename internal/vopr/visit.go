@@ -8,19 +8,19 @@ import (
 	"github.com/conclave-io/conclave/service/stream"
 )
 
-// visit is the stream of a client at a home: what service/server has in its AttachHome.
+// visit is the stream of a client at a home. It corresponds to AttachHome of service/server.
 type visit struct {
 	s      *server
 	call   *call
 	caller stream.Caller
 	names  *stream.Sessions
 	box    stream.Outbox
-	number uint64 // by which the host knows it
+	number uint64 // the number by which the host identifies it
 	in     []*api.ClientFrame
 	left   bool
 }
 
-// attachHome takes a stream of a client for whom the server is to be a home.
+// attachHome accepts a stream of a client that uses the server as its home.
 func (s *server) attachHome(l *call, who stream.Caller) {
 	s.w.numbers++
 	g := &visit{s: s, call: l, caller: who, number: s.w.numbers, names: stream.NewSessions(who), box: s.w.outbox()}
@@ -43,7 +43,7 @@ func (s *server) attachHome(l *call, who stream.Caller) {
 	}
 }
 
-// farewell names the servers that take part.
+// farewell returns a farewell with the names of the participating servers.
 func (s *server) farewell() *api.Farewell {
 	f := &api.Farewell{Code: api.Code_CODE_NOT_MEMBER}
 	if to := s.host.Successor(); to != 0 {
@@ -63,13 +63,13 @@ func (s *server) guest(number uint64) *visit {
 	return nil
 }
 
-// comes takes a frame from the network.
+// comes receives a frame from the network.
 func (g *visit) comes(frame *api.ClientFrame) {
 	g.in = append(g.in, frame)
 	g.read()
 }
 
-// read goes on with what the client has sent.
+// read processes frames of the client.
 func (g *visit) read() {
 	for !g.left && len(g.in) > 0 && !g.box.Full() {
 		frame := g.in[0]
@@ -85,7 +85,7 @@ func (g *visit) read() {
 	}
 }
 
-// pump sends what waits for the client, as long as it takes it.
+// pump sends waiting frames until the client accepts no more.
 func (g *visit) pump() {
 	if g.box.Cut() {
 		g.s.w.stats.CutOff++
@@ -117,7 +117,7 @@ func (g *visit) part() {
 	g.call.down.finish(func() { g.call.end(true) })
 }
 
-// leave is the end of the stream.
+// leave handles the end of the stream.
 func (g *visit) leave() {
 	if g.left {
 		return

@@ -14,7 +14,7 @@ var (
 	first = flag.Uint64("first", 1, "the first of them")
 )
 
-// A sample of what `make long-vopr` runs for a simulated day.
+// TestSample runs a sample of the plans that `make long-vopr` runs for a simulated day.
 func TestSample(t *testing.T) {
 	var all Stats
 	for n := range uint64(*seeds) {
@@ -71,7 +71,7 @@ func TestSamePlanSameRun(t *testing.T) {
 	}
 }
 
-// Each file in testdata is a plan that once found a mistake in the server.
+// TestRegressions runs the plans in testdata. Each of them once found a mistake in the server.
 func TestRegressions(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.json")
 	if err != nil || len(files) == 0 {
@@ -114,7 +114,7 @@ func TestClocks(t *testing.T) {
 	}
 }
 
-// The model of a lock must refuse what no lock does.
+// TestModel checks that the model of a lock refuses histories that no lock can have.
 func TestModel(t *testing.T) {
 	grant := func(claim claimID, fence uint64, call, ret int64) operation {
 		return operation{kind: opGrant, claim: claim, fence: fence, call: call, ret: ret}

@@ -9,8 +9,8 @@ import (
 )
 
 // watching is the part of a world in which members of a view run a failure detector and an
-// election: an operator who changes them, and calls elections. All chance is of its own, so
-// that plans without keep their meaning.
+// election. An operator changes their settings, and calls elections. This part has its own random
+// source, so that plans without it stay the same.
 type watching struct {
 	*hosting
 	rng *rand.Rand
@@ -22,8 +22,8 @@ func newWatching(l *hosting) *watching {
 	return x
 }
 
-// operate changes the stack now and then, or calls an election. Delays are such that members
-// are suspected which are just slow, and not while nothing is wrong.
+// operate changes the settings or calls an election from time to time. The timeouts are such that
+// slow members are sometimes suspected, but never without a fault.
 func (x *watching) operate() {
 	if x.w.healed {
 		return
@@ -51,7 +51,7 @@ func (x *watching) operate() {
 	}
 }
 
-// coordinated has the elected member coordinate the names under a guard, at times.
+// coordinated sometimes makes the elected member coordinate the names under a guard.
 func (x *watching) coordinated(u view.Use) view.Use {
 	if x != nil && u.Live() && x.rng.IntN(2) == 0 {
 		options := "coordinator=elected"

@@ -6,11 +6,11 @@ import (
 	"github.com/conclave-io/conclave/algorithm/view"
 )
 
-// witness looks into all hosts: at what their machines were asked for, whatever their
-// clients believe.
+// witness checks the state of all hosts. It checks what their machines were asked for, no matter
+// what their clients rely on.
 type witness struct {
-	said   map[view.Seat]uint64 // the newest epoch in which a seat has said RESUMED
-	fences map[granted]uint64   // the newest fence
+	said   map[view.Seat]uint64 // the newest epoch in which each seat has sent RESUMED
+	fences map[granted]uint64   // the newest fence of each name
 	stuck  map[string]wait
 }
 
@@ -20,7 +20,8 @@ type granted struct {
 	epoch uint64
 }
 
-// wait is since when somebody waits for a name, nobody is inside, and nothing is granted.
+// wait is the time since which someone waits for a name while nobody is inside and nothing is
+// granted.
 type wait struct {
 	epoch, fence uint64
 	since        int64
@@ -30,7 +31,7 @@ func newWitness() witness {
 	return witness{said: make(map[view.Seat]uint64), fences: make(map[granted]uint64), stuck: make(map[string]wait)}
 }
 
-// look looks into the host of a server after its inputs.
+// look checks the host of a server after its inputs.
 func (l *hosting) look(s *server) {
 	m := s.host.Member()
 	if m.State == view.Out {
@@ -50,16 +51,16 @@ func (l *hosting) look(s *server) {
 	}
 }
 
-// refused requires of a member that it takes all frames of its epoch, and of those to come
-// (N6). Those for an earlier process of its server it may refuse.
+// refused checks a refusal of frames. A member must accept all frames of its epoch and of later
+// ones (N6). It may refuse frames for an earlier process of its server.
 func (l *hosting) refused(s, from *server, epoch uint64, err error) {
 	if v := l.views[epoch]; v != nil && slices.Contains(v.Members, view.Seat{Server: s.id, ID: s.host.Member().Seat}) {
 		l.w.violate("frames", "server %d does not take what server %d sends in epoch %d: %v", s.id, from.id, epoch, err)
 	}
 }
 
-// barrier requires that all members have left the epoch before and entered again what
-// their clients hold when one asks for names (N5).
+// barrier checks a member that asks for names. All members must have left the previous epoch, and
+// must have entered again what their clients hold (N5).
 func (l *hosting) barrier(s *server, m *view.Member) {
 	for _, member := range m.Members {
 		if l.said[member] < m.Epoch {
@@ -68,7 +69,7 @@ func (l *hosting) barrier(s *server, m *view.Member) {
 	}
 }
 
-// inspect looks at a name at a member.
+// inspect checks a name at a member.
 func (l *hosting) inspect(s *server, m *view.Member, name string, n view.Name) {
 	w := l.w
 	home, _, _ := s.host.Explain(name, 0)
@@ -87,8 +88,8 @@ func (l *hosting) inspect(s *server, m *view.Member, name string, n view.Name) {
 	}
 }
 
-// inside requires of the machines of an epoch that no more are inside than may be, and
-// that their fences grow (N6, N8).
+// inside checks the machines of an epoch. No more of them may be inside than allowed, and their
+// fences must increase (N6, N8).
 func (l *hosting) inside(s *server, m *view.Member, name string, fence uint64) {
 	units := l.views[m.Epoch].GuardOf(name).Use.Algorithm == "k-ricart-agrawala"
 	others, most := 0, 1
@@ -113,8 +114,8 @@ func (l *hosting) inside(s *server, m *view.Member, name string, fence uint64) {
 	l.fences[key] = max(l.fences[key], fence)
 }
 
-// quiet requires that a member which has said that it holds nothing under a prefix, and
-// asks for nothing, does so no more (G4).
+// quiet checks a member that has sent QUIET for a prefix. It must hold nothing under the prefix,
+// and request nothing, from then on (G4).
 func (l *hosting) quiet(s *server, m *view.Member, name string) {
 	g := l.last.GuardOf(name)
 	if g == nil || l.last.Epoch != m.Epoch {
@@ -127,7 +128,7 @@ func (l *hosting) quiet(s *server, m *view.Member, name string) {
 	}
 }
 
-// unheld requires that nobody holds a name whose guard an entry has changed (N7).
+// unheld checks that nobody holds a name whose guard an entry has changed (N7).
 func (l *hosting) unheld(log *view.Log) {
 	for _, res := range l.w.judge.live {
 		before, after := l.last.GuardOf(res.name), log.GuardOf(res.name)
@@ -144,15 +145,15 @@ func (l *hosting) unheld(log *view.Log) {
 }
 
 const (
-	// prompt is how long somebody may wait for a name in one epoch while nothing is wrong,
-	// every member asks for names, and nobody is inside.
+	// prompt is the maximum wait for a name in one epoch. It applies while there are no faults, all
+	// members ask for names, and nobody is inside.
 	prompt = 1000 * ms
-	// patient is how long if a vote of the majority guards it, which is tried again after
-	// up to 2.56 s when too many have asked at once.
+	// patient is the maximum wait if a majority vote guards the name. If too many requests collide,
+	// the vote is retried after up to 2.56 s.
 	patient = 10_000 * ms
 )
 
-// serves requires that names which are wanted and free are granted.
+// serves checks that names which are wanted and free are granted.
 func (l *hosting) serves() {
 	ready := l.w.calm() && len(l.last.Members) > 0
 	for _, m := range l.last.Members {
@@ -180,7 +181,7 @@ func (l *hosting) serves() {
 	}
 }
 
-// asks reports whether a server takes part in the present epoch and asks for names.
+// asks reports whether a server participates in the current epoch and asks for names.
 func (l *hosting) asks(s *server) bool {
 	if s.host == nil {
 		return false

@@ -8,31 +8,31 @@ import (
 	"github.com/conclave-io/conclave/service/registry"
 )
 
-// resource is what the clients of a run want, and what the judge knows of it.
+// resource is a lock or an election that clients use, with the judge's record of it.
 type resource struct {
 	class  registry.Class
 	name   string
 	limit  uint32
-	shares bool // some ask for it shared
+	shares bool // some clients acquire it shared
 	live   bool // an algorithm guards it at times
 
-	holds      []*hold  // those that may still count
-	held       int      // how often it was
-	waiting    []*claim // those that know that they wait
+	holds      []*hold  // holds that may still count
+	held       int      // number of holds so far
+	waiting    []*claim // claims whose clients know that they wait
 	history    []operation
-	fates      map[claimID]*fate // of those that held
-	present    []claimID         // that hold, as of the last look
-	queued     int               // how many of the queue to look at
-	candidates []claimID         // that waited, as of the last look
+	fates      map[claimID]*fate // fates of the claims that held
+	present    []claimID         // claims that hold, as of the last look
+	queued     int               // how many waiters the judge looks at
+	candidates []claimID         // candidates that waited, as of the last look
 	patient    map[claimID]int64 // the patience of candidates, in ns
 	claims     map[claimID]*claim
-	entered    []*claim // those that may still be granted
+	entered    []*claim // claims that may still be granted
 	past       past
 	handovers
-	newest uint64             // of a live one: the largest fence that a client was told of
-	given  map[uint64]claimID // and who was given each
-	floor  uint64             // the largest floor that the store behind it has seen
-	alone  uint64             // the largest fence of a holder that excludes others and has written
+	newest uint64             // for a live resource: the largest fence that a client has received
+	given  map[uint64]claimID // for a live resource: the claim that was given each fence
+	floor  uint64             // the largest floor that the store behind the resource has seen
+	alone  uint64             // the largest fence of an exclusive holder that has written
 }
 
 func newResources() []*resource {
@@ -50,27 +50,27 @@ func newResources() []*resource {
 	return resources
 }
 
-// room is how many may hold a resource that is not shared.
+// room returns how many clients may hold a resource that is not shared.
 func (r *resource) room() int { return max(int(r.limit), 1) }
 
-// worker is a goroutine of a program, which acquires, works, and releases.
+// worker is a goroutine of a program. It acquires, works, and releases.
 type worker struct {
 	client  *client
 	number  int
 	busy    bool
 	hold    *hold
-	request *request // the acquire under way
-	turn    int      // counts what it began, so that old timers are void
+	request *request // the current acquire
+	turn    int      // counts its actions, so that old timers have no effect
 }
 
-// begin is the start of the worker, or what it does after it has abandoned all.
+// begin starts the worker. After it has abandoned everything, it starts again.
 func (k *worker) begin() {
 	k.busy, k.hold, k.request = false, nil, nil
 	k.turn++
 	k.pace()
 }
 
-// pace lets the worker begin something new after a while.
+// pace makes the worker start a new action after a while.
 func (k *worker) pace() {
 	turn := k.turn
 	k.client.later(20*ms+k.client.w.work.Int64N(400*ms), func() {
@@ -80,7 +80,7 @@ func (k *worker) pace() {
 	})
 }
 
-// idle reports whether the worker wants nothing.
+// idle reports whether the worker has no current action.
 func (k *worker) idle() bool { return !k.busy }
 
 func (k *worker) rest() { k.begin() }
@@ -108,7 +108,7 @@ func (k *worker) choose() {
 	}
 }
 
-// chooseLive is choose for names that an algorithm guards at times.
+// chooseLive is like choose, for names that an algorithm guards at times.
 func (k *worker) chooseLive() {
 	w := k.client.w
 	res := w.judge.live[w.work.IntN(len(w.judge.live))]
@@ -137,7 +137,7 @@ func (k *worker) acquire(res *resource) {
 	k.mayWithdraw(r)
 }
 
-// mayWithdraw lets one request in three be withdrawn if it still waits after a random time.
+// mayWithdraw withdraws one request in three if it still waits after a random time.
 func (k *worker) mayWithdraw(r *request) {
 	w := k.client.w
 	if w.work.IntN(3) > 0 || r.keeps != nil { // a worker that keeps holds goes on waiting
@@ -152,7 +152,7 @@ func (k *worker) mayWithdraw(r *request) {
 	})
 }
 
-// acquired is the final answer to an acquire, or nil if there will be none.
+// acquired handles the final answer to an acquire. reply is nil if there will be none.
 func (k *worker) acquired(r *request, reply *api.Reply) {
 	if codeOf(reply) != registry.OK {
 		k.rest()
@@ -166,7 +166,7 @@ func (k *worker) acquired(r *request, reply *api.Reply) {
 	k.begins(r)
 }
 
-// begins is a hold.
+// begins handles the start of a hold.
 func (k *worker) begins(r *request) {
 	w := k.client.w
 	h := &hold{request: r, claim: r.claim, worker: k, session: r.claim.owner}
@@ -207,13 +207,13 @@ func (k *worker) adorn(h *hold) {
 	})
 }
 
-// release ends the hold, and only then lets the servers know.
+// release ends the hold first, and then informs the servers.
 func (k *worker) release(h *hold) {
 	w, s := k.client.w, h.session
 	if !s.valid() || h.released {
-		return // the session will tell that the hold is lost, or it is on its way back
+		return // its session will report that the hold is lost, or its release is in transit
 	}
-	if h.kept > 0 && !h.over { // it is not asked to leave
+	if h.kept > 0 && !h.over { // the holder was not asked to leave
 		h.due = true
 		return
 	}
@@ -228,7 +228,7 @@ func (k *worker) release(h *hold) {
 	})
 }
 
-// abandon is the death of the program.
+// abandon ends the worker with its program.
 func (k *worker) abandon() {
 	k.turn++
 	if h := k.hold; h != nil && !h.over {
@@ -238,34 +238,35 @@ func (k *worker) abandon() {
 	k.busy, k.hold, k.request = false, nil, nil
 }
 
-// hold is a grant that a worker has in its hands.
+// hold is a grant that a worker relies on.
 type hold struct {
 	request *request
 	claim   *claim
 	worker  *worker
 	session *session
-	over    bool // released, told to leave, lost, or its program is dead
-	// released says that the servers are asked to take it back.
+	over    bool // released, asked to leave, lost, or its program has ended
+	// released means that a release was sent to the servers.
 	released bool
-	// kept counts the acquires whose callers keep it, and due says that it is to be
-	// released when they have ended.
+	// kept counts the acquires whose callers keep the hold. due means that it must be released when
+	// they have ended.
 	kept int
 	due  bool
-	// known is how far the log was known to go at the grant.
+	// known is the newest applied index known at the grant.
 	known uint64
 }
 
-// counts reports whether the worker may believe in its hold at this moment.
+// counts reports whether the worker may rely on its hold at this moment.
 func (h *hold) counts() bool { return !h.over && h.session.believed() }
 
-// told is the news that the servers want it back. Most leave, some just stop.
+// told handles a request of the servers to release the hold. Most workers release it, and some only
+// stop using it.
 func (h *hold) told() {
 	if h.over {
 		return
 	}
 	w, k := h.worker.client.w, h.worker
 	if !h.session.valid() {
-		return // it is lost; the session will tell
+		return // it is lost; the session will report that
 	}
 	h.over = true
 	if w.work.IntN(3) > 0 {
@@ -276,7 +277,7 @@ func (h *hold) told() {
 	k.rest()
 }
 
-// lost is the end of the session.
+// lost handles the end of the session.
 func (h *hold) lost() {
 	if h.over {
 		return
@@ -290,9 +291,8 @@ func (h *hold) lost() {
 	h.worker.rest()
 }
 
-// write looks whether the hold counts and sends a write to the store behind the
-// resource, which takes a while to arrive, and longer if the program or the network
-// stands still in between.
+// write sends a write to the store behind the resource if the hold counts. The write arrives after
+// a delay. The delay is longer if the program or the network is paused in the meantime.
 func (h *hold) write() {
 	if !h.counts() {
 		return
@@ -305,8 +305,8 @@ func (h *hold) write() {
 	w.after(d, func() { h.written() })
 }
 
-// written is the arrival of a write at the store, which remembers the largest floor
-// that it has seen and refuses smaller fences.
+// written handles a write at the store. The store remembers the largest floor that it has seen, and
+// refuses smaller fences.
 func (h *hold) written() {
 	w, res, p := h.worker.client.w, h.claim.res, h.claim
 	w.stats.Writes++
@@ -330,7 +330,7 @@ func (h *hold) written() {
 	}
 }
 
-// query asks a server for the holders of a resource, until one answers that leads.
+// query asks servers for the holders of a resource until the leader answers.
 func (k *worker) query(res *resource, tries int) {
 	c, w := k.client, k.client.w
 	if tries == 4 {
@@ -371,8 +371,7 @@ func (k *worker) query(res *resource, tries int) {
 	})
 }
 
-// read answers a query from the registry once a quorum has confirmed that this
-// server leads.
+// read answers a query from the registry after a quorum has confirmed that this server leads.
 func (s *server) read(res *resource, answer func(holders string, ok bool)) {
 	s.reading++
 	s.reads[s.reading] = func(ok bool) {

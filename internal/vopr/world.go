@@ -9,46 +9,46 @@ import (
 	"runtime/debug"
 )
 
-// world is everything there is in one run.
+// world is the state of one run.
 type world struct {
 	plan   Plan
 	checks Checks
-	log    io.Writer // nil for none
+	log    io.Writer // nil: no log
 	now    int64     // ns, from the start
-	end    int64     // when clients stop to begin new work
+	end    int64     // when clients stop starting new work
 
 	events events
-	drawn  uint64 // events scheduled so far
-	digest uint64 // of all that happened
+	drawn  uint64 // number of scheduled events so far
+	digest uint64 // digest of all events
 
-	net, disks, work, releases, nests *rand.Rand // chance, each for itself
+	net, disks, work, releases, nests *rand.Rand // independent random sources
 
-	servers     []*server // by id, from 1 up
+	servers     []*server // by id, from 1
 	founders    []uint64
-	directories uint64 // made so far
-	doubtful    bool   // a server may be being removed, and nobody can tell
+	directories uint64 // number of directories created so far
+	doubtful    bool   // a removal of a server may have succeeded without a confirmation
 	clients     []*client
 	cuts        []*cut
 	storm       *Fault
-	uneasy      int64  // when something was last wrong with the servers, or their members changing
-	numbers     uint64 // of the latest connection or stream
+	uneasy      int64  // when there was last a fault of the servers, or a change of the members
+	numbers     uint64 // the number of the latest connection or stream
 	healed      bool
 	operator
 	attendant
 	judge judge
 	trace *trace   // nil if traces are not checked
-	live  *seating // nil unless the plan has live names
-	hosts *hosting // nil unless the plan has hosts
-	// guards is what live and hosts have in common, or nil.
+	live  *seating // nil if the plan has no live names
+	hosts *hosting // nil if the plan has no hosts
+	// guards is the common part of live and hosts, or nil.
 	guards *guarding
-	rules  *ruling // nil unless the plan has rules
+	rules  *ruling // nil if the plan has no rules
 	stats  Stats
 	found  *Violation
 }
 
-// Violation is a promise that was broken.
+// Violation is a broken promise.
 type Violation struct {
-	// Rule is a word for the promise, and Text what happened.
+	// Rule is the short name of the promise. Text describes what happened.
 	Rule, Text string
 	At         int64 // ns
 }
@@ -57,30 +57,30 @@ func (v *Violation) Error() string {
 	return fmt.Sprintf("%s: %s, at %d ms", v.Rule, v.Text, v.At/ms)
 }
 
-// Result is what came of a run.
+// Result is the result of a run.
 type Result struct {
 	Stats     Stats
-	Violation *Violation // nil for none
-	// Digest is the same for the same plan, and hardly ever for another.
+	Violation *Violation // nil if there was none
+	// Digest is always the same for the same plan, and almost always different for different plans.
 	Digest uint64
 }
 
-// Checks says what a run is checked for.
+// Checks selects what a run is checked for.
 type Checks uint8
 
-// What may be checked: the promises of the service, and that what servers and clients
-// decide follows the model of the sessions.
+// The possible checks: the promises of the service, and whether the decisions of servers and
+// clients conform to the model of the sessions.
 const (
 	Promises Checks = 1 << iota
 	Traces
 )
 
-// Run checks the run of a plan for everything.
+// Run runs a plan with all checks.
 func Run(plan Plan, log io.Writer) Result { return Check(plan, log, Promises|Traces) }
 
-// Check lets the world of a plan run to its end, or until a check fails. If
-// log is not nil it is told what happens. Runs must be made one at a time: raft
-// draws its election timeouts from crypto/rand, which is replaced meanwhile.
+// Check runs a plan to its end, or until a check fails. If log is not nil, it receives a
+// description of the events. Only one run at a time is possible, because raft draws its election
+// timeouts from crypto/rand, and Check replaces that during the run.
 func Check(plan Plan, log io.Writer, checks Checks) (result Result) {
 	real := crand.Reader
 	crand.Reader = chance{rand.New(rand.NewPCG(plan.Seed, 1))}
@@ -100,7 +100,7 @@ func Check(plan Plan, log io.Writer, checks Checks) (result Result) {
 	return result
 }
 
-// chance is a source of random bytes that a seed decides.
+// chance is a deterministic source of random bytes.
 type chance struct{ rng *rand.Rand }
 
 func (c chance) Read(b []byte) (int, error) {
@@ -159,7 +159,7 @@ func newWorld(plan Plan, log io.Writer, checks Checks) *world {
 	return w
 }
 
-// play lets events happen until all is quiet after the end, or something is wrong.
+// play processes events until the run is quiet after its end, or a check fails.
 func (w *world) play() {
 	for w.found == nil && w.step() {
 		if w.now > w.end && w.judge.settled(w) {
@@ -180,8 +180,8 @@ func (w *world) step() bool {
 	return true
 }
 
-// at schedules what happens at a moment, after all that was scheduled for it
-// before.
+// at schedules an event at a time. Events at the same time happen in the order in which they were
+// scheduled.
 func (w *world) at(when int64, do func()) {
 	w.drawn++
 	w.events.push(event{max(when, w.now), w.drawn, do})
@@ -189,7 +189,7 @@ func (w *world) at(when int64, do func()) {
 
 func (w *world) after(d int64, do func()) { w.at(w.now+d, do) }
 
-// note adds something that happened to the digest, and to the log.
+// note adds an event to the digest and to the log.
 func (w *world) note(what string, a, b uint64) {
 	const prime = 0x100000001b3
 	h := w.digest ^ uint64(w.now)
@@ -211,7 +211,7 @@ func (w *world) tell(format string, args ...any) {
 	}
 }
 
-// violate notes the first check that fails.
+// violate records the first check that fails.
 func (w *world) violate(rule, format string, args ...any) {
 	if w.found == nil && (rule == ruleTrace || w.checks&Promises != 0) {
 		w.found = &Violation{Rule: rule, Text: fmt.Sprintf(format, args...), At: w.now}
@@ -219,7 +219,7 @@ func (w *world) violate(rule, format string, args ...any) {
 	}
 }
 
-// event is something that will happen.
+// event is a scheduled event.
 type event struct {
 	at  int64
 	seq uint64
@@ -228,7 +228,7 @@ type event struct {
 
 func (e *event) before(f *event) bool { return e.at < f.at || e.at == f.at && e.seq < f.seq }
 
-// events is a heap.
+// events is a heap of scheduled events.
 type events []event
 
 func (q *events) push(e event) {

@@ -119,12 +119,12 @@ func TestAServerThatStartsRefusesNobodyForGood(t *testing.T) {
 		h := visitHello()
 		c.change(&h)
 		for ready, want := range map[bool]Code{true: c.ready, false: c.before} {
-			door := Door{
+			examiner := Examiner{
 				Self: self, Ready: ready, Removed: func(id uint64) bool { return id == 8 },
 				Knows: func(uint64) bool { return c.known }, Takes: func(Hello) bool { return false },
 			}
 			got := Code(0)
-			if refusal := door.Examine(h); refusal != nil {
+			if refusal := examiner.Examine(h); refusal != nil {
 				got = refusal.Code
 			}
 			if got != want {

@@ -84,9 +84,9 @@ func DecodeRefusal(b []byte) (*Refusal, error) {
 	return r, nil
 }
 
-// Door is what a server knows when another one introduces itself. The functions are called
+// Examiner is what a server knows when another one introduces itself. The functions are called
 // only for introductions that pass all other checks.
-type Door struct {
+type Examiner struct {
 	// Self is this server's introduction to the other one.
 	Self Hello
 	// Ready means that this server has read its state of the cluster. Before that it knows
@@ -102,7 +102,7 @@ type Door struct {
 
 // Examine returns why this server does not talk to the one that introduced itself
 // as h, or nil. It looks at the introduction alone.
-func (d *Door) Examine(h Hello) *Refusal {
+func (d *Examiner) Examine(h Hello) *Refusal {
 	self := d.Self
 	switch {
 	case h.Cluster != self.Cluster:
@@ -128,7 +128,7 @@ func (d *Door) Examine(h Hello) *Refusal {
 
 // compare refuses a server that does not read the level of the cluster, and one whose
 // cluster level this server does not read.
-func (d *Door) compare(h Hello) *Refusal {
+func (d *Examiner) compare(h Hello) *Refusal {
 	level := max(d.Self.Level, h.Level)
 	for _, s := range [...]Hello{h, d.Self} {
 		if level != 0 && !s.reads(level) {
@@ -142,19 +142,19 @@ func (d *Door) compare(h Hello) *Refusal {
 	return nil
 }
 
-func (d *Door) starting() *Refusal {
+func (d *Examiner) starting() *Refusal {
 	return Refuse(Busy, "server %d has not read its data directory yet; trying again helps", d.Self.Server)
 }
 
 // Stranger refuses a server that is not a peer.
-func (d *Door) Stranger(h Hello) *Refusal {
+func (d *Examiner) Stranger(h Hello) *Refusal {
 	return Refuse(UnknownServer, "server %d at %s is not a member that server %d at %s knows: check --peers",
 		h.Server, h.PeerAddress, d.Self.Server, d.Self.PeerAddress)
 }
 
 // Recognise checks that the expected peer answered an introduction. The other side has
 // checked more, and has accepted.
-func (d *Door) Recognise(peer uint64, h Hello) error {
+func (d *Examiner) Recognise(peer uint64, h Hello) error {
 	if h.Cluster != d.Self.Cluster || h.Server != peer || h.Receiver != d.Self.Server {
 		return fmt.Errorf("server %d of cluster %016x answers server %d where server %d of cluster %016x was expected: check --peers",
 			h.Server, h.Cluster, h.Receiver, peer, d.Self.Cluster)

@@ -180,8 +180,8 @@ func (t *Transport) secure(ctx context.Context, raw net.Conn) (net.Conn, error) 
 }
 
 func (t *Transport) examineAndWelcome(ctx context.Context, l *connection, h Hello, k kind, cert *x509.Certificate) (*visit, *Refusal) {
-	door := t.door(h.Server)
-	if refusal := door.Examine(h); refusal != nil {
+	examiner := t.examiner(h.Server)
+	if refusal := examiner.Examine(h); refusal != nil {
 		return nil, refusal
 	}
 	p, address := t.peer(h.Server), h.PeerAddress
@@ -196,7 +196,7 @@ func (t *Transport) examineAndWelcome(ctx context.Context, l *connection, h Hell
 	if p == nil { // Examine has asked Config.Takes about it
 		t.SetPeer(h.Server, address)
 		if p = t.peer(h.Server); p == nil {
-			return nil, door.Stranger(h)
+			return nil, examiner.Stranger(h)
 		}
 	}
 	// The dialler waits only as long as this side does, and must receive the answer.

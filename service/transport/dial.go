@@ -81,7 +81,7 @@ func (p *peer) greet(l *connection, ln peering.Lane) (Hello, error) {
 		if err != nil {
 			return Hello{}, err
 		}
-		return h, p.t.door(p.id).Recognise(p.id, h)
+		return h, p.t.examiner(p.id).Recognise(p.id, h)
 	case kindRefusal:
 		refusal, err := peering.DecodeRefusal(payload)
 		if err != nil {

@@ -345,11 +345,11 @@ func TestDiallerChecksWhoAnswers(t *testing.T) {
 		func(h *Hello) { h.Receiver++ },
 	} {
 		h := visitHello()
-		if err := s.door(2).Recognise(2, h); err != nil {
+		if err := s.examiner(2).Recognise(2, h); err != nil {
 			t.Errorf("%+v is not recognised: %v", h, err)
 		}
 		change(&h)
-		if err := s.door(2).Recognise(2, h); err == nil {
+		if err := s.examiner(2).Recognise(2, h); err == nil {
 			t.Errorf("%+v is taken for server 2", h)
 		}
 	}

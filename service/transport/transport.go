@@ -232,9 +232,9 @@ func (t *Transport) hello(receiver uint64) Hello {
 	return h
 }
 
-// door returns what this server knows of a server that introduces itself.
-func (t *Transport) door(server uint64) *peering.Door {
-	return &peering.Door{
+// examiner returns what this server knows of a server that introduces itself.
+func (t *Transport) examiner(server uint64) *peering.Examiner {
+	return &peering.Examiner{
 		Self: t.hello(server), Ready: t.cfg.Ready(), Removed: t.cfg.Removed, Takes: t.cfg.Takes,
 		Knows: func(id uint64) bool { return t.peer(id) != nil },
 	}
