@@ -16,7 +16,7 @@ import (
 type hold struct {
 	client *Client
 	call   *line.Call // the request, by which the line knows the hold
-	kind   string     // "lock" or "election", for errors
+	class  string     // "lock" or "election", for errors
 	name   string
 	fence  uint64
 	floor  uint64
@@ -30,7 +30,7 @@ type hold struct {
 
 func newHold(c *Client, call *line.Call, a *acquisition, l *lease, grant *api.Reply) *hold {
 	h := &hold{
-		client: c, call: call, kind: a.kind, name: a.message.GetName(), fence: grant.GetFence(), floor: grant.GetFloor(),
+		client: c, call: call, class: a.class, name: a.message.GetName(), fence: grant.GetFence(), floor: grant.GetFloor(),
 		lease: l, ttl: time.Duration(call.Session().Span()), ctx: newHoldContext(l), moved: make(chan struct{}, 1),
 	}
 	h.ctx.keeps = append(slices.Clip(a.keeps), keep{h.kept(), h.ctx})
@@ -39,7 +39,7 @@ func newHold(c *Client, call *line.Call, a *acquisition, l *lease, grant *api.Re
 
 // acquisition is what a call wants to acquire.
 type acquisition struct {
-	kind    string
+	class   string
 	message *api.Acquire
 	keeps   []keep // what the caller keeps while it waits
 }
@@ -49,7 +49,7 @@ func lockOf(name string, try bool, options []LockOption) acquisition {
 	for _, option := range options {
 		option.set(a)
 	}
-	return acquisition{kind: "lock", message: a}
+	return acquisition{class: "lock", message: a}
 }
 
 func electionOf(name string, value []byte, options []CampaignOption) acquisition {
@@ -57,7 +57,7 @@ func electionOf(name string, value []byte, options []CampaignOption) acquisition
 	for _, option := range options {
 		option.set(a)
 	}
-	return acquisition{kind: "election", message: a}
+	return acquisition{class: "election", message: a}
 }
 
 // validate spares the servers what they would refuse.
@@ -98,7 +98,7 @@ func (c *Client) acquire(ctx context.Context, a acquisition) (*hold, error) {
 		switch {
 		case o.hold != nil && ctx.Err() != nil:
 			c.post(line.Input{Kind: line.Withdraw, Call: call})
-			return nil, interrupted(ctx, a.kind, a.message.GetName(), o)
+			return nil, interrupted(ctx, a.class, a.message.GetName(), o)
 		case o.hold != nil && !o.hold.lease.valid():
 			continue
 		case o.hold != nil:
@@ -111,9 +111,9 @@ func (c *Client) acquire(ctx context.Context, a acquisition) (*hold, error) {
 		case o.reply.GetCode() == api.Code_CODE_DEADLOCK:
 			return nil, deadlockOf(a.message, o.reply)
 		case o.reply != nil:
-			return nil, refusal(a.kind, a.message.GetName(), o.reply)
+			return nil, refusal(a.class, a.message.GetName(), o.reply)
 		}
-		return nil, c.failed(ctx, a.kind, a.message.GetName(), o)
+		return nil, c.failed(ctx, a.class, a.message.GetName(), o)
 	}
 }
 
@@ -127,7 +127,7 @@ func (h *hold) number(n uint64) (uint64, error) {
 		return n, nil
 	}
 	if cause := context.Cause(h.ctx); errors.Is(cause, ErrLost) {
-		return 0, fmt.Errorf("conclave: %s %q: %w", h.kind, h.name, cause)
+		return 0, fmt.Errorf("conclave: %s %q: %w", h.class, h.name, cause)
 	}
 	return 0, h.notHeld()
 }
@@ -135,9 +135,9 @@ func (h *hold) number(n uint64) (uint64, error) {
 // notHeld says why a handle holds nothing any more.
 func (h *hold) notHeld() error {
 	if cause := context.Cause(h.ctx); errors.Is(cause, ErrLost) {
-		return fmt.Errorf("conclave: %s %q: %w: %w", h.kind, h.name, ErrNotHeld, cause)
+		return fmt.Errorf("conclave: %s %q: %w: %w", h.class, h.name, ErrNotHeld, cause)
 	}
-	return fmt.Errorf("conclave: %s %q: %w: it was released before", h.kind, h.name, ErrNotHeld)
+	return fmt.Errorf("conclave: %s %q: %w: it was released before", h.class, h.name, ErrNotHeld)
 }
 
 // release ends the context, and only then lets the servers know.
@@ -152,11 +152,11 @@ func (h *hold) release(ctx context.Context) error {
 	}
 	switch code := o.reply.GetCode(); {
 	case o.err == line.ErrSessionGone || code == api.Code_CODE_NOT_HELD:
-		return fmt.Errorf("conclave: %s %q: %w: its session ended before the release", h.kind, h.name, ErrNotHeld)
+		return fmt.Errorf("conclave: %s %q: %w: its session ended before the release", h.class, h.name, ErrNotHeld)
 	case o.err == ErrClosed || code == api.Code_CODE_OK || code == api.Code_CODE_STALE:
 		return nil // closing the session releases as well
 	default:
-		return refusal("release "+h.kind, h.name, o.reply)
+		return refusal("release "+h.class, h.name, o.reply)
 	}
 }
 
@@ -172,7 +172,7 @@ func (h *hold) giveUp() bool {
 func (h *hold) change(ctx context.Context, op string, message *api.Request) (outcome, error) {
 	o := h.client.do(ctx, &line.Call{Of: h.call, Op: message})
 	if errors.Is(o.err, line.ErrWithdrawn) {
-		return outcome{}, interrupted(ctx, op+" "+h.kind, h.name, o)
+		return outcome{}, interrupted(ctx, op+" "+h.class, h.name, o)
 	}
 	return o, nil
 }
@@ -195,7 +195,7 @@ func (h *hold) update(ctx context.Context, value []byte) error {
 	case code == api.Code_CODE_OK:
 		return nil
 	default:
-		return refusal("update "+h.kind, h.name, o.reply)
+		return refusal("update "+h.class, h.name, o.reply)
 	}
 }
 
@@ -215,6 +215,6 @@ func (h *hold) transfer(ctx context.Context, to string) error {
 	case code == api.Code_CODE_OK || code == api.Code_CODE_STALE:
 		return h.release(ctx)
 	default:
-		return refusal("transfer "+h.kind, h.name, o.reply)
+		return refusal("transfer "+h.class, h.name, o.reply)
 	}
 }

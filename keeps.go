@@ -76,7 +76,7 @@ func (l *Lock) Kept() Kept {
 func (l *Leadership) Kept() Kept { return l.h.kept() }
 
 func (h *hold) kept() Kept {
-	return Kept{Cluster: h.client.identity, Election: h.kind == "election", Name: h.name, Fence: h.fence}
+	return Kept{Cluster: h.client.identity, Election: h.class == "election", Name: h.name, Fence: h.fence}
 }
 
 type keepsKey struct{}
@@ -163,11 +163,11 @@ type Dependency struct {
 }
 
 func (e *DeadlockError) Error() string {
-	kind := "lock"
+	class := "lock"
 	if e.Election {
-		kind = "election"
+		class = "election"
 	}
-	return fmt.Sprintf("conclave: %s %q: %s", kind, e.Name, e.text)
+	return fmt.Sprintf("conclave: %s %q: %s", class, e.Name, e.text)
 }
 
 // Is makes errors.Is(err, ErrDeadlock) true.

@@ -41,20 +41,20 @@ func revokeOf(class api.Class, name, reason string, options []RevokeOption) *api
 	return r
 }
 
-func (c *Client) revoke(ctx context.Context, kind string, r *api.Revoke) (uint64, error) {
+func (c *Client) revoke(ctx context.Context, class string, r *api.Revoke) (uint64, error) {
 	name, reason := r.GetName(), r.GetReason()
 	if err := ValidateName(name); err != nil {
 		return 0, err
 	}
 	if len(reason) > MaxReason {
-		return 0, fmt.Errorf("conclave: revoke %s %q: reason: %d bytes: must have at most %d bytes", kind, name, len(reason), MaxReason)
+		return 0, fmt.Errorf("conclave: revoke %s %q: reason: %d bytes: must have at most %d bytes", class, name, len(reason), MaxReason)
 	}
 	o := c.do(ctx, &line.Call{Op: &api.Request{Op: &api.Request_Revoke{Revoke: r}}})
 	switch {
 	case o.err != nil:
-		return 0, c.failed(ctx, "revoke "+kind, name, o)
+		return 0, c.failed(ctx, "revoke "+class, name, o)
 	case o.reply.GetCode() != api.Code_CODE_OK:
-		return 0, refusal("revoke "+kind, name, o.reply)
+		return 0, refusal("revoke "+class, name, o.reply)
 	}
 	return o.reply.GetFence(), nil
 }

@@ -362,8 +362,8 @@ func acquireWithoutRight(w *world) {
 			r.Errorf("%v is denied with %q", c.request, reply.GetMessage())
 		}
 		acquire := c.request.GetAcquire()
-		kind := map[api.Class]string{api.Class_CLASS_ELECTION: "election", api.Class_CLASS_LOCK: "lock"}[acquire.GetClass()]
-		code, text := r.check("bob", "verb=hold&"+kind+"="+acquire.GetName())
+		class := map[api.Class]string{api.Class_CLASS_ELECTION: "election", api.Class_CLASS_LOCK: "lock"}[acquire.GetClass()]
+		code, text := r.check("bob", "verb=hold&"+class+"="+acquire.GetName())
 		if said := strings.Contains(text, `"allowed":true`); code != http.StatusOK || said != (c.want == api.Code_CODE_OK) {
 			r.Errorf("asked whether bob may do %v, the server answers %d %s", c.request, code, text)
 		}

@@ -34,30 +34,30 @@ func searchUnderALock(w *world) {
 		w.Fatal(err)
 	}
 	secret := r.tokens["bob"][22:]
-	for _, kind := range []string{"lock", "elect"} {
+	for _, command := range []string{"lock", "elect"} {
 		for variable, value := range map[string]string{"CONCLAVE_TOKEN": r.tokens["bob"], "CONCLAVE_TOKEN_FILE": file} {
-			cmd := exec.CommandContext(w.within(), binary, kind, "reports/a", "--servers", r.cluster.Address(1), "--", "sh", script)
+			cmd := exec.CommandContext(w.within(), binary, command, "reports/a", "--servers", r.cluster.Address(1), "--", "sh", script)
 			cmd.Env = append(os.Environ(), variable+"="+value)
 			said, err := cmd.CombinedOutput()
 			out := string(said)
 			if err != nil {
-				w.Errorf("%s by %s: %v\n%s", kind, variable, err, out)
+				w.Errorf("%s by %s: %v\n%s", command, variable, err, out)
 				continue
 			}
 			own, all, _ := strings.Cut(out, "all processes\n")
 			if strings.Contains(own, "CONCLAVE_TOKEN") {
-				w.Errorf("%s: the command has %s in its environment:\n%s", kind, variable, own)
+				w.Errorf("%s: the command has %s in its environment:\n%s", command, variable, own)
 			}
 			if strings.Contains(out, secret) {
-				w.Errorf("%s by %s: the command finds the token", kind, variable)
+				w.Errorf("%s by %s: the command finds the token", command, variable)
 			}
 			if at := strings.Index(all, "\n"+file+"\n"); at >= 0 {
-				w.Errorf("%s: the file with the token is open", kind)
+				w.Errorf("%s: the file with the token is open", command)
 			}
 			// It must have searched the environment of conclave. Otherwise the search would prove
 			// nothing.
 			if !strings.Contains(own, "CONCLAVE_FENCE=") || !strings.Contains(all, variable+"=") {
-				w.Errorf("%s by %s: the command has not found where the token was:\n%s", kind, variable, own)
+				w.Errorf("%s by %s: the command has not found where the token was:\n%s", command, variable, own)
 			}
 		}
 	}

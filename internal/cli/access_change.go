@@ -151,14 +151,14 @@ func someOf(done *reformed) string {
 	const named = 3
 	var some []string
 	for _, h := range done.Holds[:min(named, len(done.Holds))] {
-		kind, owner := "lock", "anonymous"
+		class, owner := "lock", "anonymous"
 		if h.Election {
-			kind = "election"
+			class = "election"
 		}
 		if h.Owner != "" {
 			owner = shown(h.Owner)
 		}
-		some = append(some, fmt.Sprintf("%s %s of %s", kind, shown(h.Name), owner))
+		some = append(some, fmt.Sprintf("%s %s of %s", class, shown(h.Name), owner))
 	}
 	if done.Denied > uint64(len(some)) {
 		some = append(some, "...")

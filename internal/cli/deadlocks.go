@@ -197,7 +197,7 @@ func (g waitGraph) holderText(election bool, name string, h *conclave.Holder) st
 
 // title names a lock or an election in a sentence.
 func title(election bool, name string) string {
-	return fmt.Sprintf("%s %q", resourceKind{election}, name)
+	return fmt.Sprintf("%s %q", resourceClass{election}, name)
 }
 
 // keepers returns the indexes of the waits that keep a hold.

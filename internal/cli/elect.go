@@ -21,7 +21,7 @@ candidate that fails more often than that never replaces the leader.
 `
 
 func newElect(a *app) *cobra.Command {
-	s := &seeker{app: a, kind: "election"}
+	s := &seeker{app: a, class: "election"}
 	var c candidacy
 	cmd := &cobra.Command{
 		Use:   "elect NAME [flags] -- COMMAND [ARGUMENTS]",

@@ -31,7 +31,7 @@ func newLeader(a *app) *cobra.Command {
   conclave leader scheduler --watch --json`,
 		Annotations:       statuses("0 a process leads", "1 nobody leads"),
 		Args:              oneName,
-		ValidArgsFunction: a.completeNames(&resourceKind{election: true}),
+		ValidArgsFunction: a.completeNames(&resourceClass{election: true}),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if watch {
 				return a.follow(cmd.Context(), func(ctx context.Context, client *conclave.Client) error {

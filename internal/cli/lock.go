@@ -58,8 +58,8 @@ func helpFor(it string) string {
 }
 
 func newLock(a *app) *cobra.Command {
-	s := &seeker{app: a, kind: "lock"}
-	var kind lockKind
+	s := &seeker{app: a, class: "lock"}
+	var sharing lockSharing
 	cmd := &cobra.Command{
 		Use:   "lock NAME [flags] -- COMMAND [ARGUMENTS]",
 		Short: "Run a command while holding a lock",
@@ -78,7 +78,7 @@ the lock at the same time. All of them must give the same N.
   conclave lock catalog --shared -- cat /etc/hostname    # together with other readers`,
 		Annotations: runStatuses,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			options, err := kind.options(cmd.Flags())
+			options, err := sharing.options(cmd.Flags())
 			if err != nil {
 				return err
 			}
@@ -93,22 +93,22 @@ the lock at the same time. All of them must give the same N.
 	}
 	s.release = func(ctx context.Context, h hold) error { return h.(*conclave.Lock).Unlock(ctx) }
 	s.register(cmd)
-	kind.register(cmd.Flags())
+	sharing.register(cmd.Flags())
 	return cmd
 }
 
-// lockKind has the flags that say who else may hold the lock.
-type lockKind struct {
+// lockSharing has the flags for sharing a lock with other holders.
+type lockSharing struct {
 	shared bool
 	limit  int64
 }
 
-func (k *lockKind) register(flags *pflag.FlagSet) {
+func (k *lockSharing) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&k.shared, "shared", false, "allow other shared holders at the same time, as for readers")
 	flags.Int64Var(&k.limit, "limit", 1, "allow this many holders at the same time; all holders must give the same number")
 }
 
-func (k *lockKind) options(flags interface{ Changed(string) bool }) ([]conclave.LockOption, error) {
+func (k *lockSharing) options(flags interface{ Changed(string) bool }) ([]conclave.LockOption, error) {
 	switch {
 	case k.shared && flags.Changed("limit"):
 		return nil, exclude("--shared", "--limit")

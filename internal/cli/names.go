@@ -22,7 +22,7 @@ const completionTimeout = time.Second
 
 // completeNames completes the name of what is held now. It completes nothing if the cluster
 // does not answer in time.
-func (a *app) completeNames(of *resourceKind) func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (a *app) completeNames(of *resourceClass) func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return func(_ *cobra.Command, args []string, begun string) (names []cobra.Completion, _ cobra.ShellCompDirective) {
 		if len(args) == 0 {
 			a.client.timeout = min(a.client.timeout, duration(completionTimeout))

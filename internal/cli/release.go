@@ -58,7 +58,7 @@ func newRelease(a *app) *cobra.Command {
 // releaser asks holders to leave.
 type releaser struct {
 	app    *app
-	of     resourceKind
+	of     resourceClass
 	name   string
 	force  bool
 	reason string

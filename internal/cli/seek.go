@@ -13,10 +13,10 @@ import (
 
 // seeker waits for a lock or a leadership, runs a command under it, and releases it.
 type seeker struct {
-	app  *app
-	kind string // "lock" or "election"
-	name string
-	argv []string
+	app   *app
+	class string // "lock" or "election"
+	name  string
+	argv  []string
 	// try means not to wait, repeat to start again after a loss, and quiet not to report a wait.
 	try, repeat, quiet bool
 	runFlags
@@ -55,7 +55,7 @@ func (s *seeker) main(cmd *cobra.Command, args []string) error {
 	}
 	cfg.TTL, cfg.Program = time.Duration(s.ttl), s.argv[0]
 	if !guard.Complete {
-		s.app.say("warning: on this system, conclave ends only the process group of the command if the %s is lost", s.kind)
+		s.app.say("warning: on this system, conclave ends only the process group of the command if the %s is lost", s.class)
 	}
 	hideToken()
 	s.app.inherit()
@@ -162,7 +162,7 @@ func (s *seeker) wait(ctx context.Context, client *conclave.Client, arrived sign
 		// A hold that was granted meanwhile ends with the session.
 		return nil, &interruption{sig}
 	case errors.As(err, &held):
-		return nil, failure(StatusNotAcquired, "%s %q: %s%s", s.kind, s.name, s.taken(), by(held.Holder))
+		return nil, failure(StatusNotAcquired, "%s %q: %s%s", s.class, s.name, s.taken(), by(held.Holder))
 	case errors.Is(err, conclave.ErrDeadlock):
 		return nil, &statusError{StatusNotAcquired, err}
 	case errors.Is(err, conclave.ErrUnavailable):
@@ -172,7 +172,7 @@ func (s *seeker) wait(ctx context.Context, client *conclave.Client, arrived sign
 		if errors.Is(err, context.DeadlineExceeded) {
 			return nil, s.unknown(&unanswered{s.limit(), oneLine(err.Error()), err})
 		}
-		return nil, failure(StatusNotAcquired, "%s %q: not acquired within %v%s", s.kind, s.name, &s.runFlags.wait, holder)
+		return nil, failure(StatusNotAcquired, "%s %q: not acquired within %v%s", s.class, s.name, &s.runFlags.wait, holder)
 	}
 	return h, err
 }
@@ -193,7 +193,7 @@ func (s *seeker) unknown(err error) error {
 		return err
 	}
 	silent.within = min(silent.within, s.limit())
-	return failure(StatusError, "%s %q: %w; whether it is free is unknown", s.kind, s.name, silent)
+	return failure(StatusError, "%s %q: %w; whether it is free is unknown", s.class, s.name, silent)
 }
 
 // hold runs the command and releases the hold. It returns when no process of the command is left.
@@ -204,14 +204,14 @@ func (s *seeker) hold(h hold, arrived signals) (guard.Result, error) {
 		ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
 		defer cancel()
 		if r := s.release(ctx, h); r != nil && !errors.Is(r, conclave.ErrNotHeld) {
-			s.app.say("%s %q: release failed: %s; it will be free within %v", s.kind, s.name, oneLine(r.Error()), &s.ttl)
+			s.app.say("%s %q: release failed: %s; it will be free within %v", s.class, s.name, oneLine(r.Error()), &s.ttl)
 		}
 	}
 	switch {
 	case errors.Is(err, errRevoked):
-		return result, failure(StatusLost, "%s %q: revoked: %w; the command was ended", s.kind, s.name, err)
+		return result, failure(StatusLost, "%s %q: revoked: %w; the command was ended", s.class, s.name, err)
 	case errors.Is(err, errLost):
-		return result, failure(StatusLost, "%s %q: lost: %w; the command was ended", s.kind, s.name, err)
+		return result, failure(StatusLost, "%s %q: lost: %w; the command was ended", s.class, s.name, err)
 	}
 	return result, err
 }
@@ -234,11 +234,11 @@ func (s *seeker) holder(ctx context.Context, client *conclave.Client) (string, e
 	return "", err
 }
 
-func (s *seeker) resources() resourceKind { return resourceKind{election: s.kind == "election"} }
+func (s *seeker) resources() resourceClass { return resourceClass{election: s.class == "election"} }
 
 // taken describes a resource that another process has.
 func (s *seeker) taken() string {
-	if s.kind == "election" {
+	if s.class == "election" {
 		return "led"
 	}
 	return "held"

@@ -86,9 +86,9 @@ func (s *seeker) waitingFor(r *conclave.Resource, session string) string {
 	}
 	switch len(holders) {
 	case 0:
-		return fmt.Sprintf("waiting for %s %q: in transit to the next holder%s", s.kind, s.name, more)
+		return fmt.Sprintf("waiting for %s %q: in transit to the next holder%s", s.class, s.name, more)
 	case 1:
-		return fmt.Sprintf("waiting for %s %q: %s by %s%s", s.kind, s.name, s.taken(), holders[0], more)
+		return fmt.Sprintf("waiting for %s %q: %s by %s%s", s.class, s.name, s.taken(), holders[0], more)
 	}
-	return fmt.Sprintf("waiting for %s %q: %s by %d processes, the first is %s%s", s.kind, s.name, s.taken(), len(holders), holders[0], more)
+	return fmt.Sprintf("waiting for %s %q: %s by %d processes, the first is %s%s", s.class, s.name, s.taken(), len(holders), holders[0], more)
 }

@@ -59,7 +59,7 @@ the rates are those of one --interval.`,
 // top shows a cluster and updates the screen.
 type top struct {
 	app      *app
-	of       resourceKind
+	of       resourceClass
 	interval duration
 	once     bool
 }

@@ -19,7 +19,7 @@ const (
 
 // topView makes lines of text from the last samples.
 type topView struct {
-	of       resourceKind
+	of       resourceClass
 	interval time.Duration
 	// before and last are the last two samples without an error. trouble is the error of the
 	// newest sample.

@@ -16,7 +16,7 @@ import (
 )
 
 func newWatch(a *app) *cobra.Command {
-	var of resourceKind
+	var of resourceClass
 	cmd := &cobra.Command{
 		Use:   "watch [PREFIX]",
 		Short: "Print changes of locks, or of elections, as they happen",
@@ -47,7 +47,7 @@ as in the output of conclave locks; "held" is absent if nobody holds the lock. F
 	return cmd
 }
 
-func (a *app) watch(ctx context.Context, client *conclave.Client, of resourceKind, prefix string) error {
+func (a *app) watch(ctx context.Context, client *conclave.Client, of resourceClass, prefix string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	changes, err := of.watch(ctx, client, prefix)
@@ -61,7 +61,7 @@ func (a *app) watch(ctx context.Context, client *conclave.Client, of resourceKin
 	return a.printChanges(of, changes, live)
 }
 
-func (k resourceKind) watch(ctx context.Context, client *conclave.Client, prefix string) (<-chan conclave.Changes, error) {
+func (k resourceClass) watch(ctx context.Context, client *conclave.Client, prefix string) (<-chan conclave.Changes, error) {
 	if k.election {
 		return client.WatchElections(ctx, prefix)
 	}
@@ -99,7 +99,7 @@ type changeView struct {
 	Held *resourceView `json:"held,omitempty"`
 }
 
-func (a *app) printChanges(of resourceKind, changes <-chan conclave.Changes, live <-chan look) error {
+func (a *app) printChanges(of resourceClass, changes <-chan conclave.Changes, live <-chan look) error {
 	agreed, guarded := newNews(), liveNews{locks: newNews()}
 	for {
 		var fresh []conclave.Resource
@@ -125,7 +125,7 @@ func (a *app) printChanges(of resourceKind, changes <-chan conclave.Changes, liv
 }
 
 // printResources prints a line for each lock, or election.
-func (a *app) printResources(of resourceKind, fresh []conclave.Resource) error {
+func (a *app) printResources(of resourceClass, fresh []conclave.Resource) error {
 	for _, r := range fresh {
 		at := time.Now()
 		view := changeView{At: at, Name: r.Name}
@@ -192,7 +192,7 @@ func fingerprint(r *conclave.Resource) string {
 }
 
 // sentence describes the current state of a lock or an election.
-func (k resourceKind) sentence(r conclave.Resource) string {
+func (k resourceClass) sentence(r conclave.Resource) string {
 	var b strings.Builder
 	b.WriteString(shown(r.Name) + ":")
 	if len(r.Holders) == 0 {
@@ -210,7 +210,7 @@ func (k resourceKind) sentence(r conclave.Resource) string {
 	return b.String()
 }
 
-func (k resourceKind) holder(w io.Writer, i int, limit uint32, h conclave.Holder) {
+func (k resourceClass) holder(w io.Writer, i int, limit uint32, h conclave.Holder) {
 	switch {
 	case i > 0:
 		fmt.Fprint(w, " and")

@@ -13,7 +13,7 @@ import (
 )
 
 func newWhy(a *app) *cobra.Command {
-	var of resourceKind
+	var of resourceClass
 	cmd := &cobra.Command{
 		Use:   "why NAME",
 		Short: "Explain who holds a lock, who waits, and how past holds ended",
@@ -52,36 +52,36 @@ If nobody holds NAME and no hold is remembered, why says so and exits with 0.`,
 	return cmd
 }
 
-// resourceKind is what a name names: a lock or an election.
-type resourceKind struct{ election bool }
+// resourceClass is the class of a resource: lock or election.
+type resourceClass struct{ election bool }
 
 // leaves names the one who can release it.
-func (k resourceKind) leaves() string {
+func (k resourceClass) leaves() string {
 	if k.election {
 		return "leader"
 	}
 	return "holder"
 }
 
-func (k *resourceKind) register(cmd *cobra.Command, usage string) {
+func (k *resourceClass) register(cmd *cobra.Command, usage string) {
 	cmd.Flags().BoolVar(&k.election, "election", false, usage)
 }
 
-func (k resourceKind) String() string {
+func (k resourceClass) String() string {
 	if k.election {
 		return "election"
 	}
 	return "lock"
 }
 
-func (k resourceKind) explain(ctx context.Context, client *conclave.Client, name string) (conclave.Explanation, error) {
+func (k resourceClass) explain(ctx context.Context, client *conclave.Client, name string) (conclave.Explanation, error) {
 	if k.election {
 		return client.ExplainElection(ctx, name)
 	}
 	return client.Explain(ctx, name)
 }
 
-func (k resourceKind) listAll(ctx context.Context, client *conclave.Client, prefix string) ([]conclave.Resource, error) {
+func (k resourceClass) listAll(ctx context.Context, client *conclave.Client, prefix string) ([]conclave.Resource, error) {
 	if k.election {
 		return client.ListElections(ctx, prefix)
 	}
@@ -127,7 +127,7 @@ func explanationJSON(name string, x conclave.Explanation, waits []waitingView) e
 }
 
 // tell writes an explanation for people.
-func (k resourceKind) tell(w io.Writer, name string, x conclave.Explanation, g waitGraph) error {
+func (k resourceClass) tell(w io.Writer, name string, x conclave.Explanation, g waitGraph) error {
 	if away := silent(x.Homes); !x.Held && away != "" {
 		fmt.Fprintf(w, "%s %q: unknown whether it is free, because %s not answer; a client of a silent server may hold it until the lease of the server ends\n", k, name, away)
 	} else if !x.Held {
@@ -189,14 +189,14 @@ func tellHomes(w io.Writer, x conclave.Explanation) {
 	}
 }
 
-func (k resourceKind) has() string {
+func (k resourceClass) has() string {
 	if k.election {
 		return "leads"
 	}
 	return "holds"
 }
 
-func (k resourceKind) tellHeld(w io.Writer, name string, r *conclave.Resource) error {
+func (k resourceClass) tellHeld(w io.Writer, name string, r *conclave.Resource) error {
 	limit := ""
 	if r.Limit > 1 {
 		limit = fmt.Sprintf(" of %d", r.Limit)
@@ -232,14 +232,14 @@ func (k resourceKind) tellHeld(w io.Writer, name string, r *conclave.Resource) e
 }
 
 // head and row add the columns that only locks, or only elections, have.
-func (k resourceKind) head(columns ...string) []string {
+func (k resourceClass) head(columns ...string) []string {
 	if k.election {
 		return append(columns, "PRIORITY", "VALUE")
 	}
 	return append(columns, "SHARED")
 }
 
-func (k resourceKind) row(shared bool, priority int64, value []byte, cells ...string) []string {
+func (k resourceClass) row(shared bool, priority int64, value []byte, cells ...string) []string {
 	if k.election {
 		return append(cells, number(priority), shown(string(value)))
 	}

@@ -34,7 +34,7 @@ func TestWhyTellsOfALock(t *testing.T) {
 		},
 	}
 	var out strings.Builder
-	if err := (resourceKind{}).tell(&out, "a", x, waitGraph{}); err != nil {
+	if err := (resourceClass{}).tell(&out, "a", x, waitGraph{}); err != nil {
 		t.Fatal(err)
 	}
 	wantText(t, out.String(), `lock "a" is held by 2 of 2, 3 waiting
@@ -60,7 +60,7 @@ func TestWhyWithASilentServer(t *testing.T) {
 		{Server: 1, QueueLength: 2}, {Server: 2, Problem: "connection refused"}, {Server: 3, Problem: "connection refused"},
 	}}
 	var out strings.Builder
-	if err := (resourceKind{}).tell(&out, "r/a", x, waitGraph{}); err != nil {
+	if err := (resourceClass{}).tell(&out, "r/a", x, waitGraph{}); err != nil {
 		t.Fatal(err)
 	}
 	wantText(t, out.String(), `lock "r/a": unknown whether it is free, because servers 2 and 3 do not answer; a client of a silent server may hold it until the lease of the server ends
@@ -73,7 +73,7 @@ guarded by raymond, like all locks that start with "r/"; the servers report:
 
 func TestWhyTellsOfAnElection(t *testing.T) {
 	now := time.Now()
-	election := resourceKind{election: true}
+	election := resourceClass{election: true}
 	var out strings.Builder
 	x := conclave.Explanation{Held: true, Resource: conclave.Resource{
 		Limit:   1,
@@ -126,7 +126,7 @@ func TestNewsAfterAReset(t *testing.T) {
 }
 
 func TestSentences(t *testing.T) {
-	lock, election := resourceKind{}, resourceKind{election: true}
+	lock, election := resourceClass{}, resourceClass{election: true}
 	several := held("s", 4, 2)
 	several.Limit = 3
 	several.Holders = append(several.Holders, conclave.Holder{Fence: 5, PID: 2, Program: "q", Host: "h", Revoked: true, Reason: "r"})
