@@ -31,10 +31,10 @@ func (w *world) watchPatience() {
 
 // favourites checks that a candidate replaces a leader of lower priority when its patience is over.
 // Wall clocks must not affect this. Only time without faults under the same leader of the servers
-// counts.
+// counts, while a majority can commit: too many servers may still wait for snapshots.
 func (j *judge) favourites(w *world) {
 	leader := w.leader()
-	if leader == nil || !w.calm() {
+	if leader == nil || !w.calm() || w.majority() == 0 {
 		clear(j.patience)
 		return
 	}
