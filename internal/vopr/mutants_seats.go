@@ -12,6 +12,14 @@ var seatMutants = []Mutant{
 		}},
 	},
 	{
+		Name: "seated-before-caught-up",
+		Why:  "A server gets a seat although it lacks a part of the log. The others wait for it, complain, and go on without it; no promise breaks.",
+		Live: true, Harmless: true,
+		Edits: []Edit{{
+			"service/replica/seats.go", "server != r.cfg.ID && !r.caughtUp(&status, server):", "server != r.cfg.ID && !r.caughtUp(&status, server) && server == 0:",
+		}},
+	},
+	{
 		Name: "seat-ended-when-shunned",
 		Why:  "The seat of a member that others complain of is ended at once, instead of being left to its lease: its clients still hold.",
 		Live: true,

@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -295,6 +296,30 @@ func TestSeatNeedsLanes(t *testing.T) {
 		fresh.report.Reaches, c.servers[1].seat.report.Reaches = []uint64{1, 2, 3}, []uint64{1, 2, 3}
 		c.until("it has a seat", func() bool { _, seated := c.seatOf(3); return seated })
 	}
+}
+
+// A server enters only when it has the log. Otherwise all members would wait for it at the
+// START (S2).
+func TestSeatNeedsTheLog(t *testing.T) {
+	c := live(t, 3, 90)
+	behind := c.servers[c.await().id%3+1]
+	behind.seat.extra = []registry.Command{{Op: registry.OpClose}}
+	c.until("the seat is closed", func() bool { _, seated := c.seatOf(behind.id); return !seated })
+	behind.seat.silent, behind.hung = true, true
+	c.want(c.do(open(1, 1, 60_000*ms)), registry.OK)
+	for sequence := uint64(2); sequence < 150; sequence++ {
+		c.want(c.do(acquire(1, sequence, fmt.Sprint("y", sequence))), registry.OK)
+	}
+	fresh := c.newSeat(behind, 1)
+	c.run(1000 * ms)
+	if _, seated := c.seatOf(behind.id); seated {
+		t.Error("a server that lacks 148 entries has a seat")
+	}
+	if n := len(fresh.refusals); n == 0 || !strings.Contains(fresh.refusals[n-1].Result.Message, "has not caught up") {
+		t.Errorf("the answers are %+v", fresh.refusals)
+	}
+	behind.hung = false
+	c.until("it has a seat", func() bool { _, seated := c.seatOf(behind.id); return seated })
 }
 
 // A change of a guard that takes longer than its operator wanted is cancelled, also by
