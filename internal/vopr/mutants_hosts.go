@@ -168,6 +168,16 @@ var hostMutants = []Mutant{
 		}},
 	},
 	{
+		Name: "adopter-ignores-promises",
+		Why:  "A member says that it may be the heir of a home before its own seat outlasts what the clients were promised.",
+		Live: true, Written: true,
+		Edits: []Edit{{
+			"service/host/adopt.go", "a.whole && !a.said && a.after < command && remaining >= a.promise", "a.whole && !a.said && a.after < command+100 && remaining >= 0",
+		}, {
+			"service/host/adopt.go", "a.whole, a.at, a.after = true, h.leaseClock(), h.seat.sequence", "a.whole, a.at, a.after = true, h.leaseClock(), h.seat.sequence\n\th.adopt(a.after, 0)",
+		}},
+	},
+	{
 		Name: "home-kept-over-seats",
 		Why:  "The sessions of clients, and what they hold, outlive the seat.",
 		Live: true,
