@@ -10,7 +10,7 @@ import (
 	"github.com/conclave-io/conclave/internal/mutation"
 )
 
-// mutant is a host with a mistake. The number is that of the mistake in the design.
+// mutant is a host with a mistake.
 type mutant struct {
 	name, why string
 	edits     []mutation.Edit
