@@ -30,8 +30,8 @@ type figures struct {
 	fixed  bool     // they stay as they are
 }
 
-// place is the group that a process is in.
-type place struct {
+// membership is a group that a process is in.
+type membership struct {
 	layer uint8
 	group uint64
 }
@@ -39,14 +39,14 @@ type place struct {
 // normalizer makes normal forms. Each worker has its own.
 type normalizer struct {
 	*worker
-	layers   []*process.Normal // by layer; nil: nothing to normalise
-	locals   [][]figure        // by number of the local state
-	contents [][]figure        // by number of the channel
-	known    map[string]uint32 // rewritten parts, by number and new values
-	groups   []figures
-	places   []place
-	values   []uint64 // of the part that is rewritten
-	key      []byte
+	layers      []*process.Normal // by layer; nil: nothing to normalise
+	locals      [][]figure        // by number of the local state
+	contents    [][]figure        // by number of the channel
+	known       map[string]uint32 // rewritten parts, by number and new values
+	groups      []figures
+	memberships []membership
+	values      []uint64 // of the part that is rewritten
+	key         []byte
 }
 
 // newNormalizer returns nil if there is nothing to normalise. That includes carriers,
@@ -75,7 +75,7 @@ func newNormalizer(w *worker) *normalizer {
 // normalize replaces a state by its normal form and returns its fingerprint.
 func (z *normalizer) normalize(v []uint32, f print) print {
 	n, end := z.layout.n, z.layout.n+z.layout.links
-	z.groups, z.places = z.groups[:0], z.places[:0]
+	z.groups, z.memberships = z.groups[:0], z.memberships[:0]
 	up := 0
 	for _, id := range v[:n] {
 		if !z.view(id).down {
@@ -126,12 +126,12 @@ func (z *normalizer) collect(part []figure) {
 
 // locate notes the group of each layer that a process is in.
 func (z *normalizer) locate(part []figure) {
-	first := len(z.places)
+	first := len(z.memberships)
 	for _, g := range part {
-		if g.group == process.Void || slices.ContainsFunc(z.places[first:], func(p place) bool { return p.layer == g.layer }) {
+		if g.group == process.Void || slices.ContainsFunc(z.memberships[first:], func(p membership) bool { return p.layer == g.layer }) {
 			continue
 		}
-		z.places = append(z.places, place{g.layer, g.group})
+		z.memberships = append(z.memberships, membership{g.layer, g.group})
 	}
 }
 
@@ -173,7 +173,7 @@ func (z *normalizer) settle(up int) bool {
 // arrived returns the number of processes that are in a group or have left it behind.
 func (z *normalizer) arrived(c *figures) int {
 	count := 0
-	for _, p := range z.places {
+	for _, p := range z.memberships {
 		if p.layer == c.layer && p.group >= c.group {
 			count++
 		}

@@ -172,8 +172,8 @@ func (w *worker) arrive(next []uint32, f *print, p process.ID) {
 	if next[slot] > 0 {
 		return
 	}
-	for _, place := range next[w.layout.arrival : w.layout.arrival+w.layout.n] {
-		last = max(last, place)
+	for _, position := range next[w.layout.arrival : w.layout.arrival+w.layout.n] {
+		last = max(last, position)
 	}
 	w.set(next, f, slot, last+1)
 }

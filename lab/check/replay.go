@@ -39,7 +39,7 @@ type flight struct {
 	sent    int
 	name    string
 	nth     int // index among the messages of its name that its step sends to one process, from 0
-	place   int // index in the delays of its link
+	index   int // index in the delays of its link
 }
 
 // transit is when a message was sent, and when it arrived, or 0.
@@ -229,9 +229,9 @@ func (p *replay) deliver(at int, s *Step) {
 	case lost && p.form != delays:
 	case lost:
 		p.disturb("lose", f.sent, s.Message, f.nth)
-		p.delays[s.slot][f.place].lost = true
+		p.delays[s.slot][f.index].lost = true
 	default:
-		p.delays[s.slot][f.place].came = at
+		p.delays[s.slot][f.index].came = at
 	}
 	p.flights[s.slot] = append(flights[:i:i], flights[i+1:]...)
 	if s.Kind == "duplicate" {
@@ -243,12 +243,12 @@ func (p *replay) deliver(at int, s *Step) {
 // again is the second copy of a message, whose delay comes next in the list.
 func (p *replay) again(slot int, f flight) {
 	delays := p.delays[slot]
-	delays = append(delays[:f.place+1:f.place+1], append([]transit{{sent: f.sent}}, delays[f.place+1:]...)...)
+	delays = append(delays[:f.index+1:f.index+1], append([]transit{{sent: f.sent}}, delays[f.index+1:]...)...)
 	p.delays[slot] = delays
-	copied := flight{f.message, f.sent, f.name, f.nth, f.place + 1}
+	copied := flight{f.message, f.sent, f.name, f.nth, f.index + 1}
 	for i := range p.flights[slot] {
-		if p.flights[slot][i].place > f.place {
-			p.flights[slot][i].place++
+		if p.flights[slot][i].index > f.index {
+			p.flights[slot][i].index++
 		}
 	}
 	p.flights[slot] = append([]flight{copied}, p.flights[slot]...)

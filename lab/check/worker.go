@@ -7,7 +7,7 @@ import "github.com/conclave-io/conclave/process"
 type worker struct {
 	*stepper
 	views   []view            // of local states, by number
-	links   []link            // of channels, by number
+	links   []linkContents    // of channels, by number
 	puts    memo[putting]     // by channel and message
 	steps   memo[uint32]      // a local state and a message: where the edges are; see list
 	listed  []edge            // all edges, those of a list in a row; the first is of none
@@ -109,8 +109,8 @@ func (m *memo[V]) put(key uint64, val V) {
 
 func newMemo[V any](n int) memo[V] { return memo[V]{entries: make([]memoEntry[V], n)} }
 
-// link is what a worker knows of what is on a link.
-type link struct {
+// linkContents is what a worker knows about the messages on a link.
+type linkContents struct {
 	print
 	takes []taking // what may be delivered, and what is left then
 	first taking   // of takes
@@ -130,7 +130,7 @@ func newWorker(sp *space) *worker {
 		capacity: sp.cfg.capacity(), overtakings: sp.cfg.overtakings(),
 		stepper: newStepper(sp), puts: newMemo[putting](1 << 10), steps: newMemo[uint32](1 << 10),
 		listed: make([]edge, 1), stopped: make([][]stop, 1), extras: make([]extra, 1), returns: map[string]uint32{},
-		links: make([]link, 1),
+		links: make([]linkContents, 1),
 	}
 	w.normal = newNormalizer(w)
 	if sp.spec.Needs.Load {
@@ -292,21 +292,21 @@ func (w *worker) put(slot int, before, m uint32) putting {
 }
 
 // link returns what is known of a channel.
-func (w *worker) link(id uint32) *link {
+func (w *worker) link(id uint32) *linkContents {
 	if int(id) < len(w.links) && (w.links[id].takes != nil || id == 0) {
 		return &w.links[id]
 	}
 	return w.meetLink(id)
 }
 
-func (w *worker) meetLink(id uint32) *link {
+func (w *worker) meetLink(id uint32) *linkContents {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for int(id) >= len(w.links) {
-		w.links = append(w.links, link{})
+		w.links = append(w.links, linkContents{})
 	}
 	all := w.space.channels
-	l := link{print: all[id].print, takes: all[id].takes}
+	l := linkContents{print: all[id].print, takes: all[id].takes}
 	if len(l.takes) > 0 {
 		l.first = l.takes[0]
 		l.rest = all[l.first.rest].minus(l.print)

@@ -70,11 +70,11 @@ func (d *decoder) document(text []byte) *yaml.Node {
 
 func (d *decoder) complainYAML(err error) {
 	text := err.Error()
-	place := yamlLine.FindStringSubmatch(text)
+	match := yamlLine.FindStringSubmatch(text)
 	line := 1
-	if len(place) > 0 {
-		text = text[len(place[0]):]
-		line, _ = strconv.Atoi(place[1])
+	if len(match) > 0 {
+		text = text[len(match[0]):]
+		line, _ = strconv.Atoi(match[1])
 	}
 	text, _, _ = strings.Cut(text, "\n")
 	d.complainAt(line, "invalid YAML: %s", text)

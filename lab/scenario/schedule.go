@@ -148,18 +148,18 @@ func (w *words) timer(t *sim.Turn) {
 	if w.after("about") {
 		about = w.label(w.next())
 	}
-	layer, place := timerLayer(w.cfg.Spec, name)
+	layer, index := timerLayer(w.cfg.Spec, name)
 	if w.after("layer") {
 		layer = int(min(w.number(0), math.MaxUint8))
 		if l := w.cfg.Spec.Layer(uint8(layer)); l != nil {
-			place = slices.Index(l.Timers, name)
+			index = slices.Index(l.Timers, name)
 		}
 	}
-	if place < 0 {
+	if index < 0 {
 		w.reader.complain(w.node, "%s has no timer %q%s", w.cfg.Spec.Name, shorten(name), suggest(name, timerNames(w.cfg.Spec)))
 		return
 	}
-	t.Layer, t.Timer = uint8(layer), process.Timer(place+1)
+	t.Layer, t.Timer = uint8(layer), process.Timer(index+1)
 	if about != process.None {
 		t.Timer = t.Timer.For(about)
 	}
@@ -167,7 +167,7 @@ func (w *words) timer(t *sim.Turn) {
 
 // timerLayer returns the lowest layer that has a timer with a name, and its index
 // there, or -1.
-func timerLayer(spec *process.Spec, name string) (layer, place int) {
+func timerLayer(spec *process.Spec, name string) (layer, index int) {
 	for layer := range spec.Depth() {
 		if i := slices.Index(spec.Layer(uint8(layer)).Timers, name); i >= 0 {
 			return layer, i

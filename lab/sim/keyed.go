@@ -9,11 +9,11 @@ func (w *World) key(dice *random, stream, key uint64) {
 		return
 	}
 	counted := random{state: stream<<61 ^ key}
-	place := counted.next() | 1
-	n := w.drawn.get(place) + 1
-	w.drawn.set(place, n, nil)
+	drawKey := counted.next() | 1
+	n := w.drawn.get(drawKey) + 1
+	w.drawn.set(drawKey, n, nil)
 	*dice = newRandom(w.cfg.Seed, stream)
-	dice.state ^= place
+	dice.state ^= drawKey
 	dice.next()
 	dice.state += uint64(n)
 	dice.next()

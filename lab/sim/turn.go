@@ -434,11 +434,11 @@ func (w *World) Choices() []Choice {
 	}
 	var choices []Choice
 	all := w.holdable()
-	type link struct {
+	type messageOnLink struct {
 		message  string
 		from, to process.ID
 	}
-	skipped := map[link]int{}
+	skipped := map[messageOnLink]int{}
 	for i := range all {
 		it := &all[i]
 		c := Choice{Cause: it.cause, Pending: true, Due: process.Duration(it.at) - parking}
@@ -447,8 +447,8 @@ func (w *World) Choices() []Choice {
 		case itemDelivery:
 			c.Kind = Arrive
 			c.Message, c.From, c.To = w.messageOf(it)
-			c.Skip = skipped[link{c.Message, c.From, c.To}]
-			skipped[link{c.Message, c.From, c.To}]++
+			c.Skip = skipped[messageOnLink{c.Message, c.From, c.To}]
+			skipped[messageOnLink{c.Message, c.From, c.To}]++
 		case itemTimer:
 			c.Kind, c.Process, c.Layer, c.Timer = Expire, process.ID(it.proc), it.layer, process.Timer(it.arg)
 			c.Lo = w.hand.earliest[timerKey(c.Process, c.Layer, c.Timer)]

@@ -63,11 +63,12 @@ func HappenedBefore(s Scene, p process.ID, before func(q process.ID) bool) *Viol
 }
 
 // Arrival judges that nobody waits whose request reached the coordinator before that
-// of p. Place returns the place of a request among those that arrived, or 0.
-func Arrival(s Scene, p process.ID, place func(q process.ID) uint64) *Violation {
-	own := place(p)
+// of p. The function order returns the position of the request of a process among those that arrived,
+// or 0.
+func Arrival(s Scene, p process.ID, order func(q process.ID) uint64) *Violation {
+	own := order(p)
 	for q := range all(s) {
-		if at := place(q); q != p && 0 < at && at < own && s.Waiting(q) {
+		if at := order(q); q != p && 0 < at && at < own && s.Waiting(q) {
 			return broken(process.OrderArrival, p, "%s entered before %s, whose request arrived earlier", s.Config().Text(p), s.Config().Text(q))
 		}
 	}

@@ -18,7 +18,7 @@ func (t *Token) Entered(c *process.Config, p process.ID) *Violation {
 	if p == t.Holder {
 		return nil
 	}
-	return broken(process.OneToken, p, "%s entered without the token: it is %s", c.Text(p), t.place(c))
+	return broken(process.OneToken, p, "%s entered without the token: it is %s", c.Text(p), t.where(c))
 }
 
 // Sent judges a token that p sends. It is the same if p sent the same message last.
@@ -30,7 +30,7 @@ func (t *Token) Sent(c *process.Config, p, to process.ID, same bool) *Violation 
 	if same {
 		return nil
 	}
-	return broken(process.OneToken, p, "%s sent a token that it did not have: the token is %s", c.Text(p), t.place(c))
+	return broken(process.OneToken, p, "%s sent a token that it did not have: the token is %s", c.Text(p), t.where(c))
 }
 
 // Received notes a token that reached p; current if its sender sent no other since. A
@@ -54,7 +54,7 @@ func (t *Token) Missing(c *process.Config) *Violation {
 	return broken(process.OneToken, process.None, "the token from %s to %s never arrived", c.Text(t.From), c.Text(t.To))
 }
 
-func (t *Token) place(c *process.Config) string {
+func (t *Token) where(c *process.Config) string {
 	if t.Holder != process.None {
 		return "with " + c.Text(t.Holder)
 	}

@@ -9,13 +9,13 @@ import (
 // Rights are what the roles of a principal allow: a tree of names for each class. They
 // never change.
 type Rights struct {
-	roles  []string
-	places [classes]*tree[place]
+	roles []string
+	trees [classes]*tree[nodeVerbs]
 }
 
-// place has what is allowed on the names that start with the string of a node, and on the name
-// that equals that string.
-type place struct {
+// nodeVerbs has the verbs that are allowed on names that start with the string of a node, and on the
+// name that equals it.
+type nodeVerbs struct {
 	below, exact Verbs
 	// The verbs in rules for exactly this string.
 	allow, deny, allowExact, denyExact Verbs
@@ -30,8 +30,8 @@ var adminRights = compile([]Role{fixedRoles[0]})
 // compile computes the rights of the given roles.
 func compile(roles []Role) *Rights {
 	r := &Rights{}
-	for class := range r.places {
-		r.places[class] = &tree[place]{}
+	for class := range r.trees {
+		r.trees[class] = &tree[nodeVerbs]{}
 	}
 	for _, role := range roles {
 		r.roles = append(r.roles, role.Name)
@@ -39,15 +39,15 @@ func compile(roles []Role) *Rights {
 			r.add(rule)
 		}
 	}
-	for _, root := range r.places {
+	for _, root := range r.trees {
 		root.value.settle(0)
-		root.inherit(func(parent, child *place) { child.settle(parent.below) })
+		root.inherit(func(parent, child *nodeVerbs) { child.settle(parent.below) })
 	}
 	return r
 }
 
 func (r *Rights) add(rule Rule) {
-	for class, root := range r.places {
+	for class, root := range r.trees {
 		if rule.Class != Any && rule.Class != Class(class) {
 			continue
 		}
@@ -66,7 +66,7 @@ func (r *Rights) add(rule Rule) {
 }
 
 // settle computes what is allowed here from what is allowed for shorter prefixes.
-func (p *place) settle(above Verbs) {
+func (p *nodeVerbs) settle(above Verbs) {
 	p.below = (above | p.allow) &^ p.deny
 	p.exact = (p.below | p.allowExact) &^ p.denyExact
 }
@@ -74,12 +74,12 @@ func (p *place) settle(above Verbs) {
 // Allows reports whether a verb is allowed on a name. Verbs on the cluster have no name.
 func (r *Rights) Allows(verb Verb, class Class, name string) bool {
 	if !verb.OnNames() {
-		return verb.in(r.places[Lock].value.below)
+		return verb.in(r.trees[Lock].value.below)
 	}
 	if class >= classes {
 		return false
 	}
-	n, whole := r.places[class].find(name)
+	n, whole := r.trees[class].find(name)
 	if whole {
 		return verb.in(n.value.exact)
 	}
@@ -179,7 +179,7 @@ func (w Reason) because() string {
 			text = "role " + w.Role + " denies " + w.Verb.String()
 		}
 		if w.Verb.OnNames() {
-			text += " on " + w.Rule.place(head(w.Rule.Name))
+			text += " on " + w.Rule.scope(head(w.Rule.Name))
 		}
 		return text
 	case w.Principal == "":

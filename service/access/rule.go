@@ -34,11 +34,11 @@ func (r Rule) String() string {
 	if r.Verbs&onNames == 0 {
 		return text
 	}
-	return text + " on " + r.place(r.Name)
+	return text + " on " + r.scope(r.Name)
 }
 
-// place describes the names to which a rule applies.
-func (r Rule) place(name string) string {
+// scope describes the names to which a rule applies.
+func (r Rule) scope(name string) string {
 	text := ""
 	if r.Class != Any {
 		text = r.Class.String() + " "
@@ -57,12 +57,12 @@ func ParseRule(text string) (r Rule, err error) {
 	if effect != "allow" && effect != "deny" {
 		return wrong("must begin with allow or deny")
 	}
-	list, where, placed := strings.Cut(rest, " on ")
+	list, where, scoped := strings.Cut(rest, " on ")
 	r = Rule{Deny: effect == "deny", Class: Any}
 	if r.Verbs, err = ParseVerbs(list); err != nil {
 		return Rule{}, err
 	}
-	if !placed {
+	if !scoped {
 		return r, r.validate()
 	}
 	word, name, _ := strings.Cut(where, " ")
