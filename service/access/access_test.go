@@ -296,4 +296,12 @@ func TestTokens(t *testing.T) {
 	if got.Expired(9) || !got.Expired(10) {
 		t.Error("the token does not end when it should")
 	}
+	// The whole hash counts: a part of it would prove the token by many secrets.
+	for i := range got.Hash {
+		other := got
+		other.Hash[i] ^= 1
+		if other.Proves([]byte("secret")) {
+			t.Errorf("byte %d of the hash does not count", i)
+		}
+	}
 }

@@ -248,6 +248,39 @@ func TestNothingIsWrittenBehindALowerLevel(t *testing.T) {
 	c.until("there is a snapshot", r.Settled)
 }
 
+// Entries have the format of the cluster's level, although all servers read newer ones: a
+// server may come back as the release before until the level rises.
+func TestEntriesHaveTheFormatOfTheLevel(t *testing.T) {
+	c := levelled(t, 9)
+	for _, s := range c.each() {
+		c.replace(s, version.Max)
+		c.await()
+	}
+	if err := c.upgrade(Hold, 0); err != nil {
+		t.Fatal(err)
+	}
+	for level := uint32(1); level <= version.Max; level++ {
+		if err := c.upgrade(Finish, level); err != nil {
+			t.Fatal(err)
+		}
+		first := c.await().replica.Applied()
+		c.want(c.do(acquire(1, uint64(level+1), fmt.Sprint("n", level))), registry.OK)
+		written := 0
+		for _, e := range c.await().durable.Entries {
+			if e.GetIndex() <= first || len(e.GetData()) == 0 {
+				continue
+			}
+			written++
+			if format := e.GetData()[0]; format != version.At(level).Entry {
+				t.Errorf("at level %d an entry has format %d, want %d", level, format, version.At(level).Entry)
+			}
+		}
+		if written == 0 {
+			t.Errorf("nothing was written at level %d", level)
+		}
+	}
+}
+
 // A server without state knows no level: one that lost its data, or joins, may be of a
 // release that does not read the lowest one.
 func TestBlankServerKnowsNoLevel(t *testing.T) {

@@ -112,6 +112,22 @@ func TestReachedWhileOpen(t *testing.T) {
 	mustClose(t, s)
 }
 
+// TestReachedIsCommitted: entries that are not committed may be replaced by fewer. The log is
+// then shorter than it was, and nothing is missing.
+func TestReachedIsCommitted(t *testing.T) {
+	dir := t.TempDir()
+	s, _ := mustOpen(t, dir)
+	mustSave(t, s, nil, nil, snapshotAt(1, 1, "boot"))
+	mustSave(t, s, hard(2, 1, 1), entries(2, 5, 2, 10), nil)
+	mustClose(t, s)
+	s, _ = mustOpen(t, dir)
+	mustSave(t, s, hard(3, 2, 1), entries(2, 2, 3, 10), nil)
+	mustClose(t, s)
+	if state := reopen(t, dir); len(state.Entries) != 1 || state.Entries[0].GetTerm() != 3 {
+		t.Errorf("the directory holds %v, want entry 2 of term 3", state.Entries)
+	}
+}
+
 // TestSegmentIsMadeWholeAgain: a segment that a repair has shortened is as long as
 // others before anything is appended to it.
 func TestSegmentIsMadeWholeAgain(t *testing.T) {
