@@ -177,7 +177,7 @@ long-mutants: go-version ## every mistake of internal/vopr and service/host is f
 
 .PHONY: long-attacks
 long-attacks: go-version ## every attack of internal/attack against the program without its defence
-	LONG=1 $(GO) test -count 1 -v -timeout 3h ./internal/attack -run TestDefences
+	$(PART) -part attacks -title "Attacks without their defences" env LONG=1 $(GO) test -count 1 -v -timeout 3h ./internal/attack -run TestDefences
 
 .PHONY: mutants
 mutants: go-version ## every mistake of internal/vopr with its recorded plan, and another plan where it finds nothing any more

@@ -52,6 +52,10 @@ func (r *ruled) recorded() []audit.Line {
 func floodTheRecord(w *world) {
 	r := w.withRules(1)
 	r.change(bind("cert:before", "admin"))
+	// An act that is answered is on record, whatever comes next.
+	if !slices.ContainsFunc(r.recorded(), func(l audit.Line) bool { return strings.Contains(l.Reason, "cert:before: admin") }) {
+		r.Error("an act was answered and is not on record")
+	}
 	const calls, callers = 10_000, 100
 	names := []string{"victor", "dave"}
 	clients := map[string]api.ConclaveClient{"victor": r.as("victor"), "dave": r.as("dave")}

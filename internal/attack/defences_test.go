@@ -8,7 +8,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/conclave-io/conclave/internal/longrun"
 	"github.com/conclave-io/conclave/internal/mutation"
 )
 
@@ -63,6 +65,13 @@ var defences = []defence{
 		without("service/server/door.go", `case who.Principal == "":`, `case who.Principal == "" && who.Via == "":`),
 	},
 	{
+		"calls-without-a-need-are-refused", []int{11}, "a call that is missing in the table of needs is allowed",
+		[]mutation.Edit{
+			{File: "service/server/needs.go", Old: "\t\"Backup\":        needs(access.Backup),\n", New: ""},
+			{File: "service/server/door.go", Old: "case wanted.kind == unmapped:\n\t\treturn status", New: "case wanted.kind == unmapped:\n\t\treturn nil\n\tcase wanted.kind < unmapped:\n\t\treturn status"},
+		},
+	},
+	{
 		"the-registry-asks-the-rules", []int{13, 15}, "the registry grants whatever the rules say",
 		without("service/registry/access.go", "if !allowed {\n\t\t*refusal", "allowed = allowed || verb == access.Hold\n\tif !allowed {\n\t\t*refusal"),
 	},
@@ -73,6 +82,10 @@ var defences = []defence{
 	{
 		"answers-are-filtered", []int{14}, "lists have names that their reader may not read",
 		without("service/server/door.go", "return err == nil && rights.Allows(access.Read, access.Class(class), name)", "return err == nil && (rights.Allows(access.Read, access.Class(class), name) || name != \"\")"),
+	},
+	{
+		"stale-lists-are-filtered", []int{14}, "a list that may be stale has names that its reader may not read",
+		without("service/server/query.go", "may := reader(ctx, state.Rules(), class)\n", "may := reader(ctx, state.Rules(), class)\n\t\tif req.GetStale() {\n\t\t\tmay = nil\n\t\t}\n"),
 	},
 	{
 		"rules-come-before-settings", []int{16}, "--access open lets callers in whatever the rules say",
@@ -103,6 +116,10 @@ var defences = []defence{
 		without("service/server/proof.go", "if !given && who.until.IsZero() {", "if given || who.until.IsZero() {"),
 	},
 	{
+		"tokens-expire", []int{22}, "a server accepts a token that has expired",
+		without("service/server/door.go", "case record.Expired(time.Now().UnixNano()):", "case record.Expired(record.Made):"),
+	},
+	{
 		"a-join-token-serves-once", []int{21}, "a join token lets any number of servers join",
 		without("service/access/join.go", "case t.UID != 0 && t.UID != uid:", "case t.UID != 0 && t.UID != uid && t.Name != \"\":"),
 	},
@@ -123,6 +140,13 @@ var defences = []defence{
 		without("service/server/tls.go", "closed := s.secrets.judge()", "closed := 0"),
 	},
 	{
+		"authorities-are-read-again", []int{33}, "after a reload a server also trusts the authorities from before",
+		[]mutation.Edit{
+			{File: "service/server/tls.go", Old: "func loadAuthorities(", New: "var poolsBefore sync.Map\n\nfunc loadAuthorities("},
+			{File: "service/server/tls.go", Old: "\tpool := x509.NewCertPool()\n\tif !pool", New: "\tpool := x509.NewCertPool()\n\tif before, found := poolsBefore.Load(path); found {\n\t\tpool = before.(*x509.CertPool).Clone()\n\t}\n\tdefer poolsBefore.Store(path, pool)\n\tif !pool"},
+		},
+	},
+	{
 		"a-bad-bearer-is-refused", []int{25}, "a bearer that proves nobody leaves the certificate beside it",
 		without("service/server/door.go", "if errors.Is(err, errUnknownToken) {", "if err != nil {\n\t\treturn who.caller, nil\n\t}\n\tif errors.Is(err, errUnknownToken) {"),
 	},
@@ -141,6 +165,16 @@ var defences = []defence{
 	{
 		"principals-have-quotas", []int{28}, "the registry asks no quota",
 		without("service/registry/usage.go", "if over == nil {\n\t\treturn false", "if over == nil || over.Most > 0 {\n\t\treturn false"),
+	},
+	{
+		"quotas-count-each-request", []int{28}, "the registry compares a quota with the usage before the entry",
+		[]mutation.Edit{
+			{File: "service/registry/registry.go", Old: "\tusage     *usage\n", New: "\tusage     *usage\n\tbefore    amounts\n"},
+			{File: "service/registry/registry.go", Old: "\tfor i := range batch.Commands {\n", New: "\tr.countBefore()\n\tfor i := range batch.Commands {\n"},
+			{File: "service/registry/registry.go", Old: "\tr.settleLive(fx)\n\tif", New: "\tr.countBefore()\n\tr.settleLive(fx)\n\tif"},
+			{File: "service/registry/usage.go", Old: "// exceeds reports", New: "type amounts map[string]access.Amount\n\nfunc (r *Registry) countBefore() {\n\tr.before = make(amounts)\n\tif r.usage != nil {\n\t\tfor who, a := range r.usage.owners {\n\t\t\tr.before[who] = *a\n\t\t}\n\t}\n}\n\n// exceeds reports"},
+			{File: "service/registry/usage.go", Old: "More(owner, valueOf(has), more)", New: "More(owner, r.before[owner], more)"},
+		},
 	},
 	{
 		"shares-at-the-door", []int{29}, "a principal may have any number of streams and watches at a server",
@@ -167,12 +201,24 @@ var defences = []defence{
 		without("service/server/auditor.go", "if handsOver {\n\t\t\t\t\tr.Resign()", "if handsOver && why == \"\" {\n\t\t\t\t\tr.Resign()"),
 	},
 	{
+		"renewals-need-no-record", []int{31}, "a server that has to write its audit log, and cannot, refuses renewals",
+		without("service/replica/submit.go", "case registry.OpRevoke, registry.OpEnd,", "case registry.OpRenew, registry.OpRevoke, registry.OpEnd,"),
+	},
+	{
 		"lines-are-chained", []int{31}, "conclave audit-log --verify takes any line that has a hash",
 		without("service/audit/verify.go", "hash != rec.Hash {", "hash != rec.Hash && l.Hash == \"\" {"),
 	},
 	{
 		"refusals-have-a-ring-of-their-own", []int{32}, "refusals are in one ring with the acts",
 		without("service/registry/trail.go", "if refused {\n\t\tt.refusals = t.refusals.with", "if refused && rec.Number == 0 {\n\t\tt.refusals = t.refusals.with"),
+	},
+	{
+		"records-come-with-the-act", []int{32}, "the record of an act is made by the next entry",
+		[]mutation.Edit{
+			{File: "service/registry/registry.go", Old: "\tusage     *usage\n", New: "\tusage     *usage\n\tlate      []Record\n\trecording bool\n"},
+			{File: "service/registry/registry.go", Old: "\tfor i := range batch.Commands {\n", New: "\tr.recording = true\n\tfor _, rec := range r.late {\n\t\tr.put(rec)\n\t}\n\tr.late, r.recording = nil, false\n\tfor i := range batch.Commands {\n"},
+			{File: "service/registry/trail.go", Old: "func (r *Registry) put(rec Record) {\n", New: "func (r *Registry) put(rec Record) {\n\tif !r.recording {\n\t\tr.late = append(r.late, rec)\n\t\treturn\n\t}\n"},
+		},
 	},
 	{
 		"certificates-of-servers-end", []int{34}, "a server takes a certificate of another one that has expired",
@@ -208,31 +254,56 @@ var defences = []defence{
 // format and the decoder. If one of them is missing, the attack still fails.
 const manyDefences = 36
 
-// TestDefences removes each defence, and requires that its attacks succeed then. It takes long, so
-// it runs only in long test runs.
+// TestDefences removes each defence, and requires that its attacks succeed then, or that its tests
+// fail. It takes long, so it runs only in long test runs.
 func TestDefences(t *testing.T) {
 	for _, d := range defences {
 		t.Run(d.name, func(t *testing.T) {
-			repository, err := filepath.Abs(root)
-			if err != nil {
-				t.Fatal(err)
-			}
-			overlay, err := mutation.Overlay(repository, t.TempDir(), d.name, d.edits)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if os.Getenv("LONG") == "" {
-				t.Skip("the program without it is built in a long run only")
-			}
-			for _, number := range d.attacks {
-				d.requireSuccess(t, overlay, number)
-			}
+			withoutDefence(t, d.name, d.edits, func(overlay string) int {
+				for _, number := range d.attacks {
+					requireSuccess(t, overlay, number)
+				}
+				return len(d.attacks)
+			})
+		})
+	}
+	for _, d := range innerDefences {
+		t.Run(d.name, func(t *testing.T) {
+			withoutDefence(t, d.name, d.edits, func(overlay string) int {
+				for _, test := range d.tests {
+					folder, name, _ := strings.Cut(test, " ")
+					requireFailure(t, overlay, test, folder, name, "^"+name+"$")
+				}
+				return len(d.tests)
+			})
 		})
 	}
 }
 
+// withoutDefence calls try with the overlay of the program without a defence. Try returns how many
+// attacks and tests it has run.
+func withoutDefence(t *testing.T, name string, edits []mutation.Edit, try func(overlay string) int) {
+	t.Helper()
+	repository, err := filepath.Abs(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	overlay, err := mutation.Overlay(repository, t.TempDir(), name, edits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if os.Getenv("LONG") == "" {
+		t.Skip("the program without it is built in a long run only")
+	}
+	began := time.Now()
+	tried := try(overlay)
+	if err := longrun.Note(name, longrun.Figure{Name: "attacks and tests", Value: float64(tried)}, longrun.Figure{Name: "s", Value: time.Since(began).Seconds()}); err != nil {
+		t.Error(err)
+	}
+}
+
 // requireSuccess requires that an attack succeeds against the program of an overlay.
-func (d *defence) requireSuccess(t *testing.T, overlay string, number int) {
+func requireSuccess(t *testing.T, overlay string, number int) {
 	t.Helper()
 	i := slices.IndexFunc(attacks, func(a attack) bool { return a.number == number })
 	if i < 0 {
@@ -244,20 +315,31 @@ func (d *defence) requireSuccess(t *testing.T, overlay string, number int) {
 		folder, test, _ = strings.Cut(a.elsewhere, " ")
 		run = "^" + test + "$"
 	}
+	requireFailure(t, overlay, fmt.Sprintf("attack %d (%s)", number, a.what), folder, test, run)
+}
+
+// requireFailure requires that a test fails with the program of an overlay.
+func requireFailure(t *testing.T, overlay, what, folder, test, run string) {
+	t.Helper()
 	cmd := exec.Command("go", "test", "-count", "1", "-timeout", "10m", "-run", run, "./"+folder)
 	cmd.Dir = root
 	// The environment variable also affects the programs that an attack builds.
-	cmd.Env = append(os.Environ(), "LONG=", "GOFLAGS="+os.Getenv("GOFLAGS")+" -overlay="+overlay)
+	cmd.Env = append(os.Environ(), "LONG=", longrun.Variable+"=", "GOFLAGS="+os.Getenv("GOFLAGS")+" -overlay="+overlay)
 	said, err := cmd.CombinedOutput()
 	if err == nil || !strings.Contains(string(said), "--- FAIL: "+test) {
-		t.Errorf("attack %d (%s) does not succeed: %v\n%s", number, a.what, err, said)
+		t.Errorf("%s: the test does not fail: %v\n%s", what, err, said)
+		return
 	}
+	t.Logf("%s:\n%.2000s", what, said)
 }
 
 // TestEveryAttackHasADefence requires a defence for every attack.
 func TestEveryAttackHasADefence(t *testing.T) {
 	names := make(map[string]bool)
 	met := make(map[int]bool)
+	for _, d := range innerDefences {
+		names[d.name] = true
+	}
 	for _, d := range defences {
 		if names[d.name] {
 			t.Errorf("two defences are called %s", d.name)

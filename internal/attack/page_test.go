@@ -15,14 +15,21 @@ import (
 
 var update = flag.Bool("update", false, "write the attacks into docs/security.md")
 
-// TestPage requires docs/security.md to list the attacks and their defences.
+// TestPage requires docs/security.md to list the attacks and their defences, and
+// docs/verification.md the mistakes that they find.
 func TestPage(t *testing.T) {
-	const page = "../../docs/security.md"
+	requirePage(t, "../../docs/security.md", "attacks", listed())
+	requirePage(t, "../../docs/verification.md", "mistakes", mistaken(t))
+}
+
+// requirePage requires a generated block of a page to have a text.
+func requirePage(t *testing.T, page, block string, want []byte) {
+	t.Helper()
 	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	written, err := longrun.Replace(text, "attacks", listed())
+	written, err := longrun.Replace(text, block, want)
 	if err != nil {
 		t.Fatalf("%s: %v", page, err)
 	}
@@ -33,7 +40,7 @@ func TestPage(t *testing.T) {
 			t.Fatal(err)
 		}
 	default:
-		t.Errorf("%s lists other attacks: go test ./internal/attack -run TestPage -update", page)
+		t.Errorf("%s lists other %s: go test ./internal/attack -run TestPage -update", page, block)
 	}
 }
 
