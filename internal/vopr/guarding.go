@@ -87,7 +87,8 @@ func (l *guarding) setGuard(prefix string, how registry.Live) {
 	leader.receive(func() { leader.replica.Submit(leader.tellTime(), operatorConn, []registry.Command{c}) })
 }
 
-// heal keeps the homes necessary until the end. From then on, the operator makes no requests.
+// heal sets a guard with an algorithm, so that homes are necessary until the end. It retries until
+// the guard is in effect.
 func (l *guarding) heal() {
 	l.w.after(2000*ms, func() {
 		l.setGuard("live/", registry.Live{Use: view.Use{Algorithm: "central"}})

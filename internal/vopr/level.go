@@ -19,8 +19,8 @@ const (
 )
 
 // install chooses the release with which a server starts. It is the previous release, the same, or
-// the next one, if it supports the data on the disk. In a plan without mixed levels it is always
-// the first release. The next release is the most likely choice, so that levels rise.
+// the next one, if it supports the data on the disk. In a plan without mixed levels the release
+// never changes. The next release is the most likely choice, so that levels rise.
 func (s *server) install() {
 	s.before = s.levels.Max
 	switch {
@@ -44,8 +44,8 @@ func (s *server) install() {
 	s.levels.Min = max(s.levels.Max, 2) - 1
 }
 
-// roll restarts one server after another with a newly installed release. Between two of them there
-// may or may not be enough time for the level to rise.
+// roll restarts a random server from time to time, with a newly installed release. Between two
+// restarts there may or may not be enough time for the level to rise.
 func (w *world) roll() {
 	if w.healed {
 		return
