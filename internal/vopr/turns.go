@@ -124,9 +124,9 @@ func (t *turns) enter(s *server, save *agreement.Save) {
 // goes records a request that gets into the log.
 func (t *turns) goes(s *server, c *registry.Command) {
 	at := numbered{c.Session, c.Sequence}
-	if t.waits[at] && !t.came[at].makesRoom {
-		if behind := t.shares.serve(t.owner[at]); behind != "" {
-			s.w.violate("shares", "at server %d, %s got over %d requests that take room into the log more than %s, and both have a backlog", s.id, t.owner[at], fairTurns, behind)
+	if who, came := t.owner[at]; came { // also if it was answered before, and came again
+		if behind := t.shares.serve(who); behind != "" {
+			s.w.violate("shares", "at server %d, %s got over %d requests that take room into the log more than %s, and both have a backlog", s.id, who, fairTurns, behind)
 		}
 	}
 	t.remove(at)
