@@ -3,6 +3,7 @@ package server_test
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"log/slog"
 	"path/filepath"
@@ -163,19 +164,9 @@ func TestFromBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 	lets := func(id int) func() bool {
-		return func() bool {
-			_, err := dial(t, c.Address(id), nil).List(within(t), &api.ListRequest{})
-			return err == nil
-		}
+		return func() bool { return letsIn(t, c.Address(id), nil) }
 	}
-	for id := 1; id <= 3; id++ {
-		servertest.Eventually(t, "a used cluster without rules lets everybody in", func() bool {
-			if other, err := admin.Lock(t.Context(), "b"); err != nil || other.Unlock(t.Context()) != nil {
-				t.Fatal(err) // each entry tells the servers how old the cluster is
-			}
-			return lets(id)()
-		})
-	}
+	age(t, c, admin, nil)
 	newest = version.Access
 	for id := 1; id <= 3; id++ {
 		c.Stop(id)
@@ -193,6 +184,95 @@ func TestFromBefore(t *testing.T) {
 	}
 	if err := held.Unlock(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+// letsIn reports whether a server answers a program that has no right.
+func letsIn(t *testing.T, address string, secrecy *tls.Config) bool {
+	_, err := dial(t, address, secrecy).List(within(t), &api.ListRequest{})
+	return err == nil
+}
+
+// age uses a new cluster without rules until its servers let everybody in. Each entry tells them
+// how old the cluster is.
+func age(t *testing.T, c *servertest.Cluster, admin *conclave.Client, secrecy *tls.Config) {
+	t.Helper()
+	for id := 1; id <= c.Servers(); id++ {
+		servertest.Eventually(t, "a used cluster without rules lets everybody in", func() bool {
+			if lock, err := admin.Lock(t.Context(), "b"); err != nil || lock.Unlock(t.Context()) != nil {
+				t.Fatal(err)
+			}
+			return letsIn(t, c.Address(id), secrecy)
+		})
+	}
+}
+
+// A rolling upgrade of a cluster with TLS to the level of rules keeps its clients working, until an
+// operator turns rules on. Then the rules decide.
+func TestTLSFromBefore(t *testing.T) {
+	t.Parallel()
+	authority := servertest.NewAuthority(t)
+	var newest uint32 = version.Access - 1
+	c := servertest.Start(t, 3, authority.Secure, func(cfg *server.Config) {
+		servertest.Exposed(cfg)
+		cfg.Insecure = false
+		cfg.Limits.Levels.Min, cfg.Limits.Levels.Max, cfg.Limits.LevelSoak = version.Min, newest, 1e6
+	})
+	client := func(name string) *conclave.Client {
+		client, err := conclave.Dial(within(t), conclave.Config{Servers: []string{c.Address(1), c.Address(2), c.Address(3)}, TLS: authority.Client(name)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { client.Close() })
+		return client
+	}
+	enter := func(client *conclave.Client) error {
+		lock, err := client.Lock(within(t), "jobs/b")
+		if err != nil {
+			return err
+		}
+		return lock.Unlock(within(t))
+	}
+	admin := program(t, "unix:"+filepath.Join(c.Config(1).Data, "admin.sock"), "")
+	age(t, c, admin, authority.Client("other"))
+	batch := client("batch")
+	held, err := batch.Lock(within(t), "jobs/a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	newest = version.Access
+	for id := 1; id <= 3; id++ {
+		c.Stop(id)
+		c.Restart(id)
+		if err := enter(batch); err != nil {
+			t.Fatalf("after the upgrade of server %d: %v", id, err)
+		}
+	}
+	servertest.Eventually(t, "the level is that of rules", func() bool {
+		u, err := batch.Upgrade(within(t))
+		return err == nil && u.Level == version.Access
+	})
+	other := client("other")
+	for _, client := range []*conclave.Client{batch, other} {
+		if err := enter(client); err != nil {
+			t.Errorf("at the level of rules: %v", err)
+		}
+	}
+	if _, err := admin.ChangeAccess(within(t), conclave.AccessChange{Force: true, Edits: []conclave.AccessEdit{
+		conclave.PutRole(conclave.Role{Name: "jobs", Rules: []string{`allow read,hold on prefix "jobs/"`}}),
+		conclave.PutBinding(conclave.Binding{Who: "cert:batch", Roles: []string{"jobs"}}),
+		conclave.SetMode("closed"),
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := enter(batch); err != nil {
+		t.Errorf("with a role: %v", err)
+	}
+	if err := enter(other); !errors.Is(err, conclave.ErrDenied) {
+		t.Errorf("without a role: %v", err)
+	}
+	if err := held.Unlock(within(t)); err != nil {
+		t.Errorf("the lock that was held from before the upgrade: %v", err)
 	}
 }
 
