@@ -56,7 +56,7 @@ type disk struct {
 }
 
 // activity is an operation of the disk that may be under way. It is timed by Go's clock, which
-// costs a tenth of boottime.Now and does not count the time in which the machine is suspended.
+// does not count the time in which the machine is suspended.
 type activity struct {
 	since time.Time // its begin, or zero
 	bytes int       // of a snapshot
