@@ -28,6 +28,9 @@ type turns struct {
 	// asked has the acquires that arrived, first or again, and were not answered since then. A
 	// release of one of them waits behind it.
 	asked map[numbered]bool
+	// behind has the releases that arrived while the acquire that they name was not answered. They
+	// stay in the lane of the acquire, also if they arrive again after its answer.
+	behind map[numbered]bool
 	// alone has the requests that are the only waiting ones of their lane.
 	alone map[numbered]*turn
 	// owner has the principals of the requests that take room. shares has the waiting requests of
@@ -56,7 +59,7 @@ type turn struct {
 
 func newTurns(term uint64) turns {
 	return turns{
-		term: term, came: make(map[numbered]lane), waits: make(map[numbered]bool), asked: make(map[numbered]bool),
+		term: term, came: make(map[numbered]lane), waits: make(map[numbered]bool), asked: make(map[numbered]bool), behind: make(map[numbered]bool),
 		count: make(map[lane]int), alone: make(map[numbered]*turn),
 		owner: make(map[numbered]string), shares: newShares(),
 	}
@@ -71,9 +74,13 @@ func (t *turns) arrive(s *server, commands []registry.Command) {
 		*t = newTurns(s.replica.Term())
 	}
 	for _, c := range commands {
+		at := numbered{c.Session, c.Sequence}
+		if c.Op == registry.OpRelease && t.asked[numbered{c.Session, c.Hold}] {
+			t.behind[at] = true
+		}
 		makesRoom := c.Op == registry.OpCancel ||
-			c.Op == registry.OpRelease && s.hasHold(c.Session, c.Hold) && !t.asked[numbered{c.Session, c.Hold}]
-		at, of := numbered{c.Session, c.Sequence}, lane{c.Session, makesRoom}
+			c.Op == registry.OpRelease && s.hasHold(c.Session, c.Hold) && !t.behind[at]
+		of := lane{c.Session, makesRoom}
 		if c.Op == registry.OpAcquire {
 			t.asked[at] = true
 		}
@@ -130,6 +137,7 @@ func (t *turns) goes(s *server, c *registry.Command) {
 		}
 	}
 	t.remove(at)
+	delete(t.behind, at)
 	if c.Op != registry.OpAcquire {
 		return
 	}
@@ -156,7 +164,9 @@ func (t *turns) remove(at numbered) {
 // answer removes the requests that are answered.
 func (t *turns) answer(replies []replica.Reply) {
 	for _, r := range replies {
-		t.remove(numbered{r.Session, r.Sequence})
-		delete(t.asked, numbered{r.Session, r.Sequence})
+		at := numbered{r.Session, r.Sequence}
+		t.remove(at)
+		delete(t.asked, at)
+		delete(t.behind, at)
 	}
 }
