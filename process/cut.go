@@ -34,9 +34,9 @@ func (fx *Effects) SavedAt(n int) int {
 	return savedAt
 }
 
-// Happening yields every effect with the number of its parts that happen if a crash
-// lets the step perform only so many effects. Messages are sent only if the last Save
-// has happened. Choices always stand: they were part of the step.
+// Happening yields every effect with the number of its parts that happen if a crash ends
+// the step after that many effects. Messages are sent only if the last Save has happened.
+// Choices always stand: they were part of the step.
 func (fx *Effects) Happening(n, budget int) iter.Seq2[*Effect, int] {
 	return func(yield func(*Effect, int) bool) {
 		saved := budget == Whole || fx.SavedAt(n) < budget

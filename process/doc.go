@@ -24,7 +24,7 @@
 // The duties of a host:
 //
 //  1. Create each machine with Spec.New and give it Start before anything else;
-//     after a crash, create it anew, load what it saved ([DecodeDurable]) and
+//     after a crash, create it again, load what it saved ([DecodeDurable]) and
 //     give it Restart.
 //  2. Call [Effects.Begin] before every Step, and interpret the effects in order
 //     after it, skipping those marked Internal.

@@ -56,8 +56,8 @@ func Plane(n int) [][]ID {
 	return shifts(difference, n)
 }
 
-// shifts returns the sets {p+d mod n}, of which the first of the given numbers,
-// which is 0, puts each process into its own set.
+// shifts returns the set {p+d mod n} of each process p, over the given numbers d. The
+// first is 0, which puts each process into its own set.
 func shifts(difference []int, n int) [][]ID {
 	sets := make([][]ID, n)
 	for p := range sets {
@@ -155,7 +155,7 @@ func validateQuorums(quorums [][]ID, n int) error {
 	for p, quorum := range quorums {
 		for i, q := range quorum {
 			if q < 0 || int(q) >= n {
-				return fmt.Errorf("process: voting set of rank %d names rank %d, ranks are 0 to %d", p, q, n-1)
+				return fmt.Errorf("process: voting set of rank %d: rank %d: must be 0 to %d", p, q, n-1)
 			}
 			if i > 0 && quorum[i-1] >= q {
 				return fmt.Errorf("process: voting set %v of rank %d is not in rising order", quorum, p)

@@ -131,8 +131,9 @@ func TestTreeQuorums(t *testing.T) {
 	}
 }
 
-// TestTreeQuorumsIntersect: with whatever is down in the view of one and of another, all
-// their sets have common members. Who is up needs nobody who is down.
+// TestTreeQuorumsIntersect: two processes may know of different crashes, and all their
+// sets still have common members. No set of a live process contains a process that is
+// down.
 func TestTreeQuorumsIntersect(t *testing.T) {
 	spec := &process.Spec{Name: "vote"}
 	for n := 1; n <= 7; n++ {

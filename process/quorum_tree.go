@@ -9,9 +9,9 @@ import "slices"
 // of its children. It returns nil if there is no set without the processes that are
 // down, because a leaf has no substitute.
 //
-// Any two sets have a common member, even if they were made with different views of
-// which processes are down. A set has either the root of a tree and a set of one of its
-// subtrees, or sets of all its subtrees. So of two sets, both have the root, or both
+// Any two sets have a common member, even if they were built with different knowledge
+// about which processes are down. A set has either the root of a tree and a set of one of
+// its subtrees, or sets of all its subtrees. So of two sets, both have the root, or both
 // have sets of the same subtree.
 func TreeQuorums(n int, down ...ID) [][]ID {
 	sets := make([][]ID, n)

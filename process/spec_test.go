@@ -24,15 +24,15 @@ func TestValidate(t *testing.T) {
 		`mode of vote: "c": must be one of [a b]`:       {N: 1, Options: set("mode", "c")},
 		`m of vote: "10": must be a number from 1 to 9`: {N: 1, Options: set("m", "10")},
 		`has no option "k"; it has mode, m`:             {N: 1, Options: set("k", "1")},
-		"coordinator: rank 3: ranks are 0 to 2":         {N: 3, Topology: process.Topology{Coordinator: 3}},
+		"coordinator: rank 3: must be 0 to 2":           {N: 3, Topology: process.Topology{Coordinator: 3}},
 		"does not visit all 3":                          {N: 3, Topology: process.Topology{Successor: []process.ID{1, 0, 2}}},
 		"ring of 2 for 3":                               {N: 3, Topology: process.Topology{Successor: []process.ID{1, 0}}},
-		"ring leads to rank 5":                          {N: 2, Topology: process.Topology{Successor: []process.ID{5, 0}}},
+		"ring: rank 5":                                  {N: 2, Topology: process.Topology{Successor: []process.ID{5, 0}}},
 		"tree has 2 roots":                              {N: 2, Topology: process.Topology{Parent: []process.ID{-1, -1}}},
 		"does not lead to a root":                       {N: 3, Topology: process.Topology{Parent: []process.ID{-1, 2, 1}}},
 		"tree of 1 for 2":                               {N: 2, Topology: process.Topology{Parent: []process.ID{-1}}},
 		"1 voting sets for 2":                           {N: 2, Topology: process.Topology{Quorums: [][]process.ID{{0}}}},
-		"voting set of rank 0 names rank 9":             {N: 1, Topology: process.Topology{Quorums: [][]process.ID{{9}}}},
+		"voting set of rank 0: rank 9":                  {N: 1, Topology: process.Topology{Quorums: [][]process.ID{{9}}}},
 	}
 	for want, c := range cases {
 		err := spec.Validate(c)

@@ -58,7 +58,7 @@ func tree(n int, parentOf func(ID) ID) []ID {
 
 func (t *Topology) validate(n int) error {
 	if t.Coordinator < 0 || int(t.Coordinator) >= n {
-		return fmt.Errorf("process: coordinator: rank %d: ranks are 0 to %d", t.Coordinator, n-1)
+		return fmt.Errorf("process: coordinator: rank %d: must be 0 to %d", t.Coordinator, n-1)
 	}
 	if t.Successor != nil {
 		if err := validateRing(t.Successor, n); err != nil {
@@ -84,7 +84,7 @@ func validateRing(successor []ID, n int) error {
 	p := ID(0)
 	for hops := 1; ; hops++ {
 		if p = successor[p]; p < 0 || int(p) >= n {
-			return fmt.Errorf("process: ring leads to rank %d, ranks are 0 to %d", p, n-1)
+			return fmt.Errorf("process: ring: rank %d: must be 0 to %d", p, n-1)
 		}
 		if p == 0 && hops == n {
 			return nil

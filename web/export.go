@@ -55,8 +55,8 @@ func Export(dir string) error {
 	return nil
 }
 
-// withPolicy adds to a page the policy that a server of files does not send. Who may
-// frame the page cannot be said there.
+// withPolicy adds to a page the policy that a server of files does not send. The policy
+// in the page cannot say which sites may frame it.
 func withPolicy(page []byte) []byte {
 	text, _, _ := strings.Cut(policy, "frame-ancestors")
 	_, trusted, _ := strings.Cut(policy, "%s; ")

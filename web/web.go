@@ -85,7 +85,7 @@ func (h handler) add(name string) error {
 	}
 	var known bool
 	if f.kind, known = kinds[path.Ext(strings.TrimSuffix(name, ".br"))]; !known {
-		return fmt.Errorf("web: %s: unknown type of file", name)
+		return fmt.Errorf("web: %s: unknown file type; add it to kinds", name)
 	}
 	h[at] = f
 	return nil

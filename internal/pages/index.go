@@ -25,7 +25,7 @@ func (s *site) index() error {
 	}
 	content, err := replaceBlocks(string(written), func(b block) (string, error) {
 		if b != (block{name: "index"}) {
-			return "", fmt.Errorf("there is no generated block %q", b.name)
+			return "", fmt.Errorf("unknown generated block %q", b.name)
 		}
 		return s.tables(), nil
 	})

@@ -191,7 +191,7 @@ func (s *site) page(spec *process.Spec) error {
 	return nil
 }
 
-// filled returns the page with its title and all its blocks made anew.
+// filled returns the page with its title and all its blocks generated again.
 func (s *site) filled(text string, spec *process.Spec) (string, error) {
 	_, rest, ok := strings.Cut(text, "\n")
 	if !ok || !strings.HasPrefix(text, "# ") {
@@ -204,7 +204,7 @@ func (s *site) filled(text string, spec *process.Spec) (string, error) {
 		if write, ok := blocks[b.name]; ok && b.argument == "" {
 			return write(s, spec), nil
 		}
-		return "", fmt.Errorf("there is no generated block %q", strings.TrimSpace(b.name+" "+b.argument))
+		return "", fmt.Errorf("unknown generated block %q", strings.TrimSpace(b.name+" "+b.argument))
 	})
 	return "# " + spec.Title + "\n" + rest, err
 }

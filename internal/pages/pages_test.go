@@ -145,7 +145,7 @@ func TestFinishedPagesPass(t *testing.T) {
 	}
 }
 
-// Only the algorithms that are named get new pages, and the index leads to those.
+// Only the named algorithms get new pages, and the index links to these.
 func TestNamedPages(t *testing.T) {
 	r := newRepository(t)
 	r.specs = append(r.specs, algorithm.Find("singhal"), algorithm.Find("central"))
@@ -232,7 +232,7 @@ func TestFaultsOfFormAreFound(t *testing.T) {
 		`its sections are ["Idea" "Rules" "Letters"`:                  {"## Messages\n", "## Letters\n"},
 		`its section "Cost" should have the generated blocks ["cost`:  {"<!-- generated: cost -->\n", "<!-- generated: summary -->\n"},
 		`above its first section there should be the generated block`: {"<!-- generated: summary -->\n", "<!-- generated: cost -->\n"},
-		`there is no generated block "prize"`:                         {"<!-- generated: cost -->\n", "<!-- generated: prize -->\n"},
+		`unknown generated block "prize"`:                             {"<!-- generated: cost -->\n", "<!-- generated: prize -->\n"},
 		`the line "<!-- end -->" is out of place`:                     {"<!-- generated: cost -->\n", "\n"},
 		`the line "<!-- generated: cost" is out of place`:             {"<!-- generated: cost -->\n", "<!-- generated: cost\n"},
 		`the line "<!-- generated: messages -->" is out of place`:     {"<!-- end -->\n\n## Messages\n", "\n\n## Messages\n"},
@@ -270,8 +270,8 @@ func TestTextMeansItself(t *testing.T) {
 	}
 }
 
-// A page of its own is updated where it has drifted, and nothing that people wrote is
-// touched.
+// A page is updated where its generated parts are out of date. The parts that people
+// wrote stay as they are.
 func TestSinglePages(t *testing.T) {
 	r := &repository{t: t, root: t.TempDir()}
 	r.write(guardsPage, "Prose.\n")

@@ -100,7 +100,7 @@ func (c *Config) validateTraitors() error {
 	for _, set := range c.Traitors {
 		for _, p := range set {
 			if p < 0 || int(p) >= c.Process.N {
-				return fmt.Errorf("check: traitor has rank %d, ranks are 0 to %d", p, c.Process.N-1)
+				return fmt.Errorf("check: traitor: rank %d: must be 0 to %d", p, c.Process.N-1)
 			}
 		}
 	}

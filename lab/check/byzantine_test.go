@@ -98,7 +98,7 @@ func TestTraitorsAreRefused(t *testing.T) {
 		want     string
 	}{
 		{floodset.Spec, []process.ID{0}, 1, "check: floodset is not for Byzantine processes"},
-		{generals.Spec, []process.ID{3}, 1, "check: traitor has rank 3, ranks are 0 to 2"},
+		{generals.Spec, []process.ID{3}, 1, "check: traitor: rank 3: must be 0 to 2"},
 		{generals.Spec, nil, 2, "check: 2 entries: in generals each process proposes once"},
 	} {
 		c := check.Config{Spec: test.spec, Process: process.Config{N: 3}, Traitors: [][]process.ID{test.traitors}, Entries: test.entries}

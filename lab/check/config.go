@@ -182,7 +182,7 @@ func (c *Config) validateFamily() error {
 func (c *Config) validateNumbers() error {
 	for _, p := range c.Requesters {
 		if p < 0 || int(p) >= c.Process.N {
-			return fmt.Errorf("check: requester has rank %d, ranks are 0 to %d", p, c.Process.N-1)
+			return fmt.Errorf("check: requester: rank %d: must be 0 to %d", p, c.Process.N-1)
 		}
 	}
 	if c.Entries < 0 || c.Entries > maxEntries {

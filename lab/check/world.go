@@ -24,7 +24,7 @@ import (
 // but its fingerprint.
 type World struct {
 	Spec *process.Spec
-	// Process is what the machine is told. N is 1.
+	// Process configures the machine. N is 1.
 	Process process.Config
 	// Workers is how many goroutines search. Zero: one for each processor.
 	Workers int
@@ -35,7 +35,7 @@ type World struct {
 	MaxDepth  int
 }
 
-// WorldResult is what came out of a search of a world.
+// WorldResult is the result of a search of a world.
 type WorldResult struct {
 	Verdict Verdict
 	// Broken is the assertion that failed, or empty, and Steps a shortest run to it.
@@ -82,8 +82,11 @@ func (w World) Run(ctx context.Context) (*WorldResult, error) {
 	start := time.Now()
 	w.Memory = cmp.Or(w.Memory, DefaultMemory)
 	w.Workers = cmp.Or(w.Workers, runtime.GOMAXPROCS(0))
-	if w.Process.N != 1 || w.Spec.Depth() != 1 {
-		return nil, fmt.Errorf("check: world %s: N is %d: must be 1, and the spec no stack", w.Spec.Name, w.Process.N)
+	switch {
+	case w.Process.N != 1:
+		return nil, fmt.Errorf("check: world %s: N: %d: must be 1", w.Spec.Name, w.Process.N)
+	case w.Spec.Depth() != 1:
+		return nil, fmt.Errorf("check: world %s: %d layers: must be 1", w.Spec.Name, w.Spec.Depth())
 	}
 	if err := w.Spec.Validate(&w.Process); err != nil {
 		return nil, err
@@ -116,7 +119,7 @@ type worldSearch struct {
 	broken  atomic.Pointer[worldFinding]
 }
 
-// worldFinding is the state out of which a step breaks an assertion.
+// worldFinding is a state from which a step breaks an assertion.
 type worldFinding struct {
 	state  print
 	broken string
@@ -222,7 +225,7 @@ func (w *worldWorker) step(ev process.Event) {
 	w.state = w.walk.Append(w.state[:0], w.machine)
 }
 
-// attempt takes a step of which an assertion may fail.
+// attempt takes a step in which an assertion may fail.
 func (w *worldWorker) attempt() {
 	defer func() {
 		switch failed := recover().(type) {

@@ -10,8 +10,8 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// jugs is a world: one jug of 3 litres and one of 5, and a tap. It asserts that nobody
-// measures so many litres.
+// jugs is a world: one jug of 3 litres and one of 5, and a tap. It asserts that no jug
+// ever has that many litres.
 type jugs struct {
 	litres      [2]int
 	measureable int
@@ -60,7 +60,7 @@ func jugsOf(measureable int) World {
 	}
 }
 
-// TestWorld pours water: 16 states, of which all with a full or an empty jug.
+// TestWorld searches the jugs: 16 states are reachable, all with a full or an empty jug.
 func TestWorld(t *testing.T) {
 	for _, workers := range []int{1, 3} {
 		w := jugsOf(6)
@@ -124,7 +124,7 @@ func TestWorldIsBounded(t *testing.T) {
 func TestWorldHasOneMachine(t *testing.T) {
 	w := jugsOf(4)
 	w.Process.N = 2
-	if _, err := w.Run(t.Context()); fmt.Sprint(err) != "check: world jugs: N is 2: must be 1, and the spec no stack" {
+	if _, err := w.Run(t.Context()); fmt.Sprint(err) != "check: world jugs: N: 2: must be 1" {
 		t.Error(err)
 	}
 }

@@ -49,7 +49,7 @@ func (e *Engine) searchOf(c *Check) (check.Config, error) {
 		NoReturn: check.NoReturnStates, MaxStates: c.MaxStates, Memory: c.Memory, Workers: e.options.Cores, Requesters: processes(c.Requesters),
 	}
 	if cfg.Spec == nil {
-		return cfg, badCheck("there is no algorithm %q", c.Algorithm)
+		return cfg, badCheck("unknown algorithm %q", c.Algorithm)
 	}
 	for _, name := range sortedKeys(c.Options) {
 		cfg.Process.Options = append(cfg.Process.Options, process.OptionValue{Name: name, Value: c.Options[name]})

@@ -81,7 +81,7 @@ func (p *page) judgeStep(t *testing.T, s *course.Step, at string) {
 		w.wrong("the places %d and %d are not within the %d records", s.At, s.Then, w.end.Records)
 	}
 	if s.Process != 0 && !slices.Contains(w.run.Header.Labels, process.Label(s.Process)) {
-		w.wrong("there is no process %d", s.Process)
+		w.wrong("unknown process %d", s.Process)
 	}
 	if !w.end.Met {
 		w.wrong("the run is not what its scenario expects: %v", w.end.Unmet)
@@ -159,7 +159,7 @@ func (w *told) judgeState(c *course.Claim) {
 	w.t.Helper()
 	rank := slices.Index(w.run.Header.Labels, process.Label(c.Process))
 	if rank < 0 {
-		w.wrong("there is no process %d", c.Process)
+		w.wrong("unknown process %d", c.Process)
 		return
 	}
 	states := result[engine.States](w.page, engine.Request{Call: engine.CallStates, Run: w.run.Run, At: c.At, Ranks: []int{rank}})

@@ -55,8 +55,8 @@ type change struct {
 	config *process.Config
 }
 
-// faultsDone and commandsDone have a function for each edit. The function returns what the line
-// contains besides the time.
+// faultsDone and commandsDone have a function for each edit. The function returns what
+// the line contains except the time.
 var faultsDone = map[string]func(c *change) string{
 	"crash": (*change).lasting, "pause": (*change).lasting, "restart": (*change).own, "resume": (*change).own,
 	"partition": (*change).partition, "heal": func(*change) string { return "heal: all" }, "lose": nil, "repeat": nil, "delay": nil,
@@ -88,9 +88,10 @@ func (c *change) time(at int64) string {
 	return scenario.TimeText(process.Duration(at), c.config.D())
 }
 
-// after returns a time after all events at the time of the given record and before all later
-// events. Of these times it returns the one with the shortest text. At the same time, faults happen
-// before all other events and commands happen after them. Record 0 means the start.
+// after returns a time after all events at the time of the given record and before all
+// later events. It returns the time with the shortest text. At the same time, faults
+// happen before all other events and commands happen after them. Record 0 means the
+// start.
 func (c *change) after(record int, fault bool) int64 {
 	j := c.run.journal
 	if record == 0 {

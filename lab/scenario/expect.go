@@ -79,7 +79,7 @@ func (r *reader) property(n *yaml.Node, none string) process.Property {
 		}
 		names = append(names, p.String())
 	}
-	r.complain(n, "there is no property %q%s", shorten(name), suggest(name, names))
+	r.complain(n, "unknown property %q%s", shorten(name), suggest(name, names))
 	return ""
 }
 

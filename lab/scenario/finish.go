@@ -15,11 +15,11 @@ import (
 // MaxProcesses is the largest number of processes of any scenario.
 const MaxProcesses = 1_000_000
 
-// Less where more would not fit into the memory of a usual machine: any two
-// voting sets are compared; where everyone sends to everyone, the messages on
-// their way, and what is known of peers, grow with the square. If what happened
-// before what is watched besides, each message carries a number for each process:
-// for Lamport's algorithm, saturated, 800 of them make 5 GB, and 1,000 make 9.
+// Less where more would not fit into the memory of a usual machine: any two voting sets
+// are compared; where everyone sends to everyone, the messages on their way, and what is
+// known of peers, grow with the square. If the run also watches happened-before, each
+// message carries a number for each process: for Lamport's algorithm, saturated, 800 of
+// them make 5 GB, and 1,000 make 9.
 const (
 	maxVoters   = 1_000
 	maxComplete = 2_000

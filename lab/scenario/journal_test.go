@@ -59,7 +59,7 @@ func readBack(t *testing.T, kept *journal.Journal) {
 	}
 }
 
-// way is where a message was sent, where it came to an end, and how.
+// way is where a message was sent, where it ended, and how.
 type way struct {
 	sender, end int
 	to          process.ID
@@ -84,8 +84,8 @@ func compareFlights(t *testing.T, kept *journal.Journal, full records, c *proces
 	}
 }
 
-// waysOf follows every message by its text. Of messages that are alike the one that was
-// sent first comes to an end first.
+// waysOf follows every message by its text. Of equal messages, the one that was sent
+// first ends first.
 func waysOf(full records, c *process.Config) map[way]int {
 	type alike struct {
 		sender uint64

@@ -22,8 +22,8 @@ func everyMutex(t *testing.T, test func(t *testing.T, spec *process.Spec)) {
 	}
 }
 
-// play runs a configuration until so many entries are completed, with all its
-// promises watched, and returns the outcome.
+// play runs a configuration until the given number of entries is complete. It watches all
+// promises, and returns the outcome.
 func play(t *testing.T, cfg sim.Config, entries int) *scenario.Outcome {
 	t.Helper()
 	cfg.Limit = sim.Limit{Entries: entries, Events: 200_000}

@@ -76,7 +76,7 @@ func (r *reader) all(top *yaml.Node) {
 func (r *reader) algorithm(n *yaml.Node) {
 	name := r.text(n, "algorithm")
 	if r.cfg.Spec = algorithm.Find(name); r.cfg.Spec == nil {
-		r.complain(n, "there is no algorithm %q%s", shorten(name), suggest(name, Algorithms()))
+		r.complain(n, "unknown algorithm %q%s", shorten(name), suggest(name, Algorithms()))
 	}
 }
 

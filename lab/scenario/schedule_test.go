@@ -29,9 +29,9 @@ func held(t *testing.T, s *scenario.Scenario) (*sim.World, *scenario.Outcome, *j
 	return run.World, outcome, kept
 }
 
-// Of any algorithm, turns that are taken at random from those that can be next make a run
-// that grows by each of them, and that its text repeats. A turn that cannot be next is
-// refused for the reason that is given.
+// With any algorithm, random turns are taken from those that can be next. Each turn
+// extends the run, and the text of the run repeats it. A turn that cannot be next is
+// refused with its reason.
 func TestRandomSchedules(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	taken, refused := 0, 0
@@ -95,7 +95,7 @@ func TestRandomSchedules(t *testing.T) {
 	}
 }
 
-// checkTurns checks that turns read and written are the same, and that the run goes on
+// checkTurns checks that turns read and written are the same, and that the run continues
 // after them.
 func checkTurns(t *testing.T, text string) {
 	t.Helper()

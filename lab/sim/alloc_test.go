@@ -47,8 +47,8 @@ func TestEventsAllocateNothing(t *testing.T) {
 	}
 }
 
-// allocations counts all that happen in so many events; the collector and the
-// testing package have a few of their own.
+// allocations counts all allocations during the given number of events. The collector and
+// the testing package add a few of their own.
 func allocations(w *sim.World, events int) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

@@ -12,7 +12,7 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// saturated is a run that goes on forever.
+// saturated is a run that continues forever.
 func saturated(spec *process.Spec, n int) sim.Config {
 	return sim.Config{
 		Spec: spec, Seed: 1, Process: process.Config{N: n, Section: 1},
@@ -98,8 +98,8 @@ func relay(n, each int) sim.Config {
 	}
 }
 
-// A token ring of a million processes, all of which want to enter, must stay
-// under a gigabyte.
+// A token ring of a million processes must stay under a gigabyte if all of them want to
+// enter.
 func BenchmarkMillionRing(b *testing.B) {
 	for range b.N {
 		before := heap()

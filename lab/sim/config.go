@@ -166,7 +166,7 @@ func (c *Config) validateLinks() error {
 		what := fmt.Sprintf("link %s to %s", c.orAny(o.From), c.orAny(o.To))
 		for _, p := range []process.ID{o.From, o.To} {
 			if p != process.None && !c.exists(p) {
-				return fmt.Errorf("sim: %s names rank %d, ranks are 0 to %d", what, p, c.Process.N-1)
+				return fmt.Errorf("sim: %s: rank %d: must be 0 to %d", what, p, c.Process.N-1)
 			}
 		}
 		if err := o.validate(what); err != nil {
@@ -179,7 +179,7 @@ func (c *Config) validateLinks() error {
 func (c *Config) validateTraitors() error {
 	for _, p := range c.Traitors {
 		if !c.exists(p) {
-			return fmt.Errorf("sim: traitor has rank %d, ranks are 0 to %d", p, c.Process.N-1)
+			return fmt.Errorf("sim: traitor: rank %d: must be 0 to %d", p, c.Process.N-1)
 		}
 	}
 	if len(c.Traitors) > 0 && c.Spec.Lies == nil {

@@ -73,7 +73,7 @@ func TestCrashBeforeAndAfterSave(t *testing.T) {
 	}
 }
 
-// The step may also be named by its number, of which Start is the first.
+// The step may also be named by its number; Start is number 1.
 func TestCrashInNumberedStep(t *testing.T) {
 	if got := busy(t, 0, sim.Fault{Kind: sim.CrashInStep, Step: 2, Effects: 1}); !slices.Equal(got, []string{"1 gets 1"}) {
 		t.Errorf("crash in step 2: %v", got)

@@ -98,8 +98,8 @@ func TestChoicesAreNotCut(t *testing.T) {
 	}
 }
 
-// Every message that a trace does not mark as cut off comes to an end in it: the
-// pictures that are drawn from it show none on its way forever.
+// Every message that a trace does not mark as cut off ends in the trace. So a picture
+// shows no message that is in flight forever.
 func TestNothingCutIsDrawn(t *testing.T) {
 	for value := range int64(2) {
 		for effects := range 8 {

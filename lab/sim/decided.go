@@ -21,7 +21,7 @@ func (c *Config) validateDecided() error {
 	for i := range c.Timers {
 		t := &c.Timers[i]
 		if !c.exists(t.Process) {
-			return fmt.Errorf("sim: timer %d is of rank %d, ranks are 0 to %d", i+1, t.Process, c.Process.N-1)
+			return fmt.Errorf("sim: timer %d: rank %d: must be 0 to %d", i+1, t.Process, c.Process.N-1)
 		}
 		l := c.Spec.Layer(t.Layer)
 		if name := int(t.Timer.Name()); l == nil || name == 0 || name > len(l.Timers) {

@@ -91,15 +91,15 @@ const longest = process.Duration(1) << 55
 func (d Delay) validate(what string) error {
 	switch {
 	case d.kind == listed && len(d.list) == 0:
-		return fmt.Errorf("sim: %s is an empty list: must have at least one delay", what)
+		return fmt.Errorf("sim: %s: empty list; give at least one delay", what)
 	case d.lo < 0 || d.hi < d.lo:
-		return fmt.Errorf("sim: %s: %v: must not be negative nor end before it begins", what, d)
+		return fmt.Errorf("sim: %s: %v: must be at least 0, with the larger delay last", what, d)
 	case d.hi > longest:
 		return fmt.Errorf("sim: %s: %v: must not exceed %d", what, d, longest)
 	}
 	for _, v := range d.list {
 		if v < 0 || v > longest {
-			return fmt.Errorf("sim: %s: a delay of %d: must be 0 to %d", what, v, longest)
+			return fmt.Errorf("sim: %s: delay: %d: must be 0 to %d", what, v, longest)
 		}
 	}
 	return nil

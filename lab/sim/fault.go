@@ -125,7 +125,7 @@ func (c *Config) validateFaults() error {
 
 func (c *Config) validateFault(f *Fault) error {
 	if f.At < 0 || f.For < 0 || f.At > endOfTime || f.For > endOfTime {
-		return fmt.Errorf("it happens at %d for %d, times must be 0 to %d", f.At, f.For, endOfTime)
+		return fmt.Errorf("at %d for %d: times must be 0 to %d", f.At, f.For, endOfTime)
 	}
 	if f.By < -endOfTime || f.By > endOfTime {
 		return fmt.Errorf("by: %d: must be within %d", f.By, endOfTime)
@@ -139,21 +139,21 @@ func (c *Config) validateFault(f *Fault) error {
 		return c.validateLose(f)
 	case Forge:
 		if f.Message == "" || f.From == process.None || f.To == process.None || f.From == f.To {
-			return fmt.Errorf("message: %q: must have a name and go from one process to another", f.Message)
+			return fmt.Errorf("message: %q: set its name, and two processes as From and To", f.Message)
 		}
 		return c.validateLose(f)
 	case Heal:
 		return nil
 	}
-	return fmt.Errorf("there is no fault of kind %d", f.Kind)
+	return fmt.Errorf("kind: %d: unknown fault", f.Kind)
 }
 
 func (c *Config) validateProcessFault(f *Fault) error {
 	if !c.exists(f.Process) {
-		return fmt.Errorf("process has rank %d, ranks are 0 to %d", f.Process, c.Process.N-1)
+		return fmt.Errorf("process: rank %d: must be 0 to %d", f.Process, c.Process.N-1)
 	}
 	if f.Effects < 0 {
-		return fmt.Errorf("it happens after %d effects, the number must not be negative", f.Effects)
+		return fmt.Errorf("effects: %d: must be at least 0", f.Effects)
 	}
 	if f.Drift < -maxDrift || f.Drift > maxDrift {
 		return fmt.Errorf("drift: %d ppm: must be within %d ppm", f.Drift, maxDrift)
@@ -166,11 +166,11 @@ func (c *Config) validateProcessFault(f *Fault) error {
 
 func (c *Config) validateSide(side []process.ID) error {
 	if len(side) == 0 {
-		return fmt.Errorf("side is empty: must name the processes that are cut off")
+		return fmt.Errorf("side: empty; name the processes that are cut off")
 	}
 	for _, p := range side {
 		if !c.exists(p) {
-			return fmt.Errorf("side names rank %d, ranks are 0 to %d", p, c.Process.N-1)
+			return fmt.Errorf("side: rank %d: must be 0 to %d", p, c.Process.N-1)
 		}
 	}
 	return nil
@@ -179,7 +179,7 @@ func (c *Config) validateSide(side []process.ID) error {
 func (c *Config) validateLose(f *Fault) error {
 	for _, p := range []process.ID{f.From, f.To} {
 		if p != process.None && !c.exists(p) {
-			return fmt.Errorf("link names rank %d, ranks are 0 to %d", p, c.Process.N-1)
+			return fmt.Errorf("link: rank %d: must be 0 to %d", p, c.Process.N-1)
 		}
 	}
 	if f.Count < 0 {

@@ -68,7 +68,7 @@ func TestTraitorsAreRefused(t *testing.T) {
 	for _, test := range []struct {
 		traitor process.ID
 		want    string
-	}{{3, "traitor has rank 3, ranks are 0 to 2"}, {0, "is not for Byzantine processes"}} {
+	}{{3, "traitor: rank 3: must be 0 to 2"}, {0, "is not for Byzantine processes"}} {
 		_, err := sim.New(sim.Config{Spec: spec, Process: process.Config{N: 3}, Traitors: []process.ID{test.traitor}})
 		if err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%v, want %q", err, test.want)

@@ -84,8 +84,8 @@ func TestClocksOnTheirWayMoveTheirAverage(t *testing.T) {
 	}
 }
 
-// More exchanges take longer, and a clock goes on with what it is working in
-// meanwhile. So does one whose master waits longer for answers.
+// More exchanges take longer, and meanwhile a clock continues to apply its last
+// correction. So does one whose master waits longer for answers.
 func TestClockBoundKnowsTheOptions(t *testing.T) {
 	for spec, name := range map[*process.Spec]string{cristian.Spec: "samples", ntp.Spec: "burst"} {
 		options := []process.OptionValue{{Name: name, Value: "40"}}
@@ -104,8 +104,8 @@ func TestClockBoundKnowsTheOptions(t *testing.T) {
 	}
 }
 
-// Who comes back from a crash is not right before it has been told by how much it
-// is wrong. Here it was away for so long that it drifted off.
+// After a restart, a clock is not right before it knows its offset. Here it was away for
+// so long that it drifted off.
 func TestClockIsNotRightAfterACrash(t *testing.T) {
 	for _, spec := range []*process.Spec{cristian.Spec, ntp.Spec, berkeley.Spec} {
 		cfg := clocks(spec, nil, sim.Clock{}, sim.Clock{Drift: 200}, sim.Clock{})

@@ -25,8 +25,8 @@ func corrupted(seed uint64, values string) sim.Config {
 	return cfg
 }
 
-// With sixteen values everything converges. With three, wrong privileges may go round for
-// ever.
+// With sixteen values everything converges. With three, wrong privileges may circulate
+// forever.
 func TestConvergence(t *testing.T) {
 	lost := 0
 	for seed := range uint64(200) {

@@ -6,8 +6,8 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// beliefs is what each process has announced about each other. Of N*N pairs only those
-// with a suspicion cost memory.
+// beliefs is what each process has announced about each other. Only the pairs with a
+// suspicion use memory, not all N*N.
 type beliefs struct {
 	suspected map[uint64]bool
 	// mistakes counts suspicions that were withdrawn. A detector that lengthens its

@@ -35,7 +35,7 @@ func hinder(spec *process.Spec, misses func(ev *process.Event) bool) *process.Sp
 
 func inDs(d int) process.Duration { return process.Duration(d) * process.Millisecond }
 
-// afterCrash runs four processes, one of which crashes at 100 D, for a time.
+// afterCrash runs four processes for a time. One crashes at 100 D.
 func afterCrash(t *testing.T, spec *process.Spec, until int) *Result {
 	t.Helper()
 	r, err := Run(Config{

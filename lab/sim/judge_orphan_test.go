@@ -7,8 +7,8 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// Who follows a leader that has crashed must do something when it is asked for another,
-// or told of the crash; but nobody need notice by itself, or know before.
+// A process that follows a crashed leader must act when it is asked for another leader,
+// or is told of the crash. It need not notice the crash by itself.
 func TestOrphans(t *testing.T) {
 	follow := func(m *probe, ev *process.Event, fx *process.Effects) {
 		if ev.Kind == process.Load {

@@ -8,9 +8,9 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// A super-peer that may have two clients takes 2, 3 and 4 one after the other. The
-// last one breaks its promise, unless one of the others is no client any more: for
-// the judge as little as for the super-peer.
+// A super-peer that may have two clients takes 2, 3 and 4 one after the other. The last
+// one breaks its promise, unless another one is no longer a client. The judge and the
+// super-peer agree on that.
 func TestJudgeOfTheCap(t *testing.T) {
 	const most = "1 has 3 clients, the limit is 2"
 	noSplit := *superpeer.Spec

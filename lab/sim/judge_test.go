@@ -301,8 +301,8 @@ func suspects(m *probe, ev *process.Event, fx *process.Effects) {
 	}
 }
 
-// Who was down gives a reason for one suspicion, also when it is back; not for two,
-// and not before.
+// A crash justifies one suspicion, even after the restart. It does not justify two, or
+// one before the crash.
 func TestAccuracyAfterRestart(t *testing.T) {
 	suspect := func(m *probe, ev *process.Event, fx *process.Effects) {
 		if ev.Kind == process.Load {
@@ -370,7 +370,7 @@ func TestBypassAsClaimed(t *testing.T) {
 	}
 }
 
-// Several violations are collected if the run may go on.
+// If the run may continue, several violations are collected.
 func TestKeepGoing(t *testing.T) {
 	cfg := judged(grantAtOnce)
 	cfg.Judges = []sim.Judge{sim.FencesGrow}

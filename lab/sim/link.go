@@ -7,9 +7,9 @@ import (
 	"github.com/conclave-io/conclave/trace"
 )
 
-// links is what a run knows about the links. Of N*N links only those in use cost
-// memory: their last arrivals are in a sparse table, and only if a constant delay does
-// not already determine the order.
+// links is what a run knows about the links. Only the links in use, not all N*N, use
+// memory. Their last arrivals are in a sparse table, unless a constant delay already
+// determines the order.
 type links struct {
 	dice      random
 	base      link

@@ -126,8 +126,8 @@ func (m *meter) quiet(w *World) {
 	}
 }
 
-// close ends the window. Of a run that ends in its warm-up all messages and entries count,
-// and there are no delays.
+// close ends the window. If a run ends during its warm-up, all messages and entries
+// count, and there are no delays.
 func (m *meter) close(w *World) {
 	if !m.open && w.reason != 0 {
 		m.openWindow(0)

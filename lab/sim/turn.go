@@ -119,7 +119,7 @@ func (c *Config) validateSchedule() error {
 		return nil
 	}
 	if c.Schedule.After > endOfTime {
-		return fmt.Errorf("sim: schedule begins at %d: must be at most %d", c.Schedule.After, endOfTime)
+		return fmt.Errorf("sim: schedule: begins at %d: must be at most %d", c.Schedule.After, endOfTime)
 	}
 	for i := range c.Schedule.Turns {
 		if err := c.Schedule.Turns[i].validate(c); err != nil {
@@ -133,7 +133,7 @@ func (t *Turn) validate(c *Config) error {
 	switch t.Kind {
 	case Arrive, Vanish:
 		if t.Message == "" || t.From == process.None || t.To == process.None {
-			return fmt.Errorf("message: %q: must have a name and both ends", t.Message)
+			return fmt.Errorf("message: %q: set its name, From and To", t.Message)
 		}
 		return c.validateLose(&Fault{Message: t.Message, From: t.From, To: t.To, Skip: t.Skip})
 	case Expire:
@@ -146,7 +146,7 @@ func (t *Turn) validate(c *Config) error {
 		}
 		return nil
 	}
-	return fmt.Errorf("there is no turn of kind %d", t.Kind)
+	return fmt.Errorf("kind: %d: unknown turn", t.Kind)
 }
 
 // initHand holds what is scheduled from now on, or says when that begins.
@@ -425,9 +425,9 @@ func (w *World) refuses(m *Command) string {
 	return w.refusal(m)
 }
 
-// Choices returns the turns that could be next in a run with a schedule that has come to
-// the end of its turns: first what is pending, in the order in which it would happen by
-// itself, then what clients could ask for. In other runs there are none.
+// Choices returns the turns that could be next in a run whose schedule has no turns left.
+// Pending events come first, in the order in which they would happen by themselves.
+// Possible commands of clients follow. In other runs there are none.
 func (w *World) Choices() []Choice {
 	if w.hand == nil || !w.hand.holds || w.untaken != nil {
 		return nil

@@ -84,14 +84,14 @@ type Command struct {
 
 func (w *Workload) validate(c *Config) error {
 	if w.Regime >= regimeEnd {
-		return fmt.Errorf("sim: there is no regime %d", w.Regime)
+		return fmt.Errorf("sim: regime: %d: unknown", w.Regime)
 	}
 	if top := c.Spec.Layer(uint8(c.Spec.Depth() - 1)); w.Regime != Listed && !top.Family.Locks() {
 		return fmt.Errorf("sim: regime: %s: %s is not a mutual exclusion algorithm; use commands", w.Regime, c.Spec.Name)
 	}
 	for _, p := range w.Clients {
 		if !c.exists(p) {
-			return fmt.Errorf("sim: client has rank %d, ranks are 0 to %d", p, c.Process.N-1)
+			return fmt.Errorf("sim: client: rank %d: must be 0 to %d", p, c.Process.N-1)
 		}
 	}
 	for _, d := range []struct {
@@ -115,10 +115,10 @@ func (w *Workload) validate(c *Config) error {
 
 func (m *Command) validate(c *Config) error {
 	if m.At < 0 || m.At > endOfTime || m.Hold > longest {
-		return fmt.Errorf("it is given at %d to hold for %d, times must be 0 to %d", m.At, m.Hold, longest)
+		return fmt.Errorf("at %d, hold for %d: times must be 0 to %d", m.At, m.Hold, longest)
 	}
 	if !c.exists(m.Process) {
-		return fmt.Errorf("process has rank %d, ranks are 0 to %d", m.Process, c.Process.N-1)
+		return fmt.Errorf("process: rank %d: must be 0 to %d", m.Process, c.Process.N-1)
 	}
 	switch m.Kind {
 	case process.Acquire, process.Cancel, process.Release, process.Campaign, process.Resign,
@@ -126,7 +126,7 @@ func (m *Command) validate(c *Config) error {
 		return nil
 	case process.Suspect, process.Trust, process.Fail, process.Rejoin, process.Neighbor, process.Elected:
 		if !c.exists(m.Peer) {
-			return fmt.Errorf("peer has rank %d, ranks are 0 to %d", m.Peer, c.Process.N-1)
+			return fmt.Errorf("peer: rank %d: must be 0 to %d", m.Peer, c.Process.N-1)
 		}
 		return nil
 	}

@@ -40,8 +40,8 @@ func (r *run) conclude() error {
 	return r.verdict(property.Orphan(scene{r.w}, never, func(p, _ process.ID) bool { return p == caller.id }))
 }
 
-// quiet lets a run go on until nothing is left to happen, or for a long time if
-// something always is, as under a detector.
+// quiet continues a run until no event is enabled, or for a long time if there always is
+// one, as under a detector.
 func (r *run) quiet() error {
 	end := r.w.clock + 150*r.w.c.D()
 	for i := 0; i < 20*actions && r.w.clock < end; i++ {

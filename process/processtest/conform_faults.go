@@ -77,8 +77,8 @@ func (r *run) expendable(p *proc) bool {
 	return false
 }
 
-// restart brings a process back. Its detector starts anew, and tells it who is
-// down; the others learn that it is back.
+// restart brings a process back. Its detector starts again and reports which processes
+// are down. The others learn that it is back.
 func (r *run) restart(p *proc) error {
 	if err := r.w.restart(p); err != nil {
 		return err

@@ -67,9 +67,9 @@ func unless(equal bool, path string) string {
 	return path
 }
 
-// misplaced checks the order in a machine's struct: configuration first, then
-// state. Every field from the first one that Fields names must be named, or be a
-// struct of which every field is.
+// misplaced checks the order in a machine's struct: configuration first, then state. From
+// the first field that Fields names, every field must be named, or be a struct whose
+// fields are all named.
 func misplaced(m process.Machine, c *process.Config) error {
 	if stack, ok := m.(*process.Stack); ok {
 		for i := range stack.Depth() {

@@ -288,7 +288,7 @@ func (s *script) process(label string) (*proc, error) {
 	}
 	id := s.w.c.Rank(process.Label(l))
 	if id == process.None {
-		return nil, fmt.Errorf("there is no process %s", label)
+		return nil, fmt.Errorf("unknown process %s", label)
 	}
 	return s.w.procs[id], nil
 }

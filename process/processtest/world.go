@@ -232,8 +232,8 @@ func (w *world) fire(p *proc, key timerKey) error {
 	return w.happen(p, head, &process.Event{Kind: process.Fire, Layer: key.layer, Timer: key.timer})
 }
 
-// crash stops a process. What it sent is still on its way, except that of its
-// last step only so many sends happened; all of them if sends is negative.
+// crash stops a process. What it sent is still in flight. Of its last step, only the
+// first sends happened, or all if sends is negative.
 func (w *world) crash(p *proc, sends int) {
 	p.down, p.waiting, p.inside, p.timers = true, false, false, nil
 	for i := len(w.flights) - 1; i >= 0 && sends >= 0 && p.lastSends > sends; i-- {

@@ -4,7 +4,7 @@ import "github.com/conclave-io/conclave/process"
 
 // A state is legitimate if the invariant of the Spec holds in it.
 
-// Illegitimate judges that a run has come to its end, or goes on forever, and the state is
+// Illegitimate judges a run that has ended, or that continues forever, in a state that is
 // not legitimate. The text is what is wrong with it.
 func Illegitimate(text string) *Violation {
 	return broken(process.Convergence, process.None, "no legitimate state is reached: %s", text)

@@ -2,15 +2,15 @@ package property
 
 import "github.com/conclave-io/conclave/process"
 
-// Stuck are the processes that can never go on by themselves.
+// Stuck returns the processes that can never continue.
 type Stuck struct {
 	waits []process.Wait
 	set   process.Set
 }
 
-// StuckIn returns those of a state. In an AND wait a process is stuck if one whom it
-// waits for is, in an OR wait if all of them are; so it is the largest set that agrees
-// with that in which every process waits.
+// StuckIn returns those of a state. In an AND wait, a process is stuck if one process
+// that it waits for is stuck; in an OR wait, if all of them are. So the result is the
+// largest set of waiting processes that agrees with this.
 func StuckIn(waits []process.Wait) Stuck {
 	s := Stuck{waits, process.NewSet(len(waits))}
 	for p, w := range waits {
@@ -30,7 +30,7 @@ func StuckIn(waits []process.Wait) Stuck {
 	return s
 }
 
-// holds reports whether those whom p waits for keep it from going on.
+// holds reports whether the processes that p waits for keep it from continuing.
 func (s *Stuck) holds(p process.ID) bool {
 	w := s.waits[p]
 	for _, q := range w.For {

@@ -22,9 +22,9 @@ func RoundAgreement(s Scene, p, leader process.ID, round uint64, earlier process
 	return broken(process.RoundAgreement, p, "%s leads in round %d for %s: %s does for another process", c.Text(leader), round, c.Text(p), c.Text(earlier))
 }
 
-// LeaderValidity judges that the leader that p announces is the best of all that are
-// up: the one of the highest label or, if load is not nil, of the least load. Of equal
-// ones any will do.
+// LeaderValidity judges that the leader that p announces is the best process that is up:
+// the one with the highest label or, if load is not nil, with the least load. Among
+// equals, any may lead.
 func LeaderValidity(s Scene, p, leader process.ID, load func(p process.ID) int64) *Violation {
 	better := func(p, q process.ID) bool {
 		if load != nil && load(p) != load(q) {

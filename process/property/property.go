@@ -14,8 +14,8 @@ type Scene interface {
 	Waiting(p process.ID) bool // its client waits to enter
 	Inside(p process.ID) bool
 	Down(p process.ID) bool
-	// Leader is whom p has announced last since it started, or None; of a process that
-	// is down it is None.
+	// Leader is the leader that p announced last since it started, or None. It is None if
+	// p is down.
 	Leader(p process.ID) process.ID
 }
 

@@ -24,8 +24,8 @@ func (j *Journal) FlightsBefore(record int) int {
 	return int(j.sent[record-1])
 }
 
-// Same returns how many records from the start are the same in another journal, if so
-// many are known to be.
+// Same returns how many records from the start are equal in another journal, where known
+// are already known to be equal.
 func (j *Journal) Same(o *Journal, known int) int {
 	if j.spec != o.spec || known == 0 && !bytes.Equal(j.configLine(), o.configLine()) {
 		return 0

@@ -17,7 +17,7 @@ const (
 	ofBits = 3
 )
 
-// What an input has besides, in its first byte.
+// What else an input has, in its first byte.
 const (
 	hasCause = 4 << iota
 	hasState
@@ -107,7 +107,7 @@ func appendBytes(b, data []byte) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(data))), data...)
 }
 
-// appendEvent appends the fields of an event that are not zero. Of the peer, rank 0 is
+// appendEvent appends the fields of an event that are not zero. For the peer, rank 0 is
 // zero and None is 1.
 func (j *Journal) appendEvent(b []byte, ev *process.Event) []byte {
 	fields := [...]uint64{
@@ -195,7 +195,7 @@ func (j *Journal) decode(buf []byte, in *input) (rest []byte, err error) {
 	}
 	switch {
 	case head&^hasBits != 0 || in.of == ofBits || in.kind == 0 || int(in.kind) >= len(Kinds):
-		d.fail(fmt.Errorf("there is no input of form %d and kind %d", head, in.kind))
+		d.fail(fmt.Errorf("unknown input of form %d and kind %d", head, in.kind))
 	case in.of == ofStep:
 		d.event(j, in)
 	case in.of == ofMessage:
@@ -228,14 +228,14 @@ func (d *decoder) event(j *Journal, in *input) {
 	}
 	ev.Layer, ev.Timer = uint8(fields[0]), process.Timer(fields[1])
 	if peer := fields[2]; peer > uint64(j.config.N)+1 {
-		d.fail(fmt.Errorf("there is no process %d", peer))
+		d.fail(fmt.Errorf("unknown process %d", peer))
 	} else if peer > 0 {
 		ev.Peer = process.ID(peer) - 2
 	}
 	ev.Term, ev.Fence = process.Term(fields[3]), process.Fence(fields[4])
 	ev.Value, ev.Incarnation, ev.Now = unzigzag(fields[5]), fields[6], process.Duration(unzigzag(fields[7]))
 	if fields[0] > 255 || fields[1] > 1<<32-1 {
-		d.fail(fmt.Errorf("there is no timer %d of layer %d", fields[1], fields[0]))
+		d.fail(fmt.Errorf("unknown timer %d of layer %d", fields[1], fields[0]))
 	}
 	if set&eventMessage != 0 {
 		d.message(j, in)
@@ -253,15 +253,15 @@ func (j *Journal) check(in *input) error {
 	l := j.spec.Layer(ev.Layer)
 	switch {
 	case ev.Kind < process.Start || ev.Kind > process.Granted:
-		return fmt.Errorf("there is no event of kind %d", ev.Kind)
+		return fmt.Errorf("unknown event of kind %d", ev.Kind)
 	case l == nil:
-		return fmt.Errorf("there is no layer %d", ev.Layer)
+		return fmt.Errorf("unknown layer %d", ev.Layer)
 	case (ev.Kind == process.Deliver) != (ev.Message != nil):
 		return errors.New("a message belongs to a delivery")
 	case ev.Kind == process.Deliver && (ev.Message.To != in.process || ev.Message.From == process.None || ev.Message.From == in.process):
 		return errors.New("a message goes from another process to this one")
 	case ev.Kind == process.Fire && (ev.Timer.Name() == 0 || int(ev.Timer.Name()) > len(l.Timers) || int(ev.Timer.Peer()) >= j.config.N):
-		return fmt.Errorf("there is no timer %d", ev.Timer)
+		return fmt.Errorf("unknown timer %d", ev.Timer)
 	}
 	return nil
 }
@@ -307,7 +307,7 @@ func (d *decoder) length() int { return int(d.below(uint64(len(d.buf))+1, "lengt
 
 func (d *decoder) bytes() []byte { return d.take(d.uvarint()) }
 
-// take takes so many bytes, or none.
+// take returns the next n bytes, or nil.
 func (d *decoder) take(n uint64) []byte {
 	if n > uint64(len(d.buf)) {
 		d.fail(errShort)

@@ -94,7 +94,7 @@ func (j *Journal) decodeFirstLine(file []byte, find func(name string) *process.S
 	}
 	spec := find(h.Trace.Algorithm)
 	if spec == nil {
-		return nil, fmt.Errorf("there is no algorithm %q", h.Trace.Algorithm)
+		return nil, fmt.Errorf("unknown algorithm %q", h.Trace.Algorithm)
 	}
 	if h.Config.N > none {
 		return nil, fmt.Errorf("there are %d processes; a journal has at most %d", h.Config.N, none)
@@ -122,9 +122,9 @@ type refill struct {
 	ended    bool // with an assertion that failed
 }
 
-// next takes one input. What a machine cannot take ends in an assertion or in a panic of
-// its own; both mean that no run has this journal, unless it is the assertion with which
-// the run ended. Of that step nothing happened.
+// next takes one input. If a machine cannot take an input, an assertion fails or the
+// machine panics. Both mean that no run has this journal, unless the run ended with this
+// assertion. That step has no effects.
 func (d *refill) next(buf []byte) (rest []byte, err error) {
 	defer func() {
 		if broken := recover(); broken != nil {

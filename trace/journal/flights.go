@@ -18,7 +18,7 @@ type flights struct {
 // ending is the end of a flight.
 type ending struct{ flight, record uint32 }
 
-// leave adds the flights of a message that record id sends, to so many receivers.
+// leave adds the flights of a message that record id sends to a number of receivers.
 func (j *Journal) leave(id uint32, m *process.Message, receivers int) {
 	typ, mark := j.typeOf(m), markOf(m)
 	if m.To != process.None {
@@ -42,8 +42,8 @@ func (f *flights) fly(sender uint32, to process.ID, typ uint8, mark uint32, fate
 	f.mark = append(f.mark, mark)
 }
 
-// land ends the flight of a message that comes to an end with the next record. One that
-// no record sent is known only now.
+// land ends the flight of a message at the next record. One that no record sent is known
+// only now.
 func (j *Journal) land(cause uint64, m *process.Message, to process.ID, fate Fate) {
 	typ, mark := j.typeOf(m), markOf(m)
 	flight := len(j.sender)

@@ -59,12 +59,12 @@ func TestImpossibleInputsAreRefused(t *testing.T) {
 	file := kept(t, runs[0]).Append(nil)
 	begin := bytes.IndexByte(file, '\n') + 1
 	for _, c := range []struct{ name, input, want string }{
-		{"unknown form", "\x40\x01\x00\x00", "no input of form 64"},
+		{"unknown form", "\x40\x01\x00\x00", "unknown input of form 64"},
 		{"unknown kind", "\x00\xff\x00\x00\x00", "kind 255"},
 		{"unknown process", "\x00\x01\x07\x00\x00", "process 7 must be less than 3"},
 		{"cause in the future", "\x04\x01\x00\x00\x05\x00", "5 records back"},
 		{"delivery without a message", "\x00\x03\x00\x00\x00", "a message belongs to a delivery"},
-		{"timer that is none", "\x00\x04\x00\x00\x02\x01", "no timer 1"},
+		{"timer that is none", "\x00\x04\x00\x00\x02\x01", "unknown timer 1"},
 		{"release by one that is away", "\x00\x01\x00\x00\x40\x01\x00\x07\x00\x00\x00", "cannot take it"},
 		{"choices that nobody makes", "\x10\x01\x00\x00\x01\x01\x40\x01", "cannot take it"},
 		{"end in the middle", "\x00\x01", "ends too early"},

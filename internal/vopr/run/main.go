@@ -166,7 +166,7 @@ func (o *options) breed() error {
 		}
 	}
 	if chosen == nil {
-		return fmt.Errorf("there is no mutant %q: there are %s", o.mutant, strings.Join(names, ", "))
+		return fmt.Errorf("-mutant: %q: unknown; expected %s", o.mutant, strings.Join(names, ", "))
 	}
 	folder, err := os.MkdirTemp("", "mutant")
 	if err != nil {

@@ -50,8 +50,8 @@ func rising(t *testing.T, spec *process.Spec, base process.Base, below process.F
 	return w
 }
 
-// TestBase: machines of a new instance go on above what earlier ones used. If those
-// were idle and could be forgotten, the most that any of them used is enough.
+// TestBase: machines of a new instance continue above the numbers that earlier ones used.
+// If those were idle and could be forgotten, the most that any of them used is enough.
 func TestBase(t *testing.T) {
 	forgotten := 0
 	for _, spec := range algorithm.All {

@@ -9,8 +9,8 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// bullies are processes of which the highest may be down from the start, and those that
-// ask for an election. Labels have gaps and are not in the order of ranks.
+// bullies returns a run in which the highest process may be down from the start, and the
+// ranks that call an election. Labels have gaps and are not in the order of ranks.
 func bullies(n int, highestDown bool, starters ...int) (sim.Config, []process.ID) {
 	labels, byLabel := make([]process.Label, n), make([]process.ID, n)
 	for i := range n {

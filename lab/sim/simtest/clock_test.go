@@ -81,9 +81,9 @@ func TestPhysicalClocks(t *testing.T) {
 	}
 }
 
-// wrongClocks draws clocks that are off by up to 3 D and drift by up to 200 ppm.
-// Rounds go on forever, so the run has an end; the election of an oracle is part
-// of the bound.
+// wrongClocks draws clocks that are off by up to 3 D and drift by up to 200 ppm. Rounds
+// continue forever, so the run has a limit. The election of an oracle is part of the
+// bound.
 func wrongClocks(cfg *sim.Config, seed uint64, spec *process.Spec) {
 	r := rand.New(rand.NewPCG(seed, 11))
 	cfg.Limit = sim.Limit{Until: 1500 * process.Millisecond}

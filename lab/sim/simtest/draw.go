@@ -34,8 +34,8 @@ func (s *schedule) drawLinks(r *rand.Rand) {
 	}
 }
 
-// drawLoad draws who asks when: everyone all the time, everyone now and then, or
-// by commands that come to an end.
+// drawLoad draws which processes ask, and when: all of them all the time, all of them
+// from time to time, or by a finite list of commands.
 func (s *schedule) drawLoad(r *rand.Rand) {
 	n := s.cfg.Process.N
 	load := &s.cfg.Workload

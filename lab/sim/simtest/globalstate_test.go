@@ -156,10 +156,10 @@ func (c *cuts) add(seen *tokens) {
 	}
 }
 
-// tokens are those of a global state. Who makes a promise destroys the token that is
-// here, and takes none of an older term any more: a term begins when everybody has
-// promised, so all that are held are of the latest that has begun, and those of older
-// terms on links are no tokens any more. When all promises are kept, there is one.
+// tokens returns the tokens of a global state. A process that promises destroys its
+// token, and accepts no token of an older term. A term begins when all have promised. So
+// all held tokens are of the latest term, and tokens of older terms on links no longer
+// count. When all promises are kept, there is one.
 type tokens struct {
 	held, onLink    int
 	handed          int          // NEWEPOCH on its way to who is named in it

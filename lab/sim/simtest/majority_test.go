@@ -11,8 +11,8 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// voting is majority voting with so many coordinators, and those who ask. Votes may
-// be 0, for three quarters.
+// voting is majority voting with a number of coordinators, and the clients that ask.
+// Votes may be 0, for three quarters.
 func voting(mode string, n, replicas, votes int, clients ...process.ID) sim.Config {
 	return sim.Config{
 		Spec: majority.Spec,

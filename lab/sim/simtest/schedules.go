@@ -43,7 +43,7 @@ type Plan struct {
 	// MayCrash reports whether the condition is met under which a claim says that
 	// a process may crash now (Survival.When). Nil: always.
 	MayCrash func(w *sim.World, p process.ID) bool
-	// Judges watch besides those of the claims.
+	// Judges watch the run in addition to those of the claims.
 	Judges []sim.Judge
 	// Adjust changes the schedule of a seed before it runs, and may add judges.
 	// It may be nil.

@@ -54,8 +54,8 @@ func sizes(spec *process.Spec) []int {
 	return []int{1, 2, 3, 5, 8}
 }
 
-// votersOfNobody lets only those ask who do without the vote of a certain
-// process; that one may crash, and everyone else whom nobody asks.
+// votersOfNobody lets a process ask only if it does not need the vote of one chosen
+// process. That process may crash, and so may every process that is not asked.
 func votersOfNobody(plan *simtest.Plan) {
 	n := plan.Process.N
 	quorums := process.VotingSets(n)

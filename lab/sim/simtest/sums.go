@@ -9,7 +9,7 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// sums is what the schedules of a plan came to, for the report of a long run.
+// sums has the totals of the schedules of a plan, for the report of a long run.
 type sums struct {
 	events  uint64
 	entries int

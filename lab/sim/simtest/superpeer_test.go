@@ -17,7 +17,7 @@ import (
 
 const ms = process.Millisecond
 
-// identifiers draws n different numbers of so many bits, in rising order.
+// identifiers draws n different numbers of the given number of bits, in rising order.
 func identifiers(r *rand.Rand, n, bits int) []process.Label {
 	taken := map[process.Label]bool{}
 	for len(taken) < n {
@@ -93,9 +93,8 @@ func TestSuperPeersHeal(t *testing.T) {
 	}
 }
 
-// churn is a network of n nodes that all want to join at the start, of which a
-// tenth is not there yet and comes later, a tenth crashes, half of these come back,
-// and a tenth leaves.
+// churn is a network of n nodes. A tenth of them joins late, and all others join at the
+// start. A tenth crashes, and half of these restart. A tenth leaves.
 func churn(n, supers int, seed uint64) sim.Config {
 	const bits = 40
 	r := rand.New(rand.NewPCG(seed, uint64(n)))
@@ -128,7 +127,7 @@ func churn(n, supers int, seed uint64) sim.Config {
 	return cfg
 }
 
-// outcome counts who serves whom at the end.
+// outcome counts the clients of each super-peer at the end.
 type outcome struct {
 	live, supers, largest int
 	result                *sim.Result

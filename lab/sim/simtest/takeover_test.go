@@ -13,10 +13,10 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// usurper is an election below an algorithm that is as bad as one may be: whoever is
-// asked for an election wins it, some time later and though others win theirs
-// meanwhile; and a few times anybody leads whom nobody asked. Only the winner hears
-// of it. Later rounds are higher: that is all an election promises.
+// usurper is an election below an algorithm that is as bad as one may be: every process
+// that is asked for an election wins it some time later, even if others win theirs
+// meanwhile. A few times, a process leads that nobody asked. Only the winner hears of it.
+// Later rounds are higher: that is all an election promises.
 type usurper struct {
 	self  process.ID
 	round *uint64 // of all processes
@@ -70,8 +70,8 @@ func usurpers() *process.Spec {
 	}
 }
 
-// overUsurpers puts the token ring over usurpers. Of its claims those remain that do
-// not speak of runs without a takeover.
+// overUsurpers puts the token ring over usurpers. It keeps the claims that are not about
+// runs without a takeover.
 func overUsurpers(rules []int) *process.Spec {
 	ring := *tokenring.Spec
 	ring.New = func(self process.ID, c *process.Config) process.Machine {
@@ -85,10 +85,10 @@ func overUsurpers(rules []int) *process.Spec {
 	return spec
 }
 
-// TestTakeovers lets the token ring take over again and again: rivals win at once,
-// processes hear late that somebody crashed, because the detector or they
-// themselves are slow, and suspect whom they like. Nobody waits forever, and each
-// rule is applied but the one that only a wrong detector needs.
+// TestTakeovers lets the token ring take over again and again: rivals win at once.
+// Processes hear late of a crash, because the detector or they themselves are slow, and
+// they suspect any process. Nobody waits forever, and each rule is applied but the one
+// that only a wrong detector needs.
 func TestTakeovers(t *testing.T) {
 	rules := make([]int, len(tokenring.Spec.Rules))
 	for n := 1; n <= 5; n++ {

@@ -153,8 +153,8 @@ func (v *witness) onSent(o *sim.Observation) {
 	v.sent[link] = append(v.sent[link], letter{string(v.raw), v.number, v.w.Now(), v.ups[o.Process] + v.ups[o.Peer]})
 }
 
-// received finds the letter that arrives. Of equal ones it takes the first that
-// overtakes nothing, so that what is counted as a fault is one.
+// received finds the letter that arrives. Among equal letters, it takes the first that
+// overtakes nothing, so that only real faults are counted.
 func (v *witness) received(o *sim.Observation) {
 	link := [2]process.ID{o.Peer, o.Process}
 	v.raw = o.Message.AppendRaw(v.raw[:0])
