@@ -146,7 +146,7 @@ type AccessChange struct {
 	// rules on: their holders are asked to leave. Without it such a change fails while there
 	// are any.
 	EndSessions bool
-	// DryRun makes no change, and only says what it would come to.
+	// DryRun makes no change, and only returns the result that it would have.
 	DryRun bool
 }
 
@@ -204,7 +204,7 @@ func (c *Client) access(ctx context.Context, op string, req *api.AccessRequest) 
 type Token struct {
 	// ID is public: 16 characters.
 	ID string `json:"id"`
-	// Name is whom it proves: the principal "token:NAME".
+	// Name is the NAME in the principal "token:NAME" that the token proves.
 	Name string `json:"name,omitempty"`
 	// PeerAddress is, of a join token, where it lets a server join. It has no name. Used says
 	// that a server has joined by it.

@@ -212,5 +212,5 @@ func (c *Client) failed(ctx context.Context, op, name string, o outcome) error {
 	return fmt.Errorf("conclave: %s %q: %w", op, name, o.err)
 }
 
-// pause is the backoff after so many failures, which chance shortens.
+// pause is the backoff after a number of failures, shortened at random.
 func pause(failures int) time.Duration { return time.Duration(line.Pause(failures, rand.Int64N)) }

@@ -18,8 +18,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// inBubble runs a test on virtual time: everything is in memory, so hours pass
-// in no time, and synctest.Wait waits until nothing can go on by itself.
+// inBubble runs a test on virtual time: everything is in memory, so hours of virtual time
+// pass at once, and synctest.Wait waits until every goroutine is blocked.
 func inBubble(t *testing.T, test func(t *testing.T)) {
 	synctest.Test(t, test)
 }
@@ -169,8 +169,8 @@ func TestCancelWhileQueued(t *testing.T) {
 	})
 }
 
-// A client works with servers that speak a newer version of the interface, and says
-// what is wrong with those that speak only an older one.
+// A client works with servers of a newer version of the interface. With servers of an
+// older version, it returns an error that names the version.
 func TestVersionsOfServers(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		cl := newCluster(t, 3)

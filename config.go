@@ -71,8 +71,8 @@ type Config struct {
 	// sessions lost. By default nothing is logged.
 	Logger *slog.Logger
 
-	// Dialer makes the connections to servers, of which it gets the addresses: for
-	// a tunnel, or a server in this process. By default they are made by TCP.
+	// Dialer connects to the address of a server. Set it to use a tunnel, or a server in
+	// this process. By default they are made by TCP.
 	Dialer func(ctx context.Context, address string) (net.Conn, error)
 
 	// Near is the server in this process: package embed sets it. Locks that an algorithm

@@ -154,7 +154,7 @@ func TestDialDoesNotWaitForTLS(t *testing.T) {
 			t.Errorf("Dial took %v", took)
 		}
 	}
-	// One server that may come back is enough to go on.
+	// One server that may come back is enough to continue.
 	closed, _ := net.Listen("tcp", "127.0.0.1:0")
 	closed.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
@@ -164,7 +164,7 @@ func TestDialDoesNotWaitForTLS(t *testing.T) {
 	}
 }
 
-// An address that is wrong for good is told apart from a server that may come back.
+// A permanently wrong address is distinguished from a server that may come back.
 func TestAddressesThatAreWrong(t *testing.T) {
 	for text, want := range map[string]AddressProblem{
 		`connection error: desc = "transport: Error while dialing: dial tcp: lookup db9: no such host"`: UnknownHost,

@@ -83,7 +83,7 @@ func (l *Leadership) Resign(ctx context.Context) error { return l.h.release(ctx)
 // value, or whose session has that id: it ends Context and gives the leadership
 // up, so that nobody leads before this leader has stopped. Other candidates keep
 // their places. If no such candidate waits the error is ErrNotFound, and this
-// leader goes on to lead.
+// leader continues to lead.
 func (l *Leadership) Transfer(ctx context.Context, to string) error { return l.h.transfer(ctx, to) }
 
 // SetValue changes what observers see of this leader. If ctx ends before the

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestEndSession has a client end the session of another by the id that both see.
+// TestEndSession lets a client end the session of another client, by the id that both
+// see.
 func TestEndSession(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		cl := newCluster(t, 2)

@@ -10,8 +10,9 @@ import (
 	"github.com/conclave-io/conclave/service/api"
 )
 
-// A copy of the program, or an operator, ends the session: one reply, to no request,
-// says so, and everything held ends at once instead of at the next renewal.
+// A copy of the program, or an operator, ends the session. The server reports it in one
+// reply that belongs to no request, and all holds end at once instead of at the next
+// renewal.
 func TestSessionClosedElsewhereIsToldAtOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		cl := newCluster(t, 1)

@@ -123,8 +123,8 @@ func (e *RevokedError) Error() string {
 	return "the holder was asked to leave: " + e.Reason
 }
 
-// Is makes errors.Is true for ErrRevoked, and for ErrLost: whoever asks only
-// whether it may go on need not know of revocation.
+// Is makes errors.Is true for ErrRevoked, and for ErrLost: a program that asks only
+// whether it may continue need not know of revocation.
 func (e *RevokedError) Is(target error) bool { return target == ErrRevoked || target == ErrLost }
 
 // NameError says why a name is invalid.

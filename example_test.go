@@ -8,8 +8,7 @@ import (
 	"github.com/conclave-io/conclave"
 )
 
-// Whoever holds the lock does the work, and hands the fence to the store along
-// with each write.
+// The holder of the lock does the work, and sends the fence to the store with each write.
 func ExampleClient_Lock() {
 	ctx := context.Background()
 	client, err := conclave.Dial(ctx, conclave.Config{Servers: []string{"127.0.0.1:7400"}})
@@ -33,8 +32,8 @@ func ExampleClient_Lock() {
 	}
 }
 
-// One of many candidates leads until it resigns, dies or loses its session; the
-// others wait for their turn.
+// One of many candidates leads until it resigns, dies or loses its session. The others
+// wait in a queue.
 func ExampleClient_Campaign() {
 	ctx := context.Background()
 	client, err := conclave.Dial(ctx, conclave.Config{Servers: []string{"127.0.0.1:7400"}})

@@ -23,8 +23,8 @@ import (
 	"github.com/conclave-io/conclave/service/api"
 )
 
-// cluster is a cluster in memory: servers that share one state, of which one
-// leads, and the faults that tests want.
+// cluster is a cluster in memory. Its servers share one state, and one of them leads.
+// Tests can inject faults.
 type cluster struct {
 	t        *testing.T
 	identity string

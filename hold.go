@@ -168,7 +168,7 @@ func (h *hold) giveUp() bool {
 }
 
 // change has a request about the hold carried out. If ctx ends first, the request
-// goes on in the background.
+// continues in the background.
 func (h *hold) change(ctx context.Context, op string, message *api.Request) (outcome, error) {
 	o := h.client.do(ctx, &line.Call{Of: h.call, Op: message})
 	if errors.Is(o.err, line.ErrWithdrawn) {

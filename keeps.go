@@ -17,7 +17,8 @@ import (
 // which names the cycle. Release what is kept, so that the others can continue, and start again.
 var ErrDeadlock = errors.New("deadlock")
 
-// MaxKeeps is how many holds a call keeps at most. Of more, the last ones count.
+// MaxKeeps is how many holds a call keeps at most. If there are more, the last ones
+// count.
 const MaxKeeps = 64
 
 // Kept names a hold that a caller keeps while it waits for another. Kept.MarshalText
@@ -146,9 +147,9 @@ type DeadlockError struct {
 	Name     string
 	Election bool
 	// Cycle has this call first, then who keeps what it waits for, and so on. The last
-	// one waits for what this caller keeps. There are Length in all, of which the first
-	// 64 are here. It is empty if the answer had to be asked for twice; the error then
-	// tells in words.
+	// one waits for what this caller keeps. There are Length in all; this slice has the
+	// first 64. It is empty if the answer had to be asked for twice; the error then tells
+	// in words.
 	Cycle  []Dependency
 	Length int
 	text   string

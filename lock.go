@@ -135,9 +135,9 @@ func (l *Lock) Renewed() <-chan struct{} {
 	return l.h.renewed()
 }
 
-// Unlock ends Context and then gives the lock up. If ctx ends before the server
-// answers, the release goes on being sent in the background and the error wraps
-// ctx.Err(). Unlock returns ErrNotHeld if the lock was unlocked before or lost.
+// Unlock ends Context and then gives the lock up. If ctx ends before the server answers,
+// Unlock continues to send the release in the background, and the error wraps ctx.Err().
+// Unlock returns ErrNotHeld if the lock was unlocked before or lost.
 func (l *Lock) Unlock(ctx context.Context) error {
 	if l.near != nil {
 		return l.near.release()

@@ -32,9 +32,8 @@ func (c *Client) PromoteMember(ctx context.Context, id uint64) error {
 	return err
 }
 
-// RemoveMember removes a server for good. If it leads it hands over first. It is
-// refused if the voters that are left and up would be no quorum, unless force is
-// set.
+// RemoveMember removes a server for good. If it leads it hands over first. It is refused
+// if the remaining voters that are up would not be a quorum, unless force is set.
 func (c *Client) RemoveMember(ctx context.Context, id uint64, force bool) error {
 	remove := &api.RemoveMember{Id: id, Force: force}
 	_, err := c.changeMembers(ctx, "remove a member", &api.ChangeMembersRequest{Change: &api.ChangeMembersRequest_Remove{Remove: remove}})

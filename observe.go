@@ -16,10 +16,10 @@ import (
 // how long it has to give it: an election can be silent for months.
 const observePing = time.Second
 
-// Observe reports who leads an election: first the present state, then each
-// change, until ctx ends or the client is closed; then the channel is closed.
-// A reader that is slower than the changes finds only the newest. Observe goes
-// on by itself when a server is lost; what changed meanwhile is reported once.
+// Observe reports who leads an election: first the present state, then each change, until
+// ctx ends or the client is closed; then the channel is closed. A reader that is slower
+// than the changes finds only the newest. If a server is lost, Observe continues with
+// another one, and reports what changed meanwhile once.
 func (c *Client) Observe(ctx context.Context, name string) (<-chan Observation, error) {
 	if err := ValidateName(name); err != nil {
 		return nil, err

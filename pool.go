@@ -64,7 +64,7 @@ func newPool(cfg *Config) *pool {
 			grpc.WithStaticConnWindowSize(ahead),
 			grpc.WithConnectParams(grpc.ConnectParams{
 				Backoff:           backoff.Config{BaseDelay: shortestBackoff, Multiplier: 1.6, Jitter: 0.2, MaxDelay: longestBackoff},
-				MinConnectTimeout: connectTimeout, // a slow handshake goes on while others are tried
+				MinConnectTimeout: connectTimeout, // a slow handshake continues while others are tried
 			}),
 			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(largestMessage)),
 		),
@@ -92,8 +92,8 @@ func (p *pool) get(address string) (*grpc.ClientConn, error) {
 	return conn, err
 }
 
-// failed is called after a call failed. It drops the connection if that was
-// not made, since it would go on trying in the background for ever.
+// failed is called after a call failed. It drops a connection that was not made, which
+// would otherwise be retried in the background forever.
 func (p *pool) failed(address string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 // MaxReason is the longest reason that servers take, in bytes.
 const MaxReason = 256
 
-// RevokeOption says whom to ask. Without any, all who hold are asked.
+// RevokeOption selects the holders to ask. Without any, all who hold are asked.
 type RevokeOption struct{ set func(*api.Revoke) }
 
 // OnlyFence asks only the hold with this fence, of several that share a lock; or

@@ -18,9 +18,9 @@ import (
 
 // TLSFiles returns a configuration for Config.TLS. The file ca has the certificates that
 // vouch for servers; if it is empty, those of the system do. cert and key, if given, are
-// those of this program. A Client reads all files again for each connection, so that the next
-// connection uses what has replaced them. If they cannot be read or do not fit, it goes on
-// with what it has read before.
+// those of this program. A Client reads all files again for each connection, so that the
+// next connection uses what has replaced them. If they cannot be read or do not match, it
+// continues with those that it read before.
 func TLSFiles(cert, key, ca string) (*tls.Config, error) {
 	cfg := &tls.Config{MinVersion: tls.VersionTLS12}
 	if ca != "" {

@@ -22,7 +22,7 @@ type Changes struct {
 // Watch reports the locks whose names begin with prefix: first all that are held,
 // then each change, until ctx ends or the client is closed; then the channel is
 // closed. What changes while the reader is busy is reported once, as it is then.
-// After the loss of a server Watch begins anew, which Changes.Reset says.
+// After the loss of a server Watch begins again, which Changes.Reset says.
 func (c *Client) Watch(ctx context.Context, prefix string) (<-chan Changes, error) {
 	return c.watchClass(ctx, &api.WatchRequest{Class: api.Class_CLASS_LOCK, Prefix: prefix})
 }

@@ -28,7 +28,8 @@ func TestAdd(t *testing.T) {
 	}
 }
 
-// What the tools cannot run, or not tell from others, is refused, and so is what comes with it.
+// Add refuses a Spec that the tools cannot run or cannot distinguish from another one,
+// and all Specs added with it.
 func TestAddRefuses(t *testing.T) {
 	before := len(algorithm.All)
 	noFamily, noNew := named("a"), named("b")

@@ -2,8 +2,8 @@ package algorithm
 
 import "strings"
 
-// Nearest returns the known name that was probably meant, or nothing. Of names that
-// begin with the given text, it returns the shortest.
+// Nearest returns the known name that was probably meant, or "". If several names begin
+// with the given text, it returns the shortest.
 func Nearest(name string, known []string) string {
 	best, least, begun := "", len(name)/2+1, false
 	for _, k := range known {

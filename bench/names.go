@@ -17,8 +17,8 @@ type namesReport struct {
 	Each      float64 `json:"mb_a_member"`
 }
 
-// idleNames measures the memory for names that were held once. The names use two prefixes, because
-// one prefix alone could not have so many names.
+// idleNames measures the memory for names that were held once. The names use two
+// prefixes, because one prefix cannot have that many names.
 func idleNames(ctx context.Context, b *bench) (section, error) {
 	l, err := b.startLive(ctx)
 	if err != nil {

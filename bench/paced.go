@@ -64,9 +64,9 @@ func (l latencies) merge(other latencies) {
 const (
 	// pacedLanes is the minimum number of streams.
 	pacedLanes = 16
-	// pacedClients is the approximate number of sessions in the measurement of the highest rate.
-	// pacedWorkers is the number of sessions for a fixed rate. There are so many that a due request
-	// never has to wait for an idle session.
+	// pacedClients is the approximate number of sessions in the measurement of the
+	// highest rate. pacedWorkers is the number of sessions for a fixed rate. There are
+	// enough sessions that a due request never waits for an idle one.
 	pacedClients = 128
 	pacedWorkers = 4096
 )

@@ -159,8 +159,8 @@ func (cfg Config) alone() (server.Config, dialer) {
 // Instance returns the server in this process.
 func (c *Client) Instance() *server.Server { return c.server }
 
-// Done is closed when the server has stopped, be it by Close or by itself: because
-// its disk failed, for example.
+// Done is closed when the server has stopped: by Close, or by itself, for example because
+// its disk failed.
 func (c *Client) Done() <-chan struct{} { return c.server.Done() }
 
 // Close ends the session, which releases all that it holds, and stops the server. If

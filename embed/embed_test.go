@@ -55,8 +55,8 @@ func lock(t testing.TB, client *embed.Client, name string) (*conclave.Lock, uint
 	return l, fence
 }
 
-// Two readers hold together: a store that remembers the largest floor takes the writes
-// of both, and those of neither once a writer came.
+// Two readers hold at the same time. A store that remembers the largest floor accepts the
+// writes of both, until a writer has written.
 func TestFloorOfThoseWhoHoldTogether(t *testing.T) {
 	client := open(t, embed.Config{})
 	var readers []*conclave.Lock
@@ -127,7 +127,7 @@ func TestTwoInOneProcessDoNotMeet(t *testing.T) {
 	}
 }
 
-// Fences go on growing when the process starts again, and a server with a port
+// Fences continue growing when the process starts again, and a server with a port
 // can take over the directory.
 func TestDirectoryOutlivesTheProcess(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
@@ -171,8 +171,8 @@ func loopback(t *testing.T) net.Listener {
 	return l
 }
 
-// Three members of one cluster, in one process here: what one holds the others
-// wait for, and two go on when one is gone.
+// Three members of one cluster in one process: the others wait for what one holds, and
+// two continue after one has ended.
 func TestMembers(t *testing.T) {
 	var clients, others []net.Listener
 	var peers []string
@@ -326,7 +326,8 @@ func BenchmarkLocks(b *testing.B) {
 	})
 }
 
-// The client of a server alone is inside the process: the server knows that by itself.
+// The client of a single server runs in its process, and the server knows that without
+// being told.
 func TestTheOwnerIsThisProcess(t *testing.T) {
 	client := open(t, embed.Config{})
 	defer shut(t, client)

@@ -32,7 +32,7 @@ func ExampleOpen() {
 	// <nil>
 }
 
-// With a directory, fences go on growing from one start of the program to the
+// With a directory, fences continue growing from one start of the program to the
 // next.
 func ExampleOpen_onDisk() {
 	ctx := context.Background()

@@ -41,8 +41,8 @@ func cause(t testing.TB, ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// A lock that an algorithm guards is granted by the server in this process in the call. It
-// is in lists, excludes others, and ends as any does; no session is opened for it.
+// If an algorithm guards a lock, the server in this process grants it during the call,
+// without a session. The hold appears in lists, excludes others, and ends like any other.
 func TestNear(t *testing.T) {
 	client := guarded(t)
 	held, first := lock(t, client, "n/1")
@@ -101,7 +101,7 @@ func TestNear(t *testing.T) {
 	shut(t, client)
 }
 
-// Who holds near is asked to leave by an operator, by a server that stops and by Close.
+// A near holder is asked to leave by an operator, by a server that stops, and by Close.
 func TestNearEnds(t *testing.T) {
 	client := guarded(t)
 	revoked, _ := lock(t, client, "n/1")
@@ -156,7 +156,7 @@ func TestNearWhenTheServerStops(t *testing.T) {
 	_ = client.Close()
 }
 
-// BenchmarkNear acquires and releases a lock of which the right is at hand.
+// BenchmarkNear acquires and releases a lock whose right this server already has.
 func BenchmarkNear(b *testing.B) {
 	client := guarded(b)
 	defer shut(b, client)

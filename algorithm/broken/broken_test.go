@@ -12,8 +12,8 @@ import (
 	"github.com/conclave-io/conclave/process/processtest"
 )
 
-// Every mistake shows in the simulator within its bounds, and the original comes
-// through the same runs.
+// The simulator finds every mistake within its bounds, and nothing in the same runs of
+// the original.
 func TestChanceFindsEveryMistake(t *testing.T) {
 	const seeds = 20_000
 	for _, v := range broken.Variants {
@@ -34,8 +34,8 @@ func TestChanceFindsEveryMistake(t *testing.T) {
 	}
 }
 
-// violation runs one schedule within the bounds of a variant and returns what is
-// wrong, if it is what the variant breaks.
+// violation runs one schedule within the bounds of a variant. It returns the violation if
+// the variant is meant to have it.
 func violation(t *testing.T, v *broken.Variant, spec *process.Spec, seed uint64) string {
 	t.Helper()
 	cfg := within(v, spec, seed)
@@ -116,8 +116,8 @@ func delays(spec *process.Spec) []sim.Delay {
 	return []sim.Delay{sim.Constant(d), sim.Uniform(1, d), sim.Exponential(0, d), sim.Exponential(0, 5*d)}
 }
 
-// asks lets the clients ask as often as the bounds say, in bursts that overlap more
-// or less.
+// asks lets each client ask as often as the bounds allow, in bursts that overlap more or
+// less.
 func asks(b broken.Bounds, spec *process.Spec, r *rand.Rand) []sim.Command {
 	const d = process.Millisecond
 	clients := b.Clients
@@ -153,8 +153,8 @@ func asks(b broken.Bounds, spec *process.Spec, r *rand.Rand) []sim.Command {
 	return commands
 }
 
-// proposals are made all at once, each with a value of its own, or where values have names
-// one of these.
+// proposals are all made at once. Each has its own value or, if values have names, one of
+// these.
 func proposals(b broken.Bounds, spec *process.Spec, clients []process.ID, r *rand.Rand) []sim.Command {
 	var commands []sim.Command
 	for k := range b.Entries {
@@ -178,8 +178,8 @@ func votes(clients []process.ID) []sim.Command {
 	return commands
 }
 
-// Variants keep the contract of machines. Those that claim what they do not keep are
-// not held to it here.
+// Variants keep the contract of machines. The test does not check the claims that a
+// variant breaks.
 func TestConform(t *testing.T) {
 	for _, v := range broken.Variants {
 		t.Run(v.Name, func(t *testing.T) {

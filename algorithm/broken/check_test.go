@@ -42,7 +42,7 @@ func boundsOf(v *broken.Variant, spec *process.Spec, states uint64) check.Config
 	return cfg
 }
 
-// search is what the checker makes of an algorithm within the bounds of a variant.
+// search runs the checker on an algorithm within the bounds of a variant.
 func search(t *testing.T, cfg check.Config) *check.Result {
 	t.Helper()
 	result, err := check.Run(context.Background(), cfg)
@@ -52,9 +52,9 @@ func search(t *testing.T, cfg check.Config) *check.Result {
 	return result
 }
 
-// The checker finds every mistake within its bounds, and none in as much of the
-// originals. The run that it finds is a shortest one, the simulator makes it again, and
-// it is the one on record.
+// The checker finds every mistake within its bounds, and none in the originals within the
+// same bounds. The run is a shortest one, the simulator reproduces it, and testdata has
+// it.
 func TestCheckerFindsEveryMistake(t *testing.T) {
 	for _, v := range broken.Variants {
 		t.Run(v.Name, func(t *testing.T) {
@@ -73,8 +73,7 @@ func TestCheckerFindsEveryMistake(t *testing.T) {
 	}
 }
 
-// So it does where partial order reduction leaves out what it may; with that no
-// invariant is judged.
+// The checker also finds them with partial order reduction, which judges no invariant.
 func TestReductionHidesNoMistake(t *testing.T) {
 	found := 0
 	for _, v := range broken.Variants {

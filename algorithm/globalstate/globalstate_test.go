@@ -12,8 +12,8 @@ func TestConform(t *testing.T)     { processtest.Conform(t, Spec) }
 func TestConformBank(t *testing.T) { processtest.Conform(t, overBank) }
 func TestScripts(t *testing.T)     { processtest.Script(t, overBank, "testdata") }
 
-// bank is a layer to record: accounts that send each other money. What all have,
-// and what is on its way, is always the same.
+// bank is a layer to record: accounts that send each other money. The sum of all accounts
+// and of the money in flight never changes.
 var bank = &process.Spec{
 	Name: "bank", Title: "Accounts", Paper: "none", Family: process.Multicast,
 	Messages: []process.MessageSpec{{Name: "PAY", Fields: []process.FieldUse{{Field: process.FieldValue, Symbol: "sum"}}}},
@@ -50,8 +50,8 @@ func (a *account) Step(ev *process.Event, fx *process.Effects) {
 
 func (a *account) Fields(f *process.Fields) { f.Int("balance", &a.balance) }
 
-// A part that was encoded is decoded, whatever ranks and messages are in it, and
-// what is not one is refused.
+// Every encoded part can be decoded, whatever ranks and messages it has. Other bytes are
+// refused.
 func TestParts(t *testing.T) {
 	pay := process.Message{Type: 1, Layer: 1, From: 200, To: 3, Value: 5}
 	r := recording{state: appendBytes([]byte{1}, []byte("state")), received: []received{{200, pay.AppendRaw(nil)}, {7, pay.AppendRaw(nil)}}}
@@ -90,8 +90,8 @@ func FuzzDecodePart(f *testing.F) {
 	})
 }
 
-// A state that was decoded shares no memory with itself: a machine that has sent a
-// part, and is loaded again, keeps its recordings apart.
+// The parts of a decoded state share no memory, so that a machine that is loaded after it
+// sent a part keeps its recordings separate.
 func TestRecordingsDoNotShareMemory(t *testing.T) {
 	c := &process.Config{N: 3}
 	m := newMachine(0, c).(*machine)

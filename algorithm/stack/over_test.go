@@ -36,8 +36,8 @@ func TestOver(t *testing.T) {
 	}
 }
 
-// TestOverPromises: a stack promises what its top and its carriers do, and
-// survives what all survive.
+// TestOverPromises: a stack promises what its top and its carriers promise, and survives
+// the faults that all layers survive.
 func TestOverPromises(t *testing.T) {
 	spec, err := Over(ricartagrawala.Spec, vector.Spec, globalstate.Spec)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/conclave-io/conclave/process/processtest"
 )
 
-// TestConform leaves out those stacks of which each two neighbouring layers are in
-// another one.
+// TestConform skips a stack if other stacks contain each of its pairs of neighbouring
+// layers.
 func TestConform(t *testing.T) {
 	for _, spec := range []*process.Spec{CentralRecovering, TokenRingRecovering, TokenRingSwim, BullyHeartbeat, BullyPhi} {
 		t.Run(spec.Name, func(t *testing.T) {

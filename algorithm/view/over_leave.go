@@ -197,7 +197,7 @@ func (m *home) loses(ev *process.Event, fx *process.Effects) {
 	}
 }
 
-// pass ends a ghost: the client of a crashed server is past its deadline.
+// pass ends a ghost: the deadline of a crashed server's client is over.
 func (m *home) pass(fx *process.Effects) {
 	if m.at != 0 {
 		fx.Send(processOf(m.at), process.Message{Type: msgFree})

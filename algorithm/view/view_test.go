@@ -14,7 +14,7 @@ import (
 
 func TestScripts(t *testing.T) { processtest.Script(t, Over(central.Spec), "testdata") }
 
-// naive is a Log that keeps the history, and finds what it says anew each time.
+// naive is a Log that keeps the whole history, and computes each answer from it.
 type naive struct {
 	epoch       uint64
 	members     []Seat
@@ -92,7 +92,8 @@ func (n *naive) target() []Seat {
 	return target
 }
 
-// namespace is the place of the longest prefix of a name among those of the epoch.
+// namespace returns the index of the longest prefix of a name among the prefixes of the
+// epoch.
 func (n *naive) namespace(name string) int {
 	for i := len(name); i >= 0; i-- {
 		if at := slices.Index(n.spaces, name[:i]); at >= 0 {
@@ -231,7 +232,7 @@ func TestLastEpoch(t *testing.T) {
 	}
 }
 
-// What a member has begun does not share memory with what the log says next.
+// The epoch that a member has begun shares no memory with later epochs of the log.
 func TestApply(t *testing.T) {
 	m := Member{Server: 2, Seat: [2]uint64{7}}
 	one, two := Seat{Server: 1, ID: [2]uint64{5}}, Seat{Server: 2, ID: [2]uint64{7}}

@@ -128,8 +128,7 @@ func (a *Authority) issue(name string, template *x509.Certificate, valid time.Du
 	return sign(pair, template, valid, a)
 }
 
-// place names the files of a pair, neither of which may exist: a key that is replaced
-// cannot be had back.
+// place names the files of a pair. Neither may exist, because a replaced key is lost.
 func place(dir, cert, key string) (Pair, error) {
 	pair := Pair{Cert: filepath.Join(dir, cert), Key: filepath.Join(dir, key)}
 	for _, path := range []string{pair.Cert, pair.Key} {

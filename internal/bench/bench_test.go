@@ -76,8 +76,8 @@ func TestSummary(t *testing.T) {
 	}
 }
 
-// TestPassing follows a semaphore of two: the first grants were handed nothing,
-// and each later one answers the oldest release.
+// TestPassing follows a semaphore of two. The first grants answer no release, and each
+// later one answers the oldest release.
 func TestPassing(t *testing.T) {
 	p := newPassing(2)
 	zero := time.Now()

@@ -188,7 +188,7 @@ func (l *livery) measureAgreement(ctx context.Context) error {
 }
 
 // measureGuard measures under an algorithm, and removes it afterwards: machines that are
-// left over would go on sending.
+// left over would continue sending.
 func (l *livery) measureGuard(ctx context.Context, spec *process.Spec, mode string) error {
 	rows, err := measure.Served(spec, l.Servers, mode)
 	if err != nil {

@@ -69,7 +69,7 @@ func (r *liveRun) idle(ctx context.Context) error {
 	return r.count(ctx, measure.Idle, from)
 }
 
-// count notes the messages for each entry since so many had been sent.
+// count records the messages per entry since sent messages had been sent.
 func (r *liveRun) count(ctx context.Context, regime int, from uint64) error {
 	sent, err := r.quiet(ctx, regime)
 	r.messages = append(r.messages, float64(sent-from)/float64(r.Rounds*len(r.askers)))
@@ -143,7 +143,7 @@ func (r *liveRun) saturated(ctx context.Context) error {
 	return err
 }
 
-// enter enters once and leaves when it is told to. It reports whether to go on.
+// enter enters once and leaves when it is told to. It reports whether to continue.
 func (r *liveRun) enter(ctx context.Context, c *conclave.Client, entered chan<- entry) bool {
 	held, err := c.Lock(ctx, r.name)
 	e := entry{time.Now(), err, make(chan struct{})}

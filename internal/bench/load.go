@@ -14,8 +14,8 @@ import (
 const (
 	// parting is how long the last release of a client may take after the end.
 	parting = 5 * time.Second
-	// breath is the pause after a failed operation, so that a cluster that refuses everything
-	// is not called as fast as it can refuse.
+	// breath is the pause after a failed operation. It protects a cluster that refuses
+	// everything from being called as fast as it can refuse.
 	breath = 10 * time.Millisecond
 )
 

@@ -14,8 +14,8 @@ import (
 	"github.com/conclave-io/conclave/service/server/servertest"
 )
 
-// book counts who is inside which lock. Whoever gets in first stays until as many as
-// company have been inside together.
+// book counts the clients inside each lock. The first client stays until company clients
+// have been inside at the same time.
 type book struct {
 	company int
 	met     chan struct{} // closed when they have

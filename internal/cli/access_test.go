@@ -12,7 +12,8 @@ import (
 	"github.com/conclave-io/conclave"
 )
 
-// What show prints, apply reads: nothing of the rules is lost, whatever is in their names.
+// The command apply reads the output of show without losing any rule, whatever characters
+// the names have.
 func TestRulesAreReadAsTheyAreWritten(t *testing.T) {
 	rules := conclave.Access{
 		Mode: "closed", Revision: 7, Names: []string{"dns", "uri"},
@@ -44,7 +45,7 @@ func TestRulesAreReadAsTheyAreWritten(t *testing.T) {
 	}
 }
 
-// The difference tells what goes and what comes, and there is one edit for each thing.
+// The difference shows what is removed and what is added, and has one edit for each item.
 func TestDifferenceOfRules(t *testing.T) {
 	before := conclave.Access{
 		Names:    []string{"uri", "cn"},

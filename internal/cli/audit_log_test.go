@@ -15,7 +15,7 @@ import (
 	"github.com/conclave-io/conclave/service/registry"
 )
 
-// acts returns the log of a server that has written so many acts.
+// acts returns the log of a server that has written n acts.
 func acts(n int) string {
 	var chain registry.Chain
 	for i := range n {
@@ -60,8 +60,8 @@ func TestVerifyAuditLog(t *testing.T) {
 	}
 }
 
-// TestAuditRecordIsALine: what a program gets from a cluster is what servers write to files,
-// and has all of it.
+// TestAuditRecordIsALine: a program gets the same records from a cluster as servers write
+// to files, with all fields.
 func TestAuditRecordIsALine(t *testing.T) {
 	line := strings.Split(acts(1), "\n")[1]
 	var rec conclave.AuditRecord

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestFailure: each failure is one line and has its status; who interrupts a command is
-// told of no error in it.
+// TestFailure: each failure prints one line and has its exit status. An interrupted
+// command reports no error.
 func TestFailure(t *testing.T) {
 	for _, c := range []struct {
 		err    error

@@ -82,7 +82,7 @@ func TestComparePlots(t *testing.T) {
 	}
 }
 
-// Of flags that contradict each other none is dropped in silence.
+// If flags contradict each other, none is ignored silently.
 func TestCompareRefusesFlagsThatContradict(t *testing.T) {
 	for _, args := range [][]string{
 		{"--elections", "--resets"}, {"--markdown", "--json"}, {"--sweep", "3,10", "-n", "5"},

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// topSignals are those that make a screen be drawn anew.
+// topSignals are the signals after which the screen is drawn again.
 var topSignals = []os.Signal{unix.SIGWINCH}
 
 func isTerminal(f *os.File) bool {

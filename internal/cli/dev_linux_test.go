@@ -90,8 +90,8 @@ func gone(pid string) bool {
 	return syscall.Kill(number, 0) == syscall.ESRCH
 }
 
-// freeRange finds a port from which on, and a hundred further up, there are n
-// free ones.
+// freeRange finds a port such that n ports from it, and n ports from 100 above it, are
+// free.
 func freeRange(t *testing.T, n int) int {
 	t.Helper()
 	for base := 22000; base < 31000; base += 10 {
@@ -173,8 +173,8 @@ func TestServeStopsWhenItIsTold(t *testing.T) {
 	}
 }
 
-// A server that has to stop by itself says why, and its status says that it
-// failed.
+// A server that must stop by itself prints the reason, and its exit status shows a
+// failure.
 func TestServeThatStopsByItselfFails(t *testing.T) {
 	base := freeRange(t, 2)
 	peers := fmt.Sprintf("1=127.0.0.1:%d,2=127.0.0.1:%d", base, base+1)

@@ -44,7 +44,7 @@ func TestDevStartsNothingBesideAnotherDev(t *testing.T) {
 	end(t, first, out, syscall.SIGINT)
 }
 
-// The address for other servers is looked at too, and that of the last server.
+// The check includes the address for other servers, and the addresses of the last server.
 func TestDevLooksAtEveryAddress(t *testing.T) {
 	base := freeRange(t, 3)
 	for _, port := range []int{base + 2, base + 100, base + 102} {
@@ -61,8 +61,8 @@ func TestDevLooksAtEveryAddress(t *testing.T) {
 	}
 }
 
-// Another process may take an address between the look and the start, and
-// answer as if it were the server.
+// Another process may take an address between the check and the start, and answer in
+// place of the server.
 func TestDevIsNotDeceivedByAnothersAnswer(t *testing.T) {
 	base := freeRange(t, 1)
 	taken, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", base))

@@ -9,7 +9,7 @@ import (
 	"github.com/conclave-io/conclave/lab/scenario"
 )
 
-// TestProgress reports on a run as if an hour passed with every look at the clock.
+// TestProgress reports on a run whose clock advances by an hour at every reading.
 func TestProgress(t *testing.T) {
 	var out bytes.Buffer
 	now := time.Unix(0, 0)

@@ -80,8 +80,8 @@ func marginOf(ttl time.Duration) time.Duration {
 // --ttl.
 func (f *runFlags) graceOf(h hold) time.Duration { return min(time.Duration(f.grace), h.TTL()/4) }
 
-// split returns the name and the command of a command line with both. It fails if the command does
-// not exist, so that nobody waits in vain.
+// split returns the name and the command of a command line with both. It fails at once if
+// the command does not exist, before it waits for the lock.
 func split(cmd *cobra.Command, args []string) (name string, argv []string, err error) {
 	dash := cmd.ArgsLenAtDash()
 	switch {

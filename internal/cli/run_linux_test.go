@@ -126,8 +126,8 @@ func TestCommandKnowsWhatIsKept(t *testing.T) {
 	}
 }
 
-// A command under a lock that takes another one gets the fence of that: with the fence
-// of the outer lock, its writes would pass for somebody else's.
+// A command that runs under two nested locks gets the fence of the inner one. With the
+// fence of the outer lock, its writes would look like those of another program.
 func TestNestedCommandGetsItsOwnFence(t *testing.T) {
 	for _, name := range []string{"CONCLAVE_FENCE", "CONCLAVE_FLOOR", "CONCLAVE_RESOURCE"} {
 		t.Setenv(name, "of the outer lock")
@@ -161,8 +161,8 @@ func TestDeadlineEndsTheCommand(t *testing.T) {
 	}
 }
 
-// TestRenewalKeepsTheCommand starts a command under a deadline that is too near
-// for it, and runs it beyond the second.
+// TestRenewalKeepsTheCommand starts a command before a deadline that is too early for it,
+// and runs it past the second deadline.
 func TestRenewalKeepsTheCommand(t *testing.T) {
 	t.Parallel()
 	g := newGrant(100 * time.Millisecond)
@@ -196,8 +196,8 @@ func TestLostBeforeTheStart(t *testing.T) {
 	wantStatus(t, err, StatusLost, lostLine)
 }
 
-// A hold whose holder is asked to leave is given up, but only once nothing of
-// the command is left.
+// If the holder is asked to leave, the hold is released, but only after no process of the
+// command is left.
 func TestRevocationEndsTheCommandAndThenReleases(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "left")
 	g := newGrant(time.Hour)
@@ -242,8 +242,8 @@ type unheardGrant struct{ *grant }
 
 func (g unheardGrant) Context() context.Context { return unheard{g.ctx} }
 
-// A renewal that comes with a revocation, or after it, gives a command no more
-// time, not even if the wrapper should stop between the one and the other.
+// A renewal that arrives with a revocation, or after it, does not extend the time of a
+// command, even if the wrapper is stopped between the two.
 func TestRenewalDoesNotKeepARevokedCommand(t *testing.T) {
 	t.Parallel()
 	g := newGrant(3 * time.Second)
@@ -358,8 +358,8 @@ func TestCommandThatCannotRun(t *testing.T) {
 	}
 }
 
-// A hold that an algorithm guards has a shorter TTL than was asked for. There must be time
-// for the command all the same.
+// If an algorithm guards a lock, the hold has a shorter TTL than requested. The command
+// must still have time.
 func TestHoldShorterThanTTL(t *testing.T) {
 	tr := newTrial("true")
 	tr.grace = duration(defaultGrace)

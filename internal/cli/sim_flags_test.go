@@ -7,8 +7,8 @@ import (
 	"github.com/conclave-io/conclave/algorithm"
 )
 
-// TestEveryAlgorithmDoesSomething runs each with nothing but its name: messages are
-// sent, and no promise is broken.
+// TestEveryAlgorithmDoesSomething runs each algorithm by its name, without other flags:
+// messages are sent, and no promise is broken.
 func TestEveryAlgorithmDoesSomething(t *testing.T) {
 	for _, spec := range algorithm.All {
 		n := "4"
@@ -30,8 +30,8 @@ func TestEveryAlgorithmDoesSomething(t *testing.T) {
 	}
 }
 
-// TestAveragesAreThoseOfTheory: what sim prints without further flags is what the Specs say
-// of the costs. Neither the first requests nor the order of the requesters shows.
+// TestAveragesAreThoseOfTheory: without further flags, sim prints the costs of the Specs.
+// The first requests and the order of the requesters do not affect them.
 func TestAveragesAreThoseOfTheory(t *testing.T) {
 	for _, c := range []struct {
 		algorithm, regime string

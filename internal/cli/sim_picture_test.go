@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// wordBox is the room of a text in a picture: its middle, half its length in the direction in which
-// it is written, and half its height.
+// wordBox is the area of a text in a picture: its centre, half its length in the
+// direction of writing, and half its height.
 type wordBox struct {
 	text         string
 	x, y         float64
@@ -61,7 +61,8 @@ func (b wordBox) covers(other wordBox) bool {
 	return true
 }
 
-// All processes ask at the same time: as many messages as there can be. Each text can be read.
+// All processes ask at the same time, which gives the most messages. Every text must be
+// readable.
 func TestTextsOfAPictureDoNotCoverEachOther(t *testing.T) {
 	for n := 3; n <= 8; n++ {
 		for _, algorithm := range []string{"ricart-agrawala", "lamport", "suzuki-kasami"} {

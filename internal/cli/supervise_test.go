@@ -78,8 +78,8 @@ func (p *patient) Alive(ctx context.Context) error {
 	return nil
 }
 
-// TestSupervisorIsTold: ready, what the server does, that it lives, and that it stops. A
-// server whose loop hangs gives no sign of life.
+// TestSupervisorIsTold: the server reports that it is ready, its state, that it is alive,
+// and that it stops. A server whose loop hangs does not report that it is alive.
 func TestSupervisorIsTold(t *testing.T) {
 	socket := newNotifySocket(t)
 	const timeout = 300 * time.Millisecond

@@ -43,8 +43,8 @@ var unfit = map[string][]string{
 	"stringArray": nil,
 }
 
-// TestUnfitValues gives every flag of every command a value of the wrong kind.
-// One line names the flag and the value, and says what would be right.
+// TestUnfitValues gives every flag of every command a value of the wrong type. One line
+// names the flag, the value, and the expected form.
 func TestUnfitValues(t *testing.T) {
 	tried := 0
 	eachCommand(newRoot(&app{stdout: &bytes.Buffer{}, stderr: &bytes.Buffer{}}), func(cmd *cobra.Command) {
@@ -74,7 +74,7 @@ func TestUnfitValues(t *testing.T) {
 	}
 }
 
-// complaint reports whether what is said of an unfit value is not what it should be.
+// complaint returns what is wrong with the message about an invalid value, or "".
 func complaint(flag, value, said string) bool {
 	named := strings.HasPrefix(said, fmt.Sprintf("conclave: --%s: %q: ", flag, value)) ||
 		strings.HasPrefix(said, fmt.Sprintf("conclave: --%s: %q is ", flag, value))
@@ -84,8 +84,8 @@ func complaint(flag, value, said string) bool {
 	return !named || !oneLine || !helpful || strings.Contains(said, "pars") || strings.Contains(said, "syntax")
 }
 
-// TestAloneOrNot wants it known of each command whether it asks a cluster. Those
-// that do not, refuse the flags about one, and do not show them.
+// TestAloneOrNot requires that every command states whether it contacts a cluster.
+// Commands that do not refuse the flags for one, and do not show them.
 func TestAloneOrNot(t *testing.T) {
 	asking := strings.Fields("__demo-deadlock __demo-worker __fdatasync access audit-log bench cut deadlocks elect elections leader lock locks member namespace release sessions snapshot status top upgrade view watch why")
 	root := newRoot(&app{stdout: &bytes.Buffer{}, stderr: &bytes.Buffer{}})
@@ -105,8 +105,8 @@ func TestAloneOrNot(t *testing.T) {
 	}
 }
 
-// TestHelpIsWhole looks for what the library of flags prints of a default that is
-// empty in its eyes.
+// TestHelpIsWhole looks for the text that the flag library prints for a default that it
+// treats as empty.
 func TestHelpIsWhole(t *testing.T) {
 	eachCommand(newRoot(&app{stdout: &bytes.Buffer{}, stderr: &bytes.Buffer{}}), func(cmd *cobra.Command) {
 		for _, line := range strings.Split(cmd.LocalFlags().FlagUsages(), "\n") {

@@ -54,7 +54,7 @@ PAST FENCE  HOST  PID  PROGRAM  ENDED   HELD FOR  HOW
 `)
 }
 
-// As long as a server does not answer, a client of it may hold the lock.
+// While a server does not answer, one of its clients may hold the lock.
 func TestWhyWithASilentServer(t *testing.T) {
 	x := conclave.Explanation{Algorithm: "raymond", Prefix: "r/", Homes: []conclave.AtHome{
 		{Server: 1, QueueLength: 2}, {Server: 2, Problem: "connection refused"}, {Server: 3, Problem: "connection refused"},
@@ -99,8 +99,8 @@ func held(name string, fence uint64, waiting uint32) conclave.Resource {
 	return conclave.Resource{Name: name, Limit: 1, QueueLength: waiting, Holders: []conclave.Holder{{Fence: fence, PID: 1, Program: "p", Host: "h"}}}
 }
 
-// A watch that begins anew tells all that is held again, in parts. What is the
-// same is not told twice, and what ended meanwhile is told.
+// A watch that begins again sends everything that is held again, in parts. Unchanged
+// holds are not printed twice, and holds that ended meanwhile are printed.
 func TestNewsAfterAReset(t *testing.T) {
 	n := newNews()
 	for _, step := range []struct {

@@ -77,8 +77,8 @@ func TestWrongUses(t *testing.T) {
 // quoted replaces what a word in quotes has in place of white space.
 var quoted = strings.NewReplacer("_", " ", `\t`, "\t")
 
-// misused runs a command line, which may begin with variables of the environment, and returns
-// its status and what it printed.
+// misused runs a command line, which may begin with environment variables. It returns the
+// exit status and the output.
 func misused(t *testing.T, words []string) (status int, said string) {
 	for words[0] != "conclave" {
 		name, value, _ := strings.Cut(words[0], "=")
@@ -102,8 +102,9 @@ func misused(t *testing.T, words []string) (status int, said string) {
 // unstable is what differs from run to run: ports, dates and identities.
 var unstable = regexp.MustCompile(`20\d\d-\d\d-\d\d|127\.0\.0\.1:\d{5}|\b[0-9a-f]{16}\b`)
 
-// oneServer runs a cluster of one server, and returns for a Replacer the words of command lines
-// that are not in the table: its addresses, and a name that is too long.
+// oneServer runs a cluster of one server. For a Replacer, it returns the words of command
+// lines that the table cannot contain: the server's addresses, and a name that is too
+// long.
 func oneServer(t *testing.T) []string {
 	cfg := server.Config{Data: filepath.Join(t.TempDir(), "data"), Listen: "127.0.0.1:0", PeerListen: "127.0.0.1:0"}
 	s, err := server.Start(cfg.WithDefaults())

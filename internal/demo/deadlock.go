@@ -32,7 +32,7 @@ type DeadlockReport struct {
 	WentOn string `json:"went_on"`
 }
 
-// Good reports whether one program was refused, and the other went on.
+// Good reports whether one program was refused, and the other continued.
 func (r *DeadlockReport) Good() bool {
 	return r.Refused != "" && r.WentOn != "" && r.Refused != r.WentOn
 }
@@ -47,7 +47,7 @@ func (r *DeadlockReport) Text() string {
 	return b.String()
 }
 
-// program is one of the two, with a pipe to tell it to go on, and what it says.
+// program is one of the two, with a pipe that tells it to continue, and its output.
 type program struct {
 	name    string
 	cmd     *exec.Cmd

@@ -12,7 +12,7 @@ import (
 // regime, or "".
 func PerEntry(spec *process.Spec) string { return Total(spec, process.MessagesPerEntry) }
 
-// Total returns what a metric comes to in the default mode, by regime, or "".
+// Total returns the total of a metric in the default mode, by regime, or "".
 func Total(spec *process.Spec, metric process.Metric) string {
 	var costs []string
 	for i := range spec.Claims.Costs {
@@ -48,8 +48,7 @@ func Formula(c *process.Cost) string {
 	return ""
 }
 
-// FormulaAndMean returns a cost as a formula, and what it comes to on average if
-// that is another.
+// FormulaAndMean returns a cost as a formula, and its mean if that differs.
 func FormulaAndMean(c *process.Cost) string {
 	text := Formula(c)
 	if c.Mean != nil && c.Mean.Text != "" && text != "on average "+c.Mean.Text {

@@ -112,8 +112,8 @@ func Survives(spec *process.Spec) []string {
 	return texts
 }
 
-// NotSurvived returns the faults of which the Spec does not say that the
-// algorithm survives them, in any mode or in some.
+// NotSurvived returns the faults that the Spec does not claim to survive, in any mode or
+// in some.
 func NotSurvived(spec *process.Spec) []string {
 	var texts []string
 	for f := process.Reorder; f <= process.Slowness; f++ {

@@ -16,11 +16,11 @@ import (
 	"github.com/conclave-io/conclave/service/version"
 )
 
-// tutorial matches the commands of a document, and what they print, if it shows that.
+// tutorial matches the commands of a document, and their output if the document shows it.
 var tutorial = regexp.MustCompile("(?ms)^```sh\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?")
 
-// TestTwoTeams runs the tutorial of docs/access.md line by line: two teams on one cluster, each
-// of which sees and touches its own names only; what an operator does is on record; and an
+// TestTwoTeams runs the tutorial of docs/access.md line by line: two teams on one cluster
+// see and change only their own names. The acts of an operator are on record. An
 // administrator who has lost access gets it back through the admin socket.
 func TestTwoTeams(t *testing.T) {
 	t.Parallel()
@@ -76,7 +76,7 @@ func TestTwoTeams(t *testing.T) {
 	}
 }
 
-// allIn reports whether all of the lines that the document shows are in an output.
+// allIn reports whether an output contains all lines that the document shows.
 func allIn(out, shown string) bool {
 	for want := range strings.Lines(shown) {
 		if !contains(out, want) {
@@ -86,7 +86,7 @@ func allIn(out, shown string) bool {
 	return true
 }
 
-// anyIn reports whether one of the lines that the document shows is in an output.
+// anyIn reports whether an output contains at least one line that the document shows.
 func anyIn(out, shown string) bool {
 	for want := range strings.Lines(shown) {
 		if contains(out, want) {
@@ -96,8 +96,8 @@ func anyIn(out, shown string) bool {
 	return false
 }
 
-// contains reports whether an output has a line of a document: all of its words, one after
-// the other in one line.
+// contains reports whether a line of the output has all words of a line of a document, in
+// order.
 func contains(out, want string) bool {
 	for line := range strings.Lines(out) {
 		if strings.Contains(strings.Join(strings.Fields(line), " "), strings.Join(strings.Fields(want), " ")) {
@@ -107,8 +107,7 @@ func contains(out, want string) bool {
 	return false
 }
 
-// TestRulesNeedTheirLevel: where a server is in the way of the level that has rules, init names
-// it.
+// TestRulesNeedTheirLevel: if a server prevents the level that has rules, init names it.
 func TestRulesNeedTheirLevel(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, 3)

@@ -87,10 +87,10 @@ func newFence(t *testing.T, cluster *local.Cluster, name string) uint64 {
 	return fence
 }
 
-// TestBackupUnderLoad saves the state while locks are taken, loses all servers some
-// time later, and begins a new cluster from the file. Its fences are larger than any
-// that the old one gave, also after the save; nobody holds anything; and a client
-// that has gone on finds out that it lost what it had, and goes on.
+// TestBackupUnderLoad saves the state while locks are taken, loses all servers some time
+// later, and begins a new cluster from the file. Its fences are larger than all fences of
+// the old one, including those granted after the save. Nobody holds anything. A client of
+// the old cluster learns that it lost its locks, and continues.
 func TestBackupUnderLoad(t *testing.T) {
 	t.Parallel()
 	cluster := startCluster(t, 3)
@@ -151,8 +151,8 @@ func TestBackupUnderLoad(t *testing.T) {
 	}
 }
 
-// A server that was forgotten in the restore takes over the state of the others. If it
-// still has the data of the old cluster, the others wait until those are moved away.
+// A server on which the restore was forgotten receives the state of the others. If it
+// still has the data of the old cluster, the others wait until these are moved away.
 func TestForgottenServerFollowsTheRestored(t *testing.T) {
 	t.Parallel()
 	for _, old := range []bool{false, true} {
@@ -203,8 +203,8 @@ func TestForgottenServerFollowsTheRestored(t *testing.T) {
 	}
 }
 
-// A server that is restored again when the new cluster has gone on does not set it
-// back: it comes back as one that lost its disk.
+// A server that is restored a second time, while the new cluster is running, does not set
+// the cluster back. It rejoins like a server that lost its disk.
 func TestRestoredAgainIsEmptied(t *testing.T) {
 	t.Parallel()
 	cluster := startCluster(t, 3)

@@ -37,8 +37,8 @@ func call(t *testing.T, args ...string) (status int, stdout, stderr string) {
 	return cmd.ProcessState.ExitCode(), out.String(), said.String()
 }
 
-// refused calls the binary and checks that it says one line, with the words
-// given, and exits with the status.
+// refused calls the binary and checks that it prints one line with the given words, and
+// exits with the status.
 func refused(t *testing.T, status int, words []string, args ...string) {
 	t.Helper()
 	got, stdout, said := call(t, args...)
@@ -85,7 +85,8 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// TestWrongTLS connects in ways that no waiting mends: it is said at once, with the flag.
+// TestWrongTLS connects in ways that are permanently wrong. The error comes at once and
+// names the flag.
 func TestWrongTLS(t *testing.T) {
 	t.Parallel()
 	authority, stranger := servertest.NewAuthority(t), servertest.NewAuthority(t)
@@ -194,8 +195,8 @@ func TestUnlockOfWhatIsNotHeld(t *testing.T) {
 	}
 }
 
-// TestQuorumLost kills two servers of three. Nothing hangs, what is held is
-// lost in time, and all goes on when one comes back.
+// TestQuorumLost kills two servers of three. Nothing hangs, holds are lost in time, and
+// everything continues when one server is back.
 func TestQuorumLost(t *testing.T) {
 	t.Parallel()
 	cluster := startCluster(t, 3)

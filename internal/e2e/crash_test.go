@@ -16,8 +16,8 @@ import (
 )
 
 // TestAllServersKilledAtOnce kills the whole cluster under load and starts it
-// again. A session that went on renewing keeps its lock, every grant that was
-// acknowledged is still there, and fences go on growing.
+// again. A session that continued renewing keeps its lock, every grant that was
+// acknowledged is still there, and fences continue growing.
 func TestAllServersKilledAtOnce(t *testing.T) {
 	t.Parallel()
 	cluster := startCluster(t, 3)
@@ -85,8 +85,8 @@ func (g *grants) hammer(ctx context.Context, client *conclave.Client, i int) {
 	}
 }
 
-// add notes a grant. Its fence must be larger than any that was known when it
-// was asked for.
+// add records a grant. Its fence must be larger than all fences known at the time of the
+// request.
 func (g *grants) add(name string, fence, asked uint64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -19,8 +19,8 @@ import (
 	"github.com/conclave-io/conclave/internal/local"
 )
 
-// raised returns a cluster at the newest level, which it would reach by itself only if
-// nobody used it before.
+// raised returns a cluster at the newest level. A cluster reaches that level by itself
+// only before its first use.
 func raised(t *testing.T, servers int) *local.Cluster {
 	t.Helper()
 	cluster := startCluster(t, servers)
@@ -44,7 +44,7 @@ func lockUnder(t *testing.T, ctx context.Context, client *conclave.Client, name 
 	return l
 }
 
-// waiting waits until so many wait and keep something.
+// waiting waits until n requests wait and keep something.
 func waiting(t *testing.T, client *conclave.Client, n int) {
 	t.Helper()
 	until(t, fmt.Sprint(n, " wait and keep something"), func() bool {
@@ -121,8 +121,8 @@ func TestDeadlockIsRefused(t *testing.T) {
 	}
 }
 
-// TestIndependentGoroutinesAreNotRefused: two programs hold and wait in circles, but the
-// goroutines that hold are not those that wait.
+// TestIndependentGoroutinesAreNotRefused: two programs hold and wait in a cycle, but
+// different goroutines hold and wait.
 func TestIndependentGoroutinesAreNotRefused(t *testing.T) {
 	t.Parallel()
 	cluster := raised(t, 1)

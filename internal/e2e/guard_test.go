@@ -27,9 +27,9 @@ import (
 // writerRole makes the test binary the command that runs under the lock.
 const writerRole = "__writer"
 
-// writer appends its name and the time to a file every millisecond until it is
-// ended. As "setsid" it first forks a grandchild in a session of its own, which
-// writes as well, and ignores SIGTERM.
+// writer appends its name and the time to a file every millisecond until it is killed.
+// Under the name "setsid", it first forks a grandchild in its own session, which writes
+// too and ignores SIGTERM.
 func writer(args []string) {
 	path, name := args[0], args[1]
 	if len(args) > 2 && args[2] == "setsid" {
@@ -58,9 +58,9 @@ func writer(args []string) {
 // trials is how often each disaster is tried.
 const trials = 20
 
-// TestChildIsDeadBeforeTheNextHolderWrites lets one command hold a lock and
-// another wait for it, brings disaster over the first, and compares the last
-// write of the first with the first write of the second.
+// TestChildIsDeadBeforeTheNextHolderWrites lets one command hold a lock and another one
+// wait for it. It injects a fault into the first, and compares the last write of the
+// first with the first write of the second.
 func TestChildIsDeadBeforeTheNextHolderWrites(t *testing.T) {
 	t.Parallel()
 	cluster := startCluster(t, 3)
@@ -112,7 +112,7 @@ func send(signal syscall.Signal) func(*testing.T, *exec.Cmd) {
 }
 
 // killByName does what pkill -9 -f conclave does, but only to the wrapper and its
-// descendants. The writers bear another name.
+// descendants. The writers have another name.
 func killByName(t *testing.T, wrapper *exec.Cmd) {
 	t.Helper()
 	var named []int
@@ -162,8 +162,8 @@ type trial struct {
 	direct  *local.Cluster
 }
 
-// cutting puts a proxy between the first holder and its server, and makes the
-// disaster a cut of it.
+// cutting puts a proxy between the first holder and its server. The fault is that the
+// proxy drops the connection.
 func (tr *trial) cutting(t *testing.T, alone *local.Cluster) {
 	p := newProxy(t, alone.Addresses()[0])
 	tr.servers, tr.direct = []string{p.address()}, alone
@@ -202,8 +202,8 @@ func (tr *trial) explain(t *testing.T, lock string) {
 	}
 }
 
-// start runs a writer under the lock. Whatever is left of it is killed when the
-// trial ends.
+// start runs a writer under the lock. Its remaining processes are killed when the trial
+// ends.
 func (tr *trial) start(t *testing.T, servers []string, lock, ttl, file, name string, child ...string) *exec.Cmd {
 	t.Helper()
 	args := []string{"lock", lock, "--servers", strings.Join(servers, ","), "--ttl", ttl, "--grace", "200ms", "--", os.Args[0], writerRole, file, name}

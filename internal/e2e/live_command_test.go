@@ -10,8 +10,8 @@ import (
 	"github.com/conclave-io/conclave"
 )
 
-// A command runs under a lock that an algorithm guards, whose hold lasts 3 s at most and
-// not the TTL of 10 s for which the wrapper plans. It is renewed while the command runs.
+// A command runs under a lock that an algorithm guards. The hold lasts at most 3 s, not
+// the TTL of 10 s that the wrapper asked for, and is renewed while the command runs.
 func TestCommandUnderALockOfAnAlgorithm(t *testing.T) {
 	t.Parallel()
 	c := live(t, 3, "--view-lease", "3s") // 1.2 s, the shortest, are too short for commands on a busy machine

@@ -43,10 +43,11 @@ var roles = []role{
 		back: func(c *local.Cluster, id int) error { return c.Signal(id, syscall.SIGCONT) }},
 }
 
-// TestFaultsByRole: whatever a server does that is killed, the next has the lock within
-// seconds of the kill or of the release, if the holder lives; a holder that lost it knows
-// before; and locks that are held at other homes are not lost. LONG plays PASSES (20) times
-// all that can happen to a server, under all algorithms at a time, and makes notes.
+// TestFaultsByRole: a server is killed in each of its roles. Within seconds of the kill,
+// or of the release if the holder lives, the next client has the lock. A holder that lost
+// the lock knows it before. Locks held at other homes are not lost. LONG plays PASSES
+// (20) times all that can happen to a server, under all algorithms at a time, and makes
+// notes.
 func TestFaultsByRole(t *testing.T) {
 	if os.Getenv("LONG") == "" {
 		t.Skip("takes a minute a pass; set LONG=1 (TestHomeThatIsGone plays a part of it)")
@@ -73,8 +74,8 @@ func TestFaultsByRole(t *testing.T) {
 	}
 }
 
-// playRoles has everything happen once, in a cluster of its own: a server whose seats expire
-// again and again has to wait for the next one.
+// playRoles plays each fault once, in a separate cluster, because a server whose seats
+// expire often must wait for its next seat.
 func playRoles(t *testing.T, pass int, took map[string][]time.Duration) {
 	c := live(t, 3)
 	for _, spec := range algorithm.Served {
@@ -262,7 +263,7 @@ func (p *play) strike(victim int, held []*conclave.Lock, entered []chan grant) {
 	}
 }
 
-// free releases a lock of which the home lives, in the background.
+// free releases a lock whose home is running, in the background.
 func (p *play) free(l *conclave.Lock) {
 	if err := l.Unlock(within(p.T)); err != nil {
 		p.Errorf("%s: release: %v", l.Name(), err)

@@ -57,7 +57,7 @@ func tell(t *testing.T, c *local.Cluster, args ...string) string {
 	return said.String()
 }
 
-// members waits until so many servers take part.
+// members waits until n servers take part.
 func members(t *testing.T, client *conclave.Client, n int) {
 	t.Helper()
 	until(t, fmt.Sprint(n, " servers take part"), func() bool {
@@ -66,8 +66,8 @@ func members(t *testing.T, client *conclave.Client, n int) {
 	})
 }
 
-// entries judges who holds which lock: one that does not know of its loss at a time, and
-// with fences that grow.
+// entries checks the holders of each lock: at most one holder at a time that does not
+// know of its loss, and growing fences.
 type entries struct {
 	sync.Mutex
 	held  map[string]*conclave.Lock
@@ -205,9 +205,9 @@ func TestAlgorithmsGuardLocks(t *testing.T) {
 	}
 }
 
-// TestHomeThatIsGone: whoever holds a lock at a server that is killed, or stands still,
-// knows of its loss before the next has the lock, which is soon. So it is if that server
-// leads.
+// TestHomeThatIsGone: if a server is killed or stopped, a client that holds a lock there
+// learns of the loss before the next client has the lock, and the next client gets it
+// soon. The same is true if that server leads.
 func TestHomeThatIsGone(t *testing.T) {
 	t.Parallel()
 	c := live(t, 3)
@@ -237,8 +237,8 @@ func TestHomeThatIsGone(t *testing.T) {
 	}
 }
 
-// goes has a server go at which somebody holds a lock, until another has it, and returns how
-// long that took. Then the server is back.
+// goes stops the server at which a client holds a lock until another client has the lock,
+// and returns how long that took. Then it starts the server again.
 func goes(t *testing.T, c *local.Cluster, client *conclave.Client, name string, victim, rest int, pause bool) time.Duration {
 	t.Helper()
 	loser := dial(t, conclave.Config{Servers: c.Addresses(), Home: c.Addresses()[victim-1]})
@@ -289,8 +289,8 @@ func goes(t *testing.T, c *local.Cluster, client *conclave.Client, name string, 
 	return took
 }
 
-// TestHomesInTurn: all servers are restarted in turn while programs hold locks at each of
-// them, and others wait. No hold is lost, and nobody else enters meanwhile.
+// TestHomesInTurn: all servers restart in turn while programs hold locks at each of them
+// and others wait. No hold is lost, and no other client enters meanwhile.
 func TestHomesInTurn(t *testing.T) {
 	t.Parallel()
 	c := live(t, 3)
@@ -349,8 +349,8 @@ func TestHomesInTurn(t *testing.T) {
 	waiters.Wait()
 }
 
-// TestLocksUnderKills: whatever server is killed or stopped, nobody enters beside one who holds, and
-// all go on afterwards.
+// TestLocksUnderKills: while servers are killed and stopped, no client enters while
+// another one holds, and all clients continue afterwards.
 func TestLocksUnderKills(t *testing.T) {
 	t.Parallel()
 	c := live(t, 3)
@@ -416,8 +416,8 @@ func (e *entries) entered() int {
 	return e.count
 }
 
-// TestMessagesPerEntry: between real servers the algorithms send as many messages as their
-// Specs say, and, when nobody else asks, as many as in the simulator.
+// TestMessagesPerEntry: between real servers, the algorithms send the numbers of messages
+// that their Specs give. Without contention, the numbers equal those in the simulator.
 func TestMessagesPerEntry(t *testing.T) {
 	t.Parallel()
 	cmd := exec.Command(binary, "compare", "--live", "-n", "3", "--json")

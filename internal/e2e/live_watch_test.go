@@ -9,9 +9,9 @@ import (
 	"github.com/conclave-io/conclave"
 )
 
-// The members elect a coordinator, which coordinates the locks. It is killed: another one is
-// elected, and locks are granted. It comes back and takes no part in that until an operator
-// calls an election.
+// The members elect a coordinator, which coordinates the locks. When it is killed,
+// another one is elected, and locks are granted. After its restart, it does not
+// coordinate until an operator calls an election.
 func TestAnElectedCoordinator(t *testing.T) {
 	t.Parallel()
 	c := live(t, 3)

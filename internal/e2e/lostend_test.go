@@ -15,9 +15,9 @@ import (
 
 var saysDamaged = regexp.MustCompile(`is missing\n|it was cut after it was written\n|is corrupt at byte [0-9]+: `)
 
-// TestLostEndOfLog takes the end of a single server's log away, by cutting the file and
-// by zeros. The server refuses to start, and with a status that tells its supervisor
-// not to try again; or it has everything, and goes on with larger fences.
+// TestLostEndOfLog removes the end of a single server's log, by truncating the file and
+// by writing zeros. Either the server refuses to start, with a status that tells its
+// supervisor not to try again, or it has everything and continues with larger fences.
 func TestLostEndOfLog(t *testing.T) {
 	t.Parallel()
 	cluster := startCluster(t, 1)

@@ -19,8 +19,8 @@ import (
 	"github.com/conclave-io/conclave/internal/local"
 )
 
-// load is clients that take one lock after another, and one that holds a lock all
-// the time.
+// load has clients that take one lock after another, and a client that always holds a
+// lock.
 type load struct {
 	cluster *local.Cluster
 	holder  *conclave.Client
@@ -149,9 +149,9 @@ func TestRollingRestart(t *testing.T) {
 	l.end(t)
 }
 
-// TestAllServersAreReplaced replaces each of the founders under load: one that died,
-// one that follows, one that leads. In the end the clients know none of the
-// addresses that they were given.
+// TestAllServersAreReplaced replaces each founder under load: a dead one, a follower and
+// the leader. In the end, none of the addresses with which the clients were configured is
+// in use.
 func TestAllServersAreReplaced(t *testing.T) {
 	t.Parallel()
 	cluster := startCluster(t, 3)

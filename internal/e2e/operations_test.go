@@ -18,8 +18,8 @@ import (
 )
 
 // machines is a cluster of three machines with certificates, made by the commands in
-// docs/operations.md as they stand there. Only the machines are others: three addresses of
-// this one.
+// docs/operations.md as they stand. Only the machines differ: they are three addresses of
+// this machine.
 type machines struct {
 	t         *testing.T
 	dir       string

@@ -51,8 +51,8 @@ func awaitReady(t *testing.T, addresses []string) {
 	http.DefaultClient.CloseIdleConnections()
 }
 
-// Every server has the page for browsers, whole and with its policy, and the list of
-// calls for all others.
+// Every server serves the complete page with its policy to browsers, and the list of
+// calls to other clients.
 func TestEveryServerHasThePage(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, 3)
@@ -87,8 +87,8 @@ type sample struct {
 	}
 }
 
-// The stream that the page follows goes on when the leader is killed, names the next one,
-// and says which server does not answer.
+// The page's stream continues when the leader is killed. It names the next leader, and
+// the server that does not answer.
 func TestTheStreamOfThePageOutlivesTheLeader(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, 3)

@@ -16,9 +16,9 @@ import (
 	"github.com/conclave-io/conclave"
 )
 
-// TestRevokedCommandIsDeadBeforeTheNextHolderWrites has an operator ask the
-// holder to leave, again and again: its command, and what that has started, are
-// dead before the next holder begins, and the lock was given up, not lost.
+// TestRevokedCommandIsDeadBeforeTheNextHolderWrites lets an operator repeatedly ask the
+// holder to leave. The command and its descendants are dead before the next holder
+// begins, and the lock was released, not lost.
 func TestRevokedCommandIsDeadBeforeTheNextHolderWrites(t *testing.T) {
 	t.Parallel()
 	cluster := startCluster(t, 3)
@@ -56,8 +56,8 @@ func release(t *testing.T, servers []string, lock string) {
 	}
 }
 
-// leftByItself fails unless the newest hold that ended was released by its
-// holder, who had been asked to leave.
+// leftByItself fails unless the last hold that ended was released by its holder after a
+// request to leave.
 func leftByItself(t *testing.T, servers []string, lock string) {
 	t.Helper()
 	output, err := exec.Command(binary, "why", lock, "--json", "--servers", strings.Join(servers, ",")).Output()
@@ -75,8 +75,7 @@ func leftByItself(t *testing.T, servers []string, lock string) {
 	}
 }
 
-// TestFacesOfOneLock follows one lock and one election through what an operator
-// can ask and do.
+// TestFacesOfOneLock applies all commands of an operator to one lock and one election.
 func TestFacesOfOneLock(t *testing.T) {
 	t.Parallel()
 	cluster := startCluster(t, 1)
@@ -228,7 +227,7 @@ func TestWatchTellsEachChange(t *testing.T) {
 	leaders.await(t, "-\tnobody leads")
 }
 
-// attendance is a process that goes on, and what it has printed.
+// attendance is a running process and its output.
 type attendance struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -241,8 +240,8 @@ func attend(t *testing.T, server string, args ...string) *attendance {
 	return a
 }
 
-// start starts the binary. It is told to end when the test does, and killed if
-// it does not.
+// start starts the binary. At the end of the test, it is asked to end, and killed if it
+// does not.
 func start(t *testing.T, args ...string) (*attendance, *exec.Cmd) {
 	t.Helper()
 	a := &attendance{}
@@ -286,8 +285,8 @@ func (a *attendance) await(t *testing.T, text string) {
 	})
 }
 
-// TestFavouriteTakesOverAndGivesBack lets a candidate of higher priority come to
-// a leader, and go: the command of the one that had to leave runs again.
+// TestFavouriteTakesOverAndGivesBack starts a candidate of higher priority, which
+// replaces the leader, and ends it. Then the command of the first leader runs again.
 func TestFavouriteTakesOverAndGivesBack(t *testing.T) {
 	t.Parallel()
 	server := startCluster(t, 1).Addresses()[0]

@@ -19,8 +19,8 @@ import (
 	"github.com/conclave-io/conclave/service/server/servertest"
 )
 
-// TestHangupReloads has three servers read their certificates again, 100 times under
-// load: nothing is lost, and new connections see the newest certificate.
+// TestHangupReloads lets three servers reload their certificates 100 times under load. No
+// session is lost, and new connections get the newest certificate.
 func TestHangupReloads(t *testing.T) {
 	t.Parallel()
 	authority := servertest.NewAuthority(t)
@@ -132,8 +132,8 @@ func TestHangupReloads(t *testing.T) {
 	}
 }
 
-// TestHangupOfATerminal: a server that somebody runs in a window stops with the window,
-// as by Ctrl-C.
+// TestHangupOfATerminal: a server that runs in a terminal stops when the terminal is
+// closed, as with Ctrl-C.
 func TestHangupOfATerminal(t *testing.T) {
 	t.Parallel()
 	keys, tty := openTerminal(t)

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestAdminSockets: through the socket of any server, also one that does not lead, whoever
-// runs it is local, and may do what others do.
+// TestAdminSockets: the user who runs a server is local through its socket, even if the
+// server does not lead, and may do everything.
 func TestAdminSockets(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, 3)

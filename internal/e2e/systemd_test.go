@@ -13,8 +13,9 @@ import (
 	"time"
 )
 
-// TestServerUnderSystemd plays the socket by which a service tells systemd how it is. The
-// server is ready once it takes clients; then it lives, and says that it stops.
+// TestServerUnderSystemd simulates the socket on which a service reports its state to
+// systemd. The server reports that it is ready when it serves clients, then that it is
+// alive, and finally that it stops.
 func TestServerUnderSystemd(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

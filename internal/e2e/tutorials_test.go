@@ -92,7 +92,8 @@ func newReader(t *testing.T) *reader {
 	return &reader{T: t, dir: dir, port: devPorts(t), terminals: make(map[string]*terminal)}
 }
 
-// lastPort is where the search for ports goes on: two tutorials get none in common.
+// lastPort is where the search for ports continues, so that two tutorials do not get the
+// same port.
 var lastPort atomic.Int64
 
 // devPorts returns the first of the ports that conclave dev takes for three servers.
@@ -185,8 +186,8 @@ func (r *reader) shell(ctx context.Context, commands string) *exec.Cmd {
 	return cmd
 }
 
-// settle runs the last commands until they print what they should and end as they should:
-// what they need may take a moment to happen in another terminal.
+// settle repeats the last commands until their output and their exit status are as
+// expected, because an effect of another terminal may take a moment.
 func (r *reader) settle(want string) {
 	r.Helper()
 	if r.last == "" {

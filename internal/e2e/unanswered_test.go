@@ -14,8 +14,8 @@ import (
 	"github.com/conclave-io/conclave"
 )
 
-// TestClusterLostWhileQueued stops the servers while a command waits in a queue: that
-// it was queued once says nothing at the end of its wait.
+// TestClusterLostWhileQueued stops the servers while a command waits in a queue: the fact
+// that it was queued once proves nothing at the end of its wait.
 func TestClusterLostWhileQueued(t *testing.T) {
 	t.Parallel()
 	cluster := startCluster(t, 1)
@@ -42,8 +42,8 @@ func TestClusterLostWhileQueued(t *testing.T) {
 	}
 }
 
-// TestWaitWithoutAnswerOverHTTP waits for a lock over HTTP: 423 is the answer of a cluster
-// in which the lock is held, 503 that nobody answered.
+// TestWaitWithoutAnswerOverHTTP waits for a lock over HTTP: 423 means that the cluster
+// answered and the lock is held, 503 that no server answered.
 func TestWaitWithoutAnswerOverHTTP(t *testing.T) {
 	t.Parallel()
 	cluster := startCluster(t, 3)

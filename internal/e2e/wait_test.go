@@ -12,8 +12,8 @@ import (
 	"github.com/conclave-io/conclave"
 )
 
-// TestAWaitIsReported has a command wait behind another one, and requires that it says who
-// holds the lock, how many are ahead, and when that changes.
+// TestAWaitIsReported lets a command wait behind another one. It must print the holder,
+// the number of requests ahead, and each change of these.
 func TestAWaitIsReported(t *testing.T) {
 	t.Parallel()
 	cluster := startCluster(t, 1)
@@ -72,8 +72,8 @@ func TestAWaitIsReported(t *testing.T) {
 	}
 }
 
-// TestAddressesThatAreWrong gives the CLI addresses that no waiting makes right: it says so
-// at once, and names the flag.
+// TestAddressesThatAreWrong gives the CLI permanently wrong addresses. The error comes at
+// once and names the flag.
 func TestAddressesThatAreWrong(t *testing.T) {
 	t.Parallel()
 	cluster := startCluster(t, 1)

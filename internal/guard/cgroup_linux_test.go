@@ -56,8 +56,8 @@ func TestNoCgroup(t *testing.T) {
 	}
 }
 
-// TestOrphansOfAnotherNamespace has the command join a PID namespace in which its
-// orphans become children of somebody else. Only the cgroup still knows them.
+// TestOrphansOfAnotherNamespace lets the command join a PID namespace, in which its
+// orphans get another parent. Only the cgroup still contains them.
 func TestOrphansOfAnotherNamespace(t *testing.T) {
 	needCgroup(t)
 	if _, err := exec.LookPath("nsenter"); err != nil {

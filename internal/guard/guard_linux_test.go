@@ -131,8 +131,8 @@ func TestCannotStart(t *testing.T) {
 	r.want(r.wait(r.start(r.spec(time.Hour, script))), 5, false)
 }
 
-// TestWaitsForGrandchild sees that the lock of a command that leaves something
-// running in the background is kept until that has ended too.
+// TestWaitsForGrandchild checks that a command keeps its lock until its background
+// processes have ended too.
 func TestWaitsForGrandchild(t *testing.T) {
 	r := newRun(t)
 	h := r.start(r.spec(time.Hour, "sh", "-c", `setsid "$0" brief "$1" & exit 4`, os.Args[0], r.file))
@@ -193,8 +193,8 @@ func TestSignalsArePassedOn(t *testing.T) {
 	}
 }
 
-// TestStandardFiles sees that neither guard nor wrapper keeps a pipe open that
-// the command has closed, and that descriptors meant for the command arrive.
+// TestStandardFiles checks that the guard and the wrapper do not keep a pipe open that
+// the command has closed, and that the command inherits its descriptors.
 func TestStandardFiles(t *testing.T) {
 	r := newRun(t)
 	out, in, err := os.Pipe()

@@ -54,8 +54,8 @@ func init() {
 	}
 }
 
-// stamp appends a reading of the clock to a file every millisecond, as the
-// holder of a lock would write to what the lock protects.
+// stamp appends a reading of the clock to a file every millisecond, as a holder writes to
+// the resource that the lock protects.
 func stamp(path string, howLong time.Duration) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -74,7 +74,7 @@ func mark(path, word string) {
 	}
 }
 
-// lastWords marks that it got TERM, and goes on.
+// lastWords records that it got TERM, and continues.
 func lastWords(args []string) {
 	term := make(chan os.Signal, 1)
 	signal.Notify(term, unix.SIGTERM)
@@ -91,15 +91,15 @@ func spawn(setsid bool, args ...string) {
 	}
 }
 
-// daemon leaves a process behind that has left the session twice, whose parents
-// are dead, and that does not listen to TERM; and goes on itself.
+// daemon starts a process that has left the session twice, whose parents are dead, and
+// that ignores TERM. daemon itself continues.
 func daemon(args []string) {
 	spawn(true, "fork", "fork", "deaf", args[0])
 	stamp(args[0], 30*time.Second)
 }
 
-// storm keeps 50 families going that each fork again and again, half of them
-// out of the session.
+// storm keeps 50 process families running. Each forks repeatedly, and half of them leave
+// the session.
 func storm(args []string) {
 	signal.Ignore(unix.SIGTERM)
 	var families sync.WaitGroup
@@ -143,8 +143,8 @@ type outcome struct {
 	Err    string
 }
 
-// wrapper runs a command under a guard, in a process of its own. It says its
-// deadline first, and what became of the command last.
+// wrapper runs a command under a guard, in its own process. It prints its deadline first,
+// and the result of the command last.
 func wrapper(args []string) {
 	left, _ := time.ParseDuration(args[0])
 	deadline := boottime.Now().Add(left)

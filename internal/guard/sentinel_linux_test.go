@@ -70,8 +70,8 @@ func TestStoppedSentinelKeepsNobody(t *testing.T) {
 	}
 }
 
-// TestSentinelIsApart sees that nothing of the wrapper is the sentinel's: not its
-// name, its session or its open files.
+// TestSentinelIsApart checks that the sentinel shares neither the name, the session nor
+// the open files of the wrapper.
 func TestSentinelIsApart(t *testing.T) {
 	r := newRun(t)
 	w := r.wrapper(time.Hour, "daemon", r.file)

@@ -189,8 +189,8 @@ func (w *world) rejoin(l, b int) {
 	w.servers[b] = server{phase: founder, redrew: true, record: w.servers[b].record, term: w.servers[l].term}
 }
 
-// forget deposes leaders that others have left behind, and whom nobody answers: they
-// can tell clients nothing more, and what they know makes no difference.
+// forget deposes leaders that a newer leader has replaced and that no server answers.
+// They can no longer affect clients, and what they know makes no difference.
 func (w *world) forget() {
 	for l := range w.servers {
 		s := &w.servers[l]

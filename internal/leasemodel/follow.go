@@ -65,9 +65,9 @@ var followed = []Rule{
 }
 
 // Run follows servers and clients that run through the model: it is told each decision,
-// requires that the rule of the model allows it in the state that the model is in by
-// then, and has the model take the step. A method returns an error if the model does not
-// allow what it is told. Times are ns by the clock that measures them.
+// requires that the rule of the model allows it in the model's present state, and lets
+// the model take the step. A method returns an error if the model does not allow what it
+// is told. Times are ns by the clock that measures them.
 type Run struct {
 	hosts     table[uint64, *host]
 	sessions  []*Session
@@ -174,7 +174,7 @@ func (r *Run) Boot(id uint64, isBlank bool) {
 }
 
 // Fill is a blank server that has state again. The leader must not count it as a voter:
-// voters are those whom it counts.
+// the voters are the servers that it counts.
 func (r *Run) Fill(id uint64, leader uint64, voters []uint64) error {
 	h, l := r.host(id), r.host(leader)
 	if l.leads() && slices.Contains(voters, id) {

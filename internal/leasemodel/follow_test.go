@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// play is a run of three servers and a client with a TTL of 300 and a margin of 100, told
-// to a Run. All clocks show now.
+// play feeds a Run with a run of three servers and a client with a TTL of 300 and a
+// margin of 100. All clocks show now.
 type play struct {
 	t       *testing.T
 	run     *Run
@@ -41,7 +41,8 @@ func (p *play) elect(id, voter, term uint64) {
 	p.log(id, term)
 }
 
-// log has a leader put an entry into its log, which it and server 3 store and it applies.
+// log lets a leader append an entry to its log. The leader and server 3 store it, and the
+// leader applies it.
 func (p *play) log(id, term uint64, entries ...Entry) {
 	p.index++
 	for i := range entries {
@@ -66,7 +67,8 @@ func (p *play) open() {
 
 func (p *play) shows(id uint64, v View) { p.note(p.run.Compare(id, p.session, p.now, &v, founders)) }
 
-// renew renews it at server 1 by a round, that server 2 answers if it is counted.
+// renew renews the session at server 1 by a round. Server 2 answers the round if it is
+// counted.
 func (p *play) renew(answered bool) {
 	p.now += 50
 	p.session.Send(2)
@@ -82,7 +84,8 @@ func (p *play) renew(answered bool) {
 	p.shows(1, View{Open: true, Renewals: 1, Left: 300})
 }
 
-// TestFollow tells short runs of which the model allows all, or all but the last decision.
+// TestFollow feeds short runs to the model. It must allow all decisions, or all but the
+// last.
 func TestFollow(t *testing.T) {
 	verdict := func(o Op, term uint64, left int64) Entry { return Entry{Op: o, Term: term, Renewals: 1, Value: left} }
 	for name, c := range map[string]struct {

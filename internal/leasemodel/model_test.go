@@ -59,8 +59,8 @@ func TestProved(t *testing.T) {
 	}
 }
 
-// TestVariants finds every flaw, with the shortest run that shows it, and proves that
-// the others do no harm by themselves within their bounds.
+// TestVariants finds every flaw, with the shortest run that shows it, and proves within
+// their bounds that the others are harmless by themselves.
 func TestVariants(t *testing.T) {
 	for _, v := range Variants[1:] {
 		t.Run(v.Name, func(t *testing.T) {
@@ -77,8 +77,9 @@ func TestVariants(t *testing.T) {
 	}
 }
 
-// TestWithoutFlaws proves the protocol in the bounds of every flaw, without messages that
-// are late. With them TestProved does so for most; NoMargin is in its bounds.
+// TestWithoutFlaws proves the protocol within the bounds of every flaw, without late
+// messages. TestProved covers most of these bounds with late messages; the bounds of
+// NoMargin are among them.
 func TestWithoutFlaws(t *testing.T) {
 	var seen []string
 	for _, v := range Variants[1:] {
@@ -92,8 +93,8 @@ func TestWithoutFlaws(t *testing.T) {
 	}
 }
 
-// TestFastChanges shows what the silence on record cannot do: leaders that follow each
-// other faster than a leader puts a session on record keep it for more than two TTLs.
+// TestFastChanges shows the limit of recorded silence: if leaders change faster than a
+// leader records a silent session, the session lives for more than two TTLs.
 func TestFastChanges(t *testing.T) {
 	r := search(t, 1, one("bound", "yes", "ttl", "4", "drift", "0", "terms", "5", "coarse", "yes"))
 	if r.Verdict != check.Violated || !strings.HasPrefix(r.Broken, outlives) {

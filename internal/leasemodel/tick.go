@@ -5,7 +5,7 @@ package leasemodel
 // more at most. How servers' clocks drift against each other adds to that, and the
 // margin has to cover both.
 
-// findTicks lists how time may go on: with which clients' clocks doing what.
+// findTicks lists the ways in which time may advance: what each client's clock does.
 func (w *world) findTicks() {
 	if w.bound && w.overdue() {
 		return
@@ -21,14 +21,14 @@ func (w *world) findTicks() {
 	}
 }
 
-// drifts reports whether a client's clock may do something else than go on: nothing if
-// the client measures nothing.
+// drifts reports whether a client's clock may run fast or slow. It may not if the client
+// measures nothing.
 func (w *world) drifts(c int) bool {
 	m := &w.clients[c]
 	return w.drift > 0 && (m.left > 0 || m.renewal.mail != noMail)
 }
 
-// tick lets time go on. The clocks of the clients in how fall back, or catch up.
+// tick advances the time. The clocks of the clients in how fall back, or catch up.
 func (w *world) tick(how int) {
 	for c := range w.clientCount {
 		m := &w.clients[c]
@@ -60,7 +60,7 @@ func (w *world) tick(how int) {
 	}
 }
 
-// overdue reports whether a leader has something to do before time goes on. That is
+// overdue reports whether a leader has something to do before the time advances. That is
 // asked only where it counts how soon things are done.
 func (w *world) overdue() bool {
 	for l := range w.servers {

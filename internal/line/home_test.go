@@ -104,7 +104,8 @@ func TestASessionThatHoldsNothingMovesAtOnce(t *testing.T) {
 	}
 }
 
-// A server that has lost its seat has forgotten its sessions, and comes with another.
+// A server that has lost its seat has forgotten its sessions, and returns with another
+// seat.
 func TestASessionIsGoneWithTheSeatOfItsHome(t *testing.T) {
 	b := newHomeBench(t, 10*second)
 	home := b.settle()
@@ -134,7 +135,8 @@ func TestASessionIsGoneWithTheSeatOfItsHome(t *testing.T) {
 	}
 }
 
-// A home forgets what it refused: were the request sent again it could be granted.
+// A home forgets the requests that it refused, so a request that is sent again could be
+// granted.
 func TestACallThatMovedLeavesNothingBehind(t *testing.T) {
 	b := newHomeBench(t, 10*second)
 	b.settle()
@@ -147,8 +149,8 @@ func TestACallThatMovedLeavesNothingBehind(t *testing.T) {
 	b.requireSent(t, "3/3 cancel 2")
 }
 
-// A home that leaves refuses those who wait: they go elsewhere at once, unless their session
-// holds something there, which is to be released first.
+// A home that leaves refuses its waiters. They go to another home at once, unless their
+// session still holds something, which must be released first.
 func TestAHomeThatLeaves(t *testing.T) {
 	for _, holds := range []bool{false, true} {
 		b := newHomeBench(t, 10*second, "a:1", "b:1")
@@ -182,7 +184,7 @@ func TestAHomeThatLeaves(t *testing.T) {
 	}
 }
 
-// The session of a home that stops goes on at the server that has taken it over, and
+// If a home stops, its session continues at the server that has taken it over, and
 // nowhere else. What was not answered is sent again.
 func TestASessionGoesOnAtTheHeir(t *testing.T) {
 	for _, adopted := range []bool{true, false} {
@@ -219,7 +221,7 @@ func TestASessionGoesOnAtTheHeir(t *testing.T) {
 	}
 }
 
-// A home is asked first if it is preferred, and left when nothing was asked for in a while.
+// A preferred home is asked first. The client leaves it after a while without requests.
 func TestAHomeIsChosenAndLeft(t *testing.T) {
 	b := newBench(t, second, "a:1", "b:1", "c:1")
 	b.attach()

@@ -85,8 +85,8 @@ func (l *Lines) live(name string) bool {
 	return longest.GetAlgorithm() != ""
 }
 
-// learn notes the guard of a lock, as the other line must know it. Of the previous knowledge
-// about the lock only shorter prefixes may still be right.
+// learn notes the guard of a lock, as the other line must know it. Only the shorter
+// prefixes that it knew before may still be right.
 func (l *Lines) learn(name string, g *api.Guard, home bool) {
 	switch {
 	case g == nil && home:

@@ -37,8 +37,8 @@ func TestWhatIsKnownOfGuards(t *testing.T) {
 	}
 }
 
-// While leader and home each take the other for the right one, the call is made again and
-// again, with pauses, and can be withdrawn and closed in between.
+// If the leader and the home each name the other one, the call is retried with pauses. In
+// between, it can be withdrawn, and the client can be closed.
 func TestACallBetweenTwoThatDisagree(t *testing.T) {
 	b := newBench(t, second)
 	l := &Lines{Line: b.l}
@@ -107,8 +107,8 @@ func TestACallBetweenTwoThatDisagree(t *testing.T) {
 	}
 }
 
-// When no server takes part any more the calls that wait for a home go to the leader, which
-// knows what guards the lock now.
+// When no server takes part any more, the calls that wait for a home go to the leader,
+// which knows the present guard of the lock.
 func TestACallForWhichThereIsNoHome(t *testing.T) {
 	b := newBench(t, second)
 	b.attach()

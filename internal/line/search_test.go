@@ -38,7 +38,7 @@ func otherThan(address string) string {
 	return "a:1"
 }
 
-// denied brings the line to a server that does not lead, and names the other one.
+// denied connects the line to a server that does not lead and that names the other one.
 func (b *bench) denied() (follower, leader string) {
 	b.step(Input{})
 	o := b.only()
@@ -49,7 +49,7 @@ func (b *bench) denied() (follower, leader string) {
 }
 
 // A server that takes connections and never answers does not stop the search: the next
-// one is tried after 150 ms, and the silent one is given up after a second.
+// one is tried after 150 ms, and the client gives up the silent one after a second.
 func TestSilentServersAreTriedInTurn(t *testing.T) {
 	b := newBench(t, 10*second, three...)
 	b.step(Input{})
@@ -161,8 +161,8 @@ func TestASilentProbeIsGivenUp(t *testing.T) {
 	}
 }
 
-// A queue can be silent for hours. The server is asked for a sign of life, and if it
-// gives none others are tried.
+// A waiting client may get no message for hours. So it pings the server, and tries others
+// if there is no answer.
 func TestPingsWhileACallWaits(t *testing.T) {
 	b := newBench(t, 3600*second, "a:1", "b:1")
 	b.attach()
@@ -188,7 +188,7 @@ func TestPingsWhileACallWaits(t *testing.T) {
 }
 
 // A client that reaches a follower but not the leader asks the follower to relay, and
-// looks for the leader now and then.
+// tries to reach the leader from time to time.
 func TestRelayWhileTheLeaderIsOutOfReach(t *testing.T) {
 	b := newBench(t, 10*second, "a:1", "b:1")
 	follower, leader := b.denied()
@@ -212,7 +212,7 @@ func TestRelayWhileTheLeaderIsOutOfReach(t *testing.T) {
 }
 
 // The leader was in use and does not answer any more. Once another server relays, the
-// dead stream ends: kept, it would be taken for an attempt that is under way.
+// dead stream is closed. Otherwise it would count as an attempt in progress.
 func TestADeadStreamToTheLeaderIsNotKept(t *testing.T) {
 	b := newBench(t, 10*second, "a:1", "b:1")
 	b.attach()
@@ -240,8 +240,8 @@ func TestADeadStreamToTheLeaderIsNotKept(t *testing.T) {
 	}
 }
 
-// The leader did not answer while another server was adopted, which names it at once:
-// that one is asked to relay.
+// The leader did not answer, so the client adopted another server, which names the leader
+// at once. The client asks the adopted server to relay.
 func TestALateLeaderIsRelayed(t *testing.T) {
 	b := newBench(t, 10*second, "a:1", "b:1")
 	follower, leader := b.denied()
@@ -271,7 +271,7 @@ func TestWrongClusterIsHopeless(t *testing.T) {
 	}
 }
 
-// One server that may come back is enough to go on.
+// One server that may come back is enough to continue.
 func TestARefusedConnectionIsNotHopeless(t *testing.T) {
 	b := newBench(t, 10*second, "a:1", "b:1")
 	for i := range 10 {
@@ -328,8 +328,8 @@ func TestFrames(t *testing.T) {
 	}
 }
 
-// A server that is stopped takes no frames any more. An Open that waits to be sent to it
-// must not wait for it.
+// A stopped server accepts no frames any more. An unsent Open must not wait for that
+// server.
 func TestAnOpenThatCannotBeSentIsAskedForElsewhere(t *testing.T) {
 	b := newBench(t, second, "a:1", "b:1")
 	b.step(Input{})

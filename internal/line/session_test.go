@@ -73,8 +73,8 @@ func TestAnOpenAnsweredTooLateIsNotBelieved(t *testing.T) {
 }
 
 // An Open is sent once, over one stream: an old one that arrives late must not revive a
-// session that has ended. Over another stream another session is asked for, and the
-// first that is open serves.
+// session that has ended. Over another stream, the client asks for another session, and
+// uses the first one that is open.
 func TestAnOpenIsSentOnce(t *testing.T) {
 	b := newBench(t, 10*second, "a:1", "b:1")
 	b.step(Input{})
@@ -104,7 +104,7 @@ func TestAnOpenIsSentOnce(t *testing.T) {
 	}
 }
 
-// The call that waits goes on in the next session, which the line opens at once.
+// The call that waits continues in the next session, which the line opens at once.
 func TestARenewalAfterTheDeadlineSavesNothing(t *testing.T) {
 	b := newBench(t, 10*second)
 	b.attach()
@@ -206,7 +206,7 @@ func TestWithdrawnBeforeTheSessionIsOpen(t *testing.T) {
 	b.requireSent(t, "1/1 open")
 }
 
-// A caller may give up in the moment in which it is told of its grant.
+// A caller may give up at the moment when it learns of its grant.
 func TestWithdrawnAfterTheGrant(t *testing.T) {
 	b := newBench(t, 10*second)
 	b.attach()
@@ -237,8 +237,9 @@ func TestWithdrawnAndGrantedAllTheSame(t *testing.T) {
 	b.requireSent(t)
 }
 
-// It failed inside, or a full queue or a full state refused what was sent again after the
-// first was taken: nobody knows whether it was carried out.
+// The server failed internally, or refused the repeated request because a queue or the
+// state was full, after it had accepted the first one. The client cannot know whether the
+// request was carried out.
 func TestFailedAcquireLeavesNothingBehind(t *testing.T) {
 	for _, code := range []api.Code{api.Code_CODE_INTERNAL, api.Code_CODE_EXHAUSTED, api.Code_CODE_STATE_LIMIT} {
 		b := newBench(t, 10*second)
@@ -299,7 +300,8 @@ func TestRefusedOpen(t *testing.T) {
 	b.requireSent(t, "1/1 open")
 }
 
-// A holder is asked to leave before it hears of its grant: it hears of that next.
+// A holder that is asked to leave before it learns of its grant learns of the request
+// right after the grant.
 func TestRevokedBeforeTheGrantArrives(t *testing.T) {
 	b := newBench(t, 10*second)
 	b.attach()
@@ -312,8 +314,8 @@ func TestRevokedBeforeTheGrantArrives(t *testing.T) {
 	}
 }
 
-// A deadline that a renewal moved is not one of a hold which the same renewal says is
-// revoked: a holder that reads the new deadline must know.
+// If a renewal reports a revocation, the hold does not get the new deadline before the
+// holder can know of the revocation.
 func TestRevocationIsToldBeforeTheDeadlineMoves(t *testing.T) {
 	b := newBench(t, 10*second)
 	b.attach()
@@ -362,8 +364,8 @@ func TestCloseWithoutASession(t *testing.T) {
 }
 
 // TestNumbersAndWindow draws orders of submissions and replies: low is the lowest
-// unanswered number and never goes back, the window is kept, and each call gets its
-// outcome once.
+// unanswered number and never goes back, the window is kept, and each call gets exactly
+// one outcome.
 func TestNumbersAndWindow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := newBench(t, 3600*second)

@@ -26,7 +26,7 @@ type Config struct {
 	Dir string
 	// Servers is how many there are [3].
 	Servers int
-	// Flags are passed to every server besides its own.
+	// Flags are passed to every server, in addition to its own.
 	Flags []string
 	// Hosts, if given, are the addresses at which the servers run, one for each:
 	// those of network namespaces, say [127.0.0.1 for all].

@@ -11,5 +11,5 @@ func Prepare(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// wake lets a stopped server go on, so that it can end.
+// wake lets a stopped server continue, so that it can end.
 const wake = syscall.SIGCONT

@@ -60,7 +60,7 @@ func singleTooSoon(c *check.Config) {
 	anyTime(c)
 }
 
-// endTooSoon asks whether all come to follow one leader nevertheless.
+// endTooSoon checks whether all processes still follow one leader in the end.
 func endTooSoon(c *check.Config) {
 	anyTime(c)
 	c.Properties, c.Timeouts = []process.Property{process.LeaderTermination}, 2

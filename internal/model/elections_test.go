@@ -39,8 +39,8 @@ func TestEveryRing(t *testing.T) {
 	}
 }
 
-// There are as many positions of callers to each other as necklaces of two colours,
-// less the one without a caller.
+// The number of relative positions of callers is the number of necklaces of two colours,
+// minus the one without a caller.
 func TestPlaces(t *testing.T) {
 	for n, want := range map[int]int{2: 2, 3: 3, 4: 5, 5: 7, 6: 13} {
 		c := check.Config{Process: process.Config{N: n}}
@@ -50,7 +50,8 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// A sum is proved only if all of it is; what broke first is kept.
+// A sum is proved only if all its searches are proved. Otherwise it has the first
+// violation.
 func TestSum(t *testing.T) {
 	broken := &check.Violation{Text: "first"}
 	parts := []*check.Result{

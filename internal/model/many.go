@@ -12,8 +12,7 @@ import (
 )
 
 // many makes the searches into which one is split, as many at a time as there are
-// processors, and adds them up. Of those that did not come out as proved it keeps the
-// first.
+// processors, and adds them up. It keeps the first result that is not a proof.
 func many(ctx context.Context, whole check.Config, split func(c check.Config) []check.Config) (*check.Result, error) {
 	configs := split(whole)
 	results, errs := make([]*check.Result, len(configs)), make([]error, len(configs))
@@ -53,7 +52,7 @@ func sum(results []*check.Result) *check.Result {
 	return &total
 }
 
-// subsets are searches for each set of from to so many callers.
+// subsets are searches for each set of callers with a size in the range.
 func subsets(from, to int) func(c check.Config) []check.Config {
 	return func(c check.Config) []check.Config {
 		var configs []check.Config

@@ -131,7 +131,7 @@ func unordered(c *check.Config) { c.Unordered = true }
 
 func reduced(c *check.Config) { c.Reduce = check.PartialOrder }
 
-// leased lets so many timers run out, at one server or three.
+// leased limits how many timers run out, with one server or three.
 func leased(timeouts int, changes ...func(c *check.Config)) func(c *check.Config) {
 	return func(c *check.Config) {
 		c.Timeouts = timeouts
@@ -144,7 +144,8 @@ func leased(timeouts int, changes ...func(c *check.Config)) func(c *check.Config
 	}
 }
 
-// corrupt begins in every state that a fault may leave, with so many values of S.
+// corrupt begins in every state that a fault may leave, with the given number of values
+// of S.
 func corrupt(values string, inFlight int) func(c *check.Config) {
 	return func(c *check.Config) {
 		c.Corrupt, c.InFlight = true, inFlight
@@ -160,8 +161,8 @@ func anyTime(c *check.Config) { c.Timing = check.AnyTime }
 
 func amnesia(c *check.Config) { c.Crashes, c.Restarts = 1, 1 }
 
-// crashes allows so many, and in elections few timeouts: each false alarm starts
-// another round, of which there is no end.
+// crashes allows the given number of crashes, and in elections few timeouts. Otherwise
+// false alarms would start rounds without end.
 func crashes(n int) func(c *check.Config) {
 	return func(c *check.Config) {
 		if c.Crashes = n; c.Spec.Family == process.Election {
@@ -184,7 +185,7 @@ func requesters(p ...process.ID) func(c *check.Config) {
 // two processes.
 const oneFault = "a server dies and returns, or loses touch"
 
-// servers lets the clients of the first so many servers ask.
+// servers lets the clients of the first n servers ask.
 func servers(asking process.ID, options ...process.OptionValue) func(c *check.Config) {
 	return func(c *check.Config) {
 		c.Process.Options = options
@@ -231,7 +232,7 @@ func early(c *check.Config) {
 // oneTimeout lets the leader crash, and somebody notice it.
 func oneTimeout(c *check.Config) { c.Crashes, c.Timeouts, c.Requesters = 1, 1, []process.ID{0, 2} }
 
-// duel looks for two proposers that go on forever. Their ballots have no end.
+// duel looks for two proposers that continue forever. Their ballots have no end.
 func duel(c *check.Config) {
 	c.Requesters, c.Liveness, c.MaxStates = []process.ID{0, 1}, true, 60_000
 }
@@ -277,8 +278,8 @@ func twoReports(c *check.Config) {
 // hasty lets suspicion times end at any time, three in all.
 func hasty(c *check.Config) { c.Timing, c.Timeouts = check.AnyTime, 3 }
 
-// live looks also for runs that go on forever while somebody waits: where a token
-// never rests, a run ends nowhere.
+// live also looks for infinite runs in which a process waits forever. If a token never
+// rests, no run ends.
 func live(c *check.Config) { c.Liveness = true }
 
 // wholeRing allows one crash, and takes the memory that this needs.
@@ -288,9 +289,9 @@ func wholeRing(c *check.Config) { c.Crashes, c.Memory = 1, 15<<30 }
 // for one who is inside calls one election after the other.
 const patiently = "timers while nobody is inside"
 
-// recovers lets one process crash that a detector of the stack has to notice. Its
-// timers never end, and so many of them may run out: about five do until another
-// has taken over. The given processes ask, or all.
+// recovers lets one process crash that a detector of the stack has to notice. Its timers
+// never end, so their number is bounded. About five run out until another process has
+// taken over. The given processes ask, or all.
 func recovers(when check.Timing, timeouts int, asks ...process.ID) func(c *check.Config) {
 	return func(c *check.Config) { c.Timing, c.Timeouts, c.Crashes, c.Requesters = when, timeouts, 1, asks }
 }

@@ -37,7 +37,7 @@ func TestEveryAlgorithmHasARow(t *testing.T) {
 	}
 }
 
-// A name without rows changes nothing, and is an error if no algorithm has it.
+// A name without rows changes nothing. A name that no algorithm has is an error.
 func TestOnlyUnknown(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "page.md")
 	const text = "<!-- generated: model -->\n| algorithm |\n<!-- end -->\n"

@@ -127,7 +127,7 @@ func until(ctx context.Context, wrong func(context.Context) error) error {
 	}
 }
 
-// served waits until every worker of every program has entered once more.
+// served waits until every worker of every program has entered again.
 func (s *trial) served(ctx context.Context) error {
 	before := s.observer.count()
 	return until(ctx, func(context.Context) error {

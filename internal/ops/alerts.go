@@ -53,7 +53,7 @@ func all(metric string, values ...string) (series []Series) {
 	return series
 }
 
-// observed are the buckets of a histogram whose count grows by n each minute, of which each
+// observed are the buckets of a histogram whose count grows by n each minute. Each
 // duration is between two bounds.
 func observed(metric, above, upTo string, n int, labels ...string) []Series {
 	bucket := func(le string, n int) Series {

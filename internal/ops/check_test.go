@@ -72,8 +72,8 @@ func TestAlertsFire(t *testing.T) {
 	}
 }
 
-// TestEveryExpressionHasAnAnswer has a real Prometheus scrape a real cluster, and asks it
-// everything that the dashboard and the alerts ask.
+// TestEveryExpressionHasAnAnswer lets a real Prometheus scrape a real cluster, and
+// evaluates all expressions of the dashboard and the alerts.
 func TestEveryExpressionHasAnAnswer(t *testing.T) {
 	tool(t, "prometheus")
 	authority := servertest.NewAuthority(t)
@@ -259,7 +259,7 @@ func (p prometheus) rules(t *testing.T) map[string]string {
 	return health
 }
 
-// TestAlertsUseTheList: an alert asks for metrics that there are, and operations.md says
+// TestAlertsUseTheList: an alert uses only metrics that exist, and operations.md says
 // what to do.
 func TestAlertsUseTheList(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(root, "docs/operations.md"))

@@ -121,7 +121,8 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// What was open before is as it was, and the name leads to what is new.
+// A file that was opened before keeps its old contents, and the name leads to the new
+// file.
 func TestAFileIsReplacedAtOnce(t *testing.T) {
 	path := filepath.Join(folder(t), "plain")
 	old, err := os.Open(path)
@@ -164,7 +165,7 @@ func TestAFailureChangesNothing(t *testing.T) {
 	}
 }
 
-// A link to an open pipe is no path: it is refused for what it is, not followed.
+// A link to an open pipe is not a path. It is refused, and not followed.
 func TestAnOpenPipeIsRefused(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {

@@ -25,8 +25,7 @@ func TestTestsInDocuments(t *testing.T) {
 	report(t, complaints)
 }
 
-// What the documents tell people to type is tried, up to the point where it
-// would begin to work.
+// The commands in the documents are checked with their flags, but not executed.
 func TestCommands(t *testing.T) {
 	makefile, err := os.ReadFile(filepath.Join(repository, "Makefile"))
 	if err != nil {
@@ -50,8 +49,8 @@ func buildConclave(t *testing.T) string {
 	return binary
 }
 
-// explainWith asks a binary for help on a command with its flags, which fails
-// if one of them does not exist.
+// explainWith asks a binary for help on a command with its flags. That fails if a flag
+// does not exist.
 func explainWith(binary string) func([]string) error {
 	return func(args []string) error {
 		if end := slices.Index(args, "--"); end >= 0 {

@@ -50,8 +50,8 @@ func parseRules(text string) ([]Rule, error) {
 	return rules, nil
 }
 
-// CheckFloors complains about imports within the module that no rule allows,
-// and about packages of which no rule speaks.
+// CheckFloors complains about imports within the module that no rule allows, and about
+// packages that no rule covers.
 func CheckFloors(t *Tree, rules []Rule) []string {
 	var complaints []string
 	for _, p := range t.Packages {
@@ -71,9 +71,9 @@ func CheckFloors(t *Tree, rules []Rule) []string {
 	return complaints
 }
 
-// CheckDoors complains about imports of other modules by packages that no rule
-// lets out. Here the pattern of a rule is the outside path, of which the
-// longest that fits counts, and what follows are the packages of this module.
+// CheckDoors complains about imports of other modules by packages that no rule lets out.
+// Here the pattern of a rule is the outside path, and the packages of this module follow.
+// The rule with the longest matching path applies.
 func CheckDoors(t *Tree, rules []Rule) []string {
 	var complaints []string
 	for _, p := range t.Packages {
@@ -122,8 +122,8 @@ func inModule(name string) (string, bool) {
 	return strings.CutPrefix(name, module+"/")
 }
 
-// isStandard reports whether an import is of the standard library, of which no
-// path begins with a domain.
+// isStandard reports whether an import is of the standard library: its paths do not begin
+// with a domain.
 func isStandard(name string) bool {
 	first, _, _ := strings.Cut(name, "/")
 	return !strings.Contains(first, ".")

@@ -7,10 +7,9 @@ import (
 	"testing"
 )
 
-// floors is the lattice of this repository. Every line names a package and all
-// of this module that it may import directly; a line may name only lines above
-// it, so the text reads from the ground up. docs/architecture.md tells what
-// lives on which floor.
+// floors lists the layers of this repository. Every line names a package, and all
+// packages of this module that it may import directly. A line may name only packages of
+// lines above it. docs/architecture.md describes the layers.
 const floors = `
 # Ground: the contract between algorithms and hosts, and odds and ends that
 # know nothing of either.
@@ -172,8 +171,8 @@ func TestDoors(t *testing.T) {
 	report(t, CheckDoors(load(t), rules))
 }
 
-// predicates are what service/store and service/peering ask raft about its
-// own records; they keep no state.
+// predicates are the functions of raft that service/store and service/peering may call on
+// raft's records. They keep no state.
 var predicates = []string{"IsEmptyHardState", "IsEmptySnap", "MustSync", "IsLocalMsgTarget"}
 
 func TestOnlyAgreementDrivesRaft(t *testing.T) {
@@ -210,8 +209,8 @@ func TestDriversAreFound(t *testing.T) {
 	expect(t, drivers(tree, "x/raft", "core", predicates), []string{"host/a.go:4:9: only core may use raft.NewRawNode"})
 }
 
-// The client goes into other people's programs: it must not bring a server, a
-// consensus library or a metrics library with it, on any system.
+// The client becomes part of users' programs. On no system may it import a server, a
+// consensus library or a metrics library.
 func TestClientLinksNoServer(t *testing.T) {
 	for _, goos := range []string{"linux", "darwin", "windows"} {
 		deps := goCommand(t, []string{"GOOS=" + goos, "CGO_ENABLED=0"}, "list", "-deps", ".")

@@ -12,7 +12,7 @@ type Pure struct {
 	Packages []string
 	// Standard are the packages of the standard library that they may import.
 	Standard []string
-	// Maps says that they may keep maps, of which the order is then sorted away.
+	// Maps reports whether they may use maps, if they sort the result.
 	Maps bool
 }
 

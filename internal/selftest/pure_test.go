@@ -8,9 +8,9 @@ var (
 		Packages: []string{"process", "process/property", "algorithm/...", "internal/leasemodel"},
 		Standard: []string{"bytes", "cmp", "encoding/binary", "errors", "fmt", "iter", "math", "math/bits", "slices", "strconv", "strings", "unicode/utf8"},
 	}
-	// decisions are the parts of a server that must come to the same state on
-	// every server and in every repetition. The table of names hashes with a seed of its
-	// own in each process: the order in the table never shows.
+	// decisions are the parts of a server that must reach the same state on every server
+	// and in every repetition. The table of names hashes with a seed of its own in each
+	// process: the order in the table never shows.
 	decisions = Pure{
 		Packages: []string{"internal/line", "internal/histogram", "service/access", "service/clocks", "service/feed", "service/founding", "service/host", "service/lease", "service/peering", "service/queue", "service/registry", "service/replica", "service/stream", "service/version"},
 		Standard: append([]string{"container/heap", "crypto/sha256", "crypto/subtle", "encoding/hex", "hash/maphash", "maps", "unicode"}, machines.Standard...),

@@ -24,20 +24,21 @@ import (
 )
 
 const (
-	// names is how many locks there are to contend for, and crew how many clients of
-	// this process do.
+	// names is the number of locks, and crew the number of clients of this process that
+	// contend for them.
 	names = 3
 	crew  = 6
 	// insideRole makes this binary what `conclave lock` runs: inside DIR NAME.
 	insideRole = "inside"
 )
 
-// load is clients of both ages that contend for locks, and some that keep one all the
-// time. The Go client is that of this tree; the others are the binaries' own.
+// load has clients of both releases that contend for locks, and clients that keep one
+// lock all the time. The Go client is that of this tree; the other clients belong to the
+// binaries.
 //
-// Who holds a lock makes a directory of its name, which must not be there, and takes
-// it away before it leaves. Beside it stands the last fence. So a judge is needed in
-// no process: whoever finds the promise broken writes it down.
+// The holder of a lock creates a directory with the name of the lock, which must not
+// exist, and removes it before it releases. Beside it stands the last fence. So a judge
+// is needed in no process: whoever finds the promise broken writes it down.
 type load struct {
 	dir     string
 	servers []string
@@ -149,8 +150,8 @@ func inside(args []string) int {
 	return 0
 }
 
-// stay holds a lock for a few milliseconds, and looks whether anybody else does, and
-// whether fences grow.
+// stay holds a lock for a few milliseconds. It checks that no other client holds it, and
+// that fences grow.
 func stay(dir, name string, fence uint64) {
 	place, newest := filepath.Join(dir, name), filepath.Join(dir, name+".fence")
 	if err := os.Mkdir(place, 0o700); err != nil {

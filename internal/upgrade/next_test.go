@@ -16,8 +16,8 @@ const (
 	newest = version.Max + 1
 )
 
-// next is the release after this one. Its formats are numbered so that this tree does
-// not read them, whatever it writes.
+// next is the release after this one. Its formats have numbers that this tree does not
+// read.
 var next = vopr.Mutant{
 	Name: "next",
 	Edits: []vopr.Edit{{

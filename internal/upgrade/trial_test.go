@@ -42,7 +42,8 @@ type trial struct {
 func found(t *testing.T, p pair, ages ...int) *trial {
 	t.Helper()
 	tr := &trial{T: t, pair: p, ages: ages, founded: time.Now()}
-	// The cluster has one binary. The shell puts that of the server's age in its place.
+	// The cluster has one binary, a shell script. The script runs the binary of the
+	// server's release.
 	var err error
 	tr.cluster, err = local.Start(local.Config{Binary: p.age[old], Dir: t.TempDir(), Servers: len(ages), Via: func(id int) []string {
 		return []string{"sh", "-c", `shift; exec "$0" "$@"`, tr.binary(id)}
@@ -75,8 +76,8 @@ func (tr *trial) showLogs() {
 
 func (tr *trial) servers() string { return strings.Join(tr.cluster.Addresses(), ",") }
 
-// settle waits until the cluster, which nobody has used, is at the newest level that its
-// servers read, and will not go to another at once.
+// settle waits until an unused cluster is at the newest level that its servers read, and
+// stays there.
 func (tr *trial) settle() {
 	tr.Helper()
 	until(tr.T, "the level is the newest", func() bool {
@@ -136,7 +137,8 @@ func (tr *trial) replace(id, age int, signal syscall.Signal) {
 	tr.load.goesOn(tr.T)
 }
 
-// led waits for a leader of an age, and takes others down until there is one.
+// led waits for a leader of a release, and stops leaders of the other release until there
+// is one.
 func (tr *trial) led(age int) {
 	tr.Helper()
 	for range 20 {
@@ -154,8 +156,8 @@ func (tr *trial) led(age int) {
 	tr.Fatal("no server of the wanted age comes to lead")
 }
 
-// empty takes the data of a server, which comes back with a snapshot of the leader, of
-// the given age.
+// empty removes the data of a server, which gets a snapshot from the leader, of the given
+// release.
 func (tr *trial) empty(id, leader int) {
 	tr.Helper()
 	tr.led(leader)
@@ -176,7 +178,7 @@ type upgrade struct {
 	Obstacles []string `json:"obstacles"`
 }
 
-// ask runs `conclave upgrade` of an age, and returns what it prints, or why it fails.
+// ask runs `conclave upgrade` of a release, and returns its output, or its error.
 func (tr *trial) ask(age int, step string) (u upgrade, err error) {
 	tr.Helper()
 	cmd := exec.Command(tr.age[age], "upgrade", step, "--json", "--servers", tr.servers())
@@ -188,8 +190,8 @@ func (tr *trial) ask(age int, step string) (u upgrade, err error) {
 	return u, json.Unmarshal(stdout.Bytes(), &u)
 }
 
-// at requires that the cluster is at a level, and returns what it says, to clients of
-// both ages the same.
+// at requires that the cluster is at a level. It returns the answer, which must be the
+// same for clients of both releases.
 func (tr *trial) at(level uint32) (u upgrade) {
 	tr.Helper()
 	for age := range tr.age {
@@ -228,8 +230,8 @@ func (tr *trial) refusedAs(age int, why []string, args ...string) {
 	tr.Logf("refused: %s", last)
 }
 
-// alike requires that all servers come to the same state, byte for byte, once nothing
-// happens any more. The binaries of an age read the files.
+// alike requires that all servers reach the same state, byte for byte, once nothing
+// changes any more. The binaries of an age read the files.
 func (tr *trial) alike(age int) {
 	tr.Helper()
 	until(tr.T, "all servers have applied the same entries", func() bool {

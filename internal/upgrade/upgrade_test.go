@@ -11,10 +11,10 @@ import (
 	"testing"
 )
 
-// TestUpgrade replaces the servers of a cluster, one after the other, by those of the
-// next release, and back, at each step at which that is allowed, and tries it where it
-// is not. By itself it plays one order; with LONG set, all, with both signals, and a
-// cluster of five.
+// TestUpgrade replaces the servers of a cluster one after the other by those of the next
+// release, and back. It does so at each step that allows it, and tries it at those that
+// do not. It plays one order. With LONG set, it plays all orders, with both signals, and
+// a cluster of five.
 func TestUpgrade(t *testing.T) {
 	for _, p := range releasesOf(t) {
 		signals := []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL}
@@ -31,7 +31,8 @@ func TestUpgrade(t *testing.T) {
 	}
 }
 
-// play is in which order servers are replaced, and by which signals they end, in turn.
+// play is the order in which servers are replaced, and the signals that end them, in
+// turn.
 type play struct {
 	order   []int
 	signals []syscall.Signal
@@ -75,9 +76,9 @@ func (p play) all(tr *trial, age int) {
 	}
 }
 
-// up replaces all servers by the next release. Meanwhile one of it gets its state from
-// an old leader, and an old one from a leader of it. While an old server is there, it
-// is in the way of the next level; once none is, the level still stays.
+// up replaces all servers by the next release. Meanwhile, a new server gets its state
+// from an old leader, and an old server from a new leader. An old server prevents the
+// next level. When no old server is left, the level still stays.
 func (p play) up(tr *trial) {
 	first, last := p.order[0], p.order[len(p.order)-1]
 	for i, id := range p.order {
@@ -123,7 +124,8 @@ func (p play) raise(tr *trial) {
 	tr.empty(p.order[1], young)
 }
 
-// useAndLower uses what the level brought, and lowers it when that is not used any more.
+// useAndLower uses what the level supports, and lowers the level when that is no longer
+// in use.
 func (p play) useAndLower(tr *trial) {
 	held, err := tr.client.Lock(within(tr.T), future+"x")
 	if err != nil {
@@ -151,7 +153,7 @@ func (p play) useAndLower(tr *trial) {
 	tr.load.goesOn(tr.T)
 }
 
-// tooOld tries the old release on data of the next level, with none, and as a server
+// tooOld starts the old release on data of the next level, without data, and as a server
 // that joins.
 func (p play) tooOld(tr *trial) {
 	id := p.order[len(p.order)-1]
@@ -172,8 +174,8 @@ func (p play) tooOld(tr *trial) {
 	tr.load.goesOn(tr.T)
 }
 
-// TestUnusedCluster: one that nobody has used goes to the newest level at once, but not
-// while one of its servers is of an older release.
+// TestUnusedCluster: an unused cluster goes to the newest level at once, but not while
+// one of its servers has an older release.
 func TestUnusedCluster(t *testing.T) {
 	pairs := releasesOf(t)
 	tr := found(t, pairs[len(pairs)-1], young, old, young)

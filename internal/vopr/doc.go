@@ -13,19 +13,20 @@
 // observers are told (service/feed), and the encoding of messages. Simulated are the parts of
 // service/node, service/transport and service/store: ticks and clocks, a network, a disk.
 //
-// Servers start with empty disks, some of them late, and found their cluster. They dial each
-// other, do handshakes, ping, close silent connections, and try again, like service/transport,
-// according to service/peering: introductions and refusals in their encoding, whom a server
-// refuses, which connection counts, and how long to pause. A connection may break, and that may
-// be noticed late, or at one end only. Messages on it may be lost, repeated, and overtake each
-// other; those of a handshake may not. Package peering also decides, with smaller bounds, what is
-// sent to a peer, in which order, what is dropped and when that is reported. A connection may
-// have a few messages under way that the other end has not taken; the rest waits in the queue.
-// So queues fill up in front of a suspended server, a blocked connection, or a server whose
-// messages take long. A snapshot has its own connection, travels in parts, and may be cut off.
-// The connection of an earlier process or directory may still count when that of a later one
-// begins. A server receives and answers while it still reads its disk. The real server does not
-// do that; it reports that it is not ready.
+// Servers start with empty disks, some of them late, and found their cluster. They dial
+// each other, do handshakes, ping, close silent connections, and try again, like
+// service/transport, according to service/peering: introductions and refusals in their
+// encoding, which servers are refused, which connection counts, and how long to pause. A
+// connection may break, and that may be noticed late, or at one end only. Messages on it
+// may be lost, repeated, and overtake each other; those of a handshake may not. Package
+// peering also decides, with smaller bounds, what is sent to a peer, in which order, what
+// is dropped and when that is reported. A connection may have a few messages under way
+// that the other end has not taken; the rest waits in the queue. So queues fill up in
+// front of a suspended server, a blocked connection, or a server whose messages take
+// long. A snapshot has its own connection, travels in parts, and may be cut off. The
+// connection of an earlier process or directory may still count when that of a later one
+// begins. A server receives and answers while it still reads its disk. The real server
+// does not do that; it reports that it is not ready.
 //
 // A disk has the UID of the directory, the founding record and the state of the replica. A crash
 // may come between any two writes. A server may lose its whole disk, or only the file with the

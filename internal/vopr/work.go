@@ -140,7 +140,7 @@ func (k *worker) acquire(res *resource) {
 // mayWithdraw withdraws one request in three if it still waits after a random time.
 func (k *worker) mayWithdraw(r *request) {
 	w := k.client.w
-	if w.work.IntN(3) > 0 || r.keeps != nil { // a worker that keeps holds goes on waiting
+	if w.work.IntN(3) > 0 || r.keeps != nil { // a worker that keeps holds continues waiting
 		return
 	}
 	turn := k.turn

@@ -1,8 +1,7 @@
-// Package wire writes and reads the primitives of which log entries,
-// snapshots and handshakes are made: variable-length integers and
-// length-prefixed bytes. Writing appends to a slice; reading keeps the first
-// error, so that a decoder checks once at its end. No input makes a Reader
-// panic or allocate more than the input's own length.
+// Package wire writes and reads the primitives of log entries, snapshots and handshakes:
+// variable-length integers and length-prefixed bytes. Writing appends to a slice; reading
+// keeps the first error, so that a decoder checks once at its end. No input makes a
+// Reader panic or allocate more than the input's own length.
 package wire
 
 import (

@@ -57,7 +57,7 @@ func cancelling(c *check.Config) { c.Cancels = 1 }
 
 func unordered(c *check.Config) { c.Unordered = true }
 
-// quorums are the voting sets, of which the given processes make use.
+// quorums are voting sets that the given processes use.
 func quorums(sets func(n int) [][]process.ID, requesters ...process.ID) func(c *check.Config) {
 	return func(c *check.Config) { c.Process.Topology.Quorums, c.Requesters = sets(c.Process.N), requesters }
 }
@@ -180,7 +180,7 @@ func replayed(t *testing.T, r *check.Result) {
 	}
 }
 
-// TestInterrupted: a search that somebody ends has not come to the end of its time.
+// TestInterrupted: a search that was interrupted does not report that its time is over.
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

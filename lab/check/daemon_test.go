@@ -73,7 +73,8 @@ func TestStabilization(t *testing.T) {
 	writeTable(t, readingFrom, table.String())
 }
 
-// corrupt begins in every state, with so many values and messages on each link.
+// corrupt begins in every state, with the given number of values, and of messages on each
+// link.
 func corrupt(values, inFlight int) func(c *check.Config) {
 	return func(c *check.Config) {
 		c.Corrupt, c.InFlight = true, inFlight

@@ -25,7 +25,7 @@ func (s *stepper) bookDeadlock(m *process.Message) {
 	}
 }
 
-// stuck returns the processes that can never go on from a state.
+// stuck returns the processes that can never continue from a state.
 func (w *worker) stuck(v []uint32) property.Stuck {
 	return property.StuckIn(w.spec.Waits(w.global.take(w, v)))
 }

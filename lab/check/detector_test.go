@@ -12,9 +12,9 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// A detector that is a layer of its own gives up nobody who is up, unless timers may
-// run out at any time: its timers are longer than a live process can be silent. So a
-// lock over it is safe without crashes, and with one it goes on.
+// A detector that is a layer of its own gives up nobody who is up, unless timers may run
+// out at any time: its timers are longer than a live process can be silent. So a lock
+// over it is safe without crashes, and it continues after one.
 func TestDetectorInAStack(t *testing.T) {
 	for _, detector := range []*process.Spec{heartbeat.Reliable, swim.Spec} {
 		over := func(lock *process.Spec, crashes int, timing check.Timing) *check.Result {

@@ -9,7 +9,7 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// crashed allows so many crashes and timeouts.
+// crashed allows the given numbers of crashes and timeouts.
 func crashed(crashes, timeouts int) func(c *check.Config) {
 	return func(c *check.Config) { c.Crashes, c.Timeouts = crashes, timeouts }
 }
@@ -119,9 +119,9 @@ func callers(deaf bool) *process.Spec {
 	}
 }
 
-// Whoever follows a leader that has crashed is asked for another. Who then does nothing
-// breaks its promise, and the simulator says the same; so does who is told by a
-// detector.
+// A process that follows a crashed leader is asked for another leader, or is told of the
+// crash by a detector. If it does nothing, it breaks its promise. The simulator reports
+// the same.
 func TestFollowersOfTheDeadAreAsked(t *testing.T) {
 	for _, test := range []struct {
 		deaf     bool

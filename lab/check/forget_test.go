@@ -12,8 +12,8 @@ import (
 
 // forgetful are the algorithms whose machines may be forgotten while they are idle, in
 // each mode, with the states of three processes, two of whose machines are forgotten. An
-// algorithm that is not here must be proved, whatever its states. Of Lamport's only two
-// ask: if all do there are over ten million states.
+// algorithm that is not listed must be proved, however many states it has. In Lamport's,
+// only two processes ask: with all, there are over ten million states.
 var forgetful = map[string]uint64{
 	"central silent": 4742, "central deny-queue": 6554, "central deny-poll": 14726,
 	"central-clock": 35245,

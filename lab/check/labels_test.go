@@ -9,8 +9,8 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// Elections go by the election labels, while processes are called by their own, in the
-// scenario of a violation too. Of two that are equal either may lead.
+// Elections use the election labels, and processes are named by their own labels, also in
+// the scenario of a violation. If two election labels are equal, either process may lead.
 func TestElectionLabels(t *testing.T) {
 	run := func(labels []process.Label, drops int) *check.Result {
 		r, err := check.Run(t.Context(), check.Config{

@@ -67,7 +67,7 @@ func (s *search) live() {
 	}
 }
 
-// build explores the graph once more and keeps it, as far as memory allows.
+// build explores the graph again and keeps it, as far as memory allows.
 func (g *graph) build() bool {
 	for _, root := range g.w.roots() {
 		g.node(root, g.w.printOfState(root), -1, action{})
@@ -143,7 +143,7 @@ func (g *graph) waits(i int32, p process.ID) bool {
 	return !l.down && l.state.reached && l.state.leader == process.None
 }
 
-// starves looks for a fair part of the graph in all of which p waits.
+// starves looks for a fair part of the graph in which p waits in every state.
 func (t *tarjan) starves(p process.ID) *lasso {
 	var states []int32
 	for i := range t.nodes[:t.whole] {

@@ -8,8 +8,7 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// idleRing is a token that circulates without ever being stopped: who wants it asks
-// in vain.
+// idleRing is a token that always circulates: a process that wants it never gets it.
 type idleRing struct {
 	self, n process.ID
 	waits   bool
@@ -48,8 +47,8 @@ func ring(deaf bool) *process.Spec {
 	}
 }
 
-// TestLiveness: on a ring whose token passes one process by, that one waits forever
-// although the token goes on; where it stops for everyone, nobody does.
+// TestLiveness: if the token skips one process, that process waits forever although the
+// token moves. If the token stops for everyone, nobody waits forever.
 func TestLiveness(t *testing.T) {
 	for _, deaf := range []bool{false, true} {
 		r, err := check.Run(t.Context(), check.Config{
@@ -74,8 +73,8 @@ func TestLiveness(t *testing.T) {
 	}
 }
 
-// beating are two processes of which one sends heartbeats forever. The other enters
-// once it has waited for a while; if it is shy, a heartbeat makes it wait anew. If it is
+// beating are two processes; one of them sends heartbeats forever. The other enters once
+// it has waited for a while; if it is shy, a heartbeat makes it wait anew. If it is
 // alone, it has nobody's heartbeats but its own.
 type beating struct {
 	self       process.ID
@@ -154,7 +153,7 @@ func patient(t *testing.T, n int, machine func(self process.ID) process.Machine)
 	return r
 }
 
-// bouncing are three processes of which 1 and 2 play a message to and fro that 0 serves.
+// bouncing are three processes: 0 sends a message, and 1 and 2 send it back and forth.
 // While it flies, the timeout of 1 cannot end. If it stops, 0 serves the next.
 type bouncing struct {
 	self    process.ID
@@ -162,7 +161,7 @@ type bouncing struct {
 	stopped bool
 }
 
-// stopping is when the message comes to rest.
+// stopping is when the message stops.
 type stopping int
 
 const (
@@ -219,9 +218,9 @@ func (m *bouncing) rest(fx *process.Effects) {
 
 func (m *bouncing) Fields(f *process.Fields) { f.Bool("stopped", &m.stopped) }
 
-// TestLoopsInLoops: a message that may come to rest, but need not, flies forever in a
-// loop within the one in which the timer is overdue. It does not where an order to stop
-// is on its way, as that arrives.
+// TestLoopsInLoops: a message that may stop, but need not, flies forever in an inner
+// loop. The timer is overdue in the outer loop. It does not where an order to stop is on
+// its way, as that arrives.
 func TestLoopsInLoops(t *testing.T) {
 	for stops, want := range []check.Verdict{never: check.Violated, byChoice: check.Violated, byOrder: check.Proved} {
 		r := patient(t, 3, func(self process.ID) process.Machine { return &bouncing{self: self, stops: stopping(stops)} })

@@ -42,7 +42,7 @@ type polls struct {
 	seen map[string]bool
 }
 
-// explore goes on from a state that nobody changes any more.
+// explore searches on from a state that no caller changes any more.
 func (n *polls) explore(b *ballot) {
 	text := fmt.Sprintf("%v %q %d %d", b.procs, b.links, b.crashes, b.timeouts)
 	if n.seen[text] {
@@ -83,7 +83,7 @@ func (n *polls) explore(b *ballot) {
 
 func set(bits string, i int, to byte) string { return bits[:i] + string(to) + bits[i+1:] }
 
-// crash leaves of a process that it has called; what is on its way to it is lost.
+// crash keeps only that the process has called. Messages to it are lost.
 func (b *ballot) crash(p process.ID) {
 	b.crashes++
 	b.procs[p] = voter{down: true, calls: b.procs[p].calls, leader: process.None}
@@ -110,7 +110,8 @@ func (n *polls) deliver(b *ballot, link [2]process.ID) {
 	n.step(b, link[1], process.Event{Kind: process.Deliver, Message: &m})
 }
 
-// step takes an event and goes on, also with a crash after some of the sends.
+// step takes an event and searches on from the new state, also with a crash after some of
+// the sends.
 func (n *polls) step(b *ballot, p process.ID, ev process.Event) {
 	m := n.cfg.Spec.New(p, &n.cfg.Process)
 	if s := b.procs[p].state; s != "" {

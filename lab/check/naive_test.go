@@ -209,8 +209,8 @@ func runNaive(t *testing.T, cfg check.Config) *naive {
 	return n
 }
 
-// TestNaive: an explorer that shares nothing with the checker counts the same states
-// and transitions, and comes to the same verdict.
+// TestNaive: an explorer that shares nothing with the checker counts the same states and
+// transitions, and reaches the same verdict.
 func TestNaive(t *testing.T) {
 	for _, b := range []bounds{
 		{name: "ricart-agrawala", n: 2, entries: 3},

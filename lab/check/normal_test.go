@@ -181,8 +181,8 @@ func result(t *testing.T, cfg Config) *Result {
 	return r
 }
 
-// TestStampsByOrder: of clocks that count what comes only the order is left, of which
-// there is as much as the requests make.
+// TestStampsByOrder: if clocks count what arrives, only the order of stamps is left, and
+// only the requests determine it.
 func TestStampsByOrder(t *testing.T) {
 	r := result(t, Config{Spec: algorithm.Find("ricart-agrawala-token"), Process: process.Config{N: 3}, Entries: 2})
 	if r.Verdict != Proved || r.States != 26348 || r.Transitions != 78470 {
@@ -236,8 +236,8 @@ func (m *countingRing) Fields(f *process.Fields) {
 	f.Uint("hop", &m.hop)
 }
 
-// TestLoopOfNormalForms: a run that goes on forever through states that are never the
-// same again is found and shown, with the numbers as they were.
+// TestLoopOfNormalForms: the search finds and shows an infinite run whose states never
+// repeat, because their numbers grow. The run has the original numbers.
 func TestLoopOfNormalForms(t *testing.T) {
 	spec := &process.Spec{
 		Name: "counting-ring", Family: process.Mutex,

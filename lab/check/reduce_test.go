@@ -188,7 +188,8 @@ func (m *circling) Step(ev *process.Event, fx *process.Effects) {
 
 func (m *circling) Fields(*process.Fields) {}
 
-// TestReductionPutsNobodyOff: what goes on forever does not hide what others can do.
+// TestReductionPutsNobodyOff: an endless sequence of steps does not hide what other
+// processes can do.
 func TestReductionPutsNobodyOff(t *testing.T) {
 	r, err := check.Run(t.Context(), check.Config{
 		Spec: &process.Spec{

@@ -73,8 +73,8 @@ func (m *sender) Fields(f *process.Fields) {
 }
 
 // A crash that cuts a step before its Save loses the message that did not leave, and not
-// the one before it of the same name. Of two messages of one name, the one is lost or
-// repeated that the checker meant.
+// the one before it of the same name. If two messages have one name, the replay loses or
+// repeats the one that the checker chose.
 func TestMessagesOfOneName(t *testing.T) {
 	for _, test := range []struct {
 		cfg  check.Config

@@ -14,8 +14,8 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// hardship is a search of which no property is judged: many rules are for runs in which
-// promises are broken, and a search would end with the first violation.
+// hardship is a search that judges no property. Many rules are for runs in which promises
+// are broken, and a search that judges ends with the first violation.
 type hardship struct {
 	name   string
 	change func(c *check.Config)
@@ -93,8 +93,8 @@ var rareOptions = []process.OptionValue{
 }
 
 // TestEveryRule: each rule of each algorithm that can be checked is applied in some
-// schedule. Of a rule that none applies, no proof says anything. Layers of a stack
-// that are algorithms themselves need not apply again what they have applied alone.
+// schedule. No proof covers a rule that no schedule applies. Layers of a stack that are
+// algorithms themselves need not apply again what they have applied alone.
 func TestEveryRule(t *testing.T) {
 	applied := map[string]bool{} // by algorithms that stand alone
 	for _, spec := range algorithm.All {

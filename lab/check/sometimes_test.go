@@ -44,8 +44,8 @@ func TestVacuous(t *testing.T) {
 	}
 }
 
-// TestNobodyHasToGiveUp: a client that could give up does not save one that waits for
-// ever.
+// TestNobodyHasToGiveUp: a client that could give up does not help one that waits
+// forever.
 func TestNobodyHasToGiveUp(t *testing.T) {
 	r, err := check.Run(t.Context(), check.Config{
 		Spec: &process.Spec{

@@ -131,7 +131,7 @@ func (s *stepper) begin(from *local) {
 	}
 }
 
-// attempt does something of which an assertion may fail.
+// attempt calls a function in which an assertion may fail.
 func (s *stepper) attempt(what func()) {
 	defer func() {
 		switch failed := recover().(type) {

@@ -17,7 +17,7 @@ type viewed struct {
 	servers    int
 	asks       int // how many clients ask
 	entries    int
-	options    string // such as "faults=1 changes=1"; live: look for runs that go on forever, too
+	options    string // such as "faults=1 changes=1"; live: look for runs that continue forever, too
 	states     uint64
 	properties []process.Property
 	flaw       view.Flaw

@@ -62,7 +62,7 @@ type successor struct {
 	broken *Violation // what is wrong with it, or nil
 }
 
-// memo is a hash table from pairs of numbers, of which the second is above 0.
+// memo is a hash table whose keys are pairs of numbers. The second number is above 0.
 type memo[V any] struct {
 	entries []memoEntry[V]
 	used    int

@@ -99,8 +99,8 @@ type Search struct {
 	MaxStates  uint64            `yaml:"maxStates"`
 }
 
-// Challenge is a run and a goal that the run does not meet. Who solves it changes the
-// run, or says why that is impossible.
+// Challenge is a run and a goal that the run does not meet. A student solves it by
+// changing the run, or by saying why that is impossible.
 type Challenge struct {
 	ID      string         `json:"id" yaml:"-"`
 	Title   string         `json:"title" yaml:"title"`
@@ -137,8 +137,8 @@ func Challenges() ([]Challenge, error) {
 	return load("challenges", func(c *Challenge, id string) { c.ID = id })
 }
 
-// load reads the files of a folder. Their names begin with numbers that give the order,
-// and go on with the ids.
+// load reads the files of a folder. Each name is a number for the order, followed by the
+// id.
 func load[T any](folder string, name func(one *T, id string)) ([]T, error) {
 	entries, err := fs.ReadDir(files, folder)
 	if err != nil {

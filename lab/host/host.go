@@ -47,8 +47,7 @@ type Host struct {
 	ended   sync.WaitGroup
 }
 
-// New returns a host that will serve what comes to the listener, which must be on
-// loopback.
+// New returns a host that serves connections to the listener, which must be on loopback.
 func New(listener net.Listener, o Options) (*Host, error) {
 	address, is := listener.Addr().(*net.TCPAddr)
 	if !is || !address.IP.IsLoopback() {

@@ -152,9 +152,9 @@ func (p *detectorSetting) messages(n int) (float64, error) {
 	return float64(r.Sent(process.Heartbeat)) / periods, nil
 }
 
-// crashes returns the number of runs of which a detection time is the mean, and the number of
-// periods before the crash. Random algorithms need more runs. Algorithms that keep samples need
-// more periods.
+// crashes returns the number of runs over which a detection time is averaged, and the
+// number of periods before the crash. Random algorithms need more runs. Algorithms that
+// keep samples need more periods.
 func (p *detectorSetting) crashes() (runs int, warm float64) {
 	switch p.spec {
 	case swim.Spec:

@@ -184,9 +184,10 @@ func (s *setting) configure(spec *process.Spec, n int, brief bool) sim.Config {
 // largestJudged is the largest number of processes for which all claims are checked, not only costs.
 const largestJudged = 20
 
-// limit returns the window that is measured. It consists of whole rounds, in each of which every
-// process enters once. It is long enough to make the effect of its ends small; with more processes
-// that takes fewer rounds. In the idle regime, entries are alike from the second round on.
+// limit returns the window that is measured. It consists of whole rounds: every process
+// enters once per round. It is long enough to make the effect of its ends small; with
+// more processes that takes fewer rounds. In the idle regime, entries are alike from the
+// second round on.
 //
 // A brief window is the shortest one that gave figures within the slack with 1000 processes. The
 // messages of the first requests have arrived before the second entry. From then on entries are

@@ -14,8 +14,8 @@ import (
 // joinTime is when everyone has joined, in D.
 const joinTime = 60
 
-// superPeers runs n nodes with identifiers of 30 bits that all join at the start,
-// for so many D.
+// superPeers runs n nodes with identifiers of 30 bits that all join at the start, for a
+// time in D.
 func superPeers(t *testing.T, n, prefix, check int, until process.Duration) *sim.Result {
 	t.Helper()
 	r := rand.New(rand.NewPCG(uint64(n), uint64(prefix)))

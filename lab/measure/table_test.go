@@ -9,10 +9,9 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// The table of the literature for thirteen processes, which have voting sets of
-// four, four replicas of which three must vote, and two units of the resource. It
-// stands here in numbers: a mistake that an algorithm and its Spec have in common
-// shows here.
+// The table of the literature for thirteen processes: voting sets of four, three votes
+// out of four replicas, and two units of the resource. It stands here in numbers: a
+// mistake that an algorithm and its Spec have in common shows here.
 const (
 	size     = 13
 	anything = 1e9

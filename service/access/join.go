@@ -56,7 +56,7 @@ func (s *State) Join(principal, peer string, uid uint64, wall int64) (*State, er
 }
 
 // Trim returns the state without the join tokens that have expired at a wall clock, and
-// without those for a peer address of which nobody is to come any more, or "".
+// without those for a peer address that no longer expects a server, or "".
 func (s *State) Trim(wall int64, peer string) *State {
 	if s == nil {
 		return s

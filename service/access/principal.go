@@ -33,7 +33,7 @@ func ValidatePrincipal(principal string) error {
 	return validateWho("principal", principal)
 }
 
-// validatePattern checks to whom a binding or a quota applies: a principal, one with a
+// validatePattern checks the pattern of a binding or a quota: a principal, one with a
 // trailing '*', or everyone.
 func validatePattern(who string) error {
 	if who == Everyone {

@@ -29,7 +29,7 @@ type Quota struct {
 // key identifies a quota. Neither part contains a 0 byte.
 func (q Quota) key() string { return q.Who + "\x00" + q.Prefix }
 
-// of describes to whom a quota applies.
+// of names the principals or the prefix that a quota applies to.
 func (q Quota) of() string {
 	if q.Who == "" {
 		return PrefixQuota(q.Prefix)
@@ -37,7 +37,7 @@ func (q Quota) of() string {
 	return q.Who
 }
 
-// validateKey checks to whom a quota applies.
+// validateKey checks the principals or the prefix that a quota applies to.
 func (q Quota) validateKey() error {
 	switch {
 	case q.Who == "" && q.Prefix == "":

@@ -127,8 +127,8 @@ func (c *cluster) send(messages []*raftpb.Message) {
 	}
 }
 
-// apply checks the one thing that matters: at no index do two members apply
-// different entries, or come to different states.
+// apply checks the main promise: no two members apply different entries, or reach
+// different states, at one index.
 func (c *cluster) apply(m *member, entries []*raftpb.Entry) {
 	for _, e := range entries {
 		if e.GetIndex() != m.index+1 {

@@ -17,10 +17,10 @@ type Config struct {
 	// HeartbeatTicks is the number of ticks between the heartbeats of a
 	// leader.
 	HeartbeatTicks int
-	// ElectionTicks is the number of ticks without word from a leader after
-	// which a member starts an election; the actual number is drawn anew each
-	// time, from ElectionTicks to 2*ElectionTicks-1. A leader that has not
-	// heard from a majority for ElectionTicks steps down.
+	// ElectionTicks is the number of ticks without a message from a leader after which a
+	// member starts an election. The actual number is drawn again each time, from
+	// ElectionTicks to 2*ElectionTicks-1. A leader that has not heard from a majority for
+	// ElectionTicks steps down.
 	ElectionTicks int
 
 	// MaxMessageBytes bounds the entries of one append message.

@@ -69,9 +69,9 @@ func TestPreVote(t *testing.T) {
 	c.converge()
 }
 
-// TestCheckQuorum: a leader that is cut off steps down within two election
-// timeouts (one may have begun with a majority still heard from), and the
-// others go on.
+// TestCheckQuorum: a leader that is cut off steps down within two election timeouts, and
+// the others continue. Two, because it may have heard from a majority at the start of the
+// first.
 func TestCheckQuorum(t *testing.T) {
 	c, leader := threeMembers(t)
 	c.isolate(leader.id, true)
@@ -144,8 +144,8 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestReadIndexOfADeposedLeader: tickets drawn while cut off are never named,
-// neither when the leader steps down nor when it comes to lead again.
+// TestReadIndexOfADeposedLeader: tickets drawn while the leader is cut off are never
+// named, neither when it steps down nor when it leads again.
 func TestReadIndexOfADeposedLeader(t *testing.T) {
 	c, old := threeMembers(t)
 	c.isolate(old.id, true)

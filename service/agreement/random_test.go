@@ -70,7 +70,7 @@ func (c *cluster) flip(m *member) {
 	}
 }
 
-// heal ends all faults and checks that the cluster comes to one state.
+// heal ends all faults and checks that all members reach one state.
 func (c *cluster) heal() {
 	clear(c.cut)
 	for _, id := range c.ids() {
@@ -120,10 +120,9 @@ func TestDeterminism(t *testing.T) {
 	}
 }
 
-// TestSafetyInRandomHistories checks agreement at every index, and that reads
-// are not stale, through losses, crashes that take what was not yet saved,
-// partitions and snapshots. It also checks that the histories come to all of
-// that.
+// TestSafetyInRandomHistories checks agreement at every index, and that reads are not
+// stale, through losses, crashes that take what was not yet saved, partitions and
+// snapshots. It also checks that the histories contain all of these events.
 func TestSafetyInRandomHistories(t *testing.T) {
 	total := map[string]int{}
 	for seed := uint64(100); seed < 140; seed++ {

@@ -5,9 +5,9 @@ import "time"
 const (
 	// HungAfter is how long a write may take before the log counts as not writable, in ns.
 	HungAfter = int64(2 * time.Second)
-	// handOverEvery is how long a server that cannot write its log but was elected again keeps
-	// the leadership before it tries to hand it over again, in ns. Without that pause, servers
-	// none of which can write would pass the leadership around.
+	// handOverEvery is how long a server that cannot write its log but was elected again
+	// keeps the leadership before it tries to hand it over again, in ns. Without that
+	// pause, servers that cannot write would pass the leadership around.
 	handOverEvery = int64(time.Minute)
 )
 

@@ -32,9 +32,9 @@ type Holds struct {
 	mu      sync.Mutex
 	waiting []registry.Holdings
 	count   int
-	// dropped is the index of the newest entry of which something was dropped, and skipped that
-	// of the newest entry that came as a snapshot. lost counts what was dropped of holds that no
-	// entry decides.
+	// dropped is the index of the newest entry with a dropped record. skipped is the
+	// index of the newest entry that came as a snapshot. lost counts what was dropped of
+	// holds that no entry decides.
 	dropped, skipped, lost uint64
 }
 

@@ -111,7 +111,7 @@ func (v *Verifier) follow(where string, l *Line) {
 	}
 }
 
-// anew notes that a server found no file when it began to write.
+// anew records that a server found no file when it began to write.
 func (v *Verifier) anew(server uint64) {
 	v.Gaps++
 	for at, c := range v.chains {

@@ -103,8 +103,8 @@ func (b *Backup) Servers() []uint64 {
 // Encode returns the file of a state.
 func Encode(h Header, state []byte) []byte { return slices.Concat(Parts(h, state)...) }
 
-// Parts returns the file of a state in parts, one of which is the state itself, so that a large
-// state is not copied.
+// Parts returns the file of a state in parts. One part is the state itself, so that a
+// large state is not copied.
 func Parts(h Header, state []byte) [][]byte {
 	body := wire.AppendUint(nil, h.Cluster)
 	body = wire.AppendBytes(body, h.Name)

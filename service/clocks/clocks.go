@@ -94,7 +94,7 @@ type peer struct {
 // Clocks estimates the clocks of the other servers for one server. It must not be used by
 // two goroutines at the same time.
 type Clocks struct {
-	run     uint64 // drawn anew at each start of the server
+	run     uint64 // drawn again at each start of the server
 	config  process.Config
 	codec   *process.Codec
 	peers   []*peer // by server

@@ -111,9 +111,9 @@ func (w *world) restart(i int) {
 	s.clocks, s.boot, s.wall = New(1+w.random.Uint64N(1<<60)), boot, s.wall+s.boot-boot
 }
 
-// TestBounds: however clocks differ and drift, and messages are delayed, lost, repeated or
-// overtaken, and servers start anew, the true offset and the true drift lie within what is
-// said at any moment; and what is said becomes narrow.
+// TestBounds: the true offset and drift are always within the reported bounds, and the
+// bounds become narrow. Clocks differ and drift, messages are delayed, lost, repeated and
+// reordered, and servers restart.
 func TestBounds(t *testing.T) {
 	said, drifts, notable := 0, 0, 0
 	for seed := range *seeds {

@@ -46,9 +46,9 @@ func configOf(s *process.Spec) *process.Config {
 	return c
 }
 
-// TestCuts: in each cut, whatever is delayed, cut off, sent again or begun anew meanwhile,
-// there is one token of each name at all machines and on all lanes together, and what an
-// algorithm promises of each state holds.
+// TestCuts: each cut has one token of each name, at the machines and on the lanes
+// together, and the invariants of the algorithms hold in it. Meanwhile messages are
+// delayed, cut off and sent again, and cuts begin again.
 func TestCuts(t *testing.T) {
 	specs := bearers()
 	if len(specs) != 6 {

@@ -64,7 +64,7 @@
 //	    come. Then the log is told that it is the heir of the seat that closes. What was set
 //	    aside counts if and only if the log says so: it is taken over at that START, before
 //	    anything is entered again. Who may be an heir does not close its seat before it
-//	    knows. If there is no heir after all, the home goes on.
+//	    knows. If there is no heir after all, the home continues.
 //	C1  a cut of the machines of names is recorded by the machine of algorithm/globalstate:
 //	    its markers are frames among the others, so the links of an epoch give them the
 //	    order that they need. A START ends what is under way: its asker may try again.
@@ -84,9 +84,9 @@
 //     any more, and when Output says Gone, end their streams after the replies, with the
 //     code NOT_MEMBER. A stream belongs to the seat that it was welcomed by.
 //  7. When Output says Enter, draw the id of a seat and call Enter.
-//  8. To stop the server call Leave, and go on until Output says Left. Whoever cannot wait so
+//  8. To stop the server call Leave, and continue until Output says Left. Whoever cannot wait so
 //     long stops: the lease of the seat is waited out then. Successor says at which server
-//     the clients go on: the farewell names it.
+//     the clients continue: the farewell names it.
 //  9. Welcome clients with Adopted, too: the seats of other servers whose sessions are here.
 //  10. Give Lock, Unlock and Near what programs within this process ask for, and call Output
 //     if Owes says so. Tell the holders that Output names, and before Unlock the one that

@@ -119,7 +119,7 @@ func TestForgedMessages(t *testing.T) {
 }
 
 // A member sends markers of cuts that the victim, or nobody, has asked for. They are refused,
-// and the victim goes on.
+// and the victim continues.
 func TestForgedMarkers(t *testing.T) {
 	for _, of := range []process.ID{0, process.None} {
 		f := newForger(newWorld(1, algorithm.Servable("suzuki-kasami"), 3, false), 1)

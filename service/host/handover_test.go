@@ -8,7 +8,7 @@ import (
 	"github.com/conclave-io/conclave/service/registry"
 )
 
-// The seats of two members, of which the second leaves in the tests of an adopter.
+// The seats of two members. The second leaves in the tests of an adopter.
 var seatOne, seatTwo = view.Seat{Server: 1, ID: [2]uint64{1}}, view.Seat{Server: 2, ID: [2]uint64{2}}
 
 // adopter is one of two open members, and what the other hands over: a client {9} holds
@@ -145,8 +145,8 @@ func handing(t *testing.T, use view.Use, owner string) (l *lonely, first *Output
 	return l, l.Output()
 }
 
-// P2, attack 34: a home that hands over stands still. It goes on if it is refused, or if
-// the log does not take the heir. Then what is held is asked back.
+// P2, attack 34: a home that hands over stands still. It continues if the handover is
+// refused, or if the log does not accept the heir. Then what is held is asked back.
 func TestStandsStill(t *testing.T) {
 	for _, how := range []string{"refused", "no heir", "another epoch"} {
 		l, o := handing(t, view.Use{Algorithm: "raymond", Options: "coordinator=first"}, "cert:a")
@@ -216,7 +216,8 @@ func TestForcedWhileHandedOver(t *testing.T) {
 	}
 }
 
-// P1, P2: a client within the process, and one of several units, cannot go on elsewhere.
+// P1, P2: a client within the process cannot continue elsewhere, and neither can a client
+// of several units.
 func TestAskedBack(t *testing.T) {
 	for _, c := range []struct {
 		use   view.Use
@@ -232,8 +233,8 @@ func TestAskedBack(t *testing.T) {
 	}
 }
 
-// P2: the server at which the clients go on is known when the seat has ended, and nobody
-// is told that the session is gone.
+// P2: when the seat has ended, the server at which the clients continue is known, and no
+// client is told that its session is gone.
 func TestSuccessor(t *testing.T) {
 	l, _ := handing(t, view.Use{Algorithm: "raymond", Options: "coordinator=first"}, "cert:a")
 	l.frames(1, frame{kind: frameAdopted})
@@ -244,8 +245,8 @@ func TestSuccessor(t *testing.T) {
 	}
 }
 
-// P2: when a member does not answer, the home goes on after a while: its clients must not
-// lose what they hold by that.
+// P2: if a member does not answer, the home continues after a while, so that its clients
+// do not lose their holds.
 func TestNoAnswer(t *testing.T) {
 	l, _ := handing(t, view.Use{Algorithm: "raymond", Options: "coordinator=first"}, "cert:a")
 	for now := l.now; l.still(); now += 10e6 {

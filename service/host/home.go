@@ -375,7 +375,7 @@ func (h *Host) tend() {
 	h.dropNear()
 }
 
-// refuseTries withdraws the tries that are over by then (H5).
+// refuseTries withdraws the tries that have ended at a time (H5).
 func (h *Host) refuseTries(then int64) {
 	var over []registry.ClaimID
 	for id, until := range h.home.tries {

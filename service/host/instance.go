@@ -339,7 +339,7 @@ func (h *Host) forget() {
 	}
 }
 
-// drop removes an instance of which only the marks of its machine are still needed (I5).
+// drop removes an instance if only the marks of its machine are still needed (I5).
 func (h *Host) drop(in *instance) {
 	if s := in.space; s != nil {
 		s.names--

@@ -85,7 +85,7 @@ func (h *Host) abandon(why string) {
 func (h *Host) discard() {
 	h.endCuts()
 	h.discardNear()
-	if !h.handover.named { // otherwise the holds go on at the heir
+	if !h.handover.named { // otherwise the holds continue at the heir
 		h.home.reg.TellLost()
 	}
 	h.seated, h.logged, h.overflow = false, false, false

@@ -153,7 +153,7 @@ func (m *mutant) find(t *testing.T) {
 	if text, err := exec.Command("go", "test", "-vet=off", "-overlay", overlay, "-c", "-o", binary, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	// A mistake may make a host send for ever: in 8 GB at most.
+	// A mistake may make a host send forever: in 8 GB at most.
 	bounded := []string{"-c", `ulimit -v 8000000 && exec "$0" "$@"`, binary, "-test.run=^(TestSchedules|TestDeadlines|TestCuts)$", "-seeds=5000"}
 	text, err := exec.Command("sh", bounded...).CombinedOutput()
 	if err == nil || !strings.Contains(string(text), "seed ") || strings.Contains(string(text), "out of memory") {

@@ -25,7 +25,7 @@ func watched(t *testing.T, stack, options string) *world {
 	return w
 }
 
-// let lets so many ms go by.
+// let advances the clock by a number of ms.
 func (w *world) let(t *testing.T, ms int) {
 	t.Helper()
 	for range ms {

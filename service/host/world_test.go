@@ -22,7 +22,7 @@ type world struct {
 	nearly  *rand.Rand // of programs within the processes of servers; nil: there are none
 	spec    *process.Spec
 	now     int64
-	calm    int // how much goes on beside faults
+	calm    int // how much continues beside faults
 	log     view.Log
 	history []*view.Log // after each entry
 	servers []*server
@@ -74,8 +74,8 @@ func inOrder(places map[place]uint64) []place {
 	return slices.SortedFunc(maps.Keys(places), comparePlaces)
 }
 
-// ghost are the clients of a seat whose server has died: they believe on until their
-// deadlines.
+// ghost are the clients of a seat whose server has died: they believe that they hold
+// until their deadlines.
 type ghost struct {
 	seat  view.Seat
 	holds map[place]uint64
@@ -298,8 +298,8 @@ func (w *world) order(s *server, c *registry.Command) {
 	w.carryOut(s)
 }
 
-// closes ends a seat at the wish of its server. The clients go on at the heir at once,
-// before that has applied the entry.
+// closes ends a seat at the wish of its server. The clients continue at the heir at once,
+// before the heir has applied the entry.
 func (w *world) closes(s *server, c *registry.Command) registry.Code {
 	seat := view.Seat{Server: s.id, ID: s.seat}
 	if len(s.near) > 0 {
@@ -343,7 +343,7 @@ func (w *world) closes(s *server, c *registry.Command) registry.Code {
 	return registry.OK
 }
 
-// move has a client go on at the heir of its home. It sends what was not answered again.
+// move has a client continue at the heir of its home. It sends what was not answered again.
 func (w *world) move(s, heir *server, client int, id registry.SessionID) {
 	if id == (registry.SessionID{}) {
 		return
@@ -811,7 +811,8 @@ func (w *world) heal() {
 	}
 }
 
-// round lets all go on a little, and reports whether all have been served.
+// round advances all members and clients a little, and reports whether all requests were
+// granted.
 func (w *world) round() (done bool) {
 	w.now += 1e6
 	done = true

@@ -67,8 +67,8 @@ func crashWhileFounding(t *testing.T, victim uint64, step founding.Step, emptied
 	}
 }
 
-// TestFoundersWaitForEachOther: two of three do not found a cluster. They say whom
-// they wait for, once, and again when that changes.
+// TestFoundersWaitForEachOther: two of three do not found a cluster. They log which
+// servers they wait for, once, and again when that changes.
 func TestFoundersWaitForEachOther(t *testing.T) {
 	c, listeners := reserveCluster(t, 3)
 	var log journal

@@ -41,7 +41,7 @@ func (c *cluster) guard(prefix string, u view.Use) registry.Result {
 
 var guardRequests atomic.Uint32
 
-// members waits until so many nodes are open in one epoch, whose guards do not change.
+// members waits until n nodes are open in one epoch whose guards do not change.
 func (c *cluster) members(n int) {
 	c.t.Helper()
 	c.until(fmt.Sprintf("%d nodes are open", n), func() bool {
@@ -249,7 +249,7 @@ func TestHomeThatDies(t *testing.T) {
 	c.members(3)
 }
 
-// TestHomeThatLeaves: the clients of a server that is stopped go on at another one, with
+// TestHomeThatLeaves: the clients of a server that is stopped continue at another one, with
 // what they hold. The seat ends at once.
 func TestHomeThatLeaves(t *testing.T) {
 	t.Parallel()

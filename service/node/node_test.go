@@ -44,7 +44,7 @@ func newCluster(t *testing.T, n int, adjust ...func(*Config)) *cluster {
 	return c
 }
 
-// reserveCluster returns a cluster of which no server runs yet.
+// reserveCluster returns a cluster without running servers.
 func reserveCluster(t *testing.T, n int, adjust ...func(*Config)) (*cluster, map[uint64]net.Listener) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	t.Cleanup(cancel)

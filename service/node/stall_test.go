@@ -115,7 +115,7 @@ func TestFollowerWithAHungDisk(t *testing.T) {
 	c.until("the node catches up", func() bool { return rest.Metrics().Applied.Load() == leader.Metrics().Applied.Load() })
 }
 
-// The file of a snapshot may take long: saves go on, and the leader stays.
+// The file of a snapshot may take long: saves continue, and the leader stays.
 func TestSnapshotThatTakesLong(t *testing.T) {
 	c := newCluster(t, 3, func(cfg *Config) { cfg.Limits.SnapshotBytes = 1000 })
 	c.ok(open(1))

@@ -14,7 +14,7 @@ func TestMemoryIsGivenBackOnceAfterARush(t *testing.T) {
 		{900, 10 * second, false},
 		{900, 30 * second, false}, // that was no rush
 		{1500, 40 * second, false},
-		{1500, 44 * second, false}, // it may go on
+		{1500, 44 * second, false}, // it may continue
 		{1500, 45 * second, true},
 		{1500, 99 * second, false}, // said before
 		{2400, 100 * second, false},

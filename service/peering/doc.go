@@ -1,7 +1,8 @@
-// Package peering makes the decisions about connections between servers, without I/O: how a
-// server introduces itself, whom it refuses, which of two connections of one server counts,
-// what is sent and what is dropped, and when to connect again. Package transport
-// drives it with sockets; internal/vopr drives the same code in its simulated world.
+// Package peering makes the decisions about connections between servers, without I/O: how
+// a server introduces itself, which servers it refuses, which of two connections of one
+// server counts, what is sent and what is dropped, and when to connect again. Package
+// transport drives it with sockets; internal/vopr drives the same code in its simulated
+// world.
 //
 // # What is promised
 //

@@ -130,8 +130,8 @@ func (x *played) step(rng *rand.Rand) {
 	}
 }
 
-// Of three snapshots at once two are sent, one after the other. What became of each is told
-// once, and that the peer has it only if it said so.
+// If three snapshots are offered at once, two are sent, one after the other. What became
+// of each is told once, and that the peer has it only if it said so.
 func TestShipping(t *testing.T) {
 	var s Shipping[string]
 	if _, ok := s.Begin(); ok {

@@ -98,8 +98,8 @@ func TestAServerIntroducesItselfAgainAsItself(t *testing.T) {
 	}
 }
 
-// A server that has not read its state knows neither who is a member nor the level: what
-// it would refuse for good by then, it does not. What it knows it does refuse for good.
+// A server that has not read its state knows neither the members nor the level, so it
+// refuses nobody for good. What it knows it does refuse for good.
 func TestAServerThatStartsRefusesNobodyForGood(t *testing.T) {
 	self := Hello{Cluster: 0xc0ffee, Server: 1, UID: 11, MinLevel: 2, MaxLevel: 3}
 	for what, c := range map[string]struct {

@@ -177,9 +177,9 @@ func (r *Registry) hide(s *session, result *Result, class Class, name string) {
 	}
 }
 
-// relevelAccess creates the rules and the audit trail when the level comes to have them, and
-// removes them when it no longer has. A cluster that is in use stays open until somebody
-// creates rules.
+// relevelAccess creates the rules and the audit trail when the level begins to support
+// them, and removes them when it no longer does. A cluster that is in use stays open
+// until somebody creates rules.
 func (r *Registry) relevelAccess() {
 	switch {
 	case !hasAccess(r.level):

@@ -117,8 +117,8 @@ func TestDecisionsAtApply(t *testing.T) {
 	}
 }
 
-// TestWithdrawnRights: who waits for what it may not hold any more is told, those behind it
-// move up, and who holds goes on.
+// TestWithdrawnRights: a waiter that may no longer hold is refused, the waiters behind it
+// move up, and holders continue.
 func TestWithdrawnRights(t *testing.T) {
 	r := ruled()
 	applyAll(r, acquire("a", 2, "x/1"), Command{Op: OpAcquire, Session: sessionNamed("b"), Sequence: 2, Name: "x/s", Shared: true},

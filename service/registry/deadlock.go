@@ -311,7 +311,7 @@ func deadlock(cycle []Dependency) Result {
 	return Result{Code: Deadlocked, Message: message, Deadlock: &Deadlock{cycle[:min(length, MaxCycle)], length}}
 }
 
-// describe says who waits for whom, in at most MaxMessage bytes.
+// describe lists the waits of a deadlock, in at most MaxMessage bytes.
 func describe(cycle []Dependency) string {
 	last := len(cycle) - 1
 	if last == 0 {

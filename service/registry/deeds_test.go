@@ -9,7 +9,7 @@ import (
 	"github.com/conclave-io/conclave/service/access"
 )
 
-// TestDeeds plays a short history of which everything is known.
+// TestDeeds plays a short history whose counts are known.
 func TestDeeds(t *testing.T) {
 	r, fx := New(), &Effects{Deeds: new(Deeds)}
 	const second = 1_000_000_000

@@ -11,8 +11,8 @@ import (
 	"github.com/conclave-io/conclave/service/version"
 )
 
-// Two servers apply the same log and come to the same bytes, also if one of
-// them came up from a snapshot in between, and tell the same to their clients.
+// Two servers that apply the same log reach the same bytes and send the same answers,
+// even if one of them was restored from a snapshot in between.
 func TestSameLogSameState(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		log := rapid.SliceOfN(rapid.Custom(drawBatch), 1, 40).Draw(t, "log")

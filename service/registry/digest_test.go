@@ -13,8 +13,8 @@ import (
 	"github.com/conclave-io/conclave/service/version"
 )
 
-// When the digest and versions are asked for decides nothing: of servers that apply
-// the same log, some after a snapshot, all come to the same digest.
+// The digest does not depend on when it, or a version, is read. All servers that apply
+// the same log have the same digest, even if some start from a snapshot.
 func TestDigestWhenever(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var servers [4]*Registry
@@ -202,7 +202,7 @@ func TestDigestTellsStatesApart(t *testing.T) {
 	}
 }
 
-// Processes draw seeds for their tables, and come to the same digest and snapshot.
+// Processes draw different seeds for their tables, but have the same digest and snapshot.
 func TestDigestHasNoSeed(t *testing.T) {
 	mine, drawn := seed, salt
 	defer func() { seed, salt = mine, drawn }()

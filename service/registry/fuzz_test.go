@@ -35,8 +35,8 @@ func FuzzDecodeBatch(f *testing.F) {
 	})
 }
 
-// FuzzDecode: a snapshot that is accepted is sound, and comes out of its own
-// encoding unchanged; work can go on from it.
+// FuzzDecode: an accepted snapshot is sound, and decoding its encoding gives the same
+// state. The registry can continue from it.
 func FuzzDecode(f *testing.F) {
 	f.Add(New().Encode())
 	f.Add(busy().Encode())
@@ -79,7 +79,7 @@ func FuzzApply(f *testing.F) {
 	})
 }
 
-// seated returns one with seats and guards besides, of which some drain.
+// seated returns one that also has seats and guards; some guards drain.
 func seated() *Registry {
 	r := busy()
 	applyAll(r, Command{Op: OpLevel, From: version.Max, To: version.Access}, Command{Op: OpMember, Member: Member{ID: 2, UID: 98}})

@@ -88,8 +88,8 @@ func history2() []Batch {
 	}}}
 }
 
-// history3 is more entries, of the level that has live names: seats, epochs, and guards
-// of which some drain.
+// history3 is more entries, of the level that has live names: seats, epochs, and guards,
+// some of which drain.
 func history3() []Batch {
 	by := Origin{Actor: "cert:operator", Via: "grpc", Remote: "10.0.0.9:40000", Request: [16]byte{15: 8}}
 	guard := func(prefix, algorithm string) Command {

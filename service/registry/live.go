@@ -439,7 +439,7 @@ func (v *Version) guarded() string {
 	return ""
 }
 
-// reseat empties the view of a cluster that is founded anew: guards stay as they are, and
+// reseat empties the view of a cluster that is founded again: guards stay as they are, and
 // their changes are cancelled.
 func (r *Registry) reseat() {
 	if r.live == nil {

@@ -65,7 +65,7 @@ func TestRefoundKeepsGuards(t *testing.T) {
 	}
 }
 
-// At the largest epoch guards do not change and seats begin no epoch; locks go on.
+// At the largest epoch guards do not change and seats begin no epoch; locks continue.
 func TestLiveAtTheLastEpoch(t *testing.T) {
 	r := seated()
 	r.epoch = view.MaxEpoch

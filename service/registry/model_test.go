@@ -19,9 +19,9 @@ const modelChecks = 100
 
 var steps = flag.Int("steps", 50_000, "steps of TestModel in all, at rapid's usual 100 checks")
 
-// TestModel walks the registry and its naive twin side by side through what
-// clients and leaders may send, in any order and more than once. Some difficult places
-// are rare: it walks on, five times at most, until it came to all of them.
+// TestModel walks the registry and its naive twin side by side through what clients and
+// leaders may send, in any order and more than once. Some difficult states are rare. It
+// repeats the walk, at most five times, until it has visited all of them.
 func TestModel(t *testing.T) {
 	coverage := map[string]int{}
 	for range 5 {
@@ -42,7 +42,7 @@ func TestModel(t *testing.T) {
 	t.Logf("%v", coverage)
 }
 
-// missed returns the difficult places that no walk came to.
+// missed returns the difficult states that no walk visited.
 func missed(seen map[string]int) (places []string) {
 	for _, what := range []string{
 		"OK", "QUEUED", "HELD", "NOT_HELD", "SESSION_GONE", "INVALID", "STALE", "CANCELLED",
@@ -162,7 +162,7 @@ func (w *walk) command() Command {
 	case kind < 97:
 		return w.send(who, rapid.SampledFrom([]Command{{Op: OpOpen, TTL: 10e9}, {Op: OpRenew}}).Draw(w.t, "renewal"))
 	case kind < 98:
-		// A client begins anew under the old id: what it sent before may still
+		// A client begins again under the old id: what it sent before may still
 		// arrive.
 		client.next, client.claims = 1, nil
 		clear(client.answered)

@@ -213,7 +213,7 @@ func (m *naive) under(prefix string) (all []key) {
 	return all
 }
 
-// release lets those go on who wait under a prefix, unless it still drains.
+// release grants the waiters under a prefix, unless it still drains.
 func (m *naive) release(prefix string) {
 	for _, k := range m.under(prefix) {
 		use, drains := m.live.use(k)

@@ -7,10 +7,10 @@ import (
 	"github.com/conclave-io/conclave/algorithm/view"
 )
 
-// naive is the registry once more, written from the rules alone and as plainly
-// as possible: one slice of sessions, one of claims in the order of their
-// arrival, and a scan for every question. It shares no code with the registry
-// but the types of its commands and answers.
+// naive is a second registry, written only from the rules and as simply as possible: one
+// slice of sessions, one of claims in the order of their arrival, and a scan for every
+// question. It shares no code with the registry but the types of its commands and
+// answers.
 type naive struct {
 	sessions []*naiveSession
 	claims   []*naiveClaim
@@ -448,9 +448,9 @@ func (m *naive) acquire(s *naiveSession, c *Command) Result {
 	return Result{Code: Queued, Ahead: uint32(slices.Index(m.queue(k), claim))}
 }
 
-// forever returns those that wait, and go on to wait though all others release what
-// they hold as soon as they may: those who wait for something do not release what they
-// keep meanwhile, and nobody keeps what he is asked to leave.
+// forever returns the claims that wait forever, even if all others release as soon as
+// they may. A client that waits does not release what it keeps. No client keeps a hold
+// that it was asked to leave.
 func (m *naive) forever() []*naiveClaim {
 	play := naive{epoch: m.epoch, count: m.count, sessions: m.sessions} // nothing drains forever
 	for _, c := range m.claims {

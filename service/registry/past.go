@@ -51,8 +51,8 @@ type record struct {
 	ended      []Ended // a ring, once there are MaxPast
 	next       int     // where in ended the next one goes
 
-	// digest is the record's part of the registry's digest. It is computed from the sum of
-	// the hashes of all endings except the newest ones, of which there are fresh.
+	// digest is the record's part of the registry's digest. It is computed from the sum
+	// of the hashes of all endings except the newest; fresh is how many those are.
 	digest, sum uint64
 	fresh       int
 

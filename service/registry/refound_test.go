@@ -77,7 +77,8 @@ func TestRefoundRunsOutOfEpochs(t *testing.T) {
 	}
 }
 
-// The replicated time goes on where it was: what is granted later is not older.
+// The replicated time continues from its last value, so that later grants have later
+// times.
 func TestRefoundKeepsTime(t *testing.T) {
 	r, _ := inUse(t)
 	r.Apply(1, &Batch{Time: 7e9, Wall: 9e9}, new(Effects))

@@ -16,7 +16,7 @@ import (
 // of parseCommand, and the queries of (*script).query.
 //
 // After every entry the state must pass Check and survive its own encoding:
-// the script goes on with the decoded copy.
+// the script continues with the decoded copy.
 func TestScripts(t *testing.T) {
 	datadriven.Walk(t, "testdata/script", func(t *testing.T, path string) {
 		s := &script{t: t, reg: New()}

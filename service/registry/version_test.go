@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Versions are read by other goroutines while the registry goes on: under the race
-// detector this finds what they share and should not.
+// Other goroutines read versions while the registry continues. Under the race detector,
+// this finds memory that they must not share.
 func TestVersionsAreReadMeanwhile(t *testing.T) {
 	r := New()
 	const sessions, rounds = 8, 200
@@ -49,7 +49,7 @@ func TestVersionsAreReadMeanwhile(t *testing.T) {
 	requireSound(t, r)
 }
 
-// Pages come in the order of names, and a page goes on where the one before ended.
+// Pages come in the order of names, and a page continues where the one before ended.
 func TestPagesAreInOrder(t *testing.T) {
 	r := withSessions(1)
 	for i := range uint64(500) {

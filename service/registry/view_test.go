@@ -93,8 +93,8 @@ func TestMember(t *testing.T) {
 	}
 }
 
-// The last place in a queue is given, the next one refused; the refusal is an
-// answer like any other, and stays when there is room.
+// The last request that fits into a queue is accepted, and the next one is refused. The
+// refusal is stored like any answer, and remains after there is room.
 func TestQueueIsBounded(t *testing.T) {
 	r := New()
 	applyAll(r, open("a"), acquire("a", 1, "n"))
@@ -119,7 +119,7 @@ func TestQueueIsBounded(t *testing.T) {
 	throughSnapshot(t, r)
 }
 
-// A list that is only looked at allocates about as much for a thousand locks as for one.
+// Reading a list allocates about as much for a thousand locks as for one.
 func TestVisitMakesNoGarbage(t *testing.T) {
 	v := withLocks(1000).Freeze()
 	seen := 0

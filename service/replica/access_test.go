@@ -79,8 +79,9 @@ func TestRulesNeedTheirLevel(t *testing.T) {
 	c.want(c.administer("", registry.Command{Op: registry.OpNote, Name: "backup"}), registry.Invalid)
 }
 
-// A change of the members, or of the level, is refused by the rules as of then, on record with
-// who asked for it, and refused once more by its entry if the right went meanwhile.
+// A change of the members or of the level is refused by the present rules, and recorded
+// with its principal. Its entry refuses it again if the principal has lost the right
+// meanwhile.
 func TestMembersAndRules(t *testing.T) {
 	c := newCluster(t, 3, 63)
 	for _, s := range c.each() {

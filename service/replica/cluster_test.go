@@ -29,7 +29,7 @@ type cluster struct {
 	lost    raftpb.MessageType // all messages of this type are lost, unless it is MsgHup
 	cfg     Config
 
-	// replies, in order, and who gets them besides.
+	// replies, in order, and the other receivers of each.
 	replies []received
 	onReply func(received)
 	// ended counts, per session, the first moment at which any server applied
@@ -401,7 +401,7 @@ func (c *cluster) want(got registry.Result, code registry.Code) registry.Result 
 	return got
 }
 
-// same checks that all servers that are up have come to the same state.
+// same checks that all servers that are up have the same state.
 func (c *cluster) same() {
 	c.t.Helper()
 	var first []byte

@@ -9,7 +9,7 @@ import (
 	"github.com/conclave-io/conclave/service/registry"
 )
 
-// A server whose state has become another one stops, and the others go on.
+// A server whose state differs stops, and the others continue.
 func TestServerThatDivergesStops(t *testing.T) {
 	for _, diverges := range []string{"leader", "follower"} {
 		t.Run(diverges, func(t *testing.T) {

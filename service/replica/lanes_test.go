@@ -51,7 +51,7 @@ func TestSessionsTakeTurns(t *testing.T) {
 	want(t, l.draw(nil, 6*quantum/4), "1:1 1:2 1:3 1:4 2:1 2:2")
 	fill(l, many(2, 3, 1, quarter)...) // comes back, behind those whose first turn is due
 	want(t, l.draw(nil, 8*quantum/4), "3:1 3:2 3:3 3:4 1:5 1:6 1:7 1:8")
-	want(t, l.draw(nil, quantum), "2:3 1:9 3:5") // a turn goes on in the next entry
+	want(t, l.draw(nil, quantum), "2:3 1:9 3:5") // a turn continues in the next entry
 	wantEmpty(t, l)
 
 	later := backlogQuantum / quantum * 4
@@ -76,8 +76,8 @@ func wantEmpty(t *testing.T, l *lanes) {
 	}
 }
 
-// Who sends one request at a time waits for the first turns of those that came before, and for
-// nobody with a backlog.
+// A client that sends one request at a time waits for the first turns of earlier clients,
+// but not for their backlogs.
 func TestBacklogsDelayNobody(t *testing.T) {
 	l, flooders := newLanes(), byte(64)
 	for n := range flooders {

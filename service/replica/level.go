@@ -102,8 +102,8 @@ func (r *Replica) Rise() Rise {
 	return rise
 }
 
-// coming reports whether a server's id is only reserved. It will be admitted if it reads the
-// level that the cluster has by then.
+// coming reports whether a server's id is only reserved. It will be admitted if it can
+// read the level that the cluster has at that time.
 func (m *Member) coming() bool { return m.Reserved() && !m.Voter && !m.Learner }
 
 // youth is the divisor of the soak time that gives the time for which a cluster counts as new.

@@ -267,7 +267,7 @@ func (w *world) reopen(c *caller) {
 	w.beginAnew(c)
 }
 
-// beginAnew lets the client begin anew, under another id.
+// beginAnew lets the client begin again, under another id.
 func (w *world) beginAnew(c *caller) {
 	c.id[0]++
 	c.next, c.renewAt, c.promised, c.retry, c.hold, c.open = 1, 0, 0, 0, 0, nil
@@ -357,8 +357,8 @@ func (w *world) reshape() {
 	}
 }
 
-// checkMembers requires that all changes came to their end: whoever is on record is
-// a voter and runs, and whoever was removed has stopped.
+// checkMembers requires that all changes are complete: each recorded server is a voter
+// and runs, and each removed server has stopped.
 func (w *world) checkMembers() {
 	w.t.Helper()
 	r := w.await().replica

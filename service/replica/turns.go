@@ -98,8 +98,8 @@ func (r *ring[T]) unlink(m *member[T]) {
 	m.prev.next, m.next.prev = m.next, m.prev
 }
 
-// longest is a heap with the member that has the most bytes on top. Of members with equally many
-// it is the newest, which has waited the shortest time.
+// longest is a heap with the member that has the most bytes on top. Among members with
+// equally many bytes, it is the newest, which has waited the shortest time.
 type longest[T any] []*member[T]
 
 func (h longest[T]) Len() int { return len(h) }

@@ -103,8 +103,8 @@ func TestRulesByTheGoAPI(t *testing.T) {
 	}
 }
 
-// A change for a revision that is gone is not made. What a change takes away is told before
-// and after it, and whoever holds goes on holding.
+// A change for a revision that is gone is not made. The holds that a change would deny
+// are listed before and after it, and the holders keep them.
 func TestChangesOfRules(t *testing.T) {
 	t.Parallel()
 	c, admin := ruled(t, 1)

@@ -133,7 +133,7 @@ func TestALeaderThatStopsSaysFarewellAndAnotherTakesOver(t *testing.T) {
 		t.Errorf("the observation ends with %v", err)
 	}
 
-	// The session goes on with the new leader: it still holds, and its waiting
+	// The session continues with the new leader: it still holds, and its waiting
 	// request is found in the queue.
 	other := attach(t, dial(t, c.Address(leader), nil))
 	other.session, other.next = s.session, 2

@@ -82,7 +82,7 @@ func TestDoWaitsForTheGrant(t *testing.T) {
 	}
 }
 
-// awaitQueue waits until so many wait for a lock.
+// awaitQueue waits until n requests wait for a lock.
 func awaitQueue(t *testing.T, client api.ConclaveClient, name string, length uint32) {
 	t.Helper()
 	servertest.Eventually(t, "the queue has its length", func() bool {

@@ -10,7 +10,7 @@ import (
 	"github.com/conclave-io/conclave/service/version"
 )
 
-// A release that does not read the level of its cluster is started again in vain.
+// A restart does not help a release that cannot read the level of its cluster.
 func TestFinal(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -109,7 +109,7 @@ func TestAServerJoinsOverTLSAndComesBack(t *testing.T) {
 }
 
 // TestReplacement replaces a server that died, then the leader, then a server that
-// lost its data, under a session that goes on.
+// lost its data, under a session that continues.
 func TestReplacement(t *testing.T) {
 	t.Parallel()
 	c := servertest.Start(t, 3)

@@ -17,9 +17,9 @@ import (
 	"github.com/conclave-io/conclave/service/server/servertest"
 )
 
-// A connection ends with the certificate that proves who is at its other end. A program that
-// has another certificate in its files by then goes on with its session; one that has not
-// loses it.
+// A connection ends when the client certificate that proves its principal expires. If the
+// program's files contain a new certificate by that time, its session continues.
+// Otherwise the session is lost.
 func TestCertificatesOfClientsExpire(t *testing.T) {
 	t.Parallel()
 	servers, clients := servertest.NewAuthority(t), servertest.NewAuthority(t)
@@ -90,8 +90,8 @@ func TestCallsWithAnExpiredCertificate(t *testing.T) {
 	})
 }
 
-// A program reads the certificates that vouch for servers again for each connection. If it
-// cannot, it goes on with those from before.
+// A program reads the certificates that vouch for servers again for each connection. If
+// it cannot, it continues with the previous ones.
 func TestClientsReadTheAuthorityAgain(t *testing.T) {
 	t.Parallel()
 	servers, others := servertest.NewAuthority(t), servertest.NewAuthority(t)

@@ -19,7 +19,7 @@ func relayed(t *testing.T) context.Context {
 	return metadata.AppendToOutgoingContext(within(t), "conclave-relay", "1")
 }
 
-// A stream through a follower is as good as one to the leader, and of the same caller.
+// A stream through a follower works like one to the leader, with the same caller.
 func TestAFollowerRelaysAStream(t *testing.T) {
 	t.Parallel()
 	authority := servertest.NewAuthority(t)
@@ -108,8 +108,8 @@ func TestNothingToRelayTo(t *testing.T) {
 	}
 }
 
-// A client that takes nothing is cut off alone: others come to the leader over the same
-// connection between the servers.
+// If a client reads no replies, only that client is cut off. Others reach the leader over
+// the same connection between the servers.
 func TestARelayedClientThatTakesNothing(t *testing.T) {
 	t.Parallel()
 	c := servertest.Start(t, 1) // alone it leads however busy the machine is

@@ -139,7 +139,8 @@ func TestJSONWatchRefusesWhatIsWrong(t *testing.T) {
 	}
 }
 
-// A watch with a bound ends when there is more than that, be it at first or later.
+// A watch with a bound ends when the number of resources exceeds it, at the start or
+// later.
 func TestWatchOfTooMuchEnds(t *testing.T) {
 	t.Parallel()
 	c := servertest.Start(t, 1)

@@ -323,7 +323,7 @@ func (b *browser) events(path string) (next func() (string, map[string]any)) {
 	}
 }
 
-// A watch goes on over a change of leaders, from whatever server it comes.
+// A watch continues over a change of leaders, from whatever server it comes.
 func TestJSONWatchSurvivesAChangeOfLeaders(t *testing.T) {
 	t.Parallel()
 	c := servertest.Start(t, 3)

@@ -32,8 +32,8 @@ func whoThrough(t *testing.T, path string) (*api.AccessResponse, error) {
 	return api.NewConclaveClient(conn).Access(within(t), &api.AccessRequest{Ask: &api.AccessRequest_WhoAmI{}})
 }
 
-// Who opens the socket in the data directory is local, also where clients have to show
-// certificates, and over HTTP.
+// A caller that opens the socket in the data directory is local, even if clients must
+// show certificates, and also over HTTP.
 func TestAdminSocket(t *testing.T) {
 	t.Parallel()
 	authority := servertest.NewAuthority(t)

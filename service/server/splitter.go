@@ -22,8 +22,8 @@ type splitter struct {
 	inner net.Listener
 	admin net.Listener // nil if there is none; it speaks plain text
 	tls   *tls.Config  // nil for plain text
-	// ioTimeout is how long a new connection may take to send its first bytes. A connection
-	// that has sent nothing by then is closed.
+	// ioTimeout is how long a new connection may take to send its first bytes. A
+	// connection that has sent nothing until then is closed.
 	ioTimeout time.Duration
 	log       *slog.Logger
 	// roster gets the connections with TLS.

@@ -150,8 +150,9 @@ func TestOpened(t *testing.T) {
 	})
 }
 
-// TestFromBefore: a cluster that was used before there could be rules goes on letting
-// everybody in, below the level of rules, at it, and after every server has started again.
+// TestFromBefore: a cluster that was in use before rules existed continues to admit
+// everyone: below the level of rules, at that level, and after every server has
+// restarted.
 func TestFromBefore(t *testing.T) {
 	t.Parallel()
 	var newest uint32 = version.Access - 1

@@ -31,7 +31,7 @@ const (
 // it had said to be durable, and of the save under way all or nothing. A process that
 // saves is watched at its system calls; at each, the crash may leave any part of what
 // was not synced, in any order. What is left is opened, and must say the right thing
-// and take another save. The next process goes on from one of these crashes, so that
+// and take another save. The next process continues from one of these crashes, so that
 // crashes in the middle of a repair are among them; or, if only the process was killed,
 // from what it had written, synced or not. Which of the threads of a process comes first
 // is not decided by the seed, so that a failure may need some runs to come again.
@@ -81,7 +81,7 @@ type crashed struct {
 	within int    // crashes that left a save which had not returned
 }
 
-// image is what a crash left, when the process had said so many lines.
+// image is what a crash left after the process had printed a number of lines.
 type image struct {
 	lines int
 	call  int
@@ -89,7 +89,7 @@ type image struct {
 }
 
 // play lets a process save, kills it some day, and checks what each crash leaves. It
-// returns nil if it cannot go on from there.
+// returns nil if it cannot continue from there.
 func (c *crashed) play() []image {
 	t := c.t
 	copied := filepath.Join(inMemory(t), "copy")
@@ -130,8 +130,8 @@ func (c *crashed) play() []image {
 	return left
 }
 
-// allowed are the states of which a crash must leave one, the last of them if the save
-// under way is there.
+// allowed are the states that a crash may leave. The last one contains the unfinished
+// save.
 func (c *crashed) allowed(lines int, found *State, states []*State) []*State {
 	if lines == 0 {
 		return append(slices.Clone(c.earlier), found)

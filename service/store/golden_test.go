@@ -16,8 +16,8 @@ import (
 
 const goldenLog = "0000000000000000-0000000000000000.wal"
 
-// TestGoldenDirectory: a data directory of the first release opens with all that is in
-// it, and goes on from there.
+// TestGoldenDirectory: a data directory of the first release opens with all its data, and
+// can be continued.
 func TestGoldenDirectory(t *testing.T) {
 	record := founding.Record{{ID: 1, UID: 11}, {ID: 2, UID: 22}, {ID: 3, UID: 1 << 63}}
 	id := testID

@@ -97,8 +97,8 @@ func TestUnfinishedDirectory(t *testing.T) {
 	}
 }
 
-// TestForeignDirectory: a slip of the pen must not strew files into a directory
-// that holds other things.
+// TestForeignDirectory: a mistyped --data must not scatter files into a directory that
+// holds other things.
 func TestForeignDirectory(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "thesis.tex"), nil, 0o600); err != nil {

@@ -388,7 +388,8 @@ func BenchmarkSave(b *testing.B) {
 	}
 }
 
-// The file of a snapshot is written while saves go on, and counts from its record on.
+// The file of a snapshot is written while saves continue. It is valid once the log has
+// its record.
 func TestSnapshotWrittenAhead(t *testing.T) {
 	dir := t.TempDir()
 	s, _ := mustOpen(t, dir)

@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// thing is a file or a folder, as it is for the processes of a machine, and as far as
-// a crash of the machine is sure to leave it: what was synced, and no more. Of the rest
-// any part may be there, in any order: each sector of each write, each change of a
+// thing is a file or a folder. It has the contents that processes see, and the contents
+// that survive a crash of the machine: only what was synced. After a crash, any part of
+// the rest may also exist, in any order: each sector of each write, each change of a
 // size, each name. That is less than file systems do, and all that POSIX promises.
 type thing struct {
 	now, durable []byte
@@ -80,7 +80,7 @@ func (f *thing) sync() {
 	f.kept, f.moves = maps.Clone(f.names), nil
 }
 
-// luck is how a crash treats what was not synced.
+// luck is what a crash keeps of the data that was not synced.
 type luck struct {
 	chance *rand.Rand
 	odds   int // of four

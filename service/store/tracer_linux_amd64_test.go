@@ -61,7 +61,7 @@ func (tr *tracer) trace(cmd *exec.Cmd) {
 		t.Skip("a process cannot be traced here: ", err)
 	}
 	for thread, signal := tr.pid, 0; ; {
-		// A thread that has ended meanwhile has nothing to go on with.
+		// A thread that has ended meanwhile has nothing to continue with.
 		if err := syscall.PtraceSyscall(thread, signal); err != nil && !errors.Is(err, syscall.ESRCH) {
 			t.Fatal(err)
 		}

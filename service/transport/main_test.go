@@ -99,7 +99,7 @@ func (r *recorder) Frames(_ uint64, batch []byte) error {
 	return nil
 }
 
-// lane waits for the lane after so many that came or went.
+// lane waits for the lane that follows a number of lanes that opened or closed.
 func (r *recorder) lane(t testing.TB, after int) (lane *Lane) {
 	t.Helper()
 	eventually(t, "a lane for frames is there", func() bool {

@@ -138,7 +138,7 @@ func TestServersIntroduceThemselvesAgain(t *testing.T) {
 	}
 }
 
-// TestNotes: a note comes to those that are connected; one that is too long ends the
+// TestNotes: a note reaches the connected peers, and a note that is too long ends the
 // connection.
 func TestNotes(t *testing.T) {
 	a, b := pair(t, nil)

@@ -76,7 +76,7 @@ func (c *gatedConn) Write(b []byte) (int, error) {
 }
 
 // TestSnapshotDoesNotDelayHeartbeats holds a snapshot of 64 MB halfway. Every
-// heartbeat sent meanwhile must arrive before it can go on.
+// heartbeat sent meanwhile must arrive before it can continue.
 func TestSnapshotDoesNotDelayHeartbeats(t *testing.T) {
 	const size = 64 << 20
 	gate, held := make(chan struct{}), make(chan struct{})

@@ -78,7 +78,7 @@ func (c *cuttable) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// cabled starts servers 1 and 2, of which server 1 sends through the cable.
+// cabled starts servers 1 and 2. Server 1 sends through the cable.
 func cabled(t *testing.T, receiver *recorder) (*server, *server, *cable) {
 	t.Helper()
 	there, back := newCable(7502), newCable(7501)

@@ -23,9 +23,9 @@
 // In [D1] the higher receiver passes the lower label on (P2). The lower receiver should
 // always pass the higher label on, but does so only once (P3). The rule that should
 // replace a lower label by the receiver's own passes the lower one on instead. So the
-// label of a lone starter always completes the round, and the starter elects itself:
-// with label 1 it leads a ring that contains 4. Of several starters a low one wins, or
-// none does: a label is dropped at the first participant below it. The scripts in
+// label of a lone starter always completes the round, and the starter elects itself: with
+// label 1 it leads a ring that contains 4. If there are several starters, a low one wins,
+// or none does: a label is dropped at the first participant below it. The scripts in
 // testdata show each case.
 //
 // The subscripts of Participant and Elected, printed as j, are read as i. As printed

@@ -257,8 +257,8 @@ func (m *machine) close(fx *process.Effects) {
 }
 
 // average is the mean of the largest set of clocks within gamma of each other, as a
-// difference from the master's clock, which is one of the candidates. Of equally large
-// sets it takes the one of the slowest clocks.
+// difference from the master's clock, which is one of the candidates. If several sets are
+// equally large, it takes the one with the slowest clocks.
 func average(answers []answer, gamma int64) int64 {
 	ahead := []int64{0}
 	for _, a := range answers {

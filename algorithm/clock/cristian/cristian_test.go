@@ -9,8 +9,8 @@ import (
 func TestConform(t *testing.T) { processtest.Conform(t, Spec) }
 func TestScripts(t *testing.T) { processtest.Script(t, Spec, "testdata") }
 
-// Whatever the two delays are, the error is half their difference, and at most
-// half of the wait less the least delay.
+// For any two delays, the error is half their difference. It is at most half of the wait,
+// minus the least delay.
 func TestErrorOfAMeasurement(t *testing.T) {
 	const least, ahead, hold = 2, 1000, 0
 	for out := int64(least); out <= 20; out++ {

@@ -5,9 +5,8 @@
 // One server cannot answer all processes, and one bad answer should not set a clock. So
 // processes that have the time pass it on: a process that asks a server of stratum s is
 // at stratum s+1, and can be asked in turn. Each exchange gives four readings, two of
-// each clock, which eliminate the time that the server took. Of several exchanges the
-// one with the least delay is the most accurate, because it leaves the least room for
-// error.
+// each clock, which eliminate the time that the server took. The exchange with the least
+// delay is the most accurate, because it leaves the least room for error.
 //
 // # Rules
 //

@@ -18,8 +18,8 @@ func TestGoldenExchange(t *testing.T) {
 	}
 }
 
-// The true offset is within half of the delay of what is measured, however long
-// the server takes.
+// The measured offset differs from the true one by at most half of the delay, however
+// long the server takes.
 func TestOffsetIsWithinHalfOfTheDelay(t *testing.T) {
 	const offset = 1000
 	for out := int64(0); out <= 20; out++ {

@@ -8,7 +8,7 @@
 // process that has waited for a while asks every process it waits for, "do you wait,
 // too?", and these ask every process they wait for. A process that waits replies when
 // it has all replies itself. If the first process gets all replies, every process that
-// could help it waits. If one process can go on, its reply is missing, and so are all
+// could help it waits. If one process can continue, its reply is missing, and so are all
 // replies on the way back.
 //
 // # Rules
@@ -35,9 +35,9 @@
 //
 // Suppose that all replies have arrived. Take all processes that replied. Each of them
 // waited from its first QUERY until its last REPLY, and every process it waits for is
-// among them. The first of them to go on after that would need an answer from another
+// among them. The first of them to continue after that would need an answer from another
 // one, which must have been sent before that one began to wait. But links keep the
-// order, so such an answer comes before the REPLY. So none of them goes on. In the
+// order, so such an answer comes before the REPLY. So none of them continues. In the
 // other direction, every process in a deadlock waits until the end, so no reply is
 // missing.
 //

@@ -33,7 +33,7 @@
 // Suppose that k passes on a probe from b. Then k waits, and has not answered b. It can
 // answer b only after it gets the answer that it waits for itself. So when the probe is
 // back, no process on the cycle can have answered its predecessor: each waited for its
-// successor when it passed the probe on, and can go on only after the successor. The
+// successor when it passed the probe on, and can continue only after the successor. The
 // test "owes b an answer" is needed because the request of b may be answered already,
 // with the answer still in flight. In the other direction, the process whose request
 // closes a cycle begins a detection after that, and each process on the cycle passes

@@ -44,7 +44,7 @@
 // before and is the same in its answer has waited all the time in between, so it has
 // sent no answer to any process. If j still owes an answer to i when it confirms, it
 // owed it at that moment. So all believed edges existed together at that moment, and no
-// process on such a cycle can go on. Asking only i is not enough: the answer of j may
+// process on such a cycle can continue. Asking only i is not enough: the answer of j may
 // be in flight.
 //
 // A deadlock stays, so its edges are reported, and stay in the graph. The process that

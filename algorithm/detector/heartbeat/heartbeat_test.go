@@ -46,8 +46,8 @@ func TestMessagesPerPeriod(t *testing.T) {
 	}
 }
 
-// TestOldIncarnation: what was sent before a restart may arrive after what was
-// sent after it, if links reorder and the host does not know of incarnations.
+// TestOldIncarnation: a message from before a restart may arrive after one from after it,
+// if links reorder and the host does not know about incarnations.
 func TestOldIncarnation(t *testing.T) {
 	m, fx := started(t, Spec, 2)
 	deliver := func(incarnation int64, n uint64) {

@@ -50,8 +50,8 @@ func TestRoot(t *testing.T) {
 	}
 }
 
-// TestWaitAgainstRealNumbers compares integers with real numbers for windows of
-// all sorts. The error is the one that the package comment gives.
+// TestWaitAgainstRealNumbers compares the integer arithmetic with real numbers for many
+// kinds of windows. The error is within the bound in the package comment.
 func TestWaitAgainstRealNumbers(t *testing.T) {
 	rng := rand.New(rand.NewSource(1))
 	for range 5000 {

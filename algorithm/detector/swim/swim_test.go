@@ -12,8 +12,8 @@ func TestConform(t *testing.T) { processtest.Conform(t, Spec) }
 
 func TestScripts(t *testing.T) { processtest.Script(t, Spec, "testdata") }
 
-// TestEveryoneHasATurn: whatever is chosen, in every order of N-1 periods each of
-// the others is probed once.
+// TestEveryoneHasATurn: in every order of N-1 periods, each other process is probed once,
+// whatever the random choices are.
 func TestEveryoneHasATurn(t *testing.T) {
 	const n = 5
 	var o process.Odometer

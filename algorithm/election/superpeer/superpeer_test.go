@@ -11,7 +11,7 @@ func TestConform(t *testing.T) { processtest.Conform(t, superpeer.Spec) }
 
 func TestScripts(t *testing.T) { processtest.Script(t, superpeer.Spec, "testdata") }
 
-// The nearest k on a scale of ratios; between 2^k and 2^(k+1) the middle is their
+// The nearest k on a logarithmic scale. The middle between 2^k and 2^(k+1) is their
 // geometric mean.
 func TestPrefix(t *testing.T) {
 	for wanted, want := range map[int]int{0: 0, 1: 0, 2: 1, 3: 2, 5: 2, 6: 3, 8: 3, 11: 3, 12: 4, 1000: 10, 1448: 10, 1449: 11} {

@@ -66,10 +66,10 @@
 // election; a process that was declared crashed stays out for good. All messages pass
 // through one process, which is the bottleneck.
 //
-// In a variant the sender sends to all others and the sequencer sends only the number:
-// 2(N-1) messages, of which only N-1 carry content. There a sender that crashes can
-// leave a number without content, which needs one more rule. The documents name the
-// problem and give no rules.
+// In a variant, the sender sends to all others and the sequencer sends only the number.
+// That takes 2(N-1) messages, but only N-1 of them carry content. There a sender that
+// crashes can leave a number without content, which needs one more rule. The documents
+// name the problem and give no rules.
 //
 // A layer above passes its broadcasts to this one and gets them back at every process,
 // including its own. What it sends to one process is multicast too, and passed up by

@@ -12,8 +12,9 @@ func TestConform(t *testing.T) { processtest.Conform(t, Spec) }
 
 func TestScripts(t *testing.T) { processtest.Script(t, Spec, "testdata") }
 
-// cluster is a host of reliable links on which every message takes one delay.
-// Timers never run out, except the polls, which do so as soon as nothing moves.
+// cluster is a host of reliable links on which every message takes one delay. Timers
+// never run out, except those for polls, which run out as soon as no message is in
+// flight.
 type cluster struct {
 	machines []process.Machine
 	fx       process.Effects
@@ -61,8 +62,8 @@ func (s *cluster) give(p process.ID, ev process.Event) {
 	}
 }
 
-// settle lets messages arrive, and polls run out, until somebody is inside or
-// nothing is left to happen.
+// settle lets messages arrive and poll timers run out, until a client is inside or no
+// event is enabled.
 func (s *cluster) settle() {
 	for s.inside == process.None {
 		switch {
@@ -125,8 +126,8 @@ func TestMessagesIdle(t *testing.T) {
 	}
 }
 
-// TestMessagesSaturated measures 100 entries after as many to warm up. With one
-// client alone nobody is ever queued, so N starts at 3.
+// TestMessagesSaturated measures 100 entries after a warm-up of 100. With only one
+// client, no request is ever queued, so N starts at 3.
 func TestMessagesSaturated(t *testing.T) {
 	const window = 100
 	for _, mode := range []string{silent, denyQueue} {
@@ -231,7 +232,8 @@ func TestIdle(t *testing.T) {
 	}
 }
 
-// TestBase: a machine that was forgotten while idle goes on above what it used.
+// TestBase: a machine that was forgotten while idle continues above the numbers that it
+// used.
 func TestBase(t *testing.T) {
 	s := newCluster(t, 2, silent)
 	s.give(1, process.Event{Kind: process.Acquire})

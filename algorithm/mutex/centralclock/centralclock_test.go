@@ -133,8 +133,8 @@ func TestCostIdle(t *testing.T) {
 	}
 }
 
-// TestCostSaturated measures 100 entries after as many to warm up. With one client
-// alone nobody ever waits, so N starts at 3.
+// TestCostSaturated measures 100 entries after a warm-up of 100. With only one client,
+// nobody ever waits, so N starts at 3.
 func TestCostSaturated(t *testing.T) {
 	const window = 100
 	for n := 3; n <= 50; n++ {
@@ -174,8 +174,8 @@ func TestEntryDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// TestClock: stamps follow the reading of the clock, and go on by one where it
-// stands still or goes back.
+// TestClock: stamps follow the reading of the clock. If the clock stands still or goes
+// back, they grow by one.
 func TestClock(t *testing.T) {
 	m := Spec.New(0, &process.Config{N: 4})
 	var fx process.Effects
@@ -195,7 +195,7 @@ func TestClock(t *testing.T) {
 	}
 }
 
-// TestBase: machines that are made anew go on above what they used.
+// TestBase: machines that are created again continue above the numbers that they used.
 func TestBase(t *testing.T) {
 	s := newCluster(t, 2)
 	s.request(1)

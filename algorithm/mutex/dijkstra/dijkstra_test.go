@@ -35,8 +35,8 @@ func TestRing(t *testing.T) {
 	}
 }
 
-// TestCorruption: there are as many states as pairs of values, and messages between
-// neighbours only.
+// TestCorruption: a fault can leave one state for each pair of values, and messages only
+// between neighbours.
 func TestCorruption(t *testing.T) {
 	c := &process.Config{N: 3, Options: []process.OptionValue{{Name: "values", Value: "5"}}}
 	if got := len(states(1, c)); got != 25 {

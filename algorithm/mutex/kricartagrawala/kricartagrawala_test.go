@@ -15,7 +15,7 @@ func TestConform(t *testing.T) { processtest.Conform(t, Spec) }
 
 func TestScripts(t *testing.T) { processtest.Script(t, Spec, "testdata") }
 
-// cluster is a host of reliable links, and the judge of what clients are told.
+// cluster is a host with reliable links. It also judges the grants that clients receive.
 type cluster struct {
 	k        int
 	machines []process.Machine
@@ -102,7 +102,7 @@ func (s *cluster) request(p process.ID) {
 	s.give(p, process.Event{Kind: process.Acquire})
 }
 
-// leave ends the critical section at position i of those that are going on.
+// leave ends the critical section at position i among the present ones.
 func (s *cluster) leave(i int) process.ID {
 	p := s.inside[i]
 	s.inside = slices.Delete(s.inside, i, i+1)
@@ -110,8 +110,8 @@ func (s *cluster) leave(i int) process.ID {
 	return p
 }
 
-// TestRandomSchedules: on links that reorder at most k are inside at any time,
-// fences are unique and grow along messages, and in the end nobody waits.
+// TestRandomSchedules: on links that reorder, at most k processes are inside at any time,
+// fences are unique and grow along messages, and no process waits in the end.
 func TestRandomSchedules(t *testing.T) {
 	for n := 1; n <= 6; n++ {
 		for k := 1; k <= n+1; k++ {
@@ -185,8 +185,8 @@ func TestMessagesIdle(t *testing.T) {
 	}
 }
 
-// TestMessagesAnyLoad: however requests and messages are scheduled, an entry costs
-// between the bounds; and if late answers are many, less than the upper one.
+// TestMessagesAnyLoad: the cost of an entry is within the bounds for every schedule of
+// requests and messages. With many late answers, it is below the upper bound.
 func TestMessagesAnyLoad(t *testing.T) {
 	cost, merged := costOf(t, process.AnyLoad), false
 	for seed := range int64(200) {

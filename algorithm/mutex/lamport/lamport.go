@@ -30,11 +30,11 @@
 // # Why it is safe
 //
 // Links keep the order of messages. So when a message younger than the request of i has
-// come from j, all older requests of j have come too, and later ones of j are younger.
-// Of two processes that both want to enter, the one with the younger request therefore
-// knows the older request, and finds it ahead of its own until REL comes. Every process
-// answers or has already sent a younger message, and the oldest request of all has none
-// before it, so some process always makes progress.
+// come from j, all older requests of j have come too, and later ones of j are younger. So
+// if two processes want to enter, the one with the younger request knows the older
+// request, and finds it ahead of its own until REL comes. Every process answers or has
+// already sent a younger message, and the oldest request of all has none before it, so
+// some process always makes progress.
 //
 // Fences: a REL carries the largest fence that its sender has seen. A process that
 // enters has the REL of every process before it, so 1 + the largest is new. A crashed

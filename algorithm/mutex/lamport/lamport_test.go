@@ -142,8 +142,8 @@ func TestCostIdle(t *testing.T) {
 	}
 }
 
-// TestCostSaturated measures 100 entries after as many to warm up. By then each
-// request is the youngest of all, so that there is no answer to skip.
+// TestCostSaturated measures 100 entries after a warm-up of 100. After the warm-up, each
+// request is the youngest of all, so that no answer is skipped.
 func TestCostSaturated(t *testing.T) {
 	const window = 100
 	for _, mode := range []string{answer, skip} {
@@ -171,8 +171,8 @@ func TestCostSaturated(t *testing.T) {
 	}
 }
 
-// TestCostOfCrossingRequests: when all ask at the same time each skips the answer
-// to those of lower rank, half of all.
+// TestCostOfCrossingRequests: if all processes ask at the same time, each skips the
+// answers to lower ranks, which are half of all answers.
 func TestCostOfCrossingRequests(t *testing.T) {
 	for n := 2; n <= 50; n++ {
 		s := newCluster(t, n, skip)
@@ -207,7 +207,7 @@ func contendedEntry(t testing.TB, mode string) func() {
 	}
 }
 
-// TestBase: machines that are made anew go on above what they used.
+// TestBase: machines that are created again continue above the numbers that they used.
 func TestBase(t *testing.T) {
 	s := newCluster(t, 2, answer)
 	s.request(1)
@@ -225,8 +225,8 @@ func TestBase(t *testing.T) {
 	}
 }
 
-// TestFenceAboveBase: the fence that replaces an unknown one is above those that
-// an instance began with, whatever its clock was.
+// TestFenceAboveBase: a fence that replaces an unknown one is above the Base of the
+// instance, whatever the clock was.
 func TestFenceAboveBase(t *testing.T) {
 	base := process.Base{Clock: 3, Fence: process.MakeFence(7, 1000)}
 	m := Spec.New(0, &process.Config{N: 2, Base: base})

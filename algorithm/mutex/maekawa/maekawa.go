@@ -41,14 +41,14 @@
 //
 // # Why it is safe and live
 //
-// A vote is with one process until that process sends YIELD or REL for it, which it
-// does only while it is not inside. Every request in the queue of a voter, except
-// perhaps the head, has been told FAILED. The head has not been told only if it is
-// better than the candidate, and then the candidate was asked to yield. So if nothing
-// moves, every process waits for a better request, and such waits form no cycle. A
-// process raises its clock with every request that it hears of, so only finitely many
-// requests are better than a given one. A fence is one more than those known to all
-// members of a set, one of which has heard of the previous entry.
+// A vote is with one process until that process sends YIELD or REL for it, which it does
+// only while it is not inside. Every request in the queue of a voter, except perhaps the
+// head, has been told FAILED. The head has not been told only if it is better than the
+// candidate, and then the candidate was asked to yield. So if nothing moves, every
+// process waits for a better request, and such waits form no cycle. A process raises its
+// clock with every request that it hears of, so only finitely many requests are better
+// than a given one. A fence is one more than those known to all members of a set, and one
+// of them has heard of the previous entry.
 //
 // # Cost
 //

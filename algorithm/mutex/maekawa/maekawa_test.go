@@ -77,8 +77,8 @@ func (w *world) deliver(i int) {
 	w.give(m.To, process.Event{Kind: process.Deliver, Message: &m})
 }
 
-// tick lets one delay pass: what was in flight arrives, and whoever has been
-// inside long enough leaves. It returns who left.
+// tick lets one delay pass. Messages in flight arrive, and processes that have been
+// inside long enough leave. It returns those that left.
 func (w *world) tick() process.ID {
 	w.now++
 	slices.SortStableFunc(w.links, func(a, b process.Message) int { return int(a.From) - int(b.From) })
@@ -119,8 +119,8 @@ func TestIdleCosts(t *testing.T) {
 	}
 }
 
-// TestSaturatedCosts: everyone asks again at once after leaving. K is the mean
-// size of a voting set, because everyone enters equally often.
+// TestSaturatedCosts: every process asks again at once after leaving. K is the mean size
+// of a voting set, because all processes enter equally often.
 func TestSaturatedCosts(t *testing.T) {
 	for n := 2; n <= 50; n++ {
 		for _, sets := range [][][]process.ID{process.Grid(n), process.VotingSets(n)} {
@@ -172,8 +172,8 @@ func saturate(t *testing.T, sets [][]process.ID, section int) {
 	}
 }
 
-// walk is a random schedule on links that reorder, in which everyone asks again
-// and again, and perhaps sometimes withdraws, until each has entered so often.
+// walk is a random schedule on links that reorder. Each process asks, and may sometimes
+// withdraw, until it has entered a number of times.
 func walk(t *testing.T, sets [][]process.ID, seed int64, often int, withdraw bool) {
 	t.Helper()
 	rng := rand.New(rand.NewSource(seed))
@@ -229,7 +229,8 @@ func TestRandomWalks(t *testing.T) {
 	}
 }
 
-// TestBase: machines that were forgotten while idle go on above what they used.
+// TestBase: machines that were forgotten while idle continue above the numbers that they
+// used.
 func TestBase(t *testing.T) {
 	w := newWorld(t, process.VotingSets(3))
 	enter := func(p process.ID) {

@@ -13,7 +13,7 @@ func TestConform(t *testing.T) { processtest.Conform(t, Spec) }
 func TestScripts(t *testing.T) { processtest.Script(t, Spec, "testdata") }
 
 // TestBackoff: each failed attempt doubles the range of the wait, up to 2^6, and a
-// new request begins anew.
+// new request begins again.
 func TestBackoff(t *testing.T) {
 	c := &process.Config{N: 5}
 	m := Spec.New(4, c)

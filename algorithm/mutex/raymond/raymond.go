@@ -43,14 +43,13 @@
 // # Assumptions and deviations
 //
 // Links lose and duplicate nothing; order does not matter: a REQ that overtakes an
-// earlier PRIV waits in the queue. The tree is given (Topology.Parent) and never
-// changes. A leaf that neither waits nor has the token may crash and come back: its one
-// neighbour leads to the token. With a reliable detector (R7) a leaf may also crash
-// while it waits, unless the token is already in flight to it. No other crash is
-// survived. An inner process that crashes cuts the tree. A process that restarts has
-// forgotten whom it asked for and where the token is. A lost token is not replaced.
-// Raymond's recovery, in which a restarted process asks its neighbours what it knew, is
-// left out.
+// earlier PRIV waits in the queue. The tree is given (Topology.Parent) and never changes.
+// A leaf that neither waits nor has the token may crash and come back: its one neighbour
+// leads to the token. With a reliable detector (R7) a leaf may also crash while it waits,
+// unless the token is already in flight to it. No other crash is survived. An inner
+// process that crashes cuts the tree. A process that restarts has forgotten for which
+// neighbours it asked, and where the token is. A lost token is not replaced. Raymond's
+// recovery, in which a restarted process asks its neighbours what it knew, is left out.
 //
 // [D2] and [D4] only name the algorithm.
 //

@@ -211,7 +211,8 @@ func (m *machine) asking() process.Message {
 
 // onReq is R2. The clock also rises for a request that is deferred. Otherwise the next
 // request of this process could be older than one that waits here. A duplicate of an
-// earlier REQ must not replace the number of the current request, hence the maximum.
+// earlier REQ must not replace the number of the current request, so the larger number is
+// kept.
 func (m *machine) onReq(msg *process.Message, fx *process.Effects) {
 	m.hear(msg.Clock)
 	own, other := process.Stamp{Clock: m.request, ID: m.self}, process.Stamp{Clock: msg.Clock, ID: msg.From}

@@ -137,7 +137,7 @@ func TestCostIdle(t *testing.T) {
 	}
 }
 
-// TestCostSaturated measures 100 entries after as many to warm up.
+// TestCostSaturated measures 100 entries after a warm-up of 100.
 func TestCostSaturated(t *testing.T) {
 	const window = 100
 	for _, mode := range []string{fresh, keep} {
@@ -208,7 +208,8 @@ func contendedEntry(t testing.TB, mode string) func() {
 	}
 }
 
-// TestBase: machines that were forgotten while idle go on above what they used.
+// TestBase: machines that were forgotten while idle continue above the numbers that they
+// used.
 func TestBase(t *testing.T) {
 	s := newCluster(t, 2, fresh)
 	s.request(1)
@@ -229,8 +230,8 @@ func TestBase(t *testing.T) {
 	}
 }
 
-// TestFenceAboveBase: the fence that replaces an unknown one is above those that
-// an instance began with, whatever its clock was.
+// TestFenceAboveBase: a fence that replaces an unknown one is above the Base of the
+// instance, whatever the clock was.
 func TestFenceAboveBase(t *testing.T) {
 	base := process.Base{Clock: 3, Fence: process.MakeFence(7, 1000)}
 	m := Spec.New(0, &process.Config{N: 2, Base: base})

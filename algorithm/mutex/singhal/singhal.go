@@ -10,9 +10,9 @@
 // have it. The token carries the same two vectors (TSV, TSN), so that its holder and
 // the token correct each other.
 //
-// SV has a state for each process: N, it wants nothing; R, it requests; E, it is
-// inside; H, it holds the token and is not inside. Of other processes only N and R are
-// known.
+// SV has a state for each process: N, it wants nothing; R, it requests; E, it is inside;
+// H, it holds the token and is not inside. About other processes, a process knows only N
+// or R.
 //
 // # Rules
 //

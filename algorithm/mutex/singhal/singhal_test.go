@@ -64,8 +64,8 @@ func (w *world) give(p process.ID, ev process.Event) {
 
 func (w *world) acquire(p process.ID) { w.give(p, process.Event{Kind: process.Acquire}) }
 
-// tick lets one delay pass: what was in flight arrives, and whoever has been
-// inside long enough leaves. It returns who left.
+// tick lets one delay pass. Messages in flight arrive, and processes that have been
+// inside long enough leave. It returns those that left.
 func (w *world) tick() process.ID {
 	w.now++
 	due := w.links
@@ -83,8 +83,8 @@ func (w *world) tick() process.ID {
 	return p
 }
 
-// enter lets one process enter and leave while nobody else asks, and returns how
-// long it waited.
+// enter lets one process enter and leave while no other process asks. It returns how long
+// the process waited.
 func (w *world) enter(p process.ID) int {
 	asked := w.now
 	w.acquire(p)
@@ -110,8 +110,9 @@ func cost(metric process.Metric, regime process.Regime) *process.Cost {
 	return &Spec.Claims.Costs[i]
 }
 
-// TestIdle: who asks sends one REQ to each that has entered since its own last
-// entry, so the cost is a place in the list of those who entered last, first.
+// TestIdle: a process sends one REQ to each process that has entered since its own last
+// entry. So the cost is its index in the list of processes, sorted by their last entry,
+// the newest first.
 func TestIdle(t *testing.T) {
 	rng := rand.New(rand.NewSource(1))
 	for n := 1; n <= 30; n++ {
@@ -178,7 +179,8 @@ func TestSaturated(t *testing.T) {
 	}
 }
 
-// TestBase: machines that are made anew go on above what the old ones used.
+// TestBase: machines that are created again continue above the numbers that the old ones
+// used.
 func TestBase(t *testing.T) {
 	c := &process.Config{N: 2, Base: process.Base{Clock: 7, Fence: 5}}
 	w := newWorld(t, 2)

@@ -21,5 +21,5 @@ func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
 	}
 }
 
-// Acceptors returns the number of acceptors among n processes, of which f may crash.
+// Acceptors returns the number of acceptors among n processes if f acceptors may crash.
 func Acceptors(n, f int) int { return min(n, 2*min(f, n)+1) }

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestPages: every command has a page that a reader of manual pages takes without a
-// warning, and the pages are the same each time.
+// TestPages: every command has a page that man reads without a warning, and the pages are
+// the same each time.
 func TestPages(t *testing.T) {
 	t.Setenv("SOURCE_DATE_EPOCH", "1767225600")
 	dir := t.TempDir()

@@ -144,9 +144,9 @@ func (c *Cell) ascend(ctx context.Context, limits Limits) {
 	}
 }
 
-// climb searches with more and more processes and requests, from a step of the ladder
-// on, and returns the step on which it ended. With timeouts, only so many timers may
-// run out in a run.
+// climb searches with more and more processes and requests, from a step of the ladder on,
+// and returns the step on which it ended. With timeouts, the number of timers that run
+// out is bounded.
 func (c *Cell) climb(ctx context.Context, limits Limits, from, timeouts int) int {
 	for i := from; i < len(ladder); i++ {
 		r := c.search(ctx, limits, ladder[i], timeouts)
@@ -172,8 +172,8 @@ func (c *Cell) climb(ctx context.Context, limits Limits, from, timeouts int) int
 	return len(ladder)
 }
 
-// search takes one step of the ladder. Of several searches it returns the first that is
-// not a proof, or the largest.
+// search takes one step of the ladder. It returns the first result that is not a proof,
+// or the largest search.
 func (c *Cell) search(ctx context.Context, limits Limits, s step, timeouts int) *check.Result {
 	var largest *check.Result
 	for _, cfg := range limits.configs(c.Spec, c.Assumption, s) {
