@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestNewServersAreFound has the only server go that the client was given, after
-// another has told it of the rest.
+// TestNewServersAreFound stops the only configured server after another server has told
+// the client about the rest.
 func TestNewServersAreFound(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		cl := newCluster(t, 3)
@@ -31,8 +31,8 @@ func TestNewServersAreFound(t *testing.T) {
 	})
 }
 
-// TestAnIdleClientIsTold has the only known server go before the client has asked
-// for anything more.
+// TestAnIdleClientIsTold stops the only known server before the client has made another
+// request.
 func TestAnIdleClientIsTold(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		cl := newCluster(t, 3)

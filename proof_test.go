@@ -23,8 +23,8 @@ func (c elsewhereConn) RemoteAddr() net.Addr {
 	return to
 }
 
-// Without TLS no byte of a call with a token goes to another machine, and that is said at
-// once.
+// Without TLS, no byte of a call with a token goes to another machine, and the caller
+// gets an error at once.
 func TestTokensStayHereInTheClear(t *testing.T) {
 	for to, refused := range map[string]bool{"10.0.0.1:7400": true, "[2001:db8::1]:7400": true, "127.0.0.1:7400": false, "127.3.2.1:7400": false, "[::1]:7400": false, "[::ffff:127.0.0.1]:7400": false} {
 		asked, sent := 0, make(chan int, 1)
@@ -60,7 +60,7 @@ func TestTokensStayHereInTheClear(t *testing.T) {
 	}
 }
 
-// What cannot be a token is not sent, and whoever asks is told at once.
+// An invalid token is not sent, and the caller gets an error at once.
 func TestTokensThatAreNone(t *testing.T) {
 	for _, c := range []struct {
 		token, want string

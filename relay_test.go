@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A client that reaches followers only keeps its session, and goes to the leader when
-// that can be reached.
+// A client that reaches only followers keeps its session, and connects to the leader when
+// it can.
 func TestALeaderOutOfReach(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		cl := newCluster(t, 3)
@@ -42,7 +42,8 @@ func TestALeaderOutOfReach(t *testing.T) {
 	})
 }
 
-// The way to a leader in use is cut: the session outlives that even with a short TTL.
+// The network to the leader in use is cut. The session survives that, even with a short
+// TTL.
 func TestALeaderGetsOutOfReach(t *testing.T) {
 	for _, refused := range []bool{false, true} {
 		inBubble(t, func(t *testing.T) {
@@ -75,7 +76,7 @@ func TestALeaderGetsOutOfReach(t *testing.T) {
 	}
 }
 
-// A new leader that can be reached is attached to without a relay, and at once.
+// The client attaches to a reachable new leader at once, without a relay.
 func TestANewLeaderWithinReach(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		cl := newCluster(t, 3)

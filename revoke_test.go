@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// A holder that is asked to leave stops, and nobody else enters before it says
-// that it has.
+// A holder that is asked to leave stops, and no other client enters before it has
+// reported that.
 func TestRevokedHolderLeavesInItsOwnTime(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		cl := newCluster(t, 3)

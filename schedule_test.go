@@ -11,9 +11,9 @@ import (
 	"github.com/conclave-io/conclave/service/api"
 )
 
-// TestNobodyHoldsTooLong draws schedules of delays, losses, stops, kills and
-// changes of leader. Whenever the servers end a session its handles must have
-// ended before; and no two handles are ever good at once.
+// TestNobodyHoldsTooLong draws schedules of delays, losses, stops, kills and changes of
+// leader. The handles of a session must end before the servers end the session, and no
+// two handles of a lock may be valid at the same time.
 func TestNobodyHoldsTooLong(t *testing.T) {
 	seeds := 25
 	if testing.Short() {

@@ -122,8 +122,8 @@ func TestCodecDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// FuzzCodec: whatever arrives, Decode returns an error or a message that is
-// encoded to something that decodes to itself.
+// FuzzCodec: for any input, Decode returns an error, or a message whose encoding decodes
+// to the same message.
 func FuzzCodec(f *testing.F) {
 	codec := process.NewCodec(everything, 5)
 	f.Add(codec.Append(nil, &process.Message{Type: 2}))

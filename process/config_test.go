@@ -2,8 +2,8 @@ package process
 
 import "testing"
 
-// Elections compare labels, and where there are election labels those; equal ones are
-// above each other in neither direction. Processes go by their labels all the same.
+// Elections compare election labels, or labels if there are none. Of two equal labels,
+// neither is above the other. Processes are still named by their labels.
 func TestAbove(t *testing.T) {
 	for _, w := range []struct {
 		config     Config

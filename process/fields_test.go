@@ -184,8 +184,8 @@ func TestCopyingStateDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// FuzzState: whatever is on disk, decoding returns an error or a state whose
-// encoding decodes to itself.
+// FuzzState: for any input, decoding returns an error, or a state whose encoding decodes
+// to the same state.
 func FuzzState(f *testing.F) {
 	f.Add(process.AppendState(nil, newAlbum()))
 	f.Add(process.AppendState(nil, fullAlbum()))

@@ -35,8 +35,8 @@ func TestGrid(t *testing.T) {
 	}
 }
 
-// TestPlane: two lines cross in one point, and through each point go as many
-// lines as each line has points. These are the prime powers up to 32.
+// TestPlane: two lines meet in one point, and the number of lines through a point equals
+// the number of points on a line. These are the prime powers up to 32.
 func TestPlane(t *testing.T) {
 	orders := []int{0, 1, 2, 3, 4, 5, 7, 8, 9, 11, 13, 16, 17, 19, 23, 25, 27, 29, 31, 32}
 	for n := 1; n <= 32*32+32+1; n++ {

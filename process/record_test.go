@@ -6,7 +6,7 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// A wish for a global state goes to the highest recorder, not to the top.
+// A command to record a global state goes to the highest recorder, not to the top layer.
 func TestStackRecords(t *testing.T) {
 	s := newTower(
 		&process.Spec{Name: "beat", Family: process.Detector},
@@ -16,8 +16,7 @@ func TestStackRecords(t *testing.T) {
 	s.expect(t, "", "cut record")
 }
 
-// What a machine reports of itself reaches the application from any layer, and
-// no other layer.
+// A report of a machine reaches the application from any layer, and no other layer.
 func TestStackReports(t *testing.T) {
 	s := newTower(
 		&process.Spec{Name: "cut", Family: process.GlobalState, Carrier: true},

@@ -9,8 +9,8 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// layer is a machine that logs what it gets and does what it was told to do on
-// an event of a kind.
+// layer is a machine that logs its events, and has configured effects for each kind of
+// event.
 type layer struct {
 	name string
 	log  *[]string
@@ -146,8 +146,8 @@ func TestStackTurnsRequestsIntoCommandsBelow(t *testing.T) {
 	s.expect(t, "decide@1", "cell propose", "lock acquire", "cell granted", "lock release")
 }
 
-// TestStackOverCarrier: what a layer sends goes down to the carrier inside a
-// message of the carrier, and what the carrier delivers comes back up.
+// TestStackOverCarrier: a message of a layer goes to the carrier inside a message of the
+// carrier, and what the carrier delivers goes back up.
 func TestStackOverCarrier(t *testing.T) {
 	s := newTower(&process.Spec{Name: "fifo", Carrier: true}, &process.Spec{Name: "lock", Family: process.Mutex})
 	s.layers[0].on[process.Transmit] = func(ev *process.Event, fx *process.Effects) {

@@ -10,8 +10,9 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// TestConsensusIsProved: within these bounds nobody decides differently, twice, or what
-// nobody proposed, and everybody decides. The number of states is exact.
+// TestConsensusIsProved: within these bounds, no two processes decide differently, none
+// decides twice or a value that nobody proposed, and all decide. The number of states is
+// exact.
 func TestConsensusIsProved(t *testing.T) {
 	early := []process.OptionValue{{Name: "mode", Value: "early"}, {Name: "f", Value: "2"}}
 	all, two, one := []process.ID(nil), []process.ID{0, 2}, []process.ID{0}
@@ -83,7 +84,7 @@ func TestTwoProposersGoOnForEver(t *testing.T) {
 }
 
 // TestOldEntriesAreAskedForAgain: an entry that a leader of an older term has stored
-// everywhere is committed by the next one only if somebody asks for its value again.
+// everywhere is committed by the next leader only if a process proposes its value again.
 func TestOldEntriesAreAskedForAgain(t *testing.T) {
 	r := searched(t, check.Config{
 		Spec: raft.Spec, Process: process.Config{N: 2}, Drops: 1, Liveness: true, MaxStates: 150_000,
@@ -137,7 +138,7 @@ func (m *hasty) Step(ev *process.Event, fx *process.Effects) {
 
 func (m *hasty) Fields(f *process.Fields) { f.Bool("decided", &m.decided) }
 
-// TestProposedBeforeTheCrash: who crashes in the very step in which it proposes and
+// TestProposedBeforeTheCrash: a process that crashes in the step in which it proposes and
 // decides has proposed.
 func TestProposedBeforeTheCrash(t *testing.T) {
 	r := searched(t, check.Config{

@@ -8,8 +8,8 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// BenchmarkRate is the rate of a search that is cut off after some states; that of a
-// whole one, over ten seconds and more, is in docs/verification.md.
+// BenchmarkRate measures the rate of a search that stops after some states.
+// docs/verification.md has the rate of a complete search, over at least ten seconds.
 func BenchmarkRate(b *testing.B) {
 	for _, name := range []string{"ricart-agrawala", "suzuki-kasami", "lamport"} {
 		b.Run(name, func(b *testing.B) {

@@ -12,8 +12,9 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// TestByzantineAgreement: with few enough traitors the loyal agree, whatever these send and
-// whatever is proposed, and with one more they do not. The number of states is exact.
+// TestByzantineAgreement: with few enough traitors, the loyal processes agree, whatever
+// the traitors send and whatever is proposed. With one more traitor, they do not. The
+// number of states is exact.
 func TestByzantineAgreement(t *testing.T) {
 	two := []process.OptionValue{{Name: "m", Value: "2"}}
 	some, last := []process.ID{1}, [][]process.ID{{4}}

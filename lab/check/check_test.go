@@ -62,8 +62,8 @@ func quorums(sets func(n int) [][]process.ID, requesters ...process.ID) func(c *
 	return func(c *check.Config) { c.Process.Topology.Quorums, c.Requesters = sets(c.Process.N), requesters }
 }
 
-// leases lets two processes ask three servers, or the one that there is, which may crash
-// and come back.
+// leases lets two processes ask three servers, or the only one. Servers may crash and
+// restart.
 func leases(crashes, restarts, timeouts int) func(c *check.Config) {
 	return func(c *check.Config) {
 		c.Crashes, c.Restarts, c.Timeouts, c.Requesters = crashes, restarts, timeouts, []process.ID{0, 1}
@@ -73,7 +73,7 @@ func leases(crashes, restarts, timeouts int) func(c *check.Config) {
 	}
 }
 
-// stale asks whether fences grow along happened-before although leases end while their
+// stale checks that fences grow along happened-before, although leases end while their
 // holders are inside.
 func stale(c *check.Config) {
 	c.Timeouts, c.Timing, c.Properties = 3, check.AnyTime, []process.Property{process.FencesGrowCausally}

@@ -25,8 +25,8 @@ func stabilize(m dijkstra.Machines, d check.Daemon) check.Stabilization {
 	return check.Reading{N: m.N, States: m.States, Moves: m.Moves}.Stabilize(d)
 }
 
-// least returns the least k with which a ring stabilizes, and what came of it; with every
-// larger one up to n+1 it does, too.
+// least returns the least k with which a ring stabilizes, and the result. It checks that
+// every larger k up to n+1 suffices too.
 func least(t *testing.T, n int, d check.Daemon) (int, check.Stabilization) {
 	found, first := 0, check.Stabilization{}
 	for k := 2; k <= n+1; k++ {

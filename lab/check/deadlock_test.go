@@ -13,8 +13,8 @@ func declare(ask string) []process.OptionValue {
 	return []process.OptionValue{{Name: "mode", Value: "declare"}, {Name: "ask", Value: ask}}
 }
 
-// TestDetectionIsProved: within these bounds no deadlock is declared that does not exist,
-// none is overlooked and, where a victim gives up, all enter. The number of states is
+// TestDetectionIsProved: within these bounds, every declared deadlock exists, every
+// deadlock is found and, if victims give up, all processes enter. The number of states is
 // exact.
 func TestDetectionIsProved(t *testing.T) {
 	two, both := []process.ID{0, 1}, []process.OptionValue{{Name: "ask", Value: "2"}}
@@ -56,8 +56,8 @@ func TestDetectionIsProved(t *testing.T) {
 	}
 }
 
-// TestTwoCycles: where cycles have processes in common, edge chasing can have a victim too
-// many; so its claim says. It happens in a run of 15 steps.
+// TestTwoCycles: if cycles share processes, edge chasing can choose one victim too many,
+// as its claim says. The shortest such run has 15 steps.
 func TestTwoCycles(t *testing.T) {
 	if testing.Short() {
 		t.Skip("searches 800,000 states")

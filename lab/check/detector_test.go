@@ -12,9 +12,9 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// A detector that is a layer of its own gives up nobody who is up, unless timers may run
-// out at any time: its timers are longer than a live process can be silent. So a lock
-// over it is safe without crashes, and it continues after one.
+// A detector in its own layer never suspects a live process, unless timers may run out at
+// any time: its timers are longer than a live process can be silent. So a lock over it is
+// safe without crashes, and it continues after one.
 func TestDetectorInAStack(t *testing.T) {
 	for _, detector := range []*process.Spec{heartbeat.Reliable, swim.Spec} {
 		over := func(lock *process.Spec, crashes int, timing check.Timing) *check.Result {
@@ -42,9 +42,9 @@ func TestDetectorInAStack(t *testing.T) {
 	}
 }
 
-// Heartbeats and probes are counted without end, and of their numbers only the order
-// means anything. So a stack that does nothing but watch comes back to where it was, and
-// nobody waits in it forever.
+// The numbers of heartbeats and probes grow forever, but only their order matters. So a
+// stack that only watches returns to an earlier state, and no process waits in it
+// forever.
 func TestWatchingForEver(t *testing.T) {
 	for name, states := range map[string]uint64{"central-recovering": 80, "central-swim": 143} {
 		r, err := check.Run(t.Context(), check.Config{

@@ -25,7 +25,7 @@ func single(timing check.Timing) func(c *check.Config) {
 	}
 }
 
-// agree asks whether all follow one leader in the end although timers run out too soon.
+// agree checks that all follow one leader in the end, although timers run out too soon.
 func agree(c *check.Config) {
 	c.Properties, c.Timing, c.Timeouts = []process.Property{process.LeaderTermination}, check.AnyTime, 2
 }
@@ -172,8 +172,8 @@ func (m *saver) Step(ev *process.Event, fx *process.Effects) {
 
 func (m *saver) Fields(*process.Fields) {}
 
-// What a process has sent before it asked for a Save leaves after that, one message
-// after the other: a crash may come in between.
+// The messages that a process sent before a Save leave after the Save, one at a time. A
+// crash may happen in between.
 func TestCrashBetweenSendsBeforeTheSave(t *testing.T) {
 	spec := *callers(false)
 	spec.New = func(self process.ID, _ *process.Config) process.Machine { return &saver{self} }
@@ -189,8 +189,8 @@ func TestCrashBetweenSendsBeforeTheSave(t *testing.T) {
 	}
 }
 
-// A detector can be given to an election that asks none, which then needs nobody to
-// call, and is no other than what a Spec asks for.
+// An election that needs no detector can get one. Then it needs no call to start. It gets
+// the same detector as a Spec that asks for one.
 func TestDetectorBelowAnElection(t *testing.T) {
 	c := check.Config{Spec: algorithm.Find("bully"), Process: process.Config{N: 2}, Crashes: 1, Timeouts: 3}
 	for _, kind := range []process.DetectorKind{process.NoDetector, process.ReliableDetector} {

@@ -78,8 +78,8 @@ func TestForgetsCentral(t *testing.T) {
 	}
 }
 
-// TestForgetsRefused: where a machine keeps a right, and where links or processes fail,
-// no machine may be forgotten.
+// TestForgetsRefused: no machine may be forgotten if a machine keeps a right, or if links
+// or processes fail.
 func TestForgetsRefused(t *testing.T) {
 	for _, c := range []struct {
 		name   string

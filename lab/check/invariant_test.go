@@ -41,8 +41,8 @@ func passers(wrong func(g *process.Global) string) *process.Spec {
 	}
 }
 
-// An invariant is judged in every state, in the first and in those with a fault too,
-// and sees all machines and messages. The simulator sees the same.
+// An invariant is judged in every state, including the first and those after a fault, and
+// it sees all machines and messages. The simulator judges the same way.
 func TestInvariant(t *testing.T) {
 	got := func(g *process.Global, p process.ID) uint64 {
 		if m, up := g.Machines[p].(*passer); up {
@@ -122,8 +122,8 @@ func TestInvariantInTheSimulator(t *testing.T) {
 	}
 }
 
-// A search by states that a reduction leaves out is refused, and one for an invariant
-// that nobody has declared.
+// A search for an invariant is refused if the reduction skips states, or if the Spec
+// declares no invariant.
 func TestInvariantIsRefused(t *testing.T) {
 	raymond := check.Config{Spec: algorithm.Find("raymond"), Process: process.Config{N: 3}, Reduce: check.PartialOrder}
 	if r, err := check.Run(t.Context(), raymond); err != nil || r.Verdict != check.Proved {

@@ -121,9 +121,9 @@ func (m *beating) hear(fx *process.Effects) {
 
 func (m *beating) Fields(f *process.Fields) { f.Bool("waits", &m.waits) }
 
-// TestTimersBesideHeartbeats: a timer that may run out only while no message is on its
-// way is not put off forever by heartbeats, but by being set again, even if it might have
-// run out each time.
+// TestTimersBesideHeartbeats: some timers may run out only while no message is in flight.
+// Heartbeats do not delay such a timer forever. Setting it again does, even if it could
+// have run out each time.
 func TestTimersBesideHeartbeats(t *testing.T) {
 	for shy, want := range map[bool]check.Verdict{false: check.Proved, true: check.Violated} {
 		for _, alone := range []bool{false, true} {
@@ -219,8 +219,8 @@ func (m *bouncing) rest(fx *process.Effects) {
 func (m *bouncing) Fields(f *process.Fields) { f.Bool("stopped", &m.stopped) }
 
 // TestLoopsInLoops: a message that may stop, but need not, flies forever in an inner
-// loop. The timer is overdue in the outer loop. It does not where an order to stop is on
-// its way, as that arrives.
+// loop. The timer is overdue in the outer loop. It does not fly forever if an order to
+// stop is in flight, because that order arrives.
 func TestLoopsInLoops(t *testing.T) {
 	for stops, want := range []check.Verdict{never: check.Violated, byChoice: check.Violated, byOrder: check.Proved} {
 		r := patient(t, 3, func(self process.ID) process.Machine { return &bouncing{self: self, stops: stopping(stops)} })

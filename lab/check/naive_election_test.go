@@ -8,8 +8,8 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// ballot is a state of an election in a world with crashes, written down without a
-// thought for speed, like world.
+// ballot is a state of an election in a world with crashes, in a simple and slow form,
+// like world.
 type ballot struct {
 	procs             []voter
 	links             map[[2]process.ID]string // messages, each encoded and quoted
@@ -156,8 +156,8 @@ func (b *ballot) send(m *process.Message) {
 	}
 }
 
-// TestNaiveElections: an explorer that shares nothing with the checker counts the same
-// states where processes crash, between two steps and within one, and others miss them.
+// TestNaiveElections: an explorer that shares no code with the checker counts the same
+// states when processes crash, between two steps and within one, and others detect it.
 func TestNaiveElections(t *testing.T) {
 	for _, b := range []bounds{
 		{name: "chang-roberts", n: 3, entries: 1},

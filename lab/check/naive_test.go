@@ -10,8 +10,8 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// world is a state as one would write it down without a thought for speed: machines
-// that are copied by their encoding, and links that hold messages.
+// world is a state in a simple and slow form: machines that are copied by their encoding,
+// and links that hold messages.
 type world struct {
 	states []string
 	phases []int // 0 idle, 1 waiting, 2 inside
@@ -209,7 +209,7 @@ func runNaive(t *testing.T, cfg check.Config) *naive {
 	return n
 }
 
-// TestNaive: an explorer that shares nothing with the checker counts the same states and
+// TestNaive: an explorer that shares no code with the checker counts the same states and
 // transitions, and reaches the same verdict.
 func TestNaive(t *testing.T) {
 	for _, b := range []bounds{

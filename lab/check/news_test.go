@@ -8,9 +8,9 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// TestNewsAreSomebodys: the same news for two processes are two things. If a state in which
-// one has still to take them were that in which the other has, a search would leave out
-// states, and which ones would depend on who comes first.
+// TestNewsAreSomebodys: the same report to two processes is two events. A state in which
+// process 1 has yet to receive its report differs from the state in which process 2 has.
+// If they were equal, a search would skip states, depending on the order of the search.
 func TestNewsAreSomebodys(t *testing.T) {
 	for _, workers := range []int{1, 2, 4} {
 		r := searched(t, check.Config{

@@ -22,8 +22,8 @@ func exactly(spec *process.Spec) *process.Spec {
 	return &exact
 }
 
-// ways are the steps out of a state, each with the normal form of where it leads or
-// what it breaks, as text, sorted; and what is wrong if there is none.
+// ways returns the steps from a state as sorted texts, each with the normal form of the
+// next state or with what it breaks. If there are no steps, it returns what is wrong.
 func ways(w *worker, v []uint32) []string {
 	var all []string
 	if wrong := w.expand(v, w.printOfState(v)); wrong != nil {
@@ -44,8 +44,9 @@ func ways(w *worker, v []uint32) []string {
 	return all
 }
 
-// TestNormalForms: from a state and from its normal form the same steps lead to states
-// with the same normal forms, and break the same. So one can stand for the other.
+// TestNormalForms: from a state and from its normal form, the same steps lead to states
+// with the same normal forms, and break the same promises. So the normal form can
+// represent the state.
 func TestNormalForms(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -90,8 +91,8 @@ func TestNormalForms(t *testing.T) {
 	}
 }
 
-// commutes goes through some states, without normal forms, and returns of how many
-// the normal form is another.
+// commutes visits some states without using normal forms, and returns how many differ
+// from their normal form.
 func commutes(t *testing.T, cfg Config, states int) (changed int) {
 	w := newWorker(newSpace(&cfg))
 	if w.normal == nil {
@@ -123,8 +124,8 @@ func commutes(t *testing.T, cfg Config, states int) (changed int) {
 	return changed
 }
 
-// TestNormalVerdicts: with and without normal forms the same promises are broken after
-// as many steps, and proofs need fewer states.
+// TestNormalVerdicts: with and without normal forms, the same promises break after
+// equally many steps. With them, proofs need fewer states.
 func TestNormalVerdicts(t *testing.T) {
 	var configs []Config
 	for _, v := range flawed.Variants {
@@ -190,8 +191,8 @@ func TestStampsByOrder(t *testing.T) {
 	}
 }
 
-// TestEndlessCirculation: a token that goes round forever makes finitely many states,
-// also with a crash and the takeover after it, and nobody waits forever.
+// TestEndlessCirculation: a token that circulates forever has finitely many states, also
+// with a crash and the takeover after it, and no process waits forever.
 func TestEndlessCirculation(t *testing.T) {
 	for _, c := range []struct {
 		n, crashes int

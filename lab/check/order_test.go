@@ -12,8 +12,8 @@ import (
 // booked are the properties that need a memory of their own.
 var booked = []process.Property{process.OrderTimestamp, process.OrderArrival, process.OneToken}
 
-// TestOrders: who claims an order of time stamps or of arrival, or one token, keeps it
-// in every schedule of small worlds.
+// TestOrders: an algorithm that claims an order of time stamps or of arrival, or one
+// token, keeps the claim in every schedule of small worlds.
 func TestOrders(t *testing.T) {
 	claimed := map[process.Property]int{}
 	for _, spec := range algorithm.All {
@@ -62,8 +62,8 @@ func keepsOrders(t *testing.T, cfg check.Config) {
 	}
 }
 
-// TestTokenOfATerm: a takeover that a false alarm begins makes a new token while the
-// old one is still about. One is promised in each term.
+// TestTokenOfATerm: a takeover after a false alarm creates a new token while the old one
+// still exists. The algorithm promises one token per term.
 func TestTokenOfATerm(t *testing.T) {
 	for _, name := range []string{"token-ring-recovering", "token-ring-swim"} {
 		r, err := check.Run(t.Context(), check.Config{
@@ -76,8 +76,8 @@ func TestTokenOfATerm(t *testing.T) {
 	}
 }
 
-// TestOrdersBroken: where an order is not kept, or there are two tokens, or none, the
-// checker sees it, and the simulator judges the same run the same way.
+// TestOrdersBroken: the checker finds a broken order, two tokens, and a missing token,
+// and the simulator judges the same run in the same way.
 func TestOrdersBroken(t *testing.T) {
 	for _, test := range []struct {
 		name   string

@@ -9,8 +9,8 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// automaton is a machine made up at random: what it does upon an event, in each of its
-// states, stands in a table. It enters when the table says so, alone or not.
+// automaton is a random machine. A table gives its effects for each state and event. It
+// enters when the table says so, whether others are inside or not.
 type automaton struct {
 	self  process.ID
 	table *[automatonStates][automatonEvents]reaction
@@ -130,9 +130,8 @@ func wholeAndReduced(t *testing.T, cfg check.Config) (whole, less *check.Result)
 	return results[0], results[1]
 }
 
-// TestReductionOfAnything: of algorithms made up at random the reduced search finds wrong
-// what the whole one does, and no more, and it brings each process into every state that
-// it can be in.
+// TestReductionOfAnything: on random algorithms, the reduced search finds the same
+// violations as the complete one, and each process reaches the same states.
 func TestReductionOfAnything(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	verdicts := map[check.Verdict]int{}

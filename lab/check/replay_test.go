@@ -9,8 +9,8 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// A run in which every message of every link is lost, and one that breaks what the
-// algorithm asserts of itself, are scenarios as well, which expect what was found.
+// A run in which every message is lost, and a run in which an assertion fails, also
+// become scenarios that expect what the search found.
 func TestOddRunsAreScenarios(t *testing.T) {
 	for _, c := range []check.Config{
 		{Spec: algorithm.Find("suzuki-kasami"), Process: process.Config{N: 2}, Drops: 1},
@@ -32,8 +32,8 @@ func TestOddRunsAreScenarios(t *testing.T) {
 	}
 }
 
-// A detector that is wrong once lets two in, where each needs the word of the other;
-// the simulator sees the same.
+// A detector that is wrong once lets two processes in, if each needs the answer of the
+// other. The simulator finds the same.
 func TestWrongSuspicion(t *testing.T) {
 	c := check.Config{Spec: algorithm.Find("ricart-agrawala"), Process: process.Config{N: 2}, Suspicions: 1,
 		Properties: []process.Property{process.MutualExclusion}}

@@ -23,8 +23,8 @@ type hardship struct {
 	states uint64 // 0: 30,000
 }
 
-// hardships are the searches that together apply every rule, those first that apply the
-// most.
+// hardships are the searches that together apply every rule. Those that apply the most
+// come first.
 var hardships = []hardship{
 	{name: "alone", of: "token-ring", change: func(c *check.Config) { c.Process.N = 1 }},
 	{name: "two, of which one comes back", of: "raft-mutex", states: 400_000, change: func(c *check.Config) {
@@ -67,9 +67,8 @@ var hardships = []hardship{
 	{name: "loss", change: func(c *check.Config) { c.Drops, c.Timeouts = 1, 3 }},
 }
 
-// scripted are the rules for which a detector must take back what it has said wrongly, or
-// an election must have two winners, which they do not in a search, and the script that
-// applies them.
+// scripted has rules that a search cannot apply, with a script for each: a detector must
+// withdraw a wrong suspicion, or an election must have two winners.
 var scripted = map[string]map[string]string{
 	"paxos":          {"P8": "../../algorithm/agreement/paxos/testdata/paxos/refused"},
 	"token-ring":     {"T4": "../../algorithm/mutex/tokenring/testdata/wrong_detector"},
@@ -80,8 +79,8 @@ var scripted = map[string]map[string]string{
 	},
 }
 
-// returning has a takeover by the second best, while the best is down, and one by the
-// best, when it is back.
+// returning has a takeover by the second best process while the best is down, and a
+// takeover by the best after its restart.
 func returning(c *check.Config) {
 	c.Crashes, c.Restarts, c.Requesters = 1, 1, []process.ID{1}
 	c.Timing, c.Timeouts = check.AnyTime, 2
@@ -126,8 +125,8 @@ func TestEveryRule(t *testing.T) {
 	}
 }
 
-// apply searches it, if it is one of the algorithm, and takes what that applies off
-// the rules that are left.
+// apply runs a search of the algorithm, and removes the rules that it applied from those
+// that are left.
 func (h *hardship) apply(t *testing.T, spec *process.Spec, mode string, left map[string]bool) {
 	cfg := check.Config{
 		Spec: spec, Process: process.Config{N: 3}, Properties: []process.Property{}, Workers: 1, MaxStates: cmp.Or(h.states, 30_000),

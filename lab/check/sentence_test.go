@@ -11,9 +11,9 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// TestOneSentence: whatever the checker finds, the simulator says the same of the run,
-// word for word, and names the same process: of every broken variant, of each property
-// that such a variant breaks, alone as well, and of a violated assertion.
+// TestOneSentence: the simulator describes each violation that the checker finds with the
+// same words, and names the same process. The test covers every broken variant, each
+// property that it breaks, also alone, and a failed assertion.
 func TestOneSentence(t *testing.T) {
 	said := map[string]bool{}
 	for _, v := range broken.Variants {

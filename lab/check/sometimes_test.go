@@ -17,8 +17,8 @@ func (silent) Step(*process.Event, *process.Effects) {}
 
 func (silent) Fields(*process.Fields) {}
 
-// TestVacuous: what is proved of machines that do nothing is proved, and the result
-// says what it is worth.
+// TestVacuous: machines that do nothing are proved, and the result says that the proof is
+// vacuous.
 func TestVacuous(t *testing.T) {
 	r, err := check.Run(t.Context(), check.Config{
 		Spec: &process.Spec{
@@ -59,8 +59,8 @@ func TestNobodyHasToGiveUp(t *testing.T) {
 	}
 }
 
-// TestSometimes: searches of every algorithm come through the states that make a proof
-// worth something, with and without crashes.
+// TestSometimes: the searches of every algorithm visit the states that make a proof
+// meaningful, with and without crashes.
 func TestSometimes(t *testing.T) {
 	for _, spec := range algorithm.All {
 		if c := (check.Config{Spec: spec, Process: process.Config{N: 3}}); c.Validate() != nil || len(check.Claimed(spec, &c.Process)) == 0 {

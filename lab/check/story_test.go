@@ -27,7 +27,7 @@ func mistakeOf(v *flawed.Variant) Config {
 	return cfg
 }
 
-// What was found is told as testdata/stories.txt says.
+// The story of each violation equals the one in testdata/stories.txt.
 func TestStories(t *testing.T) {
 	var b strings.Builder
 	for _, name := range []string{
@@ -60,8 +60,8 @@ func TestStories(t *testing.T) {
 	}
 }
 
-// The point of no return is where the whole graph of states has it: the first state of the
-// path from which no good end can be reached.
+// The point of no return agrees with the complete graph of states: it is the first state
+// of the path from which no good end can be reached.
 func TestNoReturnAgreesWithTheGraph(t *testing.T) {
 	for _, name := range []string{"maekawa-slides", "maekawa-keeps-votes", "raymond-forgets-others", "suzuki-kasami-drops-while-inside", "singhal-printed", "naimi-trehel-stays-root", "ricart-agrawala-token-no-tick"} {
 		given := mistakeOf(flawed.Find(name))

@@ -11,8 +11,8 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// TestTransactionsAreProved: within these bounds nobody commits what another aborts, and
-// once all are back everybody decides. The number of states is exact.
+// TestTransactionsAreProved: within these bounds, no process commits what another one
+// aborts, and all decide after all have restarted. The number of states is exact.
 func TestTransactionsAreProved(t *testing.T) {
 	nothing := []process.OptionValue{{Name: "mode", Value: "presumed-nothing"}}
 	for _, test := range []struct {
@@ -67,8 +67,8 @@ func TestTwoPhaseCommitBlocks(t *testing.T) {
 	}
 }
 
-// TestThreePhaseCommitUnderPartition: two sides that are told that the other has crashed
-// decide otherwise, and the simulator says the same.
+// TestThreePhaseCommitUnderPartition: if each side of a partition is told that the other
+// has crashed, they decide differently. The simulator finds the same.
 func TestThreePhaseCommitUnderPartition(t *testing.T) {
 	r := searched(t, check.Config{
 		Spec: threephase.Spec, Process: process.Config{N: 2}, Suspicions: 2,

@@ -65,8 +65,8 @@ func (v *viewed) run(t *testing.T) {
 	}
 }
 
-// A server dies and returns, or loses touch with the log and is renewed or expires, and
-// every algorithm keeps what it promises.
+// Every algorithm keeps its promises while a server dies and restarts, or loses its
+// connection to the log and is renewed or expires.
 var views = []viewed{
 	{lock: "central", servers: 2, asks: 2, states: 2839},
 	{lock: "central-clock", servers: 2, asks: 2, states: 12314},

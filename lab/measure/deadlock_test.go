@@ -8,8 +8,8 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// TestDetectionsCostWhatTheSpecsSay measures the detection of a deadlock at many sizes. Each
-// cost of each detector is compared with a measurement.
+// TestDetectionsCostWhatTheSpecsSay measures the detection of a deadlock at many sizes.
+// It compares each cost of each detector with a measurement.
 func TestDetectionsCostWhatTheSpecsSay(t *testing.T) {
 	compared := map[*process.Cost]bool{}
 	for _, spec := range []*process.Spec{stack.WaitForGraph, stack.EdgeChasing, stack.Diffusion} {

@@ -9,8 +9,8 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// TestDetectorsCostWhatTheyShould: every figure with a theory is what that says,
-// and a detector that waits longer makes fewer mistakes.
+// TestDetectorsCostWhatTheyShould: every figure with a formula equals the formula, and a
+// detector that waits longer makes fewer mistakes.
 func TestDetectorsCostWhatTheyShould(t *testing.T) {
 	for _, n := range []int{3, 6} {
 		rows, err := Detectors(n)

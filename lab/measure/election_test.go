@@ -10,10 +10,10 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// TestElectionsCostWhatTheSpecsSay measures every election at every size up to fifty.
-// Where the formula is exact, every single run must cost what it says; where it is a
-// mean, the mean over all rings must up to eight processes, and over many rings above.
-// Every single run must keep within bounds.
+// TestElectionsCostWhatTheSpecsSay measures every election at every size up to fifty. If
+// a formula is exact, every run must cost exactly that. If it is a mean, the mean over
+// all rings must equal it for up to eight processes, and over many rings for more. Every
+// run must stay within the bounds.
 func TestElectionsCostWhatTheSpecsSay(t *testing.T) {
 	for _, spec := range Elections(algorithm.All) {
 		t.Run(spec.Name, func(t *testing.T) {
@@ -82,8 +82,8 @@ func TestElectionsOfAThousand(t *testing.T) {
 	}
 }
 
-// TestElectionLiterature is the table of elections for eight processes in numbers: a
-// mistake that an algorithm and its Spec have in common shows here.
+// TestElectionLiterature is the table of elections for eight processes, as literal
+// numbers. It shows a mistake that an algorithm and its Spec have in common.
 func TestElectionLiterature(t *testing.T) {
 	for _, c := range []struct {
 		name, regime, metric string
@@ -123,8 +123,8 @@ func TestElectionLiterature(t *testing.T) {
 	}
 }
 
-// TestAnElectionThatCostsMoreIsSeen: a Spec that says less than the algorithm costs
-// does not get away with it, not even if the mean is right.
+// TestAnElectionThatCostsMoreIsSeen: a Spec that understates the costs of its algorithm
+// is found, even if the mean is right.
 func TestAnElectionThatCostsMoreIsSeen(t *testing.T) {
 	honest := algorithm.Find("chang-roberts")
 	for name, formula := range map[string]*process.Formula{
@@ -165,8 +165,8 @@ func TestElectionReport(t *testing.T) {
 	}
 }
 
-// TestElectionsWithBoundsOnly: a Spec that says nothing exactly is measured, and a figure
-// out of its bounds is shown.
+// TestElectionsWithBoundsOnly: a Spec with bounds only is measured, and a figure outside
+// its bounds is shown.
 func TestElectionsWithBoundsOnly(t *testing.T) {
 	least := &process.Formula{Text: "N-1", Eval: func(p process.Params) float64 { return float64(p.N - 1) }}
 	most := &process.Formula{Text: "N^2+N", Eval: func(p process.Params) float64 { return float64(p.N*p.N + p.N) }}
@@ -203,8 +203,8 @@ func TestElectionsWithBoundsOnly(t *testing.T) {
 	}
 }
 
-// TestNothingIsWorse: of all rings and all sets of starters none costs more messages than
-// the case that the Spec calls the worst.
+// TestNothingIsWorse: no ring and no set of starters costs more messages than the worst
+// case of the Spec.
 func TestNothingIsWorse(t *testing.T) {
 	for _, spec := range Elections(algorithm.All) {
 		if !claimsWorst(spec) {

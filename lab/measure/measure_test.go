@@ -21,10 +21,10 @@ const largestWhole = 100
 // long says that there is time for whole rounds of a thousand processes.
 var long = os.Getenv("LONG") != ""
 
-// TestMeasuredIsTheory measures every algorithm for mutual exclusion, in every
-// setting that its formulas speak of, and fails when one leaves its formula: at
-// every size up to 20, at 30, 40, 50, 100, and at 1000, there in brief windows. If LONG is
-// set, it is every size up to 50, and no window is brief.
+// TestMeasuredIsTheory measures every algorithm for mutual exclusion, in every setting
+// that its formulas cover, and fails if a figure differs from its formula. It uses every
+// size up to 20, then 30, 40, 50, 100, and 1000 with short windows. With LONG set, it
+// uses every size up to 50, and no short windows.
 func TestMeasuredIsTheory(t *testing.T) {
 	var sizes []int
 	for n := 2; n <= 50; n++ {
@@ -117,7 +117,7 @@ func TestEveryCostIsMeasured(t *testing.T) {
 	}
 }
 
-// complaints measures at some sizes and returns all that is not as the Spec says.
+// complaints measures at some sizes and returns the figures that differ from the Spec.
 func complaints(spec *process.Spec, sizes ...int) []string {
 	var found []string
 	measured := map[*process.Cost]bool{}
@@ -160,8 +160,8 @@ func TestWrongFormulasAreSeen(t *testing.T) {
 	}
 }
 
-// wrongs returns what may be wrong with a Cost: an exact figure or a mean off by
-// a half, and bounds that lie beyond what there is.
+// wrongs returns wrong variants of a Cost: an exact figure or a mean that is wrong by a
+// half, and bounds that exclude the true figures.
 func wrongs(c *process.Cost) map[string]process.Cost {
 	all := map[string]process.Cost{}
 	for name, f := range map[string]struct {
@@ -208,8 +208,8 @@ func (m *chatty) Step(ev *process.Event, fx *process.Effects) {
 	}
 }
 
-// TestOneMessageTooManyIsSeen: whatever the size, an implementation that leaves
-// its formula by a single message is found out.
+// TestOneMessageTooManyIsSeen: at every size, an implementation that differs from its
+// formula by a single message is found.
 func TestOneMessageTooManyIsSeen(t *testing.T) {
 	const reply = 2 // to a request that is long over: it is ignored
 	original := algorithm.Find("ricart-agrawala")

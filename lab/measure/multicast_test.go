@@ -55,8 +55,8 @@ func checkMulticast(t *testing.T, spec *process.Spec, n int, mode string) {
 	}
 }
 
-// multicastTheory is what the Spec says of a mode. Where there is a sequencer it says
-// it first of the others, then of the sequencer.
+// multicastTheory is what the Spec says of a mode. If there is a sequencer, the Spec has
+// the costs of the other processes first, then those of the sequencer.
 func multicastTheory(t *testing.T, spec *process.Spec, n int, mode string, coordinator bool) float64 {
 	t.Helper()
 	var said []*process.Formula

@@ -5,8 +5,9 @@ import (
 	"testing"
 )
 
-// One coordinator that forgets decides: with 2m-n-1 of them the second client never
-// gets in, with 2m-n it always does. Which ones they are does not matter.
+// One coordinator makes the difference: if 2m-n-1 coordinators forget, the second client
+// never enters, and if 2m-n forget, it always does. It does not matter which ones they
+// are.
 func TestResetsNeeded(t *testing.T) {
 	for _, v := range Votes {
 		n, m := v[0], v[1]

@@ -9,8 +9,8 @@ import (
 	"github.com/conclave-io/conclave/lab/measure"
 )
 
-// What was measured is what the formula says, to within four standard errors, and
-// the page is what is measured.
+// The measurement agrees with the formula to within four standard errors, and the page
+// has the measured figures.
 func TestResets(t *testing.T) {
 	rows, err := measure.Resets(measure.ResetTrials)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 )
 
 // The table of the literature for thirteen processes: voting sets of four, three votes
-// out of four replicas, and two units of the resource. It stands here in numbers: a
-// mistake that an algorithm and its Spec have in common shows here.
+// out of four replicas, and two units of the resource. The numbers are literal, so they
+// show a mistake that an algorithm and its Spec have in common.
 const (
 	size     = 13
 	anything = 1e9
@@ -141,9 +141,8 @@ func find(t *testing.T, spec *process.Spec, mode, name string, regime sim.Regime
 	return setting{}
 }
 
-// TestSameClientAgain: who has the token, or everyone's permission, needs nobody
-// to enter again; only where the token goes round does it come back from a whole
-// round.
+// TestSameClientAgain: a process that has the token, or the permission of all others, can
+// enter again without messages. On a token ring, the token must first circulate once.
 func TestSameClientAgain(t *testing.T) {
 	for _, c := range []struct {
 		algorithm, mode string

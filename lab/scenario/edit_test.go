@@ -10,8 +10,8 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// In every scenario one more fault and one more command are what is added: everything
-// else is as it was, and the line says where it is.
+// Adding a fault or a command to a scenario adds only that. Everything else stays, and
+// the result names the line.
 func TestEditsOfEveryFile(t *testing.T) {
 	for _, path := range files(t) {
 		text, err := os.ReadFile(path)

@@ -16,8 +16,8 @@ workload:
 expect: {leader: LEADER}
 `
 
-// Elections go by the election labels, and of two with the highest either may lead:
-// ring-active-list takes the first of its list, bully the last announcement.
+// Elections use the election labels, and either of two processes with the highest label
+// may lead: ring-active-list takes the first of its list, bully the last announcement.
 func TestElectionLabels(t *testing.T) {
 	for _, w := range []struct{ name, labels, leader string }{
 		{"ring-active-list", "[1, 2, 3]", "3"}, {"ring-active-list", "[9, 5, 4]", "1"},

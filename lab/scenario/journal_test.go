@@ -148,7 +148,7 @@ func receivers(e *trace.Effect, c *process.Config) []process.Label {
 	return all
 }
 
-// compare describes a journal in one go, and then record by record from the end.
+// compare describes a journal at once, and then record by record from the end.
 func compare(t *testing.T, kept *journal.Journal, full records) {
 	t.Helper()
 	if kept.Len() != len(full) {
@@ -167,7 +167,7 @@ func compare(t *testing.T, kept *journal.Journal, full records) {
 	}
 }
 
-// The states that are made from a journal are those that the changes of the trace lead to.
+// The states from a journal equal those that result from the changes in the trace.
 func TestJournalStates(t *testing.T) {
 	for _, name := range []string{"mutex/maekawa.yaml", "super-peer-crash.yaml", "globalstate/crash.yaml", "mutex/dijkstra-corrupted.yaml"} {
 		s, err := scenario.Load(folder + "/" + name)

@@ -30,8 +30,8 @@ func happened(t *testing.T, text string) map[string]int {
 	return seen
 }
 
-// With keyed draws a change of one thing changes only what follows from it: a heartbeat
-// that comes twice, in a run in which nobody crashes.
+// With keyed draws, a change affects only its consequences. The example is a duplicated
+// heartbeat in a run without crashes.
 func TestKeyedDraws(t *testing.T) {
 	const text = "algorithm: heartbeat\nn: 4\nlinks: {delay: {uniform: [0.2, 1]}, drop: 0.01, fifo: false}\nlimit: {time: 300}\nseed: 3\ndraws: %s\n"
 	changed := map[string]int{}

@@ -44,8 +44,8 @@ func play(t *testing.T, cfg sim.Config, entries int) *scenario.Outcome {
 	return o
 }
 
-// configOf is an algorithm with n processes and nobody who asks yet. Leases last longer
-// than any of them stays.
+// configOf returns an algorithm with n processes and no clients yet. Leases last longer
+// than any client stays.
 func configOf(spec *process.Spec, n int) sim.Config {
 	cfg := sim.Config{Spec: spec, Process: process.Config{N: n}}
 	if slices.ContainsFunc(spec.AllOptions(), func(o process.Option) bool { return o.Name == "ttl" }) {
@@ -54,8 +54,7 @@ func configOf(spec *process.Spec, n int) sim.Config {
 	return cfg
 }
 
-// A process alone, on a ring of one, enters at once and without a message to
-// itself.
+// A single process, on a ring of one, enters at once and sends no message to itself.
 func TestAlone(t *testing.T) {
 	everyMutex(t, func(t *testing.T, spec *process.Spec) {
 		cfg := configOf(spec, 1)
@@ -69,8 +68,8 @@ func TestAlone(t *testing.T) {
 	})
 }
 
-// Everyone asks at once, in numbers that are no squares, no powers and no sizes
-// of planes, and everyone enters once before anyone has entered often.
+// All processes ask at once, and all enter once before any has entered often. Their
+// numbers are not squares, powers or sizes of planes.
 func TestEveryoneAtOnce(t *testing.T) {
 	everyMutex(t, func(t *testing.T, spec *process.Spec) {
 		for _, n := range []int{2, 3, 5, 8, 11, 14} {
@@ -90,8 +89,8 @@ func TestEveryoneAtOnce(t *testing.T) {
 	})
 }
 
-// What the labels are changes nothing where nobody is elected, whether they have
-// gaps, fall or are large.
+// Without an election, the labels change nothing, whether they have gaps, fall or are
+// large.
 func TestLabelsWithGaps(t *testing.T) {
 	everyMutex(t, func(t *testing.T, spec *process.Spec) {
 		if spec.Depth() > 1 {
@@ -118,8 +117,8 @@ func TestStacksWithGaps(t *testing.T) {
 	})
 }
 
-// A request while the client waits or is inside, and a release or a withdrawal
-// while it does not, are refused, and nothing comes of them.
+// A request while the client waits or is inside, and a release or a withdrawal while it
+// does not, are refused, and have no effect.
 func TestOddCommands(t *testing.T) {
 	everyMutex(t, func(t *testing.T, spec *process.Spec) {
 		const d = process.Millisecond

@@ -160,7 +160,7 @@ func TestWatchWithANumber(t *testing.T) {
 	}
 }
 
-// A file says all that the simulator can do; times are in units of D.
+// A file can express everything that the simulator can do. Times are in units of D.
 func TestEveryKey(t *testing.T) {
 	s, err := scenario.Parse("f.yaml", []byte(everything))
 	if err != nil {
@@ -215,8 +215,8 @@ func checkEqual(t *testing.T, what string, got, want any) {
 
 const fine = "algorithm: lamport\nn: 3\nworkload:\n  commands: [{at: 1, acquire: 2}, {at: 2, acquire: 9, hold: 3}]\n"
 
-// An expectation that is not met is told, each in a line of its own; what is met
-// is not.
+// Each failed expectation is reported on its own line. Expectations that hold are not
+// reported.
 func TestUnmetExpectations(t *testing.T) {
 	text := strings.Replace(fine, "9", "1", 1)
 	for _, test := range []struct{ expect, want string }{
@@ -246,7 +246,7 @@ func TestUnmetExpectations(t *testing.T) {
 	}
 }
 
-// A violation that nobody expects is told, and all sinks see the run.
+// An unexpected violation is reported, and all sinks receive the run.
 func TestSinksAndViolations(t *testing.T) {
 	text := strings.Replace(fine, "lamport", "maekawa-slides", 1)
 	text = strings.Replace(text, "9", "1", 1) + "watch: [progress]\nfaults: [{at: 0, lose: any, count: 9}]"

@@ -12,7 +12,8 @@ import (
 	"github.com/conclave-io/conclave/trace/journal"
 )
 
-// held runs a scenario that waits at its end, and returns what could be next.
+// held runs a scenario that stops at the end of its schedule, and returns the possible
+// next turns.
 func held(t *testing.T, s *scenario.Scenario) (*sim.World, *scenario.Outcome, *journal.Journal) {
 	t.Helper()
 	kept := &journal.Journal{}

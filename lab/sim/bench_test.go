@@ -53,9 +53,9 @@ func BenchmarkSaturated(b *testing.B) {
 	}
 }
 
-// Time per event with few and with many messages on their way: a thousand
-// processes pass each message on to the next. What a million pending messages
-// cost more than a thousand is the queue and the cache.
+// Time per event with few and with many messages on their way: a thousand processes pass
+// each message on to the next. The difference between a million and a thousand pending
+// messages is the cost of the queue and the cache.
 func BenchmarkPending(b *testing.B) {
 	const processes = 1000
 	for _, each := range []int{1, 1000} {

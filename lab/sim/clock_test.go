@@ -41,8 +41,8 @@ func TestCorrectionIsWorkedIn(t *testing.T) {
 	}
 }
 
-// A second measurement sees what was worked in of the first correction, so what
-// is left of that must not come on top.
+// A second measurement includes the applied part of the first correction. So the
+// remaining part must not be added to the second.
 func TestCorrectionReplacesTheOneBefore(t *testing.T) {
 	w, _ := corrected(second, 0)
 	w.now = 50 * second // half of it is in

@@ -11,8 +11,8 @@ import (
 	"github.com/conclave-io/conclave/trace"
 )
 
-// Whatever is wrong with a configuration is said in one line, with the value and
-// what would be right.
+// Each error in a configuration is reported in one line, with the value and what is
+// expected.
 func TestWrongConfigurations(t *testing.T) {
 	fault := func(f sim.Fault) func(*sim.Config) {
 		return func(c *sim.Config) { c.Faults = []sim.Fault{f} }

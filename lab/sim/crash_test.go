@@ -9,8 +9,8 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// At a Load, process 0 does one thing after another; what happened can be seen
-// from outside.
+// At a Load, process 0 performs many effects in order, and a test can see which of them
+// happened.
 func busyRules(m *probe, ev *process.Event, fx *process.Effects) {
 	switch ev.Kind {
 	case process.Load:
@@ -123,8 +123,8 @@ func TestRestartKeepsDurableFields(t *testing.T) {
 	}
 }
 
-// A slow disk holds up what a step sends, and what later steps send; a crash
-// meanwhile loses both the save and the messages.
+// A slow disk delays the messages of a step, and those of later steps. A crash meanwhile
+// loses both the save and the messages.
 func TestSlowDisk(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -283,8 +283,8 @@ func TestTimers(t *testing.T) {
 	}
 }
 
-// Messages of and to an incarnation that is over do not arrive once that is
-// known, and the first message of a new one is preceded by Rejoin.
+// Once a restart is known, messages from and to the old incarnation do not arrive. Rejoin
+// precedes the first message of the new one.
 func TestIncarnations(t *testing.T) {
 	var log []string
 	var w *sim.World

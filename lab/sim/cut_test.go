@@ -24,8 +24,8 @@ func crashAfter(t *testing.T, value int64, effects int) []trace.Record {
 	return sink.list
 }
 
-// What a crash within a step cuts off stands in the record of the step, and says
-// so. If the step saves, nothing that it sends leaves before.
+// The record of a step contains the effects that a crash cut off, marked as such. If the
+// step saves, its messages leave only after the save.
 func TestCutEffectsAreMarked(t *testing.T) {
 	const off, rest = " (cut off)", " f=0 ts=0 v=[]"
 	first, timer, save := "1->2 NOTE n=1"+rest, "arm t 1000000..1000000", "save"
@@ -60,8 +60,8 @@ func TestCutEffectsAreMarked(t *testing.T) {
 	}
 }
 
-// A message that waited for a Save which did not come was never sent: nobody
-// counts it.
+// A message that waited for a Save that did not complete was never sent, so it is not
+// counted.
 func TestCutMessagesAreNotCounted(t *testing.T) {
 	for effects, want := range []uint64{0, 0, 0, 1, 2, 3, 3} {
 		result, err := sim.Run(sim.Config{

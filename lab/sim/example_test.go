@@ -8,8 +8,8 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// Four processes compete for one resource as hard as they can; process 0
-// coordinates and does not compete.
+// Four processes compete for one resource all the time. Process 0 coordinates and does
+// not compete.
 func ExampleRun() {
 	result, err := sim.Run(sim.Config{
 		Spec:    central.Spec,

@@ -7,9 +7,9 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// A process that was down itself may take longer to notice that another is: the other may
-// have come back just before, and nothing it sent has arrived. An earlier suspicion is
-// forgotten. A process that was up at the restart may not be suspected.
+// A process that was down may take longer to notice that another process is down: that
+// one may have restarted just before, and none of its messages has arrived. An earlier
+// suspicion is forgotten. A process that was up at the restart may not be suspected.
 func TestAccuracyAfterOwnRestart(t *testing.T) {
 	suspect := func(m *probe, ev *process.Event, fx *process.Effects) {
 		if ev.Kind == process.Load {

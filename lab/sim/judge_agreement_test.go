@@ -53,8 +53,8 @@ func TestDecisionsAreJudged(t *testing.T) {
 	}
 }
 
-// TestLateProposals: a proposal that comes after the decision waits for none, and whoever
-// has crashed does not wait either.
+// TestLateProposals: a proposal after the decision waits for nothing, and a crashed
+// process does not wait either.
 func TestLateProposals(t *testing.T) {
 	spec := probeSpec(func(m *probe, ev *process.Event, fx *process.Effects) {
 		if ev.Kind == process.Propose && ev.Value == 1 {

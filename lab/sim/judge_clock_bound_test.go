@@ -34,8 +34,8 @@ func clocks(spec *process.Spec, options []process.OptionValue, clocks ...sim.Clo
 	return cfg
 }
 
-// The judge sees who lets clocks be wrong: the server, the root, another on the way
-// from the root, the master.
+// The judge finds a process that makes clocks wrong: the server, the root, a process
+// below the root, the master.
 func TestJudgeOfClockBound(t *testing.T) {
 	for _, c := range []struct {
 		spec *process.Spec
@@ -58,9 +58,9 @@ func TestJudgeOfClockBound(t *testing.T) {
 	}
 }
 
-// 2 has the right time from 157 ms on. 3 asks it before, from 100 to 116 ms, and has
-// worked that in before it asks again; nothing happens in between at which anybody
-// could look at 2. The clock of 3 is right after it has asked again.
+// 2 has the right time from 157 ms on. 3 asks it earlier, from 100 to 116 ms, and applies
+// the answer before it asks again. Between these, no event lets the judge look at 2. The
+// clock of 3 is right after it has asked again.
 func TestClockIsNotRightByOneThatWasWrong(t *testing.T) {
 	cfg := clocks(ntp.Spec, nil, sim.Clock{}, sim.Clock{Offset: -1400 * microsecond}, sim.Clock{Offset: 400 * microsecond, Drift: -40})
 	if got := verdict(t, cfg); got != "" {
@@ -118,8 +118,8 @@ func TestClockIsNotRightAfterACrash(t *testing.T) {
 	}
 }
 
-// 2 and 3 were right before they crashed. When 2 is back its clock has drifted off,
-// and 3 asks it before it has worked that in.
+// 2 and 3 were right before they crashed. When 2 restarts, its clock has drifted, and 3
+// asks it before 2 has corrected its clock.
 func TestClockIsNotRightByOneThatCrashed(t *testing.T) {
 	cfg := clocks(ntp.Spec, nil, sim.Clock{}, sim.Clock{Drift: 200}, sim.Clock{})
 	cfg.Limit.Until = 5 * process.Second

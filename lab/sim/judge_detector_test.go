@@ -87,8 +87,8 @@ func TestDetectorsHaveTheirTime(t *testing.T) {
 	}
 }
 
-// TestFaultsThatLast: while a process is paused or cut off nobody is accused, and
-// in links that lose messages nobody of a wrong suspicion.
+// TestFaultsThatLast: while a process is paused or cut off, the judges report no
+// violation. If links lose messages, they report no wrong suspicion.
 func TestFaultsThatLast(t *testing.T) {
 	for _, c := range []struct {
 		fault Fault

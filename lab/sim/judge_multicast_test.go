@@ -7,9 +7,9 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// Each judge of multicasts sees the fault of a group that was broken for it, and
-// nothing in the runs of one that was not. In all of them 1 multicasts 10 at 1 ms,
-// and 11 at 2 ms, and 2 multicasts 20 at 5 ms.
+// Each judge of multicasts finds the violation in a group with a deliberate flaw, and
+// nothing in a correct group. In all of them 1 multicasts 10 at 1 ms, and 11 at 2 ms, and
+// 2 multicasts 20 at 5 ms.
 func TestMulticastJudgesCanFail(t *testing.T) {
 	slow := []sim.Override{{From: 0, To: 2, Link: sim.Link{Delay: sim.Constant(50 * ms)}}}
 	overtaking := []sim.Override{{From: 0, To: 2, Link: sim.Link{Delay: sim.List(50*ms, ms), Unordered: true}}}

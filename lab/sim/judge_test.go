@@ -8,8 +8,8 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// Each judge sees the fault of a machine that was broken for it, and nothing in
-// the runs of one that was not.
+// Each judge finds the violation of a machine with a deliberate flaw, and nothing in the
+// runs of a correct one.
 func TestJudgesCanFail(t *testing.T) {
 	for _, test := range []struct {
 		name  string
@@ -79,7 +79,7 @@ func TestJudgesCanFail(t *testing.T) {
 	}
 }
 
-// judged is a run of three processes who ask to enter at 1, 2 and 3 ms.
+// judged is a run of three processes that ask to enter at 1, 2 and 3 ms.
 func judged(rules func(m *probe, ev *process.Event, fx *process.Effects)) sim.Config {
 	var commands []sim.Command
 	for p := range process.ID(3) {
@@ -227,8 +227,8 @@ func (m *probe) passOn(to process.ID, number uint64, fx *process.Effects) {
 	fx.Send(to, process.Message{Type: token, Seq: number})
 }
 
-// tokens lets 0 send the one token to each of some processes when it asks, and 1
-// do what it should not when it asks. Whoever gets the token keeps it.
+// tokens lets 0 send the only token to each of some processes when it asks, and lets 1
+// break a rule when it asks. A process that gets the token keeps it.
 func tokens(wrong func(m *probe, fx *process.Effects), to ...process.ID) rules {
 	return func(m *probe, ev *process.Event, fx *process.Effects) {
 		switch {
@@ -337,8 +337,8 @@ func TestArrivalOrderEnds(t *testing.T) {
 	checkVerdict(t, run(t, cfg), "")
 }
 
-// A token that is lost is missing at the end; one that may have been lost in a
-// crash is not.
+// A lost token is missing at the end. A token that a crash may have lost does not count
+// as missing.
 func TestTokenIsMissing(t *testing.T) {
 	for _, test := range []struct {
 		fault sim.Fault

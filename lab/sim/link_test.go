@@ -174,7 +174,8 @@ func TestLose(t *testing.T) {
 	}
 }
 
-// What is slowed keeps its place on a link that keeps order, and nowhere else; delays add up.
+// A delayed message keeps its position on a FIFO link, but not on other links. Delays add
+// up.
 func TestSlow(t *testing.T) {
 	third := sim.Fault{Kind: sim.Slow, At: 3 * ms, By: 2 * ms, From: 0, To: 1}
 	delay := sim.Link{Delay: sim.Constant(ms)}

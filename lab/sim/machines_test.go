@@ -5,8 +5,8 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// ring passes a token round and round, and enters on the way. It has nothing but
-// the rules, to see what the simulator itself costs.
+// ring passes a token round a ring, and enters when it has it. It is minimal, to measure
+// the cost of the simulator itself.
 type ring struct {
 	c       *process.Config
 	self    process.ID

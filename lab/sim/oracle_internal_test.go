@@ -6,8 +6,8 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// What a process knows of another's incarnation is what it was told in this life, or
-// else what the other one was when this life began.
+// A process knows the last incarnation of another process that was reported to it since
+// its own restart. If none was reported, it knows the one at its restart.
 func TestOracleKnowsOfThisLife(t *testing.T) {
 	w := &World{config: &process.Config{N: 3}}
 	o := &w.oracle

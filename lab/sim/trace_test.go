@@ -44,8 +44,8 @@ func stormy() sim.Config {
 	}
 }
 
-// One seed, one trace. The number was written down once and holds on every
-// machine; a change of it is a change of what seeds mean.
+// One seed, one trace. The recorded hash is the same on every machine. If it changes, the
+// meaning of seeds has changed.
 func TestTracesAreTheSameEverywhere(t *testing.T) {
 	const golden = "7f0f1690e4dcca31"
 	cfg := stormy()
@@ -68,8 +68,8 @@ func TestTracesAreTheSameEverywhere(t *testing.T) {
 	}
 }
 
-// A trace does not change the run, and every record but those of outer causes
-// says what led to it.
+// A trace does not change the run. Every record has its cause, except those with external
+// causes.
 func TestTraceIsFaithful(t *testing.T) {
 	cfg := stormy()
 	plain := run(t, cfg)
@@ -160,9 +160,9 @@ func entries(list []trace.Record) string {
 	return strings.Join(texts, " ")
 }
 
-// TestTraceHasTheAssertion: the step in which an assertion fails is the last record of the
-// trace, with what the assertion says. What the step asked for does not happen. The journal
-// describes the same records.
+// TestTraceHasTheAssertion: the step in which an assertion fails is the last record of
+// the trace, with the text of the assertion. The effects of that step do not happen. The
+// journal describes the same records.
 func TestTraceHasTheAssertion(t *testing.T) {
 	spec := probeSpec(func(m *probe, ev *process.Event, fx *process.Effects) {
 		switch ev.Kind {

@@ -39,8 +39,8 @@ func TestIdleRegimeIsNotPatientForEver(t *testing.T) {
 	}
 }
 
-// When everyone asks all the time the ring needs one message per entry and one
-// message time from exit to entry.
+// If all processes ask all the time, the ring needs one message per entry, and one delay
+// from exit to entry.
 func TestSaturatedRing(t *testing.T) {
 	cfg := ringConfig(10)
 	cfg.Workload.Section, cfg.Limit = sim.Constant(3*ms), sim.Limit{Warmup: 20, Entries: 200}
@@ -106,8 +106,8 @@ func TestRefusedCommands(t *testing.T) {
 	}
 }
 
-// A request is withdrawn by the algorithm's rule for it, or if it has none by
-// leaving as soon as one may enter.
+// A request is withdrawn by the algorithm's rule. If it has no such rule, the client
+// enters when it may and leaves at once.
 func TestCancel(t *testing.T) {
 	commands := []sim.Command{
 		{At: 0, Process: 0, Kind: process.Acquire, Hold: 20 * ms},
@@ -185,8 +185,8 @@ func TestUnreliableDetector(t *testing.T) {
 	}
 }
 
-// A reliable detector that says that a process has crashed ends what that process
-// still has in flight, and a silent oracle says nothing.
+// When a reliable detector reports a crash, the messages of that process in flight are
+// dropped. A silent oracle reports nothing.
 func TestReliableDetector(t *testing.T) {
 	for _, silent := range []bool{false, true} {
 		var log []string

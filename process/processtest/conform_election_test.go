@@ -7,8 +7,8 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// pretender takes itself for the leader when it is asked to, in a term that it
-// says is of another if it is two-faced.
+// pretender announces itself as the leader when it is asked to. If it is two-faced, it
+// announces the term of another process.
 type pretender struct {
 	self     process.ID
 	twoFaced bool

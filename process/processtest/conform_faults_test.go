@@ -86,8 +86,8 @@ func kindOf(p *proc, token process.ID) process.Fault {
 	return process.CrashBystander
 }
 
-// TestConformCrashesWhoMayCrash: no process crashes that the Spec does not claim to
-// survive in the mode, and each kind does that it claims.
+// TestConformCrashesWhoMayCrash: only processes crash whose crash the Spec claims to
+// survive in the mode, and each claimed kind of process does.
 func TestConformCrashesWhoMayCrash(t *testing.T) {
 	bystander := process.Survival{Fault: process.CrashBystander}
 	waiter := process.Survival{Fault: process.CrashWaiter, Mode: "b"}

@@ -7,8 +7,8 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// roundTrip pings everyone and arms a timer for when the last answer must have
-// come. It promises that none is missing then.
+// roundTrip pings all processes and arms a timer for the time when the last answer must
+// have arrived. It promises that no answer is missing then.
 type roundTrip struct {
 	c    *process.Config
 	self process.ID

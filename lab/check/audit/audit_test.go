@@ -133,8 +133,8 @@ func outcome(t *testing.T, name string, a Assumption) Cell {
 	return One(t.Context(), algorithm.Find(name), a, Limits{States: 20_000, Depth: Default.Depth, Memory: Default.Memory})
 }
 
-// What is known of some algorithms: which assumption they need, and what breaks
-// without it.
+// Known facts about some algorithms: which assumption they need, and what breaks without
+// it.
 func TestKnown(t *testing.T) {
 	for _, want := range []struct {
 		name   string
@@ -171,7 +171,7 @@ func TestKnown(t *testing.T) {
 	}
 }
 
-// The labels of any two processes are the same in turn, and loads are no way out.
+// Each pair of processes has equal labels in one of the searches, and equal loads too.
 func TestEqualLabels(t *testing.T) {
 	var seen []string
 	for _, cfg := range Default.configs(algorithm.Find("by-load"), UniqueLabels, step{3, 1}) {
@@ -185,8 +185,8 @@ func TestEqualLabels(t *testing.T) {
 	}
 }
 
-// What the matrix says of those that know processes by rank: none of their rules
-// looks at a label.
+// The matrix shows that algorithms which identify processes by rank have no rule that
+// reads a label.
 func TestRanksOnly(t *testing.T) {
 	read := 0
 	for _, folder := range []string{"mutex", "multicast", "agreement", "transaction", "detector", "deadlock"} {
@@ -219,7 +219,7 @@ func TestRanksOnly(t *testing.T) {
 	}
 }
 
-// Where a lesser promise is broken the cell tells what becomes of the core promise.
+// If a secondary promise is broken, the cell also says whether the core promise holds.
 func TestCore(t *testing.T) {
 	for _, want := range []struct {
 		name    string
@@ -240,9 +240,9 @@ func TestCore(t *testing.T) {
 	}
 }
 
-// Heartbeats that never end neither put off a timer that is set nor hide that somebody
-// waits forever: the ring replaces a lost token, but a coordinator that is in its own
-// queue has no timer, and nobody tells it of a lost RELEASE again.
+// Endless heartbeats neither delay a timer nor hide that a process waits forever. The
+// ring replaces a lost token. A coordinator that waits in its own queue has no timer, and
+// a lost RELEASE is not sent again.
 func TestLoopsOfHeartbeats(t *testing.T) {
 	for _, name := range []string{"token-ring-recovering", "token-ring-swim"} {
 		if c := outcome(t, name, NoLoss); c.Verdict() != "proved 2x1" || c.kind() != 0 || c.notLive() != "" {
@@ -308,7 +308,7 @@ func TestRefuted(t *testing.T) {
 	}
 }
 
-// No promise of a Spec breaks without an assumption that it says it can do without.
+// No promise of a Spec breaks without an assumption that the Spec does not need.
 func TestNothingIsRefuted(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(root, "docs/assumptions.md"))
 	if err != nil {
@@ -322,7 +322,7 @@ func TestNothingIsRefuted(t *testing.T) {
 	}
 }
 
-// What does not fit on the lowest step is bounded, and says how far it came.
+// A search that does not finish on the lowest step is bounded, and says how far it got.
 func TestLimit(t *testing.T) {
 	c := One(t.Context(), algorithm.Find("lamport"), Nothing, Limits{States: 10, Depth: 3, Memory: Default.Memory})
 	if c.Outcome != Bounded || c.Beyond == nil || c.Result != nil || c.Verdict() != "bounded" {
@@ -330,7 +330,7 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// New scenarios come and those of an earlier audit go. What somebody else wrote stays.
+// New scenarios replace those of an earlier audit. Other files stay.
 func TestWriteScenarios(t *testing.T) {
 	folder := t.TempDir()
 	for name, text := range map[string]string{

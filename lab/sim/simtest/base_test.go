@@ -14,8 +14,8 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// rising runs an instance in which everybody enters twice, one after the other, and
-// then nothing happens. No fence may be as low as the one given.
+// rising runs an instance in which each process enters twice, one after the other, and
+// then nothing happens. All fences must be larger than the given one.
 func rising(t *testing.T, spec *process.Spec, base process.Base, below process.Fence) *sim.World {
 	t.Helper()
 	const n = 3
@@ -51,7 +51,8 @@ func rising(t *testing.T, spec *process.Spec, base process.Base, below process.F
 }
 
 // TestBase: machines of a new instance continue above the numbers that earlier ones used.
-// If those were idle and could be forgotten, the most that any of them used is enough.
+// If those were idle and could be forgotten, the largest number that any of them used is
+// enough.
 func TestBase(t *testing.T) {
 	forgotten := 0
 	for _, spec := range algorithm.All {

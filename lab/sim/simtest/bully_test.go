@@ -33,8 +33,8 @@ func bullies(n int, highestDown bool, starters ...int) (sim.Config, []process.ID
 	return cfg, byLabel
 }
 
-// elected runs an election to its end, after which everyone who is up follows the
-// best of them.
+// elected runs an election to its end. Then every live process must follow the best of
+// them.
 func elected(t *testing.T, what string, cfg sim.Config) *sim.Result {
 	t.Helper()
 	w, err := sim.New(cfg)
@@ -59,8 +59,8 @@ func sentOf(r *sim.Result, name string) int {
 	return 0
 }
 
-// TestBullyMessages: which messages an election that the process of rank r starts
-// consists of. Whoever is above asks all above it and answers all below it.
+// TestBullyMessages counts the messages of an election that the process of rank r starts.
+// Each process above it asks all processes above itself and answers all below.
 func TestBullyMessages(t *testing.T) {
 	for n := 2; n <= 16; n++ {
 		for r := 1; r < n; r++ {
@@ -135,7 +135,8 @@ func TestBullyKnownFailure(t *testing.T) {
 }
 
 // TestElectionsOutliveAnyStep: one process after the other crashes at every step of an
-// election of all, be the highest up or not. The lowest that is up asks again later, as who needs a leader would.
+// election that all start, with the highest process up or down. The lowest live process
+// asks again later, like a client that needs a leader.
 func TestElectionsOutliveAnyStep(t *testing.T) {
 	for _, spec := range elections() {
 		if !spec.Survives(process.CrashAny, "") || spec.Needs.Load {
@@ -154,7 +155,7 @@ func TestElectionsOutliveAnyStep(t *testing.T) {
 	}
 }
 
-// outlive reports whether the election was still on when the victim crashed. Those
+// outlive reports whether the election was still running when the victim crashed. Those
 // above the first few are down from the start.
 func outlive(t *testing.T, spec *process.Spec, n, up int, victim process.ID, at uint64) bool {
 	t.Helper()

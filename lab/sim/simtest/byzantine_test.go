@@ -30,8 +30,8 @@ func TestTwoTraitors(t *testing.T) {
 	}
 }
 
-// byzantine lets up to m processes be traitors or crash, if there are enough others. All
-// propose the same in a third of the schedules.
+// byzantine makes up to m processes traitors or lets them crash, if there are enough
+// others. In a third of the schedules, all propose the same value.
 func byzantine(plan *simtest.Plan, m int) {
 	n, traitors := plan.Process.N, 0
 	if n <= 2 {

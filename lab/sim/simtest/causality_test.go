@@ -11,8 +11,8 @@ import (
 	"github.com/conclave-io/conclave/trace"
 )
 
-// TestTraceAgreesWithVectorClocks: what a trace says of two records is what the
-// vector clocks of the processes themselves say of them.
+// TestTraceAgreesWithVectorClocks: a trace orders two records as the vector clocks of the
+// processes do.
 func TestTraceAgreesWithVectorClocks(t *testing.T) {
 	const n = 4
 	c := trace.NewCausality()

@@ -48,8 +48,8 @@ func TestLogicalClocks(t *testing.T) {
 	}
 }
 
-// defaults are the default values of the named options: that modes are right is
-// tested where they are at home.
+// defaults are the default values of the named options: the packages of the algorithms
+// test the modes.
 func defaults(spec *process.Spec) []process.OptionValue {
 	options := []process.OptionValue{}
 	for _, o := range spec.AllOptions() {

@@ -90,9 +90,9 @@ func hasSpecial(spec *process.Spec) bool {
 	return false
 }
 
-// crashDue lets a crash happen that is due, or puts it off if there is nobody for
-// it. There is one at a time: whether a process may crash can depend on who else
-// has.
+// crashDue lets a crash happen that is due, or delays it if no process may crash. Only
+// one crash happens at a time, because the processes that may crash can depend on earlier
+// crashes.
 func (s *schedule) crashDue(w *sim.World) error {
 	if len(s.due) == 0 || s.due[0].after > w.Events() || s.seen.doomed != process.None && s.plan.MayCrash != nil {
 		return nil

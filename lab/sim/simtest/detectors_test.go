@@ -25,9 +25,9 @@ func TestElectionsOverDetectors(t *testing.T) {
 	}
 }
 
-// TestLeaderIsReplaced: nobody asks for an election but for the first. The leader
-// crashes, and after a while everyone alive follows the next one; it comes back, and
-// everyone follows it again.
+// TestLeaderIsReplaced: processes ask only for the first election. After the leader
+// crashes, all live processes soon follow the next one. After it restarts, all follow it
+// again.
 func TestLeaderIsReplaced(t *testing.T) {
 	for _, spec := range watchful {
 		for _, back := range []process.Duration{0, 600} {

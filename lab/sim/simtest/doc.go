@@ -1,3 +1,3 @@
-// Package simtest tests algorithms in the simulator: the same algorithm, the
-// same claims, over as many random schedules as there is time for.
+// Package simtest tests algorithms in the simulator: the same algorithm, the same claims,
+// over as many random schedules as time allows.
 package simtest

@@ -79,8 +79,8 @@ func (s *schedule) drawLoad(r *rand.Rand) {
 	}
 }
 
-// drawVotes lets everybody vote, together or over a span of time, and in half of the
-// schedules all yes.
+// drawVotes lets all processes vote, at once or over a span of time. In half of the
+// schedules, all vote yes.
 func (s *schedule) drawVotes(r *rand.Rand, span process.Duration) {
 	no, together := r.IntN(2), r.IntN(2) == 0
 	for p := range process.ID(s.cfg.Process.N) {

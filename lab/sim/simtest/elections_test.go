@@ -31,9 +31,9 @@ func claims(spec *process.Spec, property process.Property) bool {
 	return false
 }
 
-// TestElectionsRecover lets whoever survives crashes be asked for an election when
-// all that went wrong is over. Then everyone follows the best that is up, whatever
-// happened before, and nothing is sent any more.
+// TestElectionsRecover asks the survivors of crashes for an election after the last
+// fault. Then all follow the best live process, whatever happened before, and no more
+// messages are sent.
 func TestElectionsRecover(t *testing.T) {
 	for _, spec := range elections() {
 		if !spec.Survives(process.CrashAny, "") {
@@ -70,8 +70,8 @@ func lastCalls(spec *process.Spec, n int, seed uint64) []sim.Command {
 	return calls
 }
 
-// recovered judges the end of a run in which somebody was asked for an election
-// after the last crash and restart.
+// recovered judges the end of a run in which a process was asked for an election after
+// the last crash and restart.
 func recovered(w *sim.World, calls []sim.Command) sim.Watcher {
 	last := process.Duration(0)
 	loads := make([]int64, w.Config().N)
@@ -123,9 +123,9 @@ func wrongLeader(w *sim.World, loads []int64) string {
 	return ""
 }
 
-// TestEverySubsetOfStarters runs every arrangement of the labels on a ring with
-// every set of processes that start at once: one leader, the right one, and
-// everybody learns of it.
+// TestEverySubsetOfStarters runs every arrangement of the labels on a ring with every set
+// of processes that start at once. There must be one leader, the right one, and all must
+// know it.
 func TestEverySubsetOfStarters(t *testing.T) {
 	most := 5
 	switch {

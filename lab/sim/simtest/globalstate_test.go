@@ -19,9 +19,9 @@ import (
 	"github.com/conclave-io/conclave/process/property"
 )
 
-// TestOneTokenInEveryCut records global states of token algorithms under load.
-// Wherever the token is, each state shows it exactly once; but none need be there
-// while a takeover is under way, and delays without a bound now and then lead to one.
+// TestOneTokenInEveryCut records global states of token algorithms under load. Each state
+// has the token exactly once. It may have none during a takeover, which unbounded delays
+// sometimes cause.
 func TestOneTokenInEveryCut(t *testing.T) {
 	for _, top := range []*process.Spec{tokenring.Spec, suzukikasami.Spec, raymond.Spec} {
 		for _, n := range []int{1, 2, 5} {
@@ -35,9 +35,9 @@ func TestOneTokenInEveryCut(t *testing.T) {
 	}
 }
 
-// TestOneTokenInCutsOfTakeovers records global states of a token ring in which
-// somebody takes over again and again: before, between the promises and the new
-// token, and with that on its way.
+// TestOneTokenInCutsOfTakeovers records global states of a token ring with repeated
+// takeovers: before the promises, between the promises and the new token, and while the
+// new token is in flight.
 func TestOneTokenInCutsOfTakeovers(t *testing.T) {
 	spec := *over(t, tokenring.Spec, globalstate.Spec)
 	spec.Claims.Properties = slices.DeleteFunc(slices.Clone(spec.Claims.Properties), func(c process.Claim) bool {
@@ -56,8 +56,8 @@ func TestOneTokenInCutsOfTakeovers(t *testing.T) {
 	}
 }
 
-// takeovers lets somebody win an election now and then, and others ask for the
-// global state meanwhile.
+// takeovers lets processes win elections from time to time, while others ask for the
+// global state.
 func takeovers(cfg *sim.Config, r *rand.Rand) {
 	for round := range uint64(4) {
 		at, leader := process.Duration(r.Int64N(60*int64(ms))), process.ID(r.IntN(cfg.Process.N))
@@ -68,8 +68,8 @@ func takeovers(cfg *sim.Config, r *rand.Rand) {
 	}
 }
 
-// TestCutsOfOthers: the recorder does not care what it records, nor what carries
-// its own messages.
+// TestCutsOfOthers: the recorder works with any algorithm above it, and with any carrier
+// below it.
 func TestCutsOfOthers(t *testing.T) {
 	for _, spec := range []*process.Spec{
 		over(t, ricartagrawala.Spec, globalstate.Spec),
@@ -85,8 +85,8 @@ func TestCutsOfOthers(t *testing.T) {
 	}
 }
 
-// recorded runs random schedules in which processes ask for global states, now
-// and then two at once, and whatever else is wanted.
+// recorded runs random schedules in which processes ask for global states, sometimes two
+// at once. Adjust adds the rest.
 func recorded(t *testing.T, spec *process.Spec, n int, judge sim.Judge, more ...func(*sim.Config, *rand.Rand)) {
 	t.Helper()
 	simtest.Plan{

@@ -24,8 +24,8 @@ func (h *head) Write(r *trace.Record) error {
 	return nil
 }
 
-// described runs the beginning of the schedule and says where the journal describes its
-// records otherwise than the trace.
+// described runs the beginning of the schedule. It returns an error if the journal
+// describes a record differently from the trace.
 func (s *schedule) described() error {
 	kept, full := *s, head{}
 	kept.tally = tally{}

@@ -9,8 +9,8 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// leased is a run in which everybody asks again and again, often stays until its deadline,
-// and clocks are wrong by a drift, in parts per million. Messages are late and lost.
+// leased is a run in which all clients ask repeatedly and often stay until their
+// deadlines. Clocks drift by some parts per million, and messages are late and lost.
 func leased(spec *process.Spec, n, drift int, seed uint64) sim.Config {
 	r := rand.New(rand.NewPCG(seed, 17))
 	cfg := sim.Config{

@@ -31,8 +31,7 @@ func ranks(from, to int) []process.ID {
 	return all
 }
 
-// votingCost returns the cost of a regime in a mode whose condition speaks of some
-// words.
+// votingCost returns the cost of a regime in a mode whose condition contains some words.
 func votingCost(t *testing.T, metric process.Metric, regime process.Regime, mode, words string) *process.Cost {
 	t.Helper()
 	for i := range majority.Spec.Claims.Costs {
@@ -110,9 +109,9 @@ func TestVotingUnderContention(t *testing.T) {
 	}
 }
 
-// TestResetsBelowMargin lets coordinators forget, one time or another, while a client
-// is inside: any of them, but fewer than 2m-n. Two other clients ask all the while, on
-// links that reorder. Nobody else enters.
+// TestResetsBelowMargin lets any coordinators forget while a client is inside, but fewer
+// than 2m-n. Two other clients ask all the time, on links that reorder. Neither of them
+// may enter.
 func TestResetsBelowMargin(t *testing.T) {
 	for _, size := range []struct{ replicas, votes int }{{3, 2}, {4, 3}, {5, 4}, {7, 4}, {6, 6}} {
 		margin, second := 2*size.votes-size.replicas, 0
@@ -136,8 +135,8 @@ func TestResetsBelowMargin(t *testing.T) {
 	}
 }
 
-// forget runs until somebody is inside, and then lets the chosen coordinators crash and
-// come back. It reports whether somebody else enters while the first stays.
+// forget runs until a client is inside, and then crashes and restarts the chosen
+// coordinators. It reports whether another client enters while the first stays.
 func forget(t *testing.T, replicas, votes, chosen int, seed uint64) (violated bool) {
 	t.Helper()
 	n := replicas + 3

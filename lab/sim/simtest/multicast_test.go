@@ -28,9 +28,9 @@ func TestMulticast(t *testing.T) {
 	}
 }
 
-// crowd lets all multicasts of a schedule happen within a few delays, so that they
-// meet under way, and tells them apart by their values. Half of the schedules stay
-// as they are drawn but for that.
+// crowd lets all multicasts of a schedule happen within a few delays, so that they meet
+// in flight, and gives them different values. Otherwise, half of the schedules stay as
+// drawn.
 func crowd(cfg *sim.Config, seed uint64) {
 	for i := range cfg.Workload.Commands {
 		c := &cfg.Workload.Commands[i]

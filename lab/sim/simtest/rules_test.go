@@ -42,8 +42,8 @@ var talkers = &process.Spec{
 }
 
 // TestEveryRule: each rule of each algorithm that the model checker cannot search is
-// applied in some schedule with all kinds of faults. The others' are applied in the
-// checker, and its tests say so.
+// applied in some schedule with all kinds of faults. The tests of the checker cover the
+// rules of the other algorithms.
 func TestEveryRule(t *testing.T) {
 	for _, spec := range algorithm.All {
 		if (spec.Family == process.Mutex || spec.Family == process.Election || spec.Family == process.Transaction) && spec != superpeer.Spec {

@@ -31,25 +31,24 @@ func Schedules(t *testing.T, spec *process.Spec, n int) {
 // Plan is what Schedules varies. Spec and Process.N must be set.
 type Plan struct {
 	Spec *process.Spec
-	// Process is what all schedules have in common; if it names options, only
+	// Process is the common configuration of all schedules. If it sets options, only
 	// these are used. Delays are drawn.
 	Process process.Config
-	// Special reports whether a process has a part to play that the algorithm
-	// may not survive losing. Nil: it holds the token, which is whoever a
-	// message called TOKEN, PRIVILEGE or PRIV was sent to last, at first the
-	// coordinator of the topology; without such messages, the coordinator if
-	// the algorithm needs one.
+	// Special reports whether a process has a role that the algorithm may not survive
+	// losing. Nil: the process that holds the token. That is the last receiver of a
+	// message TOKEN, PRIVILEGE or PRIV, at first the coordinator of the topology. Without
+	// such messages, it is the coordinator, if the algorithm needs one.
 	Special func(w *sim.World, p process.ID) bool
-	// MayCrash reports whether the condition is met under which a claim says that
-	// a process may crash now (Survival.When). Nil: always.
+	// MayCrash reports whether a process may crash now under the condition of the claim
+	// (Survival.When). Nil: always.
 	MayCrash func(w *sim.World, p process.ID) bool
 	// Judges watch the run in addition to those of the claims.
 	Judges []sim.Judge
 	// Adjust changes the schedule of a seed before it runs, and may add judges.
 	// It may be nil.
 	Adjust func(cfg *sim.Config, seed uint64)
-	// Impure says that the machines share memory: a journal of their inputs cannot tell
-	// what they did.
+	// Impure means that the machines share memory, so that a journal of their inputs does
+	// not determine what they did.
 	Impure bool
 }
 

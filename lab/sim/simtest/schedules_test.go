@@ -42,8 +42,8 @@ func TestAlgorithms(t *testing.T) {
 	}
 }
 
-// sizes leaves out a large run of those that send N*N heartbeats forever, and what is too
-// small for a traitor.
+// sizes leaves out large runs of algorithms that send N*N heartbeats forever, and sizes
+// that are too small for a traitor.
 func sizes(spec *process.Spec) []int {
 	if spec.Family == process.Detector || spec.Layers != nil || spec == raft.Spec {
 		return []int{1, 2, 3, 5}
@@ -91,9 +91,9 @@ func mostServersUp(w *sim.World, p process.ID) bool {
 	return int(p) >= servers || 2*(down+1) < servers
 }
 
-// fewCoordinators keeps enough coordinators up. Without leases only those may
-// crash who have never asked, because a vote may be on its way to the others.
-// With leases nobody else enters as long as no client is paused.
+// fewCoordinators keeps enough coordinators up. Without leases, only processes that have
+// never asked may crash, because a vote may be in flight to the others. With leases,
+// mutual exclusion holds as long as no client is paused.
 func fewCoordinators(plan *simtest.Plan) {
 	var asked process.Set
 	leases := false

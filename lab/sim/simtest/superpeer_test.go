@@ -55,9 +55,9 @@ func TestSuperPeers(t *testing.T) {
 	}
 }
 
-// TestSuperPeersHeal breaks what the algorithm needs, for a while: links are cut and
-// lose messages, nodes are slow. Once that is over everything comes right. Meanwhile a
-// super-peer may have forgotten a client that was silent and has not noticed.
+// TestSuperPeersHeal breaks what the algorithm needs, for a while: links are cut and lose
+// messages, nodes are slow. After that, everything becomes correct again. Meanwhile, a
+// super-peer may have forgotten a silent client that has not noticed it.
 func TestSuperPeersHeal(t *testing.T) {
 	const n = 12
 	for seed := range uint64(60) {
@@ -169,8 +169,8 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// checkChurn wants the promises kept, the wanted number of super-peers to within a
-// factor of two, and none with more clients than it may have.
+// checkChurn requires that the promises hold, that the number of super-peers is right to
+// within a factor of two, and that no super-peer has more clients than it may have.
 func checkChurn(tb testing.TB, cfg sim.Config, supers int) outcome {
 	tb.Helper()
 	o := runChurn(tb, cfg)
@@ -192,8 +192,8 @@ func TestSuperPeerChurn(t *testing.T) {
 	}
 }
 
-// TestSuperPeerLarge is the same with a hundred thousand nodes, or as many as the
-// environment variable NODES says.
+// TestSuperPeerLarge is the same with a hundred thousand nodes, or with the number in the
+// environment variable NODES.
 func TestSuperPeerLarge(t *testing.T) {
 	if os.Getenv("NODES") == "" {
 		t.Skip("set NODES=100000 to run it")

@@ -13,10 +13,10 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// usurper is an election below an algorithm that is as bad as one may be: every process
-// that is asked for an election wins it some time later, even if others win theirs
-// meanwhile. A few times, a process leads that nobody asked. Only the winner hears of it.
-// Later rounds are higher: that is all an election promises.
+// usurper is the worst election that an algorithm may have below it: every process that
+// is asked for an election wins it some time later, even if others win theirs meanwhile.
+// A few times, a process leads that nobody asked. Only the winner hears of it. Later
+// rounds are higher: that is all an election promises.
 type usurper struct {
 	self  process.ID
 	round *uint64 // of all processes
@@ -108,10 +108,10 @@ func TestTakeovers(t *testing.T) {
 	}
 }
 
-// TestOrderEndsWithTheTerm lets central coordinators be deposed by rivals of the
-// layer below. The order in which requests came holds within a term only, and
-// the coup that ends one is seen by nobody outside the stack. Nobody is suspected
-// wrongly, or a coordinator would not ask who may yet enter in the term before.
+// TestOrderEndsWithTheTerm lets central coordinators be deposed by rivals of the layer
+// below. The order of requests holds only within a term, and nobody outside the stack
+// sees the end of a term. There are no wrong suspicions, because a coordinator would not
+// ask a suspected process whether it may still enter in the previous term.
 func TestOrderEndsWithTheTerm(t *testing.T) {
 	for n := 2; n <= 5; n++ {
 		spec := process.Compose("central-usurped", "Central coordinator over usurpers", usurpers(), central.Spec)

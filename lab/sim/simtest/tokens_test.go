@@ -26,8 +26,8 @@ func formula(t *testing.T, spec *process.Spec, metric process.Metric, regime pro
 	return nil
 }
 
-// TestTokensUnderSaturation: however short or long critical sections are, a token
-// costs what the Spec says, and everybody has it equally often.
+// TestTokensUnderSaturation: for short and long critical sections, the costs of a token
+// equal the Spec, and all processes have it equally often.
 func TestTokensUnderSaturation(t *testing.T) {
 	for _, spec := range []*process.Spec{raymond.Spec, suzukikasami.Spec, ricartagrawalatoken.Spec, tokenring.Spec} {
 		for _, mode := range spec.Modes() {
@@ -59,8 +59,8 @@ func shapes(spec *process.Spec) map[string]func(int) []process.ID {
 	return map[string]func(int) []process.ID{"": func(int) []process.ID { return nil }}
 }
 
-// saturate looks at four rounds, after three. What its ends may make of them is one
-// delay, and the messages of one entry.
+// saturate measures four rounds after a warm-up of three. The ends of the window may add
+// an error of one delay, and of the messages of one entry.
 func saturate(t *testing.T, cfg sim.Config) {
 	t.Helper()
 	n := cfg.Process.N

@@ -8,8 +8,8 @@ import (
 	"github.com/conclave-io/conclave/process/property"
 )
 
-// tally counts the faults that happened, by mode. A schedule that was to bring
-// one and did not proves nothing.
+// tally counts the faults that happened, by mode. A schedule without its intended fault
+// proves nothing.
 type tally map[tallied]int
 
 type tallied struct {
@@ -31,8 +31,8 @@ func (t tally) missing(spec *process.Spec, modes []string) []string {
 	return texts
 }
 
-// possible reports whether a fault means something for an algorithm: who waits and
-// holds there is only where somebody enters.
+// possible reports whether a fault is meaningful for an algorithm: only an algorithm with
+// entries has waiters and holders.
 func possible(spec *process.Spec, f process.Fault) bool {
 	switch f {
 	case process.CrashSpecial:
@@ -43,15 +43,15 @@ func possible(spec *process.Spec, f process.Fault) bool {
 	return true
 }
 
-// witness is a judge without an opinion that sees which faults happen, where the
-// token goes, and who withdraws.
+// witness is a judge that reports no violations. It records the faults, the path of the
+// token, and the withdrawals.
 type witness struct {
 	w      *sim.World
 	s      *schedule
 	token  process.ID            // where it is, or is going
 	doomed process.ID            // who was told to crash and has not yet, or None
 	phases []sim.ObservationKind // of the clients: Left, Requested or Entered
-	// withdrawn are those whose last request was withdrawn: for the others, who
+	// withdrawn are the processes whose last request was withdrawn. For the others, which
 	// may not know that yet, they still wait.
 	withdrawn process.Set
 
@@ -181,8 +181,9 @@ func (v *witness) received(o *sim.Observation) {
 	v.sent[link] = append(letters[:found], letters[found+1:]...)
 }
 
-// end counts as lost what has not come for very long, though both ends were up.
-// Under a detector a run never falls silent, so it looks here for who still waits.
+// end counts a message as lost if it has not arrived for a very long time although both
+// ends were up. Under a detector, a run never becomes quiet, so end also looks for
+// processes that still wait.
 func (v *witness) end() string {
 	why, _ := v.w.Ended()
 	for link, letters := range v.sent {
