@@ -41,8 +41,9 @@ func drawState(t *rapid.T) (*State, []Edit) {
 	return s, edits
 }
 
-// naive decides by looking at every rule: at each place of the name, from the shortest
-// prefix on, what is allowed and then what is denied there, and the whole name last.
+// naive decides by checking every rule. For each prefix of the name, the shortest first,
+// it applies the rules that allow and then those that deny. Rules for the whole name come
+// last.
 func naive(edits []Edit, principal string, verb Verb, class Class, name string) bool {
 	if principal == "" {
 		return false
@@ -85,8 +86,8 @@ func naive(edits []Edit, principal string, verb Verb, class Class, name string) 
 	return allowed
 }
 
-// TestDecisions: the trees decide as all rules one by one do, the explanation agrees, and
-// so does a state that was written and read.
+// TestDecisions: the trees decide like a check of all rules, the explanation agrees, and
+// so does a state that was encoded and decoded.
 func TestDecisions(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, edits := drawState(t)
@@ -110,8 +111,8 @@ func TestDecisions(t *testing.T) {
 	})
 }
 
-// TestSharedRights: a state that was reached by many changes decides like one that was
-// made at once, though it took over what it could from the states before.
+// TestSharedRights: a state that was reached by many changes, and shares parts with
+// earlier states, decides like one that was made at once.
 func TestSharedRights(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, _ := drawState(t)

@@ -23,8 +23,8 @@ func reread(t interface{ Fatal(...any) }, s *State) *State {
 	return read
 }
 
-// TestScripts: what is decided, and how it is said. A line with a colon after its first
-// word makes a role or a binding, any other asks.
+// TestScripts: the decisions, and their explanations. A line with a colon after its first
+// word creates a role or a binding. Any other line asks for a decision.
 func TestScripts(t *testing.T) {
 	const script = `
 role batch: allow read,hold on prefix reports/; deny hold on prefix reports/frozen/; allow hold on name reports/frozen/ok; allow hold on election prefix lead/
@@ -137,8 +137,8 @@ func full() []Edit {
 	}
 }
 
-// FuzzReadState: a state that is accepted is sound, and comes out of its own encoding
-// unchanged.
+// FuzzReadState: an accepted state is sound, and decoding its encoding gives the same
+// state.
 func FuzzReadState(f *testing.F) {
 	f.Add(New(Open).Append(nil))
 	s, err := New(Unset).Apply(&Change{Force: true, Edits: full()})
@@ -158,8 +158,8 @@ func FuzzReadState(f *testing.F) {
 	})
 }
 
-// FuzzReadChange: what can be read is written and read again without a change, and no
-// change that can be read makes Apply panic.
+// FuzzReadChange: a change that can be decoded stays the same when it is encoded and
+// decoded again, and does not make Apply panic.
 func FuzzReadChange(f *testing.F) {
 	f.Add((&Change{Expected: 7, Force: true, Edits: full()}).Append(nil))
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -2,9 +2,9 @@ package agreement
 
 import "testing"
 
-// TestBlankVoterMakesNoQuorum: a voter that lost its disk hears its leader, which
-// has lost everybody else. Its answers must neither keep the leader nor confirm a
-// read.
+// TestBlankVoterMakesNoQuorum: a voter that lost its disk is connected to the leader,
+// which has lost all others. The voter's answers must neither keep the leader nor confirm
+// a read.
 func TestBlankVoterMakesNoQuorum(t *testing.T) {
 	c, old := threeMembers(t)
 	emptied := c.other(old)

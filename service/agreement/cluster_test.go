@@ -15,9 +15,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// cluster hosts members on a network and disks made of slices. Nothing in it
-// runs by itself: every step is a call, so one sequence of calls and one seed
-// are one history.
+// cluster hosts members on a simulated network and simulated disks. Every step is a call,
+// so a sequence of calls and a seed determine the history.
 type cluster struct {
 	t       *testing.T
 	cfg     Config
@@ -26,8 +25,7 @@ type cluster struct {
 	network []*raftpb.Message
 	cut     map[[2]uint64]bool // links that lose everything
 
-	// agreed is what was applied at each index, by whoever came first, and
-	// the state after it.
+	// agreed has the entry that was first applied at each index, and the state after it.
 	agreed map[uint64][32]byte
 	newest uint64
 	trace  hash.Hash
@@ -273,8 +271,7 @@ func (c *cluster) settle() {
 	}
 }
 
-// run passes ticks until a condition holds, and fails the test if it never
-// does.
+// run advances ticks until a condition holds, and fails the test if it never does.
 func (c *cluster) run(what string, until func() bool) {
 	c.t.Helper()
 	for range 1000 {
@@ -318,8 +315,8 @@ func (c *cluster) isolate(id uint64, cut bool) {
 	}
 }
 
-// propose puts a value through and waits until all members that are up and
-// reachable have applied it.
+// propose proposes a value and waits until all members that are up and reachable have
+// applied it.
 func (c *cluster) propose(m *member, value string) {
 	c.t.Helper()
 	if err := m.core.Propose([]byte(value)); err != nil {

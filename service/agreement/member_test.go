@@ -133,8 +133,8 @@ func TestDecodeChange(t *testing.T) {
 	}
 }
 
-// TestFarBehind: a member that missed more than the log still holds is served
-// by a snapshot.
+// TestFarBehind: a member that missed entries that are no longer in the log gets a
+// snapshot.
 func TestFarBehind(t *testing.T) {
 	c, leader := threeMembers(t)
 	behind := c.other(leader)
@@ -157,8 +157,8 @@ func TestFarBehind(t *testing.T) {
 	}
 }
 
-// TestEmptiedMember: a voter that lost its disk helps nobody to win, learns
-// nothing, and says why, until it has been removed and added again.
+// TestEmptiedMember: a voter that lost its disk does not vote, receives no entries, and
+// reports why, until it has been removed and added again.
 func TestEmptiedMember(t *testing.T) {
 	c, leader := threeMembers(t)
 	emptied := c.other(leader)
@@ -198,7 +198,7 @@ func TestEmptiedMember(t *testing.T) {
 	}
 }
 
-// A leader steps down within its term and without its disk; the only voter stays.
+// A leader can step down in its term without a disk write. A single voter stays leader.
 func TestStepDown(t *testing.T) {
 	for _, n := range []int{1, 3} {
 		ids := []uint64{1, 2, 3}[:n]

@@ -93,8 +93,8 @@ func history(t *testing.T, seed uint64, steps int) *cluster {
 	return c
 }
 
-// TestDeterminism runs one schedule many times and finds one trace: nothing
-// but the seed decides what a Core does.
+// TestDeterminism runs one schedule many times and finds one trace: only the seed
+// determines what a Core does.
 func TestDeterminism(t *testing.T) {
 	runs := 100
 	if testing.Short() {

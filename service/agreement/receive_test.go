@@ -74,11 +74,10 @@ func TestLostLog(t *testing.T) {
 	}
 }
 
-// TestStaleAnswer: the answer of a member that was removed meanwhile is no
-// error.
-// TestAnswerFromAhead: a member that holds more than the leader shows that the
-// leader's log is another. What the leader has sent, and not saved yet itself, is no
-// more.
+// TestStaleAnswer: the answer of a member that was removed meanwhile is not an error.
+// TestAnswerFromAhead: a member that has entries that the leader did not send shows that
+// its log differs from the leader's. Entries that the leader has sent, but not saved
+// itself, are not such entries.
 func TestAnswerFromAhead(t *testing.T) {
 	_, leader := threeMembers(t)
 	if err := leader.core.Propose([]byte("a")); err != nil {
@@ -179,8 +178,8 @@ func TestSnapshotBounds(t *testing.T) {
 	}
 }
 
-// TestSnapshotAskedForMeanwhile: one that raft asked for while it was being made is not
-// asked for again. There can be no second one at the same index.
+// TestSnapshotAskedForMeanwhile: a snapshot that raft asks for while it is being made is
+// not requested again. There cannot be two at the same index.
 func TestSnapshotAskedForMeanwhile(t *testing.T) {
 	c, leader := threeMembers(t)
 	c.propose(leader, "a")

@@ -9,8 +9,8 @@ import (
 	"github.com/conclave-io/conclave/service/api"
 )
 
-// The table was fixed when the first release was: numbers and names that
-// programs may have stored never change.
+// The table is fixed since the first release: numbers and names that programs may have
+// stored never change.
 func TestEveryCodeHasItsMeaning(t *testing.T) {
 	for number, name := range api.Code_name {
 		m := api.MeaningOf(api.Code(number))

@@ -114,9 +114,9 @@ func (r *ring) lines() (lines []Line) {
 	return lines
 }
 
-// TestJournal: whatever happens, and whenever the server writes, crashes, and reads its log
-// again from an older state, its file passes the check and ends with what the cluster has;
-// records that are not in the file are announced as a gap.
+// TestJournal: a server writes, crashes, and reads its log again from an older state, at
+// random times. Its file always passes the check and ends with the cluster's records.
+// Records that are missing in the file are announced as a gap.
 func TestJournal(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := &ring{all: make(map[string][]*registry.Record)}
@@ -174,8 +174,8 @@ func TestJournal(t *testing.T) {
 	})
 }
 
-// TestNothingIsWrittenTwice: a server that starts again and reads its log again has nothing
-// to add to its file.
+// TestNothingIsWrittenTwice: a server that restarts and reads its log again adds nothing
+// to its file.
 func TestNothingIsWrittenTwice(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := &ring{all: make(map[string][]*registry.Record)}
@@ -200,7 +200,7 @@ func TestNothingIsWrittenTwice(t *testing.T) {
 }
 
 // TestAnotherHistory: a cluster that was founded from an older backup, or that left the
-// level and came back, has records of its own, and the file says where they begin.
+// level and returned, starts a new chain of records, and the file says where it begins.
 func TestAnotherHistory(t *testing.T) {
 	acts := func(n int, term uint64) *ring {
 		r := &ring{all: make(map[string][]*registry.Record)}
@@ -288,8 +288,8 @@ func TestFilesOfAllServers(t *testing.T) {
 	}
 }
 
-// TestFullQueue: what a server puts on record by itself while its file cannot be written is
-// bounded, and what was lost is announced.
+// TestFullQueue: the number of a server's own records is bounded while its file cannot be
+// written, and lost records are announced.
 func TestFullQueue(t *testing.T) {
 	f := &file{server: 1, journal: NewJournal(1)}
 	for range MostWaiting + 5 {
@@ -301,8 +301,8 @@ func TestFullQueue(t *testing.T) {
 	}
 }
 
-// TestRefusalsAreCounted: refusals that repeat have a line at once, and one with their count
-// later; strangers without number have one together.
+// TestRefusalsAreCounted: repeated refusals have one line at once, and one with their
+// count later. Many unknown callers share one line.
 func TestRefusalsAreCounted(t *testing.T) {
 	f := &file{server: 1, journal: NewJournal(1)}
 	for range 100 {
@@ -345,8 +345,8 @@ func TestParseLine(t *testing.T) {
 	}
 }
 
-// TestHealth: a log that fails, or hangs, is one that cannot be written until a write
-// succeeds, and a leader hands over once, and again after a while.
+// TestHealth: a log that fails or hangs counts as not writable until a write succeeds. A
+// leader then hands over once, and again after a while.
 func TestHealth(t *testing.T) {
 	var h Health
 	second := int64(time.Second)

@@ -173,8 +173,8 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// A founder whose state has a higher bound for fences is ahead in the log as well,
-// so that the others take its state, and not each another under one index.
+// A founder whose state has a higher bound for fences is also ahead in the log. So the
+// others take its state, and no two servers have different states at one index.
 func TestHigherFencesStandHigherInTheLog(t *testing.T) {
 	path := write(t, fileOf(t))
 	var last Header

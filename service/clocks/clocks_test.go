@@ -20,7 +20,7 @@ type station struct {
 }
 
 // world has servers whose clocks differ and drift, and a network that is slow in one
-// direction or the other, loses messages, repeats them and overtakes.
+// direction or the other, and loses, repeats and reorders messages.
 type world struct {
 	random   *rand.Rand
 	stations []*station
@@ -162,7 +162,8 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestNarrow: between servers that are near each other the bounds are those of the network.
+// TestNarrow: between servers that are near each other, the error is about the delay of
+// the network.
 func TestNarrow(t *testing.T) {
 	w := newWorld(1, 2, 1e-4)
 	w.loss, w.slowest = 0, [][]float64{{0, 2e5}, {2e5, 0}}
@@ -182,8 +183,8 @@ func TestNarrow(t *testing.T) {
 	}
 }
 
-// FuzzReceive: whatever comes is refused or taken, and changes nothing that is known of
-// a server that has not been asked.
+// FuzzReceive: every input is refused or accepted, and does not change the data about a
+// server that was not asked.
 func FuzzReceive(f *testing.F) {
 	asks := New(7).Ask(Reading{1, 2}, []uint64{2})
 	f.Add(asks[0].Data)

@@ -57,8 +57,8 @@ func (w *world) release(name string) {
 	w.do(registry.Command{Op: registry.OpRelease, Hold: w.held[name]})
 }
 
-// Whatever changes between two messages, a reader ends up with what is held: page by page
-// at first, by names then, and page by page again.
+// A reader ends with the present holds, whatever changes between two messages. It reads
+// page by page at first, then by names, then page by page again.
 func TestReaderOfAWatchHasWhatIsHeld(t *testing.T) {
 	w, told, got := newWorld(t), Watch{Prefix: "n"}, make(reader)
 	all := func() (pages int) {

@@ -44,11 +44,11 @@ func (w *world) key() string {
 	return string(b)
 }
 
-// TestEveryCrash tries every order in which three servers hear each other, write,
-// found, crash and lose one disk. None may vote twice, no second cluster may be
-// founded, and in the end two vote and the third does or waits to be taken back.
-// With LONG set any server may lose its disk, else the one that proposes the record,
-// and a server may crash as well.
+// TestEveryCrash tries every order in which three servers hear each other, write, found,
+// crash and lose one disk. No server may vote twice, and no second cluster may be
+// founded. In the end, two servers vote, and the third votes or waits to be readmitted.
+// With LONG set any server may lose its disk, else the one that proposes the record, and
+// a server may crash as well.
 func TestEveryCrash(t *testing.T) {
 	const empties = 1 // an emptied server crashes too
 	crashes, victims := 0, 1
@@ -100,9 +100,9 @@ type letter struct {
 	a        Answer
 }
 
-// TestAnyCrash adds late messages, more servers and more disks. While less than
-// half of the disks are lost, a majority founds, but for the odd founding that the
-// operator is told to begin again; however many are lost, none votes twice.
+// TestAnyCrash adds late messages, more servers and more disks. If fewer than half of the
+// disks are lost, a majority founds, except in rare cases in which the operator is told
+// to begin again. No server votes twice, however many disks are lost.
 func TestAnyCrash(t *testing.T) {
 	rounds := 2000
 	if os.Getenv("LONG") != "" {

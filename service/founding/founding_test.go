@@ -53,8 +53,8 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// TestRestored: a restored server believes in an old cluster only when it knows
-// that the others were not restored as well.
+// TestRestored: a restored server rejoins an old cluster only if it knows that the others
+// were not restored too.
 func TestRestored(t *testing.T) {
 	old := record(11, 21, 31)
 	restored := func(uid uint64) Answer { return Answer{UID: uid, Phase: Restored} }
@@ -91,8 +91,8 @@ func TestOneServerFoundsAtOnce(t *testing.T) {
 	}
 }
 
-// world is some servers, their disks, and what each has heard. A crash forgets
-// what was heard; an emptied server comes back with another directory.
+// world has servers, their disks, and the messages that each has received. A crash loses
+// the received messages. An emptied server returns with another directory.
 type world struct {
 	servers []host
 	drawn   uint64 // UIDs so far
@@ -159,8 +159,8 @@ func (w *world) step(i int) string {
 	return ""
 }
 
-// found tells what is broken when a server founds. If all servers lost their
-// data, each at some time, nothing is left to protect.
+// found returns what is broken when a server founds. If all servers have lost their data
+// at some time, nothing is left to protect.
 func (w *world) found(h *host) string {
 	all := true
 	for i := range w.servers {
@@ -197,8 +197,8 @@ func (w *world) empty(i int) {
 	w.draw(i)
 }
 
-// told reports whether a server says that records differ, and none has founded: a
-// founding that was cut short by the loss of a disk, before anything was stored.
+// told reports whether a server reports different records and none has founded: a lost
+// disk interrupted the founding before anything was stored.
 func (w *world) told() bool {
 	told := false
 	for i := range w.servers {
@@ -210,8 +210,8 @@ func (w *world) told() bool {
 	return told
 }
 
-// settle lets everybody hear everybody until nothing changes, and returns how
-// many founded and how many wait to be taken back.
+// settle delivers messages between all servers until nothing changes. It returns how many
+// founded, and how many wait to be readmitted.
 func (w *world) settle(t *testing.T) (founded, blank int) {
 	for before := ""; before != w.key(); {
 		before = w.key()

@@ -77,7 +77,7 @@ func TestMachineForgetsTheNew(t *testing.T) {
 }
 
 // TestMachineTakesTheRecordOver: a server that joined, or that lost the file with its
-// record, takes one over, so that it can tell a founder that lost its data.
+// record, adopts the record of another. So it can recognize a founder that lost its data.
 func TestMachineTakesTheRecordOver(t *testing.T) {
 	r := record(10, 20, 30)
 	for name, d := range map[string]Disk{

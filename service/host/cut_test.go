@@ -141,8 +141,8 @@ func (c *cutter) text(n *CutName) string {
 	return fmt.Sprintf("%s has %d tokens, wrong %q: %v; on their way %v", n.Name, n.Tokens, n.Wrong, n.Machines, n.Messages)
 }
 
-// A cut says what holds a name, what each machine is in, and what is on its way; it refuses
-// more than it may have, and a server without a part.
+// A cut shows the holder of a name, the state of each machine, and the messages in
+// flight. It is refused if it is too large, or if a server takes no part.
 func TestCutOfALock(t *testing.T) {
 	spec := algorithm.Servable("suzuki-kasami")
 	w := newWorld(1, spec, 3, false)

@@ -63,7 +63,8 @@ func newPromises(t *testing.T, seed uint64) *promises {
 	return p
 }
 
-// post has a letter arrive after a delay. With faults it may be lost, or take very long.
+// post delivers a letter after a delay. With faults, the letter may be lost or take very
+// long.
 func (p *promises) post(take func()) {
 	delay := int64(p.random.IntN(3e6))
 	if p.faults && p.random.IntN(20) == 0 {
@@ -179,8 +180,8 @@ func (p *promises) step() {
 	}
 }
 
-// check: a client that believes has a seat that lives, at the leader too, and its session
-// lives at the home (N4, H4, H5).
+// check requires of each client that believes it holds: its home's seat is live, also at
+// the leader, and its session is live at the home (N4, H4, H5).
 func (p *promises) check(c *tenant) {
 	if c.deadline == 0 || c.lost || c.deadline < p.real {
 		return
@@ -198,8 +199,8 @@ func (p *promises) check(c *tenant) {
 
 // TestDeadlines: no client relies on its home for longer than the leader gave the home's
 // seat, and no home ends a session that its client relies on: with delays, losses, and a
-// home that stands still with its clock (H4, H5). Where all is well clients never lose,
-// and have 0.83 s left but for delays.
+// home that is paused with its clock (H4, H5). Without faults, clients never lose their
+// session, and have 0.83 s left, minus delays.
 func TestDeadlines(t *testing.T) {
 	for seed := range uint64(300) {
 		p := newPromises(t, seed)

@@ -11,7 +11,8 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// forger has the second member of a world send the first one what no member sends.
+// forger lets the second member of a world send messages to the first one that no correct
+// member sends.
 type forger struct {
 	*world
 	random *rand.Rand
@@ -25,8 +26,8 @@ func newForger(w *world, seed uint64) *forger {
 	return &forger{w, rand.New(rand.NewPCG(seed, 9))}
 }
 
-// send sends a message of an algorithm in a frame. It reports whether the victim still takes
-// part: what it was sent may have ended that, but must not end the server.
+// send sends a message of an algorithm in a frame. It reports whether the victim still
+// takes part. The message may end that, but must not end the server.
 func (f *forger) send(t *testing.T, spec *process.Spec, m *process.Message, in frame) bool {
 	t.Helper()
 	from, to := f.servers[1].host, f.servers[0].host
@@ -76,8 +77,8 @@ func (f *forger) message(spec *process.Spec) *process.Message {
 	return m
 }
 
-// I9: a member sends messages that the codec takes and no machine expects. They may end the
-// live part of the victim, and never the server.
+// I9: a member sends messages that the codec accepts but that no machine expects. They
+// may end the live part of the victim, and never the server.
 func TestForgedMessages(t *testing.T) {
 	failed := 0
 	ended := func(f *forger) {
@@ -118,8 +119,8 @@ func TestForgedMessages(t *testing.T) {
 	}
 }
 
-// A member sends markers of cuts that the victim, or nobody, has asked for. They are refused,
-// and the victim continues.
+// A member sends markers of cuts that the victim, or no member, has asked for. They are
+// refused, and the victim continues.
 func TestForgedMarkers(t *testing.T) {
 	for _, of := range []process.ID{0, process.None} {
 		f := newForger(newWorld(1, algorithm.Servable("suzuki-kasami"), 3, false), 1)

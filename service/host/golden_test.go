@@ -12,9 +12,9 @@ import (
 
 var update = flag.Bool("update", false, "write the golden traces anew")
 
-// TestGolden compares what hosts send and grant, for each algorithm, with the trace on
-// record: three members, one name, who asks second waits; a turn while it is held; the
-// holder enters again, leaves, and the other follows.
+// TestGolden compares what hosts send and grant, for each algorithm, with the recorded
+// trace. Three members use one name, and the second one to ask waits. An epoch begins
+// while the name is held. The holder enters again and leaves, and the second one follows.
 func TestGolden(t *testing.T) {
 	for _, spec := range algorithm.Served {
 		w := newWorld(1, spec, 3, true)

@@ -11,7 +11,7 @@ import (
 // The seats of two members. The second leaves in the tests of an adopter.
 var seatOne, seatTwo = view.Seat{Server: 1, ID: [2]uint64{1}}, view.Seat{Server: 2, ID: [2]uint64{2}}
 
-// adopter is one of two open members, and what the other hands over: a client {9} holds
+// adopter is one of two open members. The other one hands over a client {9} that holds
 // a/held by its request 2.
 func adopter(t *testing.T) (l *lonely, home []byte) {
 	t.Helper()
@@ -63,8 +63,8 @@ func (l *lonely) renewed(number uint64, remaining int64) {
 	l.Answer(l.now, []registry.Outcome{{Session: registry.SeatID(seatOne), Sequence: number, Result: registry.Result{Code: registry.OK, Remaining: remaining}}})
 }
 
-// P2: a member says ADOPTED when it knows that its seat outlasts all that the clients were
-// promised: by a renewal that was sent after the last part had come.
+// P2: a member sends ADOPTED when it knows that its seat outlasts all promises to the
+// clients: after a renewal that was sent after the last part had arrived.
 func TestAdopted(t *testing.T) {
 	l, home := adopter(t)
 	l.Tick(200e6, 0)
@@ -91,8 +91,8 @@ func TestAdopted(t *testing.T) {
 	}
 }
 
-// P2: what is set aside counts if the log names this server as the heir, and is dropped if
-// it does not. Requests of these clients wait until that is known.
+// P2: adopted clients become clients of this server if the log names it as the heir.
+// Otherwise they are dropped. Their requests wait until that is known.
 func TestInherited(t *testing.T) {
 	for _, heir := range []bool{true, false} {
 		l, home := adopter(t)
@@ -145,8 +145,8 @@ func handing(t *testing.T, use view.Use, owner string) (l *lonely, first *Output
 	return l, l.Output()
 }
 
-// P2, attack 34: a home that hands over stands still. It continues if the handover is
-// refused, or if the log does not accept the heir. Then what is held is asked back.
+// P2, attack 34: a home that hands over grants nothing. It continues if the handover is
+// refused, or if the log does not accept the heir. Then the holders are asked to leave.
 func TestStandsStill(t *testing.T) {
 	for _, how := range []string{"refused", "no heir", "another epoch"} {
 		l, o := handing(t, view.Use{Algorithm: "raymond", Options: "coordinator=first"}, "cert:a")
@@ -185,7 +185,8 @@ func TestStandsStill(t *testing.T) {
 	}
 }
 
-// P2, G6: a change that is forced while a home is handed over asks its holders at the heir.
+// P2, G6: a forced change of a guard during a handover asks the holders at the heir to
+// leave.
 func TestForcedWhileHandedOver(t *testing.T) {
 	forced := func(use view.Use) view.Log {
 		return view.Log{

@@ -53,8 +53,8 @@ func code(o *Output, conn, sequence uint64) registry.Code {
 	return 0
 }
 
-// P1: a server that leaves sends away who waits, asks the holders to leave, takes nothing
-// new, and closes its seat when nothing is held.
+// P1: a server that leaves refuses its waiters and new requests, asks the holders to
+// leave, and closes its seat when nothing is held.
 func TestLeave(t *testing.T) {
 	l := leaver(t)
 	held := l.number
@@ -89,7 +89,8 @@ func TestLeave(t *testing.T) {
 	}
 }
 
-// P1, H9: who does not leave in time loses the hold, and the seat is closed then.
+// P1, H9: a holder that does not leave in time loses the hold, and then the seat is
+// closed.
 func TestLeaveDropsHolds(t *testing.T) {
 	l := leaver(t)
 	l.Leave(0)
@@ -104,8 +105,8 @@ func TestLeaveDropsHolds(t *testing.T) {
 	}
 }
 
-// A copy of a request that comes late over a stream which ends then does not take the answer
-// with it: who was told that it waits does not ask again.
+// A late copy of a request arrives over a stream that then ends. The answer must not be
+// lost with that stream, because a client that knows that it waits does not ask again.
 func TestLateCopy(t *testing.T) {
 	for _, ended := range []bool{true, false} {
 		l := leaver(t)
@@ -122,8 +123,8 @@ func TestLateCopy(t *testing.T) {
 	}
 }
 
-// G6: a change that is forced asks the holders under the prefix to leave, those of the
-// present one too if it is forced later, and no others.
+// G6: a forced change asks the holders under the prefix to leave, and no others. If a
+// change is forced later, it asks those that hold at that time.
 func TestForcedChange(t *testing.T) {
 	l := leaver(t)
 	held := l.number
@@ -149,8 +150,8 @@ func TestForcedChange(t *testing.T) {
 	}
 }
 
-// A server without a seat has left at once, and wants none any more. One whose seat ends
-// while it leaves has left too.
+// A server without a seat leaves at once, and asks for no seat any more. A server whose
+// seat ends while it leaves has left too.
 func TestLeaveWithoutSeat(t *testing.T) {
 	h := New(Config{Server: 1})
 	h.Leave(0)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestLink: over lanes that break, each frame is taken once and in order, and what is
-// acknowledged is not kept.
+// TestLink: over lanes that break, each frame is accepted once and in order, and
+// acknowledged frames are not kept.
 func TestLink(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 2))

@@ -128,8 +128,8 @@ var mutants = []mutant{
 		one("service/host/adopt.go", "in.state.Held = in.state.Held || in.near != nil", "in.state.Held = in.state.Held || false")},
 }
 
-// TestMutants sees to it that each mistake can be made. With LONG set it builds each, and
-// requires that random schedules find it; it prints the seeds that were needed. MUTANT
+// TestMutants checks that each mistake can be applied. With LONG set, it builds each one,
+// requires that random schedules find it, and prints the number of seeds needed. MUTANT
 // names one.
 func TestMutants(t *testing.T) {
 	for i := range mutants {

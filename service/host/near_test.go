@@ -27,7 +27,7 @@ func (w *world) stepNear() {
 	}
 }
 
-// lockNear has the program in the process of a server try to hold a name.
+// lockNear lets the program in the process of a server try to hold a name.
 func (w *world) lockNear(s *server, name string) {
 	n := &near.Hold{Name: name, Owner: &near.Owner{PID: int64(s.id)}}
 	if s.near[name] != nil || !s.host.Lock(w.now, n) {
@@ -56,8 +56,8 @@ func (w *world) unlockNear(s *server) {
 	w.carryOut(s)
 }
 
-// tellNear takes what the program in the process of a server is told of its holds. One
-// that is lost while the seat is relied on is a violation: a lease is longer than all.
+// tellNear handles the reports to the program in the process of a server. A hold that is
+// lost while clients rely on the seat is a violation.
 func (w *world) tellNear(s *server, told []*near.Hold) {
 	for _, n := range told {
 		w.say("server %d: its own program is told that %s is %d", s.id, n.Name, n.State)
@@ -70,8 +70,8 @@ func (w *world) tellNear(s *server, told []*near.Hold) {
 	}
 }
 
-// lock has a program within the process of a host that is alone ask for a name. It returns
-// the hold, or nil.
+// lock lets a program in the process of a single host ask for a name. It returns the
+// hold, or nil.
 func (l *lonely) lock(owner *near.Owner, name string) *near.Hold {
 	n := &near.Hold{Name: name, Owner: owner}
 	if !l.Lock(l.now, n) {
@@ -91,8 +91,8 @@ func (l *lonely) mustLock(owner *near.Owner, name string) *near.Hold {
 
 var central = view.Use{Algorithm: "central"}
 
-// H6: a name whose right is at hand is granted in the very call, and nothing is to be
-// carried out. Its holder is in lists, and excludes clients, who get it next.
+// H6: if the host already has the right to a name, the call grants it, without output.
+// The holder appears in lists and excludes clients, which get the name next.
 func TestNear(t *testing.T) {
 	l := alone(t, Config{}, central)
 	l.Output()
@@ -197,8 +197,8 @@ func TestNearSeatEnds(t *testing.T) {
 	}
 }
 
-// H9, P1, G6: whoever holds near is asked to leave by an operator, by a server that stops,
-// and by a change that is forced, and loses the hold a lease later.
+// H9, P1, G6: a near holder is asked to leave by an operator, by a server that stops, and
+// by a forced change. It loses the hold one lease later.
 func TestNearIsAskedBack(t *testing.T) {
 	for name, ask := range map[string]func(l *lonely, n *near.Hold){
 		"revoke": func(l *lonely, n *near.Hold) {
@@ -255,7 +255,7 @@ func TestCloseNear(t *testing.T) {
 	l.mustLock(other, "a/1")
 }
 
-// P2: who is taken over may wait for what is held near at the heir.
+// P2: a client that is taken over may wait for a name with a near holder at the heir.
 func TestNearAtTheHeir(t *testing.T) {
 	l := alone(t, Config{}, central)
 	n := l.mustLock(new(near.Owner), "a/1")

@@ -35,8 +35,8 @@ func (l *lonely) frames(ack uint64, frames ...frame) {
 	}
 }
 
-// S7: a member complains of a peer that acknowledges nothing or does not resume, and of
-// no other.
+// S7: a member reports a peer that acknowledges nothing or does not resume, and no other
+// peer.
 func TestComplaints(t *testing.T) {
 	l := pair(t, view.Use{Algorithm: "central"})
 	complains := func(ms int64) bool {
@@ -77,8 +77,8 @@ func TestComplaints(t *testing.T) {
 	}
 }
 
-// L5: while a link is over half full this member asks for no name, and gives up its seat
-// when the link takes far more than that.
+// L5: while a link is over half full, this member asks for no name. It gives up its seat
+// when the link is far over that.
 func TestCrowded(t *testing.T) {
 	l := pair(t, view.Use{Algorithm: "ricart-agrawala"})
 	l.Lane(2, true)
@@ -113,8 +113,8 @@ func TestCrowded(t *testing.T) {
 	}
 }
 
-// S2, S5: a server wants a seat while some namespace is live, and pauses after one that
-// has ended, each time longer. It closes its seat when nothing is live any more.
+// S2, S5: a server wants a seat while some namespace is live. After a seat has ended, it
+// pauses, each time longer. It closes its seat when nothing is live any more.
 func TestSeat(t *testing.T) {
 	h := New(Config{Server: 1})
 	live := view.Guard{Prefix: "a/", Use: view.Use{Algorithm: "central"}}
@@ -165,7 +165,7 @@ func TestSeat(t *testing.T) {
 	}
 }
 
-// S2: a server whose seat is refused asks again. It may not be on record as a voter yet.
+// S2: a server whose seat is refused asks again. It may not be recorded as a voter yet.
 func TestSeatThatIsRefused(t *testing.T) {
 	h := New(Config{Server: 1})
 	h.Enter([2]uint64{1})
@@ -186,9 +186,9 @@ func TestSeatThatIsRefused(t *testing.T) {
 	}
 }
 
-// S1: nothing of an old seat is revived. A request for a seat that is late would do that
-// after the seat has ended, so it is sent again only when it was refused. If nothing is
-// heard of it the server asks for another seat.
+// S1: an old seat is never revived. A late request for a seat would revive it after its
+// end, so a request is sent again only if it was refused. If there is no answer, the
+// server asks for another seat.
 func TestASeatIsAskedForOnce(t *testing.T) {
 	live := []view.Guard{{Prefix: "a/", Use: view.Use{Algorithm: "central"}}}
 	h := New(Config{Server: 1})
@@ -221,8 +221,8 @@ func TestASeatIsAskedForOnce(t *testing.T) {
 	}
 }
 
-// A server that closes its seat because no algorithm guards a name takes the next one as
-// soon as one does.
+// A server that closed its seat because no algorithm guarded a name takes the next seat
+// as soon as one does.
 func TestNoPauseAfterItsOwnClose(t *testing.T) {
 	l := pair(t, view.Use{Algorithm: "central"})
 	l.View(1e6, &view.Log{View: view.View{Epoch: 2, Members: l.Member().Members}, Seats: l.Member().Members})

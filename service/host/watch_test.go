@@ -36,8 +36,9 @@ func (w *world) let(t *testing.T, ms int) {
 	}
 }
 
-// E1: each stack that may watch over a view elects a member, which coordinates from the next
-// epoch on. Then nobody asks for another, and nobody is in doubt, for a minute.
+// E1: each stack that may watch over a view elects a member, which coordinates from the
+// next epoch on. For a minute after that, no member asks for another coordinator, and
+// none is suspected.
 func TestEachStackElects(t *testing.T) {
 	for _, d := range algorithm.Detectors {
 		for _, e := range algorithm.Elections {
@@ -68,9 +69,9 @@ func TestEachStackElects(t *testing.T) {
 	}
 }
 
-// E2: the coordinator crashes. It is in doubt soon, which ends nothing. The epoch that begins
-// when its lease is over has another elected; only then names with coordinator=elected are
-// served by that one.
+// E2: the coordinator crashes. It is suspected soon, but the epoch continues. When its
+// lease is over, an epoch begins with another elected member. Only then does that one
+// serve the names with coordinator=elected.
 func TestTheCoordinatorCrashes(t *testing.T) {
 	w := watched(t, "swim+bully", "delay=10000")
 	w.let(t, 1000)
@@ -114,8 +115,8 @@ func TestTheCoordinatorCrashes(t *testing.T) {
 	}
 }
 
-// V4: members that do not hear each other are elected all at once. The log takes one of those
-// that do not coordinate yet.
+// V4: members that are cut off from each other are all elected at the same time. The log
+// takes one of those that do not coordinate yet.
 func TestTwoMembersProposeAtOnce(t *testing.T) {
 	w := watched(t, "heartbeat+by-load-bully", "delay=10000")
 	w.let(t, 1000)
@@ -144,7 +145,7 @@ func TestTwoMembersProposeAtOnce(t *testing.T) {
 	}
 }
 
-// An election by load is called each 30 s, and the least busy member coordinates.
+// An election by load is called every 30 s, and the least busy member coordinates.
 func TestTheLeastBusyCoordinates(t *testing.T) {
 	w := watched(t, "reliable+by-load-bully", "")
 	w.let(t, 1000)

@@ -438,8 +438,8 @@ func (w *world) check(s *server, name string, fence uint64) {
 	w.fences[name] = append(w.fences[name], fence)
 }
 
-// cut breaks the lane from one server to another: what was sent last may be lost, all of
-// it if the receiver has closed the lane.
+// cut breaks the lane from one server to another. The last frames may be lost, and all in
+// flight if the receiver has closed the lane.
 func (w *world) cut(from, to uint64, closed bool) {
 	l := w.lanes[[2]uint64{from, to}]
 	if l == nil || !l.up {
@@ -526,7 +526,8 @@ func (w *world) stop(s *server) {
 	}
 }
 
-// expire: a client of a dead seat is past its deadline; when all are, the seat may end.
+// expire ends a client of a dead seat whose deadline is over. When all such clients have
+// ended, the seat may end.
 func (w *world) expire(i int) {
 	g := &w.ghosts[i]
 	for _, p := range inOrder(g.holds) {
@@ -540,7 +541,7 @@ func (w *world) expire(i int) {
 	w.settle()
 }
 
-// lapse: the clients of a server are past their deadlines. Its seat is renewed later, or
+// lapse lets the deadlines of a server's clients pass. Its seat is renewed later, or
 // ends.
 func (w *world) lapse(s *server) {
 	w.say("server %d lapses", s.id)
@@ -560,7 +561,7 @@ func (w *world) lease(s *server, until int64) {
 	w.carryOut(s)
 }
 
-// apply has a server apply the next entries of the log: one, or all as by a snapshot.
+// apply lets a server apply the next entries of the log: one, or all as by a snapshot.
 func (w *world) apply(s *server) {
 	if s.applied == len(w.history) {
 		return
@@ -588,7 +589,7 @@ func (w *world) live(s *server) bool {
 	return slices.Contains(w.log.Seats, view.Seat{Server: s.id, ID: s.seat})
 }
 
-// tellGone has the leader tell a server that its seat has ended, if it has.
+// tellGone lets the leader tell a server that its seat has ended, if it has.
 func (w *world) tellGone(s *server) {
 	if s.host.seat.id != (registry.SessionID{}) && !w.live(s) && !s.waits {
 		s.host.Answer(w.now, []registry.Outcome{{Session: s.host.seat.id, Result: registry.Result{Code: registry.SessionGone}}})
@@ -617,7 +618,7 @@ func describe(data []byte) string {
 	return text
 }
 
-// run takes that many steps, and then heals everything and lets all who wait in.
+// run takes a number of steps. Then it heals everything and lets all waiters enter.
 func (w *world) run(steps int) {
 	for range steps {
 		if w.bad != "" {

@@ -7,8 +7,8 @@ import (
 	"github.com/conclave-io/conclave/service/registry"
 )
 
-// A leader that inherits many sessions puts those that are silent on record a few at
-// a time, and not again and again.
+// A leader that inherits many sessions records the silent ones a few at a time, and each
+// of them once.
 func TestManySilentSessions(t *testing.T) {
 	const (
 		sessions = 100_000

@@ -42,7 +42,8 @@ func TestClocksOfNodes(t *testing.T) {
 	}
 }
 
-// TestDriftIsLogged once when it begins to matter, and once when it does so no more.
+// TestDriftIsLogged: a drift is logged once when it becomes too large, and once when it
+// is acceptable again.
 func TestDriftIsLogged(t *testing.T) {
 	said := new(lines)
 	p := newPeerClocks(&Node{log: slog.New(slog.NewTextHandler(said, nil))})

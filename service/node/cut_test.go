@@ -76,8 +76,8 @@ func TestCutsUnderLoad(t *testing.T) {
 	}
 }
 
-// TestOneCutAtATime: while a member does not answer, those who ask for cuts and do not wait
-// let no second one begin. They would pile up at all members.
+// TestOneCutAtATime: while a member does not answer, callers that ask for cuts and do not
+// wait start no second cut. Otherwise cuts would pile up at all members.
 func TestOneCutAtATime(t *testing.T) {
 	t.Parallel()
 	c := liveCluster(t, 3)

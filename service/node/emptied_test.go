@@ -43,9 +43,8 @@ func TestEmptiedFounderDoesNotVote(t *testing.T) {
 	}
 }
 
-// attackWithEmptiedFounder lets servers 1 and 3 grant a lock while 2 is down,
-// stops all, takes the disk of 3, and starts them in an order, the last with a
-// delay.
+// attackWithEmptiedFounder lets servers 1 and 3 grant a lock while 2 is down, stops all,
+// removes the disk of 3, and starts them in an order, the last with a delay.
 func attackWithEmptiedFounder(t *testing.T, order []uint64, delay time.Duration) {
 	c := newCluster(t, 3)
 	c.ok(open(1))
@@ -108,8 +107,8 @@ func (c *cluster) votes(id uint64) (yes bool) {
 	return yes
 }
 
-// TestJoinedLeaderTakesEmptiedFounderBack: a founder that lost its data was told of the
-// other founders only. The leader is none of them.
+// TestJoinedLeaderTakesEmptiedFounderBack: a founder that lost its data knows only the
+// other founders. The leader is not one of them.
 func TestJoinedLeaderTakesEmptiedFounderBack(t *testing.T) {
 	c := newCluster(t, 3)
 	c.ok(open(1))

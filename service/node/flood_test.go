@@ -29,8 +29,8 @@ func frame(n int, id registry.SessionID, from uint64) (commands []registry.Comma
 	return commands
 }
 
-// While 16 connections flood, a session with a TTL of 1 s lives on, and is
-// served: nobody's requests stand before its renewals.
+// While 16 connections flood, a session with a TTL of 1 s survives and is served, because
+// renewals come before all other requests.
 func TestFloodEndsNobodysSession(t *testing.T) {
 	c := newCluster(t, 1) // so that no election on a busy machine ends the test
 	leader := c.leader()

@@ -97,8 +97,8 @@ func TestFoundersWaitForEachOther(t *testing.T) {
 	}
 }
 
-// TestFoundersAreOnRecordAsTheyWere: the cluster goes by the record of the founding,
-// not by who is met first.
+// TestFoundersAreOnRecordAsTheyWere: the cluster uses the founding record, and not the
+// order in which servers connect.
 func TestFoundersAreOnRecordAsTheyWere(t *testing.T) {
 	c := newCluster(t, 3)
 	c.ok(open(1))

@@ -11,8 +11,8 @@ import (
 	"github.com/conclave-io/conclave/service/version"
 )
 
-// TestGoldenSeat: what a server says of its seat, and the answers of the leader, are read as
-// they were meant.
+// TestGoldenSeat: a server's reports about its seat, and the leader's answers, are
+// decoded correctly.
 func TestGoldenSeat(t *testing.T) {
 	id := registry.SessionID{0: 0xc0, 1: 0xff, 2: 0xee, 15: 1}
 	said := seatOrders{

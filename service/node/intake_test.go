@@ -44,8 +44,9 @@ func taken(in *intake) (all [][]uint64) {
 	}
 }
 
-// What arrives over one connection while the loop is busy is all there when it comes
-// around, in order: 128 clients that share a connection must share entries of the log.
+// Requests that arrive over one connection while the loop is busy are all available at
+// its next turn, in order. So 128 clients that share a connection can share entries of
+// the log.
 func TestSubmissionsOfAConnectionGather(t *testing.T) {
 	n := &Node{intake: newIntake(), done: make(chan struct{})}
 	c := newConn(n, 1)
@@ -66,8 +67,8 @@ func TestSubmissionsOfAConnectionGather(t *testing.T) {
 	}
 }
 
-// A connection with a full turn of requests waits until some are taken, for as long as
-// its context lasts.
+// A connection with a full turn of requests waits until some are taken, or its context
+// ends.
 func TestFullConnectionWaits(t *testing.T) {
 	n := &Node{intake: newIntake(), done: make(chan struct{})}
 	c := newConn(n, 1)

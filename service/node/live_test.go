@@ -133,8 +133,7 @@ func (x *tenant) release(hold uint64) {
 	}
 }
 
-// holders judges who has been told to hold which lock: one at a time, and with fences that
-// grow.
+// holders checks the holders of each lock: one at a time, and with growing fences.
 type holders struct {
 	sync.Mutex
 	held  map[string]bool
@@ -159,9 +158,9 @@ func (h *holders) leave(name string) {
 	h.held[name] = false
 }
 
-// TestAlgorithmsBetweenNodes: each algorithm guards a lock, for which clients at all nodes
-// ask at a time. Each gets it, one after another. Then agreement guards them again, and its
-// fences are larger.
+// TestAlgorithmsBetweenNodes: each algorithm guards a lock, and clients at all nodes ask
+// for it at the same time. Each gets it, one after another. Then agreement guards them
+// again, and its fences are larger.
 func TestAlgorithmsBetweenNodes(t *testing.T) {
 	t.Parallel()
 	c := liveCluster(t, 3)
@@ -323,8 +322,8 @@ func TestGuardsNeedALevel(t *testing.T) {
 	}
 }
 
-// TestSeatWords: what servers say about seats is read as it was written, and is no longer
-// than it was.
+// TestSeatWords: the messages about seats decode to what was encoded, and are not longer
+// than before.
 func TestSeatWords(t *testing.T) {
 	said := seatOrders{
 		commands: []registry.Command{
@@ -366,8 +365,8 @@ func TestSeatWords(t *testing.T) {
 	}
 }
 
-// TestMessagesOfAnEntry: with nobody else about, an entry takes the messages that the
-// algorithm claims, between real servers, too.
+// TestMessagesOfAnEntry: without contention, an entry between real servers takes the
+// number of messages that the algorithm claims.
 func TestMessagesOfAnEntry(t *testing.T) {
 	t.Parallel()
 	c := liveCluster(t, 3)

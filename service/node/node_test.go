@@ -341,7 +341,7 @@ func TestWatchSeesLeadersOfElections(t *testing.T) {
 	}
 }
 
-// A watch of locks hears of those under its prefix, as long as it is open.
+// A watch reports the locks under its prefix as long as it is open.
 func TestWatchSeesLocksUnderAPrefix(t *testing.T) {
 	c := newCluster(t, 1)
 	c.ok(open(1))
@@ -396,8 +396,8 @@ func TestFailedWriteStopsTheNode(t *testing.T) {
 	}
 }
 
-// TestOneWrongServerHarmsNobody starts one server of three with the settings of
-// another cluster. It must stop, and only it, though each refuses the other.
+// TestOneWrongServerHarmsNobody starts one server of three with the settings of another
+// cluster. Only that server must stop, although each side refuses the other.
 func TestOneWrongServerHarmsNobody(t *testing.T) {
 	c := newCluster(t, 3)
 	c.ok(open(1))

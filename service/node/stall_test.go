@@ -68,8 +68,8 @@ func (c *cluster) leads(n *Node) (yes bool) {
 
 var underWay = regexp.MustCompile(`^a write to the data directory has been under way for [0-9.]+m?s \(since 20\S+Z\)$`)
 
-// A leader whose disk hangs reports no error. Another leads soon, the hold stays, and
-// the hung one says what hangs, from then until the end.
+// A leader whose disk hangs reports no error. Another server leads soon, the hold stays,
+// and the hung server reports what hangs until it continues.
 func TestLeaderWithAHungDisk(t *testing.T) {
 	said := new(lines)
 	c := newCluster(t, 3, func(cfg *Config) { cfg.Log = slog.New(slog.NewTextHandler(said, nil)) })
@@ -95,8 +95,8 @@ func TestLeaderWithAHungDisk(t *testing.T) {
 	}
 }
 
-// Clients notice nothing of a follower whose disk hangs, also not when it has more
-// messages than it takes.
+// Clients do not notice a follower whose disk hangs, even when its queue of messages is
+// full.
 func TestFollowerWithAHungDisk(t *testing.T) {
 	c := newCluster(t, 3)
 	c.ok(open(1))
@@ -136,8 +136,8 @@ func TestSnapshotThatTakesLong(t *testing.T) {
 	c.until("the stall is over", func() bool { return leader.Stall() == Stall{} })
 }
 
-// Entries that a majority does not store are not applied. The leader stays, since
-// nobody else could do more, and does not look well.
+// Entries that a majority does not store are not applied. The leader stays, because no
+// other server could do more, and reports that it is not ready.
 func TestMajorityWithHungDisks(t *testing.T) {
 	c := newCluster(t, 3)
 	c.ok(open(1))
@@ -162,7 +162,7 @@ func TestMajorityWithHungDisks(t *testing.T) {
 	c.ok(acquire(2, "a"))
 }
 
-// A node whose disk hangs stops all the same, and says what it left behind.
+// A node whose disk hangs can still stop, and reports the unfinished write.
 func TestStopWhileTheDiskHangs(t *testing.T) {
 	said := new(lines)
 	c := newCluster(t, 1, func(cfg *Config) {

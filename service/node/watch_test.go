@@ -10,7 +10,7 @@ import (
 )
 
 // BenchmarkAnnounce is what 10,000 watches cost the goroutine that owns the replica for
-// each lock that changes, while another goroutine tells them.
+// each lock that changes, while another goroutine notifies them.
 func BenchmarkAnnounce(b *testing.B) {
 	const watches = 10_000
 	all := newWatchers()

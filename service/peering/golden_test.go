@@ -9,8 +9,8 @@ import (
 	"github.com/conclave-io/conclave/service/founding"
 )
 
-// TestGoldenHello: a Hello of the first release is read as it was meant. Fields are
-// added at its end only, so a later release writes it and more.
+// TestGoldenHello: a Hello of the first release is decoded correctly. Fields are only
+// added at the end, so a later release writes the same bytes and more.
 func TestGoldenHello(t *testing.T) {
 	want := Hello{
 		Version: 1, Cluster: 0xc0ffee, Server: 2, UID: 1 << 63, Receiver: 3,

@@ -58,8 +58,8 @@ func TestLargestHelloFits(t *testing.T) {
 	}
 }
 
-// TestHelloOfALaterReleaseIsUnderstood: what follows the known fields is skipped,
-// whatever the version, and a phase that is not known is no answer.
+// TestHelloOfALaterReleaseIsUnderstood: bytes after the known fields are skipped,
+// whatever the version, and an unknown phase counts as no answer.
 func TestHelloOfALaterReleaseIsUnderstood(t *testing.T) {
 	for _, version := range []uint32{ProtocolVersion, ProtocolVersion + 1} {
 		h := visitHello()

@@ -53,9 +53,9 @@ func TestOutgoingOrder(t *testing.T) {
 	}
 }
 
-// TestOutgoing gives it random inputs. Messages come out in order, once, and on the
-// connection on which they went in. All are dropped that did not come out, none for want of
-// a reason. Every loss is reported, and reports keep their distance.
+// TestOutgoing gives it random inputs. Messages leave in order, once, and on the
+// connection for which they were queued. All others are dropped, and only for a reason.
+// Every loss is reported, at a limited rate.
 func TestOutgoing(t *testing.T) {
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 0))
@@ -130,8 +130,8 @@ func (x *played) step(rng *rand.Rand) {
 	}
 }
 
-// If three snapshots are offered at once, two are sent, one after the other. What became
-// of each is told once, and that the peer has it only if it said so.
+// If three snapshots are offered at once, two are sent, one after the other. The result
+// of each is reported once, and as a success only if the peer confirmed it.
 func TestShipping(t *testing.T) {
 	var s Shipping[string]
 	if _, ok := s.Begin(); ok {

@@ -12,8 +12,8 @@ func as(uid uint64) Hello {
 	return h
 }
 
-// Links come and go in any order: at no time are two directories with one id connected,
-// a lane has one link, and it is that of whoever is known.
+// Links open and close in any order. Two directories with one id are never connected at
+// the same time. A lane has one link, which is that of the known directory.
 func TestOneDirectoryAtATime(t *testing.T) {
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 0))
@@ -99,7 +99,7 @@ func TestAServerIntroducesItselfAgainAsItself(t *testing.T) {
 }
 
 // A server that has not read its state knows neither the members nor the level, so it
-// refuses nobody for good. What it knows it does refuse for good.
+// refuses nobody for good. It refuses for good what it does know to be wrong.
 func TestAServerThatStartsRefusesNobodyForGood(t *testing.T) {
 	self := Hello{Cluster: 0xc0ffee, Server: 1, UID: 11, MinLevel: 2, MaxLevel: 3}
 	for what, c := range map[string]struct {
@@ -162,8 +162,8 @@ func TestContests(t *testing.T) {
 	}
 }
 
-// A pause is never longer than the bound, at least half of what it grows to, and short
-// again after a connection that lasted: a server is tried forever.
+// A pause is never longer than the bound, and at least half of its nominal length. It is
+// short again after a connection that lasted. A server is tried forever.
 func TestBackoff(t *testing.T) {
 	b := Backoff{Min: 20, Max: 500, Refused: 5000, Lasting: 1500}
 	most, least := func(n int64) int64 { return 0 }, func(n int64) int64 { return n - 1 }

@@ -15,8 +15,8 @@ func commands(from, n int) []registry.Command {
 	return c
 }
 
-// What is put is taken once and in order, within bounds, whatever happens in between; and
-// nobody waits for more than a turn of each of the others.
+// Items are taken once and in order, within the bounds, whatever happens in between. No
+// member waits for more than one turn of each other member.
 func TestEveryoneHasTheirTurn(t *testing.T) {
 	const conns = 4
 	for seed := range uint64(300) {

@@ -46,8 +46,8 @@ func openBy(name, owner string) Command {
 	return c
 }
 
-// ruled returns a registry in which a, of cert:a, and b, of cert:b, may hold what begins
-// with x/, and o, of cert:ops, is an operator.
+// ruled returns a registry with three sessions. a (cert:a) and b (cert:b) may hold names
+// with the prefix x/, and o (cert:ops) is an operator.
 func ruled() *Registry {
 	r := atLevel(version.Access)
 	applyAll(r, ruling(1, role("x", "allow hold on prefix x/", "allow read on lock prefix x/"), bind("cert:a", "x"), bind("cert:b", "x"), bind("cert:ops", "operator"), mode(access.Closed)),
@@ -188,8 +188,8 @@ func TestQuotasAtApply(t *testing.T) {
 	}
 }
 
-// TestNoRules: without rules nothing is refused, nothing is counted, and below their level
-// there are none.
+// TestNoRules: without rules, nothing is refused and nothing is counted. Below their
+// level, rules cannot exist.
 func TestNoRules(t *testing.T) {
 	low := atLevel(version.Live)
 	for _, c := range []Command{ruling(1, mode(access.Closed)), {Op: OpNote, Name: "backup", Origin: Origin{Request: [16]byte{3}}}} {
@@ -233,8 +233,9 @@ func TestNoRules(t *testing.T) {
 	throughSnapshot(t, low)
 }
 
-// TestAnonymousSessions: rules are not turned on while anonymous programs have sessions, unless
-// these are to end. Then they are asked to leave, and what they wait for is withdrawn first.
+// TestAnonymousSessions: rules are not turned on while anonymous programs have sessions,
+// unless these are to end. Then their waiting requests are withdrawn first, and they are
+// asked to leave.
 func TestAnonymousSessions(t *testing.T) {
 	r := atLevel(version.Access)
 	applyAll(r, openBy("a", ""), openBy("b", ""), openBy("c", "cert:c"), openBy("d", "cert:d"), acquire("a", 2, "n"), acquire("b", 2, "n"), acquire("d", 2, "n"), acquire("c", 2, "m"), acquire("b", 3, "m"))
@@ -269,8 +270,8 @@ func TestAnonymousSessions(t *testing.T) {
 	}
 }
 
-// TestModeFromBefore: a cluster that was used before there could be rules allows everything, at
-// the level of rules and below it. One that is new, or was not used, begins without.
+// TestModeFromBefore: a cluster that was in use before rules existed allows everything,
+// at the level of rules and below it. A new or unused cluster begins in mode unset.
 func TestModeFromBefore(t *testing.T) {
 	for _, c := range []struct {
 		used bool
@@ -296,8 +297,8 @@ func TestModeFromBefore(t *testing.T) {
 	}
 }
 
-// TestRecords: an act has a record, a request has one, and no number of refusals displaces
-// what was done. The hashes are a chain.
+// TestRecords: each act has one record, also if its request is repeated, and refusals
+// never displace the records of acts. The hashes form a chain.
 func TestRecords(t *testing.T) {
 	r := ruled()
 	applyAll(r, ruling(6, bind("cert:c", "viewer")), ruling(6, bind("cert:c", "viewer")), ruling(7, bind("cert:c", "viewer")))
@@ -345,9 +346,9 @@ func TestRecords(t *testing.T) {
 	requireSound(t, throughSnapshot(t, r))
 }
 
-// TestRulesAtRandom: whatever commands, rules and quotas come, what is counted equals a
-// recount, nothing is granted that the rules of the time deny, nothing is beyond a quota
-// but what was there before it, and snapshots carry all of it.
+// TestRulesAtRandom draws commands, rules and quotas. The counts equal a recount, no
+// grant is denied by the rules at its time, and nothing exceeds a quota except what
+// existed before it. Snapshots contain all of this.
 func TestRulesAtRandom(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r, versions := ruled(), []frozen(nil)

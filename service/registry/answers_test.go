@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A refused try is answered with the present holder, value and all, and remembered
-// without: many refused tries must not store the holder's value once each.
+// The answer to a refused try has the present holder and its value. The stored answer
+// does not, so that many refused tries do not each store the value.
 func TestRefusedTriesStoreNoValues(t *testing.T) {
 	const sessions = 4
 	name := strings.Repeat("\U000e0001", MaxName/4) // what takes most room in quotes

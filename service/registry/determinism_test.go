@@ -88,8 +88,8 @@ func TestReset(t *testing.T) {
 	}
 }
 
-// drawBatch draws an entry of commands that meet each other: few sessions, few
-// names, low numbers.
+// drawBatch draws an entry of commands that interact: few sessions, few names, low
+// numbers.
 func drawBatch(t *rapid.T) Batch {
 	return Batch{
 		Time:     rapid.Int64Range(0, 1e12).Draw(t, "time"),

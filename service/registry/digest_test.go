@@ -47,7 +47,7 @@ func TestDigestWhenever(t *testing.T) {
 	})
 }
 
-// manyClients is many sessions that claim many names, a few of them again and again.
+// manyClients returns many sessions that claim many names, a few of these repeatedly.
 type manyClients struct {
 	*rand.Rand
 	next [400]uint64 // the number of the next request, or 0 without a session
@@ -98,8 +98,8 @@ func (m *manyClients) expiry(r *Registry) []Command {
 	return []Command{{Op: OpDrop, Term: 1, Claims: revoked}, c}
 }
 
-// So it is with many sessions and names, where changes are folded in before anybody
-// asks: no more of them wait than the most there may be, and those of one entry.
+// The same holds with many sessions and names, where changes are added to the digest
+// before it is read. At most the bound, plus the changes of one entry, are pending.
 func TestDigestOfMany(t *testing.T) {
 	const rounds = 10_000
 	m := manyClients{Rand: rand.New(rand.NewPCG(1, 2))}
@@ -176,8 +176,8 @@ func TestDigestOfOneEntry(t *testing.T) {
 	}
 }
 
-// A digest depends on all that a snapshot has: whichever bit is another one, the
-// snapshot is damaged, or means the same, or the digest is another one too.
+// A digest depends on everything in a snapshot. If a bit is flipped, the snapshot is
+// invalid, or means the same, or has another digest.
 func TestDigestTellsStatesApart(t *testing.T) {
 	r := New()
 	for _, batch := range history() {

@@ -13,8 +13,8 @@ import (
 	"github.com/conclave-io/conclave/service/version"
 )
 
-// A damaged count must not make Decode reserve what the snapshot cannot hold:
-// a server that restarts on such a file is to say so, not to run out of memory.
+// A damaged count must not make Decode allocate more than the snapshot can contain. A
+// server that restarts on such a file must report it, and not run out of memory.
 func TestDamagedCountCostsNoMemory(t *testing.T) {
 	const size = 8 << 20
 	head := New().Encode()
@@ -48,7 +48,7 @@ func TestDamagedCountCostsNoMemory(t *testing.T) {
 	}
 }
 
-// Snapshots whose parts are readable and contradict each other are refused.
+// Snapshots whose parts can be decoded but contradict each other are refused.
 func TestImpossibleSnapshots(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -92,8 +92,8 @@ func TestImpossibleSnapshots(t *testing.T) {
 	}
 }
 
-// A resource or a session that a damaged snapshot lists twice is refused too,
-// rather than the first one lost.
+// A damaged snapshot that lists a resource or a session twice is refused, so that the
+// first one is not silently lost.
 func TestDuplicatesInSnapshots(t *testing.T) {
 	r := New()
 	applyAll(r, open("a"), acquire("a", 1, "n"))

@@ -30,7 +30,7 @@ var speeds = map[Op]speed{
 	OpAccess: asks, OpNote: never,
 }
 
-// operations returns all there are: those that are written to the log and read again.
+// operations returns all operations: those that can be encoded into the log and decoded.
 func operations() (ops []Op) {
 	for op := Op(1); op != 0; op++ {
 		if _, err := DecodeBatch((&Batch{Commands: []Command{{Op: op}}}).Append(nil, version.Access)); err == nil {
@@ -73,9 +73,9 @@ func TestNothingEndsAHoldFasterThanARevocation(t *testing.T) {
 	}
 }
 
-// contested returns a registry in which a holds n and leads e while b waits for both,
-// and the command of an operation that says all it can against a: by a itself, or else
-// by b or by whoever else gives such commands.
+// contested returns a registry in which a holds n and leads e while b waits for both. It
+// also returns a command of the operation that does as much as possible against a. The
+// command comes from a, or else from b or another sender of such commands.
 func contested(op Op, own bool) (*Registry, Command) {
 	r := atLevel(version.Access)
 	e := func(who string, priority int64) Command {

@@ -11,8 +11,8 @@ import (
 	"github.com/conclave-io/conclave/service/version"
 )
 
-// FuzzDecodeBatch: what can be read is written and read again without a change,
-// and what was written is written again byte for byte.
+// FuzzDecodeBatch: a batch that can be decoded stays the same when it is encoded and
+// decoded again, and its encoding is always the same.
 func FuzzDecodeBatch(f *testing.F) {
 	f.Add((&Batch{Time: -1, Wall: -2, Commands: everyCommand()}).Append(nil, version.Access))
 	f.Add((&Batch{}).Append(nil, version.Access))
@@ -57,8 +57,8 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// FuzzApply: no entry that can be read makes a server panic or breaks an
-// invariant, whatever state it comes upon.
+// FuzzApply: no entry that can be decoded makes a server panic or breaks an invariant, in
+// any state.
 func FuzzApply(f *testing.F) {
 	f.Add((&Batch{Time: 1, Commands: everyCommand()}).Append(nil, version.Access), uint64(1))
 	f.Add((&Batch{Time: 5, Commands: []Command{

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// crowdedHome returns a home with sessions that hold and wait for names, whose bytes
-// begin as given, and says what of each name is to be seen.
+// crowdedHome returns a home with sessions that hold and wait for names, and the visible
+// state of each name. The ids of the sessions begin with the given byte.
 func crowdedHome(random *rand.Rand, first byte, name func(n int) string) *Registry {
 	r, fx := NewHome(), new(Effects)
 	do := func(c Command) { r.Apply(0, &Batch{Wall: 7, Commands: []Command{c}}, fx) }
@@ -44,8 +44,8 @@ func shownOf(r *Registry) (locks []Resource, sessions []Session) {
 	return locks, sessions
 }
 
-// TestMerge: a home that takes over what another hands over shows it beside its own: the
-// holder, with fence and revocation, and those who wait behind its own.
+// TestMerge: a home that takes over another home shows the adopted clients together with
+// its own: the holder, with fence and revocation, and the adopted waiters behind its own.
 func TestMerge(t *testing.T) {
 	both := 0
 	for seed := range uint64(200) {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// naiveHome is what a home promises: each lock has a holder at most, and a queue.
+// naiveHome is a simple model of a home: each lock has at most one holder, and a queue.
 type naiveHome struct {
 	holder map[string]ClaimID
 	fence  map[string]uint64
@@ -48,8 +48,8 @@ func (n *naiveHome) check(t *testing.T, r *Registry, name string) {
 	}
 }
 
-// TestHome: a home grants nothing by itself, and hands each Admit on to the first that
-// waits. All else is as in a naive one.
+// TestHome: a home grants nothing by itself, and gives each Admit to the first waiter.
+// Otherwise it behaves like a naive home.
 func TestHome(t *testing.T) {
 	for seed := range uint64(100) {
 		random := rand.New(rand.NewPCG(seed, 3))

@@ -12,8 +12,8 @@ import (
 	"github.com/conclave-io/conclave/service/version"
 )
 
-// history is entries of level 1 with every command, after which the state has
-// something of everything.
+// history has entries of level 1 with every command. After them, the state has an object
+// of every type.
 func history() []Batch {
 	by := Origin{Actor: "cert:operator", Via: "grpc", Remote: "10.0.0.9:40000", Request: [16]byte{15: 9}}
 	open := func(n byte, owner string) Command {
@@ -168,8 +168,8 @@ func history4() []Batch {
 	return batches
 }
 
-// requireGolden requires of a history that the golden files of a level have what this
-// release writes, and that it makes the same of what it reads there.
+// requireGolden requires that the golden files of a level equal what this release writes
+// for a history, and that this release reads the same state from them.
 func requireGolden(t *testing.T, level uint32, r *Registry, history []Batch, seen map[Op]bool) {
 	t.Helper()
 	var log []byte
@@ -205,8 +205,8 @@ func requireGolden(t *testing.T, level uint32, r *Registry, history []Batch, see
 	}
 }
 
-// TestGoldenRegistry: this release writes at each level what the first one of that level
-// wrote, reads it, and makes the same state of it.
+// TestGoldenRegistry: at each level, this release writes the same bytes as the first
+// release of that level, and reads the same state from them.
 func TestGoldenRegistry(t *testing.T) {
 	r, seen := New(), make(map[Op]bool)
 	requireGolden(t, 1, r, history(), seen)

@@ -9,7 +9,8 @@ import (
 	"github.com/conclave-io/conclave/service/version"
 )
 
-// Below its level nothing is live, so that no server of an older release meets it.
+// Below its level, nothing is live, so that no server of an older release receives such a
+// command.
 func TestNothingIsLiveBelowItsLevel(t *testing.T) {
 	r := atLevel(version.Live - 1)
 	applyAll(r, Command{Op: OpMember, Member: Member{ID: 1, UID: 9}})
@@ -42,8 +43,8 @@ func TestVersionsKeepWhatIsLive(t *testing.T) {
 	}
 }
 
-// A cluster that is founded from another's state has the guards, and nobody takes part or
-// is about to change them.
+// A cluster that is founded from another cluster's state has its guards, but no members
+// and no pending changes of guards.
 func TestRefoundKeepsGuards(t *testing.T) {
 	r := seated()
 	epoch := r.Epoch()

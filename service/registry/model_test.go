@@ -19,8 +19,8 @@ const modelChecks = 100
 
 var steps = flag.Int("steps", 50_000, "steps of TestModel in all, at rapid's usual 100 checks")
 
-// TestModel walks the registry and its naive twin side by side through what clients and
-// leaders may send, in any order and more than once. Some difficult states are rare. It
+// TestModel applies the commands that clients and leaders may send to the registry and to
+// its naive model, in any order and more than once. Some difficult states are rare. It
 // repeats the walk, at most five times, until it has visited all of them.
 func TestModel(t *testing.T) {
 	coverage := map[string]int{}
@@ -82,8 +82,8 @@ type frozen struct {
 	bytes   []byte
 }
 
-// checkVersions takes a version now and then, and makes sure that those taken before
-// have not changed.
+// checkVersions takes a version from time to time, and checks that earlier versions have
+// not changed.
 func (w *walk) checkVersions() {
 	for _, f := range w.versions {
 		if !bytes.Equal(f.version.Encode(), f.bytes) {
@@ -97,8 +97,8 @@ func (w *walk) checkVersions() {
 	}
 }
 
-// walkClient is a process that numbers its requests and may have many under
-// way: what was sent may arrive whenever it likes, and again.
+// walkClient is a process that numbers its requests and may have many in flight. Each may
+// arrive at any time, and more than once.
 type walkClient struct {
 	next     uint64
 	sent     []Command
@@ -172,8 +172,8 @@ func (w *walk) command() Command {
 	}
 }
 
-// send numbers a request. Some arrive only later, by again: then another that
-// was sent earlier takes their place.
+// send numbers a request. Some arrive only later, through again; then another request
+// that was sent earlier arrives instead.
 func (w *walk) send(who int, c Command) Command {
 	client := &w.clients[who]
 	c.Session = walkSession(who)
@@ -247,7 +247,7 @@ func (w *walk) drawTerms(c *Command) {
 	}
 }
 
-// kept draws a hold that a caller keeps: mostly one that is held, of whomever.
+// kept draws a hold that a caller keeps: mostly an existing hold of any client.
 func (w *walk) kept() Kept {
 	var held []Kept
 	for _, c := range w.naive.claims {
@@ -261,8 +261,8 @@ func (w *walk) kept() Kept {
 	return rapid.SampledFrom(held).Draw(w.t, "kept")
 }
 
-// hold draws a request to speak of: mostly a claim, at times one of the
-// future or none at all.
+// hold draws the request that a command names: mostly a claim, sometimes a future request
+// or none.
 func (w *walk) hold(client *walkClient) uint64 {
 	kind := rapid.IntRange(0, 9).Draw(w.t, "hold")
 	switch {
@@ -298,9 +298,8 @@ func (w *walk) verdict() Command {
 	return c
 }
 
-// ouster draws what the leader of the servers does to those who must leave: the
-// holds that are revoked are dropped, mostly in the right term, or an election
-// looks for a better leader.
+// ouster draws a command of the leader against holders: it drops revoked holds, mostly in
+// the right term, or replaces the leader of an election by a better candidate.
 func (w *walk) ouster() Command {
 	claims, _ := w.reg.Revoked()
 	if len(claims) == 0 || rapid.Bool().Draw(w.t, "overtake") {
@@ -376,8 +375,8 @@ func walkSeat(who int) SessionID { return sessionNamed(string(rune('s' + who))) 
 
 func walkSession(who int) SessionID { return sessionNamed(string(rune('a' + who))) }
 
-// told is what of fx the two must agree on: everything but the words for
-// people.
+// told returns the part of fx on which the two must agree: everything except the texts
+// for people.
 func (w *walk) told(fx *Effects) []string {
 	var lines []string
 	for _, outcome := range fx.Outcomes {

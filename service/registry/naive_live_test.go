@@ -10,8 +10,8 @@ import (
 	"github.com/conclave-io/conclave/service/version"
 )
 
-// naiveLive is who takes part and what guards which names, from the rules alone. It
-// remembers all that was ever said, and looks for what counts.
+// naiveLive has the members and the guards, written only from the rules. It remembers
+// every command, and computes the present state from them.
 type naiveLive struct {
 	epoch       uint64
 	members     []naiveSeat
@@ -202,7 +202,7 @@ func (m *naive) setGuard(c *Command) Result {
 	return Result{Code: OK}
 }
 
-// under returns the locks that somebody claims whose names begin with a prefix, by name.
+// under returns the claimed locks whose names begin with a prefix, by name.
 func (m *naive) under(prefix string) (all []key) {
 	for _, claim := range m.claims {
 		if claim.key.class == Lock && strings.HasPrefix(claim.key.name, prefix) && !slices.Contains(all, claim.key) {

@@ -210,8 +210,8 @@ func (m *naive) claim(id SessionID, sequence uint64) *naiveClaim {
 	return nil
 }
 
-// queue returns those that wait: those that were named, the last one first, then
-// the others by priority, and then in the order of arrival.
+// queue returns the waiters. Those that a leader has named come first, the last one named
+// first of all. The others are sorted by priority, and then by arrival.
 func (m *naive) queue(k key) (waiting []*naiveClaim) {
 	for _, claim := range m.claims {
 		if claim.key == k && claim.fence == 0 {
@@ -488,8 +488,8 @@ func (c *naiveClaim) holder() *Holder {
 	return &Holder{Session: c.session, Sequence: c.sequence, Fence: c.fence, Value: c.value, Shared: c.shared, Priority: c.priority, Revoked: c.revoked}
 }
 
-// room reports whether a claim may hold beside those that do: readers beside
-// readers, others up to the limit and beside no reader.
+// room reports whether a claim may hold together with the present holders: a shared one
+// with shared ones, others up to the limit and not with a shared one.
 func (m *naive) room(claim *naiveClaim) bool {
 	if _, drains := m.live.use(claim.key); drains {
 		return false

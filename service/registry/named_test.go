@@ -21,7 +21,7 @@ func (w *walk) listed() map[string]string {
 }
 
 // checkNamed requires that each lock whose holders or queue changed is named: observers
-// read only what is.
+// read only the named locks.
 func (w *walk) checkNamed(before map[string]string, fx *Effects) {
 	after := w.listed()
 	names := slices.Concat(slices.Collect(maps.Keys(before)), slices.Collect(maps.Keys(after)))

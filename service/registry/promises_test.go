@@ -113,10 +113,9 @@ func (w *walk) checkFloor(res *Resource, at place, told *Result) {
 	w.seeIf(res.Holders[0].Revoked && told.Floor == res.Holders[0].Fence && own > 0, "floor of a revoked holder")
 }
 
-// checkQueues requires that nobody overtook anybody: who waited and still does
-// stands in the old order, for a lock before all newcomers, unless a leader has
-// just named one of them, and whoever was granted leaves nobody behind that stood
-// before it.
+// checkQueues requires that no waiter overtakes another one. Waiters stay in the old
+// order and, for a lock, before all newcomers, unless a leader has just named one of
+// them. A waiter that was granted had nobody before it who still waits.
 func (w *walk) checkQueues(before map[key]line, named bool) {
 	after := w.queues()
 	for k, old := range before {
@@ -141,8 +140,8 @@ func common(a, b []place) (both []place) {
 	return both
 }
 
-// checkRevoked requires that whoever is asked to leave still holds: only its own
-// release, the end of its session or a verdict takes the hold away.
+// checkRevoked requires that a holder that was asked to leave still holds. Only its own
+// release, the end of its session or a verdict ends the hold.
 func (w *walk) checkRevoked() {
 	claims, ttls := w.reg.Revoked()
 	for i, id := range claims {

@@ -75,8 +75,8 @@ func (s *script) parse(line string) Command {
 	return c
 }
 
-// apply applies one log entry as a server does, after a passage through its
-// encoding, and prints what it brought about.
+// apply encodes and decodes one log entry, applies it as a server does, and prints the
+// effects.
 func (s *script) apply(term uint64, commands ...Command) {
 	written := Batch{Time: s.clock, Wall: s.wall, Commands: commands}
 	level, _ := s.reg.Level()

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The size that changes keep up to date is that of a recount, which decoding makes.
+// The incrementally updated size equals the size that decoding computes.
 func TestSizeIsKept(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := New()
@@ -46,7 +46,8 @@ func requireSize(t fatal, r *Registry) {
 	}
 }
 
-// Large states of one kind each, and what is left when all is given back.
+// Large states with many objects of one type each, and what remains after all are
+// released.
 func TestSizeFollowsTheEncoding(t *testing.T) {
 	const many = 2000
 	value := strings.Repeat("v", 5000)

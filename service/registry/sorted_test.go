@@ -19,8 +19,8 @@ func (p *sorted[T]) all() (all []T) {
 	return all
 }
 
-// A sorted set holds what a map does, whatever is put in and taken out, and so does
-// each copy forever.
+// A sorted set has the same contents as a map after any insertions and removals, and each
+// copy stays unchanged.
 func TestSorted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p, want := newSorted(less), map[int]int{}

@@ -61,8 +61,8 @@ func TestTableShrinks(t *testing.T) {
 	}
 }
 
-// Sequences whose slots are the same by the function that everybody knows are no slower to
-// find than others: each process has another function.
+// Keys that collide under a known hash function are not slower to find than others,
+// because each process uses its own hash function.
 func TestChosenNumbersDoNotCollide(t *testing.T) {
 	const entries = 2000
 	chosen := make([]number, 0, entries)
@@ -80,7 +80,8 @@ func TestChosenNumbersDoNotCollide(t *testing.T) {
 	}
 }
 
-// longestWay is how far an entry is from its home at most, in a table of numbers.
+// longestWay is the largest distance of an entry from its home slot, in a table of
+// numbers.
 func longestWay(numbers []number) (most int) {
 	var all table[number, *claim]
 	for _, n := range numbers {

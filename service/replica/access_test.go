@@ -31,8 +31,9 @@ func rules() registry.Command {
 	return registry.Command{Op: registry.OpAccess, Change: change}
 }
 
-// What the rules or a quota refuse does not get into the log, but for acts of
-// administration, whose refusal is on record. What ends a hold asks no rule.
+// Requests that the rules or a quota refuse do not get into the log, except acts of
+// administration, whose refusals are recorded. No rule applies to requests that end a
+// hold.
 func TestWhatIsDeniedIsNotLogged(t *testing.T) {
 	c := newCluster(t, 3, 61)
 	for _, s := range c.each() {

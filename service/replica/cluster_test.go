@@ -154,8 +154,8 @@ func (c *cluster) restart(s *server) {
 // crash takes a server down; what its disk has not finished is lost.
 func (c *cluster) crash(s *server) { s.replica, s.writing = nil, nil }
 
-// shakeHands tells servers that they were removed, as a transport does: everybody
-// tries to reach everybody all the time.
+// shakeHands tells servers that they were removed. A real transport does so because all
+// servers constantly try to reach each other.
 func (c *cluster) shakeHands() {
 	reached := func(s *server) bool { return s.replica != nil && !s.cut && !s.paused }
 	for _, s := range c.each() {

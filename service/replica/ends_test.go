@@ -12,8 +12,8 @@ func endOf(n, request byte, reason string) registry.Command {
 	return registry.Command{Op: registry.OpEnd, Session: id(n), Value: reason, Origin: registry.Origin{Actor: "cert:ops", Via: "grpc", Request: [16]byte(id(request))}}
 }
 
-// A session that somebody else ends is told at once. Its holder may stay for one TTL,
-// renewing or not, and gets nothing more; then the session is gone.
+// A client whose session another client ends learns it at once. It may keep its holds for
+// one TTL, with or without renewals, and gets no new ones. Then the session is gone.
 func TestSessionEndedByAnother(t *testing.T) {
 	c := started(t, 3, 31)
 	c.want(c.do(open(1, 1, 2000*ms)), registry.OK)
@@ -51,8 +51,8 @@ func TestSessionEndedByAnother(t *testing.T) {
 	c.same()
 }
 
-// A request of a session that is being ended is answered where it came from, though the
-// session never renewed there: the leader may be new.
+// A request of a session that is being ended is answered over its own stream, even if the
+// session never renewed there, because the leader may be new.
 func TestRefusalOfEndedSessionGoesWhereItWasAsked(t *testing.T) {
 	const home, beside = 11, 12
 	c := started(t, 3, 33)
@@ -72,8 +72,8 @@ func TestRefusalOfEndedSessionGoesWhereItWasAsked(t *testing.T) {
 	}
 }
 
-// A session that its owner closes over one stream is told gone over all others that
-// renewed it: a copy of the program learns it by one message.
+// If the owner closes its session over one stream, all other streams that renewed it are
+// told. So a copy of the program learns it from one message.
 func TestCloseIsToldToAllStreams(t *testing.T) {
 	const closer, other, stranger = 11, 12, 13
 	c := started(t, 3, 32)

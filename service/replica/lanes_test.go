@@ -104,7 +104,8 @@ func TestBacklogsDelayNobody(t *testing.T) {
 	}
 }
 
-// However many sessions come with few requests, those with a backlog keep half of each entry.
+// Sessions with a backlog keep half of each entry, however many sessions have few
+// requests.
 func TestBacklogsKeepHalf(t *testing.T) {
 	l := newLanes()
 	fill(l, many(1, 1, 1000, "lock")...)
@@ -126,8 +127,8 @@ func TestBacklogsKeepHalf(t *testing.T) {
 	}
 }
 
-// A principal gets no more by having more sessions, and loses the newest requests of all of them
-// when too many wait.
+// More sessions do not give a principal a larger share. When too many of its requests
+// wait, it loses the newest ones of all its sessions.
 func TestPrincipalsShare(t *testing.T) {
 	l := newLanes()
 	of := func(principal string, commands []registry.Command) {
@@ -160,8 +161,8 @@ func TestPrincipalsShare(t *testing.T) {
 	wantEmpty(t, l)
 }
 
-// Whatever waits and however little room there is, a draw takes something, of each session in
-// order, and nothing is lost.
+// Every draw takes at least one request, in order per session, however little room there
+// is. No request is lost.
 func TestEveryDrawTakesSomething(t *testing.T) {
 	for seed := range uint64(500) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -213,7 +214,7 @@ func TestHeavyRequestsPay(t *testing.T) {
 	want(t, l.draw(nil, 1<<20), "1:1 2:1 2:2 2:3 2:4 2:5 1:2 2:6 2:7 2:8 2:9")
 }
 
-// What makes room goes first, and leaves a quarter of an entry to the rest.
+// Requests that free space go first, and leave a quarter of an entry to the others.
 func TestFirstLaneLeavesAQuarter(t *testing.T) {
 	l := newLanes()
 	for n := byte(1); n <= 4; n++ {
@@ -246,8 +247,8 @@ func count(commands []registry.Command, op registry.Op) (n int) {
 	return n
 }
 
-// Each kind of request that goes past acquisitions of its own session, and each that
-// must not.
+// The requests that may overtake acquisitions of their own session, and those that must
+// not.
 func TestWhatOvertakes(t *testing.T) {
 	for _, c := range []struct {
 		what             string
@@ -343,7 +344,7 @@ func TestWhoPays(t *testing.T) {
 	}
 }
 
-// A request that is sent again while it is on its way is not put into the log twice,
+// A request that is sent again while it is being processed is not put into the log twice,
 // and is answered over the newest stream.
 func TestRequestOnItsWayIsNotTakenTwice(t *testing.T) {
 	c := started(t, 3, 32)
@@ -360,8 +361,8 @@ func TestRequestOnItsWayIsNotTakenTwice(t *testing.T) {
 	}
 }
 
-// However fast a session renews, it takes one place in a round; all that are kept are
-// answered, and others are not refused for it.
+// However fast a session renews, it uses one slot of a round. All kept renewals are
+// answered, and no others are refused because of it.
 func TestRenewalsOfASessionShareOne(t *testing.T) {
 	c := newCluster(t, 3, 33)
 	c.cfg = Config{MaxPending: 4}
@@ -390,8 +391,7 @@ func TestRenewalsOfASessionShareOne(t *testing.T) {
 	}
 }
 
-// A place in a queue of the registry outlives the refusal of a request that only
-// asks for it again.
+// A waiting claim survives the refusal of a request that only repeats it.
 func TestPlaceInAQueueIsKept(t *testing.T) {
 	c := newCluster(t, 3, 34)
 	c.cfg = Config{MaxPending: 2}

@@ -35,8 +35,7 @@ func (c *cluster) level() uint32 {
 	return level
 }
 
-// upgrade asks the leader, whoever that is, until a change of the level is made or
-// refused.
+// upgrade asks the present leader until a change of the level is made or refused.
 func (c *cluster) upgrade(what Upgrade, to uint32) error {
 	c.t.Helper()
 	for range 2000 {
@@ -104,7 +103,7 @@ func TestUnusedClusterRisesAtOnce(t *testing.T) {
 	}
 }
 
-// Programs that come in the first second do not keep a new cluster at the first level.
+// Programs that connect in the first second do not keep a new cluster at the first level.
 func TestYoungClusterRisesAtOnce(t *testing.T) {
 	c := newCluster(t, 3, 3)
 	for _, s := range c.each() {
@@ -121,8 +120,8 @@ func TestYoungClusterRisesAtOnce(t *testing.T) {
 	}
 }
 
-// The leader is in the way as any other server is. Where no release is there that
-// brings a level, nobody is.
+// The leader can prevent a level like any other server. If no server has a release with a
+// higher level, no server is named.
 func TestLevelOfTheLeader(t *testing.T) {
 	c := levelled(t, 6)
 	c.crash(c.each()[2])
@@ -217,8 +216,8 @@ func TestOldReleaseOnNewerData(t *testing.T) {
 	}
 }
 
-// While the level is being lowered nothing is written behind: it would be in the format
-// of the higher one, and stop the release before, which is to come back.
+// While the level is being lowered, no further entries are written. They would have the
+// format of the higher level and stop the older release, which is about to return.
 func TestNothingIsWrittenBehindALowerLevel(t *testing.T) {
 	c := levelled(t, 7)
 	for _, s := range c.each() {
@@ -249,7 +248,7 @@ func TestNothingIsWrittenBehindALowerLevel(t *testing.T) {
 }
 
 // Entries have the format of the cluster's level, although all servers read newer ones: a
-// server may come back as the release before until the level rises.
+// server may return to the previous release until the level rises.
 func TestEntriesHaveTheFormatOfTheLevel(t *testing.T) {
 	c := levelled(t, 9)
 	for _, s := range c.each() {

@@ -15,9 +15,8 @@ func election(n byte, sequence uint64, value int) registry.Command {
 	}
 }
 
-// Beyond its limit the state grows no more, whoever asks, and everything that makes
-// room or keeps sessions alive is served. A member that fell behind meanwhile gets
-// its snapshot.
+// At its limit, the state does not grow, whoever asks. Requests that free space or keep
+// sessions alive are served. A member that fell behind meanwhile gets its snapshot.
 func TestStateLimit(t *testing.T) {
 	const limit = 1 << 20
 	c := newCluster(t, 3, 41)

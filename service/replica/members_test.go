@@ -102,8 +102,8 @@ func TestAServerJoins(t *testing.T) {
 	c.same()
 }
 
-// A server that asks and crashes before it comes, or whose leader does, gets the
-// same id when it asks again.
+// If a joining server, or its leader, crashes after the request, the server gets the same
+// id when it asks again.
 func TestAskingAgainGivesTheSameID(t *testing.T) {
 	for seed := range uint64(20) {
 		c := started(t, 3, 1000+seed)
@@ -244,8 +244,8 @@ func TestWhatMayNotBeRemoved(t *testing.T) {
 	c.awaitVoters(min(leader.id, dead.id), max(leader.id, dead.id))
 }
 
-// TestAnEmptiedMemberIsNoVoter: until it is taken back, one that lost its data neither
-// makes up for a server that is to be removed, nor is passed the leadership.
+// TestAnEmptiedMemberIsNoVoter: until it is readmitted, a member that lost its data
+// neither replaces a server that is to be removed, nor gets the leadership.
 func TestAnEmptiedMemberIsNoVoter(t *testing.T) {
 	c := started(t, 3, 33)
 	c.run(1000 * ms) // all are on record
@@ -365,8 +365,8 @@ func TestAddressesGoOnRecordAndChange(t *testing.T) {
 	}
 }
 
-// A server that is on record as removed is needed until the configuration says so
-// too: without it, the other of two could not commit that.
+// A server that is recorded as removed is needed until the configuration changes too.
+// Without it, the other one of two servers could not commit the change.
 func TestAServerStaysUntilItsRemovalIsComplete(t *testing.T) {
 	c := newCluster(t, 2, 31)
 	c.cfg = Config{SnapshotBytes: 1}
@@ -397,8 +397,8 @@ func TestAServerStaysUntilItsRemovalIsComplete(t *testing.T) {
 	c.awaitVoters(leader.id)
 }
 
-// TestEmptiedFounderIsMetFirst: a founder that lost its data before the leader ever
-// met it is not taken for what it was. It waits blank, and is taken back.
+// TestEmptiedFounderIsMetFirst: a founder that lost its data before it first connected to
+// the leader does not keep its old role. It waits without a vote, and is readmitted.
 func TestEmptiedFounderIsMetFirst(t *testing.T) {
 	c := newCluster(t, 3, 32)
 	for _, s := range c.each() {
@@ -415,9 +415,9 @@ func TestEmptiedFounderIsMetFirst(t *testing.T) {
 	c.same()
 }
 
-// TestEmptiedFounderIsMetWithoutTheRecord: servers that have lost their founding record do
-// not put a founder on record that answers nothing, for it may have lost its data. Once the
-// record is known again, it is taken back.
+// TestEmptiedFounderIsMetWithoutTheRecord: servers that have lost their founding record
+// do not record a founder that does not answer, because it may have lost its data. Once
+// the record is known again, it is readmitted.
 func TestEmptiedFounderIsMetWithoutTheRecord(t *testing.T) {
 	c := newCluster(t, 3, 32)
 	var founders []registry.Member

@@ -13,8 +13,8 @@ import (
 
 var seeds = flag.Int("seeds", 20, "how many random histories TestPromisesHold tries")
 
-// caller is a client under random faults: it renews, claims, releases, asks
-// again when it hears nothing, and now and then falls silent.
+// caller is a client under random faults. It renews, claims, releases, repeats unanswered
+// requests, and is sometimes silent.
 type caller struct {
 	id       registry.SessionID // its last byte says which client it is
 	ttl      int64
@@ -24,7 +24,7 @@ type caller struct {
 	promised int64 // the session must live until then
 
 	sent map[uint64]int64 // when each request was first sent
-	// warned are the holds that it was asked to leave before it heard of their
+	// warned are the holds that it was asked to give up before it learned of their
 	// grants.
 	warned map[uint64]bool
 	// open is the request under way that is not a renewal, if any.
@@ -35,10 +35,10 @@ type caller struct {
 	name  string
 }
 
-// TestPromisesHold runs clusters under crashes, pauses, cuts and losses, and
-// checks what clients rely on, while servers join and are removed: a session lives as long as it was promised, a
-// hold that was acknowledged stays, unless the holder was asked to leave and
-// knows it, no fence is given twice, and in the end all servers agree.
+// TestPromisesHold runs clusters under crashes, pauses, cuts and losses, while servers
+// join and are removed. A session lives as long as promised. An acknowledged hold stays,
+// unless the holder was asked to leave and knows it. No fence is granted twice. In the
+// end, all servers agree.
 func TestPromisesHold(t *testing.T) {
 	told, dropped, changes := 0, 0, 0
 	for seed := range uint64(*seeds) {
@@ -329,8 +329,8 @@ func (w *world) checkHolds() {
 	}
 }
 
-// reshape asks for a change of the members now and then, of whoever leads, until
-// it is made or refused.
+// reshape asks the present leader from time to time for a change of the members, until it
+// is made or refused.
 func (w *world) reshape() {
 	if w.asking == nil && w.rng.IntN(100) == 0 {
 		members := w.members()

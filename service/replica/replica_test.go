@@ -32,8 +32,8 @@ func TestGrantWaitsForARelease(t *testing.T) {
 	c.same()
 }
 
-// A holder that is asked to leave is told at once, and by each renewal; it may
-// stay for one TTL, and no longer.
+// A holder that is asked to leave learns it at once, and again from each renewal. It may
+// stay for at most one TTL.
 func TestRevokedHoldIsDroppedAfterATTL(t *testing.T) {
 	c := started(t, 3, 21)
 	c.want(c.do(open(1, 1, 2000*ms)), registry.OK)
@@ -61,8 +61,8 @@ func TestRevokedHoldIsDroppedAfterATTL(t *testing.T) {
 	c.same()
 }
 
-// A candidate takes the place of a leader of lower priority when it has waited
-// as long as it said, and not before.
+// A candidate replaces a leader of lower priority after it has waited for its patience,
+// and not before.
 func TestFavouriteIsPatient(t *testing.T) {
 	c := started(t, 3, 22)
 	campaign := func(n byte, priority, patience int64) registry.Command {
@@ -81,9 +81,8 @@ func TestFavouriteIsPatient(t *testing.T) {
 	c.want(c.answerTo(id(2), 2), registry.OK)
 }
 
-// The wall clocks of servers decide nothing: a leader whose clock is a year ahead,
-// or behind, leaves the patience of candidates as it is, for itself and for the
-// leaders after it.
+// The wall clocks of servers have no effect. A leader whose clock is a year ahead or
+// behind does not change the patience of candidates, under itself or under later leaders.
 func TestWallClockDecidesNoElection(t *testing.T) {
 	const year = 365 * 24 * 3600 * 1000 * ms
 	for name, skew := range map[string]int64{"ahead": year, "behind": -year} {
@@ -221,8 +220,8 @@ func TestDeadSessionOutlivesNoSeriesOfLeaders(t *testing.T) {
 	}
 }
 
-// TestPausedClusterForgives stops all servers for longer than every TTL: it was
-// they who were silent.
+// TestPausedClusterForgives stops all servers for longer than every TTL. No session ends,
+// because the servers were silent and not the clients.
 func TestPausedClusterForgives(t *testing.T) {
 	c := started(t, 3, 8)
 	c.want(c.do(open(1, 1, 2000*ms)), registry.OK)
@@ -435,8 +434,8 @@ func TestOneSeedOneHistory(t *testing.T) {
 	}
 }
 
-// TestTwoLeadersOfOneTermStopAServer shows a leader that another one leads in
-// its term, as after a disk was set back.
+// TestTwoLeadersOfOneTermStopAServer shows a leader that another server leads in the same
+// term, as after a disk was restored to an older state.
 func TestTwoLeadersOfOneTermStopAServer(t *testing.T) {
 	c := started(t, 3, 16)
 	r := c.await().replica

@@ -29,7 +29,7 @@ type seated struct {
 	answers  map[uint64]registry.Result
 }
 
-// newSeat gives a server a seat that is to be taken, with a number that tells it from
+// newSeat gives a server a seat to ask for, with a number that distinguishes it from
 // others.
 func (c *cluster) newSeat(s *server, n byte) *seated {
 	s.seat = &seated{id: registry.SessionID{0: byte(s.id), 1: n}, server: s.id, sent: make(map[uint64]int64), answers: make(map[uint64]registry.Result)}
@@ -114,8 +114,8 @@ func (c *cluster) seatOf(server uint64) (registry.SessionID, bool) {
 	return registry.SessionID{}, false
 }
 
-// A server that goes leaves its seat to its lease. When it comes back it has to wait for
-// that to end, and then for a while, which grows.
+// A server that crashes keeps its seat until the lease ends. After its restart, it must
+// wait for that end, and then for a growing pause.
 func TestSeatOfAServerThatReturns(t *testing.T) {
 	c := live(t, 3, 81)
 	pauses := []int64{}
@@ -150,8 +150,8 @@ func TestSeatOfAServerThatReturns(t *testing.T) {
 	}
 }
 
-// A member that complains of two others is shunned, and none of the others. Its seat lives
-// on until the time that it was promised is over.
+// A member that reports two others is suspected itself, and the others are not. Its seat
+// lives until the promised time is over.
 func TestShunnedSeatExpires(t *testing.T) {
 	c := live(t, 3, 82)
 	deaf := c.servers[3].seat

@@ -48,9 +48,9 @@ func TestLeaderWithAHungDiskHandsOver(t *testing.T) {
 	}
 }
 
-// The successor may not hear that it is to lead. Then the leader steps down, and
-// the others elect one of themselves. Raft asks for votes before the candidate has
-// saved its own, and the log of this one is the longest: it must not stand.
+// The successor may not receive the message that it shall lead. Then the leader steps
+// down, and the others elect one of themselves. The hung server must not be a candidate:
+// raft asks for votes before the candidate has saved its own, and its log is the longest.
 func TestLeaderWithAHungDiskStepsDown(t *testing.T) {
 	for seed := range uint64(20) {
 		c, old := hungLeader(t, seed)
@@ -68,8 +68,8 @@ func TestLeaderWithAHungDiskStepsDown(t *testing.T) {
 	}
 }
 
-// Where no disk works nobody can be elected. The leader stays and renews sessions,
-// which takes no disk, and says that nothing is applied.
+// If no disk works, no server can be elected. The leader stays, renews sessions, which
+// needs no disk, and reports that nothing is applied.
 func TestLeaderStaysWhenNoDiskWorks(t *testing.T) {
 	for _, own := range []bool{true, false} {
 		c, leader := hungLeader(t, 7)

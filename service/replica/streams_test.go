@@ -7,10 +7,9 @@ import (
 	"github.com/conclave-io/conclave/service/registry"
 )
 
-// A client that suspects its stream sends what is unfinished over a second one as
-// well. When the first proves itself after all it closes the second, and a grant must
-// not be lost with it: the client waits for nothing else, and its session holds what
-// nobody knows of.
+// A client that suspects its stream also sends its unfinished requests over a second one.
+// If the first one works after all, the client closes the second. A grant must not be
+// lost with it, because the session would have a hold that the client does not know.
 func TestGrantFindsTheStreamThatIsLeft(t *testing.T) {
 	const first, second = 11, 12
 	c := newCluster(t, 3, 1)

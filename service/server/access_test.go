@@ -6,7 +6,7 @@ import (
 	"github.com/conclave-io/conclave/service/api"
 )
 
-// A class that does not exist is refused, and not taken for the one that its last 8 bits are.
+// An unknown class is refused, and not truncated to its last 8 bits.
 func TestCheckOfAnUnknownClass(t *testing.T) {
 	for class, known := range map[api.Class]bool{0: true, 1: true, 2: false, 256: false, -1: false} {
 		if _, err := answerCheck(&api.CheckAccess{Verb: "hold", Class: class, Name: "a"}); (err == nil) != known {

@@ -12,7 +12,7 @@ import (
 	"github.com/conclave-io/conclave/service/server/servertest"
 )
 
-// A server logs where the records of acts end, with the hash that the record has.
+// A server logs the number and the hash of the last record of acts.
 func TestAnchor(t *testing.T) {
 	t.Parallel()
 	var log lines

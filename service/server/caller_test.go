@@ -29,7 +29,7 @@ func ownerOf(t *testing.T, client api.ConclaveClient) string {
 	return page.GetSessions()[0].GetOwner()
 }
 
-// The owner of a session is who the certificate names, however the call comes: over
+// The owner of a session is the name in the certificate, for every kind of call: over
 // gRPC, over HTTP, and with TLS that agrees on no protocol beforehand.
 func TestTheOwnerIsWhomTheCertificateNames(t *testing.T) {
 	t.Parallel()
@@ -115,8 +115,8 @@ func TestACertificateThatNamesNobodyIsRefused(t *testing.T) {
 	}
 }
 
-// Which name of a certificate counts is a rule of the cluster, on connections that were there
-// before as well.
+// The cluster's rules decide which name of a certificate counts, also on existing
+// connections.
 func TestNamesOfCertificates(t *testing.T) {
 	t.Parallel()
 	authority := servertest.NewAuthority(t)

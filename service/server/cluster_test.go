@@ -59,8 +59,8 @@ func TestStaleListsComeFromTheServerItself(t *testing.T) {
 	}
 }
 
-// A call is passed on once: two servers that take each other for the leader
-// must not send it to and fro.
+// A call is forwarded only once: two servers that take each other for the leader must not
+// send it back and forth.
 func TestAPassedOnCallGoesNoFurther(t *testing.T) {
 	t.Parallel()
 	c := servertest.Start(t, 3)

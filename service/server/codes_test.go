@@ -9,7 +9,8 @@ import (
 	"github.com/conclave-io/conclave/service/api"
 )
 
-// What can be tried again is no fault of the server: a cut that new epochs ended, too.
+// Errors that a retry can solve are not counted as errors of the server, including a cut
+// that new epochs ended.
 func TestWhatCanBeTriedAgainIsUnavailable(t *testing.T) {
 	for _, code := range []codes.Code{codes.Unavailable, codes.FailedPrecondition, codes.Aborted, codes.Canceled, codes.DeadlineExceeded} {
 		if got := codeOf(status.Error(code, "")); got != api.Code_CODE_UNAVAILABLE {

@@ -30,7 +30,8 @@ func keeping(name string, keeps ...*api.Kept) *api.Request {
 	return &api.Request{Op: &api.Request_Acquire{Acquire: &api.Acquire{Name: name, Keeps: keeps}}}
 }
 
-// Over gRPC and JSON: who closes a circle is told of it, from any server.
+// Over gRPC and JSON, at any server: a request that would complete a cycle is refused
+// with the deadlock.
 func TestDeadlock(t *testing.T) {
 	t.Parallel()
 	c := servertest.Start(t, 3)

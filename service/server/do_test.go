@@ -144,7 +144,7 @@ func TestDoCarriesOutARepeatedRequestOnce(t *testing.T) {
 	}
 }
 
-// After a clock was set back the numbers of a session may be ahead of it.
+// After a clock was set back, the sequences of a session may be ahead of the clock.
 func TestDoCatchesUpWithNumbersAheadOfTheClock(t *testing.T) {
 	t.Parallel()
 	c := servertest.Start(t, 1)

@@ -118,8 +118,7 @@ func TestProfilesAreServedOnlyOnTheirOwnAddress(t *testing.T) {
 	}
 }
 
-// TestProbes: at the address for probes nobody proves anything, and there is nothing but
-// what probes need.
+// TestProbes: the address for probes asks for no proof, and serves only what probes need.
 func TestProbes(t *testing.T) {
 	t.Parallel()
 	authority := servertest.NewAuthority(t)

@@ -11,8 +11,8 @@ import (
 	"github.com/conclave-io/conclave/service/api"
 )
 
-// Rules cannot be turned on without a word about anonymous sessions at homes. With EndSessions
-// they end: their holders are asked to leave, and the answer lists their holds.
+// Rules cannot be turned on while homes have anonymous sessions. With EndSessions, these
+// end: their holders are asked to leave, and the answer lists their holds.
 func TestRulesReachHomes(t *testing.T) {
 	t.Parallel()
 	c := live(t, 3)

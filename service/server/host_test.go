@@ -9,8 +9,8 @@ import (
 	"github.com/conclave-io/conclave/service/server/servertest"
 )
 
-// A request without any host comes from no browser of today, and is answered like one
-// for another.
+// No present browser sends a request without a host. Such a request is answered like one
+// for another host.
 func TestNoHost(t *testing.T) {
 	t.Parallel()
 	c := servertest.Start(t, 1)

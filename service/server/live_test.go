@@ -37,7 +37,7 @@ func live(t *testing.T, n int) *servertest.Cluster {
 	return c
 }
 
-// setGuard has an algorithm guard a prefix, and waits until it does at all servers.
+// setGuard lets an algorithm guard a prefix, and waits until it does at all servers.
 func setGuard(t *testing.T, c *servertest.Cluster, n int, request *api.SetGuardRequest) *api.ViewResponse {
 	t.Helper()
 	client := dial(t, c.Address(1), nil)
@@ -182,8 +182,8 @@ func TestHomes(t *testing.T) {
 	setGuard(t, c, 3, &api.SetGuardRequest{Prefix: "a/", Remove: true})
 }
 
-// TestHomeSessions: every server lists the sessions that homes keep, and ends them: what
-// one holds is asked for, and what it waits for is withdrawn.
+// TestHomeSessions: every server lists the sessions that homes keep, and can end them:
+// the holder is asked to leave, and its waiting requests are withdrawn.
 func TestHomeSessions(t *testing.T) {
 	t.Parallel()
 	c := live(t, 3)

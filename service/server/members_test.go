@@ -237,8 +237,8 @@ func TestJoinSettings(t *testing.T) {
 	}
 }
 
-// A server that finds no cluster gives up when it is told to, and has written
-// nothing but its UID.
+// A server that finds no cluster gives up when its context ends, and has written only its
+// UID.
 func TestJoiningEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	cfg := alone(t)
@@ -256,7 +256,7 @@ func TestJoiningEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// A server that asks to join while another is on its way waits for its turn.
+// A server that asks to join while another one is joining waits for its turn.
 func TestAJoinerWaitsForItsTurn(t *testing.T) {
 	t.Parallel()
 	c := servertest.Start(t, 1)
@@ -287,8 +287,8 @@ func TestAJoinerWaitsForItsTurn(t *testing.T) {
 	awaitVoter(t, client, 3)
 }
 
-// A server that joins a cluster with rules needs the verb members, which it asks for by its
-// certificate, and is on record.
+// A server that joins a cluster with rules needs the verb members for the name in its
+// certificate, and the act is recorded.
 func TestJoinUnderRules(t *testing.T) {
 	t.Parallel()
 	authority := servertest.NewAuthority(t)
@@ -320,7 +320,7 @@ func TestJoinUnderRules(t *testing.T) {
 	byToken(t, c, admin, authority)
 }
 
-// byToken has a third server join whose certificate has no verb, by a token in a file.
+// byToken lets a third server join by a token in a file. Its certificate has no verb.
 func byToken(t *testing.T, c *servertest.Cluster, admin *conclave.Client, authority *servertest.Authority) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "join.token")

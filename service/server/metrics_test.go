@@ -26,8 +26,8 @@ func get(t *testing.T, s *Server, path string) string {
 	return string(body)
 }
 
-// While its loop is busy a server tells what was true before, and at once: figures
-// that fall to zero under load would be taken for a server that lost everything.
+// While its loop is busy, a server returns the last known figures at once. Figures that
+// fall to zero under load would look like a server that lost everything.
 func TestMetricsOfABusyServer(t *testing.T) {
 	s := impatient(t)
 	resp, err := http.Post("http://"+s.Addr().String()+"/v1/open", "application/json", strings.NewReader(`{"ttl":"30s"}`))

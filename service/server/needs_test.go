@@ -10,8 +10,8 @@ import (
 	"github.com/conclave-io/conclave/service/api"
 )
 
-// TestEveryCallHasANeed: nobody can make a call whose need was forgotten, and no call is
-// forgotten.
+// TestEveryCallHasANeed: every call has a verb that it needs, and a call without one is
+// refused.
 func TestEveryCallHasANeed(t *testing.T) {
 	var offered []string
 	for _, m := range api.Conclave_ServiceDesc.Methods {

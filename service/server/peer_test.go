@@ -21,7 +21,7 @@ func passedOn(ctx context.Context, principal string) context.Context {
 		"conclave-via-bin", "grpc", "conclave-remote-bin", "192.0.2.1:1", "conclave-hop", "1", "conclave-relay", "1")
 }
 
-// A call that a follower passes on is that of its caller, not of the follower.
+// A call that a follower forwards belongs to its caller, not to the follower.
 func TestAPassedOnCallKeepsItsCaller(t *testing.T) {
 	t.Parallel()
 	authority := servertest.NewAuthority(t)

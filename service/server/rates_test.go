@@ -11,8 +11,9 @@ import (
 	"github.com/conclave-io/conclave/service/api"
 )
 
-// In no second and at no rate are more requests taken than those of that second and of one
-// that was saved up, and whoever sends less than its rate is never refused.
+// At any rate, at most the requests of two seconds are accepted within one second: those
+// of that second and those saved up. A principal that sends less than its rate is never
+// refused.
 func TestRates(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r, most := new(rates), rapid.Uint64Range(1, 50).Draw(t, "most")

@@ -35,7 +35,7 @@ func (n *network) dial(ctx context.Context, address string) (net.Conn, error) {
 	return conn, nil
 }
 
-// set cuts the way to a server, with the connections that there are, or mends it.
+// set cuts the network to a server, with all its connections, or restores it.
 func (n *network) set(address string, cut bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -48,8 +48,8 @@ func (n *network) set(address string, cut bool) {
 	}
 }
 
-// A client that reaches the followers only keeps its session and its locks, and takes
-// and releases others. When a server leads that it can reach, it goes there.
+// A client that reaches only followers keeps its session and its locks, and acquires and
+// releases others. When a server that it can reach leads, it connects to that server.
 func TestAClientThatReachesOnlyFollowers(t *testing.T) {
 	t.Parallel()
 	const ttl = 2 * time.Second

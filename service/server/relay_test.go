@@ -69,7 +69,8 @@ func TestAFollowerRelaysAStream(t *testing.T) {
 	}
 }
 
-// When another server leads, or this one stops, the client is told, and goes there.
+// When another server leads, or this one stops, the client is told, and connects to the
+// leader.
 func TestARelayEndsWithItsLeader(t *testing.T) {
 	t.Parallel()
 	c := servertest.Start(t, 3)
@@ -92,7 +93,7 @@ func TestARelayEndsWithItsLeader(t *testing.T) {
 	}
 }
 
-// Without a leader to pass it on to, a stream ends as it does without a relay.
+// If there is no leader to forward it to, a stream ends as without a relay.
 func TestNothingToRelayTo(t *testing.T) {
 	t.Parallel()
 	c := servertest.Start(t, 3)

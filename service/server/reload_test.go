@@ -53,8 +53,8 @@ func content(t *testing.T, path string) []byte {
 	return b
 }
 
-// TestReload replaces the certificate of a server that runs. One that is of no use
-// does not take the place of the one before.
+// TestReload replaces the certificate of a running server. An invalid certificate does
+// not replace the previous one.
 func TestReload(t *testing.T) {
 	t.Parallel()
 	authority := servertest.NewAuthority(t)
@@ -141,8 +141,8 @@ func TestReloadByItself(t *testing.T) {
 	})
 }
 
-// TestAnotherAuthority moves a cluster that runs from one authority to another: first
-// all trust both, then all have certificates of the new one, then the old one goes.
+// TestAnotherAuthority moves a running cluster from one authority to another: first all
+// trust both, then all get certificates of the new one, then the old one is removed.
 func TestAnotherAuthority(t *testing.T) {
 	t.Parallel()
 	before, after := servertest.NewAuthority(t), servertest.NewAuthority(t)

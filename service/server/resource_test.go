@@ -48,8 +48,8 @@ func TestSharedLocksAndSemaphores(t *testing.T) {
 	once(t, client, session, limited("pool", 3), api.Code_CODE_INVALID)
 }
 
-// A holder that is asked to leave reads of it on its stream, and in the answer
-// to each renewal.
+// A holder that is asked to leave learns it from its stream, and from the answer to each
+// renewal.
 func TestRevocationReachesTheHolder(t *testing.T) {
 	t.Parallel()
 	c := servertest.Start(t, 1)

@@ -10,7 +10,7 @@ import (
 	"github.com/conclave-io/conclave/service/server/servertest"
 )
 
-// The rules are made over HTTP, and shown as they were made, without what proves anybody.
+// Rules are created over HTTP, and shown as they were created, without secrets.
 func TestRulesOverHTTP(t *testing.T) {
 	t.Parallel()
 	c := servertest.Start(t, 1)

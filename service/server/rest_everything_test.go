@@ -30,8 +30,8 @@ func until(t *testing.T, next func() (string, map[string]any), what string, good
 	}
 }
 
-// A follower tells the state of all servers, with what each says of itself, and what the
-// leader knows of how far they are.
+// A follower returns the state of all servers: what each reports about itself, and what
+// the leader knows about its progress.
 func TestJSONWatchesEverything(t *testing.T) {
 	t.Parallel()
 	c := servertest.Start(t, 3)
@@ -85,8 +85,8 @@ func TestJSONWatchesEverything(t *testing.T) {
 	})
 }
 
-// The stream outlives the leader, and the quorum: it says that there is none, and goes
-// on when there is one again.
+// The stream survives the loss of the leader, and of the quorum. It reports that there is
+// no quorum, and continues when there is one again.
 func TestJSONWatchesEverythingWithoutAQuorum(t *testing.T) {
 	t.Parallel()
 	c := servertest.Start(t, 3)

@@ -11,8 +11,8 @@ import (
 	"github.com/conclave-io/conclave/service/api"
 )
 
-// A principal has at most what it may have under way, whatever others have, and nothing is
-// remembered of who has left.
+// A principal has at most its share of pending work, whatever others have. Nothing is
+// stored about principals without any.
 func TestShares(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var s shares
@@ -78,8 +78,8 @@ func (s *stranger) RemoteAddr() net.Addr { return s }
 func (s *stranger) Network() string      { return "tcp" }
 func (s *stranger) String() string       { return s.from }
 
-// There are never more connections that have said nothing than are allowed; whoever has
-// most of them loses its oldest, and nobody else any.
+// The number of silent connections is bounded. The address with the most of them loses
+// its oldest one, and no other address loses any.
 func TestGuests(t *testing.T) {
 	g := newGuests()
 	honest := &stranger{from: "10.0.0.1:1"}

@@ -68,8 +68,8 @@ func TestAdminSocket(t *testing.T) {
 	}
 }
 
-// The socket of a server that was killed is replaced. What is something else, or in use,
-// is not.
+// The socket of a server that was killed is replaced. A file of another type, or a socket
+// in use, is not.
 func TestWhereTheAdminSocketIs(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer

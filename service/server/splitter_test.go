@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// newTestSplitter answers whoever is taken for HTTP/2 with "two", and anybody
-// else with "one" and the first line that they said.
+// newTestSplitter answers HTTP/2 connections with "two", and all others with "one" and
+// their first line.
 func newTestSplitter(t *testing.T, secrecy *tls.Config, ioTimeout time.Duration) net.Addr {
 	t.Helper()
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
@@ -52,8 +52,7 @@ func dial(t *testing.T, address net.Addr) net.Conn {
 	return conn
 }
 
-// said returns all that comes until the other side closes. A reset counts as
-// the end.
+// said returns all bytes until the other side closes. A reset counts as the end.
 func said(conn net.Conn) string {
 	text, _ := io.ReadAll(conn)
 	return string(text)

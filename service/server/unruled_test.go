@@ -21,7 +21,7 @@ import (
 	"github.com/conclave-io/conclave/service/version"
 )
 
-// callUnproven fails unless every kind of call of somebody without a proof has the code.
+// callUnproven requires the code for every kind of call by an anonymous caller.
 func callUnproven(t *testing.T, c *servertest.Cluster, id int, want codes.Code, page int) {
 	t.Helper()
 	client := dial(t, c.Address(id), nil)
@@ -54,8 +54,8 @@ func callUnproven(t *testing.T, c *servertest.Cluster, id int, want codes.Code, 
 	}
 }
 
-// TestClosedByDefault: until there are rules, a server that other machines can reach lets
-// nobody in but through its socket, and says so. With rules, proofs count.
+// TestClosedByDefault: until there are rules, a server that other machines can reach
+// accepts only callers on its socket, and logs that. With rules, proofs count.
 func TestClosedByDefault(t *testing.T) {
 	t.Parallel()
 	log := new(lines)
@@ -94,7 +94,8 @@ func TestClosedByDefault(t *testing.T) {
 	}
 }
 
-// TestOpened: a server with --access open lets everybody in until there are rules, and says so.
+// TestOpened: a server with --access open accepts all callers until there are rules, and
+// logs that.
 func TestOpened(t *testing.T) {
 	t.Parallel()
 	log := new(lines)
@@ -194,8 +195,8 @@ func letsIn(t *testing.T, address string, secrecy *tls.Config) bool {
 	return err == nil
 }
 
-// age uses a new cluster without rules until its servers let everybody in. Each entry tells them
-// how old the cluster is.
+// age uses a new cluster without rules until its servers accept all callers. Each entry
+// tells them the age of the cluster.
 func age(t *testing.T, c *servertest.Cluster, admin *conclave.Client, secrecy *tls.Config) {
 	t.Helper()
 	for id := 1; id <= c.Servers(); id++ {

@@ -7,7 +7,7 @@ import (
 	"github.com/conclave-io/conclave/service/server/servertest"
 )
 
-// The level is shown and held over HTTP, and what cannot be is refused in one line.
+// The level is shown and held over HTTP, and an invalid change is refused with one line.
 func TestJSONUpgrade(t *testing.T) {
 	t.Parallel()
 	c := servertest.Start(t, 1)

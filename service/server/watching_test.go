@@ -9,8 +9,8 @@ import (
 	"github.com/conclave-io/conclave/service/server/servertest"
 )
 
-// TestWatchOverJSON: a watch stack is set and shown, an election is called, and both are
-// refused in one line. The figures tell of them.
+// TestWatchOverJSON: a watch stack is set and shown, an election is called, and invalid
+// calls of both are refused with one line. The metrics count them.
 func TestWatchOverJSON(t *testing.T) {
 	t.Parallel()
 	c := live(t, 1)

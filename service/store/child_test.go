@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// children are what the test binary does when it is started as a child of a
-// test: it works on a directory and reports on stdout, line by line.
+// children are the programs that the test binary runs as a child of a test. Each works on
+// a directory and reports on stdout, line by line.
 var children = map[string]func(dir string, say func(format string, args ...any)) error{
 	"hold":  holdDirectory,
 	"write": writeForEver,
@@ -131,8 +131,8 @@ func writeForEver(dir string, say func(string, ...any)) error {
 	}
 }
 
-// TestKill kills a process that writes, again and again, and finds everything
-// it had acknowledged.
+// TestKill repeatedly kills a process that writes. Everything that it acknowledged must
+// still exist.
 func TestKill(t *testing.T) {
 	dir := t.TempDir()
 	s, _ := mustOpen(t, dir)

@@ -20,21 +20,22 @@ import (
 var crashes = flag.Int("crashes", 8, "how many seeds TestCrash plays")
 
 const (
-	// generations is how many processes there are, each on what is left of the one
-	// before.
+	// generations is the number of processes, each of which starts on what the previous
+	// one left.
 	generations = 6
 	// inside is where the data directory is, in folders that the process makes.
 	inside = "var/data"
 )
 
-// TestCrash crashes the machine at any moment, and finds what Save promises: all that
-// it had said to be durable, and of the save under way all or nothing. A process that
-// saves is watched at its system calls; at each, the crash may leave any part of what
-// was not synced, in any order. What is left is opened, and must say the right thing
-// and take another save. The next process continues from one of these crashes, so that
-// crashes in the middle of a repair are among them; or, if only the process was killed,
-// from what it had written, synced or not. Which of the threads of a process comes first
-// is not decided by the seed, so that a failure may need some runs to come again.
+// TestCrash crashes the machine at any moment, and checks the promise of Save: everything
+// reported as durable survives, and the unfinished save survives completely or not at
+// all. A process that saves is watched at its system calls; at each, the crash may leave
+// any part of what was not synced, in any order. What is left is opened, and must say the
+// right thing and take another save. The next process continues from one of these
+// crashes, so that crashes in the middle of a repair are among them; or, if only the
+// process was killed, from what it had written, synced or not. Which of the threads of a
+// process comes first is not decided by the seed, so that a failure may need some runs to
+// come again.
 func TestCrash(t *testing.T) {
 	smallSegments(t, crashSegments)
 	total, within := 0, 0
@@ -72,8 +73,8 @@ type crashed struct {
 	chance *rand.Rand
 	dir    string
 	top    *thing // what is in dir, and what of it is durable
-	// earlier is what may be durable when a process has been killed and the next one
-	// has not said yet what it found.
+	// earlier has the states that may be durable after a process was killed and before
+	// the next one has reported what it found.
 	earlier []*State
 
 	seed   uint64 // of the present process
@@ -88,7 +89,7 @@ type image struct {
 	files map[string][]byte
 }
 
-// play lets a process save, kills it some day, and checks what each crash leaves. It
+// play lets a process save, kills it at some point, and checks what each crash leaves. It
 // returns nil if it cannot continue from there.
 func (c *crashed) play() []image {
 	t := c.t
@@ -139,8 +140,8 @@ func (c *crashed) allowed(lines int, found *State, states []*State) []*State {
 	return states[lines-1 : min(lines+1, len(states))]
 }
 
-// inMemory returns a directory where a sync takes no time, if there is such a place:
-// what a crash leaves is not for the disk of this machine to say.
+// inMemory returns a directory in memory, if there is one, where a sync takes no time.
+// The test simulates the crashes, so it needs no real disk.
 func inMemory(t *testing.T) string {
 	dir, err := os.MkdirTemp("/dev/shm", "store")
 	if err != nil {
@@ -150,8 +151,9 @@ func inMemory(t *testing.T) string {
 	return dir
 }
 
-// contents are the files below a folder as they are for processes, but for what another
-// thread may be at when the process ends: what is made ahead, and the file reached.
+// contents returns the files below a folder as processes see them. It leaves out the
+// files that another thread may be writing when the process ends: segments made in
+// advance, and the file reached.
 func contents(f *thing) map[string][]byte {
 	files := make(map[string][]byte)
 	for name, in := range f.names {

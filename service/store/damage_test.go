@@ -142,8 +142,9 @@ func (x *torn) check(t *testing.T, what string, at int, segment []byte) (complet
 }
 
 // TestTruncatedTail cuts the log at every byte of the last save. No crash does that,
-// because a segment has its full length before anything is written to it: where the cut
-// can be seen in the log it is refused. Behind a save the file reached tells.
+// because a segment has its full length before anything is written to it. So a cut that
+// is visible in the log is refused. If the cut is at the end of a save, the file reached
+// shows it.
 func TestTruncatedTail(t *testing.T) {
 	for _, kind := range []string{"vote", "entry", "snapshot"} {
 		t.Run(kind, func(t *testing.T) {
@@ -196,7 +197,7 @@ func TestTornSectors(t *testing.T) {
 }
 
 // TestTornLength: the length of a record may be the last of its sector. A crash that
-// leaves the record and not its length must not pass for damage.
+// leaves the record but not its length must not be reported as damage.
 func TestTornLength(t *testing.T) {
 	smallSegments(t, 64<<10)
 	dir := t.TempDir()
@@ -220,8 +221,8 @@ func TestTornLength(t *testing.T) {
 	}
 }
 
-// TestFlippedBit flips bits of every byte of the log, one at a time, and sets
-// every byte to zero. Nothing of this may pass, or be taken for a torn tail:
+// TestFlippedBit flips bits of every byte of the log, one at a time, and sets every byte
+// to zero. All of this must be refused, and not be taken for a torn tail, because
 // everything was acknowledged.
 func TestFlippedBit(t *testing.T) {
 	for kind := range lastSaves {
@@ -328,8 +329,8 @@ func TestSegments(t *testing.T) {
 	}
 }
 
-// TestSpareSegmentIsNotTrusted: a crash may leave anything in the segments
-// that were allocated ahead, and the next one in use is one of these.
+// TestSpareSegmentIsNotTrusted: a crash may leave any bytes in the segments that were
+// allocated in advance, and the next segment in use is one of these.
 func TestSpareSegmentIsNotTrusted(t *testing.T) {
 	dir, segments := manySegments(t)
 	for _, name := range []string{"0.tmp", "1.tmp"} {

@@ -26,8 +26,8 @@ func writeToTheLimit(dir string, say func(string, ...any)) error {
 	return nil
 }
 
-// saveUntilFailure says how far it came, and then three errors: of the save
-// that failed, of the next one, and of Close.
+// saveUntilFailure prints how far it got, and then three errors: of the save that failed,
+// of the next save, and of Close.
 func saveUntilFailure(s *Store, say func(string, ...any)) {
 	for i := uint64(2); ; i++ {
 		if err := s.Save(hard(2, 1, i-1), entries(i, i, 2, 1000), nil, true); err != nil {

@@ -73,8 +73,8 @@ func TestLogOfAnotherDirectory(t *testing.T) {
 	}
 }
 
-// TestUnfinishedDirectory: a crash while a directory is created is made good;
-// a directory that was used and lost its meta file is not thrown away.
+// TestUnfinishedDirectory: an interrupted creation of a directory is completed. A
+// directory that was used and lost its meta file is not overwritten.
 func TestUnfinishedDirectory(t *testing.T) {
 	dir := t.TempDir()
 	s, first := mustOpen(t, dir)

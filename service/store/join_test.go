@@ -97,7 +97,8 @@ func TestJoinIsRefused(t *testing.T) {
 	}
 }
 
-// What another program wrote under the UID of this one is not taken for it.
+// A member that another program wrote under the UID of this one is not accepted as this
+// one.
 func TestJoinedDirectoryHasItsUID(t *testing.T) {
 	dir := t.TempDir()
 	s, _ := mustOpen(t, dir)

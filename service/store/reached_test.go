@@ -32,9 +32,9 @@ func single(t *testing.T) (dir string, saves []int) {
 	return dir, saves
 }
 
-// TestLostEnd takes the end of a log away, from every byte of its last saves on, by
-// cutting the file and by zeros. The directory is refused, or says all that it said: a
-// log that ends before would give out the same fences again.
+// TestLostEnd removes the end of a log at every byte of its last saves, by truncating the
+// file and by writing zeros. The directory is refused, or has everything that it had
+// acknowledged. A shorter log would grant the same fences again.
 func TestLostEnd(t *testing.T) {
 	dir, saves := single(t)
 	path := lastSegment(t, dir)
@@ -85,8 +85,8 @@ func TestLostVote(t *testing.T) {
 	}
 }
 
-// TestReachedWhileOpen: the file follows the log while the server runs, so that one
-// that is killed is covered as well.
+// TestReachedWhileOpen: the file is updated while the server runs, so that a killed
+// server is covered too.
 func TestReachedWhileOpen(t *testing.T) {
 	before := reachedEvery
 	reachedEvery = time.Millisecond

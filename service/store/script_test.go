@@ -14,8 +14,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// script decides by a seed what a member saves, one thing after the other, after what
-// its directory holds, and knows what must be durable then.
+// script draws from a seed what a member saves next, depending on what its directory has.
+// It knows what must be durable after each save.
 type script struct {
 	chance *rand.Rand
 	now    *State            // what is durable

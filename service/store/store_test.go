@@ -129,8 +129,8 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// A process that is being started elsewhere in the program has the locks of a store that
-// was closed, until it runs another program. It is opened when that is over.
+// A process that the program is starting inherits the file locks of a closed store until
+// it executes its own program. Opening the store waits for that.
 func TestFilesThatAForkStillHas(t *testing.T) {
 	dir := t.TempDir()
 	s, _ := mustOpen(t, dir)
@@ -214,7 +214,7 @@ func TestSnapshotOfTheLeader(t *testing.T) {
 
 // TestSnapshotReplacesTheLog: when a snapshot of the leader is saved, raft drops its
 // whole log unless it holds the snapshot's last entry, and a restart must not find what
-// was dropped. A snapshot of one's own leaves the entries after it, whenever it reaches
+// was dropped. The member's own snapshot keeps the entries after it, whenever it reaches
 // the disk.
 func TestSnapshotReplacesTheLog(t *testing.T) {
 	type step func(s *Store)
@@ -261,8 +261,8 @@ func TestSnapshotReplacesTheLog(t *testing.T) {
 	}
 }
 
-// TestSnapshotBeforeTheLog: the oldest of the segments that are left may name a
-// snapshot whose entries went with the segments before. That replaces nothing.
+// TestSnapshotBeforeTheLog: the oldest remaining segment may name a snapshot whose
+// entries were removed with earlier segments. Such a record replaces nothing.
 func TestSnapshotBeforeTheLog(t *testing.T) {
 	smallSegments(t, 8<<10)
 	dir := t.TempDir()
@@ -284,8 +284,8 @@ func TestSnapshotBeforeTheLog(t *testing.T) {
 	}
 }
 
-// TestSnapshotThatIsOld: a snapshot of one's own may reach the disk after a
-// newer one of the leader.
+// TestSnapshotThatIsOld: the member's own snapshot may reach the disk after a newer one
+// of the leader.
 func TestSnapshotThatIsOld(t *testing.T) {
 	dir := t.TempDir()
 	s, _ := mustOpen(t, dir)
@@ -367,8 +367,8 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// BenchmarkSave measures one Save of n entries of 128 bytes, which is one
-// fsync. It wants a real disk: set TMPDIR.
+// BenchmarkSave measures one Save of n entries of 128 bytes, which is one fsync. It needs
+// a real disk: set TMPDIR.
 func BenchmarkSave(b *testing.B) {
 	for _, n := range []uint64{1, 16, 256} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

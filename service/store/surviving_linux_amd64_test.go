@@ -84,8 +84,8 @@ func (f *thing) sync() {
 type luck struct {
 	chance *rand.Rand
 	odds   int // of four
-	// orderly says that names change on the disk in the order in which they did for
-	// the processes, as on file systems with a journal.
+	// orderly means that names change on the disk in the same order as for the processes,
+	// as on journaling file systems.
 	orderly bool
 }
 

@@ -35,7 +35,7 @@ func (tr *tracer) kill() {
 	}
 }
 
-// trace runs a process to its end, which must be a good one unless it is killed.
+// trace runs a process to its end. It must exit with status 0 unless it is killed.
 func (tr *tracer) trace(cmd *exec.Cmd) {
 	t := tr.t
 	t.Helper()

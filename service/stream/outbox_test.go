@@ -57,8 +57,8 @@ func TestOutboxEndsOnceAllIsAnswered(t *testing.T) {
 	}
 }
 
-// What goes in comes out, once and in order, whatever the frames are; unless the stream
-// is cut, which happens beyond the limit only.
+// Replies come out once and in order, however they are split into frames, unless the
+// stream is cut. It is cut only beyond the limit.
 func TestOutboxKeepsEverythingOrIsCut(t *testing.T) {
 	limits := Limits{Frame: 3, HighWater: 5, Most: 9}
 	for seed := range uint64(200) {

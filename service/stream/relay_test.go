@@ -79,7 +79,8 @@ func TestARelayWaitsForTheWelcome(t *testing.T) {
 	}
 }
 
-// The leader sees ids, the client sees its secrets, and what is no secret goes no further.
+// The leader sees only ids, the client sees only its secrets, and anything that is not a
+// secret is not forwarded.
 func TestARelayPassesIDsUpAndSecretsDown(t *testing.T) {
 	names := NewSessions(Caller{Principal: "cert:batch"})
 	id := registry.Derive("cert:batch", secret(1))

@@ -26,8 +26,9 @@ func own(server uint64) string {
 	return fmt.Sprintf("conclave://%016x/%d", uint64(testCluster), server)
 }
 
-// Attack 19: a certificate of the right authority says that its owner is trusted, not which
-// server it is: without the second check a client's would do.
+// Attack 19: a certificate of the right authority proves that its owner is trusted, but
+// not which server it is. Without the second check, a client's certificate would be
+// accepted.
 func TestWhoseCertificateIsThat(t *testing.T) {
 	ca := newAuthority(t)
 	s := alone(t, func(c *Config) { ca.secure(t, c) })
@@ -91,7 +92,7 @@ func greetOverTLS(t *testing.T, s *server, h Hello, cfg *tls.Config) (kind, []by
 	return l.read()
 }
 
-// A server may take another that it was not told of, but not with any certificate.
+// A server may accept an unknown server, but not with every certificate.
 func TestTakesAStranger(t *testing.T) {
 	record := founding.Record{{ID: 1, UID: 10}}
 	ca := newAuthority(t)
@@ -158,8 +159,8 @@ func calls(c *Config) <-chan net.Conn {
 	return taken
 }
 
-// A peer takes frames and calls at one address, and both sides of a call know that
-// the other is a server.
+// A peer accepts frames and calls at one address, and both sides of a call know that the
+// other is a server.
 func TestCalls(t *testing.T) {
 	const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 	ca := newAuthority(t)

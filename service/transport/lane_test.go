@@ -17,8 +17,8 @@ func framing(c *Config) {
 	c.BackoffMin, c.BackoffMax = time.Millisecond, time.Millisecond
 }
 
-// TestFramesAcrossBrokenLanes breaks the lane again and again while frames flow. Those of
-// one lane arrive in order and once, and a lane that is over carries nothing more.
+// TestFramesAcrossBrokenLanes breaks the lane again and again while frames flow. The
+// frames of one lane arrive in order and once, and a closed lane carries no more frames.
 func TestFramesAcrossBrokenLanes(t *testing.T) {
 	a, b := pair(t, framing)
 	a.CarryFrames(true)

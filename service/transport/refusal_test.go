@@ -207,8 +207,8 @@ func TestHandlerIsToldOnceOfRefusals(t *testing.T) {
 	}
 }
 
-// TestWhoRefusedAndComesIsDialled: a server does not wait out the pause after a refusal
-// when the one that refused it connects by itself.
+// TestWhoRefusedAndComesIsDialled: a server ends its pause after a refusal early when the
+// server that refused it connects by itself.
 func TestWhoRefusedAndComesIsDialled(t *testing.T) {
 	l1, l2 := listen(t, "127.0.0.1:0"), listen(t, "127.0.0.1:0")
 	cfg := config(1, l1, map[uint64]string{2: l2.Addr().String()})
@@ -316,8 +316,8 @@ func TestRestartedServerReplacesItsConnection(t *testing.T) {
 	eventually(t, "both messages arrive", func() bool { return slices.Equal(s.indexes(), []uint64{1, 2}) })
 }
 
-// TestBusyIsNotFinal: a newcomer is sent away for now when the handler does
-// not finish with the connection before.
+// TestBusyIsNotFinal: a new connection is refused temporarily while the handler has not
+// finished with the previous one.
 func TestBusyIsNotFinal(t *testing.T) {
 	gate := make(chan struct{})
 	s := alone(t, func(c *Config) {

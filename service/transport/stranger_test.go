@@ -74,8 +74,8 @@ func TestStrangersAreTurnedAway(t *testing.T) {
 	}
 }
 
-// TestStalledStrangersDoNotBlock opens more connections than there are places,
-// some silent, some trickling, and lets a peer in all the same.
+// TestStalledStrangersDoNotBlock opens more connections than are allowed, some silent and
+// some slow, and a peer can still connect.
 func TestStalledStrangersDoNotBlock(t *testing.T) {
 	const most = 8
 	s := alone(t, func(c *Config) { c.MaxHandshakes, c.HandshakeTimeout = most, time.Hour })
@@ -161,8 +161,8 @@ func TestDamageOnTheWay(t *testing.T) {
 	}
 }
 
-// FuzzVisitors lets anybody say anything to a server, in the handshake and
-// after it, and then makes sure that it still takes a peer in.
+// FuzzVisitors sends arbitrary bytes to a server, in the handshake and after it, and then
+// checks that a peer can still connect.
 func FuzzVisitors(f *testing.F) {
 	f.Add(false, []byte("GET / HTTP/1.1\r\n\r\n"))
 	f.Add(true, frameOf(kindMessage, []byte{8, 1}, nil))
