@@ -25,8 +25,8 @@ type verdict struct {
 	problems []string // one for each broken promise
 }
 
-// judge checks the reports. killed has the programs that were killed, with the last moment at which
-// each can have acted, by the clock of the reports.
+// judge checks the reports. killed has the programs that were killed, with the last
+// moment at which each could have acted, by the clock of the reports.
 func judge(reports []report, killed map[int]int64) verdict {
 	var v verdict
 	holds := v.pair(reports, killed)

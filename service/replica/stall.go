@@ -64,7 +64,7 @@ func (r *Replica) tickCore() {
 	r.noteWaiting()
 }
 
-// yield starts to hand over, if another voter has more on its disk.
+// yield starts a handover if another voter has more of the log on its disk.
 func (r *Replica) yield() {
 	status := r.core.Status()
 	var own uint64

@@ -17,8 +17,7 @@
 //     stream.
 //   - An [Outbox] drops no reply of a stream that continues. If a client reads too few
 //     replies, no more of its requests are accepted; if far too many wait, the stream is cut.
-//   - A stream ends when its client has closed its side and has every answer, when the server
-//     ceases to lead, or when the client makes a mistake. Everything queued before the end is
+//   - A stream ends when its client has closed its side and has every answer, when the server stops leading, or when the client makes a mistake. Everything queued before the end is
 //     sent.
 //   - A stream is passed on only once, so two servers that take each other for the leader do
 //     not send it back and forth.

@@ -33,8 +33,8 @@ type connection struct {
 	wrote  atomic.Bool
 	once   sync.Once
 	closed chan struct{}
-	// broken is why a ping could not be sent, if that closed the connection. It may be read
-	// after closed.
+	// broken is the error of a ping that could not be sent, if that closed the
+	// connection. Read it only after closed.
 	broken error
 	// release stops the callback that closes the connection when its peer is removed.
 	release func() bool
