@@ -47,11 +47,11 @@ var (
 	// one expected.
 	ErrWrongCluster = line.ErrWrongCluster
 
-	// ErrUnavailable says that the cluster did not answer before the context of the
-	// call reached its deadline. Whether a lock is free, say, or was released, is
-	// unknown then. The error that matches it is an *UnavailableError or a
-	// *DialError, which tell what became of each server. An error that matches only
-	// context.DeadlineExceeded means that the cluster did answer: a lock is held.
+	// ErrUnavailable says that the cluster did not answer before the context of the call
+	// reached its deadline. Whether a lock is free, say, or was released, is unknown
+	// then. The error that matches it is an *UnavailableError or a *DialError, which have
+	// the result of each server. An error that matches only context.DeadlineExceeded
+	// means that the cluster did answer: a lock is held.
 	ErrUnavailable = errors.New("the cluster did not answer")
 
 	// ErrExhausted means that a bounded queue of the server is full. Try again later.
@@ -177,7 +177,7 @@ func (e *RequestError) Is(target error) bool {
 		target == ErrRevoked && e.Code == api.Code_CODE_REVOKED
 }
 
-// DialError says what became of each server that Dial tried.
+// DialError has the result of each server that Dial tried.
 type DialError struct {
 	// Attempts has the last thing known of each server, in the order of
 	// Config.Servers, with leaders that other servers named after them.
@@ -231,7 +231,7 @@ const (
 
 func (e *AddressError) Error() string { return e.text }
 
-// Attempt is what became of one server.
+// Attempt is the result of trying one server.
 type Attempt struct {
 	Server string
 	Err    error
@@ -257,8 +257,7 @@ func (e *DialError) Is(target error) bool {
 	return target == ErrUnavailable && errors.Is(e.Err, context.DeadlineExceeded)
 }
 
-// UnavailableError says what became of each server, when none answered a call in
-// time.
+// UnavailableError has the result of each server, when none answered a call in time.
 type UnavailableError struct {
 	Op, Name string
 	// Attempts are as those of a DialError.

@@ -25,7 +25,7 @@ type state struct {
 	// opened counts sessions ever made, applied requests carried out by kind.
 	opened int
 	closed int
-	// quiet: a revocation is told by renewals alone.
+	// quiet means that only renewals report a revocation.
 	quiet bool
 }
 

@@ -103,7 +103,7 @@ func (n *nearHold) watch() *watched {
 	return n.watched
 }
 
-// tell takes what has become of the hold.
+// tell receives the end or the revocation of the hold.
 func (w *watched) tell(e near.Event) {
 	switch e.State {
 	case near.Asked:

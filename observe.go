@@ -12,8 +12,8 @@ import (
 	"github.com/conclave-io/conclave/service/api"
 )
 
-// observePing is how often an observed server is asked for a sign of life, and
-// how long it has to give it: an election can be silent for months.
+// observePing is the interval between pings to an observed server, and the time in which
+// it must answer. An election may not change for months, so silence alone proves nothing.
 const observePing = time.Second
 
 // Observe reports who leads an election: first the present state, then each change, until
@@ -114,7 +114,7 @@ func (o *observer) report(obs Observation) {
 	o.out <- obs // nobody else sends: there is room
 }
 
-// listen returns when the server gives no sign of life any more, or ctx ends.
+// listen returns when the server no longer answers pings, or ctx ends.
 func (c *Client) listen(ctx context.Context, address string) {
 	tick := time.NewTicker(observePing)
 	defer tick.Stop()

@@ -121,7 +121,7 @@ func (st *stream) write(ctx context.Context, grpcStream attachStream) {
 	}
 }
 
-// ping asks a server for a sign of life.
+// ping sends a ping to a server.
 func (c *Client) ping(stream uint64, address string) {
 	if c.pingOnce(c.ctx, address, pingTimeout) == nil {
 		c.post(line.Input{Kind: line.Pong, Stream: stream})

@@ -67,7 +67,7 @@ func (c *auditing) run(ctx context.Context, names []string) error {
 	defer cancel()
 	rows, err := audit.Run(ctx, specs, c.limits)
 	if err != nil {
-		return fmt.Errorf("audit interrupted")
+		return fmt.Errorf("interrupted before the audit was complete")
 	}
 	if c.scenarios != "" {
 		if err := audit.WriteScenarios(rows, c.scenarios); err != nil {

@@ -53,7 +53,7 @@ func newDev(a *app) *cobra.Command {
 other commands. It runs until Ctrl-C. If a server dies, dev restarts it after one second, so that
 you can see the effect of kill -9.
 
-Server N takes clients at port --port + N - 1, and other servers at a port that is 100 higher.`,
+Server N accepts clients on port --port + N - 1, and other servers on a port that is 100 higher.`,
 		Example: `  conclave dev
   conclave dev --servers 5 --data ./cluster
   conclave dev --port 8400`,

@@ -79,7 +79,7 @@ func newMemberAdd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add PEER_ADDRESS",
 		Short: "Reserve an id for a new server and print how to start it",
-		Long: `The new server will take other servers at PEER_ADDRESS (host:port). The command reserves its id
+		Long: `The new server will accept other servers at PEER_ADDRESS (host:port). The command reserves its id
 and prints the command that starts it. A server can also join without a reservation. To give up
 the id, use conclave member remove.
 
@@ -226,7 +226,8 @@ func newMemberRemove(a *app) *cobra.Command {
 		Use:   "remove ID",
 		Short: "Remove a server for good",
 		Long: `The server stops, and keeps its data directory. Its id is never used again. A leader first hands
-over to another server. The command fails if the remaining voters that are up would be no quorum.`,
+over to another server. The command fails if the remaining voters that are up
+would not be a quorum.`,
 		Example: `  conclave member list
   conclave member remove 2
   conclave member remove 2 --json`,
@@ -237,7 +238,7 @@ over to another server. The command fails if the remaining voters that are up wo
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&force, "force", false, "remove the server even if the remaining voters that are up are no quorum")
+	cmd.Flags().BoolVar(&force, "force", false, "remove the server even if the remaining voters that are up are not a quorum")
 	a.addJSON(cmd)
 	return cmd
 }

@@ -19,7 +19,7 @@ import (
 // DeadlockCommand is the hidden command that runs one of the two programs.
 const DeadlockCommand = "__demo-deadlock"
 
-// DeadlockReport is what came of two programs that take two locks in opposite order.
+// DeadlockReport is the result of two programs that take two locks in opposite order.
 type DeadlockReport struct {
 	// Refused is the program whose call failed, and Cycle what it was told.
 	Refused string `json:"refused"`

@@ -94,7 +94,7 @@ func properties(spec *process.Spec, failing bool) []string {
 
 func inMode(mode string) string { return joined(" with mode=", mode) }
 
-// joined returns the text after the word that joins it, or nothing.
+// joined returns word and text, or "" if text is empty.
 func joined(word, text string) string {
 	if text == "" {
 		return ""

@@ -77,7 +77,8 @@ func TestDemoDeadlock(t *testing.T) {
 	}
 }
 
-// TestDeadlockIsRefused closes circles of two and of three programs, whose contexts nest.
+// TestDeadlockIsRefused completes cycles of two and of three programs, whose contexts
+// nest.
 func TestDeadlockIsRefused(t *testing.T) {
 	t.Parallel()
 	cluster := raised(t, 3)
@@ -105,17 +106,17 @@ func TestDeadlockIsRefused(t *testing.T) {
 		_, err := clients[n-1].Lock(outer[n-1].Context(), name(n))
 		var refused *conclave.DeadlockError
 		if !errors.Is(err, conclave.ErrDeadlock) || !errors.As(err, &refused) {
-			t.Fatalf("a circle of %d: error %v", n, err)
+			t.Fatalf("a cycle of %d: error %v", n, err)
 		}
 		if refused.Length != n || len(refused.Cycle) != n || refused.Name != name(n) || refused.Cycle[0].Waiter.Program != fmt.Sprint("member ", n-1) {
-			t.Errorf("a circle of %d: %+v", n, refused)
+			t.Errorf("a cycle of %d: %+v", n, refused)
 		}
 		if err := outer[n-1].Unlock(within(t)); err != nil {
 			t.Fatal(err)
 		}
 		for range n - 1 {
 			if err := <-granted; err != nil {
-				t.Errorf("a circle of %d: one that was not refused ends with %v", n, err)
+				t.Errorf("a cycle of %d: one that was not refused ends with %v", n, err)
 			}
 		}
 	}
@@ -152,7 +153,7 @@ func TestIndependentGoroutinesAreNotRefused(t *testing.T) {
 	// Under the context of a hold, which somebody else releases.
 	wait(conclave.Keeping(context.WithoutCancel(y.Context())), right, "x")
 	queued("x", 2)
-	// Two holds side by side, and both are kept: this closes a circle with left.
+	// Two holds at the same time, and both are kept: this completes a cycle with left.
 	waiter := conclave.Keeping(within(t), x.Kept())
 	wait(waiter, left, "y")
 	waiting(t, left, 1)
@@ -215,7 +216,7 @@ func TestNestedCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := other.Wait(); other.ProcessState.ExitCode() != 124 || !strings.Contains(said.String(), `lock "x": deadlock: "x" is held by process `) {
-		t.Errorf("the one that closes the circle ends with %v, and says %s", err, &said)
+		t.Errorf("the one that completes the cycle ends with %v, and says %s", err, &said)
 	}
 	if err := one.Wait(); err != nil {
 		t.Errorf("the other one ends with %v", err)

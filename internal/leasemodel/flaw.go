@@ -35,7 +35,7 @@ const (
 )
 
 // Variant is the protocol with a flaw, and the smallest bounds that are known to show
-// what comes of it.
+// what happens.
 type Variant struct {
 	Flaw    Flaw
 	Name    string

@@ -1,7 +1,7 @@
 package leasemodel
 
 // apply is what a committed entry does: service/registry. It reports whether the entry
-// renewed its session, and so was a sign of life.
+// renewed its session, and so showed that the client is alive.
 func (r *registry) apply(e *entry, flaw Flaw) (renewed bool) {
 	c := int(e.client)
 	r.term = int(e.term)

@@ -39,7 +39,7 @@ func newBench(t interface{ Fatalf(string, ...any) }, ttl int64, servers ...strin
 	return b
 }
 
-// step gives the line an input, and carries out what comes of it.
+// step gives the line an input, and carries out the effects.
 func (b *bench) step(in Input) {
 	b.l.Step(b.now, in)
 	b.flush()

@@ -12,9 +12,9 @@ func elsewhere(code api.Code) bool {
 	return code == api.Code_CODE_NOT_LEADER || code == api.Code_CODE_UNAVAILABLE || code == api.Code_CODE_NOT_MEMBER
 }
 
-// unknown reports whether a reply leaves open what became of the request. If a request is sent
-// again, it may be refused because of a full queue, a full state or changed rules, although the
-// first copy was accepted.
+// unknown reports whether a reply leaves open whether the request was carried out. If a
+// request is sent again, it may be refused because of a full queue, a full state or
+// changed rules, although the first copy was accepted.
 func unknown(code api.Code) bool {
 	switch code {
 	case api.Code_CODE_INTERNAL, api.Code_CODE_EXHAUSTED, api.Code_CODE_STATE_LIMIT,

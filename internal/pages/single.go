@@ -104,7 +104,7 @@ func mistakes(family process.Family) string {
 			"`" + v.Command() + "`",
 		})
 	}
-	return table([]string{"algorithm", "mistake", "why it is tempting", "what comes of it", "to see it"}, rows, "")
+	return table([]string{"algorithm", "mistake", "why it is tempting", "what happens", "to see it"}, rows, "")
 }
 
 // guardCosts is the table of what the algorithms cost that servers run.

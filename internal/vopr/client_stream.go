@@ -181,7 +181,7 @@ func (c *client) transmit(l *clientStream, frame *api.ClientFrame) {
 	}
 }
 
-// ping asks the server of the stream for a sign of life.
+// ping sends a ping to the server of the stream.
 func (c *client) ping(l *clientStream) {
 	w, s := c.w, l.server
 	w.carry(c.endpoint(), s.endpoint(), func() {

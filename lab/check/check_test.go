@@ -11,7 +11,7 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// bounds is a configuration with what must come of it.
+// bounds is a configuration with its expected result.
 type bounds struct {
 	name        string
 	n, entries  int

@@ -27,7 +27,7 @@
 //	n           how many processes; absent: one for each label
 //	labels      the numbers by which they go; absent: 1 to n
 //	election-labels   what elections compare in place of the labels, by rank; they
-//	            may be equal, to see what comes of it
+//	            may be equal, to see the effect
 //	options     of the algorithm, by name
 //	d           what one D is; absent: 1ms
 //	topology    coordinator: label

@@ -215,7 +215,7 @@ func setQuorums(c *process.Config, a datadriven.CmdArg) error {
 	}
 	shape := shapes[strings.Join(a.Vals, "")]
 	if shape == nil {
-		return fmt.Errorf("quorums are %v, they must be grid, plane, tree or best", a.Vals)
+		return fmt.Errorf("quorums: %v: must be grid, plane, tree or best", a.Vals)
 	}
 	c.Topology.Quorums = shape(c.N)
 	return nil

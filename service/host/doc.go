@@ -39,7 +39,7 @@
 //	E2  the member that was elected asks for the next epoch as its coordinator, if it does not
 //	    coordinate and doubts nobody. An election is called when an epoch opens whose
 //	    coordinator takes no part, or whose stack is new; by load, every 30 s.
-//	E3  whom the detector doubts stands in the report (S7). Nothing else comes of it.
+//	E3  whom the detector doubts stands in the report (S7). It has no other effect.
 //	S5  when the seat has ended all of it is thrown away, and the server pauses before the
 //	    next, each time longer.
 //	S7  the commands of the seat go with a report on the peers that hold this member up.

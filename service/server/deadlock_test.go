@@ -53,7 +53,7 @@ func TestDeadlock(t *testing.T) {
 	}
 	told := once(t, client, right, keeping("x", &api.Kept{Name: "y", Fence: y.GetFence()}), api.Code_CODE_DEADLOCK)
 	if told.GetCycleLength() != 2 || len(told.GetCycle()) != 2 || told.GetCycle()[0].GetName() != "x" || told.GetCycle()[1].GetHolder().GetFence() != y.GetFence() {
-		t.Errorf("the circle is %v", told)
+		t.Errorf("the cycle is %v", told)
 	}
 	if !strings.HasSuffix(told.GetMessage(), `which waits for "y", which the caller keeps`) {
 		t.Errorf("it says %q", told.GetMessage())
@@ -69,7 +69,7 @@ func TestDeadlock(t *testing.T) {
 	}
 	answer := b.refused("POST", "/v1/acquire", with("z", `{"lock":"z","fence":"`+z+`"}`), 409, "DEADLOCK")
 	if member := first(t, answer.json["cycle"]); answer.json["cycle_length"] != 1.0 || member["lock"] != "z" || member["holder"].(map[string]any)["fence"] != z {
-		t.Errorf("the circle is %v", answer.json)
+		t.Errorf("the cycle is %v", answer.json)
 	}
 	b.refused("POST", "/v1/acquire", with("z", `{"lock":"a","election":"b","fence":"1"}`), 400, "INVALID")
 	list := b.get("/v1/waits")

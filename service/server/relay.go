@@ -49,7 +49,8 @@ type passing struct {
 	machine stream.Relay
 }
 
-// update changes the state of the machine, and ends what is over.
+// update changes the state of the machine. If the relay is then over, it ends the stream
+// to the leader.
 func (r *passing) update(change func(*stream.Relay)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

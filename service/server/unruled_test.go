@@ -189,7 +189,7 @@ func TestFromBefore(t *testing.T) {
 	}
 }
 
-// letsIn reports whether a server answers a program that has no right.
+// letsIn reports whether a server answers a program without rights.
 func letsIn(t *testing.T, address string, secrecy *tls.Config) bool {
 	_, err := dial(t, address, secrecy).List(within(t), &api.ListRequest{})
 	return err == nil

@@ -90,7 +90,7 @@ func (j *Journal) decodeFirstLine(file []byte, find func(name string) *process.S
 		return nil, errors.New("the file is not a journal")
 	}
 	if h.Version != Version || !slices.Equal(h.Kinds, Kinds) {
-		return nil, fmt.Errorf("the file has version %d and its kinds of records; this program reads version %d and its own", h.Version, Version)
+		return nil, fmt.Errorf("version %d: written by another release; this program reads version %d with its own kinds of records", h.Version, Version)
 	}
 	spec := find(h.Trace.Algorithm)
 	if spec == nil {

@@ -37,8 +37,8 @@ func (r ring) owner(point uint64) process.ID {
 	return process.ID(rank % r.c.N)
 }
 
-// way is the distance from a node forward to a point: 1 to 2^bits. The distance of a
-// node to itself is one full circle.
+// way is the distance from a node forward to a point: 1 to 2^bits. The distance of a node
+// to itself is the whole circle.
 func (r ring) way(from process.ID, to uint64) uint64 {
 	return (to-uint64(r.c.Label(from))-1)&(1<<r.bits-1) + 1
 }

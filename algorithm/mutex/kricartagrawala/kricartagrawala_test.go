@@ -90,7 +90,7 @@ func (s *cluster) deliver(i int) {
 	s.give(f.msg.To, process.Event{Kind: process.Deliver, Message: &s.arrived})
 }
 
-// quiet lets everything arrive.
+// quiet delivers all messages in flight.
 func (s *cluster) quiet() {
 	for len(s.links) > 0 {
 		s.deliver(0)

@@ -84,7 +84,7 @@ func (s *cluster) enter(t testing.TB) (delays int) {
 	return delays
 }
 
-// quiet lets everything arrive.
+// quiet delivers all messages in flight.
 func (s *cluster) quiet() {
 	for len(s.links) > 0 {
 		s.delay()
