@@ -20,10 +20,10 @@ func Priority(p int64) CampaignOption {
 	return CampaignOption{func(a *api.Acquire) { a.Priority = p }}
 }
 
-// Patience makes this candidate take the place of a leader of lower priority: when
-// it has waited, and that leader has led, for the time d, the leader is asked to
-// leave. A candidate that fails more often than that never replaces the leader. At
-// most 1 h. The default, 0, means never.
+// Patience makes this candidate replace a leader of lower priority. When the candidate
+// has waited, and the leader has led, for the time d, the leader is asked to leave. A
+// candidate that fails more often than once in d never replaces the leader. At most 1 h.
+// The default, 0, means never.
 func Patience(d time.Duration) CampaignOption {
 	return CampaignOption{func(a *api.Acquire) { a.PatienceNs = int64(d) }}
 }

@@ -5,7 +5,7 @@
 // works in a cluster, in a simulator, in a model checker, and for a student who
 // delivers one message at a time.
 //
-// The terms, from the machine's point of view:
+// The parts, from the machine's point of view:
 //
 //   - A [Machine] has two methods. Step takes the only transition; Fields names
 //     every piece of its state once, in order.

@@ -2,10 +2,10 @@ package process
 
 import "slices"
 
-// Lie makes the effects of a step those of a Byzantine process. In place of each
-// message to each receiver it sends one of the alternatives that Spec.Lies names, or
-// nothing. A Choose selects the alternative; the last one is to send nothing. A
-// Byzantine process announces no decision.
+// Lie makes the effects of a step those of a Byzantine process. Instead of each message
+// to each receiver it sends one of the alternatives that Spec.Lies names, or nothing. A
+// Choose selects the alternative; the last one is to send nothing. A Byzantine process
+// announces no decision.
 //
 // The hosts know which processes are Byzantine; the machines do not. A Byzantine
 // process runs its machine like any other, so that there is a message to replace

@@ -94,7 +94,7 @@ func quick(more ...string) []process.OptionValue {
 	return one(append([]string{"ttl", "2", "margin", "0", "drift", "0", "coarse", "yes"}, more...)...)
 }
 
-// Variants are all flaws, each at the place of its number. Nobody changes it.
+// Variants has all flaws, each at the index of its number. It is never changed.
 var Variants = [flawEnd]Variant{
 	None: {
 		Flaw: None, Name: "none", Mistake: "It makes no mistake.",
@@ -136,7 +136,7 @@ var Variants = [flawEnd]Variant{
 		Options: one(), Breaks: believes, States: 46141, Steps: 14,
 	},
 	OldLeases: {
-		Flaw: OldLeases, Name: "old-leases", Mistake: "A leader goes on with the leases of an earlier term of its own.",
+		Flaw: OldLeases, Name: "old-leases", Mistake: "A leader continues with its leases of an earlier term.",
 		Options: quick("terms", "3"), Breaks: believes, States: 177217, Steps: 17,
 	},
 	NoSilence: {

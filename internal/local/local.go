@@ -159,8 +159,8 @@ func (c *Cluster) founders() string {
 	return strings.Join(peers, ",")
 }
 
-// Command returns the arguments of the binary that make it the given server.
-// Flags that follow take the place of earlier ones.
+// Command returns the arguments of the binary that make it the given server. Later flags
+// replace earlier ones.
 func (c *Cluster) Command(id int, flags ...string) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

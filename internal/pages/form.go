@@ -46,7 +46,7 @@ func newPage(scenario string) string {
 	return b.String()
 }
 
-// A block is a place of a page for what is generated.
+// A block is a part of a page that is generated.
 type block struct{ name, argument string }
 
 var (

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// A Word is something that has no place in the repository.
+// A Word is a text that the repository must not contain.
 type Word struct {
 	Pattern *regexp.Regexp
 	Instead string

@@ -115,7 +115,7 @@ func (t *Tree) at(dir string) *Package {
 	return p
 }
 
-// complaint begins a line with the place of a node.
+// complaint begins a line with the file and line of a node.
 func (t *Tree) complaint(at ast.Node, format string, args ...any) string {
 	return fmt.Sprintf("%s: %s", t.fset.Position(at.Pos()), fmt.Sprintf(format, args...))
 }

@@ -4,10 +4,10 @@ package splice
 
 import "slices"
 
-// Lines returns lines in which those of one owner are replaced by fresh ones. Rank returns
-// the place of the owner of a line in the order of the owners, or -1 for a line of nobody.
-// The fresh lines come behind those of all owners before theirs. If there is none, they
-// come before those of the next owner, or to the end.
+// Lines returns lines in which those of one owner are replaced by fresh ones. Rank
+// returns the index of the owner of a line in the order of the owners, or -1 for a line
+// without an owner. The fresh lines come behind those of all owners before theirs. If
+// there is none, they come before those of the next owner, or to the end.
 func Lines(lines, fresh []string, of int, rank func(line string) int) []string {
 	kept := slices.DeleteFunc(slices.Clone(lines), func(l string) bool { return rank(l) == of })
 	at := len(kept)

@@ -40,7 +40,7 @@ type Config struct {
 	// Restarts times in all, with what they have saved.
 	Crashes, Restarts, Drops, Duplicates, Reorders int
 	// Traitors are sets of processes. The processes of one set are Byzantine; nil: no
-	// process is. In place of each message a Byzantine process sends anything that
+	// process is. Instead of each message, a Byzantine process sends anything that
 	// Spec.Lies allows. It proposes nothing.
 	Traitors [][]process.ID
 	// Suspicions is how often a detector may tell a process that a live process has

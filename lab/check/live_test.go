@@ -73,9 +73,9 @@ func TestLiveness(t *testing.T) {
 	}
 }
 
-// beating are two processes; one of them sends heartbeats forever. The other enters once
-// it has waited for a while; if it is shy, a heartbeat makes it wait anew. If it is
-// alone, it has nobody's heartbeats but its own.
+// beating are two processes; one of them sends heartbeats forever. The other one enters
+// after it has waited for a while. If it is shy, each heartbeat restarts its wait. If it
+// is alone, it receives only its own heartbeats.
 type beating struct {
 	self       process.ID
 	waits      bool

@@ -60,7 +60,7 @@ func New(listener net.Listener, o Options) (*Host, error) {
 	}, nil
 }
 
-// URL returns the address of a place in the lab, such as 1/gallery, with the token.
+// URL returns the address of a page of the lab, such as 1/gallery, with the token.
 func (h *Host) URL(place string) string {
 	separator := "?"
 	if strings.Contains(place, "?") {

@@ -290,7 +290,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// Whatever the text is, it is refused with its place or can be run.
+// For any text, the file is refused with the line of the error, or it can be run.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(everything))
 	f.Add([]byte(strings.Replace(fine, "9", "1", 1)))

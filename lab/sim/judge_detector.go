@@ -19,7 +19,8 @@ func newBeliefs() beliefs {
 	return beliefs{suspected: map[uint64]bool{}, mistakes: map[uint64]int{}}
 }
 
-// watch takes notes. A process that restarts has forgotten its beliefs.
+// watch records suspicions and their ends. A process that restarts has forgotten its
+// suspicions.
 func (b *beliefs) watch(w *World, o *Observation) {
 	key := pair(int32(o.Process), int32(o.Peer))
 	switch o.Kind {

@@ -6,11 +6,11 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// The judges of consensus. An algorithm decides once, or it decides a sequence: then
-// the k-th decision of a process since it started is the one in place k, from 1. Who
-// comes back after a crash may decide again from the first.
+// The judges of consensus. An algorithm decides once, or it decides a sequence: then the
+// k-th decision of a process since it started is the one at position k, from 1. A process
+// that restarts after a crash may decide again from position 1.
 
-// ValueAgreement judges the decision of p in a place where agreed was decided first.
+// ValueAgreement judges the decision of p at a position where agreed was decided first.
 func ValueAgreement(s Scene, p process.ID, place int, value, agreed int64) *Violation {
 	switch {
 	case value == agreed:
@@ -29,7 +29,7 @@ func ValueValidity(s Scene, p process.ID, value int64, proposed bool) *Violation
 	return broken(process.ValueValidity, p, "%s decided %d, which nobody proposed", s.Config().Text(p), value)
 }
 
-// DecideOnce judges a decision by its place.
+// DecideOnce judges a decision by its position.
 func DecideOnce(s Scene, p process.ID, place int, value int64) *Violation {
 	if place == 1 {
 		return nil

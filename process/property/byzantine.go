@@ -38,8 +38,8 @@ func Unanimity(s Scene, p process.ID, value, all int64, found bool) *Violation {
 	return broken(process.Unanimity, p, "%s decided %d: every correct proposer proposed %d", s.Config().Text(p), value, all)
 }
 
-// VectorValidity judges the decision in a place by what the process of that rank
-// proposes. Of is as for Unanimous.
+// VectorValidity judges the decision at a position by the proposal of the process of that
+// rank. Of is as for Unanimous.
 func VectorValidity(s Scene, p process.ID, place int, value int64, of func(p process.ID) (value int64, proposed, correct bool)) *Violation {
 	if place > s.Config().N {
 		return broken(process.VectorValidity, p, "%s decided %d in place %d: there are %d processes", s.Config().Text(p), value, place, s.Config().N)

@@ -87,8 +87,8 @@ func (s *State) withTokens(edits ...Edit) *State {
 	return next
 }
 
-// Verb returns which verb a change needs: members if all that it does is to make join tokens
-// that are new or in the place of others.
+// Verb returns which verb a change needs: members if all that it does is to make join
+// tokens that are new or replace others.
 func (s *State) Verb(c *Change) Verb {
 	for i := range c.Edits {
 		e := &c.Edits[i]

@@ -230,7 +230,7 @@ func (c *cluster) snapshot(m *member) {
 	c.note("snapshot %d at %d", m.id, m.index)
 }
 
-// deliver hands over the message at a place in the network.
+// deliver delivers the message at an index of the network.
 func (c *cluster) deliver(at int) {
 	message := c.network[at]
 	c.network = slices.Delete(c.network, at, at+1)

@@ -146,10 +146,10 @@ func (h *Host) handOver() {
 	}
 }
 
-// chooseHeir returns the member to ask: among those that can be reached and were not asked in
-// vain, the one with the newest seat. It has had the least time to get clients, and will not be
-// the next one to stop if servers are stopped in turn. If to is None, wait for a lane. Any
-// reports whether there is a member to ask or to wait for.
+// chooseHeir returns the member to ask: among those that can be reached and were not
+// asked in vain, the one with the newest seat. It has had the least time to get clients,
+// and will not be the next one to stop if servers are stopped in turn. If to is None,
+// wait for a lane. Any reports whether there is a member to ask or to wait for.
 func (h *Host) chooseHeir() (to process.ID, any bool) {
 	for _, s := range slices.Backward(h.seats) {
 		rank := h.member.RankOf(s.Server)

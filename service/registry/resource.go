@@ -116,7 +116,8 @@ func (res *resource) admit(c *claim) {
 	present.holders = append(present.holders, c)
 }
 
-// fits reports whether a hold with these terms is compatible with the present ones.
+// fits reports whether a hold with this limit and sharing is compatible with the present
+// ones.
 func (res *resource) fits(t *extras) bool {
 	holders := res.holders()
 	switch {

@@ -24,7 +24,7 @@ type places struct {
 
 type place struct{ leave context.CancelFunc }
 
-// enter takes a place; leave is called when the place has to be given up.
+// enter takes a slot. It calls leave of the oldest connection if all slots are taken.
 func (s *places) enter(leave context.CancelFunc) *place {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -37,7 +37,7 @@ func (s *places) enter(leave context.CancelFunc) *place {
 	return p
 }
 
-// exit returns a place.
+// exit returns a slot.
 func (s *places) exit(p *place) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,8 +77,8 @@ func (t *Transport) accept() {
 	}
 }
 
-// admit takes a place for a new connection. Places are taken here, in the order in which
-// connections were accepted, and not in the order in which goroutines happen to run.
+// admit takes a slot for a new connection. It takes slots here, in the order in which
+// connections were accepted, and not in the order in which goroutines run.
 func (t *Transport) admit(raw net.Conn) {
 	ctx, cancel := context.WithCancel(t.ctx)
 	place := t.places.enter(cancel)
@@ -97,7 +97,7 @@ func (t *Transport) attend(ctx context.Context, raw net.Conn, place *place) bool
 	v, call, err := t.receive(ctx, raw)
 	t.places.exit(place)
 	if !stop() && err != nil {
-		err = fmt.Errorf("too slow, and its place was needed: over %d connections are being set up", t.cfg.MaxHandshakes)
+		err = fmt.Errorf("too slow: over %d connections are being set up; closed the oldest", t.cfg.MaxHandshakes)
 	}
 	switch {
 	case err != nil:

@@ -108,7 +108,7 @@ func TestStalledStrangersDoNotBlock(t *testing.T) {
 	if _, err := io.Copy(io.Discard, ends[0]); errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Error("the oldest stranger still has its place")
 	}
-	eventually(t, "it is logged", func() bool { return s.journal.count("its place was needed: over 8 connections") == 1 })
+	eventually(t, "it is logged", func() bool { return s.journal.count("too slow: over 8 connections") == 1 })
 }
 
 // TestSilentStrangersAreClosed waits for the deadline of the handshake.

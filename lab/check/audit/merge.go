@@ -66,7 +66,7 @@ func sectionsOf(page string) [][]string {
 // owner matches the name of the algorithm that a line of a table or a list is about.
 var owner = regexp.MustCompile(`^(?:\| \[?|- )([a-z0-9-]+)(?:\]\(algorithms/| \|| \()`)
 
-// rankOf returns the place of the algorithm that a line is about, or -1.
+// rankOf returns the index of the algorithm that a line is about, or -1.
 func (m *merger) rankOf(line string) int {
 	if match := owner.FindStringSubmatch(line); match != nil {
 		return slices.Index(m.order, match[1])

@@ -14,8 +14,8 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// TestTwoTraitors runs the algorithms with two traitors in every pair of places, with one
-// and a crash, and with two crashes.
+// TestTwoTraitors runs the algorithms with every pair of traitors, with one traitor and a
+// crash, and with two crashes.
 func TestTwoTraitors(t *testing.T) {
 	for _, test := range []struct {
 		spec *process.Spec

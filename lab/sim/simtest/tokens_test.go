@@ -108,8 +108,8 @@ func TestPathReversalInTurn(t *testing.T) {
 	}
 }
 
-// TestTokenRingDelays asks at every process for every place of the token. The
-// longest delay is that of a process which the token has just left.
+// TestTokenRingDelays asks at every process for every position of the token. The longest
+// delay is that of a process which the token has just left.
 func TestTokenRingDelays(t *testing.T) {
 	for n := 2; n <= 16; n++ {
 		waits := map[float64]bool{}
