@@ -314,3 +314,13 @@ type Formula struct {
 	Text string // as printed, such as "2(N-1)"
 	Eval func(Params) float64
 }
+
+// Constant returns the formula of a figure that depends on nothing.
+func Constant(text string, value float64) *Formula {
+	return &Formula{Text: text, Eval: func(Params) float64 { return value }}
+}
+
+// PerOther returns the formula of a number of messages for each other process.
+func PerOther(text string, each int) *Formula {
+	return &Formula{Text: text, Eval: func(p Params) float64 { return float64(each * (p.N - 1)) }}
+}

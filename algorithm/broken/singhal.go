@@ -77,8 +77,8 @@ var singhalPrintedClaims = process.Claims{
 			When: "a REQ that the token overtakes is dropped as old; only causal delivery prevents it"},
 	},
 	Costs: []process.Cost{
-		{Metric: process.MessagesPerEntry, Regime: process.Idle, Lo: constant("0", 0), Hi: processes},
-		{Metric: process.ClientDelay, Regime: process.Idle, When: "0 for the holder, else 2", Lo: constant("0", 0), Hi: constant("2", 2)},
+		{Metric: process.MessagesPerEntry, Regime: process.Idle, Lo: process.Constant("0", 0), Hi: processes},
+		{Metric: process.ClientDelay, Regime: process.Idle, When: "0 for the holder, else 2", Lo: process.Constant("0", 0), Hi: process.Constant("2", 2)},
 	},
 	Survives: []process.Survival{
 		{Fault: process.CrashBystander, How: "it does not answer; the token goes only to processes that request"},
@@ -86,7 +86,3 @@ var singhalPrintedClaims = process.Claims{
 }
 
 var processes = &process.Formula{Text: "N", Eval: func(p process.Params) float64 { return float64(p.N) }}
-
-func constant(text string, value float64) *process.Formula {
-	return &process.Formula{Text: text, Eval: func(process.Params) float64 { return value }}
-}

@@ -17,13 +17,13 @@ var TotalOrder = ordered("total-order", "Mutual exclusion over totally ordered m
 	process.Claim{Property: process.OrderHappenedBefore},
 	process.Claim{
 		Property: process.BoundedBypass, When: "counted from the request",
-		Bound: &process.Formula{Text: "2(N-1)", Eval: func(p process.Params) float64 { return float64(2 * (p.N - 1)) }},
+		Bound: process.PerOther("2(N-1)", 2),
 	})
 
 // TotalOrderSequencer is the same queue above a sequencer.
 var TotalOrderSequencer = ordered("total-order-sequencer", "Mutual exclusion over a sequencer", totalsequencer.Spec,
 	"the client is not the sequencer, and N >= 2",
-	&process.Formula{Text: "2", Eval: func(process.Params) float64 { return 2 }})
+	process.Constant("2", 2))
 
 // ordered puts the queue above a total order. It survives what the order survives: the
 // queue itself only needs to be told of crashes.

@@ -67,10 +67,10 @@ var Spec = &process.Spec{
 			{Property: process.Progress},
 		},
 		Costs: []process.Cost{
-			{Metric: process.MessagesPerEntry, Regime: process.Idle, When: "the token is anywhere; the mean is over all places", Lo: constant("0", 0), Hi: farthest, Mean: halfway},
-			{Metric: process.MessagesPerEntry, Regime: process.Saturated, When: "N >= 2", Exact: constant("2", 2)},
-			{Metric: process.ClientDelay, Regime: process.Idle, When: "the token is anywhere; the mean is over all places", Lo: constant("0", 0), Hi: farthest, Mean: halfway},
-			{Metric: process.SyncDelay, Regime: process.Saturated, When: "N >= 2", Exact: constant("1", 1)},
+			{Metric: process.MessagesPerEntry, Regime: process.Idle, When: "the token is anywhere; the mean is over all places", Lo: process.Constant("0", 0), Hi: farthest, Mean: halfway},
+			{Metric: process.MessagesPerEntry, Regime: process.Saturated, When: "N >= 2", Exact: process.Constant("2", 2)},
+			{Metric: process.ClientDelay, Regime: process.Idle, When: "the token is anywhere; the mean is over all places", Lo: process.Constant("0", 0), Hi: farthest, Mean: halfway},
+			{Metric: process.SyncDelay, Regime: process.Saturated, When: "N >= 2", Exact: process.Constant("1", 1)},
 		},
 	},
 	New: func(self process.ID, c *process.Config) process.Machine {
@@ -78,14 +78,10 @@ var Spec = &process.Spec{
 	},
 }
 
-func constant(text string, value float64) *process.Formula {
-	return &process.Formula{Text: text, Eval: func(process.Params) float64 { return value }}
-}
-
 // farthest is for a token that has just left the process.
-var farthest = &process.Formula{Text: "2(N-1)", Eval: func(p process.Params) float64 { return 2 * float64(p.N-1) }}
+var farthest = process.PerOther("2(N-1)", 2)
 
-var halfway = &process.Formula{Text: "N-1", Eval: func(p process.Params) float64 { return float64(p.N - 1) }}
+var halfway = process.PerOther("N-1", 1)
 
 const (
 	req process.Type = iota + 1

@@ -24,8 +24,7 @@ var claims = process.Claims{
 			Text: "N(N-1)(f+1)", Eval: func(p process.Params) float64 { return float64(rounds(p) * p.N * (p.N - 1)) }}},
 		{Metric: process.DecisionTime, Regime: process.AllStart, Mode: full, When: calm + ", a round is 2D", Exact: &process.Formula{
 			Text: "f+1 rounds = 2(f+1)", Eval: func(p process.Params) float64 { return float64(2 * rounds(p)) }}},
-		{Metric: process.DecisionTime, Regime: process.AllStart, Mode: early, When: calm + ", a round is 2D", Exact: &process.Formula{
-			Text: "one round = 2", Eval: func(process.Params) float64 { return 2 }}},
+		{Metric: process.DecisionTime, Regime: process.AllStart, Mode: early, When: calm + ", a round is 2D", Exact: process.Constant("one round = 2", 2)},
 	},
 	Survives: []process.Survival{
 		{Fault: process.CrashAny, When: atMostF, How: "in one of f+1 rounds no process crashes"},

@@ -32,12 +32,9 @@ func claims(led bool) process.Claims {
 		return c
 	}
 	c.Costs = []process.Cost{
-		{Metric: process.MessagesPerDecision, Regime: process.OneStarter, When: "the leader is known and proposes", Exact: &process.Formula{
-			Text: "5(N-1)", Eval: func(p process.Params) float64 { return float64(5 * (p.N - 1)) }}},
-		{Metric: process.MessagesPerDecision, Regime: process.AllStart, When: "the leader is known, all propose", Exact: &process.Formula{
-			Text: "6(N-1)", Eval: func(p process.Params) float64 { return float64(6 * (p.N - 1)) }}},
-		{Metric: process.DecisionTime, Regime: process.OneStarter, When: "the leader is known and proposes, N >= 2", Exact: &process.Formula{
-			Text: "5", Eval: func(process.Params) float64 { return 5 }}},
+		{Metric: process.MessagesPerDecision, Regime: process.OneStarter, When: "the leader is known and proposes", Exact: process.PerOther("5(N-1)", 5)},
+		{Metric: process.MessagesPerDecision, Regime: process.AllStart, When: "the leader is known, all propose", Exact: process.PerOther("6(N-1)", 6)},
+		{Metric: process.DecisionTime, Regime: process.OneStarter, When: "the leader is known and proposes, N >= 2", Exact: process.Constant("5", 5)},
 	}
 	return c
 }

@@ -9,12 +9,9 @@ var claims = process.Claims{
 		{Property: process.Decision, When: "a majority is up, and eventually one of them leads for long enough"},
 	},
 	Costs: []process.Cost{
-		{Metric: process.MessagesPerDecision, Regime: process.OneStarter, When: "the leader proposes; its heartbeats are not counted", Exact: &process.Formula{
-			Text: "4(N-1)", Eval: func(p process.Params) float64 { return float64(4 * (p.N - 1)) }}},
-		{Metric: process.DecisionTime, Regime: process.OneStarter, When: "the leader proposes, N >= 2", Exact: &process.Formula{
-			Text: "3", Eval: func(process.Params) float64 { return 3 }}},
-		{Metric: process.MessagesPerPeriod, Regime: process.Steady, When: "a heartbeat period is at least 2D", Exact: &process.Formula{
-			Text: "2(N-1)", Eval: func(p process.Params) float64 { return float64(2 * (p.N - 1)) }}},
+		{Metric: process.MessagesPerDecision, Regime: process.OneStarter, When: "the leader proposes; its heartbeats are not counted", Exact: process.PerOther("4(N-1)", 4)},
+		{Metric: process.DecisionTime, Regime: process.OneStarter, When: "the leader proposes, N >= 2", Exact: process.Constant("3", 3)},
+		{Metric: process.MessagesPerPeriod, Regime: process.Steady, When: "a heartbeat period is at least 2D", Exact: process.PerOther("2(N-1)", 2)},
 	},
 	Survives: []process.Survival{
 		{Fault: process.Reorder, How: "an entry is named by its term and position"},

@@ -85,7 +85,7 @@ var Spec = &process.Spec{
 				Exact: &process.Formula{Text: "3(K-1)", Eval: func(p process.Params) float64 { return float64(3 * (p.K - 1)) }},
 				Said:  []process.Figure{{Document: doc001, Text: "3 sqrt(N)", Wrong: "assumes K = sqrt(N)+1 and sends nothing to itself"}}},
 			{Metric: process.ClientDelay, Regime: process.Idle, When: "K >= 2",
-				Exact: &process.Formula{Text: "2", Eval: func(process.Params) float64 { return 2 }},
+				Exact: process.Constant("2", 2),
 				Said:  []process.Figure{{Document: doc001, Text: "2 sqrt(N)", Wrong: "counts messages; those of different voters travel at the same time"}}},
 		},
 		Survives: []process.Survival{{Fault: process.Reorder, How: "a voter has at most one pending message of each type from each candidate"}},

@@ -8,7 +8,7 @@ var claims = process.Claims{
 	},
 	Costs: []process.Cost{
 		{Metric: process.MessagesPerPeriod, Regime: process.Steady, When: "all processes answer within the limit",
-			Exact: &process.Formula{Text: "3(N-1)", Eval: func(p process.Params) float64 { return float64(3 * (p.N - 1)) }}},
+			Exact: process.PerOther("3(N-1)", 3)},
 	},
 	Survives: []process.Survival{
 		{Fault: process.Duplication, How: "an answer and an ADJUST count once"},

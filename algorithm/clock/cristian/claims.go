@@ -8,7 +8,7 @@ var claims = process.Claims{
 	},
 	Costs: []process.Cost{
 		{Metric: process.MessagesPerPeriod, Regime: process.Steady, When: "samples=1; no answer exceeds the limit",
-			Exact: &process.Formula{Text: "2(N-1)", Eval: func(p process.Params) float64 { return float64(2 * (p.N - 1)) }}},
+			Exact: process.PerOther("2(N-1)", 2)},
 	},
 	Survives: []process.Survival{
 		{Fault: process.Reorder, How: "an answer names its question"},

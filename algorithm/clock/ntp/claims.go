@@ -8,7 +8,7 @@ var claims = process.Claims{
 	},
 	Costs: []process.Cost{
 		{Metric: process.MessagesPerPeriod, Regime: process.Steady, When: "burst=8; all servers above have the time",
-			Exact: &process.Formula{Text: "16(N-1)", Eval: func(p process.Params) float64 { return float64(16 * (p.N - 1)) }}},
+			Exact: process.PerOther("16(N-1)", 16)},
 	},
 	Survives: []process.Survival{
 		{Fault: process.Reorder, How: "a REPLY names its REQUEST"},

@@ -9,7 +9,7 @@ var claims = process.Claims{
 	},
 	Costs: []process.Cost{
 		{Metric: process.MessageCount, Regime: process.AnyLoad, When: "it sends none itself; each message carries N numbers",
-			Exact: &process.Formula{Text: "0", Eval: func(process.Params) float64 { return 0 }}},
+			Exact: process.Constant("0", 0)},
 	},
 	Survives: []process.Survival{
 		{Fault: process.Reorder, How: "a receipt takes the maximum of each component"},

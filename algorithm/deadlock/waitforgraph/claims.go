@@ -15,9 +15,9 @@ var claims = process.Claims{
 	},
 	Costs: []process.Cost{
 		{Metric: process.MessageCount, Regime: process.AllStart, Mode: deadlock.Declare, When: known,
-			Exact: &process.Formula{Text: "3(N-1)", Eval: func(p process.Params) float64 { return float64(3 * (p.N - 1)) }}},
+			Exact: process.PerOther("3(N-1)", 3)},
 		{Metric: process.DetectionTime, Regime: process.AllStart, Mode: deadlock.Declare, When: known + ", after the suspicion time",
-			Exact: &process.Formula{Text: "3", Eval: func(process.Params) float64 { return 3 }}},
+			Exact: process.Constant("3", 3)},
 	},
 	Survives: []process.Survival{
 		{Fault: process.Slowness, How: "no rule depends on the suspicion time being long enough"},

@@ -38,11 +38,7 @@ var costs = []process.Cost{
 	{Metric: process.MessagesPerPeriod, Regime: process.Steady, Exact: &process.Formula{
 		Text: "N(N-1)", Eval: func(p process.Params) float64 { return float64(p.N * (p.N - 1)) }}},
 	{Metric: process.DetectionTime, Regime: process.Steady, When: byDefault,
-		Lo: constant("timeout+D-P = 10", 10), Hi: constant("timeout+D = 14", 14)},
-}
-
-func constant(text string, value float64) *process.Formula {
-	return &process.Formula{Text: text, Eval: func(process.Params) float64 { return value }}
+		Lo: process.Constant("timeout+D-P = 10", 10), Hi: process.Constant("timeout+D = 14", 14)},
 }
 
 // noticed is the time after the last fault in which every process learns which others

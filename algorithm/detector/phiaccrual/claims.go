@@ -14,7 +14,7 @@ var claims = process.Claims{
 			Text: "N(N-1)", Eval: func(p process.Params) float64 { return float64(p.N * (p.N - 1)) }}},
 		{Metric: process.DetectionTime, Regime: process.Steady,
 			When: "every message takes D, P = 4D, phi = 8, and the first two samples have left the window; t = P + z(phi) D/2 = 6.81D",
-			Lo:   constant("t+D-P = 3.81", Wait(4, 8)+1-4), Hi: constant("t+D = 7.81", Wait(4, 8)+1)},
+			Lo:   process.Constant("t+D-P = 3.81", Wait(4, 8)+1-4), Hi: process.Constant("t+D = 7.81", Wait(4, 8)+1)},
 	},
 	Survives: []process.Survival{
 		{Fault: process.Reorder, How: "an overtaken ALIVE proves nothing (R2a)"},
@@ -24,10 +24,6 @@ var claims = process.Claims{
 		{Fault: process.CrashAny, How: "its purpose"},
 		{Fault: process.AmnesiaRestart, How: "incarnation numbers (R2b)"},
 	},
-}
-
-func constant(text string, value float64) *process.Formula {
-	return &process.Formula{Text: text, Eval: func(process.Params) float64 { return value }}
 }
 
 // Wait is the time, in D, after which a level is reached at the given period, in D, if

@@ -31,7 +31,7 @@ var claims = process.Claims{
 			Text: "2N", Eval: func(p process.Params) float64 { return float64(2 * p.N) }}},
 		{Metric: process.DetectionTime, Regime: process.Steady,
 			When: "every message takes D, T = 8D, all processes start together, N >= 3; from the crash to the first suspicion, the mean over the time of the crash",
-			Lo:   &process.Formula{Text: "T-D = 7", Eval: func(process.Params) float64 { return 7 }},
+			Lo:   process.Constant("T-D = 7", 7),
 			Hi: &process.Formula{Text: "2(N-1)T-D", Eval: func(p process.Params) float64 {
 				return float64(16*(p.N-1) - 1)
 			}},

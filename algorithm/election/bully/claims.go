@@ -32,7 +32,7 @@ var claims = process.Claims{
 			Said: []process.Figure{{Document: doc001, Text: "O(N^2)"}, {Document: doc002, Text: "O(N^2)"}, {Document: doc003, Text: "O(N^2)"}}},
 		{Metric: process.MessagesPerElection, Regime: process.Idle,
 			When:  "the process with the highest label restarts, all others are up; HELLO and WELCOME count as recovery",
-			Exact: &process.Formula{Text: "N-1", Eval: func(p process.Params) float64 { return float64(p.N - 1) }}},
+			Exact: process.PerOther("N-1", 1)},
 		{Metric: process.ElectionTime, Regime: process.OneStarter, When: unitDelays, Exact: timeFromRank},
 		{Metric: process.ElectionTime, Regime: process.AllStart, When: unitDelays, Exact: &process.Formula{
 			Text: "T+D = 4", Eval: timeOfBest}},

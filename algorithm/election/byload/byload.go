@@ -137,7 +137,7 @@ var askingAll = []process.Cost{
 			return 5
 		}}},
 	{Metric: process.ElectionTime, Regime: process.AllStart, When: "all processes are up, every message takes D, T = 3D, N >= 2",
-		Exact: &process.Formula{Text: "T+D = 4", Eval: func(process.Params) float64 { return 4 }}},
+		Exact: process.Constant("T+D = 4", 4)},
 }
 
 // fromRank: the starter and all better processes ask all others. Each of these gets

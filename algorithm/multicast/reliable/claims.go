@@ -14,7 +14,7 @@ var claims = process.Claims{
 		{Metric: process.MessagesPerMulticast, Regime: process.AnyLoad, Mode: echo,
 			Exact: &process.Formula{Text: "N(N-1)", Eval: func(p process.Params) float64 { return float64(p.N * (p.N - 1)) }}},
 		{Metric: process.MessagesPerMulticast, Regime: process.AnyLoad, Mode: plain,
-			Exact: &process.Formula{Text: "N-1", Eval: func(p process.Params) float64 { return float64(p.N - 1) }}},
+			Exact: process.PerOther("N-1", 1)},
 	},
 	Survives: []process.Survival{
 		{Fault: process.Reorder, How: "nothing depends on the order of messages"},

@@ -26,4 +26,4 @@ var claims = process.Claims{
 	},
 }
 
-var lessOne = &process.Formula{Text: "N-1", Eval: func(p process.Params) float64 { return float64(p.N - 1) }}
+var lessOne = process.PerOther("N-1", 1)

@@ -25,23 +25,23 @@ var claims = process.Claims{
 		{Property: process.BoundedBypass, Mode: denyQueue, Bound: othersOnce, Since: process.SinceArrival, When: "counted from arrival at the coordinator"},
 	},
 	Costs: []process.Cost{
-		{Metric: process.MessagesPerEntry, Regime: process.AnyLoad, Mode: silent, When: notCoordinator, Exact: constant("3", 3),
+		{Metric: process.MessagesPerEntry, Regime: process.AnyLoad, Mode: silent, When: notCoordinator, Exact: process.Constant("3", 3),
 			Said: []process.Figure{{Document: doc000, Text: "3"}, {Document: doc003, Text: "3"}, {Document: doc004, Text: "3"}}},
-		{Metric: process.MessagesPerEntry, Regime: process.Idle, Mode: denyQueue, When: notCoordinator, Exact: constant("3", 3)},
+		{Metric: process.MessagesPerEntry, Regime: process.Idle, Mode: denyQueue, When: notCoordinator, Exact: process.Constant("3", 3)},
 		{Metric: process.MessagesPerEntry, Regime: process.Saturated, Mode: denyQueue,
 			When: notCoordinator + "; 3 if there is no other client (N = 2)", Exact: ifTaken,
 			Said: []process.Figure{{Document: doc004, Text: "3", Wrong: "its own pseudo-code also sends DENIED to every queued client"}}},
-		{Metric: process.MessagesPerEntry, Regime: process.Idle, Mode: denyPoll, When: notCoordinator, Exact: constant("3", 3)},
+		{Metric: process.MessagesPerEntry, Regime: process.Idle, Mode: denyPoll, When: notCoordinator, Exact: process.Constant("3", 3)},
 		{Metric: process.MessagesPerEntry, Regime: process.AnyLoad, Mode: denyPoll, When: notCoordinator + "; p REQUESTs were sent",
 			Exact: &process.Formula{Text: "2p+1", Eval: func(p process.Params) float64 { return float64(2*p.Polls + 1) }}},
-		{Metric: process.ClientDelay, Regime: process.Idle, When: notCoordinator, Exact: constant("2", 2),
+		{Metric: process.ClientDelay, Regime: process.Idle, When: notCoordinator, Exact: process.Constant("2", 2),
 			Said: []process.Figure{{Document: doc000, Text: "2"}, {Document: doc003, Text: "2"}}},
-		{Metric: process.SyncDelay, Regime: process.Saturated, Mode: silent, When: notCoordinator, Exact: constant("2", 2)},
-		{Metric: process.SyncDelay, Regime: process.Saturated, Mode: denyQueue, When: notCoordinator, Exact: constant("2", 2)},
+		{Metric: process.SyncDelay, Regime: process.Saturated, Mode: silent, When: notCoordinator, Exact: process.Constant("2", 2)},
+		{Metric: process.SyncDelay, Regime: process.Saturated, Mode: denyQueue, When: notCoordinator, Exact: process.Constant("2", 2)},
 		{Metric: process.SyncDelay, Regime: process.Saturated, Mode: denyPoll,
-			When: notCoordinator + "; plus the rest of the polling interval", Lo: constant("2", 2)},
-		{Metric: process.Throughput, Regime: process.Saturated, Mode: silent, When: notCoordinator, Exact: constant("1/2", 0.5)},
-		{Metric: process.Throughput, Regime: process.Saturated, Mode: denyQueue, When: notCoordinator, Exact: constant("1/2", 0.5)},
+			When: notCoordinator + "; plus the rest of the polling interval", Lo: process.Constant("2", 2)},
+		{Metric: process.Throughput, Regime: process.Saturated, Mode: silent, When: notCoordinator, Exact: process.Constant("1/2", 0.5)},
+		{Metric: process.Throughput, Regime: process.Saturated, Mode: denyQueue, When: notCoordinator, Exact: process.Constant("1/2", 0.5)},
 	},
 	Survives: []process.Survival{
 		{Fault: process.Reorder, How: "request numbers"},
@@ -55,7 +55,7 @@ var claims = process.Claims{
 }
 
 // othersOnce is the bound of a FIFO queue that holds each process once.
-var othersOnce = &process.Formula{Text: "N-1", Eval: func(p process.Params) float64 { return float64(p.N - 1) }}
+var othersOnce = process.PerOther("N-1", 1)
 
 // ifTaken includes the DENIED that a client gets when it is queued behind another.
 var ifTaken = &process.Formula{Text: "4", Eval: func(p process.Params) float64 {
@@ -64,7 +64,3 @@ var ifTaken = &process.Formula{Text: "4", Eval: func(p process.Params) float64 {
 	}
 	return 4
 }}
-
-func constant(text string, value float64) *process.Formula {
-	return &process.Formula{Text: text, Eval: func(process.Params) float64 { return value }}
-}

@@ -17,11 +17,11 @@ var claims = process.Claims{
 		{Property: process.OrderHappenedBefore, Fails: true,
 			When: "two causally related requests may reach the clock in reverse order"},
 		{Property: process.BoundedBypass, Since: process.SinceArrival, When: "counted from arrival at the clock",
-			Bound: &process.Formula{Text: "N-1", Eval: func(p process.Params) float64 { return float64(p.N - 1) }}},
+			Bound: process.PerOther("N-1", 1)},
 	},
 	Costs: []process.Cost{
 		{Metric: process.MessagesPerEntry, Regime: process.AnyLoad, When: notClock + quiet,
-			Exact: &process.Formula{Text: "2(N-1)", Eval: func(p process.Params) float64 { return float64(2 * (p.N - 1)) }}},
+			Exact: process.PerOther("2(N-1)", 2)},
 		{Metric: process.ClientDelay, Regime: process.Idle, When: notClock, Exact: &process.Formula{
 			Text: "4, or 2 if N = 2", Eval: func(p process.Params) float64 {
 				if p.N == 2 {
@@ -29,7 +29,7 @@ var claims = process.Claims{
 				}
 				return 4
 			}}},
-		{Metric: process.SyncDelay, Regime: process.Saturated, Exact: constant("1", 1),
+		{Metric: process.SyncDelay, Regime: process.Saturated, Exact: process.Constant("1", 1),
 			When: notClock + "; N >= 3; a process that leaves has a new stamp and permissions before its next turn"},
 	},
 	Survives: []process.Survival{
@@ -39,8 +39,4 @@ var claims = process.Claims{
 		{Fault: process.CrashWaiter, How: "R7, with a reliable detector"},
 		{Fault: process.CrashHolder, How: "R7, with a reliable detector"},
 	},
-}
-
-func constant(text string, value float64) *process.Formula {
-	return &process.Formula{Text: text, Eval: func(process.Params) float64 { return value }}
 }

@@ -10,8 +10,8 @@ var claims = process.Claims{
 		{Property: process.FencesGrowCausally},
 	},
 	Costs: []process.Cost{
-		{Metric: process.MessagesPerEntry, Regime: process.Idle, Exact: peers("2(N-1)", 2)},
-		{Metric: process.MessagesPerEntry, Regime: process.AnyLoad, Lo: least, Hi: peers("2(N-1)", 2)},
+		{Metric: process.MessagesPerEntry, Regime: process.Idle, Exact: process.PerOther("2(N-1)", 2)},
+		{Metric: process.MessagesPerEntry, Regime: process.AnyLoad, Lo: least, Hi: process.PerOther("2(N-1)", 2)},
 		{Metric: process.ClientDelay, Regime: process.Idle, When: "0 if k >= N", Exact: &process.Formula{
 			Text: "2", Eval: func(p process.Params) float64 {
 				if p.K >= p.N {
@@ -19,18 +19,12 @@ var claims = process.Claims{
 				}
 				return 2
 			}}},
-		{Metric: process.SyncDelay, Regime: process.Saturated, When: "k < N", Exact: &process.Formula{
-			Text: "1", Eval: func(process.Params) float64 { return 1 }}},
+		{Metric: process.SyncDelay, Regime: process.Saturated, When: "k < N", Exact: process.Constant("1", 1)},
 	},
 	Survives: []process.Survival{
 		{Fault: process.Reorder, How: "answers are counted"},
 		{Fault: process.CrashAny, How: "R6, with a reliable detector, frees its unit; without one, up to k-1 bystanders"},
 	},
-}
-
-// peers is a number of messages for each other process.
-func peers(text string, each int) *process.Formula {
-	return &process.Formula{Text: text, Eval: func(p process.Params) float64 { return float64(each * (p.N - 1)) }}
 }
 
 // least is what an entry costs if all answers that it did not need travel together with

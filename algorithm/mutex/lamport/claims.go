@@ -16,36 +16,27 @@ var claims = process.Claims{
 		{Property: process.FencesGrow},
 		{Property: process.OrderTimestamp},
 		{Property: process.OrderHappenedBefore},
-		{Property: process.BoundedBypass, Bound: peers("2(N-1)", 2),
+		{Property: process.BoundedBypass, Bound: process.PerOther("2(N-1)", 2),
 			When: "counted from the request; N-1 once every process has heard of it"},
 	},
 	Costs: []process.Cost{
-		{Metric: process.MessagesPerEntry, Regime: process.AnyLoad, Mode: answer, Exact: peers("3(N-1)", 3),
+		{Metric: process.MessagesPerEntry, Regime: process.AnyLoad, Mode: answer, Exact: process.PerOther("3(N-1)", 3),
 			Said: []process.Figure{
 				{Document: doc001, Text: "3(N-1)", Wrong: "right for this algorithm, but printed for Ricart and Agrawala's"},
 				{Document: doc004, Text: "3(n-1)"},
 			}},
-		{Metric: process.MessagesPerEntry, Regime: process.Idle, Mode: skip, Exact: peers("3(N-1)", 3)},
-		{Metric: process.MessagesPerEntry, Regime: process.AnyLoad, Mode: skip, Lo: peers("2(N-1)", 2), Hi: peers("3(N-1)", 3)},
-		{Metric: process.ClientDelay, Regime: process.Idle, When: several, Exact: constant("2", 2),
+		{Metric: process.MessagesPerEntry, Regime: process.Idle, Mode: skip, Exact: process.PerOther("3(N-1)", 3)},
+		{Metric: process.MessagesPerEntry, Regime: process.AnyLoad, Mode: skip, Lo: process.PerOther("2(N-1)", 2), Hi: process.PerOther("3(N-1)", 3)},
+		{Metric: process.ClientDelay, Regime: process.Idle, When: several, Exact: process.Constant("2", 2),
 			Said: []process.Figure{
 				{Document: doc001, Text: "2(N-1)", Wrong: "counts the messages one after another; N-1 of them travel at the same time"},
 			}},
-		{Metric: process.SyncDelay, Regime: process.Saturated, When: several, Exact: constant("1", 1),
+		{Metric: process.SyncDelay, Regime: process.Saturated, When: several, Exact: process.Constant("1", 1),
 			Said: []process.Figure{{Document: doc004, Text: "maximal message transmission time"}}},
-		{Metric: process.Throughput, Regime: process.Saturated, When: several, Exact: constant("1", 1)},
+		{Metric: process.Throughput, Regime: process.Saturated, When: several, Exact: process.Constant("1", 1)},
 	},
 	Survives: []process.Survival{
 		{Fault: process.Duplication, How: "the times on a link grow, so a duplicate is recognised"},
 		{Fault: process.CrashAny, How: "R7, with a reliable detector"},
 	},
-}
-
-// peers is a number of messages for each other process.
-func peers(text string, each int) *process.Formula {
-	return &process.Formula{Text: text, Eval: func(p process.Params) float64 { return float64(each * (p.N - 1)) }}
-}
-
-func constant(text string, value float64) *process.Formula {
-	return &process.Formula{Text: text, Eval: func(process.Params) float64 { return value }}
 }

@@ -21,8 +21,8 @@ var claimsOfLease = process.Claims{
 		{Property: process.OrderHappenedBefore, Fails: true, When: "the first client to end its back-off wins"},
 	},
 	Costs: []process.Cost{
-		{Metric: process.MessagesPerEntry, Regime: process.Idle, When: outsider, Exact: constant("3", 3)},
-		{Metric: process.ClientDelay, Regime: process.Idle, When: outsider, Exact: constant("2", 2)},
+		{Metric: process.MessagesPerEntry, Regime: process.Idle, When: outsider, Exact: process.Constant("3", 3)},
+		{Metric: process.ClientDelay, Regime: process.Idle, When: outsider, Exact: process.Constant("2", 2)},
 	},
 	Survives: survives("the server stays up"),
 }
@@ -37,7 +37,7 @@ var claimsOfRedlock = process.Claims{
 	Costs: []process.Cost{
 		{Metric: process.MessagesPerEntry, Regime: process.Idle, When: outsider + "; s servers",
 			Exact: &process.Formula{Text: "3s", Eval: func(p process.Params) float64 { return 3 * float64(p.Replicas) }}},
-		{Metric: process.ClientDelay, Regime: process.Idle, When: outsider, Exact: constant("2", 2)},
+		{Metric: process.ClientDelay, Regime: process.Idle, When: outsider, Exact: process.Constant("2", 2)},
 	},
 	Survives: append(survives("more than half of the servers are up"),
 		process.Survival{Fault: process.CrashSpecial, When: "more than half of the servers are up", How: "the others are a majority"}),
@@ -52,10 +52,6 @@ func survives(servers string) []process.Survival {
 		{Fault: process.CrashWaiter, When: servers, How: "R9"},
 		{Fault: process.CrashHolder, When: servers, How: "R9"},
 	}
-}
-
-func constant(text string, value float64) *process.Formula {
-	return &process.Formula{Text: text, Eval: func(process.Params) float64 { return value }}
 }
 
 // Servers returns how many servers Redlock has: the processes with the lowest ranks.

@@ -145,9 +145,9 @@ var claims = process.Claims{
 			Exact: perVoter("4(K-1)", 4)},
 		{Metric: process.MessagesPerEntry, Regime: process.AnyLoad, When: "nobody withdraws; K is the mean size",
 			Lo: perVoter("3(K-1)", 3), Hi: perVoter("7(K-1)", 7)},
-		{Metric: process.ClientDelay, Regime: process.Idle, When: "K >= 2", Exact: constant("2", 2),
+		{Metric: process.ClientDelay, Regime: process.Idle, When: "K >= 2", Exact: process.Constant("2", 2),
 			Said: []process.Figure{{Document: doc001, Text: "2 sqrt(N)", Wrong: "counts messages; those of different voters travel at the same time"}}},
-		{Metric: process.SyncDelay, Regime: process.Saturated, When: "K >= 2", Lo: constant("1", 1), Hi: constant("2", 2)},
+		{Metric: process.SyncDelay, Regime: process.Saturated, When: "K >= 2", Lo: process.Constant("1", 1), Hi: process.Constant("2", 2)},
 	},
 	Survives: []process.Survival{
 		{Fault: process.Reorder, How: "timestamps; an INQUIRE may overtake its GRANT, and a GRANT may overtake a FAILED"},
@@ -157,10 +157,6 @@ var claims = process.Claims{
 
 func perVoter(text string, each float64) *process.Formula {
 	return &process.Formula{Text: text, Eval: func(p process.Params) float64 { return each * float64(p.K-1) }}
-}
-
-func constant(text string, value float64) *process.Formula {
-	return &process.Formula{Text: text, Eval: func(process.Params) float64 { return value }}
 }
 
 const (

@@ -34,10 +34,10 @@ var claims = process.Claims{
 			When: "clients are not coordinators; each failed attempt adds 2n and the returned votes",
 			Lo:   &process.Formula{Text: "2n+m", Eval: func(p process.Params) float64 { return float64(2*p.Replicas + p.M) }}},
 		{Metric: process.MessagesPerEntry, Regime: process.Idle, Mode: lease, When: outsider + "; every message takes D", Exact: times("5n", 5, 0)},
-		{Metric: process.ClientDelay, Regime: process.Idle, Mode: plain, When: outsider, Exact: constant("2", 2),
+		{Metric: process.ClientDelay, Regime: process.Idle, Mode: plain, When: outsider, Exact: process.Constant("2", 2),
 			Said: []process.Figure{{Document: doc003, Text: "2mk", Wrong: "counts messages; those of different coordinators travel at the same time"}}},
-		{Metric: process.ClientDelay, Regime: process.Idle, Mode: lease, When: outsider, Exact: constant("4", 4)},
-		{Metric: process.SyncDelay, Regime: process.Saturated, Mode: plain, When: "clients are not coordinators; plus the rest of the back-off", Lo: constant("2", 2)},
+		{Metric: process.ClientDelay, Regime: process.Idle, Mode: lease, When: outsider, Exact: process.Constant("4", 4)},
+		{Metric: process.SyncDelay, Regime: process.Saturated, Mode: plain, When: "clients are not coordinators; plus the rest of the back-off", Lo: process.Constant("2", 2)},
 	},
 	Survives: []process.Survival{
 		{Fault: process.Reorder, How: "attempt numbers; RELEASE goes only to coordinators whose VOTE came"},
@@ -50,10 +50,6 @@ var claims = process.Claims{
 // times is each*n + add.
 func times(text string, each, add float64) *process.Formula {
 	return &process.Formula{Text: text, Eval: func(p process.Params) float64 { return each*float64(p.Replicas) + add }}
-}
-
-func constant(text string, value float64) *process.Formula {
-	return &process.Formula{Text: text, Eval: func(process.Params) float64 { return value }}
 }
 
 // Sizes returns the number of replicas and the number of votes needed. The coordinators

@@ -23,7 +23,7 @@ var claims = process.Claims{
 		{Property: process.FencesGrow},
 		{Property: process.OrderTimestamp, Mode: fresh},
 		{Property: process.OrderHappenedBefore, Mode: fresh},
-		{Property: process.BoundedBypass, Mode: fresh, Bound: peers("2(N-1)", 2),
+		{Property: process.BoundedBypass, Mode: fresh, Bound: process.PerOther("2(N-1)", 2),
 			When: "counted from the request; N-1 once everybody has heard of it"},
 		{Property: process.OrderTimestamp, Mode: keep, Fails: true,
 			When: "who has all permissions enters again before it hears of an older request"},
@@ -31,39 +31,30 @@ var claims = process.Claims{
 			When: "who has all permissions enters again before it hears of an older request"},
 	},
 	Costs: []process.Cost{
-		{Metric: process.MessagesPerEntry, Regime: process.AnyLoad, Mode: fresh, Exact: peers("2(N-1)", 2),
+		{Metric: process.MessagesPerEntry, Regime: process.AnyLoad, Mode: fresh, Exact: process.PerOther("2(N-1)", 2),
 			Said: []process.Figure{
 				{Document: doc000, Text: "2(N-1)"},
 				{Document: doc001, Text: "3(N-1)", Wrong: "its own pseudo-code needs 2(N-1): releasing is answering the queued requests; 3(N-1) is Lamport's algorithm"},
 				{Document: doc004, Text: "2(n-1)"},
 			}},
-		{Metric: process.MessagesPerEntry, Regime: process.Idle, Mode: keep, When: inTurn, Exact: peers("2(N-1)", 2)},
-		{Metric: process.MessagesPerEntry, Regime: process.Saturated, Mode: keep, Exact: peers("2(N-1)", 2)},
+		{Metric: process.MessagesPerEntry, Regime: process.Idle, Mode: keep, When: inTurn, Exact: process.PerOther("2(N-1)", 2)},
+		{Metric: process.MessagesPerEntry, Regime: process.Saturated, Mode: keep, Exact: process.PerOther("2(N-1)", 2)},
 		{Metric: process.MessagesPerEntry, Regime: process.AnyLoad, Mode: keep,
 			When: "the mean if one enters at a time, drawn at random",
-			Lo:   constant("0", 0), Hi: peers("2(N-1)", 2), Mean: peers("N-1", 1)},
-		{Metric: process.ClientDelay, Regime: process.Idle, Mode: fresh, When: several, Exact: constant("2", 2),
+			Lo:   process.Constant("0", 0), Hi: process.PerOther("2(N-1)", 2), Mean: process.PerOther("N-1", 1)},
+		{Metric: process.ClientDelay, Regime: process.Idle, Mode: fresh, When: several, Exact: process.Constant("2", 2),
 			Said: []process.Figure{
 				{Document: doc000, Text: "2(N-1)", Wrong: oneByOne},
 				{Document: doc001, Text: "2(N-1)", Wrong: oneByOne},
 			}},
-		{Metric: process.ClientDelay, Regime: process.Idle, Mode: keep, When: several + "; " + inTurn, Exact: constant("2", 2)},
-		{Metric: process.SyncDelay, Regime: process.Saturated, When: several, Exact: constant("1", 1),
+		{Metric: process.ClientDelay, Regime: process.Idle, Mode: keep, When: several + "; " + inTurn, Exact: process.Constant("2", 2)},
+		{Metric: process.SyncDelay, Regime: process.Saturated, When: several, Exact: process.Constant("1", 1),
 			Said: []process.Figure{{Document: doc004, Text: "maximal message transmission time"}}},
-		{Metric: process.Throughput, Regime: process.Saturated, When: several, Exact: constant("1", 1)},
+		{Metric: process.Throughput, Regime: process.Saturated, When: several, Exact: process.Constant("1", 1)},
 	},
 	Survives: []process.Survival{
 		{Fault: process.Reorder, How: "no rule depends on the order of messages"},
 		{Fault: process.Duplication, How: "a REPLY echoes the number of its request"},
 		{Fault: process.CrashAny, Mode: fresh, How: "R5, with a reliable detector"},
 	},
-}
-
-// peers is a number of messages for each other process.
-func peers(text string, each int) *process.Formula {
-	return &process.Formula{Text: text, Eval: func(p process.Params) float64 { return float64(each * (p.N - 1)) }}
-}
-
-func constant(text string, value float64) *process.Formula {
-	return &process.Formula{Text: text, Eval: func(process.Params) float64 { return value }}
 }

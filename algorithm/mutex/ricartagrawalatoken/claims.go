@@ -24,11 +24,11 @@ var claims = process.Claims{
 			Said: []process.Figure{{Document: doc004, Text: "n"}}},
 		{Metric: process.MessagesPerEntry, Regime: process.Idle, When: elsewhere, Exact: all,
 			Said: []process.Figure{{Document: doc004, Text: "n", Wrong: "leaves out the process that has the token, which sends nothing"}}},
-		{Metric: process.MessagesPerEntry, Regime: process.Idle, When: anywhere, Lo: constant("0", 0), Hi: all, Mean: others},
-		{Metric: process.ClientDelay, Regime: process.Idle, When: elsewhere, Exact: constant("2", 2)},
-		{Metric: process.ClientDelay, Regime: process.Idle, When: anywhere, Lo: constant("0", 0), Hi: constant("2", 2)},
-		{Metric: process.SyncDelay, Regime: process.Saturated, When: several, Exact: constant("1", 1)},
-		{Metric: process.Throughput, Regime: process.Saturated, When: several, Exact: constant("1", 1)},
+		{Metric: process.MessagesPerEntry, Regime: process.Idle, When: anywhere, Lo: process.Constant("0", 0), Hi: all, Mean: others},
+		{Metric: process.ClientDelay, Regime: process.Idle, When: elsewhere, Exact: process.Constant("2", 2)},
+		{Metric: process.ClientDelay, Regime: process.Idle, When: anywhere, Lo: process.Constant("0", 0), Hi: process.Constant("2", 2)},
+		{Metric: process.SyncDelay, Regime: process.Saturated, When: several, Exact: process.Constant("1", 1)},
+		{Metric: process.Throughput, Regime: process.Saturated, When: several, Exact: process.Constant("1", 1)},
 	},
 	Survives: []process.Survival{
 		{Fault: process.Reorder, How: "stamps tell open requests from served ones"},
@@ -40,8 +40,4 @@ var claims = process.Claims{
 // all is N-1 requests and one token.
 var all = &process.Formula{Text: "N", Eval: func(p process.Params) float64 { return float64(p.N) }}
 
-var others = &process.Formula{Text: "N-1", Eval: func(p process.Params) float64 { return float64(p.N - 1) }}
-
-func constant(text string, value float64) *process.Formula {
-	return &process.Formula{Text: text, Eval: func(process.Params) float64 { return value }}
-}
+var others = process.PerOther("N-1", 1)

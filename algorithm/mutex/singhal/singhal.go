@@ -117,15 +117,15 @@ var claims = process.Claims{
 	Costs: []process.Cost{
 		{Metric: process.MessagesPerEntry, Regime: process.Idle,
 			When: "0 for the holder; else 1 + the number of others that have entered since its own last entry",
-			Lo:   constant("0", 0), Hi: processes,
+			Lo:   process.Constant("0", 0), Hi: processes,
 			Mean: &process.Formula{Text: "(N+1)/2 - 1/N", Eval: func(p process.Params) float64 {
 				n := float64(p.N)
 				return (n+1)/2 - 1/n
 			}}},
 		{Metric: process.MessagesPerEntry, Regime: process.Saturated, When: "N >= 2", Exact: processes},
-		{Metric: process.ClientDelay, Regime: process.Idle, When: "0 for the holder, else 2", Lo: constant("0", 0), Hi: constant("2", 2)},
-		{Metric: process.SyncDelay, Regime: process.Saturated, When: "N >= 2", Exact: constant("1", 1)},
-		{Metric: process.Throughput, Regime: process.Saturated, When: "N >= 2", Exact: constant("1", 1)},
+		{Metric: process.ClientDelay, Regime: process.Idle, When: "0 for the holder, else 2", Lo: process.Constant("0", 0), Hi: process.Constant("2", 2)},
+		{Metric: process.SyncDelay, Regime: process.Saturated, When: "N >= 2", Exact: process.Constant("1", 1)},
+		{Metric: process.Throughput, Regime: process.Saturated, When: "N >= 2", Exact: process.Constant("1", 1)},
 	},
 	Survives: []process.Survival{
 		{Fault: process.Reorder, How: "sequence numbers, and R6"},
@@ -134,10 +134,6 @@ var claims = process.Claims{
 }
 
 var processes = &process.Formula{Text: "N", Eval: func(p process.Params) float64 { return float64(p.N) }}
-
-func constant(text string, value float64) *process.Formula {
-	return &process.Formula{Text: text, Eval: func(process.Params) float64 { return value }}
-}
 
 const (
 	req process.Type = iota + 1

@@ -20,11 +20,11 @@ var claims = process.Claims{
 	Costs: []process.Cost{
 		{Metric: process.MessagesPerEntry, Regime: process.Saturated, When: several, Exact: all},
 		{Metric: process.MessagesPerEntry, Regime: process.Idle, When: elsewhere, Exact: all},
-		{Metric: process.MessagesPerEntry, Regime: process.Idle, When: anywhere, Lo: constant("0", 0), Hi: all, Mean: others},
-		{Metric: process.ClientDelay, Regime: process.Idle, When: elsewhere, Exact: constant("2", 2)},
-		{Metric: process.ClientDelay, Regime: process.Idle, When: anywhere, Lo: constant("0", 0), Hi: constant("2", 2)},
-		{Metric: process.SyncDelay, Regime: process.Saturated, When: several, Exact: constant("1", 1)},
-		{Metric: process.Throughput, Regime: process.Saturated, When: several, Exact: constant("1", 1)},
+		{Metric: process.MessagesPerEntry, Regime: process.Idle, When: anywhere, Lo: process.Constant("0", 0), Hi: all, Mean: others},
+		{Metric: process.ClientDelay, Regime: process.Idle, When: elsewhere, Exact: process.Constant("2", 2)},
+		{Metric: process.ClientDelay, Regime: process.Idle, When: anywhere, Lo: process.Constant("0", 0), Hi: process.Constant("2", 2)},
+		{Metric: process.SyncDelay, Regime: process.Saturated, When: several, Exact: process.Constant("1", 1)},
+		{Metric: process.Throughput, Regime: process.Saturated, When: several, Exact: process.Constant("1", 1)},
 	},
 	Survives: []process.Survival{
 		{Fault: process.Reorder, How: "numbers tell open requests from served ones"},
@@ -36,8 +36,4 @@ var claims = process.Claims{
 // all is N-1 requests and one token.
 var all = &process.Formula{Text: "N", Eval: func(p process.Params) float64 { return float64(p.N) }}
 
-var others = &process.Formula{Text: "N-1", Eval: func(p process.Params) float64 { return float64(p.N - 1) }}
-
-func constant(text string, value float64) *process.Formula {
-	return &process.Formula{Text: text, Eval: func(process.Params) float64 { return value }}
-}
+var others = process.PerOther("N-1", 1)

@@ -25,22 +25,22 @@ var claims = process.Claims{
 		{Property: process.OrderHappenedBefore, Fails: true, When: "entries follow the ring, not the order of requests"},
 	},
 	Costs: []process.Cost{
-		{Metric: process.MessagesPerEntry, Regime: process.Saturated, When: several, Exact: constant("1", 1),
+		{Metric: process.MessagesPerEntry, Regime: process.Saturated, When: several, Exact: process.Constant("1", 1),
 			Said: []process.Figure{{Document: doc000, Text: "1..."}, {Document: doc001, Text: "1 to N"}, {Document: doc003, Text: "1 to ∞"},
 				{Document: doc004, Text: "1 to n-1", Wrong: "0 if the token is here, and N deliveries if it has just left"}}},
-		{Metric: process.MessagesPerEntry, Regime: process.Idle, When: "no bound: the token moves even if no process asks", Lo: constant("0", 0),
+		{Metric: process.MessagesPerEntry, Regime: process.Idle, When: "no bound: the token moves even if no process asks", Lo: process.Constant("0", 0),
 			Said: []process.Figure{{Document: doc000, Text: "1..."}, {Document: doc003, Text: "1 to ∞"},
 				{Document: doc001, Text: "1 to N", Wrong: "leaves out the rounds in which no process enters"}}},
 		{Metric: process.ClientDelay, Regime: process.Idle, When: noRest + "; the mean is over requests at random times",
-			Lo: constant("0", 0), Hi: all, Mean: half,
+			Lo: process.Constant("0", 0), Hi: all, Mean: half,
 			Said: []process.Figure{
 				{Document: doc000, Text: "0 ... N-1", Wrong: fullRound},
 				{Document: doc001, Text: "0 to N-1", Wrong: fullRound},
 				{Document: doc003, Text: "0 to (n-1)", Wrong: fullRound}}},
-		{Metric: process.SyncDelay, Regime: process.Saturated, When: several, Exact: constant("1", 1)},
+		{Metric: process.SyncDelay, Regime: process.Saturated, When: several, Exact: process.Constant("1", 1)},
 		{Metric: process.SyncDelay, Regime: process.AnyLoad, When: noRest + "; N if only the process that left asks again",
-			Lo: constant("1", 1), Hi: all},
-		{Metric: process.Throughput, Regime: process.Saturated, When: several, Exact: constant("1", 1)},
+			Lo: process.Constant("1", 1), Hi: all},
+		{Metric: process.Throughput, Regime: process.Saturated, When: several, Exact: process.Constant("1", 1)},
 	},
 	Survives: []process.Survival{
 		{Fault: process.Reorder, How: "hop numbers"},
@@ -58,8 +58,4 @@ var all = &process.Formula{Text: "N", Eval: func(p process.Params) float64 { ret
 
 var half = &process.Formula{Text: "N/2", Eval: func(p process.Params) float64 { return float64(p.N) / 2 }}
 
-var others = &process.Formula{Text: "N-1", Eval: func(p process.Params) float64 { return float64(p.N - 1) }}
-
-func constant(text string, value float64) *process.Formula {
-	return &process.Formula{Text: text, Eval: func(process.Params) float64 { return value }}
-}
+var others = process.PerOther("N-1", 1)

@@ -29,15 +29,11 @@ func Costs(when string, multicast, others *process.Formula) []process.Cost {
 			Said: []process.Figure{
 				{Document: doc000, Text: "2 (N-1)", Wrong: "the cost of a permission algorithm; it is headed totally ordered multicast but delivers nothing in order"},
 			}},
-		{Metric: process.ClientDelay, Regime: process.Idle, When: when, Exact: constant("2", 2)},
+		{Metric: process.ClientDelay, Regime: process.Idle, When: when, Exact: process.Constant("2", 2)},
 		{Metric: process.SyncDelay, Regime: process.Saturated, When: when, Exact: others},
 		{Metric: process.Throughput, Regime: process.Saturated, When: when, Exact: &process.Formula{
 			Text: "1/" + others.Text,
 			Eval: func(p process.Params) float64 { return 1 / others.Eval(p) },
 		}},
 	}
-}
-
-func constant(text string, value float64) *process.Formula {
-	return &process.Formula{Text: text, Eval: func(process.Params) float64 { return value }}
 }

@@ -19,8 +19,7 @@ var claims = process.Claims{
 	Costs: []process.Cost{
 		{Metric: process.MessagesPerDecision, Regime: process.AllStart, When: calm, Exact: times},
 		{Metric: process.MessageCount, Regime: process.AllStart, When: calm, Exact: times},
-		{Metric: process.DecisionTime, Regime: process.AllStart, When: calm + ", N >= 2", Exact: &process.Formula{
-			Text: "5", Eval: func(process.Params) float64 { return 5 }}},
+		{Metric: process.DecisionTime, Regime: process.AllStart, When: calm + ", N >= 2", Exact: process.Constant("5", 5)},
 		{Metric: process.LogWrites, Regime: process.AllStart, When: calm, Exact: &process.Formula{
 			Text: "3(N-1)+2", Eval: func(p process.Params) float64 { return float64(3*(p.N-1) + 2) }}},
 	},
@@ -33,4 +32,4 @@ var claims = process.Claims{
 	},
 }
 
-var times = &process.Formula{Text: "5(N-1)", Eval: func(p process.Params) float64 { return float64(5 * (p.N - 1)) }}
+var times = process.PerOther("5(N-1)", 5)

@@ -14,10 +14,9 @@ var claims = process.Claims{
 		{Property: process.NonBlocking, Fails: true, When: "a PREPARED process waits until a process that knows the decision is back"},
 	},
 	Costs: []process.Cost{
-		{Metric: process.MessagesPerDecision, Regime: process.AllStart, When: calm + "; without ACK", Exact: times("3(N-1)", 3)},
-		{Metric: process.MessageCount, Regime: process.AllStart, When: calm + "; with ACK", Exact: times("4(N-1)", 4)},
-		{Metric: process.DecisionTime, Regime: process.AllStart, When: calm + ", N >= 2", Exact: &process.Formula{
-			Text: "3", Eval: func(process.Params) float64 { return 3 }}},
+		{Metric: process.MessagesPerDecision, Regime: process.AllStart, When: calm + "; without ACK", Exact: process.PerOther("3(N-1)", 3)},
+		{Metric: process.MessageCount, Regime: process.AllStart, When: calm + "; with ACK", Exact: process.PerOther("4(N-1)", 4)},
+		{Metric: process.DecisionTime, Regime: process.AllStart, When: calm + ", N >= 2", Exact: process.Constant("3", 3)},
 		{Metric: process.LogWrites, Regime: process.AllStart, Mode: presumedAbort, When: calm, Exact: writes("2(N-1)+2", 2)},
 		{Metric: process.LogWrites, Regime: process.AllStart, Mode: presumedNothing, When: calm, Exact: writes("2(N-1)+3", 3)},
 	},
@@ -29,10 +28,6 @@ var claims = process.Claims{
 		{Fault: process.AmnesiaRestart, How: "T7"},
 		{Fault: process.Slowness, How: "a late vote is a no"},
 	},
-}
-
-func times(text string, factor int) *process.Formula {
-	return &process.Formula{Text: text, Eval: func(p process.Params) float64 { return float64(factor * (p.N - 1)) }}
 }
 
 // writes is 2 for each participant and the given number for the coordinator.
