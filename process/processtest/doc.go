@@ -4,4 +4,7 @@
 //
 //	func TestConform(t *testing.T) { processtest.Conform(t, Spec) }
 //	func TestScripts(t *testing.T) { processtest.Script(t, Spec, "testdata") }
+//
+// [Cluster] is a host for tests of allocations, and of costs that a Spec does not claim.
+// Package lab/measure measures the costs that it claims.
 package processtest

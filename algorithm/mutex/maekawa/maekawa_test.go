@@ -257,50 +257,10 @@ func TestBase(t *testing.T) {
 
 // TestEntryDoesNotAllocate lets all processes of a plane contend.
 func TestEntryDoesNotAllocate(t *testing.T) {
-	w := newWorld(t, process.VotingSets(7))
-	links := make([]process.Message, 0, 64)
-	var msg process.Message
-	acquire, release := process.Event{Kind: process.Acquire}, process.Event{Kind: process.Release}
-	deliver := process.Event{Kind: process.Deliver, Message: &msg}
-	step := func(p process.ID, ev *process.Event) {
-		w.fx.Begin(p, nil)
-		w.machines[p].Step(ev, &w.fx)
-		for i := range w.fx.Len() {
-			switch e := w.fx.At(i); e.Kind {
-			case process.EffectSend:
-				links = append(links, *w.fx.Message(e))
-			case process.EffectGrant:
-				w.inside = p
-				w.entries++
-			}
-		}
-	}
-	round := func() {
-		for p := range process.ID(7) {
-			step(p, &acquire)
-		}
-		for left := 7; left > 0; {
-			if w.inside != process.None {
-				p := w.inside
-				w.inside = process.None
-				step(p, &release)
-				left--
-				continue
-			}
-			msg = links[0]
-			links = links[:copy(links, links[1:])]
-			step(msg.To, &deliver)
-		}
-		for len(links) > 0 {
-			msg = links[0]
-			links = links[:copy(links, links[1:])]
-			step(msg.To, &deliver)
-		}
-	}
-	if allocs := testing.AllocsPerRun(100, round); allocs != 0 {
-		t.Errorf("seven entries allocate %v times", allocs)
-	}
-	if w.entries < 700 {
-		t.Errorf("%d entries, want 700", w.entries)
+	s := processtest.NewCluster(t, Spec, &process.Config{N: 7, Topology: process.Topology{Quorums: process.VotingSets(7)}})
+	s.RequestAll()
+	s.Enter()
+	if allocs := testing.AllocsPerRun(1000, func() { s.Next() }); allocs != 0 {
+		t.Errorf("an entry allocates %v times", allocs)
 	}
 }

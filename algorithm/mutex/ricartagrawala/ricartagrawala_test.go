@@ -1,7 +1,6 @@
 package ricartagrawala
 
 import (
-	"math/rand"
 	"testing"
 
 	"github.com/conclave-io/conclave/process"
@@ -12,199 +11,21 @@ func TestConform(t *testing.T) { processtest.Conform(t, Spec) }
 
 func TestScripts(t *testing.T) { processtest.Script(t, Spec, "testdata") }
 
-// cluster is a host of reliable links on which every message takes one delay.
-type cluster struct {
-	machines []process.Machine
-	fx       process.Effects
-	ev       process.Event
-	arriving []process.Message // what the present delay delivers
-	links    []process.Message
-	inside   process.ID
-	fence    process.Fence // of the latest entry
-	sent     int
-	entries  int
-}
-
-func newCluster(t testing.TB, n int, mode string) *cluster {
-	t.Helper()
-	c := &process.Config{N: n, Options: []process.OptionValue{{Name: "mode", Value: mode}}}
-	if err := Spec.Validate(c); err != nil {
-		t.Fatal(err)
-	}
-	s := &cluster{inside: process.None}
-	for p := range process.ID(n) {
-		s.machines = append(s.machines, Spec.New(p, c))
-	}
-	return s
-}
-
-func (s *cluster) give(p process.ID, ev process.Event) {
-	s.ev = ev
-	s.fx.Begin(p, nil)
-	s.machines[p].Step(&s.ev, &s.fx)
-	for i := range s.fx.Len() {
-		switch e := s.fx.At(i); e.Kind {
-		case process.EffectSend:
-			s.post(*s.fx.Message(e))
-		case process.EffectBroadcast:
-			m := *s.fx.Message(e)
-			for q := range process.ID(len(s.machines)) {
-				if m.To = q; q != p {
-					s.post(m)
-				}
-			}
-		case process.EffectGrant:
-			s.inside, s.fence = p, e.Fence
-			s.entries++
-		}
-	}
-}
-
-func (s *cluster) post(m process.Message) {
-	s.links = append(s.links, m) // no message of this algorithm has slices
-	s.sent++
-}
-
-// delay lets one message delay pass: all that is in flight arrives.
-func (s *cluster) delay() {
-	s.arriving, s.links = s.links, s.arriving[:0]
-	for i := range s.arriving {
-		m := &s.arriving[i]
-		s.give(m.To, process.Event{Kind: process.Deliver, Message: m})
-	}
-}
-
-// enter returns how many delays pass until somebody is inside.
-func (s *cluster) enter(t testing.TB) (delays int) {
-	for ; s.inside == process.None; delays++ {
-		if len(s.links) == 0 {
-			t.Fatal("nobody is inside and nothing is in flight")
-		}
-		s.delay()
-	}
-	return delays
-}
-
-// quiet lets everything arrive.
-func (s *cluster) quiet() {
-	for len(s.links) > 0 {
-		s.delay()
-	}
-}
-
-// leave ends the critical section after everything that is under way has arrived.
-func (s *cluster) leave() process.ID {
-	s.quiet()
-	p := s.inside
-	s.inside = process.None
-	s.give(p, process.Event{Kind: process.Release})
-	return p
-}
-
-func (s *cluster) request(p process.ID) { s.give(p, process.Event{Kind: process.Acquire}) }
-
-// exactly returns what Spec claims exactly for a mode and a regime.
-func exactly(t *testing.T, metric process.Metric, regime process.Regime, mode string, n int) float64 {
-	t.Helper()
-	for _, cost := range Spec.Claims.Costs {
-		fits := (cost.Mode == mode || cost.Mode == "") && (cost.Regime == regime || cost.Regime == process.AnyLoad)
-		if cost.Metric == metric && fits && cost.Exact != nil {
-			return cost.Exact.Eval(process.Params{N: n})
-		}
-	}
-	t.Fatalf("no exact %s is claimed for %s, %s", metric, mode, regime)
-	return 0
-}
-
-func TestCostIdle(t *testing.T) {
-	for _, mode := range []string{fresh, keep} {
-		for n := 2; n <= 50; n++ {
-			s := newCluster(t, n, mode)
-			for p := range process.ID(n) {
-				before := s.sent
-				s.request(p)
-				if got, want := s.enter(t), exactly(t, process.ClientDelay, process.Idle, mode, n); float64(got) != want {
-					t.Errorf("%s, N=%d: client delay %d, want %v", mode, n, got, want)
-				}
-				s.leave()
-				s.quiet()
-				want := exactly(t, process.MessagesPerEntry, process.Idle, mode, n)
-				if got := s.sent - before; float64(got) != want {
-					t.Errorf("%s, N=%d: %d messages for an entry, want %v", mode, n, got, want)
-				}
-			}
-		}
-	}
-}
-
-// TestCostSaturated measures 100 entries after a warm-up of 100.
-func TestCostSaturated(t *testing.T) {
-	const window = 100
-	for _, mode := range []string{fresh, keep} {
-		for n := 2; n <= 50; n++ {
-			s, before, delays := newCluster(t, n, mode), 0, 0
-			for p := range process.ID(n) {
-				s.request(p)
-			}
-			s.enter(t)
-			for round := range 2 * window {
-				if round == window {
-					before, delays = s.sent, 0
-				}
-				s.request(s.leave())
-				delays += s.enter(t)
-			}
-			got, want := float64(s.sent-before)/window, exactly(t, process.MessagesPerEntry, process.Saturated, mode, n)
-			if got != want {
-				t.Errorf("%s, N=%d: %v messages per entry, want %v", mode, n, got, want)
-			}
-			delay, want := float64(delays)/window, exactly(t, process.SyncDelay, process.Saturated, mode, n)
-			if delay != want {
-				t.Errorf("%s, N=%d: synchronization delay %v, want %v", mode, n, delay, want)
-			}
-			if s.fence != process.Fence(s.entries) {
-				t.Errorf("%s, N=%d: the fence of entry %d is %s", mode, n, s.entries, s.fence)
-			}
-		}
-	}
-}
-
-// TestMeanOfKeptPermissions draws who enters next, as the claimed mean assumes.
-func TestMeanOfKeptPermissions(t *testing.T) {
-	const entries = 20_000
-	for _, n := range []int{2, 5, 9, 15} {
-		rng, s := rand.New(rand.NewSource(1)), newCluster(t, n, keep)
-		for range entries {
-			s.request(process.ID(rng.Intn(n)))
-			s.enter(t)
-			s.leave()
-			s.quiet()
-		}
-		got, want := float64(s.sent)/entries, float64(n-1)
-		if got < 0.98*want || got > 1.02*want {
-			t.Errorf("N=%d: %v messages per entry, want about %v", n, got, want)
-		}
-	}
+func newCluster(t testing.TB, n int, mode string) *processtest.Cluster {
+	return processtest.NewCluster(t, Spec, &process.Config{N: n, Options: []process.OptionValue{{Name: "mode", Value: mode}}})
 }
 
 func TestEntryDoesNotAllocate(t *testing.T) {
 	for _, mode := range []string{fresh, keep} {
-		if allocs := testing.AllocsPerRun(1000, contendedEntry(t, mode)); allocs != 0 {
+		s := newCluster(t, 5, mode)
+		s.RequestAll()
+		s.Enter()
+		if allocs := testing.AllocsPerRun(1000, func() { s.Next() }); allocs != 0 {
 			t.Errorf("%s: an entry allocates %v times", mode, allocs)
 		}
-	}
-}
-
-// contendedEntry returns one entry of a process while all others wait.
-func contendedEntry(t testing.TB, mode string) func() {
-	s := newCluster(t, 5, mode)
-	for p := range process.ID(5) {
-		s.request(p)
-	}
-	s.enter(t)
-	return func() {
-		s.request(s.leave())
-		s.enter(t)
+		if s.Fence != process.Fence(s.Entries) {
+			t.Errorf("%s: the fence of entry %d is %s", mode, s.Entries, s.Fence)
+		}
 	}
 }
 
@@ -212,20 +33,20 @@ func contendedEntry(t testing.TB, mode string) func() {
 // used.
 func TestBase(t *testing.T) {
 	s := newCluster(t, 2, fresh)
-	s.request(1)
-	if s.enter(t); s.machines[0].(process.Idler).Idle() == s.machines[1].(process.Idler).Idle() {
+	s.Request(1)
+	if s.Enter(); s.Machines[0].(process.Idler).Idle() == s.Machines[1].(process.Idler).Idle() {
 		t.Error("not exactly one of two machines is idle while the other is inside")
 	}
-	s.leave()
-	for p, m := range s.machines {
+	s.Leave()
+	for p, m := range s.Machines {
 		if !m.(process.Idler).Idle() {
 			t.Errorf("process %d is not idle after the entry", p)
 		}
-		s.machines[p] = Spec.New(process.ID(p), &process.Config{N: 2, Base: process.HighWater(m)})
+		s.Machines[p] = Spec.New(process.ID(p), &process.Config{N: 2, Base: process.HighWater(m)})
 	}
-	s.request(1)
-	s.enter(t)
-	if m := s.machines[1].(*machine); m.fence != 2 || m.number != 2 || m.request != 2 {
+	s.Request(1)
+	s.Enter()
+	if m := s.Machines[1].(*machine); m.fence != 2 || m.number != 2 || m.request != 2 {
 		t.Errorf("the next entry has fence %s, number %d and time %d, want 2, 2 and 2", m.fence, m.number, m.request)
 	}
 }
@@ -250,17 +71,15 @@ func TestFenceAboveBase(t *testing.T) {
 func BenchmarkSteps(b *testing.B) {
 	const n = 100
 	s := newCluster(b, n, fresh)
-	for p := range process.ID(n) {
-		s.request(p)
-	}
+	s.RequestAll()
 	b.ReportAllocs()
 	for b.Loop() {
-		for at := s.entries; s.entries == at; {
-			if s.inside != process.None {
-				s.request(s.leave())
+		for at := s.Entries; s.Entries == at; {
+			if s.Inside != process.None {
+				s.Request(s.Leave())
 			}
-			s.enter(b)
+			s.Enter()
 		}
 	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(s.sent), "ns/message")
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(s.Sent), "ns/message")
 }
