@@ -12,20 +12,6 @@ import (
 	load "github.com/conclave-io/conclave/internal/bench"
 )
 
-func TestSplice(t *testing.T) {
-	page := "before\n<!-- generated: a -->\nold\n<!-- end -->\nbetween\n<!-- generated: b -->\n<!-- end -->\n"
-	got, err := spliced([]byte(page), "a", "new\n")
-	want := "before\n<!-- generated: a -->\n\nnew\n\n<!-- end -->\nbetween\n<!-- generated: b -->\n<!-- end -->\n"
-	if err != nil || string(got) != want {
-		t.Errorf("%q, %v; want %q", got, err, want)
-	}
-	for words, content := range map[string]string{"generated: c": page, "no \"<!-- end": "<!-- generated: c -->\nold"} {
-		if _, err := spliced([]byte(content), "c", "new"); err == nil || !strings.Contains(err.Error(), words) {
-			t.Errorf("the error is %v; want %q in it", err, words)
-		}
-	}
-}
-
 func TestSpread(t *testing.T) {
 	if s := spreadOf([]float64{5, 1, 300}); *s != (spread{5, 1, 300}) || s.String() != "5.00 (1.00 to 300)" {
 		t.Error(s)

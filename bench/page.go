@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,7 +12,7 @@ import (
 	"time"
 
 	"github.com/conclave-io/conclave/internal/longrun"
-	"github.com/conclave-io/conclave/internal/outfile"
+	"github.com/conclave-io/conclave/internal/splice"
 )
 
 // section is the result of a measurement, as text for people and as data for programs.
@@ -72,7 +70,7 @@ func (s section) keep(name string, head header, page, results string) error {
 		strings.TrimSpace(s.markdown), head.Command, head.Date, head.Commit, head.Machine, head.Load)
 	fmt.Println(text)
 	if page != "" {
-		if err := splice(page, name, text); err != nil {
+		if _, err := splice.File(page, name, "\n"+strings.TrimSpace(text)+"\n\n", true); err != nil {
 			return err
 		}
 	}
@@ -87,36 +85,6 @@ func (s section) keep(name string, head header, page, results string) error {
 		return err
 	}
 	return os.WriteFile(filepath.Join(results, name+".json"), append(figures, '\n'), 0o644)
-}
-
-// splice replaces the text between the markers of a block in a file.
-func splice(file, name, text string) error {
-	content, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	changed, err := spliced(content, name, text)
-	if err != nil {
-		return fmt.Errorf("%s: %w", file, err)
-	}
-	return outfile.Write(file, 0o644, func(w io.Writer) error {
-		_, err := w.Write(changed)
-		return err
-	})
-}
-
-func spliced(content []byte, name, text string) ([]byte, error) {
-	begin, end := fmt.Appendf(nil, "<!-- generated: %s -->\n", name), []byte("<!-- end -->")
-	at := bytes.Index(content, begin)
-	if at < 0 {
-		return nil, fmt.Errorf("there is no line %q", bytes.TrimSpace(begin))
-	}
-	at += len(begin)
-	length := bytes.Index(content[at:], end)
-	if length < 0 {
-		return nil, fmt.Errorf("the block %s has no %q", name, end)
-	}
-	return slices.Concat(content[:at], []byte("\n"+strings.TrimSpace(text)+"\n\n"), content[at+length:]), nil
 }
 
 // table returns a Markdown table. Its first column contains text, the others contain numbers.

@@ -5,12 +5,11 @@ import (
 	"cmp"
 	"flag"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/conclave-io/conclave/internal/longrun"
+	"github.com/conclave-io/conclave/internal/splice"
 )
 
 var update = flag.Bool("update", false, "write the attacks into docs/security.md")
@@ -25,21 +24,11 @@ func TestPage(t *testing.T) {
 // requirePage requires a generated block of a page to have a text.
 func requirePage(t *testing.T, page, block string, want []byte) {
 	t.Helper()
-	text, err := os.ReadFile(page)
+	same, err := splice.File(page, block, string(want), *update)
 	if err != nil {
 		t.Fatal(err)
 	}
-	written, err := longrun.Replace(text, block, want)
-	if err != nil {
-		t.Fatalf("%s: %v", page, err)
-	}
-	switch {
-	case bytes.Equal(text, written):
-	case *update:
-		if err := os.WriteFile(page, written, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	default:
+	if !same {
 		t.Errorf("%s lists other %s: go test ./internal/attack -run TestPage -update", page, block)
 	}
 }

@@ -171,17 +171,6 @@ func Parse(text []byte) (h Header, notes []Subject, err error) {
 	return h, notes, err
 }
 
-// Replace returns a page with another text in its generated block of the given name.
-func Replace(page []byte, block string, text []byte) ([]byte, error) {
-	begins, ends := []byte("<!-- generated: "+block+" -->\n"), []byte("<!-- end -->")
-	head, rest, found := bytes.Cut(page, begins)
-	_, tail, ended := bytes.Cut(rest, ends)
-	if !found || !ended {
-		return nil, fmt.Errorf("no block between %q and %q", begins, ends)
-	}
-	return bytes.Join([][]byte{head, begins, text, ends, tail}, nil), nil
-}
-
 func section(out *bytes.Buffer, text []byte) error {
 	h, notes, err := Parse(text)
 	if err != nil {

@@ -116,13 +116,11 @@ func around(page string) (before, block, after string, err error) {
 	if err != nil {
 		return "", "", "", err
 	}
-	const begin, end = "<!-- generated: model -->\n", "<!-- end -->"
-	before, rest, found := strings.Cut(string(text), begin)
-	block, after, closed := strings.Cut(rest, end)
-	if !found || !closed {
-		return "", "", "", fmt.Errorf("%s has no block between %q and %q", page, begin, end)
+	before, block, after, err = splice.Block(string(text), "model")
+	if err != nil {
+		err = fmt.Errorf("%s has %w", page, err)
 	}
-	return before + begin, block, end + after, nil
+	return before, block, after, err
 }
 
 const tableHead = "| algorithm | bounds | verdict | states | transitions | M/s | depth | seconds |\n|---|---|---|---|---|---|---|---|\n"

@@ -65,20 +65,3 @@ func TestMerged(t *testing.T) {
 		t.Errorf("merged:\n%s", got)
 	}
 }
-
-// The table goes between its markers, and nothing else of the page changes.
-func TestAround(t *testing.T) {
-	page := filepath.Join(t.TempDir(), "page.md")
-	for text, want := range map[string][3]string{
-		"a\n<!-- end -->\n<!-- generated: model -->\nold\n<!-- end -->\nz\n": {"a\n<!-- end -->\n<!-- generated: model -->\n", "old\n", "<!-- end -->\nz\n"},
-		"a\n<!-- end -->\n": {}, "<!-- generated: model -->\nold\n": {},
-	} {
-		if err := os.WriteFile(page, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		before, block, after, err := around(page)
-		if got := [3]string{before, block, after}; got != want || (err != nil) != (want == [3]string{}) {
-			t.Errorf("%q: %q, %v, want %q", text, got, err, want)
-		}
-	}
-}

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/conclave-io/conclave/internal/splice"
 )
 
 // A section is one heading of a page.
@@ -28,63 +30,27 @@ var sections = []section{
 	{title: "Sources", blocks: []string{"sources"}},
 }
 
-const end = "<!-- end -->"
-
 // newPage returns a page in which all blocks are empty and no prose is written.
 func newPage(scenario string) string {
 	var b strings.Builder
-	b.WriteString("# \n\n<!-- generated: summary -->\n" + end + "\n")
+	b.WriteString("# \n\n<!-- generated: summary -->\n" + splice.End + "\n")
 	for _, s := range sections {
 		b.WriteString("\n## " + s.title + "\n")
 		for _, name := range s.blocks {
 			if name == "run" {
 				name += " " + scenario
 			}
-			b.WriteString("\n<!-- generated: " + name + " -->\n" + end + "\n")
+			b.WriteString("\n<!-- generated: " + name + " -->\n" + splice.End + "\n")
 		}
 	}
 	return b.String()
 }
 
-// A block is a part of a page that is generated.
-type block struct{ name, argument string }
-
 var (
-	opening = regexp.MustCompile(`^<!-- generated: ([a-z]+)(?: (\S+))? -->$`)
 	comment = regexp.MustCompile(`(?s)<!--.*?-->`)
 	header  = regexp.MustCompile(`(?m)^## +(.*?) *$`)
 	inside  = regexp.MustCompile(`(?ms)^<!-- generated: [^\n]*-->$.*?^<!-- end -->$`)
 )
-
-// replaceBlocks puts into each block of a text what fill returns for it.
-func replaceBlocks(text string, fill func(block) (string, error)) (string, error) {
-	var out strings.Builder
-	within := ""
-	for line := range strings.Lines(text) {
-		bare := strings.TrimRight(line, "\n")
-		match := opening.FindStringSubmatch(bare)
-		switch {
-		case within == "" && match != nil:
-			content, err := fill(block{match[1], match[2]})
-			if err != nil {
-				return "", err
-			}
-			within = match[1]
-			out.WriteString(bare + "\n" + strings.TrimRight(content, "\n") + "\n")
-		case within != "" && bare == end:
-			within = ""
-			out.WriteString(line)
-		case match != nil || bare == end || strings.HasPrefix(bare, "<!-- generated"):
-			return "", fmt.Errorf("the line %q is out of place", bare)
-		case within == "":
-			out.WriteString(line)
-		}
-	}
-	if within != "" {
-		return "", fmt.Errorf("the block %s has no line %q", within, end)
-	}
-	return out.String(), nil
-}
 
 // faults says what is wrong with the form of a page, and where prose is missing.
 func faults(page string) []string {
@@ -99,7 +65,7 @@ func faults(page string) []string {
 	if !slices.Equal(titles, want) {
 		return []string{fmt.Sprintf("its sections are %q, they should be %q", titles, want)}
 	}
-	if !slices.Equal(blockNames(page[:places[0][0]]), []string{"summary"}) {
+	if !slices.Equal(splice.Names(page[:places[0][0]]), []string{"summary"}) {
 		wrong = append(wrong, `above its first section there should be the generated block "summary" alone`)
 	}
 	for i, s := range sections {
@@ -107,7 +73,7 @@ func faults(page string) []string {
 		if i+1 < len(places) {
 			body = page[places[i][1]:places[i+1][0]]
 		}
-		if !slices.Equal(blockNames(body), s.blocks) {
+		if !slices.Equal(splice.Names(body), s.blocks) {
 			wrong = append(wrong, fmt.Sprintf("its section %q should have the generated blocks %q", s.title, s.blocks))
 		}
 		if s.prose && prose(body) == "" {
@@ -115,16 +81,6 @@ func faults(page string) []string {
 		}
 	}
 	return wrong
-}
-
-func blockNames(body string) []string {
-	var names []string
-	for line := range strings.Lines(body) {
-		if match := opening.FindStringSubmatch(strings.TrimRight(line, "\n")); match != nil {
-			names = append(names, match[1])
-		}
-	}
-	return names
 }
 
 // prose returns what people wrote in a section.

@@ -7,11 +7,12 @@ import (
 	"os"
 
 	"github.com/conclave-io/conclave/internal/describe"
+	"github.com/conclave-io/conclave/internal/splice"
 	"github.com/conclave-io/conclave/process"
 )
 
 // newIndex is the index before anything is in it.
-const newIndex = "# The algorithms\n\n<!-- generated: index -->\n" + end + "\n"
+const newIndex = "# The algorithms\n\n<!-- generated: index -->\n" + splice.End + "\n"
 
 // index adds the page that leads to all others.
 func (s *site) index() error {
@@ -23,9 +24,9 @@ func (s *site) index() error {
 	if err != nil {
 		return err
 	}
-	content, err := replaceBlocks(string(written), func(b block) (string, error) {
-		if b != (block{name: "index"}) {
-			return "", fmt.Errorf("unknown generated block %q", b.name)
+	content, err := splice.Fill(string(written), func(name, argument string) (string, error) {
+		if name != "index" || argument != "" {
+			return "", fmt.Errorf("there is no generated block %q", name)
 		}
 		return s.tables(), nil
 	})

@@ -27,6 +27,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/conclave-io/conclave/internal/splice"
 	"github.com/conclave-io/conclave/process"
 )
 
@@ -197,14 +198,14 @@ func (s *site) filled(text string, spec *process.Spec) (string, error) {
 	if !ok || !strings.HasPrefix(text, "# ") {
 		return "", fmt.Errorf(`it does not begin with a title, a line "# %s"`, spec.Title)
 	}
-	rest, err := replaceBlocks(rest, func(b block) (string, error) {
-		if b.name == "run" {
-			return s.run(spec, b.argument), nil
+	rest, err := splice.Fill(rest, func(name, argument string) (string, error) {
+		if name == "run" {
+			return s.run(spec, argument), nil
 		}
-		if write, ok := blocks[b.name]; ok && b.argument == "" {
+		if write, ok := blocks[name]; ok && argument == "" {
 			return write(s, spec), nil
 		}
-		return "", fmt.Errorf("unknown generated block %q", strings.TrimSpace(b.name+" "+b.argument))
+		return "", fmt.Errorf("there is no generated block %q", strings.TrimSpace(name+" "+argument))
 	})
 	return "# " + spec.Title + "\n" + rest, err
 }

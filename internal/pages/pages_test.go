@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/conclave-io/conclave/algorithm"
+	"github.com/conclave-io/conclave/internal/splice"
 	"github.com/conclave-io/conclave/process"
 )
 
@@ -245,7 +246,7 @@ func TestFaultsOfFormAreFound(t *testing.T) {
 	}
 	r := newRepository(t)
 	text := r.read(page)
-	r.write(page, text[:strings.LastIndex(text, end)])
+	r.write(page, text[:strings.LastIndex(text, splice.End)])
 	r.expect("the block sources has no line")
 }
 

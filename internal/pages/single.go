@@ -10,6 +10,7 @@ import (
 
 	"github.com/conclave-io/conclave/algorithm"
 	"github.com/conclave-io/conclave/algorithm/broken"
+	"github.com/conclave-io/conclave/internal/splice"
 	"github.com/conclave-io/conclave/lab/measure"
 	"github.com/conclave-io/conclave/process"
 )
@@ -78,10 +79,10 @@ func (s *single) fill(root string) (written, wanted string, err error) {
 	if err != nil {
 		return "", "", err
 	}
-	wanted, err = replaceBlocks(string(content), func(b block) (string, error) {
-		made := s.blocks[b.name]
+	wanted, err = splice.Fill(string(content), func(name, _ string) (string, error) {
+		made := s.blocks[name]
 		if made == nil {
-			return "", fmt.Errorf("%s: generated block %q: unknown", s.file, b.name)
+			return "", fmt.Errorf("%s: generated block %q: unknown", s.file, name)
 		}
 		return made(), nil
 	})

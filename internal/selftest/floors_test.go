@@ -23,7 +23,7 @@ internal/ops/run:      internal/ops
 internal/authority: # certificates for tests and small clusters
 internal/mutation: # for tests
 internal/golden: # for tests only
-internal/splice: # lines of generated pages
+internal/splice: # generated parts of pages
 scenarios: # files only
 process:
 process/property:      process # what a promise means, for every host
@@ -55,7 +55,7 @@ internal/model:        lab/check process algorithm internal/longrun internal/spl
 
 # The words for what a Spec declares, and the pages made of them.
 internal/describe:     process
-internal/pages:        internal/describe process trace algorithm algorithm/broken lab/measure lab/scenario
+internal/pages:        internal/describe internal/splice process trace algorithm algorithm/broken lab/measure lab/scenario
 internal/pages/cmd:    internal/pages algorithm
 internal/duties:       internal/pages lab/check lab/check/audit lab/measure lab/scenario process algorithm
 internal/duties/run:   internal/duties internal/pages lab/check/audit process algorithm

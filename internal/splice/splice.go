@@ -1,5 +1,6 @@
-// Package splice replaces what a generated page says of one algorithm, so that nobody has
-// to generate the rest again.
+// Package splice replaces the generated parts of a page: the text between a line
+// "<!-- generated: NAME -->" and the next "<!-- end -->", or what that says of one algorithm,
+// so that nobody has to generate the rest again.
 package splice
 
 import "slices"

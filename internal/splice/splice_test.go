@@ -1,6 +1,8 @@
 package splice
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -21,5 +23,38 @@ func TestLines(t *testing.T) {
 		if !slices.Equal(got, strings.Fields(c.want)) {
 			t.Errorf("%s with %s is %q, want %s", c.lines, c.fresh, got, c.want)
 		}
+	}
+}
+
+// A text goes into its block, and nothing else of the page changes.
+func TestBlock(t *testing.T) {
+	for page, want := range map[string][3]string{
+		"a\n<!-- end -->\n<!-- generated: x -->\nold\n<!-- end -->\nz\n": {"a\n<!-- end -->\n<!-- generated: x -->\n", "old\n", "<!-- end -->\nz\n"},
+		"a\n<!-- end -->\n": {}, "<!-- generated: x -->\nold\n": {},
+	} {
+		before, text, after, err := Block(page, "x")
+		if got := [3]string{before, text, after}; got != want || (err != nil) != (want == [3]string{}) {
+			t.Errorf("%q: %q, %v, want %q", page, got, err, want)
+		}
+	}
+}
+
+func TestFile(t *testing.T) {
+	page := filepath.Join(t.TempDir(), "page.md")
+	const old, want = "a\n<!-- generated: x -->\nold\n<!-- end -->\n", "a\n<!-- generated: x -->\nnew\n<!-- end -->\n"
+	if err := os.WriteFile(page, []byte(old), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		write, same bool
+		page        string
+	}{{false, false, old}, {true, true, want}, {false, true, want}} {
+		same, err := File(page, "x", "new\n", c.write)
+		if written, _ := os.ReadFile(page); same != c.same || err != nil || string(written) != c.page {
+			t.Errorf("write %t: %t, %v, %q", c.write, same, err, written)
+		}
+	}
+	if _, err := File(page, "y", "", false); err == nil || !strings.Contains(err.Error(), "generated: y") {
+		t.Errorf("a block that is missing: %v", err)
 	}
 }

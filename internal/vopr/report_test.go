@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/conclave-io/conclave/internal/longrun"
+	"github.com/conclave-io/conclave/internal/splice"
 )
 
 var update = flag.Bool("update", false, "write the last long run into docs/verification.md")
@@ -19,21 +20,11 @@ const (
 
 // TestReport checks that docs/verification.md has the figures of the last long run.
 func TestReport(t *testing.T) {
-	text, err := os.ReadFile(reportIn)
+	same, err := splice.File(reportIn, "vopr", string(reported(t)), *update)
 	if err != nil {
 		t.Fatal(err)
 	}
-	written, err := longrun.Replace(text, "vopr", reported(t))
-	if err != nil {
-		t.Fatalf("%s: %v", reportIn, err)
-	}
-	switch {
-	case bytes.Equal(text, written):
-	case *update:
-		if err := os.WriteFile(reportIn, written, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	default:
+	if !same {
 		t.Errorf("%s tells of another run than %s: go test ./internal/vopr -run TestReport -update", reportIn, figuresOf)
 	}
 }

@@ -3,23 +3,16 @@ package check_test
 import (
 	"flag"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/conclave-io/conclave/algorithm/mutex/dijkstra"
+	"github.com/conclave-io/conclave/internal/splice"
 	"github.com/conclave-io/conclave/lab/check"
 	"github.com/conclave-io/conclave/process"
 )
 
 var updateStabilization = flag.Bool("update-stabilization", false, "write the tables of docs/stabilization.md")
-
-const (
-	stabilizationPage = "../../docs/stabilization.md"
-	readingFrom       = "<!-- generated: reading -->\n"
-	sendingFrom       = "<!-- generated: sending -->\n"
-	tableTo           = "<!-- end -->\n"
-)
 
 func stabilize(m dijkstra.Machines, d check.Daemon) check.Stabilization {
 	return check.Reading{N: m.N, States: m.States, Moves: m.Moves}.Stabilize(d)
@@ -70,7 +63,7 @@ func TestStabilization(t *testing.T) {
 			fmt.Fprintf(&table, "| %s | %d | %d | %d | %d | %d |\n", m.Name, n, central.Total, central.Legitimate, central.Worst, distributed.Worst)
 		}
 	}
-	writeTable(t, readingFrom, table.String())
+	writeTable(t, "reading", table.String())
 }
 
 // corrupt begins in every state, with the given number of values, and of messages on each
@@ -108,7 +101,7 @@ func TestMessagesStabilize(t *testing.T) {
 		}
 		fmt.Fprintf(&table, "| %d | %d | %d | %d | %s |\n", row.n, row.inFlight, row.values, r.States, verdict)
 	}
-	writeTable(t, sendingFrom, table.String())
+	writeTable(t, "sending", table.String())
 }
 
 // replayLoop runs the loop that was found in the simulator.
@@ -124,25 +117,13 @@ func replayLoop(t *testing.T, r *check.Result) {
 }
 
 // writeTable compares a table with that of the page, or writes it.
-func writeTable(t *testing.T, from, table string) {
+func writeTable(t *testing.T, block, table string) {
 	t.Helper()
-	page, err := os.ReadFile(stabilizationPage)
+	same, err := splice.File("../../docs/stabilization.md", block, table, *updateStabilization)
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, rest, found := strings.Cut(string(page), from)
-	_, after, closed := strings.Cut(rest, tableTo)
-	if !found || !closed {
-		t.Fatalf("%s has no place for the table", stabilizationPage)
-	}
-	now := before + from + table + tableTo + after
-	if *updateStabilization {
-		if err := os.WriteFile(stabilizationPage, []byte(now), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if now != string(page) {
+	if !same {
 		t.Errorf("a table of docs/stabilization.md is not what the checker finds; run go test ./lab/check -run Stabiliz -update-stabilization\n%s", table)
 	}
 }

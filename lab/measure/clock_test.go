@@ -2,7 +2,6 @@ package measure
 
 import (
 	"flag"
-	"os"
 	"strings"
 	"testing"
 
@@ -14,17 +13,12 @@ import (
 	"github.com/conclave-io/conclave/algorithm/globalstate"
 	"github.com/conclave-io/conclave/algorithm/mutex/ricartagrawala"
 	"github.com/conclave-io/conclave/algorithm/stack"
+	"github.com/conclave-io/conclave/internal/splice"
 	"github.com/conclave-io/conclave/lab/sim"
 	"github.com/conclave-io/conclave/process"
 )
 
 var updateClocks = flag.Bool("update-clocks", false, "write the table of docs/clocks.md")
-
-const (
-	clocksPage = "../../docs/clocks.md"
-	tableFrom  = "<!-- generated: clocks -->\n"
-	tableTo    = "<!-- end -->\n"
-)
 
 // TestClocksPage fails when the table is not what the simulator measures.
 func TestClocksPage(t *testing.T) {
@@ -37,27 +31,15 @@ func TestClocksPage(t *testing.T) {
 			t.Errorf("measured %+v", r)
 		}
 	}
-	page, err := os.ReadFile(clocksPage)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, rest, found := strings.Cut(string(page), tableFrom)
-	_, after, closed := strings.Cut(rest, tableTo)
-	if !found || !closed {
-		t.Fatalf("%s has no place for the table", clocksPage)
-	}
 	var table strings.Builder
 	if err := ClocksMarkdown(&table, rows); err != nil {
 		t.Fatal(err)
 	}
-	now := before + tableFrom + table.String() + tableTo + after
-	if *updateClocks {
-		if err := os.WriteFile(clocksPage, []byte(now), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
+	same, err := splice.File("../../docs/clocks.md", "clocks", table.String(), *updateClocks)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if now != string(page) {
+	if !same {
 		t.Errorf("the table of docs/clocks.md is not what is measured now; run go test ./lab/measure -run ClocksPage -update-clocks")
 	}
 }
