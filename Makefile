@@ -272,14 +272,14 @@ resets: go-version ## write docs/majority-resets.md: how often forgetful coordin
 .PHONY: algorithm
 algorithm: go-version ## write everything generated for the algorithm NAME, and print what is left to write
 	@test -n "$(NAME)" || { echo "make: NAME: empty; write make algorithm NAME=raymond" >&2; exit 1; }
-	$(GO) run ./internal/model -only $(NAME) -limit 30s
+	$(GO) run ./internal/model/run -only $(NAME) -limit 30s
 	$(MAKE) comparison elections
 	$(GO) run ./internal/duties/run $(NAME)
 
 .PHONY: pages
 NEW ?=
 pages: go-version ## write docs/algorithms from the Specs; new pages for all, or those in NEW
-	$(GO) run ./internal/pages/cmd $(NEW)
+	$(GO) run ./internal/pages/run $(NEW)
 
 .PHONY: ops
 ops: go-version ## write docs/metrics.md, the dashboard and the alerts from internal/ops
@@ -294,16 +294,16 @@ ops-check: go-version ## ask a real Prometheus all that dashboard and alerts ask
 		if [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then echo "make: $$tool is not installed; it comes with one of $(OPS_TOOLS)" >&2; exit 1; fi; \
 		apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $(OPS_TOOLS); break; \
 	done
-	OPS_REQUIRED=1 $(GO) test -count 1 -timeout 5m ./internal/ops ./internal/cli/man
+	OPS_REQUIRED=1 $(GO) test -count 1 -timeout 5m ./internal/ops ./internal/man/run
 
 .PHONY: man
 man: go-version ## write the manual pages into bin/man
-	SOURCE_DATE_EPOCH=$(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/null)) $(GO) run ./internal/cli/man $(BIN)/man
+	SOURCE_DATE_EPOCH=$(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/null)) $(GO) run ./internal/man/run $(BIN)/man
 
 .PHONY: model
 LIMIT ?= 2m
 model: go-version ## the model checker on every algorithm, each search for LIMIT (2m) at most; writes docs/verification.md
-	$(GO) run ./internal/model -limit $(LIMIT)
+	$(GO) run ./internal/model/run -limit $(LIMIT)
 
 .PHONY: audit
 audit: go-version ## write docs/assumptions.md and its scenarios: every algorithm with each assumption dropped (under 10 minutes on 2 cores)

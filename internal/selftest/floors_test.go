@@ -51,12 +51,12 @@ lab/scenario:          lab/sim process trace trace/journal algorithm algorithm/.
 lab/check:             lab/scenario lab/sim process process/property trace algorithm algorithm/...
 lab/check/audit:       lab/check process algorithm internal/splice
 
-internal/model:        lab/check process algorithm internal/longrun internal/splice
+internal/model/run:    lab/check process algorithm internal/longrun internal/splice
 
 # The words for what a Spec declares, and the pages made of them.
 internal/describe:     process
 internal/pages:        internal/describe internal/splice process trace algorithm algorithm/broken lab/measure lab/scenario
-internal/pages/cmd:    internal/pages algorithm
+internal/pages/run:    internal/pages algorithm
 internal/duties:       internal/pages lab/check lab/check/audit lab/measure lab/scenario process algorithm
 internal/duties/run:   internal/duties internal/pages lab/check/audit process algorithm
 
@@ -107,7 +107,7 @@ internal/local:        . service/server
 internal/bench:        . internal/local internal/boottime lab/measure process service/api service/server service/version
 internal/demo:         . internal/local internal/boottime service/server service/version
 internal/cli:          . internal/guard internal/local internal/bench internal/demo internal/boottime internal/describe internal/outfile internal/authority service/server service/access service/audit service/backup service/version web process algorithm algorithm/broken algorithm/view trace lab/sim lab/measure lab/scenario lab/check lab/check/audit lab/host
-internal/cli/man:      internal/cli # writes the manual pages
+internal/man/run:      internal/cli # writes the manual pages
 cmd/conclave:          internal/cli
 extend:                internal/cli algorithm process # the command line with algorithms of another module
 
@@ -138,7 +138,7 @@ github.com/BurntSushi/toml:            service/server internal/cli
 github.com/andybalholm/brotli:         web
 go.yaml.in/yaml/v3:                    lab/scenario lab/course
 
-github.com/spf13/...:                  internal/cli internal/cli/man cmd/conclave
+github.com/spf13/...:                  internal/cli internal/man/run cmd/conclave
 github.com/coreos/go-systemd/v22/...:  internal/cli
 github.com/HdrHistogram/...:           internal/bench internal/demo
 

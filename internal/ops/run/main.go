@@ -1,4 +1,4 @@
-// Run writes the files that internal/ops describes. Its argument is the root of the
+// Command run writes the files that internal/ops describes. Its argument is the root of the
 // repository.
 package main
 

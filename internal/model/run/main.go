@@ -1,4 +1,4 @@
-// Command model runs the model checker on every algorithm within the bounds that
+// Command run runs the model checker on every algorithm within the bounds that
 // docs/verification.md reports, and writes the table there.
 package main
 

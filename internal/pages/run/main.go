@@ -1,4 +1,4 @@
-// Command cmd writes docs/algorithms, docs/broken.md, docs/guards.md and docs/references.md from the Specs
+// Command run writes docs/algorithms, docs/broken.md, docs/guards.md and docs/references.md from the Specs
 // and scenarios of this repository, in which it is started. It is what "make pages" runs. Arguments are the
 // names of the algorithms that get new pages; without any, all do that have none.
 package main

@@ -1,7 +1,7 @@
-// Man writes the manual pages of conclave, one for each command, into a directory. Their date is
+// Command run writes the manual pages of conclave, one for each command, into a directory. Their date is
 // that of SOURCE_DATE_EPOCH, or today.
 //
-// Usage: man DIR
+// Usage: go run ./internal/man/run DIR
 package main
 
 import (
