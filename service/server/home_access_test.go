@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -41,5 +43,24 @@ func TestRulesReachHomes(t *testing.T) {
 	}
 	if r := home.reply(held); r.GetCode() != api.Code_CODE_REVOKED || r.GetFence() != fence || !strings.Contains(r.GetMessage(), "rules of access are turned on") {
 		t.Errorf("the holder is told %v", r)
+	}
+}
+
+// A caller may name any number as its home. A server keeps nothing for servers that it does not know.
+func TestHomesThatDoNotExist(t *testing.T) {
+	c := live(t, 1)
+	client := browse(t, c.Address(1))
+	session := client.post("/v1/open", `{"ttl":"30s"}`)["session"]
+	renewal := func(home int) {
+		client.refused("POST", "/v1/renew", fmt.Sprintf(`{"session":%q,"home":%d}`, session, home), 503, "UNAVAILABLE")
+	}
+	renewal(1 << 20)
+	before := runtime.NumGoroutine()
+	const named = 100
+	for i := range named {
+		renewal(1000 + i)
+	}
+	if after := runtime.NumGoroutine(); after > before+named/2 {
+		t.Errorf("after %d requests to servers that do not exist, %d goroutines run, %d before", named, after, before)
 	}
 }

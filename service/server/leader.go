@@ -203,6 +203,13 @@ func (p *pool) get(name string) (api.ConclaveClient, error) {
 	return api.NewConclaveClient(conn), nil
 }
 
+// has reports whether there is a connection.
+func (p *pool) has(name string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.conns[name] != nil
+}
+
 func (p *pool) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

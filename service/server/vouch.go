@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"path"
+	"slices"
 	"strconv"
 
 	"google.golang.org/grpc"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/conclave-io/conclave/service/api"
 	"github.com/conclave-io/conclave/service/node"
+	"github.com/conclave-io/conclave/service/transport"
 )
 
 // A server passes calls on to the peer port of the leader. This metadata names the original
@@ -91,13 +93,20 @@ func passedOn(ctx context.Context) bool {
 	return who.Vouched
 }
 
-// callees has a connection to each server to which calls were passed on.
-type callees struct{ *pool }
+// callees has a connection to each server to which calls were passed on. Callers may choose the
+// number of that server, so there are connections only to servers that this one knows.
+type callees struct {
+	*pool
+	known func(server uint64) bool
+}
 
 // newCallees returns the connections of a node. The node finds the servers and verifies
 // their identity.
 func newCallees(n *node.Node) callees {
-	return callees{newPool(
+	known := func(server uint64) bool {
+		return slices.ContainsFunc(n.Standings(), func(s transport.Standing) bool { return s.ID == server })
+	}
+	return callees{known: known, pool: newPool(
 		grpc.WithTransportCredentials(insecure.NewCredentials()), // the node does TLS
 		grpc.WithContextDialer(func(ctx context.Context, id string) (net.Conn, error) {
 			server, err := strconv.ParseUint(id, 10, 64)
@@ -112,7 +121,11 @@ func newCallees(n *node.Node) callees {
 }
 
 func (c callees) get(server uint64) (api.ConclaveClient, error) {
-	client, err := c.pool.get(strconv.FormatUint(server, 10))
+	name := strconv.FormatUint(server, 10)
+	if !c.has(name) && !c.known(server) {
+		return nil, unavailable("server %d: not a member that this server knows", server)
+	}
+	client, err := c.pool.get(name)
 	if err != nil {
 		return nil, fmt.Errorf("passing on to server %d: %w", server, err)
 	}
