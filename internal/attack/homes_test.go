@@ -1,9 +1,12 @@
 package attack
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 
 	"github.com/conclave-io/conclave/service/api"
 	"github.com/conclave-io/conclave/service/server/servertest"
@@ -12,13 +15,24 @@ import (
 func init() {
 	attacks = append(attacks, attack{
 		number: 41, what: "hold, revoke and end a session at the home of locks that algorithms guard, without the verb", expected: "DENIED; same", apart: true, run: homesWithoutVerb,
+	}, attack{
+		number: 45, what: "revoke a lock, and end a session, at a home: over the stream of a follower, and by asking the home alone", expected: "the holder is told; on record", apart: true, run: homesOffTheRecord,
+	}, attack{
+		number: 46, what: "go on waiting at a home, and ask a home, after the right was withdrawn", expected: "nothing is granted once the change has returned; holds stay", apart: true, run: homesAfterWithdrawal,
+	}, attack{
+		number: 47, what: "name homes that do not exist, without a role", expected: "UNAVAILABLE; the server keeps nothing", elsewhere: "service/server TestHomesThatDoNotExist",
 	})
 }
 
 // atHome opens a stream to the home on the first server, and opens a session.
 func (r *ruled) atHome(name string) *stream {
 	r.Helper()
-	raw, err := api.NewConclaveClient(r.with(1, r.tokens[name])).AttachHome(r.within())
+	return r.atHomeOf(1, name)
+}
+
+func (r *ruled) atHomeOf(server int, name string) *stream {
+	r.Helper()
+	raw, err := api.NewConclaveClient(r.with(server, r.tokens[name])).AttachHome(r.within())
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -42,15 +56,21 @@ func (s *stream) settled(sequence uint64, want api.Code) *api.Reply {
 	return reply
 }
 
-func homesWithoutVerb(w *world) {
-	r := w.withRules(1)
+// guarded has an algorithm guard reports/, and waits until all servers take part.
+func (r *ruled) guarded() {
+	r.Helper()
 	if _, err := r.admin.SetGuard(r.within(), &api.SetGuardRequest{Prefix: "reports/", Algorithm: "central"}); err != nil {
 		r.Fatal(err)
 	}
-	servertest.Eventually(w.T, "the server takes part", func() bool {
+	servertest.Eventually(r.T, "the servers take part", func() bool {
 		v, err := r.admin.View(r.within(), &api.ViewRequest{Homes: true})
-		return err == nil && len(v.GetMembers()) == 1 && v.GetMembers()[0].GetHome().GetState() == "OPEN"
+		return err == nil && len(v.GetMembers()) == r.cluster.Servers() && !slices.ContainsFunc(v.GetMembers(), func(m *api.Seat) bool { return m.GetHome().GetState() != "OPEN" })
 	})
+}
+
+func homesWithoutVerb(w *world) {
+	r := w.withRules(1)
+	r.guarded()
 	bob, dave := r.atHome("bob"), r.atHome("dave")
 	held := bob.settled(bob.send(acquiring("reports/a")), api.Code_CODE_OK)
 	dave.settled(dave.send(acquiring("reports/b")), api.Code_CODE_DENIED)
@@ -71,4 +91,93 @@ func homesWithoutVerb(w *world) {
 		r.Errorf("the victim is told %v", renewed)
 	}
 	bob.expect(bob.send(releasing(held.GetSequence())), api.Code_CODE_OK)
+}
+
+// homesOffTheRecord lets an operator ask the holder at a home to leave, over each kind of stream,
+// and end its session.
+func homesOffTheRecord(w *world) {
+	r := w.withRules(3)
+	r.guarded()
+	r.change(bind("token:victor", "operator"))
+	leader := r.cluster.Leader()
+	home, relay := leader%3+1, (leader+1)%3+1
+	client := api.NewConclaveClient(r.with(relay, r.tokens["victor"]))
+	relayed := r.attachTo(metadata.AppendToOutgoingContext(r.within(), "conclave-relay", "1"), client, newSecret()).open(time.Minute)
+	for name, over := range map[string]*stream{"reports/direct": r.stream("victor"), "reports/relayed": relayed} {
+		bob := r.atHomeOf(home, "bob")
+		held := bob.settled(bob.send(acquiring(name)), api.Code_CODE_OK)
+		over.settled(over.send(&api.Request{Op: &api.Request_Revoke{Revoke: &api.Revoke{Name: name, Reason: "why " + name}}}), api.Code_CODE_OK)
+		bob.expect(held.GetSequence(), api.Code_CODE_REVOKED)
+		line := r.oneRecord("revoke", `"`+name+`"`)
+		for _, part := range []string{`"actor":"token:victor"`, `"reason":"why ` + name, `"result":"OK"`} {
+			if !strings.Contains(line, part) {
+				r.Errorf("the record of a revocation lacks %s: %s", part, line)
+			}
+		}
+	}
+	bob := r.atHomeOf(home, "bob")
+	ends := api.NewConclaveClient(r.with(home, r.tokens["victor"]))
+	if _, err := ends.EndSession(r.within(), &api.EndSessionRequest{Id: bob.id, Reason: "why it ends", Home: true}); err != nil {
+		r.Error(err)
+	}
+	if line := r.oneRecord("end-session", "why it ends"); !strings.Contains(line, "token:bob") || !strings.Contains(line, `"actor":"token:victor"`) {
+		r.Errorf("the record of an end: %s", line)
+	}
+	bob = r.atHomeOf(leader, "bob")
+	held := bob.settled(bob.send(acquiring("reports/kept")), api.Code_CODE_OK)
+	client = api.NewConclaveClient(r.with(relay, r.tokens["dave"]))
+	dave := r.attachTo(metadata.AppendToOutgoingContext(r.within(), "conclave-relay", "1"), client, newSecret()).open(time.Minute)
+	dave.settled(dave.send(&api.Request{Home: uint64(leader), Op: &api.Request_Revoke{Revoke: &api.Revoke{Name: "reports/kept", Reason: "x"}}}), api.Code_CODE_DENIED)
+	bob.expect(bob.send(releasing(held.GetSequence())), api.Code_CODE_OK)
+	dave.settled(dave.send(&api.Request{Op: &api.Request_Revoke{Revoke: &api.Revoke{Name: "reports/never", Reason: "why not"}}}), api.Code_CODE_DENIED)
+	r.oneRecord("revoke", "why not")
+}
+
+// oneRecord returns the only record of a kind with a text.
+func (r *ruled) oneRecord(kind, text string) (line string) {
+	r.Helper()
+	stream, err := r.admin.AuditLog(r.within(), &api.AuditLogRequest{Kind: kind})
+	if err != nil {
+		r.Fatal(err)
+	}
+	var all []string
+	for message, err := stream.Recv(); err == nil; message, err = stream.Recv() {
+		all = append(all, message.GetLines()...)
+	}
+	found := slices.DeleteFunc(slices.Clone(all), func(line string) bool { return !strings.Contains(line, text) })
+	if len(found) != 1 {
+		r.Errorf("%d records of %s with %q, want 1: %q", len(found), kind, text, all)
+		return ""
+	}
+	return found[0]
+}
+
+// homesAfterWithdrawal withdraws the rights of a holder and of a waiter at homes, and asks the homes
+// as soon as the change has returned.
+func homesAfterWithdrawal(w *world) {
+	r := w.withRules(3)
+	r.guarded()
+	r.change(bind("token:carol", "batch"))
+	leader := r.cluster.Leader()
+	holds, waits := r.atHomeOf(leader, "carol"), r.atHomeOf(leader%3+1, "bob")
+	held := holds.settled(holds.send(acquiring("reports/a")), api.Code_CODE_OK)
+	kept := waits.settled(waits.send(acquiring("reports/b")), api.Code_CODE_OK)
+	waiting := waits.send(acquiring("reports/a"))
+	waits.expect(waiting, api.Code_CODE_QUEUED)
+	r.change(&api.AccessEdit{Edit: &api.AccessEdit_DropBinding{DropBinding: "token:bob"}})
+	waits.expect(waits.send(acquiring("reports/late")), api.Code_CODE_DENIED)
+	waits.expect(waiting, api.Code_CODE_DENIED)
+	holds.expect(holds.send(releasing(held.GetSequence())), api.Code_CODE_OK)
+	holds.settled(holds.send(acquiring("reports/a")), api.Code_CODE_OK)
+	for range 20 { // each is another chance to meet a server that lags behind
+		r.change(bind("token:bob", "batch"))
+		again := waits.settled(waits.send(acquiring("reports/c")), api.Code_CODE_OK)
+		waits.expect(waits.send(releasing(again.GetSequence())), api.Code_CODE_OK)
+		r.change(&api.AccessEdit{Edit: &api.AccessEdit_DropBinding{DropBinding: "token:bob"}})
+		waits.expect(waits.send(acquiring("reports/c")), api.Code_CODE_DENIED)
+	}
+	if renewed := waits.expect(waits.send(renewal()), api.Code_CODE_OK); len(renewed.GetRevoked()) > 0 {
+		r.Errorf("who held before the change is told %v", renewed)
+	}
+	waits.expect(waits.send(releasing(kept.GetSequence())), api.Code_CODE_OK)
 }

@@ -108,8 +108,11 @@ func (h *head) drains(res *resource) bool {
 }
 
 // moved reports whether an algorithm guards a resource, so that it cannot be claimed here.
-func (h *head) moved(res *resource) bool {
-	g := h.guard(res.class, res.name)
+func (h *head) moved(res *resource) bool { return h.isGuarded(res.class, res.name) }
+
+// isGuarded is moved for a name that may not be held.
+func (h *head) isGuarded(class Class, name string) bool {
+	g := h.guard(class, name)
 	return g != nil && g.Use.Live()
 }
 

@@ -229,13 +229,18 @@ func (r *Registry) putChange(c *Command, before *access.State, result Result) {
 	r.put(Record{Origin: c.Origin, Kind: "access", Reason: c.Change.String(), Result: result.Code})
 }
 
-// putRevoke records a revocation requested by a session.
+// putRevoke records a revocation requested by a session. Only the homes know who holds a lock
+// that an algorithm guards: the leader found that a client holds it with the fence in the
+// command, and asks that client once the command has been applied.
 func (r *Registry) putRevoke(s *session, c *Command, result Result) {
 	if c.Op != OpRevoke || !hasAccess(r.level) {
 		return
 	}
 	rec := Record{Origin: c.Origin, Kind: "revoke", Class: c.Class, Name: c.Name, Fence: result.Fence, Reason: c.Value, Result: result.Code}
 	rec.Origin.Actor = s.owner
+	if result.Code == NotFound && c.Fence != 0 && r.isGuarded(c.Class, c.Name) {
+		rec.Fence, rec.Result = c.Fence, OK
+	}
 	if res := r.find(c.Class, c.Name); res != nil && len(res.holders()) > 0 {
 		rec.Owner = res.holders()[0].session.owner
 	}

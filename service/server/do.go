@@ -61,8 +61,9 @@ func (s *Server) do(ctx context.Context, req *api.Request) *api.Reply {
 	}
 	ctx, cancel := deadlineFor(withCaller(ctx, who), waits(req))
 	defer cancel()
-	if s.revokesLive(ctx, req) {
-		return s.revokeLive(ctx, who, req)
+	if s.asksHome(ctx, req) {
+		command, _ := who.Command(req)
+		return s.revokeHere(req, command)
 	}
 	if req.GetSequence() != 0 || passedOn(ctx) {
 		return s.carryOut(ctx, req)
@@ -99,14 +100,21 @@ func (s *Server) carryOutNumbered(ctx context.Context, req *api.Request) *api.Re
 
 // carryOut has a request carried out by the leader, or by the home of its session.
 func (s *Server) carryOut(ctx context.Context, req *api.Request) *api.Reply {
-	if req.GetHome() != 0 {
+	if req.GetHome() != 0 && req.GetRevoke() == nil {
 		return s.carryOutAtHome(ctx, req)
 	}
 	reply, err := onLeader(ctx, s,
-		func(ctx context.Context) (*api.Reply, error) { return s.doHere(ctx, req) },
+		func(ctx context.Context) (*api.Reply, error) {
+			if s.revokesLive(ctx, req) {
+				return s.revokeLive(ctx, req)
+			}
+			return s.doHere(ctx, req)
+		},
 		func(ctx context.Context, leader api.ConclaveClient) (*api.Reply, error) {
 			who, _ := callerOf(ctx)
-			reply, err := leader.Do(ctx, who.PassedOn(req))
+			passed := who.PassedOn(req)
+			passed.Home = 0
+			reply, err := leader.Do(ctx, passed)
 			if err == nil {
 				reply.Session = req.GetSession()
 			}

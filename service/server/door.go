@@ -186,16 +186,13 @@ func (s *Server) rules() *access.State { return s.node.Rules() }
 
 type needKey struct{}
 
-// refusedAtHome returns the reply to a request for a guarded lock that the rules do not allow,
-// or nil. No log entry decides about such a request: a change of the rules takes effect at a
+// refusedAtHome returns the reply to a request to acquire a guarded lock that the rules do not
+// allow, or nil. No log entry decides about such a request: a change of the rules takes effect at a
 // server once the server has applied it.
 func (s *Server) refusedAtHome(who caller, req *api.Request) *api.Reply {
 	var err error
-	switch op := req.GetOp().(type) {
-	case *api.Request_Acquire:
-		err = denied(s.rules(), who, access.Hold, access.Lock, op.Acquire.GetName())
-	case *api.Request_Revoke:
-		err = denied(s.rules(), who, access.Revoke, access.Lock, op.Revoke.GetName())
+	if acquire := req.GetAcquire(); acquire != nil {
+		err = denied(s.rules(), who, access.Hold, access.Lock, acquire.GetName())
 	}
 	if err == nil {
 		return nil

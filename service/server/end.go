@@ -40,7 +40,7 @@ func (s *Server) endSession(ctx context.Context, req *api.EndSessionRequest) (*a
 		Op: registry.OpEnd, Session: registry.SessionID(req.GetId()), Value: req.GetReason(), Origin: who.Origin(),
 	}
 	command.Origin.Request = requestOf(ctx, who)
-	if req.GetHome() { // no log entry decides it
+	if req.GetHome() && passedOn(ctx) { // asked by the leader, which has it on record
 		if err := s.permit(ctx, who, needs(access.EndSession)); err != nil {
 			return nil, err
 		}
@@ -50,7 +50,11 @@ func (s *Server) endSession(ctx context.Context, req *api.EndSessionRequest) (*a
 	defer cancel()
 	ctx = metadata.AppendToOutgoingContext(ctx, requestHeader, string(command.Origin.Request[:]))
 	answer, err := onLeader(ctx, s, func(ctx context.Context) (*api.EndSessionResponse, error) {
-		if err := s.carryOutAlone(ctx, command); err != nil {
+		err := s.carryOutAlone(ctx, command)
+		if status.Code(err) == codes.NotFound { // the log does not know the sessions that homes keep
+			return s.endSessionOnRecord(ctx, req, &command, err)
+		}
+		if err != nil {
 			return nil, err
 		}
 		answer := new(api.EndSessionResponse)
@@ -59,11 +63,8 @@ func (s *Server) endSession(ctx context.Context, req *api.EndSessionRequest) (*a
 			answer.Holds = uint32(left.Holds)
 		})
 	}, func(ctx context.Context, leader api.ConclaveClient) (*api.EndSessionResponse, error) {
-		return leader.EndSession(ctx, req)
+		return leader.EndSession(ctx, &api.EndSessionRequest{Id: req.GetId(), Reason: req.GetReason()})
 	})
-	if status.Code(err) == codes.NotFound && !passedOn(ctx) {
-		return s.endSessionAtHome(ctx, req, &command, err)
-	}
 	return answer, err
 }
 

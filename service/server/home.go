@@ -62,9 +62,8 @@ func (s *Server) turnAway(frames attachStream) error {
 	return frames.Send(&api.ServerFrame{Farewell: farewell})
 }
 
-// divert removes from a frame the requests to revoke guarded locks: the home of each holder has
-// to hear of them, whether this server leads or not. They are answered when all homes have been
-// asked. On the stream of a home, divert also removes the requests that the rules refuse
+// divert removes from a frame the requests to revoke guarded locks: the leader has to ask the
+// homes. They are answered when all homes have been asked. On the stream of a home, divert also removes the requests that the rules refuse
 // and, on every stream, those that exceed their principal's rate.
 func (s *Server) divert(ctx context.Context, frame *api.ClientFrame, out *outbox) {
 	kept := frame.Requests[:0]
@@ -83,63 +82,25 @@ func (s *Server) divert(ctx context.Context, frame *api.ClientFrame, out *outbox
 			kept = append(kept, req)
 			continue
 		}
-		s.tasks.Go(func() { out.refuse([]*api.Reply{s.do(ctx, req)}) })
+		s.divertRevoke(ctx, req, out)
 	}
 	frame.Requests = kept
 }
 
-// revokesLive reports whether a request revokes a guarded lock.
-func (s *Server) revokesLive(ctx context.Context, req *api.Request) (live bool) {
-	if req.GetRevoke() == nil || req.GetRevoke().GetClass() != api.Class_CLASS_LOCK {
-		return false
+// maxDiverted bounds the requests of a stream to revoke guarded locks that are under way.
+const maxDiverted = 256
+
+func (s *Server) divertRevoke(ctx context.Context, req *api.Request, out *outbox) {
+	if out.diverted.Add(1) > maxDiverted {
+		out.diverted.Add(-1)
+		out.refuse([]*api.Reply{stream.Refusal(req, api.Code_CODE_EXHAUSTED, "too many requests to revoke guarded locks are under way on this stream: try again")})
+		return
 	}
-	_ = s.node.View(ctx, func(r *replica.Replica) { // fails if the server is stopping: then nothing is revoked
-		g := r.Registry().Live().GuardOf(req.GetRevoke().GetName())
-		live = g != nil && g.Use.Live()
+	req.Home = 0 // only the leader says which home it asks
+	s.tasks.Go(func() {
+		defer out.diverted.Add(-1)
+		out.refuse([]*api.Reply{s.do(ctx, req)})
 	})
-	return live
-}
-
-// revokeLive asks the holders of a lock at all homes to release it (H9).
-func (s *Server) revokeLive(ctx context.Context, who caller, req *api.Request) *api.Reply {
-	command, _ := who.Command(req) // the caller has checked it
-	if refusal := s.refusedAtHome(who, req); refusal != nil {
-		return refusal
-	}
-	if passedOn(ctx) {
-		return s.revokeHere(req, command)
-	}
-	replies := atMembers(ctx, s, func(context.Context) (*api.Reply, error) { return s.revokeHere(req, command), nil },
-		func(ctx context.Context, member api.ConclaveClient) (*api.Reply, error) {
-			return member.Do(ctx, who.PassedOn(req))
-		})
-	answer := s.revokeNone(req)
-	for _, r := range replies {
-		switch {
-		case r.err != nil:
-			answer = stream.Refusal(req, api.Code_CODE_UNAVAILABLE, fmt.Sprintf("server %d did not answer whether a client of it holds %q: %s", r.server, command.Name, reason(r.err)))
-		case r.answer.GetCode() == api.Code_CODE_OK:
-			r.answer.Session = req.GetSession()
-			return r.answer
-		case r.answer.GetCode() == api.Code_CODE_UNAVAILABLE:
-			answer = stream.Refusal(req, r.answer.GetCode(), r.answer.GetMessage())
-		}
-	}
-	return answer
-}
-
-func (s *Server) revokeHere(req *api.Request, command registry.Command) *api.Reply {
-	switch result := s.node.RevokeLive(&command); result.Code {
-	case registry.OK:
-		return &api.Reply{Session: req.GetSession(), Sequence: req.GetSequence(), Code: api.Code_CODE_OK, Fence: result.Fence}
-	case registry.Unavailable:
-		return stream.Refusal(req, api.Code_CODE_UNAVAILABLE, result.Message)
-	}
-	return s.revokeNone(req)
-}
-
-func (s *Server) revokeNone(req *api.Request) *api.Reply {
-	return stream.Refusal(req, api.Code_CODE_NOT_FOUND, fmt.Sprintf("nobody holds %q", req.GetRevoke().GetName()))
 }
 
 // fromMember is the answer of one member.
@@ -152,6 +113,11 @@ type fromMember[T any] struct {
 // atMembers asks all members of the view that this server knows, at the same time: itself
 // by calling here, the others by calling there.
 func atMembers[T any](ctx context.Context, s *Server, here func(context.Context) (T, error), there func(context.Context, api.ConclaveClient) (T, error)) []fromMember[T] {
+	return atEachMember(ctx, s, here, func(ctx context.Context, _ uint64, member api.ConclaveClient) (T, error) { return there(ctx, member) })
+}
+
+// atEachMember is atMembers for calls that depend on the member.
+func atEachMember[T any](ctx context.Context, s *Server, here func(context.Context) (T, error), there func(context.Context, uint64, api.ConclaveClient) (T, error)) []fromMember[T] {
 	ctx, cancel := deadlineFor(ctx, false)
 	defer cancel()
 	var all []fromMember[T]
@@ -181,7 +147,7 @@ func atMembers[T any](ctx context.Context, s *Server, here func(context.Context)
 				m.err = err
 				return
 			}
-			m.answer, m.err = there(vouched, client)
+			m.answer, m.err = there(vouched, m.server, client)
 		})
 	}
 	asking.Wait()

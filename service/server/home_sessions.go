@@ -3,6 +3,8 @@ package server
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
+	"fmt"
 	"slices"
 
 	"google.golang.org/grpc/codes"
@@ -11,6 +13,7 @@ import (
 	"github.com/conclave-io/conclave/service/api"
 	"github.com/conclave-io/conclave/service/convert"
 	"github.com/conclave-io/conclave/service/registry"
+	"github.com/conclave-io/conclave/service/version"
 )
 
 // sessionsAtHomes adds to a page of sessions those kept at homes. A member that does
@@ -39,6 +42,48 @@ func (s *Server) sessionsHere(req *api.SessionsRequest, after registry.SessionID
 		answer.Sessions = append(answer.Sessions, one)
 	}
 	return answer
+}
+
+// endSessionOnRecord records the end of a session that a home keeps, and has the home end it. This
+// server leads, and the log has decided that the caller may do it.
+func (s *Server) endSessionOnRecord(ctx context.Context, req *api.EndSessionRequest, command *registry.Command, unknown error) (*api.EndSessionResponse, error) {
+	what := s.sessionAtHome(ctx, command.Session)
+	if what == "" {
+		return nil, unknown
+	}
+	if s.node.Level() >= version.Access {
+		by := command.Origin
+		rand.Read(by.Request[:]) // the log has answered the other number; never fails
+		if err := s.note(ctx, by, "end-session", clip(what+": "+req.GetReason())); err != nil {
+			return nil, err
+		}
+	}
+	return s.endSessionAtHome(ctx, req, command, unknown)
+}
+
+// sessionAtHome describes a session that a home keeps for the record, or returns "".
+func (s *Server) sessionAtHome(ctx context.Context, id registry.SessionID) (what string) {
+	before := id
+	for i := len(before) - 1; i >= 0; i-- {
+		if before[i]--; before[i] != 0xff {
+			break
+		}
+	}
+	found := new(api.SessionsResponse)
+	s.sessionsAtHomes(s.atHomes(ctx), &api.SessionsRequest{After: before[:], Limit: 1}, before, found)
+	for _, one := range found.GetSessions() {
+		if registry.SessionID(one.GetId()) == id {
+			return fmt.Sprintf("%v of %.64q at server %d", id, one.GetOwner(), one.GetHome())
+		}
+	}
+	s.holdsAtHomes(ctx, func(res *api.Resource) { // programs in the process of a server have no other session
+		for _, h := range res.GetHolders() {
+			if registry.SessionID(h.GetSession()) == id {
+				what = fmt.Sprintf("%v of %.64q", id, h.GetOwner())
+			}
+		}
+	})
+	return what
 }
 
 // endSessionAtHome ends a session that is not in the registry, at the home that keeps it. If

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/conclave-io/conclave/service/api"
@@ -25,6 +26,8 @@ type outbox struct {
 	wake chan struct{}
 	// room has a value if the reader may continue.
 	room chan struct{}
+	// diverted counts the requests to revoke guarded locks that are under way.
+	diverted atomic.Int32
 
 	mu  sync.Mutex
 	box stream.Outbox
