@@ -245,6 +245,26 @@ var defences = []defence{
 		without("internal/cli/snapshot.go", "err != nil || rules.Mode() != access.Closed {", "err != nil || rules.Mode() != access.Unset {"),
 	},
 	{
+		"homes-are-on-record", []int{45}, "the log does not record what an operator asks of the clients of homes",
+		without("service/registry/trail.go", "rec.Fence, rec.Result = c.Fence, OK", "rec.Fence = c.Fence"),
+	},
+	{
+		"only-servers-ask-homes", []int{45}, "a client ends a session at a home without a record",
+		without("service/server/end.go", "if req.GetHome() && passedOn(ctx) {", "if req.GetHome() {"),
+	},
+	{
+		"the-leader-names-the-home", []int{45}, "a request on a stream to revoke says which home carries it out, whatever the rules say",
+		without("service/server/home.go", "\treq.Home = 0 //", "\t//"),
+	},
+	{
+		"homes-end-waits", []int{46}, "a change of the rules leaves those who wait at homes",
+		without("service/host/deny.go", "if in.state.Wanted {", "if in.state.Wanted && in.near != nil {"),
+	},
+	{
+		"known-servers-only", []int{47}, "a server connects to every server that a caller names",
+		without("service/server/vouch.go", "if !c.has(name) && !c.known(server) {", "if !c.has(name) && server == 0 {"),
+	},
+	{
 		"homes-ask-the-rules", []int{41}, "a home grants whatever the rules say",
 		without("service/server/door.go", "if err == nil {\n\t\treturn nil\n\t}\n\treturn stream.Refusal", "if err == nil || who.Via != \"\" {\n\t\treturn nil\n\t}\n\treturn stream.Refusal"),
 	},

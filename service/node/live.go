@@ -405,6 +405,13 @@ func (n *Node) RevokeLive(c *registry.Command) (result registry.Result) {
 	return result
 }
 
+// DenyLive ends the waits at this home for which refuse returns a result, and reports whether it
+// did so: a home that is being handed over does not.
+func (n *Node) DenyLive(refuse func(owner, name string) *registry.Result) (done bool) {
+	n.live.with(func(h *host.Host, now int64) { done = h.Deny(now, refuse) })
+	return done
+}
+
 // EndLiveSession ends a session whose home is this server. It returns the number of holds
 // that the session still has to release.
 func (n *Node) EndLiveSession(c *registry.Command) (holds int, result registry.Result) {

@@ -73,6 +73,25 @@ func (r *Registry) RefuseAll(name string, result *Result, fx *Effects) {
 	}
 }
 
+// RefuseSome ends the waits for a lock for whose owner refuse returns a result.
+func (r *Registry) RefuseSome(name string, refuse func(owner string) *Result, fx *Effects) {
+	res := r.find(Lock, name)
+	if res == nil {
+		return
+	}
+	refused := make(map[ClaimID]*Result)
+	var ids []ClaimID
+	for _, c := range res.queue() {
+		if result := refuse(c.session.owner); result != nil {
+			refused[c.id()] = result
+			ids = append(ids, c.id())
+		}
+	}
+	for _, id := range ids {
+		r.Refuse(id, refused[id], fx)
+	}
+}
+
 // Revoke asks the holder of a lock to leave, for an operator who need not have a session here.
 func (r *Registry) Revoke(c *Command, fx *Effects) Result {
 	if problem := firstProblem(c.validateRevoke(), c.Origin.validate()); problem != "" {

@@ -29,7 +29,11 @@ func (s *Server) access(ctx context.Context, req *api.AccessRequest) (*api.Acces
 		return nil, err
 	}
 	if req.GetWhoAmI() != nil {
-		return s.whoAmI(who), nil
+		answer := s.whoAmI(who)
+		if passedOn(ctx) { // the leader asks by which rules this home goes
+			answer.Revision = s.heed()
+		}
+		return answer, nil
 	}
 	answerTo, err := s.answerOf(req)
 	if err != nil {
@@ -69,6 +73,9 @@ func (s *Server) changeRules(ctx context.Context, command *registry.Command) err
 	}
 	if err := s.carryOutAlone(ctx, *command); err != nil {
 		return s.conflicting(ctx, command.Change, err)
+	}
+	if err := s.awaitHomes(ctx); err != nil {
+		return err
 	}
 	if command.Change.EndSessions {
 		return s.endAnonymousAtHomes(ctx)

@@ -124,17 +124,38 @@ func (s *Server) read(frames attachStream, conn submitter, out *outbox) *api.Far
 			}
 			return &api.Farewell{Code: api.Code_CODE_INVALID, Message: status.Convert(err).Message()}
 		}
-		s.divert(ctx, frame, out)
-		commands, refused, farewell := stream.Commands(out.sessions.caller, out.sessions, frame)
+		farewell, err := s.submit(ctx, frame, conn, out)
 		if farewell != nil {
 			return farewell
 		}
-		out.refuse(refused)
-		out.note(commands)
-		if conn.Submit(ctx, commands) != nil || out.admit(ctx) != nil {
+		if err != nil || out.admit(ctx) != nil {
 			return nil // the stream ends, or the node stops and deposes its clients
 		}
 	}
+}
+
+// submit passes the requests of a frame on. It returns a farewell if one of them is the reason for
+// it.
+func (s *Server) submit(ctx context.Context, frame *api.ClientFrame, conn submitter, out *outbox) (farewell *api.Farewell, err error) {
+	take := func() (commands []registry.Command) {
+		s.divert(ctx, frame, out)
+		var refused []*api.Reply
+		if commands, refused, farewell = stream.Commands(out.sessions.caller, out.sessions, frame); farewell != nil {
+			return nil
+		}
+		out.refuse(refused)
+		out.note(commands)
+		return commands
+	}
+	if home, is := conn.(*node.HomeConn); is {
+		err = s.submitHome(ctx, home, take)
+		return farewell, err
+	}
+	commands := take()
+	if farewell != nil {
+		return farewell, nil
+	}
+	return nil, conn.Submit(ctx, commands)
 }
 
 // write sends all queued replies at once, each time: replies that come while a frame is

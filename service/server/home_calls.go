@@ -62,9 +62,6 @@ func (s *Server) passToHome(ctx context.Context, req *api.Request) (*api.Reply, 
 // doAsHome carries out a request in a session that this server keeps by itself.
 func (s *Server) doAsHome(ctx context.Context, req *api.Request) (*api.Reply, error) {
 	who, _ := callerOf(ctx)
-	if refusal := s.refusedAtHome(who, req); refusal != nil {
-		return refusal, nil
-	}
 	c := newCall()
 	conn, err := s.node.ConnectHome(c)
 	if err != nil {
@@ -72,8 +69,15 @@ func (s *Server) doAsHome(ctx context.Context, req *api.Request) (*api.Reply, er
 	}
 	defer conn.Close()
 	command, _ := who.Command(req) // the caller has checked it
-	if err := conn.Submit(ctx, []registry.Command{command}); err != nil {
-		return nil, err
+	var refusal *api.Reply
+	err = s.submitHome(ctx, conn, func() []registry.Command {
+		if refusal = s.refusedAtHome(who, req); refusal != nil {
+			return nil
+		}
+		return []registry.Command{command}
+	})
+	if err != nil || refusal != nil {
+		return refusal, err
 	}
 	reply, err := s.await(ctx, c, req)
 	if errors.Is(err, node.ErrNotLeader) { // the home is gone, and all its sessions with it
