@@ -91,6 +91,23 @@ func homesWithoutVerb(w *world) {
 		r.Errorf("the victim is told %v", renewed)
 	}
 	bob.expect(bob.send(releasing(held.GetSequence())), api.Code_CODE_OK)
+	r.listedBehindOthers(bob)
+}
+
+// listedBehindOthers lists a lock at a home behind more locks than fit on a page, which the caller
+// may not read.
+func (r *ruled) listedBehindOthers(bob *stream) {
+	r.Helper()
+	for _, name := range []string{"a", "b", "c", "d", "e", "z"} {
+		bob.settled(bob.send(acquiring("reports/list/"+name)), api.Code_CODE_OK)
+	}
+	r.change(role("few", `allow read on lock name "reports/list/b"`, `allow read on lock name "reports/list/z"`), bind("token:dave", "few"))
+	for after, want := range map[string]string{"": "reports/list/b", "reports/list/b": "reports/list/z"} {
+		page, err := r.as("dave").List(r.within(), &api.ListRequest{After: after, Limit: 1})
+		if err != nil || len(page.GetResources()) != 1 || page.GetResources()[0].GetName() != want {
+			r.Errorf("after %q: %v, %v; want %s", after, page, err, want)
+		}
+	}
 }
 
 // homesOffTheRecord lets an operator ask the holder at a home to leave, over each kind of stream,

@@ -237,17 +237,13 @@ func (s *Server) lists(ctx context.Context, prefix string) (live bool) {
 	return live
 }
 
-// listHere returns the locks at this server as a home.
+// listHere returns the locks at this server as a home that the caller may read.
 func (s *Server) listHere(ctx context.Context, req *api.ListRequest) *api.ListResponse {
-	page, more := s.node.ListLive(req.GetPrefix(), req.GetAfter(), limited(req.GetLimit()), waiters(req.GetWaiters()))
+	found, more := s.readableHere(ctx, req, limited(req.GetLimit()))
 	answer := &api.ListResponse{More: more}
-	may := reader(ctx, s.rules(), registry.Lock)
 	_ = s.node.View(ctx, func(r *replica.Replica) {
-		for i := range page {
-			if may != nil && !may(page[i].Name) {
-				continue
-			}
-			res := convert.Resource(&page[i])
+		for i := range found {
+			res := convert.Resource(&found[i])
 			if g := r.Registry().Live().GuardOf(res.GetName()); g != nil {
 				res.Guard = g.Use.Algorithm
 			}
@@ -255,4 +251,25 @@ func (s *Server) listHere(ctx context.Context, req *api.ListRequest) *api.ListRe
 		}
 	})
 	return answer
+}
+
+// readableHere returns the first locks of a list that the caller may read, and whether there are
+// more than most.
+func (s *Server) readableHere(ctx context.Context, req *api.ListRequest, most int) (found []registry.Resource, more bool) {
+	may, after := reader(ctx, s.rules(), registry.Lock), req.GetAfter()
+	for further := true; further; {
+		var page []registry.Resource
+		page, further = s.node.ListLive(req.GetPrefix(), after, pageSize, waiters(req.GetWaiters()))
+		for i := range page {
+			after = page[i].Name
+			switch {
+			case may != nil && !may(after):
+			case len(found) == most:
+				return found, true
+			default:
+				found = append(found, page[i])
+			}
+		}
+	}
+	return found, false
 }
