@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -67,6 +69,9 @@ func (a *app) withRules(cmd *cobra.Command, show func(conclave.Access) error) er
 func (r *reform) change(cmd *cobra.Command, of func(conclave.Access) (edits, error)) error {
 	return r.ask(cmd.Context(), func(ctx context.Context, client *conclave.Client) error {
 		done, err := r.make(ctx, client, of)
+		if err == nil {
+			err = r.dealWith(cmd.Context(), client, &done)
+		}
 		if err != nil {
 			return err
 		}
@@ -113,7 +118,7 @@ func (r *reform) once(ctx context.Context, client *conclave.Client, of func(conc
 	}
 	done.Revision, done.Denied = changed.Revision, changed.Denied
 	done.Holds = append(done.Holds, changed.Holds...)
-	return done, r.dealWith(ctx, client, &done)
+	return done, nil
 }
 
 // dealWith reports which holds the new rules would not grant, and revokes them if --revoke-holds
@@ -130,20 +135,72 @@ func (r *reform) dealWith(ctx context.Context, client *conclave.Client, done *re
 	if !r.revokeHolds || r.dryRun {
 		return nil
 	}
-	for _, h := range done.Holds {
-		revoke := client.Revoke
-		if h.Election {
-			revoke = client.RevokeElection
+	listed, err := r.revokeAll(ctx, client, done)
+	if stay := int(done.Denied) - listed; err == nil && stay > 0 {
+		err = fmt.Errorf("revoke holds after the rules changed: %d holds stay, because you may not read the names of their locks", stay)
+	}
+	return err
+}
+
+// revokeAll asks the holders of all holds to leave that the rules would not grant, and returns how
+// many the servers have listed. One answer lists a part of them.
+func (r *reform) revokeAll(ctx context.Context, client *conclave.Client, done *reformed) (listed int, err error) {
+	none := conclave.AccessChange{Edits: []conclave.AccessEdit{conclave.SetMode(access.Closed.String())}, Force: true, DryRun: true}
+	for holds := done.Holds; len(holds) > 0; {
+		listed += len(holds)
+		if err := r.revoke(ctx, client, holds, done); err != nil || uint64(listed) >= done.Denied {
+			return listed, err
 		}
-		_, err := revoke(ctx, h.Name, "the rules of access no longer allow it", conclave.OnlyFence(h.Fence))
-		switch {
-		case err == nil:
-			done.Revoked++
-		case !errors.Is(err, conclave.ErrNotFound): // released meanwhile
-			return fmt.Errorf("revoke holds after the rules changed: %w", err)
+		rest, err := r.changeAccess(ctx, client, none)
+		if err != nil {
+			return listed, fmt.Errorf("revoke holds after the rules changed: %w", err)
+		}
+		holds = rest.Holds // without those whose holders were asked
+		done.Holds = append(done.Holds, holds...)
+	}
+	return listed, nil
+}
+
+// changeAccess is Client.ChangeAccess, for at most the time that a call may take.
+func (r *reform) changeAccess(ctx context.Context, client *conclave.Client, change conclave.AccessChange) (conclave.AccessChanged, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(r.client.timeout))
+	defer cancel()
+	return client.ChangeAccess(ctx, change)
+}
+
+// revokedAtOnce is how many holders are asked to leave at the same time.
+const revokedAtOnce = 32
+
+// revoke asks holders to leave.
+func (r *reform) revoke(ctx context.Context, client *conclave.Client, holds []conclave.DeniedHold, done *reformed) error {
+	for some := range slices.Chunk(holds, revokedAtOnce) {
+		errs := make([]error, len(some))
+		var asking sync.WaitGroup
+		for i, h := range some {
+			asking.Go(func() { errs[i] = r.revokeOne(ctx, client, h) })
+		}
+		asking.Wait()
+		for _, err := range errs {
+			switch {
+			case err == nil:
+				done.Revoked++
+			case !errors.Is(err, conclave.ErrNotFound): // released meanwhile
+				return fmt.Errorf("revoke holds after the rules changed: %w", err)
+			}
 		}
 	}
 	return nil
+}
+
+func (r *reform) revokeOne(ctx context.Context, client *conclave.Client, h conclave.DeniedHold) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(r.client.timeout))
+	defer cancel()
+	revoke := client.Revoke
+	if h.Election {
+		revoke = client.RevokeElection
+	}
+	_, err := revoke(ctx, h.Name, "the rules of access no longer allow it", conclave.OnlyFence(h.Fence))
+	return err
 }
 
 // someOf names the first holds that the new rules would not grant.

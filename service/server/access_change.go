@@ -71,8 +71,8 @@ func (s *Server) answerChange(sent *api.AccessChange) (answering, error) {
 	}, nil
 }
 
-// listDenied adds to an answer the present holds that some rules would not grant, as far as the
-// caller may read their names now.
+// listDenied adds to an answer the present holds that some rules would not grant and that were not
+// revoked yet, as far as the caller may read their names now.
 func (s *Server) listDenied(ctx context.Context, state node.State, rules *access.State, who caller, answer *api.AccessResponse) {
 	if rules.Mode() != access.Closed {
 		return
@@ -90,7 +90,7 @@ func (s *Server) listDenied(ctx context.Context, state node.State, rules *access
 	s.holdsAtHomes(ctx, func(res *api.Resource) {
 		held := registry.Resource{Class: registry.Lock, Name: res.GetName()}
 		for _, h := range res.GetHolders() {
-			held.Holders = append(held.Holders, registry.Holder{Session: registry.SessionID(h.GetSession()), Owner: h.GetOwner(), Fence: h.GetFence()})
+			held.Holders = append(held.Holders, registry.Holder{Session: registry.SessionID(h.GetSession()), Owner: h.GetOwner(), Fence: h.GetFence(), Revoked: h.GetRevoked()})
 		}
 		addDenied(&held, rules, state.Rules(), who, answer)
 	})
@@ -103,7 +103,7 @@ func addDenied(res *registry.Resource, rules, now *access.State, who caller, ans
 			continue
 		}
 		answer.Denied++
-		if len(answer.DeniedHolds) < maxDenied && now.Allows(who.Principal, access.Read, access.Class(res.Class), res.Name) {
+		if !h.Revoked && len(answer.DeniedHolds) < maxDenied && now.Allows(who.Principal, access.Read, access.Class(res.Class), res.Name) {
 			answer.DeniedHolds = append(answer.DeniedHolds, &api.DeniedHold{
 				Class: api.Class(res.Class), Name: res.Name, Fence: h.Fence, Owner: h.Owner, Session: h.Session[:],
 			})
