@@ -133,7 +133,7 @@ describe("challenges", () => {
     await page.goto(host.url("1/learn"));
     await page.click(`.card:has-text("An entry without a message")`);
     await page.waitForSelector(".challenge .goal");
-    await page.getByText(`${learn.goal}: Let one process enter`).waitFor();
+    await page.getByText(`${learn.goal}: One process asks`).waitFor();
     await page.getByText("You may change the requests. In the source: workload.commands.").waitFor();
     await shown(page, 0);
     await button(page, strings.badge.goalUnmet).waitFor();
