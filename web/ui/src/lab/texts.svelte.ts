@@ -10,6 +10,8 @@ export interface Text {
 
 const block = 50;
 const blocksKept = 400;
+/** Fields that are bytes say nothing to a reader. */
+const bytes = /="\\x.*?"(?=[ ,]|$)/g;
 
 /**
  * Texts are the descriptions of records of one run. They are asked for in blocks when
@@ -50,7 +52,7 @@ export class Texts {
     if (this.#closed) return;
     this.#blocks.set(
       b,
-      records.map((record, i) => ({ record, sentence: sentences[i] ?? "" })),
+      records.map((record, i) => ({ record, sentence: sentences[i]?.replace(bytes, "=…") ?? "" })),
     );
     for (const oldest of this.#blocks.keys()) {
       if (this.#blocks.size <= blocksKept) break;

@@ -1,6 +1,7 @@
 /** What the keys of a scenario stand for. */
 const named: Record<string, string> = {
-  workload: "the requests",
+  "workload.commands": "the requests",
+  "workload.section": "the time inside",
   schedule: "the order of events",
   links: "the links",
   faults: "the faults",
@@ -35,8 +36,9 @@ export const learn = {
 
   challenge: "Challenge",
   goal: "Goal",
-  may: (keys: readonly string[]) => `You may change ${keys.map((key) => named[key.split(".")[0] ?? ""] ?? key).filter((text, i, all) => all.indexOf(text) === i).join(" and ")}. In the source: ${keys.join(", ")}.`,
-  how: "Act on the run with the buttons below the picture, or edit the scenario under Source.",
+  may: (keys: readonly string[]) => `You may change ${keys.map((key) => named[key] ?? named[key.split(".")[0] ?? ""] ?? key).filter((text, i, all) => all.indexOf(text) === i).join(", ")}. In the source: ${keys.join(", ")}.`,
+  /** Buttons make faults, requests and turns. What else may change is text. */
+  how: (keys: readonly string[]) => `${keys.some((key) => /^faults|schedule|commands/.test(key)) ? "Act on the run with the buttons below the picture, or edit" : "Edit"} the scenario under Source.`,
   grade: "Check my answer",
   impossible: "It is impossible",
   why: "Why is it impossible?",
