@@ -27,6 +27,7 @@ import (
 	"github.com/conclave-io/conclave/algorithm/election/bully"
 	"github.com/conclave-io/conclave/algorithm/election/byload"
 	"github.com/conclave-io/conclave/algorithm/election/changroberts"
+	"github.com/conclave-io/conclave/algorithm/election/franklin"
 	"github.com/conclave-io/conclave/algorithm/election/hirschbergsinclair"
 	"github.com/conclave-io/conclave/algorithm/election/lelann"
 	"github.com/conclave-io/conclave/algorithm/election/peterson"
@@ -88,6 +89,7 @@ var All = []*process.Spec{
 	lelann.Spec,
 	hirschbergsinclair.Spec,
 	peterson.Spec,
+	franklin.Spec,
 	ringlist.Spec,
 	ringactivelist.Spec,
 	byload.List,

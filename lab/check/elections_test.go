@@ -48,6 +48,7 @@ var elections = []bounds{
 	{name: "hirschberg-sinclair", n: 2, entries: 1, change: duplicated, states: 353, transitions: 741, depth: 25},
 	{name: "peterson", n: 5, entries: 1, states: 12436, transitions: 48275, depth: 105},
 	{name: "peterson", n: 3, entries: 1, change: unordered, broken: process.LeaderValidity, states: 54, transitions: 87, depth: 4},
+	{name: "franklin", n: 3, entries: 1, states: 5100, transitions: 16156, depth: 39},
 	{name: "ring-list", n: 3, entries: 1, states: 129349, transitions: 486300, depth: 39},
 	{name: "ring-list", n: 2, entries: 1, change: crashed(1, 3), states: 768, transitions: 1495, depth: 21},
 	{name: "ring-active-list", n: 3, entries: 1, states: 47729, transitions: 209418, depth: 57},

@@ -63,6 +63,7 @@ func TestElectionsOfAThousand(t *testing.T) {
 		{"le-lann", process.AllStart, n * n},
 		{"hirschberg-sinclair", process.AllStart, 32500},
 		{"peterson", process.OneStarter, 4 * n},
+		{"franklin", process.OneStarter, 5 * n},
 		{"ring-list", process.OneStarter, 2 * n},
 		{"ring-active-list", process.AllStart, n * n},
 		{"by-load", process.OneStarter, 2 * n},

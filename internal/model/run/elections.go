@@ -23,6 +23,8 @@ var elections = []row{
 	{name: "peterson", n: 6, entries: 1},
 	{name: "peterson", n: 5, entries: 1, note: "of each set of processes on each ring", each: everyRing},
 	{name: "peterson", n: 3, entries: 1, change: unordered, violated: true},
+	{name: "franklin", n: 4, entries: 1},
+	{name: "franklin", n: 4, entries: 1, note: "of each set of processes on each ring", each: everyRing},
 	{name: "ring-list", n: 4, entries: 1, note: "reduced", change: reduced},
 	{name: "ring-list", n: 5, entries: 1, note: "of 1 to 3 processes in each position to each other", each: places(1, 3)},
 	{name: "ring-list", n: 5, entries: 1, note: "of 1 to 3 processes in each position to each other, reduced", change: reduced, each: places(1, 3)},
