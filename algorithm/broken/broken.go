@@ -61,7 +61,7 @@ type Bounds struct {
 var Variants = list(
 	ofCentral, ofCentralClock, ofTokenRing, ofLamport, ofRicartAgrawala, ofRicartAgrawalaToken,
 	ofSuzukiKasami, ofRaymond, ofNaimiTrehel, ofSinghal, ofMaekawa, ofMajority, ofLease, ofDijkstra, ofKRicartAgrawala,
-	ofBully, ofChangRoberts, ofLeLann, ofHirschbergSinclair, ofPeterson, ofRingList, ofRingActiveList, ofByLoad, ofSuperPeer,
+	ofBully, ofChangRoberts, ofLeLann, ofHirschbergSinclair, ofPeterson, ofFranklin, ofRingList, ofRingActiveList, ofByLoad, ofSuperPeer,
 	ofFloodSet, ofPaxos, ofRaft, ofReductions, ofGenerals, ofSignedGenerals, ofPhaseKing,
 	ofTwoPhase, ofThreePhase, ofPaxosCommit,
 	ofWaitForGraph, ofEdgeChasing, ofDiffusion,

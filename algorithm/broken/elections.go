@@ -5,6 +5,7 @@ import (
 	"github.com/conclave-io/conclave/algorithm/election/bully"
 	"github.com/conclave-io/conclave/algorithm/election/byload"
 	"github.com/conclave-io/conclave/algorithm/election/changroberts"
+	"github.com/conclave-io/conclave/algorithm/election/franklin"
 	"github.com/conclave-io/conclave/algorithm/election/hirschbergsinclair"
 	"github.com/conclave-io/conclave/algorithm/election/lelann"
 	"github.com/conclave-io/conclave/algorithm/election/peterson"
@@ -102,6 +103,29 @@ var ofPeterson = []Variant{
 		Of:       peterson.Spec,
 		New:      peterson.Flaw{SleepersRelay: true}.New,
 		Mistake:  "A process that has not started passes the first message on and becomes a relay.",
+		Tempting: "It has not asked for an election, and this saves messages.",
+		Wrong:    "The highest starter is elected, not the highest process.",
+		Breaks:   process.LeaderValidity,
+		Bounds:   Bounds{N: 2, Entries: 1, Clients: []process.ID{0}},
+	},
+}
+
+var ofFranklin = []Variant{
+	{
+		Name:     "franklin-no-phase",
+		Of:       franklin.Spec,
+		New:      franklin.Flaw{NoPhase: true}.New,
+		Mistake:  "A candidate takes the latest label from each side, whatever its phase.",
+		Tempting: "Links keep order, so the labels of a side come phase by phase.",
+		Wrong:    "A neighbor may be a phase ahead. Its label of the next phase replaces that of this one, and is never passed on: no process is elected.",
+		Breaks:   process.LeaderTermination,
+		Bounds:   Bounds{N: 3, Entries: 1},
+	},
+	{
+		Name:     "franklin-sleepers-relay",
+		Of:       franklin.Spec,
+		New:      franklin.Flaw{SleepersRelay: true}.New,
+		Mistake:  "A process that has not started passes labels on and is no candidate.",
 		Tempting: "It has not asked for an election, and this saves messages.",
 		Wrong:    "The highest starter is elected, not the highest process.",
 		Breaks:   process.LeaderValidity,
