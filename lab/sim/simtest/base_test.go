@@ -54,13 +54,15 @@ func rising(t *testing.T, spec *process.Spec, base process.Base, below process.F
 // If those were idle and could be forgotten, the largest number that any of them used is
 // enough.
 func TestBase(t *testing.T) {
-	forgotten := 0
+	forgotten, listed, ran := 0, 0, 0
 	for _, spec := range algorithm.All {
 		grow := claims(spec, process.FencesGrow) || claims(spec, process.FencesGrowCausally)
 		if !grow || !claims(spec, process.Progress) {
 			continue
 		}
+		listed++
 		t.Run(spec.Name, func(t *testing.T) {
+			ran++
 			first := rising(t, spec, process.Base{Clock: 70, Fence: 7}, 7)
 			var next process.Base
 			var highest process.Fence
@@ -76,7 +78,7 @@ func TestBase(t *testing.T) {
 			rising(t, spec, next, highest)
 		})
 	}
-	if forgotten < 5 {
+	if ran == listed && forgotten < 5 { // -run may select some
 		t.Errorf("only %d algorithms were idle after the entries", forgotten)
 	}
 }
