@@ -56,6 +56,11 @@ func Script(t *testing.T, spec *process.Spec, folder string) {
 	}
 	datadriven.Walk(t, folder, func(t *testing.T, path string) {
 		s := &script{spec: spec}
+		defer func() {
+			if t.Failed() {
+				t.Log("if what was found is right, go test -rewrite writes it into the script")
+			}
+		}()
 		datadriven.RunTest(t, path, s.run)
 		if !s.begun {
 			t.Errorf("%s: no commands", path)
