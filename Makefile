@@ -270,11 +270,25 @@ resets: go-version ## write docs/majority-resets.md: how often forgetful coordin
 	mv docs/majority-resets.md.new docs/majority-resets.md
 
 .PHONY: algorithm
-algorithm: go-version ## write everything generated for the algorithm NAME, and print what is left to write
+algorithm: go-version ## write everything generated for the algorithm NAME, and print what is left; with FAMILY begin a new one
 	@test -n "$(NAME)" || { echo "make: NAME: empty; write make algorithm NAME=raymond" >&2; exit 1; }
+ifdef FAMILY
+	@$(GO) run ./internal/duties/run -begin $(FAMILY) $(NAME)
+else
 	$(GO) run ./internal/model/run -only $(NAME) -limit 30s
 	$(MAKE) comparison elections
 	$(GO) run ./internal/duties/run $(NAME)
+endif
+
+# The tests that judge every algorithm, for the algorithm NAME.
+.PHONY: algorithm-test
+algorithm-test: go-version ## run the tests that judge the algorithm NAME
+	@test -n "$(NAME)" || { echo "make: NAME: empty; write make algorithm-test NAME=raymond" >&2; exit 1; }
+	$(GO) test ./algorithm $$($(GO) run ./internal/duties/run -package $(NAME)) ./internal/duties
+	$(GO) test ./lab/sim/simtest -run '(TestAlgorithms|TestBase)/$(NAME)'
+	$(GO) test ./lab/measure -run '(Say|Theory|EveryCostIsMeasured)$$/$(NAME)'
+	$(GO) test ./lab/check -run '(TestEveryRule|TestSometimes|TestForgets)/$(NAME)'
+	$(GO) test ./lab/scenario ./internal/selftest
 
 .PHONY: pages
 NEW ?=

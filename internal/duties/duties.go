@@ -120,8 +120,34 @@ func untested(root string, specs []*process.Spec) (missing []string, err error) 
 		if err != nil {
 			return nil, err
 		}
+		drafts, err := draftsOf(root, folder)
+		if err != nil {
+			return nil, err
+		}
+		lacking = append(lacking, drafts...)
 		for _, line := range lacking {
 			missing = append(missing, s.Name+": "+line)
+		}
+	}
+	return missing, nil
+}
+
+// draftMark marks what a draft leaves to its writer.
+const draftMark = "WRITE:"
+
+// draftsOf returns the files of a package in which something of the draft is left.
+func draftsOf(root, folder string) (missing []string, err error) {
+	files, err := filepath.Glob(filepath.Join(root, folder, "*.go"))
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		if n := strings.Count(string(content), draftMark); n > 0 {
+			missing = append(missing, fmt.Sprintf("%s: %q is left in %d places; write what it asks for", path.Join(folder, filepath.Base(file)), draftMark, n))
 		}
 	}
 	return missing, nil

@@ -1,11 +1,14 @@
 // Command run writes what can be generated of one algorithm, whose name is its argument,
-// and prints what is left to write. "make algorithm" runs it, in the root of the repository.
+// and prints what is left to write. With -begin it drafts the package of a new algorithm
+// instead. "make algorithm" runs it, in the root of the repository.
 package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 
 	"github.com/conclave-io/conclave/algorithm"
@@ -16,19 +19,33 @@ import (
 )
 
 func main() {
-	if err := run(os.Args[1:]); err != nil {
+	family := flag.String("begin", "", "draft the package of a new algorithm of this family")
+	folder := flag.Bool("package", false, "print the package of the algorithm")
+	flag.Parse()
+	if err := run(flag.Args(), *family, *folder); err != nil {
 		fmt.Fprintln(os.Stderr, "duties:", err)
 		os.Exit(1)
 	}
 }
 
-func run(args []string) error {
+func run(args []string, family string, folder bool) error {
 	if len(args) != 1 {
 		return fmt.Errorf("%d names: want one; write make algorithm NAME=x", len(args))
+	}
+	if family != "" {
+		return begin(args[0], family)
 	}
 	spec := algorithm.Find(args[0])
 	if spec == nil {
 		return fmt.Errorf("%q: not in the list; add its Spec to algorithm/algorithm.go", args[0])
+	}
+	if folder {
+		code, err := pages.Code(".")
+		if err == nil && code[spec.Name] == "" {
+			err = fmt.Errorf("%q: no package in algorithm/ has the line Name: %q, of its Spec", spec.Name, spec.Name)
+		}
+		fmt.Println("./" + code[spec.Name])
+		return err
 	}
 	if err := write(spec); err != nil {
 		return err
@@ -43,6 +60,19 @@ func run(args []string) error {
 	for _, line := range missing {
 		fmt.Println(line)
 	}
+	return nil
+}
+
+// begin drafts a package.
+func begin(name, family string) error {
+	files, err := duties.Begin(".", name, family)
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		fmt.Println(file + ": written")
+	}
+	fmt.Printf("Write the first, run go test ./%s -rewrite, then make algorithm NAME=%s.\n", path.Dir(files[0]), name)
 	return nil
 }
 

@@ -90,7 +90,7 @@ func run(page, only string, limit time.Duration) error {
 // unchecked returns an error unless an algorithm is one that the checker does not take.
 func unchecked(name string) error {
 	if algorithm.Find(name) == nil {
-		return fmt.Errorf("%q: no such algorithm; add its Spec to algorithm/algorithm.go", name)
+		return fmt.Errorf("%q: not in the list; to begin it, add its family, such as FAMILY=mutex, or add its Spec to algorithm/algorithm.go", name)
 	}
 	return nil
 }

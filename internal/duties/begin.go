@@ -1,0 +1,147 @@
+package duties
+
+import (
+	"bytes"
+	_ "embed"
+	"errors"
+	"fmt"
+	"go/format"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"text/template"
+
+	"github.com/conclave-io/conclave/algorithm"
+)
+
+// family is what the draft of a package knows of a family.
+type family struct {
+	name     string   // of the folder
+	constant string   // of package process
+	events   []string // of clients
+	script   string   // the first commands, behind init
+}
+
+// families are those that have a package for each algorithm.
+var families = []family{
+	{"mutex", "Mutex", []string{"Acquire", "Release"}, "request 2\n----\n\nstep times=2\n----\n\nstate\n----\n"},
+	{"election", "Election", []string{"Campaign"}, "campaign 1\n----\n\nuntil 20\n----\n\ncount\n----\n"},
+	{"agreement", "Agreement", []string{"Propose"}, "propose 1 2 3 value=1\n----\n\nuntil 20\n----\n\ncount\n----\n"},
+	{"transaction", "Transaction", []string{"Propose"}, "propose 1 2 3 value=1\n----\n\nuntil 20\n----\n\ncount\n----\n"},
+	{"detector", "Detector", []string{"Fire"}, "until 10\n----\n\nstate\n----\n"},
+	{"clock", "ClockSync", []string{"Fire"}, "until 10\n----\n\nstate\n----\n"},
+	{"multicast", "Multicast", []string{"Propose"}, "propose 1 value=1\n----\n\nuntil 20\n----\n\ncount\n----\n"},
+}
+
+//go:embed begin.txt
+var beginText string
+
+var beginFile = template.Must(template.New("").Parse(beginText))
+
+var wellNamed = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+
+// Begin drafts the package of a new algorithm in the repository at root, with its tests and
+// a script, and lists it. It returns the files that it wrote.
+func Begin(root, name, familyName string) ([]string, error) {
+	f, err := begins(name, familyName)
+	if err != nil {
+		return nil, err
+	}
+	pkg := strings.ReplaceAll(name, "-", "")
+	folder := path.Join("algorithm", f.name, pkg)
+	if _, err := os.Stat(filepath.Join(root, folder)); !errors.Is(err, fs.ErrNotExist) {
+		return nil, errors.Join(err, fmt.Errorf("%s: exists; write it, then run make algorithm NAME=%s", folder, name))
+	}
+	var code bytes.Buffer
+	if err := beginFile.Execute(&code, map[string]any{"Package": pkg, "Name": name, "Family": f.constant, "Events": f.events}); err != nil {
+		return nil, err
+	}
+	listed, err := list(root, f.name, pkg)
+	if err != nil {
+		return nil, err
+	}
+	written := []string{path.Join(folder, pkg+".go"), path.Join(folder, pkg+"_test.go"), path.Join(folder, "testdata", "golden"), listFile}
+	for i, text := range []string{code.String(), fmt.Sprintf(beginTest, pkg), "init n=3\n----\n\n" + f.script, listed} {
+		file := filepath.Join(root, filepath.FromSlash(written[i]))
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			return nil, err
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			return nil, err
+		}
+	}
+	return written, nil
+}
+
+// begins returns the family of a new algorithm, or what is wrong with its name or family.
+func begins(name, familyName string) (*family, error) {
+	if !wellNamed.MatchString(name) {
+		return nil, fmt.Errorf("name: %q: use lower case words joined by hyphens", name)
+	}
+	if algorithm.Find(name) != nil {
+		return nil, fmt.Errorf("name: %q: in the list already; run make algorithm NAME=%s without FAMILY", name, name)
+	}
+	var names []string
+	for i := range families {
+		if families[i].name == familyName {
+			return &families[i], nil
+		}
+		names = append(names, families[i].name)
+	}
+	return nil, fmt.Errorf("family: %q: want one of %s", familyName, strings.Join(names, ", "))
+}
+
+const beginTest = `package %s
+
+import (
+	"testing"
+
+	"github.com/conclave-io/conclave/process/processtest"
+)
+
+func TestConform(t *testing.T) { processtest.Conform(t, Spec) }
+
+func TestScripts(t *testing.T) { processtest.Script(t, Spec, "testdata") }
+`
+
+const listFile = "algorithm/algorithm.go"
+
+// list returns the list of algorithms with one more behind those of its family.
+func list(root, familyName, pkg string) (string, error) {
+	text, err := os.ReadFile(filepath.Join(root, listFile))
+	if err != nil {
+		return "", err
+	}
+	const module = "github.com/conclave-io/conclave/algorithm/"
+	imports := regexp.MustCompile(`\t(?:(\w+) )?"` + module + familyName + `/(\w+)"\n`)
+	head, all, found := strings.Cut(string(text), "\nvar All = ")
+	matches := imports.FindAllStringSubmatchIndex(head, -1)
+	if !found || len(matches) == 0 {
+		return "", fmt.Errorf("%s: no list All, or no import of %s", listFile, module+familyName)
+	}
+	at := 0 // behind the last line of the family
+	for _, m := range imports.FindAllStringSubmatch(head, -1) {
+		used := m[2]
+		if m[1] != "" {
+			used = m[1]
+		}
+		for _, line := range regexp.MustCompile(`\n\t`+used+`\.\w+,`).FindAllStringIndex(all, -1) {
+			at = max(at, line[1])
+		}
+	}
+	as := ""
+	if strings.Contains(head, "/"+pkg+"\"\n") {
+		as = familyName + pkg + " "
+	}
+	first := matches[0][0]
+	head = head[:first] + "\t" + as + `"` + module + familyName + "/" + pkg + "\"\n" + head[first:]
+	line := "\n\t" + strings.TrimSpace(as)
+	if as == "" {
+		line += pkg
+	}
+	out, err := format.Source([]byte(head + "\nvar All = " + all[:at] + line + ".Spec," + all[at:]))
+	return string(out), err
+}

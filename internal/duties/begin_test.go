@@ -1,0 +1,83 @@
+package duties
+
+import (
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// unlisted is a repository with the list of algorithms alone.
+func unlisted(t *testing.T) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	text, err := os.ReadFile(filepath.Join(root, listFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "algorithm"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, listFile), text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// A new algorithm of each family is listed behind the others of its family, and its files are Go.
+func TestBegin(t *testing.T) {
+	for _, f := range families {
+		dir := unlisted(t)
+		files, err := Begin(dir, "next-one", f.name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		folder := "algorithm/" + f.name + "/nextone"
+		if want := []string{folder + "/nextone.go", folder + "/nextone_test.go", folder + "/testdata/golden", listFile}; !slices.Equal(files, want) {
+			t.Errorf("%s: wrote %q, want %q", f.name, files, want)
+		}
+		for _, file := range files {
+			if strings.HasSuffix(file, ".go") {
+				if _, err := parser.ParseFile(token.NewFileSet(), filepath.Join(dir, file), nil, 0); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		left, err := draftsOf(dir, folder)
+		if err != nil || len(left) != 1 {
+			t.Errorf("%s: left of the draft: %q, %v", f.name, left, err)
+		}
+		if _, err := Begin(dir, "next-one", f.name); err == nil || !strings.Contains(err.Error(), folder+": exists") {
+			t.Errorf("%s: a second draft: %v", f.name, err)
+		}
+	}
+}
+
+// The list keeps its order, and a package whose name is taken gets another one.
+func TestBeginLists(t *testing.T) {
+	for _, c := range []struct{ family, pkg, want string }{
+		{"mutex", "next", "\tkricartagrawala.Spec,\n\tnext.Spec,\n\n\tbully.Spec,\n"},
+		{"election", "lamport", "\tsuperpeer.Spec,\n\telectionlamport.Spec,\n"},
+		{"clock", "next", "\tntp.Spec,\n\tnext.Spec,\n\tglobalstate.Spec,\n"},
+	} {
+		text, err := list(root, c.family, c.pkg)
+		if err != nil || !strings.Contains(text, c.want) {
+			t.Errorf("%s %s: no %q in the list; %v", c.family, c.pkg, c.want, err)
+		}
+	}
+}
+
+func TestBeginRefuses(t *testing.T) {
+	for _, c := range []struct{ name, family, want string }{
+		{"Next", "mutex", `name: "Next": use lower case words joined by hyphens`},
+		{"raymond", "mutex", `name: "raymond": in the list already; run make algorithm NAME=raymond without FAMILY`},
+		{"next", "mutx", `family: "mutx": want one of mutex, election, agreement, transaction, detector, clock, multicast`},
+	} {
+		if _, err := Begin(unlisted(t), c.name, c.family); err == nil || err.Error() != c.want {
+			t.Errorf("%s %s: %v, want %s", c.name, c.family, err, c.want)
+		}
+	}
+}
