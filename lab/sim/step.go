@@ -33,7 +33,7 @@ func (w *World) step(p process.ID, ev *process.Event, cause uint64) {
 		w.interpret(p, math.MaxInt, w.now)
 		return
 	}
-	w.interpretSlowly(p, pr)
+	w.interpretDurably(p, pr)
 }
 
 // ask lets the machine of a process determine the effects of an event, or a traitor its
@@ -50,10 +50,10 @@ func (w *World) lie(p process.ID) {
 	}
 }
 
-// interpretSlowly is for steps that a crash may cut short, and for slow disks. A
+// interpretDurably is for steps that a crash may cut short, and for slow disks. A
 // message leaves only when the Saves of its step and of all earlier steps are on disk.
 // So a step that is cut before its Save has sent nothing.
-func (w *World) interpretSlowly(p process.ID, pr *proc) {
+func (w *World) interpretDurably(p process.ID, pr *proc) {
 	budget, crash := w.budget(p)
 	saveAt := w.fx.SavedAt(w.config.N)
 	if saveAt >= 0 && saveAt < budget {
@@ -116,10 +116,14 @@ func (w *World) interpret(p process.ID, budget int, departs process.Duration) {
 			w.arm(p, e)
 		case process.EffectDisarm:
 			w.disarm(timerKey(p, e.Layer, e.Timer))
+		case process.EffectSave:
+			w.save(p)
+		case process.EffectAdjust:
+			w.adjust(p, process.Duration(e.Value))
 		case process.EffectGrant:
 			w.enter(p, e.Fence)
 		default:
-			w.interpretRare(p, e)
+			w.announce(p, e)
 		}
 		budget--
 	}
@@ -133,10 +137,10 @@ func (w *World) interpretInternal(p process.ID, e *process.Effect) {
 	}
 }
 
-func (w *World) interpretRare(p process.ID, e *process.Effect) {
+// announce passes on what a machine has found or decided: to its client, to the oracle and to
+// the judges.
+func (w *World) announce(p process.ID, e *process.Effect) {
 	switch e.Kind {
-	case process.EffectSave:
-		w.save(p)
 	case process.EffectDeny:
 		w.observe(Observation{Kind: Denied, Process: p, Value: e.Value})
 	case process.EffectRevoke:
@@ -153,8 +157,6 @@ func (w *World) interpretRare(p process.ID, e *process.Effect) {
 		w.observe(Observation{Kind: Delivered, Process: p, Message: w.fx.Message(e)})
 	case process.EffectDecide:
 		w.observe(Observation{Kind: Decided, Process: p, Value: e.Value})
-	case process.EffectAdjust:
-		w.adjust(p, process.Duration(e.Value))
 	case process.EffectCampaign:
 		w.campaign()
 	}
