@@ -14,37 +14,34 @@ type Meaning struct {
 	GRPC codes.Code
 	// HTTP is the status of a response.
 	HTTP int
-	// Exit is the exit status of a command that fails with the code: 0, or 120 if something
-	// was lost, 124 for a timeout, 125 for everything else.
-	Exit int
 }
 
 // meanings is append-only, like the enumeration.
 var meanings = map[Code]Meaning{
-	Code_CODE_UNSPECIFIED:     {"UNSPECIFIED", codes.Unknown, 500, 125},
-	Code_CODE_OK:              {"OK", codes.OK, 200, 0},
-	Code_CODE_QUEUED:          {"QUEUED", codes.OK, 202, 124},
-	Code_CODE_HELD:            {"HELD", codes.FailedPrecondition, 423, 124},
-	Code_CODE_NOT_HELD:        {"NOT_HELD", codes.FailedPrecondition, 409, 120},
-	Code_CODE_SESSION_GONE:    {"SESSION_GONE", codes.NotFound, 410, 120},
-	Code_CODE_INVALID:         {"INVALID", codes.InvalidArgument, 400, 125},
-	Code_CODE_EXHAUSTED:       {"EXHAUSTED", codes.ResourceExhausted, 429, 125},
-	Code_CODE_NOT_LEADER:      {"NOT_LEADER", codes.FailedPrecondition, 503, 125},
-	Code_CODE_UNAVAILABLE:     {"UNAVAILABLE", codes.Unavailable, 503, 125},
-	Code_CODE_STALE:           {"STALE", codes.Aborted, 409, 125},
-	Code_CODE_CANCELLED:       {"CANCELLED", codes.Canceled, 409, 124},
-	Code_CODE_WRONG_CLUSTER:   {"WRONG_CLUSTER", codes.FailedPrecondition, 421, 125},
-	Code_CODE_INTERNAL:        {"INTERNAL", codes.Internal, 500, 125},
-	Code_CODE_TIMEOUT:         {"TIMEOUT", codes.DeadlineExceeded, 423, 124},
-	Code_CODE_REVOKED:         {"REVOKED", codes.Aborted, 409, 120},
-	Code_CODE_NOT_FOUND:       {"NOT_FOUND", codes.NotFound, 404, 125},
-	Code_CODE_UNAUTHENTICATED: {"UNAUTHENTICATED", codes.Unauthenticated, 401, 125},
-	Code_CODE_DENIED:          {"DENIED", codes.PermissionDenied, 403, 125},
-	Code_CODE_QUOTA:           {"QUOTA", codes.ResourceExhausted, 429, 125},
-	Code_CODE_DEADLOCK:        {"DEADLOCK", codes.Aborted, 409, 124},
-	Code_CODE_MOVED:           {"MOVED", codes.FailedPrecondition, 421, 125},
-	Code_CODE_NOT_MEMBER:      {"NOT_MEMBER", codes.FailedPrecondition, 503, 125},
-	Code_CODE_STATE_LIMIT:     {"STATE_LIMIT", codes.ResourceExhausted, 507, 125},
+	Code_CODE_UNSPECIFIED:     {"UNSPECIFIED", codes.Unknown, 500},
+	Code_CODE_OK:              {"OK", codes.OK, 200},
+	Code_CODE_QUEUED:          {"QUEUED", codes.OK, 202},
+	Code_CODE_HELD:            {"HELD", codes.FailedPrecondition, 423},
+	Code_CODE_NOT_HELD:        {"NOT_HELD", codes.FailedPrecondition, 409},
+	Code_CODE_SESSION_GONE:    {"SESSION_GONE", codes.NotFound, 410},
+	Code_CODE_INVALID:         {"INVALID", codes.InvalidArgument, 400},
+	Code_CODE_EXHAUSTED:       {"EXHAUSTED", codes.ResourceExhausted, 429},
+	Code_CODE_NOT_LEADER:      {"NOT_LEADER", codes.FailedPrecondition, 503},
+	Code_CODE_UNAVAILABLE:     {"UNAVAILABLE", codes.Unavailable, 503},
+	Code_CODE_STALE:           {"STALE", codes.Aborted, 409},
+	Code_CODE_CANCELLED:       {"CANCELLED", codes.Canceled, 409},
+	Code_CODE_WRONG_CLUSTER:   {"WRONG_CLUSTER", codes.FailedPrecondition, 421},
+	Code_CODE_INTERNAL:        {"INTERNAL", codes.Internal, 500},
+	Code_CODE_TIMEOUT:         {"TIMEOUT", codes.DeadlineExceeded, 423},
+	Code_CODE_REVOKED:         {"REVOKED", codes.Aborted, 409},
+	Code_CODE_NOT_FOUND:       {"NOT_FOUND", codes.NotFound, 404},
+	Code_CODE_UNAUTHENTICATED: {"UNAUTHENTICATED", codes.Unauthenticated, 401},
+	Code_CODE_DENIED:          {"DENIED", codes.PermissionDenied, 403},
+	Code_CODE_QUOTA:           {"QUOTA", codes.ResourceExhausted, 429},
+	Code_CODE_DEADLOCK:        {"DEADLOCK", codes.Aborted, 409},
+	Code_CODE_MOVED:           {"MOVED", codes.FailedPrecondition, 421},
+	Code_CODE_NOT_MEMBER:      {"NOT_MEMBER", codes.FailedPrecondition, 503},
+	Code_CODE_STATE_LIMIT:     {"STATE_LIMIT", codes.ResourceExhausted, 507},
 }
 
 // MeaningOf returns the meaning of c. A code of a newer server has the meaning of

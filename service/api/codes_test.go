@@ -21,9 +21,6 @@ func TestEveryCodeHasItsMeaning(t *testing.T) {
 			t.Errorf("%s has the HTTP status %d", name, m.HTTP)
 		}
 		success := number == int32(api.Code_CODE_OK)
-		if (m.Exit == 0) != success {
-			t.Errorf("%s has the exit status %d", name, m.Exit)
-		}
 		if m.HTTP == 200 != success {
 			t.Errorf("%s has the HTTP status %d", name, m.HTTP)
 		}
@@ -33,19 +30,9 @@ func TestEveryCodeHasItsMeaning(t *testing.T) {
 	}
 }
 
-func TestExitStatusesAreThoseOfTheCommandLine(t *testing.T) {
-	for number, name := range api.Code_name {
-		switch exit := api.MeaningOf(api.Code(number)).Exit; exit {
-		case 0, 120, 124, 125:
-		default:
-			t.Errorf("%s ends with %d, which is not ours to use", name, exit)
-		}
-	}
-}
-
 func TestCodeOfANewerServer(t *testing.T) {
 	m := api.MeaningOf(api.Code(9999))
-	if m.Name != "9999" || m.Exit != 125 || m.HTTP != 500 {
+	if m.Name != "9999" || m.HTTP != 500 {
 		t.Errorf("an unknown code means %+v", m)
 	}
 }
