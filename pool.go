@@ -8,23 +8,18 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
+
+	"github.com/conclave-io/conclave/service/api"
 )
 
 const (
-	// shortestBackoff and longestBackoff bound the pause between two attempts
-	// to reach a server.
-	shortestBackoff = 10 * time.Millisecond
-	longestBackoff  = 250 * time.Millisecond
-	// connectTimeout bounds a connection attempt with its handshakes.
+	// connectTimeout bounds a connection attempt with its handshakes. A slow handshake goes on
+	// while others are tried.
 	connectTimeout = 3 * time.Second
-	// largestMessage bounds what is taken from a server: a page of 1,000
-	// elections may carry 64 KiB each.
-	largestMessage = 80 << 20
 	// ahead is how much a server may send ahead of what has been read.
 	ahead = 1 << 20
 )
@@ -57,16 +52,9 @@ func newPool(cfg *Config) *pool {
 		options: append(proof,
 			grpc.WithTransportCredentials(secrecy),
 			grpc.WithContextDialer(dial),
-			grpc.WithNoProxy(),
-			grpc.WithDisableServiceConfig(),
 			// Windows of a fixed size save the pings by which gRPC finds a better one.
 			grpc.WithStaticStreamWindowSize(ahead),
 			grpc.WithStaticConnWindowSize(ahead),
-			grpc.WithConnectParams(grpc.ConnectParams{
-				Backoff:           backoff.Config{BaseDelay: shortestBackoff, Multiplier: 1.6, Jitter: 0.2, MaxDelay: longestBackoff},
-				MinConnectTimeout: connectTimeout, // a slow handshake continues while others are tried
-			}),
-			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(largestMessage)),
 		),
 	}
 }
@@ -85,7 +73,7 @@ func (p *pool) get(address string) (*grpc.ClientConn, error) {
 	if conn := p.conns[address]; conn != nil {
 		return conn, nil
 	}
-	conn, err := grpc.NewClient("passthrough:///"+address, p.options...)
+	conn, err := api.Dial(address, connectTimeout, p.options...)
 	if err == nil {
 		p.conns[address] = conn
 	}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
@@ -23,9 +22,6 @@ const (
 	leaderTrailer = "conclave-leader"
 	// defaultDeadline is the deadline of calls without one.
 	defaultDeadline = 5 * time.Second
-	// largestMessage bounds messages from other servers: a page of 1,000 elections may
-	// have values of 64 KiB each.
-	largestMessage = 80 << 20
 )
 
 // errMoved is the error of an attempt that is worth repeating once the leader is found.
@@ -175,18 +171,7 @@ type pool struct {
 }
 
 func newPool(options ...grpc.DialOption) *pool {
-	return &pool{
-		conns: make(map[string]*grpc.ClientConn),
-		options: append(options,
-			grpc.WithNoProxy(),
-			grpc.WithDisableServiceConfig(),
-			grpc.WithConnectParams(grpc.ConnectParams{
-				Backoff:           backoff.Config{BaseDelay: 10 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 250 * time.Millisecond},
-				MinConnectTimeout: time.Second,
-			}),
-			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(largestMessage)),
-		),
-	}
+	return &pool{conns: make(map[string]*grpc.ClientConn), options: options}
 }
 
 func (p *pool) get(name string) (api.ConclaveClient, error) {
@@ -195,7 +180,7 @@ func (p *pool) get(name string) (api.ConclaveClient, error) {
 	conn := p.conns[name]
 	if conn == nil {
 		var err error
-		if conn, err = grpc.NewClient("passthrough:///"+name, p.options...); err != nil {
+		if conn, err = api.Dial(name, time.Second, p.options...); err != nil {
 			return nil, err
 		}
 		p.conns[name] = conn
