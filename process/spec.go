@@ -322,6 +322,23 @@ func (s *Spec) AllOptions() []Option {
 	return options
 }
 
+// Combinations returns every combination of the options that have named values.
+func (s *Spec) Combinations() [][]OptionValue {
+	all := [][]OptionValue{nil}
+	for _, o := range s.AllOptions() {
+		var longer [][]OptionValue
+		for _, value := range o.Values {
+			for _, c := range all {
+				longer = append(longer, append(c[:len(c):len(c)], OptionValue{Name: o.Name, Value: value}))
+			}
+		}
+		if longer != nil {
+			all = longer
+		}
+	}
+	return all
+}
+
 func (o *Option) validate(algorithm, value string) error {
 	if o.Values != nil {
 		if slices.Contains(o.Values, value) {

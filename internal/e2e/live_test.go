@@ -26,18 +26,7 @@ import (
 // live returns a cluster of servers at the level from which algorithms guard locks.
 func live(t *testing.T, servers int, flags ...string) *local.Cluster {
 	t.Helper()
-	c, err := local.Start(local.Config{Binary: binary, Dir: t.TempDir(), Servers: servers, Flags: flags})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Stop(); err != nil {
-			t.Error(err)
-		}
-		if t.Failed() {
-			showLogs(t, c)
-		}
-	})
+	c := startCluster(t, servers, flags...)
 	client := dial(t, conclave.Config{Servers: c.Addresses()})
 	if err := c.Raise(within(t), client, 3); err != nil {
 		t.Fatal(err)

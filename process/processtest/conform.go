@@ -39,7 +39,7 @@ func Conform(t *testing.T, spec *process.Spec) {
 			t.Error(err)
 		}
 	})
-	for _, options := range combinations(spec.AllOptions()) {
+	for _, options := range spec.Combinations() {
 		for n := 1; n <= 4; n++ {
 			t.Run(fmt.Sprintf("%v/n=%d", optionsText(options), n), func(t *testing.T) {
 				conformRuns(t, spec, options, n)
@@ -79,23 +79,6 @@ func schedule(spec *process.Spec, options []process.OptionValue, n int, seed int
 		return fmt.Errorf("seed %d, faults %v: %w", seed, faults, err)
 	}
 	return nil
-}
-
-// combinations returns every combination of the options that have named values.
-func combinations(options []process.Option) [][]process.OptionValue {
-	all := [][]process.OptionValue{nil}
-	for _, o := range options {
-		var longer [][]process.OptionValue
-		for _, value := range o.Values {
-			for _, c := range all {
-				longer = append(longer, append(c[:len(c):len(c)], process.OptionValue{Name: o.Name, Value: value}))
-			}
-		}
-		if longer != nil {
-			all = longer
-		}
-	}
-	return all
 }
 
 func optionsText(options []process.OptionValue) string {

@@ -137,7 +137,7 @@ func (p *Plan) schedule(seed uint64) *schedule {
 	s := &schedule{plan: p, seed: seed}
 	s.cfg = sim.Config{Spec: p.Spec, Process: p.Process, Seed: seed}
 	if p.Process.Options == nil {
-		combinations := combine(p.Spec.AllOptions())
+		combinations := p.Spec.Combinations()
 		s.cfg.Process.Options = combinations[seed%uint64(len(combinations))]
 	}
 	s.mode = p.Spec.Mode(&s.cfg.Process)
@@ -153,23 +153,6 @@ func (p *Plan) schedule(seed uint64) *schedule {
 	}
 	s.cfg.Judges = slices.Concat(s.cfg.Judges, sim.Claimed(p.Spec, &s.cfg.Process), p.Judges)
 	return s
-}
-
-// combine returns every combination of the options that have named values.
-func combine(options []process.Option) [][]process.OptionValue {
-	all := [][]process.OptionValue{nil}
-	for _, o := range options {
-		var longer [][]process.OptionValue
-		for _, value := range o.Values {
-			for _, c := range all {
-				longer = append(longer, append(c[:len(c):len(c)], process.OptionValue{Name: o.Name, Value: value}))
-			}
-		}
-		if longer != nil {
-			all = longer
-		}
-	}
-	return all
 }
 
 // run steps through the schedule, with the crashes on the way.
