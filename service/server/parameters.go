@@ -2,8 +2,10 @@ package server
 
 import (
 	"net/http"
+	"net/url"
 	"strconv"
 	"time"
+	"unicode/utf8"
 
 	"github.com/conclave-io/conclave/service/api"
 )
@@ -16,7 +18,20 @@ type parameters struct {
 }
 
 func newParameters(r *http.Request) *parameters {
-	return &parameters{values: r.URL.Query(), known: make(map[string]bool)}
+	values, err := url.ParseQuery(r.URL.RawQuery)
+	p := &parameters{values: values, known: make(map[string]bool)}
+	if err != nil {
+		p.fail("query: %.100q: %v", r.URL.RawQuery, err)
+	}
+	for key, given := range values {
+		switch {
+		case len(given) > 1:
+			p.fail("%.40q: this parameter is given %d times", key, len(given))
+		case !utf8.ValidString(given[0]):
+			p.fail("%.40q: %.40q: is not valid UTF-8", key, given[0])
+		}
+	}
+	return p
 }
 
 func (p *parameters) text(key string) string {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"reflect"
 	"strconv"
@@ -197,12 +198,19 @@ func codeOf(err error) api.Code {
 	return api.Code_CODE_INTERNAL
 }
 
-// readJSON reads the body of a request, and refuses unknown keys: a request with a
-// misspelt "wait" would wait forever.
+// readJSON reads the body of a request, and refuses what the decoder would ignore or change: a
+// request with a misspelt "wait" would wait forever.
 func readJSON(r *http.Request, into any) error {
-	in := json.NewDecoder(r.Body)
+	body, err := io.ReadAll(r.Body) // receive has bounded it
+	if err == nil {
+		err = checkText(body)
+	}
+	if err != nil {
+		return err
+	}
+	in := json.NewDecoder(bytes.NewReader(body))
 	in.DisallowUnknownFields()
-	err := in.Decode(into)
+	err = in.Decode(into)
 	if err == nil {
 		if _, more := in.Token(); !errors.Is(more, io.EOF) {
 			err = errors.New("there is more after the JSON object")
@@ -239,7 +247,7 @@ func (s *Server) perform(ctx context.Context, req *api.Request, wait *time.Durat
 	if wait != nil {
 		// The reserve is added, so that the request really waits that long.
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, *wait+min(*wait, reserve))
+		ctx, cancel = context.WithTimeout(ctx, min(*wait, math.MaxInt64-reserve)+min(*wait, reserve))
 		defer cancel()
 	}
 	reply := s.do(ctx, req)

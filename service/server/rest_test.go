@@ -232,6 +232,11 @@ func TestJSONRefusesWhatIsWrong(t *testing.T) {
 		{"/v1/acquire", on(`,"name":"x","value":"v"`), `unknown field "value"`},
 		{"/v1/release", on(`,"hold":"first"`), `"first" is not a number`},
 		{"/v1/release", on(`,"hold":-1`), `"-1" is not a number`},
+		{"/v1/acquire", on(`,"name":"a` + "\xff" + `"`), "the body is not valid UTF-8"},
+		{"/v1/acquire", on(`,"name":"a\\\ud800"`), `\ud800: half of a pair of surrogates`},
+		{"/v1/acquire", on(`,"name":"a\udc00\ud800"`), `\udc00: half of a pair of surrogates`},
+		{"/v1/acquire", on(`,"name":"a","try":true,"NAME":"b"`), `"NAME": this field is given twice`},
+		{"/v1/acquire", on(`,"name":"a","keeps":[{"lock":"b","fence":"1"},{"lock":"b","fence":"1","lock":"c"}]`), `"lock": this field is given twice`},
 		{"/v1/campaign", on(`,"name":"x","value":"` + strings.Repeat("x", 65<<10) + `"`), "65536"},
 	} {
 		a := b.refused("POST", test.path, test.body, 400, "INVALID")
@@ -240,10 +245,15 @@ func TestJSONRefusesWhatIsWrong(t *testing.T) {
 		}
 	}
 	for _, path := range []string{
-		"/v1/locks?limit=x", "/v1/locks?limt=1", "/v1/locks?stale=maybe", "/v1/sessions?after=x", "/v1/sessions?after=5f0c1e3bb7d04a4c9a1f6d2e8b90a7c3",
+		"/v1/locks?limit=x", "/v1/locks?prefix=a;b", "/v1/locks?prefix=%zz", "/v1/locks?prefix=%ff", "/v1/locks?prefix=a&prefix=b", "/v1/locks?limt=1", "/v1/locks?stale=maybe", "/v1/sessions?after=x", "/v1/sessions?after=5f0c1e3bb7d04a4c9a1f6d2e8b90a7c3",
 		"/v1/elections/a%0Ab", "/v1/elections/a%0Ab/watch",
 	} {
 		b.refused("GET", path, "", 400, "INVALID")
+	}
+	// None of that is a mistake.
+	kept := b.post("/v1/acquire", on(`,"name":"\ud83d\ude00 \\ud800 \ufffd","wait":"9223372036854775807ns","keeps":[{"lock":"b","fence":"1"},{"lock":"b","fence":"1"}]`))
+	if kept["name"] != "\U0001F600 \\ud800 \ufffd" {
+		t.Errorf("the name of the lock is %q", kept["name"])
 	}
 	b.refused("GET", "/v1/open", "", 404, "INVALID")
 	b.refused("POST", "/v1/status", "{}", 404, "INVALID")
