@@ -12,7 +12,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/conclave-io/conclave"
 	"github.com/conclave-io/conclave/service/version"
@@ -59,25 +58,25 @@ func TestRevokeAllHolds(t *testing.T) {
 	}
 	client := dial(t, conclave.Config{Servers: c.Addresses(), Token: func(context.Context) (string, error) { return strings.TrimSpace(string(secret)), nil }})
 	defer client.Close()
-	asked := heldUntilAsked(ctx, t, client, names)
+	asked, all := heldUntilAsked(ctx, t, client, names)
 	out, err := run("withdraw", "token:red", "red", "--revoke-holds", "--force", "--servers", c.Addresses()[0], "--token-file", token("blind"))
 	if want := fmt.Sprintf("%d holds stay, because you may not read the names", names); err == nil || !strings.Contains(out, want) || asked.Load() > 0 {
 		t.Errorf("%d holders are asked without their names; %v, want %q:\n%s", asked.Load(), err, want, out)
 	}
 	admin("grant", "token:red", "red")
 	admin("withdraw", "token:red", "red", "--revoke-holds")
-	for asked.Load() < names && ctx.Err() == nil {
-		time.Sleep(10 * time.Millisecond)
-	}
-	if n := asked.Load(); n < names {
-		t.Errorf("%d of %d holders are asked to leave", n, names)
+	select {
+	case <-all:
+	case <-ctx.Done():
+		t.Errorf("%d of %d holders are asked to leave", asked.Load(), names)
 	}
 }
 
-// heldUntilAsked locks names, and counts those whose holder was asked to leave.
-func heldUntilAsked(ctx context.Context, t *testing.T, client *conclave.Client, names int) (asked *atomic.Int32) {
+// heldUntilAsked locks names, counts those whose holder was asked to leave, and closes all when
+// every holder was.
+func heldUntilAsked(ctx context.Context, t *testing.T, client *conclave.Client, names int) (asked *atomic.Int32, all chan struct{}) {
 	t.Helper()
-	asked = new(atomic.Int32)
+	asked, all = new(atomic.Int32), make(chan struct{})
 	var locking sync.WaitGroup
 	for i := range names {
 		locking.Go(func() {
@@ -88,11 +87,13 @@ func heldUntilAsked(ctx context.Context, t *testing.T, client *conclave.Client, 
 			}
 			go func() {
 				<-lock.Context().Done()
-				asked.Add(1)
+				if asked.Add(1) == int32(names) {
+					close(all)
+				}
 				_ = lock.Unlock(context.WithoutCancel(ctx))
 			}()
 		})
 	}
 	locking.Wait()
-	return asked
+	return asked, all
 }
