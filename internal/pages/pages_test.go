@@ -233,7 +233,7 @@ func TestFaultsOfFormAreFound(t *testing.T) {
 		`its sections are ["Idea" "Rules" "Letters"`:                  {"## Messages\n", "## Letters\n"},
 		`its section "Cost" should have the generated blocks ["cost`:  {"<!-- generated: cost -->\n", "<!-- generated: summary -->\n"},
 		`above its first section there should be the generated block`: {"<!-- generated: summary -->\n", "<!-- generated: cost -->\n"},
-		`unknown generated block "prize"`:                             {"<!-- generated: cost -->\n", "<!-- generated: prize -->\n"},
+		`there is no generated block "prize"`:                         {"<!-- generated: cost -->\n", "<!-- generated: prize -->\n"},
 		`the line "<!-- end -->" is out of place`:                     {"<!-- generated: cost -->\n", "\n"},
 		`the line "<!-- generated: cost" is out of place`:             {"<!-- generated: cost -->\n", "<!-- generated: cost\n"},
 		`the line "<!-- generated: messages -->" is out of place`:     {"<!-- end -->\n\n## Messages\n", "\n\n## Messages\n"},

@@ -86,14 +86,14 @@ func TestBadChecks(t *testing.T) {
 	p := newPage(t)
 	for want, c := range map[string]*engine.Check{
 		"missing":        nil,
-		"no algorithm":   {Algorithm: "lampord", N: 2},
+		"unknown algori": {Algorithm: "lampord", N: 2},
 		"N: 0":           {Algorithm: "lamport"},
 		"sometimes":      {Algorithm: "lamport", N: 2, Timers: "sometimes"},
 		"Byzantine":      {Algorithm: "lamport", N: 2, Traitors: []int{1}},
 		"beauty":         {Algorithm: "lamport", N: 2, Properties: []string{"beauty"}},
 		"heartbeat is":   {Algorithm: "heartbeat", N: 2},
 		"no option":      {Algorithm: "lamport", N: 2, Options: map[string]string{"speed": "fast"}},
-		"requester has":  {Algorithm: "lamport", N: 2, Requesters: []int{7}},
+		"requester: ran": {Algorithm: "lamport", N: 2, Requesters: []int{7}},
 		"without crashe": {Algorithm: "lamport", N: 2, Restarts: 1},
 	} {
 		if got := p.problem(engine.Request{Call: engine.CallCheck, Check: c}); got.Code != engine.CodeRequest || !strings.Contains(got.Message, want) {
