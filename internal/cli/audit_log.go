@@ -151,6 +151,7 @@ type verifiedView struct {
 // check checks files. If --servers is given, it compares them with the cluster.
 func (c *auditLog) check(ctx context.Context, files []string, given bool) error {
 	if len(files) == 0 {
+		//lint:ignore ST1005 the dots belong to the usage
 		return errors.New("FILE: missing; usage: conclave audit-log --verify FILE...")
 	}
 	v := audit.NewVerifier()
