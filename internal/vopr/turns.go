@@ -1,6 +1,8 @@
 package vopr
 
 import (
+	"cmp"
+
 	"github.com/conclave-io/conclave/service/agreement"
 	"github.com/conclave-io/conclave/service/registry"
 	"github.com/conclave-io/conclave/service/replica"
@@ -30,7 +32,7 @@ type turns struct {
 	// release of one of them waits behind it.
 	asked map[numbered]bool
 	// opens has the Opens that were not answered, by session.
-	opens map[registry.SessionID]uint64
+	opens map[registry.SessionID]opening
 	// behind has the requests that arrived while an Open of their session, or the acquire that they
 	// release, was not answered. They stay in the lane of that one, also if they arrive again after
 	// its answer.
@@ -55,6 +57,12 @@ type lane struct {
 	makesRoom bool
 }
 
+// opening is an Open, and the principal that it is for.
+type opening struct {
+	sequence uint64
+	owner    string
+}
+
 // turn is a request that waits alone.
 type turn struct {
 	passed map[registry.SessionID]int // requests that take room and went first, by session
@@ -67,7 +75,7 @@ type turn struct {
 func newTurns(term uint64) turns {
 	return turns{
 		term: term, came: make(map[numbered]lane), waits: make(map[numbered]bool), asked: make(map[numbered]bool), behind: make(map[numbered]bool),
-		opens: make(map[registry.SessionID]uint64),
+		opens: make(map[registry.SessionID]opening),
 		count: make(map[lane]int), alone: make(map[numbered]*turn),
 		owner: make(map[numbered]string), shares: newShares(),
 	}
@@ -87,7 +95,7 @@ func (t *turns) arrive(s *server, commands []registry.Command) {
 			t.behind[at] = true
 		}
 		if c.Op == registry.OpOpen {
-			t.opens[c.Session] = c.Sequence
+			t.opens[c.Session] = opening{c.Sequence, c.Owner}
 		}
 		makesRoom := !t.behind[at] && (c.Op == registry.OpCancel ||
 			c.Op == registry.OpRelease && s.hasHold(c.Session, c.Hold))
@@ -142,7 +150,11 @@ func (t *turns) enter(s *server, save *agreement.Save) {
 // goes records a request that gets into the log.
 func (t *turns) goes(s *server, c *registry.Command) {
 	at := numbered{c.Session, c.Sequence}
-	if who, came := t.owner[at]; came { // also if it was answered before, and came again
+	who, came := t.owner[at]
+	if !came && (c.Op == registry.OpOpen || c.Op == registry.OpUpdate || t.behind[at]) { // it uses its principal's turn, too
+		who, came = cmp.Or(c.Owner, t.opens[c.Session].owner, s.w.principalOf(c.Session)), true
+	}
+	if came { // also if it was answered before, and came again
 		if behind := t.shares.serve(who); behind != "" {
 			s.w.violate("shares", "at server %d, %s got over %d requests that take room into the log more than %s, and both have a backlog", s.id, who, fairTurns, behind)
 		}
@@ -183,7 +195,7 @@ func (t *turns) answer(replies []replica.Reply) {
 		t.remove(at)
 		delete(t.asked, at)
 		delete(t.behind, at)
-		if sequence, opens := t.opens[at.session]; opens && sequence == at.sequence {
+		if o, opens := t.opens[at.session]; opens && o.sequence == at.sequence {
 			delete(t.opens, at.session)
 		}
 	}
