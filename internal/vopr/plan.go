@@ -241,6 +241,9 @@ func (p *Plan) Validate() error {
 func (p *Plan) Encode() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "{\"seed\": %d, \"servers\": %d, \"clients\": %d, \"millis\": %d, \"levels\": %t, \"limits\": %t, \"deadlocks\": %t, ", p.Seed, p.Servers, p.Clients, p.Millis, p.Levels, p.Limits, p.Deadlocks)
+	if p.Shared {
+		b.WriteString("\"shared\": true, ")
+	}
 	if p.Live {
 		b.WriteString("\"live\": true, ")
 	}

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"testing"
 )
@@ -72,6 +73,20 @@ func TestSamePlanSameRun(t *testing.T) {
 }
 
 // TestRegressions runs the plans in testdata. Each of them once found a mistake in the server.
+// Every setting of a plan is in its text.
+func TestPlansAreWholeAsText(t *testing.T) {
+	plan := Draw(7, 10_000)
+	for _, field := range reflect.ValueOf(&plan).Elem().Fields() {
+		if field.Kind() == reflect.Bool {
+			field.SetBool(true)
+		}
+	}
+	again, err := Decode(plan.Encode())
+	if err != nil || !reflect.DeepEqual(again, plan) {
+		t.Errorf("the text of a plan says %+v, the plan %+v; %v", again, plan, err)
+	}
+}
+
 func TestRegressions(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.json")
 	if err != nil || len(files) == 0 {
