@@ -49,6 +49,7 @@ import (
 	"github.com/conclave-io/conclave/algorithm/mutex/maekawa"
 	"github.com/conclave-io/conclave/algorithm/mutex/majority"
 	"github.com/conclave-io/conclave/algorithm/mutex/naimitrehel"
+	"github.com/conclave-io/conclave/algorithm/mutex/neilsenmizuno"
 	"github.com/conclave-io/conclave/algorithm/mutex/raymond"
 	"github.com/conclave-io/conclave/algorithm/mutex/ricartagrawala"
 	"github.com/conclave-io/conclave/algorithm/mutex/ricartagrawalatoken"
@@ -82,6 +83,7 @@ var All = []*process.Spec{
 	lease.Redlock,
 	dijkstra.Spec,
 	kricartagrawala.Spec,
+	neilsenmizuno.Spec,
 
 	bully.Spec,
 	changroberts.Spec,
