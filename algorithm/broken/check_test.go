@@ -63,7 +63,7 @@ func TestCheckerFindsEveryMistake(t *testing.T) {
 			}
 			result := search(t, boundsOf(&v, v.Spec, 1_000_000))
 			if result.Verdict != check.Violated || result.Broken.Property != v.Breaks {
-				t.Fatalf("%s: %s %v, want a violation of %s", result.Config.Bounds(), result.Verdict, result.Broken, v.Breaks)
+				t.Fatalf("%s: %s %v, want a violation of %s; with Alone in Bounds only that one is searched", result.Config.Bounds(), result.Verdict, result.Broken, v.Breaks)
 			}
 			record(t, filepath.Join("testdata", "shortest", v.Name), replay(t, result))
 			if original := search(t, boundsOf(&v, v.Of, 60_000)); original.Verdict == check.Violated {
