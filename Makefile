@@ -284,11 +284,14 @@ endif
 .PHONY: algorithm-test
 algorithm-test: go-version ## run the tests that judge the algorithm NAME
 	@test -n "$(NAME)" || { echo "make: NAME: empty; write make algorithm-test NAME=raymond" >&2; exit 1; }
-	$(GO) test ./algorithm $$($(GO) run ./internal/duties/run -package $(NAME)) ./internal/duties
-	$(GO) test ./lab/sim/simtest -run '(TestAlgorithms|TestBase)/$(NAME)'
-	$(GO) test ./lab/measure -run '(Say|Theory|EveryCostIsMeasured)$$/$(NAME)'
-	$(GO) test ./lab/check -run '(TestEveryRule|TestSometimes|TestForgets)/$(NAME)'
-	$(GO) test ./lab/scenario ./internal/selftest
+	@failed=; package=$$($(GO) run ./internal/duties/run -package $(NAME)); \
+	judge() { echo "go test $$*"; $(GO) test -p 1 -timeout 30m "$$@" || failed=1; }; \
+	judge ./algorithm "$$package" ./internal/duties; \
+	judge ./lab/sim/simtest -run '(TestAlgorithms|TestBase)/$(NAME)'; \
+	judge ./lab/measure -run '(Say|Theory|EveryCostIsMeasured)$$/$(NAME)'; \
+	judge ./lab/check -run '(TestEveryRule|TestSometimes|TestForgets)/$(NAME)'; \
+	judge ./lab/scenario ./internal/selftest; \
+	test -z "$$failed"
 
 .PHONY: pages
 NEW ?=

@@ -59,7 +59,11 @@ func Begin(root, name, familyName string) ([]string, error) {
 	if err := beginFile.Execute(&code, map[string]any{"Package": pkg, "Name": name, "Family": f.constant, "Events": f.events}); err != nil {
 		return nil, err
 	}
-	listed, err := list(root, f.name, pkg)
+	before, err := os.ReadFile(filepath.Join(root, listFile))
+	if err != nil {
+		return nil, err
+	}
+	listed, err := list(string(before), f.name, pkg)
 	if err != nil {
 		return nil, err
 	}
@@ -109,15 +113,11 @@ func TestScripts(t *testing.T) { processtest.Script(t, Spec, "testdata") }
 
 const listFile = "algorithm/algorithm.go"
 
-// list returns the list of algorithms with one more behind those of its family.
-func list(root, familyName, pkg string) (string, error) {
-	text, err := os.ReadFile(filepath.Join(root, listFile))
-	if err != nil {
-		return "", err
-	}
+// list returns the text of the list of algorithms with one more behind those of its family.
+func list(text, familyName, pkg string) (string, error) {
 	const module = "github.com/conclave-io/conclave/algorithm/"
 	imports := regexp.MustCompile(`\t(?:(\w+) )?"` + module + familyName + `/(\w+)"\n`)
-	head, all, found := strings.Cut(string(text), "\nvar All = ")
+	head, all, found := strings.Cut(text, "\nvar All = ")
 	matches := imports.FindAllStringSubmatchIndex(head, -1)
 	if !found || len(matches) == 0 {
 		return "", fmt.Errorf("%s: no list All, or no import of %s", listFile, module+familyName)

@@ -58,15 +58,38 @@ func TestBegin(t *testing.T) {
 
 // The list keeps its order, and a package whose name is taken gets another one.
 func TestBeginLists(t *testing.T) {
-	for _, c := range []struct{ family, pkg, want string }{
-		{"mutex", "next", "\tkricartagrawala.Spec,\n\tnext.Spec,\n\n\tbully.Spec,\n"},
-		{"election", "lamport", "\tsuperpeer.Spec,\n\telectionlamport.Spec,\n"},
-		{"clock", "next", "\tntp.Spec,\n\tnext.Spec,\n\tglobalstate.Spec,\n"},
+	const text = `package algorithm
+
+import (
+	clocklamport "github.com/conclave-io/conclave/algorithm/clock/lamport"
+	"github.com/conclave-io/conclave/algorithm/election/bully"
+	"github.com/conclave-io/conclave/algorithm/mutex/lamport"
+	"github.com/conclave-io/conclave/algorithm/mutex/lease"
+)
+
+var All = []*process.Spec{
+	lamport.Spec,
+	lease.Spec,
+	lease.Redlock,
+
+	bully.Spec,
+
+	clocklamport.Spec,
+	globalstate.Spec,
+}
+`
+	for _, c := range []struct{ family, pkg, imported, listed string }{
+		{"mutex", "next", "mutex/lease\"\n\t\"github.com/conclave-io/conclave/algorithm/mutex/next\"\n)", "\tlease.Redlock,\n\tnext.Spec,\n\n"},
+		{"election", "lamport", "\telectionlamport \"github.com/conclave-io/conclave/algorithm/election/lamport\"\n", "\tbully.Spec,\n\telectionlamport.Spec,\n\n"},
+		{"clock", "next", "\t\"github.com/conclave-io/conclave/algorithm/clock/next\"\n", "\tclocklamport.Spec,\n\tnext.Spec,\n\tglobalstate.Spec,\n"},
 	} {
-		text, err := list(root, c.family, c.pkg)
-		if err != nil || !strings.Contains(text, c.want) {
-			t.Errorf("%s %s: no %q in the list; %v", c.family, c.pkg, c.want, err)
+		got, err := list(text, c.family, c.pkg)
+		if err != nil || !strings.Contains(got, c.imported) || !strings.Contains(got, c.listed) {
+			t.Errorf("%s %s: %v\n%s", c.family, c.pkg, err, got)
 		}
+	}
+	if _, err := list(text, "multicast", "next"); err == nil {
+		t.Error("listed behind a family that has no algorithm")
 	}
 }
 
