@@ -14,6 +14,7 @@ import (
 
 	"github.com/conclave-io/conclave/algorithm"
 	"github.com/conclave-io/conclave/lab/measure"
+	"github.com/conclave-io/conclave/lab/scenario"
 	"github.com/conclave-io/conclave/process"
 )
 
@@ -151,6 +152,18 @@ func (c *comparison) runResets() error {
 
 func (c *comparison) specs() ([]*process.Spec, error) { return c.among(measure.Mutex(algorithm.All)) }
 
+// notCompared says why an algorithm is not in a comparison of those that are known.
+func notCompared(name string, known []string) error {
+	spec := algorithm.Find(name)
+	switch {
+	case spec == nil:
+		return fmt.Errorf("--algorithms: %q: unknown name%s", name, scenario.Near(name, known))
+	case slices.Contains(measure.Elections(algorithm.All), spec):
+		return fmt.Errorf("--algorithms: %q: an election; add --elections, and name only elections", name)
+	}
+	return fmt.Errorf("--algorithms: %q: not in this comparison; expected %s", name, orList(known))
+}
+
 // among returns the algorithms that --algorithms names, or all.
 func (c *comparison) among(all []*process.Spec) ([]*process.Spec, error) {
 	if c.names == nil {
@@ -164,7 +177,7 @@ func (c *comparison) among(all []*process.Spec) ([]*process.Spec, error) {
 	for _, name := range c.names {
 		i := slices.Index(known, name)
 		if i < 0 {
-			return nil, fmt.Errorf("--algorithms: %q: not in this comparison; expected %s", name, orList(known))
+			return nil, notCompared(name, known)
 		}
 		chosen = append(chosen, all[i])
 	}

@@ -35,7 +35,7 @@ const called = process.Millisecond
 
 // ballots returns the elections of a regime.
 func ballots(spec *process.Spec, n int, regime process.Regime) []ballot {
-	usual := ballot{spec: spec, order: count(n), highest: spec.Needs.Topology == process.RingTopology || spec.Needs.Load}
+	usual := ballot{spec: spec, order: count(n), highest: !losesHighest(spec)}
 	up := n
 	if !usual.highest {
 		up--
@@ -50,6 +50,12 @@ func ballots(spec *process.Spec, n int, regime process.Regime) []ballot {
 		return usual.eachRing(n)
 	}
 	return []ballot{usual}
+}
+
+// losesHighest reports whether an election is measured as the bully is: the highest process
+// has crashed, and the others look for another leader.
+func losesHighest(spec *process.Spec) bool {
+	return spec.Needs.Topology != process.RingTopology && !spec.Needs.Load && spec.Survives(process.CrashSpecial, spec.Modes()[0])
 }
 
 // worst returns the election that costs the most according to the Spec.

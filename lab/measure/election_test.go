@@ -144,6 +144,18 @@ func TestAnElectionThatCostsMoreIsSeen(t *testing.T) {
 	}
 }
 
+// The highest process is up where the Spec does not say that the election survives its crash.
+func TestTheHighestIsUp(t *testing.T) {
+	bully := *algorithm.Find("bully")
+	if b := ballots(&bully, 3, process.OneStarter); b[0].highest {
+		t.Error("bully is measured with the highest process up")
+	}
+	bully.Claims.Survives = nil
+	if b := ballots(&bully, 3, process.OneStarter); !b[0].highest || len(b) != 3 {
+		t.Errorf("an election that survives no crash: %+v", b)
+	}
+}
+
 func TestElectionReport(t *testing.T) {
 	rows, err := Election(algorithm.Find("chang-roberts"), 5)
 	if err != nil {
