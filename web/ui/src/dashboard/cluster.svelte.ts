@@ -38,6 +38,7 @@ export class Cluster {
   #exhausted = new Map<number, number>();
   #stream: Stream | undefined;
   #timers: ReturnType<typeof setInterval>[] = [];
+  #aging: ReturnType<typeof setTimeout> | undefined;
   #ended = new AbortController();
   #sort: Order = "queue";
 
@@ -213,6 +214,9 @@ export class Cluster {
     const now = Date.now();
     this.lost = this.hidden = undefined;
     this.now = this.#came = now;
+    // What is shown is marked at once when it is old, not at the next tick.
+    clearTimeout(this.#aging);
+    this.#aging = setTimeout(() => (this.now = Date.now()), staleAfter + 1);
     this.#offset = Date.parse(sample.time) - now;
     for (const { id, status } of sample.servers) {
       const before = this.#exhausted.get(id);

@@ -270,7 +270,7 @@ export const lab = {
     choose: "I choose what happens next",
     hint: "From the cursor on nothing happens by itself (t). What follows now stays as a branch.",
     held: (taken: number) => `${taken} ${taken === 1 ? "turn" : "turns"} taken. Nothing happens by itself.`,
-    free: "What you choose here makes a branch. Whatever happens at this time happens before; later nothing happens by itself.",
+    free: "Your choice makes a branch. After the present time, nothing happens by itself.",
     rest: "Play the rest",
     wait: (d: string) => `wait ${d} D`,
     arrives: (message: string, from: string, to: string) => `${message} from ${from} arrives at ${to}`,

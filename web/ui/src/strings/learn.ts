@@ -38,7 +38,7 @@ export const learn = {
   goal: "Goal",
   may: (keys: readonly string[]) => `You may change ${keys.map((key) => named[key] ?? named[key.split(".")[0] ?? ""] ?? key).filter((text, i, all) => all.indexOf(text) === i).join(", ")}. In the source: ${keys.join(", ")}.`,
   /** Buttons make faults, requests and turns. What else may change is text. */
-  how: (keys: readonly string[]) => `${keys.some((key) => /^faults|schedule|commands/.test(key)) ? "Act on the run with the buttons below the picture, or edit" : "Edit"} the scenario under Source.`,
+  how: (keys: readonly string[]) => `${keys.some((key) => /^faults|schedule|commands/.test(key)) ? "Use the buttons below the picture, or edit" : "Edit"} the scenario under Source.`,
   grade: "Check my answer",
   impossible: "It is impossible",
   why: "Why is it impossible?",
