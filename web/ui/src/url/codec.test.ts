@@ -3,7 +3,6 @@ import { decode, encode, plainView, type Place } from "./codec";
 import { random } from "../testing/build";
 import { pack, unpack, unpackedLimit } from "./pack";
 
-
 const run = (change: Partial<Extract<Place, { page: "run" }>>): Place => ({
   page: "run",
   source: { id: "mutex/lamport" },
@@ -25,6 +24,7 @@ describe("a place in a URL", () => {
     expect(await encode(pair)).toBe("#1/compare/mutex%2Flamport/bully");
     expect(await decode("#1/compare/mutex%2Flamport/bully")).toEqual({ place: pair });
     expect((await decode("#1/compare/bully")).problem).toBe("unknown");
+    expect(await decode("#1/run/mutex/lamport?t=8&new=1&engine=SECRET"), "what is unknown stays, the token of the engine does not").toEqual({ place: run({ cursor: 8, others: [["new", "1"]] }) });
     const audit: Place = { page: "audit", others: [["algorithm", "lamport"], ["without", "FIFO links"]] };
     expect(await encode(audit)).toBe("#1/audit?algorithm=lamport&without=FIFO%20links");
     expect(await decode("#1/audit?algorithm=lamport&without=FIFO%20links")).toEqual({ place: audit });

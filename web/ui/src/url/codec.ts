@@ -131,7 +131,8 @@ function readRun(params: Others) {
     others,
   };
   for (const [name, value] of params) {
-    if (!readParam(place, name, value)) others.push([name, value]);
+    // The token of the engine is a secret of the command line: it is in no address that is shared.
+    if (!readParam(place, name, value) && name !== "engine") others.push([name, value]);
   }
   return place;
 }
