@@ -8,5 +8,6 @@ export default defineConfig({
     hookTimeout: 60_000,
     fileParallelism: false,
     retry: 0,
+    expect: { poll: { timeout: 15_000 } },
   },
 });

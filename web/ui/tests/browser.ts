@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
-import { chromium, type Browser, type BrowserContextOptions, type Page } from "playwright-core";
+import { chromium, type Browser, type BrowserContextOptions, type Frame, type Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 /** The browser of the system: none is downloaded. */
@@ -106,7 +106,7 @@ export function flow(name: string, origin: () => string, play: (page: Page, guar
 }
 
 /** accessible fails if axe-core finds a violation on the page as it is. */
-export async function accessible(page: Page): Promise<void> {
+export async function accessible(page: Page | Frame): Promise<void> {
   await page.evaluate(axe);
   const found = await page.evaluate(async () => {
     const result = await (globalThis as unknown as { axe: { run(): Promise<{ violations: { id: string; nodes: { target: string[]; failureSummary: string }[] }[] }> } }).axe.run();
@@ -121,4 +121,20 @@ export async function picture(page: Page, path: string): Promise<void> {
   const file = repository + path;
   mkdirSync(file.slice(0, file.lastIndexOf("/")), { recursive: true });
   writeFileSync(file, await page.screenshot({ animations: "disabled" }));
+}
+
+/** views writes a screen in light colours, in dark ones, and on a phone, if SHOTS says so. */
+export async function views(page: Page, path: string): Promise<void> {
+  await picture(page, path);
+  if (process.env.SHOTS !== "1") return;
+  const painted = () => page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+  await page.emulateMedia({ colorScheme: "dark" });
+  await painted();
+  await picture(page, path.replace(".png", "-dark.png"));
+  await page.emulateMedia({ colorScheme: "light" });
+  await page.setViewportSize(sizes.phone);
+  await painted();
+  await picture(page, path.replace(".png", "-phone.png"));
+  await page.setViewportSize(sizes.desktop);
+  await painted();
 }

@@ -34,6 +34,22 @@ const problem = (page: Page, text: string | RegExp) => page.getByRole("region", 
 
 /** mark leaves something in the page that a reload would take away. */
 const mark = (page: Page) => page.evaluate(() => void ((globalThis as { marked?: boolean }).marked = true));
+/** noting lets the page note when something is shown, and returns what waits for that: how long it took since a moment, in ms. */
+async function noting(page: Page, selector: string): Promise<(since: number) => Promise<number>> {
+  await page.evaluate((selector) => {
+    const note = globalThis as { shownAt?: number };
+    delete note.shownAt;
+    const look = () => void (document.querySelector(selector) ? (note.shownAt = Date.now()) : setTimeout(look, 20));
+    look();
+  }, selector);
+  return async (since) => {
+    const shown = await page.waitForFunction(() => (globalThis as { shownAt?: number }).shownAt);
+    return Number(await shown.jsonValue()) - since;
+  };
+}
+
+/** What is stale is marked after 2 s at most. The rest is for a busy machine. */
+const markedAfter = 2500;
 const marked = (page: Page) => page.evaluate(() => (globalThis as { marked?: boolean }).marked === true);
 
 describe("an empty cluster", () => {
@@ -85,6 +101,8 @@ describe("a cluster at work", () => {
     for (const session of [a, b]) await cluster.acquire(session, "pool/gpu", { limit: 3 });
     await cluster.post("campaign", { session: a, name: "scheduler", value: "app3:9000" });
   });
+  // A lock that others wait for longer than usual is a problem, which later flows do not expect.
+  afterAll(() => Promise.all(sessions.slice(4, 11).map((session) => cluster.post("close", { session }))));
 
   flow("shows servers, locks, why, elections and sessions, all by keys", origin, async (page) => {
     await open(page, "cluster");
@@ -170,24 +188,6 @@ describe("a cluster at work", () => {
     await page.getByText(words.noProblem).waitFor();
   });
 
-  flow("shows names as text, whatever is in them", origin, async (page) => {
-    const session = await cluster.open("<b>x</b>", "h\u202eost", 1);
-    const names = ["<img src=x onerror=alert(1)>", "evil\u202egnp.exe", "a&amp;b\u200b", "שלום/נעול", "{@html x}", "' onclick='alert(1)", "-rf", "x".repeat(500)];
-    for (const name of names) await cluster.acquire(session, `odd/${name}`);
-    await open(page, "locks?prefix=odd/&sort=name");
-    await page.getByText(`${names.length} locks held`).waitFor();
-    const shown = await page.locator("tbody th").allTextContents();
-    expect(shown.map((text) => text.trim()).sort()).toEqual(
-      names.map((name) => `odd/${name.replace("\u202e", "\\u{202e}").replace("\u200b", "\\u{200b}")}`).sort(),
-    );
-    expect(await page.locator("tbody img, tbody b").count()).toBe(0);
-    for (const name of names) {
-      await page.goto(`${origin()}/#locks?${new URLSearchParams({ prefix: "odd/", name: `odd/${name}` })}`);
-      await page.getByText("Held by <b>x</b> 1 on h\\u{202e}ost for").waitFor();
-    }
-    await cluster.post("close", { session });
-  });
-
   flow("shares six connections between its tabs, and a hidden tab has none", origin, async (page) => {
     const watches = async () => {
       const leader = await cluster.leader();
@@ -200,12 +200,29 @@ describe("a cluster at work", () => {
     for (const other of others) await open(other, "locks?name=reports%2Fnightly");
     for (const other of others) await other.getByText("5 wait, the first in front:").waitFor();
     await wanted(10);
+    const [sixth, seventh] = await Promise.all([page.context().newPage(), page.context().newPage()]);
+    await open(sixth, "cluster");
+    await wanted(12);
+    // The seventh tab in view waits until others are hidden, and the first ones stay live.
+    let loaded = false;
+    const loading = open(seventh, "cluster").then(() => void (loaded = true));
+    const session = await cluster.open("report", "db1");
+    await cluster.acquire(session, "while/another/waits");
+    await row(page, "while/another/waits").waitFor();
+    await cluster.post("close", { session });
+    await row(page, "while/another/waits").waitFor({ state: "detached" });
     const hide = (other: Page, state: string) =>
       other.evaluate((now) => {
         Object.defineProperty(document, "visibilityState", { configurable: true, get: () => now });
         document.dispatchEvent(new Event("visibilitychange"));
       }, state);
+    expect(loaded).toBe(false);
+    await wanted(12);
     for (const other of others) await hide(other, "hidden");
+    await loading;
+    await wanted(6);
+    await seventh.close();
+    await sixth.close();
     await wanted(2);
     await hide(others[0] ?? page, "visible");
     await wanted(4);
@@ -362,7 +379,10 @@ describe("a cluster in trouble", () => {
       await open(page, "cluster");
       await mark(page);
       await page.getByText(words.leaderIs(leader), { exact: true }).waitFor();
+      const marks = await noting(page, `.state.stale, .servers tr:nth-child(${leader}) .bad`);
+      const killed = Date.now();
       await cluster.kill(leader);
+      expect(await marks(killed), "ms until the row of the leader is marked").toBeLessThan(markedAfter);
       await problem(page, new RegExp(`Server ${leader} does not answer`));
       const next = await cluster.leader();
       await page.getByText(words.leaderIs(next), { exact: true }).waitFor();
@@ -406,11 +426,16 @@ describe("a cluster in trouble", () => {
     "is marked as old when its server hangs",
     origin,
     async (page) => {
-      await open(page, "cluster");
+      await open(page, "locks");
+      await page.locator("tbody tr").first().waitFor();
+      const marks = await noting(page, ".state.stale");
+      const stopped = Date.now();
       cluster.signal(at, "SIGSTOP");
-      await page.waitForSelector(".state.stale", { timeout: 4000 });
+      expect(await marks(stopped), "ms until the rows are marked").toBeLessThan(markedAfter);
+      await page.getByText(/last known/).waitFor();
       cluster.signal(at, "SIGCONT");
       await page.waitForSelector(".state.live");
+      await page.getByText(/last known/).waitFor({ state: "detached" });
     },
     dying,
   );
@@ -439,53 +464,4 @@ describe("a cluster in trouble", () => {
     },
     dying,
   );
-});
-
-describe("10,000 locks", () => {
-  // A session keeps 1,024 answers for a second, so many take so many locks at once.
-  let many: string[] = [];
-  const before = async () => (await cluster.status(await cluster.leader())).locks;
-
-  /** fill takes locks until so many are held. */
-  async function fill(from: number, to: number): Promise<void> {
-    let next = from;
-    await Promise.all(
-      many.map(async (session) => {
-        while (next < to) await cluster.acquire(session, `many/${String(next++).padStart(6, "0")}`);
-      }),
-    );
-  }
-
-  flow("are sorted, filtered and scrolled; more are shown by rank", origin, async (page) => {
-    many = await Promise.all(Array.from({ length: 64 }, () => cluster.open("many", "db1")));
-    // Those who waited before may have waited at a server that was killed.
-    const [first = "", second = ""] = many;
-    await cluster.acquire(first, "awaited");
-    await cluster.acquire(first, "zzz");
-    cluster.queue(second, "awaited");
-    const others = await before();
-    await fill(0, 10_000 - others);
-    await open(page, "locks?sort=name");
-    await page.getByText("10,000 locks held").waitFor();
-    expect(await page.locator("tbody tr:not(.pad)").count()).toBeLessThan(80);
-    await page.locator(".scroll").evaluate((e) => void (e.scrollTop = e.scrollHeight));
-    await row(page, "zzz").waitFor();
-    await page.getByLabel(words.sort).selectOption("queue");
-    await page.locator(".scroll").evaluate((e) => void (e.scrollTop = 0));
-    await row(page, "awaited").waitFor();
-    await page.getByLabel(words.prefix).fill("many/00100");
-    await page.getByText("10 locks held").waitFor();
-    await page.getByLabel(words.prefix).fill("");
-    await page.getByText("10,000 locks held").waitFor();
-    await fill(10_000 - others, 10_010);
-    await page.getByText(words.tooMany("locks")).waitFor();
-    await row(page, "awaited").waitFor();
-    expect(await page.locator("tbody tr:not(.pad)").count()).toBeLessThanOrEqual(50);
-    const edges = await page.evaluate(() => [".scroll table", ".scroll tbody tr:not(.pad) td:last-child"].map((at) => document.querySelector(at)?.getBoundingClientRect().right));
-    expect(edges[1], "the last column ends where the table does").toBe(edges[0]);
-    await accessible(page);
-    await page.getByLabel(words.prefix).fill("many/00000");
-    await page.getByText("10 locks held").waitFor();
-    for (const session of many) await cluster.post("close", { session });
-  });
 });

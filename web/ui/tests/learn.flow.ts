@@ -3,8 +3,9 @@ import { afterAll, beforeAll, describe, expect } from "vitest";
 import type { Course, Step } from "../src/engine/protocol";
 import { lab as strings } from "../src/strings/lab";
 import { learn } from "../src/strings/learn";
-import { accessible, flow, picture, sizes, useBrowser } from "./browser";
+import { accessible, flow, sizes, useBrowser, views } from "./browser";
 import { native } from "./hosts";
+import { focusOn, settled } from "./lab";
 
 useBrowser();
 
@@ -32,34 +33,18 @@ const lessonOf = (id: string) => {
   return lesson;
 };
 
-/** shown waits until the run of a step is on the screen up to a record. */
-async function shown(page: Page, record: number): Promise<void> {
-  await page.waitForSelector(`canvas[data-painted="${record}"]`);
-  await page.waitForSelector(`.player[data-known="${record}"]`);
-}
-
-/** focusOn presses Tab until an element that matches has the focus. */
-async function focusOn(page: Page, selector: string, text: string): Promise<void> {
-  for (let i = 0; i < 80; i++) {
-    const there = await page.evaluate(([s, t]) => document.activeElement?.matches(s ?? "") && document.activeElement.textContent?.includes(t ?? ""), [selector, text]);
-    if (there) return;
-    await page.keyboard.press("Tab");
-  }
-  throw new Error(`Tab does not come to ${selector} ${text}`);
-}
-
 describe("lessons", () => {
   flow("a lesson from start to end with wrong and right answers, by keys only", origin, async (page) => {
     const lesson = lessonOf("schedules");
     await page.goto(host.url("1/learn"));
     await page.waitForSelector(".cards a");
     await accessible(page);
-    await picture(page, "docs/lab/learn.png");
+    await views(page, "docs/lab/learn.png");
     await focusOn(page, ".card", lesson.title);
     await page.keyboard.press("Enter");
     for (const [i, step] of lesson.steps.entries()) {
       await page.waitForFunction((text) => document.querySelector(".count")?.textContent === text, learn.step(i + 1, lesson.steps.length));
-      await shown(page, step.at);
+      await settled(page, step.at);
       // What comes later is not known to the page.
       expect(await page.textContent(".at strong")).toBe(strings.scrubber.at(step.at, step.at));
       expect(await page.locator(".next").count()).toBe(0);
@@ -75,9 +60,9 @@ describe("lessons", () => {
       await focusOn(page, ".answers button", right?.text ?? "");
       await page.keyboard.press("Enter");
       await page.waitForFunction((text) => document.querySelector(".outcome")?.textContent?.includes(text), step.sum);
-      await shown(page, step.then);
+      await settled(page, step.then);
       if (i === 0 || i === lesson.steps.length - 1) await accessible(page);
-      if (i === 1) await picture(page, "docs/lab/lesson.png");
+      if (i === 1) await views(page, "docs/lab/lesson.png");
       if (i + 1 < lesson.steps.length) {
         await focusOn(page, ".next", learn.next);
         await page.keyboard.press("Enter");
@@ -94,16 +79,16 @@ describe("lessons", () => {
         const step = lesson.steps[i] as Step;
         await page.goto(host.url(`1/learn/${lesson.id}/${i + 1}`));
         await page.waitForFunction((text) => document.querySelector(".ask")?.textContent === text, step.ask);
-        await shown(page, step.at);
+        await settled(page, step.at);
         await page.click(`.answers button >> nth=${step.answers.findIndex((a) => a.right)}`);
-        await shown(page, step.then);
+        await settled(page, step.then);
       }
     }
   });
 
   flow("a run leads to its lesson, and to its twin", origin, async (page) => {
     await page.goto(host.url("1/run/maekawa-without-deadlock"));
-    await shown(page, 0);
+    await settled(page, 0);
     await page.locator(".caption").getByText(/INQUIRE and YIELD need not be sent/).waitFor();
     expect(await page.getByRole("link", { name: strings.twin("maekawa-deadlock") }).getAttribute("href")).toBe("#1/compare/maekawa-deadlock/maekawa-without-deadlock");
     await accessible(page);
@@ -116,11 +101,11 @@ describe("lessons", () => {
   flow("a lesson on a phone", origin, async (page) => {
     const lesson = lessonOf("voting");
     await page.goto(host.url("1/learn/voting/2"));
-    await shown(page, lesson.steps[1]?.at ?? 0);
+    await settled(page, lesson.steps[1]?.at ?? 0);
     await accessible(page);
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(sizes.phone.width);
     await page.tap(`.answers button >> nth=${lesson.steps[1]?.answers.findIndex((a) => a.right)}`);
-    await shown(page, lesson.steps[1]?.then ?? 0);
+    await settled(page, lesson.steps[1]?.then ?? 0);
     await page.goto(host.url("1/learn/none/1"));
     await page.waitForSelector(`[role="alert"]:has-text("${learn.unknown("none")}")`);
   }, { context: { viewport: sizes.phone, hasTouch: true, isMobile: true } });
@@ -135,7 +120,7 @@ describe("challenges", () => {
     await page.waitForSelector(".challenge .goal");
     await page.getByText(`${learn.goal}: One process asks`).waitFor();
     await page.getByText("You may change the requests. In the source: workload.commands.").waitFor();
-    await shown(page, 0);
+    await settled(page, 0);
     await button(page, strings.badge.goalUnmet).waitFor();
     expect(await button(page, learn.hint).isDisabled()).toBe(true);
     await button(page, learn.grade).click();
@@ -144,7 +129,7 @@ describe("challenges", () => {
     await button(page, learn.hint).click();
     await page.waitForSelector(".hints li");
     await accessible(page);
-    await picture(page, "docs/lab/challenge.png");
+    await views(page, "docs/lab/challenge.png");
     // What is not allowed is said.
     await page.click("#tab-source");
     const editor = page.locator("textarea");
@@ -173,10 +158,10 @@ describe("challenges", () => {
     await page.goto(host.url("1/learn"));
     await page.click(`.card:has-text("Lose the token")`);
     await page.waitForSelector(".challenge .goal");
-    await shown(page, 0);
+    await settled(page, 0);
     for (let record = 1; record <= 5; record++) {
       await page.keyboard.press("ArrowRight");
-      await shown(page, record);
+      await settled(page, record);
     }
     await page.click('[data-list] [data-row]:has-text("TOKEN")');
     await page.click(`.act >> text=${strings.act.lose}`);

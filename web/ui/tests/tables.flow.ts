@@ -3,7 +3,7 @@ import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect } from "vitest";
 import { lab as labStrings } from "../src/strings/lab";
 import { tables } from "../src/strings/tables";
-import { accessible, flow, picture, sizes, useBrowser } from "./browser";
+import { accessible, flow, sizes, useBrowser, views } from "./browser";
 import { native } from "./hosts";
 
 useBrowser();
@@ -113,11 +113,11 @@ describe.runIf(process.env.SHOTS === "1")("for the documents", () => {
     await page.locator(".cell.proved").nth(50).waitFor({ timeout: 50_000 });
     await cell(page, "lamport", "FIFO links").click();
     await page.getByText(/^✗ Violated: mutual exclusion/).waitFor();
-    await picture(page, "docs/lab/audit.png");
+    await views(page, "docs/lab/audit.png");
     await page.goto(host.url("1/charts?sizes=3,%2010,%2030,%20100,%20300&algorithms=lamport,maekawa,raymond,ricart-agrawala,suzuki-kasami"));
     await page.getByRole("button", { name: charts.run }).click();
     await finished(page, charts.progress(25, 25));
     await page.locator("main svg").scrollIntoViewIfNeeded();
-    await picture(page, "docs/lab/charts.png");
+    await views(page, "docs/lab/charts.png");
   });
 });
