@@ -6,7 +6,9 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -148,4 +150,33 @@ func TestThePageIsSmall(t *testing.T) {
 		t.Errorf("the page has %d bytes, packed by Brotli: at most %d are allowed", all.Len(), most)
 	}
 	t.Logf("%d bytes", all.Len())
+}
+
+// Each of the 34 flows has a test, and the tests that docs/lab/flows.md names exist.
+func TestEveryFlowIsPlayed(t *testing.T) {
+	doc, err := os.ReadFile("../docs/lab/flows.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	played := map[string]bool{}
+	rows := regexp.MustCompile("(?m)^(?:\\| (\\d+) \\| .* \\| |- .*\\*\\* )(?:`(\\S+\\.ts)`: (.+?)|the same)(?: \\|)?$")
+	for _, row := range rows.FindAllStringSubmatch(string(doc), -1) {
+		number, file, name := row[1], row[2], row[3]
+		played[number] = true
+		if file == "" {
+			continue
+		}
+		flows, err := os.ReadFile("ui/tests/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(flows), "\""+name+"\",") {
+			t.Errorf("docs/lab/flows.md: flow %s: %s has no test %q", number, file, name)
+		}
+	}
+	for flow := 1; flow <= 34; flow++ {
+		if !played[strconv.Itoa(flow)] {
+			t.Errorf("docs/lab/flows.md: flow %d has no test", flow)
+		}
+	}
 }
