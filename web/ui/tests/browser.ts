@@ -74,7 +74,8 @@ export function flow(name: string, origin: () => string, play: (page: Page, guar
     const special = typeof options.context === "function" ? options.context() : options.context;
     const context = await browser.newContext({ viewport: sizes.desktop, colorScheme: "light", reducedMotion: "reduce", ...special });
     await context.grantPermissions(["clipboard-read", "clipboard-write"]).catch(() => undefined);
-    await context.tracing.start({ screenshots: true, snapshots: true });
+    // Snapshots show each step. Screenshots of each would take a tenth of the time.
+    await context.tracing.start({ screenshots: false, snapshots: true });
     const page = await context.newPage();
     page.setDefaultTimeout(15_000);
     const guard: Guard = { foreign: [], policy: [], errors: [] };
