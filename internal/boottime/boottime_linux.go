@@ -1,6 +1,7 @@
 package boottime
 
 import (
+	"math"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -23,8 +24,10 @@ const (
 	// monotonic clock. It also does so if somebody sets it back by exactly the time of a
 	// suspension.
 	fresh = 10 * time.Millisecond
-	// narrow is how long the measurement of an offset may take, and so its error.
-	narrow = 100 * time.Microsecond
+	// narrow is how long the measurement of an offset may take, and so its error. A measurement
+	// makes this many attempts at most; where clocks are slower, the error is larger.
+	narrow   = 100 * time.Microsecond
+	attempts = 16
 )
 
 // clock computes CLOCK_BOOTTIME from the monotonic clock and an offset.
@@ -50,33 +53,34 @@ func newClock(read func() (monotonic, wall int64), system func() int64) *clock {
 }
 
 func (c *clock) now() Time {
-	for {
-		last := c.last.Load()
-		monotonic, wall := c.read()
-		moved := wall - monotonic - last.wall
-		if monotonic-last.at < int64(fresh) && -int64(tolerance) < moved && moved < int64(tolerance) {
-			return Time(monotonic + last.boot)
-		}
-		c.last.CompareAndSwap(last, c.measure(last))
+	last := c.last.Load()
+	monotonic, wall := c.read()
+	moved := wall - monotonic - last.wall
+	if monotonic-last.at >= int64(fresh) || moved <= -int64(tolerance) || moved >= int64(tolerance) {
+		c.last.CompareAndSwap(last, c.measure(last)) // or another goroutine has measured it
+		last = c.last.Load()
+		monotonic, _ = c.read()
 	}
+	return Time(monotonic + last.boot)
 }
 
 // measure returns a new offset. It is never smaller than the last one, so that the clock does not
-// go back: the true one only grows, and every measurement is a lower bound of it.
+// go back: the true one only grows, and every measurement is a lower bound of it. Of attempts
+// during which the processor was taken away, the shortest counts.
 func (c *clock) measure(last *offset) *offset {
-	for {
+	var o offset
+	for took, attempt := int64(math.MaxInt64), 0; took >= int64(narrow) && attempt < attempts; attempt++ {
 		before, wall := c.read()
 		system := c.system()
 		after, _ := c.read()
-		if after-before >= int64(narrow) {
-			continue // the processor was taken away in between
+		if after-before < took {
+			took, o = after-before, offset{at: before, wall: wall - before, boot: system - after}
 		}
-		o := &offset{at: before, wall: wall - before, boot: system - after}
-		if last != nil {
-			o.boot = max(o.boot, last.boot)
-		}
-		return o
 	}
+	if last != nil {
+		o.boot = max(o.boot, last.boot)
+	}
+	return &o
 }
 
 // readGo returns the function that reads Go's clocks, both at once.

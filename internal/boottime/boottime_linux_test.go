@@ -98,6 +98,16 @@ func TestReadingDuringAMeasurement(t *testing.T) {
 	}
 }
 
+// Where each reading takes longer than the error that is aimed at, the clock works all the same.
+func TestSlowClocks(t *testing.T) {
+	m := &machine{reading: int64(time.Millisecond)}
+	c := m.clock()
+	now := c.now()
+	if late := m.truth() - int64(now); late < 0 || late > 3*int64(time.Millisecond) {
+		t.Fatalf("the clock is late by %v", time.Duration(late))
+	}
+}
+
 func TestKernelIsSeldomAsked(t *testing.T) {
 	m := &machine{reading: 10}
 	c := m.clock()
