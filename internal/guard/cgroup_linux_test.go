@@ -81,7 +81,7 @@ func TestOrphansOfAnotherNamespace(t *testing.T) {
 		}
 	})
 	t.Run("is killed", func(t *testing.T) {
-		r, h := start(t, "deaf", 3*time.Second)
+		r, h := start(t, "deaf", 5*time.Second)
 		r.want(r.wait(h), 0, true)
 		r.diedBefore(h.spec.Deadline)
 	})

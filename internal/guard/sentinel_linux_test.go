@@ -19,6 +19,10 @@ func TestWrapperAndGuardKilled(t *testing.T) {
 	for _, mode := range []string{"-", withoutCgroup} {
 		for _, role := range []string{"stamp", "deaf", "daemon", "storm"} {
 			t.Run(mode+" "+role, func(t *testing.T) {
+				newRun := newRun
+				if role == "storm" {
+					newRun = newLoneRun
+				}
 				r := newRun(t)
 				r.mode = mode
 				w := r.wrapper(time.Hour, role, r.file)
@@ -41,7 +45,7 @@ func TestAnyOneIsEnough(t *testing.T) {
 				t.Run(fmt.Sprint(mode, " ", survivor, " ", sig), func(t *testing.T) {
 					r := newRun(t)
 					r.mode = mode
-					w := r.wrapper(3*time.Second, "daemon", r.file)
+					w := r.wrapper(5*time.Second, "daemon", r.file)
 					pids := map[string]int{"wrapper": w.cmd.Process.Pid, guardCommand: w.guard(), sentinelCommand: w.sentinel()}
 					delete(pids, survivor)
 					for _, pid := range pids {

@@ -114,7 +114,7 @@ func TestWrapperKilled(t *testing.T) {
 
 func TestWrapperKilledShortlyBeforeDeadline(t *testing.T) {
 	r := newRun(t)
-	w := r.wrapper(3*time.Second, "daemon", r.file)
+	w := r.wrapper(5*time.Second, "daemon", r.file)
 	w.cmd.Process.Kill()
 	r.gone()
 	r.diedBefore(w.deadline)
@@ -124,7 +124,7 @@ func TestWrapperStopped(t *testing.T) {
 	for _, role := range []string{"stamp", "deaf", "daemon"} {
 		t.Run(role, func(t *testing.T) {
 			r := newRun(t)
-			w := r.wrapper(3*time.Second, role, r.file)
+			w := r.wrapper(5*time.Second, role, r.file)
 			w.cmd.Process.Signal(unix.SIGSTOP)
 			// The guard may stay as a zombie, which has no environment.
 			r.gone()
@@ -152,7 +152,7 @@ func TestGuardKilled(t *testing.T) {
 
 func TestGuardStopped(t *testing.T) {
 	r := newRun(t)
-	w := r.wrapper(3*time.Second, "daemon", r.file)
+	w := r.wrapper(5*time.Second, "daemon", r.file)
 	unix.Kill(w.guard(), unix.SIGSTOP)
 	if o := w.outcome(); o.Err != ErrGuardDied.Error() || !o.Result.Lost {
 		t.Errorf("got %+v, want %q", o, ErrGuardDied)
