@@ -3,6 +3,7 @@
 package attack
 
 import (
+	"flag"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -14,7 +15,13 @@ import (
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	// The attacks wait for elections and leases most of the time.
+	if err := flag.Set("test.parallel", "4"); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // attack is one attack and its expected result. "Same" means that the victim's hold, fence and context
 // have not changed.

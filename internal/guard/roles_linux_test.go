@@ -2,6 +2,7 @@ package guard
 
 import (
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -27,6 +28,10 @@ func TestMain(m *testing.M) {
 			role(os.Args[2:])
 			os.Exit(0)
 		}
+	}
+	// The tests wait for deadlines most of the time.
+	if err := flag.Set("test.parallel", "4"); err != nil {
+		panic(err)
 	}
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(status int) {
 		for _, path := range cgroupsOf(os.Getpid()) {

@@ -110,6 +110,7 @@ func (c *cluster) votes(id uint64) (yes bool) {
 // TestJoinedLeaderTakesEmptiedFounderBack: a founder that lost its data knows only the
 // other founders. The leader is not one of them.
 func TestJoinedLeaderTakesEmptiedFounderBack(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3)
 	c.ok(open(1))
 	held := c.ok(acquire(2, "a"))
@@ -131,6 +132,7 @@ func TestJoinedLeaderTakesEmptiedFounderBack(t *testing.T) {
 // TestLaggingServerTakesLeaderThatJoined: a server was down when another one joined. It
 // has state, and does not know the leader.
 func TestLaggingServerTakesLeaderThatJoined(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3)
 	c.ok(open(1))
 	c.until("all vote", func() bool { return c.votes(1) && c.votes(2) && c.votes(3) })

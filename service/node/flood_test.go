@@ -32,6 +32,7 @@ func frame(n int, id registry.SessionID, from uint64) (commands []registry.Comma
 // While 16 connections flood, a session with a TTL of 1 s survives and is served, because
 // renewals come before all other requests.
 func TestFloodEndsNobodysSession(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 1) // so that no election on a busy machine ends the test
 	leader := c.leader()
 	ctx, cancel := context.WithCancel(c.ctx)

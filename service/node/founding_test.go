@@ -70,6 +70,7 @@ func crashWhileFounding(t *testing.T, victim uint64, step founding.Step, emptied
 // TestFoundersWaitForEachOther: two of three do not found a cluster. They log which
 // servers they wait for, once, and again when that changes.
 func TestFoundersWaitForEachOther(t *testing.T) {
+	t.Parallel()
 	c, listeners := reserveCluster(t, 3)
 	var log journal
 	cfg := c.config(1, listeners[1])
@@ -100,6 +101,7 @@ func TestFoundersWaitForEachOther(t *testing.T) {
 // TestFoundersAreOnRecordAsTheyWere: the cluster uses the founding record, and not the
 // order in which servers connect.
 func TestFoundersAreOnRecordAsTheyWere(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3)
 	c.ok(open(1))
 	c.until("all founders are on record with their first directories", func() bool {

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -19,7 +20,13 @@ import (
 	"github.com/conclave-io/conclave/service/replica"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	// The tests wait for elections and leases most of the time.
+	if err := flag.Set("test.parallel", "4"); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // testTimeout is how long a test waits for what must happen soon.
 const testTimeout = 20 * time.Second
@@ -224,6 +231,7 @@ func acquire(sequence uint64, name string) registry.Command {
 }
 
 func TestHoldOutlivesItsLeader(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3)
 	c.ok(open(1))
 	held := c.ok(acquire(2, "a"))
@@ -239,6 +247,7 @@ func TestHoldOutlivesItsLeader(t *testing.T) {
 }
 
 func TestHoldOutlivesTheWholeCluster(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3)
 	c.ok(open(1))
 	held := c.ok(acquire(2, "a"))
@@ -254,6 +263,7 @@ func TestHoldOutlivesTheWholeCluster(t *testing.T) {
 }
 
 func TestEmptiedMemberRejoins(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3)
 	c.ok(open(1))
 	held := c.ok(acquire(2, "a"))
@@ -287,6 +297,7 @@ func TestEmptiedMemberRejoins(t *testing.T) {
 }
 
 func TestClientHearsOfTheEnd(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3)
 	leader := c.leader()
 	client := newRecorder()
@@ -302,6 +313,7 @@ func TestClientHearsOfTheEnd(t *testing.T) {
 }
 
 func TestFollowerTakesNoClients(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3)
 	leader := c.leader()
 	for _, n := range c.nodes {
@@ -324,6 +336,7 @@ func TestFollowerTakesNoClients(t *testing.T) {
 }
 
 func TestWatchSeesLeadersOfElections(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 1)
 	c.ok(open(1))
 	watch, err := c.leader().Watch(c.ctx, registry.Election, "boss", false)
@@ -343,6 +356,7 @@ func TestWatchSeesLeadersOfElections(t *testing.T) {
 
 // A watch reports the locks under its prefix as long as it is open.
 func TestWatchSeesLocksUnderAPrefix(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 1)
 	c.ok(open(1))
 	watch, err := c.leader().Watch(c.ctx, registry.Lock, "jobs/", true)
@@ -369,6 +383,7 @@ func TestWatchSeesLocksUnderAPrefix(t *testing.T) {
 
 // TestFailedWriteStopsTheNode takes the disk away under a node.
 func TestFailedWriteStopsTheNode(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 1)
 	c.ok(open(1))
 	n := c.nodes[1]
@@ -399,6 +414,7 @@ func TestFailedWriteStopsTheNode(t *testing.T) {
 // TestOneWrongServerHarmsNobody starts one server of three with the settings of another
 // cluster. Only that server must stop, although each side refuses the other.
 func TestOneWrongServerHarmsNobody(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3)
 	c.ok(open(1))
 	stray := c.leader().cfg.ID%3 + 1
@@ -432,6 +448,7 @@ func TestOneWrongServerHarmsNobody(t *testing.T) {
 }
 
 func TestWrongConfigurationIsRefused(t *testing.T) {
+	t.Parallel()
 	good := Config{ID: 1, Peers: map[uint64]string{1: "127.0.0.1:1"}, Dir: t.TempDir()}
 	for what, spoil := range map[string]func(*Config){
 		"id":       func(c *Config) { c.ID = 0 },

@@ -71,6 +71,7 @@ var underWay = regexp.MustCompile(`^a write to the data directory has been under
 // A leader whose disk hangs reports no error. Another server leads soon, the hold stays,
 // and the hung server reports what hangs until it continues.
 func TestLeaderWithAHungDisk(t *testing.T) {
+	t.Parallel()
 	said := new(lines)
 	c := newCluster(t, 3, func(cfg *Config) { cfg.Log = slog.New(slog.NewTextHandler(said, nil)) })
 	c.ok(open(1))
@@ -98,6 +99,7 @@ func TestLeaderWithAHungDisk(t *testing.T) {
 // Clients do not notice a follower whose disk hangs, even when its queue of messages is
 // full.
 func TestFollowerWithAHungDisk(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3)
 	c.ok(open(1))
 	leader, rest := c.leader(), c.follower()
@@ -117,6 +119,7 @@ func TestFollowerWithAHungDisk(t *testing.T) {
 
 // The file of a snapshot may take long: saves continue, and the leader stays.
 func TestSnapshotThatTakesLong(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, func(cfg *Config) { cfg.Limits.SnapshotBytes = 1000 })
 	c.ok(open(1))
 	leader := c.leader()
@@ -139,6 +142,7 @@ func TestSnapshotThatTakesLong(t *testing.T) {
 // Entries that a majority does not store are not applied. The leader stays, because no
 // other server could do more, and reports that it is not ready.
 func TestMajorityWithHungDisks(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3)
 	c.ok(open(1))
 	leader := c.leader()
@@ -164,6 +168,7 @@ func TestMajorityWithHungDisks(t *testing.T) {
 
 // A node whose disk hangs can still stop, and reports the unfinished write.
 func TestStopWhileTheDiskHangs(t *testing.T) {
+	t.Parallel()
 	said := new(lines)
 	c := newCluster(t, 1, func(cfg *Config) {
 		cfg.parting, cfg.Log = 50*time.Millisecond, slog.New(slog.NewTextHandler(said, nil))

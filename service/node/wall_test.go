@@ -32,6 +32,7 @@ func TestStepsBackAreNoticed(t *testing.T) {
 
 // TestClockSetBackChangesNothing sets the wall clock of a leader back by a day.
 func TestClockSetBackChangesNothing(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 0)
 	c.peers[1] = "127.0.0.1:0"
 	var back atomic.Int64

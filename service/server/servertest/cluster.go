@@ -6,11 +6,12 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"net"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -58,14 +59,21 @@ func Start(t testing.TB, n int, adjust ...func(*server.Config)) *Cluster {
 	return c
 }
 
+// ports counts the ports that were tried: none twice in one process, because another test may have
+// stopped the server that had it.
+var ports atomic.Uint32
+
 // listenSomewhere listens on a port below the range that systems use for outgoing
-// connections, so that the port is still free when a server restarts.
+// connections, so that the port is still free when a server restarts. Processes that run at the same
+// time begin at different ports.
 func listenSomewhere(t testing.TB) net.Listener {
 	t.Helper()
+	const first, count, block = 12000, 8000, 1000
 	var err error
-	for range 1000 {
+	for range count {
 		var l net.Listener
-		if l, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 12000+rand.IntN(8000))); err == nil {
+		port := first + (os.Getpid()*block+int(ports.Add(1)))%count
+		if l, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
 			return l
 		}
 	}
