@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/service/replica"
 )
 
 // CallElection makes the members of the view elect a coordinator.
@@ -19,29 +21,53 @@ func (s service) CallElection(ctx context.Context, req *api.CallElectionRequest)
 }
 
 func (s *Server) callElection(ctx context.Context, req *api.CallElectionRequest) (*api.CallElectionResponse, error) {
-	if req.GetStale() {
+	if req.GetStale() && passedOn(ctx) { // who passed it on has recorded it
 		return s.callElectionHere(ctx)
+	}
+	if err := s.mayElect(ctx); err != nil {
+		return nil, err
+	}
+	ctx, by, err := originOf(ctx)
+	if err == nil {
+		err = s.note(ctx, by, "elect", "call an election of the coordinator")
+	}
+	if err != nil {
+		return nil, err
 	}
 	all, answer := atMembers(ctx, s, s.callElectionHere, func(ctx context.Context, member api.ConclaveClient) (*api.CallElectionResponse, error) {
 		return member.CallElection(ctx, &api.CallElectionRequest{Stale: true})
 	}), new(api.CallElectionResponse)
-	err := status.Error(codes.NotFound, "elect: there is no view: no algorithm guards any lock")
 	for _, m := range all {
 		if answer.Members = append(answer.Members, m.answer.GetMembers()...); m.err != nil {
 			err = m.err
 		}
 	}
 	if len(answer.Members) == 0 {
-		return nil, err
+		return nil, cmp.Or(err, errNoElection)
 	}
 	slices.Sort(answer.Members)
 	return answer, nil
 }
 
+var errNoElection = status.Error(codes.NotFound, "elect: the members run no election; set one with conclave view set swim+bully")
+
+// mayElect returns why no member can elect a coordinator, as far as this server knows.
+func (s *Server) mayElect(ctx context.Context) (why error) {
+	err := s.node.View(ctx, func(r *replica.Replica) {
+		switch live := r.Registry().Live(); {
+		case len(live.Members) == 0:
+			why = status.Error(codes.NotFound, "elect: there is no view: no algorithm guards any lock")
+		case !live.Watch.Live():
+			why = errNoElection
+		}
+	})
+	return cmp.Or(err, why)
+}
+
 // callElectionHere makes this server call an election.
 func (s *Server) callElectionHere(context.Context) (*api.CallElectionResponse, error) {
 	if !s.node.Campaign() {
-		return nil, status.Error(codes.NotFound, "elect: the members run no election; set one with conclave view set swim+bully")
+		return nil, errNoElection
 	}
 	return &api.CallElectionResponse{Members: []uint64{s.cfg.ID}}, nil
 }

@@ -47,6 +47,10 @@ func TestWatchOverJSON(t *testing.T) {
 	if members := b.post("/v1/view/elect", "")["members"].([]any); len(members) != 1 || members[0] != 1.0 {
 		t.Errorf("%v elect", members)
 	}
+	// Only the call that had a view and a stack is on record.
+	if records := b.get("/v1/audit?kind=elect")["records"].([]any); len(records) != 1 || records[0].(map[string]any)["result"] != "OK" {
+		t.Errorf("the elections on record: %v", records)
+	}
 	if starts := home()["starts"].([]any); !strings.Contains(starts[len(starts)-1].(map[string]any)["why"].(string), "the watch stack changed") {
 		t.Errorf("epochs began because of %v", starts)
 	}
