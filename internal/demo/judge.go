@@ -59,6 +59,8 @@ type Report struct {
 	// Overlaps counts the entries that happened while another worker was
 	// inside.
 	Overlaps int `json:"overlaps"`
+	// FirstOverlap describes the first of them.
+	FirstOverlap string `json:"first_overlap,omitempty"`
 	// FenceRegressions counts the entries whose fence is not larger than that
 	// of the entry before.
 	FenceRegressions int `json:"fence_regressions"`
@@ -87,24 +89,41 @@ func (r *Report) Good() bool {
 // interval is a stay inside.
 type interval struct {
 	record
-	end int64
+	end  int64
+	lost bool // the worker noticed before it left that it had lost the lock
+}
+
+func (s interval) String() string {
+	text := fmt.Sprintf("worker %d was inside with fence %d from %.3f s", s.worker, s.fence, float64(s.at)/1e9)
+	switch {
+	case s.end == math.MaxInt64:
+		return text + " and never left"
+	case s.lost:
+		return text + fmt.Sprintf(" to %.3f s, when it noticed that it had lost the lock", float64(s.end)/1e9)
+	}
+	return text + fmt.Sprintf(" to %.3f s", float64(s.end)/1e9)
 }
 
 // judge computes the report from the records and the kills.
 func judge(records []record, kills []kill) Report {
 	stays := intervals(records, kills)
 	report := Report{Entries: len(stays), FailoverMS: []float64{}}
-	var inside int64 // until when some worker is inside
+	var inside interval // the stay that ends last
 	var fence uint64
 	waits := make([]float64, 0, len(stays))
 	for _, s := range stays {
-		if s.at < inside {
-			report.Overlaps++
+		if s.at < inside.end {
+			if report.Overlaps++; report.Overlaps == 1 {
+				report.FirstOverlap = fmt.Sprintf("%v; %v", inside, s)
+			}
 		}
 		if s.fence <= fence {
 			report.FenceRegressions++
 		}
-		inside, fence = max(inside, s.end), max(fence, s.fence)
+		if s.end > inside.end {
+			inside = s
+		}
+		fence = max(fence, s.fence)
 		waits = append(waits, float64(s.waited)/1e6)
 	}
 	sort.Float64s(waits)
@@ -148,11 +167,11 @@ func intervals(records []record, kills []kill) []interval {
 	for _, r := range records {
 		if r.event == enter {
 			open[r.worker] = len(stays)
-			stays = append(stays, interval{r, math.MaxInt64})
+			stays = append(stays, interval{record: r, end: math.MaxInt64})
 			continue
 		}
 		if i, in := open[r.worker]; in && stays[i].fence == r.fence {
-			stays[i].end = r.at
+			stays[i].end, stays[i].lost = r.at, r.event == lost
 			delete(open, r.worker)
 		}
 	}

@@ -43,12 +43,17 @@ func TestVerdicts(t *testing.T) {
 		{
 			name: "a second one enters early",
 			file: "1 1 enter 10 0\n2 2 enter 19 0\n1 1 leave 20 0\n2 2 leave 30 0\n",
-			want: Report{Entries: 2, Overlaps: 1},
+			want: Report{Entries: 2, Overlaps: 1, FirstOverlap: "worker 1 was inside with fence 1 from 0.010 s to 0.020 s; worker 2 was inside with fence 2 from 0.019 s to 0.030 s"},
+		},
+		{
+			name: "a worker notices late that it has lost the lock",
+			file: "1 1 enter 1000 0\n2 2 enter 2000 0\n1 1 lost 2500 0\n2 2 leave 2600 0\n",
+			want: Report{Entries: 2, Overlaps: 1, FirstOverlap: "worker 1 was inside with fence 1 from 1.000 s to 2.500 s, when it noticed that it had lost the lock; worker 2 was inside with fence 2 from 2.000 s to 2.600 s"},
 		},
 		{
 			name: "a long stay covers several entries",
 			file: "1 1 enter 10 0\n2 2 enter 12 0\n2 2 leave 13 0\n3 2 enter 14 0\n3 2 leave 15 0\n1 1 leave 20 0\n",
-			want: Report{Entries: 3, Overlaps: 2},
+			want: Report{Entries: 3, Overlaps: 2, FirstOverlap: "worker 1 was inside with fence 1 from 0.010 s to 0.020 s; worker 2 was inside with fence 2 from 0.012 s to 0.013 s"},
 		},
 		{
 			name: "a stay ends when it is lost",
@@ -58,7 +63,7 @@ func TestVerdicts(t *testing.T) {
 		{
 			name: "a stay that nobody ended lasts",
 			file: "1 1 enter 10 0\n2 2 enter 50 0\n2 2 leave 51 0\n",
-			want: Report{Entries: 2, Overlaps: 1},
+			want: Report{Entries: 2, Overlaps: 1, FirstOverlap: "worker 1 was inside with fence 1 from 0.010 s and never left; worker 2 was inside with fence 2 from 0.050 s to 0.051 s"},
 		},
 		{
 			name:  "a stay ends with the reaped kill of its worker",
@@ -70,7 +75,8 @@ func TestVerdicts(t *testing.T) {
 			name:  "a kill that is not reaped in time",
 			file:  "1 1 enter 10 0\n2 2 enter 44 0\n2 2 leave 46 0\n3 2 enter 60 0\n3 2 leave 61 0\n",
 			kills: []kill{{worker: 1, sent: 40, reaped: 45}},
-			want:  Report{Entries: 3, Overlaps: 1, WorkerKills: 1, takeover: 20 * time.Millisecond},
+			want: Report{Entries: 3, Overlaps: 1, WorkerKills: 1, takeover: 20 * time.Millisecond,
+				FirstOverlap: "worker 1 was inside with fence 1 from 0.010 s to 0.045 s; worker 2 was inside with fence 2 from 0.044 s to 0.046 s"},
 		},
 		{
 			name: "a fence goes back",

@@ -10,6 +10,9 @@ func (r *Report) Text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "entries             %d\n", r.Entries)
 	fmt.Fprintf(&b, "overlaps            %d\n", r.Overlaps)
+	if r.Overlaps > 0 {
+		fmt.Fprintf(&b, "first overlap       %s\n", r.FirstOverlap)
+	}
 	fmt.Fprintf(&b, "fence regressions   %d\n", r.FenceRegressions)
 	for i, ms := range r.FailoverMS {
 		fmt.Fprintf(&b, "leader kill %d       next entry after %.0f ms\n", i+1, ms)
