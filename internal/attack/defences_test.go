@@ -258,7 +258,7 @@ var defences = []defence{
 	},
 	{
 		"homes-end-waits", []int{46}, "a change of the rules leaves those who wait at homes",
-		without("service/host/deny.go", "if in.state.Wanted {", "if in.state.Wanted && in.near != nil {"),
+		without("service/host/rules.go", "if in.state.Wanted {", "if in.state.Wanted && in.near != nil {"),
 	},
 	{
 		"known-servers-only", []int{47}, "a server connects to every server that a caller names",
@@ -266,7 +266,7 @@ var defences = []defence{
 	},
 	{
 		"homes-ask-the-rules", []int{41}, "a home grants whatever the rules say",
-		without("service/server/door.go", "if err == nil {\n\t\treturn nil\n\t}\n\treturn stream.Refusal", "if err == nil || who.Via != \"\" {\n\t\treturn nil\n\t}\n\treturn stream.Refusal"),
+		without("service/host/home.go", "\tcase h.deny(conn, c):\n\t\treturn\n", ""),
 	},
 }
 

@@ -77,7 +77,7 @@ service/founding:
 service/lease:         service/registry
 internal/near:
 service/clocks:        algorithm/clock/ntp process internal/wire
-service/host:          algorithm algorithm/globalstate algorithm/view process process/property service/lease service/registry internal/histogram internal/near internal/wire
+service/host:          algorithm algorithm/globalstate algorithm/view process process/property service/access service/lease service/registry internal/histogram internal/near internal/wire
 service/replica:       algorithm/view internal/histogram service/access service/agreement service/lease service/registry service/version internal/wire
 service/queue:         service/registry
 service/store:         service/founding internal/wire

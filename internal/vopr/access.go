@@ -18,6 +18,9 @@ type AccessStats struct {
 	Withdrawn int // waits ended by a change of the rules
 	Quotas    int // acquires refused by a quota
 	Judged    int // decisions that the judge checked
+	Confirmed int // changes that all homes confirmed
+	AtHomes   int // grants of homes that the judge checked
+	Refused   int // acquires that homes denied
 }
 
 func (s *AccessStats) add(o *AccessStats) {
@@ -26,11 +29,19 @@ func (s *AccessStats) add(o *AccessStats) {
 	s.Withdrawn += o.Withdrawn
 	s.Quotas += o.Quotas
 	s.Judged += o.Judged
+	s.Confirmed += o.Confirmed
+	s.AtHomes += o.AtHomes
+	s.Refused += o.Refused
 }
 
-// DrawAccess returns the plan of a seed in which an administrator changes rules and quotas.
+// DrawAccess returns the plan of a seed in which an administrator changes rules and quotas. In a third
+// of the plans, algorithms on the servers guard some names.
 func DrawAccess(seed uint64, millis int64) Plan {
 	p := Draw(seed, millis)
+	if seed%3 == 0 {
+		p = DrawHosts(seed, millis)
+		p.Near = false // programs in the processes of servers need no rights
+	}
 	p.Access, p.Levels, p.Limits, p.Shared, p.Deadlocks = true, false, false, false, false
 	return p
 }
@@ -45,11 +56,16 @@ type ruling struct {
 	last  uint64
 	// names has the command of each request to acquire.
 	names map[registry.ClaimID]registry.Command
+	homes *homeRules // nil if the plan has no homes
 }
 
 func newRuling(w *world) *ruling {
 	r := &ruling{w: w, rng: rand.New(rand.NewPCG(w.plan.Seed, 13)), reg: registry.New(), names: make(map[registry.ClaimID]registry.Command)}
 	w.at(300*ms, r.rule)
+	if w.hosts != nil {
+		r.homes = &homeRules{ruling: r, requested: make(map[registry.ClaimID]string)}
+		w.at(300*ms, r.homes.confirm)
+	}
 	return r
 }
 
@@ -115,8 +131,12 @@ func (r *ruling) draw(slot int) []access.Edit {
 
 // drawRules returns random rules that deny some requests, and sometimes allow some of them again.
 func (r *ruling) drawRules() (rules []access.Rule) {
+	names := []string{"a", "b", "c", "r", "read", "readers", "s", "semaphore", "e", "f", "flood/", "flood/"}
+	if r.homes != nil {
+		names = append(append(append(names, liveNames...), liveNames...), "live/", "live/", "live/", "live/b/", "live/b/", "")
+	}
 	for range 1 + r.rng.IntN(3) {
-		name := []string{"a", "b", "c", "r", "read", "readers", "s", "semaphore", "e", "f", "flood/", "flood/"}[r.rng.IntN(12)]
+		name := names[r.rng.IntN(len(names))]
 		if len(rules) > 0 && r.rng.IntN(2) == 0 {
 			name = rules[0].Name
 		}
@@ -176,6 +196,7 @@ func (r *ruling) follow(s *server, to uint64) {
 				return
 			}
 			r.reg, r.last = present, to
+			r.homes.watch()
 			return
 		}
 	}
@@ -205,6 +226,7 @@ func (r *ruling) apply(e *raftpb.Entry) {
 		if r.reg.Rules() != before && before != nil {
 			r.w.stats.Access.Changed++
 		}
+		r.homes.watch()
 		for _, o := range fx.Outcomes {
 			if at := (registry.ClaimID{Session: o.Session, Sequence: o.Sequence}); o.Sequence != 0 {
 				r.judge(c, r.names[at], &o, fresh && o.Session == c.Session && o.Sequence == c.Sequence, over)
@@ -247,12 +269,20 @@ func (r *ruling) judge(by *registry.Command, asked registry.Command, o *registry
 	stats.Judged++
 }
 
-// may decides whether the rules allow a request, by checking every rule. The rule with the longest
+// may decides whether the newest rules allow a request.
+func (r *ruling) may(owner string, class registry.Class, name string) bool {
+	return r.mayBy(r.reg.Rules(), owner, class, name)
+}
+
+// mayBy decides whether rules allow a request, by checking every rule. The rule with the longest
 // matching prefix wins, and an exact name wins over prefixes. Between rules of equal length, a
 // denial wins.
-func (r *ruling) may(owner string, class registry.Class, name string) bool {
+func (r *ruling) mayBy(rules *access.State, owner string, class registry.Class, name string) bool {
+	if rules.Mode() != access.Closed {
+		return true
+	}
 	bound := make(map[string]bool)
-	for _, b := range r.reg.Rules().Bindings() {
+	for _, b := range rules.Bindings() {
 		if stem, pattern := strings.CutSuffix(b.Who, "*"); b.Who == owner || pattern && strings.HasPrefix(owner, stem) {
 			for _, role := range b.Roles {
 				bound[role] = true
@@ -260,7 +290,7 @@ func (r *ruling) may(owner string, class registry.Class, name string) bool {
 		}
 	}
 	best, allowed := -1, false
-	for _, role := range r.reg.Rules().AllRoles() {
+	for _, role := range rules.AllRoles() {
 		for _, rule := range role.Rules {
 			if !bound[role.Name] || rule.Class != access.Any && registry.Class(rule.Class) != class || !strings.HasPrefix(name, rule.Name) || rule.Exact && name != rule.Name {
 				continue

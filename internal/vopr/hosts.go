@@ -156,8 +156,13 @@ func (l *hosting) reuse() int {
 
 // begin creates a host for a server that starts.
 func (l *hosting) begin(s *server) {
-	s.host = host.New(host.Config{Server: s.id, Seed: l.rng.Uint64(), Lease: seatTTL, Reuse: l.reuse()})
+	cfg := host.Config{Server: s.id, Seed: l.rng.Uint64(), Lease: seatTTL, Reuse: l.reuse()}
+	if rules := l.w.homeRules(); rules != nil {
+		cfg.OnHold = func(h registry.Holding) { rules.grants(s, h) }
+	}
+	s.host, s.shown = host.New(cfg), nil
 	s.guests = nil
+	l.showRules(s)
 	s.host.View(s.now(), s.replica.Registry().Live())
 }
 
@@ -199,12 +204,21 @@ func (l *hosting) tick(s *server) {
 // follow passes to the host what the server has applied, and passes the answers of the leader to
 // the seats.
 func (l *hosting) follow(s *server, out *replica.Output) {
+	l.showRules(s)
 	if out.View && s.host != nil {
 		s.host.View(s.now(), s.replica.Registry().Live())
 	}
 	for _, r := range out.Seats {
 		to := l.w.servers[r.Server-1]
 		l.transmit(s, to, func() { l.read(to, r.Outcome) })
+	}
+}
+
+// showRules gives the host the rules that its server has applied.
+func (l *hosting) showRules(s *server) {
+	if rules := s.replica.Registry().Rules(); s.host != nil && rules != s.shown {
+		s.shown = rules
+		s.host.Rules(s.now(), rules)
 	}
 }
 
@@ -244,6 +258,7 @@ func (l *hosting) carryOut(s *server) {
 		}
 		for _, r := range out.Replies {
 			if g := s.guest(r.Conn); g != nil {
+				l.w.homeRules().refuses(s, g.caller.Principal, &r)
 				g.box.Deliver([]registry.Outcome{r.Outcome})
 			}
 		}

@@ -24,11 +24,11 @@ const (
 func (s *server) install() {
 	s.before = s.levels.Max
 	switch {
-	case s.w.plan.Live:
-		s.levels = replica.Levels{Min: version.Min, Max: version.Live}
-		return
 	case s.w.plan.Access:
 		s.levels = replica.Levels{Min: version.Min, Max: version.Access}
+		return
+	case s.w.plan.Live:
+		s.levels = replica.Levels{Min: version.Min, Max: version.Live}
 		return
 	case !s.w.plan.Levels && s.w.plan.Deadlocks:
 		s.levels = replica.Levels{Min: version.Min, Max: version.Live}

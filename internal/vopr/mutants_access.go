@@ -67,4 +67,38 @@ var accessMutants = []Mutant{
 			"service/registry/access.go", "appendTrail(v.rules.Append(b), v.trail)", "appendTrail(v.rules.Append(b), nil)",
 		}},
 	},
+	{
+		Name:   "home-asks-no-rules",
+		Why:    "A home accepts requests to acquire without asking the rules.",
+		Access: true,
+		Edits: []Edit{{
+			"service/host/home.go", "\tcase h.deny(conn, c):\n\t\treturn\n", "",
+		}},
+	},
+	{
+		Name:   "home-waits-outlive-rights",
+		Why:    "A change of the rules does not end the waits at a home, and they are granted.",
+		Access: true,
+		Edits: []Edit{{
+			"service/host/rules.go", "\t\tif in.state.Wanted {\n", "\t\tif in.state.Wanted && h.rules == nil {\n",
+		}},
+	},
+	{
+		Name:   "home-confirms-while-frozen",
+		Why:    "A home that is handed over confirms rules that its waits were not examined by.",
+		Access: true,
+		Edits: []Edit{{
+			"service/host/rules.go", "return h.obeyed.Revision()", "return h.rules.Revision()",
+		}, {
+			"service/host/leave.go", "view.Seat{}, nil\n\th.obey()\n", "view.Seat{}, nil\n",
+		}},
+	},
+	{
+		Name:   "home-takes-over-denied-waits",
+		Why:    "A home grants waits that it has taken over, although its rules deny them.",
+		Access: true,
+		Edits: []Edit{{
+			"service/host/adopt.go", "\t\t\th.obeyed = nil // the member may have gone by older rules\n", "",
+		}},
+	},
 }

@@ -7,6 +7,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/conclave-io/conclave/service/access"
 	"github.com/conclave-io/conclave/service/agreement"
 	"github.com/conclave-io/conclave/service/founding"
 	"github.com/conclave-io/conclave/service/host"
@@ -62,6 +63,7 @@ type server struct {
 
 	host   *host.Host // nil in plans without hosts
 	guests []*visit
+	shown  *access.State // the rules that the host knows
 
 	levels replica.Levels // levels that its release supports
 	before uint32         // the newest level of the release before

@@ -81,6 +81,7 @@ func (g *visit) read() {
 			return
 		}
 		g.box.Note(g.s.now(), commands)
+		g.s.w.homeRules().asks(commands)
 		g.s.host.Submit(g.s.now(), g.number, commands)
 	}
 }

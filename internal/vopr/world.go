@@ -187,6 +187,14 @@ func (w *world) at(when int64, do func()) {
 	w.events.push(event{max(when, w.now), w.drawn, do})
 }
 
+// homeRules returns the judge of the rules at homes, or nil.
+func (w *world) homeRules() *homeRules {
+	if w.rules == nil {
+		return nil
+	}
+	return w.rules.homes
+}
+
 func (w *world) after(d int64, do func()) { w.at(w.now+d, do) }
 
 // note adds an event to the digest and to the log.

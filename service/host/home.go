@@ -188,6 +188,8 @@ func (h *Host) acquire(conn uint64, c *registry.Command) {
 		moved := h.movedFrom(c.Name)
 		h.reply(conn, registry.Outcome{Session: c.Session, Sequence: c.Sequence, Result: moved})
 		return
+	case h.deny(conn, c):
+		return
 	case c.Shared || c.Limit > 1:
 		h.refuse(conn, c, registry.Invalid, fmt.Sprintf("%q is guarded by %s: it cannot be shared or have a limit", c.Name, s.spec.Name))
 		return
@@ -200,6 +202,16 @@ func (h *Host) acquire(conn uint64, c *registry.Command) {
 	own := *c
 	own.Keeps = nil // deadlocks across homes are not detected
 	h.carryOut(&own)
+}
+
+// deny refuses a request that the rules do not allow.
+func (h *Host) deny(conn uint64, c *registry.Command) bool {
+	s, _ := h.home.reg.Session(c.Session)
+	refusal := h.forbids(s.Owner, c.Name)
+	if refusal != nil {
+		h.refuse(conn, c, refusal.Code, refusal.Message)
+	}
+	return refusal != nil
 }
 
 // carryOut applies a command and passes on its effects.

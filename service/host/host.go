@@ -7,6 +7,7 @@ import (
 	"github.com/conclave-io/conclave/internal/histogram"
 	"github.com/conclave-io/conclave/internal/near"
 	"github.com/conclave-io/conclave/process"
+	"github.com/conclave-io/conclave/service/access"
 	"github.com/conclave-io/conclave/service/registry"
 )
 
@@ -109,16 +110,18 @@ type Host struct {
 	pause     pause
 	leaving   leaving
 	handover  handover
-	asides    []*aside    // in the order in which they came
-	early     []early     // requests in homes that are no longer set aside
-	seats     []view.Seat // that live, in the order of entering
-	heir      bool        // the log names this seat as an heir
-	told      uint64      // the epoch in which it was told that the seat has taken over, or 0
-	successor uint64      // the server at which the clients of the last seat continue, or 0
-	serves    bool        // some namespace is live, or about to be, and this server knows all guards
-	started   int64       // when the epoch began here
-	paused    int64       // how long the last epoch took to open here, in ns
-	opened    uint64      // how many epochs have opened here
+	rules     *access.State // that the server has applied
+	obeyed    *access.State // by which every wait here is allowed
+	asides    []*aside      // in the order in which they came
+	early     []early       // requests in homes that are no longer set aside
+	seats     []view.Seat   // that live, in the order of entering
+	heir      bool          // the log names this seat as an heir
+	told      uint64        // the epoch in which it was told that the seat has taken over, or 0
+	successor uint64        // the server at which the clients of the last seat continue, or 0
+	serves    bool          // some namespace is live, or about to be, and this server knows all guards
+	started   int64         // when the epoch began here
+	paused    int64         // how long the last epoch took to open here, in ns
+	opened    uint64        // how many epochs have opened here
 
 	member   view.Member
 	seated   bool // the leader or the log has confirmed the seat

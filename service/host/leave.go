@@ -168,6 +168,7 @@ func (h *Host) goOn() {
 	waiting := h.handover.early
 	h.handover.tried = append(h.handover.tried, h.handover.to.Server)
 	h.handover.to, h.handover.early = view.Seat{}, nil
+	h.obey()
 	h.resubmit(waiting)
 }
 

@@ -291,10 +291,17 @@ func (n *Node) tellSeats(replies []replica.SeatReply) {
 	}
 }
 
-// showView gives the host the seats and guards as the log has them.
-func (n *Node) showView() {
-	l := n.replica.Registry().Live()
-	n.live.with(func(h *host.Host, now int64) { h.View(now, l) })
+// tellHost gives the host the rules as the log has them, if they have changed, and then, if view is
+// set, the seats and guards: a seat that has just entered grants nothing by older rules.
+func (n *Node) tellHost(view bool) {
+	reg := n.replica.Registry()
+	if rules := reg.Rules(); rules != n.shown {
+		n.shown = rules
+		n.live.with(func(h *host.Host, now int64) { h.Rules(now, rules) })
+	}
+	if view {
+		n.live.with(func(h *host.Host, now int64) { h.View(now, reg.Live()) })
+	}
 }
 
 // Seat implements transport.Handler.
@@ -405,11 +412,11 @@ func (n *Node) RevokeLive(c *registry.Command) (result registry.Result) {
 	return result
 }
 
-// DenyLive ends the waits at this home for which refuse returns a result, and reports whether it
-// did so: a home that is being handed over does not.
-func (n *Node) DenyLive(refuse func(owner, name string) *registry.Result) (done bool) {
-	n.live.with(func(h *host.Host, now int64) { done = h.Deny(now, refuse) })
-	return done
+// HomeRevision returns the revision of the rules by which this home goes. It is older than that of
+// Rules while the home is being handed over.
+func (n *Node) HomeRevision() (revision uint64) {
+	n.live.with(func(h *host.Host, _ int64) { revision = h.Revision() })
+	return revision
 }
 
 // EndLiveSession ends a session whose home is this server. It returns the number of holds

@@ -61,6 +61,7 @@ type Node struct {
 	metrics  Metrics
 	level    atomic.Uint32 // that of the cluster, as far as it is known
 	rules    atomic.Pointer[access.State]
+	shown    *access.State // that the host knows
 	recorded atomic.Pointer[recorded]
 	mode     atomic.Uint32 // an access.Mode
 	ready    atomic.Bool   // what the disk has of the cluster is known
@@ -242,7 +243,7 @@ func (n *Node) run() {
 	if n.err = n.begin(); n.err != nil || n.replica == nil {
 		return
 	}
-	n.showView()
+	n.tellHost(true)
 	n.tasks.Go(func() { n.watchers.run(n.stop) })
 	n.tasks.Go(func() { n.live.run(n.stop) })
 	n.tasks.Go(func() { n.clocks.run(n.stop) })
@@ -366,9 +367,7 @@ func (n *Node) carryOut(out *replica.Output) error {
 	n.metrics.stats.Store(&stats)
 	n.deliver(out.Replies)
 	n.tellSeats(out.Seats)
-	if out.View || out.Restored {
-		n.showView()
-	}
+	n.tellHost(out.View || out.Restored)
 	n.tellAudit(out)
 	n.finishReads(out.Reads)
 	if out.Deposed {

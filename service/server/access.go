@@ -31,7 +31,7 @@ func (s *Server) access(ctx context.Context, req *api.AccessRequest) (*api.Acces
 	if req.GetWhoAmI() != nil {
 		answer := s.whoAmI(who)
 		if passedOn(ctx) { // the leader asks by which rules this home goes
-			answer.Revision = s.heed()
+			answer.Revision = s.node.HomeRevision()
 		}
 		return answer, nil
 	}

@@ -137,24 +137,13 @@ func (s *Server) read(frames attachStream, conn submitter, out *outbox) *api.Far
 // submit passes the requests of a frame on. It returns a farewell if one of them is the reason for
 // it.
 func (s *Server) submit(ctx context.Context, frame *api.ClientFrame, conn submitter, out *outbox) (farewell *api.Farewell, err error) {
-	take := func() (commands []registry.Command) {
-		s.divert(ctx, frame, out)
-		var refused []*api.Reply
-		if commands, refused, farewell = stream.Commands(out.sessions.caller, out.sessions, frame); farewell != nil {
-			return nil
-		}
-		out.refuse(refused)
-		out.note(commands)
-		return commands
-	}
-	if home, is := conn.(*node.HomeConn); is {
-		err = s.submitHome(ctx, home, take)
-		return farewell, err
-	}
-	commands := take()
+	s.divert(ctx, frame, out)
+	commands, refused, farewell := stream.Commands(out.sessions.caller, out.sessions, frame)
 	if farewell != nil {
 		return farewell, nil
 	}
+	out.refuse(refused)
+	out.note(commands)
 	return nil, conn.Submit(ctx, commands)
 }
 

@@ -19,7 +19,6 @@ import (
 	"github.com/conclave-io/conclave/service/access"
 	"github.com/conclave-io/conclave/service/api"
 	"github.com/conclave-io/conclave/service/registry"
-	"github.com/conclave-io/conclave/service/stream"
 )
 
 // admit finds out who makes a client's call. A bearer token takes precedence over a
@@ -185,20 +184,6 @@ func (s *Server) guard(mux *router) http.Handler {
 func (s *Server) rules() *access.State { return s.node.Rules() }
 
 type needKey struct{}
-
-// refusedAtHome returns the reply to a request to acquire a guarded lock that the rules do not
-// allow, or nil. No log entry decides about such a request: a change of the rules takes effect at a
-// server once the server has applied it.
-func (s *Server) refusedAtHome(who caller, req *api.Request) *api.Reply {
-	var err error
-	if acquire := req.GetAcquire(); acquire != nil {
-		err = denied(s.rules(), who, access.Hold, access.Lock, acquire.GetName())
-	}
-	if err == nil {
-		return nil
-	}
-	return stream.Refusal(req, codeOf(err), reason(err))
-}
 
 // recheck returns an error if the caller may no longer read what it has read, because the
 // rules have changed since it was admitted. A read is linearizable only if it follows the

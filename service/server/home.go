@@ -72,12 +72,6 @@ func (s *Server) divert(ctx context.Context, frame *api.ClientFrame, out *outbox
 			out.refuse([]*api.Reply{refusal})
 			continue
 		}
-		if out.home {
-			if refusal := s.refusedAtHome(out.sessions.caller, req); refusal != nil {
-				out.refuse([]*api.Reply{refusal})
-				continue
-			}
-		}
 		if req.GetRevoke() == nil || !s.revokesLive(ctx, req) {
 			kept = append(kept, req)
 			continue

@@ -69,15 +69,8 @@ func (s *Server) doAsHome(ctx context.Context, req *api.Request) (*api.Reply, er
 	}
 	defer conn.Close()
 	command, _ := who.Command(req) // the caller has checked it
-	var refusal *api.Reply
-	err = s.submitHome(ctx, conn, func() []registry.Command {
-		if refusal = s.refusedAtHome(who, req); refusal != nil {
-			return nil
-		}
-		return []registry.Command{command}
-	})
-	if err != nil || refusal != nil {
-		return refusal, err
+	if err := conn.Submit(ctx, []registry.Command{command}); err != nil {
+		return nil, err
 	}
 	reply, err := s.await(ctx, c, req)
 	if errors.Is(err, node.ErrNotLeader) { // the home is gone, and all its sessions with it

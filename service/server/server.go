@@ -37,7 +37,6 @@ type Server struct {
 	node     *node.Node
 	metrics  *metrics
 	callees  callees
-	heeded   heeded
 	numbers  numbers
 	usage    usage
 	reports  reports
@@ -199,7 +198,6 @@ func (s *Server) serve(secrets *secrets) error {
 	s.serving.Go(func() { s.report(s.http.Serve(s.splitter.http)) })
 	s.serving.Go(s.watchSecrets)
 	s.serving.Go(s.anchor)
-	s.serving.Go(s.keepHeeding)
 	if s.exposed() {
 		s.serving.Go(s.remind)
 	}

@@ -1,0 +1,97 @@
+package vopr
+
+import (
+	"github.com/conclave-io/conclave/service/access"
+	"github.com/conclave-io/conclave/service/host"
+	"github.com/conclave-io/conclave/service/registry"
+)
+
+// homeRules asks the homes by which rules they go, as the leader does before it tells an administrator
+// that a change is in force, and judges what they decide. No log entry decides about requests at a home.
+type homeRules struct {
+	*ruling
+	known     []*access.State             // all rules that were applied, in their order
+	inForce   uint64                      // the newest revision that all homes have confirmed
+	requested map[registry.ClaimID]string // the names that clients asked a home for
+}
+
+// watch notes the rules that were applied, and begins to ask about them.
+func (x *homeRules) watch() {
+	if x == nil {
+		return
+	}
+	if rules := x.reg.Rules(); len(x.known) == 0 || x.known[len(x.known)-1] != rules {
+		x.known = append(x.known, rules)
+	}
+}
+
+// confirm asks all homes from time to time, on behalf of the leader.
+func (x *homeRules) confirm() {
+	w := x.w
+	w.after((20+x.rng.Int64N(400))*ms, x.confirm)
+	leader := w.leader()
+	if leader == nil {
+		return
+	}
+	wanted := leader.replica.Registry().Rules().Revision()
+	if wanted <= x.inForce {
+		return
+	}
+	members := leader.replica.Registry().Live().Members
+	late := make(map[uint64]bool)
+	for _, m := range members {
+		late[m.Server] = true
+	}
+	for _, m := range members {
+		home := w.servers[m.Server-1]
+		w.guards.transmit(leader, home, func() {
+			if home.host == nil || home.host.Revision() < wanted {
+				return
+			}
+			w.guards.transmit(home, leader, func() {
+				if delete(late, home.id); len(late) == 0 && wanted > x.inForce {
+					x.inForce = wanted
+					w.stats.Access.Confirmed++
+				}
+			})
+		})
+	}
+}
+
+// asks notes requests of a client to a home.
+func (x *homeRules) asks(commands []registry.Command) {
+	if x == nil {
+		return
+	}
+	for i := range commands {
+		if c := &commands[i]; c.Op == registry.OpAcquire {
+			x.requested[registry.ClaimID{Session: c.Session, Sequence: c.Sequence}] = c.Name
+		}
+	}
+}
+
+// grants judges a grant at a home: some rules since those in force must allow it.
+func (x *homeRules) grants(s *server, h registry.Holding) {
+	if h.How != 0 {
+		return
+	}
+	x.w.stats.Access.AtHomes++
+	for _, rules := range x.known {
+		if rules.Revision() >= x.inForce && x.mayBy(rules, h.Owner, h.Class, h.Name) {
+			return
+		}
+	}
+	x.w.violate("access", "%s is granted %q at the home of server %d, and no rules since revision %d, which are in force, allow it", h.Owner, h.Name, s.id, x.inForce)
+}
+
+// refuses judges an answer of a home: the rules that its server has applied must not allow what is denied.
+func (x *homeRules) refuses(s *server, owner string, r *host.Reply) {
+	if x == nil || r.Result.Code != registry.Denied {
+		return
+	}
+	name := x.requested[registry.ClaimID{Session: r.Session, Sequence: r.Sequence}]
+	if x.mayBy(s.replica.Registry().Rules(), owner, registry.Lock, name) {
+		x.w.violate("access", "%s is denied %q at the home of server %d, which the rules allow", owner, name, s.id)
+	}
+	x.w.stats.Access.Refused++
+}
