@@ -209,7 +209,7 @@ func (e *expect) unmet(o *Outcome) []string {
 		case e.assertion:
 			unmet = append(unmet, "violation: none, expected an assertion")
 		case e.violation != "":
-			unmet = append(unmet, fmt.Sprintf("violation: none, expected %s", e.violation))
+			unmet = append(unmet, fmt.Sprintf("violation: none, expected a violation of %s", e.violation))
 		}
 	}
 	for _, check := range e.checks {

@@ -222,7 +222,7 @@ func TestUnmetExpectations(t *testing.T) {
 	for _, test := range []struct{ expect, want string }{
 		{"{}", ""},
 		{"{violation: none, reason: quiet, entries: 2, order: [2, 1], waiting: 0, inside: 0, refused: 0, messages: {REQ: 4}, messages-per-entry: 6}", ""},
-		{"{violation: progress}", "violation: none, expected progress"},
+		{"{violation: progress}", "violation: none, expected a violation of progress"},
 		{"{violation: assertion}", "violation: none, expected an assertion"},
 		{"{reason: stalled}", "the run ended by: quiet, expected stalled"},
 		{"{entries: 3}", "entries: 2, expected 3"},
