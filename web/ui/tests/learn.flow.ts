@@ -48,6 +48,8 @@ describe("lessons", () => {
       // What comes later is not known to the page.
       expect(await page.textContent(".at strong")).toBe(strings.scrubber.at(step.at, step.at));
       expect(await page.locator(".next").count()).toBe(0);
+      expect(await page.getByText(strings.rules.never).count()).toBe(0);
+      expect(await page.getByText(strings.flight.never).count()).toBe(0);
       const wrong = step.answers.find((a) => !a.right);
       const right = step.answers.find((a) => a.right);
       await focusOn(page, ".answers button", wrong?.text ?? "");
@@ -61,6 +63,7 @@ describe("lessons", () => {
       await page.keyboard.press("Enter");
       await page.waitForFunction((text) => document.querySelector(".outcome")?.textContent?.includes(text), step.sum);
       await settled(page, step.then);
+      if (i === 0) expect(await page.getByText(strings.rules.never).count()).toBeGreaterThan(0);
       if (i === 0 || i === lesson.steps.length - 1) await accessible(page);
       if (i === 1) await views(page, "docs/lab/lesson.png");
       if (i + 1 < lesson.steps.length) {
@@ -119,7 +122,7 @@ describe("challenges", () => {
     await page.click(`.card:has-text("An entry without a message")`);
     await page.waitForSelector(".challenge .goal");
     await page.getByText(`${learn.goal}: One process asks`).waitFor();
-    await page.getByText("You may change the requests. In the source: workload.commands.").waitFor();
+    await page.getByText("You may change the requests. In the scenario: workload.commands.").waitFor();
     await settled(page, 0);
     await button(page, strings.badge.goalUnmet).waitFor();
     expect(await button(page, learn.hint).isDisabled()).toBe(true);
@@ -141,9 +144,10 @@ describe("challenges", () => {
     await page.waitForSelector(`.said:has-text("${learn.refused}")`);
     const before = await page.evaluate(() => location.hash);
     await editor.fill(begin.replace("acquire: 2", "acquire: 1"));
+    await button(page, `✓ ${strings.badge.goalMet}`).waitFor();
     await button(page, learn.grade).click();
     await page.waitForSelector(`.said:has-text("${learn.isSolved}")`);
-    await button(page, `✓ ${strings.badge.goalMet}`).waitFor();
+    await page.waitForSelector(`.said a:has-text("${learn.nextChallenge("Lose the token")}")`);
     // The address of a solution opens it again.
     await page.waitForFunction((hash) => location.hash !== hash && /^#1\/run\/~.*challenge=free-entry/.test(location.hash), before);
     await page.reload();

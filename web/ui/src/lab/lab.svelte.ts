@@ -136,7 +136,7 @@ export class Lab {
 
   /** What the address says that this place does not know, or that a screen reads itself. */
   others: Others = $state.raw([]);
-  #horizon: number | undefined; // how many records of the run are shown
+  #horizon: number | undefined = $state(); // how many records of the run are shown
   #wanted = 0;
   #hash: string | undefined;
   #serial = 0;
@@ -210,6 +210,11 @@ export class Lab {
     this.mark = this.differsAt = this.#hash = undefined;
     this.#horizon = cursor;
     this.#load(cursor);
+  }
+
+  /** Whether the run goes on after the records that are shown. */
+  get held(): boolean {
+    return this.#horizon !== undefined;
   }
 
   /** reveal shows the rest of a run, and goes to a place in it. */

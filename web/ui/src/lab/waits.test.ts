@@ -52,6 +52,22 @@ describe("unanswered requests", () => {
     expect(circle(unanswered(answered, 4))).toEqual([]);
   });
 
+  test("are not what the process itself answers while it waits", () => {
+    const refused = runOf([1, 2, 3], [waiting(0), waiting(2), waiting(0, { kind: "deliver", cause: 2 })], [
+      { sender: 1, to: 1 },
+      { sender: 2, to: 0, end: 3 },
+      { sender: 3, to: 2, type: 3 }, // a refusal
+    ]);
+    refused.head.messages.push({ name: "FAILED", class: "protocol", layer: 0, uses: [] });
+    expect(unanswered(refused, 3).filter((w) => w.from === 0)).toEqual([{ from: 0, to: 1, owed: false }]);
+    const asks = runOf([1, 2, 3], [waiting(0), waiting(2), waiting(0, { kind: "deliver", cause: 2 })], [
+      { sender: 1, to: 1 },
+      { sender: 2, to: 0, end: 3 },
+      { sender: 3, to: 2 }, // a request, of the type that it asked with
+    ]);
+    expect(unanswered(asks, 3).filter((w) => w.from === 0)).toEqual([{ from: 0, to: 1, owed: false }, { from: 0, to: 2, owed: false }]);
+  });
+
   test("of a process that gave up or crashed are none", () => {
     const gone = runOf([1, 2], [waiting(0), { process: 0, kind: "cancel" }], [{ sender: 1, to: 1 }]);
     expect(unanswered(gone, 1)).toHaveLength(1);

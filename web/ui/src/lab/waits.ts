@@ -13,12 +13,15 @@ export interface Wait {
  * unanswered returns, for each client that waits after a record, the processes that
  * were sent a message since it asked, and that have not answered. It comes from the
  * messages alone, so it holds for every algorithm: an answer is any message that was
- * sent at or after the arrival of the first message, and has arrived.
+ * sent at or after the arrival of the first message, and has arrived. What the waiting
+ * process itself sends back on a message is no request, unless it is of a type that it
+ * asked with.
  */
 export function unanswered(run: Run, at: number): Wait[] {
   const since = waitingSince(run, at);
   if (since.size === 0) return [];
   const first = new Map<number, { wait: Wait; landed: number }>(); // by pair
+  const asked = typesAsked(run, since);
   const n = run.labels.length;
   for (let f = 0; f < run.flights; f++) {
     const sender = run.sender[f] ?? 0;
@@ -26,21 +29,41 @@ export function unanswered(run: Run, at: number): Wait[] {
     const from = run.process[sender - 1] ?? 0;
     const to = run.receiver[f] ?? 0;
     if (from === to || sender < (since.get(from) ?? Infinity) || !isProtocol(run, f) || first.has(from * n + to)) continue;
+    if (repliesTo(run, sender) === to && !asked.get(from)?.has(run.flightType[f] ?? 0)) continue;
     const landed = landedAt(run, f, at);
     first.set(from * n + to, { wait: { from, to, owed: landed <= at }, landed });
   }
   for (let f = 0; f < run.flights; f++) {
     const sender = run.sender[f] ?? 0;
     if (sender === 0 || sender > at || !isProtocol(run, f)) continue;
-    const asked = first.get((run.receiver[f] ?? 0) * n + (run.process[sender - 1] ?? 0));
-    if (!asked || sender < asked.landed) continue;
-    asked.wait.owed = false;
-    if (landedAt(run, f, at) <= at) first.delete(asked.wait.from * n + asked.wait.to);
+    const open = first.get((run.receiver[f] ?? 0) * n + (run.process[sender - 1] ?? 0));
+    if (!open || sender < open.landed) continue;
+    open.wait.owed = false;
+    if (landedAt(run, f, at) <= at) first.delete(open.wait.from * n + open.wait.to);
   }
   return [...first.values()].map((asked) => asked.wait);
 }
 
 const isProtocol = (run: Run, f: number): boolean => run.head.messages[(run.flightType[f] ?? 0) - 1]?.class === "protocol";
+
+/** repliesTo is the sender of the message that a record delivered, or -1 if it delivered none. */
+function repliesTo(run: Run, record: number): number {
+  const cause = run.cause[record - 1] ?? 0;
+  return cause > 0 ? (run.process[cause - 1] ?? -1) : -1;
+}
+
+/** typesAsked finds the types of the messages that each waiting client sent when it asked. */
+function typesAsked(run: Run, since: ReadonlyMap<number, number>): Map<number, Set<number>> {
+  const types = new Map<number, Set<number>>();
+  for (let f = 0; f < run.flights; f++) {
+    const sender = run.sender[f] ?? 0;
+    const from = run.process[sender - 1] ?? 0;
+    if (sender === 0 || since.get(from) !== sender) continue;
+    const of = types.get(from) ?? new Set<number>();
+    types.set(from, of.add(run.flightType[f] ?? 0));
+  }
+  return types;
+}
 
 /** landedAt is the record at which a message arrived, or Infinity if it has not by then. */
 function landedAt(run: Run, f: number, at: number): number {

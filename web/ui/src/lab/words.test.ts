@@ -8,7 +8,8 @@ describe("words", () => {
     expect(timeText(12_000_000)(2_500_000)).toBe("2.5 ms");
     expect(timeText(20_000_000_000)(1_500_000_000)).toBe("1.5 s");
     expect(timeText(5_000)(1_000)).toBe("1 µs");
-    expect(timeText(0)(0)).toBe("0 ns");
+    expect(timeText(0)(0)).toBe("0 ms");
+    expect(timeText(500)(500)).toBe("500 ns");
   });
 
   test("beside a line stand timers, what happens and what follows", () => {

@@ -67,8 +67,8 @@ const units = [
   { from: 0, unit: 1, name: "ns" },
 ];
 
-/** timeText returns a function that shows times of a run that lasts so long. */
+/** timeText returns a function that shows times of a run that lasts so long. A run that has only begun has ms. */
 export function timeText(last: number): (nanoseconds: number) => string {
-  const { unit, name } = units.find((u) => last >= u.from) ?? { unit: 1, name: "ns" };
+  const { unit, name } = units.find((u) => (last || 100_000) >= u.from) ?? { unit: 1, name: "ns" };
   return (t) => `${Math.trunc((t / unit) * 1000) / 1000} ${name}`;
 }

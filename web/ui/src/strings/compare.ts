@@ -15,7 +15,7 @@ export const compare = {
   end: "End (End)",
   difference: "Next difference",
   differenceHint: "Go to the next time at which other processes wait or are inside",
-  same: "There is no other difference.",
+  same: "No new difference begins after this time.",
   time: "Time",
   counters: "Counters",
   sent: "sent",

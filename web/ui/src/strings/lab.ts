@@ -107,12 +107,13 @@ export const lab = {
     button: "Map",
     waits: (from: string, to: string[]) => `${from} has no answer from ${to.length > 1 ? `${to.slice(0, -1).join(", ")} and ` : ""}${to.at(-1) ?? ""}.`,
     circle: (chain: string) => `A circle: each has the request of the one before and has not answered. ${chain}`,
-    hint: "From the messages alone: a process that waits has sent these others a message since it asked, and no answer has arrived. Red: the other has the request and has sent nothing back.",
+    hint: "From the messages alone: a process that waits has sent these others a message since it asked, and no answer has arrived. Answers of its own do not count. Red: the other has the request and has sent nothing back.",
   },
 
   rules: {
     title: "Rules",
     never: "never in this run",
+    notYet: "not yet",
     none: "This algorithm names no rules.",
     next: (rule: string) => `Go to the next record that applies ${rule}`,
     fired: "applied now",
@@ -128,6 +129,7 @@ export const lab = {
     noD: "just now",
     ends: (record: number) => `ends at #${record}`,
     never: "no end in this run",
+    notYet: "not arrived yet",
     more: (n: number) => `and ${n} more`,
     dHint: "D is the usual delay of a message.",
   },

@@ -5,8 +5,10 @@ const named: Record<string, string> = {
   schedule: "the order of events",
   links: "the links",
   faults: "the faults",
-  seed: "the seed of chance",
+  seed: "the random seed",
 };
+
+const listed = (texts: readonly string[]): string => (texts.length > 1 ? `${texts.slice(0, -1).join(", ")} and ${texts.at(-1) ?? ""}` : texts.join(""));
 
 /** What the lessons and challenges say besides their own texts, which come from the engine. */
 export const learn = {
@@ -31,14 +33,17 @@ export const learn = {
   next: "Next step",
   nextLesson: (title: string) => `Next lesson: ${title}`,
   finished: "This was the last step of the lesson.",
+  toChallenges: "Go to the challenges",
   check: "Search all schedules",
   open: "Open this run in the lab",
 
   challenge: "Challenge",
   goal: "Goal",
-  may: (keys: readonly string[]) => `You may change ${keys.map((key) => named[key] ?? named[key.split(".")[0] ?? ""] ?? key).filter((text, i, all) => all.indexOf(text) === i).join(", ")}. In the source: ${keys.join(", ")}.`,
+  may: (keys: readonly string[]) =>
+    `You may change ${listed(keys.map((key) => named[key] ?? named[key.split(".")[0] ?? ""] ?? key).filter((text, i, all) => all.indexOf(text) === i))}. In the scenario: ${keys.join(", ")}.`,
   /** Buttons make faults, requests and turns. What else may change is text. */
-  how: (keys: readonly string[]) => `${keys.some((key) => /^faults|schedule|commands/.test(key)) ? "Use the buttons below the picture, or edit" : "Edit"} the scenario under Source.`,
+  how: (keys: readonly string[]) =>
+    `${keys.some((key) => /^faults|schedule|commands/.test(key)) ? "Select a message or a process, and use the buttons below the picture. Or open" : "Open"} the tab Source and edit the scenario there.`,
   grade: "Check my answer",
   impossible: "It is impossible",
   why: "Why is it impossible?",
@@ -48,6 +53,8 @@ export const learn = {
   isSolved: "Solved.",
   isImpossible: "Right, it is impossible.",
   notSolved: "Not solved yet.",
+  nextChallenge: (title: string) => `Next challenge: ${title}`,
+  allChallenges: "All lessons and challenges",
   refused: "Not allowed:",
   unmet: "The goal is not met:",
 } as const;
