@@ -72,11 +72,14 @@ export function cursorY(scene: Pick<Scene, "layout" | "geometry" | "cursor">): n
   return cursor > 0 ? screenY(g, y) + 8 : screenY(g, 12);
 }
 
+/** axisRight is where the times end, before the picture is scrolled. */
+const axisRight = (g: Scene["geometry"]): number => g.left - Math.max(g.lane / 2, 14);
+
 function axis(c: CanvasRenderingContext2D, scene: Scene, top: number, bottom: number): void {
   const { layout, geometry: g, colours, words } = scene;
   c.textAlign = "right";
   c.textBaseline = "middle";
-  const right = g.left - Math.max(g.lane / 2, 14);
+  const right = axisRight(g);
   let last = -Infinity;
   for (const m of layout.moments) {
     if (m.y < top || m.y > bottom) continue;
@@ -394,6 +397,7 @@ function label(
   const named: Arrow[] = [];
   const { run, geometry: g, colours, words, cursor } = scene;
   const labels = new Labels(c, colour(colours, "paper"), g);
+  labels.avoid(0, 0, axisRight(g) - 8 - g.scrollX, g.height); // the times
   for (const dot of dots) labels.avoid(dot.x - 5, dot.y - 5, 10, 10);
   for (let rank = 0; rank < run.labels.length; rank++) labels.avoid(laneX(g, rank) - 1, 0, 2, g.height);
   for (const [i, arrow] of arrows.entries()) labels.line(arrow, i + 1);
