@@ -42,6 +42,7 @@ import (
 	"github.com/conclave-io/conclave/algorithm/multicast/totalsequencer"
 	"github.com/conclave-io/conclave/algorithm/mutex/central"
 	"github.com/conclave-io/conclave/algorithm/mutex/centralclock"
+	"github.com/conclave-io/conclave/algorithm/mutex/chandymisra"
 	"github.com/conclave-io/conclave/algorithm/mutex/dijkstra"
 	"github.com/conclave-io/conclave/algorithm/mutex/kricartagrawala"
 	"github.com/conclave-io/conclave/algorithm/mutex/lamport"
@@ -84,6 +85,7 @@ var All = []*process.Spec{
 	dijkstra.Spec,
 	kricartagrawala.Spec,
 	neilsenmizuno.Spec,
+	chandymisra.Spec,
 
 	bully.Spec,
 	changroberts.Spec,
