@@ -34,6 +34,7 @@ import (
 	"github.com/conclave-io/conclave/algorithm/election/ringactivelist"
 	"github.com/conclave-io/conclave/algorithm/election/ringlist"
 	"github.com/conclave-io/conclave/algorithm/election/superpeer"
+	"github.com/conclave-io/conclave/algorithm/election/treeelection"
 	"github.com/conclave-io/conclave/algorithm/globalstate"
 	"github.com/conclave-io/conclave/algorithm/multicast/causal"
 	"github.com/conclave-io/conclave/algorithm/multicast/fifo"
@@ -100,6 +101,7 @@ var All = []*process.Spec{
 	byload.Ring,
 	byload.Bully,
 	superpeer.Spec,
+	treeelection.Spec,
 
 	heartbeat.Spec,
 	heartbeat.Reliable,
