@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"go/format"
+	"go/token"
 	"io/fs"
 	"os"
 	"path"
@@ -53,6 +54,9 @@ func Begin(root, name, familyName string) ([]string, error) {
 	pkg := strings.ReplaceAll(name, "-", "")
 	folder := path.Join("algorithm", f.name, pkg)
 	if _, err := os.Stat(filepath.Join(root, folder)); !errors.Is(err, fs.ErrNotExist) {
+		if listed := owner(pkg, f.name); listed != "" {
+			return nil, errors.Join(err, fmt.Errorf("name: %q: %s is the folder of %s; choose another name, or run make algorithm NAME=%s", name, folder, listed, listed))
+		}
 		return nil, errors.Join(err, fmt.Errorf("%s: exists; write it, then run make algorithm NAME=%s", folder, name))
 	}
 	var code bytes.Buffer
@@ -85,6 +89,13 @@ func begins(name, familyName string) (*family, error) {
 	if !wellNamed.MatchString(name) {
 		return nil, fmt.Errorf("name: %q: use lower case words joined by hyphens", name)
 	}
+	pkg := strings.ReplaceAll(name, "-", "")
+	if pkg[0] <= '9' {
+		return nil, fmt.Errorf("name: %q: must begin with a letter, as its Go package does", name)
+	}
+	if token.IsKeyword(pkg) {
+		return nil, fmt.Errorf("name: %q: %q is a keyword of Go, so no package can have that name; choose another", name, pkg)
+	}
 	if algorithm.Find(name) != nil {
 		return nil, fmt.Errorf("name: %q: in the list already; run make algorithm NAME=%s without FAMILY", name, name)
 	}
@@ -95,7 +106,17 @@ func begins(name, familyName string) (*family, error) {
 		}
 		names = append(names, families[i].name)
 	}
-	return nil, fmt.Errorf("family: %q: want one of %s", familyName, strings.Join(names, ", "))
+	return nil, fmt.Errorf("family: %q: must be one of %s", familyName, strings.Join(names, ", "))
+}
+
+// owner returns the listed algorithm of a family whose package has the name, or "".
+func owner(pkg, familyName string) string {
+	for _, s := range algorithm.All {
+		if s.Family.String() == familyName && strings.ReplaceAll(s.Name, "-", "") == pkg {
+			return s.Name
+		}
+	}
+	return ""
 }
 
 const beginTest = `package %s

@@ -97,10 +97,24 @@ func TestBeginRefuses(t *testing.T) {
 	for _, c := range []struct{ name, family, want string }{
 		{"Next", "mutex", `name: "Next": use lower case words joined by hyphens`},
 		{"raymond", "mutex", `name: "raymond": in the list already; run make algorithm NAME=raymond without FAMILY`},
-		{"next", "mutx", `family: "mutx": want one of mutex, election, agreement, transaction, detector, clock, multicast`},
+		{"2pc", "transaction", `name: "2pc": must begin with a letter, as its Go package does`},
+		{"go-to", "mutex", `name: "go-to": "goto" is a keyword of Go, so no package can have that name; choose another`},
+		{"next", "mutx", `family: "mutx": must be one of mutex, election, agreement, transaction, detector, clock, multicast`},
 	} {
 		if _, err := Begin(unlisted(t), c.name, c.family); err == nil || err.Error() != c.want {
 			t.Errorf("%s %s: %v, want %s", c.name, c.family, err, c.want)
 		}
+	}
+}
+
+// A name that differs from a listed one in its hyphens has the same folder.
+func TestBeginRefusesFolder(t *testing.T) {
+	dir := unlisted(t)
+	if err := os.MkdirAll(filepath.Join(dir, "algorithm/mutex/suzukikasami"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	const want = `name: "suzuki-kasa-mi": algorithm/mutex/suzukikasami is the folder of suzuki-kasami; choose another name, or run make algorithm NAME=suzuki-kasami`
+	if _, err := Begin(dir, "suzuki-kasa-mi", "mutex"); err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
 	}
 }
