@@ -1,6 +1,7 @@
 package processtest
 
 import (
+	"flag"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -213,6 +214,19 @@ func TestDeclarations(t *testing.T) {
 	} {
 		if !strings.Contains(all.String(), want) {
 			t.Errorf("complaints do not say %q:\n%s", want, all.String())
+		}
+	}
+}
+
+// A script that fails under -rewrite does not say that -rewrite would help.
+func TestRewriting(t *testing.T) {
+	before := flag.Lookup("rewrite").Value.String()
+	for _, is := range []string{"true", "false", before} {
+		if err := flag.Set("rewrite", is); err != nil {
+			t.Fatal(err)
+		}
+		if rewriting() != (is == "true") {
+			t.Errorf("-rewrite=%s: rewriting is %v", is, rewriting())
 		}
 	}
 }

@@ -2,6 +2,7 @@ package processtest
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"io/fs"
 	"path/filepath"
@@ -39,7 +40,8 @@ import (
 //	                          likewise suspect, trust, rejoin
 //	elected P round=2 [at=Q]  everyone alive (or Q) learn that P leads
 //	choose K...               the next choices of the machines
-//	state [P...], flight, count   show state, messages in flight, messages sent
+//	state [P...]              show the fields that are not as in a new machine
+//	flight, count             show messages in flight, or how many were sent
 //
 // Processes are named by their labels. In the output an event stands at the left
 // with the rules it applied, and what follows from it is indented. Deliveries of
@@ -57,7 +59,7 @@ func Script(t *testing.T, spec *process.Spec, folder string) {
 	datadriven.Walk(t, folder, func(t *testing.T, path string) {
 		s := &script{spec: spec}
 		defer func() {
-			if t.Failed() {
+			if t.Failed() && !rewriting() {
 				t.Log("if what was found is right, go test -rewrite writes it into the script")
 			}
 		}()
@@ -66,6 +68,12 @@ func Script(t *testing.T, spec *process.Spec, folder string) {
 			t.Errorf("%s: no commands", path)
 		}
 	})
+}
+
+// rewriting reports whether the tests run with -rewrite, which writes everything but errors.
+func rewriting() bool {
+	f := flag.Lookup("rewrite")
+	return f != nil && f.Value.String() == "true"
 }
 
 // checkScripts returns an error if there are no scripts in a folder.
