@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -174,10 +175,23 @@ func (s *simulation) run(cmd *cobra.Command, args []string) error {
 	return s.openRun(text, brokenAt)
 }
 
+// noAlgorithm returns an error if an argument names an algorithm, as that of check does, and no file.
+func noAlgorithm(file string) error {
+	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) && algorithm.Find(file) != nil {
+		return fmt.Errorf("scenario: %q: an algorithm, not a file; use --algorithm %s", file, file)
+	}
+	return nil
+}
+
 func (s *simulation) scenarios(cmd *cobra.Command, files []string) ([]*scenario.Scenario, error) {
 	if len(files) == 0 {
 		sc, err := s.fromFlags(cmd)
 		return []*scenario.Scenario{sc}, err
+	}
+	for _, file := range files {
+		if err := noAlgorithm(file); err != nil {
+			return nil, err
+		}
 	}
 	for _, name := range worldFlags {
 		if cmd.Flags().Changed(name) {
