@@ -197,8 +197,8 @@ the figures of the lecture documents. Every message takes exactly D.
 
 Messages do not include acknowledgements. Time counts until the last process that is up knows who leads.
 \* marks a wrong figure of a document; the reasons are below. With the bully, the highest of the N processes
-is down. On a ring, all are up. In elections by load, the order of the loads is the reverse of that of the
-labels.
+is down. On a ring, all are up. A tree is binary. In elections by load, the order of the loads is the reverse
+of that of the labels.
 
 ` + "`make elections`" + ` writes this file. A test fails if it differs from what the simulator measures.
 
