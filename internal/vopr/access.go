@@ -63,7 +63,7 @@ func newRuling(w *world) *ruling {
 	r := &ruling{w: w, rng: rand.New(rand.NewPCG(w.plan.Seed, 13)), reg: registry.New(), names: make(map[registry.ClaimID]registry.Command)}
 	w.at(300*ms, r.rule)
 	if w.hosts != nil {
-		r.homes = &homeRules{ruling: r, requested: make(map[registry.ClaimID]string)}
+		r.homes = &homeRules{ruling: r, requested: make(map[registry.ClaimID]string), granted: make(map[registry.Holding]bool), forbidden: make(map[givenLock]string)}
 		w.at(300*ms, r.homes.confirm)
 	}
 	return r

@@ -181,6 +181,7 @@ func (l *hosting) stop(s *server) {
 // leave stops a server in order. The server first gives up its seat, within the given time.
 func (l *hosting) leave(s *server, f Fault) {
 	life := s.life
+	l.w.homeRules().strip()
 	s.receive(func() {
 		if s.host != nil {
 			s.host.Leave(s.now())

@@ -217,6 +217,7 @@ func (j *judge) handOut(w *world, h *hold) {
 	h.known = j.frontier
 	others := 0
 	w.atHome(h)
+	w.homeRules().begins(h)
 	if w.hosts != nil {
 		w.hosts.near.beside(h)
 	}

@@ -84,21 +84,11 @@ var accessMutants = []Mutant{
 		}},
 	},
 	{
-		Name:   "home-confirms-while-frozen",
-		Why:    "A home that is handed over confirms rules that its waits were not examined by.",
-		Access: true,
-		Edits: []Edit{{
-			"service/host/rules.go", "return h.obeyed.Revision()", "return h.rules.Revision()",
-		}, {
-			"service/host/leave.go", "view.Seat{}, nil\n\th.obey()\n", "view.Seat{}, nil\n",
-		}},
-	},
-	{
 		Name:   "home-takes-over-denied-waits",
 		Why:    "A home grants waits that it has taken over, although its rules deny them.",
 		Access: true,
 		Edits: []Edit{{
-			"service/host/adopt.go", "\t\t\th.obeyed = nil // the member may have gone by older rules\n", "",
+			"service/host/adopt.go", "\t\t\th.obey() // the member may have gone by older rules\n", "",
 		}},
 	},
 }

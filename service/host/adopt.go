@@ -156,7 +156,7 @@ func (h *Host) inherit(s *view.Log) {
 		a := h.asides[at]
 		if heir, _ := s.HeirOf(a.seat); heir == own && a.whole {
 			h.merge(a)
-			h.obeyed = nil // the member may have gone by older rules
+			h.obey() // the member may have gone by older rules
 			h.dropAside(at)
 		} else if !a.said {
 			h.dropAside(at)

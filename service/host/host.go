@@ -111,7 +111,6 @@ type Host struct {
 	leaving   leaving
 	handover  handover
 	rules     *access.State // that the server has applied
-	obeyed    *access.State // by which every wait here is allowed
 	asides    []*aside      // in the order in which they came
 	early     []early       // requests in homes that are no longer set aside
 	seats     []view.Seat   // that live, in the order of entering

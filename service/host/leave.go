@@ -169,6 +169,7 @@ func (h *Host) goOn() {
 	h.handover.tried = append(h.handover.tried, h.handover.to.Server)
 	h.handover.to, h.handover.early = view.Seat{}, nil
 	h.obey()
+	h.answerAll()
 	h.resubmit(waiting)
 }
 

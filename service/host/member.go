@@ -135,7 +135,6 @@ func (h *Host) start(s *view.Log) {
 	}
 	h.setGuards(s.Guards)
 	h.force() // includes what was taken over
-	h.obey()
 	h.lookAgain()
 	h.work()
 	h.takeKept()

@@ -17,26 +17,25 @@ func (h *Host) Rules(now int64, rules *access.State) {
 	h.begin(now)
 	h.rules = rules
 	h.obey()
+	h.answerAll()
 	h.finish()
 }
 
 // Revision returns the revision of the rules by which this home goes: every request that it grants
 // from now on is allowed by them, or by newer ones.
-func (h *Host) Revision() uint64 { return h.obeyed.Revision() }
+func (h *Host) Revision() uint64 { return h.rules.Revision() }
 
-// obey ends the waits that the rules do not allow any more. A frozen home ends nothing: the waits
-// are decided where they continue.
+// obey ends the waits that the rules do not allow; answerAll passes that on. A frozen home ends nothing. Nor
+// does it grant anything: the waits are examined before they continue, here or at another member.
 func (h *Host) obey() {
-	if h.still() || h.obeyed == h.rules {
+	if h.still() {
 		return
 	}
-	h.obeyed = h.rules
 	for in := h.local.first; in != nil; in = in.next {
 		if in.state.Wanted {
 			h.home.reg.RefuseSome(in.name, func(owner string) *registry.Result { return h.forbids(owner, in.name) }, &h.home.fx)
 		}
 	}
-	h.answerAll()
 }
 
 // forbids returns the refusal of a lock to the owner of a session, or nil if the rules allow it.

@@ -412,8 +412,7 @@ func (n *Node) RevokeLive(c *registry.Command) (result registry.Result) {
 	return result
 }
 
-// HomeRevision returns the revision of the rules by which this home goes. It is older than that of
-// Rules while the home is being handed over.
+// HomeRevision returns the revision of the rules by which this home goes.
 func (n *Node) HomeRevision() (revision uint64) {
 	n.live.with(func(h *host.Host, _ int64) { revision = h.Revision() })
 	return revision
