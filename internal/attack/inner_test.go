@@ -29,6 +29,10 @@ var innerDefences = []innerDefence{
 		without("service/server/needs.go", "\t\"Backup\":        needs(access.Backup),\n", ""),
 	},
 	{
+		"thawed-homes-ask-the-rules", []string{"service/host TestRulesWhileHandedOver"}, "a home that no other server took over continues with waits that the rules have come to deny",
+		without("service/host/leave.go", "view.Seat{}, nil\n\th.obey()\n", "view.Seat{}, nil\n"),
+	},
+	{
 		"whole-hashes-are-compared", []string{"service/access TestTokens"}, "the first 8 bytes of the hash of a token's secret are compared",
 		without("service/access/token.go", "ConstantTimeCompare(sum[:], t.Hash[:])", "ConstantTimeCompare(sum[:8], t.Hash[:8])"),
 	},
@@ -76,6 +80,7 @@ var mistakes = []struct {
 	{"the public id of a session is its secret", []string{"ids-are-no-secrets"}},
 	{"the client says who owns a session", []string{"nobody-owns"}},
 	{"the rules are checked before a request is in the log, and not when it is applied", []string{"rules-at-the-door-only"}},
+	{"a home grants a lock under an algorithm that the rules deny: at the request, to who waited, to whom it took over, or after a handover that failed", []string{"home-asks-no-rules", "home-waits-outlive-rights", "home-takes-over-denied-waits", "thawed-homes-ask-the-rules"}},
 	{"an allow wins over a deny at the same name", []string{"allow-after-deny"}},
 	{"a prefix is compared without its last byte", []string{"prefix-one-byte-short"}},
 	{"of a rule on a prefix and one on the exact name of the same length, the wrong one wins", []string{"exact-before-prefixes"}},

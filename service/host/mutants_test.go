@@ -57,8 +57,6 @@ var mutants = []mutant{
 		one(instanceFile, "if idler, ok := in.machine.(process.Idler); !ok || !idler.Idle() {", "if idler, ok := in.machine.(process.Idler); ok && !idler.Idle() {")},
 	{"unwanted-grant-kept", "A grant that nobody wants any more is not given back.",
 		one(memberFile, "	n.Phase = Idle\n	return false, Release\n}\n\n// Leave", "	n.Phase = Idle\n	return false, Nothing\n}\n\n// Leave")},
-	{"thaws-with-denied-waits", "A home that nobody took over goes on with waits that the rules have come to deny.",
-		one(leaveFile, "view.Seat{}, nil\n\th.obey()\n", "view.Seat{}, nil\n")},
 	{"quiet-while-held", "Quiet is said while something is held.",
 		one(memberFile, "!n.Held && n.Phase == Idle ||", "n.Held || n.Phase == Idle ||")},
 	{"fed-while-draining", "Names under a guard that drains are asked for and granted.",
