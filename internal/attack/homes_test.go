@@ -188,6 +188,7 @@ func homesAfterWithdrawal(w *world) {
 	holds.settled(holds.send(acquiring("reports/a")), api.Code_CODE_OK)
 	for range 20 { // each is another chance to meet a server that lags behind
 		r.change(bind("token:bob", "batch"))
+		waits.expect(waits.send(renewal()), api.Code_CODE_OK)
 		again := waits.settled(waits.send(acquiring("reports/c")), api.Code_CODE_OK)
 		waits.expect(waits.send(releasing(again.GetSequence())), api.Code_CODE_OK)
 		r.change(&api.AccessEdit{Edit: &api.AccessEdit_DropBinding{DropBinding: "token:bob"}})
