@@ -193,8 +193,9 @@ func (d *driver) run() {
 		case <-d.client.ctx.Done():
 			return
 		case <-d.client.mail.wake:
-			runtime.Gosched() // let goroutines that are about to call join the frame
-			for d.turn() {
+			for more := true; more; {
+				runtime.Gosched() // let goroutines that are about to call join the frame
+				more = d.turn()
 			}
 		case <-d.timer.C:
 			d.client.post(line.Input{Kind: line.Tick})
