@@ -137,14 +137,18 @@ func (x *homeRules) begins(h *hold) {
 	}
 }
 
-// refuses judges an answer of a home: the rules that its server has applied must not allow what is denied.
+// refuses judges an answer of a home: the rules that its server has applied must not allow what is denied, nor
+// those that it applied since the home answered last.
 func (x *homeRules) refuses(s *server, owner string, r *host.Reply) {
 	if x == nil || r.Result.Code != registry.Denied {
 		return
 	}
-	name := x.requested[registry.ClaimID{Session: r.Session, Sequence: r.Sequence}]
-	if x.mayBy(s.replica.Registry().Rules(), owner, registry.Lock, name) {
-		x.w.violate("access", "%s is denied %q at the home of server %d, which the rules allow", owner, name, s.id)
-	}
 	x.w.stats.Access.Refused++
+	name := x.requested[registry.ClaimID{Session: r.Session, Sequence: r.Sequence}]
+	for _, rules := range x.known {
+		if at := rules.Revision(); at >= s.answered && at <= s.shown.Revision() && !x.mayBy(rules, owner, registry.Lock, name) {
+			return
+		}
+	}
+	x.w.violate("access", "%s is denied %q at the home of server %d, which the rules allow", owner, name, s.id)
 }

@@ -160,7 +160,7 @@ func (l *hosting) begin(s *server) {
 	if rules := l.w.homeRules(); rules != nil {
 		cfg.OnHold = func(h registry.Holding) { rules.grants(s, h) }
 	}
-	s.host, s.shown = host.New(cfg), nil
+	s.host, s.shown, s.answered = host.New(cfg), nil, 0
 	s.guests = nil
 	l.showRules(s)
 	s.host.View(s.now(), s.replica.Registry().Live())
@@ -279,6 +279,7 @@ func (l *hosting) carryOut(s *server) {
 			s.host.Enter([2]uint64{l.rng.Uint64(), l.rng.Uint64()})
 		}
 	}
+	s.answered = s.shown.Revision()
 }
 
 // ask brings the commands of a seat to the leader.

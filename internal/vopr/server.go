@@ -61,9 +61,10 @@ type server struct {
 	reads   map[uint64]func(ok bool)
 	reading uint64 // number of reads so far
 
-	host   *host.Host // nil in plans without hosts
-	guests []*visit
-	shown  *access.State // the rules that the host knows
+	host     *host.Host // nil in plans without hosts
+	guests   []*visit
+	shown    *access.State // the rules that the host knows
+	answered uint64        // the revision of those rules when the host was last asked for answers
 
 	levels replica.Levels // levels that its release supports
 	before uint32         // the newest level of the release before
