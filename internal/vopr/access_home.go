@@ -25,7 +25,7 @@ type givenLock struct {
 	fence uint64
 }
 
-// watch notes the rules that were applied, and begins to ask about them.
+// watch notes the rules that were applied.
 func (x *homeRules) watch() {
 	if x == nil {
 		return
