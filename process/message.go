@@ -84,11 +84,15 @@ func (m *Message) FieldsSet() FieldSet {
 
 // CopyFrom makes m an independent copy of src, reusing the slices of m.
 func (m *Message) CopyFrom(src *Message) {
-	vector, ids, data := m.Vector[:0], m.IDs[:0], m.Data[:0]
+	vector, ids, data := m.Vector, m.IDs, m.Data
 	*m = *src
-	m.Vector = append(vector, src.Vector...)
-	m.IDs = append(ids, src.IDs...)
-	m.Data = append(data, src.Data...)
+	m.Vector, m.IDs, m.Data = vector[:0], ids[:0], data[:0]
+	if len(src.Vector)+len(src.IDs)+len(src.Data) == 0 {
+		return // like most messages
+	}
+	m.Vector = append(m.Vector, src.Vector...)
+	m.IDs = append(m.IDs, src.IDs...)
+	m.Data = append(m.Data, src.Data...)
 }
 
 // Equal reports whether the two messages are equal, field by field. An empty slice

@@ -311,7 +311,7 @@ func (r *Registry) claimed(k key, limit uint32) *resource {
 	res := r.resources.get(k)
 	if res == nil {
 		res = &resource{name: k.name, class: k.class, generation: r.generation}
-		r.resources.put(res)
+		r.resources.add(res)
 		r.changed.resource(res)
 	}
 	if res.gone() {

@@ -81,11 +81,23 @@ func (t *table[K, E]) get(k K) (e E) {
 	return t.slots[t.find(k, k.hash())]
 }
 
-// put adds an entry, and returns the entry with the same key that it replaces.
-func (t *table[K, E]) put(e E) (before E) {
+// add adds an entry whose key is not in the table.
+func (t *table[K, E]) add(e E) {
+	t.grow()
+	t.settle(e)
+	t.count++
+}
+
+// grow makes room for one entry more.
+func (t *table[K, E]) grow() {
 	if 4*(t.count+1) > 3*len(t.slots) {
 		t.resize(max(fewestSlots, more(len(t.slots))))
 	}
+}
+
+// put adds an entry, and returns the entry with the same key that it replaces.
+func (t *table[K, E]) put(e E) (before E) {
+	t.grow()
 	var none E
 	i := t.find(e.key(), e.keyHash())
 	if before = t.slots[i]; before == none {
@@ -159,9 +171,20 @@ func (t *table[K, E]) resize(slots int) {
 	t.slots = make([]E, slots)
 	for _, e := range old {
 		if e != none {
-			t.slots[t.find(e.key(), e.keyHash())] = e
+			t.settle(e)
 		}
 	}
+}
+
+// settle puts an entry whose key is not in the table into the first free slot. It compares no
+// keys, so it does not touch the entries that it passes.
+func (t *table[K, E]) settle(e E) {
+	var none E
+	i := t.home(e.keyHash())
+	for t.slots[i] != none {
+		i = t.after(i)
+	}
+	t.slots[i] = e
 }
 
 // all appends the entries, in no order.
