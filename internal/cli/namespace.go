@@ -157,7 +157,7 @@ waits until no lock under the prefix is held; see conclave namespace --help.`,
 // agreement is the guard that decides with the log of the servers.
 const agreement = "agreement"
 
-func named(algorithm string) string {
+func guardName(algorithm string) string {
 	if algorithm == "" {
 		return agreement
 	}
@@ -188,7 +188,7 @@ func (a *app) changeGuard(ctx context.Context, prefix string, begin func(context
 			select {
 			case <-look.C:
 			case <-ctx.Done():
-				return fmt.Errorf("namespace %q: change in progress, because locks under the prefix are held; set --force to ask the holders to leave, or wait and see `conclave namespace list`", prefix)
+				return fmt.Errorf("namespace %q: change in progress, because locks under the prefix are held; set --force to ask the holders to leave, or wait and see `conclave namespace list`, or set the present guard again to cancel the change", prefix)
 			}
 		}
 	})
@@ -221,9 +221,9 @@ type guardChangeView struct {
 func guardsJSON(guards []conclave.Guard) []guardView {
 	list := []guardView{}
 	for _, g := range guards {
-		view := guardView{Prefix: g.Prefix, Algorithm: named(g.Use.Algorithm), Options: g.Use.Options}
+		view := guardView{Prefix: g.Prefix, Algorithm: guardName(g.Use.Algorithm), Options: g.Use.Options}
 		if c := g.Change; c != nil {
-			view.Change = &guardChangeView{named(c.Use.Algorithm), c.Use.Options, c.Remove, c.Quiet, c.Reason, c.By}
+			view.Change = &guardChangeView{guardName(c.Use.Algorithm), c.Use.Options, c.Remove, c.Quiet, c.Reason, c.By}
 		}
 		list = append(list, view)
 	}
@@ -239,9 +239,9 @@ func writeGuards(w io.Writer, guards []conclave.Guard) error {
 		case c.Remove:
 			next = "the guard of a shorter prefix"
 		default:
-			next = strings.TrimSpace(named(c.Use.Algorithm) + " " + c.Use.Options)
+			next = strings.TrimSpace(guardName(c.Use.Algorithm) + " " + c.Use.Options)
 		}
-		t.row(shown(g.Prefix), named(g.Use.Algorithm), shown(g.Use.Options), next)
+		t.row(shown(g.Prefix), guardName(g.Use.Algorithm), shown(g.Use.Options), next)
 	}
 	return t.flush()
 }

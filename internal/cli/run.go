@@ -189,7 +189,7 @@ func stands(h hold) bool { return h.Context().Err() == nil || errors.Is(endOf(h)
 func (a *app) runUnder(h hold, argv []string, f *runFlags, arrived signals) (guard.Result, error) {
 	handle, err := a.startUnder(h, argv, f)
 	if err != nil {
-		return guard.Result{}, err
+		return guard.Result{}, &notStarted{err}
 	}
 	ended := make(chan struct{})
 	var result guard.Result
@@ -221,6 +221,11 @@ func (a *app) runUnder(h hold, argv []string, f *runFlags, arrived signals) (gua
 		}
 	}
 }
+
+// notStarted is why a command did not start.
+type notStarted struct{ error }
+
+func (e *notStarted) Unwrap() error { return e.error }
 
 // numbers returns the environment variables that describe the hold to a command.
 func numbers(h hold, inherited []conclave.Kept) ([]string, error) {

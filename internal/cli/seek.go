@@ -162,6 +162,11 @@ func (s *seeker) wait(ctx context.Context, client *conclave.Client, arrived sign
 		// A hold that was granted meanwhile ends with the session.
 		return nil, &interruption{sig}
 	case errors.As(err, &held):
+		if held.Holder.Session == "" {
+			if blocked := s.blockedNow(ctx, client); blocked != "" {
+				return nil, failure(StatusNotAcquired, "%s %q: %s", s.class, s.name, blocked)
+			}
+		}
 		return nil, failure(StatusNotAcquired, "%s %q: %s%s", s.class, s.name, s.taken(), by(held.Holder))
 	case errors.Is(err, conclave.ErrDeadlock):
 		return nil, &statusError{StatusNotAcquired, err}
@@ -207,11 +212,15 @@ func (s *seeker) hold(h hold, arrived signals) (guard.Result, error) {
 			s.app.say("%s %q: release failed: %s; it will be free within %v", s.class, s.name, oneLine(r.Error()), &s.ttl)
 		}
 	}
+	end := "the command was ended"
+	if early := new(notStarted); errors.As(err, &early) {
+		err, end = early.error, "the command was not started"
+	}
 	switch {
 	case errors.Is(err, errRevoked):
-		return result, failure(StatusLost, "%s %q: revoked: %w; the command was ended", s.class, s.name, err)
+		return result, failure(StatusLost, "%s %q: revoked: %w; %s", s.class, s.name, err, end)
 	case errors.Is(err, errLost):
-		return result, failure(StatusLost, "%s %q: lost: %w; the command was ended", s.class, s.name, err)
+		return result, failure(StatusLost, "%s %q: lost: %w; %s", s.class, s.name, err, end)
 	}
 	return result, err
 }
@@ -226,10 +235,12 @@ func (s *seeker) holder(ctx context.Context, client *conclave.Client) (string, e
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	resources, err := s.list(ctx, client)
-	for _, r := range resources {
-		if r.Name == s.name && len(r.Holders) > 0 {
-			return ": " + s.taken() + by(r.Holders[0]), nil
-		}
+	r := named(s.name, resources)
+	if r != nil && len(r.Holders) > 0 {
+		return ": " + s.taken() + by(r.Holders[0]), nil
+	}
+	if blocked := s.blocked(ctx, client, r); blocked != "" {
+		return ": " + blocked, nil
 	}
 	return "", err
 }

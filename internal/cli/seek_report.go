@@ -35,42 +35,110 @@ func (s *seeker) report(ctx context.Context, client *conclave.Client) (stop func
 	}
 }
 
-// follow prints a line for the holder and the position in the queue, and one for each change. It
-// prints no changes of a lock that an algorithm guards. It ignores errors, because the wait itself
-// reports them.
+// askEvery is how often the servers are asked about a lock whose changes they do not report: one
+// that an algorithm guards, or that nobody gets until its guard has changed.
+const askEvery = 2 * time.Second
+
+// follow prints a line for the holder and the requests ahead, and one for each change. It ignores
+// errors, because the wait itself reports them.
 func (s *seeker) follow(ctx context.Context, client *conclave.Client) {
 	said := ""
-	say := func(resources []conclave.Resource) {
-		i := slices.IndexFunc(resources, func(r conclave.Resource) bool { return r.Name == s.name })
-		if i < 0 {
-			return
+	say := func(r *conclave.Resource) {
+		text := ""
+		if blocked := s.blocked(ctx, client, r); blocked != "" {
+			text = fmt.Sprintf("waiting for %s %q: %s", s.class, s.name, blocked)
+		} else if r != nil {
+			text = s.waitingFor(r, client.SessionID())
 		}
-		text := s.waitingFor(&resources[i], client.SessionID())
 		if text != said && text != "" && ctx.Err() == nil {
 			s.app.say("%s", text)
 		}
 		said = text
 	}
-	now, err := s.list(ctx, client)
-	if err != nil {
-		return
+	for {
+		now, err := s.list(ctx, client)
+		if err != nil {
+			return
+		}
+		r := named(s.name, now)
+		say(r)
+		if r != nil && len(r.Holders) > 0 && r.Guard == "" {
+			break
+		}
+		select {
+		case <-time.After(askEvery):
+		case <-ctx.Done():
+			return
+		}
 	}
-	say(now)
 	changes, err := s.resources().watch(ctx, client, s.name)
 	if err != nil {
 		return
 	}
 	for c := range changes {
-		say(c.Resources)
+		say(named(s.name, c.Resources))
 	}
 }
 
-// waitingFor describes who has a resource, and how many requests are ahead of that of a session. It
-// returns "" if the session does not wait.
+// named returns the resource with the name, or nil.
+func named(name string, resources []conclave.Resource) *conclave.Resource {
+	i := slices.IndexFunc(resources, func(r conclave.Resource) bool { return r.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &resources[i]
+}
+
+// blocked says why nobody gets a lock that nobody holds, if the reason is a change of its guard, or
+// returns "". It ignores errors, as follow does.
+func (s *seeker) blocked(ctx context.Context, client *conclave.Client, r *conclave.Resource) string {
+	if r != nil && len(r.Holders) > 0 || s.resources().election {
+		return ""
+	}
+	v, err := client.View(ctx)
+	if err != nil {
+		return ""
+	}
+	return blockedBy(v.Guards, s.name)
+}
+
+// blockedNow is blocked for a lock that nobody is known to hold.
+func (s *seeker) blockedNow(ctx context.Context, client *conclave.Client) string {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	return s.blocked(ctx, client, nil)
+}
+
+// blockedBy says that nobody gets the lock because its guard is changing, or returns "".
+func blockedBy(guards []conclave.Guard, name string) string {
+	var own *conclave.Guard
+	for i := range guards {
+		if g := &guards[i]; strings.HasPrefix(name, g.Prefix) && (own == nil || len(g.Prefix) > len(own.Prefix)) {
+			own = g
+		}
+	}
+	if own == nil || own.Change == nil {
+		return ""
+	}
+	next := "that of a shorter prefix"
+	if !own.Change.Remove {
+		next = guardName(own.Change.Use.Algorithm)
+	}
+	return fmt.Sprintf("no lock under %q is granted until its guard has changed from %s to %s, which waits for the locks held there", own.Prefix, guardName(own.Use.Algorithm), next)
+}
+
+// waitingFor describes who has a resource, and how many requests are ahead of that of a session, or
+// how many others wait if an algorithm guards it. It returns "" if the session does not wait.
 func (s *seeker) waitingFor(r *conclave.Resource, session string) string {
 	ahead := slices.IndexFunc(r.Waiters, func(w conclave.Waiter) bool { return w.Session == session })
 	var more string
 	switch {
+	case r.Guard != "": // no server knows the order
+		if r.QueueLength == 2 {
+			more = "; 1 other request waits"
+		} else if r.QueueLength > 2 {
+			more = fmt.Sprintf("; %d other requests wait", r.QueueLength-1)
+		}
 	case ahead < 0 && int(r.QueueLength) == len(r.Waiters):
 		return ""
 	case ahead < 0:

@@ -40,9 +40,15 @@ If nobody holds NAME and no hold is remembered, why says so and exits with 0.`,
 				if err != nil { // for example because the servers run an older release
 					a.say("warning: unknown what its holders wait for: %s", oneLine(err.Error()))
 				}
+				blocked := ""
+				if !x.Held && !of.election {
+					if v, err := client.View(ctx); err == nil {
+						blocked = blockedBy(v.Guards, args[0])
+					}
+				}
 				g := waitGraph{waits, more}
-				return a.print(explanationJSON(args[0], x, g.of(of.election, &x.Resource)), func(w io.Writer) error {
-					return of.tell(w, args[0], x, g)
+				return a.print(explanationJSON(args[0], x, blocked, g.of(of.election, &x.Resource)), func(w io.Writer) error {
+					return of.tell(w, args[0], x, blocked, g)
 				})
 			})
 		},
@@ -93,6 +99,8 @@ type explanationView struct {
 	// Held is absent if nobody holds it, according to those of Homes that answered.
 	Held *resourceView `json:"held,omitempty"`
 	Past []endedView   `json:"past"`
+	// Blocked is why nobody gets it, if the reason is a change of its guard.
+	Blocked string `json:"blocked,omitempty"`
 	// Waits are its holders that wait for something else meanwhile.
 	Waits []waitingView `json:"waits"`
 	// Algorithm guards it, and all other locks that start with Prefix.
@@ -114,8 +122,8 @@ type endedView struct {
 	Owner   string    `json:"owner,omitempty"`
 }
 
-func explanationJSON(name string, x conclave.Explanation, waits []waitingView) explanationView {
-	v := explanationView{Name: name, Past: []endedView{}, Waits: waits, Algorithm: x.Algorithm, Prefix: x.Prefix, Homes: x.Homes}
+func explanationJSON(name string, x conclave.Explanation, blocked string, waits []waitingView) explanationView {
+	v := explanationView{Name: name, Past: []endedView{}, Blocked: blocked, Waits: waits, Algorithm: x.Algorithm, Prefix: x.Prefix, Homes: x.Homes}
 	if x.Held {
 		held := resourceJSON(&x.Resource)
 		v.Held = &held
@@ -126,14 +134,17 @@ func explanationJSON(name string, x conclave.Explanation, waits []waitingView) e
 	return v
 }
 
-// tell writes an explanation for people.
-func (k resourceClass) tell(w io.Writer, name string, x conclave.Explanation, g waitGraph) error {
+// tell writes an explanation for people. Blocked is why nobody gets it, or "".
+func (k resourceClass) tell(w io.Writer, name string, x conclave.Explanation, blocked string, g waitGraph) error {
 	if away := silent(x.Homes); !x.Held && away != "" {
 		fmt.Fprintf(w, "%s %q: unknown whether it is free, because %s not answer; a client of a silent server may hold it until the lease of the server ends\n", k, name, away)
 	} else if !x.Held {
-		memory := "; past holds:"
+		memory := ""
 		if len(x.Past) == 0 {
 			memory = ", and no past hold is remembered"
+		}
+		if blocked != "" {
+			memory += "; " + blocked
 		}
 		if _, err := fmt.Fprintf(w, "%s %q: nobody %s it%s\n", k, name, k.has(), memory); err != nil {
 			return err

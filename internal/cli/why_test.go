@@ -34,7 +34,7 @@ func TestWhyTellsOfALock(t *testing.T) {
 		},
 	}
 	var out strings.Builder
-	if err := (resourceClass{}).tell(&out, "a", x, waitGraph{}); err != nil {
+	if err := (resourceClass{}).tell(&out, "a", x, "", waitGraph{}); err != nil {
 		t.Fatal(err)
 	}
 	wantText(t, out.String(), `lock "a" is held by 2 of 2, 3 waiting
@@ -60,7 +60,7 @@ func TestWhyWithASilentServer(t *testing.T) {
 		{Server: 1, QueueLength: 2}, {Server: 2, Problem: "connection refused"}, {Server: 3, Problem: "connection refused"},
 	}}
 	var out strings.Builder
-	if err := (resourceClass{}).tell(&out, "r/a", x, waitGraph{}); err != nil {
+	if err := (resourceClass{}).tell(&out, "r/a", x, "", waitGraph{}); err != nil {
 		t.Fatal(err)
 	}
 	wantText(t, out.String(), `lock "r/a": unknown whether it is free, because servers 2 and 3 do not answer; a client of a silent server may hold it until the lease of the server ends
@@ -79,7 +79,7 @@ func TestWhyTellsOfAnElection(t *testing.T) {
 		Limit:   1,
 		Holders: []conclave.Holder{{Fence: 7, Host: "h1", PID: 1, Program: "p", Since: now, Value: []byte("x:1"), Priority: -2}},
 	}}
-	if err := election.tell(&out, "e", x, waitGraph{}); err != nil {
+	if err := election.tell(&out, "e", x, "", waitGraph{}); err != nil {
 		t.Fatal(err)
 	}
 	wantText(t, out.String(), `election "e" is led by 1, nobody waits
@@ -88,7 +88,7 @@ HOLDER FENCE  HOST  PID  PROGRAM  SESSION  SINCE   ASKED TO LEAVE  PRIORITY  VAL
 7             h1    1    p        -        0s ago  no              -2        x:1
 `)
 	out.Reset()
-	if err := election.tell(&out, "e", conclave.Explanation{}, waitGraph{}); err != nil {
+	if err := election.tell(&out, "e", conclave.Explanation{}, "", waitGraph{}); err != nil {
 		t.Fatal(err)
 	}
 	wantText(t, out.String(), "election \"e\": nobody leads it, and no past hold is remembered\n")

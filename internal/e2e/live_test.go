@@ -278,6 +278,68 @@ func goes(t *testing.T, c *local.Cluster, client *conclave.Client, name string, 
 	return took
 }
 
+// TestSurvivorOfAMajority: two of three servers are killed and come back. The third keeps its seat,
+// and its clients keep what they get.
+func TestSurvivorOfAMajority(t *testing.T) {
+	t.Parallel()
+	c := live(t, 3)
+	tell(t, c, "namespace", "set", "s/", "--algorithm", "suzuki-kasami")
+	client := dial(t, conclave.Config{Servers: c.Addresses(), Home: c.Addresses()[2]})
+	members(t, client, 3)
+	seat := func() (session string) {
+		v, err := client.View(within(t))
+		for _, s := range v.Members {
+			if s.Server == 3 {
+				session = s.ID
+			}
+		}
+		if err != nil || session == "" {
+			t.Fatalf("the view is %+v, %v", v, err)
+		}
+		return session
+	}
+	own, before := seat(), lockUnder(t, within(t), client, "s/a")
+	for id := range 2 {
+		if err := c.Kill(id + 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	next := make(chan *conclave.Lock, 1)
+	go func() { // its home asks the others, who do not answer
+		l, err := client.Lock(within(t), "s/b")
+		if err != nil {
+			t.Error(err)
+		}
+		next <- l
+	}()
+	select {
+	case <-before.Context().Done():
+	case <-within(t).Done():
+		t.Fatal("a lock is held although the lease of its home cannot be renewed")
+	}
+	for id := range 2 {
+		if err := c.Restart(id + 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	after := <-next
+	if after == nil {
+		t.FailNow()
+	}
+	members(t, client, 3)
+	select {
+	case <-after.Context().Done():
+		t.Errorf("the lock is lost: %v", context.Cause(after.Context()))
+	case <-time.After(3 * time.Second): // more than two leases
+	}
+	if now := seat(); now != own {
+		t.Errorf("server 3 has the seat %s, and had %s", now, own)
+	}
+	if err := after.Unlock(within(t)); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestHomesInTurn: all servers restart in turn while programs hold locks at each of them
 // and others wait. No hold is lost, and no other client enters meanwhile.
 func TestHomesInTurn(t *testing.T) {

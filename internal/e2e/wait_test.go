@@ -7,9 +7,11 @@ import (
 	"context"
 	"os/exec"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/internal/local"
 )
 
 // TestAWaitIsReported lets a command wait behind another one. It must print the holder,
@@ -39,23 +41,7 @@ func TestAWaitIsReported(t *testing.T) {
 		})
 	}
 	queued(1)
-	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, binary, "lock", "x", "--servers", cluster.Addresses()[0], "--", "true")
-	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(stderr)
-	line := func(want string) {
-		t.Helper()
-		if !lines.Scan() || !regexp.MustCompile(want).MatchString(lines.Text()) {
-			t.Errorf("it says %q, want %s", lines.Text(), want)
-		}
-	}
+	line, end := waitFor(t, cluster, "x")
 	line(`^conclave: waiting for lock "x": held by process \d+ \(first\) on \S+ since \S+, fence \d+; 1 request is ahead$`)
 	if err := first.Unlock(within(t)); err != nil {
 		t.Error(err)
@@ -64,12 +50,66 @@ func TestAWaitIsReported(t *testing.T) {
 	if err := (<-second).Unlock(within(t)); err != nil {
 		t.Error(err)
 	}
-	if lines.Scan() {
-		t.Errorf("it goes on to say %q", lines.Text())
+	end()
+}
+
+// waitFor starts a command that waits for a lock. The first function checks the next line that it
+// prints, the second that it prints no more and ends well.
+func waitFor(t *testing.T, c *local.Cluster, name string) (line func(want string), end func()) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
+	cmd := exec.CommandContext(ctx, binary, "lock", name, "--servers", c.Addresses()[0], "--", "true")
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
 	}
-	if err := cmd.Wait(); err != nil {
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(stderr)
+	line = func(want string) {
+		t.Helper()
+		if !lines.Scan() || !regexp.MustCompile(want).MatchString(lines.Text()) {
+			t.Errorf("it says %q, want %s", lines.Text(), want)
+		}
+	}
+	return line, func() {
+		t.Helper()
+		defer cancel()
+		if lines.Scan() {
+			t.Errorf("it goes on to say %q", lines.Text())
+		}
+		if err := cmd.Wait(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestAWaitUnderAGuardIsReported: an algorithm guards the lock, and then its guard changes while
+// another lock under the prefix is held.
+func TestAWaitUnderAGuardIsReported(t *testing.T) {
+	t.Parallel()
+	cluster := live(t, 3)
+	client := dial(t, conclave.Config{Servers: cluster.Addresses(), Program: "first"})
+	tell(t, cluster, "namespace", "set", "g/", "--algorithm", "raymond")
+	members(t, client, 3)
+	held := lockUnder(t, within(t), client, "g/x")
+	line, end := waitFor(t, cluster, "g/x")
+	line(`^conclave: waiting for lock "g/x": held by process \d+ \(first\) on \S+ since \S+, fence \d+$`)
+	if err := client.SetGuard(within(t), "g/", conclave.Use{Algorithm: "central"}); err != nil {
+		t.Fatal(err)
+	}
+	blocked := `no lock under "g/" is granted until its guard has changed from raymond to central, which waits for the locks held there`
+	if why := tell(t, cluster, "why", "g/y"); !strings.Contains(why, "nobody holds it") || !strings.Contains(why, blocked) {
+		t.Errorf("why says %q, want %q in it", why, blocked)
+	}
+	other, ended := waitFor(t, cluster, "g/y")
+	other(`^conclave: waiting for lock "g/y": ` + blocked + `$`)
+	if err := held.Unlock(within(t)); err != nil {
 		t.Error(err)
 	}
+	end()
+	ended()
 }
 
 // TestAddressesThatAreWrong gives the CLI permanently wrong addresses. The error comes at

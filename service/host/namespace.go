@@ -49,6 +49,18 @@ func Check(u view.Use) error {
 	return nil
 }
 
+// Units returns how many clients may hold a name at the same time under a guard.
+func Units(u view.Use) uint32 {
+	var own process.Config
+	if u.Algorithm != "k-ricart-agrawala" {
+		return 1
+	}
+	if _, err := split("guard", u.Options, Options, &own); err != nil {
+		return 1 // cannot be: the guard was checked
+	}
+	return uint32(own.IntOption("k", 2))
+}
+
 // served returns the names of the algorithms that servers run.
 func served() (names []string) {
 	for _, s := range algorithm.Served {
@@ -84,7 +96,7 @@ func (h *Host) space(g *view.Guard, coordinator uint64) *namespace {
 	c, err := configure(g.Use, n, max(0, h.member.RankOf(coordinator)))
 	process.Assert(err == nil, "a guard was checked")
 	c.codec = process.NewCodec(c.spec, n)
-	c.units = c.spec.Name == "k-ricart-agrawala" && c.configs[0].IntOption("k", 2) > 1
+	c.units = Units(g.Use) > 1
 	c.prefix, c.based = g.Prefix, make([]*process.Config, n)
 	if h.counts[g.Prefix] == nil {
 		h.counts[g.Prefix] = new(Counts)

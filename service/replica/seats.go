@@ -278,12 +278,17 @@ func (r *Replica) shun(l *view.Log) {
 	}
 }
 
-// freshReports returns the recent reports of members.
+// freshReports returns the recent reports of members. What a member says of the others counts if it
+// is in the newest epoch. In an earlier one it means the seats that they had then, and a server
+// that has come back has another one.
 func (r *Replica) freshReports(l *view.Log) map[uint64]Report {
 	fresh := make(map[uint64]Report)
 	for _, m := range l.Members {
 		of, _ := r.reg.Session(registry.SeatID(m))
 		if said, known := r.seats.reports[m.Server]; known && said.Seat == of.ID && r.now-said.at <= of.TTL/4 {
+			if said.Epoch != l.Epoch {
+				said.Complains, said.Doubts = nil, nil
+			}
 			fresh[m.Server] = said
 		}
 	}
@@ -293,7 +298,8 @@ func (r *Replica) freshReports(l *view.Log) map[uint64]Report {
 // worst returns the member to shun first, or 0, and counts it: the member in the most pairs, then
 // the one whose own report has the oldest epoch, then one that does not lead, then the one with
 // the highest id. Without pairs it is the member that most others doubt, if they are more than
-// half.
+// half. A pair needs the reports of both: a member that does not report does not renew its seat
+// either, which ends by itself, and who complains of it is not to blame.
 func (r *Replica) worst(members map[uint64]view.Seat, reports map[uint64]Report) uint64 {
 	pairs, doubts := make(map[[2]uint64]bool), make(map[uint64]int)
 	inPairs := make(map[uint64]int)
@@ -303,7 +309,7 @@ func (r *Replica) worst(members map[uint64]view.Seat, reports map[uint64]Report)
 			if server == other {
 				continue
 			}
-			if slices.Contains(reports[server].Complains, other) {
+			if _, renews := reports[other]; renews && slices.Contains(reports[server].Complains, other) {
 				pairs[[2]uint64{min(server, other), max(server, other)}] = true
 			}
 			if slices.Contains(reports[server].Doubts, other) {

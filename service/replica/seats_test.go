@@ -25,6 +25,7 @@ type seated struct {
 
 	lives    int64 // until when it may rely on its seat, by the answers
 	silent   bool  // it sends nothing
+	behind   bool  // it is in the epoch before the newest
 	refusals []registry.Outcome
 	answers  map[uint64]registry.Result
 }
@@ -60,6 +61,9 @@ func (c *cluster) seat(s *server) {
 	}
 	a.extra = nil
 	a.report.Seat, a.report.Epoch = a.id, s.replica.Registry().Live().Epoch
+	if a.behind {
+		a.report.Epoch--
+	}
 	leader.replica.SubmitSeat(c.now, s.id, commands, a.report)
 }
 
@@ -170,6 +174,21 @@ func TestShunnedSeatExpires(t *testing.T) {
 	}
 }
 
+// What a member says of the members of an earlier epoch means other seats: those that two
+// servers had before they came back, for example.
+func TestComplaintsOfAnEarlierEpoch(t *testing.T) {
+	c := live(t, 3, 92)
+	behind := c.servers[3].seat
+	behind.behind, behind.report.Complains, behind.report.Doubts = true, []uint64{1, 2}, []uint64{1}
+	c.servers[2].seat.behind, c.servers[2].seat.report.Doubts = true, []uint64{1}
+	c.run(2 * seatTTL)
+	if l := c.view(); len(l.Members) != 3 || len(l.Seats) != 3 {
+		t.Errorf("the members are %v, with the seats %v", l.Members, l.Seats)
+	}
+	behind.behind = false
+	c.until("the seat has ended", func() bool { _, seated := c.seatOf(3); return !seated })
+}
+
 // A failure detector that doubts a member again and again costs it its seat each time. The
 // pauses between its seats bound how many epochs begin because of that (S5).
 func TestAFlappingDetector(t *testing.T) {
@@ -201,7 +220,34 @@ func TestAFlappingDetector(t *testing.T) {
 	}
 }
 
-// The worst is in most complaints; complaints are about pairs, whoever makes them.
+// A server that outlives a majority keeps its seat when they return: it complains of both,
+// whose old seats are still there, but they do not renew them.
+func TestTheSurvivorKeepsItsSeat(t *testing.T) {
+	c := live(t, 3, 91)
+	survivor := c.servers[3].seat
+	for _, id := range []uint64{1, 2} {
+		c.crash(c.servers[id])
+	}
+	c.run(5 * seatTTL) // its lease is over, and nobody ends the seats
+	survivor.report.Complains, survivor.report.Reaches = []uint64{1, 2}, nil
+	for _, id := range []uint64{1, 2} {
+		c.restart(c.servers[id])
+		c.newSeat(c.servers[id], 1)
+	}
+	c.until("the old seats have ended", func() bool {
+		_, first := c.seatOf(1)
+		_, second := c.seatOf(2)
+		return !first && !second
+	})
+	survivor.report = Report{Reaches: []uint64{1, 2, 3}}
+	c.until("all have seats", func() bool { return len(c.view().Members) == 3 })
+	if id, _ := c.seatOf(3); id != survivor.id || c.now > survivor.lives {
+		t.Errorf("the survivor lost its seat, and has %v", id)
+	}
+}
+
+// The worst is in most complaints; complaints are about pairs, whoever makes them. They count
+// while both renew their seats.
 func TestWhoIsShunned(t *testing.T) {
 	members := func(n uint64) map[uint64]view.Seat {
 		m := make(map[uint64]view.Seat)
@@ -217,11 +263,12 @@ func TestWhoIsShunned(t *testing.T) {
 		want    uint64
 	}{
 		{"nobody complains", 3, map[uint64]Report{1: {Epoch: 5}, 2: {Epoch: 5}}, 0},
-		{"one is deaf", 4, map[uint64]Report{2: {Complains: []uint64{1, 3, 4}}, 1: {Complains: []uint64{2}}}, 2},
+		{"one is deaf", 4, map[uint64]Report{2: {Complains: []uint64{1, 3, 4}}, 1: {Complains: []uint64{2}}, 3: {}, 4: {}}, 2},
+		{"who does not renew", 3, map[uint64]Report{3: {Epoch: 5, Complains: []uint64{1, 2}}}, 0},
+		{"one of them does not renew", 4, map[uint64]Report{3: {Complains: []uint64{1, 2}}, 2: {Complains: []uint64{1}}}, 3},
 		{"a pair that both tell is one", 4, map[uint64]Report{3: {Complains: []uint64{4}}, 4: {Complains: []uint64{3}}, 2: {Complains: []uint64{3}}}, 3},
 		{"the older epoch", 3, map[uint64]Report{3: {Epoch: 6, Complains: []uint64{2}}, 2: {Epoch: 5}}, 2},
-		{"no report is the oldest", 3, map[uint64]Report{3: {Epoch: 6, Complains: []uint64{2}}}, 2},
-		{"not the leader", 3, map[uint64]Report{1: {Complains: []uint64{2}}}, 2},
+		{"not the leader", 3, map[uint64]Report{1: {Complains: []uint64{2}}, 2: {}}, 2},
 		{"the higher id", 3, map[uint64]Report{3: {Complains: []uint64{2}}, 2: {}}, 3},
 		{"complaints of who is no member", 3, map[uint64]Report{1: {Complains: []uint64{9}}}, 0},
 		{"most doubt", 4, map[uint64]Report{1: {Doubts: []uint64{3}}, 2: {Doubts: []uint64{3}}}, 3},

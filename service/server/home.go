@@ -11,6 +11,7 @@ import (
 	"github.com/conclave-io/conclave/algorithm/view"
 	"github.com/conclave-io/conclave/service/api"
 	"github.com/conclave-io/conclave/service/convert"
+	"github.com/conclave-io/conclave/service/host"
 	"github.com/conclave-io/conclave/service/registry"
 	"github.com/conclave-io/conclave/service/replica"
 	"github.com/conclave-io/conclave/service/stream"
@@ -153,6 +154,11 @@ func atEachMember[T any](ctx context.Context, s *Server, here func(context.Conte
 func (s *Server) explainAtHomes(ctx context.Context, req *api.ExplainRequest, answer *api.ExplainResponse) {
 	here := func(context.Context) (*api.ExplainResponse, error) { return s.explainHere(req), nil }
 	all := &api.Resource{Name: req.GetName(), Class: req.GetClass(), Limit: 1}
+	_ = s.node.View(ctx, func(r *replica.Replica) {
+		if g := r.Registry().Live().GuardOf(req.GetName()); g != nil {
+			all.Limit = host.Units(g.Use)
+		}
+	})
 	for _, m := range atMembers(ctx, s, here, func(ctx context.Context, member api.ConclaveClient) (*api.ExplainResponse, error) {
 		return member.Explain(ctx, &api.ExplainRequest{Class: req.GetClass(), Name: req.GetName(), Waiters: req.GetWaiters(), Stale: true})
 	}) {
@@ -239,7 +245,7 @@ func (s *Server) listHere(ctx context.Context, req *api.ListRequest) *api.ListRe
 		for i := range found {
 			res := convert.Resource(&found[i])
 			if g := r.Registry().Live().GuardOf(res.GetName()); g != nil {
-				res.Guard = g.Use.Algorithm
+				res.Guard, res.Limit = g.Use.Algorithm, host.Units(g.Use)
 			}
 			answer.Resources = append(answer.Resources, res)
 		}
