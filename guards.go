@@ -233,7 +233,11 @@ func (c *Client) setGuard(ctx context.Context, req *api.SetGuardRequest, options
 	for _, option := range options {
 		option.set(req)
 	}
-	return c.ask(ctx, "set guard", func(ctx context.Context, server api.ConclaveClient, _ *api.StatusResponse) error {
+	what := "set guard"
+	if req.GetWatch() {
+		what = "set view"
+	}
+	return c.ask(ctx, what, func(ctx context.Context, server api.ConclaveClient, _ *api.StatusResponse) error {
 		_, err := server.SetGuard(ctx, req)
 		return err
 	})

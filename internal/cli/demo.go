@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -50,9 +52,12 @@ func newDemo(a *app) *cobra.Command {
   conclave demo --json`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			known := guards()
 			switch {
+			case algorithm != "" && !slices.Contains(known, algorithm):
+				return fmt.Errorf("--algorithm: %.40q: expected one of %s", algorithm, strings.Join(known, ", "))
 			case !cmd.Flags().Changed("scenario"):
-				return a.demo(dir, membership, algorithm)
+				return a.demo(dir, membership, strings.TrimPrefix(algorithm, agreement))
 			case scenario != "deadlock":
 				return failure(StatusError, "--scenario: %.40q: expected deadlock", scenario)
 			}

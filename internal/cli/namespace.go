@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/algorithm"
 )
 
 const namespaceHelp = `A namespace is a prefix of lock names, and the guard that decides who gets these locks. The guard
@@ -23,11 +24,42 @@ leader, and has these limits:
     about one second later.
   - If a program or a server pauses for more than 0.8 s, its locks are lost, whatever their TTL.
   - Each change of the servers that take part pauses all of these locks for a moment.
-  - Shared locks, limits and elections are not available. Fences are comparable only for the
-    same name.
+  - Shared locks and limits are not available. Fences are comparable only for the same name.
+Elections are always decided by agreement.
 
 To change a guard, the servers stop granting locks under the prefix. The guard changes when no lock
-under the prefix is held.`
+under the prefix is held. If that takes longer than --timeout, namespace set exits with 125 and the
+change stays in progress; set the present guard again to cancel it, or use --wait from the start.`
+
+// guards returns the names of all guards.
+func guards() []string {
+	names := []string{agreement}
+	for _, s := range algorithm.Served {
+		names = append(names, s.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// guardHelp lists the guards and their options.
+func guardHelp() string {
+	var lines []string
+	for some := range slices.Chunk(guards(), 6) {
+		lines = append(lines, "  "+strings.Join(some, ", "))
+	}
+	return namespaceHelp + `
+
+Guards:
+` + strings.Join(lines, ",\n") + `
+
+conclave algorithms NAME describes an algorithm with its options. Every algorithm has three more:
+  coordinator   which server coordinates a name: spread (by a hash of the name, the default), first,
+                or elected (needs an election: see conclave view set)
+  delay         the bound of one message delay in microseconds (default 5000)
+  section       about how long a lock is held, in microseconds (default 20000)
+With k-ricart-agrawala, option k (default 2) is the number of programs that can hold one name at the
+same time; each takes one unit, without --limit.`
+}
 
 func newNamespace(a *app) *cobra.Command {
 	return group(&cobra.Command{
@@ -102,7 +134,7 @@ func newNamespaceSet(a *app) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use: "set PREFIX", Short: "Set the guard of the locks whose names start with a prefix",
-		Long: namespaceHelp,
+		Long: guardHelp(),
 		Example: `  conclave namespace set reports/ --algorithm suzuki-kasami
   conclave namespace set units/ --algorithm k-ricart-agrawala --option k=3 --wait 30s
   conclave namespace set reports/ --algorithm agreement --force --reason "maintenance"`,

@@ -193,7 +193,7 @@ func TestLostBeforeTheStart(t *testing.T) {
 	g := newGrant(time.Millisecond)
 	g.lose(conclave.ErrLost)
 	_, err := newTrial("true").run(g)
-	wantStatus(t, err, StatusLost, lostLine)
+	wantStatus(t, err, StatusLost, strings.Replace(lostLine, "was ended", "was not started", 1))
 }
 
 // If the holder is asked to leave, the hold is released, but only after no process of the
@@ -227,7 +227,7 @@ func TestRevokedBeforeTheStart(t *testing.T) {
 	g.lose(&conclave.RevokedError{})
 	tr := newTrial("true")
 	_, err := tr.run(g)
-	wantStatus(t, err, StatusLost, `lock "some/name": revoked: the holder was asked to leave; the command was ended`)
+	wantStatus(t, err, StatusLost, `lock "some/name": revoked: the holder was asked to leave; the command was not started`)
 	if tr.released != 1 {
 		t.Errorf("%d releases, want 1", tr.released)
 	}

@@ -162,8 +162,8 @@ func (s *seeker) wait(ctx context.Context, client *conclave.Client, arrived sign
 		// A hold that was granted meanwhile ends with the session.
 		return nil, &interruption{sig}
 	case errors.As(err, &held):
-		if held.Holder.Session == "" {
-			if blocked := s.blockedNow(ctx, client); blocked != "" {
+		if held.Holder.Fence == 0 {
+			if blocked := s.blocked(ctx, client, nil); blocked != "" {
 				return nil, failure(StatusNotAcquired, "%s %q: %s", s.class, s.name, blocked)
 			}
 		}

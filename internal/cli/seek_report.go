@@ -89,24 +89,12 @@ func named(name string, resources []conclave.Resource) *conclave.Resource {
 	return &resources[i]
 }
 
-// blocked says why nobody gets a lock that nobody holds, if the reason is a change of its guard, or
-// returns "". It ignores errors, as follow does.
+// blocked says why nobody gets what this command waits for, if nobody holds it and the reason is a
+// change of its guard, or returns "".
 func (s *seeker) blocked(ctx context.Context, client *conclave.Client, r *conclave.Resource) string {
-	if r != nil && len(r.Holders) > 0 || s.resources().election {
-		return ""
-	}
-	v, err := client.View(ctx)
-	if err != nil {
-		return ""
-	}
-	return blockedBy(v.Guards, s.name)
-}
-
-// blockedNow is blocked for a lock that nobody is known to hold.
-func (s *seeker) blockedNow(ctx context.Context, client *conclave.Client) string {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	return s.blocked(ctx, client, nil)
+	return s.resources().blocked(ctx, client, s.name, r != nil && len(r.Holders) > 0)
 }
 
 // blockedBy says that nobody gets the lock because its guard is changing, or returns "".

@@ -17,7 +17,9 @@ func newStatus(a *app) *cobra.Command {
 		Use:   "status",
 		Short: "Print the state of the cluster and its servers",
 		Long: `The output shows the leader, each server with its role and addresses, the offsets of the clocks, and
-the servers that guard locks by algorithms. ON DISK is the newest entry of the log on a server's disk.`,
+the servers that guard locks by algorithms. ON DISK is the newest entry of the log on a server's disk;
+only the leader knows it. The counts and the newest fence are those of agreement; conclave top counts
+the locks that algorithms guard.`,
 		Example: `  conclave status
   conclave status --json
   conclave status --servers 10.0.0.1:7400,10.0.0.2:7400 --json`,

@@ -28,10 +28,10 @@ func newTop(a *app) *cobra.Command {
 		Use:   "top",
 		Short: "Show servers, rates and the longest queues live",
 		Long: `The screen is updated every --interval. It shows
-  - totals, and grants and log entries per second
+  - totals, and grants and log entries per second, without locks that algorithms guard
   - each server with its role and its LAG: committed log entries that are not on its disk
   - each prefix that an algorithm guards, with entries per second, messages per entry, and
-    HAND-OFF, the mean time from the request to the algorithm to the entry
+    WAIT, the mean time from the request to the algorithm to the entry
   - the locks with the longest queues, with holder, age of the hold, and fence
 
 Press q to quit. With --once, the command prints one screen and exits. The output can be a pipe, and

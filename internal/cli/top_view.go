@@ -133,7 +133,7 @@ func (v *topView) epoch() string {
 // namespaces returns the prefixes that algorithms guard, with the rates between the last two samples.
 // The counters of a restarted server begin at 0. Then no rates are shown.
 func (v *topView) namespaces() [][]string {
-	rows := [][]string{{"NAMESPACE", "GUARD", "NAMES", "ENTRIES/S", "MESSAGES/ENTRY", "HAND-OFF"}}
+	rows := [][]string{{"NAMESPACE", "GUARD", "NAMES", "ENTRIES/S", "MESSAGES/ENTRY", "WAIT"}}
 	var before []conclave.Namespace
 	if v.before != nil {
 		before = perNamespace(&v.before.view)

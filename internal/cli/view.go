@@ -23,6 +23,14 @@ shows the epoch; each member, with the rest of its lease and how long its locks 
 began; the elected coordinator; the members that others suspect; the last changes of the epoch with
 their reasons; and the guard of each prefix.
 
+  LEASE LEFT   the rest of its lease; if it ends, its clients have lost their locks before
+  PART         open: it grants locks; waits for 2: server 2 has not answered in this epoch; out: it
+               has not begun this epoch; lapsed: its lease is over; waits: it takes part from the
+               next epoch on
+  NAMES        locks for which it runs an algorithm now
+  LANES        how many of its connections to the other members are up
+  DOUBTS       the members that it suspects
+
 The members can run a failure detector and an election; see conclave view set. If more than half of the
 others suspect a member, it is not renewed, and leaves the view when its lease ends. The elected member
 coordinates the locks of namespaces with the option coordinator=elected, from the next epoch on.`,

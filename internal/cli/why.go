@@ -40,13 +40,7 @@ If nobody holds NAME and no hold is remembered, why says so and exits with 0.`,
 				if err != nil { // for example because the servers run an older release
 					a.say("warning: unknown what its holders wait for: %s", oneLine(err.Error()))
 				}
-				blocked := ""
-				if !x.Held && !of.election {
-					if v, err := client.View(ctx); err == nil {
-						blocked = blockedBy(v.Guards, args[0])
-					}
-				}
-				g := waitGraph{waits, more}
+				g, blocked := waitGraph{waits, more}, of.blocked(ctx, client, args[0], x.Held)
 				return a.print(explanationJSON(args[0], x, blocked, g.of(of.election, &x.Resource)), func(w io.Writer) error {
 					return of.tell(w, args[0], x, blocked, g)
 				})
@@ -60,6 +54,19 @@ If nobody holds NAME and no hold is remembered, why says so and exits with 0.`,
 
 // resourceClass is the class of a resource: lock or election.
 type resourceClass struct{ election bool }
+
+// blocked says why nobody gets a lock that is not held, if the reason is a change of its guard, or
+// returns "". It ignores errors.
+func (k resourceClass) blocked(ctx context.Context, client *conclave.Client, name string, held bool) string {
+	if held || k.election {
+		return ""
+	}
+	v, err := client.View(ctx)
+	if err != nil {
+		return ""
+	}
+	return blockedBy(v.Guards, name)
+}
 
 // leaves names the one who can release it.
 func (k resourceClass) leaves() string {

@@ -173,6 +173,14 @@ func (l *link) keep(b *batch) error {
 	})
 }
 
+// GapError means that frames between the newest one that came and this one are missing. A peer sends
+// the first ones of an epoch only once, so a server that is started again in the epoch lacks them.
+type GapError struct{ Epoch, Frame, Newest uint64 }
+
+func (e *GapError) Error() string {
+	return fmt.Sprintf("host: frame %d of epoch %d comes after %d", e.Frame, e.Epoch, e.Newest)
+}
+
 // each calls take for the frames of a batch that follow the first got ones, and counts them. It
 // skips frames that have come before.
 func each(b *batch, got *uint64, take func(f []byte) error) error {
@@ -186,7 +194,7 @@ func each(b *batch, got *uint64, take func(f []byte) error) error {
 			continue
 		}
 		if number != *got+1 {
-			return fmt.Errorf("host: frame %d of epoch %d comes after %d", number, b.epoch, *got)
+			return &GapError{b.epoch, number, *got}
 		}
 		*got = number
 		if err := take(f); err != nil {

@@ -154,8 +154,13 @@ func split(what, text string, declared []process.Option, own *process.Config) (c
 	last := ""
 	for _, pair := range strings.Split(text, ",") {
 		name, value, found := strings.Cut(pair, "=")
-		if !found || name <= last {
-			return nil, fmt.Errorf("%s: options %q: must read name=value, with commas between them, sorted by name", what, text)
+		switch {
+		case !found:
+			return nil, fmt.Errorf("%s: option %q: must be name=value", what, pair)
+		case name == last:
+			return nil, fmt.Errorf("%s: option %s: given twice", what, name)
+		case name < last:
+			return nil, fmt.Errorf("%s: options %q: must be sorted by name", what, text)
 		}
 		last = name
 		to := own

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"sync"
@@ -334,6 +335,9 @@ func (h *handler) Lane(peer uint64, lane *transport.Lane) {
 // Frames implements transport.Handler.
 func (h *handler) Frames(peer uint64, batch []byte) (err error) {
 	h.node.live.with(func(h *host.Host, now int64) { err = h.Receive(now, peer, batch) })
+	if gap := new(host.GapError); errors.As(err, &gap) && gap.Newest == 0 {
+		err = fmt.Errorf("%w: %w", transport.ErrMissed, err)
+	}
 	return err
 }
 

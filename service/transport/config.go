@@ -45,7 +45,7 @@ type Handler interface {
 	// The calls for one peer alternate, beginning with a lane.
 	Lane(peer uint64, lane *Lane)
 	// Frames receives a batch of frames of a peer, valid during the call. After an
-	// error the batch's connection is closed.
+	// error the batch's connection is closed. ErrMissed is not a fault of the peer.
 	Frames(peer uint64, batch []byte) error
 	// Refused reports that a peer refuses this server for good; err is a *Refusal. It is
 	// called once, until a handshake with the peer succeeds or it refuses for another

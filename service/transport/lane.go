@@ -62,6 +62,9 @@ func (l *Lane) write() error {
 	}
 }
 
+// ErrMissed means that earlier frames of the peer went to this server before it was started again.
+var ErrMissed = errors.New("earlier frames came before this server was started")
+
 // CarryFrames sets whether there should be lanes for frames. While they are not wanted
 // none is kept.
 func (t *Transport) CarryFrames(wanted bool) {

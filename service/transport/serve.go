@@ -39,6 +39,8 @@ func (t *Transport) logEnd(v *visit, err error) {
 	var network net.Error
 	switch {
 	case err == nil:
+	case errors.Is(err, ErrMissed):
+		t.log.Info("refused frames of a peer until the next epoch", "peer", v.peer.id, "err", err)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.ErrClosedPipe), errors.As(err, &network):
 		t.log.Info("a peer closed its connection", "peer", v.peer.id, "err", err)
 	default:
