@@ -97,14 +97,24 @@ func newDisk(s keeper) *disk {
 	return d
 }
 
-// add puts writes in the queue.
-func (d *disk) add(writes ...write) {
-	if len(writes) == 0 {
+// addSaves puts saves in the queue.
+func (d *disk) addSaves(saves []*agreement.Save) {
+	if len(saves) == 0 {
 		return
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.queue = append(d.queue, writes...)
+	for _, save := range saves {
+		d.queue = append(d.queue, write{save: save})
+	}
+	d.wake.Signal()
+}
+
+// add puts a write in the queue.
+func (d *disk) add(w write) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.queue = append(d.queue, w)
 	d.wake.Signal()
 }
 

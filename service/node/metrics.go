@@ -1,6 +1,7 @@
 package node
 
 import (
+	"sync"
 	"sync/atomic"
 
 	"github.com/conclave-io/conclave/internal/histogram"
@@ -27,7 +28,8 @@ type Metrics struct {
 	// LeaderSince is the time of the last change of Leader, or of the start: ns since 1970.
 	LeaderSince atomic.Int64
 
-	stats atomic.Pointer[replica.Stats]
+	mu    sync.Mutex
+	stats replica.Stats // a pointer to new ones would be garbage at each output
 	times atomic.Pointer[Times]
 }
 
@@ -52,8 +54,13 @@ func (m *Metrics) Times() Times {
 // Stats returns the figures of the replica after its newest output, or empty ones before
 // the replica exists.
 func (m *Metrics) Stats() replica.Stats {
-	if stats := m.stats.Load(); stats != nil {
-		return *stats
-	}
-	return replica.Stats{}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.stats
+}
+
+func (m *Metrics) note(stats replica.Stats) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.stats = stats
 }

@@ -351,11 +351,7 @@ func (n *Node) carryOut(out *replica.Output) error {
 	for _, digest := range out.Digests {
 		n.net.Note(appendDigest(nil, digest))
 	}
-	writes := make([]write, 0, len(out.Saves))
-	for _, save := range out.Saves {
-		writes = append(writes, write{save: save})
-	}
-	n.disk.add(writes...)
+	n.disk.addSaves(out.Saves)
 	if out.Snapshot != nil {
 		n.disk.addSnapshot(out.Snapshot)
 		n.metrics.Snapshots.Add(1)
@@ -363,8 +359,7 @@ func (n *Node) carryOut(out *replica.Output) error {
 	if e := out.Encode; e.Version != nil {
 		n.tasks.Go(func() { n.encode(e) })
 	}
-	stats := n.replica.Stats() // before a client can ask about its reply
-	n.metrics.stats.Store(&stats)
+	n.metrics.note(n.replica.Stats()) // before a client can ask about its reply
 	n.deliver(out.Replies)
 	n.tellSeats(out.Seats)
 	n.tellHost(out.View || out.Restored)
