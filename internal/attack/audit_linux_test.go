@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -116,6 +117,7 @@ func attackTheAuditLog(w *world) {
 	r.fullDisk()
 	r.tamper()
 	r.removeLog()
+	r.cutLog()
 	w.hangTheAuditLog()
 }
 
@@ -158,13 +160,39 @@ func (r *ruled) tamper() {
 	at := bytes.Index(log, []byte("cert:elsewhere"))
 	begin, end := bytes.LastIndexByte(log[:at], '\n')+1, at+bytes.IndexByte(log[at:], '\n')+1
 	for what, text := range map[string][]byte{
-		"altered": bytes.Replace(log, []byte("cert:elsewhere"), []byte("cert:somewhere"), 1),
-		"removed": append(bytes.Clone(log[:begin]), log[end:]...),
+		"altered":                              bytes.Replace(log, []byte("cert:elsewhere"), []byte("cert:somewhere"), 1),
+		"removed":                              append(bytes.Clone(log[:begin]), log[end:]...),
+		"altered beside its hash":              bytes.Replace(log, []byte(`"kind":"access"`), []byte(`"kind":"harmless","KIND":"access"`), 1),
+		"removed with all others of its chain": linesWithout(log, `"chain":"acts"`),
+		"removed with all others":              nil,
 	} {
 		r.require(os.WriteFile(forged, text, 0o600))
 		if v := r.verify(forged); len(v.Problems) == 0 {
 			r.Errorf("a line that was %s is not found", what)
 		}
+	}
+}
+
+// linesWithout returns the lines of a log that do not contain a text.
+func linesWithout(log []byte, text string) (rest []byte) {
+	for line := range bytes.Lines(log) {
+		if !bytes.Contains(line, []byte(text)) {
+			rest = append(rest, line...)
+		}
+	}
+	return rest
+}
+
+// cutLog removes all text of an audit log while the server has the file open.
+func (r *ruled) cutLog() {
+	r.Helper()
+	log := r.auditLog(3)
+	r.require(os.Truncate(log, 0))
+	r.act(2, "cert:cut")
+	r.written(log, "were cut off the file")
+	r.written(log, "cert:cut")
+	if v := r.agree(log); !slices.Equal(v.Partial(), []uint64{3}) {
+		r.Errorf("a log without its beginning counts as whole: a part are those of %v", v.Partial())
 	}
 }
 

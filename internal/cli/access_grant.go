@@ -29,6 +29,9 @@ WHO keeps its other roles.`,
 		Args: takes("WHO", "ROLE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			who, role := args[0], args[1]
+			if err := noToken(who); err != nil {
+				return err
+			}
 			return r.change(cmd, func(rules conclave.Access) (edits, error) {
 				if slices.Contains(rolesOf(rules, who), role) {
 					return edits{nil, fmt.Sprintf("%s already has the role %s", shown(who), shown(role))}, nil

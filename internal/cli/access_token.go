@@ -269,6 +269,9 @@ if the programs had died.`,
   conclave access token revoke reports --json`,
 		Args: takes("ID or NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if isToken(args[0]) {
+				return errors.New("token: give its ID, which is between cvt1_ and the next _, or its name: others can see the arguments of a command")
+			}
 			return r.change(cmd, func(rules conclave.Access) (e edits, err error) {
 				var byName []conclave.AccessEdit
 				for _, t := range rules.Tokens {

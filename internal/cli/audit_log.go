@@ -25,7 +25,9 @@ With --json, each record is an object on a line, as in the file of a server.
 
 With --verify, the command checks files that a server wrote: the hash of each line, and that no
 line was removed, added or moved. Name the files of one server in the order in which it wrote
-them. With --servers, it also compares them with the records of the cluster.`
+them. With --servers, it also compares them with the records of the cluster. It reports servers whose
+first lines are in no file that you name. Nobody can tell whether the last lines of a file about the
+server itself, and about grants, were cut off.`
 
 func newAuditLog(a *app) *cobra.Command {
 	c := auditLog{app: a}
@@ -142,9 +144,11 @@ func recordLine(r *conclave.AuditRecord) string {
 
 // verifiedView is the result of a check.
 type verifiedView struct {
-	Lines    int      `json:"lines"`
-	Gaps     int      `json:"gaps"`
-	Compared bool     `json:"compared"`
+	Lines    int  `json:"lines"`
+	Gaps     int  `json:"gaps"`
+	Compared bool `json:"compared"`
+	// Partial are the servers whose first lines are not here.
+	Partial  []uint64 `json:"partial"`
 	Problems []string `json:"problems"`
 }
 
@@ -171,7 +175,7 @@ func (c *auditLog) check(ctx context.Context, files []string, given bool) error 
 		}
 	}
 	v.Compare(cluster)
-	view := verifiedView{v.Lines, v.Gaps, given, []string{}}
+	view := verifiedView{v.Lines, v.Gaps, given, append([]uint64{}, v.Partial()...), []string{}}
 	for _, p := range v.Problems {
 		view.Problems = append(view.Problems, p.String())
 	}
@@ -195,7 +199,13 @@ func (v *verifiedView) text(w io.Writer) error {
 	if v.Compared {
 		with = ", and equal to the records of the cluster"
 	}
+	if v.Compared && len(v.Partial) > 0 {
+		with += " where both have them"
+	}
 	_, err := fmt.Fprintf(w, "%d lines are as servers wrote them%s; servers reported missing records in %d places\n", v.Lines, with, v.Gaps)
+	for _, id := range v.Partial {
+		_, err = fmt.Fprintf(w, "the first lines of server %d are not in these files: if there are files before them, name those too\n", id)
+	}
 	return err
 }
 

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -25,6 +26,9 @@ func (f *clientFlags) proof() (func(context.Context) (string, error), error) {
 		return func(context.Context) (string, error) { return token, nil }, nil
 	}
 	path := f.tokenFile
+	if isToken(path) {
+		return nil, errors.New("--token-file: is a token, not the name of a file: " + tokenVar + " takes a token; revoke this one if others may have seen it")
+	}
 	read := func(context.Context) (string, error) {
 		content, err := os.ReadFile(path)
 		if err != nil {
@@ -40,6 +44,17 @@ func (f *clientFlags) proof() (func(context.Context) (string, error), error) {
 		return nil, fmt.Errorf("--token-file: %w", err)
 	}
 	return read, nil
+}
+
+// isToken reports whether a text looks like a token. Such a text must not appear in messages.
+func isToken(text string) bool { return strings.HasPrefix(text, "cvt1_") }
+
+// noToken refuses a principal whose name is a token: everybody can read the names of principals.
+func noToken(principal string) error {
+	if _, name, _ := strings.Cut(principal, ":"); isToken(name) || isToken(principal) {
+		return errors.New("principal: is a token: give the name that it proves, token:NAME; revoke the token if others may have seen it")
+	}
+	return nil
 }
 
 // hideToken removes the token from the environment that a command inherits, and from that of this

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -86,7 +87,10 @@ func newViewSet(a *app) *cobra.Command {
 		Args: takes("STACK"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			use := conclave.Use{Algorithm: args[0], Options: strings.Join(slices.Sorted(slices.Values(options)), ",")}
-			if args[0] == noWatch {
+			switch args[0] {
+			case "": // often a variable that is not set
+				return errors.New("STACK: is empty; to run no stack, give " + noWatch)
+			case noWatch:
 				use.Algorithm = ""
 			}
 			return a.ask(cmd.Context(), func(ctx context.Context, client *conclave.Client) error {

@@ -31,6 +31,9 @@ const KindGap = "gap"
 // KindFile is the kind of a line about the file that it is in.
 const KindFile = "audit-file"
 
+// KindStart is the kind of a line that says that the server has started.
+const KindStart = "start"
+
 // Line is a record as a line of JSON.
 type Line struct {
 	V     int    `json:"v"`

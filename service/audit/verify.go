@@ -1,7 +1,9 @@
 package audit
 
 import (
+	"bytes"
 	"cmp"
+	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"maps"
@@ -19,6 +21,11 @@ type Verifier struct {
 
 	chains map[chainOf]*checked
 	seen   map[chainOf]map[written]string // hashes
+	// whole has, for each server, whether its lines begin where it began to write. Otherwise
+	// nobody knows what was before the first of them.
+	whole map[uint64]bool
+	// opened has the chains of which a gap was announced before their first line.
+	opened map[chainOf]bool
 }
 
 // Problem is an error in a line, or in the log as a whole.
@@ -54,7 +61,10 @@ type checked struct {
 
 // NewVerifier returns a Verifier that has read nothing.
 func NewVerifier() *Verifier {
-	return &Verifier{chains: make(map[chainOf]*checked), seen: make(map[chainOf]map[written]string)}
+	return &Verifier{
+		chains: make(map[chainOf]*checked), seen: make(map[chainOf]map[written]string),
+		whole: make(map[uint64]bool), opened: make(map[chainOf]bool),
+	}
 }
 
 // Line checks the next line of a server.
@@ -74,6 +84,14 @@ func (v *Verifier) Line(where string, text []byte) {
 		v.problem(where, "record %d of %s: its hash is %.16s..., but that of what it says is %.16s...: it was altered", l.Number, l.Chain, l.Hash, hex.EncodeToString(hash[:]))
 		return
 	}
+	switch {
+	case !bytes.Equal(bytes.TrimSuffix(text, []byte("\n")), bytes.TrimSuffix(l.Append(nil), []byte("\n"))):
+		v.problem(where, "record %d of %s: its text is not what a server writes: something was changed that the hash does not contain", l.Number, l.Chain)
+		return
+	case l.Chain == Own && l.Kind == KindStart && rec.Server != 0 && rec.Server != l.Server:
+		v.problem(where, "record %d of %s: it says server %d, and server %d wrote it", l.Number, l.Chain, l.Server, rec.Server)
+		return
+	}
 	v.follow(where, &l)
 	if l.Chain != Grants { // which is never compared
 		v.keep(&l)
@@ -84,6 +102,7 @@ func (v *Verifier) Line(where string, text []byte) {
 func (v *Verifier) follow(where string, l *Line) {
 	at := chainOf{l.Server, l.Chain}
 	before := v.chains[at]
+	v.begin(where, l)
 	if before != nil && l.Chain == Own && l.Number == 1 {
 		v.anew(l.Server)
 	}
@@ -105,10 +124,35 @@ func (v *Verifier) follow(where string, l *Line) {
 	}
 	v.Gaps++
 	if l.Target != nil {
+		v.opened[chainOf{l.Server, l.Target.Name}] = true
 		if announced := v.chains[chainOf{l.Server, l.Target.Name}]; announced != nil && l.Target.Name != Own && l.Target.Name != Grants {
 			announced.gap = true
 		}
 	}
+}
+
+// begin checks the first line of a chain: in a log that is whole, nothing is before it.
+func (v *Verifier) begin(where string, l *Line) {
+	at := chainOf{l.Server, l.Chain}
+	if _, known := v.whole[l.Server]; !known {
+		v.whole[l.Server] = l.Chain == Own && l.Number == 1
+	}
+	if v.chains[at] == nil && v.whole[l.Server] && !v.opened[at] && l.Previous != nothing {
+		v.problem(where, "record %d of %s is the first of its chain here, and others were before it: lines were removed", l.Number, l.Chain)
+	}
+}
+
+// nothing is the hash before the first record of a chain.
+var nothing = strings.Repeat("0", 2*sha256.Size)
+
+// Partial returns the servers whose lines do not begin where the server began to write.
+func (v *Verifier) Partial() (servers []uint64) {
+	for _, id := range slices.Sorted(maps.Keys(v.whole)) {
+		if !v.whole[id] {
+			servers = append(servers, id)
+		}
+	}
+	return servers
 }
 
 // anew records that a server found no file when it began to write.
@@ -154,6 +198,24 @@ func (v *Verifier) Compare(cluster []Line) {
 			}
 		}
 		v.against(at, of)
+	}
+	v.lacking(cluster)
+}
+
+// lacking finds chains that the cluster has, and of which a server has no line at all.
+func (v *Verifier) lacking(cluster []Line) {
+	if len(cluster) > 0 && v.Lines == 0 {
+		v.problem("", "there are no lines, and the cluster has records")
+	}
+	for _, chain := range []string{Acts, Refusals} {
+		if !slices.ContainsFunc(cluster, func(l Line) bool { return l.Chain == chain }) {
+			continue
+		}
+		for _, id := range slices.Sorted(maps.Keys(v.whole)) {
+			if v.whole[id] && v.chains[chainOf{id, chain}] == nil {
+				v.problem("", "the lines of server %d have no record of %s, and the cluster has some", id, chain)
+			}
+		}
 	}
 }
 

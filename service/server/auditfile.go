@@ -116,6 +116,12 @@ func (f *auditFile) moved() bool {
 	return errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(open, there)
 }
 
+// shorter reports whether the file has lost text that was written to it.
+func (f *auditFile) shorter() bool {
+	open, err := f.Stat()
+	return err == nil && f.regular && open.Size() < f.whole
+}
+
 // finish closes the file.
 func (f *auditFile) finish() {
 	if f.File != os.Stdout {

@@ -56,7 +56,7 @@ func (s *Server) startAudit() {
 		close(a.done)
 		return
 	}
-	a.note(registry.Record{Kind: "start", Reason: "version " + s.cfg.Version, Server: s.cfg.ID})
+	a.note(registry.Record{Kind: audit.KindStart, Reason: "version " + s.cfg.Version, Server: s.cfg.ID})
 	go a.run()
 	s.serving.Go(a.mind)
 }
@@ -189,8 +189,13 @@ func (a *auditor) attempt() error {
 // open makes sure that the file is open, and that the path still leads to it.
 func (a *auditor) open() error {
 	again := a.reopen.Swap(false)
-	if a.file != nil && (again || a.file.moved()) {
-		if !again {
+	moved := a.file != nil && a.file.moved()
+	shorter := a.file != nil && a.file.shorter()
+	if a.file != nil && (again || moved || shorter) {
+		switch {
+		case shorter:
+			a.note(registry.Record{Kind: audit.KindFile, Reason: "lines that this server wrote were cut off the file"})
+		case !again:
 			a.note(registry.Record{Kind: audit.KindFile, Reason: "the file was taken away, or replaced by another one, without SIGHUP"})
 		}
 		a.file.finish()
