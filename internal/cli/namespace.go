@@ -220,7 +220,7 @@ func (a *app) changeGuard(ctx context.Context, prefix string, begin func(context
 			select {
 			case <-look.C:
 			case <-ctx.Done():
-				return fmt.Errorf("namespace %q: change in progress, because locks under the prefix are held; set --force to ask the holders to leave, or wait and see `conclave namespace list`, or set the present guard again to cancel the change", prefix)
+				return fmt.Errorf("namespace %q: change in progress, because locks under the prefix are held; set --force to ask the holders to leave, wait and see `conclave namespace list`, or set the present guard again to cancel the change", prefix)
 			}
 		}
 	})

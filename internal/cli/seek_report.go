@@ -52,8 +52,8 @@ func (s *seeker) follow(ctx context.Context, client *conclave.Client) {
 		}
 		if text != said && text != "" && ctx.Err() == nil {
 			s.app.say("%s", text)
+			said = text
 		}
-		said = text
 	}
 	for {
 		now, err := s.list(ctx, client)
@@ -112,7 +112,7 @@ func blockedBy(guards []conclave.Guard, name string) string {
 	if !own.Change.Remove {
 		next = guardName(own.Change.Use.Algorithm)
 	}
-	return fmt.Sprintf("no lock under %q is granted until its guard has changed from %s to %s, which waits for the locks held there", own.Prefix, guardName(own.Use.Algorithm), next)
+	return fmt.Sprintf("no lock under %q is granted while its guard changes from %s to %s; the change waits until none is held there", own.Prefix, guardName(own.Use.Algorithm), next)
 }
 
 // waitingFor describes who has a resource, and how many requests are ahead of that of a session, or

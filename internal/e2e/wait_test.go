@@ -99,7 +99,7 @@ func TestAWaitUnderAGuardIsReported(t *testing.T) {
 	if err := client.SetGuard(within(t), "g/", conclave.Use{Algorithm: "central"}); err != nil {
 		t.Fatal(err)
 	}
-	blocked := `no lock under "g/" is granted until its guard has changed from raymond to central, which waits for the locks held there`
+	blocked := `no lock under "g/" is granted while its guard changes from raymond to central; the change waits until none is held there`
 	if why := tell(t, cluster, "why", "g/y"); !strings.Contains(why, "nobody holds it") || !strings.Contains(why, blocked) {
 		t.Errorf("why says %q, want %q in it", why, blocked)
 	}
