@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -199,5 +200,28 @@ func TestNothingDoneIsAnError(t *testing.T) {
 	l.Clients = slices.Repeat([]Locker{wait}, 3)
 	if _, err := l.Run(ctx); !errors.Is(err, context.Canceled) {
 		t.Error(err)
+	}
+}
+
+// TestMeasuredInOneEpoch: figures of a regime during which an epoch began do not count, but a cluster
+// that is never quiet is measured all the same.
+func TestMeasuredInOneEpoch(t *testing.T) {
+	for _, c := range []struct {
+		disturbed, attempts int
+		want                float64
+	}{{0, 1, 1}, {1, 2, 2}, {2, 3, 3}, {9, 3, 3}} {
+		r := &liveRun{livery: &livery{LiveConfig: LiveConfig{Progress: io.Discard}}, messages: []float64{7}}
+		attempt := 0
+		err := r.inOneEpoch(t.Context(), func(context.Context) error {
+			r.began = r.epoch
+			if attempt++; attempt <= c.disturbed {
+				r.epoch++
+			}
+			r.messages = append(r.messages, float64(attempt))
+			return nil
+		})
+		if err != nil || attempt != c.attempts || !slices.Equal(r.messages, []float64{7, c.want}) {
+			t.Errorf("disturbed %d times: %d attempts, messages %v, %v", c.disturbed, attempt, r.messages, err)
+		}
 	}
 }
