@@ -205,7 +205,7 @@ func (v *Verifier) Compare(cluster []Line) {
 // lacking finds chains that the cluster has, and of which a server has no line at all.
 func (v *Verifier) lacking(cluster []Line) {
 	if len(cluster) > 0 && v.Lines == 0 {
-		v.problem("", "there are no lines, and the cluster has records")
+		v.problem("", "the files have no lines, but the cluster has records")
 	}
 	for _, chain := range []string{Acts, Refusals} {
 		if !slices.ContainsFunc(cluster, func(l Line) bool { return l.Chain == chain }) {

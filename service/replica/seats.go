@@ -298,8 +298,8 @@ func (r *Replica) freshReports(l *view.Log) map[uint64]Report {
 // worst returns the member to shun first, or 0, and counts it: the member in the most pairs, then
 // the one whose own report has the oldest epoch, then one that does not lead, then the one with
 // the highest id. Without pairs it is the member that most others doubt, if they are more than
-// half. A pair needs the reports of both: a member that does not report does not renew its seat
-// either, which ends by itself, and who complains of it is not to blame.
+// half. A pair needs the reports of both members. A member without a report does not renew its seat
+// either: the seat ends by itself, and the member that complains must not lose its own.
 func (r *Replica) worst(members map[uint64]view.Seat, reports map[uint64]Report) uint64 {
 	pairs, doubts := make(map[[2]uint64]bool), make(map[uint64]int)
 	inPairs := make(map[uint64]int)
