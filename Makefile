@@ -169,6 +169,7 @@ long-founding: go-version ## founders emptied and crashed: 20 times in all start
 long-live: go-version ## under each algorithm: 20 kills of the holder's home, the coordinator, a waiter's home, a bystander, the leader; pauses; cuts
 	$(PART) -part live -title "Kills of servers under algorithms" env LONG=1 $(GO) test -count 1 -v -timeout 2h ./internal/e2e -run TestFaultsByRole
 	$(PART) -part live-cuts -title "Cuts between servers under algorithms" env LONG=1 $(GO) test -count 1 -v -timeout 2h ./internal/nemesis -run TestLiveCuts
+	$(PART) -part live-pauses -title "Homes that stand still under algorithms" env LONG=1 $(GO) test -count 1 -v -timeout 2h ./internal/nemesis -run TestPausedHomes
 
 .PHONY: long-mutants
 long-mutants: go-version ## every mistake of internal/vopr and service/host is found

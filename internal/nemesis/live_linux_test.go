@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -30,7 +31,13 @@ func TestLiveCuts(t *testing.T) {
 	}
 	cuts := 20
 	fmt.Sscan(os.Getenv("CUTS"), &cuts)
-	for _, line := range runNemesis(t, plan{Cuts: cuts}) {
+	noteFigures(t, runNemesis(t, plan{Cuts: cuts}))
+}
+
+// noteFigures notes the figures in the output of a director.
+func noteFigures(t *testing.T, said []string) {
+	t.Helper()
+	for _, line := range said {
 		if name, figures, found := strings.Cut(line, ": noted: "); found {
 			var note []longrun.Figure
 			for _, figure := range strings.Split(figures, "; ") {
@@ -49,115 +56,153 @@ func TestLiveCuts(t *testing.T) {
 	}
 }
 
-// cutting makes cuts while algorithms guard locks. The clients run at the router, so each of them
-// reaches all servers, whatever is cut between servers.
-type cutting struct {
+// homes is a cluster in which algorithms guard locks while something happens to one of the homes. The
+// clients run at the router, so each of them reaches all servers, whatever is cut between servers.
+type homes struct {
 	plan    plan
 	world   *world
 	cluster *local.Cluster
 	control *conclave.Client
-	number  int
-	took    map[string][]time.Duration
+	dir     string
+	took    map[string][]time.Duration // until the next entry, by what happened
 }
 
-// roundsPerCluster is the number of cuts in one cluster. It is small because a server whose seats expire
-// often has to wait for its next seat.
+// roundsPerCluster is the number of rounds in one cluster. It is small because a server whose seats
+// expire often has to wait for its next seat.
 const roundsPerCluster = 4
 
-func runCuts(p plan, w *world) error {
-	c := &cutting{plan: p, world: w, took: make(map[string][]time.Duration)}
-	for c.number < 2*p.Cuts {
-		if err := c.some(); err != nil {
+// runHomes runs rounds in several clusters, and prints figures for each kind of round.
+func runHomes(p plan, w *world, rounds int, round func(h *homes, ctx context.Context, number int) error) error {
+	h := &homes{plan: p, world: w, took: make(map[string][]time.Duration)}
+	for done := 0; done < rounds; done += roundsPerCluster {
+		if err := h.inCluster(done, min(done+roundsPerCluster, rounds), round); err != nil {
 			return err
 		}
 	}
-	for _, kind := range []string{"a home cut off", "two homes cut from each other"} {
-		all := c.took[kind]
+	for _, kind := range slices.Sorted(maps.Keys(h.took)) {
+		all := h.took[kind]
 		slices.Sort(all)
-		fmt.Printf("%s: noted: %d cuts; %d locks; %d median until the next entry, ms; %d worst, ms\n",
-			kind, p.Cuts, len(all), all[len(all)/2].Milliseconds(), all[len(all)-1].Milliseconds())
+		fmt.Printf("%s: noted: %d times; %d locks; %d median until the next entry, ms; %d worst, ms\n",
+			kind, rounds/len(h.took), len(all), all[len(all)/2].Milliseconds(), all[len(all)-1].Milliseconds())
 	}
 	return nil
 }
 
-// some makes some cuts in a new cluster.
-func (c *cutting) some() (err error) {
-	dir := filepath.Join(c.plan.Dir, "said", fmt.Sprint("cluster-", c.number))
+// inCluster runs the rounds from first up to last in a new cluster.
+func (h *homes) inCluster(first, last int, round func(h *homes, ctx context.Context, number int) error) (err error) {
+	dir := filepath.Join(h.plan.Dir, "said", fmt.Sprint("cluster-", first))
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	c.cluster, err = local.Start(local.Config{
-		Binary: c.plan.Binary, Dir: dir, Hosts: []string{host(1), host(2), host(3)}, Flags: []string{"--insecure", "--access", "open"},
-		Via: at,
+	h.dir = dir
+	for id := 1; id <= servers; id++ {
+		if err := os.WriteFile(clockFile(dir, id), make([]byte, 8), 0o600); err != nil {
+			return err
+		}
+	}
+	h.cluster, err = local.Start(local.Config{
+		Binary: h.plan.Binary, Dir: dir, Hosts: []string{host(1), host(2), host(3)}, Flags: []string{"--insecure", "--access", "open"},
+		Via: func(id int) []string {
+			return append([]string{"env", clockVariable + "=" + clockFile(dir, id)}, at(id)...)
+		},
 	})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, c.cluster.Stop(), os.RemoveAll(dir)) }()
+	defer func() { err = errors.Join(err, h.cluster.Stop(), os.RemoveAll(dir)) }()
 	ctx, cancel := context.WithTimeout(context.Background(), roundsPerCluster*testTimeout)
 	defer cancel()
-	if c.control, err = conclave.Dial(ctx, conclave.Config{Servers: c.cluster.Addresses()}); err != nil {
-		return errors.Join(err, c.cluster.Died())
+	if h.control, err = conclave.Dial(ctx, conclave.Config{Servers: h.cluster.Addresses()}); err != nil {
+		return errors.Join(err, h.cluster.Died())
 	}
-	defer c.control.Close()
-	if err := c.cluster.Raise(ctx, c.control, 3); err != nil {
+	defer h.control.Close()
+	if err := h.cluster.Raise(ctx, h.control, 3); err != nil {
 		return err
 	}
 	for _, algorithm := range guarding {
-		if err := c.control.SetGuard(ctx, algorithm+"/", conclave.Use{Algorithm: algorithm}); err != nil {
+		if err := h.control.SetGuard(ctx, algorithm+"/", conclave.Use{Algorithm: algorithm}); err != nil {
 			return err
 		}
 	}
-	for i := 0; i < roundsPerCluster && c.number < 2*c.plan.Cuts; i++ {
-		if err := c.round(ctx); err != nil {
-			return fmt.Errorf("cut %d: %w", c.number+1, err)
+	for number := first; number < last; number++ {
+		if err := until(ctx, h.open); err != nil {
+			return err
 		}
-		c.number++
+		if err := round(h, ctx, number); err != nil {
+			return fmt.Errorf("round %d: %w", number+1, err)
+		}
 	}
 	return nil
 }
 
-// round makes one cut: all links of a server to the others, or the link between two servers.
-func (c *cutting) round(ctx context.Context) error {
-	if err := until(ctx, c.open); err != nil {
+// dialHomes returns a client of each home.
+func (h *homes) dialHomes(ctx context.Context) (clients map[int]*conclave.Client, closeAll func(), err error) {
+	clients = make(map[int]*conclave.Client)
+	closeAll = func() {
+		for _, client := range clients {
+			client.Close()
+		}
+	}
+	for id := 1; id <= servers; id++ {
+		if clients[id], err = conclave.Dial(ctx, conclave.Config{Servers: h.cluster.Addresses(), Home: h.cluster.Addresses()[id-1]}); err != nil {
+			delete(clients, id)
+			closeAll()
+			return nil, nil, err
+		}
+	}
+	return clients, closeAll, nil
+}
+
+// cutRound makes one cut: all links of a server to the others, or the link between two servers.
+func (h *homes) cutRound(ctx context.Context, number int) error {
+	kind, victim := "a home cut off", number/2%servers+1
+	a, b := others(victim)[0], others(victim)[1]
+	ways := isolated(victim)
+	if number%2 == 1 {
+		kind, ways = "two homes cut from each other", []way{{victim, a}, {a, victim}}
+	}
+	clients, closeAll, err := h.dialHomes(ctx)
+	if err != nil {
 		return err
 	}
-	kind, victim := "a home cut off", c.number/2%servers+1
-	a, b := others(victim)[0], others(victim)[1]
-	ways := []way{{victim, a}, {a, victim}, {victim, b}, {b, victim}}
-	if c.number%2 == 1 {
-		kind, ways = "two homes cut from each other", ways[:2]
-	}
-	clients := make(map[int]*conclave.Client)
-	for id := 1; id <= servers; id++ {
-		client, err := conclave.Dial(ctx, conclave.Config{Servers: c.cluster.Addresses(), Home: c.cluster.Addresses()[id-1]})
-		if err != nil {
-			return err
-		}
-		defer client.Close()
-		clients[id] = client
-	}
+	defer closeAll()
 	var held []*conclave.Lock
 	entered := make(chan next, len(guarding))
 	for _, algorithm := range guarding {
-		l, err := clients[victim].Lock(ctx, fmt.Sprint(algorithm, "/", c.number))
+		l, err := clients[victim].Lock(ctx, fmt.Sprint(algorithm, "/", number))
 		if err != nil {
 			return err
 		}
 		held = append(held, l)
-		go c.await(ctx, clients[b], l, entered)
+		go h.await(ctx, clients[b], l, entered)
 	}
-	if err := until(ctx, c.waiting(held)); err != nil {
+	if err := until(ctx, h.waiting(held)); err != nil {
 		return err
 	}
+	if err := h.cutAll(ways); err != nil {
+		return err
+	}
+	return errors.Join(h.judge(ctx, kind, clients, held, entered), h.mendAll(ways))
+}
+
+// isolated are the ways between a server and the others.
+func isolated(victim int) []way {
+	a, b := others(victim)[0], others(victim)[1]
+	return []way{{victim, a}, {a, victim}, {victim, b}, {b, victim}}
+}
+
+func (h *homes) cutAll(ways []way) error {
 	for _, w := range ways {
-		if err := c.world.cut(w.from, w.to); err != nil {
+		if err := h.world.cut(w.from, w.to); err != nil {
 			return err
 		}
 	}
-	err := c.judge(ctx, kind, clients, held, entered)
+	return nil
+}
+
+func (h *homes) mendAll(ways []way) (err error) {
 	for _, w := range ways {
-		err = errors.Join(err, c.world.mend(w.from, w.to))
+		err = errors.Join(err, h.world.mend(w.from, w.to))
 	}
 	return err
 }
@@ -171,7 +216,7 @@ type next struct {
 	err  error
 }
 
-func (c *cutting) await(ctx context.Context, client *conclave.Client, held *conclave.Lock, entered chan<- next) {
+func (h *homes) await(ctx context.Context, client *conclave.Client, held *conclave.Lock, entered chan<- next) {
 	l, err := client.Lock(ctx, held.Name())
 	n := next{name: held.Name(), at: time.Now(), knew: held.Context().Err() != nil, err: err}
 	if err == nil {
@@ -184,7 +229,7 @@ func (c *cutting) await(ctx context.Context, client *conclave.Client, held *conc
 // judge waits for the next entries. If two homes are cut off from each other, only one of them has to
 // leave. If the holder's home stays, the holder releases after a while, as it would have without the
 // cut. The time until the next entry then counts from that release.
-func (c *cutting) judge(ctx context.Context, kind string, clients map[int]*conclave.Client, held []*conclave.Lock, entered <-chan next) error {
+func (h *homes) judge(ctx context.Context, kind string, clients map[int]*conclave.Client, held []*conclave.Lock, entered <-chan next) error {
 	began := time.Now()
 	fences := make(map[string]uint64)
 	var released sync.Map // by name: when a holder whose home stayed released
@@ -213,14 +258,14 @@ func (c *cutting) judge(ctx context.Context, kind string, clients map[int]*concl
 		if n.err != nil || !n.knew || n.late <= fences[n.name] || took > 10*time.Second {
 			return fmt.Errorf("%s: %s: the next entry after %v with fence %d after %d; the holder knew: %v: %w", kind, n.name, took, n.late, fences[n.name], n.knew, n.err)
 		}
-		c.took[kind] = append(c.took[kind], took)
+		h.took[kind] = append(h.took[kind], took)
 	}
 	return nil
 }
 
 // open returns an error until all servers take part.
-func (c *cutting) open(ctx context.Context) error {
-	v, err := c.control.Homes(ctx)
+func (h *homes) open(ctx context.Context) error {
+	v, err := h.control.Homes(ctx)
 	if err != nil {
 		return err
 	}
@@ -236,10 +281,10 @@ func (c *cutting) open(ctx context.Context) error {
 }
 
 // waiting returns an error until a client waits for each lock.
-func (c *cutting) waiting(held []*conclave.Lock) func(context.Context) error {
+func (h *homes) waiting(held []*conclave.Lock) func(context.Context) error {
 	return func(ctx context.Context) error {
 		for _, l := range held {
-			x, err := c.control.Explain(ctx, l.Name())
+			x, err := h.control.Explain(ctx, l.Name())
 			if err != nil {
 				return err
 			}

@@ -23,6 +23,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/conclave-io/conclave/internal/mutation"
 )
 
 var (
@@ -60,7 +62,8 @@ type plan struct {
 	Dir    string
 	Seed   uint64
 	Lasts  time.Duration
-	Cuts   int // if not 0: only this many cuts of each kind, while algorithms guard locks
+	// If not 0: only this many cuts, or pauses, of each kind, while algorithms guard locks.
+	Cuts, Pauses int
 }
 
 // TestNemesis runs the director and reports its verdict.
@@ -72,21 +75,11 @@ func TestNemesis(t *testing.T) {
 	runNemesis(t, p)
 }
 
-// runNemesis builds the server, runs a plan, and returns the output of the director.
-func runNemesis(t *testing.T, p plan) []string {
-	if _, err := exec.LookPath("ip"); err != nil {
-		t.Skip("the nemesis is skipped: there is no ip; install iproute2")
-	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+// runNemesis builds the server with edits, runs a plan, and returns the output of the director.
+func runNemesis(t *testing.T, p plan, edits ...mutation.Edit) []string {
+	t.Helper()
 	dir := t.TempDir()
-	p.Binary, p.Self, p.Dir = filepath.Join(dir, "conclave"), self, dir
-	build := exec.Command("go", "build", "-o", p.Binary, "github.com/conclave-io/conclave/cmd/conclave")
-	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building the binary under test: %v\n%s", err, output)
-	}
+	p = newPlan(t, dir, p, edits...)
 	status, said := runDirector(t, p)
 	last := ""
 	if len(said) > 0 {
@@ -105,6 +98,32 @@ func runNemesis(t *testing.T, p plan) []string {
 		showSaid(t, dir)
 	}
 	return said
+}
+
+// newPlan builds the server with edits into a folder, and fills in the rest of a plan.
+func newPlan(t *testing.T, dir string, p plan, edits ...mutation.Edit) plan {
+	t.Helper()
+	if _, err := exec.LookPath("ip"); err != nil {
+		t.Skip("the nemesis is skipped: there is no ip; install iproute2")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	overlay, err := mutation.Overlay(root, dir, "nemesis", edits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Binary, p.Self, p.Dir = filepath.Join(dir, "conclave"), self, dir
+	build := exec.Command("go", "build", "-overlay", overlay, "-o", p.Binary, "github.com/conclave-io/conclave/cmd/conclave")
+	if output, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("building the binary under test: %v\n%s", err, output)
+	}
+	return p
 }
 
 // runDirector runs the director, and returns its exit status and its output.
@@ -180,9 +199,12 @@ func director(text string) int {
 		fmt.Println(err)
 		return notAllowed
 	}
-	if p.Cuts > 0 {
-		err = runCuts(p, w)
-	} else {
+	switch {
+	case p.Cuts > 0:
+		err = runHomes(p, w, 2*p.Cuts, (*homes).cutRound)
+	case p.Pauses > 0:
+		err = runHomes(p, w, 2*p.Pauses, (*homes).pauseRound)
+	default:
 		err = runPlan(p, w)
 	}
 	if err != nil {

@@ -87,20 +87,19 @@ func (e *QuotaError) Error() string {
 // More returns an error if a principal that has an amount would exceed a quota with more, or
 // nil. It checks only the amounts that grow.
 func (most Amount) More(who string, have, more Amount) *QuotaError {
-	for _, kind := range []struct {
-		name             string
-		have, more, most uint64
-	}{
-		{"sessions", have.Sessions, more.Sessions, most.Sessions},
-		{"claims", have.Claims, more.Claims, most.Claims},
-		{"bytes", have.Bytes, more.Bytes, most.Bytes},
-	} {
-		if kind.most != 0 && kind.more != 0 && kind.have+kind.more > kind.most {
-			return &QuotaError{who, kind.name, kind.have, kind.most}
-		}
+	switch {
+	case !allows(most.Sessions, have.Sessions, more.Sessions):
+		return &QuotaError{who, "sessions", have.Sessions, most.Sessions}
+	case !allows(most.Claims, have.Claims, more.Claims):
+		return &QuotaError{who, "claims", have.Claims, most.Claims}
+	case !allows(most.Bytes, have.Bytes, more.Bytes):
+		return &QuotaError{who, "bytes", have.Bytes, most.Bytes}
 	}
 	return nil
 }
+
+// allows reports whether a quota allows more of what somebody has.
+func allows(most, have, more uint64) bool { return most == 0 || more == 0 || have+more <= most }
 
 // PrefixQuota is the value of Who in a QuotaError about a prefix.
 func PrefixQuota(prefix string) string { return "prefix " + quoted(prefix) }

@@ -92,7 +92,22 @@ func (r *Registry) refusesOpen(c *Command, refusal *Result) bool {
 		*refusal = Result{Code: Unauthenticated, Message: "anonymous may not open a session: prove who you are by a client certificate or a token"}
 		return true
 	}
-	return r.exceeds(c.Owner, r.usage.owners[c.Owner], "", access.Amount{Sessions: 1}, refusal)
+	return r.exceeds(c.Owner, r.rules.Most(c.Owner), r.usage.owners[c.Owner], "", access.Amount{Sessions: 1}, refusal)
+}
+
+// bounds is what rules let the owner of a session do and have.
+type bounds struct {
+	rules  *access.State
+	rights *access.Rights
+	most   access.Amount
+}
+
+// boundsOf returns the bounds of a session. They are computed once for each change of the rules.
+func (r *Registry) boundsOf(s *session) *bounds {
+	if s.bounds.rules != r.rules {
+		s.bounds = bounds{r.rules, r.rules.Rights(s.owner), r.rules.Most(s.owner)}
+	}
+	return &s.bounds
 }
 
 // refusesRequest refuses what the rules do not allow the owner of a session, and what exceeds
@@ -104,21 +119,27 @@ func (r *Registry) refusesRequest(s *session, c *Command, refusal *Result) bool 
 		if c.Class == Election {
 			more.Bytes = uint64(len(c.Value))
 		}
-		return r.denies(s.owner, access.Hold, c.Class, c.Name, refusal) || r.exceeds(s.owner, s.usage, c.Name, more, refusal)
+		return r.deniesHold(s, c.Class, c.Name, refusal) || r.exceeds(s.owner, r.boundsOf(s).most, s.usage, c.Name, more, refusal)
 	case OpUpdate, OpTransfer:
 		made := s.claims.get(number(c.Hold))
 		if made == nil {
 			return false
 		}
-		if r.denies(s.owner, access.Hold, made.resource.class, made.resource.name, refusal) {
+		if r.deniesHold(s, made.resource.class, made.resource.name, refusal) {
 			return true
 		}
 		more := access.Amount{Bytes: uint64(max(len(c.Value)-len(made.value), 0))}
-		return c.Op == OpUpdate && r.exceeds(s.owner, s.usage, made.resource.name, more, refusal)
+		return c.Op == OpUpdate && r.exceeds(s.owner, r.boundsOf(s).most, s.usage, made.resource.name, more, refusal)
 	case OpRevoke:
 		return r.denies(s.owner, access.Revoke, c.Class, c.Name, refusal)
 	}
 	return false
+}
+
+// deniesHold reports whether the rules deny a hold to the owner of a session; if so, it fills in
+// the reason.
+func (r *Registry) deniesHold(s *session, class Class, name string, refusal *Result) bool {
+	return !r.boundsOf(s).rights.Allows(access.Hold, access.Class(class), name) && r.denies(s.owner, access.Hold, class, name, refusal)
 }
 
 // denies reports whether the rules deny a verb to a principal; if so, it fills in the reason.

@@ -27,6 +27,8 @@ type session struct {
 	tally *tally // of the registry
 	// usage is what its owner has, if that is counted; versions do not read it.
 	usage *access.Amount
+	// bounds is what the rules let its owner do and have; versions do not read it either.
+	bounds bounds
 
 	// digest is the session's part of the registry's digest. It is computed from the hash of
 	// the fixed part, and from the sums of the hashes of its claims and answers that are

@@ -122,8 +122,8 @@ func valueOf(a *access.Amount) access.Amount {
 
 // exceeds reports whether a principal, or everybody under a prefix of the name, would exceed a
 // quota, and fills in which one. The principal has what is given, or nothing if that is nil.
-func (r *Registry) exceeds(owner string, has *access.Amount, name string, more access.Amount, refusal *Result) bool {
-	over := r.rules.Most(owner).More(owner, valueOf(has), more)
+func (r *Registry) exceeds(owner string, most access.Amount, has *access.Amount, name string, more access.Amount, refusal *Result) bool {
+	over := most.More(owner, valueOf(has), more)
 	if name != "" {
 		more.Sessions = 0
 		for _, q := range r.rules.Prefixes(name) {
