@@ -72,14 +72,22 @@ func (r *Registry) closed() bool { return r.usage != nil }
 // A server calls it before it writes a command into the log. Acts of administration are always
 // admitted: their entry records the refusal.
 func (r *Registry) Admits(c *Command, refusal *Result) bool {
-	if !r.closed() || c.Op.Unbound() || c.Op == OpRevoke || r.Carried(c.Session, c.Sequence) {
+	if !r.closed() {
 		return true
 	}
-	s := r.sessions[c.Session]
-	if s == nil {
-		return c.Op != OpOpen || !r.refusesOpen(c, refusal)
+	switch c.Op {
+	case OpOpen, OpAcquire, OpUpdate, OpTransfer:
+	default:
+		return true
 	}
-	return !r.refusesRequest(s, c, refusal)
+	switch s := r.sessions[c.Session]; {
+	case s == nil:
+		return c.Op != OpOpen || !r.refusesOpen(c, refusal)
+	case s.carried(c.Sequence):
+		return true
+	default:
+		return !r.refusesRequest(s, c, refusal)
+	}
 }
 
 // refusesOpen refuses a session to a caller that has not proven who it is, or that has reached

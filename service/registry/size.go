@@ -28,9 +28,10 @@ func (r *Registry) Size() int {
 // changes nothing.
 func (r *Registry) Carried(id SessionID, sequence uint64) bool {
 	s := r.sessions[id]
-	if s == nil {
-		return false
-	}
+	return s != nil && s.carried(sequence)
+}
+
+func (s *session) carried(sequence uint64) bool {
 	_, answered := s.find(sequence)
 	return answered || sequence < s.low || s.claims.get(number(sequence)) != nil
 }
