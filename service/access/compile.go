@@ -18,6 +18,7 @@ type compiled struct {
 	most     map[string]Amount
 	owners   *tree[Amount]
 	prefixes *tree[[]Quota] // all that a name is in
+	paced    bool           // a quota bounds requests
 }
 
 // group is the principals that match a pattern, but no longer one.
@@ -104,6 +105,7 @@ func (c *compiler) unchanged(roles []Role) bool {
 // compileQuotas gives every pattern and prefix the quotas of those that enclose it.
 func (s *State) compileQuotas() {
 	for _, q := range s.quotas {
+		s.compiled.paced = s.compiled.paced || q.Most.Requests != 0
 		switch stem, pattern := strings.CutSuffix(q.Who, "*"); {
 		case q.Who == "":
 			s.compiled.prefixes.at(q.Prefix).value = []Quota{q}

@@ -185,6 +185,15 @@ func (s *State) Most(principal string) Amount {
 	return n.value.or(DefaultAmount)
 }
 
+// Pace returns how many requests per second a principal may send to each server. 0 means that
+// they are not bounded.
+func (s *State) Pace(principal string) uint64 {
+	if s.Mode() != Closed || !s.compiled.paced {
+		return 0
+	}
+	return s.Most(principal).Requests
+}
+
 // Prefixes returns the quotas of all prefixes of a name, the shortest prefix first. The caller
 // must not change the slice.
 func (s *State) Prefixes(name string) []Quota {

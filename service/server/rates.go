@@ -55,7 +55,7 @@ func (r *rates) forget(now int64) {
 // that has them from the caller, and requests on a stream where they are read: at the leader,
 // or at a home.
 func (s *Server) pace(who caller) error {
-	most := s.rules().Most(who.Principal).Requests
+	most := s.rules().Pace(who.Principal)
 	if most == 0 || s.rates.take(who.Principal, most, monotonic()) {
 		return nil
 	}
