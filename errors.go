@@ -259,7 +259,8 @@ func (e *DialError) Is(target error) bool {
 
 // UnavailableError has the result of each server, when none answered a call in time.
 type UnavailableError struct {
-	Op, Name string
+	Op   string
+	Name string // what it was about, if that has a name
 	// Attempts are as those of a DialError.
 	Attempts []Attempt
 	Err      error // the end of the context
@@ -267,7 +268,11 @@ type UnavailableError struct {
 
 func (e *UnavailableError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "conclave: %s %q: %v: %v", e.Op, e.Name, e.Err, ErrUnavailable)
+	b.WriteString("conclave: " + e.Op)
+	if e.Name != "" {
+		fmt.Fprintf(&b, " %q", e.Name)
+	}
+	fmt.Fprintf(&b, ": %v: %v", e.Err, ErrUnavailable)
 	for _, a := range e.Attempts {
 		fmt.Fprintf(&b, "; %s: %v", a.Server, a.Err)
 	}

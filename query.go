@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -127,7 +126,7 @@ func (c *Client) ask(ctx context.Context, op string, q query) error {
 	defer cancel()
 	defer context.AfterFunc(c.ctx, cancel)()
 	for round := 1; ; round++ {
-		var failures []string
+		var failures []Attempt
 		for _, address := range c.addresses() {
 			err := c.put(ctx, address, q)
 			switch {
@@ -139,12 +138,15 @@ func (c *Client) ask(ctx context.Context, op string, q query) error {
 				return fmt.Errorf("conclave: %s: %w", op, plain(err))
 			}
 			c.pool.failed(address)
-			failures = append(failures, fmt.Sprintf("%s: %v", address, plain(err)))
+			failures = append(failures, Attempt{address, plain(err)})
 		}
 		select {
 		case <-time.After(pause(round)):
 		case <-ctx.Done():
-			return fmt.Errorf("conclave: %s: %w; %s", op, ctx.Err(), strings.Join(failures, "; "))
+			if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				return fmt.Errorf("conclave: %s: %w", op, ctx.Err())
+			}
+			return &UnavailableError{Op: op, Attempts: failures, Err: ctx.Err()}
 		}
 	}
 }

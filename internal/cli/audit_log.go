@@ -182,8 +182,11 @@ func (c *auditLog) check(ctx context.Context, files []string, given bool) error 
 	if err := c.print(view, func(w io.Writer) error { return view.text(w) }); err != nil {
 		return err
 	}
-	if n := len(view.Problems); n > 0 {
-		return failure(StatusNo, "audit log: %d problems in %d lines", n, v.Lines)
+	switch n := len(view.Problems); {
+	case n > 0:
+		return failure(StatusNo, "audit log: lines: %d, problems: %d", v.Lines, n)
+	case v.Lines == 0:
+		return failure(StatusNo, "audit log: no line in %s, so there is nothing to check: name the files that servers wrote", strings.Join(files, ", "))
 	}
 	return nil
 }
@@ -192,7 +195,7 @@ func (v *verifiedView) text(w io.Writer) error {
 	for _, p := range v.Problems {
 		fmt.Fprintln(w, p)
 	}
-	if len(v.Problems) > 0 {
+	if len(v.Problems) > 0 || v.Lines == 0 {
 		return nil
 	}
 	with := ""

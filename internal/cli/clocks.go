@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/conclave-io/conclave"
@@ -39,11 +40,15 @@ func writeClocks(w io.Writer, s conclave.Status) error {
 	t := newTable(w, "SERVER", "AHEAD BY", "DRIFT")
 	for i := range s.Clocks {
 		c := &s.Clocks[i]
-		drift := "-"
-		if c.Over > 0 {
+		ahead, drift := "-", "-"
+		lost := slices.ContainsFunc(s.Members, func(m conclave.Member) bool { return m.ID == c.Server && !m.Connected && !m.Leader })
+		if !lost { // otherwise the estimate is of earlier
+			ahead = fmt.Sprintf("%v +- %v", rounded(c.Offset), rounded(c.Error))
+		}
+		if !lost && c.Over > 0 {
 			drift = fmt.Sprintf("%.4f %% +- %.4f %%", 100*c.Drift, 100*c.DriftError)
 		}
-		t.row(number(c.Server), fmt.Sprintf("%v +- %v", rounded(c.Offset), rounded(c.Error)), drift)
+		t.row(number(c.Server), ahead, drift)
 	}
 	if err := t.flush(); err != nil {
 		return err

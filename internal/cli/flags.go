@@ -233,5 +233,5 @@ func (a *app) ask(ctx context.Context, question func(context.Context, *conclave.
 	defer client.Close()
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(a.client.timeout))
 	defer cancel()
-	return question(ctx, client)
+	return silence(question(ctx, client), a.client.timeout)
 }

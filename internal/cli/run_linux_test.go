@@ -466,8 +466,9 @@ SERVER  ROLE      CLIENTS AT  PEERS AT  CONNECTED  ON DISK
 	out.Reset()
 	s.Clocks = []conclave.Clock{
 		{Server: 1, Offset: -1_234_567, Error: 98_765, Drift: 0.0000123, DriftError: 0.000002, Over: time.Minute},
-		{Server: 3, Offset: 2 * time.Second, Error: 45678, Drift: 0.031, DriftError: 0.000002, Over: time.Minute, Notable: true}, {Server: 4},
+		{Server: 3, Offset: 2 * time.Second, Error: 45678, Drift: 0.031, DriftError: 0.000002, Over: time.Minute, Notable: true}, {Server: 4}, {Server: 5, Error: 45678},
 	}
+	s.Members = append(s.Members, conclave.Member{ID: 5})
 	if err := writeClocks(&out, s); err != nil {
 		t.Fatal(err)
 	}
@@ -477,6 +478,7 @@ SERVER  AHEAD BY         DRIFT
 1       -1.23ms +- 99µs  0.0012 % +- 0.0002 %
 3       2s +- 46µs       3.1000 % +- 0.0002 %
 4       0s +- 0s         -
+5       -                -
 WARNING: the clocks of servers 2 and 3 drift apart by 3.10 %; leases are safe up to 10 %
 `
 	if out.String() != want {

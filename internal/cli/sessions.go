@@ -18,7 +18,9 @@ func newSessions(a *app) *cobra.Command {
 		Use:   "sessions",
 		Short: "List the live sessions of programs",
 		Long: `A program has one session for each client that it opens. The session ends one TTL after the program
-dies. Only the leader knows how much of the TTL is left.`,
+dies. Only the leader knows how much of the TTL is left. A program that uses locks under an algorithm
+has a second session, at a server: its home. A home never promises more than its own lease, so little
+more than a second may be left of that session (conclave serve --view-lease).`,
 		Example: `  conclave sessions
   conclave sessions --json
   conclave sessions end s-1f2e3d4c --reason "a7 goes down at 18:00"`,
