@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -44,10 +45,20 @@ func (c *Client) ListElections(ctx context.Context, prefix string) ([]Resource, 
 	return c.list(ctx, api.Class_CLASS_ELECTION, prefix)
 }
 
+// ListKnown is like List, and returns also the servers that guard locks by algorithms and did not
+// answer. A lock that a client of such a server holds is missing, or has no holder: it is not free.
+func (c *Client) ListKnown(ctx context.Context, prefix string) (known []Resource, silent []uint64, err error) {
+	return c.pages(ctx, api.Class_CLASS_LOCK, prefix)
+}
+
 func (c *Client) list(ctx context.Context, class api.Class, prefix string) ([]Resource, error) {
+	all, _, err := c.pages(ctx, class, prefix)
+	return all, err
+}
+
+func (c *Client) pages(ctx context.Context, class api.Class, prefix string) (all []Resource, silent []uint64, err error) {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
-	var all []Resource
 	for after, more := "", true; more; {
 		err := c.ask(ctx, "list", func(ctx context.Context, server api.ConclaveClient, _ *api.StatusResponse) error {
 			page, err := server.List(ctx, &api.ListRequest{Class: class, Prefix: prefix, After: after})
@@ -58,14 +69,16 @@ func (c *Client) list(ctx context.Context, class api.Class, prefix string) ([]Re
 				all = append(all, resourceOf(r))
 				after = r.GetName()
 			}
+			silent = append(silent, page.GetSilent()...)
 			more = page.GetMore() && len(page.GetResources()) > 0
 			return nil
 		})
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	return all, nil
+	slices.Sort(silent)
+	return all, slices.Compact(silent), nil
 }
 
 // Explain returns who holds a lock, who waits for it in which order, and how its

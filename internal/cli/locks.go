@@ -16,13 +16,14 @@ func newLocks(a *app) *cobra.Command {
 		Use:   "locks [PREFIX]",
 		Short: "List locks with their holders and the number of waiters",
 		Long: `With PREFIX, list only the locks whose names start with PREFIX. Free locks are not listed. The
-table has a row for each holder.`,
+table has a row for each holder. While a server that guards locks does not answer, locks that its
+clients hold are missing or have no holder, and standard error names the server.`,
 		Example: `  conclave locks
   conclave locks reports/
   conclave locks --prefix reports/ --json`,
 		Args: atMostOne,
 	}
-	cmd.RunE = a.listing(cmd, "locks", "HOLDER", (*conclave.Client).List)
+	cmd.RunE = a.listing(cmd, "locks", "HOLDER", resourceClass{})
 	a.addJSON(cmd)
 	return cmd
 }
@@ -37,18 +38,17 @@ func newElections(a *app) *cobra.Command {
   conclave elections scheduler --json`,
 		Args: atMostOne,
 	}
-	cmd.RunE = a.listing(cmd, "elections", leaderColumn, (*conclave.Client).ListElections)
+	cmd.RunE = a.listing(cmd, "elections", leaderColumn, resourceClass{election: true})
 	a.addJSON(cmd)
 	return cmd
 }
 
 const leaderColumn = "LEADER"
 
-type lister func(*conclave.Client, context.Context, string) ([]conclave.Resource, error)
-
-// listing prints what a lister finds. The JSON is an object with one key. The prefix of the names
+// listing prints what is held. The JSON is an object with one key, and with the servers that did not
+// answer, if any. The prefix of the names
 // is an argument or a flag.
-func (a *app) listing(cmd *cobra.Command, key, holder string, list lister) func(*cobra.Command, []string) error {
+func (a *app) listing(cmd *cobra.Command, key, holder string, of resourceClass) func(*cobra.Command, []string) error {
 	var prefix string
 	cmd.Flags().StringVar(&prefix, "prefix", "", "list only names that start with this `prefix`; the same as the argument")
 	return func(cmd *cobra.Command, args []string) error {
@@ -59,11 +59,16 @@ func (a *app) listing(cmd *cobra.Command, key, holder string, list lister) func(
 			prefix = args[0]
 		}
 		return a.ask(cmd.Context(), func(ctx context.Context, client *conclave.Client) error {
-			found, err := list(client, ctx, prefix)
+			found, silent, err := of.listAll(ctx, client, prefix)
 			if err != nil {
 				return err
 			}
-			return a.print(map[string]any{key: resourcesJSON(found)}, func(w io.Writer) error {
+			view := map[string]any{key: resourcesJSON(found)}
+			if away := noAnswer(silent); away != "" {
+				view["silent"] = silent
+				a.say("%s", away)
+			}
+			return a.print(view, func(w io.Writer) error {
 				return resourcesTable(w, holder, found)
 			})
 		})

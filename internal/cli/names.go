@@ -28,7 +28,7 @@ func (a *app) completeNames(of *resourceClass) func(*cobra.Command, []string, st
 			a.client.timeout = min(a.client.timeout, duration(completionTimeout))
 			// An error cannot be shown here.
 			_ = a.ask(context.Background(), func(ctx context.Context, client *conclave.Client) error {
-				held, err := of.listAll(ctx, client, begun)
+				held, _, err := of.listAll(ctx, client, begun)
 				for _, r := range held {
 					names = append(names, cobra.Completion(r.Name))
 				}

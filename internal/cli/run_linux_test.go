@@ -76,7 +76,7 @@ func newTrial(argv ...string) *trial {
 	t.seeker = &seeker{app: a, class: "lock", name: "some/name", argv: argv}
 	t.ttl, t.grace = duration(10*time.Second), duration(200*time.Millisecond)
 	t.release = func(context.Context, hold) error { t.released++; return nil }
-	t.list = func(context.Context, *conclave.Client) ([]conclave.Resource, error) { return nil, nil }
+	t.list = func(context.Context, *conclave.Client) ([]conclave.Resource, []uint64, error) { return nil, nil, nil }
 	t.quiet = true // there is no client that could be asked
 	return t
 }
@@ -333,8 +333,8 @@ func TestHeld(t *testing.T) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
-	tr.list = func(context.Context, *conclave.Client) ([]conclave.Resource, error) {
-		return []conclave.Resource{{Name: "some/name", Holders: []conclave.Holder{holder}}}, nil
+	tr.list = func(context.Context, *conclave.Client) ([]conclave.Resource, []uint64, error) {
+		return []conclave.Resource{{Name: "some/name", Holders: []conclave.Holder{holder}}}, nil, nil
 	}
 	_, err = tr.turn(context.Background(), nil, make(signals))
 	wantStatus(t, err, StatusNotAcquired, `lock "some/name": not acquired within 20ms: held`+who)

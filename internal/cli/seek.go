@@ -25,12 +25,12 @@ type seeker struct {
 
 	acquire func(ctx context.Context, client *conclave.Client) (hold, error)
 	release func(ctx context.Context, h hold) error
-	list    func(ctx context.Context, client *conclave.Client) ([]conclave.Resource, error)
+	list    func(ctx context.Context, client *conclave.Client) (known []conclave.Resource, silent []uint64, err error)
 }
 
 // register adds the flags of all commands that run another command.
 func (s *seeker) register(cmd *cobra.Command) {
-	s.list = func(ctx context.Context, client *conclave.Client) ([]conclave.Resource, error) {
+	s.list = func(ctx context.Context, client *conclave.Client) ([]conclave.Resource, []uint64, error) {
 		return s.resources().listAll(ctx, client, s.name)
 	}
 	s.runFlags.register(cmd)
@@ -234,13 +234,16 @@ const releaseTimeout = 5 * time.Second
 func (s *seeker) holder(ctx context.Context, client *conclave.Client) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	resources, err := s.list(ctx, client)
+	resources, silent, err := s.list(ctx, client)
 	r := named(s.name, resources)
 	if r != nil && len(r.Holders) > 0 {
 		return ": " + s.taken() + by(r.Holders[0]), nil
 	}
 	if blocked := s.blocked(ctx, client, r); blocked != "" {
 		return ": " + blocked, nil
+	}
+	if away := noAnswer(silent); away != "" {
+		return ": " + away, nil
 	}
 	return "", err
 }

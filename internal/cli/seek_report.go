@@ -43,10 +43,13 @@ const askEvery = 2 * time.Second
 // errors, because the wait itself reports them.
 func (s *seeker) follow(ctx context.Context, client *conclave.Client) {
 	said := ""
-	say := func(r *conclave.Resource) {
+	say := func(r *conclave.Resource, silent []uint64) {
 		text := ""
+		away := noAnswer(silent)
 		if blocked := s.blocked(ctx, client, r); blocked != "" {
 			text = fmt.Sprintf("waiting for %s %q: %s", s.class, s.name, blocked)
+		} else if r != nil && len(r.Holders) == 0 && r.Guard != "" && away != "" {
+			text = fmt.Sprintf("waiting for %s %q: %s", s.class, s.name, away)
 		} else if r != nil {
 			text = s.waitingFor(r, client.SessionID())
 		}
@@ -56,12 +59,12 @@ func (s *seeker) follow(ctx context.Context, client *conclave.Client) {
 		}
 	}
 	for {
-		now, err := s.list(ctx, client)
+		now, silent, err := s.list(ctx, client)
 		if err != nil {
 			return
 		}
 		r := named(s.name, now)
-		say(r)
+		say(r, silent)
 		if r != nil && len(r.Holders) > 0 && r.Guard == "" {
 			break
 		}
@@ -76,7 +79,7 @@ func (s *seeker) follow(ctx context.Context, client *conclave.Client) {
 		return
 	}
 	for c := range changes {
-		say(named(s.name, c.Resources))
+		say(named(s.name, c.Resources), nil)
 	}
 }
 

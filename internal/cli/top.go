@@ -120,7 +120,7 @@ func (t *top) look(ctx context.Context, client *conclave.Client) sample {
 	defer cancel()
 	s := sample{at: time.Now()}
 	if s.status, s.err = client.Status(ctx); s.err == nil {
-		s.resources, s.err = t.of.listAll(ctx, client, "")
+		s.resources, _, s.err = t.of.listAll(ctx, client, "")
 	}
 	if s.err == nil {
 		s.view = seatsOf(ctx, client, s.status)

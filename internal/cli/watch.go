@@ -116,7 +116,12 @@ func (a *app) printChanges(of resourceClass, changes <-chan conclave.Changes, li
 			if err := a.printStarts(guarded.starts(l)); err != nil {
 				return err
 			}
-			fresh = guarded.locks.take(conclave.Changes{Resources: l.locks, Reset: true})
+			fresh = guarded.take(l)
+			if away := noAnswer(l.silent); away != guarded.said {
+				if guarded.said = away; away != "" {
+					a.say("%s", away)
+				}
+			}
 		}
 		if err := a.printResources(of, fresh); err != nil {
 			return err

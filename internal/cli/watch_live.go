@@ -16,6 +16,7 @@ const lookEvery = time.Second
 // look is an answer of the servers that guard locks by algorithms.
 type look struct {
 	locks  []conclave.Resource // that algorithms guard
+	silent []uint64            // servers that did not answer
 	starts []conclave.ViewStart
 }
 
@@ -49,7 +50,7 @@ func lookOnce(ctx context.Context, client *conclave.Client, prefix string) (l lo
 	}
 	l.starts = startsOf(&v)
 	if len(v.Guards) > 0 {
-		if l.locks, err = client.List(ctx, prefix); err != nil {
+		if l.locks, l.silent, err = client.ListKnown(ctx, prefix); err != nil {
 			return look{}, false
 		}
 	}
@@ -68,6 +69,15 @@ type liveNews struct {
 	locks *news
 	begun bool
 	epoch uint64
+	said  string // about servers that do not answer
+}
+
+// take returns the locks that changed. While a server does not answer, nothing is known to be free.
+func (n *liveNews) take(l look) []conclave.Resource {
+	return n.locks.take(conclave.Changes{
+		Resources: slices.DeleteFunc(l.locks, func(r conclave.Resource) bool { return len(l.silent) > 0 && len(r.Holders) == 0 }),
+		Reset:     len(l.silent) == 0,
+	})
 }
 
 // starts returns those that were not returned before.

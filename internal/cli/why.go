@@ -94,11 +94,13 @@ func (k resourceClass) explain(ctx context.Context, client *conclave.Client, nam
 	return client.Explain(ctx, name)
 }
 
-func (k resourceClass) listAll(ctx context.Context, client *conclave.Client, prefix string) ([]conclave.Resource, error) {
+// listAll returns what is held, and the servers that did not answer.
+func (k resourceClass) listAll(ctx context.Context, client *conclave.Client, prefix string) (known []conclave.Resource, silent []uint64, err error) {
 	if k.election {
-		return client.ListElections(ctx, prefix)
+		known, err = client.ListElections(ctx, prefix)
+		return known, nil, err
 	}
-	return client.List(ctx, prefix)
+	return client.ListKnown(ctx, prefix)
 }
 
 type explanationView struct {
@@ -143,8 +145,8 @@ func explanationJSON(name string, x conclave.Explanation, blocked string, waits 
 
 // tell writes an explanation for people. Blocked is why nobody gets it, or "".
 func (k resourceClass) tell(w io.Writer, name string, x conclave.Explanation, blocked string, g waitGraph) error {
-	if away := silent(x.Homes); !x.Held && away != "" {
-		fmt.Fprintf(w, "%s %q: unknown whether it is free, because %s not answer; a client of a silent server may hold it until the lease of the server ends\n", k, name, away)
+	if away := noAnswer(silentHomes(x.Homes)); !x.Held && away != "" {
+		fmt.Fprintf(w, "%s %q: unknown whether it is free: %s\n", k, name, away)
 	} else if !x.Held {
 		memory := ""
 		if len(x.Past) == 0 {
@@ -174,22 +176,31 @@ func (k resourceClass) tell(w io.Writer, name string, x conclave.Explanation, bl
 	return t.flush()
 }
 
-// silent names the servers that did not answer, followed by "does" or "do". It returns "" if all
-// answered.
-func silent(homes []conclave.AtHome) string {
-	var names []string
+// silentHomes returns the servers that did not answer.
+func silentHomes(homes []conclave.AtHome) (servers []uint64) {
 	for _, h := range homes {
 		if h.Problem != "" {
-			names = append(names, number(h.Server))
+			servers = append(servers, h.Server)
 		}
+	}
+	return servers
+}
+
+// noAnswer says that servers that guard locks do not answer, and what that means. It returns "" if
+// there are none.
+func noAnswer(servers []uint64) string {
+	const meaning = " not answer; a lock that a client there holds is free when the lease of the server has ended"
+	var names []string
+	for _, id := range servers {
+		names = append(names, number(id))
 	}
 	switch len(names) {
 	case 0:
 		return ""
 	case 1:
-		return "server " + names[0] + " does"
+		return "server " + names[0] + " does" + meaning
 	}
-	return "servers " + strings.Join(names, " and ") + " do"
+	return "servers " + strings.Join(names, " and ") + " do" + meaning
 }
 
 // tellHomes describes the algorithm that guards a lock, and where the clients of the lock are.

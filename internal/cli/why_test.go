@@ -63,7 +63,7 @@ func TestWhyWithASilentServer(t *testing.T) {
 	if err := (resourceClass{}).tell(&out, "r/a", x, "", waitGraph{}); err != nil {
 		t.Fatal(err)
 	}
-	wantText(t, out.String(), `lock "r/a": unknown whether it is free, because servers 2 and 3 do not answer; a client of a silent server may hold it until the lease of the server ends
+	wantText(t, out.String(), `lock "r/a": unknown whether it is free: servers 2 and 3 do not answer; a lock that a client there holds is free when the lease of the server has ended
 guarded by raymond, like all locks that start with "r/"; the servers report:
   server 1: 2 wait
   server 2 does not answer: connection refused

@@ -227,7 +227,8 @@ func TestHomeThatIsGone(t *testing.T) {
 }
 
 // goes stops the server at which a client holds a lock until another client has the lock,
-// and returns how long that took. Then it starts the server again.
+// and returns how long that took. Then it starts the server again. Nobody is told that the lock is
+// free while the client has it.
 func goes(t *testing.T, c *local.Cluster, client *conclave.Client, name string, victim, rest int, pause bool) time.Duration {
 	t.Helper()
 	loser := dial(t, conclave.Config{Servers: c.Addresses(), Home: c.Addresses()[victim-1]})
@@ -258,6 +259,12 @@ func goes(t *testing.T, c *local.Cluster, client *conclave.Client, name string, 
 	if err := stop(); err != nil {
 		t.Fatal(err)
 	}
+	for lost.Context().Err() == nil {
+		if free := listedAsFree(t, client, name); free != "" && lost.Context().Err() == nil {
+			t.Errorf("%s: %s while a client has it", name, free)
+			break
+		}
+	}
 	got := <-next
 	if err := back(); err != nil {
 		t.Fatal(err)
@@ -276,6 +283,70 @@ func goes(t *testing.T, c *local.Cluster, client *conclave.Client, name string, 
 		t.Error(err)
 	}
 	return took
+}
+
+// TestRestartedHomeKnowsNothing: a server that was killed and is back does not know what the clients
+// of its former seat hold. It says so, until that seat has ended. The client that holds the lock is
+// stopped, so it does not see that its home is another process now.
+func TestRestartedHomeKnowsNothing(t *testing.T) {
+	t.Parallel()
+	c := live(t, 3, "--view-lease", "20s")
+	tell(t, c, "namespace", "set", "s/", "--algorithm", "suzuki-kasami")
+	client := dial(t, conclave.Config{Servers: c.Addresses()})
+	members(t, client, 3)
+	holder := exec.Command(binary, "lock", "s/a", "--servers", c.Addresses()[2], "--ttl", "20s", "--", "sleep", "60")
+	if err := holder.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := holder.Process.Kill(); err != nil { // the sentinel ends the command
+			t.Error(err)
+		}
+		_ = holder.Wait() // says that it was killed
+	}()
+	home := 0
+	until(t, "it is held", func() bool {
+		x, err := client.Explain(within(t), "s/a")
+		for _, h := range x.Homes {
+			if h.Held {
+				home = int(h.Server)
+			}
+		}
+		return err == nil && home != 0
+	})
+	if err := errors.Join(holder.Process.Signal(syscall.SIGSTOP), c.Kill(home), c.Restart(home)); err != nil {
+		t.Fatal(err)
+	}
+	back := dial(t, conclave.Config{Servers: c.Addresses()[home-1 : home]})
+	seat := func() bool {
+		v, err := client.View(within(t))
+		return err == nil && slices.ContainsFunc(v.Members, func(s conclave.Seat) bool { return int(s.Server) == home })
+	}
+	for asked := range 20 {
+		if free := listedAsFree(t, back, "s/a"); free != "" && seat() {
+			t.Fatalf("%s while a client has it", free)
+		}
+		if !seat() {
+			t.Fatalf("the seat ended after %d answers", asked)
+		}
+	}
+	if _, silent, err := back.ListKnown(within(t), "s/"); err != nil || !slices.Contains(silent, uint64(home)) {
+		t.Errorf("the servers %v do not answer, %v; want %d", silent, err, home)
+	}
+}
+
+// listedAsFree says who calls a lock free: a list, or an explanation.
+func listedAsFree(t *testing.T, client *conclave.Client, name string) string {
+	t.Helper()
+	held := func(r conclave.Resource) bool { return r.Name == name && len(r.Holders) > 0 }
+	if known, silent, err := client.ListKnown(within(t), name); err == nil && len(silent) == 0 && !slices.ContainsFunc(known, held) {
+		return "a list says that it is free"
+	}
+	unknown := func(h conclave.AtHome) bool { return h.Problem != "" }
+	if x, err := client.Explain(within(t), name); err == nil && !x.Held && !slices.ContainsFunc(x.Homes, unknown) {
+		return "an explanation says that it is free"
+	}
+	return ""
 }
 
 // TestSurvivorOfAMajority: two of three servers are killed and come back. The third keeps its seat,

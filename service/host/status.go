@@ -124,6 +124,9 @@ func (h *Host) Name(name string) view.Name {
 	return n
 }
 
+// IsMember reports whether this server takes part in the view.
+func (h *Host) IsMember() bool { return h.member.State != view.Out }
+
 // Explain returns the holders of a lock at this home or near, its waiters here, and how its last
 // holds at the home ended. Known is false if there is none of these.
 func (h *Host) Explain(name string, waiters int) (res registry.Resource, known bool, past []registry.Ended) {

@@ -436,6 +436,13 @@ func (n *Node) LiveSessions(after registry.SessionID, limit int) (list []registr
 	return list, left, more
 }
 
+// IsHome reports whether this server takes part in the view, so that it knows what its clients
+// hold.
+func (n *Node) IsHome() (home bool) {
+	n.live.with(func(h *host.Host, _ int64) { home = h.IsMember() })
+	return home
+}
+
 // ExplainLive returns the holders and waiters of a lock at this home, and how its last holds
 // here ended.
 func (n *Node) ExplainLive(name string, waiters int) (res registry.Resource, known bool, past []registry.Ended) {

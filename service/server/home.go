@@ -8,6 +8,9 @@ import (
 	"strings"
 	"sync"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	"github.com/conclave-io/conclave/algorithm/view"
 	"github.com/conclave-io/conclave/service/api"
 	"github.com/conclave-io/conclave/service/convert"
@@ -152,7 +155,7 @@ func atEachMember[T any](ctx context.Context, s *Server, here func(context.Conte
 // explainAtHomes completes the description of a guarded lock with what each member says: who
 // holds it there and who waits for it there.
 func (s *Server) explainAtHomes(ctx context.Context, req *api.ExplainRequest, answer *api.ExplainResponse) {
-	here := func(context.Context) (*api.ExplainResponse, error) { return s.explainHere(req), nil }
+	here := func(context.Context) (*api.ExplainResponse, error) { return s.explainHere(req) }
 	all := &api.Resource{Name: req.GetName(), Class: req.GetClass(), Limit: 1}
 	_ = s.node.View(ctx, func(r *replica.Replica) {
 		if g := r.Registry().Live().GuardOf(req.GetName()); g != nil {
@@ -180,8 +183,20 @@ func (s *Server) explainAtHomes(ctx context.Context, req *api.ExplainRequest, an
 	}
 }
 
+// homeless returns an error if this server is no home: if it has started again, its former seat may
+// have clients that hold locks, and this process knows nothing of them.
+func (s *Server) homeless() error {
+	if !s.node.IsHome() {
+		return status.Errorf(codes.Unavailable, "server %d takes no part in the view", s.cfg.ID)
+	}
+	return nil
+}
+
 // explainHere returns the description of a lock at this server as a home.
-func (s *Server) explainHere(req *api.ExplainRequest) *api.ExplainResponse {
+func (s *Server) explainHere(req *api.ExplainRequest) (*api.ExplainResponse, error) {
+	if err := s.homeless(); err != nil {
+		return nil, err
+	}
 	answer := new(api.ExplainResponse)
 	res, known, past := s.node.ExplainLive(req.GetName(), waiters(req.GetWaiters()))
 	if known {
@@ -190,19 +205,22 @@ func (s *Server) explainHere(req *api.ExplainRequest) *api.ExplainResponse {
 	for i := range past {
 		answer.Past = append(answer.Past, convert.Ended(&past[i]))
 	}
-	return answer
+	return answer, nil
 }
 
-// listAtHomes adds to a list by name the guarded locks that the members report. A member
-// that does not answer is left out.
+// listAtHomes adds to a list by name the guarded locks that the members report, and the members
+// that do not answer.
 func (s *Server) listAtHomes(ctx context.Context, req *api.ListRequest, answer *api.ListResponse) {
 	if !s.lists(ctx, req.GetPrefix()) {
 		return
 	}
-	here := func(ctx context.Context) (*api.ListResponse, error) { return s.listHere(ctx, req), nil }
+	here := func(ctx context.Context) (*api.ListResponse, error) { return s.listHere(ctx, req) }
 	for _, m := range atMembers(ctx, s, here, func(ctx context.Context, member api.ConclaveClient) (*api.ListResponse, error) {
 		return member.List(ctx, &api.ListRequest{Prefix: req.GetPrefix(), After: req.GetAfter(), Limit: req.GetLimit(), Waiters: req.GetWaiters(), Stale: true})
 	}) {
+		if m.err != nil {
+			answer.Silent = append(answer.Silent, m.server)
+		}
 		answer.Resources = append(answer.Resources, m.answer.GetResources()...)
 		answer.More = answer.More || m.answer.GetMore()
 	}
@@ -238,7 +256,10 @@ func (s *Server) lists(ctx context.Context, prefix string) (live bool) {
 }
 
 // listHere returns the locks at this server as a home that the caller may read.
-func (s *Server) listHere(ctx context.Context, req *api.ListRequest) *api.ListResponse {
+func (s *Server) listHere(ctx context.Context, req *api.ListRequest) (*api.ListResponse, error) {
+	if err := s.homeless(); err != nil {
+		return nil, err
+	}
 	found, more := s.readableHere(ctx, req, limited(req.GetLimit()))
 	answer := &api.ListResponse{More: more}
 	_ = s.node.View(ctx, func(r *replica.Replica) {
@@ -250,7 +271,7 @@ func (s *Server) listHere(ctx context.Context, req *api.ListRequest) *api.ListRe
 			answer.Resources = append(answer.Resources, res)
 		}
 	})
-	return answer
+	return answer, nil
 }
 
 // readableHere returns the first locks of a list that the caller may read, and whether there are

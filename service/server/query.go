@@ -121,7 +121,7 @@ func (s *Server) list(ctx context.Context, req *api.ListRequest) (*api.ListRespo
 	case !passedOn(ctx):
 		s.listAtHomes(ctx, req, answer)
 	case req.GetStale(): // asked by a member
-		return s.listHere(ctx, req), nil
+		return s.listHere(ctx, req)
 	}
 	return answer, err
 }
@@ -159,8 +159,9 @@ func (s *Server) explain(ctx context.Context, req *api.ExplainRequest) (*api.Exp
 		s.explainAtHomes(ctx, req, answer)
 	case req.GetStale(): // asked by a member
 		guard := answer.Guard
-		answer = s.explainHere(req)
-		answer.Guard = guard
+		if answer, err = s.explainHere(req); err == nil {
+			answer.Guard = guard
+		}
 	}
 	return answer, err
 }

@@ -34,7 +34,11 @@ func (s *Server) listJSON(r *http.Request, class api.Class, key string) (any, er
 	for _, res := range page.GetResources() {
 		resources = append(resources, resourceToJSON(res))
 	}
-	return map[string]any{key: resources, "more": page.GetMore()}, nil
+	answer := map[string]any{key: resources, "more": page.GetMore()}
+	if silent := page.GetSilent(); len(silent) > 0 {
+		answer["silent"] = silent
+	}
+	return answer, nil
 }
 
 func (s *Server) explainLock(r *http.Request) (any, error) {
