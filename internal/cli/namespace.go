@@ -215,15 +215,28 @@ func (a *app) changeGuard(ctx context.Context, prefix string, begin func(context
 			case made(g):
 				return nil
 			default:
-				return fmt.Errorf("namespace %q: change cancelled, because locks under the prefix are held; set --force to ask the holders to leave", prefix)
+				return fmt.Errorf("namespace %q: change cancelled, because locks under the prefix are held%s; set --force to ask the holders to leave", prefix, anyHeld(client, prefix))
 			}
 			select {
 			case <-look.C:
 			case <-ctx.Done():
-				return fmt.Errorf("namespace %q: change in progress, because locks under the prefix are held; set --force to ask the holders to leave, wait and see `conclave namespace list`, or set the present guard again to cancel the change", prefix)
+				return fmt.Errorf("namespace %q: change in progress, because locks under the prefix are held%s; set --force to ask the holders to leave, wait and see `conclave namespace list`, or set the present guard again to cancel the change", prefix, anyHeld(client, prefix))
 			}
 		}
 	})
+}
+
+// anyHeld names the first lock under a prefix that is held, and its holder, or returns "".
+func anyHeld(client *conclave.Client, prefix string) string {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second) // that of the change has ended
+	defer cancel()
+	known, _ := client.List(ctx, prefix) // without an answer none is named
+	for _, r := range known {
+		if len(r.Holders) > 0 {
+			return fmt.Sprintf(" (%s%s)", shown(r.Name), by(r.Holders[0]))
+		}
+	}
+	return ""
 }
 
 func find(guards []conclave.Guard, prefix string) *conclave.Guard {

@@ -34,7 +34,7 @@ func (s *seeker) register(cmd *cobra.Command) {
 		return s.resources().listAll(ctx, client, s.name)
 	}
 	s.runFlags.register(cmd)
-	cmd.Flags().BoolVar(&s.try, "try", false, "do not wait: exit with status 124 if another process has it")
+	cmd.Flags().BoolVar(&s.try, "try", false, "do not wait: exit with status 124 if it is not free at once")
 	cmd.Flags().BoolVar(&s.quiet, "quiet", false, "do not print who holds it while waiting")
 }
 

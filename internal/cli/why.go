@@ -249,7 +249,11 @@ func (k resourceClass) tellHeld(w io.Writer, name string, r *conclave.Resource) 
 	fmt.Fprintln(w)
 	t = newTable(w, k.head("QUEUE", ownerColumn, "HOST", "PID", "PROGRAM", "SESSION", "SINCE")...)
 	for i, q := range r.Waiters {
-		t.row(k.row(q.Shared, q.Priority, q.Value, number(uint32(i+1)), shown(q.Owner), shown(q.Host), number(q.PID), shown(q.Program), shortID(q.Session), since(q.Since))...)
+		place := number(uint32(i + 1))
+		if r.Guard != "" {
+			place = "-" // the algorithm decides who is next
+		}
+		t.row(k.row(q.Shared, q.Priority, q.Value, place, shown(q.Owner), shown(q.Host), number(q.PID), shown(q.Program), shortID(q.Session), since(q.Since))...)
 	}
 	if err := t.flush(); err != nil {
 		return err

@@ -185,7 +185,7 @@ func (l *live) carryOut() {
 			l.net.CloseFrames(server)
 		}
 		if out.Gone != "" {
-			l.node.log.Info("the seat of this server has ended; its clients lose the locks that they hold under guarded prefixes, except those that another server has taken over", "why", out.Gone)
+			l.node.log.Info("the seat of this server has ended; clients lose the locks under guarded prefixes that they still held here", "why", out.Gone)
 		}
 		if out.Gone != "" || !l.host.Serving() {
 			l.depose()
