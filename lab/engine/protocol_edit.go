@@ -29,6 +29,7 @@ type Edit struct {
 type Turns struct {
 	Run     int      `json:"run"`
 	At      int      `json:"at"`
+	From    int      `json:"from"` // the last record before the choices: faults, starts and the rest of an event come after At by themselves
 	Held    bool     `json:"held"` // the user has control there; otherwise these are the turns after taking control
 	Taken   int      `json:"taken"`
 	Left    int      `json:"left"` // turns of the scenario that come later

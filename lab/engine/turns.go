@@ -26,7 +26,7 @@ func (e *Engine) turns(j *job) (Frame, error) {
 			return Frame{}, errCancelled
 		}
 	}
-	t := Turns{Run: run.number, At: at, Held: held, Taken: len(schedule.Turns), Time: int64(going.World.Now()), Choices: []Choice{}}
+	t := Turns{Run: run.number, At: at, From: int(going.World.Records()), Held: held, Taken: len(schedule.Turns), Time: int64(going.World.Now()), Choices: []Choice{}}
 	if held {
 		t.Left = len(run.text.Config().Schedule.Turns) - t.Taken
 	}
@@ -58,15 +58,19 @@ func (run *run) choice(c *sim.Choice) Choice {
 // the turns that were taken before. held reports whether the run already has this schedule.
 func (run *run) scheduleAt(at int) (schedule sim.Schedule, held bool) {
 	own := run.text.Config().Schedule
-	if own == nil || at < run.journal.Len() && run.journal.Time(at+1) <= int64(own.After) {
+	if own == nil || own.Record > uint64(at) || own.Record == 0 && at < run.journal.Len() && run.journal.Time(at+1) <= int64(own.After) {
 		c := &change{run: run, config: run.going.World.Config()}
-		schedule.After = process.Duration(c.after(at, false))
-		if at == 0 {
+		switch {
+		case at == 0:
 			schedule.After = -1
+		case at < run.journal.Len() && run.journal.Time(at+1) == run.journal.Time(at):
+			schedule.Record = uint64(at) // no time is between these two
+		default:
+			schedule.After = process.Duration(c.after(at, false))
 		}
 		return schedule, false
 	}
-	schedule.After = own.After
+	schedule.After, schedule.Record = own.After, own.Record
 	end := int64(run.going.World.Now()) + 1
 	if at < run.journal.Len() {
 		end = run.journal.Time(at + 1)
@@ -75,7 +79,7 @@ func (run *run) scheduleAt(at int) (schedule sim.Schedule, held bool) {
 	if result := run.going.World.Result(); result.Untaken != nil {
 		taken = result.Untaken.Turn
 	}
-	when := max(0, own.After)
+	when := run.begins(own)
 	for i := range own.Turns[:taken] {
 		if when += own.Turns[i].Takes(run.going.World.Config()); int64(when) >= end {
 			taken = i
@@ -84,6 +88,14 @@ func (run *run) scheduleAt(at int) (schedule sim.Schedule, held bool) {
 	}
 	schedule.Turns = own.Turns[:taken]
 	return schedule, true
+}
+
+// begins returns the time from which a schedule holds the events of the run.
+func (run *run) begins(s *sim.Schedule) process.Duration {
+	if s.Record > 0 {
+		return process.Duration(run.journal.Time(min(int(s.Record), run.journal.Len())))
+	}
+	return max(0, s.After)
 }
 
 // schedules reports whether an edit changes the schedule of the run.
@@ -103,7 +115,7 @@ func (c *change) schedules(at int) bool {
 // control, takes a turn, or gives control back.
 func (c *change) schedule(r *Request) (Frame, error) {
 	schedule, _ := c.run.scheduleAt(r.At)
-	s := scenario.Schedule{Rest: c.Do == "rest"}
+	s := scenario.Schedule{Rest: c.Do == "rest", Record: schedule.Record}
 	if schedule.After >= 0 {
 		s.After = c.time(int64(schedule.After))
 	}
@@ -132,5 +144,5 @@ func (c *change) schedule(r *Request) (Frame, error) {
 	if err != nil {
 		return Frame{}, scenarioProblem(err)
 	}
-	return Frame{Head: Edited{string(text), line, item, int64(edited.Config().Schedule.End(c.config))}}, nil
+	return Frame{Head: Edited{string(text), line, item, int64(edited.Config().Schedule.End(c.run.begins(&schedule), c.config))}}, nil
 }

@@ -80,7 +80,8 @@
 // has sent (from, to, value). The key for is the time after which the fault ends.
 //
 // A schedule has turns, a list; after, the time from which only faults happen by
-// themselves (default: the beginning); and rest: wait (the run ends after the last
+// themselves (default: the beginning), or record, the number of the record after which
+// this begins; and rest: wait (the run ends after the last
 // turn) or run (it continues by itself). Each turn takes one D. A turn is one of
 //
 //	REQ 1>2              the oldest REQ from 1 to 2 arrives; skip 1: the one after it;

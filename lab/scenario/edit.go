@@ -39,9 +39,10 @@ func add(name string, text []byte, item string, keys ...string) ([]byte, int, er
 
 // Schedule is the schedule of a scenario as text.
 type Schedule struct {
-	After string // "": from the beginning
-	Turns []string
-	Rest  bool // the run continues by itself
+	After  string // "": from the beginning
+	Record uint64 // instead of After, unless it is 0
+	Turns  []string
+	Rest   bool // the run continues by itself
 }
 
 // SetSchedule returns the text of a scenario with another schedule, and the line where
@@ -68,11 +69,22 @@ func SetSchedule(name string, text []byte, s Schedule) (edited []byte, line int,
 	return edited, e.line, nil
 }
 
+// begin returns the key that says when the schedule begins, or "" if it begins with the run.
+func (s *Schedule) begin() string {
+	switch {
+	case s.Record > 0:
+		return fmt.Sprintf("record: %d", s.Record)
+	case s.After != "":
+		return "after: " + s.After
+	}
+	return ""
+}
+
 // block returns the schedule as lines.
 func (s *Schedule) block() []string {
 	lines := []string{"schedule:"}
-	if s.After != "" {
-		lines = append(lines, "  after: "+s.After)
+	if begin := s.begin(); begin != "" {
+		lines = append(lines, "  "+begin)
 	}
 	if s.Rest {
 		lines = append(lines, "  rest: run")
@@ -90,8 +102,8 @@ func (s *Schedule) block() []string {
 // braces returns the schedule in one line.
 func (s *Schedule) braces() string {
 	text := "schedule: {"
-	if s.After != "" {
-		text += "after: " + s.After + ", "
+	if begin := s.begin(); begin != "" {
+		text += begin + ", "
 	}
 	if s.Rest {
 		text += "rest: run, "

@@ -21,6 +21,7 @@ func (r *reader) schedule(n *yaml.Node) {
 	s := &sim.Schedule{After: -1}
 	r.mapping(n, "schedule",
 		field{"after", func(n *yaml.Node) { s.After = r.time(n, "after") }},
+		field{"record", func(n *yaml.Node) { s.Record = uint64(r.number(n, "record", 1, math.MaxInt32)) }},
 		field{"turns", func(n *yaml.Node) {
 			for _, item := range r.items(n, "turns") {
 				s.Turns = append(s.Turns, r.turn(item))
@@ -34,6 +35,9 @@ func (r *reader) schedule(n *yaml.Node) {
 			s.Rest = rest == 1
 		}},
 	)
+	if s.Record > 0 && hasKey(n, "after") {
+		r.complain(n, "schedule: after and record are both set: must be one of them")
+	}
 	r.cfg.Schedule = s
 }
 

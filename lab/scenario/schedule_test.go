@@ -46,7 +46,7 @@ func TestRandomSchedules(t *testing.T) {
 		"algorithm: raymond\nn: 4\nworkload: {regime: idle}\nlimit: {events: 500}\n",
 		"algorithm: generals\nn: 4\nworkload: {commands: [{at: 1, propose: 1, by: 1}, {at: 3, propose: 1, by: 2}]}\n",
 	} {
-		for _, after := range []string{"", "after: 2.5, "} {
+		for _, after := range []string{"", "after: 2.5, ", "record: 5, "} {
 			var turns []string
 			var before *journal.Journal
 			for range 25 {
@@ -105,7 +105,7 @@ func checkTurns(t *testing.T, text string) {
 		t.Fatal(err)
 	}
 	cfg := s.Config()
-	rest := scenario.Schedule{Rest: true}
+	rest := scenario.Schedule{Rest: true, Record: cfg.Schedule.Record}
 	if cfg.Schedule.After >= 0 {
 		rest.After = scenario.TimeText(cfg.Schedule.After, cfg.Process.D())
 	}
@@ -121,7 +121,7 @@ func checkTurns(t *testing.T, text string) {
 		t.Fatal(err)
 	}
 	other := again.Config()
-	if !reflect.DeepEqual(other.Schedule.Turns, cfg.Schedule.Turns) || other.Schedule.After != cfg.Schedule.After {
+	if !reflect.DeepEqual(other.Schedule.Turns, cfg.Schedule.Turns) || other.Schedule.After != cfg.Schedule.After || other.Schedule.Record != cfg.Schedule.Record {
 		t.Errorf("%s\nbecomes\n%s", text, edited)
 	}
 	_, waits, short := held(t, s)
@@ -179,6 +179,14 @@ func TestSetSchedule(t *testing.T) {
 		if err != nil || string(got) != c.after || !strings.Contains(strings.Split(string(got), "\n")[line-1], "schedule") {
 			t.Errorf("%s: line %d, %v\n%s\nit must be\n%s", c.name, line, err, got, c.after)
 		}
+	}
+	const plain = "algorithm: lamport\nn: 3\n"
+	got, _, err := scenario.SetSchedule("test", []byte(plain), scenario.Schedule{Record: 4, Turns: []string{"acquire 1"}})
+	if err != nil || string(got) != plain+"schedule:\n  record: 4\n  turns:\n    - acquire 1\n" {
+		t.Errorf("after a record: %v\n%s", err, got)
+	}
+	if _, err := scenario.Parse("test", []byte(plain+"schedule: {after: 1, record: 4, turns: []}\n")); err == nil || !strings.Contains(err.Error(), "must be one of them") {
+		t.Errorf("after and record: %v", err)
 	}
 	if _, _, err := scenario.SetSchedule("test", []byte("algorithm: lamport\nn: 3\n"), scenario.Schedule{Turns: []string{"dance"}}); err == nil {
 		t.Error("a dance is accepted")

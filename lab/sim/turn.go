@@ -17,6 +17,10 @@ type Schedule struct {
 	// After is the time until which the run proceeds by itself. Negative: from the
 	// beginning, only processes start by themselves.
 	After process.Duration
+	// Record is the record after which the run no longer proceeds by itself, for the case
+	// that later records have the same time. It replaces After. The event that writes this
+	// record is completed. 0: After counts.
+	Record uint64
 	// Turns are taken one after another, one D apart.
 	Turns []Turn
 	// Rest lets the run proceed by itself after the last turn: overdue events
@@ -65,9 +69,9 @@ func (t *Turn) Takes(c *process.Config) process.Duration {
 	return c.D()
 }
 
-// End returns when the last turn is taken.
-func (s *Schedule) End(c *process.Config) process.Duration {
-	at := max(0, s.After)
+// End returns when the last turn is taken if the first one begins at the given time.
+func (s *Schedule) End(begin process.Duration, c *process.Config) process.Duration {
+	at := max(0, begin)
 	for i := range s.Turns {
 		at += s.Turns[i].Takes(c)
 	}
@@ -100,6 +104,7 @@ const parking = process.Duration(1) << 61
 type hand struct {
 	*Schedule
 	holds    bool                        // now
+	began    bool                        // to hold
 	next     int                         // turn
 	earliest map[uint64]process.Duration // of timers, by timerKey
 	gone     map[uint64]bool             // items that were taken out of the queue, by seq
@@ -155,6 +160,9 @@ func (w *World) initHand() {
 		return
 	}
 	w.hand = &hand{Schedule: w.cfg.Schedule, earliest: map[uint64]process.Duration{}, gone: map[uint64]bool{}}
+	if w.hand.Record > 0 {
+		return // see advance
+	}
 	if w.hand.After < 0 {
 		w.takeControl()
 		return
@@ -162,9 +170,21 @@ func (w *World) initHand() {
 	w.push(w.hand.After, classBackground, 0, itemControl)
 }
 
+// takesControl takes control if the event that has just happened wrote the record after which
+// that is due, or if none is left that could write it. It reports whether it did.
+func (w *World) takesControl(last bool) bool {
+	h := w.hand
+	if h.Record == 0 || h.began || w.reason != 0 || !last && w.records < h.Record {
+		return false
+	}
+	w.current = 0
+	w.takeControl()
+	return true
+}
+
 // takeControl holds everything that waits for turns from now on.
 func (w *World) takeControl() {
-	w.hand.holds = true
+	w.hand.holds, w.hand.began = true, true
 	w.move(w.holdable(), func(at process.Duration) process.Duration { return at + parking })
 	w.scheduleTurn()
 }

@@ -244,6 +244,9 @@ func (w *World) Status(p process.ID) Status {
 // Pending returns the number of scheduled events.
 func (w *World) Pending() int { return w.queue.pending() - w.background }
 
+// Records returns the number of records so far.
+func (w *World) Records() uint64 { return w.records }
+
 // Events returns the number of events so far.
 func (w *World) Events() uint64 { return w.events }
 
@@ -281,7 +284,7 @@ func (w *World) advance() bool {
 	if w.reason != 0 {
 		return false
 	}
-	if w.queue.pending() == w.background {
+	if w.queue.pending() == w.background && (w.hand == nil || !w.takesControl(true)) {
 		w.end(Quiet)
 		return false
 	}
@@ -299,6 +302,9 @@ func (w *World) advance() bool {
 	}
 	if w.cfg.Limit.Events > 0 && w.events >= w.cfg.Limit.Events && w.reason == 0 {
 		w.end(LimitReached)
+	}
+	if w.hand != nil {
+		w.takesControl(false)
 	}
 	return w.reason == 0
 }

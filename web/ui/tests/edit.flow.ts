@@ -200,6 +200,21 @@ flow("a user takes control, lets a message overtake where links keep the order, 
   await expect.poll(() => position(page)).toBe("#3 of 3");
 });
 
+flow("the choices begin at the cursor, also between records of the same time", native_, async (page) => {
+  await open(page, host, "1/run/maekawa-deadlock?t=5", 5);
+  await page.keyboard.press("t");
+  const row = (text: string) => page.locator(`.turns .row:has-text("${text}")`);
+  await row(strings.turns.gives("acquire 3")).first().waitFor();
+  expect(await page.locator(".turns .tools").textContent()).toContain(strings.turns.free);
+  expect(await row("from 3 arrives").count(), "3 has not asked yet").toBe(0);
+  await row("from 1 arrives at 2").focus();
+  await page.keyboard.press("Enter");
+  await settled(page, 6);
+  expect(await position(page)).toBe("#6 of 6");
+  expect(await page.textContent(".caption")).toContain("2 gets REQ from 1");
+  expect(await page.locator(".client.waiting").count(), "1 and 2 wait, 3 has not asked").toBe(2);
+});
+
 flow("an edit in the past makes a branch, and both futures stay", native_, async (page) => {
   await open(page, host, "1/run/mutex/ricart-agrawala?t=9", 9);
   const whole = await position(page);

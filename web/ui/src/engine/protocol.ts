@@ -89,6 +89,8 @@ export interface Turns {
   at: number;
   /** Somebody has control there; else these are the turns after control is taken. */
   held: boolean;
+  /** The last record before the choices: starts, faults and the rest of an event come after `at` by themselves. */
+  from: number;
   taken: number;
   left: number;
   time: number;

@@ -270,9 +270,10 @@ export const lab = {
   turns: {
     title: "What next",
     choose: "I choose what happens next",
-    hint: "From the cursor on nothing happens by itself (t). What follows now stays as a branch.",
+    hint: "From the cursor on, only starts of processes and faults of the scenario happen by themselves (t). What follows now stays as a branch.",
     held: (taken: number) => `${taken} ${taken === 1 ? "turn" : "turns"} taken. Nothing happens by itself.`,
-    free: "Your choice makes a branch. After the present time, nothing happens by itself.",
+    free: "Your choice makes a branch. After the cursor, nothing happens by itself.",
+    later: (from: number) => `Starts and faults happen by themselves. The choices are those after #${from}.`,
     rest: "Play the rest",
     wait: (d: string) => `wait ${d} D`,
     arrives: (message: string, from: string, to: string) => `${message} from ${from} arrives at ${to}`,
