@@ -21,7 +21,7 @@ var ofMaekawa = []Variant{
 		Name:     "maekawa-no-sanders",
 		Of:       maekawa.Spec,
 		New:      maekawa.Flaw{NoDisplaced: true}.New,
-		Mistake:  "The best request in the queue is not told FAILED when a better one comes, as Maekawa printed it.",
+		Mistake:  "The oldest request in the queue is not told FAILED when an older one comes, as Maekawa printed it.",
 		Tempting: "The new request gets its answer, and the candidate has already been asked for its vote.",
 		Wrong:    "The displaced process does not know that it must yield: all wait for each other forever.",
 		Breaks:   process.Progress,

@@ -93,6 +93,12 @@ func (p *page) judgeStep(t *testing.T, s *course.Step, at string) {
 		w.wrong("a text or the claims are missing")
 	}
 	judgeAnswers(w, s.Answers, 1)
+	// The search that a step offers is the one that its sum tells of: its first.
+	if i := slices.IndexFunc(s.Claims, func(c course.Claim) bool { return c.Search != nil }); s.Check != "" {
+		if name, _, _ := strings.Cut(s.Check, "?"); i < 0 || s.Claims[i].Search.Algorithm != name {
+			w.wrong("the check %s is not the first search of the claims", s.Check)
+		}
+	}
 	for i := range s.Claims {
 		w.judge(&s.Claims[i])
 	}

@@ -5,7 +5,7 @@ import "github.com/conclave-io/conclave/process"
 // Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
 type Flaw struct {
 	KeepsVotes  bool // R8b is missing: a process that withdraws tells no voter
-	NoDisplaced bool // R2d is missing: the previous best is not told FAILED
+	NoDisplaced bool // R2d is missing: the request that was the oldest before is not told FAILED
 }
 
 // New makes a machine with the flaw.

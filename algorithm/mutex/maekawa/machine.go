@@ -33,7 +33,7 @@ type machine struct {
 
 	// The voter. If lock is empty, so is queue.
 	lock   process.Stamp   // the request that has the vote
-	queue  []process.Stamp // the requests that want it, best first
+	queue  []process.Stamp // the requests that want it, oldest first
 	asked  bool            // INQUIRE was sent to the owner of lock; false if lock is empty
 	latest process.Fence   // the highest fence known
 }
@@ -153,15 +153,15 @@ func (m *machine) vote(r process.Stamp, fx *process.Effects) {
 	m.tell(r.ID, grant, r.Clock, m.latest, fx)
 }
 
-// next votes for the best in the queue, if there is one.
+// next votes for the oldest in the queue, if there is one.
 func (m *machine) next(fx *process.Effects) {
 	m.lock, m.asked = nobody, false
 	if len(m.queue) == 0 {
 		return
 	}
-	best := m.queue[0]
+	oldest := m.queue[0]
 	m.queue = slices.Delete(m.queue, 0, 1)
-	m.vote(best, fx)
+	m.vote(oldest, fx)
 }
 
 // waits reports whether a message is about the request that is waiting.

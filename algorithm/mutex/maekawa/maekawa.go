@@ -10,8 +10,8 @@
 //
 // With these rules alone, processes that ask at once can each get some of their votes
 // and wait for each other forever (see the algorithm maekawa-slides). Therefore each
-// request carries a logical time T, and the lower (T, rank) is the better request. A
-// voter that has voted for the worse of two requests asks for its vote back (INQUIRE).
+// request carries a logical time T, and the request with the lower (T, rank) is the older one. A
+// voter that has voted for the younger of two requests asks for its vote back (INQUIRE).
 // The candidate returns it (YIELD) if it knows that it cannot win yet, because another
 // voter has told it so (FAILED).
 //
@@ -21,19 +21,19 @@
 //	R2  voter on REQ(T) from j:
 //	    R2a the vote is free: j has it; GRANT(T, F), F being the highest fence
 //	        that the voter knows of.
-//	    Otherwise queue (T, j), best first, and
-//	    R2b if it is not better than the queue and the candidate: send FAILED to j.
-//	    R2c if it is the best: send INQUIRE to the candidate, unless already sent,
-//	    R2d and FAILED to the request that was the best before (Sanders).
+//	    Otherwise queue (T, j), oldest first, and
+//	    R2b if it is not older than the queue and the candidate: send FAILED to j.
+//	    R2c if it is the oldest: send INQUIRE to the candidate, unless already sent,
+//	    R2d and FAILED to the request that was the oldest before (Sanders).
 //	R3  candidate on GRANT: count it. R3b with all votes: enter, with the fence
 //	    1 + the largest F. R3c the request was withdrawn: return the vote by REL.
 //	R4  on FAILED from a voter that has not voted since: remember it.
 //	R5  on INQUIRE while waiting: remember it.
 //	R6  whenever some voter has said FAILED: send YIELD to each voter that inquires
 //	    and whose vote is here. A returned vote counts as FAILED until it comes again.
-//	R7  voter on YIELD: queue the candidate again and vote for the best.
+//	R7  voter on YIELD: queue the candidate again and vote for the oldest.
 //	R8  release: REL(T, fence) to the set. R8b withdraw: REL(T) to the set.
-//	R9  voter on REL from the candidate: note the fence, vote for the best in the
+//	R9  voter on REL from the candidate: note the fence, vote for the oldest in the
 //	    queue. R9b from any other process: remove its request from the queue.
 //
 // A message from a process to itself is not sent but takes effect at once. A message
@@ -43,10 +43,10 @@
 //
 // A vote is with one process until that process sends YIELD or REL for it, which it does
 // only while it is not inside. Every request in the queue of a voter, except perhaps the
-// head, has been told FAILED. The head has not been told only if it is better than the
+// head, has been told FAILED. The head has not been told only if it is older than the
 // candidate, and then the candidate was asked to yield. So if nothing moves, every
-// process waits for a better request, and such waits form no cycle. A process raises its
-// clock with every request that it hears of, so only finitely many requests are better
+// process waits for an older request, and such waits form no cycle. A process raises its
+// clock with every request that it hears of, so only finitely many requests are older
 // than a given one. A fence is one more than those known to all members of a set, and one
 // of them has heard of the previous entry.
 //
@@ -105,19 +105,19 @@ var Spec = &process.Spec{
 	Rules: []process.RuleSpec{
 		{Name: "R1", Text: "request: stamp it, REQ to the voting set"},
 		{Name: "R2a", Text: "REQ while the vote is free: vote"},
-		{Name: "R2b", Text: "REQ that is not the best: queue it and send FAILED"},
-		{Name: "R2c", Text: "REQ that is the best: queue it and ask the candidate to return the vote"},
-		{Name: "R2d", Text: "send FAILED to the request that was the best before"},
+		{Name: "R2b", Text: "REQ that is not the oldest: queue it and send FAILED"},
+		{Name: "R2c", Text: "REQ that is the oldest: queue it and ask the candidate to return the vote"},
+		{Name: "R2d", Text: "send FAILED to the request that was the oldest before"},
 		{Name: "R3", Text: "GRANT: count the vote"},
 		{Name: "R3b", Text: "all votes: enter"},
 		{Name: "R3c", Text: "GRANT for a request that was withdrawn: return the vote"},
 		{Name: "R4", Text: "FAILED: remember it"},
 		{Name: "R5", Text: "INQUIRE: remember it"},
 		{Name: "R6", Text: "some voter said FAILED: return the votes that voters ask for"},
-		{Name: "R7", Text: "YIELD: queue the candidate again, vote for the best"},
+		{Name: "R7", Text: "YIELD: queue the candidate again, vote for the oldest"},
 		{Name: "R8", Text: "release: REL to the voting set"},
 		{Name: "R8b", Text: "withdraw: REL to the voting set"},
-		{Name: "R9", Text: "REL of the candidate: vote for the best in the queue"},
+		{Name: "R9", Text: "REL of the candidate: vote for the oldest in the queue"},
 		{Name: "R9b", Text: "REL of a request that was withdrawn: remove it from the queue"},
 	},
 	Needs:   process.Needs{Reliable: true, NoDuplication: true, Topology: process.Quorums},
