@@ -36,22 +36,36 @@ func (c *Challenge) Refused(text string) ([]string, error) {
 		}
 		i := slices.IndexFunc(c.May, func(may string) bool { return within(at, may) })
 		if i < 0 {
-			refused = append(refused, fmt.Sprintf("%s: changed; this challenge allows changes of %s only", at, strings.Join(c.May, ", ")))
+			refused = append(refused, fmt.Sprintf("You changed %s. You may change only %s.", at, strings.Join(c.May, ", ")))
 			continue
 		}
 		more[c.May[i]] += items(after) - items(before)
 		for _, word := range c.Never {
 			if (says(after, word) || within(at, c.May[i]+"."+word)) && !says(before, word) {
-				refused = append(refused, fmt.Sprintf("%s: %q is not allowed in this challenge", at, word))
+				refused = append(refused, fmt.Sprintf("You used %q in %s. This challenge does not allow it.", word, at))
 			}
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(more)) {
 		if most, limited := c.Most[key]; limited && more[key] > most {
-			refused = append(refused, fmt.Sprintf("%s: %d added; this challenge allows at most %d", key, more[key], most))
+			refused = append(refused, fmt.Sprintf("You added %s to %s. This challenge allows %s.", counted(more[key]), key, allowed(most)))
 		}
 	}
 	return refused, nil
+}
+
+func counted(n int) string {
+	if n == 1 {
+		return "1 item"
+	}
+	return fmt.Sprintf("%d items", n)
+}
+
+func allowed(most int) string {
+	if most == 0 {
+		return "no new items"
+	}
+	return "at most " + fmt.Sprint(most)
 }
 
 // within reports whether a path is a key or below it.

@@ -17,7 +17,7 @@ type Course struct {
 // allow, the text is not run.
 type Graded struct {
 	Solved  bool     `json:"solved"`
-	Refused []string `json:"refused"` // changes that the challenge does not allow
+	Refused []string `json:"refused"` // sentences: changes that the challenge does not allow
 	Unmet   []string `json:"unmet"`   // conditions of the challenge that the run does not meet
 }
 
@@ -66,7 +66,7 @@ func (e *Engine) grade(j *job) (Frame, error) {
 	steps := 0
 	for going.Step() {
 		if steps++; steps > gradedEvents {
-			return Frame{Head: Graded{Refused: refused, Unmet: []string{fmt.Sprintf("the run is longer than %d events", gradedEvents)}}}, nil
+			return Frame{Head: Graded{Refused: refused, Unmet: []string{fmt.Sprintf("The run has more than %d events.", gradedEvents)}}}, nil
 		}
 		if steps%lookEvery == 0 && j.over() && !j.pause() {
 			return Frame{}, errCancelled
@@ -76,5 +76,9 @@ func (e *Engine) grade(j *job) (Frame, error) {
 	if err != nil {
 		return Frame{}, err
 	}
-	return Frame{Head: Graded{Solved: outcome.Met(), Refused: refused, Unmet: append([]string{}, outcome.Unmet...)}}, nil
+	unmet := []string{}
+	for _, text := range outcome.Unmet {
+		unmet = append(unmet, course.Plain(text))
+	}
+	return Frame{Head: Graded{Solved: outcome.Met(), Refused: refused, Unmet: unmet}}, nil
 }

@@ -296,9 +296,9 @@ func TestChallengesRefuse(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"n: 3\nalgorithm: bully\nfaults: [{at: 1, crash: 3}, {at: 2, crash: 2}]\ndraws: keyed\nabout: mine\n": "[]",
-		"algorithm: bully\nn: 4\nfaults: [{at: 1, crash: 3}]\n":                                               "[n: changed; this challenge allows changes of faults, workload only]",
-		"algorithm: bully\nn: 3\nfaults: [{at: 1, crash: 3}, {at: 2, crash: 2}, {at: 3, crash: 1}]\n":         "[faults: 2 added; this challenge allows at most 1]",
-		"algorithm: bully\nn: 3\nworkload: {section: 3, commands: [{at: 1, campaign: 1}]}\n":                  "[workload: 1 added; this challenge allows at most 0]",
+		"algorithm: bully\nn: 4\nfaults: [{at: 1, crash: 3}]\n":                                               "[You changed n. You may change only faults, workload.]",
+		"algorithm: bully\nn: 3\nfaults: [{at: 1, crash: 3}, {at: 2, crash: 2}, {at: 3, crash: 1}]\n":         "[You added 2 items to faults. This challenge allows at most 1.]",
+		"algorithm: bully\nn: 3\nworkload: {section: 3, commands: [{at: 1, campaign: 1}]}\n":                  "[You added 1 item to workload. This challenge allows no new items.]",
 	} {
 		refused, err := c.Refused(text)
 		if err != nil || fmt.Sprint(refused) != want {

@@ -140,7 +140,7 @@ test("scrubbing through 100,000 records", async () => {
   const fragment = await encode({ page: "run", source: { text }, cursor: 0, view: plainView, others: [] });
   await fresh(async (page) => {
     await page.goto(site.url(fragment.slice(1)));
-    await page.waitForSelector("button.badge", { timeout: 60_000 });
+    await page.waitForSelector(".badge.ended", { timeout: 60_000 });
     const moved = await page.evaluate(async () => {
       const slider = document.querySelector<HTMLInputElement>('input[type="range"]');
       if (!slider) throw new Error("there is no slider");

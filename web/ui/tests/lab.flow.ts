@@ -46,6 +46,11 @@ describe("the lab on the native engine", () => {
     }
     expect(await page.isDisabled(`button[title="${strings.scrubber.next}"]`)).toBe(true);
     expect(await page.textContent(".badge")).toContain("violated: progress");
+    expect(await page.textContent(".objective .plain")).toBe("1, 2, 3 wait forever: nothing can happen any more.");
+    await page.keyboard.press("Home");
+    await settled(page, 0);
+    await page.click("button.badge");
+    await settled(page, count);
     await page.keyboard.press("Home");
     await settled(page, 0);
     await page.keyboard.press("End");
@@ -119,7 +124,7 @@ describe("the lab on the native engine", () => {
     const text = "algorithm: ricart-agrawala\nn: 10\nworkload: {regime: saturated, section: 1}\nlimit: {entries: 5000}\n";
     await page.goto(host.url(await runText(text)));
     await page.waitForFunction(() => Number(document.querySelector(".at strong")?.textContent?.split(" of ")[1]) > 100_000, undefined, { timeout: 40_000 });
-    await page.waitForSelector("button.badge");
+    await page.waitForSelector(".badge.ended");
     const count = Number((await position(page))?.split(" of ")[1]);
     const slider = page.locator('input[type="range"]');
     let seed = 7;

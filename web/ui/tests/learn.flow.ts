@@ -124,7 +124,7 @@ describe("challenges", () => {
     await page.getByText(`${learn.goal}: One process asks`).waitFor();
     await page.getByText("You may change the requests. In the scenario: workload.commands.").waitFor();
     await settled(page, 0);
-    await button(page, strings.badge.goalUnmet).waitFor();
+    await page.locator(".badge").getByText(strings.badge.goalUnmet).waitFor();
     expect(await button(page, learn.hint).isDisabled()).toBe(true);
     await button(page, learn.grade).click();
     await page.waitForSelector(`.said:has-text("${learn.unmet}")`);
@@ -144,7 +144,7 @@ describe("challenges", () => {
     await page.waitForSelector(`.said:has-text("${learn.refused}")`);
     const before = await page.evaluate(() => location.hash);
     await editor.fill(begin.replace("acquire: 2", "acquire: 1"));
-    await button(page, `✓ ${strings.badge.goalMet}`).waitFor();
+    await page.locator(".badge").getByText(`✓ ${strings.badge.goalMet}`).waitFor();
     await button(page, learn.grade).click();
     await page.waitForSelector(`.said:has-text("${learn.isSolved}")`);
     await page.waitForSelector(`.said a:has-text("${learn.nextChallenge("Lose the token")}")`);
@@ -172,6 +172,23 @@ describe("challenges", () => {
     await page.waitForFunction(() => location.hash.includes("challenge=lose-the-token"));
     await button(page, learn.grade).click();
     await page.waitForSelector(`.said:has-text("${learn.isSolved}")`);
+  });
+
+  flow("a goal that is met with a change that is not allowed is not called met", origin, async (page) => {
+    await page.goto(host.url("1/learn"));
+    await page.click(`.card:has-text("A deadlock of two")`);
+    await page.waitForSelector(".challenge .goal");
+    await settled(page, 0);
+    await page.locator(".badge").getByText(strings.badge.goalUnmet).waitFor();
+    await button(page, learn.grade).click();
+    await page.waitForSelector(`.said:has-text("${learn.unmet} This run breaks no promise. The goal is a violation of progress. At the end 0 processes wait. The goal is 2.")`);
+    await page.click("#tab-source");
+    const editor = page.locator("textarea");
+    await editor.fill(`${await editor.inputValue()}faults:\n  - {at: 0, crash: 3}\n`);
+    await page.locator(".badge").getByText(strings.badge.goalRefused).waitFor();
+    await accessible(page);
+    await button(page, learn.grade).click();
+    await page.waitForSelector(`.said:has-text("${learn.refused} You changed faults. You may change only workload.commands, schedule.")`);
   });
 
   flow("what is impossible is said with the reason", origin, async (page) => {

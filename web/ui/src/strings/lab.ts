@@ -14,11 +14,13 @@ export const lab = {
     exampleWhy: "One run shows what can happen. It does not prove that nothing else can.",
     violated: (property: string) => `violated: ${property}`,
     goalMet: "goal met: check your answer",
+    goalRefused: "goal met, but with a change that is not allowed",
     goalUnmet: "goal not met yet",
     unmet: "not what the scenario expects",
     running: "running…",
-    copy: "Copy the command that runs this again",
-    copied: "The command is copied.",
+    /** What a violation says, in plain words. */
+    plainly: (text: string) => `${text.replace("no event is enabled", "nothing can happen any more")}.`,
+    goTo: (record: number) => `Go to record #${record}, where this is certain`,
   },
 
   engine: {
@@ -194,6 +196,8 @@ export const lab = {
     export: "Export",
     formats: { svg: "Picture (SVG)", mermaid: "Mermaid", shiviz: "ShiViz log", jsonl: "Trace (JSON lines)", text: "Text", journal: "Journal", yaml: "Scenario (YAML)", html: "Page that plays it (HTML)" },
     recording: "Recording the run…",
+    command: "Copy the command",
+    commandCopied: "The command that runs this again is copied.",
   },
 
   sheet: { label: "Details" },

@@ -55,6 +55,6 @@ export const learn = {
   notSolved: "Not solved yet.",
   nextChallenge: (title: string) => `Next challenge: ${title}`,
   allChallenges: "All lessons and challenges",
-  refused: "Not allowed:",
-  unmet: "The goal is not met:",
+  refused: "Your change is not allowed.",
+  unmet: "The goal is not met.",
 } as const;
