@@ -45,6 +45,7 @@ type Spec struct {
 	Messages []MessageSpec // by Type, from 1
 	Timers   []string      // names by Timer, from 1
 	Rules    []RuleSpec    // by Rule, from 1
+	State    []StateSpec   // what the fields of the machine mean; nil: not said
 	Options  []Option
 
 	Needs  Needs
@@ -95,8 +96,25 @@ type Spec struct {
 type MessageSpec struct {
 	Name   string // as in the paper, in capitals
 	Class  Class
+	Part   Part       // in a wait
 	Fields []FieldUse // in the order in which they are printed
 }
+
+// Part is what a message means for a process that waits for another one. Tools that show
+// who waits for whom read it. They guess if no message of an algorithm has a part.
+type Part uint8
+
+// The parts of messages.
+const (
+	NoPart  Part = iota
+	Asks         // from then on, the sender waits for the receiver
+	Answers      // the receiver has what it waited for, and no longer waits for the sender
+)
+
+var partNames = [...]string{"", "asks", "answers"}
+
+// String returns the name of the part.
+func (p Part) String() string { return partNames[p] }
 
 // FieldSet returns the declared fields.
 func (m *MessageSpec) FieldSet() FieldSet {
@@ -137,6 +155,12 @@ type FieldUse struct {
 type RuleSpec struct {
 	Name string // short, such as "R2a"
 	Text string // the rule in one line
+}
+
+// StateSpec says what a field of the machine means.
+type StateSpec struct {
+	Name string // as in Machine.Fields
+	Text string // in one line
 }
 
 // Option is a setting of the algorithm.

@@ -105,6 +105,7 @@ func writePage(w io.Writer, spec *process.Spec) error {
 	}
 	p.rules(spec)
 	p.messages(spec)
+	p.state(spec)
 	p.section("Needs", describe.Needs(spec))
 	p.section("Promises", describe.Promises(spec))
 	p.section("Does not promise", describe.NotPromised(spec))
@@ -172,6 +173,24 @@ func (p page) messages(spec *process.Spec) {
 				text += ", counted as " + m.Class.String()
 			}
 			p.paragraph("  ", text)
+		}
+	}
+}
+
+// state writes what the fields of the machines mean, as sim --trace and the lab show them.
+func (p page) state(spec *process.Spec) {
+	for layer := range spec.Depth() {
+		l := spec.Layer(uint8(layer))
+		if len(l.State) == 0 {
+			continue
+		}
+		width := 5
+		for _, f := range l.State {
+			width = max(width, len(f.Name))
+		}
+		fmt.Fprintf(p.w, "\nState of a process%s\n", layerName(spec, l))
+		for _, f := range l.State {
+			p.paragraph(fmt.Sprintf("  %-*s ", width, f.Name), f.Text)
 		}
 	}
 }

@@ -127,10 +127,17 @@ func aboutRun(s *scenario.Scenario) Run {
 		for i := range l.Messages {
 			m := &l.Messages[i]
 			uses := append([]string{}, describe.Symbols(m)...)
-			a.Messages = append(a.Messages, MessageRef{m.Name, m.Class.String(), layer, uses})
+			a.Messages = append(a.Messages, MessageRef{m.Name, m.Class.String(), layer, uses, m.Part.String()})
 		}
 		for _, rule := range l.Rules {
 			a.Rules = append(a.Rules, RuleRef{rule.Name, rule.Text, layer})
+		}
+		for _, field := range l.State {
+			name := field.Name
+			if cfg.Spec.Depth() > 1 {
+				name = l.Name + "." + name // see process.Stack
+			}
+			a.Fields = append(a.Fields, FieldRef{name, field.Text})
 		}
 	}
 	return a

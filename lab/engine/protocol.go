@@ -177,8 +177,9 @@ type Run struct {
 	D        int64        `json:"d"`      // nanoseconds
 	Messages []MessageRef `json:"messages"`
 	Rules    []RuleRef    `json:"rules"`
-	Judged   []string     `json:"judged"`   // the properties that the run checks
-	Topology Topology     `json:"topology"` // by rank
+	Fields   []FieldRef   `json:"fields,omitempty"` // what the fields of the states mean, if the algorithm says it
+	Judged   []string     `json:"judged"`           // the properties that the run checks
+	Topology Topology     `json:"topology"`         // by rank
 }
 
 // MessageRef is a message type. The columns contain its index in Run.Messages, from 1.
@@ -187,6 +188,15 @@ type MessageRef struct {
 	Class string   `json:"class"`
 	Layer int      `json:"layer"`
 	Uses  []string `json:"uses"` // the symbols of its fields
+	// Part is asks or answers: the sender waits for the receiver from then on, or the receiver no
+	// longer waits for the sender. It is absent if neither, or if the algorithm does not say it.
+	Part string `json:"part,omitempty"`
+}
+
+// FieldRef is a field of the states, with its meaning.
+type FieldRef struct {
+	Name string `json:"name"` // as in FieldState
+	Text string `json:"text"`
 }
 
 // RuleRef is a rule. Its index in Run.Rules, from 0, is the number of its bit in the columns.

@@ -59,9 +59,19 @@ var Spec = &process.Spec{
 	Documents: []string{doc001},
 	Family:    process.Mutex,
 	Messages: []process.MessageSpec{
-		{Name: "REQ"},
-		{Name: "VOTE", Fields: []process.FieldUse{{Field: process.FieldFence, Symbol: "F"}}},
+		{Name: "REQ", Part: process.Asks},
+		{Name: "VOTE", Part: process.Answers, Fields: []process.FieldUse{{Field: process.FieldFence, Symbol: "F"}}},
 		{Name: "REL", Fields: []process.FieldUse{{Field: process.FieldFence, Symbol: "f"}}},
+	},
+	State: []process.StateSpec{
+		{Name: "state", Text: "whether it wants to enter: RELEASED, WANTED or HELD"},
+		{Name: "got", Text: "the voters whose votes it has"},
+		{Name: "fence", Text: "while it waits, the largest F of its votes; inside, the fence of the entry"},
+		{Name: "voted", Text: "the process that has its vote; - if nobody has it"},
+		{Name: "queue", Text: "the other processes that want its vote, in order of arrival"},
+		{Name: "F", Text: "the highest fence that it knows"},
+		{Name: "r", Text: "the number of its request; 0 if requests cannot be withdrawn"},
+		{Name: "requests", Text: "for each process, the number of its latest request here; 0 if requests cannot be withdrawn"},
 	},
 	Rules: []process.RuleSpec{
 		{Name: "R1", Text: "request: REQ to the voting set"},

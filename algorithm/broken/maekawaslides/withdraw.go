@@ -24,8 +24,8 @@ func withdrawing() *process.Spec {
 	s.Name, s.Title = "maekawa-slides-withdrawing", "Maekawa's voting as on the slides, with requests that can be withdrawn"
 	number := process.FieldUse{Field: process.FieldSeq, Symbol: "r"}
 	s.Messages = []process.MessageSpec{
-		{Name: "REQ", Fields: []process.FieldUse{number}},
-		{Name: "VOTE", Fields: []process.FieldUse{number, {Field: process.FieldFence, Symbol: "F"}}},
+		{Name: "REQ", Part: process.Asks, Fields: []process.FieldUse{number}},
+		{Name: "VOTE", Part: process.Answers, Fields: []process.FieldUse{number, {Field: process.FieldFence, Symbol: "F"}}},
 		{Name: "REL", Fields: []process.FieldUse{{Field: process.FieldFence, Symbol: "f"}}},
 		{Name: "WITHDRAW"},
 	}

@@ -83,6 +83,16 @@ var Spec = &process.Spec{
 		{Name: "REPLY", Fields: []process.FieldUse{sent}},
 		{Name: "REL", Fields: []process.FieldUse{sent, {Field: process.FieldFence, Symbol: "F"}}},
 	},
+	State: []process.StateSpec{
+		{Name: "st", Text: "whether it wants to enter: IDLE, WAIT or IN"},
+		{Name: "C", Text: "its clock: the logical time of its latest event"},
+		{Name: "own", Text: "the time of its request; 0 if it has none"},
+		{Name: "q", Text: "all requests that it knows, oldest first: time and process"},
+		{Name: "last", Text: "for each process, the time of the latest message from it"},
+		{Name: "told", Text: "for each process, the time of the latest message to it; used only in mode skip"},
+		{Name: "F", Text: "the largest fence that it has seen; inside, the fence of the entry"},
+		{Name: "failed", Text: "the processes that it knows to have crashed"},
+	},
 	Rules: []process.RuleSpec{
 		{Name: "R1", Text: "request: queue it, send REQ to all others"},
 		{Name: "R2a", Text: "REQ: queue it, send REPLY"},

@@ -74,6 +74,14 @@ var Spec = &process.Spec{
 		{Name: "REQ"},
 		{Name: "PRIV", Fields: []process.FieldUse{{Field: process.FieldFence, Symbol: "f"}}},
 	},
+	State: []process.StateSpec{
+		{Name: "holder", Text: "the neighbor in the direction of the token; itself if it has the token"},
+		{Name: "using", Text: "whether its client is inside"},
+		{Name: "asked", Text: "whether it has asked the holder for the token"},
+		{Name: "rq", Text: "who wants the token from it, in order of arrival: neighbors and itself"},
+		{Name: "fence", Text: "the largest fence that it has seen; with the token, the fence of the last entry"},
+		{Name: "failed", Text: "the processes that it knows to have crashed"},
+	},
 	Rules: []process.RuleSpec{
 		{Name: "R1", Text: "request: append this process to the queue"},
 		{Name: "R2", Text: "REQ: append its sender to the queue"},

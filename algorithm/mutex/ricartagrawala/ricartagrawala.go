@@ -86,6 +86,16 @@ var Spec = &process.Spec{
 		{Name: "REPLY", Fields: []process.FieldUse{number,
 			{Field: process.FieldClock, Symbol: "c"}, {Field: process.FieldFence, Symbol: "F"}}},
 	},
+	State: []process.StateSpec{
+		{Name: "st", Text: "whether it wants to enter: IDLE, WAIT or IN"},
+		{Name: "C", Text: "its clock: the largest logical time that it has seen or used"},
+		{Name: "T", Text: "the time of its request; 0 if it has none"},
+		{Name: "n", Text: "the number of its latest request"},
+		{Name: "F", Text: "the largest fence that it has seen; inside, the fence of the entry"},
+		{Name: "missing", Text: "the processes whose REPLY it still needs"},
+		{Name: "deferred", Text: "for each process, the number of the request that it answers when it leaves; 0 for none"},
+		{Name: "failed", Text: "the processes that it knows to have crashed"},
+	},
 	Rules: []process.RuleSpec{
 		{Name: "R1", Text: "request: stamp it, send REQ to every process whose permission is missing"},
 		{Name: "R2a", Text: "REQ while inside, or while waiting with an older request: defer the answer"},

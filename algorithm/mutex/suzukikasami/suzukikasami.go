@@ -77,6 +77,15 @@ var Spec = &process.Spec{
 		}},
 	},
 	Timers: []string{"retry"},
+	State: []process.StateSpec{
+		{Name: "st", Text: "whether it wants to enter: IDLE, WAIT or IN"},
+		{Name: "RN", Text: "for each process, the highest request number that it has seen"},
+		{Name: "fence", Text: "the largest fence that it has seen; with the token, the fence of the last entry"},
+		{Name: "failed", Text: "the processes that it knows to have crashed"},
+		{Name: "token", Text: "whether it has the token"},
+		{Name: "LN", Text: "in the token: for each process, the number of its last request that was served"},
+		{Name: "Q", Text: "in the token: the processes that get it next, in this order"},
+	},
 	Rules: []process.RuleSpec{
 		{Name: "R1", Text: "request without the token: number it, send REQ to all others, wait"},
 		{Name: "R1b", Text: "request with the token: enter"},
