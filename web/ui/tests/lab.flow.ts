@@ -57,6 +57,40 @@ describe("the lab on the native engine", () => {
     await settled(page, count);
   });
 
+  flow("the map says who waits for whom: a FAILED is no answer, and without it the circle stays", native_, async (page) => {
+    await open(page, host, "1/run/maekawa-without-deadlock?t=10", 10);
+    const map = page.getByRole("complementary", { name: strings.map.title });
+    expect(await map.locator("li").allTextContents()).toEqual(["1", "2", "3"].map((from, i) => strings.map.waits(from, [["2", "3", "1"][i] ?? ""], ["GRANT"])));
+    expect(await map.locator(".wait.owed").count(), "the GRANT of 3 is on its way to 2").toBe(2);
+    // Without FAILED nobody gives a vote back.
+    await page.keyboard.press("ArrowLeft");
+    await settled(page, 9);
+    await page.click('[data-list] [data-row]:has-text("FAILED")');
+    await page.click(`.act >> text=${strings.act.lose}`);
+    await page.waitForFunction(() => location.hash.includes("/~"));
+    await page.keyboard.press("End");
+    await map.locator(".ring").waitFor();
+    expect(await map.locator(".ring").textContent()).toBe(strings.map.circle("1 → 2 → 3 → 1"));
+    expect(await map.locator(".wait.owed").count()).toBe(3);
+    await accessible(page);
+  });
+
+  flow("the columns of the states say what they mean, and the processes stay in view", native_, async (page) => {
+    await open(page, host, "1/run/maekawa-without-deadlock?t=10", 10);
+    expect(await page.locator('.states th[scope="col"]:text-is("q")').getAttribute("title")).toBe("the requests that want its vote, oldest first");
+    await page.click(`.states summary:has-text("${strings.states.meanings}")`);
+    expect(await page.locator(".states dl").textContent()).toContain("the voters whose votes it has");
+    const first = page.locator(".states tbody th").first();
+    const place = async () => Math.round((await first.boundingBox())?.x ?? -1);
+    const scroll = (to: number) => page.evaluate((x) => document.querySelector(".states .body")?.scrollTo(x, 0), to);
+    await scroll(0);
+    const before = await place();
+    await scroll(300);
+    expect(await page.evaluate(() => document.querySelector(".states .body")?.scrollLeft), "the table is wider than its panel").toBeGreaterThan(50);
+    expect(await place()).toBe(before);
+    await accessible(page);
+  });
+
   flow("the address of a place opens it again, to the same pixels and hash", native_, async (page) => {
     await open(page, host, "1/run/mutex/ricart-agrawala", 0);
     const again = await page.context().newPage();

@@ -277,6 +277,14 @@ export interface MessageRef {
   class: string;
   layer: number;
   uses: string[];
+  /** asks: the sender waits for the receiver from then on; answers: the receiver no longer waits for the sender. */
+  part?: "asks" | "answers";
+}
+
+/** A field of the states, with its meaning. */
+export interface FieldRef {
+  name: string;
+  text: string;
 }
 
 export interface RuleRef {
@@ -302,6 +310,7 @@ export interface RunHead {
   d: number;
   messages: MessageRef[];
   rules: RuleRef[];
+  fields?: FieldRef[];
   judged?: string[];
   topology?: Topology;
 }

@@ -20,12 +20,13 @@ export function actionsOf(lab: Lab): Action[] {
   if ("message" in pick) {
     const flight = run.flight(pick.message.sender, run.rank(pick.message.to));
     if (flight === undefined) return [];
+    const lost = run.fateOf(flight) === fate.lost ? act.isLost : "";
     const arrival = run.time[(run.end[flight] ?? 0) - 1];
     const arrives = (by: number) => (arrival === undefined || run.fateOf(flight) !== fate.arrived ? 0 : delayed(run, flight, arrival + by * run.head.d));
     const moved = (by: number, key: string, text: string): Action => ({ key, text, edit: { do: "delay", flight, by: arrives(by) }, why: arrives(by) ? "" : act.notMoved });
     return [
-      { key: "x", text: act.lose, edit: { do: "lose", flight }, why: "" },
-      { key: "D", text: act.repeat, edit: { do: "repeat", flight }, why: "" },
+      { key: "x", text: act.lose, edit: { do: "lose", flight }, why: lost },
+      { key: "D", text: act.repeat, edit: { do: "repeat", flight }, why: lost },
       moved(1, ">", act.later),
       moved(-1, "<", act.earlier),
     ];

@@ -68,6 +68,53 @@ describe("unanswered requests", () => {
     expect(unanswered(asks, 3).filter((w) => w.from === 0)).toEqual([{ from: 0, to: 1, owed: false }, { from: 0, to: 2, owed: false }]);
   });
 
+  test("stay open when the answer is lost", () => {
+    const lost = runOf([1, 2], [waiting(0), waiting(1), waiting(1, { kind: "deliver", cause: 1 }), { process: 1, kind: "drop" }], [
+      { sender: 1, to: 1, end: 3 },
+      { sender: 3, to: 0, end: 4, fate: 2 },
+    ]);
+    expect(unanswered(lost, 3)).toEqual([{ from: 0, to: 1, owed: false }]);
+    expect(unanswered(lost, 4)).toEqual([{ from: 0, to: 1, owed: true }]);
+  });
+
+  test("are only of the types that processes ask with, if there are any", () => {
+    const passes = runOf([1, 2, 3], [waiting(0), waiting(0, { kind: "deliver", cause: 3 })], [
+      { sender: 1, to: 1 },
+      { sender: 2, to: 2, type: 3 }, // what it passes on
+    ]);
+    passes.head.messages.push({ name: "TOKEN", class: "protocol", layer: 0, uses: [] });
+    expect(unanswered(passes, 2)).toEqual([{ from: 0, to: 1, owed: false }]);
+  });
+
+  test("are answered by what the algorithm calls an answer, and asked again by what asks", () => {
+    // 1 asks 2, which answers FAILED, then GRANT, and gets the vote back by YIELD.
+    const voted = runOf(
+      [1, 2],
+      [
+        waiting(0), // #1
+        { process: 1, kind: "deliver", cause: 1 }, // #2 says FAILED
+        waiting(0, { kind: "deliver", cause: 2 }), // #3
+        { process: 1, kind: "release" }, // #4 says GRANT
+        waiting(0, { kind: "deliver", cause: 4 }), // #5 gives the vote back
+        { process: 1, kind: "deliver", cause: 5 }, // #6
+      ],
+      [
+        { sender: 1, to: 1, end: 2 },
+        { sender: 2, to: 0, end: 3, type: 3 },
+        { sender: 4, to: 0, end: 5, type: 4 },
+        { sender: 5, to: 1, end: 6, type: 5 },
+      ],
+    );
+    voted.head.messages[0] = { ...voted.head.messages[0], name: "REQ", class: "protocol", layer: 0, uses: [], part: "asks" };
+    const more = { class: "protocol", layer: 0, uses: [] };
+    voted.head.messages.push({ ...more, name: "FAILED" }, { ...more, name: "GRANT", part: "answers" }, { ...more, name: "YIELD", part: "asks" });
+    const open = { from: 0, to: 1, owed: true };
+    expect(unanswered(voted, 3)).toEqual([open]);
+    expect(unanswered(voted, 4)).toEqual([{ ...open, owed: false }]);
+    expect(unanswered(voted, 5)).toEqual([{ ...open, owed: false }]); // YIELD is on its way
+    expect(unanswered(voted, 6)).toEqual([open]);
+  });
+
   test("of a process that gave up or crashed are none", () => {
     const gone = runOf([1, 2], [waiting(0), { process: 0, kind: "cancel" }], [{ sender: 1, to: 1 }]);
     expect(unanswered(gone, 1)).toHaveLength(1);
