@@ -14,7 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-//go:embed lessons/*.yaml challenges/*.yaml
+//go:embed lessons/*.yaml challenges/*.yaml objectives.yaml
 var files embed.FS
 
 // Lesson is a sequence of steps. Each asks for a prediction, and then the run answers.
@@ -135,6 +135,19 @@ func Lessons() ([]Lesson, error) {
 // Challenges returns all challenges in their order.
 func Challenges() ([]Challenge, error) {
 	return load("challenges", func(c *Challenge, id string) { c.ID = id })
+}
+
+// Objectives returns what to look for in scenarios of the catalog, by their names.
+func Objectives() (map[string]string, error) {
+	text, err := files.ReadFile("objectives.yaml")
+	if err != nil {
+		return nil, err
+	}
+	var all map[string]string
+	if err := yaml.Unmarshal(text, &all); err != nil {
+		return nil, fmt.Errorf("course: objectives.yaml: %w", err)
+	}
+	return all, nil
 }
 
 // load reads the files of a folder. Each name is a number for the order, followed by the

@@ -8,6 +8,7 @@ import (
 	"github.com/conclave-io/conclave/algorithm"
 	"github.com/conclave-io/conclave/algorithm/broken"
 	"github.com/conclave-io/conclave/internal/describe"
+	"github.com/conclave-io/conclave/lab/course"
 	"github.com/conclave-io/conclave/lab/scenario"
 	"github.com/conclave-io/conclave/lab/sim"
 	"github.com/conclave-io/conclave/process"
@@ -55,8 +56,12 @@ func (e *Engine) all(*Request) (Frame, error) {
 
 // scenarioFiles returns a description of each scenario file.
 func scenarioFiles() ([]Scenario, error) {
+	objectives, err := course.Objectives()
+	if err != nil {
+		return nil, err
+	}
 	var all []Scenario
-	err := fs.WalkDir(scenarios.Files, ".", func(path string, entry fs.DirEntry, err error) error {
+	err = fs.WalkDir(scenarios.Files, ".", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
@@ -72,6 +77,7 @@ func scenarioFiles() ([]Scenario, error) {
 			ID: strings.TrimSuffix(path, ".yaml"), Algorithm: h.Algorithm, N: h.N, About: h.About,
 			Violation: h.Violation, Text: string(text),
 		}
+		s.Objective = objectives[s.ID]
 		if spec := algorithm.Find(h.Algorithm); spec != nil {
 			s.Family = spec.Family.String()
 		}

@@ -164,6 +164,7 @@ type Scenario struct {
 	Family    string `json:"family"`
 	N         int    `json:"n"`
 	About     string `json:"about"`
+	Objective string `json:"objective,omitempty"` // what to look for
 	Violation string `json:"violation,omitempty"` // violation that the file expects
 	Text      string `json:"text"`
 }

@@ -74,6 +74,14 @@ export default defineConfig({
         entryFileNames: "assets/[name].js",
         chunkFileNames: "assets/[name].js",
         assetFileNames: "assets/[name][extname]",
+        // What is loaded together is one file: a small file cannot be packed well.
+        codeSplitting: {
+          includeDependenciesRecursively: false,
+          groups: [
+            { name: "tables", test: /src\/tables\// },
+            { name: "recording", test: /src\/replay\// },
+          ],
+        },
       },
     },
   },

@@ -91,6 +91,33 @@ describe("the lab on the native engine", () => {
     await accessible(page);
   });
 
+  flow("the gallery finds lessons and runs by their words, and begins with where to start", native_, async (page) => {
+    await page.goto(host.url("1/gallery"));
+    await page.waitForSelector(".cards a");
+    const hrefs = () => page.locator(".cards a").evaluateAll((links) => links.map((link) => link.getAttribute("href")));
+    await page.fill("[data-search]", "three voters");
+    await expect.poll(async () => (await hrefs()).slice(0, 2)).toEqual(["#1/run/maekawa-deadlock", "#1/run/maekawa-without-deadlock"]);
+    await page.fill("[data-search]", "maekawa");
+    await expect.poll(async () => (await hrefs()).slice(0, 3)).toEqual(["#1/learn/voting/1", "#1/run/maekawa-deadlock", "#1/run/maekawa-without-deadlock"]);
+    await page.waitForSelector(`.about abbr[title*="Coordination and Agreement"]`);
+    await accessible(page);
+  });
+
+  flow("the arrow keys step the run after a click on a tab, and change the tab for who comes by keys", native_, async (page) => {
+    await open(page, host, "1/run/maekawa-deadlock?t=3", 3);
+    await page.locator(".legend").getByText(strings.diagram.d("1 ms")).waitFor();
+    await page.click("#tab-history");
+    await page.keyboard.press("ArrowRight");
+    await settled(page, 4);
+    expect(await page.getAttribute("#tab-history", "aria-selected")).toBe("true");
+    await accessible(page);
+    await page.keyboard.press("Shift+Tab");
+    expect(await page.evaluate(() => document.activeElement?.id)).toBe("tab-history");
+    await page.keyboard.press("ArrowRight");
+    expect(await page.getAttribute("#tab-source", "aria-selected")).toBe("true");
+    expect(await position(page)).toBe("#4 of 9");
+  });
+
   flow("the address of a place opens it again, to the same pixels and hash", native_, async (page) => {
     await open(page, host, "1/run/mutex/ricart-agrawala", 0);
     const again = await page.context().newPage();

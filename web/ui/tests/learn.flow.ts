@@ -95,6 +95,11 @@ describe("lessons", () => {
     await page.locator(".caption").getByText(/INQUIRE and YIELD need not be sent/).waitFor();
     expect(await page.getByRole("link", { name: strings.twin("maekawa-deadlock") }).getAttribute("href")).toBe("#1/compare/maekawa-deadlock/maekawa-without-deadlock");
     await accessible(page);
+    // Also after a change.
+    await page.keyboard.press("1");
+    await page.click(`.act >> text=${strings.act.crash}`);
+    await page.waitForFunction(() => location.hash.includes("/~"));
+    expect(await page.getByRole("link", { name: strings.twin("maekawa-deadlock") }).count()).toBe(1);
     await page.getByRole("link", { name: strings.lesson(4) }).click();
     await page.waitForSelector(".ask");
     expect(new URL(page.url()).hash).toBe("#1/learn/voting/1");

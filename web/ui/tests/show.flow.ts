@@ -74,7 +74,7 @@ describe("a run for an audience", () => {
     await known("9,9");
     await press(compare.difference);
     await known("9,11");
-    expect(await page.locator('[role="status"]:has-text("≠")').count()).toBe(1);
+    expect(await page.locator(`[role="status"]:has-text("≠"):has-text("${compare.apart}")`).count()).toBe(1);
     await views(page, "docs/lab/compare.png");
     const cell = (row: string, side: number) => page.locator(`.counters tr:has(th:text-is("${row}")) .number >> nth=${side}`).textContent();
     expect([await cell(compare.inside, 0), await cell(compare.inside, 1)]).toEqual(["0", "1"]);

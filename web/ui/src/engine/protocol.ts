@@ -212,6 +212,8 @@ export interface Scenario {
   family: string;
   n: number;
   about: string;
+  /** What to look for. */
+  objective?: string;
   violation?: string;
   text: string;
 }

@@ -38,6 +38,18 @@ export class Branches {
     return this.#all.find((b) => b.id === this.#current);
   }
 
+  /** first is the scenario from which the present branch came. */
+  get first(): Branch | undefined {
+    let branch = this.current;
+    while (branch?.parent !== undefined) {
+      const { parent } = branch;
+      const before = this.#all.find((b) => b.id === parent);
+      if (!before) break;
+      branch = before;
+    }
+    return branch;
+  }
+
   /** shown are those that are a future of their own, each after its parent. */
   shown: { branch: Branch; depth: number }[] = $derived.by(() => {
     const all = this.#all;

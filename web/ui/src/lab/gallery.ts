@@ -1,52 +1,4 @@
-/** Objectives: one sentence that says what to look for in a scenario of the catalog. */
-export const objectives: Readonly<Record<string, string>> = {
-  "mutex/central": "Count the messages of one entry.",
-  "mutex/token-ring": "What does it cost when nobody wants to enter?",
-  "mutex/lamport": "Why must a process hear from everybody before it enters?",
-  "mutex/ricart-agrawala": "Find the message that is not sent.",
-  "mutex/suzuki-kasami": "One REQ comes too late. Who serves it all the same?",
-  "mutex/raymond": "Which way does the tree point after each move?",
-  "mutex/maekawa": "Which voter changes its mind?",
-  "mutex/singhal": "Which processes need not be asked?",
-  "singhal-lost-request": "Where is the request lost?",
-  "mutex/k-ricart-agrawala": "Who waits when two units serve three?",
-  "mutex/majority": "How many may forget?",
-  "majority-reset-coordinator": "How many may forget?",
-  "maekawa-deadlock": "Nobody will ever enter. Find the step after which this is certain.",
-  "maekawa-without-deadlock": "Which message breaks the circle, and which vote is given back?",
-  "lamport-without-fifo": "Which message overtakes?",
-  "lamport-with-fifo": "Which message waits for an earlier one?",
-  "lost-token": "Who can make a new token, and who must not?",
-  "recovered-token": "Who can make a new token, and who must not?",
-  "ricart-agrawala-clock-0": "What did process 1 forget?",
-  "raymond-crash": "Who still waits, and for whom?",
-  "documents/004-ricart-agrawala-second-waiter": "Who still waits, and for whom?",
-  bully: "Who answers and then dies?",
-  "documents/000-bully-helper": "Who answers and then dies?",
-  "documents/001-ring-order": "Does the order of requests decide who enters?",
-  "documents/002-ring-all-start": "Which labels are swallowed?",
-  "election/chang-roberts": "Which labels are swallowed?",
-  "election/chang-roberts-printed-nobody": "One sign is wrong. Which?",
-  "election/ring-list-starter-crashes": "Who stops a list whose starter is gone?",
-  "detectors/heartbeat-slow-link": "Is a slow process dead?",
-  "detectors/phi-adapts": "Which detector learns?",
-  "detectors/swim": "Who vouches for process 1?",
-  "detectors/swim-one-way-cut": "Who vouches for process 1?",
-  "clock/lamport-clock-is-not-strong": "Do smaller numbers mean earlier?",
-  "clock/vector-clock": "Which events are concurrent?",
-  "clock/cristian-drifting": "How wrong can a clock be?",
-  "clock/berkeley-elects": "Which clock is the reference after the master is gone?",
-  "multicast/fifo-without-causal": "Which answer comes before its question?",
-  "multicast/causal-without-total": "Which order is broken?",
-  "multicast/plain-sender-crash": "Who received the message, and who did not?",
-  "globalstate/token-ring": "Where is the token in this snapshot?",
-  "globalstate/without-fifo": "Which marker is overtaken?",
-  "super-peer-crash": "Who serves the segment now?",
-  "load/ricart-agrawala-30": "What does the whole run look like?",
-  "load/token-ring-100": "Who waits longest, and for how long?",
-};
-
-/** The groups of the gallery, in the order of a course, with the scenarios that have an objective. */
+/** The groups of the gallery, in the order of a course. Each scenario has an objective in lab/course/objectives.yaml. */
 export const groups: readonly { title: string; ids: readonly string[] }[] = [
   {
     title: "Start here",
@@ -102,12 +54,32 @@ export function twinOf(id: string | undefined): { id: string; href: string } | u
   return ids && other ? { id: other, href: `#1/compare/${ids.map(encodeURIComponent).join("/")}` } : undefined;
 }
 
-/** objectiveOf falls back to the first sentence of what the scenario says of itself. */
-export function objectiveOf(id: string | undefined, about: string | undefined): string {
-  const known = id === undefined ? undefined : objectives[id];
+/** objectiveOf is what to look for in a scenario, or else the first sentence of what it says of itself. */
+export function objectiveOf(known: string | undefined, about: string | undefined): string {
   if (known) return known;
   // Where a scenario comes from a document, its first words are the name of a file.
   const told = (about ?? "").trim().replace(/^\S+\.txt, /, "");
   const first = /^[^]*?[.?!](?=\s|$)/.exec(told)?.[0].replaceAll(/\s+/g, " ") ?? "";
   return first.charAt(0).toUpperCase() + first.slice(1);
+}
+
+/** stem leaves the endings of a word away, so that voters, votes and voting are found by each other. */
+const stem = (word: string): string => (word.length < 5 ? word : word.replace(/(ing|ers?|ed|es|s)$/, "").replace(/e$/, ""));
+
+/** matches reports whether a text has words that begin like each word of a query. */
+export function matches(text: string, query: string): boolean {
+  const lower = text.toLowerCase();
+  const wanted = query.trim().toLowerCase();
+  if (lower.includes(wanted)) return true;
+  return wanted.split(/\s+/).every((word) => lower.includes(stem(word)));
+}
+
+/** ranked sorts what a search found: first where to start, last what only a search of all schedules shows. */
+export function ranked<S extends { id: string; about: string }>(found: readonly S[]): S[] {
+  const order = groups.flatMap((group) => group.ids);
+  const rank = ({ id, about }: S) => {
+    const place = order.indexOf(id);
+    return place >= 0 ? place : order.length + (/^found by the model checker/i.test(about) ? 1 : 0);
+  };
+  return [...found].sort((a, b) => rank(a) - rank(b));
 }

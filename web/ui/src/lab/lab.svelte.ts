@@ -260,6 +260,12 @@ export class Lab {
     this.#restore(made);
   }
 
+  /** The scenario of the catalog that is shown, or from which the present branch came. */
+  get origin(): string | undefined {
+    const source = this.branches.first?.doc.source ?? this.source;
+    return this.scenario?.id ?? ("id" in source ? source.id : undefined);
+  }
+
   /** here is what the present branch keeps. */
   #here(): Doc {
     return { source: this.source, text: this.text, cursor: this.cursor };

@@ -15,6 +15,7 @@ export const compare = {
   end: "End (End)",
   difference: "Next difference",
   differenceHint: "Go to the next time at which other processes wait or are inside",
+  apart: "At this time, not the same processes wait or are inside in the two runs.",
   same: "No new difference begins after this time.",
   time: "Time",
   counters: "Counters",

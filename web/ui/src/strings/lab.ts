@@ -48,6 +48,7 @@ export const lab = {
     brokenIntro: "Each of these algorithms has one mistake. Say what goes wrong, and then let a search of all schedules find it.",
     rest: "All other scenarios",
     found: (n: number) => `${n} ${n === 1 ? "scenario" : "scenarios"}`,
+    scenarios: "Scenarios",
     none: "No scenario matches.",
     clear: "Show all",
     size: (algorithm: string, n: number) => `${algorithm} · ${n} ${n === 1 ? "process" : "processes"}`,
@@ -78,6 +79,8 @@ export const lab = {
     actual: "1:1",
     actualHint: "Back to the size at which texts can be read",
     legend: { inside: "inside", waiting: "waits to enter", lost: "lost", down: "crashed", paused: "paused", future: "pale: not yet" },
+    d: (length: string) => `D: the largest message delay, here ${length}`,
+    dHint: "Times and delays are given in D, so that they mean the same in every run. “2 D later” is later by twice the largest message delay.",
     empty: "Nothing happens in this run.",
     emptyWhy: "No client asks for anything. Add a workload to the scenario.",
     openSource: "Open the source",
@@ -137,7 +140,7 @@ export const lab = {
     never: "no end in this run",
     notYet: "not arrived yet",
     more: (n: number) => `and ${n} more`,
-    dHint: "D is the usual delay of a message.",
+    dHint: "D is the largest message delay.",
   },
 
   history: {
@@ -173,7 +176,7 @@ export const lab = {
     pause: "Pause (Space)",
     speed: "Speed",
     speeds: (d: string) => `${d} D/s`,
-    speedHint: "How many message delays pass in a second",
+    speedHint: "How fast the run plays: 1 D/s lets one D pass in a second. D is the largest message delay.",
     at: (record: number, count: number) => `#${record} of ${count}`,
     more: "go on",
     limit: (count: string) => `Stopped after ${count} records.`,
@@ -271,7 +274,7 @@ export const lab = {
 
   late: {
     handle: "When the message arrives",
-    hint: "Drag the head of the arrow: the message arrives then. The arrow keys move it by one D.",
+    hint: "Drag the head of the arrow: the message arrives then. The arrow keys move it by one D, the largest message delay.",
     by: (d: number) => (d < 0 ? `${-d} D earlier` : `${d} D later`),
   },
 
