@@ -66,6 +66,20 @@ flow("namespaces, the servers that guard, what is held, why, a change that waits
     await page.getByText("suzuki-kasami guards the names that start with reports/.").waitFor();
     await page.getByText(/its client holds it/).waitFor();
     await accessible(page);
+
+    // The home of the holder does not answer: nobody says that the lock is free.
+    const silence = { past: [], guard: { prefix: "reports/", algorithm: "suzuki-kasami" }, homes: [{ server: 2, held: false, queue_length: 0, problem: "connection refused" }] };
+    await page.route("**/v1/locks/*/why?*", (route) => route.fulfill({ json: silence }));
+    await page.route("**/v1/locks?*", (route) => route.fulfill({ json: { locks: [], more: false, silent: [2] } }));
+    await page.reload();
+    await page.getByText(words.unknown).waitFor();
+    expect(await page.getByText(words.free).count()).toBe(0);
+    await page.goto(`${origin()}/#namespaces?name=reports/`);
+    await page.getByText(words.unknown).waitFor();
+    expect(await page.getByText("No lock is held here.").count()).toBe(0);
+    await page.unroute("**/v1/locks/*/why?*");
+    await page.unroute("**/v1/locks?*");
+
     for (const command of commands.splice(0)) await ended(command, "SIGTERM");
     await page.goto(`${origin()}/#namespaces?name=reports/`);
     await spaces.getByRole("row", { name: /reports\/ the log \(agreement\)/ }).waitFor();

@@ -324,7 +324,7 @@ export const sessions = (after: string, limit: number, signal: AbortSignal): Pro
 export const view = (signal: AbortSignal): Promise<View> => call(url("v1/view", { homes: "true" }), signal);
 
 /** heldUnder lists the first held locks whose names start with a prefix, by name. */
-export const heldUnder = (prefix: string, limit: number, signal: AbortSignal): Promise<{ locks: Resource[]; more: boolean }> =>
+export const heldUnder = (prefix: string, limit: number, signal: AbortSignal): Promise<{ locks: Resource[]; more: boolean; silent?: number[] }> =>
   call(url("v1/locks", { prefix, limit, waiters: 1 }), signal);
 
 /** ranked lists the first names of a class in an order. */

@@ -118,6 +118,7 @@ export const words = {
   why: (name: string) => `Why ${shown(name)}`,
   whyEmpty: "Select a name to see who holds it, who waits, and how its last holds ended.",
   free: "Nobody holds it.",
+  unknown: "A server does not answer: locks that its clients hold are free when its lease has ended.",
   heldBy: (holder: Holder, ms: number, tab: Class) =>
     `${tab === "locks" ? "Held" : "Led"} by ${who(holder)} for ${age(ms)}.`,
   askedBecause: (reason: string) => `It was asked to leave${reason ? `: ${shown(reason)}` : "."}`,
