@@ -139,6 +139,7 @@ flow(
     await cluster.administer("access", "grant", "token:fickle", "viewer");
     await page.getByText(/token:fickle may not revoke/).waitFor();
     expect(await leave.isDisabled()).toBe(true);
+    await page.waitForSelector(".state.live"); // so that there is something to become old
     await cluster.administer("access", "token", "revoke", "fickle");
     await sheet(page).getByText(/The server refuses to answer: the token cvt1_.* is unknown or revoked/).waitFor();
     await page.getByText(/\d s old|last known/).first().waitFor();
