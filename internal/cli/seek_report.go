@@ -44,17 +44,8 @@ const askEvery = 2 * time.Second
 func (s *seeker) follow(ctx context.Context, client *conclave.Client) {
 	said := ""
 	say := func(r *conclave.Resource, silent []uint64) {
-		text := ""
-		away := noAnswer(silent)
-		if blocked := s.blocked(ctx, client, r); blocked != "" {
-			text = fmt.Sprintf("waiting for %s %q: %s", s.class, s.name, blocked)
-		} else if r != nil && len(r.Holders) == 0 && r.Guard != "" && away != "" {
-			text = fmt.Sprintf("waiting for %s %q: %s", s.class, s.name, away)
-		} else if r != nil {
-			text = s.waitingFor(r, client.SessionID())
-		}
-		if text != said && text != "" && ctx.Err() == nil {
-			s.app.say("%s", text)
+		if text := s.waitText(ctx, client, r, silent); text != said && text != "" && ctx.Err() == nil {
+			s.app.say("waiting for %s %q: %s", s.class, s.name, text)
 			said = text
 		}
 	}
@@ -81,6 +72,17 @@ func (s *seeker) follow(ctx context.Context, client *conclave.Client) {
 	for c := range changes {
 		say(named(s.name, c.Resources), nil)
 	}
+}
+
+// waitText says why the wait lasts, or returns "".
+func (s *seeker) waitText(ctx context.Context, client *conclave.Client, r *conclave.Resource, silent []uint64) string {
+	if blocked := s.blocked(ctx, client, r); blocked != "" || r == nil {
+		return blocked
+	}
+	if away := noAnswer(silent); away != "" && len(r.Holders) == 0 && r.Guard != "" {
+		return away
+	}
+	return s.waitingFor(r, client.SessionID())
 }
 
 // named returns the resource with the name, or nil.
@@ -145,9 +147,9 @@ func (s *seeker) waitingFor(r *conclave.Resource, session string) string {
 	}
 	switch len(holders) {
 	case 0:
-		return fmt.Sprintf("waiting for %s %q: in transit to the next holder%s", s.class, s.name, more)
+		return "in transit to the next holder" + more
 	case 1:
-		return fmt.Sprintf("waiting for %s %q: %s by %s%s", s.class, s.name, s.taken(), holders[0], more)
+		return fmt.Sprintf("%s by %s%s", s.taken(), holders[0], more)
 	}
-	return fmt.Sprintf("waiting for %s %q: %s by %d processes, the first is %s%s", s.class, s.name, s.taken(), len(holders), holders[0], more)
+	return fmt.Sprintf("%s by %d processes, the first is %s%s", s.taken(), len(holders), holders[0], more)
 }
