@@ -107,6 +107,22 @@ func TestDecisions(t *testing.T) {
 			if read.Allows(principal, verb, class, name) != want {
 				t.Fatal("what was read decides otherwise")
 			}
+			if !verb.OnNames() {
+				continue
+			}
+			prefix := name[:rapid.IntRange(0, len(name)).Draw(t, "prefix")]
+			tried := []string{prefix, prefix + "~"} // no rule has a ~
+			for _, e := range edits {
+				for _, rule := range e.Role.Rules {
+					if strings.HasPrefix(rule.Name, prefix) {
+						tried = append(tried, rule.Name, rule.Name+"~")
+					}
+				}
+			}
+			somewhere := slices.ContainsFunc(tried, func(name string) bool { return s.Allows(principal, verb, class, name) })
+			if got := s.Rights(principal).Somewhere(verb, class, prefix); got != somewhere {
+				t.Fatalf("%v somewhere for %v %v below %q of %q", got, verb, class, prefix, principal)
+			}
 		}
 	})
 }

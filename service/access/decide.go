@@ -86,6 +86,33 @@ func (r *Rights) Allows(verb Verb, class Class, name string) bool {
 	return verb.in(n.value.below)
 }
 
+// somewhere reports whether a verb is allowed on any name that starts with the string of a node.
+func somewhere(n *tree[nodeVerbs], verb Verb) bool {
+	return verb.in(n.value.below) || verb.in(n.value.exact) ||
+		slices.ContainsFunc(n.children, func(c *tree[nodeVerbs]) bool { return somewhere(c, verb) })
+}
+
+// Somewhere reports whether a verb is allowed on any name that starts with a prefix.
+func (r *Rights) Somewhere(verb Verb, class Class, prefix string) bool {
+	n := r.trees[class]
+	for prefix != "" {
+		i := strings.IndexByte(n.heads, prefix[0])
+		if i < 0 {
+			return verb.in(n.value.below)
+		}
+		c := n.children[i]
+		same := common(prefix, c.label)
+		switch {
+		case same == len(prefix) && same < len(c.label): // the names are c's, and others below n
+			return verb.in(n.value.below) || somewhere(c, verb)
+		case same < len(c.label):
+			return verb.in(n.value.below)
+		}
+		n, prefix = c, prefix[same:]
+	}
+	return somewhere(n, verb)
+}
+
 // Allows is Decide without the reason.
 func (s *State) Allows(principal string, verb Verb, class Class, name string) bool {
 	return s.Mode() != Closed || s.Rights(principal).Allows(verb, class, name)

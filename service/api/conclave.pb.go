@@ -3485,7 +3485,9 @@ type ListResponse struct {
 	More bool `protobuf:"varint,2,opt,name=more,proto3" json:"more,omitempty"`
 	// Servers that guard locks by algorithms and did not answer. A lock that a client of such a
 	// server holds is missing here, or has no holder.
-	Silent        []uint64 `protobuf:"varint,3,rep,packed,name=silent,proto3" json:"silent,omitempty"`
+	Silent []uint64 `protobuf:"varint,3,rep,packed,name=silent,proto3" json:"silent,omitempty"`
+	// Whether the server that answers has asked those that guard locks. Servers use it among each other.
+	HomesAsked    bool `protobuf:"varint,4,opt,name=homes_asked,json=homesAsked,proto3" json:"homes_asked,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3539,6 +3541,13 @@ func (x *ListResponse) GetSilent() []uint64 {
 		return x.Silent
 	}
 	return nil
+}
+
+func (x *ListResponse) GetHomesAsked() bool {
+	if x != nil {
+		return x.HomesAsked
+	}
+	return false
 }
 
 type Resource struct {
@@ -8174,11 +8183,13 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\x05limit\x18\x04 \x01(\rR\x05limit\x12\x14\n" +
 	"\x05stale\x18\x05 \x01(\bR\x05stale\x12\x18\n" +
 	"\awaiters\x18\x06 \x01(\rR\awaiters\x12(\n" +
-	"\x05order\x18\a \x01(\x0e2\x12.conclave.v1.OrderR\x05order\"o\n" +
+	"\x05order\x18\a \x01(\x0e2\x12.conclave.v1.OrderR\x05order\"\x90\x01\n" +
 	"\fListResponse\x123\n" +
 	"\tresources\x18\x01 \x03(\v2\x15.conclave.v1.ResourceR\tresources\x12\x12\n" +
 	"\x04more\x18\x02 \x01(\bR\x04more\x12\x16\n" +
-	"\x06silent\x18\x03 \x03(\x04R\x06silent\"\xf5\x01\n" +
+	"\x06silent\x18\x03 \x03(\x04R\x06silent\x12\x1f\n" +
+	"\vhomes_asked\x18\x04 \x01(\bR\n" +
+	"homesAsked\"\xf5\x01\n" +
 	"\bResource\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12(\n" +
 	"\x05class\x18\x02 \x01(\x0e2\x12.conclave.v1.ClassR\x05class\x12\x14\n" +

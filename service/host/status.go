@@ -124,8 +124,9 @@ func (h *Host) Name(name string) view.Name {
 	return n
 }
 
-// IsMember reports whether this server takes part in the view.
-func (h *Host) IsMember() bool { return h.member.State != view.Out }
+// IsMember reports whether this server takes part in the view, and knows what its clients hold: none of
+// them are those of a home that it takes over.
+func (h *Host) IsMember() bool { return h.member.State != view.Out && len(h.asides) == 0 }
 
 // Explain returns the holders of a lock at this home or near, its waiters here, and how its last
 // holds at the home ended. Known is false if there is none of these.

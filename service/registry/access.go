@@ -100,22 +100,7 @@ func (r *Registry) refusesOpen(c *Command, refusal *Result) bool {
 		*refusal = Result{Code: Unauthenticated, Message: "anonymous may not open a session: prove who you are by a client certificate or a token"}
 		return true
 	}
-	return r.exceeds(c.Owner, r.rules.Most(c.Owner), r.usage.owners[c.Owner], "", access.Amount{Sessions: 1}, refusal)
-}
-
-// bounds is what rules let the owner of a session do and have.
-type bounds struct {
-	rules  *access.State
-	rights *access.Rights
-	most   access.Amount
-}
-
-// boundsOf returns the bounds of a session. They are computed once for each change of the rules.
-func (r *Registry) boundsOf(s *session) *bounds {
-	if s.bounds.rules != r.rules {
-		s.bounds = bounds{r.rules, r.rules.Rights(s.owner), r.rules.Most(s.owner)}
-	}
-	return &s.bounds
+	return r.exceeds(c.Owner, r.ownerOf(r.usage.owners[c.Owner], c.Owner), "", access.Amount{Sessions: 1}, refusal)
 }
 
 // refusesRequest refuses what the rules do not allow the owner of a session, and what exceeds
@@ -127,7 +112,7 @@ func (r *Registry) refusesRequest(s *session, c *Command, refusal *Result) bool 
 		if c.Class == Election {
 			more.Bytes = uint64(len(c.Value))
 		}
-		return r.deniesHold(s, c.Class, c.Name, refusal) || r.exceeds(s.owner, r.boundsOf(s).most, s.usage, c.Name, more, refusal)
+		return r.deniesHold(s, c.Class, c.Name, refusal) || r.exceeds(s.owner, r.ownerOf(s.usage, s.owner), c.Name, more, refusal)
 	case OpUpdate, OpTransfer:
 		made := s.claims.get(number(c.Hold))
 		if made == nil {
@@ -137,7 +122,7 @@ func (r *Registry) refusesRequest(s *session, c *Command, refusal *Result) bool 
 			return true
 		}
 		more := access.Amount{Bytes: uint64(max(len(c.Value)-len(made.value), 0))}
-		return c.Op == OpUpdate && r.exceeds(s.owner, r.boundsOf(s).most, s.usage, made.resource.name, more, refusal)
+		return c.Op == OpUpdate && r.exceeds(s.owner, r.ownerOf(s.usage, s.owner), made.resource.name, more, refusal)
 	case OpRevoke:
 		return r.denies(s.owner, access.Revoke, c.Class, c.Name, refusal)
 	}
@@ -147,7 +132,7 @@ func (r *Registry) refusesRequest(s *session, c *Command, refusal *Result) bool 
 // deniesHold reports whether the rules deny a hold to the owner of a session; if so, it fills in
 // the reason.
 func (r *Registry) deniesHold(s *session, class Class, name string, refusal *Result) bool {
-	return !r.boundsOf(s).rights.Allows(access.Hold, access.Class(class), name) && r.denies(s.owner, access.Hold, class, name, refusal)
+	return !r.ownerOf(s.usage, s.owner).rights.Allows(access.Hold, access.Class(class), name) && r.denies(s.owner, access.Hold, class, name, refusal)
 }
 
 // denies reports whether the rules deny a verb to a principal; if so, it fills in the reason.
@@ -219,6 +204,13 @@ func (r *Registry) relevelAccess() {
 	r.hashRules()
 }
 
+// replaceRules puts rules in force.
+func (r *Registry) replaceRules(next *access.State) {
+	r.rules = next
+	r.usage.forget()
+	r.hashRules()
+}
+
 // hashRules computes the hash of the rules that goes into the digest.
 func (r *Registry) hashRules() {
 	r.rulesHash = 0
@@ -274,8 +266,7 @@ func (r *Registry) setRules(c *Command, fx *Effects) Result {
 		return Result{Code: Invalid, Message: remembered(unproven(anonymous).Error())}
 	}
 	recount := !next.SamePrefixes(r.rules)
-	r.rules = next
-	r.hashRules()
+	r.replaceRules(next)
 	if recount {
 		r.recount()
 	}

@@ -431,6 +431,32 @@ func randomCommand(t *rapid.T, r *Registry, sequence uint64) Command {
 	return c
 }
 
+// TestOldRulesAreForgotten: a session that only renews after a change does not keep the former rules in
+// memory, and nobody acts by them.
+func TestOldRulesAreForgotten(t *testing.T) {
+	r := atLevel(version.Access)
+	applyAll(r, ruling(1, role("x", `allow read,hold on prefix x/`), bind("cert:a", "x"), bind("cert:b", "x"), mode(access.Closed)), openBy("a", "cert:a"), openBy("b", "cert:b"))
+	for _, c := range []Command{acquire("a", 2, "x/1"), acquire("b", 2, "x/2")} {
+		if got := answerTo(t, r, c); got.Code != OK {
+			t.Fatalf("%+v", got)
+		}
+	}
+	applyAll(r, ruling(2, access.Edit{Kind: access.DropBinding, Binding: access.Binding{Who: "cert:a"}}))
+	for who, o := range r.usage.owners {
+		if o.rules != nil || o.rights != nil {
+			t.Errorf("%s keeps former rules", who)
+		}
+	}
+	for _, c := range []struct {
+		command Command
+		code    Code
+	}{{acquire("a", 3, "x/3"), Denied}, {acquire("b", 3, "x/3"), OK}} {
+		if got := answerTo(t, r, c.command); got.Code != c.code {
+			t.Errorf("%+v, want %v", got, c.code)
+		}
+	}
+}
+
 // BenchmarkRules acquires and releases a lock below the level of rules, with none, and with
 // 200 of them and quotas.
 func BenchmarkRules(b *testing.B) {

@@ -115,7 +115,6 @@ func (r *Registry) useJoinToken(origin Origin, m Member) {
 		gone = m.PeerAddress
 	}
 	if next = next.Trim(r.wall, gone); next != r.rules {
-		r.rules = next
-		r.hashRules()
+		r.replaceRules(next)
 	}
 }

@@ -3,8 +3,6 @@ package registry
 import (
 	"cmp"
 	"slices"
-
-	"github.com/conclave-io/conclave/service/access"
 )
 
 // session is a process that claims resources.
@@ -25,10 +23,8 @@ type session struct {
 	// ended is set when the session has left the registry.
 	ended bool
 	tally *tally // of the registry
-	// usage is what its owner has, if that is counted; versions do not read it.
-	usage *access.Amount
-	// bounds is what the rules let its owner do and have; versions do not read it either.
-	bounds bounds
+	// usage is what its owner has and may have, if that is counted; versions do not read it.
+	usage *owner
 
 	// digest is the session's part of the registry's digest. It is computed from the hash of
 	// the fixed part, and from the sums of the hashes of its claims and answers that are

@@ -13,7 +13,39 @@ import (
 // of principals are left out if they are 0. Sessions without an owner are not counted. The sessions
 // of a principal share its amount.
 type usage struct {
-	owners, prefixes map[string]*access.Amount
+	owners   map[string]*owner
+	prefixes map[string]*access.Amount
+}
+
+// owner is what the sessions of a principal have together, and what the rules let them do.
+type owner struct {
+	access.Amount
+	// rights and most follow from these rules, or rules is nil.
+	rules  *access.State
+	rights *access.Rights
+	most   access.Amount
+}
+
+// ownerOf returns what a principal has and may do. It is computed once for each change of the rules,
+// and each time for a principal without sessions, for which known is nil.
+func (r *Registry) ownerOf(known *owner, principal string) *owner {
+	if known == nil {
+		known = new(owner)
+	}
+	if known.rules != r.rules {
+		known.rules, known.rights, known.most = r.rules, r.rules.Rights(principal), r.rules.Most(principal)
+	}
+	return known
+}
+
+// forget drops what followed from rules that are no longer in force, because it keeps them in memory.
+func (u *usage) forget() {
+	if u == nil {
+		return
+	}
+	for _, o := range u.owners {
+		o.rules, o.rights = nil, nil
+	}
 }
 
 func add(a *access.Amount, sessions, claims, bytes int) {
@@ -23,9 +55,9 @@ func add(a *access.Amount, sessions, claims, bytes int) {
 }
 
 // settle removes the amount of a principal if it is 0.
-func (u *usage) settle(owner string, a *access.Amount) {
-	if *a == (access.Amount{}) {
-		delete(u.owners, owner)
+func (u *usage) settle(principal string, o *owner) {
+	if o.Amount == (access.Amount{}) {
+		delete(u.owners, principal)
 	}
 }
 
@@ -33,10 +65,10 @@ func (u *usage) settle(owner string, a *access.Amount) {
 func (r *Registry) countSessions(s *session, more int) {
 	if r.usage != nil && s.owner != "" {
 		if s.usage = r.usage.owners[s.owner]; s.usage == nil {
-			s.usage = new(access.Amount)
+			s.usage = new(owner)
 			r.usage.owners[s.owner] = s.usage
 		}
-		add(s.usage, more, 0, 0)
+		add(&s.usage.Amount, more, 0, 0)
 		r.usage.settle(s.owner, s.usage)
 	}
 }
@@ -50,7 +82,7 @@ func (r *Registry) countClaims(c *claim, more, bytes int) {
 
 func (r *Registry) countClaim(c *claim, more, bytes int) {
 	if c.session.owner != "" {
-		add(c.session.usage, 0, more, bytes)
+		add(&c.session.usage.Amount, 0, more, bytes)
 		r.usage.settle(c.session.owner, c.session.usage)
 	}
 	for _, q := range r.rules.Prefixes(c.resource.name) {
@@ -62,7 +94,7 @@ func (r *Registry) countClaim(c *claim, more, bytes int) {
 func (r *Registry) recount() {
 	r.usage = nil
 	if r.rules.Mode() == access.Closed {
-		r.usage = &usage{make(map[string]*access.Amount), make(map[string]*access.Amount)}
+		r.usage = &usage{make(map[string]*owner), make(map[string]*access.Amount)}
 	}
 	if r.usage == nil {
 		return
@@ -87,11 +119,18 @@ func (r *Registry) checkUsage() error {
 	same := func(a, b map[string]*access.Amount) bool {
 		return maps.EqualFunc(a, b, func(a, b *access.Amount) bool { return *a == *b })
 	}
+	owners := func(u *usage) map[string]*access.Amount {
+		amounts := make(map[string]*access.Amount)
+		for principal, o := range u.owners {
+			amounts[principal] = &o.Amount
+		}
+		return amounts
+	}
 	switch again := r.usage; {
 	case (counted == nil) != (again == nil):
 		return fmt.Errorf("with the rules %v, usage is counted: %v", r.rules.Mode(), counted != nil)
-	case counted != nil && !same(counted.owners, again.owners):
-		return fmt.Errorf("principals have%s, counted are%s", values(again.owners), values(counted.owners))
+	case counted != nil && !same(owners(counted), owners(again)):
+		return fmt.Errorf("principals have%s, counted are%s", values(owners(again)), values(owners(counted)))
 	case counted != nil && !same(counted.prefixes, again.prefixes):
 		return fmt.Errorf("prefixes have%s, counted are%s", values(again.prefixes), values(counted.prefixes))
 	}
@@ -110,20 +149,16 @@ func (r *Registry) Usage(principal string) access.Amount {
 	if r.usage == nil {
 		return access.Amount{}
 	}
-	return valueOf(r.usage.owners[principal])
-}
-
-func valueOf(a *access.Amount) access.Amount {
-	if a == nil {
-		return access.Amount{}
+	if o := r.usage.owners[principal]; o != nil {
+		return o.Amount
 	}
-	return *a
+	return access.Amount{}
 }
 
 // exceeds reports whether a principal, or everybody under a prefix of the name, would exceed a
-// quota, and fills in which one. The principal has what is given, or nothing if that is nil.
-func (r *Registry) exceeds(owner string, most access.Amount, has *access.Amount, name string, more access.Amount, refusal *Result) bool {
-	over := most.More(owner, valueOf(has), more)
+// quota, and fills in which one.
+func (r *Registry) exceeds(principal string, has *owner, name string, more access.Amount, refusal *Result) bool {
+	over := has.most.More(principal, has.Amount, more)
 	if name != "" {
 		more.Sessions = 0
 		for _, q := range r.rules.Prefixes(name) {

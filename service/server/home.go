@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/conclave-io/conclave/algorithm/view"
+	"github.com/conclave-io/conclave/service/access"
 	"github.com/conclave-io/conclave/service/api"
 	"github.com/conclave-io/conclave/service/convert"
 	"github.com/conclave-io/conclave/service/host"
@@ -154,7 +155,7 @@ func atEachMember[T any](ctx context.Context, s *Server, here func(context.Conte
 
 // explainAtHomes completes the description of a guarded lock with what each member says: who
 // holds it there and who waits for it there.
-func (s *Server) explainAtHomes(ctx context.Context, req *api.ExplainRequest, answer *api.ExplainResponse) {
+func (s *Server) explainAtHomes(ctx context.Context, req *api.ExplainRequest, answer *api.ExplainResponse) error {
 	here := func(context.Context) (*api.ExplainResponse, error) { return s.explainHere(req) }
 	all := &api.Resource{Name: req.GetName(), Class: req.GetClass(), Limit: 1}
 	_ = s.node.View(ctx, func(r *replica.Replica) {
@@ -181,6 +182,15 @@ func (s *Server) explainAtHomes(ctx context.Context, req *api.ExplainRequest, an
 	if answer.Resource = nil; len(all.Holders) > 0 {
 		answer.Resource = all
 	}
+	return s.asked(ctx, len(answer.Homes))
+}
+
+// asked returns an error if no home was asked because this server is stopping.
+func (s *Server) asked(ctx context.Context, homes int) error {
+	if homes > 0 {
+		return nil
+	}
+	return s.spoken(ctx, s.node.View(ctx, func(*replica.Replica) {}))
 }
 
 // homeless returns an error if this server is no home: if it has started again, its former seat may
@@ -210,15 +220,16 @@ func (s *Server) explainHere(req *api.ExplainRequest) (*api.ExplainResponse, err
 
 // listAtHomes adds to a list by name the guarded locks that the members report, and the members
 // that do not answer.
-func (s *Server) listAtHomes(ctx context.Context, req *api.ListRequest, answer *api.ListResponse) {
+func (s *Server) listAtHomes(ctx context.Context, req *api.ListRequest, answer *api.ListResponse) error {
 	if !s.lists(ctx, req.GetPrefix()) {
-		return
+		return s.asked(ctx, 0)
 	}
+	homes := 0
 	here := func(ctx context.Context) (*api.ListResponse, error) { return s.listHere(ctx, req) }
 	for _, m := range atMembers(ctx, s, here, func(ctx context.Context, member api.ConclaveClient) (*api.ListResponse, error) {
 		return member.List(ctx, &api.ListRequest{Prefix: req.GetPrefix(), After: req.GetAfter(), Limit: req.GetLimit(), Waiters: req.GetWaiters(), Stale: true})
 	}) {
-		if m.err != nil {
+		if homes++; m.err != nil {
 			answer.Silent = append(answer.Silent, m.server)
 		}
 		answer.Resources = append(answer.Resources, m.answer.GetResources()...)
@@ -228,6 +239,7 @@ func (s *Server) listAtHomes(ctx context.Context, req *api.ListRequest, answer *
 	if most := limited(req.GetLimit()); len(answer.Resources) > most {
 		answer.Resources, answer.More = answer.Resources[:most], true
 	}
+	return s.asked(ctx, homes)
 }
 
 // merged returns resources by name, each once, with everything reported about it.
@@ -245,11 +257,23 @@ func merged(list []*api.Resource) (all []*api.Resource) {
 	return all
 }
 
-// lists reports whether an algorithm guards names that start with a prefix.
+// lists reports whether an algorithm guards names that start with a prefix and that the caller may
+// read. Others are not told which prefixes are guarded.
 func (s *Server) lists(ctx context.Context, prefix string) (live bool) {
+	rules := s.rules()
+	who, err := callerOf(ctx)
+	reads := func(prefix string) bool {
+		return rules.Mode() != access.Closed || err == nil && rules.Rights(who.Principal).Somewhere(access.Read, access.Lock, prefix)
+	}
 	_ = s.node.View(ctx, func(r *replica.Replica) { // fails if the server is stopping: then nothing is listed
 		live = slices.ContainsFunc(r.Registry().Live().Guards, func(g view.Guard) bool {
-			return g.Use.Live() && (strings.HasPrefix(g.Prefix, prefix) || strings.HasPrefix(prefix, g.Prefix))
+			switch {
+			case !g.Use.Live():
+				return false
+			case strings.HasPrefix(g.Prefix, prefix):
+				return reads(g.Prefix)
+			}
+			return strings.HasPrefix(prefix, g.Prefix) && reads(prefix)
 		})
 	})
 	return live

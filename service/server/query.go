@@ -118,10 +118,11 @@ func (s *Server) list(ctx context.Context, req *api.ListRequest) (*api.ListRespo
 	}
 	switch {
 	case err != nil || class != registry.Lock || req.GetOrder() != api.Order_ORDER_NAME:
-	case !passedOn(ctx):
-		s.listAtHomes(ctx, req, answer)
-	case req.GetStale(): // asked by a member
+	case passedOn(ctx) && req.GetStale(): // asked by a member
 		return s.listHere(ctx, req)
+	case !answer.GetHomesAsked(): // otherwise the leader has, which knows all that is guarded, and where
+		answer.HomesAsked = true
+		err = s.listAtHomes(ctx, req, answer)
 	}
 	return answer, err
 }
@@ -155,9 +156,11 @@ func (s *Server) explain(ctx context.Context, req *api.ExplainRequest) (*api.Exp
 	}
 	switch {
 	case err != nil || answer.GetGuard() == nil:
-	case !passedOn(ctx):
-		s.explainAtHomes(ctx, req, answer)
-	case req.GetStale(): // asked by a member
+	case !passedOn(ctx) || !req.GetStale():
+		if len(answer.GetHomes()) == 0 { // otherwise the leader has asked them, which knows where they are
+			err = s.explainAtHomes(ctx, req, answer)
+		}
+	default: // asked by a member
 		guard := answer.Guard
 		if answer, err = s.explainHere(req); err == nil {
 			answer.Guard = guard
