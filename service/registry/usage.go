@@ -43,7 +43,8 @@ func (u *usage) forget() {
 	if u == nil {
 		return
 	}
-	for _, o := range u.owners {
+	for _, principal := range slices.Sorted(maps.Keys(u.owners)) {
+		o := u.owners[principal]
 		o.rules, o.rights = nil, nil
 	}
 }
@@ -121,8 +122,8 @@ func (r *Registry) checkUsage() error {
 	}
 	owners := func(u *usage) map[string]*access.Amount {
 		amounts := make(map[string]*access.Amount)
-		for principal, o := range u.owners {
-			amounts[principal] = &o.Amount
+		for _, principal := range slices.Sorted(maps.Keys(u.owners)) {
+			amounts[principal] = &u.owners[principal].Amount
 		}
 		return amounts
 	}
