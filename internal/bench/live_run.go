@@ -22,6 +22,8 @@ type liveRun struct {
 
 	// epoch is the newest one that was seen, and began the one in which the messages are counted.
 	epoch, began uint64
+	// sessions are those that held or waited while the messages were counted, if saturated.
+	sessions map[string]bool
 
 	messages           []float64
 	acquires, handoffs []time.Duration
@@ -31,25 +33,27 @@ type liveRun struct {
 func (r *liveRun) both(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
-	if err := r.inOneEpoch(ctx, r.idle); err != nil {
+	if err := r.undisturbed(ctx, r.idle); err != nil {
 		return err
 	}
-	return r.inOneEpoch(ctx, r.saturated)
+	return r.undisturbed(ctx, r.saturated)
 }
 
 // attempts bounds how often a regime is measured.
 const attempts = 3
 
-// inOneEpoch measures a regime, and again if an epoch began meanwhile: the members then ask again,
-// and the formulas do not count that. A machine that is busy can keep a server from renewing its
-// seat in time.
-func (r *liveRun) inOneEpoch(ctx context.Context, regime func(context.Context) error) error {
+// undisturbed measures a regime, and again if something happened meanwhile that the formulas do not
+// count: an epoch began, so that the members asked again, or a session ended while it waited, so that
+// its home gave the next grant back. A machine that is busy can keep servers and clients from renewing
+// their leases in time.
+func (r *liveRun) undisturbed(ctx context.Context, regime func(context.Context) error) error {
 	before := *r
 	for attempt := 1; ; attempt++ {
-		if err := regime(ctx); err != nil || r.epoch == r.began || attempt == attempts {
+		r.sessions = make(map[string]bool)
+		if err := regime(ctx); err != nil || r.epoch == r.began && len(r.sessions) <= len(r.askers) || attempt == attempts {
 			return err
 		}
-		fmt.Fprintf(r.Progress, "epoch %d began while epoch %d was measured: measured again\n", r.epoch, r.began)
+		fmt.Fprintf(r.Progress, "epochs %d to %d and %d sessions of %d clients were measured: measured again\n", r.began, r.epoch, len(r.sessions), len(r.askers))
 		r.messages, r.acquires, r.handoffs = before.messages, before.acquires, before.handoffs
 	}
 }
@@ -214,7 +218,7 @@ func (r *liveRun) turns(ctx context.Context, entered <-chan entry) error {
 		case err != nil:
 			return err
 		case turn == 2*len(r.askers):
-			from, r.began = sent, r.epoch
+			from, r.began, r.sessions = sent, r.epoch, make(map[string]bool)
 		case turn == (2+r.Rounds)*len(r.askers):
 			return r.count(ctx, measure.Saturated, from)
 		}
@@ -229,6 +233,12 @@ func (r *liveRun) settled(ctx context.Context, inside int) (bool, error) {
 	x, err := r.control.Explain(ctx, r.name)
 	if err != nil {
 		return false, err
+	}
+	for _, h := range x.Resource.Holders {
+		r.sessions[h.Session] = true
+	}
+	for _, w := range x.Resource.Waiters {
+		r.sessions[w.Session] = true
 	}
 	waiting := int(x.Resource.QueueLength)
 	if r.prefix != "" {

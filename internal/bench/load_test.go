@@ -203,18 +203,21 @@ func TestNothingDoneIsAnError(t *testing.T) {
 	}
 }
 
-// TestMeasuredInOneEpoch: figures of a regime during which an epoch began do not count, but a cluster
-// that is never quiet is measured all the same.
-func TestMeasuredInOneEpoch(t *testing.T) {
+// TestMeasuredUndisturbed: figures of a regime during which an epoch began, or a session ended, do not
+// count, but a cluster that is never quiet is measured all the same.
+func TestMeasuredUndisturbed(t *testing.T) {
 	for _, c := range []struct {
 		disturbed, attempts int
 		want                float64
-	}{{0, 1, 1}, {1, 2, 2}, {2, 3, 3}, {9, 3, 3}} {
+		sessions            int // of no client, instead of an epoch
+	}{{0, 1, 1, 0}, {1, 2, 2, 0}, {2, 3, 3, 0}, {9, 3, 3, 0}, {1, 2, 2, 1}} {
 		r := &liveRun{livery: &livery{LiveConfig: LiveConfig{Progress: io.Discard}}, messages: []float64{7}}
 		attempt := 0
-		err := r.inOneEpoch(t.Context(), func(context.Context) error {
+		err := r.undisturbed(t.Context(), func(context.Context) error {
 			r.began = r.epoch
-			if attempt++; attempt <= c.disturbed {
+			if attempt++; attempt <= c.disturbed && c.sessions > 0 {
+				r.sessions["of a client that has another one now"] = true
+			} else if attempt <= c.disturbed {
 				r.epoch++
 			}
 			r.messages = append(r.messages, float64(attempt))
