@@ -198,6 +198,15 @@ func (r *ruled) tooManyRequests() {
 	r.Helper()
 	const most, sent = 20, 2000
 	r.change(quota(&api.Quota{Who: "token:dave", Requests: most}))
+	servertest.Eventually(r.T, "the server has seen the end of the many streams", func() bool {
+		ctx, end := context.WithCancel(r.within())
+		defer end()
+		one, err := r.as("dave").Attach(ctx)
+		if err == nil {
+			_, err = one.Recv()
+		}
+		return err == nil
+	})
 	hasty := r.stream("dave")
 	begun := time.Now()
 	kept := hasty.expect(hasty.send(acquiring("flood/kept")), api.Code_CODE_OK)
