@@ -16,7 +16,7 @@ func (e *Engine) turns(j *job) (Frame, error) {
 		return Frame{}, err
 	}
 	at := j.request.At
-	schedule, held := run.scheduleAt(at)
+	schedule, _, held := run.scheduleAt(at)
 	going, err := run.text.Scheduled(schedule).Begin(nil)
 	if err != nil {
 		return Frame{}, err
@@ -55,47 +55,35 @@ func (run *run) choice(c *sim.Choice) Choice {
 }
 
 // scheduleAt returns a schedule in which nothing happens automatically after a record. It contains
-// the turns that were taken before. held reports whether the run already has this schedule.
-func (run *run) scheduleAt(at int) (schedule sim.Schedule, held bool) {
-	own := run.text.Config().Schedule
-	if own == nil || own.Record > uint64(at) || own.Record == 0 && at < run.journal.Len() && run.journal.Time(at+1) <= int64(own.After) {
+// the turns that were taken before, and begins at a time. held reports whether the run already has
+// this schedule.
+func (run *run) scheduleAt(at int) (schedule sim.Schedule, begins process.Duration, held bool) {
+	control := run.going.World.Control()
+	if control == nil || control.Begins.Records > uint64(at) {
 		c := &change{run: run, config: run.going.World.Config()}
 		switch {
 		case at == 0:
 			schedule.After = -1
 		case at < run.journal.Len() && run.journal.Time(at+1) == run.journal.Time(at):
 			schedule.Record = uint64(at) // no time is between these two
+			return schedule, process.Duration(run.journal.Time(at)), false
 		default:
 			schedule.After = process.Duration(c.after(at, false))
 		}
-		return schedule, false
+		return schedule, max(0, schedule.After), false
 	}
+	own := run.text.Config().Schedule
 	schedule.After, schedule.Record = own.After, own.Record
 	end := int64(run.going.World.Now()) + 1
 	if at < run.journal.Len() {
 		end = run.journal.Time(at + 1)
 	}
-	taken := len(own.Turns)
-	if result := run.going.World.Result(); result.Untaken != nil {
-		taken = result.Untaken.Turn
-	}
-	when := run.begins(own)
-	for i := range own.Turns[:taken] {
-		if when += own.Turns[i].Takes(run.going.World.Config()); int64(when) >= end {
-			taken = i
-			break
-		}
+	taken := 0
+	for taken < len(control.Turns) && (control.Turns[taken].Records < uint64(at) || int64(control.Turns[taken].At) < end) {
+		taken++
 	}
 	schedule.Turns = own.Turns[:taken]
-	return schedule, true
-}
-
-// begins returns the time from which a schedule holds the events of the run.
-func (run *run) begins(s *sim.Schedule) process.Duration {
-	if s.Record > 0 {
-		return process.Duration(run.journal.Time(min(int(s.Record), run.journal.Len())))
-	}
-	return max(0, s.After)
+	return schedule, control.Begins.At, true
 }
 
 // schedules reports whether an edit changes the schedule of the run.
@@ -107,14 +95,14 @@ func (c *change) schedules(at int) bool {
 	if _, command := commandsDone[c.Do]; !command || c.For != "" {
 		return false
 	}
-	_, held := c.run.scheduleAt(at)
+	_, _, held := c.run.scheduleAt(at)
 	return held
 }
 
 // schedule answers with a scenario in which the user has control after a record. The edit takes
 // control, takes a turn, or gives control back.
 func (c *change) schedule(r *Request) (Frame, error) {
-	schedule, _ := c.run.scheduleAt(r.At)
+	schedule, begins, _ := c.run.scheduleAt(r.At)
 	s := scenario.Schedule{Rest: c.Do == "rest", Record: schedule.Record}
 	if schedule.After >= 0 {
 		s.After = c.time(int64(schedule.After))
@@ -144,5 +132,5 @@ func (c *change) schedule(r *Request) (Frame, error) {
 	if err != nil {
 		return Frame{}, scenarioProblem(err)
 	}
-	return Frame{Head: Edited{string(text), line, item, int64(edited.Config().Schedule.End(c.run.begins(&schedule), c.config))}}, nil
+	return Frame{Head: Edited{string(text), line, item, int64(edited.Config().Schedule.End(begins, c.config))}}, nil
 }

@@ -59,3 +59,31 @@ func TestTurnsSayWhereTheyBegin(t *testing.T) {
 		}
 	}
 }
+
+// A turn that wrote the record at the cursor is taken, also if the next record has the same time, and
+// a schedule that begins at the end of the run, because no record has its number, has control.
+func TestTurnsThatWereTaken(t *testing.T) {
+	const beyond = "algorithm: lamport\nn: 3\nworkload:\n  commands:\n    - {at: 0, acquire: 1, hold: 1}\nschedule:\n  record: 9999\n  turns:\n    - acquire 2\n    - REQ 2>1\n"
+	p := newPage(t)
+	for _, c := range []struct {
+		text            string
+		at, from, taken int // at -1: the end
+	}{
+		{p.scenario("assumptions/maekawa-duplication"), 4, 4, 1},
+		{p.scenario("assumptions/maekawa-duplication"), 5, 6, 2}, // the turn that wrote 5 also repeats the GRANT
+		{p.scenario("assumptions/raymond-duplication"), 4, 5, 2},
+		{p.scenario("assumptions/tree-election-crash"), 4, 5, 2},
+		{beyond, -1, 13, 2},
+	} {
+		var whole columns
+		run, end := p.open(engine.Request{Text: c.text, Name: "test"}, &whole)
+		at := c.at
+		if at < 0 {
+			at = end.Records
+		}
+		turns := result[engine.Turns](p, engine.Request{Call: engine.CallTurns, Run: run.Run, At: at})
+		if !turns.Held || turns.From < at || turns.From != c.from || turns.Taken != c.taken {
+			t.Errorf("after record %d: %+v, want %d turns taken after %d\n%s", at, turns, c.taken, c.from, c.text)
+		}
+	}
+}

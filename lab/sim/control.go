@@ -7,6 +7,26 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
+// Moment is a place in a run.
+type Moment struct {
+	Records uint64 // that were written before
+	At      process.Duration
+}
+
+// Control is when a run came under the control of its schedule, and when each turn was taken.
+type Control struct {
+	Begins Moment
+	Turns  []Moment
+}
+
+// Control returns nil while the run proceeds by itself, or if it has no schedule.
+func (w *World) Control() *Control {
+	if w.hand == nil {
+		return nil
+	}
+	return w.hand.control
+}
+
 // initHand holds what is scheduled from now on, or says when that begins.
 func (w *World) initHand() {
 	if w.cfg.Schedule == nil {
@@ -27,7 +47,7 @@ func (w *World) initHand() {
 // that is due, or if none is left that could write it. It reports whether it did.
 func (w *World) takesControl(last bool) bool {
 	h := w.hand
-	if h.Record == 0 || h.began || w.reason != 0 || !last && w.records < h.Record {
+	if h.Record == 0 || h.control != nil || w.reason != 0 || !last && w.records < h.Record {
 		return false
 	}
 	w.current = 0
@@ -37,7 +57,7 @@ func (w *World) takesControl(last bool) bool {
 
 // takeControl holds everything that waits for turns from now on.
 func (w *World) takeControl() {
-	w.hand.holds, w.hand.began = true, true
+	w.hand.holds, w.hand.control = true, &Control{Begins: Moment{w.records, w.now}}
 	w.move(w.holdable(), func(at process.Duration) process.Duration { return at + parking })
 	w.scheduleTurn()
 }

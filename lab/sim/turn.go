@@ -103,7 +103,7 @@ const parking = process.Duration(1) << 61
 type hand struct {
 	*Schedule
 	holds    bool                        // now
-	began    bool                        // to hold
+	control  *Control                    // nil: it has not begun to hold
 	next     int                         // turn
 	earliest map[uint64]process.Duration // of timers, by timerKey
 	gone     map[uint64]bool             // items that were taken out of the queue, by seq
@@ -180,11 +180,13 @@ func (w *World) turn() {
 		return
 	}
 	h.next++
+	moment := Moment{w.records, w.now}
 	if why := w.take(&h.Turns[h.next-1]); why != "" {
 		w.untaken = &Untaken{Turn: h.next - 1, Why: why}
 		w.end(Held)
 		return
 	}
+	h.control.Turns = append(h.control.Turns, moment)
 	w.scheduleTurn()
 }
 
