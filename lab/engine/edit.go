@@ -84,8 +84,13 @@ func (c *change) item(record int) (item string, at int64, err error) {
 	return "{at: " + c.time(at) + ", " + do(c) + "}", at, nil
 }
 
-func (c *change) time(at int64) string {
-	return scenario.TimeText(process.Duration(at), c.config.D())
+func (c *change) time(at int64) string { return scenario.TimeText(process.Duration(at), c.unit()) }
+
+// unit is that of times in the scenario. If the scenario has a random delay and no d, it is not the D
+// of the run, which follows from the delay.
+func (c *change) unit() process.Duration {
+	config := c.run.text.Config()
+	return config.Process.D()
 }
 
 // after returns a time after all events at the time of the given record and before all
@@ -103,7 +108,7 @@ func (c *change) after(record int, fault bool) int64 {
 			next = j.Time(r)
 		}
 	}
-	d := int64(c.config.D())
+	d := int64(c.unit())
 	for _, parts := range []int64{1, 10, 100, 1000} {
 		if d%parts != 0 {
 			break

@@ -111,3 +111,22 @@ func TestBadEdits(t *testing.T) {
 		}
 	}
 }
+
+// In a scenario with a random delay and no d, a fault that is added at the cursor happens there: its
+// time is written in the unit in which the scenario is read.
+func TestEditWithoutD(t *testing.T) {
+	p := newPage(t)
+	for _, id := range []string{"clock/cristian-drifting", "clock/berkeley-drifting", "clock/ntp-drifting"} {
+		text, at := p.scenario(id), 20
+		var whole columns
+		run, _ := p.open(engine.Request{Text: text, Name: id}, &whole)
+		edit := engine.Edit{Do: "crash", Rank: 1}
+		done := result[engine.Edited](p, engine.Request{Call: engine.CallEdit, Run: run.Run, At: at, Text: text, Edit: &edit})
+		edited, _ := p.open(engine.Request{Text: done.Text, Name: id, Like: run.Run}, &whole)
+		same := decode[engine.Chunk](t, p.answers(p.last)[1]).Same
+		turns := result[engine.Turns](p, engine.Request{Call: engine.CallTurns, Run: edited.Run, At: same + 1})
+		if after := turns.Time - done.Time; after < 0 || after > 1_000_000 { // the choices begin within a D
+			t.Errorf("%s: %s: the first difference is at %d, announced for %d", id, done.Item, turns.Time, done.Time)
+		}
+	}
+}
