@@ -104,7 +104,7 @@ func runNemesis(t *testing.T, p plan, edits ...mutation.Edit) []string {
 func newPlan(t *testing.T, dir string, p plan, edits ...mutation.Edit) plan {
 	t.Helper()
 	if _, err := exec.LookPath("ip"); err != nil {
-		t.Skip("the nemesis is skipped: there is no ip; install iproute2")
+		t.Skip("the nemesis is skipped: the command ip is missing; install iproute2")
 	}
 	self, err := os.Executable()
 	if err != nil {

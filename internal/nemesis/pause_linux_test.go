@@ -65,7 +65,7 @@ func TestPausedHomes(t *testing.T) {
 
 	i := slices.IndexFunc(vopr.Mutants, func(m vopr.Mutant) bool { return m.Name == trustsItsClock })
 	if i < 0 {
-		t.Fatalf("there is no mutant %s", trustsItsClock)
+		t.Fatalf("mutant %s is missing in internal/vopr", trustsItsClock)
 	}
 	edits := settableClock
 	for _, edit := range vopr.Mutants[i].Edits {

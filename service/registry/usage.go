@@ -38,7 +38,8 @@ func (r *Registry) ownerOf(known *owner, principal string) *owner {
 	return known
 }
 
-// forget drops what followed from rules that are no longer in force, because it keeps them in memory.
+// forget drops what was computed from rules that are no longer in force. Otherwise they would stay in
+// memory for as long as an idle session.
 func (u *usage) forget() {
 	if u == nil {
 		return

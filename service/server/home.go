@@ -193,9 +193,9 @@ func (s *Server) asked(ctx context.Context, homes int) error {
 	return s.spoken(ctx, s.node.View(ctx, func(*replica.Replica) {}))
 }
 
-// homeless returns an error if this server is no home: if it has started again, its former seat may
-// have clients that hold locks, and this process knows nothing of them.
-func (s *Server) homeless() error {
+// requireHome returns an error unless this server takes part in the view. After a restart, clients of
+// its former seat may hold locks that this process does not know.
+func (s *Server) requireHome() error {
 	if !s.node.IsHome() {
 		return status.Errorf(codes.Unavailable, "server %d takes no part in the view", s.cfg.ID)
 	}
@@ -204,7 +204,7 @@ func (s *Server) homeless() error {
 
 // explainHere returns the description of a lock at this server as a home.
 func (s *Server) explainHere(req *api.ExplainRequest) (*api.ExplainResponse, error) {
-	if err := s.homeless(); err != nil {
+	if err := s.requireHome(); err != nil {
 		return nil, err
 	}
 	answer := new(api.ExplainResponse)
@@ -281,7 +281,7 @@ func (s *Server) lists(ctx context.Context, prefix string) (live bool) {
 
 // listHere returns the locks at this server as a home that the caller may read.
 func (s *Server) listHere(ctx context.Context, req *api.ListRequest) (*api.ListResponse, error) {
-	if err := s.homeless(); err != nil {
+	if err := s.requireHome(); err != nil {
 		return nil, err
 	}
 	found, more := s.readableHere(ctx, req, limited(req.GetLimit()))

@@ -57,7 +57,7 @@ describe("the lab on the native engine", () => {
     await settled(page, count);
   });
 
-  flow("the map says who waits for whom: a FAILED is no answer, and without it the circle stays", native_, async (page) => {
+  flow("the map says who waits for whom: FAILED does not count as an answer, and without it the circle stays", native_, async (page) => {
     await open(page, host, "1/run/maekawa-without-deadlock?t=10", 10);
     const map = page.getByRole("complementary", { name: strings.map.title });
     expect(await map.locator("li").allTextContents()).toEqual(["1", "2", "3"].map((from, i) => strings.map.waits(from, [["2", "3", "1"][i] ?? ""], ["GRANT"])));

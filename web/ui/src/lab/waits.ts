@@ -29,10 +29,10 @@ interface Asked {
  * asked since then, and that have not answered. It comes from the messages alone.
  *
  * If the algorithm says which types of messages ask and answer, only those count: the FAILED
- * of a voter is no answer. Otherwise an answer is any message that was sent at or after
+ * of a voter does not count. Otherwise an answer is any message that was sent at or after
  * the arrival of the request, and has arrived. A request is the first message of a type
  * with which processes ask, or of any type if there is none. What the waiting process itself
- * sends back on a message is no request, unless it is of a type that it asked with.
+ * sends back on a message does not count as a request, unless it is of a type that it asked with.
  */
 export function unanswered(run: Run, at: number): Wait[] {
   const { since, began } = waitingSince(run, at);
