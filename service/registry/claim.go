@@ -95,7 +95,8 @@ func (r *Registry) promote(res *resource) *claim {
 	if counted {
 		c.session.claimed -= c.hash()
 	}
-	if counted || c.keeps != nil { // may be shared by a version, or its size changes
+	copied := counted || c.keeps != nil // may be shared by a version, or its size changes
+	if copied {
 		own := *c
 		c = &own
 	}
@@ -106,6 +107,9 @@ func (r *Registry) promote(res *resource) *claim {
 			t.at = r.now
 		}
 		c.extras = &t
+	}
+	if copied {
+		r.enter(c)
 	}
 	return c
 }

@@ -259,14 +259,14 @@ const (
 // Result is the answer to a request.
 type Result struct {
 	Code Code
+	// Ahead is the number of waiters before this one (Queued).
+	Ahead uint32
 	// Message says what was wrong and what is expected.
 	Message string
 	// Fence is that of a grant, or of a hold that was granted before a cancel arrived.
 	Fence uint64
 	// Floor is the smallest fence among the holders at a grant.
 	Floor uint64
-	// Ahead is the number of waiters before this one (Queued).
-	Ahead uint32
 	// Holder is one of the holders that prevent a grant (Held).
 	Holder *Holder
 	// Deadlock is the deadlock that the request would have completed (Deadlocked). It is not

@@ -52,7 +52,6 @@ func (fx *Effects) queued(res *resource) {
 
 // granted adds the outcome of a claim that waited and now holds.
 func (fx *Effects) granted(c *claim) {
-	made := Outcome{Session: c.session.id, Sequence: c.sequence}
-	made.Result.granted(c)
-	fx.Outcomes = append(fx.Outcomes, made)
+	fx.Outcomes = append(fx.Outcomes, Outcome{Session: c.session.id, Sequence: c.sequence})
+	fx.Outcomes[len(fx.Outcomes)-1].Result.granted(c)
 }

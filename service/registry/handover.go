@@ -91,6 +91,7 @@ func (r *Registry) mergeClaim(rd *wire.Reader, res *resource, held bool, fx *Eff
 	case held && len(res.holders()) > 0:
 		rd.Fail(errors.New("a lock that is held here is held there too"))
 	case held:
+		r.enter(c)
 		r.hold(c, c.fence, fx)
 		c.since = since
 		r.list(c)

@@ -298,6 +298,7 @@ func (r *Registry) acquire(s *session, c *Command, result *Result, fx *Effects) 
 	made := &claim{session: s, resource: res, sequence: c.Sequence, since: r.wall, extras: asked}
 	switch {
 	case admitted:
+		r.enter(made)
 		r.grant(made, fx)
 		result.granted(made)
 	case len(c.Keeps) == 0 || r.mayWait(made, c.Keeps, result):
@@ -332,7 +333,7 @@ func (r *Registry) wait(c *claim, result *Result, fx *Effects) {
 	fx.queued(c.resource)
 }
 
-// grant makes a new claim a holder of its resource, which is thawed.
+// grant makes a claim of its session a holder of its resource, which is thawed.
 func (r *Registry) grant(c *claim, fx *Effects) {
 	if r.counter++; r.counter == counterTurn {
 		r.epoch, r.counter = r.epoch+1, 1
@@ -340,12 +341,12 @@ func (r *Registry) grant(c *claim, fx *Effects) {
 	r.hold(c, r.fence(), fx)
 }
 
-// hold makes a claim a holder with a fence.
+// hold makes a claim of its session a holder with a fence.
 func (r *Registry) hold(c *claim, fence uint64, fx *Effects) {
 	c.fence = fence
 	c.since = r.wall
 	c.resource.admit(c)
-	r.enter(c)
+	r.thawSession(c.session)
 	c.session.holds++
 	r.deeds.granted(c)
 	r.tell(c, 0)

@@ -171,10 +171,24 @@ func validateText(what, text string) string {
 	case !utf8.ValidString(text):
 		return fmt.Sprintf("%s: %s: must be valid UTF-8", what, quoted(text))
 	}
-	for i, char := range text {
-		if unicode.IsControl(char) {
-			return fmt.Sprintf("%s: %s: has the control character %U at byte %d; remove it", what, quoted(text), char, i)
+	if char := controlIn(text); char != "" {
+		return fmt.Sprintf("%s: %s: has %s; remove it", what, quoted(text), char)
+	}
+	return ""
+}
+
+// controlIn says which control character a text has first, or returns "". Most texts are
+// plain ASCII, for which it only compares bytes.
+func controlIn(text string) string {
+	for at := 0; at < len(text); at++ {
+		if text[at] >= ' ' && text[at] < '\x7f' {
+			continue
 		}
+		char, size := utf8.DecodeRuneInString(text[at:])
+		if unicode.IsControl(char) {
+			return fmt.Sprintf("the control character %U at byte %d", char, at)
+		}
+		at += size - 1
 	}
 	return ""
 }
@@ -189,10 +203,8 @@ func ValidateName(name string) string {
 	case !utf8.ValidString(name):
 		return fmt.Sprintf("the name %s is not valid UTF-8", quoted(name))
 	}
-	for i, char := range name {
-		if unicode.IsControl(char) {
-			return fmt.Sprintf("the name %s has the control character %U at byte %d", quoted(name), char, i)
-		}
+	if char := controlIn(name); char != "" {
+		return fmt.Sprintf("the name %s has %s", quoted(name), char)
 	}
 	return ""
 }
