@@ -189,7 +189,7 @@ func (c *Client) ChangeAccess(ctx context.Context, change AccessChange) (AccessC
 // access puts a question about the rules to the servers.
 func (c *Client) access(ctx context.Context, op string, req *api.AccessRequest) (answer *api.AccessResponse, err error) {
 	var conflict error
-	err = c.ask(ctx, op, func(ctx context.Context, server api.ConclaveClient, _ *api.StatusResponse) (err error) {
+	err = c.ask(ctx, op, func(ctx context.Context, server api.ConclaveClient) (err error) {
 		answer, err = server.Access(ctx, req)
 		if status.Code(err) == codes.Aborted {
 			conflict = fmt.Errorf("conclave: %s: %w", op, &callError{status.Convert(err).Message(), ErrConflict})

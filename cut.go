@@ -66,7 +66,7 @@ type CutMessage struct {
 // guards such a lock. Over 1,000 locks need a longer prefix.
 func (c *Client) Cut(ctx context.Context, prefix string) (cut Cut, err error) {
 	var code codes.Code
-	err = c.ask(ctx, "cut", func(ctx context.Context, server api.ConclaveClient, _ *api.StatusResponse) error {
+	err = c.ask(ctx, "cut", func(ctx context.Context, server api.ConclaveClient) error {
 		answer, err := server.Cut(ctx, &api.CutRequest{Prefix: prefix})
 		code, cut = status.Code(err), cutOf(answer)
 		return err

@@ -27,7 +27,7 @@ func (c *Client) EndSession(ctx context.Context, id, reason string) (holds int, 
 		return 0, fmt.Errorf("conclave: end session: reason: %d bytes: must have at most %d bytes", len(reason), MaxReason)
 	}
 	var missing error
-	err = c.ask(ctx, "end session "+id, func(ctx context.Context, server api.ConclaveClient, _ *api.StatusResponse) error {
+	err = c.ask(ctx, "end session "+id, func(ctx context.Context, server api.ConclaveClient) error {
 		answer, err := server.EndSession(ctx, &api.EndSessionRequest{Id: raw, Reason: reason})
 		if status.Code(err) == codes.NotFound {
 			missing = &RequestError{Op: "end session", Name: id, Code: api.Code_CODE_NOT_FOUND, Message: status.Convert(err).Message()}

@@ -160,7 +160,7 @@ func (c *Client) View(ctx context.Context) (v View, err error) { return c.view(c
 func (c *Client) Homes(ctx context.Context) (v View, err error) { return c.view(ctx, true) }
 
 func (c *Client) view(ctx context.Context, homes bool) (v View, err error) {
-	err = c.ask(ctx, "view", func(ctx context.Context, server api.ConclaveClient, _ *api.StatusResponse) error {
+	err = c.ask(ctx, "view", func(ctx context.Context, server api.ConclaveClient) error {
 		answer, err := server.View(ctx, &api.ViewRequest{Homes: homes})
 		if status.Code(err) == codes.Unimplemented { // a release in which algorithms cannot guard locks
 			err = nil
@@ -237,10 +237,8 @@ func (c *Client) setGuard(ctx context.Context, req *api.SetGuardRequest, options
 	if req.GetWatch() {
 		what = "set view"
 	}
-	return c.ask(ctx, what, func(ctx context.Context, server api.ConclaveClient, _ *api.StatusResponse) error {
-		_, err := server.SetGuard(ctx, req)
-		return err
-	})
+	_, err := call(ctx, c, what, api.ConclaveClient.SetGuard, req)
+	return err
 }
 
 // SetWatch sets the failure detector and the election that all members run, such as
@@ -253,10 +251,6 @@ func (c *Client) SetWatch(ctx context.Context, use Use, reason string) error {
 // CallElection asks the members to elect a coordinator, and returns the members that take part.
 // It does not wait for the result, which counts from the next epoch on.
 func (c *Client) CallElection(ctx context.Context) (members []uint64, err error) {
-	err = c.ask(ctx, "call election", func(ctx context.Context, server api.ConclaveClient, _ *api.StatusResponse) error {
-		answer, err := server.CallElection(ctx, &api.CallElectionRequest{})
-		members = answer.GetMembers()
-		return err
-	})
-	return members, err
+	answer, err := call(ctx, c, "call election", api.ConclaveClient.CallElection, &api.CallElectionRequest{})
+	return answer.GetMembers(), err
 }

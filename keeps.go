@@ -200,18 +200,11 @@ type Waiting struct {
 // one: the servers refuse the call that would complete it. Without a deadline in ctx it
 // tries for 10 seconds.
 func (c *Client) Waits(ctx context.Context) (waits []Waiting, more bool, err error) {
-	err = c.ask(ctx, "waits", func(ctx context.Context, server api.ConclaveClient, _ *api.StatusResponse) error {
-		answer, err := server.Waits(ctx, &api.WaitsRequest{})
-		if err != nil {
-			return err
-		}
-		waits, more = nil, answer.GetMore()
-		for _, w := range answer.GetWaits() {
-			waits = append(waits, waitingOf(w))
-		}
-		return nil
-	})
-	return waits, more, err
+	answer, err := call(ctx, c, "waits", api.ConclaveClient.Waits, &api.WaitsRequest{})
+	for _, w := range answer.GetWaits() {
+		waits = append(waits, waitingOf(w))
+	}
+	return waits, answer.GetMore(), err
 }
 
 func waitingOf(w *api.Waiting) Waiting {

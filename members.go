@@ -8,13 +8,8 @@ import (
 
 // Members returns the servers of the cluster as the leader sees them, by id.
 func (c *Client) Members(ctx context.Context) ([]Member, error) {
-	var members []Member
-	err := c.ask(ctx, "members", func(ctx context.Context, server api.ConclaveClient, _ *api.StatusResponse) error {
-		answer, err := server.Members(ctx, &api.MembersRequest{})
-		members = membersOf(answer.GetMembers())
-		return err
-	})
-	return members, err
+	answer, err := call(ctx, c, "members", api.ConclaveClient.Members, &api.MembersRequest{})
+	return membersOf(answer.GetMembers()), err
 }
 
 // AddMember reserves an id for a server that is to join with the given peer
@@ -51,10 +46,6 @@ func (c *Client) LeadMember(ctx context.Context, id uint64) error {
 
 // changeMembers asks one server after the other: what was done is not done twice.
 func (c *Client) changeMembers(ctx context.Context, op string, req *api.ChangeMembersRequest) (id uint64, err error) {
-	err = c.ask(ctx, op, func(ctx context.Context, server api.ConclaveClient, _ *api.StatusResponse) error {
-		answer, err := server.ChangeMembers(ctx, req)
-		id = answer.GetId()
-		return err
-	})
-	return id, err
+	answer, err := call(ctx, c, op, api.ConclaveClient.ChangeMembers, req)
+	return answer.GetId(), err
 }

@@ -24,30 +24,40 @@ func (c *Client) Observe(ctx context.Context, name string) (<-chan Observation, 
 	if err := ValidateName(name); err != nil {
 		return nil, err
 	}
+	out := make(chan Observation, 1) // what waits in it is the newest
+	var seen line.Observed
+	open := func(ctx context.Context, server api.ConclaveClient) (grpc.ServerStreamingClient[api.Observation], error) {
+		return server.Observe(ctx, &api.ObserveRequest{Name: name})
+	}
+	report := func(_ context.Context, o *api.Observation) {
+		if !seen.News(o) {
+			return
+		}
+		select {
+		case <-out: // not yet read, and superseded
+		default:
+		}
+		out <- Observation{Name: o.GetName(), Elected: o.GetElected(), Leader: holderOf(o.GetLeader())} // nobody else sends: there is room
+	}
+	return subscribe(ctx, c, fmt.Sprintf("observe %q", name), out, open, report)
+}
+
+// feed starts a task that fills a channel until ctx ends or the client is closed, and then
+// closes the channel.
+func feed[T any](ctx context.Context, c *Client, op string, out chan T, fill func(context.Context)) (<-chan T, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	o := &observer{client: c, name: name, out: make(chan Observation, 1)}
 	err := c.start(func() {
 		defer context.AfterFunc(c.ctx, cancel)()
 		defer cancel()
-		defer close(o.out)
-		o.run(ctx)
+		defer close(out)
+		fill(ctx)
 	})
 	if err != nil {
 		cancel()
-		return nil, fmt.Errorf("conclave: observe %q: %w", name, err)
+		return nil, fmt.Errorf("conclave: %s: %w", op, err)
 	}
-	return o.out, nil
+	return out, nil
 }
-
-// observer follows one election from server to server.
-type observer struct {
-	client *Client
-	name   string
-	out    chan Observation // of one place: what waits in it is the newest
-	seen   line.Observed
-}
-
-func (o *observer) run(ctx context.Context) { o.client.roam(ctx, o.follow) }
 
 // roam follows what one server after the other has to tell, until ctx ends.
 // follow returns when there is no more, and reports whether anything came.
@@ -69,49 +79,45 @@ func (c *Client) roam(ctx context.Context, follow func(ctx context.Context, addr
 	}
 }
 
-// follow observes through one server until that ends, and reports whether
-// anything came.
-func (o *observer) follow(ctx context.Context, address string) (heard bool) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	stream, err := o.open(ctx, address)
-	if err != nil {
-		o.client.pool.failed(address)
-		o.client.cfg.Logger.Debug("cannot observe", "election", o.name, "server", address, "err", err)
-		return false
-	}
-	o.client.tasks.Go(func() {
-		defer cancel()
-		o.client.listen(ctx, address)
-	})
-	for {
-		obs, err := stream.Recv()
-		if err != nil {
-			return heard
-		}
-		heard = true
-		if o.seen.News(obs) {
-			o.report(Observation{Name: obs.GetName(), Elected: obs.GetElected(), Leader: holderOf(obs.GetLeader())})
-		}
-	}
-}
+// opening opens a stream at one server.
+type opening[Event any] func(ctx context.Context, server api.ConclaveClient) (grpc.ServerStreamingClient[Event], error)
 
-func (o *observer) open(ctx context.Context, address string) (stream grpc.ServerStreamingClient[api.Observation], err error) {
-	// The stream outlives the question that makes sure of the cluster.
-	err = o.client.put(ctx, address, func(_ context.Context, server api.ConclaveClient, _ *api.StatusResponse) (err error) {
-		stream, err = server.Observe(ctx, &api.ObserveRequest{Name: o.name})
+// openAt opens a stream at the server with an address. The stream outlives the question that makes
+// sure of the cluster.
+func openAt[Event any](ctx context.Context, c *Client, address string, open opening[Event]) (stream grpc.ServerStreamingClient[Event], err error) {
+	err = c.put(ctx, address, func(_ context.Context, server api.ConclaveClient) (err error) {
+		stream, err = open(ctx, server)
 		return err
 	})
 	return stream, err
 }
 
-// report passes on what is new.
-func (o *observer) report(obs Observation) {
-	select {
-	case <-o.out: // not yet read, and superseded
-	default:
+// subscribe fills a channel with what one server after the other streams. While a stream is silent,
+// it pings the server.
+func subscribe[Event, T any](ctx context.Context, c *Client, op string, out chan T, open opening[Event], report func(context.Context, *Event)) (<-chan T, error) {
+	follow := func(ctx context.Context, address string) (heard bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		stream, err := openAt(ctx, c, address, open)
+		if err != nil {
+			c.pool.failed(address)
+			c.cfg.Logger.Debug("cannot "+op, "server", address, "err", err)
+			return false
+		}
+		c.tasks.Go(func() {
+			defer cancel()
+			c.listen(ctx, address)
+		})
+		for {
+			event, err := stream.Recv()
+			if err != nil {
+				return heard
+			}
+			heard = true
+			report(ctx, event)
+		}
 	}
-	o.out <- obs // nobody else sends: there is room
+	return feed(ctx, c, op, out, func(ctx context.Context) { c.roam(ctx, follow) })
 }
 
 // listen returns when the server no longer answers pings, or ctx ends.

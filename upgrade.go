@@ -47,14 +47,10 @@ func (c *Client) HoldLevel(ctx context.Context, hold bool) (Upgrade, error) {
 	return c.upgrade(ctx, &api.UpgradeRequest{Action: action})
 }
 
-func (c *Client) upgrade(ctx context.Context, req *api.UpgradeRequest) (u Upgrade, err error) {
-	err = c.ask(ctx, "upgrade", func(ctx context.Context, server api.ConclaveClient, _ *api.StatusResponse) error {
-		answer, err := server.Upgrade(ctx, req)
-		u = Upgrade{
-			Level: answer.GetLevel(), Target: answer.GetTarget(), Held: answer.GetHeld(),
-			RisesIn: time.Duration(answer.GetRisesInNs()), Obstacles: answer.GetObstacles(),
-		}
-		return err
-	})
-	return u, err
+func (c *Client) upgrade(ctx context.Context, req *api.UpgradeRequest) (Upgrade, error) {
+	answer, err := call(ctx, c, "upgrade", api.ConclaveClient.Upgrade, req)
+	return Upgrade{
+		Level: answer.GetLevel(), Target: answer.GetTarget(), Held: answer.GetHeld(),
+		RisesIn: time.Duration(answer.GetRisesInNs()), Obstacles: answer.GetObstacles(),
+	}, err
 }

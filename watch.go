@@ -33,53 +33,17 @@ func (c *Client) WatchElections(ctx context.Context, prefix string) (<-chan Chan
 }
 
 func (c *Client) watchClass(ctx context.Context, req *api.WatchRequest) (<-chan Changes, error) {
-	ctx, cancel := context.WithCancel(ctx)
 	out := make(chan Changes)
-	err := c.start(func() {
-		defer context.AfterFunc(c.ctx, cancel)()
-		defer cancel()
-		defer close(out)
-		c.roam(ctx, func(ctx context.Context, address string) bool { return c.follow(ctx, address, req, out) })
-	})
-	if err != nil {
-		cancel()
-		return nil, fmt.Errorf("conclave: watch %q: %w", req.GetPrefix(), err)
+	open := func(ctx context.Context, server api.ConclaveClient) (grpc.ServerStreamingClient[api.Changes], error) {
+		return server.Watch(ctx, req)
 	}
-	return out, nil
-}
-
-// follow watches through one server until that ends, and reports whether
-// anything came.
-func (c *Client) follow(ctx context.Context, address string, req *api.WatchRequest, out chan<- Changes) (heard bool) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var stream grpc.ServerStreamingClient[api.Changes]
-	// The stream outlives the question that makes sure of the cluster.
-	err := c.put(ctx, address, func(_ context.Context, server api.ConclaveClient, _ *api.StatusResponse) (err error) {
-		stream, err = server.Watch(ctx, req)
-		return err
-	})
-	if err != nil {
-		c.pool.failed(address)
-		c.cfg.Logger.Debug("cannot watch", "prefix", req.GetPrefix(), "server", address, "err", err)
-		return false
-	}
-	c.tasks.Go(func() {
-		defer cancel()
-		c.listen(ctx, address)
-	})
-	for {
-		changes, err := stream.Recv()
-		if err != nil {
-			return heard
-		}
-		heard = true
+	report := func(ctx context.Context, changes *api.Changes) {
 		select {
 		case out <- changesOf(changes):
 		case <-ctx.Done():
-			return heard
 		}
 	}
+	return subscribe(ctx, c, fmt.Sprintf("watch %q", req.GetPrefix()), out, open, report)
 }
 
 func changesOf(c *api.Changes) Changes {
