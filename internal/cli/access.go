@@ -1,9 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -52,7 +52,7 @@ func newAccess(a *app) *cobra.Command {
 }
 
 func newWhoAmI(a *app) *cobra.Command {
-	cmd := &cobra.Command{
+	return a.withJSON(&cobra.Command{
 		Use:   "whoami",
 		Short: "Print who the cluster thinks that this program is",
 		Long: `The line shows the principal, how it was proven (certificate, token, socket), and the
@@ -62,27 +62,14 @@ address from which the server sees the connection.`,
   conclave access whoami --json`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.ask(cmd.Context(), func(ctx context.Context, client *conclave.Client) error {
-				who, err := client.WhoAmI(ctx)
-				if err != nil {
-					return err
-				}
+			return show(a, cmd, (*conclave.Client).WhoAmI, func(who conclave.Caller) error {
 				if who.Roles == nil {
 					who.Roles = []string{} // in JSON a list, not null
 				}
-				return a.print(who, func(w io.Writer) error {
-					name := shown(who.Principal)
-					if who.Principal == "" {
-						name = "anonymous"
-					}
-					_, err := fmt.Fprintf(w, "%s\tvia %s from %s\n", name, who.Via, shown(who.Remote))
-					return err
-				})
+				return a.printLine(who, fmt.Sprintf("%s\tvia %s from %s", shown(cmp.Or(who.Principal, "anonymous")), who.Via, shown(who.Remote)))
 			})
 		},
-	}
-	a.addJSON(cmd)
-	return cmd
+	})
 }
 
 const accessCheckHelp = `VERB is one of the verbs that conclave access --help lists. A verb on names also needs NAME.
@@ -115,17 +102,13 @@ func newAccessCheck(a *app) *cobra.Command {
 					a.status = StatusNo
 				}
 				verdict.Roles = slices.Concat([]string{}, verdict.Roles)
-				return a.print(verdict, func(w io.Writer) error {
-					_, err := fmt.Fprintln(w, verdict.Why)
-					return err
-				})
+				return a.printLine(verdict, verdict.Why)
 			})
 		},
 	}
 	cmd.Flags().StringVar(&check.Principal, "as", "", "ask about this `principal`, such as cert:bob (default: this program)")
 	cmd.Flags().BoolVar(&check.Election, "election", false, "NAME is an election, not a lock")
-	a.addJSON(cmd)
-	return cmd
+	return a.withJSON(cmd)
 }
 
 // verbAndName takes a verb, and a name if the verb is one on names.

@@ -12,7 +12,7 @@ import (
 )
 
 func newAccessShow(a *app) *cobra.Command {
-	cmd := &cobra.Command{
+	return a.withJSON(&cobra.Command{
 		Use:   "show",
 		Short: "Print roles, bindings and quotas as a file for access apply",
 		Long:  `The output does not contain tokens. conclave access token list shows them.`,
@@ -21,13 +21,11 @@ func newAccessShow(a *app) *cobra.Command {
   conclave access show --json`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withRules(cmd, func(rules conclave.Access) error {
+			return show(a, cmd, (*conclave.Client).Access, func(rules conclave.Access) error {
 				return a.print(rules, func(w io.Writer) error { return writeRules(w, rules) })
 			})
 		},
-	}
-	a.addJSON(cmd)
-	return cmd
+	})
 }
 
 const accessApplyHelp = `The command prints the difference between the rules of the cluster and those in FILE, and
@@ -79,8 +77,7 @@ func newAccessApply(a *app) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&r.dryRun, "dry-run", false, "print the difference and change nothing")
-	r.register(cmd)
-	return cmd
+	return r.register(cmd)
 }
 
 // replacing returns the edits that make rules what is wanted.

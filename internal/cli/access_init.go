@@ -53,8 +53,7 @@ func newAccessInit(a *app) *cobra.Command {
 	cmd.Flags().StringSliceVar(&admins, "admin", nil, "`principals` that get the role admin, separated by commas")
 	cmd.Flags().StringVar(&everyone, "everyone", "", "give these `verbs` to all programs with a proven name, such as read,hold")
 	cmd.Flags().BoolVar(&r.endSessions, "end-sessions", false, "end the sessions of anonymous programs")
-	r.register(cmd)
-	return cmd
+	return r.register(cmd)
 }
 
 // initial returns the edits that turn rules on.
@@ -102,6 +101,5 @@ func newAccessDisable(a *app) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&r.force, "force", false, "turn the rules off")
-	a.addJSON(cmd)
-	return cmd
+	return a.withJSON(cmd)
 }

@@ -50,8 +50,7 @@ func newAlgorithms(a *app) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&mistaken, "broken", false, "list the variants that contain a mistake")
-	a.addJSON(cmd)
-	return cmd
+	return a.withJSON(cmd)
 }
 
 func (a *app) listAlgorithms() error {

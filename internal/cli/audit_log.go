@@ -61,7 +61,7 @@ func newAuditLog(a *app) *cobra.Command {
 	flags.StringVar(&c.query.Prefix, "name", "", "only records about names that start with this `prefix`")
 	flags.BoolVar(&c.query.Stale, "stale", false, "ask any server: this works without a leader, but the newest records may be missing")
 	flags.BoolVar(&c.verify, "verify", false, "check the files that the arguments name")
-	a.addJSON(cmd)
+	a.withJSON(cmd)
 	flags.Lookup("json").Usage = "print one JSON object per line, for each record"
 	for _, other := range []string{"follow", "since", "actor", "kind", "name", "stale"} {
 		cmd.MarkFlagsMutuallyExclusive("verify", other)

@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"regexp"
 	"strconv"
@@ -40,7 +39,7 @@ func newCert(a *app) *cobra.Command {
 	}, newCertAuthority(a), newCertServer(a), newCertClient(a))
 	for _, sub := range cmd.Commands() {
 		sub.Args = takes("DIR")
-		a.addJSON(sub)
+		a.withJSON(sub)
 	}
 	return cmd
 }
@@ -245,8 +244,5 @@ func (a *app) printPair(pair authority.Pair, err error) error {
 	if err != nil {
 		return err
 	}
-	return a.print(pairView(pair), func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "%s and %s, valid until %s\n", shown(pair.Cert), shown(pair.Key), pair.Expires.Format(time.DateOnly))
-		return err
-	})
+	return a.printLine(pairView(pair), fmt.Sprintf("%s and %s, valid until %s", shown(pair.Cert), shown(pair.Key), pair.Expires.Format(time.DateOnly)))
 }

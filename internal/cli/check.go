@@ -57,8 +57,7 @@ the states it reached, and the expected states it did not reach.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args[0]) },
 	}
 	c.register(cmd)
-	a.addJSON(cmd)
-	return cmd
+	return a.withJSON(cmd)
 }
 
 type checking struct {

@@ -12,7 +12,7 @@ import (
 )
 
 func newCut(a *app) *cobra.Command {
-	cmd := &cobra.Command{
+	return a.withJSON(&cobra.Command{
 		Use:   "cut [PREFIX]",
 		Short: "Record a consistent global state of locks that algorithms guard",
 		Long: `The state covers the locks whose names start with PREFIX (default: all) and that an algorithm
@@ -36,9 +36,7 @@ recording, the command tries again, up to five times.`,
 				return a.print(cutJSON(&cut), func(w io.Writer) error { return writeCut(w, &cut) })
 			})
 		},
-	}
-	a.addJSON(cmd)
-	return cmd
+	})
 }
 
 type cutView struct {

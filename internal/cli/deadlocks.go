@@ -51,7 +51,7 @@ func newDeadlocks(a *app) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&dot, "dot", false, "print a graph in the format DOT, for Graphviz")
 	cmd.Flags().BoolVar(&svg, "svg", false, "print an SVG picture")
-	a.addJSON(cmd)
+	a.withJSON(cmd)
 	cmd.MarkFlagsMutuallyExclusive("dot", "svg", "json")
 	return cmd
 }
@@ -95,11 +95,8 @@ func (g waitGraph) view() any {
 }
 
 func waitingJSON(w *conclave.Waiting) waitingView {
-	v := waitingView{Waiter: waiterJSON(&w.Waiter), Holders: []holderView{}, HolderCount: w.HolderCount, Keeps: []keptView{}}
+	v := waitingView{Waiter: waiterJSON(&w.Waiter), Holders: holdersJSON(w.Holders), HolderCount: w.HolderCount, Keeps: []keptView{}}
 	v.Lock, v.Election = apart(w.Election, w.Name)
-	for i := range w.Holders {
-		v.Holders = append(v.Holders, holderJSON(&w.Holders[i]))
-	}
 	for _, k := range w.Keeps {
 		lock, elected := apart(k.Election, k.Name)
 		v.Keeps = append(v.Keeps, keptView{lock, elected, k.Fence})

@@ -7,8 +7,8 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -76,21 +76,11 @@ func (a *app) dev(servers, port int, dir string) error {
 	if err := devFree(servers, port); err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	defer stop()
-	c := &devCluster{app: a, dir: dir, ready: make(chan struct{})}
-	var err error
-	if c.binary, err = os.Executable(); err != nil {
-		return err
-	}
-	dir, clear, err := workDir(dir, "conclave-dev-")
-	if err != nil {
-		return err
-	}
-	defer clear()
-	c.dir = dir
-	c.clients, c.peers = devAddresses(servers, port)
-	return c.run(ctx)
+	return onThisMachine(dir, "conclave-dev-", func(ctx context.Context, binary, dir string) error {
+		c := &devCluster{app: a, binary: binary, dir: dir, ready: make(chan struct{})}
+		c.clients, c.peers = devAddresses(servers, port)
+		return c.run(ctx)
+	})
 }
 
 // run runs all servers until ctx ends, or one cannot be started.
@@ -213,7 +203,8 @@ func (c *devCluster) once(ctx context.Context, id int) error {
 	cmd := exec.CommandContext(ctx, c.binary, "serve", "--config", "", "--id", strconv.Itoa(id), "--cluster-name", "dev",
 		"--data", filepath.Join(c.dir, fmt.Sprint("server-", id)),
 		"--listen", c.clients[id-1], "--peer-listen", c.peers[id-1], "--peers", strings.Join(peers, ","))
-	cmd.Env = withoutSettings(os.Environ())
+	// Without the variables that would set or connect to other servers.
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(entry string) bool { return strings.HasPrefix(entry, "CONCLAVE_") })
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = devTimeout
@@ -223,17 +214,6 @@ func (c *devCluster) once(ctx context.Context, id int) error {
 	}
 	c.app.say("server %d is process %d, takes clients at %s", id, cmd.Process.Pid, c.clients[id-1])
 	return cmd.Wait()
-}
-
-// withoutSettings removes the variables that would set or connect to other servers.
-func withoutSettings(environ []string) []string {
-	var kept []string
-	for _, entry := range environ {
-		if !strings.HasPrefix(entry, "CONCLAVE_") {
-			kept = append(kept, entry)
-		}
-	}
-	return kept
 }
 
 func (c *devCluster) logFile(id int) string {

@@ -21,7 +21,7 @@ candidate that fails more often than that never replaces the leader.
 `
 
 func newElect(a *app) *cobra.Command {
-	s := &seeker{app: a, class: "election"}
+	s := &seeker{app: a, of: resourceClass{election: true}}
 	var c candidacy
 	cmd := &cobra.Command{
 		Use:   "elect NAME [flags] -- COMMAND [ARGUMENTS]",

@@ -24,8 +24,7 @@ clients hold are missing or have no holder, and standard error names the server.
 		Args: atMostOne,
 	}
 	cmd.RunE = a.listing(cmd, "locks", "HOLDER", resourceClass{})
-	a.addJSON(cmd)
-	return cmd
+	return a.withJSON(cmd)
 }
 
 func newElections(a *app) *cobra.Command {
@@ -39,8 +38,7 @@ func newElections(a *app) *cobra.Command {
 		Args: atMostOne,
 	}
 	cmd.RunE = a.listing(cmd, "elections", leaderColumn, resourceClass{election: true})
-	a.addJSON(cmd)
-	return cmd
+	return a.withJSON(cmd)
 }
 
 const leaderColumn = "LEADER"
@@ -124,14 +122,19 @@ func resourcesJSON(found []conclave.Resource) []resourceView {
 }
 
 func resourceJSON(r *conclave.Resource) resourceView {
-	v := resourceView{Name: r.Name, Limit: r.Limit, Holders: []holderView{}, Waiters: []waiterView{}, QueueLength: r.QueueLength, Guard: r.Guard}
-	for i := range r.Holders {
-		v.Holders = append(v.Holders, holderJSON(&r.Holders[i]))
-	}
+	v := resourceView{Name: r.Name, Limit: r.Limit, Holders: holdersJSON(r.Holders), Waiters: []waiterView{}, QueueLength: r.QueueLength, Guard: r.Guard}
 	for i := range r.Waiters {
 		v.Waiters = append(v.Waiters, waiterJSON(&r.Waiters[i]))
 	}
 	return v
+}
+
+func holdersJSON(holders []conclave.Holder) []holderView {
+	views := []holderView{}
+	for i := range holders {
+		views = append(views, holderJSON(&holders[i]))
+	}
+	return views
 }
 
 func holderJSON(h *conclave.Holder) holderView {

@@ -32,7 +32,7 @@ good, remove it, and let a new one join.`,
 }
 
 func newMemberList(a *app) *cobra.Command {
-	cmd := &cobra.Command{
+	return a.withJSON(&cobra.Command{
 		Use:   "list",
 		Short: "List the servers with their roles and how far they lag behind",
 		Long:  "BEHIND counts the entries of the log that a server does not have yet.",
@@ -41,11 +41,7 @@ func newMemberList(a *app) *cobra.Command {
   conclave member list --json`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.ask(cmd.Context(), func(ctx context.Context, client *conclave.Client) error {
-				members, err := client.Members(ctx)
-				if err != nil {
-					return err
-				}
+			return show(a, cmd, (*conclave.Client).Members, func(members []conclave.Member) error {
 				views := []memberView{}
 				for _, m := range members {
 					views = append(views, memberView(m))
@@ -53,9 +49,7 @@ func newMemberList(a *app) *cobra.Command {
 				return a.print(map[string]any{"members": views}, func(w io.Writer) error { return membersTable(w, members) })
 			})
 		},
-	}
-	a.addJSON(cmd)
-	return cmd
+	})
 }
 
 func membersTable(w io.Writer, members []conclave.Member) error {
@@ -107,8 +101,7 @@ need it.`,
 	}
 	cmd.Flags().StringVar(&file, "file", "", "write the join token to this `file`, with mode 0600 (default: print it)")
 	cmd.Flags().BoolVar(&learner, "learner", false, "the server stays a learner, without a vote, until you promote it")
-	a.addJSON(cmd)
-	return cmd
+	return a.withJSON(cmd)
 }
 
 // addMember reserves an id for a server, and creates the join token that it needs.
@@ -181,7 +174,7 @@ func (a *app) joinCommand(ctx context.Context, client *conclave.Client, peerAddr
 }
 
 func newMemberPromote(a *app) *cobra.Command {
-	cmd := &cobra.Command{
+	return a.withJSON(&cobra.Command{
 		Use:   "promote ID",
 		Short: "Give a vote to a learner that has caught up",
 		Long:  "conclave member list shows how far a learner lags behind.",
@@ -194,13 +187,11 @@ func newMemberPromote(a *app) *cobra.Command {
 				return client.PromoteMember(ctx, id)
 			})
 		},
-	}
-	a.addJSON(cmd)
-	return cmd
+	})
 }
 
 func newMemberLead(a *app) *cobra.Command {
-	cmd := &cobra.Command{
+	return a.withJSON(&cobra.Command{
 		Use:   "lead ID",
 		Short: "Make a server the leader",
 		Long: `The command transfers the leadership of the cluster to a server with a vote, and returns once that
@@ -215,9 +206,7 @@ milliseconds. The command fails if the server is not up, or more than 100 entrie
 				return client.LeadMember(ctx, id)
 			})
 		},
-	}
-	a.addJSON(cmd)
-	return cmd
+	})
 }
 
 func newMemberRemove(a *app) *cobra.Command {
@@ -239,8 +228,7 @@ would not be a quorum.`,
 		},
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "remove the server even if the remaining voters that are up are not a quorum")
-	a.addJSON(cmd)
-	return cmd
+	return a.withJSON(cmd)
 }
 
 // changeMember changes one server and prints what was done.
@@ -253,9 +241,6 @@ func (a *app) changeMember(cmd *cobra.Command, argument, done string, change fun
 		if err := change(ctx, client, id); err != nil {
 			return err
 		}
-		return a.print(map[string]any{"id": id, "done": true}, func(w io.Writer) error {
-			_, err := fmt.Fprintf(w, "server %d %s\n", id, done)
-			return err
-		})
+		return a.printLine(map[string]any{"id": id, "done": true}, fmt.Sprintf("server %d %s", id, done))
 	})
 }

@@ -13,10 +13,10 @@ import (
 
 // seeker waits for a lock or a leadership, runs a command under it, and releases it.
 type seeker struct {
-	app   *app
-	class string // "lock" or "election"
-	name  string
-	argv  []string
+	app  *app
+	of   resourceClass
+	name string
+	argv []string
 	// try means not to wait, repeat to start again after a loss, and quiet not to report a wait.
 	try, repeat, quiet bool
 	runFlags
@@ -31,7 +31,7 @@ type seeker struct {
 // register adds the flags of all commands that run another command.
 func (s *seeker) register(cmd *cobra.Command) {
 	s.list = func(ctx context.Context, client *conclave.Client) ([]conclave.Resource, []uint64, error) {
-		return s.resources().listAll(ctx, client, s.name)
+		return s.of.listAll(ctx, client, s.name)
 	}
 	s.runFlags.register(cmd)
 	cmd.Flags().BoolVar(&s.try, "try", false, "do not wait: exit with status 124 if it is not free at once")
@@ -55,7 +55,7 @@ func (s *seeker) main(cmd *cobra.Command, args []string) error {
 	}
 	cfg.TTL, cfg.Program = time.Duration(s.ttl), s.argv[0]
 	if !guard.Complete {
-		s.app.say("warning: on this system, conclave ends only the process group of the command if the %s is lost", s.class)
+		s.app.say("warning: on this system, conclave ends only the process group of the command if the %s is lost", s.of)
 	}
 	hideToken()
 	s.app.inherit()
@@ -164,10 +164,10 @@ func (s *seeker) wait(ctx context.Context, client *conclave.Client, arrived sign
 	case errors.As(err, &held):
 		if held.Holder.Fence == 0 {
 			if blocked := s.blocked(ctx, client, nil); blocked != "" {
-				return nil, failure(StatusNotAcquired, "%s %q: %s", s.class, s.name, blocked)
+				return nil, failure(StatusNotAcquired, "%s %q: %s", s.of, s.name, blocked)
 			}
 		}
-		return nil, failure(StatusNotAcquired, "%s %q: %s%s", s.class, s.name, s.taken(), by(held.Holder))
+		return nil, failure(StatusNotAcquired, "%s %q: %s%s", s.of, s.name, s.of.taken(), by(held.Holder))
 	case errors.Is(err, conclave.ErrDeadlock):
 		return nil, &statusError{StatusNotAcquired, err}
 	case errors.Is(err, conclave.ErrUnavailable):
@@ -177,7 +177,7 @@ func (s *seeker) wait(ctx context.Context, client *conclave.Client, arrived sign
 		if errors.Is(err, context.DeadlineExceeded) {
 			return nil, s.unknown(&unanswered{s.limit(), oneLine(err.Error()), err})
 		}
-		return nil, failure(StatusNotAcquired, "%s %q: not acquired within %v%s", s.class, s.name, &s.runFlags.wait, holder)
+		return nil, failure(StatusNotAcquired, "%s %q: not acquired within %v%s", s.of, s.name, &s.runFlags.wait, holder)
 	}
 	return h, err
 }
@@ -198,7 +198,7 @@ func (s *seeker) unknown(err error) error {
 		return err
 	}
 	silent.within = min(silent.within, s.limit())
-	return failure(StatusError, "%s %q: %w; whether it is free is unknown", s.class, s.name, silent)
+	return failure(StatusError, "%s %q: %w; whether it is free is unknown", s.of, s.name, silent)
 }
 
 // hold runs the command and releases the hold. It returns when no process of the command is left.
@@ -209,7 +209,7 @@ func (s *seeker) hold(h hold, arrived signals) (guard.Result, error) {
 		ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
 		defer cancel()
 		if r := s.release(ctx, h); r != nil && !errors.Is(r, conclave.ErrNotHeld) {
-			s.app.say("%s %q: release failed: %s; it will be free within %v", s.class, s.name, oneLine(r.Error()), &s.ttl)
+			s.app.say("%s %q: release failed: %s; it will be free within %v", s.of, s.name, oneLine(r.Error()), &s.ttl)
 		}
 	}
 	end := "the command was ended"
@@ -218,9 +218,9 @@ func (s *seeker) hold(h hold, arrived signals) (guard.Result, error) {
 	}
 	switch {
 	case errors.Is(err, errRevoked):
-		return result, failure(StatusLost, "%s %q: revoked: %w; %s", s.class, s.name, err, end)
+		return result, failure(StatusLost, "%s %q: revoked: %w; %s", s.of, s.name, err, end)
 	case errors.Is(err, errLost):
-		return result, failure(StatusLost, "%s %q: lost: %w; %s", s.class, s.name, err, end)
+		return result, failure(StatusLost, "%s %q: lost: %w; %s", s.of, s.name, err, end)
 	}
 	return result, err
 }
@@ -237,7 +237,7 @@ func (s *seeker) holder(ctx context.Context, client *conclave.Client) (string, e
 	resources, silent, err := s.list(ctx, client)
 	r := named(s.name, resources)
 	if r != nil && len(r.Holders) > 0 {
-		return ": " + s.taken() + by(r.Holders[0]), nil
+		return ": " + s.of.taken() + by(r.Holders[0]), nil
 	}
 	if blocked := s.blocked(ctx, client, r); blocked != "" {
 		return ": " + blocked, nil
@@ -246,14 +246,4 @@ func (s *seeker) holder(ctx context.Context, client *conclave.Client) (string, e
 		return ": " + away, nil
 	}
 	return "", err
-}
-
-func (s *seeker) resources() resourceClass { return resourceClass{election: s.class == "election"} }
-
-// taken describes a resource that another process has.
-func (s *seeker) taken() string {
-	if s.class == "election" {
-		return "led"
-	}
-	return "held"
 }

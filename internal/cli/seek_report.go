@@ -45,7 +45,7 @@ func (s *seeker) follow(ctx context.Context, client *conclave.Client) {
 	said := ""
 	say := func(r *conclave.Resource, silent []uint64) {
 		if text := s.waitText(ctx, client, r, silent); text != said && text != "" && ctx.Err() == nil {
-			s.app.say("waiting for %s %q: %s", s.class, s.name, text)
+			s.app.say("waiting for %s %q: %s", s.of, s.name, text)
 			said = text
 		}
 	}
@@ -65,7 +65,7 @@ func (s *seeker) follow(ctx context.Context, client *conclave.Client) {
 			return
 		}
 	}
-	changes, err := s.resources().watch(ctx, client, s.name)
+	changes, err := s.of.watch(ctx, client, s.name)
 	if err != nil {
 		return
 	}
@@ -99,7 +99,7 @@ func named(name string, resources []conclave.Resource) *conclave.Resource {
 func (s *seeker) blocked(ctx context.Context, client *conclave.Client, r *conclave.Resource) string {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	return s.resources().blocked(ctx, client, s.name, r != nil && len(r.Holders) > 0)
+	return s.of.blocked(ctx, client, s.name, r != nil && len(r.Holders) > 0)
 }
 
 // blockedBy says that nobody gets the lock because its guard is changing, or returns "".
@@ -149,7 +149,7 @@ func (s *seeker) waitingFor(r *conclave.Resource, session string) string {
 	case 0:
 		return "in transit to the next holder" + more
 	case 1:
-		return fmt.Sprintf("%s by %s%s", s.taken(), holders[0], more)
+		return fmt.Sprintf("%s by %s%s", s.of.taken(), holders[0], more)
 	}
-	return fmt.Sprintf("%s by %d processes, the first is %s%s", s.taken(), len(holders), holders[0], more)
+	return fmt.Sprintf("%s by %d processes, the first is %s%s", s.of.taken(), len(holders), holders[0], more)
 }

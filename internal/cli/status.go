@@ -13,7 +13,7 @@ import (
 )
 
 func newStatus(a *app) *cobra.Command {
-	cmd := &cobra.Command{
+	return a.withJSON(&cobra.Command{
 		Use:   "status",
 		Short: "Print the state of the cluster and its servers",
 		Long: `The output shows the leader, each server with its role and addresses, the offsets of the clocks, and
@@ -33,9 +33,7 @@ the locks that algorithms guard.`,
 				return a.printStatus(s, seatsOf(ctx, client, s))
 			})
 		},
-	}
-	a.addJSON(cmd)
-	return cmd
+	})
 }
 
 // seatsOf returns the servers that guard locks by algorithms. If no server answers, the status is

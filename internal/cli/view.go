@@ -41,17 +41,13 @@ coordinates the locks of namespaces with the option coordinator=elected, from th
   conclave view elect`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.ask(cmd.Context(), func(ctx context.Context, client *conclave.Client) error {
-				v, err := client.Homes(ctx)
-				if err != nil {
-					return err
-				}
+			return show(a, cmd, (*conclave.Client).Homes, func(v conclave.View) error {
 				shown := viewView{v.Epoch, v.Coordinator, v.Watch.Algorithm, v.Watch.Options, seatsJSON(v.Members), seatsJSON(v.Others), guardsJSON(v.Guards)}
 				return a.print(shown, func(w io.Writer) error { return writeView(w, &v) })
 			})
 		},
 	}
-	a.addJSON(cmd)
+	a.withJSON(cmd)
 	cmd.AddCommand(newViewSet(a), newViewElect(a))
 	return cmd
 }
@@ -113,12 +109,8 @@ conclave view shows the new coordinator.`,
   conclave view`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.ask(cmd.Context(), func(ctx context.Context, client *conclave.Client) error {
-				members, err := client.CallElection(ctx)
-				if err != nil {
-					return err
-				}
-				_, err = fmt.Fprintf(a.stdout, "servers %s elect a coordinator; `conclave view` shows the result\n", strings.Trim(fmt.Sprint(members), "[]"))
+			return show(a, cmd, (*conclave.Client).CallElection, func(members []uint64) error {
+				_, err := fmt.Fprintf(a.stdout, "servers %s elect a coordinator; `conclave view` shows the result\n", strings.Trim(fmt.Sprint(members), "[]"))
 				return err
 			})
 		},

@@ -42,7 +42,7 @@ as in the output of conclave locks; "held" is absent if nobody holds the lock. F
 		},
 	}
 	cmd.Flags().BoolVar(&of.election, "elections", false, "watch elections instead of locks")
-	a.addJSON(cmd)
+	a.withJSON(cmd)
 	cmd.Flags().Lookup("json").Usage = "print one JSON object per line, for each change"
 	return cmd
 }
@@ -66,20 +66,6 @@ func (k resourceClass) watch(ctx context.Context, client *conclave.Client, prefi
 		return client.WatchElections(ctx, prefix)
 	}
 	return client.Watch(ctx, prefix)
-}
-
-// follow is ask without a timeout for the question.
-func (a *app) follow(ctx context.Context, question func(context.Context, *conclave.Client) error) error {
-	cfg, err := a.client.config()
-	if err != nil {
-		return err
-	}
-	client, err := a.dial(ctx, cfg)
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	return question(ctx, client)
 }
 
 // line prints one JSON object, or one line for people.
@@ -201,10 +187,7 @@ func (k resourceClass) sentence(r conclave.Resource) string {
 	var b strings.Builder
 	b.WriteString(shown(r.Name) + ":")
 	if len(r.Holders) == 0 {
-		if k.election {
-			return b.String() + " nobody leads"
-		}
-		return b.String() + " free"
+		return b.String() + k.either(" free", " nobody leads")
 	}
 	for i, h := range r.Holders {
 		k.holder(&b, i, r.Limit, h)

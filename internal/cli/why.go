@@ -48,8 +48,7 @@ If nobody holds NAME and no hold is remembered, why says so and exits with 0.`,
 		},
 	}
 	of.register(cmd, "explain an election instead of a lock")
-	a.addJSON(cmd)
-	return cmd
+	return a.withJSON(cmd)
 }
 
 // resourceClass is the class of a resource: lock or election.
@@ -68,23 +67,31 @@ func (k resourceClass) blocked(ctx context.Context, client *conclave.Client, nam
 	return blockedBy(v.Guards, name)
 }
 
-// leaves names the one who can release it.
-func (k resourceClass) leaves() string {
-	if k.election {
-		return "leader"
-	}
-	return "holder"
-}
-
 func (k *resourceClass) register(cmd *cobra.Command, usage string) {
 	cmd.Flags().BoolVar(&k.election, "election", false, usage)
 }
 
-func (k resourceClass) String() string {
+// either returns the word for a lock, or that for an election.
+func (k resourceClass) either(lock, election string) string {
 	if k.election {
-		return "election"
+		return election
 	}
-	return "lock"
+	return lock
+}
+
+func (k resourceClass) String() string { return k.either("lock", "election") }
+
+// has says what its holder does, taken that it has a holder, and leaves who can release it.
+func (k resourceClass) has() string    { return k.either("holds", "leads") }
+func (k resourceClass) taken() string  { return k.either("held", "led") }
+func (k resourceClass) leaves() string { return k.either("holder", "leader") }
+
+// revoke returns the method that asks holders to leave.
+func (k resourceClass) revoke(client *conclave.Client) func(ctx context.Context, name, reason string, options ...conclave.RevokeOption) (uint64, error) {
+	if k.election {
+		return client.RevokeElection
+	}
+	return client.Revoke
 }
 
 func (k resourceClass) explain(ctx context.Context, client *conclave.Client, name string) (conclave.Explanation, error) {
@@ -218,27 +225,16 @@ func tellHomes(w io.Writer, x conclave.Explanation) {
 	}
 }
 
-func (k resourceClass) has() string {
-	if k.election {
-		return "leads"
-	}
-	return "holds"
-}
-
 func (k resourceClass) tellHeld(w io.Writer, name string, r *conclave.Resource) error {
 	limit := ""
 	if r.Limit > 1 {
 		limit = fmt.Sprintf(" of %d", r.Limit)
 	}
-	verb := "held"
-	if k.election {
-		verb = "led"
-	}
 	waiting := "nobody waits"
 	if r.QueueLength > 0 {
 		waiting = fmt.Sprintf("%d waiting", r.QueueLength)
 	}
-	fmt.Fprintf(w, "%s %q is %s by %d%s, %s\n\n", k, name, verb, len(r.Holders), limit, waiting)
+	fmt.Fprintf(w, "%s %q is %s by %d%s, %s\n\n", k, name, k.taken(), len(r.Holders), limit, waiting)
 	t := newTable(w, k.head("HOLDER FENCE", ownerColumn, "HOST", "PID", "PROGRAM", "SESSION", "SINCE", "ASKED TO LEAVE")...)
 	for _, h := range r.Holders {
 		t.row(k.row(h.Shared, h.Priority, h.Value, number(h.Fence), shown(h.Owner), shown(h.Host), number(h.PID), shown(h.Program), shortID(h.Session), since(h.Since), asked(h))...)
