@@ -27,7 +27,10 @@ const (
 )
 
 func newCheck(a *app) *cobra.Command {
-	c := checking{app: a, n: 3, fifo: true, entries: 1, timers: "as-needed", reduce: "none", detector: "none", memory: check.DefaultMemory >> 20}
+	c := checking{
+		app: a, n: 3, search: check.Config{Entries: 1, NoReturn: check.NoReturnStates}, memory: check.DefaultMemory >> 20,
+		fifo: true, timers: "as-needed", reduce: "none", detector: "none",
+	}
 	cmd := &cobra.Command{
 		Use:   "check ALGORITHM",
 		Short: "Prove an algorithm within bounds, or find a run that breaks it",
@@ -62,20 +65,17 @@ the states it reached, and the expected states it did not reach.`,
 
 type checking struct {
 	*app
-	n, entries, cancels, forgets                                                  int
-	crashes, restarts, drops, duplicates, reorders, suspicions, timeouts, workers int
-	inFlight                                                                      int
-	fifo, synchronous, depthFirst, liveness, views, corrupt                       bool
-	requesters, traitors                                                          []string
-	properties                                                                    []string
-	options                                                                       []string
-	timers, reduce, tree, labels, detector                                        string
-	memory                                                                        int64
-	limit                                                                         duration
-	states                                                                        uint64
-	depth                                                                         int
-	format, scenario                                                              string
-	open                                                                          bool
+	search check.Config // the flags that are fields of it
+	n      int
+
+	fifo, synchronous, depthFirst, views bool
+	requesters, traitors                 []string
+	properties, options                  []string
+	timers, reduce, tree, labels         string
+	detector, format, scenario           string
+	memory                               int64 // MiB
+	limit                                duration
+	open                                 bool
 }
 
 func (c *checking) arguments(cmd *cobra.Command, args []string) error {
@@ -95,7 +95,7 @@ func (c *checking) arguments(cmd *cobra.Command, args []string) error {
 		return exclude("--synchronous", "--timers")
 	case given("time") && c.limit <= 0:
 		return notPositive("--time", c.limit)
-	case c.forgets > 0: // the simulator cannot replay such a run
+	case c.search.Forgets > 0: // the simulator cannot replay such a run
 		return c.unreplayable("--forgets")
 	}
 	return nil
@@ -117,27 +117,27 @@ func (c *checking) unreplayable(flag string) error {
 func (c *checking) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.IntVarP(&c.n, "processes", "n", c.n, "how many processes")
-	flags.IntVar(&c.entries, "entries", c.entries, "how often each process asks to enter, calls an election, or proposes")
+	flags.IntVar(&c.search.Entries, "entries", c.search.Entries, "how often each process asks to enter, calls an election, or proposes")
 	flags.BoolVar(&c.views, "views", false, "check the protocol with which servers join and leave a lock: servers crash, restart and lose contact (-o faults=1), guards change (-o changes=0). It adds two processes, for the log and the faults")
 	flags.StringSliceVar(&c.requesters, "requesters", nil, "the `labels` of the processes that ask, separated by commas (default: all)")
 	flags.BoolVar(&c.fifo, "fifo", true, "links deliver messages in order")
 	flags.StringSliceVar(&c.traitors, "traitors", nil, "the `labels` of the Byzantine processes, separated by commas; any: every choice of as many processes as option m says")
-	flags.IntVar(&c.crashes, "crashes", 0, "how many processes may crash, between steps or within one")
-	flags.IntVar(&c.restarts, "restarts", 0, "how many crashed processes may restart, with their saved state")
-	flags.IntVar(&c.drops, "drops", 0, "how many messages may be lost")
-	flags.IntVar(&c.duplicates, "duplicates", 0, "how many messages may be delivered twice")
-	flags.IntVar(&c.reorders, "reorders", 0, "how many messages may overtake others on FIFO links")
+	flags.IntVar(&c.search.Crashes, "crashes", 0, "how many processes may crash, between steps or within one")
+	flags.IntVar(&c.search.Restarts, "restarts", 0, "how many crashed processes may restart, with their saved state")
+	flags.IntVar(&c.search.Drops, "drops", 0, "how many messages may be lost")
+	flags.IntVar(&c.search.Duplicates, "duplicates", 0, "how many messages may be delivered twice")
+	flags.IntVar(&c.search.Reorders, "reorders", 0, "how many messages may overtake others on FIFO links")
 	flags.StringVar(&c.detector, "detector", c.detector, "reports crashes to an algorithm that does not use a detector: none, unreliable or reliable. With none, in an election, the followers of a crashed leader are asked to elect another")
-	flags.IntVar(&c.suspicions, "suspicions", 0, "how often a detector may suspect a process that is up")
-	flags.IntVar(&c.cancels, "cancels", 0, "how often a waiting client may give up, if the algorithm has a rule for it")
-	flags.IntVar(&c.forgets, "forgets", 0, "how often an idle machine may be replaced by a new one that knows only the highest numbers used. Not with crashes or losses")
-	flags.IntVar(&c.timeouts, "timeouts", 0, "how many timers may expire (0: any number)")
+	flags.IntVar(&c.search.Suspicions, "suspicions", 0, "how often a detector may suspect a process that is up")
+	flags.IntVar(&c.search.Cancels, "cancels", 0, "how often a waiting client may give up, if the algorithm has a rule for it")
+	flags.IntVar(&c.search.Forgets, "forgets", 0, "how often an idle machine may be replaced by a new one that knows only the highest numbers used. Not with crashes or losses")
+	flags.IntVar(&c.search.Timeouts, "timeouts", 0, "how many timers may expire (0: any number)")
 	flags.StringVar(&c.timers, "timers", c.timers, "when timers may expire: "+orList(timings))
 	flags.BoolVar(&c.synchronous, "synchronous", false, "the same as --timers synchronous")
 	flags.StringVar(&c.reduce, "reduce", c.reduce, "none or por. por (partial order reduction) skips schedules that differ only in the order of independent steps. Not with faults, --timeouts or --liveness")
-	flags.BoolVar(&c.liveness, "liveness", false, "also search for starvation: fair runs that never end while a process waits")
-	flags.BoolVar(&c.corrupt, "corrupt", false, "start in every state that a transient fault may leave, and check that every fair run converges. Nobody asks, unless --requesters is given")
-	flags.IntVar(&c.inFlight, "in-flight", 0, "with --corrupt: how many messages a fault may leave on each link")
+	flags.BoolVar(&c.search.Liveness, "liveness", false, "also search for starvation: fair runs that never end while a process waits")
+	flags.BoolVar(&c.search.Corrupt, "corrupt", false, "start in every state that a transient fault may leave, and check that every fair run converges. Nobody asks, unless --requesters is given")
+	flags.IntVar(&c.search.InFlight, "in-flight", 0, "with --corrupt: how many messages a fault may leave on each link")
 	flags.BoolVar(&c.depthFirst, "depth-first", false, "search depth first: less memory, but the run found is not the shortest")
 	flags.StringSliceVar(&c.properties, "property", nil, "check these `properties` instead of those that the algorithm claims; all: those it claims, and orders and tokens, which add states")
 	flags.StringVar(&c.tree, "tree", "", "star, line or binary, for algorithms on a tree (default binary)")
@@ -145,9 +145,9 @@ func (c *checking) register(cmd *cobra.Command) {
 	flags.StringArrayVarP(&c.options, "option", "o", nil, "set an option of the algorithm, as `name=value`; may be repeated")
 	flags.Int64Var(&c.memory, "memory", c.memory, "how much memory the search may use, in `MiB`")
 	flags.Var(&c.limit, "time", "stop the search after this real time, such as 30s or 5m")
-	flags.Uint64Var(&c.states, "states", 0, "stop after this many states (0: no limit)")
-	flags.IntVar(&c.depth, "depth", 0, "stop at this depth (0: no limit)")
-	flags.IntVar(&c.workers, "workers", 0, "how many threads search (default: one per processor)")
+	flags.Uint64Var(&c.search.MaxStates, "states", 0, "stop after this many states (0: no limit)")
+	flags.IntVar(&c.search.MaxDepth, "depth", 0, "stop at this depth (0: no limit)")
+	flags.IntVar(&c.search.Workers, "workers", 0, "how many threads search (default: one per processor)")
 	flags.StringVar(&c.format, "trace", "", "print the run found, as "+orList(trace.Formats())+"; the verdict then goes to standard error")
 	flags.BoolVar(&c.open, "open", false, "open the run found in the lab, at the point of no return")
 	flags.StringVar(&c.scenario, "scenario", "", "write the run found to this `file`, as a scenario for conclave sim")
