@@ -27,11 +27,7 @@ func newAlgorithms(a *app) *cobra.Command {
   conclave algorithms lamport --json`,
 		Args: atMostOne,
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			var names []string
-			for _, spec := range algorithm.All {
-				names = append(names, spec.Name)
-			}
-			return names, cobra.ShellCompDirectiveNoFileComp
+			return each(algorithm.All, nameOf), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			switch {
@@ -54,11 +50,7 @@ func newAlgorithms(a *app) *cobra.Command {
 }
 
 func (a *app) listAlgorithms() error {
-	views := make([]specView, 0, len(algorithm.All))
-	for _, spec := range algorithm.All {
-		views = append(views, viewSpec(spec))
-	}
-	return a.print(map[string]any{"algorithms": views}, func(w io.Writer) error {
+	return a.print(map[string]any{"algorithms": each(algorithm.All, viewSpec)}, func(w io.Writer) error {
 		t := newTable(w, "NAME", "TITLE", "FAMILY", "MESSAGES PER ENTRY")
 		for _, spec := range algorithm.All {
 			t.row(spec.Name, spec.Title, spec.Family.String(), orDash(describe.PerEntry(spec)))
@@ -80,6 +72,8 @@ func (a *app) listVariants() error {
 		return t.flush()
 	})
 }
+
+func nameOf(spec *process.Spec) string { return spec.Name }
 
 func orDash(text string) string {
 	if text == "" {
@@ -200,4 +194,31 @@ func layerName(spec, layer *process.Spec) string {
 		return ""
 	}
 	return " of " + layer.Name
+}
+
+// specView is a Spec as JSON.
+type specView struct {
+	describe.View
+	Variant *variantView `json:"variant,omitempty"` // of an algorithm, with a mistake
+}
+
+func viewSpec(spec *process.Spec) specView {
+	return specView{View: describe.NewView(spec), Variant: viewVariant(broken.Find(spec.Name))}
+}
+
+// variantView is a mistake as JSON.
+type variantView struct {
+	Name     string `json:"name"`
+	Of       string `json:"of"`
+	Mistake  string `json:"mistake"`
+	Tempting string `json:"tempting"`
+	Wrong    string `json:"wrong"`
+	Breaks   string `json:"breaks"`
+}
+
+func viewVariant(v *broken.Variant) *variantView {
+	if v == nil {
+		return nil
+	}
+	return &variantView{v.Name, v.Of.Name, v.Mistake, v.Tempting, v.Wrong, v.Breaks.String()}
 }

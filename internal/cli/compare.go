@@ -261,10 +261,7 @@ func (c *comparison) among(all []*process.Spec) ([]*process.Spec, error) {
 	if c.names == nil {
 		return all, nil
 	}
-	var known []string
-	for _, s := range all {
-		known = append(known, s.Name)
-	}
+	known := each(all, nameOf)
 	var chosen []*process.Spec
 	for _, name := range c.names {
 		i := slices.Index(known, name)

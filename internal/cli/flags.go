@@ -214,11 +214,7 @@ func silence(err error, within duration) error {
 }
 
 func attempts(list []conclave.Attempt) string {
-	var tried []string
-	for _, attempt := range list {
-		tried = append(tried, fmt.Sprintf("%s: %v", attempt.Server, attempt.Err))
-	}
-	return strings.Join(tried, "; ")
+	return strings.Join(each(list, func(a conclave.Attempt) string { return fmt.Sprintf("%s: %v", a.Server, a.Err) }), "; ")
 }
 
 // follow connects, asks a question that has no timeout, and disconnects.

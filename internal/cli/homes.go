@@ -65,20 +65,14 @@ func homeJSON(h *conclave.Home) *homeView {
 	}
 	v := &homeView{
 		Epoch: h.Epoch, State: h.State, Remaining: h.Remaining.String(), Paused: h.Paused.String(), Missing: h.Missing,
-		Sessions: h.Sessions, Names: h.Names, Lanes: []laneView{}, Namespaces: []namespaceView{},
-	}
-	for _, l := range h.Lanes {
-		v.Lanes = append(v.Lanes, laneView(l))
-	}
-	for _, n := range h.Namespaces {
-		v.Namespaces = append(v.Namespaces, namespaceView{n.Prefix, n.Algorithm, n.Names, n.Entries, n.Messages, n.Others, n.Waited.String()})
+		Sessions: h.Sessions, Names: h.Names, Lanes: each(h.Lanes, func(l conclave.Lane) laneView { return laneView(l) }),
+		Namespaces: each(h.Namespaces, func(n conclave.Namespace) namespaceView {
+			return namespaceView{n.Prefix, n.Algorithm, n.Names, n.Entries, n.Messages, n.Others, n.Waited.String()}
+		}),
+		Starts: each(h.Starts, func(s conclave.ViewStart) viewStartView { return viewStartView(s) }),
 	}
 	if w := h.Watch; w != nil {
 		v.Watch = &watchingView{w.Stack, w.Doubted, w.Elected, w.Suspicions, w.Failures, w.Trusts, w.Elections, w.Messages}
-	}
-	v.Starts = []viewStartView{}
-	for _, s := range h.Starts {
-		v.Starts = append(v.Starts, viewStartView(s))
 	}
 	return v
 }

@@ -59,7 +59,7 @@ type observationView struct {
 func observationJSON(o conclave.Observation) observationView {
 	v := observationView{Name: o.Name, Elected: o.Elected}
 	if o.Elected {
-		v.Leader = new(holderJSON(&o.Leader))
+		v.Leader = new(holderJSON(o.Leader))
 	}
 	return v
 }

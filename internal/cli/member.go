@@ -42,11 +42,7 @@ func newMemberList(a *app) *cobra.Command {
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return show(a, cmd, (*conclave.Client).Members, func(members []conclave.Member) error {
-				views := []memberView{}
-				for _, m := range members {
-					views = append(views, memberView(m))
-				}
-				return a.print(map[string]any{"members": views}, func(w io.Writer) error { return membersTable(w, members) })
+				return a.print(map[string]any{"members": each(members, memberJSON)}, func(w io.Writer) error { return membersTable(w, members) })
 			})
 		},
 	})

@@ -82,7 +82,7 @@ func newNamespaceList(a *app) *cobra.Command {
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return show(a, cmd, (*conclave.Client).View, func(v conclave.View) error {
-				return a.print(map[string]any{"guards": guardsJSON(v.Guards)}, func(w io.Writer) error { return writeGuards(w, v.Guards) })
+				return a.print(map[string]any{"guards": each(v.Guards, guardJSON)}, func(w io.Writer) error { return writeGuards(w, v.Guards) })
 			})
 		},
 	})
@@ -255,16 +255,12 @@ type guardChangeView struct {
 	By        string   `json:"by,omitempty"`
 }
 
-func guardsJSON(guards []conclave.Guard) []guardView {
-	list := []guardView{}
-	for _, g := range guards {
-		view := guardView{Prefix: g.Prefix, Algorithm: guardName(g.Use.Algorithm), Options: g.Use.Options}
-		if c := g.Change; c != nil {
-			view.Change = &guardChangeView{guardName(c.Use.Algorithm), c.Use.Options, c.Remove, c.Quiet, c.Reason, c.By}
-		}
-		list = append(list, view)
+func guardJSON(g conclave.Guard) guardView {
+	view := guardView{Prefix: g.Prefix, Algorithm: guardName(g.Use.Algorithm), Options: g.Use.Options}
+	if c := g.Change; c != nil {
+		view.Change = &guardChangeView{guardName(c.Use.Algorithm), c.Use.Options, c.Remove, c.Quiet, c.Reason, c.By}
 	}
-	return list
+	return view
 }
 
 func writeGuards(w io.Writer, guards []conclave.Guard) error {

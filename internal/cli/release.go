@@ -100,7 +100,7 @@ func (r *releaser) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		view := releaseView{Name: r.name, Asked: holdersJSON(asked)}
+		view := releaseView{Name: r.name, Asked: each(asked, holderJSON)}
 		if r.wait > 0 {
 			if view.Ended, err = r.await(ctx, client, asked); err != nil {
 				return err

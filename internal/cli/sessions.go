@@ -27,7 +27,7 @@ more than a second may be left of that session (conclave serve --view-lease).`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return show(a, cmd, (*conclave.Client).Sessions, func(live []conclave.SessionInfo) error {
-				return a.print(map[string]any{"sessions": sessionsJSON(live)}, func(w io.Writer) error {
+				return a.print(map[string]any{"sessions": each(live, sessionJSON)}, func(w io.Writer) error {
 					return sessionsTable(w, live)
 				})
 			})
@@ -148,14 +148,10 @@ type sessionView struct {
 	Opened      time.Time `json:"opened"`
 }
 
-func sessionsJSON(live []conclave.SessionInfo) []sessionView {
-	views := []sessionView{}
-	for _, s := range live {
-		views = append(views, sessionView{
-			s.ID, s.Owner, s.Leaving, s.Host, s.PID, s.Program, s.TTL.Milliseconds(), s.Remaining.Milliseconds(), s.Holds, s.Waits, s.Home, s.Opened,
-		})
+func sessionJSON(s conclave.SessionInfo) sessionView {
+	return sessionView{
+		s.ID, s.Owner, s.Leaving, s.Host, s.PID, s.Program, s.TTL.Milliseconds(), s.Remaining.Milliseconds(), s.Holds, s.Waits, s.Home, s.Opened,
 	}
-	return views
 }
 
 func sessionsTable(w io.Writer, live []conclave.SessionInfo) error {

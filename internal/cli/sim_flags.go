@@ -4,9 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/conclave-io/conclave/lab/sim"
 	"github.com/conclave-io/conclave/process"
+	"github.com/conclave-io/conclave/trace"
 )
 
 // given reports which flags were given.
@@ -69,5 +72,28 @@ func occasion(top *process.Spec, cfg *sim.Config) []sim.Command {
 		}
 		return each
 	}
+	return nil
+}
+
+// recordRange is a part of a run, such as 1001-2000.
+type recordRange trace.Range
+
+func (r *recordRange) Type() string { return "range" }
+
+func (r *recordRange) String() string {
+	if *r == (recordRange{}) {
+		return ""
+	}
+	return fmt.Sprintf("%d-%d", r.First, r.Last)
+}
+
+func (r *recordRange) Set(text string) error {
+	from, to, _ := strings.Cut(text, "-")
+	first, err := strconv.ParseUint(from, 10, 64)
+	last, also := strconv.ParseUint(to, 10, 64)
+	if err != nil || also != nil || first == 0 || last < first {
+		return errors.New("not a range of records; use for example 1001-2000")
+	}
+	*r = recordRange{first, last}
 	return nil
 }

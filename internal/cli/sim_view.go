@@ -76,26 +76,24 @@ func viewRun(sc *scenario.Scenario, o *scenario.Outcome) runView {
 	r, cfg := o.Result, sc.Config()
 	v := runView{
 		Scenario: sc.Name, Algorithm: r.Algorithm, N: r.N, Seed: r.Seed, Regime: cfg.Workload.Regime.String(), Met: o.Met(),
-		Reason: r.Reason.String(), Time: inD(r, r.Time), Events: r.Events, Entries: r.Entries, Messages: []messageView{},
+		Reason: r.Reason.String(), Time: inD(r, r.Time), Events: r.Events, Entries: r.Entries,
 		Wait: viewSummary(r.Wait), SyncDelay: viewSummary(r.Sync), Bypass: viewSummary(r.Bypass),
 		Throughput: r.Throughput(), Jain: r.Jain(), Waiting: r.Waiting, Inside: r.Inside, Refused: r.Refused,
-		Leaders: []leaderView{}, GlobalStates: viewGlobalStates(&cfg, r.GlobalStates), Violations: []violationView{}, Unmet: append([]string{}, o.Unmet...),
+		Leaders: []leaderView{}, GlobalStates: viewGlobalStates(&cfg, r.GlobalStates), Unmet: append([]string{}, o.Unmet...),
+		Messages: each(r.Messages, func(m sim.Count) messageView { return messageView{m.Layer, m.Name, m.Class.String(), m.Sent} }),
+		Violations: each(r.Violations, func(x sim.Violation) violationView {
+			return violationView{x.Judge, x.Text, inD(r, x.At), x.Record}
+		}),
 	}
 	if r.Entries > 0 {
 		perEntry := r.MessagesPerEntry()
 		v.MessagesPerEntry = &perEntry
-	}
-	for _, m := range r.Messages {
-		v.Messages = append(v.Messages, messageView{m.Layer, m.Name, m.Class.String(), m.Sent})
 	}
 	for _, l := range r.Leaders {
 		if l.Leader == process.None {
 			continue
 		}
 		v.Leaders = append(v.Leaders, leaderView{cfg.Process.Text(l.Process), cfg.Process.Text(l.Leader), l.Term.Round(), inD(r, l.At)})
-	}
-	for _, x := range r.Violations {
-		v.Violations = append(v.Violations, violationView{x.Judge, x.Text, inD(r, x.At), x.Record})
 	}
 	return v
 }

@@ -81,6 +81,15 @@ func (a *app) printLine(value any, line string) error {
 	})
 }
 
+// each returns what of makes of each element of all.
+func each[A, B any](all []A, of func(A) B) []B {
+	list := make([]B, len(all))
+	for i, a := range all {
+		list[i] = of(a)
+	}
+	return list
+}
+
 // shown returns a text from another party in a safe form: without control sequences for the
 // terminal, and without line breaks.
 func shown(text string) string {

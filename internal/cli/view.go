@@ -42,7 +42,7 @@ coordinates the locks of namespaces with the option coordinator=elected, from th
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return show(a, cmd, (*conclave.Client).Homes, func(v conclave.View) error {
-				shown := viewView{v.Epoch, v.Coordinator, v.Watch.Algorithm, v.Watch.Options, seatsJSON(v.Members), seatsJSON(v.Others), guardsJSON(v.Guards)}
+				shown := viewView{v.Epoch, v.Coordinator, v.Watch.Algorithm, v.Watch.Options, each(v.Members, seatJSON), each(v.Others, seatJSON), each(v.Guards, guardJSON)}
 				return a.print(shown, func(w io.Writer) error { return writeView(w, &v) })
 			})
 		},
@@ -136,12 +136,8 @@ type seatView struct {
 	Problem   string    `json:"problem,omitempty"`
 }
 
-func seatsJSON(seats []conclave.Seat) []seatView {
-	list := []seatView{}
-	for _, s := range seats {
-		list = append(list, seatView{s.ID, s.Server, s.Address, s.Remaining.String(), homeJSON(s.Home), s.Problem})
-	}
-	return list
+func seatJSON(s conclave.Seat) seatView {
+	return seatView{s.ID, s.Server, s.Address, s.Remaining.String(), homeJSON(s.Home), s.Problem}
 }
 
 func writeView(w io.Writer, v *conclave.View) error {

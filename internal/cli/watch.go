@@ -121,8 +121,7 @@ func (a *app) printResources(of resourceClass, fresh []conclave.Resource) error 
 		at := time.Now()
 		view := changeView{At: at, Name: r.Name}
 		if len(r.Holders) > 0 {
-			held := resourceJSON(&r)
-			view.Held = &held
+			view.Held = new(resourceJSON(r))
 		}
 		if err := a.line(view, at.Format(time.TimeOnly)+"  "+of.sentence(r)); err != nil {
 			return err
@@ -175,7 +174,7 @@ func (n *news) take(c conclave.Changes) (changed []conclave.Resource) {
 
 // fingerprint contains everything that a line shows.
 func fingerprint(r *conclave.Resource) string {
-	text, err := json.Marshal(resourceJSON(r))
+	text, err := json.Marshal(resourceJSON(*r))
 	if err != nil {
 		panic(err) // impossible: all fields can be encoded
 	}

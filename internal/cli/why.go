@@ -138,14 +138,12 @@ type endedView struct {
 	Owner   string    `json:"owner,omitempty"`
 }
 
+func endedJSON(e conclave.Ended) endedView { return endedView(e) }
+
 func explanationJSON(name string, x conclave.Explanation, blocked string, waits []waitingView) explanationView {
-	v := explanationView{Name: name, Past: []endedView{}, Blocked: blocked, Waits: waits, Algorithm: x.Algorithm, Prefix: x.Prefix, Homes: x.Homes}
+	v := explanationView{Name: name, Past: each(x.Past, endedJSON), Blocked: blocked, Waits: waits, Algorithm: x.Algorithm, Prefix: x.Prefix, Homes: x.Homes}
 	if x.Held {
-		held := resourceJSON(&x.Resource)
-		v.Held = &held
-	}
-	for _, p := range x.Past {
-		v.Past = append(v.Past, endedView(p))
+		v.Held = new(resourceJSON(x.Resource))
 	}
 	return v
 }
@@ -197,10 +195,7 @@ func silentHomes(homes []conclave.AtHome) (servers []uint64) {
 // there are none.
 func noAnswer(servers []uint64) string {
 	const meaning = " not answer; a lock that a client there holds is free when the lease of the server has ended"
-	var names []string
-	for _, id := range servers {
-		names = append(names, number(id))
-	}
+	names := each(servers, number[uint64])
 	switch len(names) {
 	case 0:
 		return ""
@@ -313,4 +308,34 @@ func span(from, to time.Time) string {
 		return d.Round(time.Millisecond).String()
 	}
 	return d.Round(time.Second).String()
+}
+
+// oneName takes exactly one name of a lock or an election.
+func oneName(cmd *cobra.Command, args []string) error {
+	if err := takes("NAME")(cmd, args); err != nil {
+		return err
+	}
+	return conclave.ValidateName(args[0])
+}
+
+// completionTimeout bounds the wait after the Tab key.
+const completionTimeout = time.Second
+
+// completeNames completes the name of what is held now. It completes nothing if the cluster
+// does not answer in time.
+func (a *app) completeNames(of *resourceClass) func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return func(_ *cobra.Command, args []string, begun string) (names []cobra.Completion, _ cobra.ShellCompDirective) {
+		if len(args) == 0 {
+			a.client.timeout = min(a.client.timeout, duration(completionTimeout))
+			// An error cannot be shown here.
+			_ = a.ask(context.Background(), func(ctx context.Context, client *conclave.Client) error {
+				held, _, err := of.listAll(ctx, client, begun)
+				for _, r := range held {
+					names = append(names, cobra.Completion(r.Name))
+				}
+				return err
+			})
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
 }
