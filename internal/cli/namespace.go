@@ -98,7 +98,6 @@ type changing struct {
 
 func (c *changing) register(cmd *cobra.Command) *cobra.Command {
 	cmd.Flags().Var(&c.wait, "wait", "cancel the change if a lock is still held after this time (default: return after --timeout, and leave the change in progress)")
-	cmd.Flags().Lookup("wait").DefValue = ""
 	cmd.Flags().BoolVar(&c.force, "force", false, "ask the holders to leave")
 	cmd.Flags().StringVar(&c.reason, "reason", "", "with --force: the reason that the holders are told")
 	return cmd

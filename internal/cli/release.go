@@ -49,7 +49,6 @@ func newRelease(a *app) *cobra.Command {
 	cmd.Flags().StringVar(&r.reason, "reason", "conclave release, on "+host, "the reason that the holders are told")
 	cmd.Flags().Uint64Var(&r.fence, "fence", 0, "ask only the holder with this fence")
 	cmd.Flags().Var(&r.wait, "wait", "wait up to this long until the holders have left (default: do not wait)")
-	cmd.Flags().Lookup("wait").DefValue = ""
 	cmd.Flags().Lookup("reason").DefValue = "conclave release, on HOST"
 	return a.withJSON(cmd)
 }

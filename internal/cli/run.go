@@ -45,7 +45,6 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	flags.Var(&f.wait, "wait", "give up after this time, with status 124 (default: wait forever)")
 	flags.Var(&f.ttl, "ttl", "how long others wait for the lock if this machine dies, 100ms to 1h")
 	flags.Var(&f.grace, "grace", "time between TERM and KILL after a loss, at most a quarter of --ttl, or 300ms if an algorithm guards the lock (default: 2s, or that maximum)")
-	flags.Lookup("wait").DefValue, flags.Lookup("grace").DefValue = "", ""
 }
 
 // resolve checks the flags and sets the defaults that depend on other flags.
