@@ -96,9 +96,9 @@ func writePage(w io.Writer, spec *process.Spec) error {
 	if v := broken.Find(spec.Name); v != nil {
 		p.section("With a mistake", []string{v.Mistake, v.Tempting, v.Wrong, "It breaks: " + v.Breaks.String() + "."})
 	}
-	p.rules(spec)
-	p.messages(spec)
-	p.state(spec)
+	p.perLayer(spec, "Rules", rules)
+	p.perLayer(spec, "Messages", messages)
+	p.perLayer(spec, "State of a process", state)
 	p.section("Needs", describe.Needs(spec))
 	p.section("Promises", describe.Promises(spec))
 	p.section("Does not promise", describe.NotPromised(spec))
@@ -141,51 +141,43 @@ func (p page) section(title string, items []string) {
 	}
 }
 
-// rules writes the rules layer by layer.
-func (p page) rules(spec *process.Spec) {
+// perLayer writes a part of the description layer by layer, with a lead and a text for each item.
+// It leaves out a layer without items.
+func (p page) perLayer(spec *process.Spec, title string, items func(*process.Spec) [][2]string) {
 	for layer := range spec.Depth() {
 		l := spec.Layer(uint8(layer))
-		fmt.Fprintf(p.w, "\nRules%s\n", layerName(spec, l))
-		for _, r := range l.Rules {
-			p.paragraph(fmt.Sprintf("  %-5s ", r.Name), r.Text)
+		list := items(l)
+		if len(list) == 0 {
+			continue
+		}
+		fmt.Fprintf(p.w, "\n%s%s\n", title, layerName(spec, l))
+		for _, item := range list {
+			p.paragraph(item[0], item[1])
 		}
 	}
 }
 
-func (p page) messages(spec *process.Spec) {
-	for layer := range spec.Depth() {
-		l := spec.Layer(uint8(layer))
-		if len(l.Messages) == 0 {
-			continue
-		}
-		fmt.Fprintf(p.w, "\nMessages%s\n", layerName(spec, l))
-		for i := range l.Messages {
-			m := &l.Messages[i]
-			text := describe.Message(m)
-			if m.Class != process.Protocol {
-				text += ", counted as " + m.Class.String()
-			}
-			p.paragraph("  ", text)
-		}
-	}
+func rules(layer *process.Spec) [][2]string {
+	return each(layer.Rules, func(r process.RuleSpec) [2]string { return [2]string{fmt.Sprintf("  %-5s ", r.Name), r.Text} })
 }
 
-// state writes what the fields of the machines mean, as sim --trace and the lab show them.
-func (p page) state(spec *process.Spec) {
-	for layer := range spec.Depth() {
-		l := spec.Layer(uint8(layer))
-		if len(l.State) == 0 {
-			continue
+func messages(layer *process.Spec) [][2]string {
+	return each(layer.Messages, func(m process.MessageSpec) [2]string {
+		text := describe.Message(&m)
+		if m.Class != process.Protocol {
+			text += ", counted as " + m.Class.String()
 		}
-		width := 5
-		for _, f := range l.State {
-			width = max(width, len(f.Name))
-		}
-		fmt.Fprintf(p.w, "\nState of a process%s\n", layerName(spec, l))
-		for _, f := range l.State {
-			p.paragraph(fmt.Sprintf("  %-*s ", width, f.Name), f.Text)
-		}
+		return [2]string{"  ", text}
+	})
+}
+
+// state returns what the fields of the machines mean, as sim --trace and the lab show them.
+func state(layer *process.Spec) [][2]string {
+	width := 5
+	for _, f := range layer.State {
+		width = max(width, len(f.Name))
 	}
+	return each(layer.State, func(f process.StateSpec) [2]string { return [2]string{fmt.Sprintf("  %-*s ", width, f.Name), f.Text} })
 }
 
 // layerName tells the layers of a stack apart.

@@ -43,6 +43,13 @@ func onTree(spec *process.Spec) bool {
 // Algorithms of the other families run without commands.
 func occasion(top *process.Spec, cfg *sim.Config) []sim.Command {
 	d, n := cfg.Process.D(), cfg.Process.N
+	// all has every process propose a value.
+	all := func(value func(p process.ID) int64) (list []sim.Command) {
+		for p := range process.ID(n) {
+			list = append(list, sim.Command{At: d, Kind: process.Propose, Process: p, Value: value(p)})
+		}
+		return list
+	}
 	switch {
 	case top.Family == process.Election:
 		return []sim.Command{{At: d, Kind: process.Campaign}}
@@ -52,25 +59,15 @@ func occasion(top *process.Spec, cfg *sim.Config) []sim.Command {
 		both := []sim.Command{{At: d, Kind: process.Propose, Value: 1}, {At: d, Kind: process.Propose, Process: 1, Value: 2}}
 		return both[:min(n, len(both))]
 	case top.Family == process.Agreement:
-		var each []sim.Command
-		for p := range process.ID(n) {
-			each = append(each, sim.Command{At: d, Kind: process.Propose, Process: p, Value: int64(cfg.Process.Label(p))})
-		}
-		return each
+		return all(func(p process.ID) int64 { return int64(cfg.Process.Label(p)) })
 	case top.Family == process.Transaction:
-		var each []sim.Command
-		for p := range process.ID(n) {
-			each = append(each, sim.Command{At: d, Kind: process.Propose, Process: p, Value: process.Commit})
-		}
-		return each
+		return all(func(process.ID) int64 { return process.Commit })
 	case top.Family == process.ClockSync && top.Carrier:
-		var each []sim.Command
-		for p := range n {
-			each = append(each, sim.Command{
-				At: process.Duration(p+1) * d, Process: process.ID(p), Kind: process.Propose, Value: int64(cfg.Process.Label(process.ID((p + 1) % n))),
-			})
+		list := all(func(p process.ID) int64 { return int64(cfg.Process.Label((p + 1) % process.ID(n))) }) // to the next process
+		for i := range list {
+			list[i].At *= process.Duration(i + 1) // one after the other
 		}
-		return each
+		return list
 	}
 	return nil
 }
