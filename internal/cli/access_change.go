@@ -40,7 +40,6 @@ type edits struct {
 	done string
 }
 
-// reformed is the result of a change.
 type reformed struct {
 	Done     string `json:"done"`
 	Revision uint64 `json:"revision"`
@@ -157,7 +156,6 @@ func (r *reform) changeAccess(ctx context.Context, client *conclave.Client, chan
 // revokedAtOnce is how many holders are asked to leave at the same time.
 const revokedAtOnce = 32
 
-// revoke asks holders to leave.
 func (r *reform) revoke(ctx context.Context, client *conclave.Client, holds []conclave.DeniedHold, done *reformed) error {
 	for some := range slices.Chunk(holds, revokedAtOnce) {
 		errs := make([]error, len(some))

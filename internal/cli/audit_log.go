@@ -106,7 +106,6 @@ func (c *auditLog) printNew(ctx context.Context, client *conclave.Client) error 
 	return nil
 }
 
-// recordLine describes a record in one line.
 func recordLine(r *conclave.AuditRecord) string {
 	actor := shown(r.Actor)
 	if r.Actor == "" {
@@ -142,7 +141,6 @@ func recordLine(r *conclave.AuditRecord) string {
 	return b.String()
 }
 
-// verifiedView is the result of a check.
 type verifiedView struct {
 	Lines    int  `json:"lines"`
 	Gaps     int  `json:"gaps"`
@@ -234,7 +232,6 @@ func readLines(name string, v *audit.Verifier) error {
 	}
 }
 
-// clusterLines returns the records of the cluster.
 func clusterLines(ctx context.Context, client *conclave.Client) ([]audit.Line, error) {
 	records, err := client.AuditLog(ctx, conclave.AuditQuery{})
 	if err != nil {

@@ -52,7 +52,6 @@ const (
 	yearOfDays, decadeOfDays = 365, 3650
 )
 
-// addDays adds the flag --days.
 func addDays(cmd *cobra.Command, standard int) *int {
 	return cmd.Flags().Int("days", standard, "how many days the certificate is valid")
 }

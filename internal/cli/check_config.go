@@ -108,8 +108,8 @@ func (c *checking) named(cfg *check.Config) error {
 			cfg.Properties = append(cfg.Properties, check.AllClaimed(cfg.Spec, &cfg.Process)...)
 			continue
 		}
-		p := propertyNamed(name)
-		if p == "" {
+		p := process.Property(name)
+		if !check.Checkable(p) {
 			return fmt.Errorf("--property: %q: unknown property%s", name, scenario.Near(name, checkableNames()))
 		}
 		cfg.Properties = append(cfg.Properties, p)
@@ -148,15 +148,7 @@ func (c *checking) setTraitors(cfg *check.Config) error {
 	return err
 }
 
-func propertyNamed(name string) process.Property {
-	if p := process.Property(name); check.Checkable(p) {
-		return p
-	}
-	return ""
-}
-
-func checkableNames() []string {
-	var names []string
+func checkableNames() (names []string) {
 	for _, p := range process.Properties {
 		if check.Checkable(p) {
 			names = append(names, p.String())

@@ -147,7 +147,6 @@ func (c *comparison) within(least, most int, with string) error {
 	return nil
 }
 
-// write prints what was measured.
 func (c *comparison) write(rows []measure.Row, markdown, text func(io.Writer, []measure.Row) error) error {
 	if c.markdown {
 		text = markdown
@@ -155,7 +154,6 @@ func (c *comparison) write(rows []measure.Row, markdown, text func(io.Writer, []
 	return c.print(rows, func(w io.Writer) error { return text(w, rows) })
 }
 
-// runElections measures elections instead of locks.
 func (c *comparison) runElections() error {
 	specs, err := c.among(measure.Elections(algorithm.All))
 	if err != nil {
@@ -178,7 +176,6 @@ func (c *comparison) runElections() error {
 // all processes keep sending to each other.
 const largestDetectors = 50
 
-// runDetectors prints what failure detectors cost.
 func (c *comparison) runDetectors() error {
 	if c.names != nil {
 		return exclude("--detectors", "--algorithms")
@@ -197,7 +194,6 @@ func (c *comparison) runDetectors() error {
 	return c.write(rows, measure.DetectorsMarkdown, measure.DetectorsText)
 }
 
-// runLive measures the algorithms between real servers.
 func (c *comparison) runLive(sizes given) error {
 	if !sizes.Changed("processes") {
 		c.sizes = []int{3}

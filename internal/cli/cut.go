@@ -33,7 +33,7 @@ recording, the command tries again, up to five times.`,
 				if err != nil {
 					return err
 				}
-				return a.print(cutJSON(&cut), func(w io.Writer) error { return writeCut(w, &cut) })
+				return a.print(cutView{cut.Epoch, cut.Members, each(cut.Locks, cutLockJSON)}, func(w io.Writer) error { return writeCut(w, &cut) })
 			})
 		},
 	})
@@ -71,10 +71,6 @@ type cutMessageView struct {
 	From uint64 `json:"from"`
 	To   uint64 `json:"to"`
 	Text string `json:"text"`
-}
-
-func cutJSON(cut *conclave.Cut) cutView {
-	return cutView{cut.Epoch, cut.Members, each(cut.Locks, cutLockJSON)}
 }
 
 func cutLockJSON(l conclave.CutLock) cutLockView {

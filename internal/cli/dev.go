@@ -115,7 +115,6 @@ func (c *devCluster) run(ctx context.Context) error {
 	return nil
 }
 
-// awaitReady waits until every server is ready.
 func (c *devCluster) awaitReady(ctx context.Context) error {
 	limit, cancel := context.WithTimeout(ctx, devTimeout)
 	defer cancel()
@@ -143,7 +142,6 @@ func (c *devCluster) started(id int) bool {
 	return strings.Contains(c.logs[id-1].Said(), " takes clients at "+c.clients[id-1]+" ")
 }
 
-// ready asks a server whether it is ready.
 func ready(ctx context.Context, address string) bool {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/readyz", nil)
 	if err != nil {

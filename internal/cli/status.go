@@ -209,7 +209,6 @@ func writeClocks(w io.Writer, s conclave.Status) error {
 	return nil
 }
 
-// rounded rounds a duration for people.
 func rounded(d time.Duration) time.Duration {
 	if d.Abs() < time.Millisecond {
 		return d.Round(time.Microsecond)

@@ -31,7 +31,6 @@ func newUpgrade(a *app) *cobra.Command {
 	return cmd
 }
 
-// upgradeStep is a subcommand.
 type upgradeStep struct {
 	name, short, long string
 	do                func(context.Context, *conclave.Client) (conclave.Upgrade, error)

@@ -181,7 +181,6 @@ func (k resourceClass) tell(w io.Writer, name string, x conclave.Explanation, bl
 	return t.flush()
 }
 
-// silentHomes returns the servers that did not answer.
 func silentHomes(homes []conclave.AtHome) (servers []uint64) {
 	for _, h := range homes {
 		if h.Problem != "" {
@@ -281,7 +280,6 @@ func asked(h conclave.Holder) string {
 	return "yes: " + shown(h.Reason)
 }
 
-// howEnded describes how a hold ended.
 func howEnded(p conclave.Ended) string {
 	text := shown(p.How)
 	switch p.How {
