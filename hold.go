@@ -196,7 +196,6 @@ func (h *hold) alter(ctx context.Context, op string, message *api.Request, fine 
 	return nil
 }
 
-// update changes the value of an election.
 func (h *hold) update(ctx context.Context, value []byte) error {
 	if err := validateValue(h.name, value); err != nil {
 		return err
