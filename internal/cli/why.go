@@ -81,7 +81,7 @@ func (k resourceClass) either(lock, election string) string {
 
 func (k resourceClass) String() string { return k.either("lock", "election") }
 
-// has says what its holder does, taken that it has a holder, and leaves who can release it.
+// The words for what a holder does, for a resource that has one, and for the holder.
 func (k resourceClass) has() string    { return k.either("holds", "leads") }
 func (k resourceClass) taken() string  { return k.either("held", "led") }
 func (k resourceClass) leaves() string { return k.either("holder", "leader") }
