@@ -84,7 +84,7 @@ func (q *AuditQuery) request() *api.AuditLogRequest {
 // AuditLog returns the selected records, the oldest first. The cluster keeps the newest 3,072
 // acts and 1,024 refusals.
 func (c *Client) AuditLog(ctx context.Context, q AuditQuery) (records []AuditRecord, err error) {
-	err = c.ask(ctx, "audit log", func(ctx context.Context, server api.ConclaveClient, _ *api.StatusResponse) error {
+	err = c.ask(ctx, "audit log", func(ctx context.Context, server api.ConclaveClient) error {
 		records = nil
 		stream, err := server.AuditLog(ctx, q.request())
 		if err != nil {
@@ -109,21 +109,17 @@ func (c *Client) FollowAuditLog(ctx context.Context, q AuditQuery) (<-chan Audit
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithCancel(ctx)
 	out := make(chan AuditRecord)
-	report := func(r AuditRecord) error {
-		select {
-		case out <- r:
-			q.After = r.Number
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
+	return feed(ctx, c, "audit log", out, func(ctx context.Context) {
+		report := func(r AuditRecord) error {
+			select {
+			case out <- r:
+				q.After = r.Number
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
 		}
-	}
-	err = c.start(func() {
-		defer context.AfterFunc(c.ctx, cancel)()
-		defer cancel()
-		defer close(out)
 		for _, r := range before {
 			if report(r) != nil {
 				return
@@ -131,11 +127,6 @@ func (c *Client) FollowAuditLog(ctx context.Context, q AuditQuery) (<-chan Audit
 		}
 		c.roam(ctx, func(ctx context.Context, address string) bool { return c.followRecords(ctx, address, &q, report) })
 	})
-	if err != nil {
-		cancel()
-		return nil, fmt.Errorf("conclave: audit log: %w", err)
-	}
-	return out, nil
 }
 
 // followRecords follows the audit log through one server until the stream ends. It reports
@@ -143,13 +134,10 @@ func (c *Client) FollowAuditLog(ctx context.Context, q AuditQuery) (<-chan Audit
 func (c *Client) followRecords(ctx context.Context, address string, q *AuditQuery, report func(AuditRecord) error) (heard bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	var stream grpc.ServerStreamingClient[api.AuditRecords]
-	// The stream must outlive the request that checks which cluster this is.
-	err := c.put(ctx, address, func(_ context.Context, server api.ConclaveClient, _ *api.StatusResponse) (err error) {
-		req := q.request()
-		req.Follow = true
-		stream, err = server.AuditLog(ctx, req)
-		return err
+	req := q.request()
+	req.Follow = true
+	stream, err := openAt(ctx, c, address, func(ctx context.Context, server api.ConclaveClient) (grpc.ServerStreamingClient[api.AuditRecords], error) {
+		return server.AuditLog(ctx, req)
 	})
 	if err == nil {
 		err = receiveRecords(stream, func(r AuditRecord) error {

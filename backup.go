@@ -30,7 +30,7 @@ func (c *Client) Backup(ctx context.Context, w io.Writer, options ...BackupOptio
 	}
 	var file bytes.Buffer
 	// The file may take longer than other answers: it has the time of the call.
-	err := c.ask(ctx, "backup", func(_ context.Context, server api.ConclaveClient, _ *api.StatusResponse) error {
+	err := c.ask(ctx, "backup", func(_ context.Context, server api.ConclaveClient) error {
 		file.Reset()
 		stream, err := server.Backup(ctx, req)
 		for err == nil {

@@ -377,8 +377,7 @@ func (d *driver) publish() {
 	d.client.route.Store(r)
 }
 
-func attemptsOf(l *line.Lines) []Attempt {
-	var tried []Attempt
+func attemptsOf(l *line.Lines) (tried []Attempt) {
 	for _, a := range l.Attempts() {
 		tried = append(tried, Attempt{a.Server, cmp.Or(a.Err, errNoAnswer)})
 	}

@@ -2,6 +2,8 @@ package conclave
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -160,25 +162,22 @@ func (c *Client) View(ctx context.Context) (v View, err error) { return c.view(c
 func (c *Client) Homes(ctx context.Context) (v View, err error) { return c.view(ctx, true) }
 
 func (c *Client) view(ctx context.Context, homes bool) (v View, err error) {
-	err = c.ask(ctx, "view", func(ctx context.Context, server api.ConclaveClient, _ *api.StatusResponse) error {
+	err = c.ask(ctx, "view", func(ctx context.Context, server api.ConclaveClient) error {
 		answer, err := server.View(ctx, &api.ViewRequest{Homes: homes})
 		if status.Code(err) == codes.Unimplemented { // a release in which algorithms cannot guard locks
 			err = nil
 		}
-		v = View{Epoch: answer.GetEpoch(), Members: seatsOf(answer.GetMembers()), Others: seatsOf(answer.GetOthers()), Coordinator: answer.GetCoordinator(), Watch: Use{answer.GetWatch(), answer.GetWatchOptions()}}
-		for _, g := range answer.GetGuards() {
-			v.Guards = append(v.Guards, guardOf(g))
+		v = View{
+			Epoch: answer.GetEpoch(), Members: each(answer.GetMembers(), seatOf), Others: each(answer.GetOthers(), seatOf),
+			Coordinator: answer.GetCoordinator(), Guards: each(answer.GetGuards(), guardOf), Watch: Use{answer.GetWatch(), answer.GetWatchOptions()},
 		}
 		return err
 	})
 	return v, err
 }
 
-func seatsOf(seats []*api.Seat) (list []Seat) {
-	for _, s := range seats {
-		list = append(list, Seat{publicID(s.GetId()), s.GetServer(), s.GetClientAddress(), time.Duration(s.GetRemainingNs()), homeOf(s.GetHome()), s.GetProblem()})
-	}
-	return list
+func seatOf(s *api.Seat) Seat {
+	return Seat{publicID(s.GetId()), s.GetServer(), s.GetClientAddress(), time.Duration(s.GetRemainingNs()), homeOf(s.GetHome()), s.GetProblem()}
 }
 
 func homeOf(h *api.Home) *Home {
@@ -188,21 +187,19 @@ func homeOf(h *api.Home) *Home {
 	home := &Home{
 		Epoch: h.GetEpoch(), State: h.GetState(), Remaining: time.Duration(h.GetRemainingNs()), Paused: time.Duration(h.GetPausedNs()),
 		Missing: h.GetMissing(), Sessions: h.GetSessions(), Names: h.GetNames(),
-	}
-	for _, l := range h.GetLanes() {
-		home.Lanes = append(home.Lanes, Lane{l.GetServer(), l.GetUp(), l.GetUnacknowledged()})
-	}
-	for _, n := range h.GetNamespaces() {
-		home.Namespaces = append(home.Namespaces, Namespace{n.GetPrefix(), n.GetAlgorithm(), n.GetNames(), n.GetEntries(), n.GetMessages(), n.GetOtherMessages(), time.Duration(n.GetWaitedNs())})
+		Lanes: each(h.GetLanes(), func(l *api.Lane) Lane { return Lane{l.GetServer(), l.GetUp(), l.GetUnacknowledged()} }),
+		Namespaces: each(h.GetNamespaces(), func(n *api.Namespace) Namespace {
+			return Namespace{n.GetPrefix(), n.GetAlgorithm(), n.GetNames(), n.GetEntries(), n.GetMessages(), n.GetOtherMessages(), time.Duration(n.GetWaitedNs())}
+		}),
+		Starts: each(h.GetStarts(), func(s *api.ViewStart) ViewStart {
+			return ViewStart{s.GetEpoch(), time.Unix(0, s.GetAtUnixNs()), s.GetWhy()}
+		}),
 	}
 	if w := h.GetWatch(); w.GetStack() != "" {
 		home.Watch = &Watching{
 			Stack: w.GetStack(), Doubted: w.GetDoubted(), Elected: w.GetElected(), Suspicions: w.GetSuspicions(), Failures: w.GetFailures(),
 			Trusts: w.GetTrusts(), Elections: w.GetElections(), Messages: w.GetMessages(),
 		}
-	}
-	for _, s := range h.GetStarts() {
-		home.Starts = append(home.Starts, ViewStart{s.GetEpoch(), time.Unix(0, s.GetAtUnixNs()), s.GetWhy()})
 	}
 	return home
 }
@@ -237,10 +234,8 @@ func (c *Client) setGuard(ctx context.Context, req *api.SetGuardRequest, options
 	if req.GetWatch() {
 		what = "set view"
 	}
-	return c.ask(ctx, what, func(ctx context.Context, server api.ConclaveClient, _ *api.StatusResponse) error {
-		_, err := server.SetGuard(ctx, req)
-		return err
-	})
+	_, err := call(ctx, c, what, api.ConclaveClient.SetGuard, req)
+	return err
 }
 
 // SetWatch sets the failure detector and the election that all members run, such as
@@ -253,10 +248,102 @@ func (c *Client) SetWatch(ctx context.Context, use Use, reason string) error {
 // CallElection asks the members to elect a coordinator, and returns the members that take part.
 // It does not wait for the result, which counts from the next epoch on.
 func (c *Client) CallElection(ctx context.Context) (members []uint64, err error) {
-	err = c.ask(ctx, "call election", func(ctx context.Context, server api.ConclaveClient, _ *api.StatusResponse) error {
-		answer, err := server.CallElection(ctx, &api.CallElectionRequest{})
-		members = answer.GetMembers()
+	answer, err := call(ctx, c, "call election", api.ConclaveClient.CallElection, &api.CallElectionRequest{})
+	return answer.GetMembers(), err
+}
+
+// ErrCutAborted means that the servers that guard locks by algorithms changed during each attempt
+// to record a cut. A cut lies within one epoch.
+var ErrCutAborted = errors.New("the members of the view changed before the cut was complete")
+
+// Cut is a consistent cut through locks that algorithms guard: a state of all machines and
+// of the messages between them that the run could have been in. It may never have been
+// in it at any one moment.
+type Cut struct {
+	Epoch uint64
+	// Members are the servers that take part, by id.
+	Members []uint64
+	// Locks are those that some member has needed in the epoch, by name.
+	Locks []CutLock
+}
+
+// CutLock is what a cut has of one lock.
+type CutLock struct {
+	Name, Algorithm string
+	// Machines has one for each member, in their order.
+	Machines []CutMachine
+	// Messages were on their way, by sender, then by receiver, in their order.
+	Messages []CutMessage
+	// OneToken says that the algorithm promises one token, and Tokens is how many there are
+	// at machines and in messages.
+	OneToken bool
+	Tokens   int
+	// Wrong is what the invariant of the algorithm says is wrong, or empty.
+	Wrong string
+}
+
+// CutMachine is the state of the algorithm at one member.
+type CutMachine struct {
+	Server uint64
+	// Made is false if the member needed no machine yet. The state is then the initial one.
+	Made  bool
+	State []CutField
+	// Holder is the public id of the session that holds the lock at this member, or empty.
+	Holder string
+}
+
+// CutField is one piece of the state, under the name that it has in the paper.
+type CutField struct{ Name, Value string }
+
+// CutMessage is a message on its way between two servers.
+type CutMessage struct {
+	From, To uint64
+	Text     string
+}
+
+// Cut records a consistent cut through the locks whose names start with a prefix and that
+// algorithms guard, after Chandy and Lamport. It stops no lock. The error is ErrCutAborted
+// if the servers that take part changed again and again, and ErrNotFound if no algorithm
+// guards such a lock. Over 1,000 locks need a longer prefix.
+func (c *Client) Cut(ctx context.Context, prefix string) (cut Cut, err error) {
+	var code codes.Code
+	err = c.ask(ctx, "cut", func(ctx context.Context, server api.ConclaveClient) error {
+		answer, err := server.Cut(ctx, &api.CutRequest{Prefix: prefix})
+		code, cut = status.Code(err), cutOf(answer)
 		return err
 	})
-	return members, err
+	switch {
+	case err == nil:
+		return cut, nil
+	case code == codes.Aborted:
+		err = fmt.Errorf("conclave: cut: %w", ErrCutAborted)
+	case code == codes.NotFound:
+		err = fmt.Errorf("conclave: cut: %w: no algorithm guards locks that start with %q", ErrNotFound, prefix)
+	case code == codes.Unimplemented:
+		err = fmt.Errorf("conclave: cut: unsupported by the release of the server; upgrade it")
+	}
+	return Cut{}, err
+}
+
+func cutOf(r *api.CutResponse) Cut {
+	return Cut{Epoch: r.GetEpoch(), Members: r.GetMembers(), Locks: each(r.GetLocks(), cutLockOf)}
+}
+
+func cutLockOf(l *api.CutLock) CutLock {
+	return CutLock{
+		Name: l.GetName(), Algorithm: l.GetAlgorithm(), OneToken: l.GetOneToken(), Tokens: int(l.GetTokens()), Wrong: l.GetWrong(),
+		Machines: each(l.GetMachines(), cutMachineOf),
+		Messages: each(l.GetMessages(), func(m *api.CutMessage) CutMessage { return CutMessage{m.GetFrom(), m.GetTo(), m.GetText()} }),
+	}
+}
+
+func cutMachineOf(m *api.CutMachine) CutMachine {
+	machine := CutMachine{
+		Server: m.GetServer(), Made: m.GetMade(),
+		State: each(m.GetState(), func(f *api.CutField) CutField { return CutField{f.GetName(), f.GetValue()} }),
+	}
+	if len(m.GetHolder()) > 0 {
+		machine.Holder = publicID(m.GetHolder())
+	}
+	return machine
 }

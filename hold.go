@@ -177,44 +177,38 @@ func (h *hold) change(ctx context.Context, op string, message *api.Request) (out
 	return o, nil
 }
 
-// update changes the value of an election.
-func (h *hold) update(ctx context.Context, value []byte) error {
-	if err := validateValue(h.name, value); err != nil {
-		return err
-	}
+// alter has a request about a hold carried out that is held, and reports its failure. The codes
+// in fine are successes.
+func (h *hold) alter(ctx context.Context, op string, message *api.Request, fine ...api.Code) error {
 	if h.ctx.Err() != nil {
 		return h.notHeld()
 	}
-	o, err := h.change(ctx, "update", &api.Request{Op: &api.Request_Update{Update: &api.Update{Value: value}}})
+	o, err := h.change(ctx, op, message)
 	if err != nil {
 		return err
 	}
 	switch code := o.reply.GetCode(); {
 	case o.err != nil || code == api.Code_CODE_NOT_HELD:
 		return h.notHeld()
-	case code == api.Code_CODE_OK:
-		return nil
-	default:
-		return refusal("update "+h.class, h.name, o.reply)
+	case !slices.Contains(fine, code):
+		return refusal(op+" "+h.class, h.name, o.reply)
 	}
+	return nil
+}
+
+func (h *hold) update(ctx context.Context, value []byte) error {
+	if err := validateValue(h.name, value); err != nil {
+		return err
+	}
+	return h.alter(ctx, "update", &api.Request{Op: &api.Request_Update{Update: &api.Update{Value: value}}}, api.Code_CODE_OK)
 }
 
 // transfer names the candidate that is to lead next, then gives the leadership
 // up. The servers ask this leader to leave, so nobody leads before it has.
 func (h *hold) transfer(ctx context.Context, to string) error {
-	if h.ctx.Err() != nil {
-		return h.notHeld()
-	}
-	o, err := h.change(ctx, "transfer", &api.Request{Op: &api.Request_Transfer{Transfer: &api.Transfer{To: []byte(to)}}})
-	if err != nil {
+	message := &api.Request{Op: &api.Request_Transfer{Transfer: &api.Transfer{To: []byte(to)}}}
+	if err := h.alter(ctx, "transfer", message, api.Code_CODE_OK, api.Code_CODE_STALE); err != nil {
 		return err
 	}
-	switch code := o.reply.GetCode(); {
-	case o.err != nil || code == api.Code_CODE_NOT_HELD:
-		return h.notHeld()
-	case code == api.Code_CODE_OK || code == api.Code_CODE_STALE:
-		return h.release(ctx)
-	default:
-		return refusal("transfer "+h.class, h.name, o.reply)
-	}
+	return h.release(ctx)
 }

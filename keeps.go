@@ -175,11 +175,12 @@ func (e *DeadlockError) Error() string {
 func (e *DeadlockError) Is(target error) bool { return target == ErrDeadlock }
 
 func deadlockOf(a *api.Acquire, r *api.Reply) error {
-	e := &DeadlockError{Name: a.GetName(), Election: a.GetClass() == api.Class_CLASS_ELECTION, Length: int(r.GetCycleLength()), text: r.GetMessage()}
-	for _, d := range r.GetCycle() {
-		e.Cycle = append(e.Cycle, Dependency{waiterOf(d.GetWaiter()), d.GetClass() == api.Class_CLASS_ELECTION, d.GetName(), holderOf(d.GetHolder())})
+	return &DeadlockError{
+		Name: a.GetName(), Election: a.GetClass() == api.Class_CLASS_ELECTION, Length: int(r.GetCycleLength()), text: r.GetMessage(),
+		Cycle: each(r.GetCycle(), func(d *api.Dependency) Dependency {
+			return Dependency{waiterOf(d.GetWaiter()), d.GetClass() == api.Class_CLASS_ELECTION, d.GetName(), holderOf(d.GetHolder())}
+		}),
 	}
-	return e
 }
 
 // Waiting is one who waits and keeps something meanwhile.
@@ -200,27 +201,16 @@ type Waiting struct {
 // one: the servers refuse the call that would complete it. Without a deadline in ctx it
 // tries for 10 seconds.
 func (c *Client) Waits(ctx context.Context) (waits []Waiting, more bool, err error) {
-	err = c.ask(ctx, "waits", func(ctx context.Context, server api.ConclaveClient, _ *api.StatusResponse) error {
-		answer, err := server.Waits(ctx, &api.WaitsRequest{})
-		if err != nil {
-			return err
-		}
-		waits, more = nil, answer.GetMore()
-		for _, w := range answer.GetWaits() {
-			waits = append(waits, waitingOf(w))
-		}
-		return nil
-	})
-	return waits, more, err
+	answer, err := call(ctx, c, "waits", api.ConclaveClient.Waits, &api.WaitsRequest{})
+	return each(answer.GetWaits(), waitingOf), answer.GetMore(), err
 }
 
 func waitingOf(w *api.Waiting) Waiting {
-	waiting := Waiting{Waiter: waiterOf(w.GetWaiter()), Election: w.GetClass() == api.Class_CLASS_ELECTION, Name: w.GetName(), HolderCount: int(w.GetHolderCount())}
-	for _, h := range w.GetHolders() {
-		waiting.Holders = append(waiting.Holders, holderOf(h))
+	return Waiting{
+		Waiter: waiterOf(w.GetWaiter()), Election: w.GetClass() == api.Class_CLASS_ELECTION, Name: w.GetName(),
+		Holders: each(w.GetHolders(), holderOf), HolderCount: int(w.GetHolderCount()),
+		Keeps: each(w.GetKeeps(), func(k *api.Kept) Kept {
+			return Kept{Election: k.GetClass() == api.Class_CLASS_ELECTION, Name: k.GetName(), Fence: k.GetFence()}
+		}),
 	}
-	for _, k := range w.GetKeeps() {
-		waiting.Keeps = append(waiting.Keeps, Kept{Election: k.GetClass() == api.Class_CLASS_ELECTION, Name: k.GetName(), Fence: k.GetFence()})
-	}
-	return waiting
 }

@@ -129,7 +129,6 @@ func (n *nearHold) kept() Kept {
 	return Kept{Cluster: n.client.identity, Name: n.hold.Name, Fence: n.hold.Fence}
 }
 
-// release gives the lock up.
 func (n *nearHold) release() error {
 	switch n.server().Unlock(&n.hold) {
 	case near.Held, near.Asked:

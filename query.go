@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -22,15 +23,8 @@ const answerLimit = 2 * time.Second
 // first. It does not need a leader. Without a deadline in ctx it tries for 10
 // seconds, as do List, ListElections and Sessions.
 func (c *Client) Status(ctx context.Context) (Status, error) {
-	var answer Status
-	err := c.ask(ctx, "status", func(ctx context.Context, server api.ConclaveClient, _ *api.StatusResponse) error {
-		s, err := server.Status(ctx, &api.StatusRequest{Certificates: true})
-		if err == nil {
-			answer = statusOf(s)
-		}
-		return err
-	})
-	return answer, err
+	answer, err := call(ctx, c, "status", api.ConclaveClient.Status, &api.StatusRequest{Certificates: true})
+	return statusOf(answer), err
 }
 
 // List returns the locks that are held and whose names begin with prefix, by
@@ -60,22 +54,16 @@ func (c *Client) pages(ctx context.Context, class api.Class, prefix string) (all
 	ctx, cancel := bounded(ctx)
 	defer cancel()
 	for after, more := "", true; more; {
-		err := c.ask(ctx, "list", func(ctx context.Context, server api.ConclaveClient, _ *api.StatusResponse) error {
-			page, err := server.List(ctx, &api.ListRequest{Class: class, Prefix: prefix, After: after})
-			if err != nil {
-				return err
-			}
-			for _, r := range page.GetResources() {
-				all = append(all, resourceOf(r))
-				after = r.GetName()
-			}
-			silent = append(silent, page.GetSilent()...)
-			more = page.GetMore() && len(page.GetResources()) > 0
-			return nil
-		})
+		page, err := call(ctx, c, "list", api.ConclaveClient.List, &api.ListRequest{Class: class, Prefix: prefix, After: after})
 		if err != nil {
 			return nil, nil, err
 		}
+		for _, r := range page.GetResources() {
+			all = append(all, resourceOf(r))
+			after = r.GetName()
+		}
+		silent = append(silent, page.GetSilent()...)
+		more = page.GetMore() && len(page.GetResources()) > 0
 	}
 	slices.Sort(silent)
 	return all, slices.Compact(silent), nil
@@ -96,12 +84,8 @@ func (c *Client) explain(ctx context.Context, class api.Class, name string) (ans
 	if err := ValidateName(name); err != nil {
 		return answer, err
 	}
-	err = c.ask(ctx, "explain", func(ctx context.Context, server api.ConclaveClient, _ *api.StatusResponse) error {
-		e, err := server.Explain(ctx, &api.ExplainRequest{Class: class, Name: name})
-		answer = explanationOf(e)
-		return err
-	})
-	return answer, err
+	e, err := call(ctx, c, "explain", api.ConclaveClient.Explain, &api.ExplainRequest{Class: class, Name: name})
+	return explanationOf(e), err
 }
 
 // Sessions returns the live sessions by id.
@@ -111,27 +95,33 @@ func (c *Client) Sessions(ctx context.Context) ([]SessionInfo, error) {
 	var all []SessionInfo
 	var after []byte
 	for more := true; more; {
-		err := c.ask(ctx, "sessions", func(ctx context.Context, server api.ConclaveClient, _ *api.StatusResponse) error {
-			page, err := server.Sessions(ctx, &api.SessionsRequest{After: after})
-			if err != nil {
-				return err
-			}
-			for _, s := range page.GetSessions() {
-				all = append(all, sessionInfoOf(s))
-				after = s.GetId()
-			}
-			more = page.GetMore() && len(page.GetSessions()) > 0
-			return nil
-		})
+		page, err := call(ctx, c, "sessions", api.ConclaveClient.Sessions, &api.SessionsRequest{After: after})
 		if err != nil {
 			return nil, fmt.Errorf("%w (after session %s)", err, publicID(after))
 		}
+		for _, s := range page.GetSessions() {
+			all = append(all, sessionInfoOf(s))
+			after = s.GetId()
+		}
+		more = page.GetMore() && len(page.GetSessions()) > 0
 	}
 	return all, nil
 }
 
-// query is one question to one server, which has just given its status.
-type query func(ctx context.Context, server api.ConclaveClient, status *api.StatusResponse) error
+// call sends a request to one server after the other until one answers it.
+func call[Request, Answer any](
+	ctx context.Context, c *Client, op string,
+	method func(api.ConclaveClient, context.Context, *Request, ...grpc.CallOption) (*Answer, error), req *Request,
+) (answer *Answer, err error) {
+	err = c.ask(ctx, op, func(ctx context.Context, server api.ConclaveClient) (err error) {
+		answer, err = method(server, ctx, req)
+		return err
+	})
+	return answer, err
+}
+
+// query is one question to one server.
+type query func(ctx context.Context, server api.ConclaveClient) error
 
 // ask puts a question to one server after the other until one answers it.
 func (c *Client) ask(ctx context.Context, op string, q query) error {
@@ -181,7 +171,7 @@ func (c *Client) put(ctx context.Context, address string, q query) error {
 	if err := line.Identify(c.identity, s.GetCluster()); err != nil {
 		return err
 	}
-	return q(ctx, server, s)
+	return q(ctx, server)
 }
 
 // elsewhere reports whether another server may do better.

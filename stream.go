@@ -106,7 +106,6 @@ func (st *stream) failure(ctx context.Context, err error) error {
 	return err
 }
 
-// write sends one frame after the other.
 func (st *stream) write(ctx context.Context, grpcStream attachStream) {
 	for {
 		select {
@@ -121,7 +120,6 @@ func (st *stream) write(ctx context.Context, grpcStream attachStream) {
 	}
 }
 
-// ping sends a ping to a server.
 func (c *Client) ping(stream uint64, address string) {
 	if c.pingOnce(c.ctx, address, pingTimeout) == nil {
 		c.post(line.Input{Kind: line.Pong, Stream: stream})

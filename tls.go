@@ -7,13 +7,17 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"weak"
 
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/status"
 )
 
 // TLSFiles returns a configuration for Config.TLS. The file ca has the certificates that
@@ -112,3 +116,44 @@ func (f freshTLS) ClientHandshake(ctx context.Context, authority string, conn ne
 }
 
 func (f freshTLS) Clone() credentials.TransportCredentials { return newFreshTLS(f.cfg) }
+
+// bearer shows a token with each call and each stream.
+type bearer func(context.Context) (string, error)
+
+var _ credentials.PerRPCCredentials = bearer(nil)
+
+func (b bearer) GetRequestMetadata(ctx context.Context, _ ...string) (map[string]string, error) {
+	token, err := b(ctx)
+	switch {
+	case err != nil:
+	case token == "":
+		err = errors.New("empty")
+	case strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }):
+		err = errors.New("contains a character that tokens do not have")
+	}
+	if err != nil {
+		return nil, status.Error(codes.Unauthenticated, fmt.Sprintf("token: %v", err))
+	}
+	return map[string]string{"authorization": "Bearer " + token}, nil
+}
+
+// RequireTransportSecurity is false: onlyHere decides where no TLS is needed.
+func (bearer) RequireTransportSecurity() bool { return false }
+
+// inClear is why a connection is refused over which a token could be read by others.
+const inClear = "a token would go to another machine in the clear"
+
+// onlyHere makes connections that do not leave this machine, and refuses others.
+func onlyHere(dial func(context.Context, string) (net.Conn, error)) func(context.Context, string) (net.Conn, error) {
+	return func(ctx context.Context, address string) (net.Conn, error) {
+		conn, err := dial(ctx, address)
+		if err != nil {
+			return nil, err
+		}
+		if to, err := netip.ParseAddrPort(conn.RemoteAddr().String()); err == nil && !to.Addr().Unmap().IsLoopback() {
+			conn.Close()
+			return nil, errors.New(inClear)
+		}
+		return conn, nil
+	}
+}

@@ -217,36 +217,40 @@ type Observation struct {
 	Leader  Holder
 }
 
+// each converts a list. It returns nil for an empty one.
+func each[From, To any](list []From, convert func(From) To) (converted []To) {
+	for _, from := range list {
+		converted = append(converted, convert(from))
+	}
+	return converted
+}
+
 func statusOf(r *api.StatusResponse) Status {
-	s := Status{
+	return Status{
 		Cluster: r.GetCluster(), Server: r.GetServer(), Leader: r.GetLeader(), Term: r.GetTerm(),
 		CommitIndex: r.GetCommitIndex(), AppliedIndex: r.GetAppliedIndex(), SnapshotIndex: r.GetSnapshotIndex(),
 		Sessions: r.GetSessions(), Locks: r.GetLocks(), Elections: r.GetElections(), Waiters: r.GetWaiters(),
 		Fence: r.GetFence(), Version: r.GetVersion(), Uptime: time.Duration(r.GetUptimeNs()),
+		Members: each(r.GetMembers(), memberOf), Clocks: each(r.GetClocks(), clockOf),
 	}
-	s.Members = membersOf(r.GetMembers())
-	for _, c := range r.GetClocks() {
-		s.Clocks = append(s.Clocks, Clock{
-			c.GetServer(), time.Duration(c.GetOffsetNs()), time.Duration(c.GetErrorNs()), c.GetDrift(), c.GetDriftError(), time.Duration(c.GetOverNs()), c.GetNotable(),
-		})
-	}
-	return s
 }
 
-func membersOf(all []*api.Member) []Member {
-	var members []Member
-	for _, m := range all {
-		var expires time.Time
-		if at := m.GetCertificateExpiresUnixNs(); at != 0 {
-			expires = time.Unix(0, at).UTC()
-		}
-		members = append(members, Member{
-			ID: m.GetId(), PeerAddress: m.GetPeerAddress(), ClientAddress: m.GetClientAddress(), Voter: m.GetVoter(),
-			Leader: m.GetLeader(), Connected: m.GetConnected(), MatchIndex: m.GetMatchIndex(),
-			Learner: m.GetLearner(), Behind: m.GetBehind(), Stage: stageOf(m.GetStage()), CertificateExpires: expires,
-		})
+func clockOf(c *api.Clock) Clock {
+	return Clock{
+		c.GetServer(), time.Duration(c.GetOffsetNs()), time.Duration(c.GetErrorNs()), c.GetDrift(), c.GetDriftError(), time.Duration(c.GetOverNs()), c.GetNotable(),
 	}
-	return members
+}
+
+func memberOf(m *api.Member) Member {
+	member := Member{
+		ID: m.GetId(), PeerAddress: m.GetPeerAddress(), ClientAddress: m.GetClientAddress(), Voter: m.GetVoter(),
+		Leader: m.GetLeader(), Connected: m.GetConnected(), MatchIndex: m.GetMatchIndex(),
+		Learner: m.GetLearner(), Behind: m.GetBehind(), Stage: stageOf(m.GetStage()),
+	}
+	if at := m.GetCertificateExpiresUnixNs(); at != 0 {
+		member.CertificateExpires = time.Unix(0, at).UTC()
+	}
+	return member
 }
 
 func stageOf(s api.Stage) Stage {
@@ -262,14 +266,10 @@ func stageOf(s api.Stage) Stage {
 }
 
 func resourceOf(r *api.Resource) Resource {
-	res := Resource{Name: r.GetName(), Limit: r.GetLimit(), QueueLength: r.GetQueueLength(), Guard: r.GetGuard()}
-	for _, h := range r.GetHolders() {
-		res.Holders = append(res.Holders, holderOf(h))
+	return Resource{
+		Name: r.GetName(), Limit: r.GetLimit(), Holders: each(r.GetHolders(), holderOf), Waiters: each(r.GetWaiters(), waiterOf),
+		QueueLength: r.GetQueueLength(), Guard: r.GetGuard(),
 	}
-	for _, w := range r.GetWaiters() {
-		res.Waiters = append(res.Waiters, waiterOf(w))
-	}
-	return res
 }
 
 func waiterOf(w *api.Waiter) Waiter {
@@ -293,22 +293,23 @@ func holderOf(h *api.Holder) Holder {
 }
 
 func explanationOf(e *api.ExplainResponse) Explanation {
-	x := Explanation{Held: e.GetResource() != nil, Algorithm: e.GetGuard().GetAlgorithm(), Prefix: e.GetGuard().GetPrefix()}
-	for _, h := range e.GetHomes() {
-		x.Homes = append(x.Homes, AtHome{h.GetServer(), len(h.GetResource().GetHolders()) > 0, h.GetResource().GetQueueLength(), h.GetProblem()})
+	return Explanation{
+		Held: e.GetResource() != nil, Resource: resourceOf(e.GetResource()), Past: each(e.GetPast(), endedOf),
+		Algorithm: e.GetGuard().GetAlgorithm(), Prefix: e.GetGuard().GetPrefix(), Homes: each(e.GetHomes(), atHomeOf),
 	}
-	if x.Held {
-		x.Resource = resourceOf(e.GetResource())
+}
+
+func atHomeOf(h *api.AtHome) AtHome {
+	return AtHome{h.GetServer(), len(h.GetResource().GetHolders()) > 0, h.GetResource().GetQueueLength(), h.GetProblem()}
+}
+
+func endedOf(p *api.Ended) Ended {
+	return Ended{
+		Fence: p.GetFence(), Since: time.Unix(0, p.GetSinceUnixNs()), Until: time.Unix(0, p.GetUntilUnixNs()),
+		Host: p.GetHost(), PID: p.GetPid(), Program: p.GetProgram(),
+		How: strings.ToLower(strings.TrimPrefix(p.GetHow().String(), "ENDING_")), Reason: p.GetReason(),
+		Owner: p.GetOwner(), By: p.GetBy(),
 	}
-	for _, p := range e.GetPast() {
-		x.Past = append(x.Past, Ended{
-			Fence: p.GetFence(), Since: time.Unix(0, p.GetSinceUnixNs()), Until: time.Unix(0, p.GetUntilUnixNs()),
-			Host: p.GetHost(), PID: p.GetPid(), Program: p.GetProgram(),
-			How: strings.ToLower(strings.TrimPrefix(p.GetHow().String(), "ENDING_")), Reason: p.GetReason(),
-			Owner: p.GetOwner(), By: p.GetBy(),
-		})
-	}
-	return x
 }
 
 func sessionInfoOf(s *api.Session) SessionInfo {

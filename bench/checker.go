@@ -120,7 +120,6 @@ func verifier(ctx context.Context, dir string, n, entries int, variant string, o
 	return filepath.Join(dir, "verifier"), command(ctx, dir, "gcc", gcc...)
 }
 
-// search runs one complete search.
 func (s *searcher) search(ctx context.Context, b *bench, verifier string) (searched, error) {
 	if s.spin != nil {
 		return runSpin(ctx, verifier, b.entries)

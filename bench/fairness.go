@@ -168,18 +168,15 @@ func (c *runningNeighbours) work(ctx context.Context, s *stream, window int) err
 			frame.Requests = append(frame.Requests, pair(m, low)...)
 		}
 		if len(frame.Requests) > 0 {
-			if err := s.attached.Send(frame); err != nil {
-				break // Recv returns the cause
+			if err := s.Send(frame); err != nil {
+				break // Take returns the cause
 			}
 		}
-		answer, err := s.attached.Recv()
+		replies, err := s.Take()
 		if err != nil && ctx.Err() == nil {
 			return fmt.Errorf("a neighbour: %w", err)
 		}
-		if f := answer.GetFarewell(); f != nil {
-			return fmt.Errorf("a neighbour: the server ended the stream: %v: %s", f.GetCode(), f.GetMessage())
-		}
-		for _, r := range answer.GetReplies() {
+		for _, r := range replies {
 			if r.GetCode() == api.Code_CODE_EXHAUSTED {
 				c.exhausted.Add(1)
 			}

@@ -45,9 +45,8 @@ func failover(ctx context.Context, b *bench) (section, error) {
 		if strings.HasPrefix(name, "redis") {
 			continue // a single server has no failover
 		}
-		s, err := competitor.Start(ctx, name, b.binaries, b.dir)
-		if competitor.Absent(err) {
-			fmt.Fprintf(os.Stderr, "  %v: left out\n", err)
+		s, err := b.start(ctx, name)
+		if errors.Is(err, competitor.ErrAbsent) {
 			continue
 		}
 		if err != nil {
@@ -262,13 +261,11 @@ func killHolder(ctx context.Context, client *conclave.Client, server, name strin
 	if err := cmd.Process.Kill(); err != nil {
 		return 0, err
 	}
-	select {
-	case <-entered:
+	if len(entered) > 0 {
 		return 0, errEarly
-	default:
 	}
 	err = <-entered
-	return float64(time.Since(began).Microseconds()) / 1e3, err
+	return inMS(time.Since(began)), err
 }
 
 // startHolder starts a process and returns when that process holds the lock.

@@ -9,9 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/conclave-io/conclave/bench/holders"
 	"github.com/conclave-io/conclave/service/api"
 )
 
@@ -27,9 +26,8 @@ type fleet struct {
 
 // stream is one connection with its sessions.
 type stream struct {
+	*holders.Stream
 	fleet    *fleet
-	conn     *grpc.ClientConn
-	attached grpc.BidiStreamingClient[api.ClientFrame, api.ServerFrame]
 	sessions []*member
 }
 
@@ -47,10 +45,11 @@ func (m *member) request() *api.Request {
 func launch(ctx context.Context, leader string, sessions, connections int, ttl time.Duration, locks bool) (*fleet, error) {
 	f := &fleet{ttl: ttl}
 	for i := range connections {
-		s, err := f.connect(ctx, leader)
+		attached, err := holders.Attach(ctx, leader)
 		if err != nil {
 			return nil, errors.Join(err, f.close())
 		}
+		s := &stream{Stream: attached, fleet: f}
 		f.streams = append(f.streams, s)
 		for range (sessions + connections - 1 - i) / connections {
 			m := &member{id: make([]byte, 16)}
@@ -78,28 +77,13 @@ func launch(ctx context.Context, leader string, sessions, connections int, ttl t
 	return f, nil
 }
 
-func (f *fleet) connect(ctx context.Context, leader string) (*stream, error) {
-	conn, err := grpc.NewClient(leader, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		return nil, err
-	}
-	attached, err := api.NewConclaveClient(conn).Attach(ctx)
-	if err == nil {
-		_, err = attached.Recv() // the welcome
-	}
-	if err != nil {
-		return nil, errors.Join(err, conn.Close())
-	}
-	return &stream{fleet: f, conn: conn, attached: attached}, nil
-}
-
 // all sends one request for every session and waits until all answers are OK.
 func (f *fleet) all(make func(*member) *api.Request) error {
 	var streams errgroup.Group
 	for _, s := range f.streams {
 		streams.Go(func() error {
 			for _, m := range s.sessions {
-				if err := s.attached.Send(&api.ClientFrame{Requests: []*api.Request{make(m)}}); err != nil {
+				if err := s.Send(&api.ClientFrame{Requests: []*api.Request{make(m)}}); err != nil {
 					return err
 				}
 			}
@@ -112,11 +96,11 @@ func (f *fleet) all(make func(*member) *api.Request) error {
 // await reads until n requests were answered with OK.
 func (s *stream) await(n int) error {
 	for n > 0 {
-		frame, err := s.attached.Recv()
+		replies, err := s.Take()
 		if err != nil {
 			return err
 		}
-		for _, r := range frame.GetReplies() {
+		for _, r := range replies {
 			if r.GetCode() != api.Code_CODE_OK {
 				return fmt.Errorf("a session is answered %v: %s", r.GetCode(), r.GetMessage())
 			}
@@ -163,7 +147,7 @@ func (s *stream) keep(ctx context.Context, late time.Duration) error {
 			return nil
 		}
 		frame := &api.ClientFrame{Requests: []*api.Request{renewal(s.sessions[i%len(s.sessions)])}}
-		if err := s.attached.Send(frame); err != nil {
+		if err := s.Send(frame); err != nil {
 			return err
 		}
 	}
@@ -172,11 +156,11 @@ func (s *stream) keep(ctx context.Context, late time.Duration) error {
 // count counts answers until the stream ends.
 func (s *stream) count() error {
 	for {
-		frame, err := s.attached.Recv()
+		replies, err := s.Take()
 		if err != nil {
 			return err
 		}
-		for _, r := range frame.GetReplies() {
+		for _, r := range replies {
 			if r.GetCode() == api.Code_CODE_OK {
 				s.fleet.renewals.Add(1)
 			} else {
@@ -190,7 +174,7 @@ func (s *stream) count() error {
 func (f *fleet) close() error {
 	var problems []error
 	for _, s := range f.streams {
-		problems = append(problems, s.conn.Close())
+		problems = append(problems, s.Close())
 	}
 	return errors.Join(problems...)
 }

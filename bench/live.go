@@ -87,7 +87,6 @@ func live(ctx context.Context, b *bench) (section, error) {
 	return section{r.text(), r}, nil
 }
 
-// startLive starts the cluster and its clients.
 func (b *bench) startLive(ctx context.Context) (*liveBench, error) {
 	c, _, err := b.startConclave(ctx)
 	if err != nil {
@@ -128,41 +127,27 @@ func (l *liveBench) close() {
 
 // guard sets the algorithm that guards a prefix, and waits until all servers have applied that.
 func (l *liveBench) guard(ctx context.Context, prefix, algorithm string) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	for {
+	err := l.cluster.Await(ctx, time.Minute, "no algorithm may guard locks", func(ctx context.Context) (bool, error) {
 		// A new cluster may need a few seconds to reach the required level.
 		err := l.control.SetGuard(ctx, prefix, conclave.Use{Algorithm: algorithm})
-		if err == nil {
-			return l.open(ctx)
-		}
-		if pause(ctx, 100*time.Millisecond) != nil {
-			return err
-		}
+		return err == nil, err
+	})
+	if err != nil {
+		return err
 	}
-}
-
-// open waits until all servers guard locks in one epoch and no guard is changing.
-func (l *liveBench) open(ctx context.Context) error {
-	for {
+	return l.cluster.Await(ctx, time.Minute, "the servers do not guard locks in one epoch", func(ctx context.Context) (bool, error) {
 		v, err := l.control.Homes(ctx)
-		open := err == nil && len(v.Members) == len(l.cluster.Addresses)
+		open := len(v.Members) == len(l.cluster.Addresses)
 		for _, m := range v.Members {
 			open = open && m.Home != nil && m.Home.State == "OPEN" && m.Home.Epoch == v.Epoch
 		}
 		for _, g := range v.Guards {
 			open = open && g.Change == nil
 		}
-		if open {
-			return nil
-		}
-		if pause(ctx, 10*time.Millisecond) != nil {
-			return errors.Join(errors.New("the servers do not guard locks in one epoch"), err)
-		}
-	}
+		return open, err
+	})
 }
 
-// remove removes the guards.
 func (l *liveBench) remove(ctx context.Context, _ *liveReport) error {
 	v, err := l.control.View(ctx)
 	for _, g := range v.Guards {
@@ -187,7 +172,6 @@ func (l *liveBench) turn(ctx context.Context, prefix, workload string, clients i
 	return load.Load{Workload: workload, Clients: lockers, Duration: time.Duration(l.seconds) * time.Second}.Run(ctx)
 }
 
-// rounds runs all turns of each round.
 func (l *liveBench) rounds(ctx context.Context, r *liveReport) error {
 	for prefix, algorithm := range map[string]string{underToken: "suzuki-kasami", underPermission: "ricart-agrawala", underCentral: "central"} {
 		if err := l.guard(ctx, prefix, algorithm); err != nil {
@@ -218,7 +202,7 @@ func (l *liveBench) round(ctx context.Context) (r liveRound, err error) {
 		if _, err := pairs(ctx, alone[0], t.prefix+"first", time.Millisecond); err != nil {
 			return r, err
 		}
-		before, err := l.sum(ctx, "conclave_fsyncs_total")
+		before, err := sum(ctx, l.cluster.Addresses, "conclave_fsyncs_total")
 		if err != nil {
 			return r, err
 		}
@@ -226,7 +210,7 @@ func (l *liveBench) round(ctx context.Context) (r liveRound, err error) {
 		if err != nil {
 			return r, err
 		}
-		after, err := l.sum(ctx, "conclave_fsyncs_total")
+		after, err := sum(ctx, l.cluster.Addresses, "conclave_fsyncs_total")
 		if err != nil {
 			return r, err
 		}
@@ -246,19 +230,6 @@ func (l *liveBench) round(ctx context.Context) (r liveRound, err error) {
 	return r, nil
 }
 
-// sum returns the sum of a metric over all servers.
-func (l *liveBench) sum(ctx context.Context, name string) (sum int, err error) {
-	of := &reading{}
-	for _, address := range l.cluster.Addresses {
-		n, err := of.metric(ctx, address, name)
-		if err != nil {
-			return 0, err
-		}
-		sum += n
-	}
-	return sum, nil
-}
-
 // quiet measures what the servers use while clients send no requests.
 func (l *liveBench) quiet(what string) func(context.Context, *liveReport) error {
 	return func(ctx context.Context, r *liveReport) error {
@@ -269,10 +240,10 @@ func (l *liveBench) quiet(what string) func(context.Context, *liveReport) error 
 			if cpu, err = usedByAll(l.cluster.PIDs()); err != nil {
 				return 0, 0, 0, err
 			}
-			if entries, err = (&reading{}).metric(ctx, l.cluster.Addresses[0], "conclave_commit_index"); err != nil {
+			if entries, err = metric(ctx, l.cluster.Addresses[0], "conclave_commit_index"); err != nil {
 				return 0, 0, 0, err
 			}
-			messages, err = l.sum(ctx, "conclave_live_messages_total")
+			messages, err = sum(ctx, l.cluster.Addresses, "conclave_live_messages_total")
 			return cpu, entries, messages, err
 		}
 		began := time.Now()
@@ -333,15 +304,11 @@ func (l *liveBench) pauseOnce(ctx context.Context) (ms float64, err error) {
 	if err := l.control.RemoveGuard(ctx, "turn/"); err != nil {
 		return 0, err
 	}
-	for { // setting the guard again would cancel the change
+	// Setting the guard again before it is gone would cancel the change.
+	return ms, l.cluster.Await(ctx, time.Minute, "a guard is not removed", func(ctx context.Context) (bool, error) {
 		v, err := l.control.View(ctx)
-		if err == nil && !slices.ContainsFunc(v.Guards, func(g conclave.Guard) bool { return g.Prefix == "turn/" }) {
-			return ms, nil
-		}
-		if pause(ctx, 10*time.Millisecond) != nil {
-			return 0, errors.Join(ctx.Err(), err)
-		}
-	}
+		return !slices.ContainsFunc(v.Guards, func(g conclave.Guard) bool { return g.Prefix == "turn/" }), err
+	})
 }
 
 // hold acquires the names with numbers in a range, with clients at all homes.
@@ -414,4 +381,55 @@ func (r *liveReport) text() string {
 	}
 	b.WriteString("\n" + table([]string{"three servers that nobody asks for anything", "% of a core", "log entries/s", "messages of algorithms"}, rows))
 	return b.String()
+}
+
+// namesReport is the memory that servers use for names that are no longer held.
+type namesReport struct {
+	Algorithm string  `json:"algorithm"`
+	Names     int     `json:"names"`
+	Before    int64   `json:"before_bytes"` // resident memory of all servers
+	After     int64   `json:"after_bytes"`
+	Each      float64 `json:"mb_a_member"`
+}
+
+// idleNames measures the memory for names that were held once. The names use two
+// prefixes, because one prefix cannot have that many names.
+func idleNames(ctx context.Context, b *bench) (section, error) {
+	l, err := b.startLive(ctx)
+	if err != nil {
+		return section{}, err
+	}
+	defer l.close()
+	r := namesReport{Algorithm: "suzuki-kasami"}
+	prefixes := []string{"idle1/", "idle2/"}
+	for _, prefix := range prefixes {
+		if err := l.guard(ctx, prefix, r.Algorithm); err != nil {
+			return section{}, err
+		}
+	}
+	rest := time.Duration(l.rest) * time.Second
+	if err := pause(ctx, rest); err != nil {
+		return section{}, err
+	}
+	if r.Before, err = residentBytes(l.cluster.PIDs()); err != nil {
+		return section{}, err
+	}
+	for _, prefix := range prefixes {
+		held, err := l.hold(ctx, prefix, 0, l.locks/len(prefixes))
+		if err != nil {
+			return section{}, err
+		}
+		if err := l.eachHeld(held, func(h *conclave.Lock) error { return h.Unlock(ctx) }); err != nil {
+			return section{}, err
+		}
+		r.Names += len(held)
+	}
+	if err := pause(ctx, rest); err != nil {
+		return section{}, err
+	}
+	if r.After, err = residentBytes(l.cluster.PIDs()); err != nil {
+		return section{}, err
+	}
+	r.Each = float64(r.After-r.Before) / 1e6 / float64(len(l.cluster.Addresses))
+	return section{fmt.Sprintf("%d names under %s that were used once take %s MB of RAM at each server (wanted: at most 50 for 100,000).\n", r.Names, r.Algorithm, digits(r.Each)), r}, nil
 }

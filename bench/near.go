@@ -88,7 +88,6 @@ func (l *liveBench) near(ctx context.Context, r *liveReport) error {
 	return nil
 }
 
-// members starts three servers in this process.
 func (l *liveBench) members(ctx context.Context) (members []*embed.Client, err error) {
 	var listeners [3][2]net.Listener
 	var peers []string

@@ -36,8 +36,14 @@ func about(command string) header {
 	return header{
 		Command: command, Commit: longrun.Commit(".."), Date: time.Now().UTC().Format(time.DateOnly),
 		Machine: fmt.Sprintf("%d cores of %s, Linux %s, %s", runtime.NumCPU(), processor(), output("uname", "-r"), runtime.Version()),
-		Load:    strings.Join(firstWords("/proc/loadavg", 1), " "),
+		Load:    loadAverage(),
 	}
+}
+
+func loadAverage() string {
+	text, _ := os.ReadFile("/proc/loadavg")
+	lastMinute, _, _ := strings.Cut(string(text), " ")
+	return lastMinute
 }
 
 func output(name string, args ...string) string {
@@ -56,12 +62,6 @@ func processor() string {
 		}
 	}
 	return runtime.GOARCH
-}
-
-func firstWords(file string, n int) []string {
-	text, _ := os.ReadFile(file)
-	words := strings.Fields(string(text))
-	return words[:min(n, len(words))]
 }
 
 // keep prints a section, writes it into the page and stores its data.

@@ -44,6 +44,18 @@ func usedBy(pid int) (used, error) {
 	return u, nil
 }
 
+// usedByEach returns what some processes have used, in their order.
+func usedByEach(pids []int) ([]used, error) {
+	all := make([]used, len(pids))
+	for i, pid := range pids {
+		var err error
+		if all[i], err = usedBy(pid); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
 // residentBytes returns the resident memory of processes.
 func residentBytes(pids []int) (int64, error) {
 	var sum int64

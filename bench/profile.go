@@ -75,23 +75,28 @@ func shareTable(head string, all []share) string {
 
 // fetch gets a profile from a server.
 func fetch(ctx context.Context, address string, seconds int, file string) error {
-	request, err := http.NewRequestWithContext(ctx, "GET", fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", address, seconds), nil)
+	content, err := get(ctx, fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", address, seconds))
 	if err != nil {
 		return err
+	}
+	return os.WriteFile(file, content, 0o600)
+}
+
+// get returns what a server answers to a GET request.
+func get(ctx context.Context, url string) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, "GET", url, nil)
+	if err != nil {
+		return nil, err
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer response.Body.Close()
-	content, err := io.ReadAll(response.Body)
-	if err != nil {
-		return err
-	}
 	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("a profile: %s", response.Status)
+		return nil, fmt.Errorf("%s: %s", url, response.Status)
 	}
-	return os.WriteFile(file, content, 0o600)
+	return io.ReadAll(response.Body)
 }
 
 // shares sums up a profile by kind of work, and by function. It counts the time in a function
@@ -106,8 +111,7 @@ func shares(ctx context.Context, file string) (kinds, functions []share, err err
 }
 
 // flat parses the output of "pprof -top": flat, flat%, sum%, cum, cum%, function.
-func flat(top string) []share {
-	var functions []share
+func flat(top string) (functions []share) {
 	for line := range strings.Lines(top) {
 		words := strings.Fields(line)
 		if len(words) < 6 || !strings.HasSuffix(words[1], "%") {
@@ -122,11 +126,13 @@ func flat(top string) []share {
 	return functions
 }
 
-// functionKinds classifies functions by prefixes of their names. The first match counts.
-var functionKinds = []struct {
+type functionKind struct {
 	what   string
 	begins []string
-}{
+}
+
+// functionKinds classifies functions by prefixes of their names. The first match counts.
+var functionKinds = []functionKind{
 	{"system calls: sockets and the disk", []string{"internal/runtime/syscall", "syscall.", "runtime/internal/syscall", "golang.org/x/sys"}},
 	{"memory: allocation and collection", []string{"runtime.mallocgc", "runtime.scan", "runtime.gc", "runtime.(*gc", "runtime.greyobject", "runtime.(*mspan", "runtime.(*mcache", "runtime.(*mcentral", "runtime.(*mheap", "runtime.nextFree", "runtime.heap", "runtime.bgsweep", "runtime.sweep", "runtime.wb", "runtime.bulkBarrier", "runtime.markroot", "runtime.findObject", "runtime.spanOf", "runtime.typePointers", "runtime.(*sweep", "runtime.newobject", "runtime.makeslice", "runtime.growslice", "runtime.memclr", "runtime.deductAssist", "runtime.tryDefer"}},
 	{"goroutines: scheduling, channels, timers, locks", []string{"runtime.", "internal/runtime", "sync", "internal/sync", "internal/poll"}},
@@ -143,11 +149,8 @@ const rest = "the rest"
 func byKind(functions []share) []share {
 	sums := make([]float64, len(functionKinds)+1)
 	for _, f := range functions {
-		i := slices.IndexFunc(functionKinds, func(n struct {
-			what   string
-			begins []string
-		}) bool {
-			return slices.ContainsFunc(n.begins, func(b string) bool { return strings.HasPrefix(f.What, b) })
+		i := slices.IndexFunc(functionKinds, func(k functionKind) bool {
+			return slices.ContainsFunc(k.begins, func(b string) bool { return strings.HasPrefix(f.What, b) })
 		})
 		if i < 0 {
 			i = len(functionKinds)

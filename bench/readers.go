@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"strconv"
@@ -156,7 +154,7 @@ func (b *bench) measureReaders(ctx context.Context, c *competitor.Conclave, lead
 	pacing.Go(func() error { load.run(loading, m.Rate, m.Renewals); return nil })
 	defer pacing.Wait()
 	defer stop()
-	if m.Terms[0], err = r.metric(ctx, leader, "conclave_term"); err != nil {
+	if m.Terms[0], err = metric(ctx, leader, "conclave_term"); err != nil {
 		return err
 	}
 	var sums []spell
@@ -215,7 +213,7 @@ func (b *bench) spell(ctx context.Context, r *reading, load *paced, beside strin
 			return spell{}, err
 		}
 	}
-	before, err := r.snapshots(ctx)
+	before, err := sum(ctx, r.addresses, snapshotsTaken)
 	if err != nil {
 		return spell{}, err
 	}
@@ -244,12 +242,12 @@ func (b *bench) spell(ctx context.Context, r *reading, load *paced, beside strin
 		return spell{}, err
 	}
 	s.CPU += cpu - idle
-	after, err := r.snapshots(ctx)
+	after, err := sum(ctx, r.addresses, snapshotsTaken)
 	if err != nil {
 		return spell{}, err
 	}
 	s.Snapshots = after - before
-	s.Term, err = r.metric(ctx, r.leader, "conclave_term")
+	s.Term, err = metric(ctx, r.leader, "conclave_term")
 	return s, err
 }
 
@@ -289,14 +287,11 @@ func compute(ctx context.Context, programs int, readers cost) (total float64, er
 
 // usedByAll returns the total processor time of some processes, in seconds.
 func usedByAll(pids []int) (seconds float64, err error) {
-	for _, pid := range pids {
-		u, err := usedBy(pid)
-		if err != nil {
-			return 0, err
-		}
+	all, err := usedByEach(pids)
+	for _, u := range all {
 		seconds += u.CPU.Seconds()
 	}
-	return seconds, nil
+	return seconds, err
 }
 
 // reading has the addresses and processes that the readers need.
@@ -341,7 +336,7 @@ func (r *reading) snapshot(ctx context.Context) error {
 		return err
 	}
 	defer stream.Close()
-	before, err := r.snapshots(ctx)
+	before, err := sum(ctx, r.addresses, snapshotsTaken)
 	if err != nil {
 		return err
 	}
@@ -357,12 +352,12 @@ func (r *reading) snapshot(ctx context.Context) error {
 		s.Answered++
 		return err
 	}
-	open, acquire := s.Request(), s.Request()
+	open := s.Request()
 	open.Op = &api.Request_Open{Open: &api.Open{TtlNs: int64(time.Minute), Host: "bench", Pid: 1, Program: "snapshot"}}
 	if err := ask(open); err != nil {
 		return err
 	}
-	acquire = s.Request()
+	acquire := s.Request()
 	acquire.Op = &api.Request_Acquire{Acquire: &api.Acquire{Class: api.Class_CLASS_ELECTION, Name: fmt.Sprintf("snapshot-%x", s.Secret)}}
 	if err := ask(acquire); err != nil {
 		return err
@@ -379,7 +374,7 @@ func (r *reading) snapshot(ctx context.Context) error {
 				return err
 			}
 		}
-		if now, err = r.snapshots(ctx); err != nil {
+		if now, err = sum(ctx, r.addresses, snapshotsTaken); err != nil {
 			return err
 		}
 	}
@@ -388,10 +383,13 @@ func (r *reading) snapshot(ctx context.Context) error {
 	return ask(end)
 }
 
-// snapshots returns how many snapshots the servers have taken.
-func (r *reading) snapshots(ctx context.Context) (sum int, err error) {
-	for _, address := range r.addresses {
-		n, err := r.metric(ctx, address, "conclave_snapshots_total")
+// snapshotsTaken is the metric that counts the snapshots of a server.
+const snapshotsTaken = "conclave_snapshots_total"
+
+// sum returns the sum of a metric over all servers.
+func sum(ctx context.Context, addresses []string, name string) (sum int, err error) {
+	for _, address := range addresses {
+		n, err := metric(ctx, address, name)
 		if err != nil {
 			return 0, err
 		}
@@ -401,17 +399,8 @@ func (r *reading) snapshots(ctx context.Context) (sum int, err error) {
 }
 
 // metric returns a metric of a server. It sums up a metric with labels.
-func (r *reading) metric(ctx context.Context, address, name string) (int, error) {
-	request, err := http.NewRequestWithContext(ctx, "GET", "http://"+address+"/metrics", nil)
-	if err != nil {
-		return 0, err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return 0, err
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
+func metric(ctx context.Context, address, name string) (int, error) {
+	text, err := get(ctx, "http://"+address+"/metrics")
 	if err != nil {
 		return 0, err
 	}

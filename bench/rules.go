@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -63,7 +62,7 @@ func rules(ctx context.Context, b *bench) (section, error) {
 
 // prepare adds rules to a new cluster in the mode "open", and creates a token for its clients.
 func prepare(ctx context.Context, admin *conclave.Client, c *competitor.Conclave) error {
-	if err := raise(ctx, admin); err != nil {
+	if err := c.Raise(ctx, admin, 0); err != nil {
 		return err
 	}
 	role := conclave.Role{Name: "load", Rules: []string{`allow read,hold on prefix "bench-"`}}
@@ -82,24 +81,6 @@ func change(ctx context.Context, admin *conclave.Client, edits ...conclave.Acces
 		EndSessions: true, // ends the session of the client that waited for a leader, which has no name
 	})
 	return err
-}
-
-// raise raises the level of a new cluster as soon as its servers are connected.
-func raise(ctx context.Context, admin *conclave.Client) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	for {
-		u, err := admin.Upgrade(ctx)
-		if err == nil && len(u.Obstacles) == 0 {
-			if u.Target == u.Level {
-				return nil
-			}
-			_, err = admin.RaiseLevel(ctx, u.Target)
-		}
-		if pause(ctx, 100*time.Millisecond) != nil {
-			return errors.Join(errors.New("the level of the cluster does not rise"), err)
-		}
-	}
 }
 
 // underRules runs one turn with the given number of rules.

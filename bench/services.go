@@ -96,11 +96,10 @@ func (b *bench) startServices(ctx context.Context) (map[string]competitor.Servic
 	running := make(map[string]competitor.Service)
 	var absent []string
 	for _, name := range b.services {
-		s, err := competitor.Start(ctx, name, b.binaries, b.dir)
+		s, err := b.start(ctx, name)
 		switch {
-		case competitor.Absent(err):
+		case errors.Is(err, competitor.ErrAbsent):
 			absent = append(absent, err.Error())
-			fmt.Fprintf(os.Stderr, "  %v: left out\n", err)
 		case err != nil:
 			return running, absent, err
 		default:
@@ -111,6 +110,15 @@ func (b *bench) startServices(ctx context.Context) (map[string]competitor.Servic
 		return running, absent, errors.New("none of the services is installed")
 	}
 	return running, absent, nil
+}
+
+// start starts a service, and says so if it is not installed.
+func (b *bench) start(ctx context.Context, name string) (competitor.Service, error) {
+	s, err := competitor.Start(ctx, name, b.binaries, b.dir)
+	if errors.Is(err, competitor.ErrAbsent) {
+		fmt.Fprintf(os.Stderr, "  %v: left out\n", err)
+	}
+	return s, err
 }
 
 // warm gives each service a turn without a result, so that its code is compiled if it is compiled
@@ -174,8 +182,7 @@ func tables(samples []sample, names, absent []string) string {
 	return b.String()
 }
 
-func pick(samples []sample, k loadCase, service string) []sample {
-	var of []sample
+func pick(samples []sample, k loadCase, service string) (of []sample) {
 	for _, s := range samples {
 		if s.loadCase == k && s.Service == service {
 			of = append(of, s)

@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"os"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/conclave-io/conclave"
 	load "github.com/conclave-io/conclave/internal/bench"
@@ -53,24 +55,18 @@ func idle(ctx context.Context, b *bench) (section, error) {
 		return section{}, err
 	}
 	renewing, stop := context.WithCancel(ctx)
-	var keeping sync.WaitGroup
-	var broken error
-	keeping.Go(func() { broken = f.renew(renewing) })
-	finish := func() {
-		stop()
-		keeping.Wait()
-		f.close()
+	var keeping errgroup.Group
+	keeping.Go(func() error { return f.renew(renewing) })
+	var before, after int64
+	var with expense
+	if err = pause(ctx, quiet); err == nil {
+		before = f.renewals.Load()
+		with, err = spent(ctx, c, leader)
+		after = f.renewals.Load()
 	}
-	if err := pause(ctx, quiet); err != nil {
-		finish()
+	stop()
+	if err := errors.Join(err, keeping.Wait(), f.close()); err != nil {
 		return section{}, err
-	}
-	before := f.renewals.Load()
-	with, err := spent(ctx, c, leader)
-	after := f.renewals.Load()
-	finish()
-	if err != nil || broken != nil {
-		return section{}, fmt.Errorf("%v, %v", err, broken)
 	}
 	with.Sessions, with.Connections, with.TTL = b.sessions, b.connections, competitor.TTL.Seconds()
 	with.Renewals, with.Refused = float64(after-before)/window.Seconds(), f.refused.Load()
@@ -80,17 +76,7 @@ func idle(ctx context.Context, b *bench) (section, error) {
 // spent measures what the servers use during a window.
 func spent(ctx context.Context, c *competitor.Conclave, leader int) (expense, error) {
 	pids := c.PIDs()
-	read := func() (all []used, err error) {
-		for _, pid := range pids {
-			u, err := usedBy(pid)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, u)
-		}
-		return all, nil
-	}
-	before, err := read()
+	before, err := usedByEach(pids)
 	if err != nil {
 		return expense{}, err
 	}
@@ -98,7 +84,7 @@ func spent(ctx context.Context, c *competitor.Conclave, leader int) (expense, er
 	if err := pause(ctx, window); err != nil {
 		return expense{}, err
 	}
-	after, err := read()
+	after, err := usedByEach(pids)
 	if err != nil {
 		return expense{}, err
 	}
@@ -224,7 +210,7 @@ func watchOthers(ctx context.Context, lockers []load.Locker, moment time.Time) f
 	}
 	return func() (float64, float64) {
 		others.Wait()
-		return float64(longest[0].Microseconds()) / 1e3, float64(longest[1].Microseconds()) / 1e3
+		return inMS(longest[0]), inMS(longest[1])
 	}
 }
 
@@ -239,7 +225,7 @@ func whenGone(ctx context.Context, watch *conclave.Client, due time.Time) (float
 			return 0, err
 		}
 		if status.Sessions <= 1 {
-			return float64(time.Since(due).Microseconds()) / 1e3, nil
+			return inMS(time.Since(due)), nil
 		}
 		if err := pause(ctx, 20*time.Millisecond); err != nil {
 			return 0, fmt.Errorf("%d sessions are left a minute after they were due", status.Sessions)
@@ -264,9 +250,8 @@ func memory(ctx context.Context, b *bench) (section, error) {
 		if name != "conclave" && name != "etcd" && name != "zookeeper" {
 			continue // the locks of Redis would expire during the measurement
 		}
-		s, err := competitor.Start(ctx, name, b.binaries, b.dir)
-		if competitor.Absent(err) {
-			fmt.Fprintf(os.Stderr, "  %v: left out\n", err)
+		s, err := b.start(ctx, name)
+		if errors.Is(err, competitor.ErrAbsent) {
 			continue
 		}
 		if err != nil {
@@ -335,23 +320,14 @@ func stillHeld(ctx context.Context, s competitor.Service, locks int) error {
 // holdAll acquires many locks with 128 goroutines, and keeps them.
 func holdAll(ctx context.Context, lock load.Locker, locks int) error {
 	const hands = 128
-	problems := make(chan error, hands)
-	var acquiring sync.WaitGroup
+	var acquiring errgroup.Group
 	for hand := range hands {
-		acquiring.Go(func() {
-			for i := hand; i < locks; i += hands {
-				if _, err := lock(ctx, lockName(i)); err != nil {
-					problems <- err
-					return
-				}
+		acquiring.Go(func() (err error) {
+			for i := hand; i < locks && err == nil; i += hands {
+				_, err = lock(ctx, lockName(i))
 			}
+			return err
 		})
 	}
-	acquiring.Wait()
-	select {
-	case err := <-problems:
-		return err
-	default:
-		return nil
-	}
+	return acquiring.Wait()
 }

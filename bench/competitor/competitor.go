@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"syscall"
 	"time"
 
 	"github.com/conclave-io/conclave/internal/bench"
@@ -26,9 +25,8 @@ type Service interface {
 	// So it also shows when the service has recovered.
 	Leader(ctx context.Context) (int, error)
 
-	Servers() int
 	PIDs() []int
-	Signal(id int, signal syscall.Signal) error
+	Signal(id int, signal os.Signal) error
 	Reap(id int)
 	Restart(id int) error
 	Died() error
@@ -38,11 +36,8 @@ type Service interface {
 // TTL is the time after which the lock of a crashed holder is free, in every service.
 const TTL = 10 * time.Second
 
-// errAbsent means that a service is not installed.
-var errAbsent = errors.New("not installed")
-
-// Absent reports whether an error of Start means that the service is not installed.
-func Absent(err error) bool { return errors.Is(err, errAbsent) }
+// ErrAbsent means that a service is not installed.
+var ErrAbsent = errors.New("not installed")
 
 // Kinds lists the supported services.
 var Kinds = []string{"conclave", "etcd", "zookeeper", "redis-always", "redis-everysec"}

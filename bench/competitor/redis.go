@@ -23,7 +23,7 @@ func startRedis(sync string) func(Binaries, string) (Service, error) {
 	return func(_ Binaries, dir string) (Service, error) {
 		binary, err := exec.LookPath("redis-server")
 		if err != nil {
-			return nil, fmt.Errorf("%w: there is no redis-server in PATH (apt-get install redis-server)", errAbsent)
+			return nil, fmt.Errorf("%w: there is no redis-server in PATH (apt-get install redis-server)", ErrAbsent)
 		}
 		free, err := freeAddresses(1)
 		if err != nil {

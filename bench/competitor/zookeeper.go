@@ -28,10 +28,10 @@ type zooKeeper struct {
 func startZooKeeper(_ Binaries, dir string) (Service, error) {
 	java, err := exec.LookPath("java")
 	if err != nil {
-		return nil, fmt.Errorf("%w: there is no java in PATH (apt-get install default-jre-headless)", errAbsent)
+		return nil, fmt.Errorf("%w: there is no java in PATH (apt-get install default-jre-headless)", ErrAbsent)
 	}
 	if _, err := os.Stat(zooKeeperJar); err != nil {
-		return nil, fmt.Errorf("%w: there is no %s (apt-get install zookeeper)", errAbsent, zooKeeperJar)
+		return nil, fmt.Errorf("%w: there is no %s (apt-get install zookeeper)", ErrAbsent, zooKeeperJar)
 	}
 	const servers = 3
 	free, err := freeAddresses(3 * servers)

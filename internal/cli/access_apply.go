@@ -12,7 +12,7 @@ import (
 )
 
 func newAccessShow(a *app) *cobra.Command {
-	cmd := &cobra.Command{
+	return a.withJSON(&cobra.Command{
 		Use:   "show",
 		Short: "Print roles, bindings and quotas as a file for access apply",
 		Long:  `The output does not contain tokens. conclave access token list shows them.`,
@@ -21,13 +21,11 @@ func newAccessShow(a *app) *cobra.Command {
   conclave access show --json`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withRules(cmd, func(rules conclave.Access) error {
+			return show(a, cmd, (*conclave.Client).Access, func(rules conclave.Access) error {
 				return a.print(rules, func(w io.Writer) error { return writeRules(w, rules) })
 			})
 		},
-	}
-	a.addJSON(cmd)
-	return cmd
+	})
 }
 
 const accessApplyHelp = `The command prints the difference between the rules of the cluster and those in FILE, and
@@ -79,30 +77,21 @@ func newAccessApply(a *app) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&r.dryRun, "dry-run", false, "print the difference and change nothing")
-	r.register(cmd)
-	return cmd
+	return r.register(cmd)
 }
 
 // replacing returns the edits that make rules what is wanted.
-func replacing(rules, wanted conclave.Access) (list []conclave.AccessEdit) {
-	put, drop := compared(rules.Roles, wanted.Roles, roleKey, func(a, b conclave.Role) bool { return slices.Equal(a.Rules, b.Rules) })
-	list = appendEdits(list, put, conclave.PutRole)
-	list = appendEdits(list, drop, func(role conclave.Role) conclave.AccessEdit { return conclave.DropRole(role.Name) })
+func replacing(rules, wanted conclave.Access) []conclave.AccessEdit {
+	roles, noRoles := compared(rules.Roles, wanted.Roles, roleKey, func(a, b conclave.Role) bool { return slices.Equal(a.Rules, b.Rules) })
 	binds, unbinds := compared(rules.Bindings, wanted.Bindings, bindingKey, func(a, b conclave.Binding) bool { return slices.Equal(a.Roles, b.Roles) })
-	list = appendEdits(list, binds, conclave.PutBinding)
-	list = appendEdits(list, unbinds, func(b conclave.Binding) conclave.AccessEdit { return conclave.DropBinding(b.Who) })
-	quotas, without := compared(rules.Quotas, wanted.Quotas, quotaKeyOf, func(a, b conclave.Quota) bool { return a == b })
-	list = appendEdits(list, quotas, conclave.PutQuota)
-	list = appendEdits(list, without, conclave.DropQuota)
+	quotas, noQuotas := compared(rules.Quotas, wanted.Quotas, quotaKeyOf, func(a, b conclave.Quota) bool { return a == b })
+	list := slices.Concat(
+		each(roles, conclave.PutRole), each(noRoles, func(r conclave.Role) conclave.AccessEdit { return conclave.DropRole(r.Name) }),
+		each(binds, conclave.PutBinding), each(unbinds, func(b conclave.Binding) conclave.AccessEdit { return conclave.DropBinding(b.Who) }),
+		each(quotas, conclave.PutQuota), each(noQuotas, conclave.DropQuota),
+	)
 	if !slices.Equal(rules.Names, wanted.Names) {
 		list = append(list, conclave.SetNames(wanted.Names...))
-	}
-	return list
-}
-
-func appendEdits[T any](list []conclave.AccessEdit, of []T, edit func(T) conclave.AccessEdit) []conclave.AccessEdit {
-	for _, v := range of {
-		list = append(list, edit(v))
 	}
 	return list
 }

@@ -1,10 +1,10 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -23,15 +23,15 @@ type reform struct {
 	force, dryRun, revokeHolds, endSessions bool
 }
 
-// register adds the flags of commands that may take rights away.
-func (r *reform) register(cmd *cobra.Command) {
-	r.registerForce(cmd)
+// register adds the flags of commands that may take rights away, and returns the command.
+func (r *reform) register(cmd *cobra.Command) *cobra.Command {
 	cmd.Flags().BoolVar(&r.revokeHolds, "revoke-holds", false, "ask holders to leave if the new rules would not grant them what they hold")
+	return r.registerForce(cmd)
 }
 
-func (r *reform) registerForce(cmd *cobra.Command) {
+func (r *reform) registerForce(cmd *cobra.Command) *cobra.Command {
 	cmd.Flags().BoolVar(&r.force, "force", false, "change the rules even if afterwards nobody may change them, except through an admin socket")
-	r.addJSON(cmd)
+	return r.withJSON(cmd)
 }
 
 // edits are changes of the rules, and a line that describes them.
@@ -40,7 +40,6 @@ type edits struct {
 	done string
 }
 
-// reformed is the result of a change.
 type reformed struct {
 	Done     string `json:"done"`
 	Revision uint64 `json:"revision"`
@@ -53,17 +52,6 @@ type reformed struct {
 
 // reformAttempts bounds the retries of a change that conflicts with another change of the rules.
 const reformAttempts = 5
-
-// withRules reads the rules and shows something of them.
-func (a *app) withRules(cmd *cobra.Command, show func(conclave.Access) error) error {
-	return a.ask(cmd.Context(), func(ctx context.Context, client *conclave.Client) error {
-		rules, err := client.Access(ctx)
-		if err != nil {
-			return err
-		}
-		return show(rules)
-	})
-}
 
 // change reads the rules, changes them and prints the result.
 func (r *reform) change(cmd *cobra.Command, of func(conclave.Access) (edits, error)) error {
@@ -78,10 +66,7 @@ func (r *reform) change(cmd *cobra.Command, of func(conclave.Access) (edits, err
 		if r.dryRun {
 			r.say("dry run: nothing changed")
 		}
-		return r.print(done, func(w io.Writer) error {
-			_, err := fmt.Fprintln(w, done.Done)
-			return err
-		})
+		return r.printLine(done, done.Done)
 	})
 }
 
@@ -171,7 +156,6 @@ func (r *reform) changeAccess(ctx context.Context, client *conclave.Client, chan
 // revokedAtOnce is how many holders are asked to leave at the same time.
 const revokedAtOnce = 32
 
-// revoke asks holders to leave.
 func (r *reform) revoke(ctx context.Context, client *conclave.Client, holds []conclave.DeniedHold, done *reformed) error {
 	for some := range slices.Chunk(holds, revokedAtOnce) {
 		errs := make([]error, len(some))
@@ -195,11 +179,7 @@ func (r *reform) revoke(ctx context.Context, client *conclave.Client, holds []co
 func (r *reform) revokeOne(ctx context.Context, client *conclave.Client, h conclave.DeniedHold) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(r.client.timeout))
 	defer cancel()
-	revoke := client.Revoke
-	if h.Election {
-		revoke = client.RevokeElection
-	}
-	_, err := revoke(ctx, h.Name, "the rules of access no longer allow it", conclave.OnlyFence(h.Fence))
+	_, err := resourceClass{h.Election}.revoke(client)(ctx, h.Name, "the rules of access no longer allow it", conclave.OnlyFence(h.Fence))
 	return err
 }
 
@@ -208,14 +188,7 @@ func someOf(done *reformed) string {
 	const named = 3
 	var some []string
 	for _, h := range done.Holds[:min(named, len(done.Holds))] {
-		class, owner := "lock", "anonymous"
-		if h.Election {
-			class = "election"
-		}
-		if h.Owner != "" {
-			owner = shown(h.Owner)
-		}
-		some = append(some, fmt.Sprintf("%s %s of %s", class, shown(h.Name), owner))
+		some = append(some, fmt.Sprintf("%v %s of %s", resourceClass{h.Election}, shown(h.Name), shown(cmp.Or(h.Owner, "anonymous"))))
 	}
 	if done.Denied > uint64(len(some)) {
 		some = append(some, "...")

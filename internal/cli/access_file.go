@@ -18,20 +18,10 @@ import (
 type ruleFile struct {
 	// Names says which names of a client's certificate count. If it is empty, the cluster keeps
 	// its own.
-	Names []string    `toml:"names"`
-	Roles []roleEntry `toml:"role"`
-	Binds []struct {
-		Who   string   `toml:"who"`
-		Roles []string `toml:"roles"`
-	} `toml:"bind"`
-	Quotas []struct {
-		Who      string `toml:"who"`
-		Prefix   string `toml:"prefix"`
-		Sessions uint64 `toml:"sessions"`
-		Claims   uint64 `toml:"claims"`
-		Bytes    uint64 `toml:"bytes"`
-		Requests uint64 `toml:"requests"`
-	} `toml:"quota"`
+	Names  []string           `toml:"names"`
+	Roles  []roleEntry        `toml:"role"`
+	Binds  []conclave.Binding `toml:"bind"`
+	Quotas []conclave.Quota   `toml:"quota"`
 }
 
 type roleEntry struct {
@@ -99,7 +89,7 @@ func readRules(path string, stdin io.Reader) (wanted conclave.Access, all []acce
 	if unknown := meta.Undecoded(); len(unknown) > 0 {
 		return wanted, nil, fmt.Errorf("%s: %q: unknown key; see `conclave access apply --help`", path, unknown[0].String())
 	}
-	wanted.Names = file.Names
+	wanted.Names, wanted.Bindings, wanted.Quotas = file.Names, file.Binds, file.Quotas
 	for _, entry := range file.Roles {
 		role := conclave.Role{Name: entry.Name, Rules: []string{}}
 		for i := range entry.Rules {
@@ -111,12 +101,8 @@ func readRules(path string, stdin io.Reader) (wanted conclave.Access, all []acce
 		}
 		wanted.Roles = append(wanted.Roles, role)
 	}
-	for _, b := range file.Binds {
+	for _, b := range wanted.Bindings {
 		slices.Sort(b.Roles)
-		wanted.Bindings = append(wanted.Bindings, conclave.Binding{Who: b.Who, Roles: b.Roles})
-	}
-	for _, q := range file.Quotas {
-		wanted.Quotas = append(wanted.Quotas, conclave.Quota{Who: q.Who, Prefix: q.Prefix, Sessions: q.Sessions, Claims: q.Claims, Bytes: q.Bytes, Requests: q.Requests})
 	}
 	return wanted, all, twice(path, wanted)
 }
@@ -124,26 +110,13 @@ func readRules(path string, stdin io.Reader) (wanted conclave.Access, all []acce
 // twice reports an entry that is in a file twice. One of both would be lost.
 func twice(path string, wanted conclave.Access) error {
 	seen := make(map[string]bool)
-	for _, key := range keysOf(wanted) {
+	for _, key := range slices.Concat(each(wanted.Roles, roleKey), each(wanted.Bindings, bindingKey), each(wanted.Quotas, quotaKeyOf)) {
 		if seen[key] {
 			return fmt.Errorf("%s: %s: duplicate; merge both entries", path, key)
 		}
 		seen[key] = true
 	}
 	return nil
-}
-
-func keysOf(rules conclave.Access) (keys []string) {
-	for _, r := range rules.Roles {
-		keys = append(keys, roleKey(r))
-	}
-	for _, b := range rules.Bindings {
-		keys = append(keys, bindingKey(b))
-	}
-	for _, q := range rules.Quotas {
-		keys = append(keys, quotaKeyOf(q))
-	}
-	return keys
 }
 
 func roleKey(r conclave.Role) string       { return fmt.Sprintf("role %q", r.Name) }
@@ -208,9 +181,5 @@ func tomlText(text string) string {
 }
 
 func tomlList(texts []string) string {
-	quoted := make([]string, len(texts))
-	for i, text := range texts {
-		quoted[i] = tomlText(text)
-	}
-	return "[" + strings.Join(quoted, ", ") + "]"
+	return "[" + strings.Join(each(texts, tomlText), ", ") + "]"
 }

@@ -14,7 +14,7 @@ import (
 
 func newAccessGrant(a *app) *cobra.Command {
 	r := &reform{app: a}
-	cmd := &cobra.Command{
+	return r.register(&cobra.Command{
 		Use:   "grant WHO ROLE",
 		Short: "Give a role to a principal",
 		Long: `WHO is one of
@@ -39,14 +39,12 @@ WHO keeps its other roles.`,
 				return edits{[]conclave.AccessEdit{bound(rules, who, role)}, fmt.Sprintf("%s has the role %s", shown(who), shown(role))}, nil
 			})
 		},
-	}
-	r.register(cmd)
-	return cmd
+	})
 }
 
 func newWithdraw(a *app) *cobra.Command {
 	r := &reform{app: a}
-	cmd := &cobra.Command{
+	return r.register(&cobra.Command{
 		Use:   "withdraw WHO ROLE",
 		Short: "Take a role away from a principal",
 		Long: `WHO is as in conclave access grant. If a waiting request needs this role, it is refused. A
@@ -72,9 +70,7 @@ new rules would not grant.`,
 				return edits{[]conclave.AccessEdit{put}, fmt.Sprintf("%s no longer has the role %s", shown(who), shown(role))}, nil
 			})
 		},
-	}
-	r.register(cmd)
-	return cmd
+	})
 }
 
 func newRole(a *app) *cobra.Command {
@@ -92,7 +88,7 @@ func newRole(a *app) *cobra.Command {
 
 func newRoleSet(a *app) *cobra.Command {
 	r := &reform{app: a}
-	cmd := &cobra.Command{
+	return r.register(&cobra.Command{
 		Use:   "set NAME RULE...",
 		Short: "Create a role, or replace its rules",
 		Long: `Each RULE is one argument of the form
@@ -121,14 +117,12 @@ a prefix with one of / - . : because the prefix reports also selects reports-sec
 				return edits{[]conclave.AccessEdit{conclave.PutRole(role)}, fmt.Sprintf("role %s: %s", shown(role.Name), strings.Join(role.Rules, "; "))}, nil
 			})
 		},
-	}
-	r.register(cmd)
-	return cmd
+	})
 }
 
 func newRoleDrop(a *app) *cobra.Command {
 	r := &reform{app: a}
-	cmd := &cobra.Command{
+	return r.register(&cobra.Command{
 		Use:   "drop NAME",
 		Short: "Remove a role that no binding uses",
 		Long: `A role that a binding uses is not removed. Take it away from its principals first, with
@@ -146,13 +140,11 @@ conclave access withdraw.`,
 				return edits{[]conclave.AccessEdit{conclave.DropRole(args[0])}, fmt.Sprintf("role %s removed", shown(args[0]))}, nil
 			})
 		},
-	}
-	r.register(cmd)
-	return cmd
+	})
 }
 
 func newRoleShow(a *app) *cobra.Command {
-	cmd := &cobra.Command{
+	return a.withJSON(&cobra.Command{
 		Use:   "show [NAME]",
 		Short: "Print the rules of a role, or of all roles",
 		Long:  "Without NAME, print the built-in roles and those of the cluster.",
@@ -162,7 +154,7 @@ func newRoleShow(a *app) *cobra.Command {
 		Annotations: statuses("0 success", "1 no role has this name"),
 		Args:        atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withRules(cmd, func(rules conclave.Access) error {
+			return show(a, cmd, (*conclave.Client).Access, func(rules conclave.Access) error {
 				roles := allRoles(rules)
 				if len(args) > 0 {
 					roles = slices.DeleteFunc(roles, func(role conclave.Role) bool { return role.Name != args[0] })
@@ -181,9 +173,7 @@ func newRoleShow(a *app) *cobra.Command {
 				})
 			})
 		},
-	}
-	a.addJSON(cmd)
-	return cmd
+	})
 }
 
 // allRoles returns the built-in roles, and then those of the cluster.

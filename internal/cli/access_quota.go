@@ -78,8 +78,7 @@ func newQuotaSet(a *app) *cobra.Command {
 	cmd.Flags().Uint64Var(&q.Claims, "claims", 0, "how many holds and waits (0: the default, which for a prefix is unlimited)")
 	cmd.Flags().Uint64Var(&q.Bytes, "bytes", 0, "how many bytes of values (0: the default, which for a prefix is unlimited)")
 	cmd.Flags().Uint64Var(&q.Requests, "requests", 0, "how many requests per second of a principal at each server (0: unlimited)")
-	r.registerForce(cmd)
-	return cmd
+	return r.registerForce(cmd)
 }
 
 // amountOf returns whose quota it is, and its limits.
@@ -128,12 +127,11 @@ func newQuotaDrop(a *app) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&q.Prefix, "prefix", "", "remove the quota of this `prefix`")
-	r.registerForce(cmd)
-	return cmd
+	return r.registerForce(cmd)
 }
 
 func newQuotaList(a *app) *cobra.Command {
-	cmd := &cobra.Command{
+	return a.withJSON(&cobra.Command{
 		Use:   "list",
 		Short: "List the quotas",
 		Long:  "A limit that a quota does not set is shown as -.",
@@ -142,7 +140,7 @@ func newQuotaList(a *app) *cobra.Command {
   conclave access quota list --json`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withRules(cmd, func(rules conclave.Access) error {
+			return show(a, cmd, (*conclave.Client).Access, func(rules conclave.Access) error {
 				return a.print(map[string]any{"quotas": rules.Quotas}, func(w io.Writer) error {
 					t := newTable(w, "QUOTA OF", "SESSIONS", "CLAIMS", "BYTES", "REQUESTS/S")
 					for _, q := range rules.Quotas {
@@ -152,9 +150,7 @@ func newQuotaList(a *app) *cobra.Command {
 				})
 			})
 		},
-	}
-	a.addJSON(cmd)
-	return cmd
+	})
 }
 
 // bounded returns a limit of a quota as text. 0 is no limit.

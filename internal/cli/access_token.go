@@ -75,14 +75,14 @@ type tokenIssue struct {
 	file string
 }
 
-func (i *tokenIssue) register(cmd *cobra.Command) {
+func (i *tokenIssue) register(cmd *cobra.Command) *cobra.Command {
 	i.life = life{valid: defaultLife}
 	cmd.Flags().Var(&i.life, "expires", "how long the token is valid, such as 90d, 12h or never")
 	cmd.Flags().Lookup("expires").DefValue = "90d"
 	cmd.Flags().StringVar(&i.note, "note", "", "what the token is for, shown by conclave access token list")
 	cmd.Flags().StringVar(&i.file, "file", "", "write the token to this `file`, with mode 0600 (default: print it)")
 	cmd.Flags().BoolVar(&i.force, "force", false, "allow a token that never expires")
-	i.addJSON(cmd)
+	return i.withJSON(cmd)
 }
 
 // tokenView is a new token. Only the command that creates it shows it.
@@ -159,7 +159,7 @@ func until(expires time.Time) string {
 
 func newTokenCreate(a *app) *cobra.Command {
 	i := &tokenIssue{reform: reform{app: a}}
-	cmd := &cobra.Command{
+	return i.register(&cobra.Command{
 		Use:   "create NAME",
 		Short: "Create a token that proves token:NAME",
 		Long: `The token is printed on standard output, or written to --file. It cannot be shown again,
@@ -172,9 +172,7 @@ conclave access grant.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return i.create(cmd, args[0], func(conclave.Access) ([]conclave.AccessEdit, error) { return nil, nil })
 		},
-	}
-	i.register(cmd)
-	return cmd
+	})
 }
 
 func newTokenRotate(a *app) *cobra.Command {
@@ -200,8 +198,7 @@ program that reads its token from a file uses the new one for its next connectio
 		},
 	}
 	cmd.Flags().Var(&overlap, "overlap", "how long the old tokens stay valid")
-	i.register(cmd)
-	return cmd
+	return i.register(cmd)
 }
 
 // tokensEnding returns the edits that let the tokens of a name expire at end, unless they expire
@@ -221,7 +218,7 @@ func tokensEnding(rules conclave.Access, name string, end time.Time) (old []conc
 }
 
 func newTokenList(a *app) *cobra.Command {
-	cmd := &cobra.Command{
+	return a.withJSON(&cobra.Command{
 		Use:   "list",
 		Short: "List the tokens, without their secrets",
 		Long:  "The table shows who created each token, when it expires, and its note.",
@@ -230,7 +227,7 @@ func newTokenList(a *app) *cobra.Command {
   conclave access token list --json`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withRules(cmd, func(rules conclave.Access) error {
+			return show(a, cmd, (*conclave.Client).Access, func(rules conclave.Access) error {
 				return a.print(map[string]any{"tokens": rules.Tokens}, func(w io.Writer) error {
 					t := newTable(w, "ID", "PROVES", "CREATED BY", "CREATED", "EXPIRES", "NOTE")
 					for _, token := range rules.Tokens {
@@ -251,14 +248,12 @@ func newTokenList(a *app) *cobra.Command {
 				})
 			})
 		},
-	}
-	a.addJSON(cmd)
-	return cmd
+	})
 }
 
 func newTokenRevoke(a *app) *cobra.Command {
 	r := &reform{app: a}
-	cmd := &cobra.Command{
+	return r.registerForce(&cobra.Command{
 		Use:   "revoke ID|NAME",
 		Short: "Revoke a token, or all tokens of a name",
 		Long: `Connections that used the token end at once. The holds of these programs end one TTL later, as
@@ -292,7 +287,5 @@ if the programs had died.`,
 				return e, nil
 			})
 		},
-	}
-	r.registerForce(cmd)
-	return cmd
+	})
 }

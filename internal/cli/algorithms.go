@@ -27,11 +27,7 @@ func newAlgorithms(a *app) *cobra.Command {
   conclave algorithms lamport --json`,
 		Args: atMostOne,
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			var names []string
-			for _, spec := range algorithm.All {
-				names = append(names, spec.Name)
-			}
-			return names, cobra.ShellCompDirectiveNoFileComp
+			return each(algorithm.All, nameOf), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			switch {
@@ -50,16 +46,11 @@ func newAlgorithms(a *app) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&mistaken, "broken", false, "list the variants that contain a mistake")
-	a.addJSON(cmd)
-	return cmd
+	return a.withJSON(cmd)
 }
 
 func (a *app) listAlgorithms() error {
-	views := make([]specView, 0, len(algorithm.All))
-	for _, spec := range algorithm.All {
-		views = append(views, viewSpec(spec))
-	}
-	return a.print(map[string]any{"algorithms": views}, func(w io.Writer) error {
+	return a.print(map[string]any{"algorithms": each(algorithm.All, viewSpec)}, func(w io.Writer) error {
 		t := newTable(w, "NAME", "TITLE", "FAMILY", "MESSAGES PER ENTRY")
 		for _, spec := range algorithm.All {
 			t.row(spec.Name, spec.Title, spec.Family.String(), orDash(describe.PerEntry(spec)))
@@ -82,6 +73,8 @@ func (a *app) listVariants() error {
 	})
 }
 
+func nameOf(spec *process.Spec) string { return spec.Name }
+
 func orDash(text string) string {
 	if text == "" {
 		return "-"
@@ -103,9 +96,9 @@ func writePage(w io.Writer, spec *process.Spec) error {
 	if v := broken.Find(spec.Name); v != nil {
 		p.section("With a mistake", []string{v.Mistake, v.Tempting, v.Wrong, "It breaks: " + v.Breaks.String() + "."})
 	}
-	p.rules(spec)
-	p.messages(spec)
-	p.state(spec)
+	p.perLayer(spec, "Rules", rules)
+	p.perLayer(spec, "Messages", messages)
+	p.perLayer(spec, "State of a process", state)
 	p.section("Needs", describe.Needs(spec))
 	p.section("Promises", describe.Promises(spec))
 	p.section("Does not promise", describe.NotPromised(spec))
@@ -148,51 +141,43 @@ func (p page) section(title string, items []string) {
 	}
 }
 
-// rules writes the rules layer by layer.
-func (p page) rules(spec *process.Spec) {
+// perLayer writes a part of the description layer by layer, with a lead and a text for each item.
+// It leaves out a layer without items.
+func (p page) perLayer(spec *process.Spec, title string, items func(*process.Spec) [][2]string) {
 	for layer := range spec.Depth() {
 		l := spec.Layer(uint8(layer))
-		fmt.Fprintf(p.w, "\nRules%s\n", layerName(spec, l))
-		for _, r := range l.Rules {
-			p.paragraph(fmt.Sprintf("  %-5s ", r.Name), r.Text)
+		list := items(l)
+		if len(list) == 0 {
+			continue
+		}
+		fmt.Fprintf(p.w, "\n%s%s\n", title, layerName(spec, l))
+		for _, item := range list {
+			p.paragraph(item[0], item[1])
 		}
 	}
 }
 
-func (p page) messages(spec *process.Spec) {
-	for layer := range spec.Depth() {
-		l := spec.Layer(uint8(layer))
-		if len(l.Messages) == 0 {
-			continue
-		}
-		fmt.Fprintf(p.w, "\nMessages%s\n", layerName(spec, l))
-		for i := range l.Messages {
-			m := &l.Messages[i]
-			text := describe.Message(m)
-			if m.Class != process.Protocol {
-				text += ", counted as " + m.Class.String()
-			}
-			p.paragraph("  ", text)
-		}
-	}
+func rules(layer *process.Spec) [][2]string {
+	return each(layer.Rules, func(r process.RuleSpec) [2]string { return [2]string{fmt.Sprintf("  %-5s ", r.Name), r.Text} })
 }
 
-// state writes what the fields of the machines mean, as sim --trace and the lab show them.
-func (p page) state(spec *process.Spec) {
-	for layer := range spec.Depth() {
-		l := spec.Layer(uint8(layer))
-		if len(l.State) == 0 {
-			continue
+func messages(layer *process.Spec) [][2]string {
+	return each(layer.Messages, func(m process.MessageSpec) [2]string {
+		text := describe.Message(&m)
+		if m.Class != process.Protocol {
+			text += ", counted as " + m.Class.String()
 		}
-		width := 5
-		for _, f := range l.State {
-			width = max(width, len(f.Name))
-		}
-		fmt.Fprintf(p.w, "\nState of a process%s\n", layerName(spec, l))
-		for _, f := range l.State {
-			p.paragraph(fmt.Sprintf("  %-*s ", width, f.Name), f.Text)
-		}
+		return [2]string{"  ", text}
+	})
+}
+
+// state returns what the fields of the machines mean, as sim --trace and the lab show them.
+func state(layer *process.Spec) [][2]string {
+	width := 5
+	for _, f := range layer.State {
+		width = max(width, len(f.Name))
 	}
+	return each(layer.State, func(f process.StateSpec) [2]string { return [2]string{fmt.Sprintf("  %-*s ", width, f.Name), f.Text} })
 }
 
 // layerName tells the layers of a stack apart.
@@ -201,4 +186,31 @@ func layerName(spec, layer *process.Spec) string {
 		return ""
 	}
 	return " of " + layer.Name
+}
+
+// specView is a Spec as JSON.
+type specView struct {
+	describe.View
+	Variant *variantView `json:"variant,omitempty"` // of an algorithm, with a mistake
+}
+
+func viewSpec(spec *process.Spec) specView {
+	return specView{View: describe.NewView(spec), Variant: viewVariant(broken.Find(spec.Name))}
+}
+
+// variantView is a mistake as JSON.
+type variantView struct {
+	Name     string `json:"name"`
+	Of       string `json:"of"`
+	Mistake  string `json:"mistake"`
+	Tempting string `json:"tempting"`
+	Wrong    string `json:"wrong"`
+	Breaks   string `json:"breaks"`
+}
+
+func viewVariant(v *broken.Variant) *variantView {
+	if v == nil {
+		return nil
+	}
+	return &variantView{v.Name, v.Of.Name, v.Mistake, v.Tempting, v.Wrong, v.Breaks.String()}
 }

@@ -43,7 +43,7 @@ This command is about algorithms. To see who changed a cluster, use conclave aud
 	flags.BoolVar(&c.markdown, "markdown", false, "print Markdown")
 	flags.StringVar(&c.scenarios, "scenarios", "", "write the runs that break a property into this `folder`, as scenarios for conclave sim; those of an earlier audit of the same algorithms are replaced")
 	flags.Uint64Var(&c.limits.States, "states", c.limits.States, "stop each search after this many states")
-	a.addJSON(cmd)
+	a.withJSON(cmd)
 	cmd.MarkFlagsMutuallyExclusive("markdown", "json")
 	return cmd
 }

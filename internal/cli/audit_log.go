@@ -61,7 +61,7 @@ func newAuditLog(a *app) *cobra.Command {
 	flags.StringVar(&c.query.Prefix, "name", "", "only records about names that start with this `prefix`")
 	flags.BoolVar(&c.query.Stale, "stale", false, "ask any server: this works without a leader, but the newest records may be missing")
 	flags.BoolVar(&c.verify, "verify", false, "check the files that the arguments name")
-	a.addJSON(cmd)
+	a.withJSON(cmd)
 	flags.Lookup("json").Usage = "print one JSON object per line, for each record"
 	for _, other := range []string{"follow", "since", "actor", "kind", "name", "stale"} {
 		cmd.MarkFlagsMutuallyExclusive("verify", other)
@@ -106,7 +106,6 @@ func (c *auditLog) printNew(ctx context.Context, client *conclave.Client) error 
 	return nil
 }
 
-// recordLine describes a record in one line.
 func recordLine(r *conclave.AuditRecord) string {
 	actor := shown(r.Actor)
 	if r.Actor == "" {
@@ -142,7 +141,6 @@ func recordLine(r *conclave.AuditRecord) string {
 	return b.String()
 }
 
-// verifiedView is the result of a check.
 type verifiedView struct {
 	Lines    int  `json:"lines"`
 	Gaps     int  `json:"gaps"`
@@ -234,7 +232,6 @@ func readLines(name string, v *audit.Verifier) error {
 	}
 }
 
-// clusterLines returns the records of the cluster.
 func clusterLines(ctx context.Context, client *conclave.Client) ([]audit.Line, error) {
 	records, err := client.AuditLog(ctx, conclave.AuditQuery{})
 	if err != nil {

@@ -2,14 +2,10 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
-	"os"
-	"os/signal"
 	"strconv"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -55,8 +51,7 @@ A server may die meanwhile. Failed operations are counted, and reported on stand
 	flags.Var(&run.seconds, "seconds", "how long to measure: a number of seconds, or a duration such as 2m")
 	flags.IntVar(&run.cluster, "cluster", 0, "start this many servers on this machine and measure them")
 	flags.StringVar(&run.dir, "dir", "", "`directory` for the disk measurement, and for the data of --cluster (default: a temporary one)")
-	a.addJSON(cmd)
-	return cmd
+	return a.withJSON(cmd)
 }
 
 // longest bounds --seconds.
@@ -88,20 +83,16 @@ type benchRun struct {
 }
 
 func (b *benchRun) run(servers bool) error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	if load := time.Duration(b.seconds); load <= 0 || load > longest {
 		return fmt.Errorf("--seconds: %v: must be above 0s and at most %v", load, longest)
 	}
-	binary, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	dir, clear, err := workDir(b.dir, "conclave-bench-")
-	if err != nil {
-		return err
-	}
-	defer clear()
+	return onThisMachine(b.dir, "conclave-bench-", func(ctx context.Context, binary, dir string) error {
+		return b.load(ctx, servers, binary, dir)
+	})
+}
+
+// load measures the cluster of --servers, or one that it starts.
+func (b *benchRun) load(ctx context.Context, servers bool, binary, dir string) (err error) {
 	cfg := bench.Config{
 		Workload: b.workload, Clients: b.clients, Connections: b.connections, Limit: b.limit,
 		Duration: time.Duration(b.seconds), Binary: binary, Dir: dir,
@@ -134,11 +125,7 @@ func (b *benchRun) measure(ctx context.Context, cfg bench.Config) error {
 		return err
 	}
 	fmt.Fprint(b.stderr, report.Warnings())
-	if b.json {
-		return json.NewEncoder(b.stdout).Encode(report)
-	}
-	_, err = fmt.Fprint(b.stdout, report.Text())
-	return err
+	return b.printReport(report, report.Text())
 }
 
 // newDiskBench is the hidden command with which bench measures the disk.

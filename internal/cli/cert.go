@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"regexp"
 	"strconv"
@@ -40,7 +39,7 @@ func newCert(a *app) *cobra.Command {
 	}, newCertAuthority(a), newCertServer(a), newCertClient(a))
 	for _, sub := range cmd.Commands() {
 		sub.Args = takes("DIR")
-		a.addJSON(sub)
+		a.withJSON(sub)
 	}
 	return cmd
 }
@@ -53,7 +52,6 @@ const (
 	yearOfDays, decadeOfDays = 365, 3650
 )
 
-// addDays adds the flag --days.
 func addDays(cmd *cobra.Command, standard int) *int {
 	return cmd.Flags().Int("days", standard, "how many days the certificate is valid")
 }
@@ -245,8 +243,5 @@ func (a *app) printPair(pair authority.Pair, err error) error {
 	if err != nil {
 		return err
 	}
-	return a.print(pairView(pair), func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "%s and %s, valid until %s\n", shown(pair.Cert), shown(pair.Key), pair.Expires.Format(time.DateOnly))
-		return err
-	})
+	return a.printLine(pairView(pair), fmt.Sprintf("%s and %s, valid until %s", shown(pair.Cert), shown(pair.Key), pair.Expires.Format(time.DateOnly)))
 }

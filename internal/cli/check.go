@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/conclave-io/conclave/algorithm/broken"
 	"github.com/conclave-io/conclave/internal/outfile"
 	"github.com/conclave-io/conclave/lab/check"
 	"github.com/conclave-io/conclave/trace"
@@ -27,7 +28,10 @@ const (
 )
 
 func newCheck(a *app) *cobra.Command {
-	c := checking{app: a, n: 3, fifo: true, entries: 1, timers: "as-needed", reduce: "none", detector: "none", memory: check.DefaultMemory >> 20}
+	c := checking{
+		app: a, n: 3, search: check.Config{Entries: 1, NoReturn: check.NoReturnStates}, memory: check.DefaultMemory >> 20,
+		fifo: true, timers: "as-needed", reduce: "none", detector: "none",
+	}
 	cmd := &cobra.Command{
 		Use:   "check ALGORITHM",
 		Short: "Prove an algorithm within bounds, or find a run that breaks it",
@@ -57,26 +61,22 @@ the states it reached, and the expected states it did not reach.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args[0]) },
 	}
 	c.register(cmd)
-	a.addJSON(cmd)
-	return cmd
+	return a.withJSON(cmd)
 }
 
 type checking struct {
 	*app
-	n, entries, cancels, forgets                                                  int
-	crashes, restarts, drops, duplicates, reorders, suspicions, timeouts, workers int
-	inFlight                                                                      int
-	fifo, synchronous, depthFirst, liveness, views, corrupt                       bool
-	requesters, traitors                                                          []string
-	properties                                                                    []string
-	options                                                                       []string
-	timers, reduce, tree, labels, detector                                        string
-	memory                                                                        int64
-	limit                                                                         duration
-	states                                                                        uint64
-	depth                                                                         int
-	format, scenario                                                              string
-	open                                                                          bool
+	search check.Config // the flags that are fields of it
+	n      int
+
+	fifo, synchronous, depthFirst, views bool
+	requesters, traitors                 []string
+	properties, options                  []string
+	timers, reduce, tree, labels         string
+	detector, format, scenario           string
+	memory                               int64 // MiB
+	limit                                duration
+	open                                 bool
 }
 
 func (c *checking) arguments(cmd *cobra.Command, args []string) error {
@@ -96,7 +96,7 @@ func (c *checking) arguments(cmd *cobra.Command, args []string) error {
 		return exclude("--synchronous", "--timers")
 	case given("time") && c.limit <= 0:
 		return notPositive("--time", c.limit)
-	case c.forgets > 0: // the simulator cannot replay such a run
+	case c.search.Forgets > 0: // the simulator cannot replay such a run
 		return c.unreplayable("--forgets")
 	}
 	return nil
@@ -118,27 +118,27 @@ func (c *checking) unreplayable(flag string) error {
 func (c *checking) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.IntVarP(&c.n, "processes", "n", c.n, "how many processes")
-	flags.IntVar(&c.entries, "entries", c.entries, "how often each process asks to enter, calls an election, or proposes")
+	flags.IntVar(&c.search.Entries, "entries", c.search.Entries, "how often each process asks to enter, calls an election, or proposes")
 	flags.BoolVar(&c.views, "views", false, "check the protocol with which servers join and leave a lock: servers crash, restart and lose contact (-o faults=1), guards change (-o changes=0). It adds two processes, for the log and the faults")
 	flags.StringSliceVar(&c.requesters, "requesters", nil, "the `labels` of the processes that ask, separated by commas (default: all)")
 	flags.BoolVar(&c.fifo, "fifo", true, "links deliver messages in order")
 	flags.StringSliceVar(&c.traitors, "traitors", nil, "the `labels` of the Byzantine processes, separated by commas; any: every choice of as many processes as option m says")
-	flags.IntVar(&c.crashes, "crashes", 0, "how many processes may crash, between steps or within one")
-	flags.IntVar(&c.restarts, "restarts", 0, "how many crashed processes may restart, with their saved state")
-	flags.IntVar(&c.drops, "drops", 0, "how many messages may be lost")
-	flags.IntVar(&c.duplicates, "duplicates", 0, "how many messages may be delivered twice")
-	flags.IntVar(&c.reorders, "reorders", 0, "how many messages may overtake others on FIFO links")
+	flags.IntVar(&c.search.Crashes, "crashes", 0, "how many processes may crash, between steps or within one")
+	flags.IntVar(&c.search.Restarts, "restarts", 0, "how many crashed processes may restart, with their saved state")
+	flags.IntVar(&c.search.Drops, "drops", 0, "how many messages may be lost")
+	flags.IntVar(&c.search.Duplicates, "duplicates", 0, "how many messages may be delivered twice")
+	flags.IntVar(&c.search.Reorders, "reorders", 0, "how many messages may overtake others on FIFO links")
 	flags.StringVar(&c.detector, "detector", c.detector, "reports crashes to an algorithm that does not use a detector: none, unreliable or reliable. With none, in an election, the followers of a crashed leader are asked to elect another")
-	flags.IntVar(&c.suspicions, "suspicions", 0, "how often a detector may suspect a process that is up")
-	flags.IntVar(&c.cancels, "cancels", 0, "how often a waiting client may give up, if the algorithm has a rule for it")
-	flags.IntVar(&c.forgets, "forgets", 0, "how often an idle machine may be replaced by a new one that knows only the highest numbers used. Not with crashes or losses")
-	flags.IntVar(&c.timeouts, "timeouts", 0, "how many timers may expire (0: any number)")
+	flags.IntVar(&c.search.Suspicions, "suspicions", 0, "how often a detector may suspect a process that is up")
+	flags.IntVar(&c.search.Cancels, "cancels", 0, "how often a waiting client may give up, if the algorithm has a rule for it")
+	flags.IntVar(&c.search.Forgets, "forgets", 0, "how often an idle machine may be replaced by a new one that knows only the highest numbers used. Not with crashes or losses")
+	flags.IntVar(&c.search.Timeouts, "timeouts", 0, "how many timers may expire (0: any number)")
 	flags.StringVar(&c.timers, "timers", c.timers, "when timers may expire: "+orList(timings))
 	flags.BoolVar(&c.synchronous, "synchronous", false, "the same as --timers synchronous")
 	flags.StringVar(&c.reduce, "reduce", c.reduce, "none or por. por (partial order reduction) skips schedules that differ only in the order of independent steps. Not with faults, --timeouts or --liveness")
-	flags.BoolVar(&c.liveness, "liveness", false, "also search for starvation: fair runs that never end while a process waits")
-	flags.BoolVar(&c.corrupt, "corrupt", false, "start in every state that a transient fault may leave, and check that every fair run converges. Nobody asks, unless --requesters is given")
-	flags.IntVar(&c.inFlight, "in-flight", 0, "with --corrupt: how many messages a fault may leave on each link")
+	flags.BoolVar(&c.search.Liveness, "liveness", false, "also search for starvation: fair runs that never end while a process waits")
+	flags.BoolVar(&c.search.Corrupt, "corrupt", false, "start in every state that a transient fault may leave, and check that every fair run converges. Nobody asks, unless --requesters is given")
+	flags.IntVar(&c.search.InFlight, "in-flight", 0, "with --corrupt: how many messages a fault may leave on each link")
 	flags.BoolVar(&c.depthFirst, "depth-first", false, "search depth first: less memory, but the run found is not the shortest")
 	flags.StringSliceVar(&c.properties, "property", nil, "check these `properties` instead of those that the algorithm claims; all: those it claims, and orders and tokens, which add states")
 	flags.StringVar(&c.tree, "tree", "", "star, line or binary, for algorithms on a tree (default binary)")
@@ -146,9 +146,9 @@ func (c *checking) register(cmd *cobra.Command) {
 	flags.StringArrayVarP(&c.options, "option", "o", nil, "set an option of the algorithm, as `name=value`; may be repeated")
 	flags.Int64Var(&c.memory, "memory", c.memory, "how much memory the search may use, in `MiB`")
 	flags.Var(&c.limit, "time", "stop the search after this real time, such as 30s or 5m")
-	flags.Uint64Var(&c.states, "states", 0, "stop after this many states (0: no limit)")
-	flags.IntVar(&c.depth, "depth", 0, "stop at this depth (0: no limit)")
-	flags.IntVar(&c.workers, "workers", 0, "how many threads search (default: one per processor)")
+	flags.Uint64Var(&c.search.MaxStates, "states", 0, "stop after this many states (0: no limit)")
+	flags.IntVar(&c.search.MaxDepth, "depth", 0, "stop at this depth (0: no limit)")
+	flags.IntVar(&c.search.Workers, "workers", 0, "how many threads search (default: one per processor)")
 	flags.StringVar(&c.format, "trace", "", "print the run found, as "+orList(trace.Formats())+"; the verdict then goes to standard error")
 	flags.BoolVar(&c.open, "open", false, "open the run found in the lab, at the point of no return")
 	flags.StringVar(&c.scenario, "scenario", "", "write the run found to this `file`, as a scenario for conclave sim")
@@ -231,4 +231,110 @@ func (c *checking) writeRun(r *check.Result) error {
 		_, err := w.Write(r.Scenario())
 		return err
 	})
+}
+
+// checkView is a verdict as JSON.
+type checkView struct {
+	Algorithm   string   `json:"algorithm"`
+	N           int      `json:"n"`
+	Entries     int      `json:"entries"`
+	Verdict     string   `json:"verdict"`
+	Property    string   `json:"property"` // the broken one, or all that were checked
+	Text        string   `json:"text,omitempty"`
+	Bounds      string   `json:"bounds"`
+	Stopped     string   `json:"stopped,omitempty"`
+	States      uint64   `json:"states"`
+	Transitions uint64   `json:"transitions"`
+	Depth       int      `json:"depth"`
+	Seconds     float64  `json:"seconds"`
+	Rate        float64  `json:"transitions_per_second"`
+	Unreached   []string `json:"unreached_rules,omitempty"`
+	Reached     []string `json:"reached,omitempty"`
+	Missed      []string `json:"not_reached,omitempty"`
+	Story       []string `json:"story,omitempty"` // the run found, one sentence per step
+	NoReturn    *int     `json:"no_return,omitempty"`
+}
+
+func viewCheck(r *check.Result) checkView {
+	v := checkView{
+		Algorithm: r.Config.Spec.Name, N: r.Config.Process.N, Entries: r.Config.Entries,
+		Verdict: r.Verdict.String(), Property: propertyText(r), Bounds: r.Config.Bounds(), Stopped: r.Stopped,
+		States: r.States, Transitions: r.Transitions, Depth: r.Depth, Seconds: r.Elapsed.Seconds(),
+		Rate: r.Rate(), Unreached: r.Unreached,
+	}
+	if r.Broken != nil {
+		v.Text = r.Broken.Text
+		for _, t := range r.Story() {
+			v.Story = append(v.Story, t.Text)
+		}
+		if r.NoReturn >= 0 {
+			v.NoReturn = &r.NoReturn
+		}
+	}
+	v.Reached, v.Missed = sometimes(r)
+	return v
+}
+
+// sometimes lists the expected states that the search reached, and those that it did not reach.
+func sometimes(r *check.Result) (reached, missed []string) {
+	for _, s := range r.Sometimes {
+		if s.Reached {
+			reached = append(reached, s.What)
+		} else {
+			missed = append(missed, s.What)
+		}
+	}
+	return reached, missed
+}
+
+// propertyText names the broken property, or all that were checked.
+func propertyText(r *check.Result) string {
+	if r.Broken != nil {
+		if r.Broken.Property == "" {
+			return "assertion"
+		}
+		return r.Broken.Property.String()
+	}
+	var names []string
+	for _, p := range r.Config.Properties {
+		names = append(names, p.String())
+	}
+	if r.Config.Liveness && !r.Config.Corrupt && r.Verdict == check.Proved {
+		names = append(names, "no starvation")
+	}
+	return strings.Join(names, ", ")
+}
+
+func checkTable(w io.Writer, r *check.Result) error {
+	t := newTable(w, r.Config.Spec.Name, r.Sentence())
+	if r.Broken != nil {
+		t.row("violation", r.Broken.String())
+		for _, told := range r.Story() {
+			t.row(fmt.Sprintf("step %d", told.Step), told.Text)
+		}
+		if fate := r.PointOfNoReturn(); fate != "" {
+			t.row("point of no return", fate)
+		}
+	} else {
+		t.row("checked", propertyText(r))
+	}
+	t.row("states", fmt.Sprint(r.States))
+	t.row("transitions", fmt.Sprint(r.Transitions))
+	t.row("rate", fmt.Sprintf("%.2f M/s", r.Rate()/1e6))
+	t.row("depth", fmt.Sprint(r.Depth))
+	t.row("seconds", fmt.Sprintf("%.2f", r.Elapsed.Seconds()))
+	reached, missed := sometimes(r)
+	if len(reached) > 0 {
+		t.row("reached", strings.Join(reached, ", "))
+	}
+	if len(missed) > 0 {
+		t.row("never reached", strings.Join(missed, ", "))
+	}
+	if v := broken.Find(r.Config.Spec.Name); v != nil && r.Broken == nil {
+		t.row("its mistake shows with", v.Command())
+	}
+	if len(r.Unreached) > 0 {
+		t.row("rules never applied", strings.Join(r.Unreached, " "))
+	}
+	return t.flush()
 }

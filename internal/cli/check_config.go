@@ -28,6 +28,7 @@ const (
 )
 
 func (c *checking) config(name string) (cfg check.Config, err error) {
+	cfg = c.search
 	if c.views {
 		name = view.Prefix + name
 		c.n += view.Others
@@ -44,15 +45,16 @@ func (c *checking) config(name string) (cfg check.Config, err error) {
 	if err := c.validate(); err != nil {
 		return cfg, err
 	}
+	cfg.Unordered, cfg.Memory = !c.fifo, c.memory<<20
 	cfg.Timing = check.Timing(slices.Index(timings, c.timers))
 	cfg.Reduce = check.Reduction(slices.Index(reductions, c.reduce))
+	cfg.Detector = process.DetectorKind(slices.Index(detectors, c.detector))
 	if c.synchronous {
 		cfg.Timing = check.Synchronous
 	}
 	if c.depthFirst {
 		cfg.Order = check.DepthFirst
 	}
-	c.bounds(&cfg)
 	return cfg, c.named(&cfg)
 }
 
@@ -65,27 +67,16 @@ func (c *checking) validate() error {
 		return fmt.Errorf("--reduce: %q: expected %s", c.reduce, orList(reductions))
 	case !slices.Contains(detectors, c.detector):
 		return fmt.Errorf("--detector: %q: expected %s", c.detector, orList(detectors))
-	case c.entries < 1:
-		return fmt.Errorf("--entries: %d: must be at least 1", c.entries)
-	case c.depth < 0:
-		return fmt.Errorf("--depth: %d: must be at least 0", c.depth)
-	case c.workers < 0 || c.workers > mostWorkers:
-		return fmt.Errorf("--workers: %d: must be between 1 and %d", c.workers, mostWorkers)
+	case c.search.Entries < 1:
+		return fmt.Errorf("--entries: %d: must be at least 1", c.search.Entries)
+	case c.search.MaxDepth < 0:
+		return fmt.Errorf("--depth: %d: must be at least 0", c.search.MaxDepth)
+	case c.search.Workers < 0 || c.search.Workers > mostWorkers:
+		return fmt.Errorf("--workers: %d: must be between 1 and %d", c.search.Workers, mostWorkers)
 	case c.memory < 16 || c.memory > mostMemory:
 		return fmt.Errorf("--memory: %d: must be between 16 and %d MiB", c.memory, mostMemory)
 	}
 	return nil
-}
-
-// bounds sets the bounds of the search.
-func (c *checking) bounds(cfg *check.Config) {
-	cfg.Liveness, cfg.Corrupt, cfg.InFlight = c.liveness, c.corrupt, c.inFlight
-	cfg.Entries, cfg.Unordered, cfg.Memory = c.entries, !c.fifo, c.memory<<20
-	cfg.Crashes, cfg.Restarts, cfg.Drops, cfg.Duplicates, cfg.Reorders = c.crashes, c.restarts, c.drops, c.duplicates, c.reorders
-	cfg.Suspicions, cfg.Cancels, cfg.Forgets = c.suspicions, c.cancels, c.forgets
-	cfg.Detector = process.DetectorKind(slices.Index(detectors, c.detector))
-	cfg.Timeouts, cfg.Workers, cfg.MaxStates, cfg.MaxDepth = c.timeouts, c.workers, c.states, c.depth
-	cfg.NoReturn = check.NoReturnStates
 }
 
 // named sets what is given by labels and names.
@@ -117,8 +108,8 @@ func (c *checking) named(cfg *check.Config) error {
 			cfg.Properties = append(cfg.Properties, check.AllClaimed(cfg.Spec, &cfg.Process)...)
 			continue
 		}
-		p := propertyNamed(name)
-		if p == "" {
+		p := process.Property(name)
+		if !check.Checkable(p) {
 			return fmt.Errorf("--property: %q: unknown property%s", name, scenario.Near(name, checkableNames()))
 		}
 		cfg.Properties = append(cfg.Properties, p)
@@ -157,15 +148,7 @@ func (c *checking) setTraitors(cfg *check.Config) error {
 	return err
 }
 
-func propertyNamed(name string) process.Property {
-	if p := process.Property(name); check.Checkable(p) {
-		return p
-	}
-	return ""
-}
-
-func checkableNames() []string {
-	var names []string
+func checkableNames() (names []string) {
 	for _, p := range process.Properties {
 		if check.Checkable(p) {
 			names = append(names, p.String())

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/conclave-io/conclave/algorithm"
+	"github.com/conclave-io/conclave/internal/bench"
 	"github.com/conclave-io/conclave/lab/measure"
 	"github.com/conclave-io/conclave/lab/scenario"
 	"github.com/conclave-io/conclave/process"
@@ -62,7 +64,7 @@ func newCompare(a *app) *cobra.Command {
 	flags.BoolVar(&c.elections, "elections", false, "instead measure elections: with one starter, when all start, and the worst case")
 	flags.BoolVar(&c.detectors, "detectors", false, "instead measure failure detectors: detection time, false suspicions and messages")
 	flags.BoolVar(&c.live, "live", false, "instead measure the algorithms between real servers, beside agreement")
-	a.addJSON(cmd)
+	a.withJSON(cmd)
 	for _, either := range oneOfThem {
 		cmd.MarkFlagsMutuallyExclusive(either...)
 	}
@@ -113,17 +115,12 @@ func (c *comparison) checkRegime(flags given) error {
 }
 
 func (c *comparison) runLocks() error {
-	specs, err := c.specs()
+	specs, err := c.among(measure.Mutex(algorithm.All))
 	if err != nil {
 		return err
 	}
-	if c.sweep != nil {
-		c.sizes = c.sweep
-	}
-	for _, n := range c.sizes {
-		if n < 1 || n > largest {
-			return fmt.Errorf("--processes: %d: must be between 1 and %d", n, largest)
-		}
+	if err := c.within(1, largest, ""); err != nil {
+		return err
 	}
 	rows, err := c.measureWith(measure.Algorithm, specs, c.sizes)
 	if err != nil {
@@ -134,12 +131,105 @@ func (c *comparison) runLocks() error {
 			return err
 		}
 	}
-	return c.print(rows, func(w io.Writer) error {
-		if c.markdown {
-			return measure.Markdown(w, rows)
+	return c.write(rows, measure.Markdown, measure.Text)
+}
+
+// within checks the numbers of processes, those of --sweep if they are given.
+func (c *comparison) within(least, most int, with string) error {
+	if c.sweep != nil {
+		c.sizes = c.sweep
+	}
+	for _, n := range c.sizes {
+		if n < least || n > most {
+			return fmt.Errorf("--processes: %d: must be between %d and %d%s", n, least, most, with)
 		}
-		return measure.Text(w, rows)
+	}
+	return nil
+}
+
+func (c *comparison) write(rows []measure.Row, markdown, text func(io.Writer, []measure.Row) error) error {
+	if c.markdown {
+		text = markdown
+	}
+	return c.print(rows, func(w io.Writer) error { return text(w, rows) })
+}
+
+func (c *comparison) runElections() error {
+	specs, err := c.among(measure.Elections(algorithm.All))
+	if err != nil {
+		return err
+	}
+	if err := c.within(2, largest, " with --elections"); err != nil {
+		return err
+	}
+	if c.plot != "" {
+		return exclude("--plot", "--elections")
+	}
+	rows, err := c.measureWith(measure.Election, specs, c.sizes)
+	if err != nil {
+		return err
+	}
+	return c.write(rows, measure.ElectionsMarkdown, measure.Text)
+}
+
+// largestDetectors bounds the number of processes: each figure is the mean of many runs in which
+// all processes keep sending to each other.
+const largestDetectors = 50
+
+func (c *comparison) runDetectors() error {
+	if c.names != nil {
+		return exclude("--detectors", "--algorithms")
+	}
+	if err := c.within(3, largestDetectors, " with --detectors"); err != nil {
+		return err
+	}
+	var rows []measure.Row
+	for _, n := range c.sizes {
+		more, err := measure.Detectors(n)
+		if err != nil {
+			return err
+		}
+		rows = append(rows, more...)
+	}
+	return c.write(rows, measure.DetectorsMarkdown, measure.DetectorsText)
+}
+
+func (c *comparison) runLive(sizes given) error {
+	if !sizes.Changed("processes") {
+		c.sizes = []int{3}
+	}
+	switch {
+	case c.plot != "":
+		return exclude("--plot", "--live")
+	case len(c.sizes) != 1:
+		return fmt.Errorf("--processes: %v: expected one number with --live", c.sizes)
+	case c.sizes[0] < 3 || c.sizes[0] > bench.MaxServers:
+		return fmt.Errorf("--processes: %d: must be between 3 and %d with --live", c.sizes[0], bench.MaxServers)
+	}
+	specs, err := c.among(algorithm.Served)
+	if err != nil {
+		return err
+	}
+	return onThisMachine("", "conclave-compare-", func(ctx context.Context, binary, dir string) error {
+		report, err := bench.Live(ctx, bench.LiveConfig{Binary: binary, Dir: dir, Servers: c.sizes[0], Specs: specs, Progress: c.stderr})
+		if err != nil {
+			return err
+		}
+		return c.printLive(report)
 	})
+}
+
+func (c *comparison) printLive(report bench.LiveReport) error {
+	err := c.print(report, func(w io.Writer) error {
+		if c.markdown {
+			return report.Markdown(w)
+		}
+		return report.Text(w)
+	})
+	if broken := report.Broken(); err == nil && len(broken) > 0 {
+		err = errors.New("messages per entry: " + broken[0].Algorithm + " differs from its formula; see the rows marked (!)")
+	}
+	return err
 }
 
 func (c *comparison) runResets() error {
@@ -149,8 +239,6 @@ func (c *comparison) runResets() error {
 	}
 	return c.print(rows, func(w io.Writer) error { return measure.ResetsText(w, rows) })
 }
-
-func (c *comparison) specs() ([]*process.Spec, error) { return c.among(measure.Mutex(algorithm.All)) }
 
 // notCompared says why an algorithm is not in a comparison of those that are known.
 func notCompared(name string, known []string) error {
@@ -169,10 +257,7 @@ func (c *comparison) among(all []*process.Spec) ([]*process.Spec, error) {
 	if c.names == nil {
 		return all, nil
 	}
-	var known []string
-	for _, s := range all {
-		known = append(known, s.Name)
-	}
+	known := each(all, nameOf)
 	var chosen []*process.Spec
 	for _, name := range c.names {
 		i := slices.Index(known, name)

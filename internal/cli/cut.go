@@ -12,7 +12,7 @@ import (
 )
 
 func newCut(a *app) *cobra.Command {
-	cmd := &cobra.Command{
+	return a.withJSON(&cobra.Command{
 		Use:   "cut [PREFIX]",
 		Short: "Record a consistent global state of locks that algorithms guard",
 		Long: `The state covers the locks whose names start with PREFIX (default: all) and that an algorithm
@@ -33,12 +33,10 @@ recording, the command tries again, up to five times.`,
 				if err != nil {
 					return err
 				}
-				return a.print(cutJSON(&cut), func(w io.Writer) error { return writeCut(w, &cut) })
+				return a.print(cutView{cut.Epoch, cut.Members, each(cut.Locks, cutLockJSON)}, func(w io.Writer) error { return writeCut(w, &cut) })
 			})
 		},
-	}
-	a.addJSON(cmd)
-	return cmd
+	})
 }
 
 type cutView struct {
@@ -75,27 +73,19 @@ type cutMessageView struct {
 	Text string `json:"text"`
 }
 
-func cutJSON(cut *conclave.Cut) cutView {
-	view := cutView{cut.Epoch, cut.Members, []cutLockView{}}
-	for i := range cut.Locks {
-		l := &cut.Locks[i]
-		lock := cutLockView{Name: l.Name, Algorithm: l.Algorithm, Messages: []cutMessageView{}, Wrong: l.Wrong}
-		for _, m := range l.Machines {
-			machine := cutMachineView{m.Server, m.Made, []cutFieldView{}, m.Holder}
-			for _, f := range m.State {
-				machine.State = append(machine.State, cutFieldView(f))
-			}
-			lock.Machines = append(lock.Machines, machine)
-		}
-		for _, m := range l.Messages {
-			lock.Messages = append(lock.Messages, cutMessageView(m))
-		}
-		if l.OneToken {
-			lock.Tokens = &l.Tokens
-		}
-		view.Locks = append(view.Locks, lock)
+func cutLockJSON(l conclave.CutLock) cutLockView {
+	v := cutLockView{
+		Name: l.Name, Algorithm: l.Algorithm, Wrong: l.Wrong,
+		Machines: each(l.Machines, func(m conclave.CutMachine) cutMachineView {
+			state := each(m.State, func(f conclave.CutField) cutFieldView { return cutFieldView(f) })
+			return cutMachineView{m.Server, m.Made, state, m.Holder}
+		}),
+		Messages: each(l.Messages, func(m conclave.CutMessage) cutMessageView { return cutMessageView(m) }),
 	}
-	return view
+	if l.OneToken {
+		v.Tokens = &l.Tokens
+	}
+	return v
 }
 
 func writeCut(w io.Writer, cut *conclave.Cut) error {

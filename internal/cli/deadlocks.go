@@ -51,7 +51,7 @@ func newDeadlocks(a *app) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&dot, "dot", false, "print a graph in the format DOT, for Graphviz")
 	cmd.Flags().BoolVar(&svg, "svg", false, "print an SVG picture")
-	a.addJSON(cmd)
+	a.withJSON(cmd)
 	cmd.MarkFlagsMutuallyExclusive("dot", "svg", "json")
 	return cmd
 }
@@ -87,24 +87,17 @@ func apart(election bool, name string) (lock, elected string) {
 }
 
 func (g waitGraph) view() any {
-	views := []waitingView{}
-	for i := range g.waits {
-		views = append(views, waitingJSON(&g.waits[i]))
-	}
-	return map[string]any{"waits": views, "more": g.more}
+	return map[string]any{"waits": each(g.waits, waitingJSON), "more": g.more}
 }
 
-func waitingJSON(w *conclave.Waiting) waitingView {
-	v := waitingView{Waiter: waiterJSON(&w.Waiter), Holders: []holderView{}, HolderCount: w.HolderCount, Keeps: []keptView{}}
-	v.Lock, v.Election = apart(w.Election, w.Name)
-	for i := range w.Holders {
-		v.Holders = append(v.Holders, holderJSON(&w.Holders[i]))
-	}
-	for _, k := range w.Keeps {
-		lock, elected := apart(k.Election, k.Name)
-		v.Keeps = append(v.Keeps, keptView{lock, elected, k.Fence})
-	}
-	return v
+func waitingJSON(w conclave.Waiting) waitingView {
+	lock, elected := apart(w.Election, w.Name)
+	return waitingView{waiterJSON(w.Waiter), lock, elected, each(w.Holders, holderJSON), w.HolderCount, each(w.Keeps, keptJSON)}
+}
+
+func keptJSON(k conclave.Kept) keptView {
+	lock, elected := apart(k.Election, k.Name)
+	return keptView{lock, elected, k.Fence}
 }
 
 // of returns the waits of the holders of a resource.
@@ -113,7 +106,7 @@ func (g waitGraph) of(election bool, r *conclave.Resource) []waitingView {
 	for i := range g.waits {
 		for _, h := range r.Holders {
 			if slices.Contains(g.keepers(election, r.Name, h.Fence), i) {
-				views = append(views, waitingJSON(&g.waits[i]))
+				views = append(views, waitingJSON(g.waits[i]))
 			}
 		}
 	}

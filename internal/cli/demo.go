@@ -68,16 +68,15 @@ func newDemo(a *app) *cobra.Command {
 	cmd.Flags().StringVar(&dir, "dir", "", "keep data, logs and the workers' file in this `directory` (default: a temporary one)")
 	cmd.Flags().BoolVar(&membership, "membership", false, "restart, replace and remove servers instead of killing them")
 	cmd.Flags().StringVar(&algorithm, "algorithm", "", "guard the lock with this `algorithm`, such as suzuki-kasami")
-	a.addJSON(cmd)
+	a.withJSON(cmd)
 	cmd.MarkFlagsMutuallyExclusive("scenario", "membership", "algorithm")
 	return cmd
 }
 
 func (a *app) demo(dir string, membership bool, algorithm string) error {
 	var report demo.Report
-	err := a.staged(dir, func(ctx context.Context, cfg demo.Config) (err error) {
-		cfg.Membership, cfg.Algorithm = membership, algorithm
-		report, err = demo.Run(ctx, cfg)
+	err := onThisMachine(dir, "conclave-demo-", func(ctx context.Context, binary, dir string) (err error) {
+		report, err = demo.Run(ctx, demo.Config{Binary: binary, Dir: dir, Progress: a.stderr, Membership: membership, Algorithm: algorithm})
 		return err
 	})
 	if err == nil {
@@ -91,8 +90,8 @@ func (a *app) demo(dir string, membership bool, algorithm string) error {
 
 func (a *app) demoDeadlock(dir string) error {
 	var report demo.DeadlockReport
-	err := a.staged(dir, func(ctx context.Context, cfg demo.Config) (err error) {
-		report, err = demo.RunDeadlock(ctx, cfg)
+	err := onThisMachine(dir, "conclave-demo-", func(ctx context.Context, binary, dir string) (err error) {
+		report, err = demo.RunDeadlock(ctx, demo.Config{Binary: binary, Dir: dir, Progress: a.stderr})
 		return err
 	})
 	if err == nil {
@@ -104,20 +103,25 @@ func (a *app) demoDeadlock(dir string) error {
 	return err
 }
 
-// staged runs a demo in a directory.
-func (a *app) staged(dir string, play func(context.Context, demo.Config) error) error {
+// onThisMachine runs something that starts servers on this machine, until a signal ends its
+// context. It passes on the path of this binary, and dir, which it creates if necessary. If dir is
+// empty, it creates a temporary directory and removes it at the end.
+func onThisMachine(dir, pattern string, run func(ctx context.Context, binary, dir string) error) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	binary, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	dir, clear, err := workDir(dir, "conclave-demo-")
+	if dir != "" {
+		err = os.MkdirAll(dir, 0o700)
+	} else if dir, err = os.MkdirTemp("", pattern); err == nil {
+		defer os.RemoveAll(dir)
+	}
 	if err != nil {
 		return err
 	}
-	defer clear()
-	return play(ctx, demo.Config{Binary: binary, Dir: dir, Progress: a.stderr})
+	return run(ctx, binary, dir)
 }
 
 func (a *app) printReport(report any, text string) error {
@@ -126,16 +130,6 @@ func (a *app) printReport(report any, text string) error {
 	}
 	_, err := fmt.Fprint(a.stdout, text)
 	return err
-}
-
-// workDir creates dir if necessary and returns it. If dir is empty, it creates a temporary
-// directory, which the returned function removes.
-func workDir(dir, pattern string) (string, func(), error) {
-	if dir != "" {
-		return dir, func() {}, os.MkdirAll(dir, 0o700)
-	}
-	dir, err := os.MkdirTemp("", pattern)
-	return dir, func() { os.RemoveAll(dir) }, err
 }
 
 // newDemoWorker is the hidden command with which demo runs a worker.

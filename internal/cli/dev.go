@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -76,21 +77,11 @@ func (a *app) dev(servers, port int, dir string) error {
 	if err := devFree(servers, port); err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	defer stop()
-	c := &devCluster{app: a, dir: dir, ready: make(chan struct{})}
-	var err error
-	if c.binary, err = os.Executable(); err != nil {
-		return err
-	}
-	dir, clear, err := workDir(dir, "conclave-dev-")
-	if err != nil {
-		return err
-	}
-	defer clear()
-	c.dir = dir
-	c.clients, c.peers = devAddresses(servers, port)
-	return c.run(ctx)
+	return onThisMachine(dir, "conclave-dev-", func(ctx context.Context, binary, dir string) error {
+		c := &devCluster{app: a, binary: binary, dir: dir, ready: make(chan struct{})}
+		c.clients, c.peers = devAddresses(servers, port)
+		return c.run(ctx)
+	})
 }
 
 // run runs all servers until ctx ends, or one cannot be started.
@@ -124,7 +115,6 @@ func (c *devCluster) run(ctx context.Context) error {
 	return nil
 }
 
-// awaitReady waits until every server is ready.
 func (c *devCluster) awaitReady(ctx context.Context) error {
 	limit, cancel := context.WithTimeout(ctx, devTimeout)
 	defer cancel()
@@ -152,7 +142,6 @@ func (c *devCluster) started(id int) bool {
 	return strings.Contains(c.logs[id-1].Said(), " takes clients at "+c.clients[id-1]+" ")
 }
 
-// ready asks a server whether it is ready.
 func ready(ctx context.Context, address string) bool {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/readyz", nil)
 	if err != nil {
@@ -213,7 +202,8 @@ func (c *devCluster) once(ctx context.Context, id int) error {
 	cmd := exec.CommandContext(ctx, c.binary, "serve", "--config", "", "--id", strconv.Itoa(id), "--cluster-name", "dev",
 		"--data", filepath.Join(c.dir, fmt.Sprint("server-", id)),
 		"--listen", c.clients[id-1], "--peer-listen", c.peers[id-1], "--peers", strings.Join(peers, ","))
-	cmd.Env = withoutSettings(os.Environ())
+	// Without the variables that would set or connect to other servers.
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(entry string) bool { return strings.HasPrefix(entry, "CONCLAVE_") })
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = devTimeout
@@ -225,17 +215,56 @@ func (c *devCluster) once(ctx context.Context, id int) error {
 	return cmd.Wait()
 }
 
-// withoutSettings removes the variables that would set or connect to other servers.
-func withoutSettings(environ []string) []string {
-	var kept []string
-	for _, entry := range environ {
-		if !strings.HasPrefix(entry, "CONCLAVE_") {
-			kept = append(kept, entry)
-		}
-	}
-	return kept
-}
-
 func (c *devCluster) logFile(id int) string {
 	return filepath.Join(c.dir, fmt.Sprintf("server-%d.log", id))
+}
+
+const (
+	// peerStep is the distance from a server's port for clients to its port for servers.
+	peerStep = 100
+	// lastDevPort is the highest --port with which nine servers have valid ports.
+	lastDevPort = 65535 - peerStep - 10
+)
+
+// devAddresses returns the addresses at which the servers take clients, and each other.
+func devAddresses(servers, port int) (clients, peers []string) {
+	for i := range servers {
+		clients = append(clients, net.JoinHostPort("127.0.0.1", strconv.Itoa(port+i)))
+		peers = append(peers, net.JoinHostPort("127.0.0.1", strconv.Itoa(port+peerStep+i)))
+	}
+	return clients, peers
+}
+
+// devFree returns an error if the servers cannot listen at one of their addresses, and suggests a
+// --port. Without this check the servers of another dev would answer instead of those that cannot
+// start.
+func devFree(servers, port int) error {
+	address, err := devTaken(servers, port)
+	if err == nil {
+		return nil
+	}
+	advice := "use another --port"
+	for other := port + 10; other <= lastDevPort; other += 10 {
+		if _, err := devTaken(servers, other); err == nil {
+			advice = fmt.Sprintf("use --port %d, which is free", other)
+			break
+		}
+	}
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("%s: in use by another process, perhaps by another conclave dev; stop it, or %s", address, advice)
+	}
+	return fmt.Errorf("%s: cannot listen: %w; %s", address, err, advice)
+}
+
+// devTaken returns the first address that is not free, and why.
+func devTaken(servers, port int) (string, error) {
+	clients, peers := devAddresses(servers, port)
+	for _, address := range append(clients, peers...) {
+		l, err := net.Listen("tcp", address)
+		if err != nil {
+			return address, err
+		}
+		l.Close()
+	}
+	return "", nil
 }

@@ -21,7 +21,7 @@ candidate that fails more often than that never replaces the leader.
 `
 
 func newElect(a *app) *cobra.Command {
-	s := &seeker{app: a, class: "election"}
+	s := &seeker{app: a, of: resourceClass{election: true}}
 	var c candidacy
 	cmd := &cobra.Command{
 		Use:   "elect NAME [flags] -- COMMAND [ARGUMENTS]",
@@ -65,7 +65,6 @@ func (c *candidacy) register(flags *pflag.FlagSet) {
 	flags.StringVar(&c.value, "value", "", "publish this value of the leader, such as its address")
 	flags.Int64Var(&c.priority, "priority", 0, "candidates with a higher number are elected first")
 	flags.Var(&c.patience, "patience", "replace a leader of lower priority after waiting this long, if it has led this long, up to 1h (default: never)")
-	flags.Lookup("patience").DefValue = ""
 }
 
 func (c *candidacy) check() error {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/conclave-io/conclave"
@@ -213,15 +214,11 @@ func silence(err error, within duration) error {
 }
 
 func attempts(list []conclave.Attempt) string {
-	var tried []string
-	for _, attempt := range list {
-		tried = append(tried, fmt.Sprintf("%s: %v", attempt.Server, attempt.Err))
-	}
-	return strings.Join(tried, "; ")
+	return strings.Join(each(list, func(a conclave.Attempt) string { return fmt.Sprintf("%s: %v", a.Server, a.Err) }), "; ")
 }
 
-// ask connects, asks one question within --timeout, and disconnects.
-func (a *app) ask(ctx context.Context, question func(context.Context, *conclave.Client) error) error {
+// follow connects, asks a question that has no timeout, and disconnects.
+func (a *app) follow(ctx context.Context, question func(context.Context, *conclave.Client) error) error {
 	cfg, err := a.client.config()
 	if err != nil {
 		return err
@@ -231,7 +228,25 @@ func (a *app) ask(ctx context.Context, question func(context.Context, *conclave.
 		return err
 	}
 	defer client.Close()
-	ctx, cancel := context.WithTimeout(ctx, time.Duration(a.client.timeout))
-	defer cancel()
-	return silence(question(ctx, client), a.client.timeout)
+	return question(ctx, client)
+}
+
+// ask is follow with the timeout --timeout.
+func (a *app) ask(ctx context.Context, question func(context.Context, *conclave.Client) error) error {
+	return a.follow(ctx, func(ctx context.Context, client *conclave.Client) error {
+		ctx, cancel := context.WithTimeout(ctx, time.Duration(a.client.timeout))
+		defer cancel()
+		return silence(question(ctx, client), a.client.timeout)
+	})
+}
+
+// show asks a question, and prints the answer.
+func show[Answer any](a *app, cmd *cobra.Command, question func(*conclave.Client, context.Context) (Answer, error), print func(Answer) error) error {
+	return a.ask(cmd.Context(), func(ctx context.Context, client *conclave.Client) error {
+		answer, err := question(client, ctx)
+		if err != nil {
+			return err
+		}
+		return print(answer)
+	})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -44,7 +43,7 @@ func newLeader(a *app) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&watch, "watch", false, "print a line for each change, until Ctrl-C")
-	a.addJSON(cmd)
+	a.withJSON(cmd)
 	cmd.Flags().Lookup("json").Usage = "print one JSON value on standard output; with --watch one per line"
 	return cmd
 }
@@ -60,7 +59,7 @@ type observationView struct {
 func observationJSON(o conclave.Observation) observationView {
 	v := observationView{Name: o.Name, Elected: o.Elected}
 	if o.Elected {
-		v.Leader = &resourceJSON(&conclave.Resource{Holders: []conclave.Holder{o.Leader}}).Holders[0]
+		v.Leader = new(holderJSON(o.Leader))
 	}
 	return v
 }
@@ -79,10 +78,7 @@ func (a *app) printLeader(ctx context.Context, client *conclave.Client, name str
 		return errors.Join(err, failure(StatusNo, "election %q: nobody leads", name))
 	}
 	o.Leader = x.Resource.Holders[0]
-	return a.print(observationJSON(o), func(w io.Writer) error {
-		_, err := fmt.Fprintln(w, leaderLine(o))
-		return err
-	})
+	return a.printLine(observationJSON(o), leaderLine(o))
 }
 
 func (a *app) watchLeader(ctx context.Context, client *conclave.Client, name string) error {

@@ -58,7 +58,7 @@ func helpFor(it string) string {
 }
 
 func newLock(a *app) *cobra.Command {
-	s := &seeker{app: a, class: "lock"}
+	s := &seeker{app: a}
 	var sharing lockSharing
 	cmd := &cobra.Command{
 		Use:   "lock NAME [flags] -- COMMAND [ARGUMENTS]",

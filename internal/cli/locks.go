@@ -24,8 +24,7 @@ clients hold are missing or have no holder, and standard error names the server.
 		Args: atMostOne,
 	}
 	cmd.RunE = a.listing(cmd, "locks", "HOLDER", resourceClass{})
-	a.addJSON(cmd)
-	return cmd
+	return a.withJSON(cmd)
 }
 
 func newElections(a *app) *cobra.Command {
@@ -39,8 +38,7 @@ func newElections(a *app) *cobra.Command {
 		Args: atMostOne,
 	}
 	cmd.RunE = a.listing(cmd, "elections", leaderColumn, resourceClass{election: true})
-	a.addJSON(cmd)
-	return cmd
+	return a.withJSON(cmd)
 }
 
 const leaderColumn = "LEADER"
@@ -63,7 +61,7 @@ func (a *app) listing(cmd *cobra.Command, key, holder string, of resourceClass) 
 			if err != nil {
 				return err
 			}
-			view := map[string]any{key: resourcesJSON(found)}
+			view := map[string]any{key: each(found, resourceJSON)}
 			if away := noAnswer(silent); away != "" {
 				view["silent"] = silent
 				a.say("%s", away)
@@ -115,31 +113,16 @@ type waiterView struct {
 	Priority int64  `json:"priority,omitempty"`
 }
 
-func resourcesJSON(found []conclave.Resource) []resourceView {
-	views := []resourceView{}
-	for i := range found {
-		views = append(views, resourceJSON(&found[i]))
-	}
-	return views
+func resourceJSON(r conclave.Resource) resourceView {
+	return resourceView{r.Name, r.Limit, each(r.Holders, holderJSON), each(r.Waiters, waiterJSON), r.QueueLength, r.Guard}
 }
 
-func resourceJSON(r *conclave.Resource) resourceView {
-	v := resourceView{Name: r.Name, Limit: r.Limit, Holders: []holderView{}, Waiters: []waiterView{}, QueueLength: r.QueueLength, Guard: r.Guard}
-	for i := range r.Holders {
-		v.Holders = append(v.Holders, holderJSON(&r.Holders[i]))
-	}
-	for i := range r.Waiters {
-		v.Waiters = append(v.Waiters, waiterJSON(&r.Waiters[i]))
-	}
-	return v
-}
-
-func holderJSON(h *conclave.Holder) holderView {
+func holderJSON(h conclave.Holder) holderView {
 	party := partyView{h.Session, h.Owner, h.Sequence, h.Since, h.Host, h.PID, h.Program}
 	return holderView{party, h.Fence, string(h.Value), h.Shared, h.Priority, h.Revoked, h.Reason}
 }
 
-func waiterJSON(w *conclave.Waiter) waiterView {
+func waiterJSON(w conclave.Waiter) waiterView {
 	party := partyView{w.Session, w.Owner, w.Sequence, w.Since, w.Host, w.PID, w.Program}
 	return waiterView{party, string(w.Value), w.Shared, w.Priority}
 }

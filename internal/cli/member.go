@@ -32,7 +32,7 @@ good, remove it, and let a new one join.`,
 }
 
 func newMemberList(a *app) *cobra.Command {
-	cmd := &cobra.Command{
+	return a.withJSON(&cobra.Command{
 		Use:   "list",
 		Short: "List the servers with their roles and how far they lag behind",
 		Long:  "BEHIND counts the entries of the log that a server does not have yet.",
@@ -41,21 +41,11 @@ func newMemberList(a *app) *cobra.Command {
   conclave member list --json`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.ask(cmd.Context(), func(ctx context.Context, client *conclave.Client) error {
-				members, err := client.Members(ctx)
-				if err != nil {
-					return err
-				}
-				views := []memberView{}
-				for _, m := range members {
-					views = append(views, memberView(m))
-				}
-				return a.print(map[string]any{"members": views}, func(w io.Writer) error { return membersTable(w, members) })
+			return show(a, cmd, (*conclave.Client).Members, func(members []conclave.Member) error {
+				return a.print(map[string]any{"members": each(members, memberJSON)}, func(w io.Writer) error { return membersTable(w, members) })
 			})
 		},
-	}
-	a.addJSON(cmd)
-	return cmd
+	})
 }
 
 func membersTable(w io.Writer, members []conclave.Member) error {
@@ -107,8 +97,7 @@ need it.`,
 	}
 	cmd.Flags().StringVar(&file, "file", "", "write the join token to this `file`, with mode 0600 (default: print it)")
 	cmd.Flags().BoolVar(&learner, "learner", false, "the server stays a learner, without a vote, until you promote it")
-	a.addJSON(cmd)
-	return cmd
+	return a.withJSON(cmd)
 }
 
 // addMember reserves an id for a server, and creates the join token that it needs.
@@ -181,81 +170,52 @@ func (a *app) joinCommand(ctx context.Context, client *conclave.Client, peerAddr
 }
 
 func newMemberPromote(a *app) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "promote ID",
+	return a.changesMember("promote", 4, "has a vote", (*conclave.Client).PromoteMember, &cobra.Command{
 		Short: "Give a vote to a learner that has caught up",
 		Long:  "conclave member list shows how far a learner lags behind.",
-		Example: `  conclave member list
-  conclave member promote 4
-  conclave member promote 4 --json`,
-		Args: takes("ID"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.changeMember(cmd, args[0], "has a vote", func(ctx context.Context, client *conclave.Client, id uint64) error {
-				return client.PromoteMember(ctx, id)
-			})
-		},
-	}
-	a.addJSON(cmd)
-	return cmd
+	})
 }
 
 func newMemberLead(a *app) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "lead ID",
+	return a.changesMember("lead", 3, "leads", (*conclave.Client).LeadMember, &cobra.Command{
 		Short: "Make a server the leader",
 		Long: `The command transfers the leadership of the cluster to a server with a vote, and returns once that
 server leads. Locks, elections and sessions do not change. Requests are delayed by some
 milliseconds. The command fails if the server is not up, or more than 100 entries behind.`,
-		Example: `  conclave member list
-  conclave member lead 3
-  conclave member lead 3 --json`,
-		Args: takes("ID"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.changeMember(cmd, args[0], "leads", func(ctx context.Context, client *conclave.Client, id uint64) error {
-				return client.LeadMember(ctx, id)
-			})
-		},
-	}
-	a.addJSON(cmd)
-	return cmd
+	})
 }
 
 func newMemberRemove(a *app) *cobra.Command {
 	var force bool
-	cmd := &cobra.Command{
-		Use:   "remove ID",
+	remove := func(client *conclave.Client, ctx context.Context, id uint64) error {
+		return client.RemoveMember(ctx, id, force)
+	}
+	cmd := a.changesMember("remove", 2, "removed", remove, &cobra.Command{
 		Short: "Remove a server for good",
 		Long: `The server stops, and keeps its data directory. Its id is never used again. A leader first hands
 over to another server. The command fails if the remaining voters that are up
 would not be a quorum.`,
-		Example: `  conclave member list
-  conclave member remove 2
-  conclave member remove 2 --json`,
-		Args: takes("ID"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.changeMember(cmd, args[0], "removed", func(ctx context.Context, client *conclave.Client, id uint64) error {
-				return client.RemoveMember(ctx, id, force)
-			})
-		},
-	}
+	})
 	cmd.Flags().BoolVar(&force, "force", false, "remove the server even if the remaining voters that are up are not a quorum")
-	a.addJSON(cmd)
 	return cmd
 }
 
-// changeMember changes one server and prints what was done.
-func (a *app) changeMember(cmd *cobra.Command, argument, done string, change func(context.Context, *conclave.Client, uint64) error) error {
-	id, err := strconv.ParseUint(argument, 10, 64)
-	if err != nil || id == 0 {
-		return fmt.Errorf("server: %q: expected an id of at least 1; `conclave member list` shows them", argument)
-	}
-	return a.ask(cmd.Context(), func(ctx context.Context, client *conclave.Client) error {
-		if err := change(ctx, client, id); err != nil {
-			return err
+// changesMember completes a command that changes one server and prints what was done. The examples
+// are about the server with the id example.
+func (a *app) changesMember(name string, example int, done string, change func(*conclave.Client, context.Context, uint64) error, cmd *cobra.Command) *cobra.Command {
+	cmd.Use, cmd.Args = name+" ID", takes("ID")
+	cmd.Example = fmt.Sprintf("  conclave member list\n  conclave member %[1]s %[2]d\n  conclave member %[1]s %[2]d --json", name, example)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		id, err := strconv.ParseUint(args[0], 10, 64)
+		if err != nil || id == 0 {
+			return fmt.Errorf("server: %q: expected an id of at least 1; `conclave member list` shows them", args[0])
 		}
-		return a.print(map[string]any{"id": id, "done": true}, func(w io.Writer) error {
-			_, err := fmt.Fprintf(w, "server %d %s\n", id, done)
-			return err
+		return a.ask(cmd.Context(), func(ctx context.Context, client *conclave.Client) error {
+			if err := change(client, ctx, id); err != nil {
+				return err
+			}
+			return a.printLine(map[string]any{"id": id, "done": true}, fmt.Sprintf("server %d %s", id, done))
 		})
-	})
+	}
+	return a.withJSON(cmd)
 }

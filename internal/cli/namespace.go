@@ -73,7 +73,7 @@ func newNamespace(a *app) *cobra.Command {
 }
 
 func newNamespaceList(a *app) *cobra.Command {
-	cmd := &cobra.Command{
+	return a.withJSON(&cobra.Command{
 		Use: "list", Short: "List the guard of each prefix",
 		Long: "CHANGES TO shows the next guard while a change is in progress.",
 		Example: `  conclave namespace list
@@ -81,17 +81,11 @@ func newNamespaceList(a *app) *cobra.Command {
   conclave namespace list --json`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.ask(cmd.Context(), func(ctx context.Context, client *conclave.Client) error {
-				v, err := client.View(ctx)
-				if err != nil {
-					return err
-				}
-				return a.print(map[string]any{"guards": guardsJSON(v.Guards)}, func(w io.Writer) error { return writeGuards(w, v.Guards) })
+			return show(a, cmd, (*conclave.Client).View, func(v conclave.View) error {
+				return a.print(map[string]any{"guards": each(v.Guards, guardJSON)}, func(w io.Writer) error { return writeGuards(w, v.Guards) })
 			})
 		},
-	}
-	a.addJSON(cmd)
-	return cmd
+	})
 }
 
 // changing are the flags of a change of a guard.
@@ -102,11 +96,11 @@ type changing struct {
 	reason  string
 }
 
-func (c *changing) register(cmd *cobra.Command) {
+func (c *changing) register(cmd *cobra.Command) *cobra.Command {
 	cmd.Flags().Var(&c.wait, "wait", "cancel the change if a lock is still held after this time (default: return after --timeout, and leave the change in progress)")
-	cmd.Flags().Lookup("wait").DefValue = ""
 	cmd.Flags().BoolVar(&c.force, "force", false, "ask the holders to leave")
 	cmd.Flags().StringVar(&c.reason, "reason", "", "with --force: the reason that the holders are told")
+	return cmd
 }
 
 // guardOptions returns the options of the change. It extends --timeout by --wait.
@@ -158,13 +152,12 @@ func newNamespaceSet(a *app) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&algorithm, "algorithm", "", "the guard: an `algorithm` such as suzuki-kasami, or agreement")
 	cmd.Flags().StringSliceVar(&how.options, "option", nil, "set an option of the algorithm, as `name=value`; may be repeated")
-	how.register(cmd)
-	return cmd
+	return how.register(cmd)
 }
 
 func newNamespaceRemove(a *app) *cobra.Command {
 	var how changing
-	cmd := &cobra.Command{
+	return how.register(&cobra.Command{
 		Use: "remove PREFIX", Short: "Remove the guard of a prefix",
 		Long: `The guard of the longest shorter prefix takes over, or agreement if there is none. The change
 waits until no lock under the prefix is held; see conclave namespace --help.`,
@@ -181,9 +174,7 @@ waits until no lock under the prefix is held; see conclave namespace --help.`,
 				return client.RemoveGuard(ctx, args[0], options...)
 			}, func(g *conclave.Guard) bool { return g == nil })
 		},
-	}
-	how.register(cmd)
-	return cmd
+	})
 }
 
 // agreement is the guard that decides with the log of the servers.
@@ -263,16 +254,12 @@ type guardChangeView struct {
 	By        string   `json:"by,omitempty"`
 }
 
-func guardsJSON(guards []conclave.Guard) []guardView {
-	list := []guardView{}
-	for _, g := range guards {
-		view := guardView{Prefix: g.Prefix, Algorithm: guardName(g.Use.Algorithm), Options: g.Use.Options}
-		if c := g.Change; c != nil {
-			view.Change = &guardChangeView{guardName(c.Use.Algorithm), c.Use.Options, c.Remove, c.Quiet, c.Reason, c.By}
-		}
-		list = append(list, view)
+func guardJSON(g conclave.Guard) guardView {
+	view := guardView{Prefix: g.Prefix, Algorithm: guardName(g.Use.Algorithm), Options: g.Use.Options}
+	if c := g.Change; c != nil {
+		view.Change = &guardChangeView{guardName(c.Use.Algorithm), c.Use.Options, c.Remove, c.Quiet, c.Reason, c.By}
 	}
-	return list
+	return view
 }
 
 func writeGuards(w io.Writer, guards []conclave.Guard) error {

@@ -49,10 +49,8 @@ func newRelease(a *app) *cobra.Command {
 	cmd.Flags().StringVar(&r.reason, "reason", "conclave release, on "+host, "the reason that the holders are told")
 	cmd.Flags().Uint64Var(&r.fence, "fence", 0, "ask only the holder with this fence")
 	cmd.Flags().Var(&r.wait, "wait", "wait up to this long until the holders have left (default: do not wait)")
-	cmd.Flags().Lookup("wait").DefValue = ""
 	cmd.Flags().Lookup("reason").DefValue = "conclave release, on HOST"
-	a.addJSON(cmd)
-	return cmd
+	return a.withJSON(cmd)
 }
 
 // releaser asks holders to leave.
@@ -101,7 +99,7 @@ func (r *releaser) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		view := releaseView{Name: r.name, Asked: resourceJSON(&conclave.Resource{Holders: asked}).Holders}
+		view := releaseView{Name: r.name, Asked: each(asked, holderJSON)}
 		if r.wait > 0 {
 			if view.Ended, err = r.await(ctx, client, asked); err != nil {
 				return err
@@ -130,11 +128,7 @@ func (r *releaser) ask(ctx context.Context, client *conclave.Client) ([]conclave
 	if r.fence != 0 {
 		options = append(options, conclave.OnlyFence(r.fence))
 	}
-	revoke := client.Revoke
-	if r.of.election {
-		revoke = client.RevokeElection
-	}
-	fence, err := revoke(ctx, r.name, r.reason, options...)
+	fence, err := r.of.revoke(client)(ctx, r.name, r.reason, options...)
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +154,7 @@ func (r *releaser) await(ctx context.Context, client *conclave.Client, asked []c
 			return endedAmong(x, asked), nil
 		}
 		if !time.Now().Before(deadline) {
-			return nil, failure(StatusNotAcquired, "%s %q: still %s after %v%s", r.of, r.name, r.taken(), &r.wait, by(x.Resource.Holders[left]))
+			return nil, failure(StatusNotAcquired, "%s %q: still %s after %v%s", r.of, r.name, r.of.taken(), &r.wait, by(x.Resource.Holders[left]))
 		}
 		select {
 		case <-time.After(min(releasePoll, time.Until(deadline))):
@@ -176,13 +170,6 @@ const releasePoll = 50 * time.Millisecond
 // meant reports whether a holder is one that was asked to leave.
 func (r *releaser) meant(h conclave.Holder) bool {
 	return h.Revoked && (r.fence == 0 || h.Fence == r.fence)
-}
-
-func (r *releaser) taken() string {
-	if r.of.election {
-		return "led"
-	}
-	return "held"
 }
 
 func endedAmong(x conclave.Explanation, asked []conclave.Holder) []endedView {

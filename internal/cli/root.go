@@ -88,7 +88,8 @@ algorithms; they need no cluster.`,
 	return root
 }
 
-// addJSON adds the flag --json.
-func (a *app) addJSON(cmd *cobra.Command) {
+// withJSON adds the flag --json, and returns the command.
+func (a *app) withJSON(cmd *cobra.Command) *cobra.Command {
 	cmd.Flags().BoolVar(&a.json, "json", false, "print one JSON value on standard output")
+	return cmd
 }

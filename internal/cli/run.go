@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -44,7 +45,6 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	flags.Var(&f.wait, "wait", "give up after this time, with status 124 (default: wait forever)")
 	flags.Var(&f.ttl, "ttl", "how long others wait for the lock if this machine dies, 100ms to 1h")
 	flags.Var(&f.grace, "grace", "time between TERM and KILL after a loss, at most a quarter of --ttl, or 300ms if an algorithm guards the lock (default: 2s, or that maximum)")
-	flags.Lookup("wait").DefValue, flags.Lookup("grace").DefValue = "", ""
 }
 
 // resolve checks the flags and sets the defaults that depend on other flags.
@@ -267,4 +267,30 @@ func (a *app) startUnder(h hold, argv []string, f *runFlags) (*guard.Handle, err
 			return nil, endOf(h)
 		}
 	}
+}
+
+// keepsVar is the environment variable with the holds under which a command runs. The servers need
+// them to detect that a lock it waits for would complete a deadlock.
+const keepsVar = "CONCLAVE_KEEPS"
+
+// inherit reads the holds under which this process runs. It ignores malformed entries: the only
+// effect is that a deadlock may not be detected.
+func (a *app) inherit() {
+	for _, text := range strings.Fields(os.Getenv(keepsVar)) {
+		var k conclave.Kept
+		if err := k.UnmarshalText([]byte(text)); err != nil {
+			a.say("%s: ignored: %s", keepsVar, oneLine(err.Error()))
+			continue
+		}
+		a.keeps = append(a.keeps, k)
+	}
+}
+
+func keepsText(holds []conclave.Kept) string {
+	var texts []string
+	for _, k := range holds[max(0, len(holds)-conclave.MaxKeeps):] {
+		text, _ := k.MarshalText() // it never fails
+		texts = append(texts, string(text))
+	}
+	return strings.Join(texts, " ")
 }

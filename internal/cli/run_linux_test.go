@@ -73,7 +73,7 @@ func newTrial(argv ...string) *trial {
 	t := &trial{said: &bytes.Buffer{}}
 	a := &app{stdout: &bytes.Buffer{}, stderr: t.said}
 	a.client.timeout = duration(time.Second)
-	t.seeker = &seeker{app: a, class: "lock", name: "some/name", argv: argv}
+	t.seeker = &seeker{app: a, name: "some/name", argv: argv}
 	t.ttl, t.grace = duration(10*time.Second), duration(200*time.Millisecond)
 	t.release = func(context.Context, hold) error { t.released++; return nil }
 	t.list = func(context.Context, *conclave.Client) ([]conclave.Resource, []uint64, error) { return nil, nil, nil }

@@ -3,6 +3,9 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,10 +16,10 @@ import (
 
 // seeker waits for a lock or a leadership, runs a command under it, and releases it.
 type seeker struct {
-	app   *app
-	class string // "lock" or "election"
-	name  string
-	argv  []string
+	app  *app
+	of   resourceClass
+	name string
+	argv []string
 	// try means not to wait, repeat to start again after a loss, and quiet not to report a wait.
 	try, repeat, quiet bool
 	runFlags
@@ -31,7 +34,7 @@ type seeker struct {
 // register adds the flags of all commands that run another command.
 func (s *seeker) register(cmd *cobra.Command) {
 	s.list = func(ctx context.Context, client *conclave.Client) ([]conclave.Resource, []uint64, error) {
-		return s.resources().listAll(ctx, client, s.name)
+		return s.of.listAll(ctx, client, s.name)
 	}
 	s.runFlags.register(cmd)
 	cmd.Flags().BoolVar(&s.try, "try", false, "do not wait: exit with status 124 if it is not free at once")
@@ -55,7 +58,7 @@ func (s *seeker) main(cmd *cobra.Command, args []string) error {
 	}
 	cfg.TTL, cfg.Program = time.Duration(s.ttl), s.argv[0]
 	if !guard.Complete {
-		s.app.say("warning: on this system, conclave ends only the process group of the command if the %s is lost", s.class)
+		s.app.say("warning: on this system, conclave ends only the process group of the command if the %s is lost", s.of)
 	}
 	hideToken()
 	s.app.inherit()
@@ -164,10 +167,10 @@ func (s *seeker) wait(ctx context.Context, client *conclave.Client, arrived sign
 	case errors.As(err, &held):
 		if held.Holder.Fence == 0 {
 			if blocked := s.blocked(ctx, client, nil); blocked != "" {
-				return nil, failure(StatusNotAcquired, "%s %q: %s", s.class, s.name, blocked)
+				return nil, failure(StatusNotAcquired, "%s %q: %s", s.of, s.name, blocked)
 			}
 		}
-		return nil, failure(StatusNotAcquired, "%s %q: %s%s", s.class, s.name, s.taken(), by(held.Holder))
+		return nil, failure(StatusNotAcquired, "%s %q: %s%s", s.of, s.name, s.of.taken(), by(held.Holder))
 	case errors.Is(err, conclave.ErrDeadlock):
 		return nil, &statusError{StatusNotAcquired, err}
 	case errors.Is(err, conclave.ErrUnavailable):
@@ -177,7 +180,7 @@ func (s *seeker) wait(ctx context.Context, client *conclave.Client, arrived sign
 		if errors.Is(err, context.DeadlineExceeded) {
 			return nil, s.unknown(&unanswered{s.limit(), oneLine(err.Error()), err})
 		}
-		return nil, failure(StatusNotAcquired, "%s %q: not acquired within %v%s", s.class, s.name, &s.runFlags.wait, holder)
+		return nil, failure(StatusNotAcquired, "%s %q: not acquired within %v%s", s.of, s.name, &s.runFlags.wait, holder)
 	}
 	return h, err
 }
@@ -198,7 +201,7 @@ func (s *seeker) unknown(err error) error {
 		return err
 	}
 	silent.within = min(silent.within, s.limit())
-	return failure(StatusError, "%s %q: %w; whether it is free is unknown", s.class, s.name, silent)
+	return failure(StatusError, "%s %q: %w; whether it is free is unknown", s.of, s.name, silent)
 }
 
 // hold runs the command and releases the hold. It returns when no process of the command is left.
@@ -209,7 +212,7 @@ func (s *seeker) hold(h hold, arrived signals) (guard.Result, error) {
 		ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
 		defer cancel()
 		if r := s.release(ctx, h); r != nil && !errors.Is(r, conclave.ErrNotHeld) {
-			s.app.say("%s %q: release failed: %s; it will be free within %v", s.class, s.name, oneLine(r.Error()), &s.ttl)
+			s.app.say("%s %q: release failed: %s; it will be free within %v", s.of, s.name, oneLine(r.Error()), &s.ttl)
 		}
 	}
 	end := "the command was ended"
@@ -218,9 +221,9 @@ func (s *seeker) hold(h hold, arrived signals) (guard.Result, error) {
 	}
 	switch {
 	case errors.Is(err, errRevoked):
-		return result, failure(StatusLost, "%s %q: revoked: %w; %s", s.class, s.name, err, end)
+		return result, failure(StatusLost, "%s %q: revoked: %w; %s", s.of, s.name, err, end)
 	case errors.Is(err, errLost):
-		return result, failure(StatusLost, "%s %q: lost: %w; %s", s.class, s.name, err, end)
+		return result, failure(StatusLost, "%s %q: lost: %w; %s", s.of, s.name, err, end)
 	}
 	return result, err
 }
@@ -237,7 +240,7 @@ func (s *seeker) holder(ctx context.Context, client *conclave.Client) (string, e
 	resources, silent, err := s.list(ctx, client)
 	r := named(s.name, resources)
 	if r != nil && len(r.Holders) > 0 {
-		return ": " + s.taken() + by(r.Holders[0]), nil
+		return ": " + s.of.taken() + by(r.Holders[0]), nil
 	}
 	if blocked := s.blocked(ctx, client, r); blocked != "" {
 		return ": " + blocked, nil
@@ -248,12 +251,146 @@ func (s *seeker) holder(ctx context.Context, client *conclave.Client) (string, e
 	return "", err
 }
 
-func (s *seeker) resources() resourceClass { return resourceClass{election: s.class == "election"} }
+// reportAfter is how long a wait lasts before it is reported.
+const reportAfter = time.Second
 
-// taken describes a resource that another process has.
-func (s *seeker) taken() string {
-	if s.class == "election" {
-		return "led"
+// report prints who holds what this command waits for: after reportAfter, and at each change. The
+// function that it returns stops it.
+func (s *seeker) report(ctx context.Context, client *conclave.Client) (stop func()) {
+	if s.try || s.quiet {
+		return func() {}
 	}
-	return "held"
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		select {
+		case <-time.After(reportAfter):
+			s.follow(ctx, client)
+		case <-ctx.Done():
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+// askEvery is how often the servers are asked about a lock whose changes they do not report: one
+// that an algorithm guards, or that nobody gets until its guard has changed.
+const askEvery = 2 * time.Second
+
+// follow prints a line for the holder and the requests ahead, and one for each change. It ignores
+// errors, because the wait itself reports them.
+func (s *seeker) follow(ctx context.Context, client *conclave.Client) {
+	said := ""
+	say := func(r *conclave.Resource, silent []uint64) {
+		if text := s.waitText(ctx, client, r, silent); text != said && text != "" && ctx.Err() == nil {
+			s.app.say("waiting for %s %q: %s", s.of, s.name, text)
+			said = text
+		}
+	}
+	for {
+		now, silent, err := s.list(ctx, client)
+		if err != nil {
+			return
+		}
+		r := named(s.name, now)
+		say(r, silent)
+		if r != nil && len(r.Holders) > 0 && r.Guard == "" {
+			break
+		}
+		select {
+		case <-time.After(askEvery):
+		case <-ctx.Done():
+			return
+		}
+	}
+	changes, err := s.of.watch(ctx, client, s.name)
+	if err != nil {
+		return
+	}
+	for c := range changes {
+		say(named(s.name, c.Resources), nil)
+	}
+}
+
+// waitText says why the wait lasts, or returns "".
+func (s *seeker) waitText(ctx context.Context, client *conclave.Client, r *conclave.Resource, silent []uint64) string {
+	if blocked := s.blocked(ctx, client, r); blocked != "" || r == nil {
+		return blocked
+	}
+	if away := noAnswer(silent); away != "" && len(r.Holders) == 0 && r.Guard != "" {
+		return away
+	}
+	return s.waitingFor(r, client.SessionID())
+}
+
+// named returns the resource with the name, or nil.
+func named(name string, resources []conclave.Resource) *conclave.Resource {
+	i := slices.IndexFunc(resources, func(r conclave.Resource) bool { return r.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &resources[i]
+}
+
+// blocked says why nobody gets what this command waits for, if nobody holds it and the reason is a
+// change of its guard, or returns "".
+func (s *seeker) blocked(ctx context.Context, client *conclave.Client, r *conclave.Resource) string {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	return s.of.blocked(ctx, client, s.name, r != nil && len(r.Holders) > 0)
+}
+
+// blockedBy says that nobody gets the lock because its guard is changing, or returns "".
+func blockedBy(guards []conclave.Guard, name string) string {
+	var own *conclave.Guard
+	for i := range guards {
+		if g := &guards[i]; strings.HasPrefix(name, g.Prefix) && (own == nil || len(g.Prefix) > len(own.Prefix)) {
+			own = g
+		}
+	}
+	if own == nil || own.Change == nil {
+		return ""
+	}
+	next := "that of a shorter prefix"
+	if !own.Change.Remove {
+		next = guardName(own.Change.Use.Algorithm)
+	}
+	return fmt.Sprintf("no lock under %q is granted while its guard changes from %s to %s; the change waits until none is held there", own.Prefix, guardName(own.Use.Algorithm), next)
+}
+
+// waitingFor describes who has a resource, and how many requests are ahead of that of a session, or
+// how many others wait if an algorithm guards it. It returns "" if the session does not wait.
+func (s *seeker) waitingFor(r *conclave.Resource, session string) string {
+	ahead := slices.IndexFunc(r.Waiters, func(w conclave.Waiter) bool { return w.Session == session })
+	var more string
+	switch {
+	case r.Guard != "": // no server knows the order
+		if r.QueueLength == 2 {
+			more = "; 1 other request waits"
+		} else if r.QueueLength > 2 {
+			more = fmt.Sprintf("; %d other requests wait", r.QueueLength-1)
+		}
+	case ahead < 0 && int(r.QueueLength) == len(r.Waiters):
+		return ""
+	case ahead < 0:
+		more = fmt.Sprintf("; at least %d requests are ahead", len(r.Waiters))
+	case ahead == 1:
+		more = "; 1 request is ahead"
+	case ahead > 1:
+		more = fmt.Sprintf("; %d requests are ahead", ahead)
+	}
+	var holders []string
+	for _, h := range r.Holders {
+		holders = append(holders, strings.TrimPrefix(by(h), " by "))
+	}
+	switch len(holders) {
+	case 0:
+		return "in transit to the next holder" + more
+	case 1:
+		return fmt.Sprintf("%s by %s%s", s.of.taken(), holders[0], more)
+	}
+	return fmt.Sprintf("%s by %d processes, the first is %s%s", s.of.taken(), len(holders), holders[0], more)
 }

@@ -26,18 +26,14 @@ more than a second may be left of that session (conclave serve --view-lease).`,
   conclave sessions end s-1f2e3d4c --reason "a7 goes down at 18:00"`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.ask(cmd.Context(), func(ctx context.Context, client *conclave.Client) error {
-				live, err := client.Sessions(ctx)
-				if err != nil {
-					return err
-				}
-				return a.print(map[string]any{"sessions": sessionsJSON(live)}, func(w io.Writer) error {
+			return show(a, cmd, (*conclave.Client).Sessions, func(live []conclave.SessionInfo) error {
+				return a.print(map[string]any{"sessions": each(live, sessionJSON)}, func(w io.Writer) error {
 					return sessionsTable(w, live)
 				})
 			})
 		},
 	}
-	a.addJSON(cmd)
+	a.withJSON(cmd)
 	cmd.AddCommand(newEndSession(a))
 	return cmd
 }
@@ -74,8 +70,7 @@ func newEndSession(a *app) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "the reason that the owner of the session is told")
-	a.addJSON(cmd)
-	return cmd
+	return a.withJSON(cmd)
 }
 
 // The public id of a session has 32 digits; the first 8 are enough.
@@ -110,10 +105,7 @@ func (a *app) endSession(ctx context.Context, client *conclave.Client, given, re
 	if err != nil {
 		return err
 	}
-	return a.print(endedSessionView{id, holds}, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "session %s is ending; holds to release: %d\n", id, holds)
-		return err
-	})
+	return a.printLine(endedSessionView{id, holds}, fmt.Sprintf("session %s is ending; holds to release: %d", id, holds))
 }
 
 // whole returns the public id of the only session whose id starts with given.
@@ -156,14 +148,10 @@ type sessionView struct {
 	Opened      time.Time `json:"opened"`
 }
 
-func sessionsJSON(live []conclave.SessionInfo) []sessionView {
-	views := []sessionView{}
-	for _, s := range live {
-		views = append(views, sessionView{
-			s.ID, s.Owner, s.Leaving, s.Host, s.PID, s.Program, s.TTL.Milliseconds(), s.Remaining.Milliseconds(), s.Holds, s.Waits, s.Home, s.Opened,
-		})
+func sessionJSON(s conclave.SessionInfo) sessionView {
+	return sessionView{
+		s.ID, s.Owner, s.Leaving, s.Host, s.PID, s.Program, s.TTL.Milliseconds(), s.Remaining.Milliseconds(), s.Holds, s.Waits, s.Home, s.Opened,
 	}
-	return views
 }
 
 func sessionsTable(w io.Writer, live []conclave.SessionInfo) error {
@@ -173,11 +161,7 @@ func sessionsTable(w io.Writer, live []conclave.SessionInfo) error {
 		if s.Remaining > 0 {
 			left = s.Remaining.Round(time.Millisecond).String()
 		}
-		home := "-"
-		if s.Home != 0 {
-			home = number(s.Home)
-		}
-		t.row(shortID(s.ID), shown(s.Owner), shown(s.Host), number(s.PID), shown(s.Program), s.TTL.String(), left, number(s.Holds), number(s.Waits), home, since(s.Opened), yes(s.Leaving))
+		t.row(shortID(s.ID), shown(s.Owner), shown(s.Host), number(s.PID), shown(s.Program), s.TTL.String(), left, number(s.Holds), number(s.Waits), bounded(s.Home), since(s.Opened), yes(s.Leaving))
 	}
 	return t.flush()
 }

@@ -56,8 +56,7 @@ terminal, a line shows the progress.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return s.run(cmd, args) },
 	}
 	s.register(cmd)
-	a.addJSON(cmd)
-	return cmd
+	return a.withJSON(cmd)
 }
 
 type simulation struct {

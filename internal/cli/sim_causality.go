@@ -17,7 +17,6 @@ type causal struct {
 
 func (q *causal) asked() bool { return q.past > 0 || q.before != nil }
 
-// validate checks the questions.
 func (q *causal) validate(runs int, format string) error {
 	switch {
 	case !q.asked():
@@ -34,7 +33,6 @@ func (q *causal) validate(runs int, format string) error {
 	return nil
 }
 
-// flag names the question.
 func (q *causal) flag() string {
 	if q.past > 0 {
 		return "--past"

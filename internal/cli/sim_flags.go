@@ -4,9 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/conclave-io/conclave/lab/sim"
 	"github.com/conclave-io/conclave/process"
+	"github.com/conclave-io/conclave/trace"
 )
 
 // given reports which flags were given.
@@ -40,6 +43,13 @@ func onTree(spec *process.Spec) bool {
 // Algorithms of the other families run without commands.
 func occasion(top *process.Spec, cfg *sim.Config) []sim.Command {
 	d, n := cfg.Process.D(), cfg.Process.N
+	// all has every process propose a value.
+	all := func(value func(p process.ID) int64) (list []sim.Command) {
+		for p := range process.ID(n) {
+			list = append(list, sim.Command{At: d, Kind: process.Propose, Process: p, Value: value(p)})
+		}
+		return list
+	}
 	switch {
 	case top.Family == process.Election:
 		return []sim.Command{{At: d, Kind: process.Campaign}}
@@ -49,25 +59,38 @@ func occasion(top *process.Spec, cfg *sim.Config) []sim.Command {
 		both := []sim.Command{{At: d, Kind: process.Propose, Value: 1}, {At: d, Kind: process.Propose, Process: 1, Value: 2}}
 		return both[:min(n, len(both))]
 	case top.Family == process.Agreement:
-		var each []sim.Command
-		for p := range process.ID(n) {
-			each = append(each, sim.Command{At: d, Kind: process.Propose, Process: p, Value: int64(cfg.Process.Label(p))})
-		}
-		return each
+		return all(func(p process.ID) int64 { return int64(cfg.Process.Label(p)) })
 	case top.Family == process.Transaction:
-		var each []sim.Command
-		for p := range process.ID(n) {
-			each = append(each, sim.Command{At: d, Kind: process.Propose, Process: p, Value: process.Commit})
-		}
-		return each
+		return all(func(process.ID) int64 { return process.Commit })
 	case top.Family == process.ClockSync && top.Carrier:
-		var each []sim.Command
-		for p := range n {
-			each = append(each, sim.Command{
-				At: process.Duration(p+1) * d, Process: process.ID(p), Kind: process.Propose, Value: int64(cfg.Process.Label(process.ID((p + 1) % n))),
-			})
+		list := all(func(p process.ID) int64 { return int64(cfg.Process.Label((p + 1) % process.ID(n))) }) // to the next process
+		for i := range list {
+			list[i].At *= process.Duration(i + 1) // one after the other
 		}
-		return each
+		return list
 	}
+	return nil
+}
+
+// recordRange is a part of a run, such as 1001-2000.
+type recordRange trace.Range
+
+func (r *recordRange) Type() string { return "range" }
+
+func (r *recordRange) String() string {
+	if *r == (recordRange{}) {
+		return ""
+	}
+	return fmt.Sprintf("%d-%d", r.First, r.Last)
+}
+
+func (r *recordRange) Set(text string) error {
+	from, to, _ := strings.Cut(text, "-")
+	first, err := strconv.ParseUint(from, 10, 64)
+	last, also := strconv.ParseUint(to, 10, 64)
+	if err != nil || also != nil || first == 0 || last < first {
+		return errors.New("not a range of records; use for example 1001-2000")
+	}
+	*r = recordRange{first, last}
 	return nil
 }

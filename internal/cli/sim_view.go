@@ -76,26 +76,24 @@ func viewRun(sc *scenario.Scenario, o *scenario.Outcome) runView {
 	r, cfg := o.Result, sc.Config()
 	v := runView{
 		Scenario: sc.Name, Algorithm: r.Algorithm, N: r.N, Seed: r.Seed, Regime: cfg.Workload.Regime.String(), Met: o.Met(),
-		Reason: r.Reason.String(), Time: inD(r, r.Time), Events: r.Events, Entries: r.Entries, Messages: []messageView{},
+		Reason: r.Reason.String(), Time: inD(r, r.Time), Events: r.Events, Entries: r.Entries,
 		Wait: viewSummary(r.Wait), SyncDelay: viewSummary(r.Sync), Bypass: viewSummary(r.Bypass),
 		Throughput: r.Throughput(), Jain: r.Jain(), Waiting: r.Waiting, Inside: r.Inside, Refused: r.Refused,
-		Leaders: []leaderView{}, GlobalStates: viewGlobalStates(&cfg, r.GlobalStates), Violations: []violationView{}, Unmet: append([]string{}, o.Unmet...),
+		Leaders: []leaderView{}, GlobalStates: viewGlobalStates(&cfg, r.GlobalStates), Unmet: append([]string{}, o.Unmet...),
+		Messages: each(r.Messages, func(m sim.Count) messageView { return messageView{m.Layer, m.Name, m.Class.String(), m.Sent} }),
+		Violations: each(r.Violations, func(x sim.Violation) violationView {
+			return violationView{x.Judge, x.Text, inD(r, x.At), x.Record}
+		}),
 	}
 	if r.Entries > 0 {
 		perEntry := r.MessagesPerEntry()
 		v.MessagesPerEntry = &perEntry
-	}
-	for _, m := range r.Messages {
-		v.Messages = append(v.Messages, messageView{m.Layer, m.Name, m.Class.String(), m.Sent})
 	}
 	for _, l := range r.Leaders {
 		if l.Leader == process.None {
 			continue
 		}
 		v.Leaders = append(v.Leaders, leaderView{cfg.Process.Text(l.Process), cfg.Process.Text(l.Leader), l.Term.Round(), inD(r, l.At)})
-	}
-	for _, x := range r.Violations {
-		v.Violations = append(v.Violations, violationView{x.Judge, x.Text, inD(r, x.At), x.Record})
 	}
 	return v
 }
@@ -210,3 +208,72 @@ func rough(v float64) string {
 
 // short returns a figure with five digits.
 func short(v float64) string { return strconv.FormatFloat(v, 'g', 5, 64) }
+
+// globalStateView is a recorded global state: the state of each process, and the messages in transit.
+type globalStateView struct {
+	Asker  string      `json:"asked_by"`
+	Number uint64      `json:"number"`
+	At     float64     `json:"at"`
+	States []stateView `json:"states"`
+	OnLink []linkView  `json:"on_links"`
+}
+
+type stateView struct {
+	Process string            `json:"process"`
+	Fields  map[string]string `json:"fields"`
+	text    string            // the fields that differ from a new machine
+}
+
+type linkView struct {
+	From    string `json:"from"`
+	To      string `json:"to"`
+	Message string `json:"message"`
+}
+
+func viewGlobalStates(cfg *sim.Config, states []sim.GlobalState) []globalStateView {
+	views := make([]globalStateView, 0, len(states))
+	c := &cfg.Process
+	for i := range states {
+		g := &states[i]
+		v := globalStateView{Asker: c.Text(g.Asker), Number: g.Number, At: float64(g.At) / float64(c.D())}
+		for p, fields := range g.States {
+			v.States = append(v.States, viewState(c.Text(process.ID(p)), fields))
+		}
+		v.OnLink = []linkView{}
+		for j := range g.OnLink {
+			m := &g.OnLink[j]
+			v.OnLink = append(v.OnLink, linkView{c.Text(m.From), c.Text(m.To), cfg.Spec.MessageText(m, c)})
+		}
+		views = append(views, v)
+	}
+	return views
+}
+
+// empty are values that a line for people leaves out.
+var empty = map[string]bool{"0": true, "false": true, "[]": true, "-": true, "": true}
+
+func viewState(label string, fields []process.FieldView) stateView {
+	v := stateView{Process: label, Fields: map[string]string{}}
+	var parts []string
+	for _, f := range fields {
+		text := f.String()
+		v.Fields[f.Name] = text
+		if !empty[text] {
+			parts = append(parts, f.Name+"="+text)
+		}
+	}
+	v.text = strings.Join(parts, " ")
+	return v
+}
+
+func (v *runView) writeGlobalStates(t *table) {
+	for _, g := range v.GlobalStates {
+		t.row(fmt.Sprintf("state %d of %s", g.Number, g.Asker), "known at "+short(g.At)+" D")
+		for _, s := range g.States {
+			t.row("  "+s.Process, s.text)
+		}
+		for _, l := range g.OnLink {
+			t.row("  "+l.From+" -> "+l.To, l.Message)
+		}
+	}
+}

@@ -55,8 +55,7 @@ which the link points.`,
 		},
 	}
 	cmd.Flags().BoolVar(&stale, "stale", false, "save the state of one server: this works without a leader, but the newest changes may be missing")
-	a.addJSON(cmd)
-	return cmd
+	return a.withJSON(cmd)
 }
 
 func (a *app) saveSnapshot(ctx context.Context, client *conclave.Client, path string, stale bool) error {
@@ -79,7 +78,7 @@ func (a *app) saveSnapshot(ctx context.Context, client *conclave.Client, path st
 }
 
 func newSnapshotInspect(a *app) *cobra.Command {
-	cmd := &cobra.Command{
+	return a.withJSON(&cobra.Command{
 		Use:   "inspect FILE",
 		Short: "Check a backup file, and describe its content",
 		Long:  "The command verifies the checksum, and prints the cluster, the time, the newest fence and counts.",
@@ -94,9 +93,7 @@ func newSnapshotInspect(a *app) *cobra.Command {
 			}
 			return a.printBackup(args[0], b)
 		},
-	}
-	a.addJSON(cmd)
-	return cmd
+	})
 }
 
 func newSnapshotRestore(a *app) *cobra.Command {
@@ -136,8 +133,7 @@ again. --without-access leaves out rules, tokens and quotas. Use it on all serve
 	cmd.Flags().StringVar(&dir, "data", "", "data `directory` to create; it must be empty or must not exist")
 	cmd.Flags().StringVar(&above, "above", "0", "the new cluster grants only fences larger than this `fence`")
 	cmd.Flags().BoolVar(&withoutAccess, "without-access", false, "leave out the rules of access, the tokens and the quotas")
-	a.addJSON(cmd)
-	return cmd
+	return a.withJSON(cmd)
 }
 
 func (a *app) restoreSnapshot(path, dir string, above uint64, withoutAccess bool) error {

@@ -13,7 +13,7 @@ import (
 )
 
 func newStatus(a *app) *cobra.Command {
-	cmd := &cobra.Command{
+	return a.withJSON(&cobra.Command{
 		Use:   "status",
 		Short: "Print the state of the cluster and its servers",
 		Long: `The output shows the leader, each server with its role and addresses, the offsets of the clocks, and
@@ -33,9 +33,7 @@ the locks that algorithms guard.`,
 				return a.printStatus(s, seatsOf(ctx, client, s))
 			})
 		},
-	}
-	a.addJSON(cmd)
-	return cmd
+	})
 }
 
 // seatsOf returns the servers that guard locks by algorithms. If no server answers, the status is
@@ -51,7 +49,7 @@ func seatsOf(ctx context.Context, client *conclave.Client, s conclave.Status) (v
 
 func (a *app) printStatus(s conclave.Status, v conclave.View) error {
 	shown := statusJSON(s)
-	shown.Seats = seatsJSON(v.Members)
+	shown.Seats = each(v.Members, seatJSON)
 	return a.print(shown, func(w io.Writer) error {
 		err := statusTable(w, s)
 		if err == nil && len(s.Clocks) > 0 {
@@ -104,18 +102,15 @@ type memberView struct {
 }
 
 func statusJSON(s conclave.Status) statusView {
-	v := statusView{
+	return statusView{
 		Cluster: s.Cluster, Server: s.Server, Leader: s.Leader, Term: s.Term, CommitIndex: s.CommitIndex,
 		AppliedIndex: s.AppliedIndex, SnapshotIndex: s.SnapshotIndex, Sessions: s.Sessions, Locks: s.Locks,
 		Elections: s.Elections, Waiters: s.Waiters, Fence: s.Fence, Version: s.Version,
-		UptimeMS: s.Uptime.Milliseconds(), Members: []memberView{},
+		UptimeMS: s.Uptime.Milliseconds(), Members: each(s.Members, memberJSON), Clocks: each(s.Clocks, clockJSON),
 	}
-	for _, m := range s.Members {
-		v.Members = append(v.Members, memberView(m))
-	}
-	v.Clocks = clocksJSON(s.Clocks)
-	return v
 }
+
+func memberJSON(m conclave.Member) memberView { return memberView(m) }
 
 func statusTable(w io.Writer, s conclave.Status) error {
 	if len(s.Members) == 0 { // the caller does not have the verb status
@@ -138,10 +133,7 @@ func statusTable(w io.Writer, s conclave.Status) error {
 	}
 	t := newTable(w, columns...)
 	for _, m := range s.Members {
-		onDisk := "-" // only the leader knows
-		if m.MatchIndex > 0 {
-			onDisk = number(m.MatchIndex)
-		}
+		onDisk := bounded(m.MatchIndex) // only the leader knows
 		cells := []string{number(m.ID), role(m), shown(m.ClientAddress), shown(m.PeerAddress), yes(m.Connected || m.ID == s.Server), onDisk}
 		if certificates {
 			cells = append(cells, validUntil(m.CertificateExpires))
@@ -169,4 +161,57 @@ func role(m conclave.Member) string {
 		return "learner"
 	}
 	return "-"
+}
+
+// clockView is the clock of another server. Drift is how much faster it runs, if that is known:
+// 0.01 is 1 %.
+type clockView struct {
+	Server     uint64   `json:"server"`
+	Offset     string   `json:"offset"`
+	Error      string   `json:"error"`
+	Drift      *float64 `json:"drift,omitempty"`
+	DriftError *float64 `json:"drift_error,omitempty"`
+	Over       string   `json:"over,omitempty"`
+	Notable    bool     `json:"notable,omitempty"`
+}
+
+func clockJSON(c conclave.Clock) clockView {
+	v := clockView{Server: c.Server, Offset: c.Offset.String(), Error: c.Error.String(), Notable: c.Notable}
+	if c.Over > 0 {
+		v.Drift, v.DriftError, v.Over = &c.Drift, &c.DriftError, c.Over.String()
+	}
+	return v
+}
+
+// writeClocks writes the clocks of other servers, and warnings about them.
+func writeClocks(w io.Writer, s conclave.Status) error {
+	fmt.Fprintf(w, "\nclocks, compared with that of server %d\n", s.Server)
+	t := newTable(w, "SERVER", "AHEAD BY", "DRIFT")
+	for _, c := range s.Clocks {
+		ahead, drift := "-", "-"
+		lost := slices.ContainsFunc(s.Members, func(m conclave.Member) bool { return m.ID == c.Server && !m.Connected && !m.Leader })
+		if !lost { // otherwise the estimate is of earlier
+			ahead = fmt.Sprintf("%v +- %v", rounded(c.Offset), rounded(c.Error))
+		}
+		if !lost && c.Over > 0 {
+			drift = fmt.Sprintf("%.4f %% +- %.4f %%", 100*c.Drift, 100*c.DriftError)
+		}
+		t.row(number(c.Server), ahead, drift)
+	}
+	if err := t.flush(); err != nil {
+		return err
+	}
+	for _, c := range s.Clocks {
+		if c.Notable {
+			fmt.Fprintf(w, "WARNING: the clocks of servers %d and %d drift apart by %.2f %%; leases are safe up to 10 %%\n", s.Server, c.Server, 100*c.Drift)
+		}
+	}
+	return nil
+}
+
+func rounded(d time.Duration) time.Duration {
+	if d.Abs() < time.Millisecond {
+		return d.Round(time.Microsecond)
+	}
+	return d.Round(10 * time.Microsecond)
 }

@@ -73,6 +73,23 @@ func (a *app) print(value any, asTable func(io.Writer) error) error {
 	return out.Encode(value)
 }
 
+// printLine writes a value as JSON with --json, and a line otherwise.
+func (a *app) printLine(value any, line string) error {
+	return a.print(value, func(w io.Writer) error {
+		_, err := fmt.Fprintln(w, line)
+		return err
+	})
+}
+
+// each returns what of makes of each element of all.
+func each[A, B any](all []A, of func(A) B) []B {
+	list := make([]B, len(all))
+	for i, a := range all {
+		list[i] = of(a)
+	}
+	return list
+}
+
 // shown returns a text from another party in a safe form: without control sequences for the
 // terminal, and without line breaks.
 func shown(text string) string {

@@ -160,11 +160,7 @@ func (v *topView) busiest(limit int) (rows [][]string, more int) {
 	slices.SortStableFunc(found, func(a, b conclave.Resource) int {
 		return cmp.Or(cmp.Compare(b.QueueLength, a.QueueLength), oldest(&a).Compare(oldest(&b)), cmp.Compare(a.Name, b.Name))
 	})
-	title := "LOCK"
-	if v.of.election {
-		title = "ELECTION"
-	}
-	rows = [][]string{{title, "WAITING", "HOLDER", "AGE", "FENCE"}}
+	rows = [][]string{{v.of.either("LOCK", "ELECTION"), "WAITING", "HOLDER", "AGE", "FENCE"}}
 	for i := range found[:min(limit, len(found))] {
 		rows = append(rows, v.busy(&found[i]))
 	}

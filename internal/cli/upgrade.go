@@ -31,7 +31,6 @@ func newUpgrade(a *app) *cobra.Command {
 	return cmd
 }
 
-// upgradeStep is a subcommand.
 type upgradeStep struct {
 	name, short, long string
 	do                func(context.Context, *conclave.Client) (conclave.Upgrade, error)
@@ -73,7 +72,7 @@ func finishUpgrade(ctx context.Context, client *conclave.Client) (conclave.Upgra
 }
 
 func newUpgradeStep(a *app, step upgradeStep) *cobra.Command {
-	cmd := &cobra.Command{
+	return a.withJSON(&cobra.Command{
 		Use: step.name, Short: step.short, Long: step.long,
 		Example: fmt.Sprintf("  conclave upgrade %[1]s\n  conclave upgrade %[1]s --timeout 30s\n  conclave upgrade %[1]s --json", step.name),
 		Args:    noArguments,
@@ -87,9 +86,7 @@ func newUpgradeStep(a *app, step upgradeStep) *cobra.Command {
 				return a.print(view, func(w io.Writer) error { return writeUpgrade(w, u) })
 			})
 		},
-	}
-	a.addJSON(cmd)
-	return cmd
+	})
 }
 
 type upgradeView struct {

@@ -51,10 +51,7 @@ func group(cmd *cobra.Command, commands ...*cobra.Command) *cobra.Command {
 		if len(args) == 0 {
 			return nil
 		}
-		var known []string
-		for _, c := range cmd.Commands() {
-			known = append(known, c.Name())
-		}
+		known := each(cmd.Commands(), (*cobra.Command).Name)
 		path := strings.TrimPrefix(cmd.CommandPath(), "conclave ")
 		return fmt.Errorf("%s: %q: unknown command; expected %s", path, args[0], orList(known))
 	}

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"io"
 	"runtime"
 	"runtime/debug"
 
@@ -10,7 +9,7 @@ import (
 )
 
 func newVersion(a *app) *cobra.Command {
-	cmd := &cobra.Command{
+	return a.withJSON(&cobra.Command{
 		Use:   "version",
 		Short: "Print the version of this binary",
 		Long:  "With --json, the output also has the revision of the source.",
@@ -20,14 +19,9 @@ func newVersion(a *app) *cobra.Command {
 		Args: noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			v := readVersion()
-			return a.print(v, func(w io.Writer) error {
-				_, err := fmt.Fprintln(w, v.text())
-				return err
-			})
+			return a.printLine(v, v.text())
 		},
-	}
-	a.addJSON(cmd)
-	return cmd
+	})
 }
 
 type versionView struct {

@@ -42,7 +42,7 @@ as in the output of conclave locks; "held" is absent if nobody holds the lock. F
 		},
 	}
 	cmd.Flags().BoolVar(&of.election, "elections", false, "watch elections instead of locks")
-	a.addJSON(cmd)
+	a.withJSON(cmd)
 	cmd.Flags().Lookup("json").Usage = "print one JSON object per line, for each change"
 	return cmd
 }
@@ -66,20 +66,6 @@ func (k resourceClass) watch(ctx context.Context, client *conclave.Client, prefi
 		return client.WatchElections(ctx, prefix)
 	}
 	return client.Watch(ctx, prefix)
-}
-
-// follow is ask without a timeout for the question.
-func (a *app) follow(ctx context.Context, question func(context.Context, *conclave.Client) error) error {
-	cfg, err := a.client.config()
-	if err != nil {
-		return err
-	}
-	client, err := a.dial(ctx, cfg)
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	return question(ctx, client)
 }
 
 // line prints one JSON object, or one line for people.
@@ -129,14 +115,12 @@ func (a *app) printChanges(of resourceClass, changes <-chan conclave.Changes, li
 	}
 }
 
-// printResources prints a line for each lock, or election.
 func (a *app) printResources(of resourceClass, fresh []conclave.Resource) error {
 	for _, r := range fresh {
 		at := time.Now()
 		view := changeView{At: at, Name: r.Name}
 		if len(r.Holders) > 0 {
-			held := resourceJSON(&r)
-			view.Held = &held
+			view.Held = new(resourceJSON(r))
 		}
 		if err := a.line(view, at.Format(time.TimeOnly)+"  "+of.sentence(r)); err != nil {
 			return err
@@ -189,7 +173,7 @@ func (n *news) take(c conclave.Changes) (changed []conclave.Resource) {
 
 // fingerprint contains everything that a line shows.
 func fingerprint(r *conclave.Resource) string {
-	text, err := json.Marshal(resourceJSON(r))
+	text, err := json.Marshal(resourceJSON(*r))
 	if err != nil {
 		panic(err) // impossible: all fields can be encoded
 	}
@@ -201,10 +185,7 @@ func (k resourceClass) sentence(r conclave.Resource) string {
 	var b strings.Builder
 	b.WriteString(shown(r.Name) + ":")
 	if len(r.Holders) == 0 {
-		if k.election {
-			return b.String() + " nobody leads"
-		}
-		return b.String() + " free"
+		return b.String() + k.either(" free", " nobody leads")
 	}
 	for i, h := range r.Holders {
 		k.holder(&b, i, r.Limit, h)
@@ -238,4 +219,98 @@ func (k resourceClass) holder(w io.Writer, i int, limit uint32, h conclave.Holde
 			fmt.Fprintf(w, " (%s)", shown(h.Reason))
 		}
 	}
+}
+
+// lookEvery is how often a watch asks for what no stream reports: locks that algorithms guard, and
+// epochs.
+const lookEvery = time.Second
+
+// look is an answer of the servers that guard locks by algorithms.
+type look struct {
+	locks  []conclave.Resource // that algorithms guard
+	silent []uint64            // servers that did not answer
+	starts []conclave.ViewStart
+}
+
+// looks asks every lookEvery until ctx ends. It skips a time at which no server answers.
+func looks(ctx context.Context, client *conclave.Client, prefix string) <-chan look {
+	out := make(chan look)
+	go func() {
+		tick := time.NewTicker(lookEvery)
+		defer tick.Stop()
+		for {
+			if l, ok := lookOnce(ctx, client, prefix); ok {
+				select {
+				case out <- l:
+				case <-ctx.Done():
+				}
+			}
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return out
+}
+
+func lookOnce(ctx context.Context, client *conclave.Client, prefix string) (l look, ok bool) {
+	v, err := client.Homes(ctx)
+	if err != nil {
+		return look{}, false
+	}
+	l.starts = startsOf(&v)
+	if len(v.Guards) > 0 {
+		if l.locks, l.silent, err = client.ListKnown(ctx, prefix); err != nil {
+			return look{}, false
+		}
+	}
+	l.locks = slices.DeleteFunc(l.locks, func(r conclave.Resource) bool { return r.Guard == "" })
+	return l, true
+}
+
+type startView struct {
+	At    time.Time `json:"at"`
+	Epoch uint64    `json:"epoch"`
+	Why   string    `json:"why"`
+}
+
+// liveNews filters what is new from one look to the next. Epochs before the first look are not new.
+type liveNews struct {
+	locks *news
+	begun bool
+	epoch uint64
+	said  string // about servers that do not answer
+}
+
+// take returns the locks that changed. While a server does not answer, nothing is known to be free.
+func (n *liveNews) take(l look) []conclave.Resource {
+	return n.locks.take(conclave.Changes{
+		Resources: slices.DeleteFunc(l.locks, func(r conclave.Resource) bool { return len(l.silent) > 0 && len(r.Holders) == 0 }),
+		Reset:     len(l.silent) == 0,
+	})
+}
+
+// starts returns those that were not returned before.
+func (n *liveNews) starts(l look) (fresh []conclave.ViewStart) {
+	for _, s := range l.starts {
+		if s.Epoch > n.epoch {
+			n.epoch = s.Epoch
+			fresh = append(fresh, s)
+		}
+	}
+	if !n.begun {
+		n.begun, fresh = true, nil
+	}
+	return fresh
+}
+
+func (a *app) printStarts(starts []conclave.ViewStart) error {
+	for _, s := range starts {
+		if err := a.line(startView{s.At, s.Epoch, s.Why}, fmt.Sprintf("%s  epoch %d begins: %s", s.At.Local().Format(time.TimeOnly), s.Epoch, shown(s.Why))); err != nil {
+			return err
+		}
+	}
+	return nil
 }

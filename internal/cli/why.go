@@ -48,8 +48,7 @@ If nobody holds NAME and no hold is remembered, why says so and exits with 0.`,
 		},
 	}
 	of.register(cmd, "explain an election instead of a lock")
-	a.addJSON(cmd)
-	return cmd
+	return a.withJSON(cmd)
 }
 
 // resourceClass is the class of a resource: lock or election.
@@ -68,23 +67,31 @@ func (k resourceClass) blocked(ctx context.Context, client *conclave.Client, nam
 	return blockedBy(v.Guards, name)
 }
 
-// leaves names the one who can release it.
-func (k resourceClass) leaves() string {
-	if k.election {
-		return "leader"
-	}
-	return "holder"
-}
-
 func (k *resourceClass) register(cmd *cobra.Command, usage string) {
 	cmd.Flags().BoolVar(&k.election, "election", false, usage)
 }
 
-func (k resourceClass) String() string {
+// either returns the word for a lock, or that for an election.
+func (k resourceClass) either(lock, election string) string {
 	if k.election {
-		return "election"
+		return election
 	}
-	return "lock"
+	return lock
+}
+
+func (k resourceClass) String() string { return k.either("lock", "election") }
+
+// The words for what a holder does, for a resource that has one, and for the holder.
+func (k resourceClass) has() string    { return k.either("holds", "leads") }
+func (k resourceClass) taken() string  { return k.either("held", "led") }
+func (k resourceClass) leaves() string { return k.either("holder", "leader") }
+
+// revoke returns the method that asks holders to leave.
+func (k resourceClass) revoke(client *conclave.Client) func(ctx context.Context, name, reason string, options ...conclave.RevokeOption) (uint64, error) {
+	if k.election {
+		return client.RevokeElection
+	}
+	return client.Revoke
 }
 
 func (k resourceClass) explain(ctx context.Context, client *conclave.Client, name string) (conclave.Explanation, error) {
@@ -131,14 +138,12 @@ type endedView struct {
 	Owner   string    `json:"owner,omitempty"`
 }
 
+func endedJSON(e conclave.Ended) endedView { return endedView(e) }
+
 func explanationJSON(name string, x conclave.Explanation, blocked string, waits []waitingView) explanationView {
-	v := explanationView{Name: name, Past: []endedView{}, Blocked: blocked, Waits: waits, Algorithm: x.Algorithm, Prefix: x.Prefix, Homes: x.Homes}
+	v := explanationView{Name: name, Past: each(x.Past, endedJSON), Blocked: blocked, Waits: waits, Algorithm: x.Algorithm, Prefix: x.Prefix, Homes: x.Homes}
 	if x.Held {
-		held := resourceJSON(&x.Resource)
-		v.Held = &held
-	}
-	for _, p := range x.Past {
-		v.Past = append(v.Past, endedView(p))
+		v.Held = new(resourceJSON(x.Resource))
 	}
 	return v
 }
@@ -176,7 +181,6 @@ func (k resourceClass) tell(w io.Writer, name string, x conclave.Explanation, bl
 	return t.flush()
 }
 
-// silentHomes returns the servers that did not answer.
 func silentHomes(homes []conclave.AtHome) (servers []uint64) {
 	for _, h := range homes {
 		if h.Problem != "" {
@@ -190,10 +194,7 @@ func silentHomes(homes []conclave.AtHome) (servers []uint64) {
 // there are none.
 func noAnswer(servers []uint64) string {
 	const meaning = " not answer; a lock that a client there holds is free when the lease of the server has ended"
-	var names []string
-	for _, id := range servers {
-		names = append(names, number(id))
-	}
+	names := each(servers, number[uint64])
 	switch len(names) {
 	case 0:
 		return ""
@@ -218,27 +219,16 @@ func tellHomes(w io.Writer, x conclave.Explanation) {
 	}
 }
 
-func (k resourceClass) has() string {
-	if k.election {
-		return "leads"
-	}
-	return "holds"
-}
-
 func (k resourceClass) tellHeld(w io.Writer, name string, r *conclave.Resource) error {
 	limit := ""
 	if r.Limit > 1 {
 		limit = fmt.Sprintf(" of %d", r.Limit)
 	}
-	verb := "held"
-	if k.election {
-		verb = "led"
-	}
 	waiting := "nobody waits"
 	if r.QueueLength > 0 {
 		waiting = fmt.Sprintf("%d waiting", r.QueueLength)
 	}
-	fmt.Fprintf(w, "%s %q is %s by %d%s, %s\n\n", k, name, verb, len(r.Holders), limit, waiting)
+	fmt.Fprintf(w, "%s %q is %s by %d%s, %s\n\n", k, name, k.taken(), len(r.Holders), limit, waiting)
 	t := newTable(w, k.head("HOLDER FENCE", ownerColumn, "HOST", "PID", "PROGRAM", "SESSION", "SINCE", "ASKED TO LEAVE")...)
 	for _, h := range r.Holders {
 		t.row(k.row(h.Shared, h.Priority, h.Value, number(h.Fence), shown(h.Owner), shown(h.Host), number(h.PID), shown(h.Program), shortID(h.Session), since(h.Since), asked(h))...)
@@ -290,7 +280,6 @@ func asked(h conclave.Holder) string {
 	return "yes: " + shown(h.Reason)
 }
 
-// howEnded describes how a hold ended.
 func howEnded(p conclave.Ended) string {
 	text := shown(p.How)
 	switch p.How {
@@ -317,4 +306,34 @@ func span(from, to time.Time) string {
 		return d.Round(time.Millisecond).String()
 	}
 	return d.Round(time.Second).String()
+}
+
+// oneName takes exactly one name of a lock or an election.
+func oneName(cmd *cobra.Command, args []string) error {
+	if err := takes("NAME")(cmd, args); err != nil {
+		return err
+	}
+	return conclave.ValidateName(args[0])
+}
+
+// completionTimeout bounds the wait after the Tab key.
+const completionTimeout = time.Second
+
+// completeNames completes the name of what is held now. It completes nothing if the cluster
+// does not answer in time.
+func (a *app) completeNames(of *resourceClass) func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return func(_ *cobra.Command, args []string, begun string) (names []cobra.Completion, _ cobra.ShellCompDirective) {
+		if len(args) == 0 {
+			a.client.timeout = min(a.client.timeout, duration(completionTimeout))
+			// An error cannot be shown here.
+			_ = a.ask(context.Background(), func(ctx context.Context, client *conclave.Client) error {
+				held, _, err := of.listAll(ctx, client, begun)
+				for _, r := range held {
+					names = append(names, cobra.Completion(r.Name))
+				}
+				return err
+			})
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
 }

@@ -122,19 +122,10 @@ func (r *DeadlockReport) read(closing, other *program) error {
 
 // awaitWait waits until one of the programs waits for what the other keeps.
 func (s *stage) awaitWait(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	for {
+	return s.cluster.Await(ctx, 10*time.Second, "no program waits", func(ctx context.Context) (bool, error) {
 		waits, _, err := s.client.Waits(ctx)
-		if len(waits) > 0 || err != nil {
-			return err
-		}
-		select {
-		case <-time.After(10 * time.Millisecond):
-		case <-ctx.Done():
-			return errors.New("no program waits after 10 s")
-		}
-	}
+		return len(waits) > 0, err
+	})
 }
 
 func (s *stage) startProgram(name, first, second string) (*program, error) {

@@ -84,7 +84,6 @@ func Run(ctx context.Context, cfg Config) (Report, error) {
 	return report, nil
 }
 
-// play runs the scenario.
 func (s *stage) play(ctx context.Context) error {
 	if err := s.open(ctx); err != nil {
 		return err
@@ -106,7 +105,6 @@ func (s *stage) play(ctx context.Context) error {
 	return s.close()
 }
 
-// serve starts the servers.
 func (s *stage) serve(ctx context.Context) error {
 	s.say("starting 3 servers, each a process with its data on disk under %s", s.Dir)
 	var err error
@@ -146,8 +144,6 @@ func (s *stage) open(ctx context.Context) error {
 
 // guard makes the algorithm guard the lock, and waits until all servers take part.
 func (s *stage) guard(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
-	defer cancel()
 	if err := s.cluster.Raise(ctx, s.client, version.Live); err != nil {
 		return err
 	}
@@ -158,18 +154,14 @@ func (s *stage) guard(ctx context.Context) error {
 	if err := s.client.SetGuard(ctx, Lock, use); err != nil {
 		return err
 	}
-	for {
+	err := s.cluster.Await(ctx, 15*time.Second, s.Algorithm+" does not guard the lock", func(ctx context.Context) (bool, error) {
 		v, err := s.client.View(ctx)
-		if err == nil && len(v.Members) == s.cluster.Servers() && v.Guards[0].Change == nil {
-			s.say("%s guards the lock between the servers: a hold is lost with the server that its worker is attached to", s.Algorithm)
-			return nil
-		}
-		select {
-		case <-time.After(10 * time.Millisecond):
-		case <-ctx.Done():
-			return fmt.Errorf("%s does not guard the lock after 15 s: %w", s.Algorithm, errors.Join(err, s.cluster.Died()))
-		}
+		return err == nil && len(v.Members) == s.cluster.Servers() && v.Guards[0].Change == nil, err
+	})
+	if err == nil {
+		s.say("%s guards the lock between the servers: a hold is lost with the server that its worker is attached to", s.Algorithm)
 	}
+	return err
 }
 
 func (s *stage) startWorker(i int) error {
@@ -217,7 +209,6 @@ func (s *stage) watch(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// entries returns the number of entries in the file so far.
 func (s *stage) entries() (int, error) {
 	text, err := os.ReadFile(s.path)
 	return strings.Count(string(text), enter), err
@@ -245,20 +236,13 @@ func (s *stage) killLeader(ctx context.Context) error {
 	return s.watch(ctx, 2500*time.Millisecond)
 }
 
-func (s *stage) leader(ctx context.Context) (int, error) {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	for {
+func (s *stage) leader(ctx context.Context) (leader int, err error) {
+	err = s.cluster.Await(ctx, 10*time.Second, "no leader is known", func(ctx context.Context) (bool, error) {
 		status, err := s.client.Status(ctx)
-		if err == nil && status.Leader != 0 {
-			return int(status.Leader), nil
-		}
-		select {
-		case <-time.After(20 * time.Millisecond):
-		case <-ctx.Done():
-			return 0, fmt.Errorf("no leader is known after 10 s: %w", errors.Join(err, s.cluster.Died()))
-		}
-	}
+		leader = int(status.Leader)
+		return leader != 0, err
+	})
+	return leader, err
 }
 
 // killHolder kills a worker while it holds the lock.

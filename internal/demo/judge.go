@@ -6,7 +6,7 @@ import (
 	"io"
 	"math"
 	"slices"
-	"sort"
+	"strings"
 	"time"
 )
 
@@ -86,6 +86,36 @@ func (r *Report) Good() bool {
 	return r.Overlaps == 0 && r.FenceRegressions == 0 && (r.changes == nil || r.SessionsLost == 0)
 }
 
+// Text returns the report as text.
+func (r *Report) Text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "entries             %d\n", r.Entries)
+	fmt.Fprintf(&b, "overlaps            %d\n", r.Overlaps)
+	if r.Overlaps > 0 {
+		fmt.Fprintf(&b, "first overlap       %s\n", r.FirstOverlap)
+	}
+	fmt.Fprintf(&b, "fence regressions   %d\n", r.FenceRegressions)
+	for i, ms := range r.FailoverMS {
+		fmt.Fprintf(&b, "leader kill %d       next entry after %.0f ms\n", i+1, ms)
+	}
+	if r.WorkerKills > 0 {
+		fmt.Fprintf(&b, "worker kill         next entry after %d ms (the session's TTL is %v)\n", r.takeover.Milliseconds(), ttl)
+	}
+	if r.changes != nil {
+		fmt.Fprintf(&b, "servers restarted   %d\n", r.Restarts)
+		fmt.Fprintf(&b, "servers replaced    %d\n", r.Replacements)
+		fmt.Fprintf(&b, "leaders removed     %d\n", r.LeaderRemovals)
+		fmt.Fprintf(&b, "sessions lost       %d\n", r.SessionsLost)
+	}
+	fmt.Fprintf(&b, "acquire             p50 %.2f ms, p99 %.2f ms, with %d workers waiting for one lock\n", r.AcquireMSP50, r.AcquireMSP99, workers)
+	if r.Good() {
+		b.WriteString("No two workers were ever inside together, and every fence was larger than the one before.\n")
+	} else {
+		b.WriteString("THE LOCK DID NOT KEEP ITS WORD.\n")
+	}
+	return b.String()
+}
+
 // interval is a stay inside.
 type interval struct {
 	record
@@ -126,7 +156,7 @@ func judge(records []record, kills []kill) Report {
 		fence = max(fence, s.fence)
 		waits = append(waits, float64(s.waited)/1e6)
 	}
-	sort.Float64s(waits)
+	slices.Sort(waits)
 	report.AcquireMSP50, report.AcquireMSP99 = quantile(waits, 0.50), quantile(waits, 0.99)
 	for _, k := range kills {
 		report.count(k, stays)
@@ -161,8 +191,7 @@ func nextEntry(stays []interval, after int64) int64 {
 
 // intervals pairs each entry with its end, in the order of entries. A stay without an end
 // lasts forever.
-func intervals(records []record, kills []kill) []interval {
-	var stays []interval
+func intervals(records []record, kills []kill) (stays []interval) {
 	open := make(map[int]int) // the stay that each worker is in
 	for _, r := range records {
 		if r.event == enter {

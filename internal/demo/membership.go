@@ -2,7 +2,6 @@ package demo
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -158,20 +157,10 @@ func (s *stage) join(ctx context.Context) error {
 // awaitVoter waits until a server votes and has all of the log, or nearly all.
 func (s *stage) awaitVoter(ctx context.Context, id int) error {
 	const near = 100 // entries
-	ctx, cancel := context.WithTimeout(ctx, catchUp)
-	defer cancel()
-	for {
+	return s.cluster.Await(ctx, catchUp, fmt.Sprintf("server %d does not vote", id), func(ctx context.Context) (bool, error) {
 		members, err := s.client.Members(ctx)
-		there := slices.ContainsFunc(members, func(m conclave.Member) bool {
+		return slices.ContainsFunc(members, func(m conclave.Member) bool {
 			return m.ID == uint64(id) && m.Voter && m.Connected && m.MatchIndex > 0 && m.Behind < near
-		})
-		if there {
-			return nil
-		}
-		select {
-		case <-time.After(20 * time.Millisecond):
-		case <-ctx.Done():
-			return fmt.Errorf("server %d does not vote after %v: %w", id, catchUp, errors.Join(err, s.cluster.Died()))
-		}
-	}
+		}), err
+	})
 }

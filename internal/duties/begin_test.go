@@ -46,7 +46,7 @@ func TestBegin(t *testing.T) {
 				}
 			}
 		}
-		left, err := draftsOf(dir, folder)
+		left, err := lackingOf(dir, folder)
 		if err != nil || len(left) != 1 {
 			t.Errorf("%s: left of the draft: %q, %v", f.name, left, err)
 		}

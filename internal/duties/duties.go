@@ -116,15 +116,10 @@ func untested(root string, specs []*process.Spec) (missing []string, err error) 
 		if want := path.Join("algorithm", s.Family.String()); !strings.HasPrefix(folder, want) && !strings.HasPrefix(folder, "algorithm/broken") {
 			missing = append(missing, fmt.Sprintf("%s: %s: not in %s, the folder of its family", s.Name, folder, want))
 		}
-		lacking, err := testsOf(root, folder)
+		lacking, err := lackingOf(root, folder)
 		if err != nil {
 			return nil, err
 		}
-		drafts, err := draftsOf(root, folder)
-		if err != nil {
-			return nil, err
-		}
-		lacking = append(lacking, drafts...)
 		for _, line := range lacking {
 			missing = append(missing, s.Name+": "+line)
 		}
@@ -135,40 +130,29 @@ func untested(root string, specs []*process.Spec) (missing []string, err error) 
 // draftMark marks what a draft leaves to its writer.
 const draftMark = "WRITE:"
 
-// draftsOf returns the files of a package in which something of the draft is left.
-func draftsOf(root, folder string) (missing []string, err error) {
+// lackingOf returns what the tests of a package lack, and the files in which something of the draft
+// is left.
+func lackingOf(root, folder string) (missing []string, err error) {
 	files, err := filepath.Glob(filepath.Join(root, folder, "*.go"))
 	if err != nil {
 		return nil, err
 	}
+	var tests string
+	var drafts []string
 	for _, file := range files {
 		content, err := os.ReadFile(file)
 		if err != nil {
 			return nil, err
+		}
+		if strings.HasSuffix(file, "_test.go") {
+			tests += string(content)
 		}
 		if n := strings.Count(string(content), draftMark); n > 0 {
-			missing = append(missing, fmt.Sprintf("%s: %q is left in %d places; write what it asks for", path.Join(folder, filepath.Base(file)), draftMark, n))
+			drafts = append(drafts, fmt.Sprintf("%s: %q is left in %d places; write what it asks for", path.Join(folder, filepath.Base(file)), draftMark, n))
 		}
-	}
-	return missing, nil
-}
-
-// testsOf returns what the tests of a package lack.
-func testsOf(root, folder string) (missing []string, err error) {
-	text := ""
-	files, err := filepath.Glob(filepath.Join(root, folder, "*_test.go"))
-	if err != nil {
-		return nil, err
-	}
-	for _, file := range files {
-		content, err := os.ReadFile(file)
-		if err != nil {
-			return nil, err
-		}
-		text += string(content)
 	}
 	for _, line := range testLines {
-		if !strings.Contains(text, line) {
+		if !strings.Contains(tests, line) {
 			missing = append(missing, fmt.Sprintf("%s: no test calls %sSpec...); write one", folder, line))
 		}
 	}
@@ -182,5 +166,5 @@ func testsOf(root, folder string) (missing []string, err error) {
 	if scripts == 0 {
 		missing = append(missing, fmt.Sprintf("%s/testdata: no scripts; write one, then run go test ./%s -rewrite", folder, folder))
 	}
-	return missing, err
+	return append(missing, drafts...), err
 }

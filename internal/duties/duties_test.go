@@ -59,7 +59,7 @@ func TestAllIsMissing(t *testing.T) {
 // A package without tests and scripts lacks three things.
 func TestTestsAreMissing(t *testing.T) {
 	dir := t.TempDir()
-	if missing, err := testsOf(dir, "x"); err != nil || len(missing) != 3 {
+	if missing, err := lackingOf(dir, "x"); err != nil || len(missing) != 3 {
 		t.Errorf("%q, %v", missing, err)
 	}
 	for name, text := range map[string]string{
@@ -74,7 +74,7 @@ func TestTestsAreMissing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if missing, err := testsOf(dir, "x"); err != nil || len(missing) != 0 {
+	if missing, err := lackingOf(dir, "x"); err != nil || len(missing) != 0 {
 		t.Errorf("%q, %v", missing, err)
 	}
 }

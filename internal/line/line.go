@@ -174,7 +174,9 @@ type Output struct {
 // Step processes an input at the reading now.
 func (l *Line) Step(now int64, in Input) {
 	l.now = max(l.now, now)
-	l.checkDeadline()
+	if l.serves() && l.now >= l.session.until {
+		l.session.retire(ErrSessionGone, false)
+	}
 	switch in.Kind {
 	case Tick:
 		l.tick()
@@ -363,13 +365,6 @@ func (l *Line) close() {
 	}
 	if l.farewell == nil {
 		l.emit(Output{Action: Closed})
-	}
-}
-
-// checkDeadline retires the session whose deadline has passed.
-func (l *Line) checkDeadline() {
-	if l.serves() && l.now >= l.session.until {
-		l.session.retire(ErrSessionGone, false)
 	}
 }
 

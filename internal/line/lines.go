@@ -133,7 +133,6 @@ func (l *Lines) Step(now int64, in Input) {
 	}
 }
 
-// withdraw withdraws a call, wherever it is.
 func (l *Lines) withdraw(now int64, in Input) {
 	if i := slices.IndexFunc(l.moved, func(m moved) bool { return m.call == in.Call }); i >= 0 {
 		l.moved = slices.Delete(l.moved, i, i+1)

@@ -115,7 +115,6 @@ func (s *Session) moved(c *Call, rep *api.Reply) {
 	s.line.finish(c, rep, nil)
 }
 
-// granted notes a grant.
 func (s *Session) granted(c *Call, rep *api.Reply) {
 	s.grants[c.sequence] = c
 	if c.withdrawn {

@@ -94,13 +94,6 @@ func (l *Line) learn(servers []string) {
 	l.emit(Output{Action: Routed})
 }
 
-// moveTo continues the session at the server that has taken over its home.
-func (l *Line) moveTo(heir string) {
-	if l.cfg.Home && l.serves() {
-		l.session.address, l.session.moves = heir, true
-	}
-}
-
 // bound reports whether the session belongs to a home and must stay there: it holds something,
 // waits for something, or has been taken over.
 func (l *Line) bound() bool {
@@ -177,7 +170,6 @@ func (l *Line) adopt(st *stream) {
 	}
 }
 
-// settle ends the search.
 func (l *Line) settle() {
 	l.suspect, l.tryAt = false, 0
 	if l.using.relayed {

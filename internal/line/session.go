@@ -162,7 +162,6 @@ func (s *Session) renew() {
 	s.extend(&api.Request{Op: &api.Request_Renew{Renew: &api.Renew{}}})
 }
 
-// extend submits an Open or a Renew.
 func (s *Session) extend(op *api.Request) {
 	c := &Call{Op: op, told: true}
 	s.extensions = append(s.extensions, c)

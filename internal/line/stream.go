@@ -57,7 +57,6 @@ func (l *Line) stream(id uint64) *stream {
 	return nil
 }
 
-// dial opens a stream.
 func (l *Line) dial(address string, relayed bool) {
 	l.dialled++
 	l.streams = append(l.streams, &stream{id: l.dialled, address: address, relayed: relayed, opened: l.now})
@@ -94,8 +93,10 @@ func (l *Line) receive(st *stream, frame *api.ServerFrame) {
 	case farewell != nil:
 		leader := farewell.GetLeader()
 		if heir := farewell.GetHeir(); heir != "" {
-			l.moveTo(heir)
 			leader = heir
+			if l.cfg.Home && l.serves() { // the session continues at the server that has taken over its home
+				l.session.address, l.session.moves = heir, true
+			}
 		} else if members := farewell.GetMembers(); len(members) > 0 {
 			leader = members[l.cfg.Chance(int64(len(members)))]
 		} else if farewell.GetCode() == api.Code_CODE_NOT_MEMBER {

@@ -4,7 +4,6 @@
 package local
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -14,8 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
-	"time"
 )
 
 // Config says what to run. Binary and Dir must be set.
@@ -44,14 +41,8 @@ type Cluster struct {
 	mu      sync.Mutex
 	clients []string // addresses by server, from index 0
 	peers   []string
-	running []*process // nil where a server is down
-}
 
-type process struct {
-	cmd  *exec.Cmd
-	log  Log
-	done chan struct{} // closed once it is reaped
-	err  error
+	Group
 }
 
 // Start starts all servers. They need a moment more to elect a leader.
@@ -62,10 +53,7 @@ func Start(cfg Config) (*Cluster, error) {
 	if cfg.Servers == 0 {
 		cfg.Servers = 3
 	}
-	c := &Cluster{
-		cfg: cfg, name: fmt.Sprintf("local-%d", os.Getpid()),
-		running: make([]*process, cfg.Servers),
-	}
+	c := &Cluster{cfg: cfg, name: fmt.Sprintf("local-%d", os.Getpid())}
 	ports, err := cfg.ports()
 	if err != nil {
 		return nil, err
@@ -181,7 +169,7 @@ func (c *Cluster) Join() (int, error) {
 		return 0, err
 	}
 	c.mu.Lock()
-	c.clients, c.peers, c.running = append(c.clients, ports[0]), append(c.peers, ports[1]), append(c.running, nil)
+	c.clients, c.peers = append(c.clients, ports[0]), append(c.peers, ports[1])
 	id := len(c.clients)
 	c.mu.Unlock()
 	return id, c.Restart(id)
@@ -189,135 +177,9 @@ func (c *Cluster) Join() (int, error) {
 
 // Restart starts a server that is down.
 func (c *Cluster) Restart(id int) error {
-	said := NewLog(c.LogFile(id))
-	log, err := said.Open()
-	if err != nil {
-		return err
-	}
-	defer log.Close() // the process has its own
 	words := append([]string{c.cfg.Binary}, c.Command(id)...)
 	if c.cfg.Via != nil {
 		words = append(c.cfg.Via(id), words...)
 	}
-	cmd := exec.Command(words[0], words[1:]...)
-	cmd.Stdout, cmd.Stderr = log, log
-	Prepare(cmd)
-	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("server %d does not start: %w", id, err)
-	}
-	p := &process{cmd: cmd, log: said, done: make(chan struct{})}
-	go func() {
-		p.err = cmd.Wait()
-		close(p.done)
-	}()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.running[id-1] = p
-	return nil
-}
-
-func (c *Cluster) process(id int) *process {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.running[id-1]
-}
-
-// PID returns the process of a server, or 0 if it is not running.
-func (c *Cluster) PID(id int) int {
-	if p := c.process(id); p != nil {
-		return p.cmd.Process.Pid
-	}
-	return 0
-}
-
-// Signal sends a signal to a server.
-func (c *Cluster) Signal(id int, signal os.Signal) error {
-	p := c.process(id)
-	if p == nil {
-		return fmt.Errorf("server %d is not running", id)
-	}
-	return p.cmd.Process.Signal(signal)
-}
-
-// Kill kills a server with SIGKILL and waits until it is reaped.
-func (c *Cluster) Kill(id int) error {
-	if err := c.Signal(id, syscall.SIGKILL); err != nil {
-		return err
-	}
-	c.await(id)
-	return nil
-}
-
-// End tells a server to stop, and waits until it is reaped.
-func (c *Cluster) End(id int) error {
-	if err := c.Signal(id, syscall.SIGTERM); err != nil {
-		return err
-	}
-	return c.Ended(id)
-}
-
-// Ended waits until a server has ended.
-func (c *Cluster) Ended(id int) error {
-	select {
-	case <-c.process(id).done:
-		c.await(id)
-		return nil
-	case <-time.After(stopTimeout):
-		return fmt.Errorf("server %d has not ended after %v", id, stopTimeout)
-	}
-}
-
-func (c *Cluster) await(id int) {
-	p := c.process(id)
-	<-p.done
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.running[id-1] = nil
-}
-
-// Died returns an error with the last line that a server printed if one has
-// ended that nobody ended.
-func (c *Cluster) Died() error {
-	for id := 1; id <= c.Servers(); id++ {
-		p := c.process(id)
-		if p == nil {
-			continue
-		}
-		select {
-		case <-p.done:
-			return fmt.Errorf("server %d ended (%v); it said: %s", id, p.err, p.log.LastLine())
-		default:
-		}
-	}
-	return nil
-}
-
-// stopTimeout is how long a server may take to stop: 10 s for itself, 2 s for the calls of its clients, and some
-// slack.
-const stopTimeout = 15 * time.Second
-
-// Stop ends all servers, those that do not end by themselves with SIGKILL.
-func (c *Cluster) Stop() error {
-	var problems []error
-	for id := 1; id <= c.Servers(); id++ {
-		if c.process(id) != nil {
-			_ = c.Signal(id, syscall.SIGTERM)
-			_ = c.Signal(id, wake)
-		}
-	}
-	end := time.After(stopTimeout)
-	for id := 1; id <= c.Servers(); id++ {
-		p := c.process(id)
-		if p == nil {
-			continue
-		}
-		select {
-		case <-p.done:
-		case <-end:
-			problems = append(problems, fmt.Errorf("server %d did not end within %v and was killed", id, stopTimeout))
-			_ = p.cmd.Process.Kill()
-		}
-		c.await(id)
-	}
-	return errors.Join(problems...)
+	return c.Run(id, c.LogFile(id), exec.Command(words[0], words[1:]...))
 }

@@ -14,6 +14,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -53,9 +54,9 @@ func Benchmark(line string) (subject string, figures []Figure, ok bool) {
 		return "", nil, false
 	}
 	subject = strings.TrimPrefix(words[0], "Benchmark")
-	if name, processors, found := cutLast(subject, "-"); found {
-		if _, err := strconv.Atoi(processors); err == nil {
-			subject = name
+	if at := strings.LastIndexByte(subject, '-'); at >= 0 {
+		if _, err := strconv.Atoi(subject[at+1:]); err == nil { // the number of processors
+			subject = subject[:at]
 		}
 	}
 	for i := 2; i+1 < len(words); i += 2 {
@@ -66,14 +67,6 @@ func Benchmark(line string) (subject string, figures []Figure, ok bool) {
 		figures = append(figures, Figure{words[i+1], value})
 	}
 	return subject, figures, true
-}
-
-func cutLast(s, sep string) (before, after string, found bool) {
-	at := strings.LastIndex(s, sep)
-	if at < 0 {
-		return s, "", false
-	}
-	return s[:at], s[at+len(sep):], true
 }
 
 // Asked reports whether somebody wants notes.
@@ -230,4 +223,24 @@ func Number(v float64) string {
 		whole += "." + rest
 	}
 	return whole
+}
+
+// Commit names the commit of the work tree in dir, with "-dirty" behind it if
+// anything is not as it was committed, but for what lies in docs: reports write
+// there, and the next part is none the less a run of that commit.
+func Commit(dir string) string {
+	git := func(args ...string) (string, error) {
+		cmd := exec.Command("git", args...)
+		cmd.Dir = dir
+		out, err := cmd.Output()
+		return strings.TrimSpace(string(out)), err
+	}
+	commit, err := git("rev-parse", "--short", "HEAD")
+	if err != nil {
+		return "no commit"
+	}
+	if changes, err := git("status", "--porcelain", "--untracked-files=no", "--", ":/", ":(top,exclude)docs"); err != nil || changes != "" {
+		commit += "-dirty"
+	}
+	return commit
 }

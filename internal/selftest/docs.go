@@ -20,8 +20,7 @@ var (
 
 // CheckLinks complains about links of documents to files or headings that are
 // not there.
-func CheckLinks(t *Tree) []string {
-	var complaints []string
+func CheckLinks(t *Tree) (complaints []string) {
 	for _, text := range t.Texts {
 		if !strings.HasSuffix(text.Name, ".md") {
 			continue
@@ -88,8 +87,7 @@ func CheckTests(t *Tree) ([]string, error) {
 }
 
 // anchors are the names that code hosting sites give to headings.
-func anchors(content string) []string {
-	var names []string
+func anchors(content string) (names []string) {
 	for _, match := range heading.FindAllStringSubmatch(fence.ReplaceAllString(content, ""), -1) {
 		names = append(names, strings.Map(func(r rune) rune {
 			switch {
@@ -105,8 +103,7 @@ func anchors(content string) []string {
 }
 
 // Blocks returns the code blocks of a document that are marked with a language.
-func Blocks(markdown, language string) []string {
-	var blocks []string
+func Blocks(markdown, language string) (blocks []string) {
 	for _, match := range fence.FindAllStringSubmatch(markdown, -1) {
 		if match[1] == language {
 			blocks = append(blocks, match[2])
@@ -126,8 +123,7 @@ type Manual struct {
 // CheckCommands complains about commands in the shell blocks of a document that
 // do not exist, or not with the flags that the document gives them. It knows
 // conclave and make; what follows a pipe or another command is not looked at.
-func CheckCommands(name, markdown string, manual Manual) []string {
-	var complaints []string
+func CheckCommands(name, markdown string, manual Manual) (complaints []string) {
 	for _, block := range Blocks(markdown, "sh") {
 		for line := range strings.Lines(strings.ReplaceAll(block, "\\\n", " ")) {
 			if err := manual.check(arguments(line)); err != nil {
@@ -176,8 +172,7 @@ func (m Manual) check(words []string) error {
 
 // Targets returns the targets of a Makefile that are phony, which all are that
 // people call.
-func Targets(makefile string) []string {
-	var targets []string
+func Targets(makefile string) (targets []string) {
 	for line := range strings.Lines(makefile) {
 		if names, found := strings.CutPrefix(line, ".PHONY:"); found {
 			targets = append(targets, strings.Fields(names)...)

@@ -52,8 +52,7 @@ func parseRules(text string) ([]Rule, error) {
 
 // CheckFloors complains about imports within the module that no rule allows, and about
 // packages that no rule covers.
-func CheckFloors(t *Tree, rules []Rule) []string {
-	var complaints []string
+func CheckFloors(t *Tree, rules []Rule) (complaints []string) {
 	for _, p := range t.Packages {
 		rule := ruleFor(rules, p.Path)
 		if rule == nil {
@@ -74,8 +73,7 @@ func CheckFloors(t *Tree, rules []Rule) []string {
 // CheckDoors complains about imports of other modules by packages that no rule lets out.
 // Here the pattern of a rule is the outside path, and the packages of this module follow.
 // The rule with the longest matching path applies.
-func CheckDoors(t *Tree, rules []Rule) []string {
-	var complaints []string
+func CheckDoors(t *Tree, rules []Rule) (complaints []string) {
 	for _, p := range t.Packages {
 		for _, f := range p.sources() {
 			for _, spec := range f.Syntax.Imports {

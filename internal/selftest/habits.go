@@ -24,8 +24,7 @@ var words = []Word{
 
 // CheckWords complains about unfinished business, and about paths and documents
 // that only its author had.
-func CheckWords(t *Tree) []string {
-	var complaints []string
+func CheckWords(t *Tree) (complaints []string) {
 	for _, text := range t.Texts {
 		number := 0
 		for line := range strings.Lines(text.Content) {
@@ -40,8 +39,7 @@ func CheckWords(t *Tree) []string {
 
 var document = regexp.MustCompile(`\b[A-Z]{3,}\.md\b`)
 
-func (t *Tree) wrongWords(line string) []string {
-	var wrong []string
+func (t *Tree) wrongWords(line string) (wrong []string) {
 	for _, word := range words {
 		if found := word.Pattern.FindString(line); found != "" {
 			wrong = append(wrong, fmt.Sprintf("%q: %s", strings.TrimSpace(found), word.Instead))
@@ -55,12 +53,32 @@ func (t *Tree) wrongWords(line string) []string {
 	return wrong
 }
 
+// CheckComments complains about packages that have no package comment, or more
+// than one: then nobody knows which is kept up.
+func CheckComments(t *Tree) (complaints []string) {
+	for _, p := range t.Packages {
+		files := p.sources()
+		if len(files) == 0 {
+			files = p.Files
+		}
+		var commented []string
+		for _, f := range files {
+			if f.Syntax.Doc != nil {
+				commented = append(commented, f.Name)
+			}
+		}
+		if len(commented) != 1 {
+			complaints = append(complaints, fmt.Sprintf("%s: has %d package comments %v; it needs exactly one", p.Path, len(commented), commented))
+		}
+	}
+	return complaints
+}
+
 // CheckSleep complains about tests that sleep: they are slow when they pass and
 // wrong when the machine is busy. In a bubble of testing/synctest sleeping
 // takes no time, so packages that test in bubbles are left alone; and a loop
 // that looks for a condition until a deadline may sleep between two looks.
-func CheckSleep(t *Tree) []string {
-	var complaints []string
+func CheckSleep(t *Tree) (complaints []string) {
 	for _, p := range t.Packages {
 		if slices.ContainsFunc(p.tests(), func(f *File) bool { return f.imports("testing/synctest") }) {
 			continue
@@ -109,8 +127,7 @@ func calls(within ast.Node, names ...string) iter.Seq[*ast.CallExpr] {
 // CheckLeaks complains about packages that start goroutines and do not look for
 // leaked ones in their tests. For a package that only helps the tests of others
 // those tests count.
-func CheckLeaks(t *Tree) []string {
-	var complaints []string
+func CheckLeaks(t *Tree) (complaints []string) {
 	for _, p := range t.Packages {
 		start := startsGoroutine(p)
 		if start != nil && !slices.ContainsFunc(t.testsOf(p), looksForLeaks) {

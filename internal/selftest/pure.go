@@ -19,8 +19,7 @@ type Pure struct {
 // CheckPure complains about whatever could make two runs differ, or lets a
 // package do input or output: imports that are not listed, goroutines,
 // channels, maps or the order in which they are walked.
-func CheckPure(t *Tree, pure Pure) []string {
-	var complaints []string
+func CheckPure(t *Tree, pure Pure) (complaints []string) {
 	for _, p := range t.Packages {
 		if !anyMatches(pure.Packages, p.Path) {
 			continue
@@ -39,8 +38,7 @@ func CheckPure(t *Tree, pure Pure) []string {
 	return complaints
 }
 
-func (t *Tree) impureImports(f *File, allowed []string) []string {
-	var complaints []string
+func (t *Tree) impureImports(f *File, allowed []string) (complaints []string) {
 	for _, spec := range f.Syntax.Imports {
 		if name := unquote(spec.Path.Value); isStandard(name) && !slices.Contains(allowed, name) {
 			complaints = append(complaints, t.complaint(spec, "a deterministic package may not import %s", name))
@@ -49,8 +47,7 @@ func (t *Tree) impureImports(f *File, allowed []string) []string {
 	return complaints
 }
 
-func (t *Tree) concurrency(f *File) []string {
-	var complaints []string
+func (t *Tree) concurrency(f *File) (complaints []string) {
 	ast.Inspect(f.Syntax, func(n ast.Node) bool {
 		what := ""
 		switch n := n.(type) {
@@ -73,8 +70,7 @@ func (t *Tree) concurrency(f *File) []string {
 
 // mapState complains about maps that outlive a function: fields, named types
 // and package variables.
-func (t *Tree) mapState(f *File) []string {
-	var complaints []string
+func (t *Tree) mapState(f *File) (complaints []string) {
 	for _, decl := range f.Syntax.Decls {
 		decl, ok := decl.(*ast.GenDecl)
 		if !ok {
@@ -94,8 +90,7 @@ func (t *Tree) mapState(f *File) []string {
 // names: a field of a type of this package that is a map, or a variable of the
 // same function. A walk is harmless if the function sorts afterwards, or if all
 // it does is count, add up and delete.
-func (t *Tree) mapOrder(p *Package) []string {
-	var complaints []string
+func (t *Tree) mapOrder(p *Package) (complaints []string) {
 	fields := mapFields(p)
 	for _, f := range p.sources() {
 		for _, decl := range f.Syntax.Decls {

@@ -118,8 +118,7 @@ func (r Records) Lowered(measured Records) Records {
 
 // CheckSizes complains about functions longer than the records allow and about
 // files that are too long.
-func CheckSizes(t *Tree, records Records) []string {
-	var complaints []string
+func CheckSizes(t *Tree, records Records) (complaints []string) {
 	measured := Measure(t)
 	for _, path := range slices.Sorted(maps.Keys(measured)) {
 		now := measured[path]
