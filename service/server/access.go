@@ -58,9 +58,7 @@ func (s *Server) access(ctx context.Context, req *api.AccessRequest) (*api.Acces
 		}
 		answer := describeRules(state.Rules(), state.Mode(), who)
 		return answer, answerTo(ctx, state, who, answer)
-	}, func(ctx context.Context, leader api.ConclaveClient) (*api.AccessResponse, error) {
-		return leader.Access(ctx, req)
-	})
+	}, asking(api.ConclaveClient.Access, req))
 }
 
 // changeRules carries out a change of the rules, if there is one, at the leader.

@@ -62,9 +62,7 @@ func (s *Server) endSession(ctx context.Context, req *api.EndSessionRequest) (*a
 			left, _ := r.Registry().Session(command.Session)
 			answer.Holds = uint32(left.Holds)
 		})
-	}, func(ctx context.Context, leader api.ConclaveClient) (*api.EndSessionResponse, error) {
-		return leader.EndSession(ctx, &api.EndSessionRequest{Id: req.GetId(), Reason: req.GetReason()})
-	})
+	}, asking(api.ConclaveClient.EndSession, &api.EndSessionRequest{Id: req.GetId(), Reason: req.GetReason()}))
 	return answer, err
 }
 

@@ -48,9 +48,7 @@ func (s *Server) setGuard(ctx context.Context, req *api.SetGuardRequest) (*api.S
 	ctx = metadata.AppendToOutgoingContext(ctx, requestHeader, string(command.Origin.Request[:]))
 	return onLeader(ctx, s, func(ctx context.Context) (*api.SetGuardResponse, error) {
 		return &api.SetGuardResponse{}, s.carryOutAlone(ctx, command)
-	}, func(ctx context.Context, leader api.ConclaveClient) (*api.SetGuardResponse, error) {
-		return leader.SetGuard(ctx, req)
-	})
+	}, asking(api.ConclaveClient.SetGuard, req))
 }
 
 // View returns which servers take part in the view, and which algorithm guards which prefix.
@@ -75,9 +73,7 @@ func (s *Server) view(ctx context.Context, req *api.ViewRequest) (*api.ViewRespo
 			answer.Guards = append(answer.Guards, guardState(&l.Guards[i]))
 		}
 	}
-	answer, err := read(ctx, s, req.GetStale(), answer, look, func(ctx context.Context, leader api.ConclaveClient) (*api.ViewResponse, error) {
-		return leader.View(ctx, &api.ViewRequest{Stale: req.GetStale()})
-	})
+	answer, err := read(ctx, s, req.GetStale(), answer, look, asking(api.ConclaveClient.View, &api.ViewRequest{Stale: req.GetStale()}))
 	if err == nil && req.GetHomes() {
 		s.askHomes(ctx, answer.GetMembers())
 	}
@@ -88,9 +84,7 @@ func (s *Server) view(ctx context.Context, req *api.ViewRequest) (*api.ViewRespo
 func (s *Server) askHomes(ctx context.Context, members []*api.Seat) {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
-	said := atMembers(ctx, s, s.status, func(ctx context.Context, member api.ConclaveClient) (*api.StatusResponse, error) {
-		return member.Status(ctx, &api.StatusRequest{})
-	})
+	said := atMembers(ctx, s, s.status, asking(api.ConclaveClient.Status, &api.StatusRequest{}))
 	for _, m := range members {
 		at := slices.IndexFunc(said, func(f fromMember[*api.StatusResponse]) bool { return f.server == m.GetServer() })
 		switch {

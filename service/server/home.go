@@ -163,9 +163,8 @@ func (s *Server) explainAtHomes(ctx context.Context, req *api.ExplainRequest, an
 			all.Limit = host.Units(g.Use)
 		}
 	})
-	for _, m := range atMembers(ctx, s, here, func(ctx context.Context, member api.ConclaveClient) (*api.ExplainResponse, error) {
-		return member.Explain(ctx, &api.ExplainRequest{Class: req.GetClass(), Name: req.GetName(), Waiters: req.GetWaiters(), Stale: true})
-	}) {
+	asked := &api.ExplainRequest{Class: req.GetClass(), Name: req.GetName(), Waiters: req.GetWaiters(), Stale: true}
+	for _, m := range atMembers(ctx, s, here, asking(api.ConclaveClient.Explain, asked)) {
 		home := &api.AtHome{Server: m.server}
 		if m.err != nil {
 			home.Problem = reason(m.err)
@@ -226,9 +225,8 @@ func (s *Server) listAtHomes(ctx context.Context, req *api.ListRequest, answer *
 	}
 	homes := 0
 	here := func(ctx context.Context) (*api.ListResponse, error) { return s.listHere(ctx, req) }
-	for _, m := range atMembers(ctx, s, here, func(ctx context.Context, member api.ConclaveClient) (*api.ListResponse, error) {
-		return member.List(ctx, &api.ListRequest{Prefix: req.GetPrefix(), After: req.GetAfter(), Limit: req.GetLimit(), Waiters: req.GetWaiters(), Stale: true})
-	}) {
+	asked := &api.ListRequest{Prefix: req.GetPrefix(), After: req.GetAfter(), Limit: req.GetLimit(), Waiters: req.GetWaiters(), Stale: true}
+	for _, m := range atMembers(ctx, s, here, asking(api.ConclaveClient.List, asked)) {
 		if homes++; m.err != nil {
 			answer.Silent = append(answer.Silent, m.server)
 		}

@@ -20,9 +20,8 @@ import (
 // not answer is left out.
 func (s *Server) sessionsAtHomes(ctx context.Context, req *api.SessionsRequest, after registry.SessionID, answer *api.SessionsResponse) {
 	here := func(context.Context) (*api.SessionsResponse, error) { return s.sessionsHere(req, after), nil }
-	for _, m := range atMembers(ctx, s, here, func(ctx context.Context, member api.ConclaveClient) (*api.SessionsResponse, error) {
-		return member.Sessions(ctx, &api.SessionsRequest{After: req.GetAfter(), Limit: req.GetLimit(), Stale: true})
-	}) {
+	asked := &api.SessionsRequest{After: req.GetAfter(), Limit: req.GetLimit(), Stale: true}
+	for _, m := range atMembers(ctx, s, here, asking(api.ConclaveClient.Sessions, asked)) {
 		answer.Sessions = append(answer.Sessions, m.answer.GetSessions()...)
 		answer.More = answer.More || m.answer.GetMore()
 	}
@@ -90,9 +89,8 @@ func (s *Server) sessionAtHome(ctx context.Context, id registry.SessionID) (what
 // no member does, the answer is the leader's.
 func (s *Server) endSessionAtHome(ctx context.Context, req *api.EndSessionRequest, command *registry.Command, unknown error) (*api.EndSessionResponse, error) {
 	here := func(context.Context) (*api.EndSessionResponse, error) { return s.endSessionHere(command) }
-	for _, m := range atMembers(ctx, s, here, func(ctx context.Context, member api.ConclaveClient) (*api.EndSessionResponse, error) {
-		return member.EndSession(ctx, &api.EndSessionRequest{Id: req.GetId(), Reason: req.GetReason(), Home: true})
-	}) {
+	asked := &api.EndSessionRequest{Id: req.GetId(), Reason: req.GetReason(), Home: true}
+	for _, m := range atMembers(ctx, s, here, asking(api.ConclaveClient.EndSession, asked)) {
 		switch {
 		case m.err == nil:
 			return m.answer, nil

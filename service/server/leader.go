@@ -57,6 +57,11 @@ func onLeader[T any](ctx context.Context, s *Server, here func(context.Context) 
 	}
 }
 
+// asking returns a function that makes a call of another server.
+func asking[Q, A any](call func(api.ConclaveClient, context.Context, Q, ...grpc.CallOption) (A, error), req Q) func(context.Context, api.ConclaveClient) (A, error) {
+	return func(ctx context.Context, server api.ConclaveClient) (A, error) { return call(server, ctx, req) }
+}
+
 // unlessDenied drops a result that the caller may not have.
 func unlessDenied[T any](result T, err error) T {
 	if code := status.Code(err); code == codes.PermissionDenied || code == codes.Unauthenticated {

@@ -43,9 +43,7 @@ func (s *Server) listMembers(ctx context.Context, req *api.MembersRequest) (*api
 		})
 		return answer, err
 	}
-	return onLeader(ctx, s, here, func(ctx context.Context, leader api.ConclaveClient) (*api.MembersResponse, error) {
-		return leader.Members(ctx, req)
-	})
+	return onLeader(ctx, s, here, asking(api.ConclaveClient.Members, req))
 }
 
 // member describes a server. What is not in the registry yet comes from the configuration
@@ -137,9 +135,7 @@ func (s *Server) changeMembers(ctx context.Context, req *api.ChangeMembersReques
 		}
 		id, err := s.node.Change(ctx, change)
 		return &api.ChangeMembersResponse{Id: id}, s.refusedChange(ctx, change.Origin, "member", describe(&change), err)
-	}, func(ctx context.Context, leader api.ConclaveClient) (*api.ChangeMembersResponse, error) {
-		return leader.ChangeMembers(ctx, req)
-	})
+	}, asking(api.ConclaveClient.ChangeMembers, req))
 }
 
 func changeOf(req *api.ChangeMembersRequest) (replica.Change, error) {
@@ -241,9 +237,7 @@ func (s *Server) join(ctx context.Context, req *api.JoinRequest) (*api.JoinRespo
 			return nil, s.refusedChange(ctx, change.Origin, "member", describe(&change), err)
 		}
 		return s.welcome(ctx, id)
-	}, func(ctx context.Context, leader api.ConclaveClient) (*api.JoinResponse, error) {
-		return leader.Join(ctx, req)
-	})
+	}, asking(api.ConclaveClient.Join, req))
 }
 
 // welcome tells a server that joins its id and the other members.

@@ -110,9 +110,7 @@ func (s *Server) list(ctx context.Context, req *api.ListRequest) (*api.ListRespo
 			answer.Resources = append(answer.Resources, convert.Resource(res))
 		})
 	}
-	answer, err = read(ctx, s, req.GetStale(), answer, look, func(ctx context.Context, leader api.ConclaveClient) (*api.ListResponse, error) {
-		return leader.List(ctx, req)
-	})
+	answer, err = read(ctx, s, req.GetStale(), answer, look, asking(api.ConclaveClient.List, req))
 	if err == nil && !complete {
 		return nil, status.Errorf(codes.ResourceExhausted, "order: more than %d names start with %.100q; give a longer prefix", registry.MaxRanked, req.GetPrefix())
 	}
@@ -148,9 +146,7 @@ func (s *Server) explain(ctx context.Context, req *api.ExplainRequest) (*api.Exp
 			explainFrom(state, class, req, answer)
 		}
 	}
-	answer, err := read(ctx, s, req.GetStale(), answer, look, func(ctx context.Context, leader api.ConclaveClient) (*api.ExplainResponse, error) {
-		return leader.Explain(ctx, req)
-	})
+	answer, err := read(ctx, s, req.GetStale(), answer, look, asking(api.ConclaveClient.Explain, req))
 	if err == nil && hidden != nil {
 		return nil, hidden
 	}
@@ -205,9 +201,7 @@ func (s *Server) waits(ctx context.Context, req *api.WaitsRequest) (*api.WaitsRe
 			}
 		}
 	}
-	return read(ctx, s, req.GetStale(), answer, look, func(ctx context.Context, leader api.ConclaveClient) (*api.WaitsResponse, error) {
-		return leader.Waits(ctx, req)
-	})
+	return read(ctx, s, req.GetStale(), answer, look, asking(api.ConclaveClient.Waits, req))
 }
 
 // Sessions returns the live sessions.
@@ -230,9 +224,7 @@ func (s *Server) sessions(ctx context.Context, req *api.SessionsRequest) (*api.S
 			answer.Sessions = append(answer.Sessions, convert.Session(&page[i], left))
 		}
 	}
-	answer, err := read(ctx, s, req.GetStale(), answer, look, func(ctx context.Context, leader api.ConclaveClient) (*api.SessionsResponse, error) {
-		return leader.Sessions(ctx, req)
-	})
+	answer, err := read(ctx, s, req.GetStale(), answer, look, asking(api.ConclaveClient.Sessions, req))
 	switch {
 	case err != nil:
 	case !passedOn(ctx):

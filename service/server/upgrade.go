@@ -52,9 +52,7 @@ func (s *Server) upgrade(ctx context.Context, req *api.UpgradeRequest) (*api.Upg
 			answer.RisesInNs, answer.Obstacles = rise.In, rise.Obstacles
 		})
 		return answer, err
-	}, func(ctx context.Context, leader api.ConclaveClient) (*api.UpgradeResponse, error) {
-		return leader.Upgrade(ctx, req)
-	})
+	}, asking(api.ConclaveClient.Upgrade, req))
 }
 
 // upgradeJSON is what is known of the next level.

@@ -34,10 +34,8 @@ func (s *Server) callElection(ctx context.Context, req *api.CallElectionRequest)
 	if err != nil {
 		return nil, err
 	}
-	all, answer := atMembers(ctx, s, s.callElectionHere, func(ctx context.Context, member api.ConclaveClient) (*api.CallElectionResponse, error) {
-		return member.CallElection(ctx, &api.CallElectionRequest{Stale: true})
-	}), new(api.CallElectionResponse)
-	for _, m := range all {
+	answer, asked := new(api.CallElectionResponse), &api.CallElectionRequest{Stale: true}
+	for _, m := range atMembers(ctx, s, s.callElectionHere, asking(api.ConclaveClient.CallElection, asked)) {
 		if answer.Members = append(answer.Members, m.answer.GetMembers()...); m.err != nil {
 			err = m.err
 		}
