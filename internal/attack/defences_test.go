@@ -67,7 +67,7 @@ var defences = []defence{
 	{
 		"calls-without-a-need-are-refused", []int{11}, "a call that is missing in the table of needs is allowed",
 		[]mutation.Edit{
-			{File: "service/server/needs.go", Old: "\t\"Backup\":        needs(access.Backup),\n", New: ""},
+			{File: "service/server/needs.go", Old: "\t\"Backup\":        {needs(access.Backup), \"backup\"},\n", New: ""},
 			{File: "service/server/door.go", Old: "case wanted.kind == unmapped:\n\t\treturn status", New: "case wanted.kind == unmapped:\n\t\treturn nil\n\tcase wanted.kind < unmapped:\n\t\treturn status"},
 		},
 	},
@@ -101,7 +101,7 @@ var defences = []defence{
 	},
 	{
 		"clients-vouch-for-nobody", []int{17}, "a server believes a client that says, as servers do, who has called",
-		without("service/server/door.go", "\twho, err := s.admit(ctx, identityOf(ctx), metadata", "\tif said, err := believe(ctx); err == nil {\n\t\tctx = said\n\t}\n\twho, err := s.admit(ctx, identityOf(ctx), metadata"),
+		without("service/server/door.go", "\twho, err := s.admit(ctx, identityOf(ctx), ", "\tif said, err := believe(ctx); err == nil {\n\t\tctx = said\n\t}\n\twho, err := s.admit(ctx, identityOf(ctx), "),
 	},
 	{
 		"servers-are-known-by-host", []int{18, 19}, "any certificate of the authority for servers is that of any server",

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
@@ -19,11 +18,6 @@ import (
 
 // Access answers who the caller is and who may do what, or changes the access rules.
 func (s service) Access(ctx context.Context, req *api.AccessRequest) (*api.AccessResponse, error) {
-	defer s.metrics.call("access", time.Now())
-	return s.access(ctx, req)
-}
-
-func (s *Server) access(ctx context.Context, req *api.AccessRequest) (*api.AccessResponse, error) {
 	who, err := callerOf(ctx)
 	if err != nil {
 		return nil, err
@@ -48,7 +42,7 @@ func (s *Server) access(ctx context.Context, req *api.AccessRequest) (*api.Acces
 	}
 	ctx, cancel := deadlineFor(ctx, false)
 	defer cancel()
-	return onLeader(ctx, s, func(ctx context.Context) (*api.AccessResponse, error) {
+	return onLeader(ctx, s.Server, func(ctx context.Context) (*api.AccessResponse, error) {
 		if err := s.changeRules(ctx, command); err != nil {
 			return nil, err
 		}
@@ -170,7 +164,7 @@ type whoAmIJSON struct {
 	Roles     []string `json:"roles"`
 }
 
-func (s *Server) getWhoAmI(r *http.Request) (any, error) {
+func (s service) getWhoAmI(r *http.Request) (any, error) {
 	if err := newParameters(r).check(); err != nil {
 		return nil, err
 	}

@@ -27,7 +27,7 @@ const (
 
 type attachStream = grpc.BidiStreamingServer[api.ClientFrame, api.ServerFrame]
 
-// service implements the gRPC interface of a server.
+// service implements the gRPC interface of a server, and the calls over HTTP.
 type service struct {
 	api.UnimplementedConclaveServer
 	*Server

@@ -20,7 +20,6 @@ import (
 
 // AuditLog streams the audit trail.
 func (s service) AuditLog(req *api.AuditLogRequest, stream grpc.ServerStreamingServer[api.AuditRecords]) error {
-	defer s.metrics.call("audit_log", time.Now())
 	ctx := stream.Context()
 	lines, err := s.auditLog(ctx, req)
 	if err != nil {
@@ -148,7 +147,7 @@ func chosen(ctx context.Context, req *api.AuditLogRequest, rules *access.State, 
 }
 
 // getAudit serves GET /v1/audit.
-func (s *Server) getAudit(r *http.Request) (any, error) {
+func (s service) getAudit(r *http.Request) (any, error) {
 	p := newParameters(r)
 	req := &api.AuditLogRequest{
 		After: uint64(p.number("after")), Stale: p.truth("stale"), Actor: p.text("actor"), Kind: p.text("kind"), NamePrefix: p.text("name"),

@@ -23,7 +23,6 @@ const backupChunk = 256 << 10
 // Backup streams the state of the cluster as a file. A linearizable backup contains
 // everything acknowledged before the call.
 func (s service) Backup(req *api.BackupRequest, stream grpc.ServerStreamingServer[api.BackupChunk]) error {
-	defer s.metrics.call("backup", time.Now())
 	parts, err := s.backup(stream.Context(), req)
 	if err != nil {
 		return err

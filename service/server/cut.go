@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -18,11 +17,6 @@ import (
 
 // Cut returns a consistent cut of the guarded locks under a prefix.
 func (s service) Cut(ctx context.Context, req *api.CutRequest) (*api.CutResponse, error) {
-	defer s.metrics.call("cut", time.Now())
-	return s.cut(ctx, req)
-}
-
-func (s *Server) cut(ctx context.Context, req *api.CutRequest) (*api.CutResponse, error) {
 	ctx, cancel := deadlineFor(ctx, false)
 	defer cancel()
 	if len(req.GetPrefix()) > registry.MaxName {
@@ -123,13 +117,13 @@ type cutMessageJSON struct {
 }
 
 // getCut serves GET /v1/cut.
-func (s *Server) getCut(r *http.Request) (any, error) {
+func (s service) getCut(r *http.Request) (any, error) {
 	p := newParameters(r)
 	req := &api.CutRequest{Prefix: p.text("prefix")}
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	answer, err := s.cut(r.Context(), req)
+	answer, err := s.Cut(r.Context(), req)
 	if err != nil {
 		return nil, err
 	}

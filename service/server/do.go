@@ -30,9 +30,7 @@ const (
 // Do carries out one request. A caller that numbers its requests itself can safely
 // repeat one; other callers leave the number 0 and get one from the clock.
 func (s service) Do(ctx context.Context, req *api.Request) (*api.Reply, error) {
-	begun := time.Now()
 	reply := s.do(ctx, req)
-	s.metrics.call("do", begun)
 	if reply.GetCode() == api.Code_CODE_DENIED {
 		s.metrics.denied(verbOfRequest(req))
 	}

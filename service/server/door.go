@@ -95,11 +95,12 @@ func (s *Server) mayAct(ctx context.Context, who caller, wanted need) error {
 
 // admitCall and admitStream call admit and permit for every gRPC method.
 func (s *Server) admitCall(ctx context.Context, req any, info *grpc.UnaryServerInfo, serve grpc.UnaryHandler) (any, error) {
-	ctx, leave, err := s.enter(ctx, info.FullMethod, req)
+	ctx, leave, err := s.enterCall(ctx, info.FullMethod, req)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
+	defer s.metrics.served(info.FullMethod, time.Now())
 	answer, err := serve(ctx, req)
 	if wanted, _ := ctx.Value(needKey{}).(need); wanted.kind == byName { // otherwise permit has checked the verb
 		s.metrics.answered(wanted, err)
@@ -108,34 +109,50 @@ func (s *Server) admitCall(ctx context.Context, req any, info *grpc.UnaryServerI
 }
 
 func (s *Server) admitStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, serve grpc.StreamHandler) error {
-	ctx, leave, err := s.enter(stream.Context(), info.FullMethod, nil)
+	ctx, leave, err := s.enterCall(stream.Context(), info.FullMethod, nil)
 	if err != nil {
 		return err
 	}
 	defer leave()
+	defer s.metrics.served(info.FullMethod, time.Now())
 	ctx, because := s.whileProven(ctx, identityOf(stream.Context()), metadata.ValueFromIncomingContext(ctx, "authorization"))
 	return because(serve(srv, provenStream{stream, ctx}))
 }
 
+// enterCall admits a gRPC call.
+func (s *Server) enterCall(ctx context.Context, fullMethod string, req any) (_ context.Context, leave func(), err error) {
+	method := path.Base(fullMethod)
+	in := entering{metadata.ValueFromIncomingContext(ctx, "authorization"), method, needOf(method, req), counted(method, req), partOf(method)}
+	return s.enter(ctx, in)
+}
+
+// entering is a call of a client that is not admitted yet.
+type entering struct {
+	authorization []string
+	name          string // the method or the route
+	need          need
+	counts        bool // as one request
+	part          part // the share that it takes
+}
+
 // enter admits a call of a client. The caller of enter calls leave when the call has ended.
-func (s *Server) enter(ctx context.Context, method string, req any) (_ context.Context, leave func(), err error) {
-	who, err := s.admit(ctx, identityOf(ctx), metadata.ValueFromIncomingContext(ctx, "authorization"))
-	wanted := needOf(path.Base(method), req)
+func (s *Server) enter(ctx context.Context, call entering) (_ context.Context, leave func(), err error) {
+	who, err := s.admit(ctx, identityOf(ctx), call.authorization)
 	if err == nil {
-		err = s.mayAct(ctx, who, wanted)
+		err = s.mayAct(ctx, who, call.need)
+	}
+	if err == nil && call.counts {
+		err = s.pace(who)
+	}
+	if err == nil {
+		leave, err = s.share(who, call.part)
 	}
 	if err != nil {
-		s.metrics.answered(wanted, err)
-		s.audit.refused(who, path.Base(method), err)
+		s.metrics.answered(call.need, err)
+		s.audit.refused(who, call.name, err)
 		return nil, nil, err
 	}
-	if counted(path.Base(method), req) {
-		if err := s.pace(who); err != nil {
-			return nil, nil, err
-		}
-	}
-	leave, err = s.share(who, partOf(path.Base(method)))
-	return withCaller(context.WithValue(ctx, needKey{}, wanted), who), leave, err
+	return withCaller(context.WithValue(ctx, needKey{}, call.need), who), leave, nil
 }
 
 // provenStream is a stream whose context has the caller.
@@ -149,33 +166,22 @@ func (s provenStream) Context() context.Context { return s.ctx }
 // guard calls admit and permit for every HTTP call.
 func (s *Server) guard(mux *router) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		wanted := mux.needOf(r)
+		pattern, wanted := mux.find(r)
 		if wanted.kind == nothing || wanted.kind == proofUnlessPage && s.forPage(r) {
 			mux.ServeHTTP(w, r)
 			return
 		}
-		who, err := s.admit(r.Context(), identityOf(r.Context()), r.Header.Values("Authorization"))
-		if err == nil {
-			err = s.mayAct(r.Context(), who, wanted)
-		}
-		if err == nil && countedRoute(mux.pattern(r)) {
-			err = s.pace(who)
-		}
-		var leave func()
-		if err == nil {
-			leave, err = s.share(who, partOfRoute(mux.pattern(r)))
-		}
+		authorization := r.Header.Values("Authorization")
+		ctx, leave, err := s.enter(r.Context(), entering{authorization, pattern, wanted, countedRoute(pattern), partOfRoute(pattern)})
 		if err != nil {
-			s.metrics.answered(wanted, err)
-			s.audit.refused(who, mux.pattern(r), err)
 			// The rest of the body must arrive until then.
 			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.cfg.ioTimeout))
 			writeError(w, err)
 			return
 		}
 		defer leave()
-		ctx, because := s.whileProven(context.WithValue(r.Context(), needKey{}, wanted), identityOf(r.Context()), r.Header.Values("Authorization"))
-		mux.ServeHTTP(w, r.WithContext(withCaller(ctx, who)))
+		ctx, because := s.whileProven(ctx, identityOf(r.Context()), authorization)
+		mux.ServeHTTP(w, r.WithContext(ctx))
 		_ = because(nil) // a stream of events has reported the reason itself
 	})
 }

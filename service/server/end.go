@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
@@ -24,11 +23,6 @@ const requestHeader = "conclave-request-bin"
 
 // EndSession ends a session of another client.
 func (s service) EndSession(ctx context.Context, req *api.EndSessionRequest) (*api.EndSessionResponse, error) {
-	defer s.metrics.call("end_session", time.Now())
-	return s.endSession(ctx, req)
-}
-
-func (s *Server) endSession(ctx context.Context, req *api.EndSessionRequest) (*api.EndSessionResponse, error) {
 	who, err := callerOf(ctx)
 	if err != nil {
 		return nil, status.Error(codes.Unauthenticated, err.Error())
@@ -49,7 +43,7 @@ func (s *Server) endSession(ctx context.Context, req *api.EndSessionRequest) (*a
 	ctx, cancel := deadlineFor(ctx, false)
 	defer cancel()
 	ctx = metadata.AppendToOutgoingContext(ctx, requestHeader, string(command.Origin.Request[:]))
-	answer, err := onLeader(ctx, s, func(ctx context.Context) (*api.EndSessionResponse, error) {
+	answer, err := onLeader(ctx, s.Server, func(ctx context.Context) (*api.EndSessionResponse, error) {
 		err := s.carryOutAlone(ctx, command)
 		if status.Code(err) == codes.NotFound { // the log does not know the sessions that homes keep
 			return s.endSessionOnRecord(ctx, req, &command, err)

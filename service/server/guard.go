@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"slices"
-	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
@@ -19,11 +18,6 @@ import (
 
 // SetGuard starts to change the algorithm that guards a prefix.
 func (s service) SetGuard(ctx context.Context, req *api.SetGuardRequest) (*api.SetGuardResponse, error) {
-	defer s.metrics.call("set_guard", time.Now())
-	return s.setGuard(ctx, req)
-}
-
-func (s *Server) setGuard(ctx context.Context, req *api.SetGuardRequest) (*api.SetGuardResponse, error) {
 	who, err := callerOf(ctx)
 	if err != nil {
 		return nil, status.Error(codes.Unauthenticated, err.Error())
@@ -46,18 +40,13 @@ func (s *Server) setGuard(ctx context.Context, req *api.SetGuardRequest) (*api.S
 	ctx, cancel := deadlineFor(ctx, false)
 	defer cancel()
 	ctx = metadata.AppendToOutgoingContext(ctx, requestHeader, string(command.Origin.Request[:]))
-	return onLeader(ctx, s, func(ctx context.Context) (*api.SetGuardResponse, error) {
+	return onLeader(ctx, s.Server, func(ctx context.Context) (*api.SetGuardResponse, error) {
 		return &api.SetGuardResponse{}, s.carryOutAlone(ctx, command)
 	}, asking(api.ConclaveClient.SetGuard, req))
 }
 
 // View returns which servers take part in the view, and which algorithm guards which prefix.
 func (s service) View(ctx context.Context, req *api.ViewRequest) (*api.ViewResponse, error) {
-	defer s.metrics.call("view", time.Now())
-	return s.view(ctx, req)
-}
-
-func (s *Server) view(ctx context.Context, req *api.ViewRequest) (*api.ViewResponse, error) {
 	answer := new(api.ViewResponse)
 	look := func(state node.State) {
 		l := state.Live()
@@ -73,7 +62,7 @@ func (s *Server) view(ctx context.Context, req *api.ViewRequest) (*api.ViewRespo
 			answer.Guards = append(answer.Guards, guardState(&l.Guards[i]))
 		}
 	}
-	answer, err := read(ctx, s, req.GetStale(), answer, look, asking(api.ConclaveClient.View, &api.ViewRequest{Stale: req.GetStale()}))
+	answer, err := read(ctx, s.Server, req.GetStale(), answer, look, asking(api.ConclaveClient.View, &api.ViewRequest{Stale: req.GetStale()}))
 	if err == nil && req.GetHomes() {
 		s.askHomes(ctx, answer.GetMembers())
 	}
@@ -248,13 +237,13 @@ func seatsJSON(seats []*api.Seat) []seatJSON {
 }
 
 // getView serves GET /v1/view.
-func (s *Server) getView(r *http.Request) (any, error) {
+func (s service) getView(r *http.Request) (any, error) {
 	p := newParameters(r)
 	stale, homes := p.truth("stale"), p.truth("homes")
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	answer, err := s.view(r.Context(), &api.ViewRequest{Stale: stale, Homes: homes})
+	answer, err := s.View(r.Context(), &api.ViewRequest{Stale: stale, Homes: homes})
 	if err != nil {
 		return nil, err
 	}
@@ -291,7 +280,7 @@ func agreed(algorithm string) string {
 }
 
 // postGuards serves POST /v1/guards.
-func (s *Server) postGuards(r *http.Request) (any, error) {
+func (s service) postGuards(r *http.Request) (any, error) {
 	var body struct {
 		Prefix    string   `json:"prefix"`
 		Algorithm string   `json:"algorithm"`
@@ -313,6 +302,6 @@ func (s *Server) postGuards(r *http.Request) (any, error) {
 	if body.Algorithm != agreement {
 		req.Algorithm = body.Algorithm
 	}
-	_, err := s.setGuard(r.Context(), req)
+	_, err := s.SetGuard(r.Context(), req)
 	return body, err
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
@@ -24,11 +23,6 @@ import (
 
 // Members returns the servers of the cluster as the leader sees them.
 func (s service) Members(ctx context.Context, req *api.MembersRequest) (*api.MembersResponse, error) {
-	defer s.metrics.call("members", time.Now())
-	return s.listMembers(ctx, req)
-}
-
-func (s *Server) listMembers(ctx context.Context, req *api.MembersRequest) (*api.MembersResponse, error) {
 	ctx, cancel := deadlineFor(ctx, false)
 	defer cancel()
 	here := func(ctx context.Context) (*api.MembersResponse, error) {
@@ -43,7 +37,7 @@ func (s *Server) listMembers(ctx context.Context, req *api.MembersRequest) (*api
 		})
 		return answer, err
 	}
-	return onLeader(ctx, s, here, asking(api.ConclaveClient.Members, req))
+	return onLeader(ctx, s.Server, here, asking(api.ConclaveClient.Members, req))
 }
 
 // member describes a server. What is not in the registry yet comes from the configuration
@@ -113,11 +107,6 @@ func Final(err error) bool {
 
 // ChangeMembers reserves an id, promotes a learner, removes a server, or makes one the leader.
 func (s service) ChangeMembers(ctx context.Context, req *api.ChangeMembersRequest) (*api.ChangeMembersResponse, error) {
-	defer s.metrics.call("change_members", time.Now())
-	return s.changeMembers(ctx, req)
-}
-
-func (s *Server) changeMembers(ctx context.Context, req *api.ChangeMembersRequest) (*api.ChangeMembersResponse, error) {
 	change, err := changeOf(req)
 	if err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
@@ -127,7 +116,7 @@ func (s *Server) changeMembers(ctx context.Context, req *api.ChangeMembersReques
 	}
 	ctx, cancel := deadlineFor(ctx, false)
 	defer cancel()
-	return onLeader(ctx, s, func(ctx context.Context) (*api.ChangeMembersResponse, error) {
+	return onLeader(ctx, s.Server, func(ctx context.Context) (*api.ChangeMembersResponse, error) {
 		if change.Kind == replica.Lead && s.rules() != nil { // no log entry of its own records it
 			if err := s.note(ctx, change.Origin, "leader", describe(&change)); err != nil {
 				return nil, err
@@ -210,11 +199,6 @@ func (s *Server) refusedChange(ctx context.Context, by registry.Origin, kind, wh
 
 // Join reserves an id for a server that joins.
 func (s service) Join(ctx context.Context, req *api.JoinRequest) (*api.JoinResponse, error) {
-	defer s.metrics.call("join", time.Now())
-	return s.join(ctx, req)
-}
-
-func (s *Server) join(ctx context.Context, req *api.JoinRequest) (*api.JoinResponse, error) {
 	newcomer := registry.Member{
 		UID: req.GetUid(), PeerAddress: req.GetPeerAddress(), ClientAddress: req.GetClientAddress(), Standing: standing(req.GetLearner()),
 	}
@@ -231,7 +215,7 @@ func (s *Server) join(ctx context.Context, req *api.JoinRequest) (*api.JoinRespo
 	}
 	ctx, cancel := deadlineFor(ctx, false)
 	defer cancel()
-	return onLeader(ctx, s, func(ctx context.Context) (*api.JoinResponse, error) {
+	return onLeader(ctx, s.Server, func(ctx context.Context) (*api.JoinResponse, error) {
 		id, err := s.node.Change(ctx, change)
 		if err != nil {
 			return nil, s.refusedChange(ctx, change.Origin, "member", describe(&change), err)

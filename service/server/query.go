@@ -30,7 +30,6 @@ const (
 
 // Status describes this server.
 func (s service) Status(ctx context.Context, req *api.StatusRequest) (*api.StatusResponse, error) {
-	defer s.metrics.call("status", time.Now())
 	ctx, cancel := deadlineFor(ctx, false)
 	defer cancel()
 	answer, err := s.statusFor(ctx)
@@ -89,11 +88,6 @@ func (s *Server) describe(r *replica.Replica, answer *api.StatusResponse) {
 
 // List returns locks or elections.
 func (s service) List(ctx context.Context, req *api.ListRequest) (*api.ListResponse, error) {
-	defer s.metrics.call("list", time.Now())
-	return s.list(ctx, req)
-}
-
-func (s *Server) list(ctx context.Context, req *api.ListRequest) (*api.ListResponse, error) {
 	class, problem := convert.Class(req.GetClass())
 	if problem != "" {
 		return nil, status.Error(codes.InvalidArgument, problem)
@@ -110,7 +104,7 @@ func (s *Server) list(ctx context.Context, req *api.ListRequest) (*api.ListRespo
 			answer.Resources = append(answer.Resources, convert.Resource(res))
 		})
 	}
-	answer, err = read(ctx, s, req.GetStale(), answer, look, asking(api.ConclaveClient.List, req))
+	answer, err = read(ctx, s.Server, req.GetStale(), answer, look, asking(api.ConclaveClient.List, req))
 	if err == nil && !complete {
 		return nil, status.Errorf(codes.ResourceExhausted, "order: more than %d names start with %.100q; give a longer prefix", registry.MaxRanked, req.GetPrefix())
 	}
@@ -127,11 +121,6 @@ func (s *Server) list(ctx context.Context, req *api.ListRequest) (*api.ListRespo
 
 // Explain returns who holds a resource, who waits, and how its last holds ended.
 func (s service) Explain(ctx context.Context, req *api.ExplainRequest) (*api.ExplainResponse, error) {
-	defer s.metrics.call("explain", time.Now())
-	return s.explain(ctx, req)
-}
-
-func (s *Server) explain(ctx context.Context, req *api.ExplainRequest) (*api.ExplainResponse, error) {
 	class, problem := convert.Class(req.GetClass())
 	if problem == "" {
 		problem = registry.ValidateName(req.GetName())
@@ -146,7 +135,7 @@ func (s *Server) explain(ctx context.Context, req *api.ExplainRequest) (*api.Exp
 			explainFrom(state, class, req, answer)
 		}
 	}
-	answer, err := read(ctx, s, req.GetStale(), answer, look, asking(api.ConclaveClient.Explain, req))
+	answer, err := read(ctx, s.Server, req.GetStale(), answer, look, asking(api.ConclaveClient.Explain, req))
 	if err == nil && hidden != nil {
 		return nil, hidden
 	}
@@ -181,11 +170,6 @@ func explainFrom(state node.State, class registry.Class, req *api.ExplainRequest
 
 // Waits returns the waiters that keep other holds meanwhile.
 func (s service) Waits(ctx context.Context, req *api.WaitsRequest) (*api.WaitsResponse, error) {
-	defer s.metrics.call("waits", time.Now())
-	return s.waits(ctx, req)
-}
-
-func (s *Server) waits(ctx context.Context, req *api.WaitsRequest) (*api.WaitsResponse, error) {
 	answer := new(api.WaitsResponse)
 	look := func(state node.State) {
 		page, more := state.Waits(limited(req.GetLimit()))
@@ -201,16 +185,11 @@ func (s *Server) waits(ctx context.Context, req *api.WaitsRequest) (*api.WaitsRe
 			}
 		}
 	}
-	return read(ctx, s, req.GetStale(), answer, look, asking(api.ConclaveClient.Waits, req))
+	return read(ctx, s.Server, req.GetStale(), answer, look, asking(api.ConclaveClient.Waits, req))
 }
 
 // Sessions returns the live sessions.
 func (s service) Sessions(ctx context.Context, req *api.SessionsRequest) (*api.SessionsResponse, error) {
-	defer s.metrics.call("sessions", time.Now())
-	return s.sessions(ctx, req)
-}
-
-func (s *Server) sessions(ctx context.Context, req *api.SessionsRequest) (*api.SessionsResponse, error) {
 	var after registry.SessionID
 	if id := req.GetAfter(); len(id) != 0 && len(id) != len(after) {
 		return nil, status.Errorf(codes.InvalidArgument, "after: %d bytes: the public id of a session has %d", len(id), len(after))
@@ -224,7 +203,7 @@ func (s *Server) sessions(ctx context.Context, req *api.SessionsRequest) (*api.S
 			answer.Sessions = append(answer.Sessions, convert.Session(&page[i], left))
 		}
 	}
-	answer, err := read(ctx, s, req.GetStale(), answer, look, asking(api.ConclaveClient.Sessions, req))
+	answer, err := read(ctx, s.Server, req.GetStale(), answer, look, asking(api.ConclaveClient.Sessions, req))
 	switch {
 	case err != nil:
 	case !passedOn(ctx):

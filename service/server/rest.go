@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/conclave-io/conclave/service/access"
 	"github.com/conclave-io/conclave/service/api"
 	"github.com/conclave-io/conclave/service/stream"
 )
@@ -28,65 +29,66 @@ import (
 const maxBody = 512 << 10
 
 // routes returns the handler for HTTP/1.1.
-func (s *Server) routes() http.Handler {
+func (s service) routes() http.Handler {
 	mux := s.mux()
 	// A foreign web page in a browser must not be able to release somebody's locks.
 	// Programs send none of the headers that are checked here.
 	return s.guardHost(http.NewCrossOriginProtection().Handler(s.guard(mux)))
 }
 
-// mux returns a router with all calls.
-func (s *Server) mux() *router {
-	mux := &router{ServeMux: http.NewServeMux()}
-	mux.HandleFunc("POST /v1/open", s.timed("open", s.postOpen))
-	mux.HandleFunc("POST /v1/renew", s.timed("renew", s.postRenew))
-	mux.HandleFunc("POST /v1/close", s.timed("close", s.postClose))
-	mux.HandleFunc("POST /v1/acquire", s.timed("acquire", s.postAcquire))
-	mux.HandleFunc("POST /v1/release", s.timed("release", s.postRelease))
-	mux.HandleFunc("POST /v1/campaign", s.timed("campaign", s.postCampaign))
-	mux.HandleFunc("POST /v1/update", s.timed("update", s.postUpdate))
-	mux.HandleFunc("POST /v1/resign", s.timed("resign", s.postRelease))
-	mux.HandleFunc("POST /v1/transfer", s.timed("transfer", s.postTransfer))
-	mux.HandleFunc("POST /v1/revoke", s.timed("revoke", s.postRevoke))
-	mux.HandleFunc("GET /v1/status", s.timed("status", s.getStatus))
-	mux.HandleFunc("GET /v1/locks", s.timed("locks", s.getLocks))
-	mux.HandleFunc("GET /v1/elections", s.timed("elections", s.getElections))
-	mux.HandleFunc("GET /v1/elections/{name}", s.timed("election", s.getElection))
-	mux.HandleFunc("GET /v1/elections/{name}/watch", s.watchElection)
-	mux.HandleFunc("GET /v1/locks/{name}/why", s.timed("why", s.explainLock))
-	mux.HandleFunc("GET /v1/elections/{name}/why", s.timed("why", s.explainElection))
-	mux.HandleFunc("GET /v1/waits", s.timed("waits", s.getWaits))
-	mux.HandleFunc("GET /v1/watch", s.watchAll)
-	mux.HandleFunc("GET /v1/watch/locks", s.watchLocks)
-	mux.HandleFunc("GET /v1/watch/elections", s.watchElections)
-	mux.HandleFunc("GET /v1/sessions", s.timed("sessions", s.getSessions))
-	mux.HandleFunc("POST /v1/sessions/{id}/end", s.timed("end_session", s.postEndSession))
+// mux returns a router with all calls and what they need.
+func (s service) mux() *router {
+	mux := &router{http.NewServeMux(), make(map[string]need)}
+	mux.HandleFunc("POST /v1/open", inSession, s.timed("open", s.postOpen))
+	mux.HandleFunc("POST /v1/renew", inSession, s.timed("renew", s.postRenew))
+	mux.HandleFunc("POST /v1/close", inSession, s.timed("close", s.postClose))
+	mux.HandleFunc("POST /v1/acquire", inSession, s.timed("acquire", s.postAcquire))
+	mux.HandleFunc("POST /v1/release", inSession, s.timed("release", s.postRelease))
+	mux.HandleFunc("POST /v1/campaign", inSession, s.timed("campaign", s.postCampaign))
+	mux.HandleFunc("POST /v1/update", inSession, s.timed("update", s.postUpdate))
+	mux.HandleFunc("POST /v1/resign", inSession, s.timed("resign", s.postRelease))
+	mux.HandleFunc("POST /v1/transfer", inSession, s.timed("transfer", s.postTransfer))
+	mux.HandleFunc("POST /v1/revoke", need{byName, access.Revoke}, s.timed("revoke", s.postRevoke))
+	mux.HandleFunc("GET /v1/status", anyProven, s.timed("status", s.getStatus))
+	mux.HandleFunc("GET /v1/locks", reading, s.timed("locks", s.getLocks))
+	mux.HandleFunc("GET /v1/elections", reading, s.timed("elections", s.getElections))
+	mux.HandleFunc("GET /v1/elections/{name}", reading, s.timed("election", s.getElection))
+	mux.HandleFunc("GET /v1/elections/{name}/watch", reading, s.watchElection)
+	mux.HandleFunc("GET /v1/locks/{name}/why", reading, s.timed("why", s.explainLock))
+	mux.HandleFunc("GET /v1/elections/{name}/why", reading, s.timed("why", s.explainElection))
+	mux.HandleFunc("GET /v1/waits", reading, s.timed("waits", s.getWaits))
+	mux.HandleFunc("GET /v1/watch", reading, s.watchAll) // what it tells of servers needs status
+	mux.HandleFunc("GET /v1/watch/locks", reading, s.watchLocks)
+	mux.HandleFunc("GET /v1/watch/elections", reading, s.watchElections)
+	mux.HandleFunc("GET /v1/sessions", needs(access.Sessions), s.timed("sessions", s.getSessions))
+	mux.HandleFunc("POST /v1/sessions/{id}/end", need{byName, access.EndSession}, s.timed("end_session", s.postEndSession))
 	s.routeServers(mux)
-	mux.HandleFunc("GET /healthz", s.healthz)
-	mux.HandleFunc("GET /readyz", s.readyz)
-	mux.Handle("GET /metrics", s.metricsHandler())
-	mux.HandleFunc("GET /v1/{$}", s.listCalls)
-	mux.HandleFunc("GET /{$}", s.frontPage)
-	mux.HandleFunc("/", s.elsewhere)
+	mux.HandleFunc("GET /healthz", anybody, s.healthz)
+	mux.HandleFunc("GET /readyz", anybody, s.readyz)
+	mux.Handle("GET /metrics", needs(access.Status), s.metricsHandler())
+	mux.HandleFunc("GET /v1/{$}", anyProven, s.listCalls)
+	mux.HandleFunc("GET /{$}", need{kind: proofUnlessPage}, s.frontPage)
+	mux.HandleFunc("/", need{kind: proofUnlessPage}, s.elsewhere)
 	return mux
 }
 
 // routeServers adds the calls about the servers themselves.
-func (s *Server) routeServers(mux *router) {
-	mux.HandleFunc("GET /v1/upgrade", s.timed("upgrade", s.getUpgrade))
-	mux.HandleFunc("POST /v1/upgrade", s.timed("upgrade", s.postUpgrade))
-	mux.HandleFunc("GET /v1/view", s.timed("view", s.getView))
-	mux.HandleFunc("POST /v1/view/watch", s.timed("set_watch", s.postWatch))
-	mux.HandleFunc("POST /v1/view/elect", s.timed("call_election", s.postElect))
-	mux.HandleFunc("GET /v1/cut", s.timed("cut", s.getCut))
-	mux.HandleFunc("POST /v1/guards", s.timed("set_guard", s.postGuards))
-	mux.HandleFunc("GET /v1/members", s.timed("members", s.getMembers))
-	mux.HandleFunc("POST /v1/leader", s.timed("leader", s.postLeader))
-	mux.HandleFunc("GET /v1/access/whoami", s.timed("whoami", s.getWhoAmI))
-	mux.HandleFunc("GET /v1/audit", s.timed("audit", s.getAudit))
-	mux.HandleFunc("GET /v1/access", s.timed("access", s.getAccess))
-	mux.HandleFunc("POST /v1/access", s.timed("change_access", s.postAccess))
-	mux.HandleFunc("GET /v1/access/check", s.timed("check", s.getCheck))
+func (s service) routeServers(mux *router) {
+	mux.HandleFunc("GET /v1/upgrade", needs(access.Status), s.timed("upgrade", s.getUpgrade))
+	mux.HandleFunc("POST /v1/upgrade", need{byName, access.Upgrade}, s.timed("upgrade", s.postUpgrade))
+	mux.HandleFunc("GET /v1/view", needs(access.Status), s.timed("view", s.getView))
+	mux.HandleFunc("POST /v1/view/watch", needs(access.Members), s.timed("set_watch", s.postWatch))
+	mux.HandleFunc("POST /v1/view/elect", needs(access.Members), s.timed("call_election", s.postElect))
+	mux.HandleFunc("GET /v1/cut", needs(access.Members), s.timed("cut", s.getCut))
+	mux.HandleFunc("POST /v1/guards", need{byName, access.Members}, s.timed("set_guard", s.postGuards))
+	mux.HandleFunc("GET /v1/members", needs(access.Status), s.timed("members", s.getMembers))
+	mux.HandleFunc("POST /v1/leader", need{byName, access.Members}, s.timed("leader", s.postLeader))
+	mux.HandleFunc("GET /v1/access/whoami", anyProven, s.timed("whoami", s.getWhoAmI))
+	mux.HandleFunc("GET /v1/audit", needs(access.Audit), s.timed("audit", s.getAudit))
+	mux.HandleFunc("GET /v1/access", needs(access.AccessRead), s.timed("access", s.getAccess))
+	// A change is decided, and recorded, where the log is applied.
+	mux.HandleFunc("POST /v1/access", need{byName, access.Access}, s.timed("change_access", s.postAccess))
+	mux.HandleFunc("GET /v1/access/check", anyProven, s.timed("check", s.getCheck)) // of somebody else, access-read
 }
 
 // problem is the body of an error response.

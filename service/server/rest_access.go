@@ -53,11 +53,11 @@ func (q *quotaJSON) message() *api.Quota {
 }
 
 // getAccess serves GET /v1/access.
-func (s *Server) getAccess(r *http.Request) (any, error) {
+func (s service) getAccess(r *http.Request) (any, error) {
 	if err := newParameters(r).check(); err != nil {
 		return nil, err
 	}
-	answer, err := s.access(r.Context(), &api.AccessRequest{Ask: &api.AccessRequest_Show{Show: &api.ShowAccess{}}})
+	answer, err := s.Access(r.Context(), &api.AccessRequest{Ask: &api.AccessRequest_Show{Show: &api.ShowAccess{}}})
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +167,7 @@ type deniedHoldJSON struct {
 }
 
 // postAccess serves POST /v1/access.
-func (s *Server) postAccess(r *http.Request) (any, error) {
+func (s service) postAccess(r *http.Request) (any, error) {
 	var body struct {
 		Expected    bigNumber  `json:"expected"`
 		Force       bool       `json:"force"`
@@ -183,7 +183,7 @@ func (s *Server) postAccess(r *http.Request) (any, error) {
 		return nil, err
 	}
 	change := &api.AccessChange{Expected: uint64(body.Expected), Force: body.Force, DryRun: body.DryRun, EndSessions: body.EndSessions, Edits: edits}
-	answer, err := s.access(r.Context(), &api.AccessRequest{Ask: &api.AccessRequest_Change{Change: change}})
+	answer, err := s.Access(r.Context(), &api.AccessRequest{Ask: &api.AccessRequest_Change{Change: change}})
 	if status.Code(err) == codes.Aborted {
 		return nil, refused{&api.Reply{Code: api.Code_CODE_STALE, Message: reason(err)}}
 	}

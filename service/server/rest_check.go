@@ -15,7 +15,7 @@ type verdictJSON struct {
 }
 
 // getCheck serves GET /v1/access/check.
-func (s *Server) getCheck(r *http.Request) (any, error) {
+func (s service) getCheck(r *http.Request) (any, error) {
 	p := newParameters(r)
 	check := &api.CheckAccess{Verb: p.text("verb"), Name: p.text("lock"), Principal: p.text("principal")}
 	if p.given("election") {
@@ -36,7 +36,7 @@ func (s *Server) getCheck(r *http.Request) (any, error) {
 			return nil, err
 		}
 	}
-	answer, err := s.access(r.Context(), &api.AccessRequest{Ask: &api.AccessRequest_Check{Check: check}})
+	answer, err := s.Access(r.Context(), &api.AccessRequest{Ask: &api.AccessRequest_Check{Check: check}})
 	if err != nil {
 		return nil, err
 	}

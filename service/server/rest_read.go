@@ -8,15 +8,15 @@ import (
 	"github.com/conclave-io/conclave/service/api"
 )
 
-func (s *Server) getLocks(r *http.Request) (any, error) {
+func (s service) getLocks(r *http.Request) (any, error) {
 	return s.listJSON(r, api.Class_CLASS_LOCK, "locks")
 }
 
-func (s *Server) getElections(r *http.Request) (any, error) {
+func (s service) getElections(r *http.Request) (any, error) {
 	return s.listJSON(r, api.Class_CLASS_ELECTION, "elections")
 }
 
-func (s *Server) listJSON(r *http.Request, class api.Class, key string) (any, error) {
+func (s service) listJSON(r *http.Request, class api.Class, key string) (any, error) {
 	q := newParameters(r)
 	req := &api.ListRequest{
 		Class: class, Prefix: q.text("prefix"), After: q.text("after"),
@@ -26,7 +26,7 @@ func (s *Server) listJSON(r *http.Request, class api.Class, key string) (any, er
 	if err := q.check(); err != nil {
 		return nil, err
 	}
-	page, err := s.list(r.Context(), req)
+	page, err := s.List(r.Context(), req)
 	if err != nil {
 		return nil, err
 	}
@@ -41,34 +41,34 @@ func (s *Server) listJSON(r *http.Request, class api.Class, key string) (any, er
 	return answer, nil
 }
 
-func (s *Server) explainLock(r *http.Request) (any, error) {
+func (s service) explainLock(r *http.Request) (any, error) {
 	return s.explainJSON(r, api.Class_CLASS_LOCK)
 }
 
-func (s *Server) explainElection(r *http.Request) (any, error) {
+func (s service) explainElection(r *http.Request) (any, error) {
 	return s.explainJSON(r, api.Class_CLASS_ELECTION)
 }
 
-func (s *Server) explainJSON(r *http.Request, class api.Class) (any, error) {
+func (s service) explainJSON(r *http.Request, class api.Class) (any, error) {
 	q := newParameters(r)
 	req := &api.ExplainRequest{Class: class, Name: r.PathValue("name"), Waiters: q.number("waiters"), Stale: q.truth("stale")}
 	if err := q.check(); err != nil {
 		return nil, err
 	}
-	answer, err := s.explain(r.Context(), req)
+	answer, err := s.Explain(r.Context(), req)
 	if err != nil {
 		return nil, err
 	}
 	return explanationToJSON(answer), nil
 }
 
-func (s *Server) getWaits(r *http.Request) (any, error) {
+func (s service) getWaits(r *http.Request) (any, error) {
 	q := newParameters(r)
 	req := &api.WaitsRequest{Limit: q.number("limit"), Stale: q.truth("stale")}
 	if err := q.check(); err != nil {
 		return nil, err
 	}
-	page, err := s.waits(r.Context(), req)
+	page, err := s.Waits(r.Context(), req)
 	if err != nil {
 		return nil, err
 	}
@@ -79,13 +79,13 @@ func (s *Server) getWaits(r *http.Request) (any, error) {
 	return map[string]any{"waits": waits, "more": page.GetMore()}, nil
 }
 
-func (s *Server) getSessions(r *http.Request) (any, error) {
+func (s service) getSessions(r *http.Request) (any, error) {
 	q := newParameters(r)
 	req := &api.SessionsRequest{After: q.sessionID("after"), Limit: q.number("limit"), Stale: q.truth("stale")}
 	if err := q.check(); err != nil {
 		return nil, err
 	}
-	page, err := s.sessions(r.Context(), req)
+	page, err := s.Sessions(r.Context(), req)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func (s *Server) getSessions(r *http.Request) (any, error) {
 	return map[string]any{"sessions": sessions, "more": page.GetMore()}, nil
 }
 
-func (s *Server) getStatus(r *http.Request) (any, error) {
+func (s service) getStatus(r *http.Request) (any, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), defaultDeadline)
 	defer cancel()
 	st, err := s.statusFor(ctx)
@@ -109,11 +109,11 @@ func (s *Server) getStatus(r *http.Request) (any, error) {
 	return statusToJSON(st), nil
 }
 
-func (s *Server) getMembers(r *http.Request) (any, error) {
+func (s service) getMembers(r *http.Request) (any, error) {
 	if err := newParameters(r).check(); err != nil {
 		return nil, err
 	}
-	answer, err := s.listMembers(r.Context(), &api.MembersRequest{})
+	answer, err := s.Members(r.Context(), &api.MembersRequest{})
 	if err != nil {
 		return nil, err
 	}

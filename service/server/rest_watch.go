@@ -25,7 +25,7 @@ const keepAlive = 15 * time.Second
 // errEnough ends an observation that has got what it needs.
 var errEnough = errors.New("enough")
 
-func (s *Server) getElection(r *http.Request) (any, error) {
+func (s service) getElection(r *http.Request) (any, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), defaultDeadline)
 	defer cancel()
 	var seen *api.Observation

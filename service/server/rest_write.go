@@ -13,7 +13,7 @@ import (
 // defaultTTL is the TTL of a session whose request has none.
 const defaultTTL = 10 * time.Second
 
-func (s *Server) postOpen(r *http.Request) (any, error) {
+func (s service) postOpen(r *http.Request) (any, error) {
 	body := struct {
 		Session secret   `json:"session"`
 		TTL     spanJSON `json:"ttl"`
@@ -54,7 +54,7 @@ type onSession struct {
 	Home uint64 `json:"home,omitempty"`
 }
 
-func (s *Server) postRenew(r *http.Request) (any, error) {
+func (s service) postRenew(r *http.Request) (any, error) {
 	var body onSession
 	if err := readJSON(r, &body); err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func (s *Server) postRenew(r *http.Request) (any, error) {
 }
 
 // extend opens or renews a session.
-func (s *Server) extend(r *http.Request, session secret, req *api.Request) (any, error) {
+func (s service) extend(r *http.Request, session secret, req *api.Request) (any, error) {
 	req.Session = session
 	reply, err := s.perform(r.Context(), req, nil)
 	if err != nil {
@@ -79,7 +79,7 @@ func (s *Server) extend(r *http.Request, session secret, req *api.Request) (any,
 	}{session, reply.GetId(), spanJSON(reply.GetRemainingNs()), bigNumbers(reply.GetRevoked()), req.GetHome()}, nil
 }
 
-func (s *Server) postClose(r *http.Request) (any, error) {
+func (s service) postClose(r *http.Request) (any, error) {
 	var body onSession
 	if err := readJSON(r, &body); err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ type claim struct {
 	Keeps keepsJSON `json:"keeps"`
 }
 
-func (s *Server) postAcquire(r *http.Request) (any, error) {
+func (s service) postAcquire(r *http.Request) (any, error) {
 	var body struct {
 		claim
 		Limit  uint32 `json:"limit"`
@@ -109,7 +109,7 @@ func (s *Server) postAcquire(r *http.Request) (any, error) {
 	return s.acquire(r, body.claim, &api.Acquire{Class: api.Class_CLASS_LOCK, Limit: body.Limit, Shared: body.Shared})
 }
 
-func (s *Server) postCampaign(r *http.Request) (any, error) {
+func (s service) postCampaign(r *http.Request) (any, error) {
 	var body struct {
 		claim
 		valueJSON
@@ -133,7 +133,7 @@ type hold struct {
 	Floor bigNumber `json:"floor,omitempty"`
 }
 
-func (s *Server) acquire(r *http.Request, body claim, a *api.Acquire) (any, error) {
+func (s service) acquire(r *http.Request, body claim, a *api.Acquire) (any, error) {
 	var err error
 	if a.Keeps, err = body.Keeps.message(); err != nil {
 		return nil, err
@@ -156,7 +156,7 @@ type onHold struct {
 	Hold bigNumber `json:"hold"`
 }
 
-func (s *Server) postRelease(r *http.Request) (any, error) {
+func (s service) postRelease(r *http.Request) (any, error) {
 	var body onHold
 	if err := readJSON(r, &body); err != nil {
 		return nil, err
@@ -168,7 +168,7 @@ func (s *Server) postRelease(r *http.Request) (any, error) {
 	return body, err
 }
 
-func (s *Server) postUpdate(r *http.Request) (any, error) {
+func (s service) postUpdate(r *http.Request) (any, error) {
 	var body struct {
 		onHold
 		valueJSON
@@ -185,7 +185,7 @@ func (s *Server) postUpdate(r *http.Request) (any, error) {
 }
 
 // postTransfer hands an election to a candidate.
-func (s *Server) postTransfer(r *http.Request) (any, error) {
+func (s service) postTransfer(r *http.Request) (any, error) {
 	var body struct {
 		onHold
 		To string `json:"to"`
@@ -202,7 +202,7 @@ func (s *Server) postTransfer(r *http.Request) (any, error) {
 }
 
 // postLeader hands the leadership to a server.
-func (s *Server) postLeader(r *http.Request) (any, error) {
+func (s service) postLeader(r *http.Request) (any, error) {
 	var body struct {
 		To uint64 `json:"to"`
 	}
@@ -210,7 +210,7 @@ func (s *Server) postLeader(r *http.Request) (any, error) {
 		return nil, err
 	}
 	lead := &api.LeadMember{Id: body.To}
-	answer, err := s.changeMembers(r.Context(), &api.ChangeMembersRequest{Change: &api.ChangeMembersRequest_Lead{Lead: lead}})
+	answer, err := s.ChangeMembers(r.Context(), &api.ChangeMembersRequest{Change: &api.ChangeMembersRequest_Lead{Lead: lead}})
 	if err != nil {
 		return nil, err
 	}
@@ -220,7 +220,7 @@ func (s *Server) postLeader(r *http.Request) (any, error) {
 }
 
 // postRevoke asks the holders of a lock or an election to release it.
-func (s *Server) postRevoke(r *http.Request) (any, error) {
+func (s service) postRevoke(r *http.Request) (any, error) {
 	var body struct {
 		onSession
 		Lock     string    `json:"lock"`
@@ -249,7 +249,7 @@ func (s *Server) postRevoke(r *http.Request) (any, error) {
 }
 
 // postEndSession ends a session of another client.
-func (s *Server) postEndSession(r *http.Request) (any, error) {
+func (s service) postEndSession(r *http.Request) (any, error) {
 	var body struct {
 		Reason string `json:"reason"`
 	}
@@ -260,7 +260,7 @@ func (s *Server) postEndSession(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, malformed("session: %v", err)
 	}
-	answer, err := s.endSession(r.Context(), &api.EndSessionRequest{Id: id[:], Reason: body.Reason})
+	answer, err := s.EndSession(r.Context(), &api.EndSessionRequest{Id: id[:], Reason: body.Reason})
 	if err != nil {
 		return nil, err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"strings"
-	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -13,12 +12,6 @@ import (
 	"github.com/conclave-io/conclave/service/replica"
 )
 
-// Upgrade shows the level of the cluster, or changes it.
-func (s service) Upgrade(ctx context.Context, req *api.UpgradeRequest) (*api.UpgradeResponse, error) {
-	defer s.metrics.call("upgrade", time.Now())
-	return s.upgrade(ctx, req)
-}
-
 var upgrades = map[api.UpgradeRequest_Action]replica.Upgrade{
 	api.UpgradeRequest_ACTION_FINISH:  replica.Finish,
 	api.UpgradeRequest_ACTION_HOLD:    replica.Hold,
@@ -26,7 +19,8 @@ var upgrades = map[api.UpgradeRequest_Action]replica.Upgrade{
 	api.UpgradeRequest_ACTION_LOWER:   replica.Lower,
 }
 
-func (s *Server) upgrade(ctx context.Context, req *api.UpgradeRequest) (*api.UpgradeResponse, error) {
+// Upgrade shows the level of the cluster, or changes it.
+func (s service) Upgrade(ctx context.Context, req *api.UpgradeRequest) (*api.UpgradeResponse, error) {
 	what, changes := upgrades[req.GetAction()]
 	if !changes && req.GetAction() != api.UpgradeRequest_ACTION_STATUS {
 		return nil, status.Errorf(codes.InvalidArgument, "action: %d: unknown", req.GetAction())
@@ -37,7 +31,7 @@ func (s *Server) upgrade(ctx context.Context, req *api.UpgradeRequest) (*api.Upg
 	}
 	ctx, cancel := deadlineFor(ctx, false)
 	defer cancel()
-	return onLeader(ctx, s, func(ctx context.Context) (*api.UpgradeResponse, error) {
+	return onLeader(ctx, s.Server, func(ctx context.Context) (*api.UpgradeResponse, error) {
 		if changes {
 			if err := s.node.ChangeLevel(ctx, what, req.GetLevel(), by); err != nil {
 				return nil, s.refusedChange(ctx, by, "level", strings.ToLower(strings.TrimPrefix(req.GetAction().String(), "ACTION_")), err)
@@ -69,14 +63,14 @@ var actionNames = map[string]api.UpgradeRequest_Action{
 	"release": api.UpgradeRequest_ACTION_RELEASE, "lower": api.UpgradeRequest_ACTION_LOWER,
 }
 
-func (s *Server) getUpgrade(r *http.Request) (any, error) {
+func (s service) getUpgrade(r *http.Request) (any, error) {
 	if err := newParameters(r).check(); err != nil {
 		return nil, err
 	}
 	return s.upgradeJSON(r, &api.UpgradeRequest{})
 }
 
-func (s *Server) postUpgrade(r *http.Request) (any, error) {
+func (s service) postUpgrade(r *http.Request) (any, error) {
 	var body struct {
 		Action string `json:"action"`
 		Level  uint32 `json:"level"`
@@ -91,8 +85,8 @@ func (s *Server) postUpgrade(r *http.Request) (any, error) {
 	return s.upgradeJSON(r, &api.UpgradeRequest{Action: action, Level: body.Level})
 }
 
-func (s *Server) upgradeJSON(r *http.Request, req *api.UpgradeRequest) (any, error) {
-	answer, err := s.upgrade(r.Context(), req)
+func (s service) upgradeJSON(r *http.Request, req *api.UpgradeRequest) (any, error) {
+	answer, err := s.Upgrade(r.Context(), req)
 	if err != nil {
 		return nil, err
 	}

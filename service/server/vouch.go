@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"strconv"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -60,6 +61,7 @@ func (s *Server) believeCall(ctx context.Context, req any, info *grpc.UnaryServe
 	if err != nil {
 		return nil, err
 	}
+	defer s.metrics.served(info.FullMethod, time.Now())
 	return serve(ctx, req)
 }
 
@@ -68,6 +70,7 @@ func (s *Server) believeStream(srv any, stream grpc.ServerStream, info *grpc.Str
 	if err != nil {
 		return err
 	}
+	defer s.metrics.served(info.FullMethod, time.Now())
 	return serve(srv, provenStream{stream, ctx})
 }
 

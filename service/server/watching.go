@@ -16,11 +16,6 @@ import (
 
 // CallElection makes the members of the view elect a coordinator.
 func (s service) CallElection(ctx context.Context, req *api.CallElectionRequest) (*api.CallElectionResponse, error) {
-	defer s.metrics.call("call_election", time.Now())
-	return s.callElection(ctx, req)
-}
-
-func (s *Server) callElection(ctx context.Context, req *api.CallElectionRequest) (*api.CallElectionResponse, error) {
 	if req.GetStale() && passedOn(ctx) { // who passed it on has recorded it
 		return s.callElectionHere(ctx)
 	}
@@ -35,7 +30,7 @@ func (s *Server) callElection(ctx context.Context, req *api.CallElectionRequest)
 		return nil, err
 	}
 	answer, asked := new(api.CallElectionResponse), &api.CallElectionRequest{Stale: true}
-	for _, m := range atMembers(ctx, s, s.callElectionHere, asking(api.ConclaveClient.CallElection, asked)) {
+	for _, m := range atMembers(ctx, s.Server, s.callElectionHere, asking(api.ConclaveClient.CallElection, asked)) {
 		if answer.Members = append(answer.Members, m.answer.GetMembers()...); m.err != nil {
 			err = m.err
 		}
@@ -71,11 +66,11 @@ func (s *Server) callElectionHere(context.Context) (*api.CallElectionResponse, e
 }
 
 // postElect serves POST /v1/view/elect.
-func (s *Server) postElect(r *http.Request) (any, error) {
+func (s service) postElect(r *http.Request) (any, error) {
 	if err := newParameters(r).check(); err != nil {
 		return nil, err
 	}
-	answer, err := s.callElection(r.Context(), new(api.CallElectionRequest))
+	answer, err := s.CallElection(r.Context(), new(api.CallElectionRequest))
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +83,7 @@ func (s *Server) postElect(r *http.Request) (any, error) {
 const noWatch = "none"
 
 // postWatch serves POST /v1/view/watch.
-func (s *Server) postWatch(r *http.Request) (any, error) {
+func (s service) postWatch(r *http.Request) (any, error) {
 	var body struct {
 		Stack   string `json:"stack"`
 		Options string `json:"options"`
@@ -104,7 +99,7 @@ func (s *Server) postWatch(r *http.Request) (any, error) {
 	if body.Stack != noWatch {
 		req.Algorithm = body.Stack
 	}
-	_, err := s.setGuard(r.Context(), req)
+	_, err := s.SetGuard(r.Context(), req)
 	return body, err
 }
 
