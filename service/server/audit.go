@@ -67,27 +67,22 @@ func (s *Server) auditLog(ctx context.Context, req *api.AuditLogRequest) (lines 
 
 // collectLines reads lines from another server.
 func collectLines(ctx context.Context, leader api.ConclaveClient, req *api.AuditLogRequest) ([]audit.Line, error) {
-	stream, err := leader.AuditLog(ctx, req)
-	if err != nil {
-		return nil, err
-	}
 	var lines []audit.Line
-	for {
-		message, err := stream.Recv()
-		if errors.Is(err, io.EOF) {
-			return lines, nil
-		}
-		if err != nil {
-			return nil, err
-		}
+	stream, err := leader.AuditLog(ctx, req)
+	err = eachOf(stream, err, func(message *api.AuditRecords) error {
 		for _, text := range message.GetLines() {
 			l, err := audit.ParseLine([]byte(text))
 			if err != nil {
-				return nil, err
+				return err
 			}
 			lines = append(lines, l)
 		}
+		return nil
+	})
+	if !errors.Is(err, io.EOF) {
+		return nil, err
 	}
+	return lines, nil
 }
 
 // followAuditLog sends the lines that follow those sent, as this server learns of them, for as

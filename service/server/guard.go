@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"github.com/conclave-io/conclave/algorithm/view"
@@ -18,12 +17,12 @@ import (
 
 // SetGuard starts to change the algorithm that guards a prefix.
 func (s service) SetGuard(ctx context.Context, req *api.SetGuardRequest) (*api.SetGuardResponse, error) {
-	who, err := callerOf(ctx)
+	ctx, by, err := originOf(ctx)
 	if err != nil {
-		return nil, status.Error(codes.Unauthenticated, err.Error())
+		return nil, err
 	}
 	command := registry.Command{
-		Op: registry.OpGuard, Name: req.GetPrefix(), Value: req.GetReason(), Origin: who.Origin(),
+		Op: registry.OpGuard, Name: req.GetPrefix(), Value: req.GetReason(), Origin: by,
 		Live: &registry.Live{
 			Use:    view.Use{Algorithm: req.GetAlgorithm(), Options: req.GetOptions()},
 			Remove: req.GetRemove(), Wait: req.GetWaitNs(), Force: req.GetForce(),
@@ -36,10 +35,8 @@ func (s service) SetGuard(ctx context.Context, req *api.SetGuardRequest) (*api.S
 	if err := check(command.Live.Use); err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
-	command.Origin.Request = requestOf(ctx, who)
 	ctx, cancel := deadlineFor(ctx, false)
 	defer cancel()
-	ctx = metadata.AppendToOutgoingContext(ctx, requestHeader, string(command.Origin.Request[:]))
 	return onLeader(ctx, s.Server, func(ctx context.Context) (*api.SetGuardResponse, error) {
 		return &api.SetGuardResponse{}, s.carryOutAlone(ctx, command)
 	}, asking(api.ConclaveClient.SetGuard, req))

@@ -62,6 +62,31 @@ func asking[Q, A any](call func(api.ConclaveClient, context.Context, Q, ...grpc.
 	return func(ctx context.Context, server api.ConclaveClient) (A, error) { return call(server, ctx, req) }
 }
 
+// streamed is onLeader for a stream: send gets the messages that another server, which leads, sends.
+func streamed[Q, M any](ctx context.Context, s *Server, here func(context.Context) error, call func(api.ConclaveClient, context.Context, Q, ...grpc.CallOption) (grpc.ServerStreamingClient[M], error), req Q, send func(*M) error) error {
+	_, err := onLeader(ctx, s, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, here(ctx)
+	}, func(ctx context.Context, leader api.ConclaveClient) (struct{}, error) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		stream, err := call(leader, ctx, req)
+		return struct{}{}, eachOf(stream, err, send)
+	})
+	return err
+}
+
+// eachOf calls take for the messages of a stream that was opened, or not, until one of them fails. After
+// the last message that is io.EOF.
+func eachOf[M any](stream grpc.ServerStreamingClient[M], err error, take func(*M) error) error {
+	for err == nil {
+		var message *M
+		if message, err = stream.Recv(); err == nil {
+			err = take(message)
+		}
+	}
+	return err
+}
+
 // unlessDenied drops a result that the caller may not have.
 func unlessDenied[T any](result T, err error) T {
 	if code := status.Code(err); code == codes.PermissionDenied || code == codes.Unauthenticated {

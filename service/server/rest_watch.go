@@ -53,31 +53,8 @@ func (s *Server) follow(ctx context.Context, name string, send func(*api.Observa
 		last = o
 		return send(o)
 	}
-	_, err := onLeader(ctx, s, func(ctx context.Context) (struct{}, error) {
-		return struct{}{}, s.observe(ctx, name, news)
-	}, func(ctx context.Context, leader api.ConclaveClient) (struct{}, error) {
-		return struct{}{}, relay(ctx, leader, name, news)
-	})
-	return err
-}
-
-// relay observes an election through another server.
-func relay(ctx context.Context, leader api.ConclaveClient, name string, send func(*api.Observation) error) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	stream, err := leader.Observe(ctx, &api.ObserveRequest{Name: name})
-	if err != nil {
-		return err
-	}
-	for {
-		o, err := stream.Recv()
-		if err != nil {
-			return err
-		}
-		if err := send(o); err != nil {
-			return err
-		}
-	}
+	here := func(ctx context.Context) error { return s.observe(ctx, name, news) }
+	return streamed(ctx, s, here, api.ConclaveClient.Observe, &api.ObserveRequest{Name: name}, news)
 }
 
 // watchElection streams the states of an election as server-sent events.
@@ -217,31 +194,8 @@ func (s *Server) changes(ctx context.Context, req *api.WatchRequest, kind string
 		}
 		return event(kind, body)
 	}
-	_, err := onLeader(ctx, s, func(ctx context.Context) (struct{}, error) {
-		return struct{}{}, s.watch(ctx, req, send)
-	}, func(ctx context.Context, leader api.ConclaveClient) (struct{}, error) {
-		return struct{}{}, relayChanges(ctx, leader, req, send)
-	})
-	return err
-}
-
-// relayChanges watches a prefix through another server.
-func relayChanges(ctx context.Context, leader api.ConclaveClient, req *api.WatchRequest, send func(*api.Changes) error) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	stream, err := leader.Watch(ctx, req)
-	if err != nil {
-		return err
-	}
-	for {
-		changes, err := stream.Recv()
-		if err != nil {
-			return err
-		}
-		if err := send(changes); err != nil {
-			return err
-		}
-	}
+	here := func(ctx context.Context) error { return s.watch(ctx, req, send) }
+	return streamed(ctx, s, here, api.ConclaveClient.Watch, req, send)
 }
 
 // stream writes what produce sends as server-sent events, with a comment from time to time
