@@ -28,14 +28,10 @@ type clockJSON struct {
 	Notable    bool     `json:"notable,omitempty"`
 }
 
-func clocksToJSON(all []*api.Clock) []clockJSON {
-	list := []clockJSON{}
-	for _, c := range all {
-		one := clockJSON{Server: c.GetServer(), Offset: spanJSON(c.GetOffsetNs()), Error: spanJSON(c.GetErrorNs()), Over: spanJSON(c.GetOverNs()), Notable: c.GetNotable()}
-		if c.GetOverNs() > 0 {
-			one.Drift, one.DriftError = &c.Drift, &c.DriftError
-		}
-		list = append(list, one)
+func clockToJSON(c *api.Clock) clockJSON {
+	body := clockJSON{Server: c.GetServer(), Offset: spanJSON(c.GetOffsetNs()), Error: spanJSON(c.GetErrorNs()), Over: spanJSON(c.GetOverNs()), Notable: c.GetNotable()}
+	if c.GetOverNs() > 0 {
+		body.Drift, body.DriftError = &c.Drift, &c.DriftError
 	}
-	return list
+	return body
 }

@@ -129,16 +129,11 @@ func (s service) getCut(r *http.Request) (any, error) {
 	}
 	body := cutJSON{answer.GetEpoch(), answer.GetMembers(), []cutLockJSON{}}
 	for _, l := range answer.GetLocks() {
-		lock := cutLockJSON{Name: l.GetName(), Algorithm: l.GetAlgorithm(), Messages: []cutMessageJSON{}, Wrong: l.GetWrong()}
+		messages := listed(l.GetMessages(), func(m *api.CutMessage) cutMessageJSON { return cutMessageJSON{m.GetFrom(), m.GetTo(), m.GetText()} })
+		lock := cutLockJSON{Name: l.GetName(), Algorithm: l.GetAlgorithm(), Messages: messages, Wrong: l.GetWrong()}
 		for _, m := range l.GetMachines() {
-			machine := cutMachineJSON{m.GetServer(), m.GetMade(), []cutFieldJSON{}, m.GetHolder()}
-			for _, f := range m.GetState() {
-				machine.State = append(machine.State, cutFieldJSON{f.GetName(), f.GetValue()})
-			}
-			lock.Machines = append(lock.Machines, machine)
-		}
-		for _, m := range l.GetMessages() {
-			lock.Messages = append(lock.Messages, cutMessageJSON{m.GetFrom(), m.GetTo(), m.GetText()})
+			state := listed(m.GetState(), func(f *api.CutField) cutFieldJSON { return cutFieldJSON{f.GetName(), f.GetValue()} })
+			lock.Machines = append(lock.Machines, cutMachineJSON{m.GetServer(), m.GetMade(), state, m.GetHolder()})
 		}
 		if l.GetOneToken() {
 			lock.Tokens = &l.Tokens

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -181,19 +182,19 @@ func homeToJSON(h *api.Home) *homeJSON {
 	if len(h.GetSeat()) == 0 {
 		return nil
 	}
-	body := &homeJSON{
+	return &homeJSON{
 		Seat: h.GetSeat(), Epoch: h.GetEpoch(), State: h.GetState(), Remaining: spanJSON(h.GetRemainingNs()),
-		Missing: h.GetMissing(), Sessions: h.GetSessions(), Names: h.GetNames(), Lanes: []laneJSON{},
-		Paused: spanJSON(h.GetPausedNs()), Namespaces: []homeNamespaceJSON{},
-		Watch: watchingToJSON(h.GetWatch()), Starts: viewStartsJSON(h.GetStarts()),
+		Missing: h.GetMissing(), Sessions: h.GetSessions(), Names: h.GetNames(),
+		Lanes:  listed(h.GetLanes(), func(l *api.Lane) laneJSON { return laneJSON{l.GetServer(), l.GetUp(), l.GetUnacknowledged()} }),
+		Paused: spanJSON(h.GetPausedNs()),
+		Namespaces: listed(h.GetNamespaces(), func(n *api.Namespace) homeNamespaceJSON {
+			return homeNamespaceJSON{n.GetPrefix(), n.GetAlgorithm(), n.GetNames(), n.GetEntries(), n.GetMessages(), n.GetOtherMessages(), spanJSON(n.GetWaitedNs())}
+		}),
+		Watch: watchingToJSON(h.GetWatch()),
+		Starts: listed(h.GetStarts(), func(one *api.ViewStart) viewStartJSON {
+			return viewStartJSON{one.GetEpoch(), wallClock(one.GetAtUnixNs()), one.GetWhy()}
+		}),
 	}
-	for _, l := range h.GetLanes() {
-		body.Lanes = append(body.Lanes, laneJSON{l.GetServer(), l.GetUp(), l.GetUnacknowledged()})
-	}
-	for _, n := range h.GetNamespaces() {
-		body.Namespaces = append(body.Namespaces, homeNamespaceJSON{n.GetPrefix(), n.GetAlgorithm(), n.GetNames(), n.GetEntries(), n.GetMessages(), n.GetOtherMessages(), spanJSON(n.GetWaitedNs())})
-	}
-	return body
 }
 
 // guardJSON is the guard of a prefix, and its change, if there is one.
@@ -225,12 +226,8 @@ type seatJSON struct {
 	Problem   string    `json:"problem,omitempty"`
 }
 
-func seatsJSON(seats []*api.Seat) []seatJSON {
-	list := []seatJSON{}
-	for _, s := range seats {
-		list = append(list, seatJSON{s.GetId(), s.GetServer(), s.GetClientAddress(), spanJSON(s.GetRemainingNs()), homeToJSON(s.GetHome()), s.GetProblem()})
-	}
-	return list
+func seatToJSON(s *api.Seat) seatJSON {
+	return seatJSON{s.GetId(), s.GetServer(), s.GetClientAddress(), spanJSON(s.GetRemainingNs()), homeToJSON(s.GetHome()), s.GetProblem()}
 }
 
 // getView serves GET /v1/view.
@@ -244,14 +241,6 @@ func (s service) getView(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	guards := []guardJSON{}
-	for _, g := range answer.GetGuards() {
-		one := guardJSON{Prefix: g.GetPrefix(), Algorithm: agreed(g.GetAlgorithm()), Options: g.GetOptions()}
-		if g.GetChange() != 0 {
-			one.Change = &changeJSON{agreed(g.GetNextAlgorithm()), g.GetNextOptions(), g.GetRemove(), g.GetQuiet(), spanJSON(g.GetWaitNs()), g.GetReason(), g.GetBy()}
-		}
-		guards = append(guards, one)
-	}
 	return struct {
 		Epoch       uint64      `json:"epoch"`
 		Coordinator uint64      `json:"coordinator"`
@@ -261,20 +250,23 @@ func (s service) getView(r *http.Request) (any, error) {
 		Watch       string      `json:"watch,omitempty"`
 		Options     string      `json:"watch_options,omitempty"`
 	}{
-		answer.GetEpoch(), answer.GetCoordinator(), seatsJSON(answer.GetMembers()), seatsJSON(answer.GetOthers()), guards,
-		answer.GetWatch(), answer.GetWatchOptions(),
+		answer.GetEpoch(), answer.GetCoordinator(), listed(answer.GetMembers(), seatToJSON), listed(answer.GetOthers(), seatToJSON),
+		listed(answer.GetGuards(), guardToJSON), answer.GetWatch(), answer.GetWatchOptions(),
 	}, nil
+}
+
+func guardToJSON(g *api.GuardState) guardJSON {
+	body := guardJSON{Prefix: g.GetPrefix(), Algorithm: agreed(g.GetAlgorithm()), Options: g.GetOptions()}
+	if g.GetChange() != 0 {
+		body.Change = &changeJSON{agreed(g.GetNextAlgorithm()), g.GetNextOptions(), g.GetRemove(), g.GetQuiet(), spanJSON(g.GetWaitNs()), g.GetReason(), g.GetBy()}
+	}
+	return body
 }
 
 // agreement is the name in JSON for names that the log of the servers guards.
 const agreement = "agreement"
 
-func agreed(algorithm string) string {
-	if algorithm == "" {
-		return agreement
-	}
-	return algorithm
-}
+func agreed(algorithm string) string { return cmp.Or(algorithm, agreement) }
 
 // postGuards serves POST /v1/guards.
 func (s service) postGuards(r *http.Request) (any, error) {

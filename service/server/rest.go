@@ -38,6 +38,7 @@ func (s service) routes() http.Handler {
 
 // mux returns a router with all calls and what they need.
 func (s service) mux() *router {
+	const lock, election = api.Class_CLASS_LOCK, api.Class_CLASS_ELECTION
 	mux := &router{http.NewServeMux(), make(map[string]need)}
 	mux.HandleFunc("POST /v1/open", inSession, s.timed("open", s.postOpen))
 	mux.HandleFunc("POST /v1/renew", inSession, s.timed("renew", s.postRenew))
@@ -50,16 +51,16 @@ func (s service) mux() *router {
 	mux.HandleFunc("POST /v1/transfer", inSession, s.timed("transfer", s.postTransfer))
 	mux.HandleFunc("POST /v1/revoke", need{byName, access.Revoke}, s.timed("revoke", s.postRevoke))
 	mux.HandleFunc("GET /v1/status", anyProven, s.timed("status", s.getStatus))
-	mux.HandleFunc("GET /v1/locks", reading, s.timed("locks", s.getLocks))
-	mux.HandleFunc("GET /v1/elections", reading, s.timed("elections", s.getElections))
+	mux.HandleFunc("GET /v1/locks", reading, s.timed("locks", s.getList(lock, "locks")))
+	mux.HandleFunc("GET /v1/elections", reading, s.timed("elections", s.getList(election, "elections")))
 	mux.HandleFunc("GET /v1/elections/{name}", reading, s.timed("election", s.getElection))
 	mux.HandleFunc("GET /v1/elections/{name}/watch", reading, s.watchElection)
-	mux.HandleFunc("GET /v1/locks/{name}/why", reading, s.timed("why", s.explainLock))
-	mux.HandleFunc("GET /v1/elections/{name}/why", reading, s.timed("why", s.explainElection))
+	mux.HandleFunc("GET /v1/locks/{name}/why", reading, s.timed("why", s.getWhy(lock)))
+	mux.HandleFunc("GET /v1/elections/{name}/why", reading, s.timed("why", s.getWhy(election)))
 	mux.HandleFunc("GET /v1/waits", reading, s.timed("waits", s.getWaits))
 	mux.HandleFunc("GET /v1/watch", reading, s.watchAll) // what it tells of servers needs status
-	mux.HandleFunc("GET /v1/watch/locks", reading, s.watchLocks)
-	mux.HandleFunc("GET /v1/watch/elections", reading, s.watchElections)
+	mux.HandleFunc("GET /v1/watch/locks", reading, s.watchClass(lock))
+	mux.HandleFunc("GET /v1/watch/elections", reading, s.watchClass(election))
 	mux.HandleFunc("GET /v1/sessions", needs(access.Sessions), s.timed("sessions", s.getSessions))
 	mux.HandleFunc("POST /v1/sessions/{id}/end", need{byName, access.EndSession}, s.timed("end_session", s.postEndSession))
 	s.routeServers(mux)
@@ -171,10 +172,7 @@ func writeError(w http.ResponseWriter, err error) {
 	if reply.GetHolder() != nil {
 		body.Holder = holderToJSON(reply.GetHolder())
 	}
-	body.CycleLength = reply.GetCycleLength()
-	for _, d := range reply.GetCycle() {
-		body.Cycle = append(body.Cycle, dependencyToJSON(d))
-	}
+	body.CycleLength, body.Cycle = reply.GetCycleLength(), listed(reply.GetCycle(), dependencyToJSON)
 	writeJSON(w, meaning.HTTP, body)
 }
 

@@ -61,7 +61,7 @@ func (s service) getAccess(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	body := struct {
+	return struct {
 		Mode     string        `json:"mode"`
 		Revision bigNumber     `json:"revision"`
 		Names    []string      `json:"names"`
@@ -69,24 +69,24 @@ func (s service) getAccess(r *http.Request) (any, error) {
 		Bindings []bindingJSON `json:"bindings"`
 		Tokens   []tokenJSON   `json:"tokens"`
 		Quotas   []quotaJSON   `json:"quotas"`
-	}{answer.GetMode(), bigNumber(answer.GetRevision()), answer.GetNames().GetNames(), []roleJSON{}, []bindingJSON{}, []tokenJSON{}, []quotaJSON{}}
-	for _, role := range answer.GetRoleList() {
-		body.Roles = append(body.Roles, roleJSON{role.GetName(), append([]string{}, role.GetRules()...)})
+	}{
+		answer.GetMode(), bigNumber(answer.GetRevision()), answer.GetNames().GetNames(),
+		listed(answer.GetRoleList(), func(r *api.Role) roleJSON { return roleJSON{r.GetName(), append([]string{}, r.GetRules()...)} }),
+		listed(answer.GetBindings(), func(b *api.Binding) bindingJSON { return bindingJSON{b.GetWho(), b.GetRoles()} }),
+		listed(answer.GetTokens(), tokenToJSON), listed(answer.GetQuotas(), quotaToJSON),
+	}, nil
+}
+
+func tokenToJSON(t *api.Token) tokenJSON {
+	body := tokenJSON{ID: t.GetId(), Name: t.GetName(), Creator: t.GetCreator(), Made: wallClock(t.GetMadeNs()), Note: t.GetNote(), PeerAddress: t.GetPeerAddress(), Used: t.GetUsed()}
+	if t.GetExpiresNs() != 0 {
+		body.Expires = wallClock(t.GetExpiresNs())
 	}
-	for _, b := range answer.GetBindings() {
-		body.Bindings = append(body.Bindings, bindingJSON{b.GetWho(), b.GetRoles()})
-	}
-	for _, t := range answer.GetTokens() {
-		token := tokenJSON{ID: t.GetId(), Name: t.GetName(), Creator: t.GetCreator(), Made: time.Unix(0, t.GetMadeNs()).UTC(), Note: t.GetNote(), PeerAddress: t.GetPeerAddress(), Used: t.GetUsed()}
-		if t.GetExpiresNs() != 0 {
-			token.Expires = time.Unix(0, t.GetExpiresNs()).UTC()
-		}
-		body.Tokens = append(body.Tokens, token)
-	}
-	for _, q := range answer.GetQuotas() {
-		body.Quotas = append(body.Quotas, quotaJSON{q.GetWho(), q.GetPrefix(), bigNumber(q.GetSessions()), bigNumber(q.GetClaims()), bigNumber(q.GetBytes()), bigNumber(q.GetRequests())})
-	}
-	return body, nil
+	return body
+}
+
+func quotaToJSON(q *api.Quota) quotaJSON {
+	return quotaJSON{q.GetWho(), q.GetPrefix(), bigNumber(q.GetSessions()), bigNumber(q.GetClaims()), bigNumber(q.GetBytes()), bigNumber(q.GetRequests())}
 }
 
 // editJSON is one edit. Exactly one of its fields is set.
@@ -190,14 +190,13 @@ func (s service) postAccess(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	holds := []deniedHoldJSON{}
-	for _, h := range answer.GetDeniedHolds() {
+	holds := listed(answer.GetDeniedHolds(), func(h *api.DeniedHold) deniedHoldJSON {
 		class := "lock"
 		if h.GetClass() == api.Class_CLASS_ELECTION {
 			class = "election"
 		}
-		holds = append(holds, deniedHoldJSON{class, h.GetName(), bigNumber(h.GetFence()), h.GetOwner(), h.GetSession()})
-	}
+		return deniedHoldJSON{class, h.GetName(), bigNumber(h.GetFence()), h.GetOwner(), h.GetSession()}
+	})
 	return struct {
 		Revision bigNumber        `json:"revision"`
 		Denied   bigNumber        `json:"denied"`

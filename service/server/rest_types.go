@@ -56,11 +56,17 @@ func holderToJSON(h *api.Holder) *holderJSON {
 	}
 }
 
-func bigNumbers(numbers []uint64) (big []bigNumber) {
-	for _, n := range numbers {
-		big = append(big, bigNumber(n))
+// listed translates the values of a list. Without any the result is an empty list in JSON, not null.
+func listed[A, B any](list []A, translate func(A) B) []B {
+	all := make([]B, 0, len(list))
+	for _, one := range list {
+		all = append(all, translate(one))
 	}
-	return big
+	return all
+}
+
+func bigNumbers(numbers []uint64) []bigNumber {
+	return listed(numbers, func(n uint64) bigNumber { return bigNumber(n) })
 }
 
 func wallClock(ns int64) time.Time { return time.Unix(0, ns).UTC() }
@@ -87,17 +93,10 @@ type resourceJSON struct {
 }
 
 func resourceToJSON(r *api.Resource) resourceJSON {
-	res := resourceJSON{
+	return resourceJSON{
 		Name: r.GetName(), Limit: r.GetLimit(), QueueLength: r.GetQueueLength(), Guard: r.GetGuard(),
-		Holders: []*holderJSON{}, Waiters: []waiterJSON{},
+		Holders: listed(r.GetHolders(), holderToJSON), Waiters: listed(r.GetWaiters(), waiterToJSON),
 	}
-	for _, h := range r.GetHolders() {
-		res.Holders = append(res.Holders, holderToJSON(h))
-	}
-	for _, w := range r.GetWaiters() {
-		res.Waiters = append(res.Waiters, waiterToJSON(w))
-	}
-	return res
 }
 
 func waiterToJSON(w *api.Waiter) waiterJSON {
@@ -145,23 +144,23 @@ type atHomeJSON struct {
 }
 
 func explanationToJSON(e *api.ExplainResponse) explanationJSON {
-	body := explanationJSON{Past: []endedJSON{}}
+	body := explanationJSON{
+		Homes: listed(e.GetHomes(), func(h *api.AtHome) atHomeJSON {
+			return atHomeJSON{h.GetServer(), len(h.GetResource().GetHolders()) > 0, h.GetResource().GetQueueLength(), h.GetProblem()}
+		}),
+		Past: listed(e.GetPast(), func(p *api.Ended) endedJSON {
+			return endedJSON{
+				bigNumber(p.GetFence()), wallClock(p.GetSinceUnixNs()), wallClock(p.GetUntilUnixNs()), p.GetHost(), p.GetPid(), p.GetProgram(),
+				strings.ToLower(strings.TrimPrefix(p.GetHow().String(), "ENDING_")), p.GetReason(), p.GetOwner(), p.GetBy(),
+			}
+		}),
+	}
 	if e.GetResource() != nil {
 		held := resourceToJSON(e.GetResource())
 		body.Held = &held
 	}
 	if g := e.GetGuard(); g != nil {
 		body.Guard = &namespaceJSON{g.GetPrefix(), g.GetAlgorithm()}
-	}
-	for _, h := range e.GetHomes() {
-		body.Homes = append(body.Homes, atHomeJSON{h.GetServer(), len(h.GetResource().GetHolders()) > 0, h.GetResource().GetQueueLength(), h.GetProblem()})
-	}
-	for _, p := range e.GetPast() {
-		how := strings.ToLower(strings.TrimPrefix(p.GetHow().String(), "ENDING_"))
-		body.Past = append(body.Past, endedJSON{
-			bigNumber(p.GetFence()), wallClock(p.GetSinceUnixNs()), wallClock(p.GetUntilUnixNs()),
-			p.GetHost(), p.GetPid(), p.GetProgram(), how, p.GetReason(), p.GetOwner(), p.GetBy(),
-		})
 	}
 	return body
 }
@@ -231,7 +230,7 @@ func statusToJSON(st *api.StatusResponse) *statusJSON {
 		Fence: bigNumber(st.GetFence()), Version: st.GetVersion(),
 		Uptime:     spanJSON(time.Duration(st.GetUptimeNs()).Round(time.Millisecond)),
 		StateBytes: st.GetStateBytes(), StateLimit: st.GetStateLimitBytes(),
-		Members: membersJSON(st.GetMembers()), Figures: figuresToJSON(st.GetFigures()), Level: st.GetLevel(), Home: homeToJSON(st.GetHome()), Clocks: clocksToJSON(st.GetClocks()),
+		Members: membersJSON(st.GetMembers()), Figures: figuresToJSON(st.GetFigures()), Level: st.GetLevel(), Home: homeToJSON(st.GetHome()), Clocks: listed(st.GetClocks(), clockToJSON),
 	}
 	if since := st.GetLeaderSinceUnixNs(); since != 0 {
 		body.LeaderSince = wallClock(since)
@@ -262,16 +261,13 @@ func figuresToJSON(f *api.Figures) *figuresJSON {
 	if f == nil {
 		return nil
 	}
-	body := &figuresJSON{
+	return &figuresJSON{
 		Requests: f.GetRequests(), Replies: f.GetReplies(), Exhausted: f.GetExhausted(), Fsyncs: f.GetFsyncs(),
 		Snapshots: f.GetSnapshots(), LeaderChanges: f.GetLeaderChanges(), Pending: f.GetPending(),
 		Streams: f.GetStreams(), Watches: f.GetWatches(), DiskBytes: f.GetDiskBytes(), LogBytes: f.GetLogBytes(),
-		Stalled: f.GetStalled(), Latencies: [][2]uint64{},
+		Stalled:   f.GetStalled(),
+		Latencies: listed(f.GetLatencies(), func(l *api.Latency) [2]uint64 { return [2]uint64{l.GetAtMostUs(), l.GetCount()} }),
 	}
-	for _, l := range f.GetLatencies() {
-		body.Latencies = append(body.Latencies, [2]uint64{l.GetAtMostUs(), l.GetCount()})
-	}
-	return body
 }
 
 type electionJSON struct {

@@ -66,14 +66,6 @@ func (s *Server) watchElection(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-func (s *Server) watchLocks(w http.ResponseWriter, r *http.Request) {
-	s.watchClass(w, r, api.Class_CLASS_LOCK)
-}
-
-func (s *Server) watchElections(w http.ResponseWriter, r *http.Request) {
-	s.watchClass(w, r, api.Class_CLASS_ELECTION)
-}
-
 // changesJSON has the changed resources under a prefix.
 type changesJSON struct {
 	Resources []resourceJSON `json:"resources"`
@@ -84,18 +76,20 @@ type changesJSON struct {
 	More  bool `json:"more,omitempty"`
 }
 
-// watchClass streams the resources of a class under a prefix as server-sent
-// events: first those that are held, then each change.
-func (s *Server) watchClass(w http.ResponseWriter, r *http.Request, class api.Class) {
-	q := newParameters(r)
-	prefix := q.text("prefix")
-	if err := q.check(); err != nil {
-		writeError(w, err)
-		return
+// watchClass returns the function that streams the resources of a class under a prefix as
+// server-sent events: first those that are held, then each change.
+func (s *Server) watchClass(class api.Class) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		q := newParameters(r)
+		prefix := q.text("prefix")
+		if err := q.check(); err != nil {
+			writeError(w, err)
+			return
+		}
+		s.stream(w, r, func(ctx context.Context, event tell) error {
+			return s.changes(ctx, &api.WatchRequest{Class: class, Prefix: prefix}, "changes", event)
+		})
 	}
-	s.stream(w, r, func(ctx context.Context, event tell) error {
-		return s.changes(ctx, &api.WatchRequest{Class: class, Prefix: prefix}, "changes", event)
-	})
 }
 
 // tell sends an event with a name.
@@ -188,11 +182,7 @@ func (s *Server) tellChanges(ctx context.Context, req *api.WatchRequest, part st
 // changes sends the holds under a prefix, and then changes, as events with the name kind.
 func (s *Server) changes(ctx context.Context, req *api.WatchRequest, kind string, event tell) error {
 	send := func(c *api.Changes) error {
-		body := changesJSON{Resources: []resourceJSON{}, Gone: append([]string{}, c.GetGone()...), Reset: c.GetReset_(), More: c.GetMore()}
-		for _, res := range c.GetResources() {
-			body.Resources = append(body.Resources, resourceToJSON(res))
-		}
-		return event(kind, body)
+		return event(kind, changesJSON{listed(c.GetResources(), resourceToJSON), append([]string{}, c.GetGone()...), c.GetReset_(), c.GetMore()})
 	}
 	here := func(ctx context.Context) error { return s.watch(ctx, req, send) }
 	return streamed(ctx, s, here, api.ConclaveClient.Watch, req, send)

@@ -131,11 +131,3 @@ func watchingToJSON(w *api.Watching) *watchingJSON {
 		w.GetSuspicions(), w.GetFailures(), w.GetTrusts(), w.GetElections(), w.GetMessages(),
 	}
 }
-
-func viewStartsJSON(starts []*api.ViewStart) []viewStartJSON {
-	list := []viewStartJSON{}
-	for _, one := range starts {
-		list = append(list, viewStartJSON{one.GetEpoch(), time.Unix(0, one.GetAtUnixNs()).UTC(), one.GetWhy()})
-	}
-	return list
-}
