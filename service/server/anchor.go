@@ -2,7 +2,6 @@ package server
 
 import (
 	"encoding/hex"
-	"time"
 
 	"github.com/conclave-io/conclave/service/registry"
 )
@@ -10,17 +9,10 @@ import (
 // anchor logs again and again where the audit records end. Whoever changes the records later
 // must change the log too, which is usually kept elsewhere.
 func (s *Server) anchor() {
-	ticker := time.NewTicker(s.cfg.AnchorEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-			trail, _ := s.node.Trail()
-			s.logEnd("acts", trail.Acts)
-			s.logEnd("refusals", trail.Refusals)
-		case <-s.ctx.Done():
-			return
-		}
+	for range ticks(s.ctx, s.cfg.AnchorEvery) {
+		trail, _ := s.node.Trail()
+		s.logEnd("acts", trail.Acts)
+		s.logEnd("refusals", trail.Refusals)
 	}
 }
 

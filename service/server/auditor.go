@@ -79,7 +79,7 @@ func (a *auditor) note(rec registry.Record) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.journal.Note(rec)
-	a.hurry()
+	signal(a.wake)
 }
 
 // answered records a request that the rules did not allow.
@@ -105,14 +105,7 @@ func (a *auditor) refused(who caller, call string, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.journal.Refused(time.Now().UnixNano(), r)
-	a.hurry()
-}
-
-func (a *auditor) hurry() {
-	select {
-	case a.wake <- struct{}{}:
-	default:
-	}
+	signal(a.wake)
 }
 
 // run writes until the server stops, and then writes the rest.
@@ -240,15 +233,8 @@ func (a *auditor) catchUp() {
 
 // mind checks whether the log can be written, and acts if it cannot.
 func (a *auditor) mind() {
-	ticker := time.NewTicker(mindEvery)
-	defer ticker.Stop()
 	s, told := a.server, ""
-	for {
-		select {
-		case <-ticker.C:
-		case <-s.ctx.Done():
-			return
-		}
+	for range ticks(s.ctx, mindEvery) {
 		a.mu.Lock()
 		before, now := a.failing, a.health.Failing(monotonic())
 		a.failing = now
@@ -322,6 +308,6 @@ func (n noted) Accept() (net.Conn, error) {
 func (s *Server) Reopen() {
 	if s.cfg.AuditLog != "" {
 		s.audit.reopen.Store(true)
-		s.audit.hurry()
+		signal(s.audit.wake)
 	}
 }

@@ -46,9 +46,7 @@ func onLeader[T any](ctx context.Context, s *Server, here func(context.Context) 
 		if time.Since(begun) > time.Second {
 			lost = time.Now()
 		}
-		select {
-		case <-time.After(s.pollInterval()):
-		case <-end.Done():
+		if pause(end, s.pollInterval()) != nil {
 			return result, s.spoken(ctx, err)
 		}
 		if time.Since(lost) > defaultDeadline {

@@ -81,8 +81,12 @@ func (s *Server) founders() []*api.Member {
 
 // Removed reports whether a server stopped because it was removed from the cluster.
 func Removed(err error) bool {
-	var removed *replica.RemovedError
-	return errors.As(err, &removed)
+	return isA[*replica.RemovedError](err)
+}
+
+func isA[E error](err error) bool {
+	_, is := errors.AsType[E](err)
+	return is
 }
 
 // Final reports whether a server ended, or did not start, for a reason that a restart does
@@ -90,19 +94,10 @@ func Removed(err error) bool {
 // level that this release does not read; it was removed from the cluster; or its state
 // differs from that of the others.
 func Final(err error) bool {
-	var (
-		damaged *store.CorruptError
-		format  *store.FormatError
-		cluster *store.ClusterError
-		server  *store.ServerError
-		other   *store.DirectoryError
-		unread  *version.Error
-		differs *replica.DivergedError
-		refused *transport.Refusal
-	)
-	return Removed(err) || errors.As(err, &unread) || errors.As(err, &differs) ||
-		errors.As(err, &refused) && refused.Code == peering.LevelUnknown || errors.As(err, &damaged) || errors.As(err, &format) ||
-		errors.As(err, &cluster) || errors.As(err, &server) || errors.As(err, &other)
+	refused, is := errors.AsType[*transport.Refusal](err)
+	return Removed(err) || isA[*version.Error](err) || isA[*replica.DivergedError](err) ||
+		is && refused.Code == peering.LevelUnknown || isA[*store.CorruptError](err) || isA[*store.FormatError](err) ||
+		isA[*store.ClusterError](err) || isA[*store.ServerError](err) || isA[*store.DirectoryError](err)
 }
 
 // ChangeMembers reserves an id, promotes a learner, removes a server, or makes one the leader.

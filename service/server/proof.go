@@ -69,16 +69,9 @@ func (s *Server) whileProven(ctx context.Context, who identity, authorization []
 
 // watchBearer cancels a stream once its bearer token has become invalid.
 func (s *Server) watchBearer(ctx context.Context, cancel context.CancelCauseFunc, authorization []string) {
-	ticker := time.NewTicker(tokenEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-			if _, _, err := s.bearer(authorization); err != nil {
-				cancel(status.Error(codes.Unauthenticated, err.Error()))
-				return
-			}
-		case <-ctx.Done():
+	for range ticks(ctx, tokenEvery) {
+		if _, _, err := s.bearer(authorization); err != nil {
+			cancel(status.Error(codes.Unauthenticated, err.Error()))
 			return
 		}
 	}

@@ -105,11 +105,7 @@ var timeReadings = map[string]timeProbe{
 // accessModes returns 1 for the access mode in force at a server.
 func accessModes(v *snapshot, emit func(float64, ...string)) {
 	for _, mode := range []access.Mode{access.Unset, access.Open, access.Closed} {
-		value := 0.0
-		if v.server.accessMode() == mode {
-			value = 1
-		}
-		emit(value, mode.String())
+		emit(zeroOrOne(v.server.accessMode() == mode), mode.String())
 	}
 }
 

@@ -163,8 +163,8 @@ func malformed(format string, args ...any) error {
 }
 
 func writeError(w http.ResponseWriter, err error) {
-	var reply refused
-	if !errors.As(err, &reply) {
+	reply, is := errors.AsType[refused](err)
+	if !is {
 		reply = refused{&api.Reply{Code: codeOf(err), Message: reason(err)}}
 	}
 	meaning := api.MeaningOf(reply.GetCode())
@@ -178,7 +178,7 @@ func writeError(w http.ResponseWriter, err error) {
 
 // codeOf returns the code for the error of a call that has no reply.
 func codeOf(err error) api.Code {
-	if over := overQuota(nil); errors.As(err, &over) {
+	if isA[overQuota](err) {
 		return api.Code_CODE_QUOTA
 	}
 	switch status.Code(err) {

@@ -337,16 +337,7 @@ func (s *Server) Stop(ctx context.Context) error {
 	}
 }
 
-func (s *Server) stopping() bool {
-	select {
-	case <-s.leaving:
-		return true
-	case <-s.node.Done():
-		return true
-	default:
-		return false
-	}
-}
+func (s *Server) stopping() bool { return ended(s.leaving) || ended(s.node.Done()) }
 
 // finish closes everything once the node has stopped.
 func (s *Server) finish() {

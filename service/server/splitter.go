@@ -138,8 +138,8 @@ func (s *splitter) identify(conn net.Conn, secrecy *tls.Config) (net.Conn, *bran
 
 // explain answers a client that uses plain HTTP on a TLS port.
 func explain(err error) {
-	var plain tls.RecordHeaderError
-	if !errors.As(err, &plain) || plain.Conn == nil {
+	plain, is := errors.AsType[tls.RecordHeaderError](err)
+	if !is || plain.Conn == nil {
 		return
 	}
 	switch string(plain.RecordHeader[:]) {

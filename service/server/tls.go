@@ -130,8 +130,7 @@ func current(leaf *x509.Certificate, now time.Time) error {
 // about adds the file name to the error of an outdated certificate. Other errors already
 // have it.
 func about(key, path string, err error) error {
-	var old *outdated
-	if errors.As(err, &old) {
+	if _, old := errors.AsType[*outdated](err); old {
 		return fmt.Errorf("%s: %s: %w; use a certificate that is valid now", key, path, err)
 	}
 	return err
@@ -191,18 +190,13 @@ func (s *Server) Reload() error {
 // watchSecrets reads the TLS files again when they change, and warns when certificates
 // expire soon.
 func (s *Server) watchSecrets() {
-	ticker := time.NewTicker(s.cfg.LookEvery)
-	defer ticker.Stop()
-	for said := make(warnings); ; {
-		s.warnOfExpiry(said, time.Now())
-		select {
-		case <-ticker.C:
-			if s.secrets.changed() {
-				_ = s.Reload() // it logs its error
-			}
-		case <-s.ctx.Done():
-			return
+	said := make(warnings)
+	s.warnOfExpiry(said, time.Now())
+	for range ticks(s.ctx, s.cfg.LookEvery) {
+		if s.secrets.changed() {
+			_ = s.Reload() // it logs its error
 		}
+		s.warnOfExpiry(said, time.Now())
 	}
 }
 

@@ -107,6 +107,24 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
+// ticks yields after each interval, until ctx ends.
+func ticks(ctx context.Context, every time.Duration) func(yield func() bool) {
+	return func(yield func() bool) {
+		ticker := time.NewTicker(every)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ticker.C:
+				if !yield() {
+					return
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+}
+
 // sendAll sends everything under a prefix, and which known resources are gone.
 func (s *Server) sendAll(ctx context.Context, told *feed.Watch, send func(*api.Changes) error) error {
 	told.Begin()
