@@ -182,11 +182,11 @@ var defences = []defence{
 	},
 	{
 		"requests-have-a-rate", []int{29}, "a principal may send any number of requests per second",
-		without("service/server/rates.go", "if due-now > int64(time.Second) {", "if due < now {"),
+		without("service/server/shares.go", "if due-now > int64(time.Second) {", "if due < now {"),
 	},
 	{
 		"who-says-nothing-goes", []int{29}, "a server keeps any number of connections that say nothing until their time is over",
-		without("service/server/guests.go", "if g.count >= mostGuests {", "if g.count >= 100*mostGuests {"),
+		without("service/server/splitter.go", "if g.count >= mostGuests {", "if g.count >= 100*mostGuests {"),
 	},
 	{
 		"tables-have-a-seed", []int{30}, "everybody knows where the tables of a server put an entry",
