@@ -40,9 +40,7 @@ func (s service) Access(ctx context.Context, req *api.AccessRequest) (*api.Acces
 		}
 		ctx = metadata.AppendToOutgoingContext(ctx, requestHeader, string(command.Origin.Request[:]))
 	}
-	ctx, cancel := deadlineFor(ctx, false)
-	defer cancel()
-	return onLeader(ctx, s.Server, func(ctx context.Context) (*api.AccessResponse, error) {
+	return onLeaderInTime(ctx, s.Server, func(ctx context.Context) (*api.AccessResponse, error) {
 		if err := s.changeRules(ctx, command); err != nil {
 			return nil, err
 		}

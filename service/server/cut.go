@@ -118,15 +118,12 @@ type cutMessageJSON struct {
 
 // getCut serves GET /v1/cut.
 func (s service) getCut(r *http.Request) (any, error) {
-	p := newParameters(r)
-	req := &api.CutRequest{Prefix: p.text("prefix")}
-	if err := p.check(); err != nil {
-		return nil, err
-	}
-	answer, err := s.Cut(r.Context(), req)
-	if err != nil {
-		return nil, err
-	}
+	q := newParameters(r)
+	req := &api.CutRequest{Prefix: q.text("prefix")}
+	return answered(r, q, s.Cut, req, func(answer *api.CutResponse) any { return cutToJSON(answer) })
+}
+
+func cutToJSON(answer *api.CutResponse) cutJSON {
 	body := cutJSON{answer.GetEpoch(), answer.GetMembers(), []cutLockJSON{}}
 	for _, l := range answer.GetLocks() {
 		messages := listed(l.GetMessages(), func(m *api.CutMessage) cutMessageJSON { return cutMessageJSON{m.GetFrom(), m.GetTo(), m.GetText()} })
@@ -140,5 +137,5 @@ func (s service) getCut(r *http.Request) (any, error) {
 		}
 		body.Locks = append(body.Locks, lock)
 	}
-	return body, nil
+	return body
 }

@@ -38,9 +38,7 @@ func (s service) EndSession(ctx context.Context, req *api.EndSessionRequest) (*a
 		}
 		return s.endSessionHere(&command)
 	}
-	ctx, cancel := deadlineFor(ctx, false)
-	defer cancel()
-	return onLeader(ctx, s.Server, func(ctx context.Context) (*api.EndSessionResponse, error) {
+	return onLeaderInTime(ctx, s.Server, func(ctx context.Context) (*api.EndSessionResponse, error) {
 		err := s.carryOutAlone(ctx, command)
 		if status.Code(err) == codes.NotFound { // the log does not know the sessions that homes keep
 			return s.endSessionOnRecord(ctx, req, &command, err)

@@ -36,9 +36,7 @@ func (s service) SetGuard(ctx context.Context, req *api.SetGuardRequest) (*api.S
 	if err := check(command.Live.Use); err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
-	ctx, cancel := deadlineFor(ctx, false)
-	defer cancel()
-	return onLeader(ctx, s.Server, func(ctx context.Context) (*api.SetGuardResponse, error) {
+	return onLeaderInTime(ctx, s.Server, func(ctx context.Context) (*api.SetGuardResponse, error) {
 		return &api.SetGuardResponse{}, s.carryOutAlone(ctx, command)
 	}, asking(api.ConclaveClient.SetGuard, req))
 }

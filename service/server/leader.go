@@ -55,6 +55,13 @@ func onLeader[T any](ctx context.Context, s *Server, here func(context.Context) 
 	}
 }
 
+// onLeaderInTime is onLeader with the default deadline, if the call has none.
+func onLeaderInTime[T any](ctx context.Context, s *Server, here func(context.Context) (T, error), there func(context.Context, api.ConclaveClient) (T, error)) (T, error) {
+	ctx, cancel := deadlineFor(ctx, false)
+	defer cancel()
+	return onLeader(ctx, s, here, there)
+}
+
 // asking returns a function that makes a call of another server.
 func asking[Q, A any](call func(api.ConclaveClient, context.Context, Q, ...grpc.CallOption) (A, error), req Q) func(context.Context, api.ConclaveClient) (A, error) {
 	return func(ctx context.Context, server api.ConclaveClient) (A, error) { return call(server, ctx, req) }

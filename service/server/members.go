@@ -23,8 +23,6 @@ import (
 
 // Members returns the servers of the cluster as the leader sees them.
 func (s service) Members(ctx context.Context, req *api.MembersRequest) (*api.MembersResponse, error) {
-	ctx, cancel := deadlineFor(ctx, false)
-	defer cancel()
 	here := func(ctx context.Context) (*api.MembersResponse, error) {
 		if _, err := s.node.Read(ctx); err != nil {
 			return nil, err
@@ -37,7 +35,7 @@ func (s service) Members(ctx context.Context, req *api.MembersRequest) (*api.Mem
 		})
 		return answer, err
 	}
-	return onLeader(ctx, s.Server, here, asking(api.ConclaveClient.Members, req))
+	return onLeaderInTime(ctx, s.Server, here, asking(api.ConclaveClient.Members, req))
 }
 
 // member describes a server. What is not in the registry yet comes from the configuration
@@ -109,9 +107,7 @@ func (s service) ChangeMembers(ctx context.Context, req *api.ChangeMembersReques
 	if ctx, change.Origin, err = originOf(ctx); err != nil {
 		return nil, err
 	}
-	ctx, cancel := deadlineFor(ctx, false)
-	defer cancel()
-	return onLeader(ctx, s.Server, func(ctx context.Context) (*api.ChangeMembersResponse, error) {
+	return onLeaderInTime(ctx, s.Server, func(ctx context.Context) (*api.ChangeMembersResponse, error) {
 		if change.Kind == replica.Lead && s.rules() != nil { // no log entry of its own records it
 			if err := s.note(ctx, change.Origin, "leader", describe(&change)); err != nil {
 				return nil, err
@@ -208,9 +204,7 @@ func (s service) Join(ctx context.Context, req *api.JoinRequest) (*api.JoinRespo
 	if ctx, change.Origin, err = originOf(ctx); err != nil {
 		return nil, err
 	}
-	ctx, cancel := deadlineFor(ctx, false)
-	defer cancel()
-	return onLeader(ctx, s.Server, func(ctx context.Context) (*api.JoinResponse, error) {
+	return onLeaderInTime(ctx, s.Server, func(ctx context.Context) (*api.JoinResponse, error) {
 		id, err := s.node.Change(ctx, change)
 		if err != nil {
 			return nil, s.refusedChange(ctx, change.Origin, "member", describe(&change), err)

@@ -55,27 +55,28 @@ func (q *quotaJSON) message() *api.Quota {
 
 // getAccess serves GET /v1/access.
 func (s service) getAccess(r *http.Request) (any, error) {
-	if err := newParameters(r).check(); err != nil {
-		return nil, err
-	}
-	answer, err := s.Access(r.Context(), &api.AccessRequest{Ask: &api.AccessRequest_Show{Show: &api.ShowAccess{}}})
-	if err != nil {
-		return nil, err
-	}
-	return struct {
-		Mode     string        `json:"mode"`
-		Revision bigNumber     `json:"revision"`
-		Names    []string      `json:"names"`
-		Roles    []roleJSON    `json:"roles"`
-		Bindings []bindingJSON `json:"bindings"`
-		Tokens   []tokenJSON   `json:"tokens"`
-		Quotas   []quotaJSON   `json:"quotas"`
-	}{
+	show := &api.AccessRequest{Ask: &api.AccessRequest_Show{Show: &api.ShowAccess{}}}
+	return answered(r, newParameters(r), s.Access, show, func(answer *api.AccessResponse) any { return rulesToJSON(answer) })
+}
+
+// rulesJSON has all access rules.
+type rulesJSON struct {
+	Mode     string        `json:"mode"`
+	Revision bigNumber     `json:"revision"`
+	Names    []string      `json:"names"`
+	Roles    []roleJSON    `json:"roles"`
+	Bindings []bindingJSON `json:"bindings"`
+	Tokens   []tokenJSON   `json:"tokens"`
+	Quotas   []quotaJSON   `json:"quotas"`
+}
+
+func rulesToJSON(answer *api.AccessResponse) rulesJSON {
+	return rulesJSON{
 		answer.GetMode(), bigNumber(answer.GetRevision()), answer.GetNames().GetNames(),
 		listed(answer.GetRoleList(), func(r *api.Role) roleJSON { return roleJSON{r.GetName(), append([]string{}, r.GetRules()...)} }),
 		listed(answer.GetBindings(), func(b *api.Binding) bindingJSON { return bindingJSON{b.GetWho(), b.GetRoles()} }),
 		listed(answer.GetTokens(), tokenToJSON), listed(answer.GetQuotas(), quotaToJSON),
-	}, nil
+	}
 }
 
 func tokenToJSON(t *api.Token) tokenJSON {

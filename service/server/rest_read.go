@@ -17,18 +17,13 @@ func (s service) getList(class api.Class, key string) func(*http.Request) (any, 
 			Limit: q.number("limit"), Waiters: q.number("waiters"), Stale: q.truth("stale"),
 			Order: q.order("order"),
 		}
-		if err := q.check(); err != nil {
-			return nil, err
-		}
-		page, err := s.List(r.Context(), req)
-		if err != nil {
-			return nil, err
-		}
-		answer := map[string]any{key: listed(page.GetResources(), resourceToJSON), "more": page.GetMore()}
-		if silent := page.GetSilent(); len(silent) > 0 {
-			answer["silent"] = silent
-		}
-		return answer, nil
+		return answered(r, q, s.List, req, func(page *api.ListResponse) any {
+			body := map[string]any{key: listed(page.GetResources(), resourceToJSON), "more": page.GetMore()}
+			if silent := page.GetSilent(); len(silent) > 0 {
+				body["silent"] = silent
+			}
+			return body
+		})
 	}
 }
 
@@ -37,47 +32,31 @@ func (s service) getWhy(class api.Class) func(*http.Request) (any, error) {
 	return func(r *http.Request) (any, error) {
 		q := newParameters(r)
 		req := &api.ExplainRequest{Class: class, Name: r.PathValue("name"), Waiters: q.number("waiters"), Stale: q.truth("stale")}
-		if err := q.check(); err != nil {
-			return nil, err
-		}
-		answer, err := s.Explain(r.Context(), req)
-		if err != nil {
-			return nil, err
-		}
-		return explanationToJSON(answer), nil
+		return answered(r, q, s.Explain, req, func(answer *api.ExplainResponse) any { return explanationToJSON(answer) })
 	}
 }
 
 func (s service) getWaits(r *http.Request) (any, error) {
 	q := newParameters(r)
 	req := &api.WaitsRequest{Limit: q.number("limit"), Stale: q.truth("stale")}
-	if err := q.check(); err != nil {
-		return nil, err
-	}
-	page, err := s.Waits(r.Context(), req)
-	if err != nil {
-		return nil, err
-	}
-	return map[string]any{"waits": listed(page.GetWaits(), waitingToJSON), "more": page.GetMore()}, nil
+	return answered(r, q, s.Waits, req, func(page *api.WaitsResponse) any {
+		return map[string]any{"waits": listed(page.GetWaits(), waitingToJSON), "more": page.GetMore()}
+	})
 }
 
 func (s service) getSessions(r *http.Request) (any, error) {
 	q := newParameters(r)
 	req := &api.SessionsRequest{After: q.sessionID("after"), Limit: q.number("limit"), Stale: q.truth("stale")}
-	if err := q.check(); err != nil {
-		return nil, err
-	}
-	page, err := s.Sessions(r.Context(), req)
-	if err != nil {
-		return nil, err
-	}
-	sessions := listed(page.GetSessions(), func(one *api.Session) sessionJSON {
-		return sessionJSON{
-			one.GetId(), one.GetOwner(), one.GetLeaving(), spanJSON(one.GetTtlNs()), spanJSON(one.GetRemainingNs()), wallClock(one.GetOpenedUnixNs()),
-			one.GetHost(), one.GetPid(), one.GetProgram(), one.GetHolds(), one.GetWaits(), one.GetHome(),
-		}
+	return answered(r, q, s.Sessions, req, func(page *api.SessionsResponse) any {
+		return map[string]any{"sessions": listed(page.GetSessions(), sessionToJSON), "more": page.GetMore()}
 	})
-	return map[string]any{"sessions": sessions, "more": page.GetMore()}, nil
+}
+
+func sessionToJSON(one *api.Session) sessionJSON {
+	return sessionJSON{
+		one.GetId(), one.GetOwner(), one.GetLeaving(), spanJSON(one.GetTtlNs()), spanJSON(one.GetRemainingNs()), wallClock(one.GetOpenedUnixNs()),
+		one.GetHost(), one.GetPid(), one.GetProgram(), one.GetHolds(), one.GetWaits(), one.GetHome(),
+	}
 }
 
 func (s service) getStatus(r *http.Request) (any, error) {
@@ -91,14 +70,9 @@ func (s service) getStatus(r *http.Request) (any, error) {
 }
 
 func (s service) getMembers(r *http.Request) (any, error) {
-	if err := newParameters(r).check(); err != nil {
-		return nil, err
-	}
-	answer, err := s.Members(r.Context(), &api.MembersRequest{})
-	if err != nil {
-		return nil, err
-	}
-	return map[string]any{"cluster": answer.GetCluster(), "members": membersJSON(answer.GetMembers())}, nil
+	return answered(r, newParameters(r), s.Members, &api.MembersRequest{}, func(answer *api.MembersResponse) any {
+		return map[string]any{"cluster": answer.GetCluster(), "members": membersJSON(answer.GetMembers())}
+	})
 }
 
 func membersJSON(all []*api.Member) []memberJSON {

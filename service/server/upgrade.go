@@ -29,9 +29,7 @@ func (s service) Upgrade(ctx context.Context, req *api.UpgradeRequest) (*api.Upg
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := deadlineFor(ctx, false)
-	defer cancel()
-	return onLeader(ctx, s.Server, func(ctx context.Context) (*api.UpgradeResponse, error) {
+	return onLeaderInTime(ctx, s.Server, func(ctx context.Context) (*api.UpgradeResponse, error) {
 		if changes {
 			if err := s.node.ChangeLevel(ctx, what, req.GetLevel(), by); err != nil {
 				return nil, s.refusedChange(ctx, by, "level", strings.ToLower(strings.TrimPrefix(req.GetAction().String(), "ACTION_")), err)
