@@ -266,20 +266,18 @@ const agreement = "agreement"
 
 func agreed(algorithm string) string { return cmp.Or(algorithm, agreement) }
 
+type guardsBody struct {
+	Prefix    string   `json:"prefix"`
+	Algorithm string   `json:"algorithm"`
+	Options   string   `json:"options"`
+	Remove    bool     `json:"remove"`
+	Wait      spanJSON `json:"wait"`
+	Force     bool     `json:"force"`
+	Reason    string   `json:"reason"`
+}
+
 // postGuards serves POST /v1/guards.
-func (s service) postGuards(r *http.Request) (any, error) {
-	var body struct {
-		Prefix    string   `json:"prefix"`
-		Algorithm string   `json:"algorithm"`
-		Options   string   `json:"options"`
-		Remove    bool     `json:"remove"`
-		Wait      spanJSON `json:"wait"`
-		Force     bool     `json:"force"`
-		Reason    string   `json:"reason"`
-	}
-	if err := readJSON(r, &body); err != nil {
-		return nil, err
-	}
+func (s service) postGuards(r *http.Request, body *guardsBody) (any, error) {
 	if body.Remove == (body.Algorithm != "") {
 		return nil, malformed("algorithm: name one, or agreement, or set remove")
 	}

@@ -41,15 +41,15 @@ func (s service) mux() *router {
 	const lock, election = api.Class_CLASS_LOCK, api.Class_CLASS_ELECTION
 	mux := &router{http.NewServeMux(), make(map[string]need)}
 	mux.HandleFunc("POST /v1/open", inSession, s.timed("open", s.postOpen))
-	mux.HandleFunc("POST /v1/renew", inSession, s.timed("renew", s.postRenew))
-	mux.HandleFunc("POST /v1/close", inSession, s.timed("close", s.postClose))
-	mux.HandleFunc("POST /v1/acquire", inSession, s.timed("acquire", s.postAcquire))
-	mux.HandleFunc("POST /v1/release", inSession, s.timed("release", s.postRelease))
-	mux.HandleFunc("POST /v1/campaign", inSession, s.timed("campaign", s.postCampaign))
-	mux.HandleFunc("POST /v1/update", inSession, s.timed("update", s.postUpdate))
-	mux.HandleFunc("POST /v1/resign", inSession, s.timed("resign", s.postRelease))
-	mux.HandleFunc("POST /v1/transfer", inSession, s.timed("transfer", s.postTransfer))
-	mux.HandleFunc("POST /v1/revoke", need{byName, access.Revoke}, s.timed("revoke", s.postRevoke))
+	mux.HandleFunc("POST /v1/renew", inSession, s.timed("renew", with(s.postRenew)))
+	mux.HandleFunc("POST /v1/close", inSession, s.timed("close", with(s.postClose)))
+	mux.HandleFunc("POST /v1/acquire", inSession, s.timed("acquire", with(s.postAcquire)))
+	mux.HandleFunc("POST /v1/release", inSession, s.timed("release", with(s.postRelease)))
+	mux.HandleFunc("POST /v1/campaign", inSession, s.timed("campaign", with(s.postCampaign)))
+	mux.HandleFunc("POST /v1/update", inSession, s.timed("update", with(s.postUpdate)))
+	mux.HandleFunc("POST /v1/resign", inSession, s.timed("resign", with(s.postRelease)))
+	mux.HandleFunc("POST /v1/transfer", inSession, s.timed("transfer", with(s.postTransfer)))
+	mux.HandleFunc("POST /v1/revoke", need{byName, access.Revoke}, s.timed("revoke", with(s.postRevoke)))
 	mux.HandleFunc("GET /v1/status", anyProven, s.timed("status", s.getStatus))
 	mux.HandleFunc("GET /v1/locks", reading, s.timed("locks", s.getList(lock, "locks")))
 	mux.HandleFunc("GET /v1/elections", reading, s.timed("elections", s.getList(election, "elections")))
@@ -62,7 +62,7 @@ func (s service) mux() *router {
 	mux.HandleFunc("GET /v1/watch/locks", reading, s.watchClass(lock))
 	mux.HandleFunc("GET /v1/watch/elections", reading, s.watchClass(election))
 	mux.HandleFunc("GET /v1/sessions", needs(access.Sessions), s.timed("sessions", s.getSessions))
-	mux.HandleFunc("POST /v1/sessions/{id}/end", need{byName, access.EndSession}, s.timed("end_session", s.postEndSession))
+	mux.HandleFunc("POST /v1/sessions/{id}/end", need{byName, access.EndSession}, s.timed("end_session", with(s.postEndSession)))
 	s.routeServers(mux)
 	mux.HandleFunc("GET /healthz", anybody, s.healthz)
 	mux.HandleFunc("GET /readyz", anybody, s.readyz)
@@ -76,19 +76,19 @@ func (s service) mux() *router {
 // routeServers adds the calls about the servers themselves.
 func (s service) routeServers(mux *router) {
 	mux.HandleFunc("GET /v1/upgrade", needs(access.Status), s.timed("upgrade", s.getUpgrade))
-	mux.HandleFunc("POST /v1/upgrade", need{byName, access.Upgrade}, s.timed("upgrade", s.postUpgrade))
+	mux.HandleFunc("POST /v1/upgrade", need{byName, access.Upgrade}, s.timed("upgrade", with(s.postUpgrade)))
 	mux.HandleFunc("GET /v1/view", needs(access.Status), s.timed("view", s.getView))
-	mux.HandleFunc("POST /v1/view/watch", needs(access.Members), s.timed("set_watch", s.postWatch))
+	mux.HandleFunc("POST /v1/view/watch", needs(access.Members), s.timed("set_watch", with(s.postWatch)))
 	mux.HandleFunc("POST /v1/view/elect", needs(access.Members), s.timed("call_election", s.postElect))
 	mux.HandleFunc("GET /v1/cut", needs(access.Members), s.timed("cut", s.getCut))
-	mux.HandleFunc("POST /v1/guards", need{byName, access.Members}, s.timed("set_guard", s.postGuards))
+	mux.HandleFunc("POST /v1/guards", need{byName, access.Members}, s.timed("set_guard", with(s.postGuards)))
 	mux.HandleFunc("GET /v1/members", needs(access.Status), s.timed("members", s.getMembers))
-	mux.HandleFunc("POST /v1/leader", need{byName, access.Members}, s.timed("leader", s.postLeader))
+	mux.HandleFunc("POST /v1/leader", need{byName, access.Members}, s.timed("leader", with(s.postLeader)))
 	mux.HandleFunc("GET /v1/access/whoami", anyProven, s.timed("whoami", s.getWhoAmI))
 	mux.HandleFunc("GET /v1/audit", needs(access.Audit), s.timed("audit", s.getAudit))
 	mux.HandleFunc("GET /v1/access", needs(access.AccessRead), s.timed("access", s.getAccess))
 	// A change is decided, and recorded, where the log is applied.
-	mux.HandleFunc("POST /v1/access", need{byName, access.Access}, s.timed("change_access", s.postAccess))
+	mux.HandleFunc("POST /v1/access", need{byName, access.Access}, s.timed("change_access", with(s.postAccess)))
 	mux.HandleFunc("GET /v1/access/check", anyProven, s.timed("check", s.getCheck)) // of somebody else, access-read
 }
 
@@ -196,6 +196,17 @@ func codeOf(err error) api.Code {
 		return api.Code_CODE_UNAVAILABLE
 	}
 	return api.Code_CODE_INTERNAL
+}
+
+// with returns a function that reads the body of a request, and passes it to serve.
+func with[B any](serve func(r *http.Request, body *B) (any, error)) func(*http.Request) (any, error) {
+	return func(r *http.Request) (any, error) {
+		body := new(B)
+		if err := readJSON(r, body); err != nil {
+			return nil, err
+		}
+		return serve(r, body)
+	}
 }
 
 // readJSON reads the body of a request, and refuses what the decoder would ignore or change: a

@@ -168,18 +168,16 @@ type deniedHoldJSON struct {
 	Session sessionID `json:"session_id"`
 }
 
+type accessBody struct {
+	Expected    bigNumber  `json:"expected"`
+	Force       bool       `json:"force"`
+	EndSessions bool       `json:"end_sessions"`
+	DryRun      bool       `json:"dry_run"`
+	Edits       []editJSON `json:"edits"`
+}
+
 // postAccess serves POST /v1/access.
-func (s service) postAccess(r *http.Request) (any, error) {
-	var body struct {
-		Expected    bigNumber  `json:"expected"`
-		Force       bool       `json:"force"`
-		EndSessions bool       `json:"end_sessions"`
-		DryRun      bool       `json:"dry_run"`
-		Edits       []editJSON `json:"edits"`
-	}
-	if err := readJSON(r, &body); err != nil {
-		return nil, err
-	}
+func (s service) postAccess(r *http.Request, body *accessBody) (any, error) {
 	edits, err := editsOf(body.Edits)
 	if err != nil {
 		return nil, err

@@ -54,11 +54,7 @@ type onSession struct {
 	Home uint64 `json:"home,omitempty"`
 }
 
-func (s service) postRenew(r *http.Request) (any, error) {
-	var body onSession
-	if err := readJSON(r, &body); err != nil {
-		return nil, err
-	}
+func (s service) postRenew(r *http.Request, body *onSession) (any, error) {
 	return s.extend(r, body.Session, &api.Request{Home: body.Home, Op: &api.Request_Renew{Renew: &api.Renew{}}})
 }
 
@@ -79,11 +75,7 @@ func (s service) extend(r *http.Request, session secret, req *api.Request) (any,
 	}{session, reply.GetId(), spanJSON(reply.GetRemainingNs()), bigNumbers(reply.GetRevoked()), req.GetHome()}, nil
 }
 
-func (s service) postClose(r *http.Request) (any, error) {
-	var body onSession
-	if err := readJSON(r, &body); err != nil {
-		return nil, err
-	}
+func (s service) postClose(r *http.Request, body *onSession) (any, error) {
 	_, err := s.perform(r.Context(), &api.Request{Session: body.Session, Home: body.Home, Op: &api.Request_Close{Close: &api.Close{}}}, nil)
 	return body, err
 }
@@ -97,28 +89,24 @@ type claim struct {
 	Keeps keepsJSON `json:"keeps"`
 }
 
-func (s service) postAcquire(r *http.Request) (any, error) {
-	var body struct {
-		claim
-		Limit  uint32 `json:"limit"`
-		Shared bool   `json:"shared"`
-	}
-	if err := readJSON(r, &body); err != nil {
-		return nil, err
-	}
+type acquireBody struct {
+	claim
+	Limit  uint32 `json:"limit"`
+	Shared bool   `json:"shared"`
+}
+
+func (s service) postAcquire(r *http.Request, body *acquireBody) (any, error) {
 	return s.acquire(r, body.claim, &api.Acquire{Class: api.Class_CLASS_LOCK, Limit: body.Limit, Shared: body.Shared})
 }
 
-func (s service) postCampaign(r *http.Request) (any, error) {
-	var body struct {
-		claim
-		valueJSON
-		Priority int64    `json:"priority"`
-		Patience spanJSON `json:"patience"`
-	}
-	if err := readJSON(r, &body); err != nil {
-		return nil, err
-	}
+type campaignBody struct {
+	claim
+	valueJSON
+	Priority int64    `json:"priority"`
+	Patience spanJSON `json:"patience"`
+}
+
+func (s service) postCampaign(r *http.Request, body *campaignBody) (any, error) {
 	return s.acquire(r, body.claim, &api.Acquire{
 		Class: api.Class_CLASS_ELECTION, Value: body.bytes(), Priority: body.Priority, PatienceNs: int64(body.Patience),
 	})
@@ -156,11 +144,7 @@ type onHold struct {
 	Hold bigNumber `json:"hold"`
 }
 
-func (s service) postRelease(r *http.Request) (any, error) {
-	var body onHold
-	if err := readJSON(r, &body); err != nil {
-		return nil, err
-	}
+func (s service) postRelease(r *http.Request, body *onHold) (any, error) {
 	_, err := s.perform(r.Context(), &api.Request{
 		Session: body.Session, Home: body.Home,
 		Op: &api.Request_Release{Release: &api.Release{Hold: uint64(body.Hold)}},
@@ -168,14 +152,12 @@ func (s service) postRelease(r *http.Request) (any, error) {
 	return body, err
 }
 
-func (s service) postUpdate(r *http.Request) (any, error) {
-	var body struct {
-		onHold
-		valueJSON
-	}
-	if err := readJSON(r, &body); err != nil {
-		return nil, err
-	}
+type updateBody struct {
+	onHold
+	valueJSON
+}
+
+func (s service) postUpdate(r *http.Request, body *updateBody) (any, error) {
 	reply, err := s.perform(r.Context(), &api.Request{
 		Session: body.Session,
 		Home:    body.Home,
@@ -184,15 +166,13 @@ func (s service) postUpdate(r *http.Request) (any, error) {
 	return hold{onSession: body.onSession, Hold: body.Hold, Fence: bigNumber(reply.GetFence())}, err
 }
 
+type transferBody struct {
+	onHold
+	To string `json:"to"`
+}
+
 // postTransfer hands an election to a candidate.
-func (s service) postTransfer(r *http.Request) (any, error) {
-	var body struct {
-		onHold
-		To string `json:"to"`
-	}
-	if err := readJSON(r, &body); err != nil {
-		return nil, err
-	}
+func (s service) postTransfer(r *http.Request, body *transferBody) (any, error) {
 	_, err := s.perform(r.Context(), &api.Request{
 		Session: body.Session,
 		Home:    body.Home,
@@ -201,14 +181,12 @@ func (s service) postTransfer(r *http.Request) (any, error) {
 	return body.onHold, err
 }
 
+type leaderBody struct {
+	To uint64 `json:"to"`
+}
+
 // postLeader hands the leadership to a server.
-func (s service) postLeader(r *http.Request) (any, error) {
-	var body struct {
-		To uint64 `json:"to"`
-	}
-	if err := readJSON(r, &body); err != nil {
-		return nil, err
-	}
+func (s service) postLeader(r *http.Request, body *leaderBody) (any, error) {
 	lead := &api.LeadMember{Id: body.To}
 	answer, err := s.ChangeMembers(r.Context(), &api.ChangeMembersRequest{Change: &api.ChangeMembersRequest_Lead{Lead: lead}})
 	if err != nil {
@@ -219,18 +197,16 @@ func (s service) postLeader(r *http.Request) (any, error) {
 	}{answer.GetId()}, nil
 }
 
+type revokeBody struct {
+	onSession
+	Lock     string    `json:"lock"`
+	Election string    `json:"election"`
+	Fence    bigNumber `json:"fence"`
+	Reason   string    `json:"reason"`
+}
+
 // postRevoke asks the holders of a lock or an election to release it.
-func (s service) postRevoke(r *http.Request) (any, error) {
-	var body struct {
-		onSession
-		Lock     string    `json:"lock"`
-		Election string    `json:"election"`
-		Fence    bigNumber `json:"fence"`
-		Reason   string    `json:"reason"`
-	}
-	if err := readJSON(r, &body); err != nil {
-		return nil, err
-	}
+func (s service) postRevoke(r *http.Request, body *revokeBody) (any, error) {
 	if (body.Lock == "") == (body.Election == "") {
 		return nil, malformed("name either a lock or an election")
 	}
@@ -248,14 +224,12 @@ func (s service) postRevoke(r *http.Request) (any, error) {
 	}{revoke.GetName(), bigNumber(reply.GetFence())}, nil
 }
 
+type endSessionBody struct {
+	Reason string `json:"reason"`
+}
+
 // postEndSession ends a session of another client.
-func (s service) postEndSession(r *http.Request) (any, error) {
-	var body struct {
-		Reason string `json:"reason"`
-	}
-	if err := readJSON(r, &body); err != nil {
-		return nil, err
-	}
+func (s service) postEndSession(r *http.Request, body *endSessionBody) (any, error) {
 	id, err := parsePublicID(r.PathValue("id"))
 	if err != nil {
 		return nil, malformed("session: %v", err)

@@ -68,14 +68,12 @@ func (s service) getUpgrade(r *http.Request) (any, error) {
 	return s.upgradeJSON(r, &api.UpgradeRequest{})
 }
 
-func (s service) postUpgrade(r *http.Request) (any, error) {
-	var body struct {
-		Action string `json:"action"`
-		Level  uint32 `json:"level"`
-	}
-	if err := readJSON(r, &body); err != nil {
-		return nil, err
-	}
+type upgradeBody struct {
+	Action string `json:"action"`
+	Level  uint32 `json:"level"`
+}
+
+func (s service) postUpgrade(r *http.Request, body *upgradeBody) (any, error) {
 	action, known := actionNames[body.Action]
 	if !known {
 		return nil, malformed("action: %.40q: must be finish, hold, release or lower", body.Action)

@@ -82,16 +82,14 @@ func (s service) postElect(r *http.Request) (any, error) {
 // noWatch is the name in JSON for the absence of a watch stack.
 const noWatch = "none"
 
+type watchBody struct {
+	Stack   string `json:"stack"`
+	Options string `json:"options"`
+	Reason  string `json:"reason"`
+}
+
 // postWatch serves POST /v1/view/watch.
-func (s service) postWatch(r *http.Request) (any, error) {
-	var body struct {
-		Stack   string `json:"stack"`
-		Options string `json:"options"`
-		Reason  string `json:"reason"`
-	}
-	if err := readJSON(r, &body); err != nil {
-		return nil, err
-	}
+func (s service) postWatch(r *http.Request, body *watchBody) (any, error) {
 	if body.Stack == "" {
 		return nil, malformed("stack: name a detector and an election, such as swim+bully, or none")
 	}
