@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -327,4 +329,90 @@ func newSecret() secret {
 	s := make(secret, stream.SecretSize)
 	rand.Read(s) // never fails: crypto/rand ends the program instead
 	return s
+}
+
+// checkText reports what the JSON decoder would change without an error: text that is not UTF-8,
+// which it replaces, so that two names would be one, and a field that is given twice, of which it
+// takes the last.
+func checkText(body []byte) error {
+	if !utf8.Valid(body) {
+		return malformed("the body is not valid UTF-8")
+	}
+	if escape := loneSurrogate(string(body)); escape != "" {
+		return malformed(`%s: half of a pair of surrogates, which is no text`, escape)
+	}
+	if key := repeatedField(body); key != "" {
+		return malformed("%.40q: this field is given twice", key)
+	}
+	return nil
+}
+
+// loneSurrogate returns an escape that is half of a pair of surrogates, or "".
+func loneSurrogate(body string) string {
+	const size = len(`\uD800`)
+	unit := func(at int) rune {
+		if at+size > len(body) || body[at:at+2] != `\u` {
+			return -1
+		}
+		n, err := strconv.ParseUint(body[at+2:at+size], 16, 16)
+		if err != nil {
+			return -1
+		}
+		return rune(n)
+	}
+	for at := 0; at < len(body)-1; at++ {
+		if body[at] != '\\' {
+			continue
+		}
+		first := unit(at)
+		switch {
+		case !utf16.IsSurrogate(first):
+			at++ // the next byte may be a backslash
+		case utf16.DecodeRune(first, unit(at+size)) == utf8.RuneError:
+			return body[at : at+size]
+		default:
+			at += 2*size - 1
+		}
+	}
+	return ""
+}
+
+// repeatedField returns a field that an object of a body has twice, or "". The decoder does not
+// distinguish upper and lower case. It reports other mistakes itself.
+func repeatedField(body []byte) string {
+	type level struct {
+		fields map[string]bool // nil in a list
+		value  bool            // the next token is a value
+	}
+	var levels []level
+	in := json.NewDecoder(strings.NewReader(string(body)))
+	in.UseNumber()
+	for {
+		token, err := in.Token()
+		if err != nil {
+			return ""
+		}
+		if delimiter, is := token.(json.Delim); is && (delimiter == '}' || delimiter == ']') {
+			levels = levels[:len(levels)-1]
+			continue
+		}
+		if n := len(levels); n > 0 && levels[n-1].fields != nil {
+			top := &levels[n-1]
+			if !top.value {
+				key := fmt.Sprint(token)
+				if top.fields[strings.ToLower(key)] {
+					return key
+				}
+				top.fields[strings.ToLower(key)], top.value = true, true
+				continue
+			}
+			top.value = false
+		}
+		switch token {
+		case json.Delim('{'):
+			levels = append(levels, level{fields: make(map[string]bool)})
+		case json.Delim('['):
+			levels = append(levels, level{})
+		}
+	}
 }
