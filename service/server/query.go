@@ -160,9 +160,7 @@ func explainFrom(state node.State, class registry.Class, req *api.ExplainRequest
 	if held {
 		answer.Resource = convert.Resource(&res)
 	}
-	for i := range past {
-		answer.Past = append(answer.Past, convert.Ended(&past[i]))
-	}
+	answer.Past = convert.All(past, convert.Ended)
 	if g := state.Live().GuardOf(req.GetName()); class == registry.Lock && g != nil && g.Use.Live() {
 		answer.Guard = &api.Guard{Prefix: g.Prefix, Algorithm: g.Use.Algorithm}
 	}
