@@ -48,11 +48,7 @@ func (s *Server) cutElsewhere(ctx context.Context, req *api.CutRequest) (*api.Cu
 	if err != nil || home == s.cfg.ID || passedOn(ctx) {
 		return nil, unavailable("server %d takes no part, or is about to begin", s.cfg.ID)
 	}
-	ctx, err = vouch(ctx)
-	if err != nil {
-		return nil, err
-	}
-	member, err := s.callees.get(home)
+	ctx, member, err := s.reach(ctx, home)
 	if err != nil {
 		return nil, err
 	}

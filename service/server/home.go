@@ -136,12 +136,7 @@ func atEachMember[T any](ctx context.Context, s *Server, here func(context.Conte
 				m.answer, m.err = here(ctx)
 				return
 			}
-			vouched, err := vouch(ctx)
-			if err != nil {
-				m.err = err
-				return
-			}
-			client, err := s.callees.get(m.server)
+			vouched, client, err := s.reach(ctx, m.server)
 			if err != nil {
 				m.err = err
 				return
@@ -211,9 +206,7 @@ func (s *Server) explainHere(req *api.ExplainRequest) (*api.ExplainResponse, err
 	if known {
 		answer.Resource = convert.Resource(&res)
 	}
-	for i := range past {
-		answer.Past = append(answer.Past, convert.Ended(&past[i]))
-	}
+	answer.Past = convert.All(past, convert.Ended)
 	return answer, nil
 }
 

@@ -52,11 +52,7 @@ func (s *Server) carryOutAtHome(ctx context.Context, req *api.Request) *api.Repl
 // passToHome passes a request on to the home of its session.
 func (s *Server) passToHome(ctx context.Context, req *api.Request) (*api.Reply, error) {
 	who, _ := callerOf(ctx)
-	ctx, err := vouch(ctx)
-	if err != nil {
-		return nil, err
-	}
-	home, err := s.callees.get(req.GetHome())
+	ctx, home, err := s.reach(ctx, req.GetHome())
 	if err != nil {
 		return nil, err
 	}

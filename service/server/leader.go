@@ -112,11 +112,7 @@ func attempt[T any](ctx context.Context, s *Server, here func(context.Context) (
 	if leader == 0 {
 		return result, fmt.Errorf("%w: server %d knows no leader", errMoved, s.cfg.ID)
 	}
-	ctx, err = vouch(ctx)
-	if err != nil {
-		return result, err
-	}
-	client, err := s.callees.get(leader)
+	ctx, client, err := s.reach(ctx, leader)
 	if err != nil {
 		return result, err
 	}

@@ -38,6 +38,17 @@ func vouch(ctx context.Context) (context.Context, error) {
 	return metadata.AppendToOutgoingContext(ctx, principalHeader, who.Principal, viaHeader, who.Via, remoteHeader, who.Remote), nil
 }
 
+// reach returns a connection to another server, and the context of a call there on behalf of the
+// caller of ctx.
+func (s *Server) reach(ctx context.Context, server uint64) (context.Context, api.ConclaveClient, error) {
+	ctx, err := vouch(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	client, err := s.callees.get(server)
+	return ctx, client, err
+}
+
 // believe returns a context with the original caller of a call that another server passed on,
 // as that server names it.
 func believe(ctx context.Context) (context.Context, error) {
