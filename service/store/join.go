@@ -35,13 +35,7 @@ type joinJSON struct {
 // disk first, and the answer before Join returns. So the server always asks with the same UID,
 // however often it crashes, and gets one id.
 func Join(dir string, ask func(uid uint64) (Joined, error)) (Joined, error) {
-	if err := checkOurs(dir); err != nil {
-		return Joined{}, err
-	}
-	if err := makeDirectory(dir); err != nil {
-		return Joined{}, fmt.Errorf("store: create data directory: %w", err)
-	}
-	lock, err := lockDirectory(dir)
+	lock, err := takeDirectory(dir)
 	if err != nil {
 		return Joined{}, err
 	}

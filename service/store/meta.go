@@ -256,6 +256,17 @@ func holder(path string) int {
 	return pid
 }
 
+// takeDirectory creates a directory if necessary, and locks it. It refuses one that is not ours.
+func takeDirectory(dir string) (*fileutil.LockedFile, error) {
+	if err := checkOurs(dir); err != nil {
+		return nil, err
+	}
+	if err := makeDirectory(dir); err != nil {
+		return nil, fmt.Errorf("store: create data directory: %w", err)
+	}
+	return lockDirectory(dir)
+}
+
 // lockDirectory locks the directory for this process and writes down its id. The kernel
 // releases the lock when the process ends, for whatever reason.
 func lockDirectory(dir string) (*fileutil.LockedFile, error) {
