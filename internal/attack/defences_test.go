@@ -67,7 +67,7 @@ var defences = []defence{
 	{
 		"calls-without-a-need-are-refused", []int{11}, "a call that is missing in the table of needs is allowed",
 		[]mutation.Edit{
-			{File: "service/server/needs.go", Old: "\t\"Backup\":        needs(access.Backup),\n", New: ""},
+			{File: "service/server/needs.go", Old: "\t\"Backup\":        {needs(access.Backup), \"backup\"},\n", New: ""},
 			{File: "service/server/door.go", Old: "case wanted.kind == unmapped:\n\t\treturn status", New: "case wanted.kind == unmapped:\n\t\treturn nil\n\tcase wanted.kind < unmapped:\n\t\treturn status"},
 		},
 	},
@@ -101,7 +101,7 @@ var defences = []defence{
 	},
 	{
 		"clients-vouch-for-nobody", []int{17}, "a server believes a client that says, as servers do, who has called",
-		without("service/server/door.go", "\twho, err := s.admit(ctx, identityOf(ctx), metadata", "\tif said, err := believe(ctx); err == nil {\n\t\tctx = said\n\t}\n\twho, err := s.admit(ctx, identityOf(ctx), metadata"),
+		without("service/server/door.go", "\twho, err := s.admit(ctx, identityOf(ctx), ", "\tif said, err := believe(ctx); err == nil {\n\t\tctx = said\n\t}\n\twho, err := s.admit(ctx, identityOf(ctx), "),
 	},
 	{
 		"servers-are-known-by-host", []int{18, 19}, "any certificate of the authority for servers is that of any server",
@@ -113,7 +113,7 @@ var defences = []defence{
 	},
 	{
 		"streams-end-with-their-proof", []int{22}, "a stream that a token has opened goes on without it",
-		without("service/server/proof.go", "if !given && who.until.IsZero() {", "if given || who.until.IsZero() {"),
+		without("service/server/door.go", "if !given && who.until.IsZero() {", "if given || who.until.IsZero() {"),
 	},
 	{
 		"tokens-expire", []int{22}, "a server accepts a token that has expired",
@@ -182,11 +182,11 @@ var defences = []defence{
 	},
 	{
 		"requests-have-a-rate", []int{29}, "a principal may send any number of requests per second",
-		without("service/server/rates.go", "if due-now > int64(time.Second) {", "if due < now {"),
+		without("service/server/shares.go", "if due-now > int64(time.Second) {", "if due < now {"),
 	},
 	{
 		"who-says-nothing-goes", []int{29}, "a server keeps any number of connections that say nothing until their time is over",
-		without("service/server/guests.go", "if g.count >= mostGuests {", "if g.count >= 100*mostGuests {"),
+		without("service/server/splitter.go", "if g.count >= mostGuests {", "if g.count >= 100*mostGuests {"),
 	},
 	{
 		"tables-have-a-seed", []int{30}, "everybody knows where the tables of a server put an entry",

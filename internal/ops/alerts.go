@@ -2,6 +2,7 @@ package ops
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -30,14 +31,7 @@ const (
 )
 
 // Alerts has all alerts, in the order of deploy/alerts.yaml.
-var Alerts = slicesOfAlerts(availability, slowness, capacity, safety, upkeep)
-
-func slicesOfAlerts(groups ...[]Alert) (all []Alert) {
-	for _, group := range groups {
-		all = append(all, group...)
-	}
-	return all
-}
+var Alerts = slices.Concat(availability, slowness, capacity, safety, upkeep)
 
 // is is a series of one server of a cluster.
 func is(metric, instance, values string, labels ...string) Series {

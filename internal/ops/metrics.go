@@ -1,15 +1,10 @@
 package ops
 
+import "slices"
+
 // Metrics are all of them but those of the Go runtime (go_*) and of the process
 // (process_*), in the order of docs/metrics.md.
-var Metrics = slicesOf(cluster, clients, names, servers, disks, algorithms, clocks, security)
-
-func slicesOf(groups ...[]Metric) (all []Metric) {
-	for _, group := range groups {
-		all = append(all, group...)
-	}
-	return all
-}
+var Metrics = slices.Concat(cluster, clients, names, servers, disks, algorithms, clocks, security)
 
 // cluster is about the agreement of the servers.
 var cluster = []Metric{

@@ -141,10 +141,7 @@ func union(a, b []string) []string {
 // Administrators returns who may change the rules, apart from callers through a socket:
 // principals that a binding names, and patterns that match others.
 func (s *State) Administrators() (who []string) {
-	if s == nil {
-		return nil
-	}
-	for _, b := range s.bindings {
+	for _, b := range s.orNone().bindings {
 		stem, _ := strings.CutSuffix(b.Who, "*")
 		if b.Who == Everyone {
 			stem = ""

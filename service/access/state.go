@@ -63,6 +63,16 @@ type State struct {
 	compiled compiled
 }
 
+// noState has the content of a nil *State.
+var noState = &State{names: defaultNames}
+
+func (s *State) orNone() *State {
+	if s == nil {
+		return noState
+	}
+	return s
+}
+
 // New returns the state before the first change. Its revision is 1.
 func New(mode Mode) *State {
 	s := &State{mode: mode, revision: 1, names: defaultNames}
@@ -73,34 +83,23 @@ func New(mode Mode) *State {
 
 // Mode says whether there are rules.
 func (s *State) Mode() Mode {
-	if s == nil {
-		return Unset
-	}
-	return s.mode
+	return s.orNone().mode
 }
 
 // Revision counts the changes. It is 0 for a nil state.
 func (s *State) Revision() uint64 {
-	if s == nil {
-		return 0
-	}
-	return s.revision
+	return s.orNone().revision
 }
 
 // Size is the number of bytes that Append appends.
 func (s *State) Size() int {
-	if s == nil {
-		return 0
-	}
-	return s.size
+	return s.orNone().size
 }
 
 // Rest names something that has to be removed before a cluster can go to a level without rules,
 // such as a role, or returns "".
 func (s *State) Rest() string {
-	switch {
-	case s == nil:
-		return ""
+	switch s = s.orNone(); {
 	case s.mode == Closed:
 		return "the rules of access"
 	case len(s.bindings) > 0:
@@ -119,10 +118,7 @@ func (s *State) Rest() string {
 
 // Names returns the kinds of names in client certificates that are used, the first choice first.
 func (s *State) Names() []string {
-	if s == nil {
-		return slices.Clone(defaultNames)
-	}
-	return slices.Clone(s.names)
+	return slices.Clone(s.orNone().names)
 }
 
 // Role returns a role by its name, including fixed ones.
@@ -135,42 +131,27 @@ func (s *State) Role(name string) (Role, bool) {
 
 // AllRoles returns the roles that are not fixed, by name.
 func (s *State) AllRoles() []Role {
-	if s == nil {
-		return nil
-	}
-	return slices.Clone(s.roles)
+	return slices.Clone(s.orNone().roles)
 }
 
 // Bindings returns all bindings, sorted by their patterns.
 func (s *State) Bindings() []Binding {
-	if s == nil {
-		return nil
-	}
-	return slices.Clone(s.bindings)
+	return slices.Clone(s.orNone().bindings)
 }
 
 // Tokens returns the records of all tokens, by id.
 func (s *State) Tokens() []Token {
-	if s == nil {
-		return nil
-	}
-	return slices.Clone(s.tokens)
+	return slices.Clone(s.orNone().tokens)
 }
 
 // Token returns the record of a token.
 func (s *State) Token(id string) (Token, bool) {
-	if s == nil {
-		return Token{}, false
-	}
-	return find(s.tokens, Token.key, id)
+	return find(s.orNone().tokens, Token.key, id)
 }
 
 // Quotas returns all quotas, those of prefixes first.
 func (s *State) Quotas() []Quota {
-	if s == nil {
-		return nil
-	}
-	return slices.Clone(s.quotas)
+	return slices.Clone(s.orNone().quotas)
 }
 
 // Most returns the quota of a principal. Without rules there are no bounds.

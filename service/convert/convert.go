@@ -93,9 +93,7 @@ func Reply(secret []byte, o *registry.Outcome) *api.Reply {
 	}
 	if r.Deadlock != nil {
 		reply.CycleLength = uint32(r.Deadlock.Length)
-		for i := range r.Deadlock.Cycle {
-			reply.Cycle = append(reply.Cycle, dependency(&r.Deadlock.Cycle[i]))
-		}
+		reply.Cycle = All(r.Deadlock.Cycle, dependency)
 	}
 	return reply
 }
@@ -106,14 +104,12 @@ func dependency(d *registry.Dependency) *api.Dependency {
 
 // Waiting translates a waiter that keeps other holds meanwhile.
 func Waiting(w *registry.Waiting) *api.Waiting {
-	waiting := &api.Waiting{Waiter: waiter(&w.Waiter), Class: api.Class(w.Class), Name: w.Name, HolderCount: uint32(w.HolderCount)}
-	for i := range w.Holders {
-		waiting.Holders = append(waiting.Holders, Holder(&w.Holders[i]))
+	return &api.Waiting{
+		Waiter: waiter(&w.Waiter), Class: api.Class(w.Class), Name: w.Name, HolderCount: uint32(w.HolderCount), Holders: All(w.Holders, Holder),
+		Keeps: All(w.Keeps, func(k *registry.Kept) *api.Kept {
+			return &api.Kept{Class: api.Class(k.Class), Name: k.Name, Fence: k.Fence}
+		}),
 	}
-	for _, k := range w.Keeps {
-		waiting.Keeps = append(waiting.Keeps, &api.Kept{Class: api.Class(k.Class), Name: k.Name, Fence: k.Fence})
-	}
-	return waiting
 }
 
 func waiter(w *registry.Waiter) *api.Waiter {
@@ -135,16 +131,18 @@ func Holder(h *registry.Holder) *api.Holder {
 
 // Resource translates a resource with its holders and waiters.
 func Resource(r *registry.Resource) *api.Resource {
-	res := &api.Resource{
+	return &api.Resource{
 		Name: r.Name, Class: api.Class(r.Class), Limit: r.Limit, QueueLength: uint32(r.QueueLength),
+		Holders: All(r.Holders, Holder), Waiters: All(r.Waiters, waiter),
 	}
-	for i := range r.Holders {
-		res.Holders = append(res.Holders, Holder(&r.Holders[i]))
+}
+
+// All translates the elements of a list, if there are any.
+func All[A, B any](list []A, translate func(*A) *B) (all []*B) {
+	for i := range list {
+		all = append(all, translate(&list[i]))
 	}
-	for i := range r.Waiters {
-		res.Waiters = append(res.Waiters, waiter(&r.Waiters[i]))
-	}
-	return res
+	return all
 }
 
 // Ended translates a hold that has ended.

@@ -27,7 +27,7 @@ const (
 
 type attachStream = grpc.BidiStreamingServer[api.ClientFrame, api.ServerFrame]
 
-// service implements the gRPC interface of a server.
+// service implements the gRPC interface of a server, and the calls over HTTP.
 type service struct {
 	api.UnimplementedConclaveServer
 	*Server
@@ -202,10 +202,7 @@ func (s *Server) dismiss(frames attachStream, farewell *api.Farewell) error {
 		leader := s.awaitLeader(frames.Context())
 		farewell = &api.Farewell{Code: api.Code_CODE_NOT_LEADER, Leader: s.node.ClientAddress(leader), Message: s.disclaim(leader)}
 	}
-	if err := frames.Send(&api.ServerFrame{Farewell: farewell}); err != nil {
-		return err
-	}
-	return nil
+	return frames.Send(&api.ServerFrame{Farewell: farewell})
 }
 
 // disclaim returns why this server does not accept a request.
@@ -234,9 +231,7 @@ func (s *Server) awaitLeader(ctx context.Context) (leader uint64) {
 		if leader != 0 {
 			return leader
 		}
-		select {
-		case <-time.After(s.pollInterval()):
-		case <-ctx.Done():
+		if pause(ctx, s.pollInterval()) != nil {
 			return 0
 		}
 	}

@@ -20,7 +20,6 @@ import (
 
 // AuditLog streams the audit trail.
 func (s service) AuditLog(req *api.AuditLogRequest, stream grpc.ServerStreamingServer[api.AuditRecords]) error {
-	defer s.metrics.call("audit_log", time.Now())
 	ctx := stream.Context()
 	lines, err := s.auditLog(ctx, req)
 	if err != nil {
@@ -68,27 +67,22 @@ func (s *Server) auditLog(ctx context.Context, req *api.AuditLogRequest) (lines 
 
 // collectLines reads lines from another server.
 func collectLines(ctx context.Context, leader api.ConclaveClient, req *api.AuditLogRequest) ([]audit.Line, error) {
-	stream, err := leader.AuditLog(ctx, req)
-	if err != nil {
-		return nil, err
-	}
 	var lines []audit.Line
-	for {
-		message, err := stream.Recv()
-		if errors.Is(err, io.EOF) {
-			return lines, nil
-		}
-		if err != nil {
-			return nil, err
-		}
+	stream, err := leader.AuditLog(ctx, req)
+	err = eachOf(stream, err, func(message *api.AuditRecords) error {
 		for _, text := range message.GetLines() {
 			l, err := audit.ParseLine([]byte(text))
 			if err != nil {
-				return nil, err
+				return err
 			}
 			lines = append(lines, l)
 		}
+		return nil
+	})
+	if !errors.Is(err, io.EOF) {
+		return nil, err
 	}
+	return lines, nil
 }
 
 // followAuditLog sends the lines that follow those sent, as this server learns of them, for as
@@ -148,7 +142,7 @@ func chosen(ctx context.Context, req *api.AuditLogRequest, rules *access.State, 
 }
 
 // getAudit serves GET /v1/audit.
-func (s *Server) getAudit(r *http.Request) (any, error) {
+func (s service) getAudit(r *http.Request) (any, error) {
 	p := newParameters(r)
 	req := &api.AuditLogRequest{
 		After: uint64(p.number("after")), Stale: p.truth("stale"), Actor: p.text("actor"), Kind: p.text("kind"), NamePrefix: p.text("name"),

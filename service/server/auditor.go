@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"encoding/hex"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -79,7 +80,7 @@ func (a *auditor) note(rec registry.Record) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.journal.Note(rec)
-	a.hurry()
+	signal(a.wake)
 }
 
 // answered records a request that the rules did not allow.
@@ -105,14 +106,7 @@ func (a *auditor) refused(who caller, call string, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.journal.Refused(time.Now().UnixNano(), r)
-	a.hurry()
-}
-
-func (a *auditor) hurry() {
-	select {
-	case a.wake <- struct{}{}:
-	default:
-	}
+	signal(a.wake)
 }
 
 // run writes until the server stops, and then writes the rest.
@@ -240,15 +234,8 @@ func (a *auditor) catchUp() {
 
 // mind checks whether the log can be written, and acts if it cannot.
 func (a *auditor) mind() {
-	ticker := time.NewTicker(mindEvery)
-	defer ticker.Stop()
 	s, told := a.server, ""
-	for {
-		select {
-		case <-ticker.C:
-		case <-s.ctx.Done():
-			return
-		}
+	for range ticks(s.ctx, mindEvery) {
 		a.mu.Lock()
 		before, now := a.failing, a.health.Failing(monotonic())
 		a.failing = now
@@ -322,6 +309,24 @@ func (n noted) Accept() (net.Conn, error) {
 func (s *Server) Reopen() {
 	if s.cfg.AuditLog != "" {
 		s.audit.reopen.Store(true)
-		s.audit.hurry()
+		signal(s.audit.wake)
+	}
+}
+
+// anchor logs again and again where the audit records end. Whoever changes the records later
+// must change the log too, which is usually kept elsewhere.
+func (s *Server) anchor() {
+	for range ticks(s.ctx, s.cfg.AnchorEvery) {
+		trail, _ := s.node.Trail()
+		s.logEnd("acts", trail.Acts)
+		s.logEnd("refusals", trail.Refusals)
+	}
+}
+
+// logEnd logs the newest record of a chain.
+func (s *Server) logEnd(name string, chain registry.Chain) {
+	if n := len(chain.Records); n > 0 {
+		last := chain.Records[n-1]
+		s.log.Info("the audit records end here", "chain", name, "number", last.Number, "hash", hex.EncodeToString(last.Hash[:]))
 	}
 }

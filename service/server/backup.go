@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/metadata"
 
 	"github.com/conclave-io/conclave/service/api"
 	"github.com/conclave-io/conclave/service/backup"
@@ -23,7 +22,6 @@ const backupChunk = 256 << 10
 // Backup streams the state of the cluster as a file. A linearizable backup contains
 // everything acknowledged before the call.
 func (s service) Backup(req *api.BackupRequest, stream grpc.ServerStreamingServer[api.BackupChunk]) error {
-	defer s.metrics.call("backup", time.Now())
 	parts, err := s.backup(stream.Context(), req)
 	if err != nil {
 		return err
@@ -41,43 +39,43 @@ func (s service) Backup(req *api.BackupRequest, stream grpc.ServerStreamingServe
 
 // backup returns the file in parts.
 func (s *Server) backup(ctx context.Context, req *api.BackupRequest) ([][]byte, error) {
-	who, err := callerOf(ctx)
+	ctx, by, err := originOf(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if req.GetStale() {
-		s.audit.note(registry.Record{Kind: "backup", Origin: who.Origin(), Reason: "stale"})
+		by.Request = [16]byte{} // which only the log needs
+		s.audit.note(registry.Record{Kind: "backup", Origin: by, Reason: "stale"})
 		parts, err := s.state(ctx, true, s.node.Stale)
 		return parts, s.spoken(ctx, err)
 	}
-	taken := registry.Command{Op: registry.OpNote, Name: "backup", Origin: who.Origin()}
-	taken.Origin.Request = requestOf(ctx, who)
-	ctx = metadata.AppendToOutgoingContext(ctx, requestHeader, string(taken.Origin.Request[:]))
 	here := func(ctx context.Context) ([][]byte, error) {
-		if err := s.record(ctx, taken); err != nil {
+		if err := s.record(ctx, by); err != nil {
 			return nil, err
 		}
 		return s.state(ctx, false, s.node.Read)
 	}
-	there := func(ctx context.Context, leader api.ConclaveClient) ([][]byte, error) {
+	return onLeader(ctx, s, here, func(ctx context.Context, leader api.ConclaveClient) (parts [][]byte, err error) {
 		stream, err := leader.Backup(ctx, req)
-		if err != nil {
+		err = eachOf(stream, err, func(chunk *api.BackupChunk) error {
+			parts = append(parts, chunk.GetData())
+			return nil
+		})
+		if !errors.Is(err, io.EOF) {
 			return nil, err
 		}
-		return collect(stream)
-	}
-	return onLeader(ctx, s, here, there)
+		return parts, nil
+	})
 }
 
-// record records an act without a log entry of its own before it is done, if the level has
-// an audit trail. This server leads.
-func (s *Server) record(ctx context.Context, act registry.Command) error {
+// record records a backup before it is taken, if the level has an audit trail. This server leads.
+func (s *Server) record(ctx context.Context, by registry.Origin) error {
 	if s.rules() == nil {
 		return nil
 	}
 	ctx, cancel := deadlineFor(ctx, false)
 	defer cancel()
-	return s.carryOutAlone(ctx, act)
+	return s.note(ctx, by, "backup", "")
 }
 
 // state creates the file from this server's state, which read returns.
@@ -98,19 +96,4 @@ func (s *Server) state(ctx context.Context, stale bool, read func(context.Contex
 		Time: time.Now().UnixNano(), Stale: stale, Index: state.Applied, Term: state.Term,
 	}
 	return backup.Parts(header, state.Encode()), nil
-}
-
-// collect reads a file from another server.
-func collect(stream grpc.ServerStreamingClient[api.BackupChunk]) ([][]byte, error) {
-	var parts [][]byte
-	for {
-		chunk, err := stream.Recv()
-		if errors.Is(err, io.EOF) {
-			return parts, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		parts = append(parts, chunk.GetData())
-	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -18,11 +17,6 @@ import (
 
 // Cut returns a consistent cut of the guarded locks under a prefix.
 func (s service) Cut(ctx context.Context, req *api.CutRequest) (*api.CutResponse, error) {
-	defer s.metrics.call("cut", time.Now())
-	return s.cut(ctx, req)
-}
-
-func (s *Server) cut(ctx context.Context, req *api.CutRequest) (*api.CutResponse, error) {
 	ctx, cancel := deadlineFor(ctx, false)
 	defer cancel()
 	if len(req.GetPrefix()) > registry.MaxName {
@@ -54,11 +48,7 @@ func (s *Server) cutElsewhere(ctx context.Context, req *api.CutRequest) (*api.Cu
 	if err != nil || home == s.cfg.ID || passedOn(ctx) {
 		return nil, unavailable("server %d takes no part, or is about to begin", s.cfg.ID)
 	}
-	ctx, err = vouch(ctx)
-	if err != nil {
-		return nil, err
-	}
-	member, err := s.callees.get(home)
+	ctx, member, err := s.reach(ctx, home)
 	if err != nil {
 		return nil, err
 	}
@@ -123,33 +113,25 @@ type cutMessageJSON struct {
 }
 
 // getCut serves GET /v1/cut.
-func (s *Server) getCut(r *http.Request) (any, error) {
-	p := newParameters(r)
-	req := &api.CutRequest{Prefix: p.text("prefix")}
-	if err := p.check(); err != nil {
-		return nil, err
-	}
-	answer, err := s.cut(r.Context(), req)
-	if err != nil {
-		return nil, err
-	}
+func (s service) getCut(r *http.Request) (any, error) {
+	q := newParameters(r)
+	req := &api.CutRequest{Prefix: q.text("prefix")}
+	return answered(r, q, s.Cut, req, func(answer *api.CutResponse) any { return cutToJSON(answer) })
+}
+
+func cutToJSON(answer *api.CutResponse) cutJSON {
 	body := cutJSON{answer.GetEpoch(), answer.GetMembers(), []cutLockJSON{}}
 	for _, l := range answer.GetLocks() {
-		lock := cutLockJSON{Name: l.GetName(), Algorithm: l.GetAlgorithm(), Messages: []cutMessageJSON{}, Wrong: l.GetWrong()}
+		messages := listed(l.GetMessages(), func(m *api.CutMessage) cutMessageJSON { return cutMessageJSON{m.GetFrom(), m.GetTo(), m.GetText()} })
+		lock := cutLockJSON{Name: l.GetName(), Algorithm: l.GetAlgorithm(), Messages: messages, Wrong: l.GetWrong()}
 		for _, m := range l.GetMachines() {
-			machine := cutMachineJSON{m.GetServer(), m.GetMade(), []cutFieldJSON{}, m.GetHolder()}
-			for _, f := range m.GetState() {
-				machine.State = append(machine.State, cutFieldJSON{f.GetName(), f.GetValue()})
-			}
-			lock.Machines = append(lock.Machines, machine)
-		}
-		for _, m := range l.GetMessages() {
-			lock.Messages = append(lock.Messages, cutMessageJSON{m.GetFrom(), m.GetTo(), m.GetText()})
+			state := listed(m.GetState(), func(f *api.CutField) cutFieldJSON { return cutFieldJSON{f.GetName(), f.GetValue()} })
+			lock.Machines = append(lock.Machines, cutMachineJSON{m.GetServer(), m.GetMade(), state, m.GetHolder()})
 		}
 		if l.GetOneToken() {
 			lock.Tokens = &l.Tokens
 		}
 		body.Locks = append(body.Locks, lock)
 	}
-	return body, nil
+	return body
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -30,9 +31,7 @@ const (
 // Do carries out one request. A caller that numbers its requests itself can safely
 // repeat one; other callers leave the number 0 and get one from the clock.
 func (s service) Do(ctx context.Context, req *api.Request) (*api.Reply, error) {
-	begun := time.Now()
 	reply := s.do(ctx, req)
-	s.metrics.call("do", begun)
 	if reply.GetCode() == api.Code_CODE_DENIED {
 		s.metrics.denied(verbOfRequest(req))
 	}
@@ -265,4 +264,37 @@ func (s *Server) withdraw(who caller, req *api.Request) error {
 		s.log.Warn("cannot withdraw an abandoned request", "session", who.Session(req.GetSession()), "sequence", hold, "why", reply.GetMessage())
 	}
 	return errors.New(reply.GetMessage())
+}
+
+// numbers gives sequence numbers to requests without one: microseconds since 1970. They
+// grow from server to server and from start to start, and JSON readers represent them
+// exactly.
+type numbers struct {
+	mu    sync.Mutex
+	last  uint64
+	ahead time.Duration // of the clock
+}
+
+func (n *numbers) next() uint64 {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.last = max(n.last+1, uint64(time.Now().Add(n.ahead).UnixMicro()))
+	return n.last
+}
+
+// skip increases all further numbers by the microseconds in d.
+func (n *numbers) skip(d time.Duration) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.ahead += d
+}
+
+// lowFor returns the low mark for a number: one second earlier, since requests of one
+// session may go through several servers at once and overtake each other.
+func lowFor(sequence uint64) uint64 {
+	const lag = uint64(time.Second / time.Microsecond)
+	if sequence <= lag {
+		return 1
+	}
+	return sequence - lag
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"crypto/x509"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -95,11 +96,12 @@ func (s *Server) mayAct(ctx context.Context, who caller, wanted need) error {
 
 // admitCall and admitStream call admit and permit for every gRPC method.
 func (s *Server) admitCall(ctx context.Context, req any, info *grpc.UnaryServerInfo, serve grpc.UnaryHandler) (any, error) {
-	ctx, leave, err := s.enter(ctx, info.FullMethod, req)
+	ctx, leave, err := s.enterCall(ctx, info.FullMethod, req)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
+	defer s.metrics.served(info.FullMethod, time.Now())
 	answer, err := serve(ctx, req)
 	if wanted, _ := ctx.Value(needKey{}).(need); wanted.kind == byName { // otherwise permit has checked the verb
 		s.metrics.answered(wanted, err)
@@ -108,34 +110,50 @@ func (s *Server) admitCall(ctx context.Context, req any, info *grpc.UnaryServerI
 }
 
 func (s *Server) admitStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, serve grpc.StreamHandler) error {
-	ctx, leave, err := s.enter(stream.Context(), info.FullMethod, nil)
+	ctx, leave, err := s.enterCall(stream.Context(), info.FullMethod, nil)
 	if err != nil {
 		return err
 	}
 	defer leave()
+	defer s.metrics.served(info.FullMethod, time.Now())
 	ctx, because := s.whileProven(ctx, identityOf(stream.Context()), metadata.ValueFromIncomingContext(ctx, "authorization"))
 	return because(serve(srv, provenStream{stream, ctx}))
 }
 
+// enterCall admits a gRPC call.
+func (s *Server) enterCall(ctx context.Context, fullMethod string, req any) (_ context.Context, leave func(), err error) {
+	method := path.Base(fullMethod)
+	in := entering{metadata.ValueFromIncomingContext(ctx, "authorization"), method, needOf(method, req), counted(method, req), partOf(method)}
+	return s.enter(ctx, in)
+}
+
+// entering is a call of a client that is not admitted yet.
+type entering struct {
+	authorization []string
+	name          string // the method or the route
+	need          need
+	counts        bool // as one request
+	part          part // the share that it takes
+}
+
 // enter admits a call of a client. The caller of enter calls leave when the call has ended.
-func (s *Server) enter(ctx context.Context, method string, req any) (_ context.Context, leave func(), err error) {
-	who, err := s.admit(ctx, identityOf(ctx), metadata.ValueFromIncomingContext(ctx, "authorization"))
-	wanted := needOf(path.Base(method), req)
+func (s *Server) enter(ctx context.Context, call entering) (_ context.Context, leave func(), err error) {
+	who, err := s.admit(ctx, identityOf(ctx), call.authorization)
 	if err == nil {
-		err = s.mayAct(ctx, who, wanted)
+		err = s.mayAct(ctx, who, call.need)
+	}
+	if err == nil && call.counts {
+		err = s.pace(who)
+	}
+	if err == nil {
+		leave, err = s.share(who, call.part)
 	}
 	if err != nil {
-		s.metrics.answered(wanted, err)
-		s.audit.refused(who, path.Base(method), err)
+		s.metrics.answered(call.need, err)
+		s.audit.refused(who, call.name, err)
 		return nil, nil, err
 	}
-	if counted(path.Base(method), req) {
-		if err := s.pace(who); err != nil {
-			return nil, nil, err
-		}
-	}
-	leave, err = s.share(who, partOf(path.Base(method)))
-	return withCaller(context.WithValue(ctx, needKey{}, wanted), who), leave, err
+	return withCaller(context.WithValue(ctx, needKey{}, call.need), who), leave, nil
 }
 
 // provenStream is a stream whose context has the caller.
@@ -149,33 +167,22 @@ func (s provenStream) Context() context.Context { return s.ctx }
 // guard calls admit and permit for every HTTP call.
 func (s *Server) guard(mux *router) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		wanted := mux.needOf(r)
+		pattern, wanted := mux.find(r)
 		if wanted.kind == nothing || wanted.kind == proofUnlessPage && s.forPage(r) {
 			mux.ServeHTTP(w, r)
 			return
 		}
-		who, err := s.admit(r.Context(), identityOf(r.Context()), r.Header.Values("Authorization"))
-		if err == nil {
-			err = s.mayAct(r.Context(), who, wanted)
-		}
-		if err == nil && countedRoute(mux.pattern(r)) {
-			err = s.pace(who)
-		}
-		var leave func()
-		if err == nil {
-			leave, err = s.share(who, partOfRoute(mux.pattern(r)))
-		}
+		authorization := r.Header.Values("Authorization")
+		ctx, leave, err := s.enter(r.Context(), entering{authorization, pattern, wanted, countedRoute(pattern), partOfRoute(pattern)})
 		if err != nil {
-			s.metrics.answered(wanted, err)
-			s.audit.refused(who, mux.pattern(r), err)
 			// The rest of the body must arrive until then.
 			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.cfg.ioTimeout))
 			writeError(w, err)
 			return
 		}
 		defer leave()
-		ctx, because := s.whileProven(context.WithValue(r.Context(), needKey{}, wanted), identityOf(r.Context()), r.Header.Values("Authorization"))
-		mux.ServeHTTP(w, r.WithContext(withCaller(ctx, who)))
+		ctx, because := s.whileProven(ctx, identityOf(r.Context()), authorization)
+		mux.ServeHTTP(w, r.WithContext(ctx))
 		_ = because(nil) // a stream of events has reported the reason itself
 	})
 }
@@ -274,3 +281,69 @@ const (
 	// tokenEvery is how often a stream checks that its token is still valid.
 	tokenEvery = 500 * time.Millisecond
 )
+
+// expired returns an error if the client certificate of a connection has expired since the
+// handshake.
+func (who identity) expired() error {
+	if who.until.IsZero() || time.Now().Before(who.until) {
+		return nil
+	}
+	return status.Error(codes.Unauthenticated, fmt.Sprintf("the client certificate of %s expired on %s: connect again with a valid one", who.Principal, who.until.UTC().Format(time.RFC3339)))
+}
+
+// errExpiredToken means that a token has expired.
+var errExpiredToken = errors.New("expired")
+
+// whyToken says in a word, for figures, why a bearer token proves nobody.
+func whyToken(err error) string {
+	switch {
+	case errors.Is(err, errUnknownToken):
+		return "unknown"
+	case errors.Is(err, errExpiredToken):
+		return "expired"
+	}
+	return "malformed"
+}
+
+// whyCertificate says it of a certificate that was refused in the handshake.
+func whyCertificate(err error) string {
+	if invalid := (x509.CertificateInvalidError{}); errors.As(err, &invalid) && invalid.Reason == x509.Expired {
+		return "expired"
+	}
+	return "untrusted"
+}
+
+// whileProven ends a stream soon after its proof has become invalid: its bearer token or,
+// without one, its client certificate. It returns the context of the stream, and a function
+// that adds the reason to the stream's error.
+func (s *Server) whileProven(ctx context.Context, who identity, authorization []string) (context.Context, func(error) error) {
+	_, given, _ := s.bearer(authorization)
+	if !given && who.until.IsZero() {
+		return ctx, func(err error) error { return err }
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := func() bool { return true }
+	if given {
+		s.tasks.Go(func() { s.watchBearer(ctx, cancel, authorization) })
+	} else {
+		stop = time.AfterFunc(time.Until(who.until), func() { cancel(who.expired()) }).Stop
+	}
+	return ctx, func(err error) error {
+		defer cancel(nil)
+		defer stop()
+		if cause := context.Cause(ctx); status.Code(cause) == codes.Unauthenticated {
+			return cause
+		}
+		return err
+	}
+}
+
+// watchBearer cancels a stream once its bearer token has become invalid.
+func (s *Server) watchBearer(ctx context.Context, cancel context.CancelCauseFunc, authorization []string) {
+	for range ticks(ctx, tokenEvery) {
+		if _, _, err := s.bearer(authorization); err != nil {
+			cancel(status.Error(codes.Unauthenticated, err.Error()))
+			return
+		}
+	}
+}

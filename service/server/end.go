@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
@@ -24,32 +23,22 @@ const requestHeader = "conclave-request-bin"
 
 // EndSession ends a session of another client.
 func (s service) EndSession(ctx context.Context, req *api.EndSessionRequest) (*api.EndSessionResponse, error) {
-	defer s.metrics.call("end_session", time.Now())
-	return s.endSession(ctx, req)
-}
-
-func (s *Server) endSession(ctx context.Context, req *api.EndSessionRequest) (*api.EndSessionResponse, error) {
-	who, err := callerOf(ctx)
+	ctx, by, err := originOf(ctx)
 	if err != nil {
-		return nil, status.Error(codes.Unauthenticated, err.Error())
+		return nil, err
 	}
 	if n := len(req.GetId()); n != stream.SecretSize {
 		return nil, status.Errorf(codes.InvalidArgument, "id: %d bytes: the public id of a session has %d", n, stream.SecretSize)
 	}
-	command := registry.Command{
-		Op: registry.OpEnd, Session: registry.SessionID(req.GetId()), Value: req.GetReason(), Origin: who.Origin(),
-	}
-	command.Origin.Request = requestOf(ctx, who)
+	command := registry.Command{Op: registry.OpEnd, Session: registry.SessionID(req.GetId()), Value: req.GetReason(), Origin: by}
 	if req.GetHome() && passedOn(ctx) { // asked by the leader, which has it on record
+		who, _ := callerOf(ctx)
 		if err := s.permit(ctx, who, needs(access.EndSession)); err != nil {
 			return nil, err
 		}
 		return s.endSessionHere(&command)
 	}
-	ctx, cancel := deadlineFor(ctx, false)
-	defer cancel()
-	ctx = metadata.AppendToOutgoingContext(ctx, requestHeader, string(command.Origin.Request[:]))
-	answer, err := onLeader(ctx, s, func(ctx context.Context) (*api.EndSessionResponse, error) {
+	return onLeaderInTime(ctx, s.Server, func(ctx context.Context) (*api.EndSessionResponse, error) {
 		err := s.carryOutAlone(ctx, command)
 		if status.Code(err) == codes.NotFound { // the log does not know the sessions that homes keep
 			return s.endSessionOnRecord(ctx, req, &command, err)
@@ -62,10 +51,7 @@ func (s *Server) endSession(ctx context.Context, req *api.EndSessionRequest) (*a
 			left, _ := r.Registry().Session(command.Session)
 			answer.Holds = uint32(left.Holds)
 		})
-	}, func(ctx context.Context, leader api.ConclaveClient) (*api.EndSessionResponse, error) {
-		return leader.EndSession(ctx, &api.EndSessionRequest{Id: req.GetId(), Reason: req.GetReason()})
-	})
-	return answer, err
+	}, asking(api.ConclaveClient.EndSession, &api.EndSessionRequest{Id: req.GetId(), Reason: req.GetReason()}))
 }
 
 // requestOf returns the number of a request without a session: the one drawn by the server

@@ -1,13 +1,12 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
-	"time"
 
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"github.com/conclave-io/conclave/algorithm/view"
@@ -19,17 +18,12 @@ import (
 
 // SetGuard starts to change the algorithm that guards a prefix.
 func (s service) SetGuard(ctx context.Context, req *api.SetGuardRequest) (*api.SetGuardResponse, error) {
-	defer s.metrics.call("set_guard", time.Now())
-	return s.setGuard(ctx, req)
-}
-
-func (s *Server) setGuard(ctx context.Context, req *api.SetGuardRequest) (*api.SetGuardResponse, error) {
-	who, err := callerOf(ctx)
+	ctx, by, err := originOf(ctx)
 	if err != nil {
-		return nil, status.Error(codes.Unauthenticated, err.Error())
+		return nil, err
 	}
 	command := registry.Command{
-		Op: registry.OpGuard, Name: req.GetPrefix(), Value: req.GetReason(), Origin: who.Origin(),
+		Op: registry.OpGuard, Name: req.GetPrefix(), Value: req.GetReason(), Origin: by,
 		Live: &registry.Live{
 			Use:    view.Use{Algorithm: req.GetAlgorithm(), Options: req.GetOptions()},
 			Remove: req.GetRemove(), Wait: req.GetWaitNs(), Force: req.GetForce(),
@@ -42,24 +36,13 @@ func (s *Server) setGuard(ctx context.Context, req *api.SetGuardRequest) (*api.S
 	if err := check(command.Live.Use); err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
-	command.Origin.Request = requestOf(ctx, who)
-	ctx, cancel := deadlineFor(ctx, false)
-	defer cancel()
-	ctx = metadata.AppendToOutgoingContext(ctx, requestHeader, string(command.Origin.Request[:]))
-	return onLeader(ctx, s, func(ctx context.Context) (*api.SetGuardResponse, error) {
+	return onLeaderInTime(ctx, s.Server, func(ctx context.Context) (*api.SetGuardResponse, error) {
 		return &api.SetGuardResponse{}, s.carryOutAlone(ctx, command)
-	}, func(ctx context.Context, leader api.ConclaveClient) (*api.SetGuardResponse, error) {
-		return leader.SetGuard(ctx, req)
-	})
+	}, asking(api.ConclaveClient.SetGuard, req))
 }
 
 // View returns which servers take part in the view, and which algorithm guards which prefix.
 func (s service) View(ctx context.Context, req *api.ViewRequest) (*api.ViewResponse, error) {
-	defer s.metrics.call("view", time.Now())
-	return s.view(ctx, req)
-}
-
-func (s *Server) view(ctx context.Context, req *api.ViewRequest) (*api.ViewResponse, error) {
 	answer := new(api.ViewResponse)
 	look := func(state node.State) {
 		l := state.Live()
@@ -75,9 +58,7 @@ func (s *Server) view(ctx context.Context, req *api.ViewRequest) (*api.ViewRespo
 			answer.Guards = append(answer.Guards, guardState(&l.Guards[i]))
 		}
 	}
-	answer, err := read(ctx, s, req.GetStale(), answer, look, func(ctx context.Context, leader api.ConclaveClient) (*api.ViewResponse, error) {
-		return leader.View(ctx, &api.ViewRequest{Stale: req.GetStale()})
-	})
+	answer, err := read(ctx, s.Server, req.GetStale(), answer, look, asking(api.ConclaveClient.View, &api.ViewRequest{Stale: req.GetStale()}))
 	if err == nil && req.GetHomes() {
 		s.askHomes(ctx, answer.GetMembers())
 	}
@@ -88,9 +69,7 @@ func (s *Server) view(ctx context.Context, req *api.ViewRequest) (*api.ViewRespo
 func (s *Server) askHomes(ctx context.Context, members []*api.Seat) {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
-	said := atMembers(ctx, s, s.status, func(ctx context.Context, member api.ConclaveClient) (*api.StatusResponse, error) {
-		return member.Status(ctx, &api.StatusRequest{})
-	})
+	said := atMembers(ctx, s, s.status, asking(api.ConclaveClient.Status, &api.StatusRequest{}))
 	for _, m := range members {
 		at := slices.IndexFunc(said, func(f fromMember[*api.StatusResponse]) bool { return f.server == m.GetServer() })
 		switch {
@@ -201,19 +180,19 @@ func homeToJSON(h *api.Home) *homeJSON {
 	if len(h.GetSeat()) == 0 {
 		return nil
 	}
-	body := &homeJSON{
+	return &homeJSON{
 		Seat: h.GetSeat(), Epoch: h.GetEpoch(), State: h.GetState(), Remaining: spanJSON(h.GetRemainingNs()),
-		Missing: h.GetMissing(), Sessions: h.GetSessions(), Names: h.GetNames(), Lanes: []laneJSON{},
-		Paused: spanJSON(h.GetPausedNs()), Namespaces: []homeNamespaceJSON{},
-		Watch: watchingToJSON(h.GetWatch()), Starts: viewStartsJSON(h.GetStarts()),
+		Missing: h.GetMissing(), Sessions: h.GetSessions(), Names: h.GetNames(),
+		Lanes:  listed(h.GetLanes(), func(l *api.Lane) laneJSON { return laneJSON{l.GetServer(), l.GetUp(), l.GetUnacknowledged()} }),
+		Paused: spanJSON(h.GetPausedNs()),
+		Namespaces: listed(h.GetNamespaces(), func(n *api.Namespace) homeNamespaceJSON {
+			return homeNamespaceJSON{n.GetPrefix(), n.GetAlgorithm(), n.GetNames(), n.GetEntries(), n.GetMessages(), n.GetOtherMessages(), spanJSON(n.GetWaitedNs())}
+		}),
+		Watch: watchingToJSON(h.GetWatch()),
+		Starts: listed(h.GetStarts(), func(one *api.ViewStart) viewStartJSON {
+			return viewStartJSON{one.GetEpoch(), wallClock(one.GetAtUnixNs()), one.GetWhy()}
+		}),
 	}
-	for _, l := range h.GetLanes() {
-		body.Lanes = append(body.Lanes, laneJSON{l.GetServer(), l.GetUp(), l.GetUnacknowledged()})
-	}
-	for _, n := range h.GetNamespaces() {
-		body.Namespaces = append(body.Namespaces, homeNamespaceJSON{n.GetPrefix(), n.GetAlgorithm(), n.GetNames(), n.GetEntries(), n.GetMessages(), n.GetOtherMessages(), spanJSON(n.GetWaitedNs())})
-	}
-	return body
 }
 
 // guardJSON is the guard of a prefix, and its change, if there is one.
@@ -245,32 +224,20 @@ type seatJSON struct {
 	Problem   string    `json:"problem,omitempty"`
 }
 
-func seatsJSON(seats []*api.Seat) []seatJSON {
-	list := []seatJSON{}
-	for _, s := range seats {
-		list = append(list, seatJSON{s.GetId(), s.GetServer(), s.GetClientAddress(), spanJSON(s.GetRemainingNs()), homeToJSON(s.GetHome()), s.GetProblem()})
-	}
-	return list
+func seatToJSON(s *api.Seat) seatJSON {
+	return seatJSON{s.GetId(), s.GetServer(), s.GetClientAddress(), spanJSON(s.GetRemainingNs()), homeToJSON(s.GetHome()), s.GetProblem()}
 }
 
 // getView serves GET /v1/view.
-func (s *Server) getView(r *http.Request) (any, error) {
+func (s service) getView(r *http.Request) (any, error) {
 	p := newParameters(r)
 	stale, homes := p.truth("stale"), p.truth("homes")
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	answer, err := s.view(r.Context(), &api.ViewRequest{Stale: stale, Homes: homes})
+	answer, err := s.View(r.Context(), &api.ViewRequest{Stale: stale, Homes: homes})
 	if err != nil {
 		return nil, err
-	}
-	guards := []guardJSON{}
-	for _, g := range answer.GetGuards() {
-		one := guardJSON{Prefix: g.GetPrefix(), Algorithm: agreed(g.GetAlgorithm()), Options: g.GetOptions()}
-		if g.GetChange() != 0 {
-			one.Change = &changeJSON{agreed(g.GetNextAlgorithm()), g.GetNextOptions(), g.GetRemove(), g.GetQuiet(), spanJSON(g.GetWaitNs()), g.GetReason(), g.GetBy()}
-		}
-		guards = append(guards, one)
 	}
 	return struct {
 		Epoch       uint64      `json:"epoch"`
@@ -281,35 +248,36 @@ func (s *Server) getView(r *http.Request) (any, error) {
 		Watch       string      `json:"watch,omitempty"`
 		Options     string      `json:"watch_options,omitempty"`
 	}{
-		answer.GetEpoch(), answer.GetCoordinator(), seatsJSON(answer.GetMembers()), seatsJSON(answer.GetOthers()), guards,
-		answer.GetWatch(), answer.GetWatchOptions(),
+		answer.GetEpoch(), answer.GetCoordinator(), listed(answer.GetMembers(), seatToJSON), listed(answer.GetOthers(), seatToJSON),
+		listed(answer.GetGuards(), guardToJSON), answer.GetWatch(), answer.GetWatchOptions(),
 	}, nil
+}
+
+func guardToJSON(g *api.GuardState) guardJSON {
+	body := guardJSON{Prefix: g.GetPrefix(), Algorithm: agreed(g.GetAlgorithm()), Options: g.GetOptions()}
+	if g.GetChange() != 0 {
+		body.Change = &changeJSON{agreed(g.GetNextAlgorithm()), g.GetNextOptions(), g.GetRemove(), g.GetQuiet(), spanJSON(g.GetWaitNs()), g.GetReason(), g.GetBy()}
+	}
+	return body
 }
 
 // agreement is the name in JSON for names that the log of the servers guards.
 const agreement = "agreement"
 
-func agreed(algorithm string) string {
-	if algorithm == "" {
-		return agreement
-	}
-	return algorithm
+func agreed(algorithm string) string { return cmp.Or(algorithm, agreement) }
+
+type guardsBody struct {
+	Prefix    string   `json:"prefix"`
+	Algorithm string   `json:"algorithm"`
+	Options   string   `json:"options"`
+	Remove    bool     `json:"remove"`
+	Wait      spanJSON `json:"wait"`
+	Force     bool     `json:"force"`
+	Reason    string   `json:"reason"`
 }
 
 // postGuards serves POST /v1/guards.
-func (s *Server) postGuards(r *http.Request) (any, error) {
-	var body struct {
-		Prefix    string   `json:"prefix"`
-		Algorithm string   `json:"algorithm"`
-		Options   string   `json:"options"`
-		Remove    bool     `json:"remove"`
-		Wait      spanJSON `json:"wait"`
-		Force     bool     `json:"force"`
-		Reason    string   `json:"reason"`
-	}
-	if err := readJSON(r, &body); err != nil {
-		return nil, err
-	}
+func (s service) postGuards(r *http.Request, body *guardsBody) (any, error) {
 	if body.Remove == (body.Algorithm != "") {
 		return nil, malformed("algorithm: name one, or agreement, or set remove")
 	}
@@ -319,6 +287,6 @@ func (s *Server) postGuards(r *http.Request) (any, error) {
 	if body.Algorithm != agreement {
 		req.Algorithm = body.Algorithm
 	}
-	_, err := s.setGuard(r.Context(), req)
+	_, err := s.SetGuard(r.Context(), req)
 	return body, err
 }

@@ -136,12 +136,7 @@ func atEachMember[T any](ctx context.Context, s *Server, here func(context.Conte
 				m.answer, m.err = here(ctx)
 				return
 			}
-			vouched, err := vouch(ctx)
-			if err != nil {
-				m.err = err
-				return
-			}
-			client, err := s.callees.get(m.server)
+			vouched, client, err := s.reach(ctx, m.server)
 			if err != nil {
 				m.err = err
 				return
@@ -163,9 +158,8 @@ func (s *Server) explainAtHomes(ctx context.Context, req *api.ExplainRequest, an
 			all.Limit = host.Units(g.Use)
 		}
 	})
-	for _, m := range atMembers(ctx, s, here, func(ctx context.Context, member api.ConclaveClient) (*api.ExplainResponse, error) {
-		return member.Explain(ctx, &api.ExplainRequest{Class: req.GetClass(), Name: req.GetName(), Waiters: req.GetWaiters(), Stale: true})
-	}) {
+	asked := &api.ExplainRequest{Class: req.GetClass(), Name: req.GetName(), Waiters: req.GetWaiters(), Stale: true}
+	for _, m := range atMembers(ctx, s, here, asking(api.ConclaveClient.Explain, asked)) {
 		home := &api.AtHome{Server: m.server}
 		if m.err != nil {
 			home.Problem = reason(m.err)
@@ -212,9 +206,7 @@ func (s *Server) explainHere(req *api.ExplainRequest) (*api.ExplainResponse, err
 	if known {
 		answer.Resource = convert.Resource(&res)
 	}
-	for i := range past {
-		answer.Past = append(answer.Past, convert.Ended(&past[i]))
-	}
+	answer.Past = convert.All(past, convert.Ended)
 	return answer, nil
 }
 
@@ -226,9 +218,8 @@ func (s *Server) listAtHomes(ctx context.Context, req *api.ListRequest, answer *
 	}
 	homes := 0
 	here := func(ctx context.Context) (*api.ListResponse, error) { return s.listHere(ctx, req) }
-	for _, m := range atMembers(ctx, s, here, func(ctx context.Context, member api.ConclaveClient) (*api.ListResponse, error) {
-		return member.List(ctx, &api.ListRequest{Prefix: req.GetPrefix(), After: req.GetAfter(), Limit: req.GetLimit(), Waiters: req.GetWaiters(), Stale: true})
-	}) {
+	asked := &api.ListRequest{Prefix: req.GetPrefix(), After: req.GetAfter(), Limit: req.GetLimit(), Waiters: req.GetWaiters(), Stale: true}
+	for _, m := range atMembers(ctx, s, here, asking(api.ConclaveClient.List, asked)) {
 		if homes++; m.err != nil {
 			answer.Silent = append(answer.Silent, m.server)
 		}

@@ -89,9 +89,7 @@ func (c Config) join(ctx context.Context, secrets *secrets, uid uint64) (store.J
 			told = why
 			c.Log.Warn("cannot join the cluster yet; retrying", "why", why)
 		}
-		select {
-		case <-time.After(joinPause):
-		case <-ctx.Done():
+		if pause(ctx, joinPause) != nil {
 			return store.Joined{}, fmt.Errorf("join: not accepted within %v: %s", joinTimeout, told)
 		}
 	}

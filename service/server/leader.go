@@ -46,15 +46,50 @@ func onLeader[T any](ctx context.Context, s *Server, here func(context.Context) 
 		if time.Since(begun) > time.Second {
 			lost = time.Now()
 		}
-		select {
-		case <-time.After(s.pollInterval()):
-		case <-end.Done():
+		if pause(end, s.pollInterval()) != nil {
 			return result, s.spoken(ctx, err)
 		}
 		if time.Since(lost) > defaultDeadline {
 			return result, unavailable("no leader was found within %v: %v", defaultDeadline, reason(err))
 		}
 	}
+}
+
+// onLeaderInTime is onLeader with the default deadline, if the call has none.
+func onLeaderInTime[T any](ctx context.Context, s *Server, here func(context.Context) (T, error), there func(context.Context, api.ConclaveClient) (T, error)) (T, error) {
+	ctx, cancel := deadlineFor(ctx, false)
+	defer cancel()
+	return onLeader(ctx, s, here, there)
+}
+
+// asking returns a function that makes a call of another server.
+func asking[Q, A any](call func(api.ConclaveClient, context.Context, Q, ...grpc.CallOption) (A, error), req Q) func(context.Context, api.ConclaveClient) (A, error) {
+	return func(ctx context.Context, server api.ConclaveClient) (A, error) { return call(server, ctx, req) }
+}
+
+// streamed is onLeader for a stream: send gets the messages that another server, which leads, sends.
+func streamed[Q, M any](ctx context.Context, s *Server, here func(context.Context) error, call func(api.ConclaveClient, context.Context, Q, ...grpc.CallOption) (grpc.ServerStreamingClient[M], error), req Q, send func(*M) error) error {
+	_, err := onLeader(ctx, s, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, here(ctx)
+	}, func(ctx context.Context, leader api.ConclaveClient) (struct{}, error) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		stream, err := call(leader, ctx, req)
+		return struct{}{}, eachOf(stream, err, send)
+	})
+	return err
+}
+
+// eachOf calls take for the messages of a stream that was opened, or not, until one of them fails. After
+// the last message that is io.EOF.
+func eachOf[M any](stream grpc.ServerStreamingClient[M], err error, take func(*M) error) error {
+	for err == nil {
+		var message *M
+		if message, err = stream.Recv(); err == nil {
+			err = take(message)
+		}
+	}
+	return err
 }
 
 // unlessDenied drops a result that the caller may not have.
@@ -77,11 +112,7 @@ func attempt[T any](ctx context.Context, s *Server, here func(context.Context) (
 	if leader == 0 {
 		return result, fmt.Errorf("%w: server %d knows no leader", errMoved, s.cfg.ID)
 	}
-	ctx, err = vouch(ctx)
-	if err != nil {
-		return result, err
-	}
-	client, err := s.callees.get(leader)
+	ctx, client, err := s.reach(ctx, leader)
 	if err != nil {
 		return result, err
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
@@ -24,13 +23,6 @@ import (
 
 // Members returns the servers of the cluster as the leader sees them.
 func (s service) Members(ctx context.Context, req *api.MembersRequest) (*api.MembersResponse, error) {
-	defer s.metrics.call("members", time.Now())
-	return s.listMembers(ctx, req)
-}
-
-func (s *Server) listMembers(ctx context.Context, req *api.MembersRequest) (*api.MembersResponse, error) {
-	ctx, cancel := deadlineFor(ctx, false)
-	defer cancel()
 	here := func(ctx context.Context) (*api.MembersResponse, error) {
 		if _, err := s.node.Read(ctx); err != nil {
 			return nil, err
@@ -43,9 +35,7 @@ func (s *Server) listMembers(ctx context.Context, req *api.MembersRequest) (*api
 		})
 		return answer, err
 	}
-	return onLeader(ctx, s, here, func(ctx context.Context, leader api.ConclaveClient) (*api.MembersResponse, error) {
-		return leader.Members(ctx, req)
-	})
+	return onLeaderInTime(ctx, s.Server, here, asking(api.ConclaveClient.Members, req))
 }
 
 // member describes a server. What is not in the registry yet comes from the configuration
@@ -89,8 +79,12 @@ func (s *Server) founders() []*api.Member {
 
 // Removed reports whether a server stopped because it was removed from the cluster.
 func Removed(err error) bool {
-	var removed *replica.RemovedError
-	return errors.As(err, &removed)
+	return isA[*replica.RemovedError](err)
+}
+
+func isA[E error](err error) bool {
+	_, is := errors.AsType[E](err)
+	return is
 }
 
 // Final reports whether a server ended, or did not start, for a reason that a restart does
@@ -98,28 +92,14 @@ func Removed(err error) bool {
 // level that this release does not read; it was removed from the cluster; or its state
 // differs from that of the others.
 func Final(err error) bool {
-	var (
-		damaged *store.CorruptError
-		format  *store.FormatError
-		cluster *store.ClusterError
-		server  *store.ServerError
-		other   *store.DirectoryError
-		unread  *version.Error
-		differs *replica.DivergedError
-		refused *transport.Refusal
-	)
-	return Removed(err) || errors.As(err, &unread) || errors.As(err, &differs) ||
-		errors.As(err, &refused) && refused.Code == peering.LevelUnknown || errors.As(err, &damaged) || errors.As(err, &format) ||
-		errors.As(err, &cluster) || errors.As(err, &server) || errors.As(err, &other)
+	refused, is := errors.AsType[*transport.Refusal](err)
+	return Removed(err) || isA[*version.Error](err) || isA[*replica.DivergedError](err) ||
+		is && refused.Code == peering.LevelUnknown || isA[*store.CorruptError](err) || isA[*store.FormatError](err) ||
+		isA[*store.ClusterError](err) || isA[*store.ServerError](err) || isA[*store.DirectoryError](err)
 }
 
 // ChangeMembers reserves an id, promotes a learner, removes a server, or makes one the leader.
 func (s service) ChangeMembers(ctx context.Context, req *api.ChangeMembersRequest) (*api.ChangeMembersResponse, error) {
-	defer s.metrics.call("change_members", time.Now())
-	return s.changeMembers(ctx, req)
-}
-
-func (s *Server) changeMembers(ctx context.Context, req *api.ChangeMembersRequest) (*api.ChangeMembersResponse, error) {
 	change, err := changeOf(req)
 	if err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
@@ -127,9 +107,7 @@ func (s *Server) changeMembers(ctx context.Context, req *api.ChangeMembersReques
 	if ctx, change.Origin, err = originOf(ctx); err != nil {
 		return nil, err
 	}
-	ctx, cancel := deadlineFor(ctx, false)
-	defer cancel()
-	return onLeader(ctx, s, func(ctx context.Context) (*api.ChangeMembersResponse, error) {
+	return onLeaderInTime(ctx, s.Server, func(ctx context.Context) (*api.ChangeMembersResponse, error) {
 		if change.Kind == replica.Lead && s.rules() != nil { // no log entry of its own records it
 			if err := s.note(ctx, change.Origin, "leader", describe(&change)); err != nil {
 				return nil, err
@@ -137,9 +115,7 @@ func (s *Server) changeMembers(ctx context.Context, req *api.ChangeMembersReques
 		}
 		id, err := s.node.Change(ctx, change)
 		return &api.ChangeMembersResponse{Id: id}, s.refusedChange(ctx, change.Origin, "member", describe(&change), err)
-	}, func(ctx context.Context, leader api.ConclaveClient) (*api.ChangeMembersResponse, error) {
-		return leader.ChangeMembers(ctx, req)
-	})
+	}, asking(api.ConclaveClient.ChangeMembers, req))
 }
 
 func changeOf(req *api.ChangeMembersRequest) (replica.Change, error) {
@@ -214,11 +190,6 @@ func (s *Server) refusedChange(ctx context.Context, by registry.Origin, kind, wh
 
 // Join reserves an id for a server that joins.
 func (s service) Join(ctx context.Context, req *api.JoinRequest) (*api.JoinResponse, error) {
-	defer s.metrics.call("join", time.Now())
-	return s.join(ctx, req)
-}
-
-func (s *Server) join(ctx context.Context, req *api.JoinRequest) (*api.JoinResponse, error) {
 	newcomer := registry.Member{
 		UID: req.GetUid(), PeerAddress: req.GetPeerAddress(), ClientAddress: req.GetClientAddress(), Standing: standing(req.GetLearner()),
 	}
@@ -233,17 +204,13 @@ func (s *Server) join(ctx context.Context, req *api.JoinRequest) (*api.JoinRespo
 	if ctx, change.Origin, err = originOf(ctx); err != nil {
 		return nil, err
 	}
-	ctx, cancel := deadlineFor(ctx, false)
-	defer cancel()
-	return onLeader(ctx, s, func(ctx context.Context) (*api.JoinResponse, error) {
+	return onLeaderInTime(ctx, s.Server, func(ctx context.Context) (*api.JoinResponse, error) {
 		id, err := s.node.Change(ctx, change)
 		if err != nil {
 			return nil, s.refusedChange(ctx, change.Origin, "member", describe(&change), err)
 		}
 		return s.welcome(ctx, id)
-	}, func(ctx context.Context, leader api.ConclaveClient) (*api.JoinResponse, error) {
-		return leader.Join(ctx, req)
-	})
+	}, asking(api.ConclaveClient.Join, req))
 }
 
 // welcome tells a server that joins its id and the other members.

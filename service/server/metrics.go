@@ -1,6 +1,7 @@
 package server
 
 import (
+	"path"
 	"sync/atomic"
 	"time"
 
@@ -100,6 +101,13 @@ var verbOf = map[registry.Op]access.Verb{
 	registry.OpOpen: access.Hold, registry.OpRenew: access.Hold, registry.OpClose: access.Hold, registry.OpAcquire: access.Hold, registry.OpRelease: access.Hold,
 	registry.OpCancel: access.Hold, registry.OpUpdate: access.Hold, registry.OpTransfer: access.Hold,
 	registry.OpRevoke: access.Revoke,
+}
+
+// served notes the duration of a gRPC call, given the full name of its method.
+func (m *metrics) served(method string, begun time.Time) {
+	if name := methods[path.Base(method)].timed; name != "" {
+		m.call(name, begun)
+	}
 }
 
 func (m *metrics) call(method string, begun time.Time) {

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"cmp"
 	"net/http"
 
 	"github.com/conclave-io/conclave/service/access"
@@ -17,7 +16,7 @@ type need struct {
 type needKind int
 
 const (
-	// unmapped: the call is missing in the tables below, so nobody may make it.
+	// unmapped: the call is missing in the table below, so nobody may make it.
 	unmapped needKind = iota
 	// nothing: not even a proof of identity.
 	nothing
@@ -46,79 +45,39 @@ var (
 
 func needs(verb access.Verb) need { return need{onCluster, verb} }
 
-// methods has the needs of gRPC calls.
-var methods = map[string]need{
-	"Attach":     inSession,
-	"AttachHome": inSession,
-	"Do":         inSession,
-	"Ping":       anyProven,
-	"Status":     anyProven, // without the verb status it tells only what clients need
-	"List":       reading,
-	"Explain":    reading,
-	"Waits":      reading,
-	"Watch":      reading,
-	"Observe":    reading,
-	"Sessions":   needs(access.Sessions),
-	// The following byName calls are decided, and recorded, where the log is applied.
-	"EndSession":    {byName, access.EndSession},
-	"Members":       needs(access.Status),
-	"ChangeMembers": ofMembers,
-	"Join":          ofMembers,
-	"Upgrade":       {byName, access.Upgrade}, // to show the level needs status
-	"Access":        anyProven,                // what it asks for decides
-	"AuditLog":      needs(access.Audit),
-	"SetGuard":      {byName, access.Members},
-	"View":          needs(access.Status),
-	"CallElection":  needs(access.Members),
-	"Cut":           needs(access.Members), // it has names that the caller may not read
-	"Backup":        needs(access.Backup),
+// method is a gRPC call: what it needs, and its name among the durations in the metrics. Streams that
+// last as long as their callers like, and Ping, have none.
+type method struct {
+	need
+	timed string
 }
 
-// routes has the needs of HTTP calls, by the patterns of the mux.
-var routes = map[string]need{
-	"POST /v1/open":                  inSession,
-	"POST /v1/renew":                 inSession,
-	"POST /v1/close":                 inSession,
-	"POST /v1/acquire":               inSession,
-	"POST /v1/release":               inSession,
-	"POST /v1/campaign":              inSession,
-	"POST /v1/update":                inSession,
-	"POST /v1/resign":                inSession,
-	"POST /v1/transfer":              inSession,
-	"POST /v1/revoke":                {byName, access.Revoke},
-	"GET /v1/status":                 anyProven,
-	"GET /v1/locks":                  reading,
-	"GET /v1/elections":              reading,
-	"GET /v1/elections/{name}":       reading,
-	"GET /v1/elections/{name}/watch": reading,
-	"GET /v1/locks/{name}/why":       reading,
-	"GET /v1/elections/{name}/why":   reading,
-	"GET /v1/waits":                  reading,
-	"GET /v1/watch":                  reading, // what it tells of servers needs status
-	"GET /v1/watch/locks":            reading,
-	"GET /v1/watch/elections":        reading,
-	"GET /v1/sessions":               needs(access.Sessions),
-	"POST /v1/sessions/{id}/end":     {byName, access.EndSession},
-	"GET /v1/upgrade":                needs(access.Status),
-	"POST /v1/upgrade":               {byName, access.Upgrade},
-	"GET /v1/view":                   needs(access.Status),
-	"POST /v1/view/watch":            needs(access.Members),
-	"POST /v1/view/elect":            needs(access.Members),
-	"GET /v1/cut":                    needs(access.Members),
-	"POST /v1/guards":                {byName, access.Members},
-	"GET /v1/members":                needs(access.Status),
-	"POST /v1/leader":                {byName, access.Members},
-	"GET /v1/access/whoami":          anyProven,
-	"GET /v1/audit":                  needs(access.Audit),
-	"GET /v1/access":                 needs(access.AccessRead),
-	"POST /v1/access":                {byName, access.Access}, // decided, and recorded, where the log is applied
-	"GET /v1/access/check":           anyProven,               // of somebody else, access-read
-	"GET /healthz":                   anybody,
-	"GET /readyz":                    anybody,
-	"GET /metrics":                   needs(access.Status),
-	"GET /v1/{$}":                    anyProven,
-	"GET /{$}":                       {kind: proofUnlessPage},
-	"/":                              {kind: proofUnlessPage},
+// methods has the gRPC calls.
+var methods = map[string]method{
+	"Attach":     {inSession, ""},
+	"AttachHome": {inSession, ""},
+	"Do":         {inSession, "do"},
+	"Ping":       {anyProven, ""},
+	"Status":     {anyProven, "status"}, // without the verb status it tells only what clients need
+	"List":       {reading, "list"},
+	"Explain":    {reading, "explain"},
+	"Waits":      {reading, "waits"},
+	"Watch":      {reading, ""},
+	"Observe":    {reading, ""},
+	"Sessions":   {needs(access.Sessions), "sessions"},
+	// The following byName calls are decided, and recorded, where the log is applied.
+	"EndSession":    {need{byName, access.EndSession}, "end_session"},
+	"Members":       {needs(access.Status), "members"},
+	"ChangeMembers": {ofMembers, "change_members"},
+	"Join":          {ofMembers, "join"},
+	"Upgrade":       {need{byName, access.Upgrade}, "upgrade"}, // to show the level needs status
+	"Access":        {anyProven, "access"},                     // what it asks for decides
+	"AuditLog":      {needs(access.Audit), "audit_log"},
+	"SetGuard":      {need{byName, access.Members}, "set_guard"},
+	"View":          {needs(access.Status), "view"},
+	"CallElection":  {needs(access.Members), "call_election"},
+	"Cut":           {needs(access.Members), "cut"}, // it has names that the caller may not read
+	"Backup":        {needs(access.Backup), "backup"},
 }
 
 // needOf returns what a gRPC call needs. For a stream there is no request yet.
@@ -136,35 +95,28 @@ func needOf(method string, req any) need {
 			return needs(access.Access)
 		}
 	}
-	return methods[method]
+	return methods[method].need
 }
 
-// router is a mux that records its patterns.
+// router is a mux that knows what the calls of each pattern need.
 type router struct {
 	*http.ServeMux
-	patterns []string
+	needs map[string]need
 }
 
-func (r *router) HandleFunc(pattern string, serve func(http.ResponseWriter, *http.Request)) {
-	r.Handle(pattern, http.HandlerFunc(serve))
+func (r *router) HandleFunc(pattern string, wanted need, serve func(http.ResponseWriter, *http.Request)) {
+	r.Handle(pattern, wanted, http.HandlerFunc(serve))
 }
 
-func (r *router) Handle(pattern string, handler http.Handler) {
-	r.patterns = append(r.patterns, pattern)
+func (r *router) Handle(pattern string, wanted need, handler http.Handler) {
+	r.needs[pattern] = wanted
 	r.ServeMux.Handle(pattern, handler)
 }
 
-// pattern returns the pattern that an HTTP call matches, or its method.
-func (r *router) pattern(req *http.Request) string {
-	_, pattern := r.Handler(req)
-	return cmp.Or(pattern, req.Method)
-}
-
-// needOf returns what an HTTP call needs.
-func (r *router) needOf(req *http.Request) need {
-	_, pattern := r.Handler(req)
-	if pattern == "" { // no such path, or another method: who may know that much
-		return anyProven
+// find returns the pattern that an HTTP call matches, or its method, and what the call needs.
+func (r *router) find(req *http.Request) (pattern string, wanted need) {
+	if _, pattern = r.Handler(req); pattern == "" { // no such path, or another method: who may know that much
+		return req.Method, anyProven
 	}
-	return routes[pattern]
+	return pattern, r.needs[pattern]
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -113,6 +114,18 @@ func (p *parameters) sessionID(key string) []byte {
 		p.fail("%s: %v", key, err)
 	}
 	return id[:]
+}
+
+// answered checks the parameters of an HTTP call, carries out a request, and translates the answer.
+func answered[Q, A any](r *http.Request, q *parameters, call func(context.Context, Q) (A, error), req Q, translate func(A) any) (any, error) {
+	if err := q.check(); err != nil {
+		return nil, err
+	}
+	answer, err := call(r.Context(), req)
+	if err != nil {
+		return nil, err
+	}
+	return translate(answer), nil
 }
 
 // check returns the first error.

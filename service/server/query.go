@@ -30,7 +30,6 @@ const (
 
 // Status describes this server.
 func (s service) Status(ctx context.Context, req *api.StatusRequest) (*api.StatusResponse, error) {
-	defer s.metrics.call("status", time.Now())
 	ctx, cancel := deadlineFor(ctx, false)
 	defer cancel()
 	answer, err := s.statusFor(ctx)
@@ -89,11 +88,6 @@ func (s *Server) describe(r *replica.Replica, answer *api.StatusResponse) {
 
 // List returns locks or elections.
 func (s service) List(ctx context.Context, req *api.ListRequest) (*api.ListResponse, error) {
-	defer s.metrics.call("list", time.Now())
-	return s.list(ctx, req)
-}
-
-func (s *Server) list(ctx context.Context, req *api.ListRequest) (*api.ListResponse, error) {
 	class, problem := convert.Class(req.GetClass())
 	if problem != "" {
 		return nil, status.Error(codes.InvalidArgument, problem)
@@ -110,9 +104,7 @@ func (s *Server) list(ctx context.Context, req *api.ListRequest) (*api.ListRespo
 			answer.Resources = append(answer.Resources, convert.Resource(res))
 		})
 	}
-	answer, err = read(ctx, s, req.GetStale(), answer, look, func(ctx context.Context, leader api.ConclaveClient) (*api.ListResponse, error) {
-		return leader.List(ctx, req)
-	})
+	answer, err = read(ctx, s.Server, req.GetStale(), answer, look, asking(api.ConclaveClient.List, req))
 	if err == nil && !complete {
 		return nil, status.Errorf(codes.ResourceExhausted, "order: more than %d names start with %.100q; give a longer prefix", registry.MaxRanked, req.GetPrefix())
 	}
@@ -129,11 +121,6 @@ func (s *Server) list(ctx context.Context, req *api.ListRequest) (*api.ListRespo
 
 // Explain returns who holds a resource, who waits, and how its last holds ended.
 func (s service) Explain(ctx context.Context, req *api.ExplainRequest) (*api.ExplainResponse, error) {
-	defer s.metrics.call("explain", time.Now())
-	return s.explain(ctx, req)
-}
-
-func (s *Server) explain(ctx context.Context, req *api.ExplainRequest) (*api.ExplainResponse, error) {
 	class, problem := convert.Class(req.GetClass())
 	if problem == "" {
 		problem = registry.ValidateName(req.GetName())
@@ -148,9 +135,7 @@ func (s *Server) explain(ctx context.Context, req *api.ExplainRequest) (*api.Exp
 			explainFrom(state, class, req, answer)
 		}
 	}
-	answer, err := read(ctx, s, req.GetStale(), answer, look, func(ctx context.Context, leader api.ConclaveClient) (*api.ExplainResponse, error) {
-		return leader.Explain(ctx, req)
-	})
+	answer, err := read(ctx, s.Server, req.GetStale(), answer, look, asking(api.ConclaveClient.Explain, req))
 	if err == nil && hidden != nil {
 		return nil, hidden
 	}
@@ -175,9 +160,7 @@ func explainFrom(state node.State, class registry.Class, req *api.ExplainRequest
 	if held {
 		answer.Resource = convert.Resource(&res)
 	}
-	for i := range past {
-		answer.Past = append(answer.Past, convert.Ended(&past[i]))
-	}
+	answer.Past = convert.All(past, convert.Ended)
 	if g := state.Live().GuardOf(req.GetName()); class == registry.Lock && g != nil && g.Use.Live() {
 		answer.Guard = &api.Guard{Prefix: g.Prefix, Algorithm: g.Use.Algorithm}
 	}
@@ -185,11 +168,6 @@ func explainFrom(state node.State, class registry.Class, req *api.ExplainRequest
 
 // Waits returns the waiters that keep other holds meanwhile.
 func (s service) Waits(ctx context.Context, req *api.WaitsRequest) (*api.WaitsResponse, error) {
-	defer s.metrics.call("waits", time.Now())
-	return s.waits(ctx, req)
-}
-
-func (s *Server) waits(ctx context.Context, req *api.WaitsRequest) (*api.WaitsResponse, error) {
 	answer := new(api.WaitsResponse)
 	look := func(state node.State) {
 		page, more := state.Waits(limited(req.GetLimit()))
@@ -205,18 +183,11 @@ func (s *Server) waits(ctx context.Context, req *api.WaitsRequest) (*api.WaitsRe
 			}
 		}
 	}
-	return read(ctx, s, req.GetStale(), answer, look, func(ctx context.Context, leader api.ConclaveClient) (*api.WaitsResponse, error) {
-		return leader.Waits(ctx, req)
-	})
+	return read(ctx, s.Server, req.GetStale(), answer, look, asking(api.ConclaveClient.Waits, req))
 }
 
 // Sessions returns the live sessions.
 func (s service) Sessions(ctx context.Context, req *api.SessionsRequest) (*api.SessionsResponse, error) {
-	defer s.metrics.call("sessions", time.Now())
-	return s.sessions(ctx, req)
-}
-
-func (s *Server) sessions(ctx context.Context, req *api.SessionsRequest) (*api.SessionsResponse, error) {
 	var after registry.SessionID
 	if id := req.GetAfter(); len(id) != 0 && len(id) != len(after) {
 		return nil, status.Errorf(codes.InvalidArgument, "after: %d bytes: the public id of a session has %d", len(id), len(after))
@@ -230,9 +201,7 @@ func (s *Server) sessions(ctx context.Context, req *api.SessionsRequest) (*api.S
 			answer.Sessions = append(answer.Sessions, convert.Session(&page[i], left))
 		}
 	}
-	answer, err := read(ctx, s, req.GetStale(), answer, look, func(ctx context.Context, leader api.ConclaveClient) (*api.SessionsResponse, error) {
-		return leader.Sessions(ctx, req)
-	})
+	answer, err := read(ctx, s.Server, req.GetStale(), answer, look, asking(api.ConclaveClient.Sessions, req))
 	switch {
 	case err != nil:
 	case !passedOn(ctx):
@@ -286,4 +255,56 @@ func read[T any](ctx context.Context, s *Server, stale bool, answer T, look func
 		return answer, s.spoken(ctx, err)
 	}
 	return onLeader(ctx, s, func(ctx context.Context) (T, error) { return from(s.node.Read(ctx)) }, there)
+}
+
+// lister calls see for at most limit resources of a list that the caller may read, and
+// reports whether there are more. It returns ok = false if there are too many to sort. The
+// arguments of see are overwritten afterwards.
+type lister func(state node.State, class registry.Class, may func(string) bool, limit, waiters int, see func(*registry.Resource)) (more, ok bool)
+
+// listerOf returns the lister for the order that a request asks for.
+func listerOf(req *api.ListRequest) (lister, error) {
+	order := registry.Order(req.GetOrder())
+	switch {
+	case req.GetOrder() == api.Order_ORDER_NAME:
+		return func(state node.State, class registry.Class, may func(string) bool, limit, waiters int, see func(*registry.Resource)) (more, ok bool) {
+			return listByName(state, class, req, may, limit, waiters, see), true
+		}, nil
+	case req.GetOrder() < 0 || !order.Valid():
+		return nil, status.Errorf(codes.InvalidArgument, "order: %d: must be 0 (name), 1 (queue) or 2 (age)", req.GetOrder())
+	case req.GetAfter() != "":
+		return nil, status.Errorf(codes.InvalidArgument, "after: %.100q: only a list ordered by name has further pages", req.GetAfter())
+	}
+	return func(state node.State, class registry.Class, may func(string) bool, limit, waiters int, see func(*registry.Resource)) (more, ok bool) {
+		most := limit
+		if may != nil {
+			most = registry.MaxRanked
+		}
+		page, more, ok := state.Rank(class, req.GetPrefix(), order, most, waiters)
+		if may != nil {
+			page = slices.DeleteFunc(page, func(res registry.Resource) bool { return !may(res.Name) })
+			more = len(page) > limit
+		}
+		for i := range page[:min(limit, len(page))] {
+			see(&page[i])
+		}
+		return more, ok
+	}, nil
+}
+
+// listByName lists by name. Names that the caller may not read leave no trace, not even at
+// the borders of pages.
+func listByName(state node.State, class registry.Class, req *api.ListRequest, may func(string) bool, limit, waiters int, see func(*registry.Resource)) (more bool) {
+	seen := 0
+	state.Visit(class, req.GetPrefix(), req.GetAfter(), waiters, func(res *registry.Resource) bool {
+		if may != nil && !may(res.Name) {
+			return true
+		}
+		if more = seen == limit; !more {
+			seen++
+			see(res)
+		}
+		return !more
+	})
+	return more
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"runtime"
 	"strconv"
 	"time"
 
@@ -44,19 +45,19 @@ var readings = map[string]probe{
 	"conclave_snapshots_total":              one(func(v *snapshot) uint64 { return v.node.Snapshots.Load() }),
 	"conclave_view_epoch":                   one(func(v *snapshot) uint64 { return v.live.View.Epoch }),
 	"conclave_view_members":                 one(func(v *snapshot) int { return len(v.live.View.Members) }),
-	"conclave_view_changes_total":           viewChanges,
+	"conclave_view_changes_total":           labelled(host.Reasons[:], func(v *snapshot) []uint64 { return v.live.StartsFor[:] }),
 	"conclave_view_pause_seconds":           one(func(v *snapshot) float64 { return seconds(v.live.Paused) }),
 	"conclave_seat_remaining_seconds":       one(func(v *snapshot) float64 { return seconds(v.live.Remaining) }),
 	"conclave_home_sessions":                one(func(v *snapshot) int { return v.live.Sessions }),
-	"conclave_live_names":                   liveNames,
+	"conclave_live_names":                   labelled([]string{"busy", "idle"}, func(v *snapshot) []int { return []int{v.live.Busy, v.live.Names - v.live.Busy} }),
 	"conclave_live_entries_total":           one(func(v *snapshot) uint64 { return v.live.Entries }),
 	"conclave_audit_records_total":          one(func(v *snapshot) uint64 { return v.server.recorded() }),
 	"conclave_audit_lines_total":            one(func(v *snapshot) int64 { return v.server.audit.lines.Load() }),
 	"conclave_audit_write_errors_total":     one(func(v *snapshot) int64 { return v.server.audit.errors.Load() }),
 	"conclave_audit_last_timestamp_seconds": one(func(v *snapshot) float64 { return seconds(v.server.audit.newest.Load()) }),
-	"conclave_live_messages_total":          liveMessages,
+	"conclave_live_messages_total":          labelled([]string{"protocol", "other", "watch", "view"}, liveMessages),
 	"conclave_link_unacked":                 unacknowledged,
-	"conclave_shunned_total":                shunned,
+	"conclave_shunned_total":                labelled(replica.Whys[:], func(v *snapshot) []uint64 { return v.Shunned[:] }),
 	"conclave_watch_doubted":                one(func(v *snapshot) int { return len(v.live.Watch.Doubted) }),
 	"conclave_watch_suspicions_total":       one(func(v *snapshot) uint64 { return v.live.Watch.Suspicions }),
 	"conclave_watch_failures_total":         one(func(v *snapshot) uint64 { return v.live.Watch.Failures }),
@@ -68,14 +69,20 @@ var readings = map[string]probe{
 	"conclave_clock_drift_ratio":            ofClocks(true, func(e *clocks.Estimate) float64 { return e.Drift }),
 	"conclave_clock_drift_error_ratio":      ofClocks(true, func(e *clocks.Estimate) float64 { return e.DriftError }),
 
-	"conclave_sessions_opened_total":                one(func(v *snapshot) uint64 { return v.times.Opened }),
-	"conclave_sessions_expired_total":               one(func(v *snapshot) uint64 { return v.times.Over[registry.Expired] }),
-	"conclave_sessions_closed_total":                sessionsClosed,
-	"conclave_grants_total":                         byClass(func(v *snapshot, class registry.Class) uint64 { return v.times.Grants[class] }),
-	"conclave_holds_ended_total":                    holdsEnded,
-	"conclave_holds_lost_total":                     holdsLost,
-	"conclave_quota_refusals_total":                 quotaRefusals,
-	"conclave_revocations_total":                    revocations,
+	"conclave_sessions_opened_total":  one(func(v *snapshot) uint64 { return v.times.Opened }),
+	"conclave_sessions_expired_total": one(func(v *snapshot) uint64 { return v.times.Over[registry.Expired] }),
+	"conclave_sessions_closed_total": labelled([]string{"closed", "ended"}, func(v *snapshot) []uint64 {
+		return []uint64{v.times.Over[registry.Closed], v.times.Over[registry.Dropped]}
+	}),
+	"conclave_grants_total": labelled(classNames, func(v *snapshot) []uint64 { return v.times.Grants[:] }),
+	"conclave_holds_ended_total": labelled([]string{"released", "closed"}, func(v *snapshot) []uint64 {
+		return []uint64{v.times.Ended[registry.Released], v.times.Ended[registry.Closed]}
+	}),
+	"conclave_holds_lost_total": labelled([]string{"expired", "dropped"}, func(v *snapshot) []uint64 {
+		return []uint64{v.times.Ended[registry.Expired], v.times.Ended[registry.Dropped]}
+	}),
+	"conclave_quota_refusals_total":                 labelled(registry.QuotaKinds[:], func(v *snapshot) []uint64 { return v.times.Quotas[:] }),
+	"conclave_revocations_total":                    labelled(registry.Motives[:], func(v *snapshot) []uint64 { return v.times.Revoked[:] }),
 	"conclave_pauses_forgiven_seconds_total":        one(func(v *snapshot) float64 { return seconds(v.times.Forgiven) }),
 	"conclave_peer_messages_dropped_total":          ofPeers(func(p transport.Standing) float64 { return float64(p.Dropped) }),
 	"conclave_peer_up":                              ofPeers(func(p transport.Standing) float64 { return zeroOrOne(p.Up) }),
@@ -105,17 +112,22 @@ var timeReadings = map[string]timeProbe{
 // accessModes returns 1 for the access mode in force at a server.
 func accessModes(v *snapshot, emit func(float64, ...string)) {
 	for _, mode := range []access.Mode{access.Unset, access.Open, access.Closed} {
-		value := 0.0
-		if v.server.accessMode() == mode {
-			value = 1
-		}
-		emit(value, mode.String())
+		emit(zeroOrOne(v.server.accessMode() == mode), mode.String())
 	}
 }
 
 // one reads a metric without labels.
 func one[T int | int64 | uint32 | uint64 | float64](read func(*snapshot) T) probe {
 	return func(v *snapshot, emit func(float64, ...string)) { emit(float64(read(v))) }
+}
+
+// labelled reads a metric with one label: a number for each value of the label.
+func labelled[T int | uint64](values []string, read func(*snapshot) []T) probe {
+	return func(v *snapshot, emit func(float64, ...string)) {
+		for i, n := range read(v) {
+			emit(float64(n), values[i])
+		}
+	}
 }
 
 // truth reads a metric without labels that is 0 or 1.
@@ -145,34 +157,14 @@ func stalled(v *snapshot, disk bool) float64 {
 	return 0
 }
 
-func viewChanges(v *snapshot, emit func(float64, ...string)) {
-	for i, reason := range host.Reasons {
-		emit(float64(v.live.StartsFor[i]), reason)
-	}
-}
-
-func liveNames(v *snapshot, emit func(float64, ...string)) {
-	emit(float64(v.live.Busy), "busy")
-	emit(float64(v.live.Names-v.live.Busy), "idle")
-}
-
-func liveMessages(v *snapshot, emit func(float64, ...string)) {
+func liveMessages(v *snapshot) []uint64 {
 	l := &v.live
-	emit(float64(l.All.Messages), "protocol")
-	emit(float64(l.All.Others), "other")
-	emit(float64(l.Watch.Messages), "watch")
-	emit(float64(l.Messages-l.All.Messages-l.All.Others-l.Watch.Messages), "view")
+	return []uint64{l.All.Messages, l.All.Others, l.Watch.Messages, l.Messages - l.All.Messages - l.All.Others - l.Watch.Messages}
 }
 
 func unacknowledged(v *snapshot, emit func(float64, ...string)) {
 	for _, l := range v.live.Links {
 		emit(float64(l.Unacked), idLabel(l.Server))
-	}
-}
-
-func shunned(v *snapshot, emit func(float64, ...string)) {
-	for i, why := range replica.Whys {
-		emit(float64(v.Shunned[i]), why)
 	}
 }
 
@@ -185,5 +177,68 @@ func ofClocks(drift bool, read func(*clocks.Estimate) float64) probe {
 				emit(read(e), idLabel(e.Server))
 			}
 		}
+	}
+}
+
+// classNames are the classes of names in labels.
+var classNames = []string{registry.Lock: "lock", registry.Election: "election"}
+
+func times(read func(*snapshot) *histogram.Durations) timeProbe {
+	return func(v *snapshot, emit func(*histogram.Durations, ...string)) { emit(read(v)) }
+}
+
+func timesByClass(read func(*snapshot, registry.Class) *histogram.Durations) timeProbe {
+	return func(v *snapshot, emit func(*histogram.Durations, ...string)) {
+		for class, name := range classNames {
+			emit(read(v, registry.Class(class)), name)
+		}
+	}
+}
+
+func ofPeers(read func(transport.Standing) float64) probe {
+	return func(v *snapshot, emit func(float64, ...string)) {
+		for _, p := range v.others {
+			emit(read(p), idLabel(p.ID))
+		}
+	}
+}
+
+func lags(v *snapshot, emit func(float64, ...string)) {
+	for _, l := range v.times.Lags {
+		emit(float64(l.Entries), idLabel(l.Server))
+	}
+}
+
+func buildInfo(v *snapshot, emit func(float64, ...string)) {
+	emit(1, v.server.cfg.Version, runtime.Version())
+}
+
+// ofDisk reads figures of the data directory, if known.
+func ofDisk(read func(*room) int64) probe {
+	return func(v *snapshot, emit func(float64, ...string)) {
+		if v.disk != nil {
+			emit(float64(read(v.disk)))
+		}
+	}
+}
+
+// ofFileSystem reads figures of the file system. None is 0 bytes: 0 means unknown.
+func ofFileSystem(read func(*room) int64) probe {
+	return func(v *snapshot, emit func(float64, ...string)) {
+		if v.disk != nil && v.disk.size > 0 {
+			emit(float64(read(v.disk)))
+		}
+	}
+}
+
+func expiries(v *snapshot, emit func(float64, ...string)) {
+	for _, e := range v.server.secrets.expiries() {
+		emit(float64(e.when.Unix()), e.use)
+	}
+}
+
+func lastBackup(v *snapshot, emit func(float64, ...string)) {
+	if at := v.server.metrics.backup.Load(); at > 0 {
+		emit(time.Duration(at).Seconds())
 	}
 }

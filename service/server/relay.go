@@ -93,11 +93,8 @@ func (s *sharedStream) Send(frame *api.ServerFrame) error {
 
 // attachTo opens a stream to the leader on behalf of the caller of ctx.
 func (s *Server) attachTo(ctx context.Context, leader uint64) (api.Conclave_AttachClient, error) {
-	client, err := s.callees.get(leader)
+	ctx, client, err := s.reach(ctx, leader)
 	if err != nil {
-		return nil, err
-	}
-	if ctx, err = vouch(ctx); err != nil {
 		return nil, err
 	}
 	return client.Attach(ctx)

@@ -131,11 +131,7 @@ func (s *Server) ask(id uint64) *report {
 func (s *Server) statusOf(id uint64) (*api.StatusResponse, error) {
 	ctx, cancel := context.WithTimeout(s.ctx, answerWithin)
 	defer cancel()
-	ctx, err := vouch(withCaller(ctx, caller{Principal: s.local(), Via: "local"}))
-	if err != nil {
-		return nil, err
-	}
-	client, err := s.callees.get(id)
+	ctx, client, err := s.reach(withCaller(ctx, caller{Principal: s.local(), Via: "local"}), id)
 	if err != nil {
 		return nil, err
 	}

@@ -15,10 +15,13 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/conclave-io/conclave/service/access"
 	"github.com/conclave-io/conclave/service/api"
 	"github.com/conclave-io/conclave/service/stream"
 )
@@ -28,65 +31,67 @@ import (
 const maxBody = 512 << 10
 
 // routes returns the handler for HTTP/1.1.
-func (s *Server) routes() http.Handler {
+func (s service) routes() http.Handler {
 	mux := s.mux()
 	// A foreign web page in a browser must not be able to release somebody's locks.
 	// Programs send none of the headers that are checked here.
 	return s.guardHost(http.NewCrossOriginProtection().Handler(s.guard(mux)))
 }
 
-// mux returns a router with all calls.
-func (s *Server) mux() *router {
-	mux := &router{ServeMux: http.NewServeMux()}
-	mux.HandleFunc("POST /v1/open", s.timed("open", s.postOpen))
-	mux.HandleFunc("POST /v1/renew", s.timed("renew", s.postRenew))
-	mux.HandleFunc("POST /v1/close", s.timed("close", s.postClose))
-	mux.HandleFunc("POST /v1/acquire", s.timed("acquire", s.postAcquire))
-	mux.HandleFunc("POST /v1/release", s.timed("release", s.postRelease))
-	mux.HandleFunc("POST /v1/campaign", s.timed("campaign", s.postCampaign))
-	mux.HandleFunc("POST /v1/update", s.timed("update", s.postUpdate))
-	mux.HandleFunc("POST /v1/resign", s.timed("resign", s.postRelease))
-	mux.HandleFunc("POST /v1/transfer", s.timed("transfer", s.postTransfer))
-	mux.HandleFunc("POST /v1/revoke", s.timed("revoke", s.postRevoke))
-	mux.HandleFunc("GET /v1/status", s.timed("status", s.getStatus))
-	mux.HandleFunc("GET /v1/locks", s.timed("locks", s.getLocks))
-	mux.HandleFunc("GET /v1/elections", s.timed("elections", s.getElections))
-	mux.HandleFunc("GET /v1/elections/{name}", s.timed("election", s.getElection))
-	mux.HandleFunc("GET /v1/elections/{name}/watch", s.watchElection)
-	mux.HandleFunc("GET /v1/locks/{name}/why", s.timed("why", s.explainLock))
-	mux.HandleFunc("GET /v1/elections/{name}/why", s.timed("why", s.explainElection))
-	mux.HandleFunc("GET /v1/waits", s.timed("waits", s.getWaits))
-	mux.HandleFunc("GET /v1/watch", s.watchAll)
-	mux.HandleFunc("GET /v1/watch/locks", s.watchLocks)
-	mux.HandleFunc("GET /v1/watch/elections", s.watchElections)
-	mux.HandleFunc("GET /v1/sessions", s.timed("sessions", s.getSessions))
-	mux.HandleFunc("POST /v1/sessions/{id}/end", s.timed("end_session", s.postEndSession))
+// mux returns a router with all calls and what they need.
+func (s service) mux() *router {
+	const lock, election = api.Class_CLASS_LOCK, api.Class_CLASS_ELECTION
+	mux := &router{http.NewServeMux(), make(map[string]need)}
+	mux.HandleFunc("POST /v1/open", inSession, s.timed("open", s.postOpen))
+	mux.HandleFunc("POST /v1/renew", inSession, s.timed("renew", with(s.postRenew)))
+	mux.HandleFunc("POST /v1/close", inSession, s.timed("close", with(s.postClose)))
+	mux.HandleFunc("POST /v1/acquire", inSession, s.timed("acquire", with(s.postAcquire)))
+	mux.HandleFunc("POST /v1/release", inSession, s.timed("release", with(s.postRelease)))
+	mux.HandleFunc("POST /v1/campaign", inSession, s.timed("campaign", with(s.postCampaign)))
+	mux.HandleFunc("POST /v1/update", inSession, s.timed("update", with(s.postUpdate)))
+	mux.HandleFunc("POST /v1/resign", inSession, s.timed("resign", with(s.postRelease)))
+	mux.HandleFunc("POST /v1/transfer", inSession, s.timed("transfer", with(s.postTransfer)))
+	mux.HandleFunc("POST /v1/revoke", need{byName, access.Revoke}, s.timed("revoke", with(s.postRevoke)))
+	mux.HandleFunc("GET /v1/status", anyProven, s.timed("status", s.getStatus))
+	mux.HandleFunc("GET /v1/locks", reading, s.timed("locks", s.getList(lock, "locks")))
+	mux.HandleFunc("GET /v1/elections", reading, s.timed("elections", s.getList(election, "elections")))
+	mux.HandleFunc("GET /v1/elections/{name}", reading, s.timed("election", s.getElection))
+	mux.HandleFunc("GET /v1/elections/{name}/watch", reading, s.watchElection)
+	mux.HandleFunc("GET /v1/locks/{name}/why", reading, s.timed("why", s.getWhy(lock)))
+	mux.HandleFunc("GET /v1/elections/{name}/why", reading, s.timed("why", s.getWhy(election)))
+	mux.HandleFunc("GET /v1/waits", reading, s.timed("waits", s.getWaits))
+	mux.HandleFunc("GET /v1/watch", reading, s.watchAll) // what it tells of servers needs status
+	mux.HandleFunc("GET /v1/watch/locks", reading, s.watchClass(lock))
+	mux.HandleFunc("GET /v1/watch/elections", reading, s.watchClass(election))
+	mux.HandleFunc("GET /v1/sessions", needs(access.Sessions), s.timed("sessions", s.getSessions))
+	mux.HandleFunc("POST /v1/sessions/{id}/end", need{byName, access.EndSession}, s.timed("end_session", with(s.postEndSession)))
 	s.routeServers(mux)
-	mux.HandleFunc("GET /healthz", s.healthz)
-	mux.HandleFunc("GET /readyz", s.readyz)
-	mux.Handle("GET /metrics", s.metricsHandler())
-	mux.HandleFunc("GET /v1/{$}", s.listCalls)
-	mux.HandleFunc("GET /{$}", s.frontPage)
-	mux.HandleFunc("/", s.elsewhere)
+	mux.HandleFunc("GET /healthz", anybody, s.healthz)
+	mux.HandleFunc("GET /readyz", anybody, s.readyz)
+	mux.Handle("GET /metrics", needs(access.Status), s.metricsHandler())
+	mux.HandleFunc("GET /v1/{$}", anyProven, s.listCalls)
+	mux.HandleFunc("GET /{$}", need{kind: proofUnlessPage}, s.frontPage)
+	mux.HandleFunc("/", need{kind: proofUnlessPage}, s.elsewhere)
 	return mux
 }
 
 // routeServers adds the calls about the servers themselves.
-func (s *Server) routeServers(mux *router) {
-	mux.HandleFunc("GET /v1/upgrade", s.timed("upgrade", s.getUpgrade))
-	mux.HandleFunc("POST /v1/upgrade", s.timed("upgrade", s.postUpgrade))
-	mux.HandleFunc("GET /v1/view", s.timed("view", s.getView))
-	mux.HandleFunc("POST /v1/view/watch", s.timed("set_watch", s.postWatch))
-	mux.HandleFunc("POST /v1/view/elect", s.timed("call_election", s.postElect))
-	mux.HandleFunc("GET /v1/cut", s.timed("cut", s.getCut))
-	mux.HandleFunc("POST /v1/guards", s.timed("set_guard", s.postGuards))
-	mux.HandleFunc("GET /v1/members", s.timed("members", s.getMembers))
-	mux.HandleFunc("POST /v1/leader", s.timed("leader", s.postLeader))
-	mux.HandleFunc("GET /v1/access/whoami", s.timed("whoami", s.getWhoAmI))
-	mux.HandleFunc("GET /v1/audit", s.timed("audit", s.getAudit))
-	mux.HandleFunc("GET /v1/access", s.timed("access", s.getAccess))
-	mux.HandleFunc("POST /v1/access", s.timed("change_access", s.postAccess))
-	mux.HandleFunc("GET /v1/access/check", s.timed("check", s.getCheck))
+func (s service) routeServers(mux *router) {
+	mux.HandleFunc("GET /v1/upgrade", needs(access.Status), s.timed("upgrade", s.getUpgrade))
+	mux.HandleFunc("POST /v1/upgrade", need{byName, access.Upgrade}, s.timed("upgrade", with(s.postUpgrade)))
+	mux.HandleFunc("GET /v1/view", needs(access.Status), s.timed("view", s.getView))
+	mux.HandleFunc("POST /v1/view/watch", needs(access.Members), s.timed("set_watch", with(s.postWatch)))
+	mux.HandleFunc("POST /v1/view/elect", needs(access.Members), s.timed("call_election", s.postElect))
+	mux.HandleFunc("GET /v1/cut", needs(access.Members), s.timed("cut", s.getCut))
+	mux.HandleFunc("POST /v1/guards", need{byName, access.Members}, s.timed("set_guard", with(s.postGuards)))
+	mux.HandleFunc("GET /v1/members", needs(access.Status), s.timed("members", s.getMembers))
+	mux.HandleFunc("POST /v1/leader", need{byName, access.Members}, s.timed("leader", with(s.postLeader)))
+	mux.HandleFunc("GET /v1/access/whoami", anyProven, s.timed("whoami", s.getWhoAmI))
+	mux.HandleFunc("GET /v1/audit", needs(access.Audit), s.timed("audit", s.getAudit))
+	mux.HandleFunc("GET /v1/access", needs(access.AccessRead), s.timed("access", s.getAccess))
+	// A change is decided, and recorded, where the log is applied.
+	mux.HandleFunc("POST /v1/access", need{byName, access.Access}, s.timed("change_access", with(s.postAccess)))
+	mux.HandleFunc("GET /v1/access/check", anyProven, s.timed("check", s.getCheck)) // of somebody else, access-read
 }
 
 // problem is the body of an error response.
@@ -160,8 +165,8 @@ func malformed(format string, args ...any) error {
 }
 
 func writeError(w http.ResponseWriter, err error) {
-	var reply refused
-	if !errors.As(err, &reply) {
+	reply, is := errors.AsType[refused](err)
+	if !is {
 		reply = refused{&api.Reply{Code: codeOf(err), Message: reason(err)}}
 	}
 	meaning := api.MeaningOf(reply.GetCode())
@@ -169,16 +174,13 @@ func writeError(w http.ResponseWriter, err error) {
 	if reply.GetHolder() != nil {
 		body.Holder = holderToJSON(reply.GetHolder())
 	}
-	body.CycleLength = reply.GetCycleLength()
-	for _, d := range reply.GetCycle() {
-		body.Cycle = append(body.Cycle, dependencyToJSON(d))
-	}
+	body.CycleLength, body.Cycle = reply.GetCycleLength(), listed(reply.GetCycle(), dependencyToJSON)
 	writeJSON(w, meaning.HTTP, body)
 }
 
 // codeOf returns the code for the error of a call that has no reply.
 func codeOf(err error) api.Code {
-	if over := overQuota(nil); errors.As(err, &over) {
+	if isA[overQuota](err) {
 		return api.Code_CODE_QUOTA
 	}
 	switch status.Code(err) {
@@ -196,6 +198,17 @@ func codeOf(err error) api.Code {
 		return api.Code_CODE_UNAVAILABLE
 	}
 	return api.Code_CODE_INTERNAL
+}
+
+// with returns a function that reads the body of a request, and passes it to serve.
+func with[B any](serve func(r *http.Request, body *B) (any, error)) func(*http.Request) (any, error) {
+	return func(r *http.Request) (any, error) {
+		body := new(B)
+		if err := readJSON(r, body); err != nil {
+			return nil, err
+		}
+		return serve(r, body)
+	}
 }
 
 // readJSON reads the body of a request, and refuses what the decoder would ignore or change: a
@@ -316,4 +329,90 @@ func newSecret() secret {
 	s := make(secret, stream.SecretSize)
 	rand.Read(s) // never fails: crypto/rand ends the program instead
 	return s
+}
+
+// checkText reports what the JSON decoder would change without an error: text that is not UTF-8,
+// which it replaces, so that two names would be one, and a field that is given twice, of which it
+// takes the last.
+func checkText(body []byte) error {
+	if !utf8.Valid(body) {
+		return malformed("the body is not valid UTF-8")
+	}
+	if escape := loneSurrogate(string(body)); escape != "" {
+		return malformed(`%s: half of a pair of surrogates, which is no text`, escape)
+	}
+	if key := repeatedField(body); key != "" {
+		return malformed("%.40q: this field is given twice", key)
+	}
+	return nil
+}
+
+// loneSurrogate returns an escape that is half of a pair of surrogates, or "".
+func loneSurrogate(body string) string {
+	const size = len(`\uD800`)
+	unit := func(at int) rune {
+		if at+size > len(body) || body[at:at+2] != `\u` {
+			return -1
+		}
+		n, err := strconv.ParseUint(body[at+2:at+size], 16, 16)
+		if err != nil {
+			return -1
+		}
+		return rune(n)
+	}
+	for at := 0; at < len(body)-1; at++ {
+		if body[at] != '\\' {
+			continue
+		}
+		first := unit(at)
+		switch {
+		case !utf16.IsSurrogate(first):
+			at++ // the next byte may be a backslash
+		case utf16.DecodeRune(first, unit(at+size)) == utf8.RuneError:
+			return body[at : at+size]
+		default:
+			at += 2*size - 1
+		}
+	}
+	return ""
+}
+
+// repeatedField returns a field that an object of a body has twice, or "". The decoder does not
+// distinguish upper and lower case. It reports other mistakes itself.
+func repeatedField(body []byte) string {
+	type level struct {
+		fields map[string]bool // nil in a list
+		value  bool            // the next token is a value
+	}
+	var levels []level
+	in := json.NewDecoder(strings.NewReader(string(body)))
+	in.UseNumber()
+	for {
+		token, err := in.Token()
+		if err != nil {
+			return ""
+		}
+		if delimiter, is := token.(json.Delim); is && (delimiter == '}' || delimiter == ']') {
+			levels = levels[:len(levels)-1]
+			continue
+		}
+		if n := len(levels); n > 0 && levels[n-1].fields != nil {
+			top := &levels[n-1]
+			if !top.value {
+				key := fmt.Sprint(token)
+				if top.fields[strings.ToLower(key)] {
+					return key
+				}
+				top.fields[strings.ToLower(key)], top.value = true, true
+				continue
+			}
+			top.value = false
+		}
+		switch token {
+		case json.Delim('{'):
+			levels = append(levels, level{fields: make(map[string]bool)})
+		case json.Delim('['):
+			levels = append(levels, level{})
+		}
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/conclave-io/conclave/service/access"
 	"github.com/conclave-io/conclave/service/api"
 )
 
@@ -53,40 +54,41 @@ func (q *quotaJSON) message() *api.Quota {
 }
 
 // getAccess serves GET /v1/access.
-func (s *Server) getAccess(r *http.Request) (any, error) {
-	if err := newParameters(r).check(); err != nil {
-		return nil, err
+func (s service) getAccess(r *http.Request) (any, error) {
+	show := &api.AccessRequest{Ask: &api.AccessRequest_Show{Show: &api.ShowAccess{}}}
+	return answered(r, newParameters(r), s.Access, show, func(answer *api.AccessResponse) any { return rulesToJSON(answer) })
+}
+
+// rulesJSON has all access rules.
+type rulesJSON struct {
+	Mode     string        `json:"mode"`
+	Revision bigNumber     `json:"revision"`
+	Names    []string      `json:"names"`
+	Roles    []roleJSON    `json:"roles"`
+	Bindings []bindingJSON `json:"bindings"`
+	Tokens   []tokenJSON   `json:"tokens"`
+	Quotas   []quotaJSON   `json:"quotas"`
+}
+
+func rulesToJSON(answer *api.AccessResponse) rulesJSON {
+	return rulesJSON{
+		answer.GetMode(), bigNumber(answer.GetRevision()), answer.GetNames().GetNames(),
+		listed(answer.GetRoleList(), func(r *api.Role) roleJSON { return roleJSON{r.GetName(), append([]string{}, r.GetRules()...)} }),
+		listed(answer.GetBindings(), func(b *api.Binding) bindingJSON { return bindingJSON{b.GetWho(), b.GetRoles()} }),
+		listed(answer.GetTokens(), tokenToJSON), listed(answer.GetQuotas(), quotaToJSON),
 	}
-	answer, err := s.access(r.Context(), &api.AccessRequest{Ask: &api.AccessRequest_Show{Show: &api.ShowAccess{}}})
-	if err != nil {
-		return nil, err
+}
+
+func tokenToJSON(t *api.Token) tokenJSON {
+	body := tokenJSON{ID: t.GetId(), Name: t.GetName(), Creator: t.GetCreator(), Made: wallClock(t.GetMadeNs()), Note: t.GetNote(), PeerAddress: t.GetPeerAddress(), Used: t.GetUsed()}
+	if t.GetExpiresNs() != 0 {
+		body.Expires = wallClock(t.GetExpiresNs())
 	}
-	body := struct {
-		Mode     string        `json:"mode"`
-		Revision bigNumber     `json:"revision"`
-		Names    []string      `json:"names"`
-		Roles    []roleJSON    `json:"roles"`
-		Bindings []bindingJSON `json:"bindings"`
-		Tokens   []tokenJSON   `json:"tokens"`
-		Quotas   []quotaJSON   `json:"quotas"`
-	}{answer.GetMode(), bigNumber(answer.GetRevision()), answer.GetNames().GetNames(), []roleJSON{}, []bindingJSON{}, []tokenJSON{}, []quotaJSON{}}
-	for _, role := range answer.GetRoleList() {
-		body.Roles = append(body.Roles, roleJSON{role.GetName(), append([]string{}, role.GetRules()...)})
-	}
-	for _, b := range answer.GetBindings() {
-		body.Bindings = append(body.Bindings, bindingJSON{b.GetWho(), b.GetRoles()})
-	}
-	for _, t := range answer.GetTokens() {
-		token := tokenJSON{ID: t.GetId(), Name: t.GetName(), Creator: t.GetCreator(), Made: time.Unix(0, t.GetMadeNs()).UTC(), Note: t.GetNote(), PeerAddress: t.GetPeerAddress(), Used: t.GetUsed()}
-		if t.GetExpiresNs() != 0 {
-			token.Expires = time.Unix(0, t.GetExpiresNs()).UTC()
-		}
-		body.Tokens = append(body.Tokens, token)
-	}
-	for _, q := range answer.GetQuotas() {
-		body.Quotas = append(body.Quotas, quotaJSON{q.GetWho(), q.GetPrefix(), bigNumber(q.GetSessions()), bigNumber(q.GetClaims()), bigNumber(q.GetBytes()), bigNumber(q.GetRequests())})
-	}
-	return body, nil
+	return body
+}
+
+func quotaToJSON(q *api.Quota) quotaJSON {
+	return quotaJSON{q.GetWho(), q.GetPrefix(), bigNumber(q.GetSessions()), bigNumber(q.GetClaims()), bigNumber(q.GetBytes()), bigNumber(q.GetRequests())}
 }
 
 // editJSON is one edit. Exactly one of its fields is set.
@@ -166,38 +168,35 @@ type deniedHoldJSON struct {
 	Session sessionID `json:"session_id"`
 }
 
+type accessBody struct {
+	Expected    bigNumber  `json:"expected"`
+	Force       bool       `json:"force"`
+	EndSessions bool       `json:"end_sessions"`
+	DryRun      bool       `json:"dry_run"`
+	Edits       []editJSON `json:"edits"`
+}
+
 // postAccess serves POST /v1/access.
-func (s *Server) postAccess(r *http.Request) (any, error) {
-	var body struct {
-		Expected    bigNumber  `json:"expected"`
-		Force       bool       `json:"force"`
-		EndSessions bool       `json:"end_sessions"`
-		DryRun      bool       `json:"dry_run"`
-		Edits       []editJSON `json:"edits"`
-	}
-	if err := readJSON(r, &body); err != nil {
-		return nil, err
-	}
+func (s service) postAccess(r *http.Request, body *accessBody) (any, error) {
 	edits, err := editsOf(body.Edits)
 	if err != nil {
 		return nil, err
 	}
 	change := &api.AccessChange{Expected: uint64(body.Expected), Force: body.Force, DryRun: body.DryRun, EndSessions: body.EndSessions, Edits: edits}
-	answer, err := s.access(r.Context(), &api.AccessRequest{Ask: &api.AccessRequest_Change{Change: change}})
+	answer, err := s.Access(r.Context(), &api.AccessRequest{Ask: &api.AccessRequest_Change{Change: change}})
 	if status.Code(err) == codes.Aborted {
 		return nil, refused{&api.Reply{Code: api.Code_CODE_STALE, Message: reason(err)}}
 	}
 	if err != nil {
 		return nil, err
 	}
-	holds := []deniedHoldJSON{}
-	for _, h := range answer.GetDeniedHolds() {
+	holds := listed(answer.GetDeniedHolds(), func(h *api.DeniedHold) deniedHoldJSON {
 		class := "lock"
 		if h.GetClass() == api.Class_CLASS_ELECTION {
 			class = "election"
 		}
-		holds = append(holds, deniedHoldJSON{class, h.GetName(), bigNumber(h.GetFence()), h.GetOwner(), h.GetSession()})
-	}
+		return deniedHoldJSON{class, h.GetName(), bigNumber(h.GetFence()), h.GetOwner(), h.GetSession()}
+	})
 	return struct {
 		Revision bigNumber        `json:"revision"`
 		Denied   bigNumber        `json:"denied"`
@@ -218,4 +217,40 @@ func editsOf(list []editJSON) (edits []*api.AccessEdit, err error) {
 		edits = append(edits, all...)
 	}
 	return edits, nil
+}
+
+// verdictJSON says whether the rules allow somebody something.
+type verdictJSON struct {
+	Allowed bool     `json:"allowed"`
+	Why     string   `json:"why"`
+	Roles   []string `json:"roles"`
+}
+
+// getCheck serves GET /v1/access/check.
+func (s service) getCheck(r *http.Request) (any, error) {
+	p := newParameters(r)
+	check := &api.CheckAccess{Verb: p.text("verb"), Name: p.text("lock"), Principal: p.text("principal")}
+	if p.given("election") {
+		check.Class, check.Name = api.Class_CLASS_ELECTION, p.text("election")
+	}
+	if p.given("lock") && p.given("election") {
+		p.fail("lock, election: cannot be combined; set one of them")
+	}
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	if check.GetPrincipal() != "" {
+		who, err := callerOf(r.Context())
+		if err == nil {
+			err = s.permit(r.Context(), who, needs(access.AccessRead))
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	answer, err := s.Access(r.Context(), &api.AccessRequest{Ask: &api.AccessRequest_Check{Check: check}})
+	if err != nil {
+		return nil, err
+	}
+	return verdictJSON{answer.GetAllowed(), answer.GetWhy(), append([]string{}, answer.GetRoles()...)}, nil
 }

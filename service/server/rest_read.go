@@ -8,98 +8,58 @@ import (
 	"github.com/conclave-io/conclave/service/api"
 )
 
-func (s *Server) getLocks(r *http.Request) (any, error) {
-	return s.listJSON(r, api.Class_CLASS_LOCK, "locks")
-}
-
-func (s *Server) getElections(r *http.Request) (any, error) {
-	return s.listJSON(r, api.Class_CLASS_ELECTION, "elections")
-}
-
-func (s *Server) listJSON(r *http.Request, class api.Class, key string) (any, error) {
-	q := newParameters(r)
-	req := &api.ListRequest{
-		Class: class, Prefix: q.text("prefix"), After: q.text("after"),
-		Limit: q.number("limit"), Waiters: q.number("waiters"), Stale: q.truth("stale"),
-		Order: q.order("order"),
-	}
-	if err := q.check(); err != nil {
-		return nil, err
-	}
-	page, err := s.list(r.Context(), req)
-	if err != nil {
-		return nil, err
-	}
-	resources := make([]resourceJSON, 0, len(page.GetResources()))
-	for _, res := range page.GetResources() {
-		resources = append(resources, resourceToJSON(res))
-	}
-	answer := map[string]any{key: resources, "more": page.GetMore()}
-	if silent := page.GetSilent(); len(silent) > 0 {
-		answer["silent"] = silent
-	}
-	return answer, nil
-}
-
-func (s *Server) explainLock(r *http.Request) (any, error) {
-	return s.explainJSON(r, api.Class_CLASS_LOCK)
-}
-
-func (s *Server) explainElection(r *http.Request) (any, error) {
-	return s.explainJSON(r, api.Class_CLASS_ELECTION)
-}
-
-func (s *Server) explainJSON(r *http.Request, class api.Class) (any, error) {
-	q := newParameters(r)
-	req := &api.ExplainRequest{Class: class, Name: r.PathValue("name"), Waiters: q.number("waiters"), Stale: q.truth("stale")}
-	if err := q.check(); err != nil {
-		return nil, err
-	}
-	answer, err := s.explain(r.Context(), req)
-	if err != nil {
-		return nil, err
-	}
-	return explanationToJSON(answer), nil
-}
-
-func (s *Server) getWaits(r *http.Request) (any, error) {
-	q := newParameters(r)
-	req := &api.WaitsRequest{Limit: q.number("limit"), Stale: q.truth("stale")}
-	if err := q.check(); err != nil {
-		return nil, err
-	}
-	page, err := s.waits(r.Context(), req)
-	if err != nil {
-		return nil, err
-	}
-	waits := make([]waitingJSON, 0, len(page.GetWaits()))
-	for _, one := range page.GetWaits() {
-		waits = append(waits, waitingToJSON(one))
-	}
-	return map[string]any{"waits": waits, "more": page.GetMore()}, nil
-}
-
-func (s *Server) getSessions(r *http.Request) (any, error) {
-	q := newParameters(r)
-	req := &api.SessionsRequest{After: q.sessionID("after"), Limit: q.number("limit"), Stale: q.truth("stale")}
-	if err := q.check(); err != nil {
-		return nil, err
-	}
-	page, err := s.sessions(r.Context(), req)
-	if err != nil {
-		return nil, err
-	}
-	sessions := make([]sessionJSON, 0, len(page.GetSessions()))
-	for _, one := range page.GetSessions() {
-		sessions = append(sessions, sessionJSON{
-			one.GetId(), one.GetOwner(), one.GetLeaving(), spanJSON(one.GetTtlNs()), spanJSON(one.GetRemainingNs()), wallClock(one.GetOpenedUnixNs()),
-			one.GetHost(), one.GetPid(), one.GetProgram(), one.GetHolds(), one.GetWaits(), one.GetHome(),
+// getList returns the function that lists the resources of a class, under a key.
+func (s service) getList(class api.Class, key string) func(*http.Request) (any, error) {
+	return func(r *http.Request) (any, error) {
+		q := newParameters(r)
+		req := &api.ListRequest{
+			Class: class, Prefix: q.text("prefix"), After: q.text("after"),
+			Limit: q.number("limit"), Waiters: q.number("waiters"), Stale: q.truth("stale"),
+			Order: q.order("order"),
+		}
+		return answered(r, q, s.List, req, func(page *api.ListResponse) any {
+			body := map[string]any{key: listed(page.GetResources(), resourceToJSON), "more": page.GetMore()}
+			if silent := page.GetSilent(); len(silent) > 0 {
+				body["silent"] = silent
+			}
+			return body
 		})
 	}
-	return map[string]any{"sessions": sessions, "more": page.GetMore()}, nil
 }
 
-func (s *Server) getStatus(r *http.Request) (any, error) {
+// getWhy returns the function that explains a resource of a class.
+func (s service) getWhy(class api.Class) func(*http.Request) (any, error) {
+	return func(r *http.Request) (any, error) {
+		q := newParameters(r)
+		req := &api.ExplainRequest{Class: class, Name: r.PathValue("name"), Waiters: q.number("waiters"), Stale: q.truth("stale")}
+		return answered(r, q, s.Explain, req, func(answer *api.ExplainResponse) any { return explanationToJSON(answer) })
+	}
+}
+
+func (s service) getWaits(r *http.Request) (any, error) {
+	q := newParameters(r)
+	req := &api.WaitsRequest{Limit: q.number("limit"), Stale: q.truth("stale")}
+	return answered(r, q, s.Waits, req, func(page *api.WaitsResponse) any {
+		return map[string]any{"waits": listed(page.GetWaits(), waitingToJSON), "more": page.GetMore()}
+	})
+}
+
+func (s service) getSessions(r *http.Request) (any, error) {
+	q := newParameters(r)
+	req := &api.SessionsRequest{After: q.sessionID("after"), Limit: q.number("limit"), Stale: q.truth("stale")}
+	return answered(r, q, s.Sessions, req, func(page *api.SessionsResponse) any {
+		return map[string]any{"sessions": listed(page.GetSessions(), sessionToJSON), "more": page.GetMore()}
+	})
+}
+
+func sessionToJSON(one *api.Session) sessionJSON {
+	return sessionJSON{
+		one.GetId(), one.GetOwner(), one.GetLeaving(), spanJSON(one.GetTtlNs()), spanJSON(one.GetRemainingNs()), wallClock(one.GetOpenedUnixNs()),
+		one.GetHost(), one.GetPid(), one.GetProgram(), one.GetHolds(), one.GetWaits(), one.GetHome(),
+	}
+}
+
+func (s service) getStatus(r *http.Request) (any, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), defaultDeadline)
 	defer cancel()
 	st, err := s.statusFor(ctx)
@@ -109,24 +69,17 @@ func (s *Server) getStatus(r *http.Request) (any, error) {
 	return statusToJSON(st), nil
 }
 
-func (s *Server) getMembers(r *http.Request) (any, error) {
-	if err := newParameters(r).check(); err != nil {
-		return nil, err
-	}
-	answer, err := s.listMembers(r.Context(), &api.MembersRequest{})
-	if err != nil {
-		return nil, err
-	}
-	return map[string]any{"cluster": answer.GetCluster(), "members": membersJSON(answer.GetMembers())}, nil
+func (s service) getMembers(r *http.Request) (any, error) {
+	return answered(r, newParameters(r), s.Members, &api.MembersRequest{}, func(answer *api.MembersResponse) any {
+		return map[string]any{"cluster": answer.GetCluster(), "members": membersJSON(answer.GetMembers())}
+	})
 }
 
 func membersJSON(all []*api.Member) []memberJSON {
-	members := make([]memberJSON, 0, len(all))
-	for _, m := range all {
-		members = append(members, memberJSON{
+	return listed(all, func(m *api.Member) memberJSON {
+		return memberJSON{
 			m.GetId(), m.GetPeerAddress(), m.GetClientAddress(), m.GetVoter(), m.GetLeader(), m.GetConnected(), bigNumber(m.GetMatchIndex()),
 			m.GetLearner(), bigNumber(m.GetBehind()), strings.ToLower(strings.TrimPrefix(m.GetStage().String(), "STAGE_")),
-		})
-	}
-	return members
+		}
+	})
 }

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/service/clocks"
 )
 
 // valueJSON is the value of a candidate: as text if it is UTF-8, otherwise in base64.
@@ -56,11 +57,17 @@ func holderToJSON(h *api.Holder) *holderJSON {
 	}
 }
 
-func bigNumbers(numbers []uint64) (big []bigNumber) {
-	for _, n := range numbers {
-		big = append(big, bigNumber(n))
+// listed translates the values of a list. Without any the result is an empty list in JSON, not null.
+func listed[A, B any](list []A, translate func(A) B) []B {
+	all := make([]B, 0, len(list))
+	for _, one := range list {
+		all = append(all, translate(one))
 	}
-	return big
+	return all
+}
+
+func bigNumbers(numbers []uint64) []bigNumber {
+	return listed(numbers, func(n uint64) bigNumber { return bigNumber(n) })
 }
 
 func wallClock(ns int64) time.Time { return time.Unix(0, ns).UTC() }
@@ -87,17 +94,10 @@ type resourceJSON struct {
 }
 
 func resourceToJSON(r *api.Resource) resourceJSON {
-	res := resourceJSON{
+	return resourceJSON{
 		Name: r.GetName(), Limit: r.GetLimit(), QueueLength: r.GetQueueLength(), Guard: r.GetGuard(),
-		Holders: []*holderJSON{}, Waiters: []waiterJSON{},
+		Holders: listed(r.GetHolders(), holderToJSON), Waiters: listed(r.GetWaiters(), waiterToJSON),
 	}
-	for _, h := range r.GetHolders() {
-		res.Holders = append(res.Holders, holderToJSON(h))
-	}
-	for _, w := range r.GetWaiters() {
-		res.Waiters = append(res.Waiters, waiterToJSON(w))
-	}
-	return res
 }
 
 func waiterToJSON(w *api.Waiter) waiterJSON {
@@ -145,23 +145,23 @@ type atHomeJSON struct {
 }
 
 func explanationToJSON(e *api.ExplainResponse) explanationJSON {
-	body := explanationJSON{Past: []endedJSON{}}
+	body := explanationJSON{
+		Homes: listed(e.GetHomes(), func(h *api.AtHome) atHomeJSON {
+			return atHomeJSON{h.GetServer(), len(h.GetResource().GetHolders()) > 0, h.GetResource().GetQueueLength(), h.GetProblem()}
+		}),
+		Past: listed(e.GetPast(), func(p *api.Ended) endedJSON {
+			return endedJSON{
+				bigNumber(p.GetFence()), wallClock(p.GetSinceUnixNs()), wallClock(p.GetUntilUnixNs()), p.GetHost(), p.GetPid(), p.GetProgram(),
+				strings.ToLower(strings.TrimPrefix(p.GetHow().String(), "ENDING_")), p.GetReason(), p.GetOwner(), p.GetBy(),
+			}
+		}),
+	}
 	if e.GetResource() != nil {
 		held := resourceToJSON(e.GetResource())
 		body.Held = &held
 	}
 	if g := e.GetGuard(); g != nil {
 		body.Guard = &namespaceJSON{g.GetPrefix(), g.GetAlgorithm()}
-	}
-	for _, h := range e.GetHomes() {
-		body.Homes = append(body.Homes, atHomeJSON{h.GetServer(), len(h.GetResource().GetHolders()) > 0, h.GetResource().GetQueueLength(), h.GetProblem()})
-	}
-	for _, p := range e.GetPast() {
-		how := strings.ToLower(strings.TrimPrefix(p.GetHow().String(), "ENDING_"))
-		body.Past = append(body.Past, endedJSON{
-			bigNumber(p.GetFence()), wallClock(p.GetSinceUnixNs()), wallClock(p.GetUntilUnixNs()),
-			p.GetHost(), p.GetPid(), p.GetProgram(), how, p.GetReason(), p.GetOwner(), p.GetBy(),
-		})
 	}
 	return body
 }
@@ -231,7 +231,7 @@ func statusToJSON(st *api.StatusResponse) *statusJSON {
 		Fence: bigNumber(st.GetFence()), Version: st.GetVersion(),
 		Uptime:     spanJSON(time.Duration(st.GetUptimeNs()).Round(time.Millisecond)),
 		StateBytes: st.GetStateBytes(), StateLimit: st.GetStateLimitBytes(),
-		Members: membersJSON(st.GetMembers()), Figures: figuresToJSON(st.GetFigures()), Level: st.GetLevel(), Home: homeToJSON(st.GetHome()), Clocks: clocksToJSON(st.GetClocks()),
+		Members: membersJSON(st.GetMembers()), Figures: figuresToJSON(st.GetFigures()), Level: st.GetLevel(), Home: homeToJSON(st.GetHome()), Clocks: listed(st.GetClocks(), clockToJSON),
 	}
 	if since := st.GetLeaderSinceUnixNs(); since != 0 {
 		body.LeaderSince = wallClock(since)
@@ -262,16 +262,13 @@ func figuresToJSON(f *api.Figures) *figuresJSON {
 	if f == nil {
 		return nil
 	}
-	body := &figuresJSON{
+	return &figuresJSON{
 		Requests: f.GetRequests(), Replies: f.GetReplies(), Exhausted: f.GetExhausted(), Fsyncs: f.GetFsyncs(),
 		Snapshots: f.GetSnapshots(), LeaderChanges: f.GetLeaderChanges(), Pending: f.GetPending(),
 		Streams: f.GetStreams(), Watches: f.GetWatches(), DiskBytes: f.GetDiskBytes(), LogBytes: f.GetLogBytes(),
-		Stalled: f.GetStalled(), Latencies: [][2]uint64{},
+		Stalled:   f.GetStalled(),
+		Latencies: listed(f.GetLatencies(), func(l *api.Latency) [2]uint64 { return [2]uint64{l.GetAtMostUs(), l.GetCount()} }),
 	}
-	for _, l := range f.GetLatencies() {
-		body.Latencies = append(body.Latencies, [2]uint64{l.GetAtMostUs(), l.GetCount()})
-	}
-	return body
 }
 
 type electionJSON struct {
@@ -284,6 +281,103 @@ func electionToJSON(o *api.Observation) electionJSON {
 	body := electionJSON{Name: o.GetName(), Elected: o.GetElected()}
 	if o.GetElected() {
 		body.Leader = holderToJSON(o.GetLeader())
+	}
+	return body
+}
+
+// resourceName names a lock or an election: the field that is set says which.
+type resourceName struct {
+	Lock     string `json:"lock,omitempty"`
+	Election string `json:"election,omitempty"`
+}
+
+func nameOf(class api.Class, name string) resourceName {
+	if class == api.Class_CLASS_ELECTION {
+		return resourceName{Election: name}
+	}
+	return resourceName{Lock: name}
+}
+
+// keptJSON names a hold.
+type keptJSON struct {
+	resourceName
+	Fence bigNumber `json:"fence"`
+}
+
+type keepsJSON []keptJSON
+
+func (keeps keepsJSON) message() (message []*api.Kept, err error) {
+	for _, k := range keeps {
+		kept := &api.Kept{Name: k.Lock, Fence: uint64(k.Fence)}
+		if (k.Lock == "") == (k.Election == "") {
+			return nil, malformed("keeps: name either a lock or an election")
+		}
+		if k.Election != "" {
+			kept.Class, kept.Name = api.Class_CLASS_ELECTION, k.Election
+		}
+		message = append(message, kept)
+	}
+	return message, nil
+}
+
+// dependencyJSON is a waiter, and the hold that it waits for.
+type dependencyJSON struct {
+	Waiter waiterJSON `json:"waiter"`
+	resourceName
+	Holder *holderJSON `json:"holder"`
+}
+
+func dependencyToJSON(d *api.Dependency) dependencyJSON {
+	return dependencyJSON{waiterToJSON(d.GetWaiter()), nameOf(d.GetClass(), d.GetName()), holderToJSON(d.GetHolder())}
+}
+
+// waitingJSON is a waiter that keeps other holds meanwhile.
+type waitingJSON struct {
+	Waiter waiterJSON `json:"waiter"`
+	resourceName
+	Holders     []*holderJSON `json:"holders"`
+	HolderCount uint32        `json:"holder_count"`
+	Keeps       keepsJSON     `json:"keeps"`
+}
+
+func waitingToJSON(w *api.Waiting) waitingJSON {
+	body := waitingJSON{Waiter: waiterToJSON(w.GetWaiter()), resourceName: nameOf(w.GetClass(), w.GetName()), HolderCount: w.GetHolderCount()}
+	for _, h := range w.GetHolders() {
+		body.Holders = append(body.Holders, holderToJSON(h))
+	}
+	for _, k := range w.GetKeeps() {
+		body.Keeps = append(body.Keeps, keptJSON{nameOf(k.GetClass(), k.GetName()), bigNumber(k.GetFence())})
+	}
+	return body
+}
+
+// clocksOf returns what this server knows of the clocks of others.
+func clocksOf(all []clocks.Estimate) (list []*api.Clock) {
+	for i := range all {
+		e := &all[i]
+		list = append(list, &api.Clock{
+			Server: e.Server, OffsetNs: e.Offset, ErrorNs: e.Error, Drift: e.Drift, DriftError: e.DriftError, OverNs: e.Over, Notable: e.Notable(),
+		})
+	}
+	return list
+}
+
+// clockJSON is the clock of another server. Drift is how much faster it runs, 0.01 for one
+// percent, if known.
+type clockJSON struct {
+	Server     uint64   `json:"server"`
+	Offset     spanJSON `json:"offset"`
+	Error      spanJSON `json:"error"`
+	Drift      *float64 `json:"drift,omitempty"`
+	DriftError *float64 `json:"drift_error,omitempty"`
+	Over       spanJSON `json:"over,omitempty"`
+	Notable    bool     `json:"notable,omitempty"`
+}
+
+func clockToJSON(c *api.Clock) clockJSON {
+	body := clockJSON{Server: c.GetServer(), Offset: spanJSON(c.GetOffsetNs()), Error: spanJSON(c.GetErrorNs()), Over: spanJSON(c.GetOverNs()), Notable: c.GetNotable()}
+	if c.GetOverNs() > 0 {
+		body.Drift, body.DriftError = &c.Drift, &c.DriftError
 	}
 	return body
 }

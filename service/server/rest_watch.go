@@ -25,7 +25,7 @@ const keepAlive = 15 * time.Second
 // errEnough ends an observation that has got what it needs.
 var errEnough = errors.New("enough")
 
-func (s *Server) getElection(r *http.Request) (any, error) {
+func (s service) getElection(r *http.Request) (any, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), defaultDeadline)
 	defer cancel()
 	var seen *api.Observation
@@ -53,31 +53,8 @@ func (s *Server) follow(ctx context.Context, name string, send func(*api.Observa
 		last = o
 		return send(o)
 	}
-	_, err := onLeader(ctx, s, func(ctx context.Context) (struct{}, error) {
-		return struct{}{}, s.observe(ctx, name, news)
-	}, func(ctx context.Context, leader api.ConclaveClient) (struct{}, error) {
-		return struct{}{}, relay(ctx, leader, name, news)
-	})
-	return err
-}
-
-// relay observes an election through another server.
-func relay(ctx context.Context, leader api.ConclaveClient, name string, send func(*api.Observation) error) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	stream, err := leader.Observe(ctx, &api.ObserveRequest{Name: name})
-	if err != nil {
-		return err
-	}
-	for {
-		o, err := stream.Recv()
-		if err != nil {
-			return err
-		}
-		if err := send(o); err != nil {
-			return err
-		}
-	}
+	here := func(ctx context.Context) error { return s.observe(ctx, name, news) }
+	return streamed(ctx, s, here, api.ConclaveClient.Observe, &api.ObserveRequest{Name: name}, news)
 }
 
 // watchElection streams the states of an election as server-sent events.
@@ -87,14 +64,6 @@ func (s *Server) watchElection(w http.ResponseWriter, r *http.Request) {
 			return event("election", electionToJSON(o))
 		})
 	})
-}
-
-func (s *Server) watchLocks(w http.ResponseWriter, r *http.Request) {
-	s.watchClass(w, r, api.Class_CLASS_LOCK)
-}
-
-func (s *Server) watchElections(w http.ResponseWriter, r *http.Request) {
-	s.watchClass(w, r, api.Class_CLASS_ELECTION)
 }
 
 // changesJSON has the changed resources under a prefix.
@@ -107,18 +76,20 @@ type changesJSON struct {
 	More  bool `json:"more,omitempty"`
 }
 
-// watchClass streams the resources of a class under a prefix as server-sent
-// events: first those that are held, then each change.
-func (s *Server) watchClass(w http.ResponseWriter, r *http.Request, class api.Class) {
-	q := newParameters(r)
-	prefix := q.text("prefix")
-	if err := q.check(); err != nil {
-		writeError(w, err)
-		return
+// watchClass returns the function that streams the resources of a class under a prefix as
+// server-sent events: first those that are held, then each change.
+func (s *Server) watchClass(class api.Class) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		q := newParameters(r)
+		prefix := q.text("prefix")
+		if err := q.check(); err != nil {
+			writeError(w, err)
+			return
+		}
+		s.stream(w, r, func(ctx context.Context, event tell) error {
+			return s.changes(ctx, &api.WatchRequest{Class: class, Prefix: prefix}, "changes", event)
+		})
 	}
-	s.stream(w, r, func(ctx context.Context, event tell) error {
-		return s.changes(ctx, &api.WatchRequest{Class: class, Prefix: prefix}, "changes", event)
-	})
 }
 
 // tell sends an event with a name.
@@ -211,37 +182,10 @@ func (s *Server) tellChanges(ctx context.Context, req *api.WatchRequest, part st
 // changes sends the holds under a prefix, and then changes, as events with the name kind.
 func (s *Server) changes(ctx context.Context, req *api.WatchRequest, kind string, event tell) error {
 	send := func(c *api.Changes) error {
-		body := changesJSON{Resources: []resourceJSON{}, Gone: append([]string{}, c.GetGone()...), Reset: c.GetReset_(), More: c.GetMore()}
-		for _, res := range c.GetResources() {
-			body.Resources = append(body.Resources, resourceToJSON(res))
-		}
-		return event(kind, body)
+		return event(kind, changesJSON{listed(c.GetResources(), resourceToJSON), append([]string{}, c.GetGone()...), c.GetReset_(), c.GetMore()})
 	}
-	_, err := onLeader(ctx, s, func(ctx context.Context) (struct{}, error) {
-		return struct{}{}, s.watch(ctx, req, send)
-	}, func(ctx context.Context, leader api.ConclaveClient) (struct{}, error) {
-		return struct{}{}, relayChanges(ctx, leader, req, send)
-	})
-	return err
-}
-
-// relayChanges watches a prefix through another server.
-func relayChanges(ctx context.Context, leader api.ConclaveClient, req *api.WatchRequest, send func(*api.Changes) error) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	stream, err := leader.Watch(ctx, req)
-	if err != nil {
-		return err
-	}
-	for {
-		changes, err := stream.Recv()
-		if err != nil {
-			return err
-		}
-		if err := send(changes); err != nil {
-			return err
-		}
-	}
+	here := func(ctx context.Context) error { return s.watch(ctx, req, send) }
+	return streamed(ctx, s, here, api.ConclaveClient.Watch, req, send)
 }
 
 // stream writes what produce sends as server-sent events, with a comment from time to time

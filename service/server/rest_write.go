@@ -13,7 +13,7 @@ import (
 // defaultTTL is the TTL of a session whose request has none.
 const defaultTTL = 10 * time.Second
 
-func (s *Server) postOpen(r *http.Request) (any, error) {
+func (s service) postOpen(r *http.Request) (any, error) {
 	body := struct {
 		Session secret   `json:"session"`
 		TTL     spanJSON `json:"ttl"`
@@ -54,16 +54,12 @@ type onSession struct {
 	Home uint64 `json:"home,omitempty"`
 }
 
-func (s *Server) postRenew(r *http.Request) (any, error) {
-	var body onSession
-	if err := readJSON(r, &body); err != nil {
-		return nil, err
-	}
+func (s service) postRenew(r *http.Request, body *onSession) (any, error) {
 	return s.extend(r, body.Session, &api.Request{Home: body.Home, Op: &api.Request_Renew{Renew: &api.Renew{}}})
 }
 
 // extend opens or renews a session.
-func (s *Server) extend(r *http.Request, session secret, req *api.Request) (any, error) {
+func (s service) extend(r *http.Request, session secret, req *api.Request) (any, error) {
 	req.Session = session
 	reply, err := s.perform(r.Context(), req, nil)
 	if err != nil {
@@ -79,11 +75,7 @@ func (s *Server) extend(r *http.Request, session secret, req *api.Request) (any,
 	}{session, reply.GetId(), spanJSON(reply.GetRemainingNs()), bigNumbers(reply.GetRevoked()), req.GetHome()}, nil
 }
 
-func (s *Server) postClose(r *http.Request) (any, error) {
-	var body onSession
-	if err := readJSON(r, &body); err != nil {
-		return nil, err
-	}
+func (s service) postClose(r *http.Request, body *onSession) (any, error) {
 	_, err := s.perform(r.Context(), &api.Request{Session: body.Session, Home: body.Home, Op: &api.Request_Close{Close: &api.Close{}}}, nil)
 	return body, err
 }
@@ -97,28 +89,24 @@ type claim struct {
 	Keeps keepsJSON `json:"keeps"`
 }
 
-func (s *Server) postAcquire(r *http.Request) (any, error) {
-	var body struct {
-		claim
-		Limit  uint32 `json:"limit"`
-		Shared bool   `json:"shared"`
-	}
-	if err := readJSON(r, &body); err != nil {
-		return nil, err
-	}
+type acquireBody struct {
+	claim
+	Limit  uint32 `json:"limit"`
+	Shared bool   `json:"shared"`
+}
+
+func (s service) postAcquire(r *http.Request, body *acquireBody) (any, error) {
 	return s.acquire(r, body.claim, &api.Acquire{Class: api.Class_CLASS_LOCK, Limit: body.Limit, Shared: body.Shared})
 }
 
-func (s *Server) postCampaign(r *http.Request) (any, error) {
-	var body struct {
-		claim
-		valueJSON
-		Priority int64    `json:"priority"`
-		Patience spanJSON `json:"patience"`
-	}
-	if err := readJSON(r, &body); err != nil {
-		return nil, err
-	}
+type campaignBody struct {
+	claim
+	valueJSON
+	Priority int64    `json:"priority"`
+	Patience spanJSON `json:"patience"`
+}
+
+func (s service) postCampaign(r *http.Request, body *campaignBody) (any, error) {
 	return s.acquire(r, body.claim, &api.Acquire{
 		Class: api.Class_CLASS_ELECTION, Value: body.bytes(), Priority: body.Priority, PatienceNs: int64(body.Patience),
 	})
@@ -133,7 +121,7 @@ type hold struct {
 	Floor bigNumber `json:"floor,omitempty"`
 }
 
-func (s *Server) acquire(r *http.Request, body claim, a *api.Acquire) (any, error) {
+func (s service) acquire(r *http.Request, body claim, a *api.Acquire) (any, error) {
 	var err error
 	if a.Keeps, err = body.Keeps.message(); err != nil {
 		return nil, err
@@ -156,11 +144,7 @@ type onHold struct {
 	Hold bigNumber `json:"hold"`
 }
 
-func (s *Server) postRelease(r *http.Request) (any, error) {
-	var body onHold
-	if err := readJSON(r, &body); err != nil {
-		return nil, err
-	}
+func (s service) postRelease(r *http.Request, body *onHold) (any, error) {
 	_, err := s.perform(r.Context(), &api.Request{
 		Session: body.Session, Home: body.Home,
 		Op: &api.Request_Release{Release: &api.Release{Hold: uint64(body.Hold)}},
@@ -168,14 +152,12 @@ func (s *Server) postRelease(r *http.Request) (any, error) {
 	return body, err
 }
 
-func (s *Server) postUpdate(r *http.Request) (any, error) {
-	var body struct {
-		onHold
-		valueJSON
-	}
-	if err := readJSON(r, &body); err != nil {
-		return nil, err
-	}
+type updateBody struct {
+	onHold
+	valueJSON
+}
+
+func (s service) postUpdate(r *http.Request, body *updateBody) (any, error) {
 	reply, err := s.perform(r.Context(), &api.Request{
 		Session: body.Session,
 		Home:    body.Home,
@@ -184,15 +166,13 @@ func (s *Server) postUpdate(r *http.Request) (any, error) {
 	return hold{onSession: body.onSession, Hold: body.Hold, Fence: bigNumber(reply.GetFence())}, err
 }
 
+type transferBody struct {
+	onHold
+	To string `json:"to"`
+}
+
 // postTransfer hands an election to a candidate.
-func (s *Server) postTransfer(r *http.Request) (any, error) {
-	var body struct {
-		onHold
-		To string `json:"to"`
-	}
-	if err := readJSON(r, &body); err != nil {
-		return nil, err
-	}
+func (s service) postTransfer(r *http.Request, body *transferBody) (any, error) {
 	_, err := s.perform(r.Context(), &api.Request{
 		Session: body.Session,
 		Home:    body.Home,
@@ -201,16 +181,14 @@ func (s *Server) postTransfer(r *http.Request) (any, error) {
 	return body.onHold, err
 }
 
+type leaderBody struct {
+	To uint64 `json:"to"`
+}
+
 // postLeader hands the leadership to a server.
-func (s *Server) postLeader(r *http.Request) (any, error) {
-	var body struct {
-		To uint64 `json:"to"`
-	}
-	if err := readJSON(r, &body); err != nil {
-		return nil, err
-	}
+func (s service) postLeader(r *http.Request, body *leaderBody) (any, error) {
 	lead := &api.LeadMember{Id: body.To}
-	answer, err := s.changeMembers(r.Context(), &api.ChangeMembersRequest{Change: &api.ChangeMembersRequest_Lead{Lead: lead}})
+	answer, err := s.ChangeMembers(r.Context(), &api.ChangeMembersRequest{Change: &api.ChangeMembersRequest_Lead{Lead: lead}})
 	if err != nil {
 		return nil, err
 	}
@@ -219,18 +197,16 @@ func (s *Server) postLeader(r *http.Request) (any, error) {
 	}{answer.GetId()}, nil
 }
 
+type revokeBody struct {
+	onSession
+	Lock     string    `json:"lock"`
+	Election string    `json:"election"`
+	Fence    bigNumber `json:"fence"`
+	Reason   string    `json:"reason"`
+}
+
 // postRevoke asks the holders of a lock or an election to release it.
-func (s *Server) postRevoke(r *http.Request) (any, error) {
-	var body struct {
-		onSession
-		Lock     string    `json:"lock"`
-		Election string    `json:"election"`
-		Fence    bigNumber `json:"fence"`
-		Reason   string    `json:"reason"`
-	}
-	if err := readJSON(r, &body); err != nil {
-		return nil, err
-	}
+func (s service) postRevoke(r *http.Request, body *revokeBody) (any, error) {
 	if (body.Lock == "") == (body.Election == "") {
 		return nil, malformed("name either a lock or an election")
 	}
@@ -248,19 +224,17 @@ func (s *Server) postRevoke(r *http.Request) (any, error) {
 	}{revoke.GetName(), bigNumber(reply.GetFence())}, nil
 }
 
+type endSessionBody struct {
+	Reason string `json:"reason"`
+}
+
 // postEndSession ends a session of another client.
-func (s *Server) postEndSession(r *http.Request) (any, error) {
-	var body struct {
-		Reason string `json:"reason"`
-	}
-	if err := readJSON(r, &body); err != nil {
-		return nil, err
-	}
+func (s service) postEndSession(r *http.Request, body *endSessionBody) (any, error) {
 	id, err := parsePublicID(r.PathValue("id"))
 	if err != nil {
 		return nil, malformed("session: %v", err)
 	}
-	answer, err := s.endSession(r.Context(), &api.EndSessionRequest{Id: id[:], Reason: body.Reason})
+	answer, err := s.EndSession(r.Context(), &api.EndSessionRequest{Id: id[:], Reason: body.Reason})
 	if err != nil {
 		return nil, err
 	}

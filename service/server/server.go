@@ -191,7 +191,7 @@ func (s *Server) serve(secrets *secrets) error {
 	s.splitter.stranger = func(why string) { s.metrics.imposters.WithLabelValues("certificate", why).Inc() }
 	s.grpc = s.newGRPC(grpc.UnaryInterceptor(s.admitCall), grpc.StreamInterceptor(s.admitStream))
 	s.vouched = s.newGRPC(grpc.UnaryInterceptor(s.believeCall), grpc.StreamInterceptor(s.believeStream))
-	s.http = s.newHTTP(s.routes())
+	s.http = s.newHTTP(service{Server: s}.routes())
 	s.serving.Go(s.splitter.run)
 	s.serving.Go(func() { s.report(s.grpc.Serve(s.splitter.grpc)) })
 	s.serving.Go(func() { s.report(s.vouched.Serve(s.calls)) })
@@ -337,16 +337,7 @@ func (s *Server) Stop(ctx context.Context) error {
 	}
 }
 
-func (s *Server) stopping() bool {
-	select {
-	case <-s.leaving:
-		return true
-	case <-s.node.Done():
-		return true
-	default:
-		return false
-	}
-}
+func (s *Server) stopping() bool { return ended(s.leaving) || ended(s.node.Done()) }
 
 // finish closes everything once the node has stopped.
 func (s *Server) finish() {

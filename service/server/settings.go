@@ -162,8 +162,7 @@ func (c *Config) ReadFile(path string) error {
 
 // misread gives an error of the decoder the form of our own errors.
 func misread(err error) error {
-	var syntax toml.ParseError
-	if errors.As(err, &syntax) {
+	if syntax, is := errors.AsType[toml.ParseError](err); is {
 		return fmt.Errorf(":%d: %s", syntax.Position.Line, syntax.Message)
 	}
 	return fmt.Errorf(": %w", err)

@@ -7,8 +7,12 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"slices"
 	"sync"
 	"time"
+
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/peer"
 
 	"github.com/conclave-io/conclave/service/transport"
 )
@@ -138,8 +142,8 @@ func (s *splitter) identify(conn net.Conn, secrecy *tls.Config) (net.Conn, *bran
 
 // explain answers a client that uses plain HTTP on a TLS port.
 func explain(err error) {
-	var plain tls.RecordHeaderError
-	if !errors.As(err, &plain) || plain.Conn == nil {
+	plain, is := errors.AsType[tls.RecordHeaderError](err)
+	if !is || plain.Conn == nil {
 		return
 	}
 	switch string(plain.RecordHeader[:]) {
@@ -232,3 +236,109 @@ func (b *branch) Close() error {
 }
 
 func (b *branch) Addr() net.Addr { return b.addr }
+
+// mostGuests bounds the connections that have not sent their first bytes yet.
+const mostGuests = 1024
+
+// guests are the connections that have not sent their first bytes yet, by remote host, the
+// oldest first.
+type guests struct {
+	from  map[string][]net.Conn
+	count int
+}
+
+func newGuests() *guests { return &guests{from: make(map[string][]net.Conn)} }
+
+// hostAt returns the remote host of a connection.
+func hostAt(conn net.Conn) string {
+	address := conn.RemoteAddr().String()
+	if host, _, err := net.SplitHostPort(address); err == nil {
+		return host
+	}
+	return address
+}
+
+// enter adds a connection. If there are too many, it returns one to close: the oldest from
+// the host that has the most, so that a host that floods displaces only its own connections.
+func (g *guests) enter(conn net.Conn) (goes net.Conn) {
+	if g.count >= mostGuests {
+		most := ""
+		for host, conns := range g.from {
+			if len(conns) > len(g.from[most]) {
+				most = host
+			}
+		}
+		goes = g.from[most][0]
+		g.leave(goes)
+	}
+	host := hostAt(conn)
+	g.from[host] = append(g.from[host], conn)
+	g.count++
+	return goes
+}
+
+// leave removes a connection, if it is there.
+func (g *guests) leave(conn net.Conn) {
+	host := hostAt(conn)
+	conns := g.from[host]
+	i := slices.Index(conns, conn)
+	if i < 0 {
+		return
+	}
+	g.count--
+	if conns = slices.Delete(conns, i, i+1); len(conns) == 0 {
+		delete(g.from, host)
+	} else {
+		g.from[host] = conns
+	}
+}
+
+// all returns every connection.
+func (g *guests) all() (conns []net.Conn) {
+	for _, some := range g.from {
+		conns = append(conns, some...)
+	}
+	return conns
+}
+
+// conveyor takes the place of TLS in gRPC, since the splitter has already done TLS. It
+// keeps the connection available, so that a client that does not read can be
+// disconnected.
+type conveyor struct {
+	server uint64 // whose local principals connect without the network
+}
+
+// callInfo gives calls access to the connection that they came over.
+type callInfo struct {
+	credentials.CommonAuthInfo
+	conn net.Conn
+	identity
+}
+
+func (callInfo) AuthType() string { return "conclave" }
+
+func (c conveyor) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	level := credentials.CommonAuthInfo{SecurityLevel: credentials.NoSecurity}
+	return conn, callInfo{level, conn, identify(conn, "grpc", c.server)}, nil
+}
+
+func (conveyor) ClientHandshake(context.Context, string, net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	return nil, nil, errors.New("a conveyor takes connections and makes none")
+}
+
+func (conveyor) Info() credentials.ProtocolInfo {
+	return credentials.ProtocolInfo{SecurityProtocol: "conclave"}
+}
+
+func (c conveyor) Clone() credentials.TransportCredentials { return c }
+
+func (conveyor) OverrideServerName(string) error { return nil }
+
+// hangUp closes the connection of a call.
+func hangUp(ctx context.Context) {
+	if p, ok := peer.FromContext(ctx); ok {
+		if l, ok := p.AuthInfo.(callInfo); ok {
+			l.conn.Close()
+		}
+	}
+}

@@ -58,7 +58,7 @@ func (s *Server) confirm(ctx context.Context, at *atomic.Int64, still func(*api.
 		return nil
 	}
 	ctx = context.WithValue(withCaller(ctx, caller{Principal: s.local(), Via: "local"}), needKey{}, need{})
-	answer, err := s.access(ctx, &api.AccessRequest{Ask: &api.AccessRequest_Check{Check: &api.CheckAccess{Verb: access.Status.String()}}})
+	answer, err := service{Server: s}.Access(ctx, &api.AccessRequest{Ask: &api.AccessRequest_Check{Check: &api.CheckAccess{Verb: access.Status.String()}}})
 	switch {
 	case err != nil:
 		return err

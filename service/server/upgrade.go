@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"strings"
-	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -13,12 +12,6 @@ import (
 	"github.com/conclave-io/conclave/service/replica"
 )
 
-// Upgrade shows the level of the cluster, or changes it.
-func (s service) Upgrade(ctx context.Context, req *api.UpgradeRequest) (*api.UpgradeResponse, error) {
-	defer s.metrics.call("upgrade", time.Now())
-	return s.upgrade(ctx, req)
-}
-
 var upgrades = map[api.UpgradeRequest_Action]replica.Upgrade{
 	api.UpgradeRequest_ACTION_FINISH:  replica.Finish,
 	api.UpgradeRequest_ACTION_HOLD:    replica.Hold,
@@ -26,7 +19,8 @@ var upgrades = map[api.UpgradeRequest_Action]replica.Upgrade{
 	api.UpgradeRequest_ACTION_LOWER:   replica.Lower,
 }
 
-func (s *Server) upgrade(ctx context.Context, req *api.UpgradeRequest) (*api.UpgradeResponse, error) {
+// Upgrade shows the level of the cluster, or changes it.
+func (s service) Upgrade(ctx context.Context, req *api.UpgradeRequest) (*api.UpgradeResponse, error) {
 	what, changes := upgrades[req.GetAction()]
 	if !changes && req.GetAction() != api.UpgradeRequest_ACTION_STATUS {
 		return nil, status.Errorf(codes.InvalidArgument, "action: %d: unknown", req.GetAction())
@@ -35,9 +29,7 @@ func (s *Server) upgrade(ctx context.Context, req *api.UpgradeRequest) (*api.Upg
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := deadlineFor(ctx, false)
-	defer cancel()
-	return onLeader(ctx, s, func(ctx context.Context) (*api.UpgradeResponse, error) {
+	return onLeaderInTime(ctx, s.Server, func(ctx context.Context) (*api.UpgradeResponse, error) {
 		if changes {
 			if err := s.node.ChangeLevel(ctx, what, req.GetLevel(), by); err != nil {
 				return nil, s.refusedChange(ctx, by, "level", strings.ToLower(strings.TrimPrefix(req.GetAction().String(), "ACTION_")), err)
@@ -52,9 +44,7 @@ func (s *Server) upgrade(ctx context.Context, req *api.UpgradeRequest) (*api.Upg
 			answer.RisesInNs, answer.Obstacles = rise.In, rise.Obstacles
 		})
 		return answer, err
-	}, func(ctx context.Context, leader api.ConclaveClient) (*api.UpgradeResponse, error) {
-		return leader.Upgrade(ctx, req)
-	})
+	}, asking(api.ConclaveClient.Upgrade, req))
 }
 
 // upgradeJSON is what is known of the next level.
@@ -71,21 +61,19 @@ var actionNames = map[string]api.UpgradeRequest_Action{
 	"release": api.UpgradeRequest_ACTION_RELEASE, "lower": api.UpgradeRequest_ACTION_LOWER,
 }
 
-func (s *Server) getUpgrade(r *http.Request) (any, error) {
+func (s service) getUpgrade(r *http.Request) (any, error) {
 	if err := newParameters(r).check(); err != nil {
 		return nil, err
 	}
 	return s.upgradeJSON(r, &api.UpgradeRequest{})
 }
 
-func (s *Server) postUpgrade(r *http.Request) (any, error) {
-	var body struct {
-		Action string `json:"action"`
-		Level  uint32 `json:"level"`
-	}
-	if err := readJSON(r, &body); err != nil {
-		return nil, err
-	}
+type upgradeBody struct {
+	Action string `json:"action"`
+	Level  uint32 `json:"level"`
+}
+
+func (s service) postUpgrade(r *http.Request, body *upgradeBody) (any, error) {
 	action, known := actionNames[body.Action]
 	if !known {
 		return nil, malformed("action: %.40q: must be finish, hold, release or lower", body.Action)
@@ -93,8 +81,8 @@ func (s *Server) postUpgrade(r *http.Request) (any, error) {
 	return s.upgradeJSON(r, &api.UpgradeRequest{Action: action, Level: body.Level})
 }
 
-func (s *Server) upgradeJSON(r *http.Request, req *api.UpgradeRequest) (any, error) {
-	answer, err := s.upgrade(r.Context(), req)
+func (s service) upgradeJSON(r *http.Request, req *api.UpgradeRequest) (any, error) {
+	answer, err := s.Upgrade(r.Context(), req)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"strconv"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -37,6 +38,17 @@ func vouch(ctx context.Context) (context.Context, error) {
 	return metadata.AppendToOutgoingContext(ctx, principalHeader, who.Principal, viaHeader, who.Via, remoteHeader, who.Remote), nil
 }
 
+// reach returns a connection to another server, and the context of a call there on behalf of the
+// caller of ctx.
+func (s *Server) reach(ctx context.Context, server uint64) (context.Context, api.ConclaveClient, error) {
+	ctx, err := vouch(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	client, err := s.callees.get(server)
+	return ctx, client, err
+}
+
 // believe returns a context with the original caller of a call that another server passed on,
 // as that server names it.
 func believe(ctx context.Context) (context.Context, error) {
@@ -60,6 +72,7 @@ func (s *Server) believeCall(ctx context.Context, req any, info *grpc.UnaryServe
 	if err != nil {
 		return nil, err
 	}
+	defer s.metrics.served(info.FullMethod, time.Now())
 	return serve(ctx, req)
 }
 
@@ -68,6 +81,7 @@ func (s *Server) believeStream(srv any, stream grpc.ServerStream, info *grpc.Str
 	if err != nil {
 		return err
 	}
+	defer s.metrics.served(info.FullMethod, time.Now())
 	return serve(srv, provenStream{stream, ctx})
 }
 

@@ -16,11 +16,6 @@ import (
 
 // CallElection makes the members of the view elect a coordinator.
 func (s service) CallElection(ctx context.Context, req *api.CallElectionRequest) (*api.CallElectionResponse, error) {
-	defer s.metrics.call("call_election", time.Now())
-	return s.callElection(ctx, req)
-}
-
-func (s *Server) callElection(ctx context.Context, req *api.CallElectionRequest) (*api.CallElectionResponse, error) {
 	if req.GetStale() && passedOn(ctx) { // who passed it on has recorded it
 		return s.callElectionHere(ctx)
 	}
@@ -34,10 +29,8 @@ func (s *Server) callElection(ctx context.Context, req *api.CallElectionRequest)
 	if err != nil {
 		return nil, err
 	}
-	all, answer := atMembers(ctx, s, s.callElectionHere, func(ctx context.Context, member api.ConclaveClient) (*api.CallElectionResponse, error) {
-		return member.CallElection(ctx, &api.CallElectionRequest{Stale: true})
-	}), new(api.CallElectionResponse)
-	for _, m := range all {
+	answer, asked := new(api.CallElectionResponse), &api.CallElectionRequest{Stale: true}
+	for _, m := range atMembers(ctx, s.Server, s.callElectionHere, asking(api.ConclaveClient.CallElection, asked)) {
 		if answer.Members = append(answer.Members, m.answer.GetMembers()...); m.err != nil {
 			err = m.err
 		}
@@ -73,11 +66,11 @@ func (s *Server) callElectionHere(context.Context) (*api.CallElectionResponse, e
 }
 
 // postElect serves POST /v1/view/elect.
-func (s *Server) postElect(r *http.Request) (any, error) {
+func (s service) postElect(r *http.Request) (any, error) {
 	if err := newParameters(r).check(); err != nil {
 		return nil, err
 	}
-	answer, err := s.callElection(r.Context(), new(api.CallElectionRequest))
+	answer, err := s.CallElection(r.Context(), new(api.CallElectionRequest))
 	if err != nil {
 		return nil, err
 	}
@@ -89,16 +82,14 @@ func (s *Server) postElect(r *http.Request) (any, error) {
 // noWatch is the name in JSON for the absence of a watch stack.
 const noWatch = "none"
 
+type watchBody struct {
+	Stack   string `json:"stack"`
+	Options string `json:"options"`
+	Reason  string `json:"reason"`
+}
+
 // postWatch serves POST /v1/view/watch.
-func (s *Server) postWatch(r *http.Request) (any, error) {
-	var body struct {
-		Stack   string `json:"stack"`
-		Options string `json:"options"`
-		Reason  string `json:"reason"`
-	}
-	if err := readJSON(r, &body); err != nil {
-		return nil, err
-	}
+func (s service) postWatch(r *http.Request, body *watchBody) (any, error) {
 	if body.Stack == "" {
 		return nil, malformed("stack: name a detector and an election, such as swim+bully, or none")
 	}
@@ -106,7 +97,7 @@ func (s *Server) postWatch(r *http.Request) (any, error) {
 	if body.Stack != noWatch {
 		req.Algorithm = body.Stack
 	}
-	_, err := s.setGuard(r.Context(), req)
+	_, err := s.SetGuard(r.Context(), req)
 	return body, err
 }
 
@@ -137,12 +128,4 @@ func watchingToJSON(w *api.Watching) *watchingJSON {
 		w.GetStack(), w.GetDoubted(), w.GetElected(),
 		w.GetSuspicions(), w.GetFailures(), w.GetTrusts(), w.GetElections(), w.GetMessages(),
 	}
-}
-
-func viewStartsJSON(starts []*api.ViewStart) []viewStartJSON {
-	list := []viewStartJSON{}
-	for _, one := range starts {
-		list = append(list, viewStartJSON{one.GetEpoch(), time.Unix(0, one.GetAtUnixNs()).UTC(), one.GetWhy()})
-	}
-	return list
 }

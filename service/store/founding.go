@@ -1,7 +1,6 @@
 package store
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -40,30 +39,18 @@ func (s *Store) SaveRecord(record founding.Record) error {
 	for _, f := range record {
 		j.Founders = append(j.Founders, founderJSON{f.ID, hex(f.UID)})
 	}
-	b, err := json.Marshal(j)
-	if err != nil {
-		panic(err) // a struct of strings and numbers
-	}
-	return replace(filepath.Join(s.dir, foundingName), b)
+	return replace(filepath.Join(s.dir, foundingName), encoded(j))
 }
 
 // readFounding returns nil if there is no record, and an error if a record cannot be
 // read.
 func readFounding(dir string) (founding.Record, error) {
 	path := filepath.Join(dir, foundingName)
-	b, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("store: %w", err)
-	}
 	var j foundingJSON
-	if err := json.Unmarshal(b, &j); err != nil {
-		return nil, &CorruptError{Path: path, Offset: jsonOffset(err), Reason: err.Error()}
-	}
-	if j.Format != formatVersion {
-		return nil, &FormatError{Path: path, Have: uint64(j.Format), Want: formatVersion}
+	if _, err := readJSON(path, &j); errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
 	}
 	var record founding.Record
 	for _, f := range j.Founders {

@@ -1,9 +1,6 @@
 package store
 
 import (
-	"crypto/rand"
-	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -38,13 +35,7 @@ type joinJSON struct {
 // disk first, and the answer before Join returns. So the server always asks with the same UID,
 // however often it crashes, and gets one id.
 func Join(dir string, ask func(uid uint64) (Joined, error)) (Joined, error) {
-	if err := checkOurs(dir); err != nil {
-		return Joined{}, err
-	}
-	if err := makeDirectory(dir); err != nil {
-		return Joined{}, fmt.Errorf("store: create data directory: %w", err)
-	}
-	lock, err := lockDirectory(dir)
+	lock, err := takeDirectory(dir)
 	if err != nil {
 		return Joined{}, err
 	}
@@ -63,9 +54,7 @@ func join(dir string, ask func(uid uint64) (Joined, error)) (Joined, error) {
 		} else if taken {
 			return Joined{}, &DirectoryError{dir, "is that of a server which did not join by --join; start it with the peers it was created with, or join with an empty directory"}
 		}
-		var uid [8]byte
-		rand.Read(uid[:]) // never fails: it ends the process instead
-		told.UID = binary.BigEndian.Uint64(uid[:])
+		told.UID = drawUID()
 		if err := writeJoin(dir, told); err != nil {
 			return Joined{}, err
 		}
@@ -82,16 +71,9 @@ func join(dir string, ask func(uid uint64) (Joined, error)) (Joined, error) {
 
 func readJoin(dir string) (Joined, error) {
 	path := filepath.Join(dir, joinName)
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return Joined{}, fmt.Errorf("store: %w", err)
-	}
 	var j joinJSON
-	if err := json.Unmarshal(b, &j); err != nil {
-		return Joined{}, &CorruptError{Path: path, Offset: jsonOffset(err), Reason: err.Error()}
-	}
-	if j.Format != formatVersion {
-		return Joined{}, &FormatError{Path: path, Have: uint64(j.Format), Want: formatVersion}
+	if _, err := readJSON(path, &j); err != nil {
+		return Joined{}, err
 	}
 	told := Joined{Identity: Identity{Server: j.Server}, Peers: make(map[uint64]string)}
 	var errs []error
@@ -121,9 +103,5 @@ func writeJoin(dir string, told Joined) error {
 			j.Peers[strconv.FormatUint(id, 10)] = address
 		}
 	}
-	b, err := json.Marshal(j)
-	if err != nil {
-		panic(err) // a struct of strings and numbers
-	}
-	return replace(filepath.Join(dir, joinName), b)
+	return replace(filepath.Join(dir, joinName), encoded(j))
 }

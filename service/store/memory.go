@@ -1,9 +1,6 @@
 package store
 
 import (
-	"crypto/rand"
-	"encoding/binary"
-
 	"go.etcd.io/raft/v3/raftpb"
 
 	"github.com/conclave-io/conclave/service/founding"
@@ -34,9 +31,3 @@ func (Memory) DropSeed() error { return nil }
 
 // Close does nothing.
 func (Memory) Close() error { return nil }
-
-func drawUID() uint64 {
-	var uid [8]byte
-	rand.Read(uid[:]) // never fails: it ends the process instead
-	return binary.BigEndian.Uint64(uid[:])
-}

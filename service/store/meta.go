@@ -51,19 +51,50 @@ type metaJSON struct {
 func newMeta(id Identity) meta {
 	m := meta{Format: formatVersion, Cluster: id.Cluster, Server: id.Server, UID: id.UID}
 	if m.UID == 0 {
-		var uid [8]byte
-		rand.Read(uid[:]) // never fails: it ends the process instead
-		m.UID = binary.BigEndian.Uint64(uid[:])
+		m.UID = drawUID()
 	}
 	return m
 }
 
+func drawUID() uint64 {
+	var uid [8]byte
+	rand.Read(uid[:]) // never fails: it ends the process instead
+	return binary.BigEndian.Uint64(uid[:])
+}
+
 func (m meta) encode() []byte {
-	b, err := json.Marshal(metaJSON{m.Format, hex(m.Cluster), m.Server, hex(m.UID)})
+	return encoded(metaJSON{m.Format, hex(m.Cluster), m.Server, hex(m.UID)})
+}
+
+// encoded returns a struct of strings and numbers in JSON.
+func encoded(content any) []byte {
+	b, err := json.Marshal(content)
 	if err != nil {
-		panic(err) // a struct of strings and numbers
+		panic(err) // it has nothing else
 	}
 	return b
+}
+
+// readJSON reads a file in JSON of the present format. It returns the text, too.
+func readJSON(path string, content any) ([]byte, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("store: %w", err)
+	}
+	if err := json.Unmarshal(b, content); err != nil {
+		syntax, is := errors.AsType[*json.SyntaxError](err)
+		if !is {
+			return nil, &CorruptError{Path: path, Reason: err.Error()}
+		}
+		return nil, &CorruptError{Path: path, Offset: syntax.Offset, Reason: err.Error()}
+	}
+	var version struct {
+		Format int `json:"format"`
+	}
+	if err := json.Unmarshal(b, &version); err != nil || version.Format != formatVersion {
+		return nil, &FormatError{Path: path, Have: uint64(version.Format), Want: formatVersion}
+	}
+	return b, nil
 }
 
 func hex(n uint64) string { return fmt.Sprintf("%016x", n) }
@@ -135,16 +166,10 @@ func (m meta) check(dir string, id Identity) error {
 
 func readMeta(dir string) (meta, error) {
 	path := filepath.Join(dir, metaName)
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return meta{}, fmt.Errorf("store: %w", err)
-	}
 	var j metaJSON
-	if err := json.Unmarshal(b, &j); err != nil {
-		return meta{}, &CorruptError{Path: path, Offset: jsonOffset(err), Reason: err.Error()}
-	}
-	if j.Format != formatVersion {
-		return meta{}, &FormatError{Path: path, Have: uint64(j.Format), Want: formatVersion}
+	b, err := readJSON(path, &j)
+	if err != nil {
+		return meta{}, err
 	}
 	cluster, err1 := strconv.ParseUint(j.Cluster, 16, 64)
 	uid, err2 := strconv.ParseUint(j.UID, 16, 64)
@@ -153,14 +178,6 @@ func readMeta(dir string) (meta, error) {
 		return meta{}, &CorruptError{Path: path, Reason: "it was edited; its content must be exactly as this program wrote it"}
 	}
 	return m, nil
-}
-
-func jsonOffset(err error) int64 {
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
-		return syntax.Offset
-	}
-	return 0
 }
 
 func writeMeta(dir string, m meta) error { return replace(filepath.Join(dir, metaName), m.encode()) }
@@ -237,6 +254,17 @@ func holder(path string) int {
 	b, _ := os.ReadFile(path) // an unreadable name is no name
 	pid, _ := strconv.Atoi(strings.TrimSpace(string(b)))
 	return pid
+}
+
+// takeDirectory creates a directory if necessary, and locks it. It refuses one that is not ours.
+func takeDirectory(dir string) (*fileutil.LockedFile, error) {
+	if err := checkOurs(dir); err != nil {
+		return nil, err
+	}
+	if err := makeDirectory(dir); err != nil {
+		return nil, fmt.Errorf("store: create data directory: %w", err)
+	}
+	return lockDirectory(dir)
 }
 
 // lockDirectory locks the directory for this process and writes down its id. The kernel

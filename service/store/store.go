@@ -97,13 +97,7 @@ type Store struct {
 // have one line. They include ClusterError, ServerError, DirectoryError, FormatError,
 // LockedError and CorruptError.
 func Open(dir string, id Identity, log *slog.Logger) (*Store, *State, error) {
-	if err := checkOurs(dir); err != nil {
-		return nil, nil, err
-	}
-	if err := makeDirectory(dir); err != nil {
-		return nil, nil, fmt.Errorf("store: create data directory: %w", err)
-	}
-	lock, err := lockDirectory(dir)
+	lock, err := takeDirectory(dir)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -157,14 +151,13 @@ func (s *Store) create(id Identity) (meta, error) {
 		return m, fmt.Errorf("store: create data directory: %w", err)
 	}
 	w, err := wal.Create(s.zap, s.walDir(), m.encode())
+	if err == nil {
+		err = w.Close()
+	}
+	if err == nil {
+		err = syncDirectory(s.walDir()) // the wal package does this for the segments that follow the first one
+	}
 	if err != nil {
-		return m, fmt.Errorf("store: create log in %s: %w", s.walDir(), err)
-	}
-	if err := w.Close(); err != nil {
-		return m, fmt.Errorf("store: create log in %s: %w", s.walDir(), err)
-	}
-	// The wal package does this for the segments that follow the first one.
-	if err := syncDirectory(s.walDir()); err != nil {
 		return m, fmt.Errorf("store: create log in %s: %w", s.walDir(), err)
 	}
 	return m, writeMeta(s.dir, m)

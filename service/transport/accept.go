@@ -30,7 +30,7 @@ func (s *places) enter(leave context.CancelFunc) *place {
 	defer s.mu.Unlock()
 	if len(s.taken) >= s.max {
 		s.taken[0].leave()
-		s.taken = append(s.taken[:0], s.taken[1:]...)
+		s.taken = slices.Delete(s.taken, 0, 1)
 	}
 	p := &place{leave}
 	s.taken = append(s.taken, p)
@@ -41,11 +41,8 @@ func (s *places) enter(leave context.CancelFunc) *place {
 func (s *places) exit(p *place) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i, other := range s.taken {
-		if other == p {
-			s.taken = append(s.taken[:i], s.taken[i+1:]...)
-			return
-		}
+	if i := slices.Index(s.taken, p); i >= 0 {
+		s.taken = slices.Delete(s.taken, i, i+1)
 	}
 }
 
@@ -142,7 +139,7 @@ func (t *Transport) greeted(ctx context.Context, l *connection, cert *x509.Certi
 		return nil, fmt.Errorf("no introduction: %w%s", err, guess(err, l.in.prefix))
 	}
 	if !slices.Contains(openings[:], k) {
-		return nil, &FrameTypeError{Version: frameVersion, Kind: uint8(k)}
+		return nil, unexpected(k)
 	}
 	h, err := peering.DecodeHello(payload)
 	if err != nil {
@@ -289,8 +286,7 @@ func (t *Transport) turnAway(raw net.Conn, err error) {
 	}
 	host, _, _ := net.SplitHostPort(raw.RemoteAddr().String())
 	key := "stranger/" + host
-	var refusal *Refusal
-	if errors.As(err, &refusal) {
+	if refusal, is := errors.AsType[*Refusal](err); is {
 		key = fmt.Sprintf("refuse/%v/%s", refusal.Code, refusal.Text)
 	}
 	if t.muted.pass(key) {
@@ -300,8 +296,7 @@ func (t *Transport) turnAway(raw net.Conn, err error) {
 
 // guess names the protocol that the first bytes of a stranger look like.
 func guess(err error, first [prefixBytes]byte) string {
-	var size *FrameSizeError
-	if !errors.As(err, &size) {
+	if _, is := errors.AsType[*FrameSizeError](err); !is {
 		return ""
 	}
 	switch method := string(first[:4]); {

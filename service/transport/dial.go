@@ -89,7 +89,7 @@ func (p *peer) greet(l *connection, ln peering.Lane) (Hello, error) {
 		}
 		return Hello{}, refusal
 	}
-	return Hello{}, &FrameTypeError{Version: frameVersion, Kind: uint8(k)}
+	return Hello{}, unexpected(k)
 }
 
 // adopt makes the connection end with the peer, or when the address changes.

@@ -74,6 +74,9 @@ func (e *FrameTypeError) Error() string {
 	return fmt.Sprintf("a frame of kind %d is not expected here", e.Kind)
 }
 
+// unexpected returns the error of a frame whose kind is not allowed at this point.
+func unexpected(k kind) error { return &FrameTypeError{Version: frameVersion, Kind: uint8(k)} }
+
 // beginFrame reserves the head of a frame in b[:0]. The caller appends the payload to the
 // result.
 func beginFrame(b []byte, k kind) []byte {

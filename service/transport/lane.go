@@ -3,7 +3,6 @@ package transport
 import (
 	"cmp"
 	"errors"
-	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -122,8 +121,7 @@ func (p *peer) wantsLane() bool { return p.t.framing.Load() && p.readsFrames() }
 
 // carryFrames keeps a lane for frames to the peer while one is wanted.
 func (p *peer) carryFrames() {
-	cfg := &p.t.cfg
-	backoff := peering.Backoff{Min: int64(cfg.BackoffMin), Max: int64(cfg.BackoffMax), Refused: int64(cfg.RefusedPause), Lasting: int64(cfg.BackoffMax + cfg.DialTimeout)}
+	backoff := p.backoff()
 	for p.ctx.Err() == nil {
 		if !p.wantsLane() {
 			select {
@@ -133,10 +131,7 @@ func (p *peer) carryFrames() {
 			continue
 		}
 		begun := time.Now()
-		err := p.openLane()
-		var refusal *Refusal
-		refused := errors.As(err, &refusal) && refusal.Final()
-		if !p.sleep(time.Duration(backoff.Next(int64(time.Since(begun)), refused, rand.N[int64])), nil) {
+		if !p.pause(&backoff, begun, p.openLane(), nil) {
 			return
 		}
 	}
@@ -192,19 +187,12 @@ func (p *peer) keepLane(l *connection) {
 // readFrames delivers the frames that a peer sends.
 func (v *visit) readFrames() error {
 	for {
-		k, payload, err := v.read()
+		payload, err := v.peer.hearOnly(v.connection, kindFrames)
 		if err != nil {
 			return err
 		}
-		v.peer.heard.Add(1)
-		switch k {
-		case kindPing:
-		case kindFrames:
-			if err := v.peer.t.handler.Frames(v.peer.id, payload); err != nil {
-				return err
-			}
-		default:
-			return &FrameTypeError{Version: frameVersion, Kind: uint8(k)}
+		if err := v.peer.t.handler.Frames(v.peer.id, payload); err != nil {
+			return err
 		}
 	}
 }

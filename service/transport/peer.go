@@ -173,17 +173,24 @@ func (p *peer) move(address string) {
 
 // run keeps a connection to the peer until the peer is removed.
 func (p *peer) run() {
-	cfg := &p.t.cfg
-	backoff := peering.Backoff{Min: int64(cfg.BackoffMin), Max: int64(cfg.BackoffMax), Refused: int64(cfg.RefusedPause), Lasting: int64(cfg.BackoffMax + cfg.DialTimeout)}
+	backoff := p.backoff()
 	for p.ctx.Err() == nil {
 		begun := time.Now()
-		err := p.converse()
-		var refusal *Refusal
-		refused := errors.As(err, &refusal) && refusal.Final()
-		if !p.sleep(time.Duration(backoff.Next(int64(time.Since(begun)), refused, rand.N[int64])), p.redial) {
+		if !p.pause(&backoff, begun, p.converse(), p.redial) {
 			return
 		}
 	}
+}
+
+func (p *peer) backoff() peering.Backoff {
+	cfg := &p.t.cfg
+	return peering.Backoff{Min: int64(cfg.BackoffMin), Max: int64(cfg.BackoffMax), Refused: int64(cfg.RefusedPause), Lasting: int64(cfg.BackoffMax + cfg.DialTimeout)}
+}
+
+// pause sleeps after a connection, or an attempt at one, that began at a time and ended with err.
+func (p *peer) pause(backoff *peering.Backoff, begun time.Time, err error, wake <-chan struct{}) bool {
+	refusal, is := errors.AsType[*Refusal](err)
+	return p.sleep(time.Duration(backoff.Next(int64(time.Since(begun)), is && refusal.Final(), rand.N[int64])), wake)
 }
 
 // sleep waits for d, or until wake has a token, and reports whether to continue.
@@ -271,8 +278,7 @@ func (p *peer) talk(l *connection) error {
 // not help and must not break the connection each time.
 func (p *peer) say(l *connection, m *raftpb.Message, flush bool) error {
 	err := l.writeMessage(m, flush)
-	var tooLarge *FrameSizeError
-	if errors.As(err, &tooLarge) {
+	if tooLarge, is := errors.AsType[*FrameSizeError](err); is {
 		p.t.log.Error("dropped a message that is too large to send", "peer", p.id, "type", m.GetType(), "bytes", tooLarge.Size, "max_bytes", tooLarge.Max)
 		p.arrange(func(out *outgoing) { out.Lose() })
 		return l.flush()
@@ -280,19 +286,37 @@ func (p *peer) say(l *connection, m *raftpb.Message, flush bool) error {
 	return err
 }
 
+// hear returns the next frame on a connection with the peer that is not a ping.
+func (p *peer) hear(l *connection) (kind, []byte, error) {
+	for {
+		k, payload, err := l.read()
+		if err != nil {
+			return 0, nil, err
+		}
+		p.heard.Add(1)
+		if k != kindPing {
+			return k, payload, nil
+		}
+	}
+}
+
+// hearOnly is hear where no other kind than want is expected.
+func (p *peer) hearOnly(l *connection, want kind) ([]byte, error) {
+	k, payload, err := p.hear(l)
+	if err == nil && k != want {
+		return nil, unexpected(k)
+	}
+	return payload, err
+}
+
 // listen reads the pings of the other side, and closes the connection when they stop.
 func (p *peer) listen(l *connection) error {
 	defer l.close()
-	for {
-		k, _, err := l.read()
-		if err != nil {
-			return err
-		}
-		if k != kindPing {
-			return &FrameTypeError{Version: frameVersion, Kind: uint8(k)}
-		}
-		p.heard.Add(1)
+	k, _, err := p.hear(l)
+	if err != nil {
+		return err
 	}
+	return unexpected(k)
 }
 
 // join counts a connection on which the peer introduced itself, unless a live connection

@@ -50,13 +50,11 @@ func (t *Transport) logEnd(v *visit, err error) {
 
 func (v *visit) readMessages() error {
 	for {
-		k, payload, err := v.read()
+		k, payload, err := v.peer.hear(v.connection)
 		if err != nil {
 			return err
 		}
-		v.peer.heard.Add(1)
 		switch k {
-		case kindPing:
 		case kindMessage:
 			m := new(raftpb.Message)
 			if err := proto.Unmarshal(payload, m); err != nil {
@@ -72,7 +70,7 @@ func (v *visit) readMessages() error {
 				return err
 			}
 		default:
-			return &FrameTypeError{Version: frameVersion, Kind: uint8(k)}
+			return unexpected(k)
 		}
 	}
 }

@@ -81,23 +81,13 @@ func (p *peer) sendSnapshot(m *raftpb.Message) error {
 // connection then or when the peer sends nothing for too long.
 func (p *peer) awaitTaken(l *connection) error {
 	defer l.close()
-	for {
-		k, _, err := l.read()
-		if err != nil {
-			return err
-		}
-		p.heard.Add(1)
-		switch k {
-		case kindPing:
-		case kindTaken:
-			p.sending.Lock()
-			p.snapshots.Taken()
-			p.sending.Unlock()
-			return nil
-		default:
-			return &FrameTypeError{Version: frameVersion, Kind: uint8(k)}
-		}
+	if _, err := p.hearOnly(l, kindTaken); err != nil {
+		return err
 	}
+	p.sending.Lock()
+	defer p.sending.Unlock()
+	p.snapshots.Taken()
+	return nil
 }
 
 // writeSnapshot writes a message in parts. Its data are neither copied nor joined with the
@@ -148,13 +138,17 @@ func share(dst, src proto.Message, except protoreflect.Name) {
 
 // readSnapshot reads one snapshot, delivers it and confirms it.
 func (v *visit) readSnapshot() error {
-	m, size, err := v.readHead()
+	head, err := v.peer.hearOnly(v.connection, kindHead)
+	if err != nil {
+		return err
+	}
+	m, size, err := decodeHead(head, v.peer.t.cfg.MaxSnapshot)
 	if err != nil {
 		return err
 	}
 	arrival := peering.NewArrival(size)
 	for !arrival.Whole() {
-		chunk, err := v.readPiece(kindChunk)
+		chunk, err := v.peer.hearOnly(v.connection, kindChunk)
 		if err != nil {
 			return err
 		}
@@ -170,16 +164,8 @@ func (v *visit) readSnapshot() error {
 	return v.awaitEnd()
 }
 
-// readHead reads the message that a snapshot belongs to, and the number of bytes of data that
+// decodeHead reads the message that a snapshot belongs to, and the number of bytes of data that
 // follow.
-func (v *visit) readHead() (*raftpb.Message, int, error) {
-	head, err := v.readPiece(kindHead)
-	if err != nil {
-		return nil, 0, err
-	}
-	return decodeHead(head, v.peer.t.cfg.MaxSnapshot)
-}
-
 func decodeHead(b []byte, most int) (*raftpb.Message, int, error) {
 	size, n := binary.Uvarint(b)
 	if n <= 0 {
@@ -198,24 +184,6 @@ func decodeHead(b []byte, most int) (*raftpb.Message, int, error) {
 	return m, int(size), nil
 }
 
-// readPiece reads the next frame that is not a ping; it must be of kind want.
-func (v *visit) readPiece(want kind) ([]byte, error) {
-	for {
-		k, payload, err := v.read()
-		if err != nil {
-			return nil, err
-		}
-		v.peer.heard.Add(1)
-		switch k {
-		case want:
-			return payload, nil
-		case kindPing:
-		default:
-			return nil, &FrameTypeError{Version: frameVersion, Kind: uint8(k)}
-		}
-	}
-}
-
 // awaitEnd waits until the other side has read the confirmation and closes. If this side closed
 // first, the confirmation could get lost: closing a connection with unread bytes resets
 // it.
@@ -228,7 +196,7 @@ func (v *visit) awaitEnd() error {
 		case err != nil:
 			return err
 		case k != kindPing:
-			return &FrameTypeError{Version: frameVersion, Kind: uint8(k)}
+			return unexpected(k)
 		}
 	}
 }
