@@ -133,20 +133,13 @@ func (s *stepper) begin(from *local) {
 
 // attempt calls a function in which an assertion may fail.
 func (s *stepper) attempt(what func()) {
-	defer func() {
-		switch failed := recover().(type) {
-		case nil:
-		case process.Violation:
-			s.flags |= broken
-			s.wrong = string(failed)
-			// The state of the machine does not matter now, but it must be valid.
-			s.machines[s.next.proc] = s.spec.New(s.next.proc, s.config)
-			s.machine = s.machines[s.next.proc]
-		default:
-			panic(failed)
-		}
-	}()
-	what()
+	if failed, is := process.Catch(what).(process.Violation); is {
+		s.flags |= broken
+		s.wrong = string(failed)
+		// The state of the machine does not matter now, but it must be valid.
+		s.machines[s.next.proc] = s.spec.New(s.next.proc, s.config)
+		s.machine = s.machines[s.next.proc]
+	}
 }
 
 func (s *stepper) end(choice int) taken {

@@ -216,27 +216,15 @@ func (w *worldWorker) begin() {
 func (w *worldWorker) step(ev process.Event) {
 	w.event, w.wrong = ev, ""
 	w.fx.Begin(0, w.odometer.Choose)
-	w.attempt()
+	if failed, is := process.Try(w.machine, &w.event, &w.fx).(process.Violation); is {
+		w.wrong = string(failed)
+	}
 	for i := range w.fx.Len() {
 		if e := w.fx.At(i); e.Kind == process.EffectRule {
 			w.rules[e.Rule] = true
 		}
 	}
 	w.state = w.walk.Append(w.state[:0], w.machine)
-}
-
-// attempt takes a step in which an assertion may fail.
-func (w *worldWorker) attempt() {
-	defer func() {
-		switch failed := recover().(type) {
-		case nil:
-		case process.Violation:
-			w.wrong = string(failed)
-		default:
-			panic(failed)
-		}
-	}()
-	w.machine.Step(&w.event, &w.fx)
 }
 
 // ways calls f after each step that a state allows, until f returns false.
