@@ -20,7 +20,7 @@ func (s *Spec) ValueWord(input bool, value int64) string {
 	if input {
 		names = VoteNames
 	}
-	if s.Layer(uint8(s.Depth()-1)).Family != Transaction || value < 0 || value >= int64(len(names)) {
+	if s.Top().Family != Transaction || value < 0 || value >= int64(len(names)) {
 		return ""
 	}
 	return names[value]

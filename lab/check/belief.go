@@ -37,21 +37,17 @@ const maxKinds = 64
 
 // kinds returns how many types of messages all layers have.
 func (c *Config) kinds() int {
-	n := 0
-	for i := range c.Spec.Depth() {
-		n += len(c.Spec.Layer(uint8(i)).Messages)
-	}
-	return n
+	return len(c.Spec.MessageNames())
 }
 
-func newBelief(c *Config, l *layout) *belief {
-	b := &belief{layout: l, kinds: c.kinds(), visible: c.visible(false)}
+func newBelief(c *Config, of *layout) *belief {
+	b := &belief{layout: of, kinds: c.kinds(), visible: c.visible(false)}
 	first := 0
-	for i := range c.Spec.Depth() {
+	for _, l := range c.Spec.All() {
 		b.types = append(b.types, first)
-		first += len(c.Spec.Layer(uint8(i)).Messages)
+		first += len(l.Messages)
 	}
-	b.leads = make([][]onLink, l.links*b.kinds+2*l.n)
+	b.leads = make([][]onLink, of.links*b.kinds+2*of.n)
 	return b
 }
 

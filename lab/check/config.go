@@ -291,9 +291,7 @@ func (c *Config) withDefaults() Config {
 }
 
 // family is what the algorithm is for: that of its highest layer.
-func (c *Config) family() process.Family { return familyOf(c.Spec) }
-
-func familyOf(s *process.Spec) process.Family { return s.Layer(uint8(s.Depth() - 1)).Family }
+func (c *Config) family() process.Family { return c.Spec.Top().Family }
 
 func (c *Config) checks(p process.Property) bool { return slices.Contains(c.Properties, p) }
 

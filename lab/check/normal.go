@@ -59,8 +59,7 @@ func newNormalizer(w *worker) *normalizer {
 	if w.cfg.Restarts > 0 || w.cfg.checks(process.OneToken) || w.cfg.checks(process.OrderTimestamp) {
 		return nil
 	}
-	for i := range w.spec.Depth() {
-		l := w.spec.Layer(uint8(i))
+	for _, l := range w.spec.All() {
 		if l.Carrier {
 			return nil
 		}

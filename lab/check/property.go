@@ -37,18 +37,15 @@ func Claimed(spec *process.Spec, c *process.Config) []process.Property {
 // AllClaimed returns what Claimed does, and the orders of timestamps and of arrival and
 // the one token.
 func AllClaimed(spec *process.Spec, c *process.Config) []process.Property {
-	properties := []process.Property{}
+	properties, mode := []process.Property{}, spec.Mode(c)
 	for _, claim := range spec.Claims.Properties {
-		if claim.Fails || claim.Mode != "" && claim.Mode != spec.Mode(c) {
-			continue
-		}
 		unknown := deadlocks(claim.Property) && spec.Waits == nil
 		counted := claim.Property != process.BoundedBypass || claim.Since == process.SinceRequest
-		if Checkable(claim.Property) && counted && !unknown && !slices.Contains(properties, claim.Property) {
+		if claim.Holds(mode) && Checkable(claim.Property) && counted && !unknown && !slices.Contains(properties, claim.Property) {
 			properties = append(properties, claim.Property)
 		}
 	}
-	if familyOf(spec) == process.Mutex && !slices.Contains(properties, process.Progress) {
+	if spec.Top().Family == process.Mutex && !slices.Contains(properties, process.Progress) {
 		properties = append(properties, process.Progress)
 	}
 	if spec.Invariant != nil {

@@ -55,8 +55,8 @@ func newSpace(cfg *Config) *space {
 		locals: make([]*local, 1), prints: make([]print, 1), // number 0 is unused
 		messages: make([]*message, 1), msgPrint: make([]print, 1), channels: make([]channel, 1),
 	}
-	for layer := range cfg.Spec.Depth() {
-		sp.rules = append(sp.rules, make([]bool, len(cfg.Spec.Layer(uint8(layer)).Rules)+1))
+	for _, l := range cfg.Spec.All() {
+		sp.rules = append(sp.rules, make([]bool, len(l.Rules)+1))
 	}
 	return sp
 }

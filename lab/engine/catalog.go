@@ -128,8 +128,8 @@ func aboutRun(s *scenario.Scenario) Run {
 		Name: s.Name, About: s.About, Header: cfg.Header(), D: int64(cfg.Process.D()), Topology: topology(&cfg),
 		Messages: []MessageRef{}, Rules: []RuleRef{},
 	}
-	for layer := range cfg.Spec.Depth() {
-		l := cfg.Spec.Layer(uint8(layer))
+	for i, l := range cfg.Spec.All() {
+		layer := int(i)
 		for i := range l.Messages {
 			m := &l.Messages[i]
 			uses := append([]string{}, describe.Symbols(m)...)

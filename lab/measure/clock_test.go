@@ -4,7 +4,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -225,26 +224,15 @@ func (s *clockSetting) measure() (clockRow, error) {
 		return row, fmt.Errorf("%v", result.Violations[0])
 	}
 	row.Messages = float64(result.Sent(process.Protocol)-before) * float64(clockInterval) / float64(clocksWatched)
+	option := func(name string) int { return s.spec.Number(&process.Config{}, name, 0) }
 	params := process.Params{
 		N: s.n, MinDelay: row.Least, MaxDelay: row.Most, Distance: s.depth(),
 		Drift: clockDrift / 1e6, Slew: sim.SlewRate / 1e6, Interval: clockD(clockInterval),
-		Limit: float64(s.option("limit")), Exchanges: s.option("burst") + s.option("samples"),
+		Limit: float64(option("limit")), Exchanges: option("burst") + option("samples"),
 	}
 	row.Theory = s.spec.Claims.Costs[0].Exact.Eval(params)
 	row.Bound = s.spec.Claims.Properties[0].Bound.Eval(params)
 	return row, nil
-}
-
-// option returns the default of a numeric option, or 0 if there is no option of that name.
-func (s *clockSetting) option(name string) int {
-	for _, o := range s.spec.Options {
-		if o.Name == name {
-			n, err := strconv.Atoi(o.Default)
-			process.Assert(err == nil, "the default of a numeric option is a number")
-			return n
-		}
-	}
-	return 0
 }
 
 func clockD(t process.Duration) float64 { return float64(t) / float64(process.Millisecond) }

@@ -45,7 +45,7 @@ const largestDrawn = 20
 // settings returns every setting for which the algorithm has a cost.
 func settings(spec *process.Spec, n int) []setting {
 	var all []setting
-	for _, mode := range modes(spec) {
+	for _, mode := range spec.Modes() {
 		usual := []setting{{mode: mode, regime: sim.Idle}}
 		if saturable(spec) {
 			usual = append(usual, setting{mode: mode, regime: sim.Saturated})
@@ -109,22 +109,10 @@ func saturable(spec *process.Spec) bool {
 	})
 }
 
-// modes returns the values of the option "mode", or one empty string.
-func modes(spec *process.Spec) []string {
-	for _, o := range spec.AllOptions() {
-		if o.Name == "mode" {
-			return o.Values
-		}
-	}
-	return []string{""}
-}
-
 // option returns the default of an option, or "".
 func option(spec *process.Spec, name string) string {
-	for _, o := range spec.AllOptions() {
-		if o.Name == name {
-			return o.Default
-		}
+	if o := spec.Option(name); o != nil {
+		return o.Default
 	}
 	return ""
 }
@@ -176,7 +164,7 @@ func (s *setting) configure(spec *process.Spec, n int, brief bool) sim.Config {
 	cfg.Workload.Clients = clients
 	if brief || n > largestJudged {
 		// The other judges take memory for each process and each message in flight.
-		cfg.Judges = []sim.Judge{sim.AtMost(max(1, units(spec, &cfg.Process)))}
+		cfg.Judges = []sim.Judge{sim.AtMost(max(1, spec.Number(&cfg.Process, "k", 0)))}
 	}
 	return cfg
 }

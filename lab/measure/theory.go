@@ -3,7 +3,6 @@ package measure
 import (
 	"math"
 	"slices"
-	"strconv"
 
 	"github.com/conclave-io/conclave/algorithm/mutex/lease"
 	"github.com/conclave-io/conclave/algorithm/mutex/majority"
@@ -126,15 +125,7 @@ func rank(c *process.Cost) int {
 }
 
 // units returns how many processes may be inside. It is 0 for an algorithm without such an option.
-func (s *subject) units() int { return units(s.spec, &s.config.Process) }
-
-func units(spec *process.Spec, c *process.Config) int {
-	k, err := strconv.Atoi(c.Option("k", option(spec, "k")))
-	if err != nil {
-		return 0
-	}
-	return k
-}
+func (s *subject) units() int { return s.spec.Number(&s.config.Process, "k", 0) }
 
 // mean evaluates a formula for each entry and returns the mean. The size of a voting set may depend
 // on the process, and so does the distance on a tree.

@@ -127,7 +127,7 @@ func (r *reader) messages(n *yaml.Node) {
 		return
 	}
 	var fields []field
-	for _, name := range messageNames(r.cfg.Spec) {
+	for _, name := range r.cfg.Spec.MessageNames() {
 		fields = append(fields, r.counted(name, func(s *sim.Result) int { return sentOf(s, name) }))
 	}
 	r.mapping(n, "messages of "+r.cfg.Spec.Name, fields...)

@@ -134,7 +134,7 @@ func (w *words) message(name string, t *sim.Turn) {
 		w.complain()
 		return
 	}
-	if names := messageNames(w.cfg.Spec); !slices.Contains(names, name) {
+	if names := w.cfg.Spec.MessageNames(); !slices.Contains(names, name) {
 		w.reader.complain(w.node, "%s has no message %q%s", w.cfg.Spec.Name, shorten(name), suggest(name, names))
 	}
 	t.Message, t.From, t.To = name, w.label(from), w.label(to)
@@ -172,17 +172,17 @@ func (w *words) timer(t *sim.Turn) {
 // timerLayer returns the lowest layer that has a timer with a name, and its index
 // there, or -1.
 func timerLayer(spec *process.Spec, name string) (layer, index int) {
-	for layer := range spec.Depth() {
-		if i := slices.Index(spec.Layer(uint8(layer)).Timers, name); i >= 0 {
-			return layer, i
+	for layer, l := range spec.All() {
+		if i := slices.Index(l.Timers, name); i >= 0 {
+			return int(layer), i
 		}
 	}
 	return 0, -1
 }
 
 func timerNames(spec *process.Spec) (names []string) {
-	for layer := range spec.Depth() {
-		names = append(names, spec.Layer(uint8(layer)).Timers...)
+	for _, l := range spec.All() {
+		names = append(names, l.Timers...)
 	}
 	return names
 }

@@ -180,15 +180,13 @@ func (w *World) violate(v Violation) {
 // judges of invariants and deadlocks look at the whole system after each event. So they
 // are left out for more than 64 processes, unless they are asked for.
 func Claimed(spec *process.Spec, c *process.Config) []Judge {
-	judges := []Judge{}
+	judges, mode := []Judge{}, spec.Mode(c)
 	for _, claim := range spec.Claims.Properties {
 		unseen := c.N > maxJudged && (claim.Property == process.NoPhantom || claim.Property == process.DeadlockFound || claim.Property == process.Convergence)
-		if claim.Fails || unseen || claim.Mode != "" && claim.Mode != spec.Mode(c) {
+		if unseen || !claim.Holds(mode) {
 			continue
 		}
-		if claim.Property == process.BoundedBypass {
-			judges = append(judges, BypassSince(int(claim.Bound.Eval(process.Params{N: c.N})), claim.Since))
-		} else if judge := judgeOf(claim.Property, spec, c); judge != nil {
+		if judge := judgeOf(&claim, spec, c); judge != nil {
 			judges = append(judges, judge)
 		}
 	}
@@ -202,14 +200,16 @@ func Claimed(spec *process.Spec, c *process.Config) []Judge {
 // without being asked for.
 const maxJudged = 64
 
-func judgeOf(p process.Property, spec *process.Spec, c *process.Config) Judge {
-	if p == process.ClockBound {
-		return ClockBound(boundOf(spec, p))
-	}
-	if p == process.AtMostK {
+func judgeOf(claim *process.Claim, spec *process.Spec, c *process.Config) Judge {
+	switch claim.Property {
+	case process.BoundedBypass:
+		return BypassSince(int(claim.Bound.Eval(process.Params{N: c.N})), claim.Since)
+	case process.ClockBound:
+		return ClockBound(claim.Bound)
+	case process.AtMostK:
 		return AtMost(property.Units(spec, c))
 	}
-	return JudgeOf(p)
+	return JudgeOf(claim.Property)
 }
 
 // JudgeOf returns the judge of a property that needs no number, or nil if the property

@@ -27,12 +27,9 @@ type stamps struct {
 // EVENT. A clock above another carrier is not judged: its messages leave later in the
 // step than they get their times.
 func clockLayer(spec *process.Spec) (layer uint8, event process.Type, vector bool) {
-	for l := range spec.Depth() {
-		one := spec.Layer(uint8(l))
-		for i, m := range one.Messages {
-			if one.Family == process.ClockSync && m.Name == "EVENT" {
-				return uint8(l), process.Type(i + 1), m.FieldSet().Has(process.FieldVector)
-			}
+	for l, one := range spec.All() {
+		if t := typeOf(one, "EVENT"); t > 0 && one.Family == process.ClockSync {
+			return l, t, one.Messages[t-1].FieldSet().Has(process.FieldVector)
 		}
 		if one.Carrier {
 			break

@@ -3,7 +3,6 @@ package sim
 import (
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/conclave-io/conclave/process"
 )
@@ -40,7 +39,7 @@ type clockBound struct {
 func ClockBound(bound *process.Formula) Judge {
 	return func(w *World) Watcher {
 		watcher := Watcher{Name: "clock bound", Property: process.ClockBound, Messages: true, Watch: func(*Observation) string { return "" }}
-		top := w.cfg.Spec.Layer(uint8(w.cfg.Spec.Depth() - 1)) // the stack may have the election
+		top := w.cfg.Spec.Top() // the stack may have the election
 		b := &clockBound{w: w, bound: bound, internal: top.Needs.Elector}
 		if w.clocks == nil || !b.measure(top) {
 			return watcher
@@ -85,24 +84,14 @@ func (b *clockBound) measure(top *process.Spec) bool {
 		drift = max(drift, f.Drift, -f.Drift)
 	}
 	b.longest = hi
+	option := func(name string) int { return top.Number(b.w.config, name, 0) }
 	b.params = process.Params{
 		N: b.w.config.N, MinDelay: float64(lo) / d, MaxDelay: float64(hi) / d,
 		Drift: float64(drift) / million, Slew: float64(SlewRate) / million,
-		Interval: float64(b.option(top, "interval")), Limit: float64(b.option(top, "limit")),
-		Exchanges: b.option(top, "burst") + b.option(top, "samples"),
+		Interval: float64(option("interval")), Limit: float64(option("limit")),
+		Exchanges: option("burst") + option("samples"),
 	}
 	return bounded
-}
-
-// option returns the value of a numeric option, and 0 if there is none of the name.
-func (b *clockBound) option(spec *process.Spec, name string) int {
-	i := slices.IndexFunc(spec.Options, func(o process.Option) bool { return o.Name == name })
-	if i < 0 {
-		return 0
-	}
-	byDefault, err := strconv.Atoi(spec.Options[i].Default)
-	process.Assert(err == nil, "the default of a numeric option is a number")
-	return b.w.config.IntOption(name, byDefault)
 }
 
 // span returns the least and the largest delay of all links, if there is one.
@@ -221,9 +210,3 @@ func (b *clockBound) compare(p, q process.ID) string {
 
 // rounding is the possible sum of rounding errors of whole nanoseconds.
 const rounding = 100
-
-// boundOf returns the formula with which a Spec claims a property.
-func boundOf(spec *process.Spec, property process.Property) *process.Formula {
-	i := slices.IndexFunc(spec.Claims.Properties, func(c process.Claim) bool { return c.Property == property })
-	return spec.Claims.Properties[i].Bound
-}

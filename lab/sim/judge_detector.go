@@ -103,7 +103,7 @@ func judgeBeliefs(w *World, property process.Property, wrong func(b *beliefs, p,
 // allowance is the time that a Spec claims for a property, 0 if it claims none.
 func allowance(spec *process.Spec, property process.Property, c *process.Config) process.Duration {
 	for _, claim := range spec.Claims.Properties {
-		if claim.Property == property && !claim.Fails && claim.Within != nil && (claim.Mode == "" || claim.Mode == spec.Mode(c)) {
+		if claim.Property == property && claim.Within != nil && claim.Holds(spec.Mode(c)) {
 			return claim.Within(c)
 		}
 	}

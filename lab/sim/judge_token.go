@@ -22,8 +22,8 @@ type tokenRun struct {
 // takeover makes a token.
 func OneToken(w *World) Watcher {
 	t := &tokenRun{w: w, Token: property.Token{Holder: w.config.Topology.Coordinator, From: process.None, To: process.None}}
-	for layer := range w.cfg.Spec.Depth() {
-		t.over = t.over || w.cfg.Spec.Layer(uint8(layer)).Carrier // the token is inside other messages
+	for _, l := range w.cfg.Spec.All() {
+		t.over = t.over || l.Carrier // the token is inside other messages
 	}
 	t.sent = make([]process.Message, w.config.N)
 	return Watcher{Name: "one token", Property: process.OneToken, Messages: true, Watch: t.watch, End: t.end}

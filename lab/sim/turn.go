@@ -402,7 +402,7 @@ func (w *World) Choices() []Choice {
 // withCommands adds what clients could ask for and is not pending.
 func (w *World) withCommands(choices []Choice) []Choice {
 	pending := len(choices)
-	top := w.cfg.Spec.Layer(uint8(w.cfg.Spec.Depth() - 1))
+	top := w.cfg.Spec.Top()
 	var kinds []process.Kind
 	switch {
 	case top.Family.Locks():

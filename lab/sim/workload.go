@@ -86,7 +86,7 @@ func (w *Workload) validate(c *Config) error {
 	if w.Regime >= regimeEnd {
 		return fmt.Errorf("sim: regime: %d: unknown", w.Regime)
 	}
-	if top := c.Spec.Layer(uint8(c.Spec.Depth() - 1)); w.Regime != Listed && !top.Family.Locks() {
+	if w.Regime != Listed && !c.Spec.Top().Family.Locks() {
 		return fmt.Errorf("sim: regime: %s: %s is not a mutual exclusion algorithm; use commands", w.Regime, c.Spec.Name)
 	}
 	for _, p := range w.Clients {

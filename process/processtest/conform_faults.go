@@ -42,27 +42,10 @@ func (r *run) mayCrash(p *proc) bool {
 // firstSpecial returns who has a part at the start that others have not: the
 // coordinator or commander, where there is one, or the process with the token.
 func firstSpecial(spec *process.Spec, c *process.Config) process.ID {
-	if spec.Needs.Topology == process.Centre || spec.Needs.Topology == process.Commander {
+	if property.HasSpecial(spec) {
 		return c.Topology.Coordinator
 	}
-	for layer := range spec.Depth() {
-		for _, m := range spec.Layer(uint8(layer)).Messages {
-			if property.IsToken(m.Name) {
-				return c.Topology.Coordinator
-			}
-		}
-	}
 	return process.None
-}
-
-// detects reports whether a layer of the algorithm watches the others itself.
-func (r *run) detects() bool {
-	for layer := range r.w.spec.Depth() {
-		if r.w.spec.Layer(uint8(layer)).Family == process.Detector {
-			return true
-		}
-	}
-	return false
 }
 
 // expendable reports whether p can be spared: somebody else is up. Where the machines
@@ -70,7 +53,7 @@ func (r *run) detects() bool {
 // learn what p knows, or nobody could.
 func (r *run) expendable(p *proc) bool {
 	for _, q := range r.w.procs {
-		if q != p && !q.down && (!r.detects() || q.incarnation == 1 || r.w.clock >= q.since+20*r.w.c.D()) {
+		if q != p && !q.down && (!r.w.spec.Has(process.Detector) || q.incarnation == 1 || r.w.clock >= q.since+20*r.w.c.D()) {
 			return true
 		}
 	}
@@ -84,7 +67,7 @@ func (r *run) restart(p *proc) error {
 		return err
 	}
 	var err error
-	if !r.detects() {
+	if !r.w.spec.Has(process.Detector) {
 		err = r.news(process.Event{Kind: process.Rejoin, Peer: p.id, Incarnation: p.incarnation})
 	}
 	for _, q := range r.w.procs {
@@ -158,12 +141,9 @@ func (r *run) news(ev process.Event) error {
 // claims reports whether the spec promises the property in the mode of this run.
 func (r *run) claims(property process.Property) bool {
 	mode := r.w.spec.Mode(r.w.c)
-	for _, claim := range r.w.spec.Claims.Properties {
-		if claim.Property == property && !claim.Fails && (claim.Mode == "" || claim.Mode == mode) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.w.spec.Claims.Properties, func(c process.Claim) bool {
+		return c.Property == property && c.Holds(mode)
+	})
 }
 
 // conditional reports whether crashes are survived under a condition, such as a majority
@@ -205,7 +185,7 @@ func (r *run) checkClients() error {
 // drain lets a run calm down: messages arrive, whoever is inside leaves, and when
 // nothing else is left timers run out. Then nobody may be left waiting.
 func (r *run) drain() error {
-	if !r.claims(process.Progress) || r.faults && (!r.w.spec.Needs.Elector && !r.detects() || r.conditional()) {
+	if !r.claims(process.Progress) || r.faults && (!r.w.spec.Needs.Elector && !r.w.spec.Has(process.Detector) || r.conditional()) {
 		return nil
 	}
 	for range 20 * actions {

@@ -244,12 +244,10 @@ func (s *script) show(d *datadriven.TestData) error {
 // printCounts prints messages sent in the order of their declaration.
 func (w *world) printCounts() {
 	total := 0
-	for layer := range w.spec.Depth() {
-		for _, decl := range w.spec.Layer(uint8(layer)).Messages {
-			if n := w.counts[decl.Name]; n > 0 {
-				w.printf("%s %d ", decl.Name, n)
-				total += n
-			}
+	for _, name := range w.spec.MessageNames() {
+		if n := w.counts[name]; n > 0 {
+			w.printf("%s %d ", name, n)
+			total += n
 		}
 	}
 	w.printf("= %d\n", total)

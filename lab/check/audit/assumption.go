@@ -75,7 +75,7 @@ func (a Assumption) Needed(s *process.Spec) bool {
 	case NoCrash:
 		return !s.Survives(process.CrashAny, s.Mode(&process.Config{}))
 	case UniqueLabels:
-		return hasElection(s)
+		return s.Has(process.Election)
 	case CorrectDetector:
 		return s.Needs.Detector != process.NoDetector
 	}
@@ -99,30 +99,11 @@ func (a Assumption) Survived(s *process.Spec) (survives bool, when string) {
 
 // comparesLabels reports whether the algorithm, or the election that it asks for,
 // compares labels. All others identify processes by their rank.
-func comparesLabels(s *process.Spec) bool { return s.Needs.Elector || hasElection(s) }
-
-func hasElection(s *process.Spec) bool {
-	for i := range s.Depth() {
-		if s.Layer(uint8(i)).Family == process.Election {
-			return true
-		}
-	}
-	return false
-}
+func comparesLabels(s *process.Spec) bool { return s.Needs.Elector || s.Has(process.Election) }
 
 func hasTimers(s *process.Spec) bool {
-	for i := range s.Depth() {
-		if len(s.Layer(uint8(i)).Timers) > 0 {
-			return true
-		}
-	}
-	return false
-}
-
-// detects reports whether a failure detector is among the layers.
-func detects(s *process.Spec) bool {
-	for i := range s.Depth() {
-		if s.Layer(uint8(i)).Family == process.Detector {
+	for _, l := range s.All() {
+		if len(l.Timers) > 0 {
 			return true
 		}
 	}
@@ -147,7 +128,7 @@ func (a Assumption) applies(s *process.Spec) (Outcome, string) {
 		return NotApplicable, "it has no timers, so delays are as long as they like in every search"
 	case a == UniqueLabels && !comparesLabels(s):
 		return NotApplicable, "it cannot be dropped: processes are known by their rank, which breaks ties too, and no rule looks at a label"
-	case a == CorrectDetector && detects(s):
+	case a == CorrectDetector && s.Has(process.Detector):
 		return NotApplicable, "its detector is a part of it, which is wrong when a delay is longer than its bound: that is dropped in another column"
 	case a == CorrectDetector && s.Needs.Detector == process.NoDetector:
 		return NotApplicable, "it asks no detector"
@@ -174,7 +155,7 @@ const (
 )
 
 func fewTimeouts(s *process.Spec) int {
-	if detects(s) {
+	if s.Has(process.Detector) {
 		return timeoutsOfDetectors
 	}
 	return timeouts

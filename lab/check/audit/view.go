@@ -272,6 +272,3 @@ func (c *Cell) view() View {
 	}
 	return v
 }
-
-// family is what an algorithm is for: that of its highest layer.
-func family(s *process.Spec) process.Family { return s.Layer(uint8(s.Depth() - 1)).Family }

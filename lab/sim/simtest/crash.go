@@ -25,7 +25,7 @@ const crashDelay = 100
 // drawCrashes draws up to half of the processes, as far as some may crash.
 func (s *schedule) drawCrashes(r *rand.Rand) {
 	n, events := s.cfg.Process.N, 60
-	if s.plan.family() == process.Transaction {
+	if s.plan.Spec.Top().Family == process.Transaction {
 		events = 8 // there is only one
 	}
 	for range r.IntN((n-1)/2 + 1) {
@@ -72,22 +72,7 @@ func (s *schedule) isSpecial(w *sim.World, q process.ID) bool {
 	if s.plan.Special != nil {
 		return s.plan.Special(w, q)
 	}
-	return hasSpecial(s.plan.Spec) && q == s.seen.token
-}
-
-// hasSpecial reports whether an algorithm has a token, a coordinator or a commander.
-func hasSpecial(spec *process.Spec) bool {
-	if spec.Needs.Topology == process.Centre || spec.Needs.Topology == process.Commander {
-		return true
-	}
-	for layer := range spec.Depth() {
-		for _, m := range spec.Layer(uint8(layer)).Messages {
-			if property.IsToken(m.Name) {
-				return true
-			}
-		}
-	}
-	return false
+	return property.HasSpecial(s.plan.Spec) && q == s.seen.token
 }
 
 // crashDue lets a crash happen that is due, or delays it if no process may crash. Only

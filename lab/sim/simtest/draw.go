@@ -42,8 +42,8 @@ func (s *schedule) drawLoad(r *rand.Rand) {
 	load.Section = []sim.Delay{sim.Constant(1), sim.Constant(2 * d), sim.Uniform(1, 5*d)}[r.IntN(3)]
 	s.cfg.Process.Section = max(1, load.Section.Mean())
 	s.cfg.Limit = sim.Limit{Entries: 10 * n, Events: uint64(20_000 * (n + 1))}
-	family := s.plan.family()
-	if family.Locks() && !detects(s.plan.Spec) {
+	family := s.plan.Spec.Top().Family
+	if family.Locks() && !s.plan.Spec.Has(process.Detector) {
 		switch r.IntN(3) {
 		case 0:
 			load.Regime = sim.Saturated
@@ -54,7 +54,7 @@ func (s *schedule) drawLoad(r *rand.Rand) {
 		}
 	}
 	s.cfg.Limit = sim.Limit{Events: uint64(4_000 * (n + 1))} // a token may go round forever
-	if detects(s.plan.Spec) {
+	if s.plan.Spec.Has(process.Detector) {
 		// A detector never falls silent. The commands end after 20(N+1) D, and
 		// what they ask for must be done long before the run is over.
 		s.cfg.Limit = sim.Limit{Until: process.Duration(200*(n+1)) * d}
@@ -95,23 +95,10 @@ func (s *schedule) drawVotes(r *rand.Rand, span process.Duration) {
 	}
 }
 
-// family is what the top layer is for.
-func (p *Plan) family() process.Family { return p.Spec.Layer(uint8(p.Spec.Depth() - 1)).Family }
-
-// detects reports whether a layer sends heartbeats forever.
-func detects(spec *process.Spec) bool {
-	for layer := range spec.Depth() {
-		if spec.Layer(uint8(layer)).Family == process.Detector {
-			return true
-		}
-	}
-	return false
-}
-
 func (s *schedule) drawCommand(r *rand.Rand, span process.Duration) sim.Command {
 	n := s.cfg.Process.N
 	c := sim.Command{Process: process.ID(r.IntN(n)), At: process.Duration(r.Int64N(int64(span)))}
-	switch s.plan.family() {
+	switch s.plan.Spec.Top().Family {
 	case process.Mutex, process.Deadlock:
 		c.Kind = []process.Kind{process.Acquire, process.Acquire, process.Acquire, process.Release, process.Cancel}[r.IntN(5)]
 	case process.Election:

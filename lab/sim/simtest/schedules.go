@@ -81,7 +81,7 @@ func (p Plan) Run(t *testing.T) {
 			t.Error(text)
 		}
 	}
-	if f := p.family(); outcomes == 0 && (f.Locks() || f == process.Election) {
+	if f := p.Spec.Top().Family; outcomes == 0 && (f.Locks() || f == process.Election) {
 		t.Errorf("nobody entered and nobody was elected in %d schedules", to-from)
 	}
 	if err := sum.note(&p, int(to-from), happened); err != nil {
