@@ -169,12 +169,15 @@ func (s scene) Leader(p process.ID) process.ID {
 	return s.procs[p].leader
 }
 
-// verdict makes an error of what a judge says, if the Spec claims the property.
-func (r *run) verdict(v *property.Violation) error {
-	if v == nil || !r.claims(v.Property) && v.Property != process.StateInvariant {
-		return nil
+// verdict makes an error of the first thing that a judge says, if the Spec claims the
+// property.
+func (r *run) verdict(said ...*property.Violation) error {
+	for _, v := range said {
+		if v != nil && (r.claims(v.Property) || v.Property == process.StateInvariant) {
+			return errors.New(v.String())
+		}
 	}
-	return errors.New(v.String())
+	return nil
 }
 
 // checkClients judges the latest entry once its client knows of it.
@@ -224,6 +227,16 @@ func (r *run) calm() (done bool, err error) {
 	return true, nil
 }
 
+// calmWhile lets a run calm down as long as a test holds for a process, for a long time.
+func (r *run) calmWhile(test func(*proc) bool) error {
+	for i := 0; i < 20*actions && r.find(test) != nil; i++ {
+		if done, err := r.calm(); done || err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // find returns a random process that is up and for which the test holds, or nil.
 func (r *run) find(test func(*proc) bool) *proc {
 	n := len(r.w.procs)
@@ -236,34 +249,36 @@ func (r *run) find(test func(*proc) bool) *proc {
 	return nil
 }
 
-// checkGrants compares the grants of a step, and the leaders, with all before it.
-func (r *run) checkGrants(p *proc, fx *process.Effects) error {
+// checkAnnounced judges the grants, the leaders and the decisions of a step by all before it.
+func (r *run) checkAnnounced(p *proc, fx *process.Effects) error {
 	for i := range fx.Len() {
-		e := fx.At(i)
-		if e.Kind == process.EffectElect {
-			if err := r.checkLeader(p, e); err != nil {
-				return err
-			}
-		}
-		if e.Kind == process.EffectDecide && !e.Internal && r.w.spec.Family == process.Agreement {
-			if err := r.checkDecision(p, e.Value); err != nil {
-				return err
-			}
-		}
-		if e.Kind == process.EffectDecide && !e.Internal && r.w.spec.Family == process.Transaction {
-			if err := r.checkOutcome(p, e.Value); err != nil {
-				return err
-			}
-		}
-		r.calls = r.calls || e.Kind == process.EffectCampaign && !e.Internal
-		if e.Kind != process.EffectGrant || e.Internal {
-			continue
-		}
-		r.entered = p.id
-		err := r.verdict(property.FencesGrow(scene{r.w}, p.id, e.Fence, r.highest))
-		if r.highest = max(r.highest, e.Fence); err != nil {
+		if err := r.verdict(r.judge(p, fx.At(i))...); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+func (r *run) judge(p *proc, e *process.Effect) []*property.Violation {
+	s, family := scene{r.w}, r.w.spec.Family
+	switch {
+	case e.Kind == process.EffectElect:
+		earlier, known := r.leaders[e.Term]
+		r.leaders[e.Term], p.leader = e.Peer, e.Peer
+		if known {
+			return []*property.Violation{property.LeaderAgreement(s, p.id, e.Peer, e.Term, earlier)}
+		}
+	case e.Internal:
+	case e.Kind == process.EffectDecide && family == process.Agreement:
+		return r.agreed.Decide(s, p.id, e.Value)
+	case e.Kind == process.EffectDecide && family == process.Transaction:
+		return r.votes.Decide(s, p.id, e.Value, r.faulty || r.hasty)
+	case e.Kind == process.EffectCampaign:
+		r.calls = true
+	case e.Kind == process.EffectGrant:
+		before := r.highest
+		r.entered, r.highest = p.id, max(before, e.Fence)
+		return []*property.Violation{property.FencesGrow(s, p.id, e.Fence, before)}
 	}
 	return nil
 }

@@ -57,38 +57,13 @@ func (r *run) propose(p *proc, value int64) error {
 	return r.give(p, process.Event{Kind: process.Propose, Value: value})
 }
 
-// checkDecision judges a decision.
-func (r *run) checkDecision(p *proc, value int64) error {
-	for _, v := range r.agreed.Decide(scene{r.w}, p.id, value) {
-		if err := r.verdict(v); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // concludeAgreement lets a run without faults calm down: then all have decided.
 func (r *run) concludeAgreement() error {
 	if r.w.spec.Family != process.Agreement || r.faults || !r.claims(process.Decision) {
 		return nil
 	}
-	waits := func(p *proc) bool { return r.agreed.Waits(p.id) }
-	for i := 0; i < 20*actions && r.find(waits) != nil; i++ {
-		if done, err := r.calm(); done || err != nil {
-			return errors.Join(err, r.verdict(property.Decision(scene{r.w}, r.agreed.Waits)))
-		}
-	}
-	return r.verdict(property.Decision(scene{r.w}, r.agreed.Waits))
-}
-
-// checkLeader compares what a process says about a term with what others said.
-func (r *run) checkLeader(p *proc, e *process.Effect) error {
-	earlier, known := r.leaders[e.Term]
-	r.leaders[e.Term], p.leader = e.Peer, e.Peer
-	if !known {
-		return nil
-	}
-	return r.verdict(property.LeaderAgreement(scene{r.w}, p.id, e.Peer, e.Term, earlier))
+	err := r.calmWhile(func(p *proc) bool { return r.agreed.Waits(p.id) })
+	return errors.Join(err, r.verdict(property.Decision(scene{r.w}, r.agreed.Waits)))
 }
 
 // conclude lets an election that calms down have a result: when whatever is under
@@ -147,16 +122,6 @@ func (r *run) vote(p *proc) error {
 	return r.give(p, process.Event{Kind: process.Propose, Value: vote})
 }
 
-// checkOutcome judges a decision.
-func (r *run) checkOutcome(p *proc, outcome int64) error {
-	for _, v := range r.votes.Decide(scene{r.w}, p.id, outcome, r.faulty || r.hasty) {
-		if err := r.verdict(v); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // concludeTransaction brings everybody back and lets the run calm down: then all who
 // have voted have decided.
 func (r *run) concludeTransaction() error {
@@ -173,20 +138,6 @@ func (r *run) concludeTransaction() error {
 			}
 		}
 	}
-	undecided := func(p *proc) bool { return property.Undecided(r.votes, p.id) }
-	for i := 0; i < 20*actions && r.find(undecided) != nil; i++ {
-		if done, err := r.calm(); done || err != nil {
-			return errors.Join(err, r.transactionEnds())
-		}
-	}
-	return r.transactionEnds()
-}
-
-func (r *run) transactionEnds() error {
-	for _, v := range property.TransactionEnds(scene{r.w}, r.votes) {
-		if err := r.verdict(v); err != nil {
-			return err
-		}
-	}
-	return nil
+	err := r.calmWhile(func(p *proc) bool { return property.Undecided(r.votes, p.id) })
+	return errors.Join(err, r.verdict(property.TransactionEnds(scene{r.w}, r.votes)...))
 }
