@@ -38,7 +38,7 @@ func BypassSince(bound int, since process.Since) Judge {
 			}
 		}
 		return Watcher{
-			Name: "bounded bypass", Property: process.BoundedBypass, Messages: since != process.SinceRequest, Watch: b.watch,
+			Property: process.BoundedBypass, Messages: since != process.SinceRequest, Watch: b.watch,
 		}
 	}
 }

@@ -121,7 +121,7 @@ func (s *stamps) strangers(p process.ID, e stamped) string {
 // smaller stamp.
 func ClockCondition(w *World) Watcher {
 	s := newStamps(w)
-	return Watcher{Name: "clock condition", Property: process.ClockCondition, Ghost: true, Watch: s.watch(s.earlier)}
+	return Watcher{Property: process.ClockCondition, Ghost: true, Watch: s.watch(s.earlier)}
 }
 
 // StrongClock watches that one event has a smaller stamp than another exactly if
@@ -134,5 +134,5 @@ func StrongClock(w *World) Watcher {
 		}
 		return s.strangers(p, e)
 	})
-	return Watcher{Name: "strong clock condition", Property: process.StrongClock, Ghost: true, Watch: watch}
+	return Watcher{Property: process.StrongClock, Ghost: true, Watch: watch}
 }

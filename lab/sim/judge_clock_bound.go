@@ -38,7 +38,7 @@ type clockBound struct {
 // are 2 and 5/3 s.
 func ClockBound(bound *process.Formula) Judge {
 	return func(w *World) Watcher {
-		watcher := Watcher{Name: "clock bound", Property: process.ClockBound, Messages: true, Watch: func(*Observation) string { return "" }}
+		watcher := Watcher{Property: process.ClockBound, Messages: true}
 		top := w.cfg.Spec.Top() // the stack may have the election
 		b := &clockBound{w: w, bound: bound, internal: top.Needs.Elector}
 		if w.clocks == nil || !b.measure(top) {

@@ -9,7 +9,7 @@ import (
 // and that they are legitimate at the end. A state is legitimate if the invariant of
 // the Spec holds. It does not judge a Spec without an invariant.
 func Convergence(w *World) Watcher {
-	watcher := Watcher{Name: "convergence", Property: process.Convergence, Watch: func(*Observation) string { return "" }}
+	watcher := Watcher{Property: process.Convergence}
 	if w.cfg.Spec.Invariant == nil {
 		return watcher
 	}

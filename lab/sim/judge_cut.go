@@ -70,7 +70,7 @@ func ConsistentCut(w *World) Watcher {
 			j.carry, j.recorded, j.part = typeOf(spec, "CARRY"), typeOf(spec, "RECORDED"), typeOf(spec, "PART")
 		}
 	}
-	return Watcher{Name: "consistent cut", Property: process.ConsistentCut, Messages: true, Ghost: true, Watch: j.watch}
+	return Watcher{Property: process.ConsistentCut, Messages: true, Ghost: true, Watch: j.watch}
 }
 
 // typeOf returns the type of the message of a name, or 0.

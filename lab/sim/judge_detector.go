@@ -76,7 +76,7 @@ func judgeBeliefs(w *World, property process.Property, wrong func(b *beliefs, p,
 	b := newBeliefs()
 	within := allowance(w.cfg.Spec, property, w.config)
 	return Watcher{
-		Name: property.String(), Property: property,
+		Property: property,
 		Watch: func(o *Observation) string {
 			b.watch(w, o)
 			return ""

@@ -38,14 +38,13 @@ func RoundAgreement(w *World) Watcher {
 // highest label, or the least busy one of an algorithm that elects by load; of equals
 // any will do. It judges runs in which no process crashes, restarts or gets another
 // load after the first message was sent.
-// message was sent.
 func LeaderValidity(w *World) Watcher {
 	announced, changed := false, false
 	load := w.loadOf
 	if !w.cfg.Spec.Needs.Load {
 		load = nil
 	}
-	return Watcher{Name: "valid leader", Property: process.LeaderValidity, Watch: func(o *Observation) string {
+	return Watcher{Property: process.LeaderValidity, Watch: func(o *Observation) string {
 		switch o.Kind {
 		case Crashed, Restarted:
 			changed = changed || announced || w.meter.protocol > 0
@@ -98,7 +97,7 @@ func LeaderTermination(w *World) Watcher {
 	reached := make([]bool, w.config.N)
 	left := &orphans{w, make([]process.Duration, w.config.N)}
 	return Watcher{
-		Name: "election terminates", Property: process.LeaderTermination, Messages: true,
+		Property: process.LeaderTermination, Messages: true,
 		Watch: func(o *Observation) string {
 			switch o.Kind {
 			case Received:
@@ -110,10 +109,7 @@ func LeaderTermination(w *World) Watcher {
 			}
 			return ""
 		},
-		End: func() string {
-			if w.reason != Quiet {
-				return ""
-			}
+		Quiet: func() string {
 			disagree := property.LeaderTermination(w.scene(), func(p process.ID) bool { return reached[p] })
 			return w.say(cmp.Or(disagree, property.Orphan(w.scene(), left.told, left.asked)))
 		},
@@ -156,5 +152,5 @@ func StrongAccuracy(w *World) Watcher {
 		}
 		return ""
 	}
-	return Watcher{Name: "strong accuracy", Property: process.StrongAccuracy, Watch: watch}
+	return Watcher{Property: process.StrongAccuracy, Watch: watch}
 }

@@ -11,7 +11,7 @@ import (
 // StateInvariant watches that the invariant of the Spec holds after each event. It does
 // not judge a Spec without an invariant.
 func StateInvariant(w *World) Watcher {
-	watcher := Watcher{Name: "invariant", Property: process.StateInvariant, Watch: func(*Observation) string { return "" }}
+	watcher := Watcher{Property: process.StateInvariant}
 	if w.cfg.Spec.Invariant != nil {
 		s := &snapshot{w: w}
 		watcher.State = func() string { return w.say(property.Invariant(w.cfg.Spec, s.take())) }

@@ -50,8 +50,7 @@ func FencesGrowCausally(w *World) Watcher {
 // others.
 func Progress(w *World) Watcher {
 	return Watcher{
-		Name: "progress", Property: process.Progress,
-		Watch: func(*Observation) string { return "" },
+		Property: process.Progress,
 		End: func() string {
 			if w.reason != Quiet && w.reason != Stalled || w.meter.waiting == 0 || w.heldUp() {
 				return ""
@@ -88,7 +87,7 @@ func HappenedBeforeOrder(w *World) Watcher {
 		}
 		return ""
 	}
-	return Watcher{Name: "happened-before order", Property: process.OrderHappenedBefore, Ghost: true, Watch: watch}
+	return Watcher{Property: process.OrderHappenedBefore, Ghost: true, Watch: watch}
 }
 
 // TimestampOrder watches that entries occur in the order of (clock, rank) carried by
@@ -110,7 +109,7 @@ func TimestampOrder(w *World) Watcher {
 		}
 		return ""
 	}
-	return Watcher{Name: "order of time stamps", Property: process.OrderTimestamp, Messages: true, Watch: watch}
+	return Watcher{Property: process.OrderTimestamp, Messages: true, Watch: watch}
 }
 
 // ArrivalOrder watches that entries occur in the order in which requests reach the
@@ -154,5 +153,5 @@ func ArrivalOrder(w *World) Watcher {
 		}
 		return ""
 	}
-	return Watcher{Name: "order of arrival", Property: process.OrderArrival, Messages: true, Watch: watch}
+	return Watcher{Property: process.OrderArrival, Messages: true, Watch: watch}
 }

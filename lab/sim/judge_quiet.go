@@ -30,5 +30,5 @@ func Quiescence(w *World) Watcher {
 		}
 		return ""
 	}
-	return Watcher{Name: "quiescence", Property: process.Quiescence, Messages: true, Watch: watch}
+	return Watcher{Property: process.Quiescence, Messages: true, Watch: watch}
 }

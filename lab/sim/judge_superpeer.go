@@ -6,34 +6,24 @@ import (
 	"github.com/conclave-io/conclave/process/property"
 )
 
-// SuperPeerPlace watches superpeer.Place.
-func SuperPeerPlace(w *World) Watcher {
-	return ofCensus(w, superpeer.Place, (*superpeer.Census).Place)
-}
-
-// SuperPeerSpread watches superpeer.Spread.
-func SuperPeerSpread(w *World) Watcher {
-	return ofCensus(w, superpeer.Spread, (*superpeer.Census).Spread)
-}
-
-func ofCensus(w *World, p process.Property, judge func(*superpeer.Census) *property.Violation) Watcher {
-	c := superpeer.NewCensus(w.scene())
-	return Watcher{
-		Name: p.String(), Property: p,
-		Watch: func(o *Observation) string {
+// ofCensus returns the judge of a property of super-peers that a census decides.
+func ofCensus(p process.Property, judge func(*superpeer.Census) *property.Violation) Judge {
+	return func(w *World) Watcher {
+		c := superpeer.NewCensus(w.scene())
+		watch := func(o *Observation) string {
 			if o.Kind == Crashed || o.Kind == Restarted {
 				c.Changed()
 			}
 			return ""
-		},
-		End: func() string { return w.say(judge(c)) },
+		}
+		return Watcher{Property: p, Watch: watch, End: func() string { return w.say(judge(c)) }}
 	}
 }
 
-// SuperPeerCap watches superpeer.Cap.
-func SuperPeerCap(w *World) Watcher {
+// superPeerCap watches superpeer.Cap.
+func superPeerCap(w *World) Watcher {
 	s := superpeer.NewClients(w.scene())
-	return Watcher{Name: superpeer.Cap.String(), Property: superpeer.Cap, Messages: true, Watch: func(o *Observation) string {
+	return Watcher{Property: superpeer.Cap, Messages: true, Watch: func(o *Observation) string {
 		switch o.Kind {
 		case Crashed:
 			s.Crashed(o.Process)

@@ -64,8 +64,8 @@ func TestJudgesCanFail(t *testing.T) {
 		{"two lead at the end", sim.LeaderTermination, elects(func(m *probe) process.ID { return m.self }, 0), "1 ended with leader 1, 2 with leader 2"},
 		{"one never learns", sim.LeaderTermination, electsTwice, "3 has not elected a leader"},
 		{"all learn", sim.LeaderTermination, elects(func(*probe) process.ID { return 2 }, 1), ""},
-		{"decides otherwise", sim.ValueAgreement, decides(func(m *probe) int64 { return int64(m.self) }), "2 decided 1: another process decided 0"},
-		{"decides alike", sim.ValueAgreement, decides(func(*probe) int64 { return 4 }), ""},
+		{"decides otherwise", sim.JudgeOf(process.ValueAgreement), decides(func(m *probe) int64 { return int64(m.self) }), "2 decided 1: another process decided 0"},
+		{"decides alike", sim.JudgeOf(process.ValueAgreement), decides(func(*probe) int64 { return 4 }), ""},
 		{"suspects the living", sim.StrongAccuracy, suspects, "1 suspects 2, which is up"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

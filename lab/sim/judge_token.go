@@ -26,7 +26,7 @@ func OneToken(w *World) Watcher {
 		t.over = t.over || l.Carrier // the token is inside other messages
 	}
 	t.sent = make([]process.Message, w.config.N)
-	return Watcher{Name: "one token", Property: process.OneToken, Messages: true, Watch: t.watch, End: t.end}
+	return Watcher{Property: process.OneToken, Messages: true, Watch: t.watch, Quiet: t.quiet}
 }
 
 func (t *tokenRun) watch(o *Observation) string {
@@ -58,8 +58,8 @@ func (t *tokenRun) move(o *Observation) string {
 	return t.w.say(t.Sent(t.w.config, o.Process, o.Peer, same))
 }
 
-func (t *tokenRun) end() string {
-	if t.over || t.w.reason != Quiet || t.w.heldUp() {
+func (t *tokenRun) quiet() string {
+	if t.over || t.w.heldUp() {
 		return ""
 	}
 	return t.w.say(t.Missing(t.w.config))
