@@ -67,3 +67,67 @@ func (s *snapshot) add(it *item) {
 		s.flights = append(s.flights, *it)
 	}
 }
+
+// Convergence watches that states stay legitimate once they are, until the next fault,
+// and that they are legitimate at the end. A state is legitimate if the invariant of
+// the Spec holds. It does not judge a Spec without an invariant.
+func Convergence(w *World) Watcher {
+	watcher := Watcher{Property: process.Convergence}
+	if w.cfg.Spec.Invariant == nil {
+		return watcher
+	}
+	s := &snapshot{w: w}
+	legitimate, since := false, process.Duration(0)
+	watcher.State = func() string {
+		if w.disturbed != since {
+			legitimate, since = false, w.disturbed
+		}
+		text := w.cfg.Spec.Invariant.Wrong(s.take())
+		if text != "" && legitimate && w.disturbed < w.now {
+			return w.say(property.Left(text))
+		}
+		legitimate = text == ""
+		return ""
+	}
+	watcher.End = func() string {
+		if text := w.cfg.Spec.Invariant.Wrong(s.take()); text != "" {
+			return w.say(property.Illegitimate(text))
+		}
+		return ""
+	}
+	return watcher
+}
+
+// deadlocks returns the judge of a property of detectors. Declarations are compared with
+// the processes that were stuck before that step.
+func deadlocks(judged process.Property) Judge {
+	return func(w *World) Watcher {
+		watcher := Watcher{Property: judged}
+		if w.cfg.Spec.Waits == nil {
+			return watcher
+		}
+		layer, declares := property.Declares(w.cfg.Spec)
+		state, declared := &snapshot{w: w}, process.NewSet(w.config.N)
+		var stuck property.Stuck
+		watcher.Watch = func(o *Observation) string {
+			switch {
+			case o.Kind == Entered || o.Kind == Crashed:
+				declared.Remove(o.Process)
+			case o.Kind == Delivered && o.Message.Layer == layer && o.Message.Type == declares:
+				declared.Add(o.Message.Subject)
+				if judged == process.NoPhantom {
+					return w.say(property.Phantom(w.scene(), o.Process, o.Message.Subject, stuck))
+				}
+			}
+			return ""
+		}
+		watcher.State = func() string {
+			stuck = property.StuckIn(w.cfg.Spec.Waits(state.take()))
+			return ""
+		}
+		if judged == process.DeadlockFound {
+			watcher.Quiet = func() string { return w.say(property.DeadlockFound(w.scene(), stuck, declared.Has)) }
+		}
+		return watcher
+	}
+}
