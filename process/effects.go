@@ -55,12 +55,7 @@ func (k EffectKind) String() string {
 
 // EffectKindByName returns the kind with the given name, or 0 if there is none.
 func EffectKindByName(name string) EffectKind {
-	for k := EffectSend; k < effectEnd; k++ {
-		if effectNames[k] == name {
-			return k
-		}
-	}
-	return 0
+	return EffectKind(max(0, slices.Index(effectNames[:], name)))
 }
 
 // Rule is a numbered rule of an algorithm: its position in Spec.Rules, from 1.

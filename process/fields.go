@@ -40,6 +40,7 @@ const (
 	modeDecode
 	modeView
 	modeMarks
+	modeSkip
 )
 
 // Fields walks over the state of a machine. A machine calls one method for each piece
@@ -53,12 +54,12 @@ type Fields struct {
 	inner       bool // inside a list, whose own mark counts
 	group       string
 
-	buf   []byte // encode: grows; decode: what is left
-	n     int    // decode: ranks are below n
-	err   error  // decode: the first error
-	view  func(FieldView)
-	label func(ID) string
-	marks func(Role, *uint64)
+	buf    []byte // encode: grows; decode: what is left
+	n      int    // decode: ranks are below n
+	err    error  // decode: the first error
+	view   func(FieldView)
+	config *Config // view
+	marks  func(Role, *uint64)
 }
 
 // Durable marks the next field as one that survives a crash once it is saved:
@@ -69,13 +70,16 @@ func (f *Fields) Durable() *Fields {
 	return f
 }
 
-// next consumes the durable mark and reports whether the walk visits the field.
-func (f *Fields) next() (durable, visit bool) {
+// next consumes the durable mark and returns what the walk does with the field.
+func (f *Fields) next() (durable bool, mode fieldsMode) {
 	durable = f.durable
 	if !f.inner {
 		f.durable = false
 	}
-	return durable, (durable || !f.durableOnly) && f.err == nil
+	if !durable && f.durableOnly || f.err != nil {
+		return durable, modeSkip
+	}
+	return durable, f.mode
 }
 
 func (f *Fields) show(name string, role Role, durable bool, value, pointer any) {
@@ -84,11 +88,7 @@ func (f *Fields) show(name string, role Role, durable bool, value, pointer any) 
 
 // Bool visits a truth value.
 func (f *Fields) Bool(name string, p *bool) {
-	durable, visit := f.next()
-	if !visit {
-		return
-	}
-	switch f.mode {
+	switch durable, mode := f.next(); mode {
 	case modeEncode:
 		b := byte(0)
 		if *p {
@@ -104,11 +104,7 @@ func (f *Fields) Bool(name string, p *bool) {
 
 // Int visits a number that may be negative.
 func (f *Fields) Int(name string, p *int64) {
-	durable, visit := f.next()
-	if !visit {
-		return
-	}
-	switch f.mode {
+	switch durable, mode := f.next(); mode {
 	case modeEncode:
 		f.buf = binary.AppendVarint(f.buf, *p)
 	case modeDecode:
@@ -120,11 +116,7 @@ func (f *Fields) Int(name string, p *int64) {
 
 // Count visits a small number that is not negative, such as a counter of retries.
 func (f *Fields) Count(name string, p *int) {
-	durable, visit := f.next()
-	if !visit {
-		return
-	}
-	switch f.mode {
+	switch durable, mode := f.next(); mode {
 	case modeEncode:
 		f.buf = binary.AppendUvarint(f.buf, uint64(*p))
 	case modeDecode:
@@ -150,11 +142,7 @@ func (f *Fields) Fence(name string, p *Fence) { f.number(name, RoleFence, (*uint
 func (f *Fields) Term(name string, p *Term) { f.number(name, RoleTerm, (*uint64)(p), p) }
 
 func (f *Fields) number(name string, role Role, p *uint64, pointer any) {
-	durable, visit := f.next()
-	if !visit {
-		return
-	}
-	switch f.mode {
+	switch durable, mode := f.next(); mode {
 	case modeEncode:
 		f.buf = binary.AppendUvarint(f.buf, *p)
 	case modeDecode:
@@ -180,27 +168,19 @@ func roleValue(role Role, v uint64) any {
 
 // ID visits a process, which may be None.
 func (f *Fields) ID(name string, p *ID) {
-	durable, visit := f.next()
-	if !visit {
-		return
-	}
-	switch f.mode {
+	switch durable, mode := f.next(); mode {
 	case modeEncode:
 		f.buf = binary.AppendUvarint(f.buf, uint64(*p+1))
 	case modeDecode:
 		*p = f.id(name)
 	case modeView:
-		f.show(name, RolePlain, durable, f.label(*p), p)
+		f.show(name, RolePlain, durable, f.config.Text(*p), p)
 	}
 }
 
 // IDs visits a list of processes whose order matters.
 func (f *Fields) IDs(name string, p *[]ID) {
-	durable, visit := f.next()
-	if !visit {
-		return
-	}
-	switch f.mode {
+	switch durable, mode := f.next(); mode {
 	case modeEncode:
 		f.buf = binary.AppendUvarint(f.buf, uint64(len(*p)))
 		for _, id := range *p {
@@ -212,17 +192,13 @@ func (f *Fields) IDs(name string, p *[]ID) {
 			*p = append(*p, f.id(name))
 		}
 	case modeView:
-		f.show(name, RolePlain, durable, f.labels(*p), p)
+		f.show(name, RolePlain, durable, f.config.Texts(*p), p)
 	}
 }
 
 // Set visits a set of processes, made by NewSet(N).
 func (f *Fields) Set(name string, s Set) {
-	durable, visit := f.next()
-	if !visit {
-		return
-	}
-	switch f.mode {
+	switch durable, mode := f.next(); mode {
 	case modeEncode:
 		for _, word := range s {
 			f.buf = binary.AppendUvarint(f.buf, word)
@@ -236,7 +212,7 @@ func (f *Fields) Set(name string, s Set) {
 		for p := range s.All() {
 			members = append(members, p)
 		}
-		f.show(name, RolePlain, durable, f.labels(members), s)
+		f.show(name, RolePlain, durable, f.config.Texts(members), s)
 	}
 }
 
@@ -247,11 +223,7 @@ func (f *Fields) Array(name string, s []uint64) { f.array(name, RolePlain, s) }
 func (f *Fields) Clocks(name string, s []uint64) { f.array(name, RoleClock, s) }
 
 func (f *Fields) array(name string, role Role, s []uint64) {
-	durable, visit := f.next()
-	if !visit {
-		return
-	}
-	switch f.mode {
+	switch durable, mode := f.next(); mode {
 	case modeEncode:
 		for _, v := range s {
 			f.buf = binary.AppendUvarint(f.buf, v)
@@ -271,11 +243,7 @@ func (f *Fields) array(name string, role Role, s []uint64) {
 
 // Uints visits a list of numbers of any length.
 func (f *Fields) Uints(name string, p *[]uint64) {
-	durable, visit := f.next()
-	if !visit {
-		return
-	}
-	switch f.mode {
+	switch durable, mode := f.next(); mode {
 	case modeEncode:
 		f.buf = binary.AppendUvarint(f.buf, uint64(len(*p)))
 		for _, v := range *p {
@@ -293,11 +261,7 @@ func (f *Fields) Uints(name string, p *[]uint64) {
 
 // Bytes visits opaque data.
 func (f *Fields) Bytes(name string, p *[]byte) {
-	durable, visit := f.next()
-	if !visit {
-		return
-	}
-	switch f.mode {
+	switch durable, mode := f.next(); mode {
 	case modeEncode:
 		f.buf = binary.AppendUvarint(f.buf, uint64(len(*p)))
 		f.buf = append(f.buf, *p...)
@@ -310,18 +274,14 @@ func (f *Fields) Bytes(name string, p *[]byte) {
 
 // Stamp visits a logical time with its process, which may be None.
 func (f *Fields) Stamp(name string, p *Stamp) {
-	durable, visit := f.next()
-	if !visit {
-		return
-	}
-	switch f.mode {
+	switch durable, mode := f.next(); mode {
 	case modeEncode:
 		f.buf = binary.AppendUvarint(f.buf, p.Clock)
 		f.buf = binary.AppendUvarint(f.buf, uint64(p.ID+1))
 	case modeDecode:
 		p.Clock, p.ID = f.uvarint(name, 1<<64-1), f.id(name)
 	case modeView:
-		f.show(name, RoleClock, durable, fmt.Sprintf("(%d,%s)", p.Clock, f.label(p.ID)), p)
+		f.show(name, RoleClock, durable, fmt.Sprintf("(%d,%s)", p.Clock, f.config.Text(p.ID)), p)
 	case modeMarks:
 		f.marks(RoleClock, &p.Clock)
 	}
@@ -329,11 +289,7 @@ func (f *Fields) Stamp(name string, p *Stamp) {
 
 // Message visits a message that is being held.
 func (f *Fields) Message(name string, p *Message) {
-	durable, visit := f.next()
-	if !visit {
-		return
-	}
-	switch f.mode {
+	switch durable, mode := f.next(); mode {
 	case modeEncode:
 		f.buf = p.appendBody(f.buf, 1<<fieldCount-1)
 	case modeDecode:
@@ -349,11 +305,7 @@ func (f *Fields) Message(name string, p *Message) {
 
 // Enum visits a small number that stands for one of the given names.
 func Enum[E ~uint8](f *Fields, name string, p *E, names []string) {
-	durable, visit := f.next()
-	if !visit {
-		return
-	}
-	switch f.mode {
+	switch durable, mode := f.next(); mode {
 	case modeEncode:
 		f.buf = append(f.buf, byte(*p))
 	case modeDecode:
@@ -366,11 +318,7 @@ func Enum[E ~uint8](f *Fields, name string, p *E, names []string) {
 // List visits a list of structs of any length; each visits the fields of one.
 // Keep each free of captured variables and the walk does not allocate.
 func List[E any](f *Fields, name string, p *[]E, each func(f *Fields, e *E)) {
-	durable, visit := f.next()
-	if !visit {
-		return
-	}
-	switch f.mode {
+	switch durable, mode := f.next(); mode {
 	case modeEncode:
 		f.buf = binary.AppendUvarint(f.buf, uint64(len(*p)))
 		listEach(f, durable, *p, each)

@@ -165,9 +165,9 @@ func (f *Fields) take(n int) []byte {
 func View(m Machine, c *Config) []FieldView {
 	var views []FieldView
 	f := Fields{
-		mode:  modeView,
-		view:  func(v FieldView) { views = append(views, v) },
-		label: c.Text,
+		mode:   modeView,
+		view:   func(v FieldView) { views = append(views, v) },
+		config: c,
 	}
 	m.Fields(&f)
 	return views
@@ -192,12 +192,12 @@ func Diff(before, after []FieldView) []Change {
 	return changes
 }
 
-// labels shows a list of processes. A list of texts, unlike a list of numbers, also
-// shows None.
-func (f *Fields) labels(ids []ID) []string {
+// Texts shows a list of processes. A list of texts, unlike a list of numbers, also shows
+// None.
+func (c *Config) Texts(ids []ID) []string {
 	texts := make([]string, len(ids))
 	for i, id := range ids {
-		texts[i] = f.label(id)
+		texts[i] = c.Text(id)
 	}
 	return texts
 }

@@ -305,7 +305,7 @@ func (u FieldUse) text(m *Message, c *Config) string {
 	case FieldVector:
 		return fmt.Sprint(m.Vector)
 	case FieldIDs:
-		return idsText(m.IDs, c)
+		return "[" + strings.Join(c.Texts(m.IDs), " ") + "]"
 	default:
 		return fmt.Sprintf("%q", m.Data)
 	}
@@ -316,14 +316,6 @@ func (u FieldUse) valueText(v int64) string {
 		return u.Names[v]
 	}
 	return strconv.FormatInt(v, 10)
-}
-
-func idsText(ids []ID, c *Config) string {
-	texts := make([]string, len(ids))
-	for i, id := range ids {
-		texts[i] = c.Text(id)
-	}
-	return "[" + strings.Join(texts, " ") + "]"
 }
 
 // Validate checks that the configuration fits the algorithm. The error names the wrong

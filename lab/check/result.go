@@ -99,11 +99,7 @@ func (c *Config) Bounds() string {
 	}
 	parts := []string{fmt.Sprintf("N=%d", d.Process.N), count(d.Entries, what) + " each"}
 	if len(d.Requesters) < d.Process.N {
-		var labels []string
-		for _, p := range d.Requesters {
-			labels = append(labels, d.Process.Text(p))
-		}
-		parts[1] = fmt.Sprintf("%s of %s", count(d.Entries, what), strings.Join(labels, " and "))
+		parts[1] = fmt.Sprintf("%s of %s", count(d.Entries, what), strings.Join(d.Process.Texts(d.Requesters), " and "))
 	}
 	if d.Corrupt {
 		parts = append(parts[:1:1], "from every state")
@@ -142,10 +138,7 @@ func (c *Config) Bounds() string {
 // traitorText names the Byzantine processes: "traitor 3", or of several sets "1 traitor
 // at any of 3 places".
 func (c *Config) traitorText() string {
-	var labels []string
-	for _, p := range c.Traitors[0] {
-		labels = append(labels, c.Process.Text(p))
-	}
+	labels := c.Process.Texts(c.Traitors[0])
 	what := "traitor"
 	if len(labels) != 1 {
 		what = "traitors"

@@ -138,11 +138,7 @@ func (c *change) acquire() string { return c.own() + c.length("hold") }
 func (c *change) news() string { return c.own() + ", to: " + c.label(c.To) }
 
 func (c *change) partition() string {
-	side := make([]string, len(c.Ranks))
-	for i, p := range c.Ranks {
-		side[i] = c.label(p)
-	}
-	text := "partition: [" + strings.Join(side, ", ") + "]"
+	text := "partition: [" + strings.Join(c.config.Texts(processes(c.Ranks)), ", ") + "]"
 	if c.OneWay {
 		text += ", one-way: true"
 	}

@@ -115,11 +115,7 @@ func (r *reader) order(n *yaml.Node) {
 }
 
 func (o *Outcome) labels(ids []process.ID) string {
-	texts := make([]string, len(ids))
-	for i, p := range ids {
-		texts[i] = o.config.Text(p)
-	}
-	return "[" + strings.Join(texts, ", ") + "]"
+	return "[" + strings.Join(o.config.Texts(ids), ", ") + "]"
 }
 
 func (r *reader) messages(n *yaml.Node) {

@@ -78,12 +78,7 @@ func (k FaultKind) String() string {
 
 // FaultKindByName returns the kind with the given name, or 0 if there is none.
 func FaultKindByName(name string) FaultKind {
-	for k := Crash; k < faultKindEnd; k++ {
-		if faultKindNames[k] == name {
-			return k
-		}
-	}
-	return 0
+	return FaultKind(max(0, slices.Index(faultKindNames[:], name)))
 }
 
 // Fault is a fault at a time of a run, before everything else at that time.

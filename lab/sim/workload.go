@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/conclave-io/conclave/process"
 )
@@ -37,12 +38,8 @@ func (r Regime) String() string {
 
 // RegimeByName returns the regime with the given name.
 func RegimeByName(name string) (Regime, bool) {
-	for r := Listed; r < regimeEnd; r++ {
-		if regimeNames[r] == name {
-			return r, true
-		}
-	}
-	return 0, false
+	i := slices.Index(regimeNames[:], name)
+	return Regime(max(0, i)), i >= 0
 }
 
 // Workload is what the clients of the processes do. There is one client at each
