@@ -191,14 +191,13 @@ func (c *Config) validateNumbers() error {
 	if c.Loads != nil && len(c.Loads) != c.Process.N {
 		return fmt.Errorf("check: %d loads for %d processes", len(c.Loads), c.Process.N)
 	}
-	for _, b := range []struct {
-		name string
-		of   int
-	}{{"timeouts", c.Timeouts}, {"crashes", c.Crashes}, {"restarts", c.Restarts}, {"drops", c.Drops},
-		{"duplicates", c.Duplicates}, {"reorders", c.Reorders}, {"suspicions", c.Suspicions}, {"cancels", c.Cancels}, {"forgets", c.Forgets}, {"messages in flight", c.InFlight}} {
-		if b.of < 0 || b.of > maxBudget {
-			return fmt.Errorf("check: %d %s: must be 0 to %d", b.of, b.name, maxBudget)
+	for b := range budgetCount {
+		if n := c.limit(b); n < 0 || n > maxBudget {
+			return fmt.Errorf("check: %d %s: must be 0 to %d", n, budgetNames[b].all, maxBudget)
 		}
+	}
+	if c.InFlight < 0 || c.InFlight > maxBudget {
+		return fmt.Errorf("check: %d messages in flight: must be 0 to %d", c.InFlight, maxBudget)
 	}
 	if c.MaxDepth < 0 {
 		return fmt.Errorf("check: depth: %d: must be at least 0, where 0 means no bound", c.MaxDepth)

@@ -26,6 +26,7 @@ func (s *search) depthFirst() {
 		for range stack.size - before {
 			stack.depths = append(stack.depths, int32(depth+1))
 		}
+		s.tell()
 		s.checkLimits()
 	}
 }

@@ -30,21 +30,28 @@ type layout struct {
 type budget uint8
 
 const (
-	crashes budget = iota
+	timeouts budget = iota
+	crashes
 	restarts
 	drops
 	duplicates
 	reorders
 	suspicions
-	timeouts
 	cancels
 	forgets
 	budgetCount
 )
 
+// budgetNames are the names of the budgets, and of one of what they limit.
+var budgetNames = [budgetCount]struct{ all, one string }{
+	timeouts: {"timeouts", "timeout"}, crashes: {"crashes", "crash"}, restarts: {"restarts", "restart"},
+	drops: {"drops", "loss"}, duplicates: {"duplicates", "duplicate"}, reorders: {"reorders", "message out of order"},
+	suspicions: {"suspicions", "wrong suspicion"}, cancels: {"cancels", "withdrawal"}, forgets: {"forgets", "forgotten machine"},
+}
+
 // limit returns the largest allowed number.
 func (c *Config) limit(b budget) int {
-	return [...]int{c.Crashes, c.Restarts, c.Drops, c.Duplicates, c.Reorders, c.Suspicions, c.Timeouts, c.Cancels, c.Forgets}[b]
+	return [...]int{c.Timeouts, c.Crashes, c.Restarts, c.Drops, c.Duplicates, c.Reorders, c.Suspicions, c.Cancels, c.Forgets}[b]
 }
 
 func newLayout(c *Config) layout {

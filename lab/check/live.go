@@ -284,10 +284,8 @@ func (l *lasso) path() *Path {
 	if len(stem) > 0 {
 		root = l.nodes[stem[len(stem)-1]].parent
 	}
-	_, number := w.rootOf(l.nodes[root].print)
 	p := &Path{}
-	p.begin(w, number)
-	state := l.nodes[root].state
+	state := p.begin(w, l.nodes[root].print.lo)
 	take := func(to int32, by action) {
 		i := w.pick(state, func(i int, next *successor) bool {
 			return next.action.like(by) && w.normalPrint(i) == l.nodes[to].print

@@ -22,9 +22,6 @@ func (w *worker) mayNotice(l *local) bool {
 	return w.cfg.notices() && l.leader != process.None && l.leader != l.proc
 }
 
-// recall asks for another leader in place of one that has crashed.
-func (s *stepper) recall() { s.step(process.Event{Kind: process.Campaign}) }
-
 // noticed reports whether the leader that an edge of a notice is about has crashed, and
 // whether asking has an effect. A process that already runs an election need not be
 // asked again.

@@ -56,15 +56,9 @@ var actionNames = [...]string{
 // state it picks the successor that, according to the visited states, came next.
 func (s *search) path(f *finding) *Path {
 	w := s.workers[0]
-	chain := s.chain(f.state)
+	chain := s.visited.chain(f.state)
 	p := &Path{Loop: -1}
-	var state []uint32
-	for i, root := range w.roots() {
-		if w.printOfState(root).lo == chain[0] {
-			state = root
-			p.begin(w, i)
-		}
-	}
+	state := p.begin(w, chain[0])
 	p.states = append(p.states, state)
 	count := w.stepsAtStart()
 	for _, lo := range chain[1:] {
@@ -94,8 +88,12 @@ func (w *worker) stepsAtStart() []int {
 	return count
 }
 
-// begin begins the path in the i-th of all roots.
-func (p *Path) begin(w *worker, i int) {
+// begin begins the path in a root and returns it.
+func (p *Path) begin(w *worker, lo uint64) (root []uint32) {
+	all := w.roots()
+	i := slices.IndexFunc(all, func(v []uint32) bool { return w.printOfState(v).lo == lo })
+	process.Assert(i >= 0, "a run begins in a root")
+	root = all[i]
 	set := 0
 	for more := len(w.rootsOf(set)); i >= more; more = len(w.rootsOf(set)) {
 		i -= more
@@ -104,6 +102,7 @@ func (p *Path) begin(w *worker, i int) {
 	if p.start = w.describeStart(set, i); len(w.cfg.Traitors) > 0 {
 		p.traitors = w.cfg.Traitors[set]
 	}
+	return root
 }
 
 // describeStart describes what a fault has left, and what the machines do first with a
@@ -124,27 +123,6 @@ func (w *worker) describeStart(set, i int) []Step {
 		return append(w.corrupted(left, births), first...)
 	}
 	return first
-}
-
-// rootOf returns the index of a state among the roots.
-func (w *worker) rootOf(f print) (state []uint32, number int) {
-	for i, root := range w.roots() {
-		if w.printOfState(root) == f {
-			return root, i
-		}
-	}
-	process.Assert(false, "a run begins in a root")
-	return nil, 0
-}
-
-// chain returns the fingerprints of the states from the start to the given one.
-func (s *search) chain(last print) []uint64 {
-	chain := []uint64{last.lo}
-	for lo := s.visited.parent(last.lo); lo != 0; lo = s.visited.parent(lo) {
-		chain = append(chain, lo)
-	}
-	slices.Reverse(chain)
-	return chain
 }
 
 // pick expands a state, without normal forms of its successors, and returns the first
@@ -184,15 +162,12 @@ func (w *worker) successor(i int) []uint32 {
 }
 
 // describe describes an action in a state, and counts the steps of machines.
-// take.
 func (w *worker) describe(v []uint32, a action, count []int) Step {
 	st := Step{Kind: actionNames[a.kind], Process: process.ID(a.proc), slot: int(a.slot)}
 	switch a.kind {
 	case actDeliver, actDuplicate, actDrop:
 		w.describeMessage(&st, v, a)
-	case actCrash, actSuspect:
-		return st
-	case actElect:
+	case actCrash, actSuspect, actElect:
 		return st
 	}
 	if a.kind == actDrop {
@@ -283,35 +258,35 @@ func (w *worker) retake(st *Step, v []uint32, a action, e *edge) {
 		incarnations := w.incarnations(v)
 		w.take(from, func() { w.restart(incarnations) })
 	default:
-		w.take(from, func() { w.own(e) })
+		w.take(from, func() { w.own(e.kind, e.argument) })
 	}
 	st.Choices, st.armed = w.notes[e.choice].choices, w.notes[e.choice].armed
 	w.notes = nil
 }
 
 // own takes a step that needs no message.
-func (w *worker) own(e *edge) {
-	switch e.kind {
+func (w *worker) own(kind actionKind, argument uint64) {
+	switch kind {
 	case actAcquire:
 		w.acquire()
 	case actRelease:
-		w.release()
+		w.leave(process.Release)
 	case actCancel:
-		w.cancel()
+		w.leave(process.Cancel)
 	case actForget:
 		w.forgetMachine()
 	case actCampaign:
 		w.campaign()
 	case actPropose:
 		if w.cfg.transaction() {
-			w.castVote(int64(e.argument))
+			w.castVote(int64(argument))
 			return
 		}
 		w.propose()
-	case actNotice:
-		w.recall()
+	case actNotice: // asks for another leader in place of one that has crashed
+		w.step(process.Event{Kind: process.Campaign})
 	case actFire:
-		w.fire(e.argument)
+		w.fire(argument)
 	}
 }
 

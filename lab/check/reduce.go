@@ -34,10 +34,10 @@ func (c *Config) validateReduction() error {
 	if c.Reduce != PartialOrder {
 		return nil
 	}
-	for b := range timeouts {
+	for b := crashes; b <= suspicions; b++ {
 		if c.limit(b) > 0 {
 			return fmt.Errorf("check: partial order reduction cannot be used with %s: a fault does not commute with the steps of other processes",
-				[...]string{"crashes", "restarts", "drops", "duplicates", "reorders", "wrong suspicions"}[b])
+				[...]string{"crashes", "restarts", "drops", "duplicates", "reorders", "wrong suspicions"}[b-crashes])
 		}
 	}
 	switch {

@@ -122,14 +122,9 @@ func (c *Config) Bounds() string {
 	if len(d.Traitors) > 0 {
 		parts = append(parts, d.traitorText())
 	}
-	for _, b := range []struct {
-		of   int
-		name string
-	}{{d.Timeouts, "timeout"}, {d.Crashes, "crash"}, {d.Restarts, "restart"}, {d.Drops, "loss"},
-		{d.Duplicates, "duplicate"}, {d.Reorders, "message out of order"},
-		{d.Suspicions, "wrong suspicion"}, {d.Cancels, "withdrawal"}, {d.Forgets, "forgotten machine"}} {
-		if b.of > 0 {
-			parts = append(parts, count(b.of, b.name))
+	for b := range budgetCount {
+		if n := d.limit(b); n > 0 {
+			parts = append(parts, count(n, budgetNames[b].one))
 		}
 	}
 	return strings.Join(parts, ", ")

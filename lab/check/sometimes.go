@@ -197,14 +197,8 @@ func (s *search) sometimes() []Sometimes {
 	}
 	for b := range budgetCount {
 		if n := s.cfg.limit(b); n > 0 && b != timeouts { // that is a bound, not a fault
-			all = append(all, Sometimes{count(n, budgetNames[b]), unspent&(1<<b) == 0})
+			all = append(all, Sometimes{count(n, budgetNames[b].one), unspent&(1<<b) == 0})
 		}
 	}
 	return all
-}
-
-// budgetNames are the singular names of the budgets.
-var budgetNames = [budgetCount]string{
-	crashes: "crash", restarts: "restart", drops: "loss", duplicates: "duplicate", reorders: "message out of order",
-	suspicions: "wrong suspicion", timeouts: "timeout", cancels: "withdrawal", forgets: "forgotten machine",
 }

@@ -281,19 +281,13 @@ func (s *stepper) acquire() {
 	s.step(process.Event{Kind: process.Acquire})
 }
 
-func (s *stepper) release() {
+// leave is a client that releases or withdraws. After it withdraws, a grant is one that no
+// client waits for.
+func (s *stepper) leave(kind process.Kind) {
 	s.next.phase = idle
 	s.flags |= left
 	s.bookRequest()
-	s.step(process.Event{Kind: process.Release})
-}
-
-// cancel is a client that withdraws. A later grant is one that no client waits for.
-func (s *stepper) cancel() {
-	s.next.phase = idle
-	s.flags |= left
-	s.bookRequest()
-	s.step(process.Event{Kind: process.Cancel})
+	s.step(process.Event{Kind: kind})
 }
 
 // isIdle reports whether the machine of a process may be forgotten.
