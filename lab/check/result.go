@@ -162,9 +162,9 @@ func count(n int, what string) string {
 
 // Told is a step of a path in words.
 type Told struct {
-	Step   int // from 1
-	Record int // the last record of the step in a run of Result.Scenario
-	Text   string
+	Step   int    `json:"step"`   // from 1
+	Record int    `json:"record"` // the last record of the step in a run of Result.Scenario
+	Text   string `json:"text"`
 }
 
 // Story describes the run to the violation in a sentence for each step. It omits steps

@@ -14,8 +14,8 @@ import (
 
 // Sometimes is a state that a search should reach at least once.
 type Sometimes struct {
-	What    string // in words, such as "somebody waits while another is inside"
-	Reached bool
+	What    string `json:"what"` // in words, such as "somebody waits while another is inside"
+	Reached bool   `json:"reached"`
 }
 
 // interest names such a state.

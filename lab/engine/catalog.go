@@ -163,13 +163,9 @@ func topology(cfg *sim.Config) Topology {
 	case process.Centre, process.Commander:
 		t.Coordinator = rank(of.Coordinator)
 	case process.RingTopology:
-		successor := of.Successor
-		if successor == nil {
-			for p := range process.ID(n) {
-				successor = append(successor, (p+1)%process.ID(n))
-			}
+		for p := range process.ID(n) {
+			t.Successor = append(t.Successor, int(of.Next(p, n)))
 		}
-		t.Successor = ranks(successor)
 	case process.Tree:
 		parent := of.Parent
 		if parent == nil {

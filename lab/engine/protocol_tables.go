@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"github.com/conclave-io/conclave/lab/check"
 	"github.com/conclave-io/conclave/lab/check/audit"
 	"github.com/conclave-io/conclave/lab/measure"
 )
@@ -28,10 +29,10 @@ type Assumption struct {
 // Audited is the answer to the call audit.
 type Audited struct {
 	audit.View
-	Short   string `json:"short"`           // the outcome in a few words
-	Found   string `json:"found,omitempty"` // the scenario of a run that ends with the violation; open can run it
-	Story   []Told `json:"story,omitempty"` // what happens in it
-	Command string `json:"command"`         // runs the searches of the whole row
+	Short   string       `json:"short"`           // the outcome in a few words
+	Found   string       `json:"found,omitempty"` // the scenario of a run that ends with the violation; open can run it
+	Story   []check.Told `json:"story,omitempty"` // what happens in it
+	Command string       `json:"command"`         // runs the searches of the whole row
 }
 
 // Sizing is a point of a sweep: an algorithm and a number of processes.

@@ -35,17 +35,17 @@ func among(specs []*process.Spec, name string) *process.Spec {
 // audit searches an algorithm with one assumption dropped.
 func (e *Engine) audit(r *Request) (Frame, error) {
 	if r.Audit == nil {
-		return Frame{}, badTable("audit: missing")
+		return Frame{}, badRequest("audit: missing")
 	}
 	spec := among(audit.Audited(algorithm.All), r.Audit.Algorithm)
 	at := slices.IndexFunc(audit.Assumptions, func(a audit.Assumption) bool { return a.String() == r.Audit.Assumption })
 	switch {
 	case spec == nil:
-		return Frame{}, badTable("audit: algorithm: %q: not among those that can be audited", r.Audit.Algorithm)
+		return Frame{}, badRequest("audit: algorithm: %q: not among those that can be audited", r.Audit.Algorithm)
 	case at < 0:
-		return Frame{}, badTable("audit: assumption: %q: unknown", r.Audit.Assumption)
+		return Frame{}, badRequest("audit: assumption: %q: unknown", r.Audit.Assumption)
 	case r.Audit.States > MostAuditStates:
-		return Frame{}, &Problem{Code: CodeLimit, Message: fmt.Sprintf("audit: states: %d: must be at most %d", r.Audit.States, MostAuditStates)}
+		return Frame{}, tooLarge("audit: states: %d: must be at most %d", r.Audit.States, MostAuditStates)
 	}
 	limits := audit.Default
 	if limits.States = r.Audit.States; limits.States == 0 {
@@ -62,35 +62,27 @@ func (e *Engine) audit(r *Request) (Frame, error) {
 	}
 	if cell.Outcome == audit.Violated {
 		done.Found = string(cell.Result.Scenario())
-		done.Story = storyOf(cell.Result)
+		done.Story = cell.Result.Story()
 	}
 	return Frame{Head: done}, nil
-}
-
-// storyOf describes each step on the path of a search.
-func storyOf(r *check.Result) (story []Told) {
-	for _, t := range r.Story() {
-		story = append(story, Told{t.Step, t.Record, t.Text})
-	}
-	return story
 }
 
 // measure measures an algorithm, idle and saturated. The answer has the measured values and the
 // formulas.
 func (e *Engine) measure(r *Request) (Frame, error) {
 	if r.Measure == nil {
-		return Frame{}, badTable("measure: missing")
+		return Frame{}, badRequest("measure: missing")
 	}
 	spec := among(measure.Mutex(algorithm.All), r.Measure.Algorithm)
 	switch n := r.Measure.N; {
 	case spec == nil:
-		return Frame{}, badTable("measure: algorithm: %q: not among those that are measured", r.Measure.Algorithm)
+		return Frame{}, badRequest("measure: algorithm: %q: not among those that are measured", r.Measure.Algorithm)
 	case n < 1 || n > MostMeasured:
-		return Frame{}, &Problem{Code: CodeLimit, Message: fmt.Sprintf("measure: n: %d: must be between 1 and %d", n, MostMeasured)}
+		return Frame{}, tooLarge("measure: n: %d: must be between 1 and %d", n, MostMeasured)
 	}
 	rows, err := measure.Algorithm(spec, r.Measure.N)
 	if err != nil {
-		return Frame{}, badTable("measure: %v", err)
+		return Frame{}, badRequest("measure: %v", err)
 	}
 	done := Measured{Rows: []Figure{}}
 	for i := range rows {
@@ -103,8 +95,4 @@ func (e *Engine) measure(r *Request) (Frame, error) {
 		done.Rows = append(done.Rows, figure)
 	}
 	return Frame{Head: done}, nil
-}
-
-func badTable(format string, args ...any) *Problem {
-	return &Problem{Code: CodeRequest, Message: fmt.Sprintf(format, args...)}
 }
