@@ -112,12 +112,7 @@ func allowance(spec *process.Spec, property process.Property, c *process.Config)
 
 // heldUpByFaults reports whether a fault is still in force.
 func (w *World) heldUpByFaults() bool {
-	for p := range w.procs {
-		if w.procs[p].paused {
-			return true
-		}
-	}
-	return w.cuts != nil || len(w.losses) > 0
+	return w.anyPaused() || w.cuts != nil || len(w.losses) > 0
 }
 
 // calm reports whether all links lose nothing and take at most D.

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/conclave-io/conclave/process"
 	"github.com/conclave-io/conclave/process/property"
@@ -65,13 +66,10 @@ func Progress(w *World) Watcher {
 	}
 }
 
-func (w *World) heldUp() bool {
-	for p := range w.procs {
-		if w.procs[p].paused {
-			return true
-		}
-	}
-	return w.meter.inside > 0
+func (w *World) heldUp() bool { return w.anyPaused() || w.meter.inside > 0 }
+
+func (w *World) anyPaused() bool {
+	return slices.ContainsFunc(w.procs, func(p proc) bool { return p.paused })
 }
 
 // HappenedBeforeOrder watches that no process enters while another waits whose request
