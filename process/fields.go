@@ -54,12 +54,11 @@ type Fields struct {
 	inner       bool // inside a list, whose own mark counts
 	group       string
 
-	buf    []byte // encode: grows; decode: what is left
-	n      int    // decode: ranks are below n
-	err    error  // decode: the first error
-	view   func(FieldView)
-	config *Config // view
-	marks  func(Role, *uint64)
+	reader            // decode; its buffer also grows when encoding
+	at, within string // decode: the field that is read now or could not be, and its group
+	view       func(FieldView)
+	config     *Config // view
+	marks      func(Role, *uint64)
 }
 
 // Durable marks the next field as one that survives a crash once it is saved:
@@ -71,13 +70,16 @@ func (f *Fields) Durable() *Fields {
 }
 
 // next consumes the durable mark and returns what the walk does with the field.
-func (f *Fields) next() (durable bool, mode fieldsMode) {
+func (f *Fields) next(name string) (durable bool, mode fieldsMode) {
 	durable = f.durable
 	if !f.inner {
 		f.durable = false
 	}
 	if !durable && f.durableOnly || f.err != nil {
 		return durable, modeSkip
+	}
+	if f.mode == modeDecode {
+		f.at, f.within = name, f.group
 	}
 	return durable, f.mode
 }
@@ -88,7 +90,7 @@ func (f *Fields) show(name string, role Role, durable bool, value, pointer any) 
 
 // Bool visits a truth value.
 func (f *Fields) Bool(name string, p *bool) {
-	switch durable, mode := f.next(); mode {
+	switch durable, mode := f.next(name); mode {
 	case modeEncode:
 		b := byte(0)
 		if *p {
@@ -96,7 +98,7 @@ func (f *Fields) Bool(name string, p *bool) {
 		}
 		f.buf = append(f.buf, b)
 	case modeDecode:
-		*p = f.uvarint(name, 1) == 1
+		*p = f.limited(1) == 1
 	case modeView:
 		f.show(name, RolePlain, durable, *p, p)
 	}
@@ -104,11 +106,11 @@ func (f *Fields) Bool(name string, p *bool) {
 
 // Int visits a number that may be negative.
 func (f *Fields) Int(name string, p *int64) {
-	switch durable, mode := f.next(); mode {
+	switch durable, mode := f.next(name); mode {
 	case modeEncode:
 		f.buf = binary.AppendVarint(f.buf, *p)
 	case modeDecode:
-		*p = f.varint(name)
+		*p = f.varint()
 	case modeView:
 		f.show(name, RolePlain, durable, *p, p)
 	}
@@ -116,11 +118,11 @@ func (f *Fields) Int(name string, p *int64) {
 
 // Count visits a small number that is not negative, such as a counter of retries.
 func (f *Fields) Count(name string, p *int) {
-	switch durable, mode := f.next(); mode {
+	switch durable, mode := f.next(name); mode {
 	case modeEncode:
 		f.buf = binary.AppendUvarint(f.buf, uint64(*p))
 	case modeDecode:
-		*p = int(f.uvarint(name, 1<<62))
+		*p = int(f.limited(1 << 62))
 	case modeView:
 		f.show(name, RolePlain, durable, uint64(*p), p)
 	}
@@ -142,11 +144,11 @@ func (f *Fields) Fence(name string, p *Fence) { f.number(name, RoleFence, (*uint
 func (f *Fields) Term(name string, p *Term) { f.number(name, RoleTerm, (*uint64)(p), p) }
 
 func (f *Fields) number(name string, role Role, p *uint64, pointer any) {
-	switch durable, mode := f.next(); mode {
+	switch durable, mode := f.next(name); mode {
 	case modeEncode:
 		f.buf = binary.AppendUvarint(f.buf, *p)
 	case modeDecode:
-		*p = f.uvarint(name, 1<<64-1)
+		*p = f.uvarint()
 	case modeView:
 		f.show(name, role, durable, roleValue(role, *p), pointer)
 	case modeMarks:
@@ -168,11 +170,11 @@ func roleValue(role Role, v uint64) any {
 
 // ID visits a process, which may be None.
 func (f *Fields) ID(name string, p *ID) {
-	switch durable, mode := f.next(); mode {
+	switch durable, mode := f.next(name); mode {
 	case modeEncode:
 		f.buf = binary.AppendUvarint(f.buf, uint64(*p+1))
 	case modeDecode:
-		*p = f.id(name)
+		*p = f.id()
 	case modeView:
 		f.show(name, RolePlain, durable, f.config.Text(*p), p)
 	}
@@ -180,7 +182,7 @@ func (f *Fields) ID(name string, p *ID) {
 
 // IDs visits a list of processes whose order matters.
 func (f *Fields) IDs(name string, p *[]ID) {
-	switch durable, mode := f.next(); mode {
+	switch durable, mode := f.next(name); mode {
 	case modeEncode:
 		f.buf = binary.AppendUvarint(f.buf, uint64(len(*p)))
 		for _, id := range *p {
@@ -188,8 +190,8 @@ func (f *Fields) IDs(name string, p *[]ID) {
 		}
 	case modeDecode:
 		*p = (*p)[:0]
-		for range f.length(name) {
-			*p = append(*p, f.id(name))
+		for range f.length() {
+			*p = append(*p, f.id())
 		}
 	case modeView:
 		f.show(name, RolePlain, durable, f.config.Texts(*p), p)
@@ -198,14 +200,14 @@ func (f *Fields) IDs(name string, p *[]ID) {
 
 // Set visits a set of processes, made by NewSet(N).
 func (f *Fields) Set(name string, s Set) {
-	switch durable, mode := f.next(); mode {
+	switch durable, mode := f.next(name); mode {
 	case modeEncode:
 		for _, word := range s {
 			f.buf = binary.AppendUvarint(f.buf, word)
 		}
 	case modeDecode:
 		for i := range s {
-			s[i] = f.uvarint(name, 1<<min(64, max(0, f.n-64*i))-1)
+			s[i] = f.limited(1<<min(64, max(0, f.n-64*i)) - 1)
 		}
 	case modeView:
 		members := []ID{}
@@ -223,14 +225,14 @@ func (f *Fields) Array(name string, s []uint64) { f.array(name, RolePlain, s) }
 func (f *Fields) Clocks(name string, s []uint64) { f.array(name, RoleClock, s) }
 
 func (f *Fields) array(name string, role Role, s []uint64) {
-	switch durable, mode := f.next(); mode {
+	switch durable, mode := f.next(name); mode {
 	case modeEncode:
 		for _, v := range s {
 			f.buf = binary.AppendUvarint(f.buf, v)
 		}
 	case modeDecode:
 		for i := range s {
-			s[i] = f.uvarint(name, 1<<64-1)
+			s[i] = f.uvarint()
 		}
 	case modeView:
 		f.show(name, role, durable, append([]uint64{}, s...), s)
@@ -243,7 +245,7 @@ func (f *Fields) array(name string, role Role, s []uint64) {
 
 // Uints visits a list of numbers of any length.
 func (f *Fields) Uints(name string, p *[]uint64) {
-	switch durable, mode := f.next(); mode {
+	switch durable, mode := f.next(name); mode {
 	case modeEncode:
 		f.buf = binary.AppendUvarint(f.buf, uint64(len(*p)))
 		for _, v := range *p {
@@ -251,8 +253,8 @@ func (f *Fields) Uints(name string, p *[]uint64) {
 		}
 	case modeDecode:
 		*p = (*p)[:0]
-		for range f.length(name) {
-			*p = append(*p, f.uvarint(name, 1<<64-1))
+		for range f.length() {
+			*p = append(*p, f.uvarint())
 		}
 	case modeView:
 		f.show(name, RolePlain, durable, append([]uint64{}, *p...), p)
@@ -261,12 +263,12 @@ func (f *Fields) Uints(name string, p *[]uint64) {
 
 // Bytes visits opaque data.
 func (f *Fields) Bytes(name string, p *[]byte) {
-	switch durable, mode := f.next(); mode {
+	switch durable, mode := f.next(name); mode {
 	case modeEncode:
 		f.buf = binary.AppendUvarint(f.buf, uint64(len(*p)))
 		f.buf = append(f.buf, *p...)
 	case modeDecode:
-		*p = append((*p)[:0], f.take(f.length(name))...)
+		*p = append((*p)[:0], f.take(f.length())...)
 	case modeView:
 		f.show(name, RolePlain, durable, append([]byte{}, *p...), p)
 	}
@@ -274,12 +276,12 @@ func (f *Fields) Bytes(name string, p *[]byte) {
 
 // Stamp visits a logical time with its process, which may be None.
 func (f *Fields) Stamp(name string, p *Stamp) {
-	switch durable, mode := f.next(); mode {
+	switch durable, mode := f.next(name); mode {
 	case modeEncode:
 		f.buf = binary.AppendUvarint(f.buf, p.Clock)
 		f.buf = binary.AppendUvarint(f.buf, uint64(p.ID+1))
 	case modeDecode:
-		p.Clock, p.ID = f.uvarint(name, 1<<64-1), f.id(name)
+		p.Clock, p.ID = f.uvarint(), f.id()
 	case modeView:
 		f.show(name, RoleClock, durable, fmt.Sprintf("(%d,%s)", p.Clock, f.config.Text(p.ID)), p)
 	case modeMarks:
@@ -289,13 +291,14 @@ func (f *Fields) Stamp(name string, p *Stamp) {
 
 // Message visits a message that is being held.
 func (f *Fields) Message(name string, p *Message) {
-	switch durable, mode := f.next(); mode {
+	switch durable, mode := f.next(name); mode {
 	case modeEncode:
 		f.buf = p.appendBody(f.buf, 1<<fieldCount-1)
 	case modeDecode:
 		rest, err := p.decodeBody(f.buf, f.n)
-		f.buf = rest
-		f.fail(name, err)
+		if f.buf = rest; err != nil {
+			f.fail(err)
+		}
 	case modeView:
 		f.show(name, RolePlain, durable, fmt.Sprintf("%+v", *p), p)
 	case modeMarks:
@@ -305,11 +308,11 @@ func (f *Fields) Message(name string, p *Message) {
 
 // Enum visits a small number that stands for one of the given names.
 func Enum[E ~uint8](f *Fields, name string, p *E, names []string) {
-	switch durable, mode := f.next(); mode {
+	switch durable, mode := f.next(name); mode {
 	case modeEncode:
 		f.buf = append(f.buf, byte(*p))
 	case modeDecode:
-		*p = E(f.uvarint(name, uint64(len(names)-1)))
+		*p = E(f.limited(uint64(len(names) - 1)))
 	case modeView:
 		f.show(name, RolePlain, durable, names[*p], p)
 	}
@@ -318,7 +321,7 @@ func Enum[E ~uint8](f *Fields, name string, p *E, names []string) {
 // List visits a list of structs of any length; each visits the fields of one.
 // Keep each free of captured variables and the walk does not allocate.
 func List[E any](f *Fields, name string, p *[]E, each func(f *Fields, e *E)) {
-	switch durable, mode := f.next(); mode {
+	switch durable, mode := f.next(name); mode {
 	case modeEncode:
 		f.buf = binary.AppendUvarint(f.buf, uint64(len(*p)))
 		listEach(f, durable, *p, each)
@@ -344,7 +347,7 @@ func listEach[E any](f *Fields, durable bool, s []E, each func(f *Fields, e *E))
 // than the bytes that are present.
 func decodeList[E any](f *Fields, durable bool, name string, p *[]E, each func(f *Fields, e *E)) {
 	*p = (*p)[:0]
-	for range f.length(name) {
+	for range f.length() {
 		if f.err != nil {
 			return
 		}

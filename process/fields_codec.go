@@ -1,7 +1,6 @@
 package process
 
 import (
-	"encoding/binary"
 	"fmt"
 	"strconv"
 )
@@ -63,11 +62,15 @@ func (f *Fields) append(dst []byte, m Machine) []byte {
 func (f *Fields) decode(src []byte, m Machine, n int) error {
 	f.mode, f.buf, f.n = modeDecode, src, n
 	m.Fields(f)
-	if f.err == nil && len(f.buf) > 0 {
-		f.err = fmt.Errorf("process: state has %d bytes too many", len(f.buf))
-	}
+	rest, err := f.buf, f.err
 	f.buf = nil
-	return f.err
+	switch {
+	case err != nil:
+		return fmt.Errorf("process: state field %s%s: %w", f.within, f.at, err)
+	case len(rest) > 0:
+		return fmt.Errorf("process: state has %d bytes too many", len(rest))
+	}
+	return nil
 }
 
 // Copy makes the state of dst equal to that of src. Both must be machines of the same
@@ -113,52 +116,9 @@ func HighWater(m Machine) Base {
 	return b
 }
 
-// fail records the first error of a decoding walk.
-func (f *Fields) fail(name string, err error) {
-	if err != nil && f.err == nil {
-		f.err = fmt.Errorf("process: state field %s%s: %w", f.group, name, err)
-	}
-}
-
-func (f *Fields) uvarint(name string, limit uint64) uint64 {
-	v, size := binary.Uvarint(f.buf)
-	if size <= 0 {
-		f.fail(name, errTruncated)
-		return 0
-	}
-	f.buf = f.buf[size:]
-	if v > limit {
-		f.fail(name, fmt.Errorf("%d is larger than %d", v, limit))
-		return 0
-	}
-	return v
-}
-
-func (f *Fields) varint(name string) int64 {
-	v, size := binary.Varint(f.buf)
-	if size <= 0 {
-		f.fail(name, errTruncated)
-		return 0
-	}
-	f.buf = f.buf[size:]
-	return v
-}
-
-func (f *Fields) id(name string) ID { return ID(f.uvarint(name, uint64(f.n))) - 1 }
-
 // length reads a length. Every element takes at least one byte, so a length
 // beyond the bytes that are left is corrupt.
-func (f *Fields) length(name string) int { return int(f.uvarint(name, uint64(len(f.buf)))) }
-
-func (f *Fields) take(n int) []byte {
-	if n > len(f.buf) {
-		f.fail("", errTruncated)
-		return nil
-	}
-	b := f.buf[:n]
-	f.buf = f.buf[n:]
-	return b
-}
+func (f *Fields) length() int { return int(f.limited(uint64(len(f.buf)))) }
 
 // View returns the fields of m in order, as shown to people and in traces. Processes
 // are shown by their labels in c.
