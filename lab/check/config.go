@@ -164,7 +164,7 @@ func (c *Config) Validate() error {
 	if err := c.Spec.Validate(&d.Process); err != nil {
 		return err
 	}
-	for _, check := range []func() error{d.validateFamily, d.validateNumbers, d.validateCancels, d.validateForgets, d.validateProperties, d.validateProposals, d.validateTraitors, d.validateVotes, d.validateReduction, d.validateCorrupt} {
+	for _, check := range []func() error{d.validateFamily, d.validateNumbers, d.validateChanges, d.validateProperties, d.validateProposals, d.validateTraitors, d.validateVotes, d.validateReduction, d.validateCorrupt} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -214,14 +214,12 @@ func (c *Config) validateNumbers() error {
 	return nil
 }
 
-func (c *Config) validateCancels() error {
+// validateChanges refuses clients that withdraw and machines that are forgotten where the
+// algorithm does not say how.
+func (c *Config) validateChanges() error {
 	if c.Cancels > 0 && !c.Spec.Cancels {
 		return fmt.Errorf("check: %d cancels, but %s has no rule for them: a client that gives up waits on and releases at once", c.Cancels, c.Spec.Name)
 	}
-	return nil
-}
-
-func (c *Config) validateForgets() error {
 	if c.Forgets == 0 {
 		return nil
 	}

@@ -355,15 +355,13 @@ func (g *global) take(w *worker, v []uint32) *process.Global {
 
 // machine returns the machine of a local state, or nil if it is down.
 func (g *global) machine(w *worker, id uint32) process.Machine {
-	for int(id) >= len(g.machines) {
-		g.machines = append(g.machines, nil)
-	}
-	if l := w.view(id); g.machines[id] == nil && !l.down {
-		g.machines[id] = w.spec.New(l.state.proc, w.config)
-		err := process.DecodeState(l.state.state, g.machines[id], w.config.N)
+	m := room(&g.machines, id)
+	if l := w.view(id); *m == nil && !l.down {
+		*m = w.spec.New(l.state.proc, w.config)
+		err := process.DecodeState(l.state.state, *m, w.config.N)
 		process.Assert(err == nil, "an encoded state can be decoded")
 	}
-	return g.machines[id]
+	return *m
 }
 
 // onLink adds the messages of a link that its receiver would accept.
@@ -380,16 +378,13 @@ func (g *global) onLink(w *worker, v []uint32, slot int) {
 		}
 		return
 	}
-	id := v[slot]
-	for int(id) >= len(g.contents) {
-		g.contents = append(g.contents, nil)
-	}
-	if g.contents[id] == nil {
-		for _, m := range w.messagesOn(id) {
-			g.contents[id] = append(g.contents[id], &m.Message)
+	contents := room(&g.contents, v[slot])
+	if *contents == nil {
+		for _, m := range w.messagesOn(v[slot]) {
+			*contents = append(*contents, &m.Message)
 		}
 	}
-	g.Messages = append(g.Messages, g.contents[id]...)
+	g.Messages = append(g.Messages, *contents...)
 }
 
 // messagesOn returns the messages of a channel; if it keeps order, the one sent first

@@ -48,6 +48,14 @@ type taking struct{ message, rest uint32 }
 // chanKey identifies a channel by its messages.
 type chanKey struct{ before, last uint32 }
 
+// room returns the element of a list with a number, for which it makes room first.
+func room[T any](list *[]T, id uint32) *T {
+	if missing := int(id) + 1 - len(*list); missing > 0 {
+		*list = append(*list, make([]T, missing)...)
+	}
+	return &(*list)[id]
+}
+
 func newSpace(cfg *Config) *space {
 	sp := &space{
 		cfg: cfg, spec: cfg.Spec, config: &cfg.Process, layout: newLayout(cfg), books: newBooks(cfg),

@@ -168,15 +168,12 @@ func (s *stepper) step(ev process.Event) {
 	}
 	first := len(s.sends)
 	for i := range s.fx.Len() {
-		if e := s.fx.At(i); !e.Internal {
-			s.interpret(e)
-		}
-	}
-	for i := range s.fx.Len() {
 		switch e := s.fx.At(i); {
 		case e.Kind == process.EffectRule:
 			s.applied(e.Layer, e.Rule)
-		case e.Kind == process.EffectElect && e.Internal:
+		case !e.Internal:
+			s.interpret(e)
+		case e.Kind == process.EffectElect:
 			s.bookInstalled()
 		}
 	}

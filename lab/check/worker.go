@@ -155,16 +155,14 @@ func (w *worker) meet(id uint32) *view {
 	w.mu.Lock()
 	l, f := w.locals[id], w.prints[id]
 	w.mu.Unlock()
-	for int(id) >= len(w.views) {
-		w.views = append(w.views, view{})
-	}
 	v := view{print: f, ready: true, phase: l.phase, down: l.down, asked: l.asked, state: l}
 	if w.cfg.faulty() && !l.down {
 		v.crashed = w.downAfter(l)
 	}
 	v.own = w.keep(w.ownSteps(l))
-	w.views[id] = v
-	return &w.views[id]
+	known := room(&w.views, id)
+	*known = v
+	return known
 }
 
 // ownSteps returns what may happen to a process without a message.
@@ -302,15 +300,13 @@ func (w *worker) link(id uint32) *linkContents {
 func (w *worker) meetLink(id uint32) *linkContents {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for int(id) >= len(w.links) {
-		w.links = append(w.links, linkContents{})
-	}
 	all := w.space.channels
 	l := linkContents{print: all[id].print, takes: all[id].takes}
 	if len(l.takes) > 0 {
 		l.first = l.takes[0]
 		l.rest = all[l.first.rest].minus(l.print)
 	}
-	w.links[id] = l
-	return &w.links[id]
+	known := room(&w.links, id)
+	*known = l
+	return known
 }

@@ -156,9 +156,6 @@ func ArrivalOrder(w *World) Watcher {
 	return Watcher{Property: process.OrderArrival, Messages: true, Watch: watch}
 }
 
-// Bypass watches that others enter at most bound times between a request and its entry.
-func Bypass(bound int) Judge { return BypassSince(bound, process.SinceRequest) }
-
 // bypassRun counts how often each waiting process is overtaken.
 type bypassRun struct {
 	w     *World

@@ -30,7 +30,7 @@ func (c *Cell) Scenario() (name string, content []byte) {
 
 // file is the name of the file of the cell, if it is a violation.
 func (c *Cell) file() string {
-	name := c.Spec.Name + "-" + slugs[c.Assumption]
+	name := c.Spec.Name + "-" + described[c.Assumption].slug
 	if c.only != "" {
 		name += "-" + strings.ReplaceAll(c.only.String(), " ", "-")
 	}
