@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -235,9 +236,9 @@ func (c *Config) validateChanges() error {
 // withDefaults returns the configuration with all defaults.
 func (c *Config) withDefaults() Config {
 	d := *c
-	if d.Entries == 0 {
-		d.Entries = 1
-	}
+	d.Entries = cmp.Or(d.Entries, 1)
+	d.Detector = cmp.Or(d.Detector, d.Spec.Needs.Detector)
+	d.Memory = cmp.Or(d.Memory, DefaultMemory)
 	n := d.Process.N
 	if d.Spec.Needs.Topology == process.Tree && d.Process.Topology.Parent == nil && n > 0 {
 		d.Process.Topology.Parent = process.BinaryTree(n)
@@ -272,17 +273,11 @@ func (c *Config) withDefaults() Config {
 			d.Timing = Synchronous
 		}
 	}
-	if d.Detector == process.NoDetector {
-		d.Detector = d.Spec.Needs.Detector
-	}
 	if d.Properties == nil {
 		d.Properties = Claimed(d.Spec, &d.Process)
 		if d.Reduce != NoReduction {
 			d.Properties = slices.DeleteFunc(d.Properties, func(p process.Property) bool { return p == process.StateInvariant || deadlocks(p) })
 		}
-	}
-	if d.Memory == 0 {
-		d.Memory = DefaultMemory
 	}
 	return d
 }

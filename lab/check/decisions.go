@@ -338,13 +338,16 @@ func (w *worker) noteLate(next []uint32, f *print) {
 }
 
 // failed reports whether there was a fault so far, or a vote was late.
-func (w *worker) failed(v []uint32) bool {
+func (w *worker) failed(v []uint32) bool { return w.disturbed(v) || positive(v, w.layout.late) }
+
+// disturbed reports whether there was a fault so far.
+func (w *worker) disturbed(v []uint32) bool {
 	for _, b := range [...]budget{crashes, drops, duplicates, suspicions} {
 		if positive(v, w.layout.budgets[b]) {
 			return true
 		}
 	}
-	return positive(v, w.layout.late)
+	return false
 }
 
 // judgeUndecided watches that at the end every process that voted has decided.

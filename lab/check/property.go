@@ -338,10 +338,7 @@ func (g *global) judge(w *worker, v []uint32) *Violation {
 
 // take makes the machines and messages of a state. They are valid until the next call.
 func (g *global) take(w *worker, v []uint32) *process.Global {
-	g.Config, g.Machines, g.Messages, g.Faults = w.config, g.Machines[:0], g.Messages[:0], false
-	for _, b := range [...]budget{crashes, drops, duplicates, suspicions} {
-		g.Faults = g.Faults || positive(v, w.layout.budgets[b])
-	}
+	g.Config, g.Machines, g.Messages, g.Faults = w.config, g.Machines[:0], g.Messages[:0], w.disturbed(v)
 	for p := range w.layout.n {
 		g.Machines = append(g.Machines, g.machine(w, v[p]))
 	}

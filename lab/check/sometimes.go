@@ -149,10 +149,7 @@ func (w *worker) watchCrash(v []uint32, p process.ID) {
 
 func (w *worker) reach(i interest) { w.open &^= 1 << i }
 
-func (w *worker) crashed(v []uint32) bool {
-	slot := w.layout.budgets[crashes]
-	return slot >= 0 && v[slot] > 0
-}
+func (w *worker) crashed(v []uint32) bool { return positive(v, w.layout.budgets[crashes]) }
 
 // led reports whether p announces a live process.
 func (w *worker) led(v []uint32, p process.ID) bool {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -60,13 +61,7 @@ type WorldStep struct {
 
 // String returns the step in one line.
 func (s WorldStep) String() string {
-	text := ""
-	for i, rule := range s.Rules {
-		if i > 0 {
-			text += ", "
-		}
-		text += rule
-	}
+	text := strings.Join(s.Rules, ", ")
 	for i, c := range s.Changes {
 		text += fmt.Sprintf("%s%s %v -> %v", [...]string{": ", "; "}[min(i, 1)], c.Name, c.Before, c.After)
 	}

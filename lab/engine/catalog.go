@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"strings"
@@ -98,11 +99,7 @@ func (e *Engine) parse(r *Request) (Frame, error) {
 
 // readScenario reads the scenario of a request.
 func readScenario(r *Request) (*scenario.Scenario, error) {
-	name := r.Name
-	if name == "" {
-		name = "scenario"
-	}
-	s, err := scenario.Parse(name, []byte(r.Text))
+	s, err := scenario.Parse(cmp.Or(r.Name, "scenario"), []byte(r.Text))
 	if err != nil {
 		return nil, scenarioProblem(err)
 	}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -48,9 +49,7 @@ func (e *Engine) audit(r *Request) (Frame, error) {
 		return Frame{}, tooLarge("audit: states: %d: must be at most %d", r.Audit.States, MostAuditStates)
 	}
 	limits := audit.Default
-	if limits.States = r.Audit.States; limits.States == 0 {
-		limits.States = DefaultAuditStates
-	}
+	limits.States = cmp.Or(r.Audit.States, DefaultAuditStates)
 	if most := int64(e.options.Memory) * 2; most > 0 {
 		limits.Memory = min(check.DefaultMemory, most)
 	}

@@ -60,10 +60,10 @@ type Row struct {
 // Within reports whether the figure agrees with Theory, or lies between the bounds. It returns
 // true if the Row has neither.
 func (r *Row) Within() bool {
-	near := r.slack * max(1, abs(r.Measured))
+	near := r.slack * max(1, math.Abs(r.Measured))
 	switch {
 	case r.Theory != nil:
-		return abs(r.Measured-*r.Theory) <= near
+		return math.Abs(r.Measured-*r.Theory) <= near
 	case r.Bounds != nil:
 		return r.Bounds[0]-near <= r.Measured && r.Measured <= r.Bounds[1]+near
 	case r.Least != nil:
@@ -71,8 +71,6 @@ func (r *Row) Within() bool {
 	}
 	return true
 }
-
-func abs(v float64) float64 { return max(v, -v) }
 
 // Algorithm measures one algorithm for mutual exclusion with n processes, idle and saturated. If
 // the Spec gives a figure only as the mean over all requesters, the requesters are random. It

@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -288,9 +289,7 @@ const everyMessageTakesD = "every message takes D"
 // saturated. It uses the topology, the options and the requesters that servers use. An empty mode
 // is the default mode. It uses only formulas that do not depend on the delay of messages.
 func Served(spec *process.Spec, n int, mode string) ([]Row, error) {
-	if mode == "" {
-		mode = option(spec, "mode")
-	}
+	mode = cmp.Or(mode, option(spec, "mode"))
 	var rows []Row
 	for _, regime := range []sim.Regime{sim.Idle, sim.Saturated} {
 		set := setting{mode: mode, regime: regime}
@@ -343,9 +342,7 @@ func (r Row) Instead(measured float64) Row {
 // synchronization delay. It returns "-" where the Spec has no formula that is independent of the
 // delay of messages.
 func Formulas(spec *process.Spec, mode string) (texts [4]string) {
-	if mode == "" {
-		mode = option(spec, "mode")
-	}
+	mode = cmp.Or(mode, option(spec, "mode"))
 	for i, of := range [...]struct {
 		regime sim.Regime
 		metric process.Metric

@@ -99,7 +99,7 @@ func (d *decoder) mapping(n *yaml.Node, what string, fields ...field) {
 		if slices.Contains(names, key) {
 			return ""
 		}
-		return fmt.Sprintf("%s has no key %q%s", what, key, suggest(key, names))
+		return fmt.Sprintf("%s has no key %q%s", what, key, Near(key, names))
 	})
 	for _, f := range fields {
 		if value := find(values, f.name); value != nil && d.err == nil {
@@ -226,15 +226,17 @@ func (d *decoder) fraction(n *yaml.Node, what string, lo, hi float64) float64 {
 	return v
 }
 
-func (d *decoder) truth(n *yaml.Node, what string) bool {
-	switch d.scalar(n) {
-	case "true":
-		return true
-	case "false":
-		return false
+// oneOf returns which of some words a node is, or -1.
+func (d *decoder) oneOf(n *yaml.Node, what string, words ...string) int {
+	i := slices.Index(words, d.scalar(n))
+	if i < 0 {
+		d.complain(n, "%s: %s: must be %s", what, kind(n), strings.Join(words, " or "))
 	}
-	d.complain(n, "%s: %s: must be true or false", what, kind(n))
-	return false
+	return i
+}
+
+func (d *decoder) truth(n *yaml.Node, what string) bool {
+	return d.oneOf(n, what, "true", "false") == 0
 }
 
 // scalar is the text of a scalar, or nothing for any other node.
@@ -245,9 +247,9 @@ func (d *decoder) scalar(n *yaml.Node) string {
 	return n.Value
 }
 
-// suggest is the end of an error about an unknown name: the name that was probably
+// Near is the end of an error about an unknown name: the name that was probably
 // meant, or all names if they are few.
-func suggest(name string, known []string) string {
+func Near(name string, known []string) string {
 	if best := algorithm.Nearest(name, known); best != "" {
 		return didYouMean + strconv.Quote(best) + "?"
 	}

@@ -79,7 +79,7 @@ func (r *reader) property(n *yaml.Node, none string) process.Property {
 		}
 		names = append(names, p.String())
 	}
-	r.complain(n, "unknown property %q%s", shorten(name), suggest(name, names))
+	r.complain(n, "unknown property %q%s", shorten(name), Near(name, names))
 	return ""
 }
 
@@ -101,7 +101,7 @@ func (r *reader) reason(n *yaml.Node) {
 		names = append(names, reason.String())
 	}
 	if !slices.Contains(names, name) {
-		r.complain(n, "no run ends because of %q%s", shorten(name), suggest(name, names))
+		r.complain(n, "no run ends because of %q%s", shorten(name), Near(name, names))
 	}
 	r.expects(func(o *Outcome) string { return differs("the run ended by", o.Result.Reason.String(), name) })
 }

@@ -108,7 +108,7 @@ func (r *reader) message(n *yaml.Node) string {
 		return ""
 	}
 	if names := r.cfg.Spec.MessageNames(); !slices.Contains(names, name) {
-		r.complain(n, "%s has no message %q%s", r.cfg.Spec.Name, shorten(name), suggest(name, names))
+		r.complain(n, "%s has no message %q%s", r.cfg.Spec.Name, shorten(name), Near(name, names))
 	}
 	return name
 }

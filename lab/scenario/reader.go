@@ -63,7 +63,7 @@ func (r *reader) all(top *yaml.Node) {
 		field{"faults", r.faults},
 		field{"schedule", r.schedule},
 		field{"seed", func(n *yaml.Node) { cfg.Seed = r.unsigned(n, "seed") }},
-		field{"draws", func(n *yaml.Node) { cfg.Keyed = r.keyed(n) }},
+		field{"draws", func(n *yaml.Node) { cfg.Keyed = r.oneOf(n, "draws", "keyed", "shared") == 0 }},
 		field{"limit", r.limit},
 		field{"watch", r.watch},
 		field{"expect", r.expectation},
@@ -76,20 +76,8 @@ func (r *reader) all(top *yaml.Node) {
 func (r *reader) algorithm(n *yaml.Node) {
 	name := r.text(n, "algorithm")
 	if r.cfg.Spec = algorithm.Find(name); r.cfg.Spec == nil {
-		r.complain(n, "unknown algorithm %q%s", shorten(name), suggest(name, Algorithms()))
+		r.complain(n, "unknown algorithm %q%s", shorten(name), Near(name, Algorithms()))
 	}
-}
-
-// keyed reads whether random draws depend on their purpose.
-func (r *reader) keyed(n *yaml.Node) bool {
-	switch r.scalar(n) {
-	case "keyed":
-		return true
-	case "shared":
-		return false
-	}
-	r.complain(n, "draws: %s: must be keyed or shared", kind(n))
-	return false
 }
 
 // unit reads the value of D, which cannot be in units of D.

@@ -209,10 +209,6 @@ func Algorithms() []string {
 	return names
 }
 
-// Near is the end of an error about an unknown name: the name that was probably meant,
-// or all names.
-func Near(name string, known []string) string { return suggest(name, known) }
-
 // Trace executes the run and writes it in one of trace.Formats. The command line and
 // the documentation both call it, so their pictures are the same. Part is what a picture
 // shows of the run; other formats write all of it.

@@ -27,22 +27,13 @@ func (r *reader) schedule(n *yaml.Node) {
 				s.Turns = append(s.Turns, r.turn(item))
 			}
 		}},
-		field{"rest", func(n *yaml.Node) {
-			rest := slices.Index(rests, r.scalar(n))
-			if rest < 0 {
-				r.complain(n, "rest: %s: must be wait or run", kind(n))
-			}
-			s.Rest = rest == 1
-		}},
+		field{"rest", func(n *yaml.Node) { s.Rest = r.oneOf(n, "rest", "wait", "run") == 1 }},
 	)
 	if s.Record > 0 && hasKey(n, "after") {
 		r.complain(n, "schedule: after and record are both set: must be one of them")
 	}
 	r.cfg.Schedule = s
 }
-
-// rests are what happens after the last turn: see sim.Schedule.Rest.
-var rests = []string{"wait", "run"}
 
 // turn reads a turn.
 func (r *reader) turn(n *yaml.Node) (t sim.Turn) {
@@ -135,7 +126,7 @@ func (w *words) message(name string, t *sim.Turn) {
 		return
 	}
 	if names := w.cfg.Spec.MessageNames(); !slices.Contains(names, name) {
-		w.reader.complain(w.node, "%s has no message %q%s", w.cfg.Spec.Name, shorten(name), suggest(name, names))
+		w.reader.complain(w.node, "%s has no message %q%s", w.cfg.Spec.Name, shorten(name), Near(name, names))
 	}
 	t.Message, t.From, t.To = name, w.label(from), w.label(to)
 	if w.after("skip") {
@@ -160,7 +151,7 @@ func (w *words) timer(t *sim.Turn) {
 		}
 	}
 	if index < 0 {
-		w.reader.complain(w.node, "%s has no timer %q%s", w.cfg.Spec.Name, shorten(name), suggest(name, timerNames(w.cfg.Spec)))
+		w.reader.complain(w.node, "%s has no timer %q%s", w.cfg.Spec.Name, shorten(name), Near(name, timerNames(w.cfg.Spec)))
 		return
 	}
 	t.Layer, t.Timer = uint8(layer), process.Timer(index+1)
@@ -307,7 +298,7 @@ func (r *reader) timer(n *yaml.Node, layer uint8) process.Timer {
 	names := r.cfg.Spec.Layer(layer).Timers
 	i := slices.Index(names, name)
 	if i < 0 {
-		r.complain(n, "%s has no timer %q%s", r.cfg.Spec.Name, shorten(name), suggest(name, names))
+		r.complain(n, "%s has no timer %q%s", r.cfg.Spec.Name, shorten(name), Near(name, names))
 	}
 	return process.Timer(i + 1)
 }

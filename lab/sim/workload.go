@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -136,8 +137,6 @@ func (w Workload) withDefaults(c *process.Config) Workload {
 		w.Think = w.Think.or(Constant(10 * c.E()))
 	}
 	w.Think = w.Think.or(Constant(0))
-	if w.Patience == 0 {
-		w.Patience = 4 * process.Duration(c.N+1) * c.D()
-	}
+	w.Patience = cmp.Or(w.Patience, 4*process.Duration(c.N+1)*c.D())
 	return w
 }

@@ -149,7 +149,7 @@ func (s *schedule) drawCrashes(r *rand.Rand) {
 		if !s.survives(c.wanted) {
 			c.wanted = process.CrashAny
 		}
-		c.inStep = r.IntN(2) == 0 && s.anyMayCrash()
+		c.inStep = r.IntN(2) == 0 && s.survives(process.CrashAny) // whatever it does
 		if s.survives(process.AmnesiaRestart) && r.IntN(4) > 0 {
 			c.down = process.Duration(1 + r.Int64N(40*int64(d)))
 		}
@@ -160,12 +160,6 @@ func (s *schedule) drawCrashes(r *rand.Rand) {
 // survives reports whether the algorithm claims to survive a fault in the mode of
 // the schedule.
 func (s *schedule) survives(fault process.Fault) bool { return s.plan.Spec.Survives(fault, s.mode) }
-
-// anyMayCrash reports whether a process may crash whatever it does, so that the
-// crash may come within a step.
-func (s *schedule) anyMayCrash() bool {
-	return s.survives(process.CrashAny)
-}
 
 // mayCrash reports whether the algorithm survives a crash of q now.
 func (s *schedule) mayCrash(w *sim.World, q process.ID) bool {
