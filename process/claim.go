@@ -158,6 +158,9 @@ type Claim struct {
 	Within func(c *Config) Duration
 }
 
+// Holds reports whether the property is promised in a mode.
+func (c *Claim) Holds(mode string) bool { return !c.Fails && (c.Mode == "" || c.Mode == mode) }
+
 // Since is the moment of a request from which entries of others are counted.
 type Since uint8
 
@@ -179,20 +182,16 @@ type Survival struct {
 // Mode returns the value of the option that claims refer to: the option called "mode",
 // or "" for an algorithm that has none.
 func (s *Spec) Mode(c *Config) string {
-	for _, o := range s.AllOptions() {
-		if o.Name == "mode" {
-			return c.Option(o.Name, o.Default)
-		}
+	if o := s.Option("mode"); o != nil {
+		return c.Option(o.Name, o.Default)
 	}
 	return ""
 }
 
 // Modes returns the possible values of Mode.
 func (s *Spec) Modes() []string {
-	for _, o := range s.AllOptions() {
-		if o.Name == "mode" {
-			return o.Values
-		}
+	if o := s.Option("mode"); o != nil {
+		return o.Values
 	}
 	return []string{""}
 }

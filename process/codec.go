@@ -182,9 +182,7 @@ func (r *reader) slices(m *Message, set FieldSet) {
 		}
 	}
 	if set.Has(FieldData) {
-		n := r.length()
-		m.Data = append(m.Data, r.buf[:n]...)
-		r.buf = r.buf[n:]
+		m.Data = append(m.Data, r.take(r.length())...)
 	}
 }
 
@@ -235,4 +233,14 @@ func (r *reader) length() int {
 		return 0
 	}
 	return int(n)
+}
+
+func (r *reader) take(n int) []byte {
+	if n > len(r.buf) {
+		r.fail(errTruncated)
+		return nil
+	}
+	taken := r.buf[:n]
+	r.buf = r.buf[n:]
+	return taken
 }

@@ -1,6 +1,11 @@
 package process
 
-import "strconv"
+import (
+	"iter"
+	"math"
+	"slices"
+	"strconv"
+)
 
 // EffectKind says what an Effect is.
 type EffectKind uint8
@@ -50,12 +55,7 @@ func (k EffectKind) String() string {
 
 // EffectKindByName returns the kind with the given name, or 0 if there is none.
 func EffectKindByName(name string) EffectKind {
-	for k := EffectSend; k < effectEnd; k++ {
-		if effectNames[k] == name {
-			return k
-		}
-	}
-	return 0
+	return EffectKind(max(0, slices.Index(effectNames[:], name)))
 }
 
 // Rule is a numbered rule of an algorithm: its position in Spec.Rules, from 1.
@@ -248,3 +248,155 @@ func (fx *Effects) Cancel() { fx.add(Effect{Kind: EffectCancel}) }
 
 // Propose offers a value to the layer below. Answered by Decided.
 func (fx *Effects) Propose(value int64) { fx.add(Effect{Kind: EffectPropose, Value: value}) }
+
+// Odometer is a Chooser that takes every combination of alternatives exactly once over
+// successive runs. Like on an odometer, the last choice changes fastest. It need not
+// know how many choices a run makes.
+//
+//	var o process.Odometer
+//	for again := true; again; again = o.Next() {
+//		fx.Begin(self, o.Choose)
+//		m.Step(ev, fx)
+//	}
+//
+// A run must be a pure function of its choices: start each from the same state.
+type Odometer struct {
+	wheels []wheel
+	at     int
+}
+
+type wheel struct{ chosen, of int }
+
+// Choose returns the alternative that the present run takes.
+func (o *Odometer) Choose(n int) int {
+	if o.at == len(o.wheels) {
+		o.wheels = append(o.wheels, wheel{of: n})
+	}
+	w := o.wheels[o.at]
+	Assert(w.of == n, "a run is a function of its choices")
+	o.at++
+	return w.chosen
+}
+
+// Next prepares the next run and reports whether there is one.
+func (o *Odometer) Next() bool {
+	for len(o.wheels) > 0 {
+		last := &o.wheels[len(o.wheels)-1]
+		if last.chosen+1 < last.of {
+			last.chosen++
+			o.at = 0
+			return true
+		}
+		o.wheels = o.wheels[:len(o.wheels)-1]
+	}
+	o.at = 0
+	return false
+}
+
+// Whole is the budget of a step that no crash cuts short.
+const Whole = math.MaxInt
+
+// Weight returns the number of effects that an effect of a step among n processes
+// counts for. Each message to one process counts as one; a rule, and an effect that
+// another layer took, count as none.
+func (e *Effect) Weight(n int) int {
+	switch {
+	case e.Internal || e.Kind == EffectRule:
+		return 0
+	case e.Kind == EffectBroadcast:
+		return n - 1
+	}
+	return 1
+}
+
+// SavedAt returns how many effects come before the last Save, or -1 if there is none.
+func (fx *Effects) SavedAt(n int) int {
+	savedAt, effects := -1, 0
+	for i := range fx.list {
+		e := &fx.list[i]
+		if e.Kind == EffectSave && !e.Internal {
+			savedAt = effects
+		}
+		effects += e.Weight(n)
+	}
+	return savedAt
+}
+
+// Happening yields every effect with the number of its parts that happen if a crash ends
+// the step after that many effects. Messages are sent only if the last Save has happened.
+// Choices always stand: they were part of the step.
+func (fx *Effects) Happening(n, budget int) iter.Seq2[*Effect, int] {
+	return func(yield func(*Effect, int) bool) {
+		saved := budget == Whole || fx.SavedAt(n) < budget
+		left := max(budget, 0)
+		for i := range fx.list {
+			e := &fx.list[i]
+			weight := e.Weight(n)
+			happen := min(left, weight)
+			left -= happen
+			if (e.Kind == EffectSend || e.Kind == EffectBroadcast) && !saved {
+				happen = 0
+			}
+			if e.Kind == EffectChoose {
+				happen = weight
+			}
+			if !yield(e, happen) {
+				return
+			}
+		}
+	}
+}
+
+// Lie makes the effects of a step those of a Byzantine process. Instead of each message
+// to each receiver it sends one of the alternatives that Spec.Lies names, or nothing. A
+// Choose selects the alternative; the last one is to send nothing. A Byzantine process
+// announces no decision.
+//
+// The hosts know which processes are Byzantine; the machines do not. A Byzantine
+// process runs its machine like any other, so that there is a message to replace
+// wherever the algorithm has one.
+func (fx *Effects) Lie(s *Spec, c *Config, traitors []ID) {
+	honest := slices.Clone(fx.list)
+	fx.list = fx.list[:0]
+	for i := range honest {
+		switch e := &honest[i]; e.Kind {
+		case EffectDecide:
+		case EffectSend:
+			fx.replace(s, c, traitors, *fx.Message(e))
+		case EffectBroadcast:
+			m := *fx.Message(e)
+			for m.To = range ID(c.N) {
+				if m.To != fx.self {
+					fx.replace(s, c, traitors, m)
+				}
+			}
+		default:
+			fx.list = append(fx.list, *e)
+		}
+	}
+}
+
+// replace sends the chosen alternative in place of a message.
+func (fx *Effects) replace(s *Spec, c *Config, traitors []ID, m Message) {
+	alternatives := s.Lies(c, traitors, &m)
+	if k := fx.Choose(len(alternatives) + 1); k < len(alternatives) {
+		for _, lie := range alternatives[k] {
+			fx.Send(m.To, lie)
+		}
+	}
+}
+
+// AnyValue is what Spec.Lies returns for a message that carries one value without
+// proof: the message with each of the given number of values, and with its own.
+func AnyValue(m *Message, values int) [][]Message {
+	var all [][]Message
+	for v := range int64(values) {
+		lie := *m
+		lie.Value = v
+		all = append(all, []Message{lie})
+	}
+	if m.Value < 0 || m.Value >= int64(values) {
+		all = append(all, []Message{*m})
+	}
+	return all
+}

@@ -1,6 +1,9 @@
 package process
 
-import "strconv"
+import (
+	"slices"
+	"strconv"
+)
 
 // Kind says what an Event is.
 type Kind uint8
@@ -78,12 +81,7 @@ func (k Kind) String() string {
 
 // KindByName returns the kind with the given name, or 0 if there is none.
 func KindByName(name string) Kind {
-	for k := Start; k < kindEnd; k++ {
-		if kindNames[k] == name {
-			return k
-		}
-	}
-	return 0
+	return Kind(max(0, slices.Index(kindNames[:], name)))
 }
 
 // Event is one input of a machine. It and what it references belong to the host, and

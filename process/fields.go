@@ -3,6 +3,7 @@ package process
 import (
 	"encoding/binary"
 	"fmt"
+	"strings"
 )
 
 // Role says what a number in the state means to hosts that rewrite or read it.
@@ -39,6 +40,7 @@ const (
 	modeDecode
 	modeView
 	modeMarks
+	modeSkip
 )
 
 // Fields walks over the state of a machine. A machine calls one method for each piece
@@ -52,12 +54,11 @@ type Fields struct {
 	inner       bool // inside a list, whose own mark counts
 	group       string
 
-	buf   []byte // encode: grows; decode: what is left
-	n     int    // decode: ranks are below n
-	err   error  // decode: the first error
-	view  func(FieldView)
-	label func(ID) string
-	marks func(Role, *uint64)
+	reader            // decode; its buffer also grows when encoding
+	at, within string // decode: the field that is read now or could not be, and its group
+	view       func(FieldView)
+	config     *Config // view
+	marks      func(Role, *uint64)
 }
 
 // Durable marks the next field as one that survives a crash once it is saved:
@@ -68,13 +69,19 @@ func (f *Fields) Durable() *Fields {
 	return f
 }
 
-// next consumes the durable mark and reports whether the walk visits the field.
-func (f *Fields) next() (durable, visit bool) {
+// next consumes the durable mark and returns what the walk does with the field.
+func (f *Fields) next(name string) (durable bool, mode fieldsMode) {
 	durable = f.durable
 	if !f.inner {
 		f.durable = false
 	}
-	return durable, (durable || !f.durableOnly) && f.err == nil
+	if !durable && f.durableOnly || f.err != nil {
+		return durable, modeSkip
+	}
+	if f.mode == modeDecode {
+		f.at, f.within = name, f.group
+	}
+	return durable, f.mode
 }
 
 func (f *Fields) show(name string, role Role, durable bool, value, pointer any) {
@@ -83,11 +90,7 @@ func (f *Fields) show(name string, role Role, durable bool, value, pointer any) 
 
 // Bool visits a truth value.
 func (f *Fields) Bool(name string, p *bool) {
-	durable, visit := f.next()
-	if !visit {
-		return
-	}
-	switch f.mode {
+	switch durable, mode := f.next(name); mode {
 	case modeEncode:
 		b := byte(0)
 		if *p {
@@ -95,7 +98,7 @@ func (f *Fields) Bool(name string, p *bool) {
 		}
 		f.buf = append(f.buf, b)
 	case modeDecode:
-		*p = f.uvarint(name, 1) == 1
+		*p = f.limited(1) == 1
 	case modeView:
 		f.show(name, RolePlain, durable, *p, p)
 	}
@@ -103,15 +106,11 @@ func (f *Fields) Bool(name string, p *bool) {
 
 // Int visits a number that may be negative.
 func (f *Fields) Int(name string, p *int64) {
-	durable, visit := f.next()
-	if !visit {
-		return
-	}
-	switch f.mode {
+	switch durable, mode := f.next(name); mode {
 	case modeEncode:
 		f.buf = binary.AppendVarint(f.buf, *p)
 	case modeDecode:
-		*p = f.varint(name)
+		*p = f.varint()
 	case modeView:
 		f.show(name, RolePlain, durable, *p, p)
 	}
@@ -119,15 +118,11 @@ func (f *Fields) Int(name string, p *int64) {
 
 // Count visits a small number that is not negative, such as a counter of retries.
 func (f *Fields) Count(name string, p *int) {
-	durable, visit := f.next()
-	if !visit {
-		return
-	}
-	switch f.mode {
+	switch durable, mode := f.next(name); mode {
 	case modeEncode:
 		f.buf = binary.AppendUvarint(f.buf, uint64(*p))
 	case modeDecode:
-		*p = int(f.uvarint(name, 1<<62))
+		*p = int(f.limited(1 << 62))
 	case modeView:
 		f.show(name, RolePlain, durable, uint64(*p), p)
 	}
@@ -149,15 +144,11 @@ func (f *Fields) Fence(name string, p *Fence) { f.number(name, RoleFence, (*uint
 func (f *Fields) Term(name string, p *Term) { f.number(name, RoleTerm, (*uint64)(p), p) }
 
 func (f *Fields) number(name string, role Role, p *uint64, pointer any) {
-	durable, visit := f.next()
-	if !visit {
-		return
-	}
-	switch f.mode {
+	switch durable, mode := f.next(name); mode {
 	case modeEncode:
 		f.buf = binary.AppendUvarint(f.buf, *p)
 	case modeDecode:
-		*p = f.uvarint(name, 1<<64-1)
+		*p = f.uvarint()
 	case modeView:
 		f.show(name, role, durable, roleValue(role, *p), pointer)
 	case modeMarks:
@@ -179,27 +170,19 @@ func roleValue(role Role, v uint64) any {
 
 // ID visits a process, which may be None.
 func (f *Fields) ID(name string, p *ID) {
-	durable, visit := f.next()
-	if !visit {
-		return
-	}
-	switch f.mode {
+	switch durable, mode := f.next(name); mode {
 	case modeEncode:
 		f.buf = binary.AppendUvarint(f.buf, uint64(*p+1))
 	case modeDecode:
-		*p = f.id(name)
+		*p = f.id()
 	case modeView:
-		f.show(name, RolePlain, durable, f.label(*p), p)
+		f.show(name, RolePlain, durable, f.config.Text(*p), p)
 	}
 }
 
 // IDs visits a list of processes whose order matters.
 func (f *Fields) IDs(name string, p *[]ID) {
-	durable, visit := f.next()
-	if !visit {
-		return
-	}
-	switch f.mode {
+	switch durable, mode := f.next(name); mode {
 	case modeEncode:
 		f.buf = binary.AppendUvarint(f.buf, uint64(len(*p)))
 		for _, id := range *p {
@@ -207,35 +190,31 @@ func (f *Fields) IDs(name string, p *[]ID) {
 		}
 	case modeDecode:
 		*p = (*p)[:0]
-		for range f.length(name) {
-			*p = append(*p, f.id(name))
+		for range f.length() {
+			*p = append(*p, f.id())
 		}
 	case modeView:
-		f.show(name, RolePlain, durable, f.labels(*p), p)
+		f.show(name, RolePlain, durable, f.config.Texts(*p), p)
 	}
 }
 
 // Set visits a set of processes, made by NewSet(N).
 func (f *Fields) Set(name string, s Set) {
-	durable, visit := f.next()
-	if !visit {
-		return
-	}
-	switch f.mode {
+	switch durable, mode := f.next(name); mode {
 	case modeEncode:
 		for _, word := range s {
 			f.buf = binary.AppendUvarint(f.buf, word)
 		}
 	case modeDecode:
 		for i := range s {
-			s[i] = f.uvarint(name, 1<<min(64, max(0, f.n-64*i))-1)
+			s[i] = f.limited(1<<min(64, max(0, f.n-64*i)) - 1)
 		}
 	case modeView:
 		members := []ID{}
 		for p := range s.All() {
 			members = append(members, p)
 		}
-		f.show(name, RolePlain, durable, f.labels(members), s)
+		f.show(name, RolePlain, durable, f.config.Texts(members), s)
 	}
 }
 
@@ -246,18 +225,14 @@ func (f *Fields) Array(name string, s []uint64) { f.array(name, RolePlain, s) }
 func (f *Fields) Clocks(name string, s []uint64) { f.array(name, RoleClock, s) }
 
 func (f *Fields) array(name string, role Role, s []uint64) {
-	durable, visit := f.next()
-	if !visit {
-		return
-	}
-	switch f.mode {
+	switch durable, mode := f.next(name); mode {
 	case modeEncode:
 		for _, v := range s {
 			f.buf = binary.AppendUvarint(f.buf, v)
 		}
 	case modeDecode:
 		for i := range s {
-			s[i] = f.uvarint(name, 1<<64-1)
+			s[i] = f.uvarint()
 		}
 	case modeView:
 		f.show(name, role, durable, append([]uint64{}, s...), s)
@@ -270,11 +245,7 @@ func (f *Fields) array(name string, role Role, s []uint64) {
 
 // Uints visits a list of numbers of any length.
 func (f *Fields) Uints(name string, p *[]uint64) {
-	durable, visit := f.next()
-	if !visit {
-		return
-	}
-	switch f.mode {
+	switch durable, mode := f.next(name); mode {
 	case modeEncode:
 		f.buf = binary.AppendUvarint(f.buf, uint64(len(*p)))
 		for _, v := range *p {
@@ -282,8 +253,8 @@ func (f *Fields) Uints(name string, p *[]uint64) {
 		}
 	case modeDecode:
 		*p = (*p)[:0]
-		for range f.length(name) {
-			*p = append(*p, f.uvarint(name, 1<<64-1))
+		for range f.length() {
+			*p = append(*p, f.uvarint())
 		}
 	case modeView:
 		f.show(name, RolePlain, durable, append([]uint64{}, *p...), p)
@@ -292,16 +263,12 @@ func (f *Fields) Uints(name string, p *[]uint64) {
 
 // Bytes visits opaque data.
 func (f *Fields) Bytes(name string, p *[]byte) {
-	durable, visit := f.next()
-	if !visit {
-		return
-	}
-	switch f.mode {
+	switch durable, mode := f.next(name); mode {
 	case modeEncode:
 		f.buf = binary.AppendUvarint(f.buf, uint64(len(*p)))
 		f.buf = append(f.buf, *p...)
 	case modeDecode:
-		*p = append((*p)[:0], f.take(f.length(name))...)
+		*p = append((*p)[:0], f.take(f.length())...)
 	case modeView:
 		f.show(name, RolePlain, durable, append([]byte{}, *p...), p)
 	}
@@ -309,18 +276,14 @@ func (f *Fields) Bytes(name string, p *[]byte) {
 
 // Stamp visits a logical time with its process, which may be None.
 func (f *Fields) Stamp(name string, p *Stamp) {
-	durable, visit := f.next()
-	if !visit {
-		return
-	}
-	switch f.mode {
+	switch durable, mode := f.next(name); mode {
 	case modeEncode:
 		f.buf = binary.AppendUvarint(f.buf, p.Clock)
 		f.buf = binary.AppendUvarint(f.buf, uint64(p.ID+1))
 	case modeDecode:
-		p.Clock, p.ID = f.uvarint(name, 1<<64-1), f.id(name)
+		p.Clock, p.ID = f.uvarint(), f.id()
 	case modeView:
-		f.show(name, RoleClock, durable, fmt.Sprintf("(%d,%s)", p.Clock, f.label(p.ID)), p)
+		f.show(name, RoleClock, durable, fmt.Sprintf("(%d,%s)", p.Clock, f.config.Text(p.ID)), p)
 	case modeMarks:
 		f.marks(RoleClock, &p.Clock)
 	}
@@ -328,20 +291,85 @@ func (f *Fields) Stamp(name string, p *Stamp) {
 
 // Message visits a message that is being held.
 func (f *Fields) Message(name string, p *Message) {
-	durable, visit := f.next()
-	if !visit {
-		return
-	}
-	switch f.mode {
+	switch durable, mode := f.next(name); mode {
 	case modeEncode:
 		f.buf = p.appendBody(f.buf, 1<<fieldCount-1)
 	case modeDecode:
 		rest, err := p.decodeBody(f.buf, f.n)
-		f.buf = rest
-		f.fail(name, err)
+		if f.buf = rest; err != nil {
+			f.fail(err)
+		}
 	case modeView:
 		f.show(name, RolePlain, durable, fmt.Sprintf("%+v", *p), p)
 	case modeMarks:
 		f.marks(RoleClock, &p.Clock)
 	}
+}
+
+// Enum visits a small number that stands for one of the given names.
+func Enum[E ~uint8](f *Fields, name string, p *E, names []string) {
+	switch durable, mode := f.next(name); mode {
+	case modeEncode:
+		f.buf = append(f.buf, byte(*p))
+	case modeDecode:
+		*p = E(f.limited(uint64(len(names) - 1)))
+	case modeView:
+		f.show(name, RolePlain, durable, names[*p], p)
+	}
+}
+
+// List visits a list of structs of any length; each visits the fields of one.
+// Keep each free of captured variables and the walk does not allocate.
+func List[E any](f *Fields, name string, p *[]E, each func(f *Fields, e *E)) {
+	switch durable, mode := f.next(name); mode {
+	case modeEncode:
+		f.buf = binary.AppendUvarint(f.buf, uint64(len(*p)))
+		listEach(f, durable, *p, each)
+	case modeDecode:
+		decodeList(f, durable, name, p, each)
+	case modeView:
+		f.show(name, RolePlain, durable, listTexts(f, *p, each), p)
+	case modeMarks:
+		listEach(f, durable, *p, each)
+	}
+}
+
+func listEach[E any](f *Fields, durable bool, s []E, each func(f *Fields, e *E)) {
+	outer := f.inner
+	f.inner, f.durable = true, durable
+	for i := range s {
+		each(f, &s[i])
+	}
+	f.inner, f.durable = outer, outer && durable
+}
+
+// decodeList stops at the first error, so that a corrupt length costs no more memory
+// than the bytes that are present.
+func decodeList[E any](f *Fields, durable bool, name string, p *[]E, each func(f *Fields, e *E)) {
+	*p = (*p)[:0]
+	for range f.length() {
+		if f.err != nil {
+			return
+		}
+		if len(*p) < cap(*p) {
+			*p = (*p)[:len(*p)+1]
+		} else {
+			var zero E
+			*p = append(*p, zero)
+		}
+		listEach(f, durable, (*p)[len(*p)-1:], each)
+	}
+}
+
+// listTexts shows each element as "(field,field)".
+func listTexts[E any](f *Fields, s []E, each func(f *Fields, e *E)) []string {
+	texts, outer := []string{}, f.view
+	for i := range s {
+		var parts []string
+		f.view = func(v FieldView) { parts = append(parts, v.String()) }
+		each(f, &s[i])
+		texts = append(texts, "("+strings.Join(parts, ",")+")")
+	}
+	f.view = outer
+	return texts
 }

@@ -1,8 +1,8 @@
 package process
 
 import (
-	"encoding/binary"
 	"fmt"
+	"strconv"
 )
 
 // AppendState appends the encoded state of m to dst. Equal states have equal
@@ -62,11 +62,15 @@ func (f *Fields) append(dst []byte, m Machine) []byte {
 func (f *Fields) decode(src []byte, m Machine, n int) error {
 	f.mode, f.buf, f.n = modeDecode, src, n
 	m.Fields(f)
-	if f.err == nil && len(f.buf) > 0 {
-		f.err = fmt.Errorf("process: state has %d bytes too many", len(f.buf))
-	}
+	rest, err := f.buf, f.err
 	f.buf = nil
-	return f.err
+	switch {
+	case err != nil:
+		return fmt.Errorf("process: state field %s%s: %w", f.within, f.at, err)
+	case len(rest) > 0:
+		return fmt.Errorf("process: state has %d bytes too many", len(rest))
+	}
+	return nil
 }
 
 // Copy makes the state of dst equal to that of src. Both must be machines of the same
@@ -112,49 +116,56 @@ func HighWater(m Machine) Base {
 	return b
 }
 
-// fail records the first error of a decoding walk.
-func (f *Fields) fail(name string, err error) {
-	if err != nil && f.err == nil {
-		f.err = fmt.Errorf("process: state field %s%s: %w", f.group, name, err)
-	}
-}
-
-func (f *Fields) uvarint(name string, limit uint64) uint64 {
-	v, size := binary.Uvarint(f.buf)
-	if size <= 0 {
-		f.fail(name, errTruncated)
-		return 0
-	}
-	f.buf = f.buf[size:]
-	if v > limit {
-		f.fail(name, fmt.Errorf("%d is larger than %d", v, limit))
-		return 0
-	}
-	return v
-}
-
-func (f *Fields) varint(name string) int64 {
-	v, size := binary.Varint(f.buf)
-	if size <= 0 {
-		f.fail(name, errTruncated)
-		return 0
-	}
-	f.buf = f.buf[size:]
-	return v
-}
-
-func (f *Fields) id(name string) ID { return ID(f.uvarint(name, uint64(f.n))) - 1 }
-
 // length reads a length. Every element takes at least one byte, so a length
 // beyond the bytes that are left is corrupt.
-func (f *Fields) length(name string) int { return int(f.uvarint(name, uint64(len(f.buf)))) }
+func (f *Fields) length() int { return int(f.limited(uint64(len(f.buf)))) }
 
-func (f *Fields) take(n int) []byte {
-	if n > len(f.buf) {
-		f.fail("", errTruncated)
-		return nil
+// View returns the fields of m in order, as shown to people and in traces. Processes
+// are shown by their labels in c.
+func View(m Machine, c *Config) []FieldView {
+	var views []FieldView
+	f := Fields{
+		mode:   modeView,
+		view:   func(v FieldView) { views = append(views, v) },
+		config: c,
 	}
-	b := f.buf[:n]
-	f.buf = f.buf[n:]
-	return b
+	m.Fields(&f)
+	return views
+}
+
+// Change is a field whose value differs between two states.
+type Change struct {
+	Name   string
+	Before any
+	After  any
+}
+
+// Diff returns what changed between two views of one machine, in field order.
+func Diff(before, after []FieldView) []Change {
+	Assert(len(before) == len(after), "a machine always names the same fields")
+	var changes []Change
+	for i, b := range before {
+		if a := after[i]; a.String() != b.String() {
+			changes = append(changes, Change{Name: b.Name, Before: b.Value, After: a.Value})
+		}
+	}
+	return changes
+}
+
+// Texts shows a list of processes. A list of texts, unlike a list of numbers, also shows
+// None.
+func (c *Config) Texts(ids []ID) []string {
+	texts := make([]string, len(ids))
+	for i, id := range ids {
+		texts[i] = c.Text(id)
+	}
+	return texts
+}
+
+// Text shows a process by its label, or "-" for None.
+func (c *Config) Text(p ID) string {
+	if p == None {
+		return "-"
+	}
+	return strconv.FormatUint(uint64(c.Label(p)), 10)
 }

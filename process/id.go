@@ -165,7 +165,12 @@ func Assert(ok bool, promise string) {
 }
 
 // Try gives an event to a machine. The error is the assertion that failed in it, or nil.
-func Try(m Machine, ev *Event, fx *Effects) (err error) {
+func Try(m Machine, ev *Event, fx *Effects) error {
+	return Catch(func() { m.Step(ev, fx) })
+}
+
+// Catch calls a function. The error is the assertion that failed in it, or nil.
+func Catch(f func()) (err error) {
 	defer func() {
 		switch broken := recover().(type) {
 		case nil:
@@ -175,7 +180,7 @@ func Try(m Machine, ev *Event, fx *Effects) (err error) {
 			panic(broken)
 		}
 	}()
-	m.Step(ev, fx)
+	f()
 	return nil
 }
 

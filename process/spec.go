@@ -2,6 +2,7 @@ package process
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -197,6 +198,41 @@ func (s *Spec) Layer(layer uint8) *Spec {
 // Depth returns the number of layers, 1 for a single machine.
 func (s *Spec) Depth() int { return max(1, len(s.Layers)) }
 
+// All yields the layers with their numbers, bottom first.
+func (s *Spec) All() iter.Seq2[uint8, *Spec] {
+	return func(yield func(uint8, *Spec) bool) {
+		for i := range uint8(s.Depth()) {
+			if !yield(i, s.Layer(i)) {
+				return
+			}
+		}
+	}
+}
+
+// Top returns the highest layer, which says what the whole is for.
+func (s *Spec) Top() *Spec { return s.Layer(uint8(s.Depth() - 1)) }
+
+// Has reports whether a layer is of a family.
+func (s *Spec) Has(f Family) bool {
+	for _, l := range s.All() {
+		if l.Family == f {
+			return true
+		}
+	}
+	return false
+}
+
+// MessageNames returns the names of the messages of all layers.
+func (s *Spec) MessageNames() []string {
+	var names []string
+	for _, l := range s.All() {
+		for _, m := range l.Messages {
+			names = append(names, m.Name)
+		}
+	}
+	return names
+}
+
 // TimerText returns the text of a timer of a layer: "reply", or "check(3)" for a timer
 // about the process labelled 3.
 func (s *Spec) TimerText(layer uint8, t Timer, c *Config) string {
@@ -269,7 +305,7 @@ func (u FieldUse) text(m *Message, c *Config) string {
 	case FieldVector:
 		return fmt.Sprint(m.Vector)
 	case FieldIDs:
-		return idsText(m.IDs, c)
+		return "[" + strings.Join(c.Texts(m.IDs), " ") + "]"
 	default:
 		return fmt.Sprintf("%q", m.Data)
 	}
@@ -280,14 +316,6 @@ func (u FieldUse) valueText(v int64) string {
 		return u.Names[v]
 	}
 	return strconv.FormatInt(v, 10)
-}
-
-func idsText(ids []ID, c *Config) string {
-	texts := make([]string, len(ids))
-	for i, id := range ids {
-		texts[i] = c.Text(id)
-	}
-	return "[" + strings.Join(texts, " ") + "]"
 }
 
 // Validate checks that the configuration fits the algorithm. The error names the wrong
@@ -346,6 +374,27 @@ func (s *Spec) AllOptions() []Option {
 	return options
 }
 
+// Option returns an option of the algorithm or of one of its layers, or nil.
+func (s *Spec) Option(name string) *Option {
+	all := s.AllOptions()
+	if i := slices.IndexFunc(all, func(o Option) bool { return o.Name == name }); i >= 0 {
+		return &all[i]
+	}
+	return nil
+}
+
+// Number returns the value of a numeric option, or another if there is none of the name.
+// The configuration must have passed Validate.
+func (s *Spec) Number(c *Config, name string, absent int) int {
+	o := s.Option(name)
+	if o == nil {
+		return absent
+	}
+	n, err := strconv.Atoi(c.Option(name, o.Default))
+	Assert(err == nil, "a numeric option was validated")
+	return n
+}
+
 // Combinations returns every combination of the options that have named values.
 func (s *Spec) Combinations() [][]OptionValue {
 	all := [][]OptionValue{nil}
@@ -376,4 +425,30 @@ func (o *Option) validate(algorithm, value string) error {
 			o.Name, algorithm, value, o.Min, o.Max)
 	}
 	return nil
+}
+
+// The votes and the outcomes of a transaction, as values of Propose and Decide. A vote
+// says which outcome the process can accept: a vote of Abort excludes a commit.
+const (
+	Abort  int64 = 0 // the vote no
+	Commit int64 = 1 // the vote yes
+)
+
+// The words for the values of votes and of outcomes.
+var (
+	VoteNames    = []string{"no", "yes"}
+	OutcomeNames = []string{"abort", "commit"}
+)
+
+// ValueWord returns the word for the value of an input or output of the algorithm, or
+// "" if it has none.
+func (s *Spec) ValueWord(input bool, value int64) string {
+	names := OutcomeNames
+	if input {
+		names = VoteNames
+	}
+	if s.Top().Family != Transaction || value < 0 || value >= int64(len(names)) {
+		return ""
+	}
+	return names[value]
 }

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -164,7 +165,7 @@ func (c *Config) Validate() error {
 	if err := c.Spec.Validate(&d.Process); err != nil {
 		return err
 	}
-	for _, check := range []func() error{d.validateFamily, d.validateNumbers, d.validateCancels, d.validateForgets, d.validateProperties, d.validateProposals, d.validateTraitors, d.validateVotes, d.validateReduction, d.validateCorrupt} {
+	for _, check := range []func() error{d.validateFamily, d.validateNumbers, d.validateChanges, d.validateProperties, d.validateProposals, d.validateTraitors, d.validateVotes, d.validateReduction, d.validateCorrupt} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -191,14 +192,13 @@ func (c *Config) validateNumbers() error {
 	if c.Loads != nil && len(c.Loads) != c.Process.N {
 		return fmt.Errorf("check: %d loads for %d processes", len(c.Loads), c.Process.N)
 	}
-	for _, b := range []struct {
-		name string
-		of   int
-	}{{"timeouts", c.Timeouts}, {"crashes", c.Crashes}, {"restarts", c.Restarts}, {"drops", c.Drops},
-		{"duplicates", c.Duplicates}, {"reorders", c.Reorders}, {"suspicions", c.Suspicions}, {"cancels", c.Cancels}, {"forgets", c.Forgets}, {"messages in flight", c.InFlight}} {
-		if b.of < 0 || b.of > maxBudget {
-			return fmt.Errorf("check: %d %s: must be 0 to %d", b.of, b.name, maxBudget)
+	for b := range budgetCount {
+		if n := c.limit(b); n < 0 || n > maxBudget {
+			return fmt.Errorf("check: %d %s: must be 0 to %d", n, budgetNames[b].all, maxBudget)
 		}
+	}
+	if c.InFlight < 0 || c.InFlight > maxBudget {
+		return fmt.Errorf("check: %d messages in flight: must be 0 to %d", c.InFlight, maxBudget)
 	}
 	if c.MaxDepth < 0 {
 		return fmt.Errorf("check: depth: %d: must be at least 0, where 0 means no bound", c.MaxDepth)
@@ -215,14 +215,12 @@ func (c *Config) validateNumbers() error {
 	return nil
 }
 
-func (c *Config) validateCancels() error {
+// validateChanges refuses clients that withdraw and machines that are forgotten where the
+// algorithm does not say how.
+func (c *Config) validateChanges() error {
 	if c.Cancels > 0 && !c.Spec.Cancels {
 		return fmt.Errorf("check: %d cancels, but %s has no rule for them: a client that gives up waits on and releases at once", c.Cancels, c.Spec.Name)
 	}
-	return nil
-}
-
-func (c *Config) validateForgets() error {
 	if c.Forgets == 0 {
 		return nil
 	}
@@ -238,9 +236,9 @@ func (c *Config) validateForgets() error {
 // withDefaults returns the configuration with all defaults.
 func (c *Config) withDefaults() Config {
 	d := *c
-	if d.Entries == 0 {
-		d.Entries = 1
-	}
+	d.Entries = cmp.Or(d.Entries, 1)
+	d.Detector = cmp.Or(d.Detector, d.Spec.Needs.Detector)
+	d.Memory = cmp.Or(d.Memory, DefaultMemory)
 	n := d.Process.N
 	if d.Spec.Needs.Topology == process.Tree && d.Process.Topology.Parent == nil && n > 0 {
 		d.Process.Topology.Parent = process.BinaryTree(n)
@@ -275,25 +273,17 @@ func (c *Config) withDefaults() Config {
 			d.Timing = Synchronous
 		}
 	}
-	if d.Detector == process.NoDetector {
-		d.Detector = d.Spec.Needs.Detector
-	}
 	if d.Properties == nil {
 		d.Properties = Claimed(d.Spec, &d.Process)
 		if d.Reduce != NoReduction {
 			d.Properties = slices.DeleteFunc(d.Properties, func(p process.Property) bool { return p == process.StateInvariant || deadlocks(p) })
 		}
 	}
-	if d.Memory == 0 {
-		d.Memory = DefaultMemory
-	}
 	return d
 }
 
 // family is what the algorithm is for: that of its highest layer.
-func (c *Config) family() process.Family { return familyOf(c.Spec) }
-
-func familyOf(s *process.Spec) process.Family { return s.Layer(uint8(s.Depth() - 1)).Family }
+func (c *Config) family() process.Family { return c.Spec.Top().Family }
 
 func (c *Config) checks(p process.Property) bool { return slices.Contains(c.Properties, p) }
 

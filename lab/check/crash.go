@@ -20,7 +20,7 @@ func (s *stepper) noteStops(first int) {
 	if !s.cfg.faulty() || s.flags&broken != 0 {
 		return
 	}
-	saveAt, effects, sends := s.lastSave(), 0, first
+	saveAt, effects, sends := s.fx.SavedAt(s.config.N), 0, first
 	decided := len(s.extra.decided) - s.decisions()
 	last, lastDecided := first-1, decided
 	if saveAt >= 0 || s.steps == 1 {
@@ -38,7 +38,7 @@ func (s *stepper) noteStops(first int) {
 	}
 	for i := range s.fx.Len() {
 		e := s.fx.At(i)
-		for range s.weight(e) {
+		for range e.Weight(s.config.N) {
 			effects++
 			if e.Kind == process.EffectSend || e.Kind == process.EffectBroadcast {
 				sends++
@@ -62,9 +62,9 @@ func (s *stepper) noteSaved(first, saveAt, effects int) {
 	for i := 0; i < s.fx.Len() && saveAt > 0; i++ {
 		e := s.fx.At(i)
 		if e.Kind == process.EffectSend || e.Kind == process.EffectBroadcast {
-			before += s.weight(e)
+			before += e.Weight(s.config.N)
 		}
-		saveAt -= s.weight(e)
+		saveAt -= e.Weight(s.config.N)
 	}
 	if s.cfg.Restarts == 0 && s.steps == 1 {
 		first++ // a Save that is never read
@@ -72,30 +72,6 @@ func (s *stepper) noteSaved(first, saveAt, effects int) {
 	for sends := first; sends < before; sends++ {
 		s.stops = append(s.stops, stop{s.downAfter(&s.next), sends, effects, s.steps, len(s.extra.decided), true})
 	}
-}
-
-// lastSave returns the number of effects before the last Save of the step, or -1.
-func (s *stepper) lastSave() int {
-	saveAt, effects := -1, 0
-	for i := range s.fx.Len() {
-		e := s.fx.At(i)
-		if e.Kind == process.EffectSave && !e.Internal {
-			saveAt = effects
-		}
-		effects += s.weight(e)
-	}
-	return saveAt
-}
-
-// weight is the number of effects that an effect counts for, as in the simulator.
-func (s *stepper) weight(e *process.Effect) int {
-	switch {
-	case e.Internal || e.Kind == process.EffectRule:
-		return 0
-	case e.Kind == process.EffectBroadcast:
-		return s.config.N - 1
-	}
-	return 1
 }
 
 // downDeciding returns the local state of a process that crashes in a step after the

@@ -1,6 +1,9 @@
 package check
 
-import "github.com/conclave-io/conclave/process"
+import (
+	"github.com/conclave-io/conclave/process"
+	"github.com/conclave-io/conclave/process/property"
+)
 
 // actionKind is what happens in a transition.
 type actionKind uint8
@@ -301,12 +304,7 @@ func (w *worker) expandOracle(v []uint32, f print) {
 	if called&1 == 0 {
 		return
 	}
-	leader := process.None
-	for p := range process.ID(w.layout.n) {
-		if !w.view(v[p]).down && (leader == process.None || w.config.Above(p, leader)) {
-			leader = p
-		}
-	}
+	leader := property.Highest(w.sceneOf(v))
 	if leader == process.None {
 		return
 	}

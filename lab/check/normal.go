@@ -59,8 +59,7 @@ func newNormalizer(w *worker) *normalizer {
 	if w.cfg.Restarts > 0 || w.cfg.checks(process.OneToken) || w.cfg.checks(process.OrderTimestamp) {
 		return nil
 	}
-	for i := range w.spec.Depth() {
-		l := w.spec.Layer(uint8(i))
+	for _, l := range w.spec.All() {
 		if l.Carrier {
 			return nil
 		}
@@ -235,7 +234,7 @@ func (z *normalizer) rewriteLocal(id uint32) uint32 {
 // rewriteChannel returns the number of a channel with other values.
 func (z *normalizer) rewriteChannel(id uint32) uint32 {
 	to, i := uint32(0), 0
-	for _, m := range z.messagesOf(id) {
+	for _, m := range z.messagesOn(id) {
 		m := *m
 		m.Vector = slices.Clone(m.Vector)
 		z.visitMessage(&m.Message, func(_ figure, p *uint64) { *p = z.values[i]; i++ })
@@ -266,23 +265,13 @@ func (z *normalizer) ofChannel(id uint32) []figure {
 	}
 	if z.contents[id] == nil {
 		found := []figure{}
-		for _, m := range z.messagesOf(id) {
+		for _, m := range z.messagesOn(id) {
 			m := *m
 			z.visitMessage(&m.Message, func(g figure, _ *uint64) { found = append(found, g) })
 		}
 		z.contents[id] = found
 	}
 	return z.contents[id]
-}
-
-func (z *normalizer) messagesOf(id uint32) []*message {
-	z.mu.Lock()
-	defer z.mu.Unlock()
-	var all []*message
-	for _, m := range z.space.contents(id) {
-		all = append(all, z.messages[m])
-	}
-	return all
 }
 
 func (z *normalizer) machineIn(l *local) process.Machine {

@@ -56,15 +56,9 @@ var actionNames = [...]string{
 // state it picks the successor that, according to the visited states, came next.
 func (s *search) path(f *finding) *Path {
 	w := s.workers[0]
-	chain := s.chain(f.state)
+	chain := s.visited.chain(f.state)
 	p := &Path{Loop: -1}
-	var state []uint32
-	for i, root := range w.roots() {
-		if w.printOfState(root).lo == chain[0] {
-			state = root
-			p.begin(w, i)
-		}
-	}
+	state := p.begin(w, chain[0])
 	p.states = append(p.states, state)
 	count := w.stepsAtStart()
 	for _, lo := range chain[1:] {
@@ -94,8 +88,12 @@ func (w *worker) stepsAtStart() []int {
 	return count
 }
 
-// begin begins the path in the i-th of all roots.
-func (p *Path) begin(w *worker, i int) {
+// begin begins the path in a root and returns it.
+func (p *Path) begin(w *worker, lo uint64) (root []uint32) {
+	all := w.roots()
+	i := slices.IndexFunc(all, func(v []uint32) bool { return w.printOfState(v).lo == lo })
+	process.Assert(i >= 0, "a run begins in a root")
+	root = all[i]
 	set := 0
 	for more := len(w.rootsOf(set)); i >= more; more = len(w.rootsOf(set)) {
 		i -= more
@@ -104,6 +102,7 @@ func (p *Path) begin(w *worker, i int) {
 	if p.start = w.describeStart(set, i); len(w.cfg.Traitors) > 0 {
 		p.traitors = w.cfg.Traitors[set]
 	}
+	return root
 }
 
 // describeStart describes what a fault has left, and what the machines do first with a
@@ -124,27 +123,6 @@ func (w *worker) describeStart(set, i int) []Step {
 		return append(w.corrupted(left, births), first...)
 	}
 	return first
-}
-
-// rootOf returns the index of a state among the roots.
-func (w *worker) rootOf(f print) (state []uint32, number int) {
-	for i, root := range w.roots() {
-		if w.printOfState(root) == f {
-			return root, i
-		}
-	}
-	process.Assert(false, "a run begins in a root")
-	return nil, 0
-}
-
-// chain returns the fingerprints of the states from the start to the given one.
-func (s *search) chain(last print) []uint64 {
-	chain := []uint64{last.lo}
-	for lo := s.visited.parent(last.lo); lo != 0; lo = s.visited.parent(lo) {
-		chain = append(chain, lo)
-	}
-	slices.Reverse(chain)
-	return chain
 }
 
 // pick expands a state, without normal forms of its successors, and returns the first
@@ -184,15 +162,12 @@ func (w *worker) successor(i int) []uint32 {
 }
 
 // describe describes an action in a state, and counts the steps of machines.
-// take.
 func (w *worker) describe(v []uint32, a action, count []int) Step {
 	st := Step{Kind: actionNames[a.kind], Process: process.ID(a.proc), slot: int(a.slot)}
 	switch a.kind {
 	case actDeliver, actDuplicate, actDrop:
 		w.describeMessage(&st, v, a)
-	case actCrash, actSuspect:
-		return st
-	case actElect:
+	case actCrash, actSuspect, actElect:
 		return st
 	}
 	if a.kind == actDrop {
@@ -283,35 +258,35 @@ func (w *worker) retake(st *Step, v []uint32, a action, e *edge) {
 		incarnations := w.incarnations(v)
 		w.take(from, func() { w.restart(incarnations) })
 	default:
-		w.take(from, func() { w.own(e) })
+		w.take(from, func() { w.own(e.kind, e.argument) })
 	}
 	st.Choices, st.armed = w.notes[e.choice].choices, w.notes[e.choice].armed
 	w.notes = nil
 }
 
 // own takes a step that needs no message.
-func (w *worker) own(e *edge) {
-	switch e.kind {
+func (w *worker) own(kind actionKind, argument uint64) {
+	switch kind {
 	case actAcquire:
 		w.acquire()
 	case actRelease:
-		w.release()
+		w.leave(process.Release)
 	case actCancel:
-		w.cancel()
+		w.leave(process.Cancel)
 	case actForget:
 		w.forgetMachine()
 	case actCampaign:
 		w.campaign()
 	case actPropose:
 		if w.cfg.transaction() {
-			w.castVote(int64(e.argument))
+			w.castVote(int64(argument))
 			return
 		}
 		w.propose()
-	case actNotice:
-		w.recall()
+	case actNotice: // asks for another leader in place of one that has crashed
+		w.step(process.Event{Kind: process.Campaign})
 	case actFire:
-		w.fire(e.argument)
+		w.fire(argument)
 	}
 }
 
@@ -326,4 +301,105 @@ func (s *stepper) noteEffects() {
 			last.armed = append(last.armed, timerKey(e.Layer, e.Timer))
 		}
 	}
+}
+
+// rescue looks for runs that keep the property that a path violates. A state is lost if
+// no such run continues from it. It is saved by a state in which no event is enabled
+// and nothing is wrong. Unless the violation is about how runs end, it is also saved by
+// a loop.
+type rescue struct {
+	*worker
+	atEnd bool           // the violation is about how runs end
+	lost  map[print]bool // by searched state; false: being searched
+	left  int            // number of states that may still be searched
+	open  bool           // something that might save a state was left out
+}
+
+// noReturn returns the first step of a path after which every run violates a property:
+// 0 if every run does from the start. It returns -1 if that is unknown: because of the
+// limit on states, or because there are loops in which a process waits.
+func (s *search) noReturn(p *Path, f *finding, limit int) int {
+	if s.loop != nil || limit == 0 {
+		return -1
+	}
+	w := s.workers[0]
+	w.normal, w.believed = nil, nil // see pick
+	r := &rescue{worker: w, atEnd: f.action.kind == 0 && f.broken.Property != process.StateInvariant, lost: map[print]bool{}, left: limit}
+	for at := len(p.states) - 1; at >= 0; at-- {
+		if f.action.kind == 0 && at == len(p.states)-1 {
+			r.lost[w.printOfState(p.states[at])] = true // it is wrong itself
+			continue
+		}
+		if r.saved(p.states[at]) {
+			return at + 1
+		}
+		if r.open || r.left <= 0 {
+			return -1
+		}
+	}
+	return 0
+}
+
+// ahead is a state whose successors are searched.
+type ahead struct {
+	print print
+	next  [][]uint32
+}
+
+// saved reports whether a run that keeps the properties continues from a state.
+func (r *rescue) saved(state []uint32) bool {
+	var stack []ahead
+	for {
+		if f := r.printOfState(state); state != nil {
+			searched, known := r.lost[f]
+			switch {
+			case known && !searched:
+				if !r.atEnd {
+					return true
+				}
+				r.open = true
+			case !known:
+				next, good := r.enter(state, f)
+				if good {
+					return true
+				}
+				stack = append(stack, ahead{f, next})
+			}
+		}
+		if len(stack) == 0 || r.left <= 0 {
+			return false
+		}
+		top := &stack[len(stack)-1]
+		if last := len(top.next) - 1; last >= 0 {
+			state, top.next = top.next[last], top.next[:last]
+			continue
+		}
+		r.lost[top.print] = true
+		stack, state = stack[:len(stack)-1], nil
+	}
+}
+
+// enter returns the successors of a state that violate nothing, and whether the state
+// is a good end.
+func (r *rescue) enter(state []uint32, f print) (next [][]uint32, good bool) {
+	r.lost[f] = false
+	r.left--
+	if r.cfg.checks(process.StateInvariant) && r.global.judge(r.worker, state) != nil {
+		return nil, false
+	}
+	if r.expand(state, f) != nil {
+		return nil, false
+	}
+	if r.moves == 0 {
+		if !r.goesOn(state) {
+			return nil, true
+		}
+		r.open = true
+	}
+	for i := range r.found {
+		if r.found[i].broken == nil {
+			next = append(next, append([]uint32{}, r.successor(i)...))
+		}
+	}
+	return next, false
 }

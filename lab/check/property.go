@@ -37,18 +37,15 @@ func Claimed(spec *process.Spec, c *process.Config) []process.Property {
 // AllClaimed returns what Claimed does, and the orders of timestamps and of arrival and
 // the one token.
 func AllClaimed(spec *process.Spec, c *process.Config) []process.Property {
-	properties := []process.Property{}
+	properties, mode := []process.Property{}, spec.Mode(c)
 	for _, claim := range spec.Claims.Properties {
-		if claim.Fails || claim.Mode != "" && claim.Mode != spec.Mode(c) {
-			continue
-		}
 		unknown := deadlocks(claim.Property) && spec.Waits == nil
 		counted := claim.Property != process.BoundedBypass || claim.Since == process.SinceRequest
-		if Checkable(claim.Property) && counted && !unknown && !slices.Contains(properties, claim.Property) {
+		if claim.Holds(mode) && Checkable(claim.Property) && counted && !unknown && !slices.Contains(properties, claim.Property) {
 			properties = append(properties, claim.Property)
 		}
 	}
-	if familyOf(spec) == process.Mutex && !slices.Contains(properties, process.Progress) {
+	if spec.Top().Family == process.Mutex && !slices.Contains(properties, process.Progress) {
 		properties = append(properties, process.Progress)
 	}
 	if spec.Invariant != nil {
@@ -276,4 +273,125 @@ func (c *Config) overtakings() int {
 		}
 	}
 	return c.Process.N - 1
+}
+
+// Declarations in a step are compared with the processes that were stuck in the state
+// before it.
+
+// deadlocks reports whether a property is about deadlocks.
+func deadlocks(p process.Property) bool {
+	return p == process.NoPhantom || p == process.DeadlockFound
+}
+
+func (c *Config) judgesDeadlocks() bool {
+	return c.checks(process.NoPhantom) || c.checks(process.DeadlockFound)
+}
+
+// bookDeadlock notes a message that reports a deadlock.
+func (s *stepper) bookDeadlock(m *process.Message) {
+	if layer, t := property.Declares(s.spec); s.cfg.judgesDeadlocks() && m.Layer == layer && m.Type == t {
+		s.flags |= booked
+		s.extra.victims = append(s.extra.victims, m.Subject)
+	}
+}
+
+// stuck returns the processes that can never continue from a state.
+func (w *worker) stuck(v []uint32) property.Stuck {
+	return property.StuckIn(w.spec.Waits(w.global.take(w, v)))
+}
+
+// judgeVictims judges the deadlocks that p has declared in a step.
+func (w *worker) judgeVictims(next []uint32, f *print, p process.ID, victims []process.ID) *Violation {
+	s, stuck := w.sceneOf(next), w.stuck(w.origin)
+	for _, victim := range victims {
+		if broken := property.Phantom(s, p, victim, stuck); broken != nil && w.cfg.checks(process.NoPhantom) {
+			return broken
+		}
+		if slot := w.layout.declared; slot >= 0 {
+			w.set(next, f, slot, next[slot]|1<<victim)
+		}
+	}
+	return nil
+}
+
+// judgeDeadlocks watches that no deadlock is overlooked when no event is enabled.
+func (w *worker) judgeDeadlocks(v []uint32) *Violation {
+	if !w.cfg.checks(process.DeadlockFound) {
+		return nil
+	}
+	declared := func(p process.ID) bool { return v[w.layout.declared]&(1<<p) != 0 }
+	return property.DeadlockFound(w.sceneOf(v), w.stuck(v), declared)
+}
+
+// global builds the machines and messages of a state from its numbers, for an
+// invariant. It keeps each machine and the content of each link that it has met.
+type global struct {
+	process.Global
+	machines []process.Machine    // by number of the local state; nil: not met yet, or down
+	contents [][]*process.Message // by number of the channel
+}
+
+// judge says what is wrong with a state according to the invariant of the Spec.
+func (g *global) judge(w *worker, v []uint32) *Violation {
+	return property.Invariant(w.spec, g.take(w, v))
+}
+
+// take makes the machines and messages of a state. They are valid until the next call.
+func (g *global) take(w *worker, v []uint32) *process.Global {
+	g.Config, g.Machines, g.Messages, g.Faults = w.config, g.Machines[:0], g.Messages[:0], w.disturbed(v)
+	for p := range w.layout.n {
+		g.Machines = append(g.Machines, g.machine(w, v[p]))
+	}
+	for slot := w.layout.n; slot < w.layout.n+w.layout.links; slot++ {
+		if v[slot] != 0 {
+			g.onLink(w, v, slot)
+		}
+	}
+	return &g.Global
+}
+
+// machine returns the machine of a local state, or nil if it is down.
+func (g *global) machine(w *worker, id uint32) process.Machine {
+	m := room(&g.machines, id)
+	if l := w.view(id); *m == nil && !l.down {
+		*m = w.spec.New(l.state.proc, w.config)
+		err := process.DecodeState(l.state.state, *m, w.config.N)
+		process.Assert(err == nil, "an encoded state can be decoded")
+	}
+	return *m
+}
+
+// onLink adds the messages of a link that its receiver would accept.
+func (g *global) onLink(w *worker, v []uint32, slot int) {
+	to := w.view(v[w.layout.receiver(slot)])
+	if to.down {
+		return
+	}
+	if w.cfg.faulty() {
+		for _, m := range w.messagesOn(v[slot]) {
+			if m.addressee == to.state.incarnation && 2*m.incarnation >= to.state.knows[m.From] {
+				g.Messages = append(g.Messages, &m.Message)
+			}
+		}
+		return
+	}
+	contents := room(&g.contents, v[slot])
+	if *contents == nil {
+		for _, m := range w.messagesOn(v[slot]) {
+			*contents = append(*contents, &m.Message)
+		}
+	}
+	g.Messages = append(g.Messages, *contents...)
+}
+
+// messagesOn returns the messages of a channel; if it keeps order, the one sent first
+// comes first.
+func (w *worker) messagesOn(id uint32) []*message {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var all []*message
+	for _, m := range w.contents(id) {
+		all = append(all, w.messages[m])
+	}
+	return all
 }

@@ -115,11 +115,7 @@ func (p *replay) world() {
 }
 
 func (p *replay) labels(ids []process.ID) string {
-	texts := make([]string, len(ids))
-	for i, q := range ids {
-		texts[i] = p.label(q)
-	}
-	return "[" + strings.Join(texts, ", ") + "]"
+	return "[" + strings.Join(p.Config.Process.Texts(ids), ", ") + "]"
 }
 
 func (p *replay) ordered() bool { return !p.Config.Unordered && p.Config.Reorders == 0 }

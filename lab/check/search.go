@@ -29,7 +29,7 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 			s = same
 		}
 	}
-	if why := s.stopped.Load(); full.Liveness && s.broken == nil && (why == nil || *why == "states" && full.family() == process.Agreement) {
+	if why := s.why(); full.Liveness && s.broken == nil && (why == "" || why == "states" && full.family() == process.Agreement) {
 		s.live()
 	}
 	r := s.result()
@@ -59,9 +59,39 @@ func (s *search) run() {
 // its fingerprint.
 const recordExtra = 4
 
+// ending is what ends a search before it is complete.
+type ending struct {
+	ctx     context.Context
+	most    uint64        // states; 0: any number
+	states  atomic.Uint64 // found so far, roughly
+	stopped atomic.Pointer[string]
+}
+
+// stop ends the search. The first reason counts.
+func (e *ending) stop(why string) { e.stopped.CompareAndSwap(nil, &why) }
+
+// why returns what ended the search, or nothing.
+func (e *ending) why() string {
+	if why := e.stopped.Load(); why != nil {
+		return *why
+	}
+	return ""
+}
+
+func (e *ending) checkLimits() {
+	switch {
+	case errors.Is(e.ctx.Err(), context.Canceled):
+		e.stop("interruption")
+	case e.ctx.Err() != nil:
+		e.stop("time")
+	case e.most > 0 && e.states.Load() >= e.most:
+		e.stop("states")
+	}
+}
+
 // search is a search in progress.
 type search struct {
-	ctx     context.Context
+	ending
 	cfg     *Config
 	space   *space
 	visited *visited
@@ -69,9 +99,7 @@ type search struct {
 	width   int // words of a record
 
 	transitions atomic.Uint64
-	states      atomic.Uint64 // found so far, roughly
 	depth       int
-	stopped     atomic.Pointer[string]
 
 	start   time.Time
 	told    time.Time // when progress was last reported
@@ -91,7 +119,7 @@ type finding struct {
 }
 
 func newSearch(ctx context.Context, cfg *Config) *search {
-	s := &search{ctx: ctx, cfg: cfg, start: time.Now(), space: newSpace(cfg), visited: newVisited(cfg.Memory, cfg.Reduce == PartialOrder && cfg.Order == BreadthFirst)}
+	s := &search{ending: ending{ctx: ctx, most: cfg.MaxStates}, cfg: cfg, start: time.Now(), space: newSpace(cfg), visited: newVisited(cfg.Memory, cfg.Reduce == PartialOrder && cfg.Order == BreadthFirst)}
 	s.width = s.space.layout.stride + recordExtra
 	workers := cfg.Workers
 	if workers == 0 {
@@ -107,8 +135,6 @@ func newSearch(ctx context.Context, cfg *Config) *search {
 	}
 	return s
 }
-
-func (s *search) stop(why string) { s.stopped.CompareAndSwap(nil, &why) }
 
 // chunkRecords is the number of states in a chunk of the frontier.
 const chunkRecords = 1 << 12
@@ -175,6 +201,7 @@ func (s *search) level(w *worker, level *frontier) [][]uint32 {
 		s.transitions.Add(transitions)
 		level.chunks[i] = nil
 		s.recycle(chunk)
+		s.tell()
 		s.checkLimits()
 	}
 	return out.chunks
@@ -184,18 +211,6 @@ func (s *search) record(words []uint32) ([]uint32, print) {
 	n := s.width - recordExtra
 	e := words[n:s.width]
 	return words[:n], print{uint64(e[0]) | uint64(e[1])<<32, uint64(e[2]) | uint64(e[3])<<32}
-}
-
-func (s *search) checkLimits() {
-	s.tell()
-	switch {
-	case errors.Is(s.ctx.Err(), context.Canceled):
-		s.stop("interruption")
-	case s.ctx.Err() != nil:
-		s.stop("time")
-	case s.cfg.MaxStates > 0 && s.states.Load() >= s.cfg.MaxStates:
-		s.stop("states")
-	}
 }
 
 // batch is the number of states whose successors are looked up together among the
@@ -310,8 +325,8 @@ func (s *search) result() *Result {
 		Config: *s.cfg, Verdict: Proved, States: s.visited.len(), Transitions: s.transitions.Load(), Depth: s.depth,
 		Unreached: s.space.unreached(), Sometimes: s.sometimes(), Locals: len(s.space.locals) - 1, Messages: len(s.space.messages) - 1,
 	}
-	if why := s.stopped.Load(); why != nil {
-		r.Verdict, r.Stopped = Bounded, *why
+	if r.Stopped = s.why(); r.Stopped != "" {
+		r.Verdict = Bounded
 	}
 	if s.broken != nil {
 		r.Verdict, r.Broken, r.Stopped = Violated, s.broken.broken, ""
@@ -324,4 +339,75 @@ func (s *search) result() *Result {
 		r.NoReturn = s.noReturn(r.Path, s.broken, s.cfg.NoReturn)
 	}
 	return r
+}
+
+// Progress is how far a search has come.
+type Progress struct {
+	States      uint64 // found so far, roughly
+	Transitions uint64
+	Depth       int
+	Elapsed     time.Duration
+}
+
+// progressEvery is the time between two calls of Config.Progress.
+const progressEvery = 100 * time.Millisecond
+
+// tell calls Config.Progress, if the last call is long enough ago. One of several
+// workers does so; the others continue.
+func (s *search) tell() {
+	if s.cfg.Progress == nil || !s.telling.TryLock() {
+		return
+	}
+	defer s.telling.Unlock()
+	if now := time.Now(); now.Sub(s.told) >= progressEvery {
+		s.told = now
+		s.cfg.Progress(Progress{s.states.Load(), s.transitions.Load(), s.depth, now.Sub(s.start)})
+	}
+}
+
+// depthFirst searches the states that were found last first. It keeps fewer states
+// waiting than breadthFirst, but the violations that it finds are rarely shortest.
+func (s *search) depthFirst() {
+	w := s.workers[0]
+	stack := &output{search: s}
+	for _, chunk := range s.roots() {
+		for at := 0; at < len(chunk); at += s.width {
+			v, f := s.record(chunk[at:])
+			stack.put(v, f)
+			stack.depths = append(stack.depths, 0)
+		}
+	}
+	state := make([]uint32, s.width)
+	for len(stack.depths) > 0 && s.broken == nil && s.stopped.Load() == nil {
+		depth := stack.pop(state)
+		s.depth = max(s.depth, depth)
+		if s.cfg.MaxDepth > 0 && depth >= s.cfg.MaxDepth {
+			s.stop("depth")
+			return
+		}
+		before := stack.size
+		s.transitions.Add(s.visit(w, state, stack))
+		s.states.Add(uint64(stack.size - before))
+		for range stack.size - before {
+			stack.depths = append(stack.depths, int32(depth+1))
+		}
+		s.tell()
+		s.checkLimits()
+	}
+}
+
+// pop removes the last state and returns its depth.
+func (o *output) pop(into []uint32) int {
+	last := len(o.chunks) - 1
+	c := o.chunks[last]
+	copy(into, c[len(c)-o.width:])
+	o.chunks[last] = c[:len(c)-o.width]
+	if len(o.chunks[last]) == 0 {
+		o.recycle(o.chunks[last])
+		o.chunks = o.chunks[:last]
+	}
+	o.size--
+	depth := o.depths[len(o.depths)-1]
+	o.depths = o.depths[:len(o.depths)-1]
+	return int(depth)
 }

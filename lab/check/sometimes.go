@@ -14,8 +14,8 @@ import (
 
 // Sometimes is a state that a search should reach at least once.
 type Sometimes struct {
-	What    string // in words, such as "somebody waits while another is inside"
-	Reached bool
+	What    string `json:"what"` // in words, such as "somebody waits while another is inside"
+	Reached bool   `json:"reached"`
 }
 
 // interest names such a state.
@@ -149,10 +149,7 @@ func (w *worker) watchCrash(v []uint32, p process.ID) {
 
 func (w *worker) reach(i interest) { w.open &^= 1 << i }
 
-func (w *worker) crashed(v []uint32) bool {
-	slot := w.layout.budgets[crashes]
-	return slot >= 0 && v[slot] > 0
-}
+func (w *worker) crashed(v []uint32) bool { return positive(v, w.layout.budgets[crashes]) }
 
 // led reports whether p announces a live process.
 func (w *worker) led(v []uint32, p process.ID) bool {
@@ -197,14 +194,8 @@ func (s *search) sometimes() []Sometimes {
 	}
 	for b := range budgetCount {
 		if n := s.cfg.limit(b); n > 0 && b != timeouts { // that is a bound, not a fault
-			all = append(all, Sometimes{count(n, budgetNames[b]), unspent&(1<<b) == 0})
+			all = append(all, Sometimes{count(n, budgetNames[b].one), unspent&(1<<b) == 0})
 		}
 	}
 	return all
-}
-
-// budgetNames are the singular names of the budgets.
-var budgetNames = [budgetCount]string{
-	crashes: "crash", restarts: "restart", drops: "loss", duplicates: "duplicate", reorders: "message out of order",
-	suspicions: "wrong suspicion", timeouts: "timeout", cancels: "withdrawal", forgets: "forgotten machine",
 }

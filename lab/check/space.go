@@ -48,6 +48,14 @@ type taking struct{ message, rest uint32 }
 // chanKey identifies a channel by its messages.
 type chanKey struct{ before, last uint32 }
 
+// room returns the element of a list with a number, for which it makes room first.
+func room[T any](list *[]T, id uint32) *T {
+	if missing := int(id) + 1 - len(*list); missing > 0 {
+		*list = append(*list, make([]T, missing)...)
+	}
+	return &(*list)[id]
+}
+
 func newSpace(cfg *Config) *space {
 	sp := &space{
 		cfg: cfg, spec: cfg.Spec, config: &cfg.Process, layout: newLayout(cfg), books: newBooks(cfg),
@@ -55,8 +63,8 @@ func newSpace(cfg *Config) *space {
 		locals: make([]*local, 1), prints: make([]print, 1), // number 0 is unused
 		messages: make([]*message, 1), msgPrint: make([]print, 1), channels: make([]channel, 1),
 	}
-	for layer := range cfg.Spec.Depth() {
-		sp.rules = append(sp.rules, make([]bool, len(cfg.Spec.Layer(uint8(layer)).Rules)+1))
+	for _, l := range cfg.Spec.All() {
+		sp.rules = append(sp.rules, make([]bool, len(l.Rules)+1))
 	}
 	return sp
 }

@@ -133,20 +133,13 @@ func (s *stepper) begin(from *local) {
 
 // attempt calls a function in which an assertion may fail.
 func (s *stepper) attempt(what func()) {
-	defer func() {
-		switch failed := recover().(type) {
-		case nil:
-		case process.Violation:
-			s.flags |= broken
-			s.wrong = string(failed)
-			// The state of the machine does not matter now, but it must be valid.
-			s.machines[s.next.proc] = s.spec.New(s.next.proc, s.config)
-			s.machine = s.machines[s.next.proc]
-		default:
-			panic(failed)
-		}
-	}()
-	what()
+	if failed, is := process.Catch(what).(process.Violation); is {
+		s.flags |= broken
+		s.wrong = string(failed)
+		// The state of the machine does not matter now, but it must be valid.
+		s.machines[s.next.proc] = s.spec.New(s.next.proc, s.config)
+		s.machine = s.machines[s.next.proc]
+	}
 }
 
 func (s *stepper) end(choice int) taken {
@@ -175,15 +168,12 @@ func (s *stepper) step(ev process.Event) {
 	}
 	first := len(s.sends)
 	for i := range s.fx.Len() {
-		if e := s.fx.At(i); !e.Internal {
-			s.interpret(e)
-		}
-	}
-	for i := range s.fx.Len() {
 		switch e := s.fx.At(i); {
 		case e.Kind == process.EffectRule:
 			s.applied(e.Layer, e.Rule)
-		case e.Kind == process.EffectElect && e.Internal:
+		case !e.Internal:
+			s.interpret(e)
+		case e.Kind == process.EffectElect:
 			s.bookInstalled()
 		}
 	}
@@ -288,19 +278,13 @@ func (s *stepper) acquire() {
 	s.step(process.Event{Kind: process.Acquire})
 }
 
-func (s *stepper) release() {
+// leave is a client that releases or withdraws. After it withdraws, a grant is one that no
+// client waits for.
+func (s *stepper) leave(kind process.Kind) {
 	s.next.phase = idle
 	s.flags |= left
 	s.bookRequest()
-	s.step(process.Event{Kind: process.Release})
-}
-
-// cancel is a client that withdraws. A later grant is one that no client waits for.
-func (s *stepper) cancel() {
-	s.next.phase = idle
-	s.flags |= left
-	s.bookRequest()
-	s.step(process.Event{Kind: process.Cancel})
+	s.step(process.Event{Kind: kind})
 }
 
 // isIdle reports whether the machine of a process may be forgotten.

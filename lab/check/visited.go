@@ -1,6 +1,7 @@
 package check
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -178,6 +179,16 @@ func (v *visited) parent(lo uint64) uint64 {
 		}
 	}
 	return 0
+}
+
+// chain returns the fingerprints of the states from the start to the given one.
+func (v *visited) chain(last print) []uint64 {
+	chain := []uint64{last.lo}
+	for lo := v.parent(last.lo); lo != 0; lo = v.parent(lo) {
+		chain = append(chain, lo)
+	}
+	slices.Reverse(chain)
+	return chain
 }
 
 // len returns the number of states. No state may be added at the same time.

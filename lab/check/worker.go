@@ -155,23 +155,21 @@ func (w *worker) meet(id uint32) *view {
 	w.mu.Lock()
 	l, f := w.locals[id], w.prints[id]
 	w.mu.Unlock()
-	for int(id) >= len(w.views) {
-		w.views = append(w.views, view{})
-	}
 	v := view{print: f, ready: true, phase: l.phase, down: l.down, asked: l.asked, state: l}
 	if w.cfg.faulty() && !l.down {
 		v.crashed = w.downAfter(l)
 	}
 	v.own = w.keep(w.ownSteps(l))
-	w.views[id] = v
-	return &w.views[id]
+	known := room(&w.views, id)
+	*known = v
+	return known
 }
 
 // ownSteps returns what may happen to a process without a message.
 func (w *worker) ownSteps(l *local) []edge {
 	var edges []edge
-	add := func(kind actionKind, argument uint64, what func()) {
-		taken := w.edges(l, edge{kind: kind, argument: argument}, what)
+	add := func(kind actionKind, argument uint64) {
+		taken := w.edges(l, edge{kind: kind, argument: argument}, func() { w.own(kind, argument) })
 		if w.believed != nil {
 			w.learn(w.believed.byKind(kind, int(l.proc)), taken)
 		}
@@ -183,29 +181,29 @@ func (w *worker) ownSteps(l *local) []edge {
 	case l.down:
 		return nil
 	case mutex && l.phase == inside:
-		add(actRelease, 0, w.release)
+		add(actRelease, 0)
 	case mutex && l.phase == waiting && w.cfg.Cancels > 0:
-		add(actCancel, 0, w.cancel)
+		add(actCancel, 0)
 	case mutex && l.phase == idle && more:
-		add(actAcquire, 0, w.acquire)
+		add(actAcquire, 0)
 	case agreement && l.phase == idle && more:
-		add(actPropose, 0, w.propose)
+		add(actPropose, 0)
 	case w.cfg.transaction():
 		for vote := process.Abort; vote <= process.Commit && more; vote++ {
-			add(actPropose, uint64(vote), func() { w.castVote(vote) })
+			add(actPropose, uint64(vote))
 		}
 	case !mutex && !agreement && more:
-		add(actCampaign, 0, w.campaign)
+		add(actCampaign, 0)
 	}
 	if w.cfg.Forgets > 0 && w.isIdle(l) {
-		add(actForget, 0, w.forgetMachine)
+		add(actForget, 0)
 	}
 	if w.mayNotice(l) {
-		add(actNotice, uint64(l.leader), w.recall)
+		add(actNotice, uint64(l.leader))
 	}
 	if w.cfg.Timing != Never {
 		for _, key := range l.timers {
-			add(actFire, key, func() { w.fire(key) })
+			add(actFire, key)
 		}
 	}
 	return edges
@@ -302,15 +300,13 @@ func (w *worker) link(id uint32) *linkContents {
 func (w *worker) meetLink(id uint32) *linkContents {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for int(id) >= len(w.links) {
-		w.links = append(w.links, linkContents{})
-	}
 	all := w.space.channels
 	l := linkContents{print: all[id].print, takes: all[id].takes}
 	if len(l.takes) > 0 {
 		l.first = l.takes[0]
 		l.rest = all[l.first.rest].minus(l.print)
 	}
-	w.links[id] = l
-	return &w.links[id]
+	known := room(&w.links, id)
+	*known = l
+	return known
 }

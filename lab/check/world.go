@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -61,13 +61,7 @@ type WorldStep struct {
 
 // String returns the step in one line.
 func (s WorldStep) String() string {
-	text := ""
-	for i, rule := range s.Rules {
-		if i > 0 {
-			text += ", "
-		}
-		text += rule
-	}
+	text := strings.Join(s.Rules, ", ")
 	for i, c := range s.Changes {
 		text += fmt.Sprintf("%s%s %v -> %v", [...]string{": ", "; "}[min(i, 1)], c.Name, c.Before, c.After)
 	}
@@ -108,14 +102,11 @@ func (w World) Run(ctx context.Context) (*WorldResult, error) {
 // worldSearch is a search of a world in progress.
 type worldSearch struct {
 	*World
-	ctx     context.Context
+	ending
 	visited *visited
 	workers []*worldWorker
 	depth   int
 	lowest  int64 // the memory that was left when least was
-
-	states  atomic.Uint64
-	stopped atomic.Pointer[string]
 	broken  atomic.Pointer[worldFinding]
 }
 
@@ -126,14 +117,12 @@ type worldFinding struct {
 }
 
 func newWorldSearch(ctx context.Context, w *World) *worldSearch {
-	s := &worldSearch{World: w, ctx: ctx, visited: newVisited(w.Memory, false), lowest: w.Memory}
+	s := &worldSearch{World: w, ending: ending{ctx: ctx, most: w.MaxStates}, visited: newVisited(w.Memory, false), lowest: w.Memory}
 	for range w.Workers {
 		s.workers = append(s.workers, newWorldWorker(s))
 	}
 	return s
 }
-
-func (s *worldSearch) stop(why string) { s.stopped.CompareAndSwap(nil, &why) }
 
 func (s *worldSearch) over() bool { return s.stopped.Load() != nil || s.broken.Load() != nil }
 
@@ -164,17 +153,6 @@ func (s *worldSearch) run() *worldSearch {
 		group.Wait()
 	}
 	return s
-}
-
-func (s *worldSearch) checkLimits() {
-	switch {
-	case errors.Is(s.ctx.Err(), context.Canceled):
-		s.stop("interruption")
-	case s.ctx.Err() != nil:
-		s.stop("time")
-	case s.MaxStates > 0 && s.states.Load() >= s.MaxStates:
-		s.stop("states")
-	}
 }
 
 // collect takes what the workers found at a depth.
@@ -216,27 +194,15 @@ func (w *worldWorker) begin() {
 func (w *worldWorker) step(ev process.Event) {
 	w.event, w.wrong = ev, ""
 	w.fx.Begin(0, w.odometer.Choose)
-	w.attempt()
+	if failed, is := process.Try(w.machine, &w.event, &w.fx).(process.Violation); is {
+		w.wrong = string(failed)
+	}
 	for i := range w.fx.Len() {
 		if e := w.fx.At(i); e.Kind == process.EffectRule {
 			w.rules[e.Rule] = true
 		}
 	}
 	w.state = w.walk.Append(w.state[:0], w.machine)
-}
-
-// attempt takes a step in which an assertion may fail.
-func (w *worldWorker) attempt() {
-	defer func() {
-		switch failed := recover().(type) {
-		case nil:
-		case process.Violation:
-			w.wrong = string(failed)
-		default:
-			panic(failed)
-		}
-	}()
-	w.machine.Step(&w.event, &w.fx)
 }
 
 // ways calls f after each step that a state allows, until f returns false.
@@ -311,8 +277,8 @@ func (s *worldSearch) result() *WorldResult {
 			r.Unreached = append(r.Unreached, rule.Name)
 		}
 	}
-	if why := s.stopped.Load(); why != nil {
-		r.Verdict, r.Stopped = Bounded, *why
+	if r.Stopped = s.why(); r.Stopped != "" {
+		r.Verdict = Bounded
 	}
 	if f := s.broken.Load(); f != nil {
 		r.Verdict, r.Stopped, r.Broken = Violated, "", f.broken
@@ -324,15 +290,10 @@ func (s *worldSearch) result() *WorldResult {
 
 // path takes the steps to a finding again, from the start.
 func (s *worldSearch) path(f *worldFinding) (steps []WorldStep) {
-	chain := []uint64{f.state.lo}
-	for lo := s.visited.parent(f.state.lo); lo != 0; lo = s.visited.parent(lo) {
-		chain = append(chain, lo)
-	}
-	slices.Reverse(chain)
 	w := newWorldWorker(s)
 	w.begin()
 	state := slices.Clone(w.state)
-	for _, lo := range chain[1:] {
+	for _, lo := range s.visited.chain(f.state)[1:] {
 		steps = append(steps, w.retake(state, func() bool { return w.wrong == "" && printOf(w.state).nonzero().lo == lo }))
 		state = slices.Clone(w.state)
 	}

@@ -77,26 +77,10 @@ type Claim struct {
 	// What comes of the whole run, in the words of a scenario's expect.
 	Expect map[string]any `yaml:"expect"`
 
-	// A search of all schedules, and its verdict.
-	Search  *Search `yaml:"search"`
-	Verdict string  `yaml:"verdict"`
-	Steps   int     `yaml:"steps"` // of a violated verdict
-}
-
-// Search is a search that a claim speaks of. Its fields are those of engine.Check.
-type Search struct {
-	Algorithm  string            `yaml:"algorithm"`
-	N          int               `yaml:"n"`
-	Entries    int               `yaml:"entries"`
-	Requesters []int             `yaml:"requesters"` // ranks
-	Options    map[string]string `yaml:"options"`
-	Unordered  bool              `yaml:"unordered"`
-	Crashes    int               `yaml:"crashes"`
-	Drops      int               `yaml:"drops"`
-	Liveness   bool              `yaml:"liveness"`
-	Timers     string            `yaml:"timers"`
-	Timeouts   int               `yaml:"timeouts"`
-	MaxStates  uint64            `yaml:"maxStates"`
+	// A search of all schedules, with the fields of engine.Check, and its verdict.
+	Search  map[string]any `yaml:"search"`
+	Verdict string         `yaml:"verdict"`
+	Steps   int            `yaml:"steps"` // of a violated verdict
 }
 
 // Challenge is a run and a goal that the run does not meet. A student solves it by
@@ -115,16 +99,6 @@ type Challenge struct {
 	Claims  []Claim        `json:"-" yaml:"claims"`              // for the tests: what proves that it is impossible
 	Solved  string         `json:"-" yaml:"solved"`              // for the tests: a text that meets the goal
 	Missed  string         `json:"-" yaml:"missed"`              // for the tests: one that nearly does
-}
-
-// Impossible reports whether no run meets the goal.
-func (c *Challenge) Impossible() bool {
-	for _, r := range c.Reasons {
-		if r.Right {
-			return true
-		}
-	}
-	return false
 }
 
 // Lessons returns all lessons in their order.

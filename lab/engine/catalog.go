@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"strings"
@@ -98,11 +99,7 @@ func (e *Engine) parse(r *Request) (Frame, error) {
 
 // readScenario reads the scenario of a request.
 func readScenario(r *Request) (*scenario.Scenario, error) {
-	name := r.Name
-	if name == "" {
-		name = "scenario"
-	}
-	s, err := scenario.Parse(name, []byte(r.Text))
+	s, err := scenario.Parse(cmp.Or(r.Name, "scenario"), []byte(r.Text))
 	if err != nil {
 		return nil, scenarioProblem(err)
 	}
@@ -128,8 +125,8 @@ func aboutRun(s *scenario.Scenario) Run {
 		Name: s.Name, About: s.About, Header: cfg.Header(), D: int64(cfg.Process.D()), Topology: topology(&cfg),
 		Messages: []MessageRef{}, Rules: []RuleRef{},
 	}
-	for layer := range cfg.Spec.Depth() {
-		l := cfg.Spec.Layer(uint8(layer))
+	for i, l := range cfg.Spec.All() {
+		layer := int(i)
 		for i := range l.Messages {
 			m := &l.Messages[i]
 			uses := append([]string{}, describe.Symbols(m)...)
@@ -163,13 +160,9 @@ func topology(cfg *sim.Config) Topology {
 	case process.Centre, process.Commander:
 		t.Coordinator = rank(of.Coordinator)
 	case process.RingTopology:
-		successor := of.Successor
-		if successor == nil {
-			for p := range process.ID(n) {
-				successor = append(successor, (p+1)%process.ID(n))
-			}
+		for p := range process.ID(n) {
+			t.Successor = append(t.Successor, int(of.Next(p, n)))
 		}
-		t.Successor = ranks(successor)
 	case process.Tree:
 		parent := of.Parent
 		if parent == nil {

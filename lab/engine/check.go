@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,7 +21,7 @@ var timings = []string{
 // check runs the model checker and reports its progress.
 func (e *Engine) check(r *Request) (Frame, error) {
 	if r.Check == nil {
-		return Frame{}, &Problem{Code: CodeRequest, Message: "check: missing"}
+		return Frame{}, badRequest("check: missing")
 	}
 	cfg, err := e.searchOf(r.Check)
 	if err != nil {
@@ -31,13 +32,9 @@ func (e *Engine) check(r *Request) (Frame, error) {
 	}
 	result, err := check.Run(e.options.Context, cfg)
 	if err != nil {
-		return Frame{}, badCheck("%s", strings.TrimPrefix(strings.TrimPrefix(err.Error(), "check: "), "process: "))
+		return Frame{}, badRequest("check: %s", strings.TrimPrefix(strings.TrimPrefix(err.Error(), "check: "), "process: "))
 	}
 	return Frame{Head: checked(r.Check, result)}, nil
-}
-
-func badCheck(format string, args ...any) *Problem {
-	return &Problem{Code: CodeRequest, Message: "check: " + fmt.Sprintf(format, args...)}
 }
 
 // searchOf returns the search that a request asks for.
@@ -49,15 +46,15 @@ func (e *Engine) searchOf(c *Check) (check.Config, error) {
 		NoReturn: check.NoReturnStates, MaxStates: c.MaxStates, Memory: c.Memory, Workers: e.options.Cores, Requesters: processes(c.Requesters),
 	}
 	if cfg.Spec == nil {
-		return cfg, badCheck("unknown algorithm %q", c.Algorithm)
+		return cfg, badRequest("check: unknown algorithm %q", c.Algorithm)
 	}
-	for _, name := range sortedKeys(c.Options) {
+	for _, name := range slices.Sorted(maps.Keys(c.Options)) {
 		cfg.Process.Options = append(cfg.Process.Options, process.OptionValue{Name: name, Value: c.Options[name]})
 	}
 	if c.Timers != "" {
 		timing := slices.Index(timings, c.Timers)
 		if timing < 0 {
-			return cfg, badCheck("timers: %q: must be one of %s", c.Timers, strings.Join(timings, ", "))
+			return cfg, badRequest("check: timers: %q: must be one of %s", c.Timers, strings.Join(timings, ", "))
 		}
 		cfg.Timing = check.Timing(timing)
 	}
@@ -66,14 +63,14 @@ func (e *Engine) searchOf(c *Check) (check.Config, error) {
 	}
 	if len(c.Traitors) > 0 {
 		if cfg.Spec.Lies == nil {
-			return cfg, badCheck("traitors: %s is not for Byzantine processes", cfg.Spec.Name)
+			return cfg, badRequest("check: traitors: %s is not for Byzantine processes", cfg.Spec.Name)
 		}
 		cfg.Traitors = [][]process.ID{processes(c.Traitors)}
 	}
 	for _, name := range c.Properties {
 		p := process.Property(name)
 		if !check.Checkable(p) {
-			return cfg, badCheck("properties: %q: cannot be checked", name)
+			return cfg, badRequest("check: properties: %q: cannot be checked", name)
 		}
 		cfg.Properties = append(cfg.Properties, p)
 	}
@@ -86,7 +83,7 @@ func (e *Engine) limitMemory(cfg *check.Config) error {
 	most := int64(e.options.Memory) * 8
 	switch {
 	case cfg.Memory < 0 || most > 0 && cfg.Memory > most:
-		return &Problem{Code: CodeLimit, Message: fmt.Sprintf("check: memory: %d: must be between 1 and %d", cfg.Memory, most)}
+		return tooLarge("check: memory: %d: must be between 1 and %d", cfg.Memory, most)
 	case cfg.Memory == 0 && most > 0:
 		cfg.Memory = min(check.DefaultMemory, most/4)
 	}
@@ -101,30 +98,18 @@ func processes(ranks []int) []process.ID {
 	return ids
 }
 
-func sortedKeys(m map[string]string) []string {
-	var keys []string
-	for name := range m {
-		keys = append(keys, name)
-	}
-	slices.Sort(keys)
-	return keys
-}
-
 func checked(c *Check, r *check.Result) Checked {
 	done := Checked{
 		CheckProgress: CheckProgress{r.States, r.Transitions, r.Depth, r.Elapsed.Seconds()},
 		Verdict:       r.Verdict.String(), Sentence: r.Sentence(), Bounds: r.Config.Bounds(), Stopped: r.Stopped,
-		Unreached: append([]string{}, r.Unreached...), Sometimes: []CameTrue{}, Command: c.command(),
-	}
-	for _, s := range r.Sometimes {
-		done.Sometimes = append(done.Sometimes, CameTrue{s.What, s.Reached})
+		Unreached: append([]string{}, r.Unreached...), Sometimes: append([]check.Sometimes{}, r.Sometimes...), Command: c.command(),
 	}
 	if r.Broken != nil {
 		done.Property, done.Text = r.Broken.Property.String(), r.Broken.Text
 	}
 	if r.Path != nil {
 		done.Scenario, done.Steps, done.Fate = string(r.Scenario()), len(r.Path.Steps), r.PointOfNoReturn()
-		done.Story = storyOf(r)
+		done.Story = r.Story()
 		if r.NoReturn >= 0 {
 			done.NoReturn = &r.NoReturn
 		}
@@ -152,7 +137,7 @@ func (c *Check) command() string {
 			text += " " + f.text
 		}
 	}
-	for _, name := range sortedKeys(c.Options) {
+	for _, name := range slices.Sorted(maps.Keys(c.Options)) {
 		text += fmt.Sprintf(" --option %s=%s", name, c.Options[name])
 	}
 	for _, p := range c.Properties {

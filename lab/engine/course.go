@@ -46,7 +46,7 @@ func (e *Engine) grade(j *job) (Frame, error) {
 	}
 	i := slices.IndexFunc(challenges, func(c course.Challenge) bool { return c.ID == r.Challenge })
 	if i < 0 {
-		return Frame{}, &Problem{Code: CodeRequest, Message: fmt.Sprintf("challenge: %q: no such challenge", r.Challenge)}
+		return Frame{}, badRequest("challenge: %q: no such challenge", r.Challenge)
 	}
 	s, err := readScenario(r)
 	if err != nil {

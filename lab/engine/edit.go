@@ -15,7 +15,7 @@ func (e *Engine) edit(r *Request) (Frame, error) {
 		return Frame{}, err
 	}
 	if r.Edit == nil {
-		return Frame{}, &Problem{Code: CodeRequest, Message: "edit: missing"}
+		return Frame{}, badRequest("edit: missing")
 	}
 	c := &change{Edit: r.Edit, run: run, config: run.going.World.Config()}
 	if c.schedules(r.At) {
@@ -23,11 +23,11 @@ func (e *Engine) edit(r *Request) (Frame, error) {
 	}
 	for _, p := range append([]int{c.Rank, c.To}, c.Ranks...) {
 		if p < 0 || p >= c.config.N {
-			return Frame{}, badEdit("rank %d: must be between 0 and %d", p, c.config.N-1)
+			return Frame{}, badRequest("edit: rank %d: must be between 0 and %d", p, c.config.N-1)
 		}
 	}
 	if strings.ContainsAny(c.For, "\n,{}#") {
-		return Frame{}, badEdit("for: %q: must be a time such as 3 or 5ms", c.For)
+		return Frame{}, badRequest("edit: for: %q: must be a time such as 3 or 5ms", c.For)
 	}
 	add := scenario.AddFault
 	if _, fault := faultsDone[c.Do]; !fault {
@@ -42,10 +42,6 @@ func (e *Engine) edit(r *Request) (Frame, error) {
 		return Frame{}, scenarioProblem(err)
 	}
 	return Frame{Head: Edited{string(text), line, item, at}}, nil
-}
-
-func badEdit(format string, args ...any) *Problem {
-	return &Problem{Code: CodeRequest, Message: "edit: " + fmt.Sprintf(format, args...)}
 }
 
 // change is an edit of a run.
@@ -78,7 +74,7 @@ func (c *change) item(record int) (item string, at int64, err error) {
 		do = commandsDone[c.Do]
 	}
 	if do == nil {
-		return "", 0, badEdit("do: %q: not an edit", c.Do)
+		return "", 0, badRequest("edit: do: %q: not an edit", c.Do)
 	}
 	at = c.after(record, fault)
 	return "{at: " + c.time(at) + ", " + do(c) + "}", at, nil
@@ -138,11 +134,7 @@ func (c *change) acquire() string { return c.own() + c.length("hold") }
 func (c *change) news() string { return c.own() + ", to: " + c.label(c.To) }
 
 func (c *change) partition() string {
-	side := make([]string, len(c.Ranks))
-	for i, p := range c.Ranks {
-		side[i] = c.label(p)
-	}
-	text := "partition: [" + strings.Join(side, ", ") + "]"
+	text := "partition: [" + strings.Join(c.config.Texts(processes(c.Ranks)), ", ") + "]"
 	if c.OneWay {
 		text += ", one-way: true"
 	}
@@ -154,9 +146,9 @@ func (c *change) message() (item string, at int64, err error) {
 	sent, known := c.run.journal.Sent(c.Flight)
 	switch {
 	case !known:
-		return "", 0, badEdit("flight: %d: no record sent this message", c.Flight)
+		return "", 0, badRequest("edit: flight: %d: no record sent this message", c.Flight)
 	case sent.Lost:
-		return "", 0, badEdit("flight: %d: the message is lost already", c.Flight)
+		return "", 0, badRequest("edit: flight: %d: the message is lost already", c.Flight)
 	}
 	skip := sent.Earlier
 	if c.Do == "lose" {
@@ -168,7 +160,7 @@ func (c *change) message() (item string, at int64, err error) {
 	}
 	if c.Do == "delay" {
 		if item += ", by: " + c.time(c.By); c.By == 0 {
-			return "", 0, badEdit("by: 0: must be how much later the message arrives, in ns, or earlier if negative")
+			return "", 0, badRequest("edit: by: 0: must be how much later the message arrives, in ns, or earlier if negative")
 		}
 	}
 	return item + "}", sent.Time, nil

@@ -66,18 +66,18 @@ func (e *Engine) Receive(r *Request) {
 	call, known := calls[r.Call]
 	switch {
 	case !known:
-		e.fail(r, &Problem{Code: CodeRequest, Message: fmt.Sprintf("call: %q: not in this build; there are %v", r.Call, callNames)})
+		e.fail(r, badRequest("call: %q: not in this build; there are %v", r.Call, callNames))
 	case call.answer != nil:
-		e.answer(r, call.answer)
+		e.answer(r, func() (Frame, error) { return call.answer(e, r) })
 	default:
 		e.start(r, call.work)
 	}
 }
 
-// answer answers a short request.
-func (e *Engine) answer(r *Request, call func(e *Engine, r *Request) (Frame, error)) {
+// answer answers a request with what its call returns.
+func (e *Engine) answer(r *Request, call func() (Frame, error)) {
 	defer e.recoverBug(r)
-	f, err := call(e, r)
+	f, err := call()
 	if err != nil {
 		e.fail(r, err)
 		return
@@ -90,15 +90,8 @@ func (e *Engine) answer(r *Request, call func(e *Engine, r *Request) (Frame, err
 func (e *Engine) start(r *Request, work func(e *Engine, j *job) (Frame, error)) {
 	j := &job{request: r, told: time.Now()}
 	j.next, j.stop = iter.Pull(func(yield func(struct{}) bool) {
-		defer e.recoverBug(r)
 		j.yield = yield
-		f, err := work(e, j)
-		if err != nil {
-			e.fail(r, err)
-			return
-		}
-		f.ID, f.Type = r.ID, TypeResult
-		e.options.Send(f)
+		e.answer(r, func() (Frame, error) { return work(e, j) })
 	})
 	e.jobs = append(e.jobs, j)
 }
@@ -130,7 +123,7 @@ var errCancelled = &Problem{Code: CodeCancelled, Message: "the request was cance
 
 func (e *Engine) cancel(r *Request) (Frame, error) {
 	if r.Request == nil {
-		return Frame{}, &Problem{Code: CodeRequest, Message: "request: missing; name the request to cancel"}
+		return Frame{}, badRequest("request: missing; name the request to cancel")
 	}
 	i := slices.IndexFunc(e.jobs, func(j *job) bool { return j.request.ID == *r.Request })
 	if i >= 0 {
@@ -157,6 +150,16 @@ func (e *Engine) recoverBug(r *Request) {
 	if broken := recover(); broken != nil {
 		e.fail(r, &Problem{Code: CodeInternal, Message: fmt.Sprint(broken)})
 	}
+}
+
+// badRequest is the problem of a request that is wrong, and tooLarge that of one that asks for
+// more than the engine allows.
+func badRequest(format string, args ...any) *Problem {
+	return &Problem{Code: CodeRequest, Message: fmt.Sprintf(format, args...)}
+}
+
+func tooLarge(format string, args ...any) *Problem {
+	return &Problem{Code: CodeLimit, Message: fmt.Sprintf(format, args...)}
 }
 
 // Error returns the message.
@@ -211,22 +214,25 @@ func (e *Engine) run(r *Request) (*run, error) {
 func (e *Engine) runAt(r *Request) (*run, error) {
 	run, err := e.run(r)
 	if err == nil && (r.At < 0 || r.At > run.journal.Len()) {
-		err = &Problem{Code: CodeRequest, Message: fmt.Sprintf("at: %d: must be between 0 and %d", r.At, run.journal.Len())}
+		err = badRequest("at: %d: must be between 0 and %d", r.At, run.journal.Len())
 	}
 	return run, err
 }
 
-// stretch returns the range from..to of records of a request. If they are absent, the range is the
-// whole run.
-func stretch(r *Request, run *run) (from, to int, err error) {
+// stretch returns the run that a request names, and the range from..to of its records. If they are
+// absent, the range is the whole run.
+func (e *Engine) stretch(r *Request) (run *run, from, to int, err error) {
+	if run, err = e.run(r); err != nil {
+		return nil, 0, 0, err
+	}
 	from, to = max(1, r.From), r.To
 	if r.To == 0 {
 		to = run.journal.Len()
 	}
 	if r.From < 0 || to > run.journal.Len() || from > to+1 {
-		return 0, 0, &Problem{Code: CodeRequest, Message: fmt.Sprintf("from, to: %d, %d: must be within the records 1 to %d", r.From, r.To, run.journal.Len())}
+		return nil, 0, 0, badRequest("from, to: %d, %d: must be within the records 1 to %d", r.From, r.To, run.journal.Len())
 	}
-	return from, to, nil
+	return run, from, to, nil
 }
 
 func rank(p process.ID) *int {

@@ -3,7 +3,6 @@ package engine
 import (
 	"bytes"
 	"encoding/hex"
-	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -16,16 +15,12 @@ import (
 
 // describe answers with records in the form of a trace.
 func (e *Engine) describe(r *Request) (Frame, error) {
-	run, err := e.run(r)
-	if err != nil {
-		return Frame{}, err
-	}
-	from, to, err := stretch(r, run)
+	run, from, to, err := e.stretch(r)
 	if err != nil {
 		return Frame{}, err
 	}
 	if to-from >= MostDescribed {
-		return Frame{}, &Problem{Code: CodeLimit, Message: fmt.Sprintf("from, to: %d, %d: must be at most %d records", from, to, MostDescribed)}
+		return Frame{}, tooLarge("from, to: %d, %d: must be at most %d records", from, to, MostDescribed)
 	}
 	d := Described{Run: run.number, From: from, Records: run.journal.Describe(from, to), Sentences: []string{}}
 	for i := range d.Records {
@@ -48,12 +43,12 @@ func (e *Engine) states(r *Request) (Frame, error) {
 		}
 	}
 	if len(of) > MostDescribed {
-		return Frame{}, &Problem{Code: CodeLimit, Message: fmt.Sprintf("ranks: %d processes: must be at most %d", n, MostDescribed)}
+		return Frame{}, tooLarge("ranks: %d processes: must be at most %d", n, MostDescribed)
 	}
 	s := States{Run: run.number, At: r.At, Processes: []ProcessState{}}
 	for _, p := range of {
 		if p < 0 || p >= n {
-			return Frame{}, &Problem{Code: CodeRequest, Message: fmt.Sprintf("ranks: %d: must be between 0 and %d", p, n-1)}
+			return Frame{}, badRequest("ranks: %d: must be between 0 and %d", p, n-1)
 		}
 		s.Processes = append(s.Processes, stateOf(run.journal.State(process.ID(p), r.At)))
 	}
@@ -94,11 +89,7 @@ const batch = 100
 // find answers with the records that a query asks for.
 func (e *Engine) find(j *job) (Frame, error) {
 	r := j.request
-	run, err := e.run(r)
-	if err != nil {
-		return Frame{}, err
-	}
-	from, to, err := stretch(r, run)
+	run, from, to, err := e.stretch(r)
 	if err != nil {
 		return Frame{}, err
 	}
@@ -142,7 +133,7 @@ type search struct {
 
 func newSearch(run *run, q *Query) (*search, error) {
 	if q == nil {
-		return nil, &Problem{Code: CodeRequest, Message: "query: missing"}
+		return nil, badRequest("query: missing")
 	}
 	s := &search{Query: q, journal: run.journal, text: strings.ToLower(q.Text)}
 	s.match = journal.Match{Rule: q.Rule, Message: q.Message, Kind: q.Kind, Process: process.None, Flags: journal.Flags(q.Flags)}
@@ -178,20 +169,16 @@ var mimes = map[string][2]string{
 // export answers with a file.
 func (e *Engine) export(j *job) (Frame, error) {
 	r := j.request
-	run, err := e.run(r)
-	if err != nil {
-		return Frame{}, err
-	}
-	from, to, err := stretch(r, run)
+	run, from, to, err := e.stretch(r)
 	if err != nil {
 		return Frame{}, err
 	}
 	mime, known := mimes[r.Format]
 	if !known {
-		return Frame{}, &Problem{Code: CodeRequest, Message: fmt.Sprintf("format: %q: must be one of %s", r.Format, strings.Join(append(trace.Formats(), journalFormat), ", "))}
+		return Frame{}, badRequest("format: %q: must be one of %s", r.Format, strings.Join(append(trace.Formats(), journalFormat), ", "))
 	}
 	if picture := r.Format == "svg" || r.Format == "mermaid"; picture && to-from >= MostDrawn {
-		return Frame{}, &Problem{Code: CodeLimit, Message: fmt.Sprintf("from, to: %d, %d: a picture has at most %d records", from, to, MostDrawn)}
+		return Frame{}, tooLarge("from, to: %d, %d: a picture has at most %d records", from, to, MostDrawn)
 	}
 	name := strings.TrimSuffix(path.Base(run.name), path.Ext(run.name)) + "." + mime[0]
 	exported := Frame{Head: Exported{run.number, name, mime[1]}}

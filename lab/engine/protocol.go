@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/conclave-io/conclave/internal/describe"
+	"github.com/conclave-io/conclave/lab/check"
 	"github.com/conclave-io/conclave/trace"
 )
 
@@ -406,35 +407,22 @@ type CheckProgress struct {
 // Checked is the answer to the call check.
 type Checked struct {
 	CheckProgress
-	Verdict  string `json:"verdict"`  // proved, violated, bounded
-	Sentence string `json:"sentence"` // the verdict with its bounds
-	Bounds   string `json:"bounds"`
-	Stopped  string `json:"stopped,omitempty"`  // the limit that ended a bounded search
-	Property string `json:"property,omitempty"` // the violated property
-	Text     string `json:"text,omitempty"`     // how it is violated
-	Scenario string `json:"scenario,omitempty"` // the scenario of a run that ends with the violation; open can run it
-	Steps    int    `json:"steps,omitempty"`    // of this run
-	Story    []Told `json:"story,omitempty"`    // what happens in these steps
+	Verdict  string       `json:"verdict"`  // proved, violated, bounded
+	Sentence string       `json:"sentence"` // the verdict with its bounds
+	Bounds   string       `json:"bounds"`
+	Stopped  string       `json:"stopped,omitempty"`  // the limit that ended a bounded search
+	Property string       `json:"property,omitempty"` // the violated property
+	Text     string       `json:"text,omitempty"`     // how it is violated
+	Scenario string       `json:"scenario,omitempty"` // the scenario of a run that ends with the violation; open can run it
+	Steps    int          `json:"steps,omitempty"`    // of this run
+	Story    []check.Told `json:"story,omitempty"`    // what happens in these steps
 	// NoReturn is the first step after which every schedule within the bounds violates the
 	// property. It is 0 if that holds from the start, and absent if it is unknown.
-	NoReturn  *int       `json:"noReturn,omitempty"`
-	Fate      string     `json:"fate,omitempty"` // NoReturn in words
-	Unreached []string   `json:"unreached"`      // rules that no schedule applied
-	Sometimes []CameTrue `json:"sometimes"`
-	Command   string     `json:"command"` // the command that runs the same search
-}
-
-// Told is a step of a story.
-type Told struct {
-	Step   int    `json:"step"`   // from 1
-	Record int    `json:"record"` // of the run of the scenario
-	Text   string `json:"text"`
-}
-
-// CameTrue is a state that a search is expected to reach.
-type CameTrue struct {
-	What    string `json:"what"`
-	Reached bool   `json:"reached"`
+	NoReturn  *int              `json:"noReturn,omitempty"`
+	Fate      string            `json:"fate,omitempty"` // NoReturn in words
+	Unreached []string          `json:"unreached"`      // rules that no schedule applied
+	Sometimes []check.Sometimes `json:"sometimes"`
+	Command   string            `json:"command"` // the command that runs the same search
 }
 
 // Progress reports the progress of a request.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"encoding/hex"
 	"fmt"
 	"runtime"
@@ -77,12 +78,9 @@ func (e *Engine) more(j *job) (Frame, error) {
 
 func recordLimit(r *Request) (int, error) {
 	if r.Records < 0 || r.Records > MostRecords {
-		return 0, &Problem{Code: CodeLimit, Message: fmt.Sprintf("records: %d: must be between 1 and %d", r.Records, MostRecords)}
+		return 0, tooLarge("records: %d: must be between 1 and %d", r.Records, MostRecords)
 	}
-	if r.Records == 0 {
-		return DefaultRecords, nil
-	}
-	return r.Records, nil
+	return cmp.Or(r.Records, DefaultRecords), nil
 }
 
 // lookEvery is the number of steps between two checks of the time.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -35,22 +36,20 @@ func among(specs []*process.Spec, name string) *process.Spec {
 // audit searches an algorithm with one assumption dropped.
 func (e *Engine) audit(r *Request) (Frame, error) {
 	if r.Audit == nil {
-		return Frame{}, badTable("audit: missing")
+		return Frame{}, badRequest("audit: missing")
 	}
 	spec := among(audit.Audited(algorithm.All), r.Audit.Algorithm)
 	at := slices.IndexFunc(audit.Assumptions, func(a audit.Assumption) bool { return a.String() == r.Audit.Assumption })
 	switch {
 	case spec == nil:
-		return Frame{}, badTable("audit: algorithm: %q: not among those that can be audited", r.Audit.Algorithm)
+		return Frame{}, badRequest("audit: algorithm: %q: not among those that can be audited", r.Audit.Algorithm)
 	case at < 0:
-		return Frame{}, badTable("audit: assumption: %q: unknown", r.Audit.Assumption)
+		return Frame{}, badRequest("audit: assumption: %q: unknown", r.Audit.Assumption)
 	case r.Audit.States > MostAuditStates:
-		return Frame{}, &Problem{Code: CodeLimit, Message: fmt.Sprintf("audit: states: %d: must be at most %d", r.Audit.States, MostAuditStates)}
+		return Frame{}, tooLarge("audit: states: %d: must be at most %d", r.Audit.States, MostAuditStates)
 	}
 	limits := audit.Default
-	if limits.States = r.Audit.States; limits.States == 0 {
-		limits.States = DefaultAuditStates
-	}
+	limits.States = cmp.Or(r.Audit.States, DefaultAuditStates)
 	if most := int64(e.options.Memory) * 2; most > 0 {
 		limits.Memory = min(check.DefaultMemory, most)
 	}
@@ -62,35 +61,27 @@ func (e *Engine) audit(r *Request) (Frame, error) {
 	}
 	if cell.Outcome == audit.Violated {
 		done.Found = string(cell.Result.Scenario())
-		done.Story = storyOf(cell.Result)
+		done.Story = cell.Result.Story()
 	}
 	return Frame{Head: done}, nil
-}
-
-// storyOf describes each step on the path of a search.
-func storyOf(r *check.Result) (story []Told) {
-	for _, t := range r.Story() {
-		story = append(story, Told{t.Step, t.Record, t.Text})
-	}
-	return story
 }
 
 // measure measures an algorithm, idle and saturated. The answer has the measured values and the
 // formulas.
 func (e *Engine) measure(r *Request) (Frame, error) {
 	if r.Measure == nil {
-		return Frame{}, badTable("measure: missing")
+		return Frame{}, badRequest("measure: missing")
 	}
 	spec := among(measure.Mutex(algorithm.All), r.Measure.Algorithm)
 	switch n := r.Measure.N; {
 	case spec == nil:
-		return Frame{}, badTable("measure: algorithm: %q: not among those that are measured", r.Measure.Algorithm)
+		return Frame{}, badRequest("measure: algorithm: %q: not among those that are measured", r.Measure.Algorithm)
 	case n < 1 || n > MostMeasured:
-		return Frame{}, &Problem{Code: CodeLimit, Message: fmt.Sprintf("measure: n: %d: must be between 1 and %d", n, MostMeasured)}
+		return Frame{}, tooLarge("measure: n: %d: must be between 1 and %d", n, MostMeasured)
 	}
 	rows, err := measure.Algorithm(spec, r.Measure.N)
 	if err != nil {
-		return Frame{}, badTable("measure: %v", err)
+		return Frame{}, badRequest("measure: %v", err)
 	}
 	done := Measured{Rows: []Figure{}}
 	for i := range rows {
@@ -105,6 +96,56 @@ func (e *Engine) measure(r *Request) (Frame, error) {
 	return Frame{Head: done}, nil
 }
 
-func badTable(format string, args ...any) *Problem {
-	return &Problem{Code: CodeRequest, Message: fmt.Sprintf(format, args...)}
+// Limits of the tables.
+const (
+	DefaultAuditStates = 20_000    // states that one search of a cell visits
+	MostAuditStates    = 2_000_000 // states that one search of a cell visits
+	MostMeasured       = 1_000     // processes
+)
+
+// Audit is a request for one cell of the table of conclave audit.
+type Audit struct {
+	Algorithm  string `json:"algorithm"`
+	Assumption string `json:"assumption"`       // the assumption that is dropped
+	States     uint64 `json:"states,omitempty"` // limit of a search; absent: DefaultAuditStates
+}
+
+// Assumption is a column of the table of conclave audit.
+type Assumption struct {
+	Name    string `json:"name"`
+	Dropped string `json:"dropped"` // what may happen without the assumption
+}
+
+// Audited is the answer to the call audit.
+type Audited struct {
+	audit.View
+	Short   string       `json:"short"`           // the outcome in a few words
+	Found   string       `json:"found,omitempty"` // the scenario of a run that ends with the violation; open can run it
+	Story   []check.Told `json:"story,omitempty"` // what happens in it
+	Command string       `json:"command"`         // runs the searches of the whole row
+}
+
+// Sizing is a point of a sweep: an algorithm and a number of processes.
+type Sizing struct {
+	Algorithm string `json:"algorithm"`
+	N         int    `json:"n"`
+}
+
+// Measured is the answer to the call measure.
+type Measured struct {
+	Rows []Figure `json:"rows"`
+}
+
+// Figure is the measured value of one metric in one regime.
+type Figure struct {
+	measure.Row
+	Formula string `json:"formula"` // the formula of the Spec, or a dash
+	Within  bool   `json:"within"`  // whether the value agrees with the formula
+	Said    []Said `json:"said,omitempty"`
+}
+
+// Said is the formula that a lecture document gives.
+type Said struct {
+	Text  string `json:"text"`
+	Wrong string `json:"wrong,omitempty"` // why the formula is wrong
 }

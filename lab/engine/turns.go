@@ -115,7 +115,7 @@ func (c *change) schedule(r *Request) (Frame, error) {
 	case "control", "rest":
 	case "turn":
 		if item = c.Turn; item == "" || strings.ContainsAny(item, "\n,[]{}#:'\"") {
-			return Frame{}, badEdit("turn: %q: must be one such as REQ 1>2, fire retry 2 or acquire 1", item)
+			return Frame{}, badRequest("edit: turn: %q: must be one such as REQ 1>2, fire retry 2 or acquire 1", item)
 		}
 	default:
 		item = strings.ReplaceAll(commandsDone[c.Do](c), ": ", " ")

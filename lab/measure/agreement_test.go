@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/conclave-io/conclave/algorithm/agreement/floodset"
@@ -52,7 +53,7 @@ func TestDecisionsCostWhatTheSpecsSay(t *testing.T) {
 		{paxos.Spec, "", nil, 0, process.AllStart},
 	} {
 		for _, n := range []int{2, 3, 4, 5, 8, 13, 30} {
-			got, err := Agreement(test.spec, n, test.options, test.regime == process.AllStart)
+			got, err := agreement(test.spec, n, test.options, test.regime == process.AllStart)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -81,7 +82,7 @@ func TestGeneralsSendWhatTheFormulaSays(t *testing.T) {
 		{signedgenerals.Spec, 7, "2", 36}, {phaseking.Spec, 5, "1", 48}, {phaseking.Spec, 9, "2", 240},
 	} {
 		all := test.spec.Needs.Topology != process.Commander
-		got, err := Agreement(test.spec, test.n, []process.OptionValue{{Name: "m", Value: test.m}}, all)
+		got, err := agreement(test.spec, test.n, []process.OptionValue{{Name: "m", Value: test.m}}, all)
 		if err != nil || got.Messages != test.want {
 			t.Errorf("%s, N = %d, m = %s: %d messages, want %d (%v)", test.spec.Name, test.n, test.m, got.Messages, test.want, err)
 		}
@@ -148,4 +149,58 @@ func between(t *testing.T, cfg sim.Config, from, to process.Duration) int {
 		t.Fatal(err)
 	}
 	return sent
+}
+
+// agreementCost is the cost of one decision.
+type agreementCost struct {
+	Messages uint64  // of the protocol
+	Time     float64 // in D: from the proposals to the last decision
+}
+
+// agreement measures one decision among n processes. If the algorithm needs a leader, the leader
+// is known from the start. With all, all processes propose at the same moment; otherwise only the
+// leader does, or the commander of the generals. It returns an error if the algorithm broke a claim
+// or a process did not decide.
+func agreement(spec *process.Spec, n int, options []process.OptionValue, all bool) (agreementCost, error) {
+	const d = process.Millisecond
+	leader := process.ID(n - 1)
+	if spec.Needs.Topology == process.Centre || spec.Needs.Topology == process.Commander {
+		leader = 0
+	}
+	start := 2 * d
+	if spec.Needs.Synchrony {
+		start = 0 // the rounds start when the processes start
+	}
+	var commands []sim.Command
+	for p := range process.ID(n) {
+		if spec.Needs.Elector {
+			commands = append(commands, sim.Command{At: d, Process: p, Kind: process.Elected, Peer: leader, Term: process.MakeTerm(1, leader)})
+		}
+		if all || p == leader {
+			commands = append(commands, sim.Command{At: start, Process: p, Kind: process.Propose, Value: int64(p) + 1})
+		}
+	}
+	decided, last := process.NewSet(n), process.Duration(0)
+	count := func(w *sim.World) sim.Watcher {
+		return sim.Watcher{Name: "decisions", Watch: func(o *sim.Observation) string {
+			if o.Kind == sim.Decided {
+				decided.Add(o.Process)
+				last = w.Now()
+			}
+			return ""
+		}}
+	}
+	cfg := sim.Config{
+		Spec: spec, Process: process.Config{N: n, Delay: d, Options: options},
+		Workload: sim.Workload{Commands: commands},
+	}
+	cfg.Judges = append(sim.Claimed(spec, &cfg.Process), count)
+	result, err := sim.Run(cfg)
+	if err != nil {
+		return agreementCost{}, err
+	}
+	if len(result.Violations) > 0 || decided.Len() != n {
+		return agreementCost{}, fmt.Errorf("%s with n = %d: %d have decided, violations %v", spec.Name, n, decided.Len(), result.Violations)
+	}
+	return agreementCost{Messages: result.Sent(process.Protocol), Time: float64(last-start) / float64(d)}, nil
 }

@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"math"
 	"testing"
 
 	"github.com/conclave-io/conclave/algorithm/detector/heartbeat"
@@ -63,7 +64,7 @@ func TestDetectorTheoryIsThatOfTheSpecs(t *testing.T) {
 
 func same(t *testing.T, spec *process.Spec, got float64, want *process.Formula, params process.Params) {
 	t.Helper()
-	if abs(got-want.Eval(params)) > 1e-9 {
+	if math.Abs(got-want.Eval(params)) > 1e-9 {
 		t.Errorf("%s, N = %d: %v, the Spec says %s = %v", spec.Name, params.N, got, want.Text, want.Eval(params))
 	}
 }

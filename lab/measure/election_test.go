@@ -3,6 +3,7 @@ package measure
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -113,7 +114,7 @@ func TestElectionLiterature(t *testing.T) {
 		for _, r := range rows {
 			if r.Regime == c.regime && r.Metric == c.metric {
 				found = true
-				if abs(r.Measured-c.want) > 1e-9 {
+				if math.Abs(r.Measured-c.want) > 1e-9 {
 					t.Errorf("%s, %s, %s: %v, want %v", c.name, c.regime, c.metric, r.Measured, c.want)
 				}
 			}

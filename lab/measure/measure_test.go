@@ -63,7 +63,7 @@ func check(t *testing.T, spec *process.Spec, n int) {
 		}
 		t.Error(complaint)
 	}
-	for _, mode := range modes(spec) {
+	for _, mode := range spec.Modes() {
 		if !stated(spec, mode) {
 			t.Errorf("the Spec says nothing of messages per entry in mode %q", mode)
 		}

@@ -1,8 +1,10 @@
 package measure
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/conclave-io/conclave/algorithm/mutex/lease"
@@ -45,7 +47,7 @@ const largestDrawn = 20
 // settings returns every setting for which the algorithm has a cost.
 func settings(spec *process.Spec, n int) []setting {
 	var all []setting
-	for _, mode := range modes(spec) {
+	for _, mode := range spec.Modes() {
 		usual := []setting{{mode: mode, regime: sim.Idle}}
 		if saturable(spec) {
 			usual = append(usual, setting{mode: mode, regime: sim.Saturated})
@@ -109,22 +111,10 @@ func saturable(spec *process.Spec) bool {
 	})
 }
 
-// modes returns the values of the option "mode", or one empty string.
-func modes(spec *process.Spec) []string {
-	for _, o := range spec.AllOptions() {
-		if o.Name == "mode" {
-			return o.Values
-		}
-	}
-	return []string{""}
-}
-
 // option returns the default of an option, or "".
 func option(spec *process.Spec, name string) string {
-	for _, o := range spec.AllOptions() {
-		if o.Name == name {
-			return o.Default
-		}
+	if o := spec.Option(name); o != nil {
+		return o.Default
 	}
 	return ""
 }
@@ -176,7 +166,7 @@ func (s *setting) configure(spec *process.Spec, n int, brief bool) sim.Config {
 	cfg.Workload.Clients = clients
 	if brief || n > largestJudged {
 		// The other judges take memory for each process and each message in flight.
-		cfg.Judges = []sim.Judge{sim.AtMost(max(1, units(spec, &cfg.Process)))}
+		cfg.Judges = []sim.Judge{sim.AtMost(max(1, spec.Number(&cfg.Process, "k", 0)))}
 	}
 	return cfg
 }
@@ -284,4 +274,82 @@ func (s *setting) topology(spec *process.Spec, n int) process.Topology {
 		return process.Topology{Quorums: process.VotingSets(n)}
 	}
 	return process.Topology{}
+}
+
+// The indexes of the rows that Served returns.
+const (
+	Idle = iota
+	Saturated
+)
+
+// everyMessageTakesD starts the conditions of costs that only the simulator can show.
+const everyMessageTakesD = "every message takes D"
+
+// Served measures the costs of n servers that run an algorithm for the locks of clients, idle and
+// saturated. It uses the topology, the options and the requesters that servers use. An empty mode
+// is the default mode. It uses only formulas that do not depend on the delay of messages.
+func Served(spec *process.Spec, n int, mode string) ([]Row, error) {
+	mode = cmp.Or(mode, option(spec, "mode"))
+	var rows []Row
+	for _, regime := range []sim.Regime{sim.Idle, sim.Saturated} {
+		set := setting{mode: mode, regime: regime}
+		if spec.Needs.Topology == process.Tree {
+			set.parent, set.inTurn = process.BinaryTree, true
+		}
+		if spec.Name == majority.Spec.Name { // every server votes, so each requester votes for itself
+			set.coordinators = true
+			set.options = []process.OptionValue{{Name: "replicas", Value: strconv.Itoa(n)}, {Name: "votes", Value: strconv.Itoa(n/2 + 1)}}
+		}
+		s, err := run(spec, n, set, false)
+		if err != nil {
+			return nil, err
+		}
+		f := s.figures()[0]
+		rows = append(rows, s.row(f, s.always(metrics[f.metric])))
+	}
+	return rows, nil
+}
+
+// Requesters returns the ranks of the members whose clients ask in the runs of Served, in the order
+// in which they ask.
+func Requesters(spec *process.Spec, n int) []process.ID {
+	set := setting{coordinators: spec.Name == majority.Spec.Name}
+	if set.coordinators {
+		set.options = []process.OptionValue{{Name: "replicas", Value: strconv.Itoa(n)}}
+	}
+	return set.requesters(spec, n)
+}
+
+// always is like best, for the costs that do not depend on the delay of messages.
+func (s *subject) always(metric process.Metric) *process.Cost {
+	var best *process.Cost
+	for _, c := range s.costs(metric) {
+		if !strings.HasPrefix(c.When, everyMessageTakesD) && (best == nil || rank(c) > rank(best)) {
+			best = c
+		}
+	}
+	return best
+}
+
+// Instead returns the row with another figure, which was measured elsewhere in the same setting.
+func (r Row) Instead(measured float64) Row {
+	r.Measured = measured
+	return r
+}
+
+// Formulas returns the formulas that help a user to choose among the algorithms that servers run,
+// as text: messages per entry when idle, messages per entry when saturated, client delay,
+// synchronization delay. It returns "-" where the Spec has no formula that is independent of the
+// delay of messages.
+func Formulas(spec *process.Spec, mode string) (texts [4]string) {
+	mode = cmp.Or(mode, option(spec, "mode"))
+	for i, of := range [...]struct {
+		regime sim.Regime
+		metric process.Metric
+	}{{sim.Idle, process.MessagesPerEntry}, {sim.Saturated, process.MessagesPerEntry}, {sim.Idle, process.ClientDelay}, {sim.Saturated, process.SyncDelay}} {
+		s := &subject{spec: spec, setting: setting{mode: mode, regime: of.regime, coordinators: spec.Name == majority.Spec.Name}}
+		r := Row{Cost: s.always(of.metric)}
+		texts[i] = r.Formula()
+	}
+	return texts
 }

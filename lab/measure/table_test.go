@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"math"
 	"slices"
 	"testing"
 
@@ -173,7 +174,7 @@ func TestAcknowledgementsDouble(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if acks := float64(s.result.Sent(process.Acknowledgement)) / float64(s.result.Entries); abs(acks-want) > slackSaturated {
+		if acks := float64(s.result.Sent(process.Acknowledgement)) / float64(s.result.Entries); math.Abs(acks-want) > slackSaturated {
 			t.Errorf("mode %s: %v acknowledgements per entry, want %v", mode, acks, want)
 		}
 	}
@@ -190,7 +191,7 @@ func TestTreeQuorums(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got, want := s.result.MessagesPerEntry(), each*(height-1); abs(got-want) > 0.02*want {
+			if got, want := s.result.MessagesPerEntry(), each*(height-1); math.Abs(got-want) > 0.02*want {
 				t.Errorf("N=%d, %s: %v messages for an entry, want %v", n, regime, got, want)
 			}
 		}

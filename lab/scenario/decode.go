@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/conclave-io/conclave/algorithm"
 )
 
 // Error says what is wrong in a file, and on which line.
@@ -97,7 +99,7 @@ func (d *decoder) mapping(n *yaml.Node, what string, fields ...field) {
 		if slices.Contains(names, key) {
 			return ""
 		}
-		return fmt.Sprintf("%s has no key %q%s", what, key, suggest(key, names))
+		return fmt.Sprintf("%s has no key %q%s", what, key, Near(key, names))
 	})
 	for _, f := range fields {
 		if value := find(values, f.name); value != nil && d.err == nil {
@@ -224,15 +226,17 @@ func (d *decoder) fraction(n *yaml.Node, what string, lo, hi float64) float64 {
 	return v
 }
 
-func (d *decoder) truth(n *yaml.Node, what string) bool {
-	switch d.scalar(n) {
-	case "true":
-		return true
-	case "false":
-		return false
+// oneOf returns which of some words a node is, or -1.
+func (d *decoder) oneOf(n *yaml.Node, what string, words ...string) int {
+	i := slices.Index(words, d.scalar(n))
+	if i < 0 {
+		d.complain(n, "%s: %s: must be %s", what, kind(n), strings.Join(words, " or "))
 	}
-	d.complain(n, "%s: %s: must be true or false", what, kind(n))
-	return false
+	return i
+}
+
+func (d *decoder) truth(n *yaml.Node, what string) bool {
+	return d.oneOf(n, what, "true", "false") == 0
 }
 
 // scalar is the text of a scalar, or nothing for any other node.
@@ -241,4 +245,29 @@ func (d *decoder) scalar(n *yaml.Node) string {
 		return ""
 	}
 	return n.Value
+}
+
+// Near is the end of an error about an unknown name: the name that was probably
+// meant, or all names if they are few.
+func Near(name string, known []string) string {
+	if best := algorithm.Nearest(name, known); best != "" {
+		return didYouMean + strconv.Quote(best) + "?"
+	}
+	if len(known) == 0 {
+		return ""
+	}
+	return "; there are " + strings.Join(known, ", ")
+}
+
+const didYouMean = "; did you mean "
+
+// Suggestion returns the word that the error suggests in place of the wrong one, or
+// nothing.
+func (e *Error) Suggestion() string {
+	_, quoted, _ := strings.Cut(e.Text, didYouMean)
+	word, err := strconv.Unquote(strings.TrimSuffix(quoted, "?"))
+	if err != nil {
+		return ""
+	}
+	return word
 }

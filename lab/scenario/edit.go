@@ -24,12 +24,22 @@ func AddCommand(name string, text []byte, command string) (edited []byte, line i
 
 // add adds an item to a list at a path of keys.
 func add(name string, text []byte, item string, keys ...string) ([]byte, int, error) {
+	return edit(name, text, func(e *editor, top *yaml.Node) error {
+		e.add(top, len(e.lines)+1, "", item, keys)
+		return nil
+	})
+}
+
+// edit changes a text that must be right before and after.
+func edit(name string, text []byte, change func(e *editor, top *yaml.Node) error) ([]byte, int, error) {
 	if _, err := Parse(name, text); err != nil {
 		return nil, 0, err
 	}
 	d := &decoder{file: name}
 	e := editor{lines: strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")}
-	e.add(d.document(text), len(e.lines)+1, "", item, keys)
+	if err := change(&e, d.document(text)); err != nil {
+		return nil, 0, err
+	}
 	edited := []byte(strings.Join(e.lines, "\n") + "\n")
 	if _, err := Parse(name, edited); err != nil {
 		return nil, 0, err
@@ -48,25 +58,17 @@ type Schedule struct {
 // SetSchedule returns the text of a scenario with another schedule, and the line where
 // the schedule begins.
 func SetSchedule(name string, text []byte, s Schedule) (edited []byte, line int, err error) {
-	if _, err := Parse(name, text); err != nil {
-		return nil, 0, err
-	}
-	d := &decoder{file: name}
-	top := d.document(text)
-	e := editor{lines: strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")}
-	if top.Style&yaml.FlowStyle != 0 {
-		if hasKey(top, "schedule") {
-			return nil, 0, &Error{File: name, Line: top.Line, Text: "the schedule is in braces; write it on lines of its own"}
+	return edit(name, text, func(e *editor, top *yaml.Node) error {
+		switch {
+		case top.Style&yaml.FlowStyle == 0:
+			e.replace(top, "schedule", s.block())
+		case hasKey(top, "schedule"):
+			return &Error{File: name, Line: top.Line, Text: "the schedule is in braces; write it on lines of its own"}
+		default:
+			e.into(top, s.braces())
 		}
-		e.into(top, s.braces())
-	} else {
-		e.replace(top, "schedule", s.block())
-	}
-	edited = []byte(strings.Join(e.lines, "\n") + "\n")
-	if _, err := Parse(name, edited); err != nil {
-		return nil, 0, err
-	}
-	return edited, e.line, nil
+		return nil
+	})
 }
 
 // begin returns the key that says when the schedule begins, or "" if it begins with the run.

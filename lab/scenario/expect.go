@@ -79,7 +79,7 @@ func (r *reader) property(n *yaml.Node, none string) process.Property {
 		}
 		names = append(names, p.String())
 	}
-	r.complain(n, "unknown property %q%s", shorten(name), suggest(name, names))
+	r.complain(n, "unknown property %q%s", shorten(name), Near(name, names))
 	return ""
 }
 
@@ -101,7 +101,7 @@ func (r *reader) reason(n *yaml.Node) {
 		names = append(names, reason.String())
 	}
 	if !slices.Contains(names, name) {
-		r.complain(n, "no run ends because of %q%s", shorten(name), suggest(name, names))
+		r.complain(n, "no run ends because of %q%s", shorten(name), Near(name, names))
 	}
 	r.expects(func(o *Outcome) string { return differs("the run ended by", o.Result.Reason.String(), name) })
 }
@@ -115,11 +115,7 @@ func (r *reader) order(n *yaml.Node) {
 }
 
 func (o *Outcome) labels(ids []process.ID) string {
-	texts := make([]string, len(ids))
-	for i, p := range ids {
-		texts[i] = o.config.Text(p)
-	}
-	return "[" + strings.Join(texts, ", ") + "]"
+	return "[" + strings.Join(o.config.Texts(ids), ", ") + "]"
 }
 
 func (r *reader) messages(n *yaml.Node) {
@@ -127,7 +123,7 @@ func (r *reader) messages(n *yaml.Node) {
 		return
 	}
 	var fields []field
-	for _, name := range messageNames(r.cfg.Spec) {
+	for _, name := range r.cfg.Spec.MessageNames() {
 		fields = append(fields, r.counted(name, func(s *sim.Result) int { return sentOf(s, name) }))
 	}
 	r.mapping(n, "messages of "+r.cfg.Spec.Name, fields...)

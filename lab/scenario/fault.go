@@ -107,18 +107,8 @@ func (r *reader) message(n *yaml.Node) string {
 	if name == "any" || r.cfg.Spec == nil {
 		return ""
 	}
-	if names := messageNames(r.cfg.Spec); !slices.Contains(names, name) {
-		r.complain(n, "%s has no message %q%s", r.cfg.Spec.Name, shorten(name), suggest(name, names))
+	if names := r.cfg.Spec.MessageNames(); !slices.Contains(names, name) {
+		r.complain(n, "%s has no message %q%s", r.cfg.Spec.Name, shorten(name), Near(name, names))
 	}
 	return name
-}
-
-func messageNames(spec *process.Spec) []string {
-	var names []string
-	for layer := range spec.Depth() {
-		for _, m := range spec.Layer(uint8(layer)).Messages {
-			names = append(names, m.Name)
-		}
-	}
-	return names
 }

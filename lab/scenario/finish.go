@@ -53,13 +53,13 @@ func watchesMany(cfg *sim.Config) bool {
 	if cfg.Judges != nil || cfg.Workload.Regime != sim.Saturated && cfg.Workload.Regime != sim.Loaded {
 		return false
 	}
-	for layer := range cfg.Spec.Depth() {
-		if cfg.Spec.Layer(uint8(layer)).Needs.Topology != process.Complete {
+	for _, l := range cfg.Spec.All() {
+		if l.Needs.Topology != process.Complete {
 			return false
 		}
 	}
 	return slices.ContainsFunc(cfg.Spec.Claims.Properties, func(c process.Claim) bool {
-		return !c.Fails && (c.Mode == "" || c.Mode == cfg.Spec.Mode(&cfg.Process)) && slices.Contains(watched, c.Property)
+		return c.Holds(cfg.Spec.Mode(&cfg.Process)) && slices.Contains(watched, c.Property)
 	})
 }
 

@@ -63,7 +63,7 @@ func (r *reader) all(top *yaml.Node) {
 		field{"faults", r.faults},
 		field{"schedule", r.schedule},
 		field{"seed", func(n *yaml.Node) { cfg.Seed = r.unsigned(n, "seed") }},
-		field{"draws", func(n *yaml.Node) { cfg.Keyed = r.keyed(n) }},
+		field{"draws", func(n *yaml.Node) { cfg.Keyed = r.oneOf(n, "draws", "keyed", "shared") == 0 }},
 		field{"limit", r.limit},
 		field{"watch", r.watch},
 		field{"expect", r.expectation},
@@ -76,20 +76,8 @@ func (r *reader) all(top *yaml.Node) {
 func (r *reader) algorithm(n *yaml.Node) {
 	name := r.text(n, "algorithm")
 	if r.cfg.Spec = algorithm.Find(name); r.cfg.Spec == nil {
-		r.complain(n, "unknown algorithm %q%s", shorten(name), suggest(name, Algorithms()))
+		r.complain(n, "unknown algorithm %q%s", shorten(name), Near(name, Algorithms()))
 	}
-}
-
-// keyed reads whether random draws depend on their purpose.
-func (r *reader) keyed(n *yaml.Node) bool {
-	switch r.scalar(n) {
-	case "keyed":
-		return true
-	case "shared":
-		return false
-	}
-	r.complain(n, "draws: %s: must be keyed or shared", kind(n))
-	return false
 }
 
 // unit reads the value of D, which cannot be in units of D.
@@ -216,3 +204,48 @@ func (r *reader) limit(n *yaml.Node) {
 
 // maxCount bounds numbers of things.
 const maxCount = 1_000_000_000_000
+
+// Headline is the summary that a first look at a file gives.
+type Headline struct {
+	Algorithm string
+	About     string
+	N         int
+	Violation string // that is expected; empty: none
+}
+
+// Glance reads the headline of a file, with a small part of the work of Parse.
+func Glance(name string, text []byte) (*Headline, error) {
+	d := &decoder{file: name}
+	h := &Headline{}
+	if top := d.document(text); d.err == nil {
+		for _, p := range d.anyPairs(top, "the scenario") {
+			d.glance(h, p.key.Value, p.value)
+		}
+	}
+	if d.err != nil {
+		return nil, d.err
+	}
+	return h, nil
+}
+
+func (d *decoder) anyPairs(n *yaml.Node, what string) []pair {
+	return d.pairs(n, what, func(string) string { return "" })
+}
+
+// glance reads one key of a file.
+func (d *decoder) glance(h *Headline, key string, n *yaml.Node) {
+	switch key {
+	case "algorithm":
+		h.Algorithm = d.text(n, key)
+	case "about":
+		h.About = d.text(n, key)
+	case "n":
+		h.N = d.number(n, key, 1, MaxProcesses)
+	case "labels":
+		h.N = len(d.items(n, key))
+	case "expect":
+		if v := find(d.anyPairs(n, key), "violation"); v != nil {
+			h.Violation = d.text(v, "violation")
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"os"
@@ -208,6 +209,25 @@ func Algorithms() []string {
 	return names
 }
 
-// Near is the end of an error about an unknown name: the name that was probably meant,
-// or all names.
-func Near(name string, known []string) string { return suggest(name, known) }
+// Trace executes the run and writes it in one of trace.Formats. The command line and
+// the documentation both call it, so their pictures are the same. Part is what a picture
+// shows of the run; other formats write all of it.
+func (s *Scenario) Trace(format string, part trace.Range, to io.Writer) (*Outcome, error) {
+	buffer := bufio.NewWriter(to)
+	cfg := s.Config()
+	writer, err := trace.NewFormatWriter(format, buffer, cfg.Header())
+	if err != nil {
+		return nil, err
+	}
+	if picture, ok := writer.(*trace.SVGWriter); ok {
+		picture.Show(part)
+	}
+	outcome, err := s.Run(writer)
+	if err != nil {
+		return nil, err
+	}
+	if err := writer.Close(); err != nil {
+		return nil, err
+	}
+	return outcome, buffer.Flush()
+}

@@ -27,22 +27,13 @@ func (r *reader) schedule(n *yaml.Node) {
 				s.Turns = append(s.Turns, r.turn(item))
 			}
 		}},
-		field{"rest", func(n *yaml.Node) {
-			rest := slices.Index(rests, r.scalar(n))
-			if rest < 0 {
-				r.complain(n, "rest: %s: must be wait or run", kind(n))
-			}
-			s.Rest = rest == 1
-		}},
+		field{"rest", func(n *yaml.Node) { s.Rest = r.oneOf(n, "rest", "wait", "run") == 1 }},
 	)
 	if s.Record > 0 && hasKey(n, "after") {
 		r.complain(n, "schedule: after and record are both set: must be one of them")
 	}
 	r.cfg.Schedule = s
 }
-
-// rests are what happens after the last turn: see sim.Schedule.Rest.
-var rests = []string{"wait", "run"}
 
 // turn reads a turn.
 func (r *reader) turn(n *yaml.Node) (t sim.Turn) {
@@ -134,8 +125,8 @@ func (w *words) message(name string, t *sim.Turn) {
 		w.complain()
 		return
 	}
-	if names := messageNames(w.cfg.Spec); !slices.Contains(names, name) {
-		w.reader.complain(w.node, "%s has no message %q%s", w.cfg.Spec.Name, shorten(name), suggest(name, names))
+	if names := w.cfg.Spec.MessageNames(); !slices.Contains(names, name) {
+		w.reader.complain(w.node, "%s has no message %q%s", w.cfg.Spec.Name, shorten(name), Near(name, names))
 	}
 	t.Message, t.From, t.To = name, w.label(from), w.label(to)
 	if w.after("skip") {
@@ -160,7 +151,7 @@ func (w *words) timer(t *sim.Turn) {
 		}
 	}
 	if index < 0 {
-		w.reader.complain(w.node, "%s has no timer %q%s", w.cfg.Spec.Name, shorten(name), suggest(name, timerNames(w.cfg.Spec)))
+		w.reader.complain(w.node, "%s has no timer %q%s", w.cfg.Spec.Name, shorten(name), Near(name, timerNames(w.cfg.Spec)))
 		return
 	}
 	t.Layer, t.Timer = uint8(layer), process.Timer(index+1)
@@ -172,17 +163,17 @@ func (w *words) timer(t *sim.Turn) {
 // timerLayer returns the lowest layer that has a timer with a name, and its index
 // there, or -1.
 func timerLayer(spec *process.Spec, name string) (layer, index int) {
-	for layer := range spec.Depth() {
-		if i := slices.Index(spec.Layer(uint8(layer)).Timers, name); i >= 0 {
-			return layer, i
+	for layer, l := range spec.All() {
+		if i := slices.Index(l.Timers, name); i >= 0 {
+			return int(layer), i
 		}
 	}
 	return 0, -1
 }
 
 func timerNames(spec *process.Spec) (names []string) {
-	for layer := range spec.Depth() {
-		names = append(names, spec.Layer(uint8(layer)).Timers...)
+	for _, l := range spec.All() {
+		names = append(names, l.Timers...)
 	}
 	return names
 }
@@ -273,4 +264,47 @@ func (s *Scenario) Scheduled(schedule sim.Schedule) *Scenario {
 	other := *s
 	other.cfg.Schedule, other.expect = &schedule, expect{}
 	return &other
+}
+
+// timers reads the durations of timers that are given.
+func (r *reader) timers(n *yaml.Node) {
+	if r.cfg.Spec == nil || !r.sized(n, "timers") {
+		return
+	}
+	for _, item := range r.items(n, "timers") {
+		t := sim.TimerDelay{}
+		about := process.None
+		var name *yaml.Node
+		r.verbMapping(item, "a timer", []string{"timer", "of", "delay"}, []field{
+			{"layer", func(n *yaml.Node) { t.Layer = uint8(r.number(n, "layer", 0, r.cfg.Spec.Depth()-1)) }},
+			{"timer", func(n *yaml.Node) { name = n }},
+			r.ofProcess("of", &t.Process),
+			r.ofProcess("about", &about),
+			{"delay", func(n *yaml.Node) { t.Delay = r.delay(n, "delay") }},
+		})
+		if r.err != nil {
+			return
+		}
+		if t.Timer = r.timer(name, t.Layer); about != process.None {
+			t.Timer = t.Timer.For(about)
+		}
+		r.cfg.Timers = append(r.cfg.Timers, t)
+	}
+}
+
+// timer returns the timer of a name.
+func (r *reader) timer(n *yaml.Node, layer uint8) process.Timer {
+	name := r.text(n, "the name of a timer")
+	names := r.cfg.Spec.Layer(layer).Timers
+	i := slices.Index(names, name)
+	if i < 0 {
+		r.complain(n, "%s has no timer %q%s", r.cfg.Spec.Name, shorten(name), Near(name, names))
+	}
+	return process.Timer(i + 1)
+}
+
+func (r *reader) choices(n *yaml.Node) {
+	for _, item := range r.items(n, "choices") {
+		r.cfg.Choices = append(r.cfg.Choices, r.number(item, "a choice", 0, maxItems))
+	}
 }

@@ -76,7 +76,7 @@ func (r *reader) moment(n *yaml.Node) process.Since {
 	name := r.text(n, "since")
 	i := slices.Index(moments, name)
 	if i < 0 {
-		r.complain(n, "unknown moment %q%s", shorten(name), suggest(name, moments))
+		r.complain(n, "unknown moment %q%s", shorten(name), Near(name, moments))
 	}
 	return process.Since(max(0, i))
 }

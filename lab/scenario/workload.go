@@ -30,7 +30,7 @@ func (r *reader) regime(n *yaml.Node) sim.Regime {
 	name := r.text(n, "regime")
 	regime, ok := sim.RegimeByName(name)
 	if !ok {
-		r.complain(n, "unknown regime %q%s", shorten(name), suggest(name, regimes))
+		r.complain(n, "unknown regime %q%s", shorten(name), Near(name, regimes))
 	}
 	return regime
 }

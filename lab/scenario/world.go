@@ -184,10 +184,7 @@ func (r *reader) linkFields(l *sim.Link) []field {
 
 // ends are the keys for the two ends of a link.
 func (r *reader) ends(from, to *process.ID) []field {
-	return []field{
-		{"from", func(n *yaml.Node) { *from = r.process(n, "from") }},
-		{"to", func(n *yaml.Node) { *to = r.process(n, "to") }},
-	}
+	return []field{r.ofProcess("from", from), r.ofProcess("to", to)}
 }
 
 // maxDrift is the largest drift of a clock, in parts per million.

@@ -264,17 +264,19 @@ func (w *World) command(it *item) {
 	if w.procs[p].down || w.deferred(it) {
 		return
 	}
-	c := &w.clients[p]
+	if why := w.refusal(m); why != "" {
+		w.meter.refused++
+		w.record(m.Kind.String(), p, "refused: "+why)
+		return
+	}
 	switch m.Kind {
 	case process.Acquire:
-		w.commandIf(c.phase == clientIdle, m, func() { w.acquire(p, m.Hold, 0) })
+		w.acquire(p, m.Hold, 0)
 	case process.Release:
-		w.commandIf(c.phase == clientInside, m, func() {
-			w.dropExit(p)
-			w.release(p, 0)
-		})
+		w.dropExit(p)
+		w.release(p, 0)
 	case process.Cancel:
-		w.commandIf(c.phase == clientWaiting, m, func() { w.withdraw(p) })
+		w.withdraw(p)
 	default:
 		w.suspects(m.Kind, m.Peer)
 		if m.Kind == process.Rejoin { // the host also learns the receiver's incarnation
@@ -286,21 +288,25 @@ func (w *World) command(it *item) {
 	}
 }
 
-// commandIf gives a command, or refuses it as the host of a machine must.
-func (w *World) commandIf(allowed bool, m *Command, give func()) {
-	if allowed {
-		give()
-		return
-	}
-	w.meter.refused++
-	w.record(m.Kind.String(), m.Process, "refused: "+w.refusal(m))
-}
-
+// refusal says why the client of a process is in no state for a command, which the host
+// of a machine must not give then, or returns "".
 func (w *World) refusal(m *Command) string {
-	switch w.clients[m.Process].phase {
-	case clientWaiting:
+	phase := w.clients[m.Process].phase
+	wanted := phase
+	switch m.Kind {
+	case process.Acquire:
+		wanted = clientIdle
+	case process.Release:
+		wanted = clientInside
+	case process.Cancel:
+		wanted = clientWaiting
+	}
+	switch {
+	case phase == wanted:
+		return ""
+	case phase == clientWaiting:
 		return "the client waits"
-	case clientInside:
+	case phase == clientInside:
 		return "the client is inside"
 	}
 	return "the client neither waits nor is inside"

@@ -1,9 +1,7 @@
 package sim
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 
 	"github.com/conclave-io/conclave/process"
 	"github.com/conclave-io/conclave/trace"
@@ -124,13 +122,7 @@ func (w *World) jump(p process.ID, by process.Duration) {
 	if by < 0 {
 		shift = -shift
 	}
-	var timers []item
-	w.queue.each(func(it *item) {
-		if it.kind == itemTimer && it.proc == int32(p) && !w.stale(it) {
-			timers = append(timers, *it)
-		}
-	})
-	slices.SortFunc(timers, func(a, b item) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.seq, b.seq)) })
+	timers := w.scheduled(func(it *item) bool { return it.kind == itemTimer && it.proc == int32(p) })
 	for i := range timers {
 		it := &timers[i]
 		key := timerKey(p, it.layer, process.Timer(it.arg))

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -258,12 +259,7 @@ func (c *Config) withDefaults() Config {
 }
 
 func (o Oracle) withDefaults(delay process.Duration) Oracle {
-	if o.Detect == 0 {
-		o.Detect = 5 * delay
-	}
-	if o.Elect == 0 {
-		o.Elect = 5 * delay
-	}
+	o.Detect, o.Elect = cmp.Or(o.Detect, 5*delay), cmp.Or(o.Elect, 5*delay)
 	return o
 }
 
@@ -271,9 +267,7 @@ func (l Limit) withDefaults() Limit {
 	if l.Until == 0 && l.Events == 0 && l.Entries == 0 {
 		l.Events = defaultEvents
 	}
-	if l.Until == 0 {
-		l.Until = endOfTime
-	}
+	l.Until = cmp.Or(l.Until, endOfTime)
 	return l
 }
 

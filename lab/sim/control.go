@@ -64,10 +64,13 @@ func (w *World) takeControl() {
 
 // holdable returns the items in the queue that wait for turns, in the order in which
 // they would happen by themselves.
-func (w *World) holdable() []item {
+func (w *World) holdable() []item { return w.scheduled(func(it *item) bool { return held(it.kind) }) }
+
+// scheduled returns the items in the queue that are wanted, in the order of their times.
+func (w *World) scheduled(wanted func(it *item) bool) []item {
 	var all []item
 	w.queue.each(func(it *item) {
-		if held(it.kind) && !(it.revocable && w.stale(it)) {
+		if wanted(it) && !(it.revocable && w.stale(it)) {
 			all = append(all, *it)
 		}
 	})

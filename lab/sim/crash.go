@@ -63,14 +63,10 @@ func (w *World) corrupt(p process.ID, state int) {
 
 // forge puts a message on a link.
 func (w *World) forge(f *Fault) {
-	for layer := range w.cfg.Spec.Depth() {
-		for i, m := range w.cfg.Spec.Layer(uint8(layer)).Messages {
-			if m.Name == f.Message {
-				w.send(f.From, &process.Message{
-					Type: process.Type(i + 1), From: f.From, To: f.To, Layer: uint8(layer), Value: f.Value,
-				}, w.now)
-				return
-			}
+	for layer, l := range w.cfg.Spec.All() {
+		if t := typeOf(l, f.Message); t > 0 {
+			w.send(f.From, &process.Message{Type: t, From: f.From, To: f.To, Layer: layer, Value: f.Value}, w.now)
+			return
 		}
 	}
 }

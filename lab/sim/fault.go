@@ -78,12 +78,7 @@ func (k FaultKind) String() string {
 
 // FaultKindByName returns the kind with the given name, or 0 if there is none.
 func FaultKindByName(name string) FaultKind {
-	for k := Crash; k < faultKindEnd; k++ {
-		if faultKindNames[k] == name {
-			return k
-		}
-	}
-	return 0
+	return FaultKind(max(0, slices.Index(faultKindNames[:], name)))
 }
 
 // Fault is a fault at a time of a run, before everything else at that time.
@@ -188,7 +183,7 @@ func (c *Config) validateLose(f *Fault) error {
 	if f.Skip < 0 {
 		return fmt.Errorf("skip: %d: must be 0 or more", f.Skip)
 	}
-	if f.Message != "" && !hasMessage(c.Spec, f.Message) {
+	if f.Message != "" && !slices.Contains(c.Spec.MessageNames(), f.Message) {
 		return fmt.Errorf("%s has no message %q", c.Spec.Name, f.Message)
 	}
 	return nil
@@ -197,15 +192,4 @@ func (c *Config) validateLose(f *Fault) error {
 // slows reports whether faults make messages arrive later than their links do.
 func (c *Config) slows() bool {
 	return slices.ContainsFunc(c.Faults, func(f Fault) bool { return f.Kind == Slow })
-}
-
-func hasMessage(spec *process.Spec, name string) bool {
-	for layer := range spec.Depth() {
-		for _, m := range spec.Layer(uint8(layer)).Messages {
-			if m.Name == name {
-				return true
-			}
-		}
-	}
-	return false
 }

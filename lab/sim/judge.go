@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"cmp"
+
 	"github.com/conclave-io/conclave/algorithm/election/superpeer"
 	"github.com/conclave-io/conclave/process"
 	"github.com/conclave-io/conclave/process/property"
@@ -53,19 +55,20 @@ type Observation struct {
 type Judge func(w *World) Watcher
 
 // Watcher watches a run for one property. It sees only what clients, links and
-// operators could see, never the inside of machines.
+// operators could see, never the inside of machines. All its functions may be nil.
 type Watcher struct {
-	Name     string
+	Name     string // "": that of the property
 	Property process.Property
 	Messages bool // wants Sent and Received
 	Ghost    bool // wants to know causality
 
 	// Watch says in one line what is wrong, or returns "".
 	Watch func(o *Observation) string
-	// State is called after each event, once every process has started. It may be
-	// nil.
+	// State is called after each event, once every process has started.
 	State func() string
-	// End is called once, when the run is over. It may be nil.
+	// Quiet is called once, when the run is over because no event is left.
+	Quiet func() string
+	// End is called once, when the run is over.
 	End func() string
 }
 
@@ -77,6 +80,10 @@ func (w *World) initJudges() {
 	w.oracle.init(&w.cfg)
 	for _, judge := range judges {
 		watcher := judge(w)
+		watcher.Name = cmp.Or(watcher.Name, watcher.Property.String())
+		if watcher.Watch == nil {
+			watcher.Watch = func(*Observation) string { return "" }
+		}
 		w.curious = w.curious || watcher.Messages
 		w.global = w.global || watcher.State != nil
 		if watcher.Ghost && w.ghost == nil {
@@ -110,12 +117,19 @@ func (w *World) judgeState() {
 		return
 	}
 	for i := range w.watchers {
-		if watcher := &w.watchers[i]; watcher.State != nil {
-			w.blamed = process.None
-			if text := watcher.State(); text != "" {
-				w.accuse(watcher, text)
-			}
-		}
+		w.hear(&w.watchers[i], w.watchers[i].State)
+	}
+}
+
+// hear asks a watcher for a verdict that is not about a process, unless it has none to
+// give.
+func (w *World) hear(by *Watcher, judge func() string) {
+	if judge == nil {
+		return
+	}
+	w.blamed = process.None
+	if text := judge(); text != "" {
+		w.accuse(by, text)
 	}
 }
 
@@ -147,7 +161,7 @@ func (w *World) scene() *scene { return (*scene)(w) }
 
 // on makes a watcher that judges observations of one kind.
 func (w *World) on(kind ObservationKind, p process.Property, judge func(o *Observation) *property.Violation) Watcher {
-	return Watcher{Name: p.String(), Property: p, Watch: func(o *Observation) string {
+	return Watcher{Property: p, Watch: func(o *Observation) string {
 		if o.Kind != kind {
 			return ""
 		}
@@ -162,6 +176,16 @@ func (w *World) say(v *property.Violation) string {
 	}
 	w.blamed = v.Process
 	return v.Text
+}
+
+// sayOf is say for the verdict about one of several properties.
+func (w *World) sayOf(judged process.Property, all []*property.Violation) string {
+	for _, v := range all {
+		if v != nil && v.Property == judged {
+			return w.say(v)
+		}
+	}
+	return ""
 }
 
 // violate notes a violation and ends the run unless it may continue.
@@ -180,15 +204,13 @@ func (w *World) violate(v Violation) {
 // judges of invariants and deadlocks look at the whole system after each event. So they
 // are left out for more than 64 processes, unless they are asked for.
 func Claimed(spec *process.Spec, c *process.Config) []Judge {
-	judges := []Judge{}
+	judges, mode := []Judge{}, spec.Mode(c)
 	for _, claim := range spec.Claims.Properties {
 		unseen := c.N > maxJudged && (claim.Property == process.NoPhantom || claim.Property == process.DeadlockFound || claim.Property == process.Convergence)
-		if claim.Fails || unseen || claim.Mode != "" && claim.Mode != spec.Mode(c) {
+		if unseen || !claim.Holds(mode) {
 			continue
 		}
-		if claim.Property == process.BoundedBypass {
-			judges = append(judges, BypassSince(int(claim.Bound.Eval(process.Params{N: c.N})), claim.Since))
-		} else if judge := judgeOf(claim.Property, spec, c); judge != nil {
+		if judge := judgeOf(&claim, spec, c); judge != nil {
 			judges = append(judges, judge)
 		}
 	}
@@ -202,19 +224,31 @@ func Claimed(spec *process.Spec, c *process.Config) []Judge {
 // without being asked for.
 const maxJudged = 64
 
-func judgeOf(p process.Property, spec *process.Spec, c *process.Config) Judge {
-	if p == process.ClockBound {
-		return ClockBound(boundOf(spec, p))
-	}
-	if p == process.AtMostK {
+func judgeOf(claim *process.Claim, spec *process.Spec, c *process.Config) Judge {
+	switch claim.Property {
+	case process.BoundedBypass:
+		return BypassSince(int(claim.Bound.Eval(process.Params{N: c.N})), claim.Since)
+	case process.ClockBound:
+		return ClockBound(claim.Bound)
+	case process.AtMostK:
 		return AtMost(property.Units(spec, c))
 	}
-	return JudgeOf(p)
+	return JudgeOf(claim.Property)
 }
 
 // JudgeOf returns the judge of a property that needs no number, or nil if the property
 // cannot be judged from outside.
-func JudgeOf(p process.Property) Judge { return judges[p] }
+func JudgeOf(p process.Property) Judge {
+	switch p {
+	case process.ValueAgreement, process.ValueValidity, process.Decision, process.DecideOnce, process.Unanimity, process.VectorValidity:
+		return decisions(p)
+	case process.Atomicity, process.StableDecision, process.UnanimousCommit, process.NonTriviality, process.RepairTermination, process.NonBlocking:
+		return transactions(p)
+	case process.NoPhantom, process.DeadlockFound:
+		return deadlocks(p)
+	}
+	return judges[p]
+}
 
 var judges = map[process.Property]Judge{
 	process.MutualExclusion:     AtMost(1),
@@ -231,18 +265,6 @@ var judges = map[process.Property]Judge{
 	process.LeaderValidity:      LeaderValidity,
 	process.LeaderTermination:   LeaderTermination,
 	process.SingleLeader:        SingleLeader,
-	process.ValueAgreement:      ValueAgreement,
-	process.ValueValidity:       ValueValidity,
-	process.Decision:            Decision,
-	process.DecideOnce:          DecideOnce,
-	process.Atomicity:           Atomicity,
-	process.StableDecision:      StableDecision,
-	process.UnanimousCommit:     UnanimousCommit,
-	process.NonTriviality:       NonTriviality,
-	process.RepairTermination:   RepairTermination,
-	process.NonBlocking:         NonBlocking,
-	process.Unanimity:           Unanimity,
-	process.VectorValidity:      VectorValidity,
 	process.StrongAccuracy:      StrongAccuracy,
 	process.MulticastAgreement:  MulticastAgreement,
 	process.OrderFIFO:           OrderFIFO,
@@ -254,10 +276,75 @@ var judges = map[process.Property]Judge{
 	process.StrongClock:         StrongClock,
 	process.ConsistentCut:       ConsistentCut,
 	process.StateInvariant:      StateInvariant,
-	process.NoPhantom:           NoPhantom,
-	process.DeadlockFound:       DeadlockFound,
 	process.Convergence:         Convergence,
-	superpeer.Place:             SuperPeerPlace,
-	superpeer.Cap:               SuperPeerCap,
-	superpeer.Spread:            SuperPeerSpread,
+	superpeer.Place:             ofCensus(superpeer.Place, (*superpeer.Census).Place),
+	superpeer.Cap:               superPeerCap,
+	superpeer.Spread:            ofCensus(superpeer.Spread, (*superpeer.Census).Spread),
+}
+
+// observeCarried shows judges the message inside one that a carrier sends for a layer
+// above, as if that layer had sent it itself. So an algorithm is watched in the same
+// way whatever it runs above.
+func (w *World) observeCarried(o Observation) {
+	decl := w.cfg.Spec.Message(o.Message.Layer, o.Message.Type)
+	if decl == nil || !carries(decl) {
+		return
+	}
+	var inner process.Message
+	if inner.DecodeRaw(o.Message.Data, w.config.N) != nil || inner.Layer <= o.Message.Layer {
+		return
+	}
+	inner.From, inner.To = o.Message.From, o.Message.To
+	o.Message = &inner
+	w.observe(o)
+}
+
+func carries(decl *process.MessageSpec) bool {
+	for _, use := range decl.Fields {
+		if use.Carried {
+			return true
+		}
+	}
+	return false
+}
+
+// ghost tracks what happened before what. It travels with the messages, but the
+// algorithms do not see it. It costs N numbers per process and per message in flight,
+// so it exists only if a judge needs it.
+type ghost struct {
+	clocks [][]uint64
+	fences []process.Fence // the largest in the causal past of each process
+
+	sent    uint64 // messages so far, a broadcast counting once
+	message uint64 // the number of the message that is being sent or received now
+}
+
+func newGhost(n int) *ghost {
+	g := &ghost{fences: make([]process.Fence, n)}
+	for range n {
+		g.clocks = append(g.clocks, make([]uint64, n))
+	}
+	return g
+}
+
+// tick is called before each step, and before each delivery to the application: a step
+// of several layers may have several events.
+func (g *ghost) tick(p process.ID) { g.clocks[p][p]++ }
+
+// attach gives a message its number, and the causal past of its sender.
+func (g *ghost) attach(p process.ID, x *extra) {
+	g.sent++
+	g.message = g.sent
+	x.ghost = append(append(x.ghost[:0], g.clocks[p]...), g.sent)
+	x.ghostFence = g.fences[p]
+}
+
+// join is called before the step that receives.
+func (g *ghost) join(p process.ID, x *extra) {
+	own := g.clocks[p]
+	for i := range own {
+		own[i] = max(own[i], x.ghost[i])
+	}
+	g.message = x.ghost[len(own)]
+	g.fences[p] = max(g.fences[p], x.ghostFence)
 }

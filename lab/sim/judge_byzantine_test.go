@@ -22,20 +22,20 @@ func TestByzantineDecisionsAreJudged(t *testing.T) {
 		decides  map[process.ID][]int64
 		want     string
 	}{
-		{"all propose 1", sim.Unanimity, 0, nil, false, []int64{1, 1, 1}, map[process.ID][]int64{0: {1}, 1: {0}}, "2 decided 0: every correct proposer proposed 1"},
-		{"one proposes 0", sim.Unanimity, 0, nil, false, []int64{1, 1, 0}, map[process.ID][]int64{1: {0}}, ""},
-		{"only a traitor does", sim.Unanimity, 0, []process.ID{2}, false, []int64{1, 1, 0}, map[process.ID][]int64{1: {0}}, "2 decided 0: every correct proposer proposed 1"},
-		{"only one that crashes does", sim.Unanimity, 0, nil, true, []int64{1, 1, 0}, map[process.ID][]int64{1: {0}}, "2 decided 0: every correct proposer proposed 1"},
-		{"one does not propose", sim.Unanimity, 0, nil, false, []int64{1, 1}, map[process.ID][]int64{1: {0}}, ""},
-		{"the commander proposes 1", sim.Unanimity, process.Commander, nil, false, []int64{1, 0, 0}, map[process.ID][]int64{1: {0}}, "2 decided 0: every correct proposer proposed 1"},
-		{"the commander is a traitor", sim.Unanimity, process.Commander, []process.ID{0}, false, []int64{1, 0, 0}, map[process.ID][]int64{1: {0}}, ""},
-		{"the vector", sim.VectorValidity, 0, nil, false, []int64{1, 0, 1}, map[process.ID][]int64{1: {1, 0, 1}}, ""},
-		{"another vector", sim.VectorValidity, 0, nil, false, []int64{1, 0, 1}, map[process.ID][]int64{1: {1, 0, 0}}, "2 decided 0 in place 3: 3 proposed 1"},
-		{"of a traitor", sim.VectorValidity, 0, []process.ID{2}, false, []int64{1, 0, 1}, map[process.ID][]int64{1: {1, 0, 0}}, ""},
-		{"too long a vector", sim.VectorValidity, 0, nil, false, []int64{1, 0, 1}, map[process.ID][]int64{1: {1, 0, 1, 1}}, "2 decided 1 in place 4: there are 3 processes"},
-		{"a traitor decides", sim.ValueAgreement, 0, []process.ID{2}, false, []int64{1, 1, 1}, map[process.ID][]int64{1: {1}, 2: {0}}, ""},
-		{"a traitor does not decide", sim.Decision, 0, []process.ID{2}, false, []int64{1, 1, 1}, map[process.ID][]int64{0: {1}, 1: {1}}, ""},
-		{"a lieutenant does not decide", sim.Decision, process.Commander, []process.ID{2}, false, []int64{1}, map[process.ID][]int64{0: {1}}, "2 never decided: no event is enabled"},
+		{"all propose 1", sim.JudgeOf(process.Unanimity), 0, nil, false, []int64{1, 1, 1}, map[process.ID][]int64{0: {1}, 1: {0}}, "2 decided 0: every correct proposer proposed 1"},
+		{"one proposes 0", sim.JudgeOf(process.Unanimity), 0, nil, false, []int64{1, 1, 0}, map[process.ID][]int64{1: {0}}, ""},
+		{"only a traitor does", sim.JudgeOf(process.Unanimity), 0, []process.ID{2}, false, []int64{1, 1, 0}, map[process.ID][]int64{1: {0}}, "2 decided 0: every correct proposer proposed 1"},
+		{"only one that crashes does", sim.JudgeOf(process.Unanimity), 0, nil, true, []int64{1, 1, 0}, map[process.ID][]int64{1: {0}}, "2 decided 0: every correct proposer proposed 1"},
+		{"one does not propose", sim.JudgeOf(process.Unanimity), 0, nil, false, []int64{1, 1}, map[process.ID][]int64{1: {0}}, ""},
+		{"the commander proposes 1", sim.JudgeOf(process.Unanimity), process.Commander, nil, false, []int64{1, 0, 0}, map[process.ID][]int64{1: {0}}, "2 decided 0: every correct proposer proposed 1"},
+		{"the commander is a traitor", sim.JudgeOf(process.Unanimity), process.Commander, []process.ID{0}, false, []int64{1, 0, 0}, map[process.ID][]int64{1: {0}}, ""},
+		{"the vector", sim.JudgeOf(process.VectorValidity), 0, nil, false, []int64{1, 0, 1}, map[process.ID][]int64{1: {1, 0, 1}}, ""},
+		{"another vector", sim.JudgeOf(process.VectorValidity), 0, nil, false, []int64{1, 0, 1}, map[process.ID][]int64{1: {1, 0, 0}}, "2 decided 0 in place 3: 3 proposed 1"},
+		{"of a traitor", sim.JudgeOf(process.VectorValidity), 0, []process.ID{2}, false, []int64{1, 0, 1}, map[process.ID][]int64{1: {1, 0, 0}}, ""},
+		{"too long a vector", sim.JudgeOf(process.VectorValidity), 0, nil, false, []int64{1, 0, 1}, map[process.ID][]int64{1: {1, 0, 1, 1}}, "2 decided 1 in place 4: there are 3 processes"},
+		{"a traitor decides", sim.JudgeOf(process.ValueAgreement), 0, []process.ID{2}, false, []int64{1, 1, 1}, map[process.ID][]int64{1: {1}, 2: {0}}, ""},
+		{"a traitor does not decide", sim.JudgeOf(process.Decision), 0, []process.ID{2}, false, []int64{1, 1, 1}, map[process.ID][]int64{0: {1}, 1: {1}}, ""},
+		{"a lieutenant does not decide", sim.JudgeOf(process.Decision), process.Commander, []process.ID{2}, false, []int64{1}, map[process.ID][]int64{0: {1}}, "2 never decided: no event is enabled"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			spec := probeSpec(func(m *probe, ev *process.Event, fx *process.Effects) {

@@ -64,15 +64,16 @@ type cutJudge struct {
 // each link are exactly those sent inside and received outside, in order.
 func ConsistentCut(w *World) Watcher {
 	j := &cutJudge{w: w, moments: make([]uint64, w.config.N), byKey: map[crossingKey]*crossing{}}
-	for l := range w.cfg.Spec.Depth() {
-		if spec := w.cfg.Spec.Layer(uint8(l)); spec == globalstate.Spec {
-			j.layer = uint8(l)
+	for l, spec := range w.cfg.Spec.All() {
+		if spec == globalstate.Spec {
+			j.layer = l
 			j.carry, j.recorded, j.part = typeOf(spec, "CARRY"), typeOf(spec, "RECORDED"), typeOf(spec, "PART")
 		}
 	}
-	return Watcher{Name: "consistent cut", Property: process.ConsistentCut, Messages: true, Ghost: true, Watch: j.watch}
+	return Watcher{Property: process.ConsistentCut, Messages: true, Ghost: true, Watch: j.watch}
 }
 
+// typeOf returns the type of the message of a name, or 0.
 func typeOf(spec *process.Spec, name string) process.Type {
 	i := slices.IndexFunc(spec.Messages, func(m process.MessageSpec) bool { return m.Name == name })
 	return process.Type(i + 1)

@@ -76,7 +76,7 @@ func judgeBeliefs(w *World, property process.Property, wrong func(b *beliefs, p,
 	b := newBeliefs()
 	within := allowance(w.cfg.Spec, property, w.config)
 	return Watcher{
-		Name: property.String(), Property: property,
+		Property: property,
 		Watch: func(o *Observation) string {
 			b.watch(w, o)
 			return ""
@@ -103,7 +103,7 @@ func judgeBeliefs(w *World, property process.Property, wrong func(b *beliefs, p,
 // allowance is the time that a Spec claims for a property, 0 if it claims none.
 func allowance(spec *process.Spec, property process.Property, c *process.Config) process.Duration {
 	for _, claim := range spec.Claims.Properties {
-		if claim.Property == property && !claim.Fails && claim.Within != nil && (claim.Mode == "" || claim.Mode == spec.Mode(c)) {
+		if claim.Property == property && claim.Within != nil && claim.Holds(spec.Mode(c)) {
 			return claim.Within(c)
 		}
 	}
@@ -112,12 +112,7 @@ func allowance(spec *process.Spec, property process.Property, c *process.Config)
 
 // heldUpByFaults reports whether a fault is still in force.
 func (w *World) heldUpByFaults() bool {
-	for p := range w.procs {
-		if w.procs[p].paused {
-			return true
-		}
-	}
-	return w.cuts != nil || len(w.losses) > 0
+	return w.anyPaused() || w.cuts != nil || len(w.losses) > 0
 }
 
 // calm reports whether all links lose nothing and take at most D.

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/conclave-io/conclave/algorithm/election/superpeer"
 	"github.com/conclave-io/conclave/process"
 	"github.com/conclave-io/conclave/process/property"
 )
@@ -38,14 +39,13 @@ func RoundAgreement(w *World) Watcher {
 // highest label, or the least busy one of an algorithm that elects by load; of equals
 // any will do. It judges runs in which no process crashes, restarts or gets another
 // load after the first message was sent.
-// message was sent.
 func LeaderValidity(w *World) Watcher {
 	announced, changed := false, false
 	load := w.loadOf
 	if !w.cfg.Spec.Needs.Load {
 		load = nil
 	}
-	return Watcher{Name: "valid leader", Property: process.LeaderValidity, Watch: func(o *Observation) string {
+	return Watcher{Property: process.LeaderValidity, Watch: func(o *Observation) string {
 		switch o.Kind {
 		case Crashed, Restarted:
 			changed = changed || announced || w.meter.protocol > 0
@@ -98,7 +98,7 @@ func LeaderTermination(w *World) Watcher {
 	reached := make([]bool, w.config.N)
 	left := &orphans{w, make([]process.Duration, w.config.N)}
 	return Watcher{
-		Name: "election terminates", Property: process.LeaderTermination, Messages: true,
+		Property: process.LeaderTermination, Messages: true,
 		Watch: func(o *Observation) string {
 			switch o.Kind {
 			case Received:
@@ -110,10 +110,7 @@ func LeaderTermination(w *World) Watcher {
 			}
 			return ""
 		},
-		End: func() string {
-			if w.reason != Quiet {
-				return ""
-			}
+		Quiet: func() string {
 			disagree := property.LeaderTermination(w.scene(), func(p process.ID) bool { return reached[p] })
 			return w.say(cmp.Or(disagree, property.Orphan(w.scene(), left.told, left.asked)))
 		},
@@ -156,5 +153,59 @@ func StrongAccuracy(w *World) Watcher {
 		}
 		return ""
 	}
-	return Watcher{Name: "strong accuracy", Property: process.StrongAccuracy, Watch: watch}
+	return Watcher{Property: process.StrongAccuracy, Watch: watch}
+}
+
+// orphans are processes that follow a crashed leader. A client or a detector has to
+// notice: an election that was not requested is not at fault.
+type orphans struct {
+	w       *World
+	crashed []process.Duration // the time of the last crash of each process
+}
+
+// told reports whether p was told of the crash of its leader.
+func (o *orphans) told(p, leader process.ID) bool {
+	return o.given(func(c *Command) bool {
+		return c.Kind == process.Fail && c.Process == p && c.Peer == leader && c.At >= o.crashed[leader]
+	})
+}
+
+// asked reports whether p was asked for another leader when no other event was left.
+func (o *orphans) asked(p, _ process.ID) bool {
+	return o.given(func(c *Command) bool { return c.Kind == process.Campaign && c.Process == p && c.At == o.w.now })
+}
+
+// given reports whether there was such a command.
+func (o *orphans) given(like func(c *Command) bool) bool {
+	return slices.ContainsFunc(o.w.cfg.Workload.Commands, func(c Command) bool { return c.At <= o.w.now && like(&c) })
+}
+
+// ofCensus returns the judge of a property of super-peers that a census decides.
+func ofCensus(p process.Property, judge func(*superpeer.Census) *property.Violation) Judge {
+	return func(w *World) Watcher {
+		c := superpeer.NewCensus(w.scene())
+		watch := func(o *Observation) string {
+			if o.Kind == Crashed || o.Kind == Restarted {
+				c.Changed()
+			}
+			return ""
+		}
+		return Watcher{Property: p, Watch: watch, End: func() string { return w.say(judge(c)) }}
+	}
+}
+
+// superPeerCap watches superpeer.Cap.
+func superPeerCap(w *World) Watcher {
+	s := superpeer.NewClients(w.scene())
+	return Watcher{Property: superpeer.Cap, Messages: true, Watch: func(o *Observation) string {
+		switch o.Kind {
+		case Crashed:
+			s.Crashed(o.Process)
+		case Sent:
+			return w.say(s.Sent(o.Message))
+		case Received:
+			s.Received(o.Message)
+		}
+		return ""
+	}}
 }

@@ -81,11 +81,11 @@ func MulticastAgreement(w *World) Watcher {
 		}
 		return ""
 	}
-	return Watcher{Name: "agreement on delivery", Property: process.MulticastAgreement, Watch: watch, End: g.disagreement}
+	return Watcher{Property: process.MulticastAgreement, Watch: watch, Quiet: g.disagreement}
 }
 
 func (g *groupLog) disagreement() string {
-	if g.w.reason != Quiet || g.w.heldUp() {
+	if g.w.heldUp() {
 		return ""
 	}
 	for i := range g.multicasts {
@@ -129,7 +129,7 @@ func OrderFIFO(w *World) Watcher {
 		}
 		return ""
 	}
-	return Watcher{Name: "FIFO order", Property: process.OrderFIFO, Watch: watch}
+	return Watcher{Property: process.OrderFIFO, Watch: watch}
 }
 
 // OrderCausal watches that no process delivers a multicast before one that happened
@@ -160,7 +160,7 @@ func OrderCausal(w *World) Watcher {
 		}
 		return ""
 	}
-	return Watcher{Name: "causal order", Property: process.OrderCausal, Watch: watch}
+	return Watcher{Property: process.OrderCausal, Watch: watch}
 }
 
 // OrderTotal watches that of any two live processes that never crashed, the deliveries
@@ -181,5 +181,5 @@ func OrderTotal(w *World) Watcher {
 		}
 		return ""
 	}
-	return Watcher{Name: "total order", Property: process.OrderTotal, Watch: watch}
+	return Watcher{Property: process.OrderTotal, Watch: watch}
 }

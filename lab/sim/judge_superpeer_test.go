@@ -57,7 +57,7 @@ func TestJudgeOfTheCap(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			checkVerdict(t, run(t, sim.Config{
-				Spec: test.spec, Judges: []sim.Judge{sim.SuperPeerCap}, Limit: sim.Limit{Until: 500 * ms},
+				Spec: test.spec, Judges: []sim.Judge{sim.JudgeOf(superpeer.Cap)}, Limit: sim.Limit{Until: 500 * ms},
 				Process: process.Config{N: 4, Options: []process.OptionValue{{Name: "prefix", Value: "0"}, {Name: "cap", Value: "2"}}},
 				Faults:  test.faults, Workload: sim.Workload{Commands: test.commands},
 			}), test.want)

@@ -30,9 +30,9 @@ func TestJudgesCanFail(t *testing.T) {
 		{"nobody enters", sim.Progress, silent, "1, 2, 3 wait forever: no event is enabled"},
 		{"everybody enters at last", sim.Progress, queued(func(turn uint64) uint64 { return turn }), ""},
 		{"nobody enters, but timers run", sim.Progress, busyWaiting, "1, 2, 3 wait, and nobody has entered for"},
-		{"stubborn", sim.Bypass(5), onlyFirst, "others entered 6 times while 2 waited: the bound is 5"},
-		{"alive", sim.Bypass(2), queued(func(turn uint64) uint64 { return turn }), ""},
-		{"one by one", sim.Bypass(0), queued(func(turn uint64) uint64 { return turn }), "others entered once while 3 waited: the bound is 0"},
+		{"stubborn", sim.BypassSince(5, process.SinceRequest), onlyFirst, "others entered 6 times while 2 waited: the bound is 5"},
+		{"alive", sim.BypassSince(2, process.SinceRequest), queued(func(turn uint64) uint64 { return turn }), ""},
+		{"one by one", sim.BypassSince(0, process.SinceRequest), queued(func(turn uint64) uint64 { return turn }), "others entered once while 3 waited: the bound is 0"},
 		{"one by one, counted from arrival", sim.BypassSince(0, process.SinceArrival), overtakes(0), "others entered once while 2 waited: the bound is 0"},
 		{"overtakes before it arrives", sim.BypassSince(0, process.SinceArrival), overtakes(20 * ms), ""},
 		{"overtakes once it is known", sim.BypassSince(0, process.SinceKnown), overtakes(0), "others entered once while 2 waited: the bound is 0"},
@@ -64,8 +64,8 @@ func TestJudgesCanFail(t *testing.T) {
 		{"two lead at the end", sim.LeaderTermination, elects(func(m *probe) process.ID { return m.self }, 0), "1 ended with leader 1, 2 with leader 2"},
 		{"one never learns", sim.LeaderTermination, electsTwice, "3 has not elected a leader"},
 		{"all learn", sim.LeaderTermination, elects(func(*probe) process.ID { return 2 }, 1), ""},
-		{"decides otherwise", sim.ValueAgreement, decides(func(m *probe) int64 { return int64(m.self) }), "2 decided 1: another process decided 0"},
-		{"decides alike", sim.ValueAgreement, decides(func(*probe) int64 { return 4 }), ""},
+		{"decides otherwise", sim.JudgeOf(process.ValueAgreement), decides(func(m *probe) int64 { return int64(m.self) }), "2 decided 1: another process decided 0"},
+		{"decides alike", sim.JudgeOf(process.ValueAgreement), decides(func(*probe) int64 { return 4 }), ""},
 		{"suspects the living", sim.StrongAccuracy, suspects, "1 suspects 2, which is up"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

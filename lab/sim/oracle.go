@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/conclave-io/conclave/process"
+	"github.com/conclave-io/conclave/process/property"
 )
 
 // oracle replaces a detector and an election below the algorithm, and provides what a
@@ -274,12 +275,7 @@ func (w *World) campaign() {
 // elect makes the live process with the highest label the leader.
 func (w *World) elect() {
 	w.oracle.called = false
-	leader := process.None
-	for q := range process.ID(w.config.N) {
-		if !w.procs[q].down && (leader == process.None || w.config.Above(q, leader)) {
-			leader = q
-		}
-	}
+	leader := property.Highest(w.scene())
 	if leader == process.None {
 		return
 	}

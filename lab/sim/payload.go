@@ -47,11 +47,10 @@ type payloads struct {
 }
 
 func (ps *payloads) init(spec *process.Spec) {
-	for layer := range spec.Depth() {
-		messages := spec.Layer(uint8(layer)).Messages
-		classes := make([]process.Class, len(messages)+1)
-		for i := range messages {
-			classes[i+1] = messages[i].Class
+	for _, l := range spec.All() {
+		classes := make([]process.Class, len(l.Messages)+1)
+		for i := range l.Messages {
+			classes[i+1] = l.Messages[i].Class
 		}
 		ps.classes = append(ps.classes, classes)
 	}

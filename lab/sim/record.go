@@ -102,15 +102,9 @@ func (w *World) write(r *trace.Record, id uint64) {
 }
 
 func (w *World) sideText(f *Fault) string {
-	var b strings.Builder
-	for i, p := range f.Side {
-		if i > 0 {
-			b.WriteString(" ")
-		}
-		b.WriteString(w.config.Text(p))
-	}
+	side := strings.Join(w.config.Texts(f.Side), " ")
 	if f.OneWay {
-		return "nothing leaves " + b.String()
+		return "nothing leaves " + side
 	}
-	return b.String() + " cut off"
+	return side + " cut off"
 }

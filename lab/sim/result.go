@@ -123,13 +123,13 @@ func (w *World) Result() *Result {
 // counts returns the messages of the window, in the order of the Spec.
 func (w *World) counts() []Count {
 	var counts []Count
-	for layer := range w.cfg.Spec.Depth() {
-		for i, decl := range w.cfg.Spec.Layer(uint8(layer)).Messages {
+	for layer, l := range w.cfg.Spec.All() {
+		for i, decl := range l.Messages {
 			sent := uint64(0)
 			if w.meter.open {
 				sent = w.meter.atClose[layer][i+1] - w.meter.atOpen[layer][i+1]
 			}
-			counts = append(counts, Count{Layer: layer, Name: decl.Name, Class: decl.Class, Sent: sent})
+			counts = append(counts, Count{Layer: int(layer), Name: decl.Name, Class: decl.Class, Sent: sent})
 		}
 	}
 	return counts

@@ -341,22 +341,11 @@ func (w *World) blocked(all []item, i int) (why string, older bool) {
 
 // refuses says why a process cannot be given a command now.
 func (w *World) refuses(m *Command) string {
-	c, name := &w.clients[m.Process], w.config.Text(m.Process)
-	allowed := true
 	switch {
 	case w.procs[m.Process].down:
-		return name + " is down"
+		return w.config.Text(m.Process) + " is down"
 	case w.procs[m.Process].paused:
-		return name + " is paused"
-	case m.Kind == process.Acquire:
-		allowed = c.phase == clientIdle
-	case m.Kind == process.Release:
-		allowed = c.phase == clientInside
-	case m.Kind == process.Cancel:
-		allowed = c.phase == clientWaiting
-	}
-	if allowed {
-		return ""
+		return w.config.Text(m.Process) + " is paused"
 	}
 	return w.refusal(m)
 }
@@ -402,7 +391,7 @@ func (w *World) Choices() []Choice {
 // withCommands adds what clients could ask for and is not pending.
 func (w *World) withCommands(choices []Choice) []Choice {
 	pending := len(choices)
-	top := w.cfg.Spec.Layer(uint8(w.cfg.Spec.Depth() - 1))
+	top := w.cfg.Spec.Top()
 	var kinds []process.Kind
 	switch {
 	case top.Family.Locks():

@@ -1,7 +1,9 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/conclave-io/conclave/process"
 )
@@ -37,12 +39,8 @@ func (r Regime) String() string {
 
 // RegimeByName returns the regime with the given name.
 func RegimeByName(name string) (Regime, bool) {
-	for r := Listed; r < regimeEnd; r++ {
-		if regimeNames[r] == name {
-			return r, true
-		}
-	}
-	return 0, false
+	i := slices.Index(regimeNames[:], name)
+	return Regime(max(0, i)), i >= 0
 }
 
 // Workload is what the clients of the processes do. There is one client at each
@@ -86,7 +84,7 @@ func (w *Workload) validate(c *Config) error {
 	if w.Regime >= regimeEnd {
 		return fmt.Errorf("sim: regime: %d: unknown", w.Regime)
 	}
-	if top := c.Spec.Layer(uint8(c.Spec.Depth() - 1)); w.Regime != Listed && !top.Family.Locks() {
+	if w.Regime != Listed && !c.Spec.Top().Family.Locks() {
 		return fmt.Errorf("sim: regime: %s: %s is not a mutual exclusion algorithm; use commands", w.Regime, c.Spec.Name)
 	}
 	for _, p := range w.Clients {
@@ -139,8 +137,6 @@ func (w Workload) withDefaults(c *process.Config) Workload {
 		w.Think = w.Think.or(Constant(10 * c.E()))
 	}
 	w.Think = w.Think.or(Constant(0))
-	if w.Patience == 0 {
-		w.Patience = 4 * process.Duration(c.N+1) * c.D()
-	}
+	w.Patience = cmp.Or(w.Patience, 4*process.Duration(c.N+1)*c.D())
 	return w
 }

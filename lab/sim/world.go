@@ -374,11 +374,9 @@ func (w *World) end(reason Reason) {
 	w.reason = reason
 	w.meter.close(w)
 	for i := range w.watchers {
-		if final := w.watchers[i].End; final != nil {
-			w.blamed = process.None
-			if text := final(); text != "" {
-				w.accuse(&w.watchers[i], text)
-			}
+		if reason == Quiet {
+			w.hear(&w.watchers[i], w.watchers[i].Quiet)
 		}
+		w.hear(&w.watchers[i], w.watchers[i].End)
 	}
 }

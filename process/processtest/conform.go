@@ -225,22 +225,12 @@ func (r *run) survives(fault process.Fault) bool {
 	return r.w.spec.Survives(fault, r.w.spec.Mode(r.w.c))
 }
 
-// records reports whether a layer of the algorithm records global states.
-func (r *run) records() bool {
-	for layer := range r.w.spec.Depth() {
-		if r.w.spec.Layer(uint8(layer)).Family == process.GlobalState {
-			return true
-		}
-	}
-	return false
-}
-
 // client takes a random step of the client that the algorithm serves.
 func (r *run) client(p *proc) error {
 	if p.down {
 		return nil
 	}
-	if r.records() && r.rng.Intn(4) == 0 {
+	if r.w.spec.Has(process.GlobalState) && r.rng.Intn(4) == 0 {
 		return r.give(p, process.Event{Kind: process.Record})
 	}
 	value := int64(r.rng.Intn(100))

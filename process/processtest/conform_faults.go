@@ -42,27 +42,10 @@ func (r *run) mayCrash(p *proc) bool {
 // firstSpecial returns who has a part at the start that others have not: the
 // coordinator or commander, where there is one, or the process with the token.
 func firstSpecial(spec *process.Spec, c *process.Config) process.ID {
-	if spec.Needs.Topology == process.Centre || spec.Needs.Topology == process.Commander {
+	if property.HasSpecial(spec) {
 		return c.Topology.Coordinator
 	}
-	for layer := range spec.Depth() {
-		for _, m := range spec.Layer(uint8(layer)).Messages {
-			if property.IsToken(m.Name) {
-				return c.Topology.Coordinator
-			}
-		}
-	}
 	return process.None
-}
-
-// detects reports whether a layer of the algorithm watches the others itself.
-func (r *run) detects() bool {
-	for layer := range r.w.spec.Depth() {
-		if r.w.spec.Layer(uint8(layer)).Family == process.Detector {
-			return true
-		}
-	}
-	return false
 }
 
 // expendable reports whether p can be spared: somebody else is up. Where the machines
@@ -70,7 +53,7 @@ func (r *run) detects() bool {
 // learn what p knows, or nobody could.
 func (r *run) expendable(p *proc) bool {
 	for _, q := range r.w.procs {
-		if q != p && !q.down && (!r.detects() || q.incarnation == 1 || r.w.clock >= q.since+20*r.w.c.D()) {
+		if q != p && !q.down && (!r.w.spec.Has(process.Detector) || q.incarnation == 1 || r.w.clock >= q.since+20*r.w.c.D()) {
 			return true
 		}
 	}
@@ -84,7 +67,7 @@ func (r *run) restart(p *proc) error {
 		return err
 	}
 	var err error
-	if !r.detects() {
+	if !r.w.spec.Has(process.Detector) {
 		err = r.news(process.Event{Kind: process.Rejoin, Peer: p.id, Incarnation: p.incarnation})
 	}
 	for _, q := range r.w.procs {
@@ -158,12 +141,9 @@ func (r *run) news(ev process.Event) error {
 // claims reports whether the spec promises the property in the mode of this run.
 func (r *run) claims(property process.Property) bool {
 	mode := r.w.spec.Mode(r.w.c)
-	for _, claim := range r.w.spec.Claims.Properties {
-		if claim.Property == property && !claim.Fails && (claim.Mode == "" || claim.Mode == mode) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.w.spec.Claims.Properties, func(c process.Claim) bool {
+		return c.Property == property && c.Holds(mode)
+	})
 }
 
 // conditional reports whether crashes are survived under a condition, such as a majority
@@ -189,12 +169,15 @@ func (s scene) Leader(p process.ID) process.ID {
 	return s.procs[p].leader
 }
 
-// verdict makes an error of what a judge says, if the Spec claims the property.
-func (r *run) verdict(v *property.Violation) error {
-	if v == nil || !r.claims(v.Property) && v.Property != process.StateInvariant {
-		return nil
+// verdict makes an error of the first thing that a judge says, if the Spec claims the
+// property.
+func (r *run) verdict(said ...*property.Violation) error {
+	for _, v := range said {
+		if v != nil && (r.claims(v.Property) || v.Property == process.StateInvariant) {
+			return errors.New(v.String())
+		}
 	}
-	return errors.New(v.String())
+	return nil
 }
 
 // checkClients judges the latest entry once its client knows of it.
@@ -205,7 +188,7 @@ func (r *run) checkClients() error {
 // drain lets a run calm down: messages arrive, whoever is inside leaves, and when
 // nothing else is left timers run out. Then nobody may be left waiting.
 func (r *run) drain() error {
-	if !r.claims(process.Progress) || r.faults && (!r.w.spec.Needs.Elector && !r.detects() || r.conditional()) {
+	if !r.claims(process.Progress) || r.faults && (!r.w.spec.Needs.Elector && !r.w.spec.Has(process.Detector) || r.conditional()) {
 		return nil
 	}
 	for range 20 * actions {
@@ -244,6 +227,16 @@ func (r *run) calm() (done bool, err error) {
 	return true, nil
 }
 
+// calmWhile lets a run calm down as long as a test holds for a process, for a long time.
+func (r *run) calmWhile(test func(*proc) bool) error {
+	for i := 0; i < 20*actions && r.find(test) != nil; i++ {
+		if done, err := r.calm(); done || err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // find returns a random process that is up and for which the test holds, or nil.
 func (r *run) find(test func(*proc) bool) *proc {
 	n := len(r.w.procs)
@@ -256,34 +249,36 @@ func (r *run) find(test func(*proc) bool) *proc {
 	return nil
 }
 
-// checkGrants compares the grants of a step, and the leaders, with all before it.
-func (r *run) checkGrants(p *proc, fx *process.Effects) error {
+// checkAnnounced judges the grants, the leaders and the decisions of a step by all before it.
+func (r *run) checkAnnounced(p *proc, fx *process.Effects) error {
 	for i := range fx.Len() {
-		e := fx.At(i)
-		if e.Kind == process.EffectElect {
-			if err := r.checkLeader(p, e); err != nil {
-				return err
-			}
-		}
-		if e.Kind == process.EffectDecide && !e.Internal && r.w.spec.Family == process.Agreement {
-			if err := r.checkDecision(p, e.Value); err != nil {
-				return err
-			}
-		}
-		if e.Kind == process.EffectDecide && !e.Internal && r.w.spec.Family == process.Transaction {
-			if err := r.checkOutcome(p, e.Value); err != nil {
-				return err
-			}
-		}
-		r.calls = r.calls || e.Kind == process.EffectCampaign && !e.Internal
-		if e.Kind != process.EffectGrant || e.Internal {
-			continue
-		}
-		r.entered = p.id
-		err := r.verdict(property.FencesGrow(scene{r.w}, p.id, e.Fence, r.highest))
-		if r.highest = max(r.highest, e.Fence); err != nil {
+		if err := r.verdict(r.judge(p, fx.At(i))...); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+func (r *run) judge(p *proc, e *process.Effect) []*property.Violation {
+	s, family := scene{r.w}, r.w.spec.Family
+	switch {
+	case e.Kind == process.EffectElect:
+		earlier, known := r.leaders[e.Term]
+		r.leaders[e.Term], p.leader = e.Peer, e.Peer
+		if known {
+			return []*property.Violation{property.LeaderAgreement(s, p.id, e.Peer, e.Term, earlier)}
+		}
+	case e.Internal:
+	case e.Kind == process.EffectDecide && family == process.Agreement:
+		return r.agreed.Decide(s, p.id, e.Value)
+	case e.Kind == process.EffectDecide && family == process.Transaction:
+		return r.votes.Decide(s, p.id, e.Value, r.faulty || r.hasty)
+	case e.Kind == process.EffectCampaign:
+		r.calls = true
+	case e.Kind == process.EffectGrant:
+		before := r.highest
+		r.entered, r.highest = p.id, max(before, e.Fence)
+		return []*property.Violation{property.FencesGrow(s, p.id, e.Fence, before)}
 	}
 	return nil
 }

@@ -105,7 +105,7 @@ func (r *run) checkEffects(p *proc, ev *process.Event) error {
 			return err
 		}
 	}
-	return r.checkGrants(p, fx)
+	return r.checkAnnounced(p, fx)
 }
 
 func carries(e *process.Effect) bool {

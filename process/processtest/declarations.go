@@ -26,8 +26,8 @@ func checkSpec(spec *process.Spec) []error {
 	complain(spec.Paper != "", "paper is missing")
 	complain(spec.Family != 0, "family is missing")
 	complain(spec.New != nil, "New is missing")
-	for layer := range spec.Depth() {
-		checkNames(spec.Layer(uint8(layer)), complain)
+	for _, l := range spec.All() {
+		checkNames(l, complain)
 	}
 	checkOptions(spec, complain)
 	checkClaims(spec, complain)
@@ -73,12 +73,7 @@ func checkOptions(spec *process.Spec, complain complainFunc) {
 // checkClaims checks that costs and properties are about modes that exist, and
 // that each cost says something.
 func checkClaims(spec *process.Spec, complain complainFunc) {
-	modes := []string{""}
-	for _, o := range spec.AllOptions() {
-		if o.Name == "mode" {
-			modes = append(modes, o.Values...)
-		}
-	}
+	modes := append([]string{""}, spec.Modes()...)
 	complain(len(spec.Claims.Properties) > 0, "%s claims no property", spec.Name)
 	for _, claim := range spec.Claims.Properties {
 		complain(slices.Contains(modes, claim.Mode), "a claim of %s is about mode %q, which does not exist", claim.Property, claim.Mode)

@@ -1,6 +1,7 @@
 package processtest
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -292,6 +293,13 @@ func (s *script) processes(d *datadriven.TestData) ([]*proc, error) {
 		procs = append(procs, p)
 	}
 	return procs, nil
+}
+
+// processesAnd returns what processes does, and the number of a key.
+func (s *script) processesAnd(d *datadriven.TestData, key string, byDefault int64) ([]*proc, int64, error) {
+	procs, err := s.processes(d)
+	number, wrong := s.number(d, key, byDefault)
+	return procs, number, cmp.Or(err, wrong)
 }
 
 func (s *script) process(label string) (*proc, error) {

@@ -21,11 +21,7 @@ var clientKinds = map[string]process.Kind{
 // client gives a command to the named processes. The host's duties are kept:
 // no request of a process that waits or holds, no release of one that does not.
 func (s *script) client(d *datadriven.TestData) error {
-	procs, err := s.processes(d)
-	if err != nil {
-		return err
-	}
-	value, err := s.number(d, "value", 0)
+	procs, value, err := s.processesAnd(d, "value", 0)
 	if err != nil {
 		return err
 	}
@@ -94,11 +90,7 @@ func (s *script) fire(d *datadriven.TestData) error {
 
 // clock sets the local clocks of the named processes.
 func (s *script) clock(d *datadriven.TestData) error {
-	procs, err := s.processes(d)
-	if err != nil {
-		return err
-	}
-	value, err := s.number(d, "value", 0)
+	procs, value, err := s.processesAnd(d, "value", 0)
 	for _, p := range procs {
 		p.reading = process.Duration(value)
 	}
@@ -124,11 +116,7 @@ func (s *script) until(d *datadriven.TestData) error {
 
 // life is crash and restart.
 func (s *script) life(d *datadriven.TestData) error {
-	procs, err := s.processes(d)
-	if err != nil {
-		return err
-	}
-	sends, err := s.number(d, "sends", -1)
+	procs, sends, err := s.processesAnd(d, "sends", -1)
 	if err != nil {
 		return err
 	}
@@ -148,11 +136,7 @@ func (s *script) life(d *datadriven.TestData) error {
 
 // forget replaces machines that are idle.
 func (s *script) forget(d *datadriven.TestData) error {
-	procs, err := s.processes(d)
-	if err != nil {
-		return err
-	}
-	above, err := s.number(d, "above", 0)
+	procs, above, err := s.processesAnd(d, "above", 0)
 	if err != nil {
 		return err
 	}
@@ -244,12 +228,10 @@ func (s *script) show(d *datadriven.TestData) error {
 // printCounts prints messages sent in the order of their declaration.
 func (w *world) printCounts() {
 	total := 0
-	for layer := range w.spec.Depth() {
-		for _, decl := range w.spec.Layer(uint8(layer)).Messages {
-			if n := w.counts[decl.Name]; n > 0 {
-				w.printf("%s %d ", decl.Name, n)
-				total += n
-			}
+	for _, name := range w.spec.MessageNames() {
+		if n := w.counts[name]; n > 0 {
+			w.printf("%s %d ", name, n)
+			total += n
 		}
 	}
 	w.printf("= %d\n", total)

@@ -22,6 +22,20 @@ func RoundAgreement(s Scene, p, leader process.ID, round uint64, earlier process
 	return broken(process.RoundAgreement, p, "%s leads in round %d for %s: %s does for another process", c.Text(leader), round, c.Text(p), c.Text(earlier))
 }
 
+// Highest returns the process that is up and has the highest label, or None.
+func Highest(s Scene) process.ID { return best(s, s.Config().Above) }
+
+// best returns the process that is up and better than all others that are, or None.
+func best(s Scene, better func(p, q process.ID) bool) process.ID {
+	best := process.None
+	for q := range all(s) {
+		if !s.Down(q) && (best == process.None || better(q, best)) {
+			best = q
+		}
+	}
+	return best
+}
+
 // LeaderValidity judges that the leader that p announces is the best process that is up:
 // the one with the highest label or, if load is not nil, with the least load. Among
 // equals, any may lead.
@@ -32,12 +46,7 @@ func LeaderValidity(s Scene, p, leader process.ID, load func(p process.ID) int64
 		}
 		return s.Config().Above(p, q)
 	}
-	best := process.None
-	for q := range all(s) {
-		if !s.Down(q) && (best == process.None || better(q, best)) {
-			best = q
-		}
-	}
+	best := best(s, better)
 	good := leader == best || leader != process.None && best != process.None && !s.Down(leader) && !better(best, leader)
 	if good {
 		return nil

@@ -95,28 +95,30 @@ func IsToken(name string) bool {
 	return name == "TOKEN" || name == "PRIVILEGE" || name == "PRIV"
 }
 
+// HasSpecial reports whether one process of an algorithm has a part that the others have
+// not: it has a token, or is the coordinator or the commander.
+func HasSpecial(spec *process.Spec) bool {
+	topology := spec.Needs.Topology
+	return topology == process.Centre || topology == process.Commander || slices.ContainsFunc(spec.MessageNames(), IsToken)
+}
+
 // Units returns how many processes may be inside at once, as an algorithm for more
 // than one defines it.
-func Units(spec *process.Spec, c *process.Config) int { return option(spec, c, "k", 1) }
+func Units(spec *process.Spec, c *process.Config) int { return spec.Number(c, "k", 1) }
 
 // Faulty returns how many processes may be Byzantine, as an algorithm for these defines
 // it.
-func Faulty(spec *process.Spec, c *process.Config) int { return option(spec, c, "m", 0) }
+func Faulty(spec *process.Spec, c *process.Config) int { return spec.Number(c, "m", 0) }
 
-// option returns the value of a numeric option, or another if there is none of the name.
-func option(spec *process.Spec, c *process.Config, name string, absent int) int {
-	for _, o := range spec.AllOptions() {
-		if o.Name == name {
-			return c.IntOption(name, number(o.Default))
-		}
-	}
-	return absent
+// A state is legitimate if the invariant of the Spec holds in it.
+
+// Illegitimate judges a run that has ended, or that continues forever, in a state that is
+// not legitimate. The text is what is wrong with it.
+func Illegitimate(text string) *Violation {
+	return broken(process.Convergence, process.None, "no legitimate state is reached: %s", text)
 }
 
-func number(digits string) int {
-	n := 0
-	for _, d := range digits {
-		n = 10*n + int(d-'0')
-	}
-	return n
+// Left judges the state after a legitimate one.
+func Left(text string) *Violation {
+	return broken(process.Convergence, process.None, "a legitimate state was left: %s", text)
 }

@@ -29,36 +29,29 @@ var Assumptions = []Assumption{
 	Nothing, FIFO, NoLoss, NoDuplication, NoCrash, BoundedDelay, UniqueLabels, CorrectDetector,
 }
 
-var assumptionNames = [...]string{
-	"nothing dropped", "FIFO links", "no loss", "no duplication", "no crash", "bounded delay", "unique labels", "correct detector",
-}
-
-// slugs are the names of the assumptions in file names.
-var slugs = [...]string{"all-kept", "fifo", "loss", "duplication", "crash", "delay", "labels", "detector"}
-
-// dropped says what the checker does instead.
-var dropped = [...]string{
-	"Links keep their order and lose and duplicate nothing, no process crashes, and timers expire only while no message is in flight and no process is inside. If the algorithm needs synchrony, timers of elections and detectors also expire while a process is inside, but a detector never declares a live process failed.",
-	"Every message may overtake every other on its link.",
-	"One message may be lost.",
-	"One message may come twice, the second time whenever it likes.",
-	"One process may crash for good, at any moment, also between two sends of a step. Where the algorithm wants a detector, it is told the truth at any later moment; in an election that wants none, who follows a leader that has crashed asks for another at some later moment.",
-	"Timers may run out at any moment, also while messages are on their way and others are inside, and those of a detector also while what they wait for is up.",
-	"Two processes have the same label, any two in turn, and in elections by load everyone is equally busy. Processes are known by their rank, which cannot be the same twice; labels are what elections compare, and announcements are ordered by round and rank all the same.",
-	"One process may be told, once, that another has failed that is up. From then on it hears nothing of it, as if that had crashed.",
-}
-
-// faults are the names in Specs for the absence of an assumption; 0: they have none.
-var faults = [...]process.Fault{
-	0, process.Reorder, process.Loss, process.Duplication, process.CrashAny, process.Slowness, 0, 0,
+// described says of each assumption its name, that in file names, what Specs call its
+// absence (0: nothing), and what the checker does instead.
+var described = [...]struct {
+	name, slug string
+	fault      process.Fault
+	dropped    string
+}{
+	Nothing:         {"nothing dropped", "all-kept", 0, "Links keep their order and lose and duplicate nothing, no process crashes, and timers expire only while no message is in flight and no process is inside. If the algorithm needs synchrony, timers of elections and detectors also expire while a process is inside, but a detector never declares a live process failed."},
+	FIFO:            {"FIFO links", "fifo", process.Reorder, "Every message may overtake every other on its link."},
+	NoLoss:          {"no loss", "loss", process.Loss, "One message may be lost."},
+	NoDuplication:   {"no duplication", "duplication", process.Duplication, "One message may come twice, the second time whenever it likes."},
+	NoCrash:         {"no crash", "crash", process.CrashAny, "One process may crash for good, at any moment, also between two sends of a step. Where the algorithm wants a detector, it is told the truth at any later moment; in an election that wants none, who follows a leader that has crashed asks for another at some later moment."},
+	BoundedDelay:    {"bounded delay", "delay", process.Slowness, "Timers may run out at any moment, also while messages are on their way and others are inside, and those of a detector also while what they wait for is up."},
+	UniqueLabels:    {"unique labels", "labels", 0, "Two processes have the same label, any two in turn, and in elections by load everyone is equally busy. Processes are known by their rank, which cannot be the same twice; labels are what elections compare, and announcements are ordered by round and rank all the same."},
+	CorrectDetector: {"correct detector", "detector", 0, "One process may be told, once, that another has failed that is up. From then on it hears nothing of it, as if that had crashed."},
 }
 
 // String returns the name of the assumption.
-func (a Assumption) String() string { return assumptionNames[a] }
+func (a Assumption) String() string { return described[a].name }
 
 // Dropped describes in a sentence what the checker allows when the assumption is
 // dropped.
-func (a Assumption) Dropped() string { return dropped[a] }
+func (a Assumption) Dropped() string { return described[a].dropped }
 
 // Needed reports whether an algorithm states that it needs the assumption. For a crash
 // that means that it does not survive every crash.
@@ -75,7 +68,7 @@ func (a Assumption) Needed(s *process.Spec) bool {
 	case NoCrash:
 		return !s.Survives(process.CrashAny, s.Mode(&process.Config{}))
 	case UniqueLabels:
-		return hasElection(s)
+		return s.Has(process.Election)
 	case CorrectDetector:
 		return s.Needs.Detector != process.NoDetector
 	}
@@ -85,7 +78,7 @@ func (a Assumption) Needed(s *process.Spec) bool {
 // Survived reports whether the Spec states that the algorithm keeps its promises
 // without the assumption, and under which condition, if any.
 func (a Assumption) Survived(s *process.Spec) (survives bool, when string) {
-	fault, mode := faults[a], s.Mode(&process.Config{})
+	fault, mode := described[a].fault, s.Mode(&process.Config{})
 	if fault == 0 || !s.Survives(fault, mode) {
 		return false, ""
 	}
@@ -99,30 +92,11 @@ func (a Assumption) Survived(s *process.Spec) (survives bool, when string) {
 
 // comparesLabels reports whether the algorithm, or the election that it asks for,
 // compares labels. All others identify processes by their rank.
-func comparesLabels(s *process.Spec) bool { return s.Needs.Elector || hasElection(s) }
-
-func hasElection(s *process.Spec) bool {
-	for i := range s.Depth() {
-		if s.Layer(uint8(i)).Family == process.Election {
-			return true
-		}
-	}
-	return false
-}
+func comparesLabels(s *process.Spec) bool { return s.Needs.Elector || s.Has(process.Election) }
 
 func hasTimers(s *process.Spec) bool {
-	for i := range s.Depth() {
-		if len(s.Layer(uint8(i)).Timers) > 0 {
-			return true
-		}
-	}
-	return false
-}
-
-// detects reports whether a failure detector is among the layers.
-func detects(s *process.Spec) bool {
-	for i := range s.Depth() {
-		if s.Layer(uint8(i)).Family == process.Detector {
+	for _, l := range s.All() {
+		if len(l.Timers) > 0 {
 			return true
 		}
 	}
@@ -147,7 +121,7 @@ func (a Assumption) applies(s *process.Spec) (Outcome, string) {
 		return NotApplicable, "it has no timers, so delays are as long as they like in every search"
 	case a == UniqueLabels && !comparesLabels(s):
 		return NotApplicable, "it cannot be dropped: processes are known by their rank, which breaks ties too, and no rule looks at a label"
-	case a == CorrectDetector && detects(s):
+	case a == CorrectDetector && s.Has(process.Detector):
 		return NotApplicable, "its detector is a part of it, which is wrong when a delay is longer than its bound: that is dropped in another column"
 	case a == CorrectDetector && s.Needs.Detector == process.NoDetector:
 		return NotApplicable, "it asks no detector"
@@ -174,7 +148,7 @@ const (
 )
 
 func fewTimeouts(s *process.Spec) int {
-	if detects(s) {
+	if s.Has(process.Detector) {
 		return timeoutsOfDetectors
 	}
 	return timeouts

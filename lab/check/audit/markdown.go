@@ -61,7 +61,7 @@ func Markdown(w io.Writer, rows []Row, limits Limits) error {
 		line(&b, head)
 		b.WriteString("|" + strings.Repeat("---|", len(head)) + "\n")
 		for i := range rows {
-			if family(rows[i].Spec) == part.family {
+			if rows[i].Spec.Top().Family == part.family {
 				b.WriteString(MatrixLine(&rows[i]))
 			}
 		}

@@ -30,7 +30,7 @@ func (c *Cell) Scenario() (name string, content []byte) {
 
 // file is the name of the file of the cell, if it is a violation.
 func (c *Cell) file() string {
-	name := c.Spec.Name + "-" + slugs[c.Assumption]
+	name := c.Spec.Name + "-" + described[c.Assumption].slug
 	if c.only != "" {
 		name += "-" + strings.ReplaceAll(c.only.String(), " ", "-")
 	}
@@ -201,8 +201,11 @@ func (c *Cell) within() string {
 	return strings.Join(parts, "; ")
 }
 
-// bounds are those of the search and what the algorithm was set to.
+// bounds are those of the search and what the algorithm was set to, or nothing.
 func bounds(r *check.Result) string {
+	if r == nil {
+		return ""
+	}
 	text := r.Config.Bounds()
 	for _, o := range r.Config.Process.Options {
 		text += ", " + o.Name + "=" + o.Value
@@ -249,6 +252,7 @@ func (c *Cell) view() View {
 	v := View{
 		Algorithm: c.Spec.Name, Assumption: c.Assumption.String(), Verdict: c.Outcome.String(), Why: c.Why,
 		Live: c.Outcome == Proved && c.live(), Needed: c.Assumption.Needed(c.Spec), Refuted: c.Refuted(),
+		Few: bounds(c.Few), Beyond: bounds(c.Beyond), Cut: bounds(c.Cut),
 	}
 	if r := c.Result; r != nil {
 		v.Bounds, v.States = bounds(r), r.States
@@ -261,17 +265,5 @@ func (c *Cell) view() View {
 	if c.Core != nil {
 		v.Core = c.Core.only.String() + ": " + c.Core.Verdict()
 	}
-	if c.Few != nil {
-		v.Few = bounds(c.Few)
-	}
-	if c.Beyond != nil {
-		v.Beyond = bounds(c.Beyond)
-	}
-	if c.Cut != nil {
-		v.Cut = bounds(c.Cut)
-	}
 	return v
 }
-
-// family is what an algorithm is for: that of its highest layer.
-func family(s *process.Spec) process.Family { return s.Layer(uint8(s.Depth() - 1)).Family }

@@ -2,18 +2,22 @@ package simtest
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/conclave-io/conclave/internal/longrun"
 	"github.com/conclave-io/conclave/lab/sim"
 	"github.com/conclave-io/conclave/process"
 	"github.com/conclave-io/conclave/trace"
+	"github.com/conclave-io/conclave/trace/journal"
 )
 
 // Schedules runs an algorithm among n processes under random schedules and fails
@@ -81,7 +85,7 @@ func (p Plan) Run(t *testing.T) {
 			t.Error(text)
 		}
 	}
-	if f := p.family(); outcomes == 0 && (f.Locks() || f == process.Election) {
+	if f := p.Spec.Top().Family; outcomes == 0 && (f.Locks() || f == process.Election) {
 		t.Errorf("nobody entered and nobody was elected in %d schedules", to-from)
 	}
 	if err := sum.note(&p, int(to-from), happened); err != nil {
@@ -199,4 +203,66 @@ func (s *schedule) story() string {
 		b.WriteString(last.records[i].String() + "\n")
 	}
 	return b.String()
+}
+
+// head is a sink that keeps the first records, and ends the run after them.
+type head struct{ records []trace.Record }
+
+const headSize = 1000
+
+var errEnough = errors.New("enough records")
+
+func (h *head) Write(r *trace.Record) error {
+	if len(h.records) == headSize {
+		return errEnough
+	}
+	h.records = append(h.records, *r)
+	return nil
+}
+
+// described runs the beginning of the schedule. It returns an error if the journal
+// describes a record differently from the trace.
+func (s *schedule) described() error {
+	kept, full := *s, head{}
+	kept.tally = tally{}
+	kept.cfg.Journal = &journal.Journal{}
+	if _, err := kept.run(&full); err != nil {
+		return err
+	}
+	records := min(kept.cfg.Journal.Len(), headSize)
+	if records != len(full.records) {
+		return fmt.Errorf("SEED=%d: the journal has %d records, the trace %d", s.seed, records, len(full.records))
+	}
+	described := kept.cfg.Journal.Describe(1, records)
+	for i := range described {
+		if !reflect.DeepEqual(described[i], full.records[i]) {
+			return fmt.Errorf("SEED=%d: the journal describes\n%v\nand the trace\n%v", s.seed, &described[i], &full.records[i])
+		}
+	}
+	return nil
+}
+
+// sums has the totals of the schedules of a plan, for the report of a long run.
+type sums struct {
+	events  uint64
+	entries int
+	began   time.Time
+}
+
+func (s *sums) add(r *sim.Result) {
+	s.events += r.Events
+	s.entries += r.Entries
+}
+
+func (s *sums) note(p *Plan, schedules int, happened tally) error {
+	crashes := 0
+	for _, mode := range p.modes() {
+		crashes += happened[tallied{mode, process.CrashAny}]
+	}
+	figures := []longrun.Figure{
+		{Name: "schedules", Value: float64(schedules)}, {Name: "events", Value: float64(s.events)},
+		{Name: "entries", Value: float64(s.entries)}, {Name: "crashes", Value: float64(crashes)},
+		{Name: "seconds", Value: time.Since(s.began).Seconds()},
+	}
+	return longrun.Note(fmt.Sprintf("%s, N = %d", p.Spec.Name, p.Process.N), figures...)
 }

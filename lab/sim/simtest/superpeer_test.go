@@ -68,7 +68,7 @@ func TestSuperPeersHeal(t *testing.T) {
 				option("bits", 8), option("prefix", r.IntN(3)), option("cap", 2+r.IntN(n)),
 			}},
 			Links:  sim.Links{Link: sim.Link{Delay: sim.Uniform(ms/2, ms)}},
-			Judges: []sim.Judge{sim.SuperPeerPlace, sim.SuperPeerSpread},
+			Judges: []sim.Judge{sim.JudgeOf(superpeer.Place), sim.JudgeOf(superpeer.Spread)},
 			Faults: []sim.Fault{{Kind: sim.Lose, At: 250 * ms, Count: 1 + r.IntN(60), From: process.None, To: process.None}},
 		}
 		var side []process.ID

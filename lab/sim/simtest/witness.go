@@ -36,9 +36,9 @@ func (t tally) missing(spec *process.Spec, modes []string) []string {
 func possible(spec *process.Spec, f process.Fault) bool {
 	switch f {
 	case process.CrashSpecial:
-		return hasSpecial(spec)
+		return property.HasSpecial(spec)
 	case process.CrashWaiter, process.CrashHolder:
-		return spec.Layer(uint8(spec.Depth() - 1)).Family.Locks()
+		return spec.Top().Family.Locks()
 	}
 	return true
 }
@@ -81,7 +81,7 @@ func (s *schedule) watch(w *sim.World) sim.Watcher {
 	for _, f := range []process.Fault{process.Reorder, process.Loss, process.Duplication, process.Slowness} {
 		s.seen.links = s.seen.links || s.survives(f) && s.tally[tallied{s.mode, f}] == 0
 	}
-	messages := s.seen.links || hasSpecial(s.plan.Spec)
+	messages := s.seen.links || property.HasSpecial(s.plan.Spec)
 	return sim.Watcher{Name: "witness", Messages: messages, Watch: s.seen.watch, End: s.seen.end}
 }
 
@@ -195,7 +195,7 @@ func (v *witness) end() string {
 		}
 	}
 	for p, phase := range v.phases {
-		if phase == sim.Requested && detects(v.s.plan.Spec) {
+		if phase == sim.Requested && v.s.plan.Spec.Has(process.Detector) {
 			return v.w.Config().Text(process.ID(p)) + " still waits, long after the last command"
 		}
 	}
