@@ -59,8 +59,9 @@ type Judge func(w *World) Watcher
 type Watcher struct {
 	Name     string // "": that of the property
 	Property process.Property
-	Messages bool // wants Sent and Received
-	Ghost    bool // wants to know causality
+	Kind     ObservationKind // 0: all but Sent and Received
+	Messages bool            // with Kind 0: wants Sent and Received too
+	Ghost    bool            // wants to know causality
 
 	// Watch says in one line what is wrong, or returns "".
 	Watch func(o *Observation) string
@@ -81,9 +82,6 @@ func (w *World) initJudges() {
 	for _, judge := range judges {
 		watcher := judge(w)
 		watcher.Name = cmp.Or(watcher.Name, watcher.Property.String())
-		if watcher.Watch == nil {
-			watcher.Watch = func(*Observation) string { return "" }
-		}
 		w.curious = w.curious || watcher.Messages
 		w.global = w.global || watcher.State != nil
 		if watcher.Ghost && w.ghost == nil {
@@ -98,7 +96,7 @@ func (w *World) initJudges() {
 func (w *World) observe(o Observation) {
 	for i := range w.watchers {
 		watcher := &w.watchers[i]
-		if (o.Kind == Sent || o.Kind == Received) && !watcher.Messages {
+		if !watcher.wants(o.Kind) {
 			continue
 		}
 		w.observed, w.blamed = o, o.Process // lent from here, to avoid an allocation
@@ -109,6 +107,13 @@ func (w *World) observe(o Observation) {
 	if o.Kind == Sent || o.Kind == Received {
 		w.observeCarried(o)
 	}
+}
+
+func (by *Watcher) wants(kind ObservationKind) bool {
+	if by.Kind != 0 {
+		return kind == by.Kind
+	}
+	return by.Watch != nil && (by.Messages || kind != Sent && kind != Received)
 }
 
 // judgeState asks the watchers that judge whole states.
@@ -161,12 +166,7 @@ func (w *World) scene() *scene { return (*scene)(w) }
 
 // on makes a watcher that judges observations of one kind.
 func (w *World) on(kind ObservationKind, p process.Property, judge func(o *Observation) *property.Violation) Watcher {
-	return Watcher{Property: p, Watch: func(o *Observation) string {
-		if o.Kind != kind {
-			return ""
-		}
-		return w.say(judge(o))
-	}}
+	return Watcher{Property: p, Kind: kind, Watch: func(o *Observation) string { return w.say(judge(o)) }}
 }
 
 // say returns the text of a verdict, and notes the process that it names.
