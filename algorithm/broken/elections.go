@@ -135,11 +135,9 @@ var ofFranklin = []Variant{
 
 var ofRingList = []Variant{
 	{
-		Name: "ring-list-relay-only",
-		Of:   ringlist.Spec,
-		New: func(self process.ID, c *process.Config) process.Machine {
-			return ringlist.Flaw{RelayOnly: true}.New(self, c, false)
-		},
+		Name:     "ring-list-relay-only",
+		Of:       ringlist.Spec,
+		New:      ringlist.Flaw{RelayOnly: true}.New,
 		Mistake:  "A process that did not start the election passes the list on without adding itself.",
 		Tempting: "It has not asked for an election.",
 		Wrong:    "The starter is the only one on the list when the list returns, and wins.",
@@ -163,11 +161,9 @@ var ofRingActiveList = []Variant{
 
 var ofByLoad = []Variant{
 	{
-		Name: "by-load-no-tie-break",
-		Of:   byload.List,
-		New: func(self process.ID, c *process.Config) process.Machine {
-			return ringlist.Flaw{NoTieBreak: true}.New(self, c, true)
-		},
+		Name:     "by-load-no-tie-break",
+		Of:       byload.List,
+		New:      ringlist.Flaw{ByLoad: true, NoTieBreak: true}.New,
 		Mistake:  "Only loads are compared; of equal loads, the first on the list wins.",
 		Tempting: "It does not matter which of two equally busy processes leads.",
 		Wrong:    "All processes must choose the same one: two that start at once choose two leaders.",

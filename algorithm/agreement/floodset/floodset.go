@@ -95,7 +95,7 @@ var Spec = &process.Spec{
 	},
 	Needs:  process.Needs{Reliable: true, NoDuplication: true, Synchrony: true},
 	Claims: claims,
-	New:    func(self process.ID, c *process.Config) process.Machine { return Flaw{}.New(self, c) },
+	New:    Flaw{}.New,
 }
 
 var content = []process.FieldUse{{Field: process.FieldSeq, Symbol: "round"}, {Field: process.FieldVector, Symbol: "W"}}
@@ -131,6 +131,13 @@ type heard struct {
 	values []uint64
 }
 
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
+type Flaw struct {
+	OneRoundLess bool // f rounds instead of f+1
+	OwnValueOnly bool // R3a is missing: no process passes on what it has learned
+	DecidesFirst bool // R4a: decides before it sends LAST
+}
+
 type machine struct {
 	c      *process.Config
 	flaw   Flaw
@@ -145,6 +152,19 @@ type machine struct {
 	before int      // mode early: number of senders in the round before, itself included
 
 	scratch []uint64 // the news of a round
+}
+
+// New makes a machine with the flaw.
+func (flaw Flaw) New(_ process.ID, c *process.Config) process.Machine {
+	rounds := min(c.IntOption("f", 1), c.N-1) + 1
+	if flaw.OneRoundLess {
+		rounds = max(1, rounds-1)
+	}
+	return &machine{
+		c: c, flaw: flaw, rounds: uint64(rounds),
+		early:  c.Option("mode", full) == early,
+		length: process.Duration(c.IntOption("round", 2)) * c.D(),
+	}
 }
 
 // Step dispatches the event to the handler of its rule.

@@ -90,7 +90,7 @@ var Spec = &process.Spec{
 	Lies: func(_ *process.Config, _ []process.ID, m *process.Message) [][]process.Message {
 		return process.AnyValue(m, 2)
 	},
-	New: func(self process.ID, c *process.Config) process.Machine { return Flaw{}.New(self, c) },
+	New: Flaw{}.New,
 }
 
 var content = []process.FieldUse{{Field: process.FieldSeq, Symbol: "round"}, {Field: process.FieldValue, Symbol: "v"}}
@@ -120,6 +120,13 @@ type vote struct {
 	value int64
 }
 
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
+type Flaw struct {
+	OnePhaseLess bool // m phases instead of m+1
+	ObeysKing    bool // R5: always takes the value of the king
+	HalfIsEnough bool // R5: keeps every majority
+}
+
 type machine struct {
 	self   process.ID
 	c      *process.Config
@@ -134,6 +141,19 @@ type machine struct {
 	maj       int64  // in the second round of a phase: the majority of the first
 	mult      int    // the number of processes that prefer it
 	votes     []vote // of this round and the next, sorted; a missing value is 0
+}
+
+// New makes a machine with the flaw.
+func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
+	faulty := c.IntOption("m", 1)
+	phases := faulty + 1
+	if flaw.OnePhaseLess {
+		phases = max(1, phases-1)
+	}
+	return &machine{
+		self: self, c: c, flaw: flaw, m: faulty, rounds: 2 * uint64(phases),
+		length: process.Duration(c.IntOption("round", 2)) * c.D(),
+	}
 }
 
 // Step dispatches the event to the handler of its rule.

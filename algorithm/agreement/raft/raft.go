@@ -107,7 +107,7 @@ var Spec = &process.Spec{
 	},
 	Claims:    claims,
 	Invariant: invariant,
-	New:       func(self process.ID, c *process.Config) process.Machine { return Flaw{}.New(self, c) },
+	New:       Flaw{}.New,
 }
 
 var (
@@ -160,6 +160,13 @@ const (
 
 var roleNames = []string{"FOLLOWER", "CANDIDATE", "LEADER"}
 
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
+type Flaw struct {
+	VotesTwice      bool // R3: votes for every candidate of a term
+	IgnoresLogs     bool // R3: votes without comparing logs
+	CommitsOldTerms bool // R6: counts entries of earlier terms, too
+}
+
 type machine struct {
 	c         *process.Config
 	self      process.ID
@@ -184,6 +191,17 @@ type machine struct {
 	match []uint64 // number of entries that it certainly has; below next
 
 	scratch []uint64 // the entries of a message
+}
+
+// New makes a machine with the flaw.
+func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
+	return &machine{
+		c: c, self: self, flaw: flaw,
+		election:  process.Duration(c.IntOption("election-time", 12)) * c.D(),
+		heartbeat: process.Duration(c.IntOption("heartbeat-time", 4)) * c.D(),
+		votedFor:  process.None, leader: process.None, votes: process.NewSet(c.N),
+		next: make([]uint64, c.N), match: make([]uint64, c.N),
+	}
 }
 
 // Step dispatches the event to the handler of its rule.

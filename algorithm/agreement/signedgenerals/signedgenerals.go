@@ -91,7 +91,7 @@ var Spec = &process.Spec{
 	Claims: claims,
 	Values: orders,
 	Lies:   lies,
-	New:    func(self process.ID, c *process.Config) process.Machine { return Flaw{}.New(self, c) },
+	New:    Flaw{}.New,
 }
 
 // orders are the names of the orders. The first is the default if none is accepted.
@@ -139,6 +139,13 @@ func (s signed) compare(o signed) int {
 	return slices.Compare(s.by, o.by)
 }
 
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
+type Flaw struct {
+	OneRoundLess bool // m rounds instead of m+1
+	FirstOrder   bool // R5: decides the first of two orders
+	OneOrder     bool // R4a: passes on the first order only
+}
+
 type machine struct {
 	self   process.ID
 	c      *process.Config
@@ -152,6 +159,22 @@ type machine struct {
 	accepted []uint64 // V, the encoded orders, at most two
 	heard    []signed // of this round and of later ones, sorted, each order of a round once
 }
+
+// New makes a machine with the flaw.
+func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
+	rounds := levels(c.IntOption("m", 1), c.N) + 1
+	if flaw.OneRoundLess {
+		rounds = max(1, rounds-1)
+	}
+	return &machine{
+		self: self, c: c, flaw: flaw, rounds: rounds,
+		length: process.Duration(c.IntOption("round", 2)) * c.D(),
+	}
+}
+
+// levels is the number of times that an order is passed on: when all but one process
+// have signed it, none is left to receive it.
+func levels(m, n int) int { return max(0, min(m, n-2)) }
 
 // Step dispatches the event to the handler of its rule.
 func (m *machine) Step(ev *process.Event, fx *process.Effects) {

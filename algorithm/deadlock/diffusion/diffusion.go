@@ -93,7 +93,7 @@ var Spec = &process.Spec{
 	Needs:   process.Needs{FIFO: true, Reliable: true, NoDuplication: true},
 	Claims:  claims,
 	Normal:  &process.Normal{Ordered: true, State: numbersOfState, Message: numbersOfMessage},
-	New:     func(self process.ID, c *process.Config) process.Machine { return Flaw{}.New(self, c) },
+	New:     Flaw{}.New,
 }
 
 var (
@@ -136,6 +136,11 @@ type part struct {
 	max     deadlock.Victim
 }
 
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
+type Flaw struct {
+	FirstReply bool // O4: one reply is enough
+}
+
 type machine struct {
 	c      *process.Config
 	self   process.ID
@@ -145,6 +150,17 @@ type machine struct {
 	below  deadlock.Waiter
 
 	parts []part // by the process that began the detection
+}
+
+// New makes a machine with the flaw.
+func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
+	m := &machine{
+		c: c, self: self, flaw: flaw, breaks: c.Option("mode", deadlock.Break) == deadlock.Break,
+		wait:  process.Duration(c.IntOption("suspicion-time", 8)) * c.D(),
+		parts: make([]part, c.N),
+	}
+	m.forget()
+	return m
 }
 
 // Oversee tells the detector which machine waits.

@@ -100,7 +100,7 @@ var Spec = &process.Spec{
 	Needs:   process.Needs{FIFO: true, Reliable: true, NoDuplication: true},
 	Claims:  claims,
 	Normal:  &process.Normal{Ordered: true, State: numbersOfState, Message: numbersOfMessage},
-	New:     func(self process.ID, c *process.Config) process.Machine { return Flaw{}.New(self, c) },
+	New:     Flaw{}.New,
 }
 
 var (
@@ -141,6 +141,13 @@ type chase struct {
 	max    deadlock.Victim
 }
 
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
+type Flaw struct {
+	NoDebt      bool // D3 does not check whether the answer is still owed
+	KeepsPassed bool // D1a forgets nothing, and a new number does not count
+	OwnVictim   bool // D4: the process that finds the deadlock gives up itself
+}
+
 type machine struct {
 	c      *process.Config
 	self   process.ID
@@ -155,6 +162,15 @@ type machine struct {
 	// for itself since it waits, and for what it has lent.
 	passed []uint64
 	lent   []uint64
+}
+
+// New makes a machine with the flaw.
+func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
+	return &machine{
+		c: c, self: self, flaw: flaw, breaks: c.Option("mode", deadlock.Break) == deadlock.Break,
+		wait:   process.Duration(c.IntOption("suspicion-time", 8)) * c.D(),
+		passed: make([]uint64, c.N), lent: make([]uint64, c.N),
+	}
 }
 
 // Oversee tells the detector which machine waits.

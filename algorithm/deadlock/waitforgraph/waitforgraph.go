@@ -107,7 +107,7 @@ var Spec = &process.Spec{
 	Options: deadlock.Options,
 	Needs:   process.Needs{FIFO: true, Reliable: true, NoDuplication: true, Elector: true},
 	Claims:  claims,
-	New:     func(self process.ID, c *process.Config) process.Machine { return Flaw{}.New(self, c) },
+	New:     Flaw{}.New,
 }
 
 var (
@@ -145,6 +145,12 @@ const (
 	ruleW7a
 )
 
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
+type Flaw struct {
+	NoConfirmation bool // W3: a cycle in the reports is a deadlock
+	OneSided       bool // W5 does not check whether the answer is still owed
+}
+
 type machine struct {
 	c      *process.Config
 	self   process.ID
@@ -158,6 +164,17 @@ type machine struct {
 	reports    bool       // it waits, and the suspicion time is over
 
 	graph // used by the maintainer
+}
+
+// New makes a machine with the flaw.
+func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
+	m := &machine{
+		c: c, self: self, flaw: flaw, breaks: c.Option("mode", deadlock.Break) == deadlock.Break,
+		wait:       process.Duration(c.IntOption("suspicion-time", 8)) * c.D(),
+		maintainer: process.None,
+	}
+	m.lacks, m.victim = process.NewSet(c.N), process.None
+	return m
 }
 
 // Oversee tells the detector which machine waits.

@@ -114,7 +114,7 @@ var Spec = &process.Spec{
 	},
 	Needs:  process.Needs{Reliable: true, Synchrony: true},
 	Claims: claims,
-	New:    func(self process.ID, c *process.Config) process.Machine { return New(self, c, false) },
+	New:    Flaw{}.New,
 }
 
 var round = []process.FieldUse{{Field: process.FieldTerm, Symbol: "round"}}
@@ -175,6 +175,13 @@ var phaseNames = []string{"IDLE", "WAIT_OK", "WAIT_COORD", "GREETING"}
 // phaseTimers are the timers of the phases.
 var phaseTimers = [...]process.Timer{waitOK: answerTimer, waitCoordinator: victoryTimer, greeting: helloTimer}
 
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
+type Flaw struct {
+	WaitsForEver bool // B4a is missing: a process that got OK waits for the winner without a timer
+
+	ByLoad bool // not a flaw: the least load leads
+}
+
 type machine struct {
 	c          *process.Config
 	self       process.ID
@@ -195,13 +202,13 @@ type machine struct {
 	load     ring.Load
 }
 
-// New makes a machine that elects by label or by load. By load no process knows in
-// advance which others are above it, so it asks all. ELECTION and COORDINATOR must then
-// be declared to carry the load of their sender as a value.
-func New(self process.ID, c *process.Config, byLoad bool) process.Machine {
+// New makes a machine with the flaw that elects by label or by load. By load no process
+// knows in advance which others are above it, so it asks all. ELECTION and COORDINATOR
+// must then be declared to carry the load of their sender as a value.
+func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
 	return &machine{
-		c: c, self: self, byLoad: byLoad, leader: process.None,
-		toAll:      byLoad || c.Option("announce", lower) == all,
+		c: c, self: self, flaw: flaw, byLoad: flaw.ByLoad, leader: process.None,
+		toAll:      flaw.ByLoad || c.Option("announce", lower) == all,
 		skipFailed: c.Option("skip-failed", yes) == yes,
 		answerTime: process.Duration(c.IntOption("answer-time", 3)) * c.D(),
 		stagger:    process.Duration(c.IntOption("stagger", 0)) * c.D(),

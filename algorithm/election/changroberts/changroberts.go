@@ -85,7 +85,7 @@ var Spec = &process.Spec{
 	Rules:     rules[:8],
 	Needs:     process.Needs{Reliable: true, Topology: process.RingTopology},
 	Claims:    claims,
-	New:       func(self process.ID, c *process.Config) process.Machine { return New(self, c, false) },
+	New:       func(self process.ID, c *process.Config) process.Machine { return newMachine(self, c, false, false) },
 }
 
 // Repaired describes the variant that survives crashes.
@@ -100,11 +100,7 @@ var Repaired = &process.Spec{
 	Rules:     rules,
 	Needs:     process.Needs{Reliable: true, Synchrony: true, Topology: process.RingTopology},
 	Claims:    repairedClaims,
-	New: func(self process.ID, c *process.Config) process.Machine {
-		m := newMachine(self, c)
-		m.repair = true
-		return m
-	},
+	New:       func(self process.ID, c *process.Config) process.Machine { return newMachine(self, c, false, true) },
 }
 
 const paper = "E. Chang, R. Roberts: An improved algorithm for decentralized extrema-finding in circular configurations of processes, CACM 22(5), 1979, doi:10.1145/359104.359108"
@@ -173,17 +169,15 @@ type machine struct {
 	box         ring.Box // empty without repair
 }
 
-// New makes a machine without the repairs that elects by label or by load. For load the
-// Spec must declare the load in both messages, as a value.
-func New(self process.ID, c *process.Config, byLoad bool) process.Machine {
-	m := newMachine(self, c)
-	m.byLoad = byLoad
-	return m
+// NewByLoad makes a machine without the repairs that elects by load. The Spec must declare
+// the load in both messages, as a value.
+func NewByLoad(self process.ID, c *process.Config) process.Machine {
+	return newMachine(self, c, true, false)
 }
 
-func newMachine(self process.ID, c *process.Config) *machine {
+func newMachine(self process.ID, c *process.Config, byLoad, repair bool) process.Machine {
 	return &machine{
-		c: c, self: self, leader: process.None,
+		c: c, self: self, byLoad: byLoad, repair: repair, leader: process.None,
 		hand: ring.Hand{Config: c, Self: self, Ack: ack, Timer: ackTimer},
 	}
 }

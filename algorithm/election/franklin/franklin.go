@@ -100,7 +100,7 @@ var Spec = &process.Spec{
 	},
 	Needs:  process.Needs{Reliable: true, Topology: process.RingTopology},
 	Claims: claims,
-	New:    newMachine,
+	New:    Flaw{}.New,
 }
 
 var (

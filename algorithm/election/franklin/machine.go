@@ -28,6 +28,12 @@ var none = labels{process.None, process.None}
 
 func (l *labels) both() bool { return l[right] != process.None && l[left] != process.None }
 
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
+type Flaw struct {
+	NoPhase       bool // a candidate takes the latest label from each side, whatever its phase
+	SleepersRelay bool // F2 makes a relay of a process that has not started
+}
+
 type machine struct {
 	c        *process.Config
 	self     process.ID
@@ -42,8 +48,9 @@ type machine struct {
 	elected process.Term // of the latest leader, or 0
 }
 
-func newMachine(self process.ID, c *process.Config) process.Machine {
-	m := &machine{c: c, self: self, got: none, early: none}
+// New makes a machine with the flaw.
+func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
+	m := &machine{c: c, self: self, flaw: flaw, got: none, early: none}
 	m.neighbor[right] = c.Topology.Next(self, c.N)
 	before := self
 	for p := m.neighbor[right]; p != self; p = c.Topology.Next(p, c.N) {

@@ -92,7 +92,7 @@ var Spec = &process.Spec{
 	},
 	Needs:  process.Needs{Reliable: true, Topology: process.RingTopology},
 	Claims: claims,
-	New:    newMachine,
+	New:    Flaw{}.New,
 }
 
 var (

@@ -21,6 +21,12 @@ const (
 
 var roleNames = []string{"IDLE", "CANDIDATE", "BEATEN"}
 
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
+type Flaw struct {
+	SideBySender    bool // the direction of a message is taken from its sender
+	SleepersDiscard bool // H3a is missing: a process that does not take part discards a PROBE with a worse label
+}
+
 type machine struct {
 	c        *process.Config
 	self     process.ID
@@ -34,8 +40,9 @@ type machine struct {
 	elected process.Term // of the latest leader, or 0
 }
 
-func newMachine(self process.ID, c *process.Config) process.Machine {
-	m := &machine{c: c, self: self}
+// New makes a machine with the flaw.
+func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
+	m := &machine{c: c, self: self, flaw: flaw}
 	m.neighbor[right] = c.Topology.Next(self, c.N)
 	before := self
 	for p := m.neighbor[right]; p != self; p = c.Topology.Next(p, c.N) {

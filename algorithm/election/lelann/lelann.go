@@ -73,7 +73,7 @@ var Spec = &process.Spec{
 	},
 	Needs:  process.Needs{FIFO: true, Reliable: true, Topology: process.RingTopology},
 	Claims: claims,
-	New:    newMachine,
+	New:    Flaw{}.New,
 }
 
 const candidate process.Type = 1
@@ -86,6 +86,12 @@ const (
 	ruleL4a
 )
 
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
+type Flaw struct {
+	PassesFirst bool // L2 passes the first label on before it sends its own
+	StopsWorse  bool // L3 discards a label that is not the best seen so far
+}
+
 type machine struct {
 	c    *process.Config
 	self process.ID
@@ -96,8 +102,9 @@ type machine struct {
 	best  process.ID // seen in this round, this process among them; None before the first round
 }
 
-func newMachine(self process.ID, c *process.Config) process.Machine {
-	return &machine{c: c, self: self, best: process.None}
+// New makes a machine with the flaw.
+func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
+	return &machine{c: c, self: self, flaw: flaw, best: process.None}
 }
 
 // Step dispatches the event to the handler of its rule.

@@ -97,7 +97,7 @@ var Spec = &process.Spec{
 	},
 	Needs:  process.Needs{FIFO: true, Reliable: true, NoDuplication: true, Topology: process.RingTopology},
 	Claims: claims,
-	New:    newMachine,
+	New:    Flaw{}.New,
 }
 
 var named = []process.FieldUse{{Field: process.FieldSubject, Symbol: "id"}, {Field: process.FieldTerm, Symbol: "round"}}
@@ -131,6 +131,12 @@ const (
 
 var roleNames = []string{"IDLE", "ACTIVE", "RELAY"}
 
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
+type Flaw struct {
+	LastLeads     bool // P3b elects the last active process, not the label that it carries
+	SleepersRelay bool // P2 makes a relay of a process that has not started
+}
+
 type machine struct {
 	c    *process.Config
 	self process.ID
@@ -143,8 +149,9 @@ type machine struct {
 	elected process.Term // of the latest leader, or 0
 }
 
-func newMachine(self process.ID, c *process.Config) process.Machine {
-	return &machine{c: c, self: self, label: process.None, before: process.None}
+// New makes a machine with the flaw.
+func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
+	return &machine{c: c, self: self, flaw: flaw, label: process.None, before: process.None}
 }
 
 // Step dispatches the event to the handler of its rule.

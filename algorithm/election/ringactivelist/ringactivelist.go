@@ -85,7 +85,7 @@ var Spec = &process.Spec{
 	},
 	Needs:  process.Needs{FIFO: true, Reliable: true, Synchrony: true, Topology: process.RingTopology},
 	Claims: claims,
-	New:    newMachine,
+	New:    Flaw{}.New,
 }
 
 const (
@@ -106,6 +106,11 @@ const (
 	ruleA6
 )
 
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
+type Flaw struct {
+	PassesFirst bool // A2 passes the other label on before it sends its own
+}
+
 type machine struct {
 	c    *process.Config
 	self process.ID
@@ -118,8 +123,9 @@ type machine struct {
 	box      ring.Box
 }
 
-func newMachine(self process.ID, c *process.Config) process.Machine {
-	return &machine{c: c, self: self, hand: ring.Hand{Config: c, Self: self, Ack: ack, Timer: ackTimer}}
+// New makes a machine with the flaw.
+func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
+	return &machine{c: c, self: self, flaw: flaw, hand: ring.Hand{Config: c, Self: self, Ack: ack, Timer: ackTimer}}
 }
 
 // Step dispatches the event to the handler of its rule. A round that was seen is saved

@@ -102,7 +102,7 @@ var Spec = &process.Spec{
 	},
 	Needs:  process.Needs{Reliable: true, Synchrony: true, Topology: process.RingTopology},
 	Claims: claims,
-	New:    func(self process.ID, c *process.Config) process.Machine { return New(self, c, false) },
+	New:    Flaw{}.New,
 }
 
 var round = process.FieldUse{Field: process.FieldTerm, Symbol: "round"}
@@ -141,6 +141,14 @@ const (
 	ruleL8
 )
 
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
+type Flaw struct {
+	RelayOnly  bool // L2 passes the list on without adding its own label
+	NoTieBreak bool // of equals in the order of the election, the first on the list wins
+
+	ByLoad bool // not a flaw: the least load leads
+}
+
 type machine struct {
 	c      *process.Config
 	self   process.ID
@@ -158,11 +166,11 @@ type machine struct {
 	box     ring.Box
 }
 
-// New makes a machine that elects by label or by load. For load the Spec must declare
-// the loads in ELECTION, as a vector, and in COORDINATOR, as a value.
-func New(self process.ID, c *process.Config, byLoad bool) process.Machine {
+// New makes a machine with the flaw that elects by label or by load. For load the Spec
+// must declare the loads in ELECTION, as a vector, and in COORDINATOR, as a value.
+func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
 	return &machine{
-		c: c, self: self, byLoad: byLoad, leader: process.None,
+		c: c, self: self, flaw: flaw, byLoad: flaw.ByLoad, leader: process.None,
 		merge: c.Option("merge", no) == yes,
 		hand:  ring.Hand{Config: c, Self: self, Ack: ack, Timer: ackTimer},
 	}

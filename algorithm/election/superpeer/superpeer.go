@@ -137,7 +137,7 @@ var Spec = &process.Spec{
 	Needs:  process.Needs{Reliable: true, Synchrony: true},
 	Claims: claims,
 	Check:  check,
-	New:    newMachine,
+	New:    Flaw{}.New,
 }
 
 var (

@@ -107,6 +107,12 @@ type request struct {
 	slot process.Fence
 }
 
+// Flaw selects the mistake of a broken variant of the layer. The zero Flaw has none.
+type Flaw struct {
+	EntersWhenDecided bool // S4 enters as soon as its request is decided
+	OwnSlots          bool // S2 counts only the slots of its own requests
+}
+
 type machine struct {
 	c    *process.Config
 	flaw Flaw
@@ -117,6 +123,11 @@ type machine struct {
 	slot   process.Fence // the last slot given
 	queue  []request     // in the order of slots
 	failed process.Set   // known to have crashed
+}
+
+// New makes a machine with the flaw.
+func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
+	return &machine{c: c, flaw: flaw, self: self, slot: c.Base.Fence, failed: process.NewSet(c.N)}
 }
 
 // The proposals: a request, or the release of one.

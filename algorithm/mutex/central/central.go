@@ -130,7 +130,7 @@ var Spec = &process.Spec{
 	},
 	Claims:  claims,
 	Cancels: true,
-	New:     newMachine,
+	New:     Flaw{}.New,
 }
 
 var (
@@ -206,6 +206,13 @@ type entry struct {
 	rid uint64
 }
 
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
+type Flaw struct {
+	OwnFirst         bool // R2 grants the coordinator's own REQUEST even while the resource is taken
+	BaseSeen         bool // a client treats its Base as a fence that it has seen
+	UnnumberedEnding bool // R6 treats any RELEASE of the holder as that of its present entry
+}
+
 type machine struct {
 	c    *process.Config
 	self process.ID
@@ -238,17 +245,20 @@ type machine struct {
 	failed   []process.ID // those known to have crashed
 }
 
-// newMachine counts from the Base: this process may have granted fences up to it, and
-// reports it in a takeover. No client has necessarily seen that fence; the
-// coordinator's may be lower.
-func newMachine(self process.ID, c *process.Config) process.Machine {
+// New makes a machine with the flaw. It counts from the Base: this process may have
+// granted fences up to it, and reports it in a takeover. No client has necessarily seen
+// that fence; the coordinator's may be lower.
+func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
 	m := &machine{
-		c: c, self: self, mode: c.Option("mode", silent),
+		c: c, self: self, flaw: flaw, mode: c.Option("mode", silent),
 		rid: c.Base.Clock, count: c.Base.Fence,
 		coordinator: c.Topology.Coordinator, holder: entry{id: process.None},
 	}
 	if m.coordinator == self {
 		m.floor = make([]uint64, c.N)
+	}
+	if flaw.BaseSeen {
+		m.fence = c.Base.Fence
 	}
 	return m
 }

@@ -100,7 +100,7 @@ var Spec = &process.Spec{
 	Invariant:  &process.Invariant{Text: "exactly one of all processes, caches and messages is privileged", Wrong: wrong},
 	Corruption: &process.Corruption{States: states, Messages: messages},
 	Check:      check,
-	New:        newMachine,
+	New:        Flaw{}.New,
 }
 
 const val process.Type = 1
@@ -127,6 +127,12 @@ const (
 
 var phaseNames = []string{"IDLE", "WAIT", "IN"}
 
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
+type Flaw struct {
+	SendsOnce bool // D6 does not send again
+	Alike     bool // the bottom uses the rule of the others
+}
+
 type machine struct {
 	c    *process.Config
 	self process.ID
@@ -139,8 +145,9 @@ type machine struct {
 	cache int64 // the S of the predecessor, as last received
 }
 
-func newMachine(self process.ID, c *process.Config) process.Machine {
-	return &machine{c: c, self: self, next: c.Topology.Next(self, c.N), k: K(c)}
+// New makes a machine with the flaw.
+func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
+	return &machine{c: c, self: self, flaw: flaw, next: c.Topology.Next(self, c.N), k: K(c)}
 }
 
 // K returns the number of values of S.

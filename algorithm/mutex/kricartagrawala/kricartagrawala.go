@@ -83,7 +83,7 @@ var Spec = &process.Spec{
 	}},
 	Needs:  process.Needs{Reliable: true, NoDuplication: true, Detector: process.ReliableDetector},
 	Claims: claims,
-	New:    newMachine,
+	New:    Flaw{}.New,
 }
 
 var highest = process.FieldUse{Field: process.FieldFence, Symbol: "F"}
@@ -113,6 +113,12 @@ const (
 
 var phaseNames = []string{"IDLE", "WAIT", "IN"}
 
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
+type Flaw struct {
+	ForgetsDebts bool // R1 forgets the answers that are still owed to earlier requests
+	EntersEarly  bool // R4 counts N others instead of N-1, and enters with one answer less
+}
+
 type machine struct {
 	c    *process.Config
 	self process.ID
@@ -128,9 +134,10 @@ type machine struct {
 	failed process.Set   // known to have crashed; they owe nothing and are owed nothing
 }
 
-func newMachine(self process.ID, c *process.Config) process.Machine {
+// New makes a machine with the flaw.
+func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
 	return &machine{
-		c: c, self: self, k: c.IntOption("k", 2),
+		c: c, self: self, flaw: flaw, k: c.IntOption("k", 2),
 		clock: c.Base.Clock, fence: c.Base.Fence,
 		owing: make([]uint64, c.N), owed: make([]uint64, c.N), failed: process.NewSet(c.N),
 	}

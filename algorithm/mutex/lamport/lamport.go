@@ -109,7 +109,7 @@ var Spec = &process.Spec{
 	}},
 	Needs:  process.Needs{FIFO: true, Reliable: true, Detector: process.ReliableDetector},
 	Claims: claims,
-	New:    newMachine,
+	New:    Flaw{}.New,
 }
 
 var sent = process.FieldUse{Field: process.FieldClock, Symbol: "t"}
@@ -147,6 +147,12 @@ const (
 
 var phaseNames = []string{"IDLE", "WAIT", "IN"}
 
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
+type Flaw struct {
+	NoTieBreak bool // of two requests of the same time each process treats its own as the older one
+	HeadOnly   bool // R5 does not wait for a younger message from every other process
+}
+
 type machine struct {
 	c    *process.Config
 	self process.ID
@@ -163,11 +169,12 @@ type machine struct {
 	failed process.Set     // known to have crashed; none of these is in the queue
 }
 
-// newMachine starts the clock no lower than the fences allow: the number of all
-// stamps up to the clock's is at least the largest fence, here and ever after.
-func newMachine(self process.ID, c *process.Config) process.Machine {
+// New makes a machine with the flaw. It starts the clock no lower than the fences allow:
+// the number of all stamps up to the clock's is at least the largest fence, here and ever
+// after.
+func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
 	m := &machine{
-		c: c, self: self, skip: c.Option("mode", answer) == skip,
+		c: c, self: self, flaw: flaw, skip: c.Option("mode", answer) == skip,
 		clock: max(c.Base.Clock, (uint64(c.Base.Fence)+uint64(c.N)-1)/uint64(c.N)),
 		last:  make([]uint64, c.N), fence: c.Base.Fence, failed: process.NewSet(c.N),
 	}

@@ -16,6 +16,12 @@ const (
 
 var phaseNames = []string{"IDLE", "WAIT", "IN"}
 
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
+type Flaw struct {
+	KeepsVotes  bool // R8b is missing: a process that withdraws tells no voter
+	NoDisplaced bool // R2d is missing: the request that was the oldest before is not told FAILED
+}
+
 type machine struct {
 	c      *process.Config
 	self   process.ID
@@ -40,9 +46,10 @@ type machine struct {
 
 var nobody = process.Stamp{ID: process.None}
 
-func newMachine(self process.ID, c *process.Config) process.Machine {
+// New makes a machine with the flaw.
+func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
 	return &machine{
-		c: c, self: self, voters: c.Topology.Quorums[self],
+		c: c, self: self, flaw: flaw, voters: c.Topology.Quorums[self],
 		clock: c.Base.Clock, latest: c.Base.Fence,
 		got: process.NewSet(c.N), failed: process.NewSet(c.N), inquired: process.NewSet(c.N),
 		lock: nobody,

@@ -136,7 +136,7 @@ var Spec = &process.Spec{
 	Needs:   process.Needs{Reliable: true, NoDuplication: true, Topology: process.Quorums},
 	Claims:  claims,
 	Cancels: true,
-	New:     newMachine,
+	New:     Flaw{}.New,
 }
 
 const doc001 = "[D1]"

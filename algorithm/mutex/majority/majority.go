@@ -135,7 +135,7 @@ var Spec = &process.Spec{
 	Claims:  claims,
 	Cancels: true,
 	Check:   check,
-	New:     newMachine,
+	New:     Flaw{}.New,
 }
 
 // The values of the mode option.

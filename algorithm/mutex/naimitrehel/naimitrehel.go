@@ -97,7 +97,7 @@ var Spec = &process.Spec{
 	Needs:     process.Needs{Reliable: true, NoDuplication: true},
 	Claims:    claims,
 	Invariant: invariant,
-	New:       newMachine,
+	New:       Flaw{}.New,
 }
 
 const (
@@ -126,6 +126,12 @@ const (
 
 var phaseNames = []string{"IDLE", "WAIT", "IN"}
 
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
+type Flaw struct {
+	RootGives bool // R2a applies only to a root that is inside: one that waits acts as if it had the token
+	StaysRoot bool // R2a does not set last: a root that waits or is inside stays the root
+}
+
 type machine struct {
 	c    *process.Config
 	self process.ID
@@ -138,8 +144,9 @@ type machine struct {
 	fence process.Fence // the largest seen; with the token, that of the last entry
 }
 
-func newMachine(self process.ID, c *process.Config) process.Machine {
-	m := &machine{c: c, self: self, last: c.Topology.Coordinator, next: process.None, fence: c.Base.Fence}
+// New makes a machine with the flaw.
+func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
+	m := &machine{c: c, self: self, flaw: flaw, last: c.Topology.Coordinator, next: process.None, fence: c.Base.Fence}
 	if m.last == self {
 		m.last = process.None
 	}

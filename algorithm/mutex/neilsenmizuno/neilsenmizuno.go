@@ -97,7 +97,7 @@ var Spec = &process.Spec{
 	Needs:     process.Needs{Reliable: true, NoDuplication: true, Topology: process.Tree},
 	Claims:    claims,
 	Invariant: invariant,
-	New:       newMachine,
+	New:       Flaw{}.New,
 }
 
 const (
@@ -126,6 +126,12 @@ const (
 
 var phaseNames = []string{"IDLE", "WAIT", "IN"}
 
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
+type Flaw struct {
+	HoldsInside bool // M1a leaves the token marked as unused while the process is inside
+	RelaysKeep  bool // M2c does not turn the pointer
+}
+
 type machine struct {
 	c    *process.Config
 	self process.ID
@@ -138,8 +144,9 @@ type machine struct {
 	fence   process.Fence // the largest seen; with the token, that of the last entry
 }
 
-func newMachine(self process.ID, c *process.Config) process.Machine {
-	m := &machine{c: c, self: self, next: process.None, fence: c.Base.Fence}
+// New makes a machine with the flaw.
+func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
+	m := &machine{c: c, self: self, flaw: flaw, next: process.None, fence: c.Base.Fence}
 	m.last = m.towards(c.Topology.Coordinator)
 	return m
 }

@@ -95,7 +95,7 @@ var Spec = &process.Spec{
 	Needs:     process.Needs{Reliable: true, NoDuplication: true, Topology: process.Tree},
 	Claims:    claims,
 	Invariant: invariant,
-	New:       newMachine,
+	New:       Flaw{}.New,
 }
 
 const (
@@ -114,6 +114,13 @@ const (
 	ruleR7
 )
 
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
+type Flaw struct {
+	ForgetsOthers bool // R6 is skipped when R5 has just sent the token away
+	EntersAtHead  bool // R5 lets a process at the head of its own queue enter without the token
+	TurnsEarly    bool // R2 turns the pointer to the sender of REQ
+}
+
 type machine struct {
 	c    *process.Config
 	self process.ID
@@ -127,8 +134,9 @@ type machine struct {
 	failed []process.ID  // known to have crashed
 }
 
-func newMachine(self process.ID, c *process.Config) process.Machine {
-	m := &machine{c: c, self: self, fence: c.Base.Fence}
+// New makes a machine with the flaw.
+func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
+	m := &machine{c: c, self: self, flaw: flaw, fence: c.Base.Fence}
 	m.holder = m.towards(c.Topology.Coordinator)
 	return m
 }

@@ -111,7 +111,7 @@ var Spec = &process.Spec{
 	}},
 	Needs:  process.Needs{Reliable: true, Detector: process.ReliableDetector},
 	Claims: claims,
-	New:    newMachine,
+	New:    Flaw{}.New,
 }
 
 var number = process.FieldUse{Field: process.FieldSeq, Symbol: "n"}
@@ -147,6 +147,12 @@ const (
 
 var phaseNames = []string{"IDLE", "WAIT", "IN"}
 
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
+type Flaw struct {
+	NoTieBreak bool // a request of the same time as the own one is answered at once, whoever made it
+	DeafClock  bool // the clock counts the own requests and is not raised by those of others
+}
+
 type machine struct {
 	c    *process.Config
 	self process.ID
@@ -163,11 +169,11 @@ type machine struct {
 	failed   process.Set   // known to have crashed; never missing, never deferred
 }
 
-// newMachine starts the clock no lower than the fences allow: from here on, the number
-// of all stamps up to the clock is at least the largest fence.
-func newMachine(self process.ID, c *process.Config) process.Machine {
+// New makes a machine with the flaw. It starts the clock no lower than the fences allow:
+// from here on, the number of all stamps up to the clock is at least the largest fence.
+func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
 	m := &machine{
-		c: c, self: self, keep: c.Option("mode", fresh) == keep,
+		c: c, self: self, flaw: flaw, keep: c.Option("mode", fresh) == keep,
 		clock: max(c.Base.Clock, (uint64(c.Base.Fence)+uint64(c.N)-1)/uint64(c.N)),
 		fence: c.Base.Fence, number: c.Base.Clock,
 		missing: process.NewSet(c.N), failed: process.NewSet(c.N), deferred: make([]uint64, c.N),

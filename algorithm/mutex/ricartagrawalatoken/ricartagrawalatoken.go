@@ -96,7 +96,7 @@ var Spec = &process.Spec{
 	Needs:  process.Needs{Reliable: true},
 	Claims: claims,
 	Normal: &process.Normal{Ordered: true, State: stampsOfState, Message: stampsOfMessage},
-	New:    newMachine,
+	New:    Flaw{}.New,
 }
 
 const (
@@ -130,6 +130,12 @@ const (
 
 var possessionNames = []string{"NO-TOKEN", "TOKEN-PRESENT", "TOKEN-HELD"}
 
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
+type Flaw struct {
+	NoTick      bool // R2 does not tick before it stamps a request
+	GivesInside bool // R3 gives the token away even while its holder is inside
+}
+
 type machine struct {
 	c     *process.Config
 	self  process.ID
@@ -146,9 +152,10 @@ type machine struct {
 	failed  []process.ID  // known to have crashed
 }
 
-func newMachine(self process.ID, c *process.Config) process.Machine {
+// New makes a machine with the flaw.
+func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
 	return &machine{
-		c: c, self: self,
+		c: c, self: self, flaw: flaw,
 		retry:   process.Duration(c.IntOption("retry", 0)) * (c.D() + c.E()),
 		clock:   c.Base.Clock,
 		request: make([]uint64, c.N), token: make([]uint64, c.N),

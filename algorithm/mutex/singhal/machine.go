@@ -30,10 +30,6 @@ type machine struct {
 	fence process.Fence // that of the last entry
 }
 
-func newMachine(self process.ID, c *process.Config) process.Machine {
-	return Flaw{}.New(self, c)
-}
-
 // Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
 type Flaw struct {
 	NoRetry     bool // R6 is missing: no process asks again

@@ -102,7 +102,7 @@ var Spec = &process.Spec{
 	Needs:   process.Needs{Reliable: true, NoDuplication: true},
 	Claims:  claims,
 	Cancels: true,
-	New:     newMachine,
+	New:     Flaw{}.New,
 }
 
 var claims = process.Claims{

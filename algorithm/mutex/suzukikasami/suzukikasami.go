@@ -105,7 +105,7 @@ var Spec = &process.Spec{
 	}},
 	Needs:  process.Needs{Reliable: true},
 	Claims: claims,
-	New:    newMachine,
+	New:    Flaw{}.New,
 }
 
 const (
@@ -139,6 +139,12 @@ const (
 
 var phaseNames = []string{"IDLE", "WAIT", "IN"}
 
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
+type Flaw struct {
+	DropsInside   bool // R2 drops a REQ that comes while this process is inside
+	AcceptsCopies bool // R3b is missing: a duplicate of the token counts as the token
+}
+
 type machine struct {
 	c     *process.Config
 	retry process.Duration // 0: never
@@ -157,9 +163,10 @@ type machine struct {
 	queue []process.ID
 }
 
-func newMachine(self process.ID, c *process.Config) process.Machine {
+// New makes a machine with the flaw.
+func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
 	return &machine{
-		c: c, self: self,
+		c: c, self: self, flaw: flaw,
 		retry: process.Duration(c.IntOption("retry", 0)) * (c.D() + c.E()),
 		rn:    make([]uint64, c.N), ln: make([]uint64, c.N),
 		fence: c.Base.Fence,

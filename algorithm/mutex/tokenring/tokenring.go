@@ -134,7 +134,7 @@ var Spec = &process.Spec{
 	Claims:  claims,
 	Cancels: true,
 	Normal:  &process.Normal{State: hopsOfState, Message: hopOfMessage},
-	New:     newMachine,
+	New:     Flaw{}.New,
 }
 
 var (
@@ -195,6 +195,12 @@ const (
 
 var phaseNames = []string{"IDLE", "WAIT", "IN"}
 
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
+type Flaw struct {
+	AcceptsCopies bool // R2b is missing: a duplicate of the token counts as the token
+	MakesTokens   bool // R7 calls no election: a process that has waited very long makes a new token
+}
+
 type machine struct {
 	c     *process.Config
 	self  process.ID
@@ -224,9 +230,10 @@ type machine struct {
 	held     process.Fence // its fence
 }
 
-func newMachine(self process.ID, c *process.Config) process.Machine {
+// New makes a machine with the flaw.
+func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
 	return &machine{
-		c: c, self: self, acks: c.Option("mode", plain) == acks,
+		c: c, self: self, flaw: flaw, acks: c.Option("mode", plain) == acks,
 		delta: process.Duration(c.IntOption("delta", 0)) * process.Microsecond,
 		fence: c.Base.Fence, to: process.None, holder: process.None,
 	}

@@ -123,7 +123,7 @@ var Spec = &process.Spec{
 	Needs:     process.Needs{Reliable: true, Topology: process.Centre, Detector: process.ReliableDetector},
 	Claims:    claims,
 	Invariant: invariant,
-	New:       func(self process.ID, c *process.Config) process.Machine { return Flaw{}.New(self, c) },
+	New:       Flaw{}.New,
 }
 
 const (
@@ -180,6 +180,12 @@ var phaseNames = []string{"WORKING", "VOTING", "PREPARED", "PRECOMMITTED", "COMM
 
 func (p phase) decided() bool { return p >= committed }
 
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
+type Flaw struct {
+	DecidesAlone  bool // Q7: a participant that loses its coordinator decides by its own state
+	CommitsAtOnce bool // Q5: the coordinator commits when it sends PRECOMMIT
+}
+
 type machine struct {
 	c           *process.Config
 	self        process.ID
@@ -200,6 +206,16 @@ type machine struct {
 	answered process.Set
 	states   bool
 	found    bool
+}
+
+// New makes a machine with the flaw.
+func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
+	return &machine{
+		c: c, self: self, coordinator: c.Topology.Coordinator, leader: c.Topology.Coordinator, flaw: flaw,
+		voteTime:  process.Duration(c.IntOption("vote-time", 4)) * c.D(),
+		retryTime: process.Duration(c.IntOption("retry-time", 8)) * c.D(),
+		failed:    process.NewSet(c.N), answered: process.NewSet(c.N),
+	}
 }
 
 // Step dispatches the event to the handler of its rule.

@@ -123,7 +123,7 @@ var Spec = &process.Spec{
 	Needs:     process.Needs{Topology: process.Centre},
 	Claims:    claims,
 	Invariant: invariant,
-	New:       func(self process.ID, c *process.Config) process.Machine { return Flaw{}.New(self, c) },
+	New:       Flaw{}.New,
 }
 
 // The values of the mode option.
@@ -180,6 +180,13 @@ var phaseNames = []string{"WORKING", "VOTING", "PREPARED", "COMMITTED", "ABORTED
 
 func (p phase) decided() bool { return p >= committed }
 
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
+type Flaw struct {
+	VotesUnlogged  bool // T2: VOTE yes is sent, and PREPARED is not logged
+	AbortsAlone    bool // T6: a process that is PREPARED for long aborts
+	CommitUnlogged bool // T3: DECISION(commit) is sent, and COMMIT is not logged
+}
+
 type machine struct {
 	c           *process.Config
 	self        process.ID
@@ -198,6 +205,17 @@ type machine struct {
 	// Of the coordinator: the participants that have voted, and those that have
 	// sent ACK.
 	yes, no, acked process.Set
+}
+
+// New makes a machine with the flaw.
+func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
+	return &machine{
+		c: c, self: self, coordinator: c.Topology.Coordinator, flaw: flaw,
+		nothing:   c.Option("mode", presumedAbort) == presumedNothing,
+		voteTime:  process.Duration(c.IntOption("vote-time", 4)) * c.D(),
+		retryTime: process.Duration(c.IntOption("retry-time", 8)) * c.D(),
+		yes:       process.NewSet(c.N), no: process.NewSet(c.N), acked: process.NewSet(c.N),
+	}
 }
 
 // Step dispatches the event to the handler of its rule.
