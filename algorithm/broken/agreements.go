@@ -7,10 +7,9 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-var ofFloodSet = []Variant{
+var ofFloodSet = of(floodset.Spec, []Variant{
 	{
 		Name:     "floodset-one-round-less",
-		Of:       floodset.Spec,
 		New:      floodset.Flaw{OneRoundLess: true}.New,
 		Mistake:  "There are f rounds instead of f+1.",
 		Tempting: "After f rounds every process has had time to hear of every crash.",
@@ -20,7 +19,6 @@ var ofFloodSet = []Variant{
 	},
 	{
 		Name:     "floodset-own-value-only",
-		Of:       floodset.Spec,
 		New:      floodset.Flaw{OwnValueOnly: true}.New,
 		Mistake:  "A process sends its own value and does not pass on what it has learned.",
 		Tempting: "Every process sends its value to all, so no process needs to hear it twice.",
@@ -30,7 +28,6 @@ var ofFloodSet = []Variant{
 	},
 	{
 		Name:     "floodset-decides-first",
-		Of:       floodset.Spec,
 		New:      floodset.Flaw{DecidesFirst: true}.New,
 		Mistake:  "In mode early a process decides before it sends its values for the last time.",
 		Tempting: "It has missed nothing, so what it knows is what it will decide.",
@@ -40,12 +37,11 @@ var ofFloodSet = []Variant{
 			{Name: "mode", Value: "early"}, {Name: "f", Value: "2"},
 		}},
 	},
-}
+})
 
-var ofPaxos = []Variant{
+var ofPaxos = of(paxos.Proposers, []Variant{
 	{
 		Name:     "paxos-proposers-forgets-accepted",
-		Of:       paxos.Proposers,
 		New:      paxos.Flaw{Alone: true, ForgetsAccepted: true}.New,
 		Mistake:  "A promise does not report what was accepted before.",
 		Tempting: "A new ballot is a new attempt, and its leader has its own value.",
@@ -55,7 +51,6 @@ var ofPaxos = []Variant{
 	},
 	{
 		Name:     "paxos-proposers-breaks-promise",
-		Of:       paxos.Proposers,
 		New:      paxos.Flaw{Alone: true, BreaksPromise: true}.New,
 		Mistake:  "An acceptor accepts even in a ballot below its promise.",
 		Tempting: "It has not accepted anything in the higher ballot yet.",
@@ -63,12 +58,11 @@ var ofPaxos = []Variant{
 		Breaks:   process.ValueAgreement,
 		Bounds:   Bounds{N: 3, Entries: 1, Clients: []process.ID{0, 1}},
 	},
-}
+})
 
-var ofRaft = []Variant{
+var ofRaft = of(raft.Spec, []Variant{
 	{
 		Name:     "raft-votes-twice",
-		Of:       raft.Spec,
 		New:      raft.Flaw{VotesTwice: true}.New,
 		Mistake:  "A process votes for every candidate of a term whose log is new enough.",
 		Tempting: "The first candidate does not lead yet, so the second may win as well.",
@@ -78,7 +72,6 @@ var ofRaft = []Variant{
 	},
 	{
 		Name:     "raft-ignores-logs",
-		Of:       raft.Spec,
 		New:      raft.Flaw{IgnoresLogs: true}.New,
 		Mistake:  "A process votes without comparing logs.",
 		Tempting: "The higher term shows that the candidate is up to date.",
@@ -86,4 +79,4 @@ var ofRaft = []Variant{
 		Breaks:   process.StateInvariant,
 		Bounds:   Bounds{N: 3, Entries: 1, Clients: []process.ID{0}, Timeouts: 3, AnyTime: true},
 	},
-}
+})

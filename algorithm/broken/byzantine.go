@@ -7,10 +7,9 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-var ofGenerals = []Variant{
+var ofGenerals = of(generals.Spec, []Variant{
 	{
 		Name:     "generals-one-round-less",
-		Of:       generals.Spec,
 		New:      generals.Flaw{OneRoundLess: true}.New,
 		Mistake:  "There are m rounds instead of m+1.",
 		Tempting: "With one traitor a single round brings the order to every process.",
@@ -20,7 +19,6 @@ var ofGenerals = []Variant{
 	},
 	{
 		Name:     "generals-repeats-ids",
-		Of:       generals.Spec,
 		New:      generals.Flaw{RepeatsIDs: true}.New,
 		Mistake:  "A path may contain a process twice: the commander also passes on its own order.",
 		Tempting: "Then all processes follow the same rule in each round, and there are more votes.",
@@ -30,7 +28,6 @@ var ofGenerals = []Variant{
 	},
 	{
 		Name:     "generals-no-default",
-		Of:       generals.Spec,
 		New:      generals.Flaw{Waits: true}.New,
 		Mistake:  "A round is over when all its values have come; a missing value does not count as RETREAT.",
 		Tempting: "Links lose nothing, so every value comes.",
@@ -38,12 +35,11 @@ var ofGenerals = []Variant{
 		Breaks:   process.Decision,
 		Bounds:   Bounds{N: 4, Entries: 1, Traitors: []process.ID{3}},
 	},
-}
+})
 
-var ofSignedGenerals = []Variant{
+var ofSignedGenerals = of(signedgenerals.Spec, []Variant{
 	{
 		Name:     "signed-generals-one-round-less",
-		Of:       signedgenerals.Spec,
 		New:      signedgenerals.Flaw{OneRoundLess: true}.New,
 		Mistake:  "There are m rounds instead of m+1.",
 		Tempting: "The signature of the commander proves that the order is its own.",
@@ -53,7 +49,6 @@ var ofSignedGenerals = []Variant{
 	},
 	{
 		Name:     "signed-generals-first-order",
-		Of:       signedgenerals.Spec,
 		New:      signedgenerals.Flaw{FirstOrder: true}.New,
 		Mistake:  "If there are two orders, a lieutenant obeys the one that came first.",
 		Tempting: "Both are signed by the commander, so both seem equally valid.",
@@ -63,7 +58,6 @@ var ofSignedGenerals = []Variant{
 	},
 	{
 		Name:     "signed-generals-passes-on-one",
-		Of:       signedgenerals.Spec,
 		New:      signedgenerals.Flaw{OneOrder: true}.New,
 		Mistake:  "A lieutenant passes on only the first order.",
 		Tempting: "Every lieutenant tells all others about one order, so all hear of every order.",
@@ -71,12 +65,11 @@ var ofSignedGenerals = []Variant{
 		Breaks:   process.ValueAgreement,
 		Bounds:   Bounds{N: 4, Entries: 1, Options: option("m", "2"), Traitors: []process.ID{0, 1}},
 	},
-}
+})
 
-var ofPhaseKing = []Variant{
+var ofPhaseKing = of(phaseking.Spec, []Variant{
 	{
 		Name:     "phase-king-one-phase-less",
-		Of:       phaseking.Spec,
 		New:      phaseking.Flaw{OnePhaseLess: true}.New,
 		Mistake:  "There are m phases instead of m+1.",
 		Tempting: "One phase is enough to make all agree.",
@@ -86,7 +79,6 @@ var ofPhaseKing = []Variant{
 	},
 	{
 		Name:     "phase-king-obeys-king",
-		Of:       phaseking.Spec,
 		New:      phaseking.Flaw{ObeysKing: true}.New,
 		Mistake:  "A process takes the value of the king, whatever majority it has seen.",
 		Tempting: "Then all processes that hear the same king agree at once.",
@@ -96,7 +88,6 @@ var ofPhaseKing = []Variant{
 	},
 	{
 		Name:     "phase-king-half-is-enough",
-		Of:       phaseking.Spec,
 		New:      phaseking.Flaw{HalfIsEnough: true}.New,
 		Mistake:  "A process keeps any majority that it sees, instead of only one of more than N/2 + m.",
 		Tempting: "A value that more than half prefer can have no rival.",
@@ -104,4 +95,4 @@ var ofPhaseKing = []Variant{
 		Breaks:   process.ValueAgreement,
 		Bounds:   Bounds{N: 5, Entries: 1, Clients: []process.ID{1, 2}, Traitors: []process.ID{4}},
 	},
-}
+})
