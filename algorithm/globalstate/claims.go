@@ -2,8 +2,6 @@ package globalstate
 
 import "github.com/conclave-io/conclave/process"
 
-const doc004 = "[D4]"
-
 var claims = process.Claims{
 	Properties: []process.Claim{
 		{Property: process.ConsistentCut},

@@ -79,7 +79,7 @@ var Spec = &process.Spec{
 	Name:      "chandy-lamport",
 	Title:     "Recording of a global state",
 	Paper:     "K. M. Chandy, L. Lamport: Distributed Snapshots: Determining Global States of Distributed Systems, ACM Transactions on Computer Systems 3(1), 1985, doi:10.1145/214451.214456",
-	Documents: []string{doc004},
+	Documents: []string{"[D4]"},
 	Family:    process.GlobalState,
 	Messages: []process.MessageSpec{
 		{Name: "CARRY", Fields: []process.FieldUse{{Field: process.FieldData, Symbol: "m", Carried: true}}},

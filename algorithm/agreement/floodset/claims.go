@@ -2,12 +2,6 @@ package floodset
 
 import "github.com/conclave-io/conclave/process"
 
-const (
-	doc000 = "[D0]"
-	doc001 = "[D1]"
-	doc002 = "[D2]"
-)
-
 const calm = "all processes propose different values at the same moment; no process crashes"
 
 var claims = process.Claims{

@@ -71,7 +71,7 @@ var Spec = &process.Spec{
 	Name:      "floodset",
 	Title:     "FloodSet: consensus in synchronous rounds",
 	Paper:     "N. Lynch: Distributed Algorithms, Morgan Kaufmann, 1996, chapter 6",
-	Documents: []string{doc000, doc001, doc002},
+	Documents: []string{"[D0]", "[D1]", "[D2]"},
 	Family:    process.Agreement,
 	Messages: []process.MessageSpec{
 		{Name: "VALUES", Fields: content},

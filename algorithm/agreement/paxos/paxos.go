@@ -90,7 +90,7 @@ func spec(name, title string, led bool) *process.Spec {
 		Name:      name,
 		Title:     title,
 		Paper:     "L. Lamport: The part-time parliament, ACM Transactions on Computer Systems 16(2), 1998, doi:10.1145/279227.279229",
-		Documents: []string{doc000, doc001},
+		Documents: []string{"[D0]", "[D1]"},
 		Family:    process.Agreement,
 		Messages: []process.MessageSpec{
 			{Name: "PROPOSE", Fields: []process.FieldUse{value}},

@@ -2,8 +2,6 @@ package phaseking
 
 import "github.com/conclave-io/conclave/process"
 
-const doc001 = "[D1]"
-
 const (
 	few  = "N > 4m, at most m processes are Byzantine or crash"
 	calm = "no process is Byzantine"

@@ -63,7 +63,7 @@ var Spec = &process.Spec{
 	Name:      "phase-king",
 	Title:     "Phase king: consensus among Byzantine processes",
 	Paper:     "P. Berman, J. A. Garay, K. J. Perry: Towards optimal distributed consensus, 30th Symposium on Foundations of Computer Science, 1989, doi:10.1109/SFCS.1989.63511",
-	Documents: []string{doc001},
+	Documents: []string{"[D1]"},
 	Family:    process.Agreement,
 	Messages: []process.MessageSpec{
 		{Name: "PREFER", Fields: content},

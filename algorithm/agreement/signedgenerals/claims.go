@@ -2,8 +2,6 @@ package signedgenerals
 
 import "github.com/conclave-io/conclave/process"
 
-const doc001 = "[D1]"
-
 const (
 	few  = "at most m processes are Byzantine or crash"
 	calm = "no process is Byzantine"

@@ -69,7 +69,7 @@ var Spec = &process.Spec{
 	Name:      "signed-generals",
 	Title:     "Byzantine generals with signed messages",
 	Paper:     "L. Lamport, R. Shostak, M. Pease: The Byzantine generals problem, ACM Transactions on Programming Languages and Systems 4(3), 1982, doi:10.1145/357172.357176",
-	Documents: []string{doc001},
+	Documents: []string{"[D1]"},
 	Family:    process.Agreement,
 	Messages: []process.MessageSpec{{Name: "ORDER", Fields: []process.FieldUse{
 		{Field: process.FieldValue, Symbol: "v", Names: orders}, {Field: process.FieldIDs, Symbol: "signed"}}}},

@@ -2,14 +2,6 @@ package lamport
 
 import "github.com/conclave-io/conclave/process"
 
-const (
-	doc000 = "[D0]"
-	doc001 = "[D1]"
-	doc002 = "[D2]"
-	doc003 = "[D3]"
-	doc004 = "[D4]"
-)
-
 var claims = process.Claims{
 	Properties: []process.Claim{
 		{Property: process.ClockCondition},

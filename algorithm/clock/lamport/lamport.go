@@ -56,7 +56,7 @@ var Spec = &process.Spec{
 	Name:      "lamport-clock",
 	Title:     "Lamport's logical clock",
 	Paper:     "L. Lamport: Time, Clocks, and the Ordering of Events in a Distributed System, Communications of the ACM 21(7), 1978, doi:10.1145/359545.359563",
-	Documents: []string{doc000, doc001, doc002, doc003, doc004},
+	Documents: []string{"[D0]", "[D1]", "[D2]", "[D3]", "[D4]"},
 	Family:    process.ClockSync,
 	Messages: []process.MessageSpec{
 		{Name: "MSG", Fields: []process.FieldUse{{Field: process.FieldClock, Symbol: "t"}}},

@@ -78,7 +78,7 @@ var Spec = &process.Spec{
 	Name:      "bully",
 	Title:     "Bully election",
 	Paper:     "H. Garcia-Molina: Elections in a distributed computing system, 1982, doi:10.1109/TC.1982.1675885",
-	Documents: []string{doc000, doc001, doc002, doc003, doc004},
+	Documents: []string{"[D0]", "[D1]", "[D2]", "[D3]", "[D4]"},
 	Family:    process.Election,
 	Messages: []process.MessageSpec{
 		{Name: "ELECTION", Fields: round},

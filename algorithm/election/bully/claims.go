@@ -3,14 +3,6 @@ package bully
 import "github.com/conclave-io/conclave/process"
 
 const (
-	doc000 = "[D0]"
-	doc001 = "[D1]"
-	doc002 = "[D2]"
-	doc003 = "[D3]"
-	doc004 = "[D4]"
-)
-
-const (
 	silentHighest = "the highest of the N labels is down and not known to have failed; announce=lower; one message more with announce=all"
 	unitDelays    = "every message takes D, T = 3D, the highest is down, N >= 3"
 )
@@ -25,11 +17,11 @@ var claims = process.Claims{
 	Costs: []process.Cost{
 		{Metric: process.MessagesPerElection, Regime: process.OneStarter, When: silentHighest, Exact: fromRank,
 			Said: []process.Figure{
-				{Document: doc001, Text: "N-2 at best", Wrong: "leaves out the ELECTION to the crashed leader"},
-				{Document: doc002, Text: "N-2 at best", Wrong: "leaves out the ELECTION to the crashed leader"}}},
+				{Document: "[D1]", Text: "N-2 at best", Wrong: "leaves out the ELECTION to the crashed leader"},
+				{Document: "[D2]", Text: "N-2 at best", Wrong: "leaves out the ELECTION to the crashed leader"}}},
 		{Metric: process.MessagesPerElection, Regime: process.AllStart, When: silentHighest, Exact: everyone},
 		{Metric: process.MessagesPerElection, Regime: process.Worst, When: silentHighest, Exact: everyone,
-			Said: []process.Figure{{Document: doc001, Text: "O(N^2)"}, {Document: doc002, Text: "O(N^2)"}, {Document: doc003, Text: "O(N^2)"}}},
+			Said: []process.Figure{{Document: "[D1]", Text: "O(N^2)"}, {Document: "[D2]", Text: "O(N^2)"}, {Document: "[D3]", Text: "O(N^2)"}}},
 		{Metric: process.MessagesPerElection, Regime: process.Idle,
 			When:  "the process with the highest label restarts, all others are up; HELLO and WELCOME count as recovery",
 			Exact: process.PerOther("N-1", 1)},

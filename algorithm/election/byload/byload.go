@@ -57,8 +57,6 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-const doc003 = "[D3]"
-
 // List describes the election by load on a ring with a list of senders.
 var List = over(ringlist.Spec, ringlist.Flaw{ByLoad: true}.New, &process.Spec{
 	Name:  "by-load",
@@ -99,7 +97,7 @@ var load = process.FieldUse{Field: process.FieldValue, Symbol: "load"}
 func over(carrier *process.Spec, machine func(process.ID, *process.Config) process.Machine, own *process.Spec) *process.Spec {
 	s := *carrier
 	s.Name, s.Title = own.Name, own.Title
-	s.Documents = []string{doc003}
+	s.Documents = []string{"[D3]"}
 	s.Messages = slices.Clone(carrier.Messages)
 	for i := range s.Messages {
 		for _, m := range own.Messages {

@@ -3,12 +3,6 @@ package changroberts
 import "github.com/conclave-io/conclave/process"
 
 const (
-	doc001 = "[D1]"
-	doc002 = "[D2]"
-	doc004 = "[D4]"
-)
-
-const (
 	single  = "N >= 2, d hops from the starter to the maximum"
 	several = "all processes start at once, N >= 2"
 )
@@ -24,15 +18,15 @@ var costs = []process.Cost{
 	{Metric: process.MessagesPerElection, Regime: process.OneStarter, When: single,
 		Exact: linear("2N+d", 2, 0, 1), Lo: linear("2N", 2, 0, 0), Hi: linear("3N-1", 3, -1, 0),
 		Said: []process.Figure{
-			{Document: doc001, Text: "2N to 3N-1"},
-			{Document: doc002, Text: "3N-1 at worst"}}},
+			{Document: "[D1]", Text: "2N to 3N-1"},
+			{Document: "[D2]", Text: "3N-1 at worst"}}},
 	{Metric: process.MessagesPerElection, Regime: process.AllStart, When: several + "; the mean is over all arrangements of the labels",
 		Mean: meanRing, Lo: linear("3N-1", 3, -1, 0), Hi: fallingRing},
 	{Metric: process.MessagesPerElection, Regime: process.Worst, When: several + ", the labels fall in the direction of sending",
 		Exact: fallingRing,
 		Said: []process.Figure{
-			{Document: doc001, Text: "3N-1", Wrong: "the largest cost of a single starter; several starters cost up to N(N+1)/2+N"},
-			{Document: doc002, Text: "3N-1", Wrong: "the largest cost of a single starter; several starters cost up to N(N+1)/2+N"}}},
+			{Document: "[D1]", Text: "3N-1", Wrong: "the largest cost of a single starter; several starters cost up to N(N+1)/2+N"},
+			{Document: "[D2]", Text: "3N-1", Wrong: "the largest cost of a single starter; several starters cost up to N(N+1)/2+N"}}},
 	{Metric: process.ElectionTime, Regime: process.OneStarter, When: single + "; until the last process knows the leader", Exact: linear("2N+d-1", 2, -1, 1)},
 	{Metric: process.ElectionTime, Regime: process.AllStart, When: several + "; until the last process knows the leader", Exact: linear("2N-1", 2, -1, 0)},
 	{Metric: process.ElectionTime, Regime: process.Worst, When: several + "; until the last process knows the leader", Exact: linear("2N-1", 2, -1, 0)},

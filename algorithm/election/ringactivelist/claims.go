@@ -2,11 +2,6 @@ package ringactivelist
 
 import "github.com/conclave-io/conclave/process"
 
-const (
-	doc003 = "[D3]"
-	doc004 = "[D4]"
-)
-
 const allUp = "n processes are up, N >= 2; processes that are down cost a few messages more"
 
 var claims = process.Claims{
@@ -18,7 +13,7 @@ var claims = process.Claims{
 	},
 	Costs: []process.Cost{
 		{Metric: process.MessagesPerElection, Regime: process.OneStarter, When: allUp, Exact: square,
-			Said: []process.Figure{{Document: doc003, Text: "2n", Wrong: "the cost of the ring with a list of senders; here every label goes round"}}},
+			Said: []process.Figure{{Document: "[D3]", Text: "2n", Wrong: "the cost of the ring with a list of senders; here every label goes round"}}},
 		{Metric: process.MessagesPerElection, Regime: process.AllStart, When: allUp, Exact: square},
 		{Metric: process.MessagesPerElection, Regime: process.Worst, When: allUp, Exact: square},
 		{Metric: process.ElectionTime, Regime: process.OneStarter, When: "all processes are up, N >= 2; until the last process knows the leader", Exact: &process.Formula{

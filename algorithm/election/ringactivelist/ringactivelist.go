@@ -65,7 +65,7 @@ var Spec = &process.Spec{
 	Name:      "ring-active-list",
 	Title:     "Ring election by active lists",
 	Paper:     "after G. Le Lann: Distributed systems, towards a formal approach, IFIP Congress 1977",
-	Documents: []string{doc004},
+	Documents: []string{"[D4]"},
 	Family:    process.Election,
 	Messages: []process.MessageSpec{
 		{Name: "ELECT", Fields: []process.FieldUse{

@@ -2,12 +2,6 @@ package ringlist
 
 import "github.com/conclave-io/conclave/process"
 
-const (
-	doc000 = "[D0]"
-	doc003 = "[D3]"
-	doc004 = "[D4]"
-)
-
 const allUp = "n processes are up; each process that is down costs one message more in each election; merge=no; N >= 2"
 
 var claims = process.Claims{
@@ -19,10 +13,10 @@ var claims = process.Claims{
 	},
 	Costs: []process.Cost{
 		{Metric: process.MessagesPerElection, Regime: process.OneStarter, When: allUp, Exact: twice,
-			Said: []process.Figure{{Document: doc003, Text: "2n"}}},
+			Said: []process.Figure{{Document: "[D3]", Text: "2n"}}},
 		{Metric: process.MessagesPerElection, Regime: process.AllStart, When: allUp, Exact: eachStarter},
 		{Metric: process.MessagesPerElection, Regime: process.Worst, When: allUp + "; all processes start", Exact: eachStarter,
-			Said: []process.Figure{{Document: doc003, Text: "2n", Wrong: "counts one starter; each starter has its own circulation"}}},
+			Said: []process.Figure{{Document: "[D3]", Text: "2n", Wrong: "counts one starter; each starter has its own circulation"}}},
 		{Metric: process.ElectionTime, Regime: process.OneStarter, When: "all processes are up, N >= 2; until the last process knows the leader", Exact: twiceRound},
 		{Metric: process.ElectionTime, Regime: process.AllStart, When: "all processes are up, N >= 2; until the last process knows the leader", Exact: onceRound},
 	},

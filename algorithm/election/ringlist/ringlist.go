@@ -71,7 +71,7 @@ var Spec = &process.Spec{
 	Name:      "ring-list",
 	Title:     "Ring election by a list of senders",
 	Paper:     "after G. Le Lann: Distributed systems, towards a formal approach, IFIP Congress 1977",
-	Documents: []string{doc000, doc003, doc004},
+	Documents: []string{"[D0]", "[D3]", "[D4]"},
 	Family:    process.Election,
 	Messages: []process.MessageSpec{
 		{Name: "ELECTION", Fields: []process.FieldUse{

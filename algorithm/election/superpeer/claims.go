@@ -7,8 +7,6 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-const doc003 = "[D3]"
-
 // maxBits is the longest identifier.
 const maxBits = 62
 

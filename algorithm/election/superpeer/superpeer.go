@@ -96,7 +96,7 @@ var Spec = &process.Spec{
 	Name:      "super-peer",
 	Title:     "Super-peers in a distributed hash table",
 	Paper:     "I. Stoica, R. Morris, D. Karger, M. F. Kaashoek, H. Balakrishnan: Chord: a scalable peer-to-peer lookup service for internet applications, 2001 (the table); super-peers as in the document",
-	Documents: []string{doc003},
+	Documents: []string{"[D3]"},
 	Family:    process.Election,
 	Messages: []process.MessageSpec{
 		{Name: "FIND", Fields: []process.FieldUse{number, width, {Field: process.FieldSubject, Symbol: "dead"}}},

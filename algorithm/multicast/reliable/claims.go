@@ -2,8 +2,6 @@ package reliable
 
 import "github.com/conclave-io/conclave/process"
 
-const doc001 = "[D1]"
-
 var claims = process.Claims{
 	Properties: []process.Claim{
 		{Property: process.MulticastAgreement, Mode: echo},

@@ -55,7 +55,7 @@ var Spec = &process.Spec{
 	Name:      "reliable-multicast",
 	Title:     "Reliable multicast by echo",
 	Paper:     "V. Hadzilacos, S. Toueg: A Modular Approach to Fault-Tolerant Broadcasts and Related Problems, Cornell University, 1994",
-	Documents: []string{doc001},
+	Documents: []string{"[D1]"},
 	Family:    process.Multicast,
 	Messages: []process.MessageSpec{
 		{Name: "MSG", Fields: []process.FieldUse{from, number, {Field: process.FieldValue, Symbol: "value"}, data}},

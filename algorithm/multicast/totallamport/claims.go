@@ -2,11 +2,6 @@ package totallamport
 
 import "github.com/conclave-io/conclave/process"
 
-const (
-	doc000 = "[D0]"
-	doc004 = "[D4]"
-)
-
 var claims = process.Claims{
 	Properties: []process.Claim{
 		{Property: process.OrderTotal},

@@ -79,7 +79,7 @@ var Spec = &process.Spec{
 	Name:      "total-lamport",
 	Title:     "Total order by Lamport's clocks and acknowledgements",
 	Paper:     "L. Lamport: Time, Clocks, and the Ordering of Events in a Distributed System, Communications of the ACM 21(7), 1978, doi:10.1145/359545.359563",
-	Documents: []string{doc000, doc004},
+	Documents: []string{"[D0]", "[D4]"},
 	Family:    process.Multicast,
 	Messages: []process.MessageSpec{
 		{Name: "MSG", Fields: []process.FieldUse{sent, value, data}},

@@ -87,7 +87,7 @@ var Spec = &process.Spec{
 	Name:      "total-sequencer",
 	Title:     "Total order by a sequencer",
 	Paper:     "M. F. Kaashoek, A. S. Tanenbaum: Group Communication in the Amoeba Distributed Operating System, ICDCS 1991",
-	Documents: []string{doc000, doc004},
+	Documents: []string{"[D0]", "[D4]"},
 	Family:    process.Multicast,
 	Messages: []process.MessageSpec{
 		{Name: "DATA", Fields: []process.FieldUse{epoch, own, value, data}},

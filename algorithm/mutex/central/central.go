@@ -76,7 +76,7 @@ var Spec = &process.Spec{
 	Title: "Central coordinator",
 	Paper: "folklore; A. S. Tanenbaum, M. van Steen: Distributed Systems: Principles and Paradigms, 2nd edition, 2007, section 6.3.2",
 	Documents: []string{
-		doc000, "[D1]", "[D2]", doc003, doc004,
+		"[D0]", "[D1]", "[D2]", "[D3]", "[D4]",
 	},
 	Family: process.Mutex,
 	Messages: []process.MessageSpec{

@@ -2,11 +2,6 @@ package lamport
 
 import "github.com/conclave-io/conclave/process"
 
-const (
-	doc001 = "[D1]"
-	doc004 = "[D4]"
-)
-
 const several = "N >= 2"
 
 var claims = process.Claims{
@@ -22,17 +17,17 @@ var claims = process.Claims{
 	Costs: []process.Cost{
 		{Metric: process.MessagesPerEntry, Regime: process.AnyLoad, Mode: answer, Exact: process.PerOther("3(N-1)", 3),
 			Said: []process.Figure{
-				{Document: doc001, Text: "3(N-1)", Wrong: "right for this algorithm, but printed for Ricart and Agrawala's"},
-				{Document: doc004, Text: "3(n-1)"},
+				{Document: "[D1]", Text: "3(N-1)", Wrong: "right for this algorithm, but printed for Ricart and Agrawala's"},
+				{Document: "[D4]", Text: "3(n-1)"},
 			}},
 		{Metric: process.MessagesPerEntry, Regime: process.Idle, Mode: skip, Exact: process.PerOther("3(N-1)", 3)},
 		{Metric: process.MessagesPerEntry, Regime: process.AnyLoad, Mode: skip, Lo: process.PerOther("2(N-1)", 2), Hi: process.PerOther("3(N-1)", 3)},
 		{Metric: process.ClientDelay, Regime: process.Idle, When: several, Exact: process.Constant("2", 2),
 			Said: []process.Figure{
-				{Document: doc001, Text: "2(N-1)", Wrong: "counts the messages one after another; N-1 of them travel at the same time"},
+				{Document: "[D1]", Text: "2(N-1)", Wrong: "counts the messages one after another; N-1 of them travel at the same time"},
 			}},
 		{Metric: process.SyncDelay, Regime: process.Saturated, When: several, Exact: process.Constant("1", 1),
-			Said: []process.Figure{{Document: doc004, Text: "maximal message transmission time"}}},
+			Said: []process.Figure{{Document: "[D4]", Text: "maximal message transmission time"}}},
 		{Metric: process.Throughput, Regime: process.Saturated, When: several, Exact: process.Constant("1", 1)},
 	},
 	Survives: []process.Survival{

@@ -76,7 +76,7 @@ var Spec = &process.Spec{
 	Name:      "lamport",
 	Title:     "Lamport",
 	Paper:     "L. Lamport: Time, Clocks, and the Ordering of Events in a Distributed System, Communications of the ACM 21(7), 1978, doi:10.1145/359545.359563",
-	Documents: []string{doc001, "[D2]", doc004},
+	Documents: []string{"[D1]", "[D2]", "[D4]"},
 	Family:    process.Mutex,
 	Messages: []process.MessageSpec{
 		{Name: "REQ", Fields: []process.FieldUse{sent}},

@@ -6,8 +6,6 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-const doc003 = "[D3]"
-
 const fewDown = "at most n-m coordinators are down"
 
 const (
@@ -27,7 +25,7 @@ var claims = process.Claims{
 	},
 	Costs: []process.Cost{
 		{Metric: process.MessagesPerEntry, Regime: process.Idle, Mode: plain, When: outsider, Exact: times("3n", 3, 0),
-			Said: []process.Figure{{Document: doc003, Text: "2mk+m",
+			Said: []process.Figure{{Document: "[D3]", Text: "2mk+m",
 				Wrong: "all n are asked and answer, and all votes are returned; the figure asks m, and failed attempts keep their votes"}}},
 		{Metric: process.MessagesPerEntry, Regime: process.Idle, Mode: plain, When: insider, Exact: times("3(n-1)", 3, -3)},
 		{Metric: process.MessagesPerEntry, Regime: process.Saturated, Mode: plain,
@@ -35,7 +33,7 @@ var claims = process.Claims{
 			Lo:   &process.Formula{Text: "2n+m", Eval: func(p process.Params) float64 { return float64(2*p.Replicas + p.M) }}},
 		{Metric: process.MessagesPerEntry, Regime: process.Idle, Mode: lease, When: outsider + "; every message takes D", Exact: times("5n", 5, 0)},
 		{Metric: process.ClientDelay, Regime: process.Idle, Mode: plain, When: outsider, Exact: process.Constant("2", 2),
-			Said: []process.Figure{{Document: doc003, Text: "2mk", Wrong: "counts messages; those of different coordinators travel at the same time"}}},
+			Said: []process.Figure{{Document: "[D3]", Text: "2mk", Wrong: "counts messages; those of different coordinators travel at the same time"}}},
 		{Metric: process.ClientDelay, Regime: process.Idle, Mode: lease, When: outsider, Exact: process.Constant("4", 4)},
 		{Metric: process.SyncDelay, Regime: process.Saturated, Mode: plain, When: "clients are not coordinators; plus the rest of the back-off", Lo: process.Constant("2", 2)},
 	},

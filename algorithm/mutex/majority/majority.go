@@ -91,7 +91,7 @@ var Spec = &process.Spec{
 	Name:      "majority",
 	Title:     "Majority voting over replicas",
 	Paper:     "S.-D. Lin, Q. Lian, M. Chen, Z. Zhang: A practical distributed mutual exclusion protocol in dynamic peer-to-peer systems, IPTPS 2004, LNCS 3279",
-	Documents: []string{doc003},
+	Documents: []string{"[D3]"},
 	Family:    process.Mutex,
 	Messages: []process.MessageSpec{
 		{Name: "REQUEST", Fields: []process.FieldUse{attempt}},

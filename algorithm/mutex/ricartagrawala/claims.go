@@ -3,12 +3,6 @@ package ricartagrawala
 import "github.com/conclave-io/conclave/process"
 
 const (
-	doc000 = "[D0]"
-	doc001 = "[D1]"
-	doc004 = "[D4]"
-)
-
-const (
 	several  = "N >= 2"
 	inTurn   = "all enter in turn, which costs most"
 	noCrash  = "nobody has crashed"
@@ -33,9 +27,9 @@ var claims = process.Claims{
 	Costs: []process.Cost{
 		{Metric: process.MessagesPerEntry, Regime: process.AnyLoad, Mode: fresh, Exact: process.PerOther("2(N-1)", 2),
 			Said: []process.Figure{
-				{Document: doc000, Text: "2(N-1)"},
-				{Document: doc001, Text: "3(N-1)", Wrong: "its own pseudo-code needs 2(N-1): releasing is answering the queued requests; 3(N-1) is Lamport's algorithm"},
-				{Document: doc004, Text: "2(n-1)"},
+				{Document: "[D0]", Text: "2(N-1)"},
+				{Document: "[D1]", Text: "3(N-1)", Wrong: "its own pseudo-code needs 2(N-1): releasing is answering the queued requests; 3(N-1) is Lamport's algorithm"},
+				{Document: "[D4]", Text: "2(n-1)"},
 			}},
 		{Metric: process.MessagesPerEntry, Regime: process.Idle, Mode: keep, When: inTurn, Exact: process.PerOther("2(N-1)", 2)},
 		{Metric: process.MessagesPerEntry, Regime: process.Saturated, Mode: keep, Exact: process.PerOther("2(N-1)", 2)},
@@ -44,12 +38,12 @@ var claims = process.Claims{
 			Lo:   process.Constant("0", 0), Hi: process.PerOther("2(N-1)", 2), Mean: process.PerOther("N-1", 1)},
 		{Metric: process.ClientDelay, Regime: process.Idle, Mode: fresh, When: several, Exact: process.Constant("2", 2),
 			Said: []process.Figure{
-				{Document: doc000, Text: "2(N-1)", Wrong: oneByOne},
-				{Document: doc001, Text: "2(N-1)", Wrong: oneByOne},
+				{Document: "[D0]", Text: "2(N-1)", Wrong: oneByOne},
+				{Document: "[D1]", Text: "2(N-1)", Wrong: oneByOne},
 			}},
 		{Metric: process.ClientDelay, Regime: process.Idle, Mode: keep, When: several + "; " + inTurn, Exact: process.Constant("2", 2)},
 		{Metric: process.SyncDelay, Regime: process.Saturated, When: several, Exact: process.Constant("1", 1),
-			Said: []process.Figure{{Document: doc004, Text: "maximal message transmission time"}}},
+			Said: []process.Figure{{Document: "[D4]", Text: "maximal message transmission time"}}},
 		{Metric: process.Throughput, Regime: process.Saturated, When: several, Exact: process.Constant("1", 1)},
 	},
 	Survives: []process.Survival{

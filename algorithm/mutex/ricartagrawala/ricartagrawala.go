@@ -79,7 +79,7 @@ var Spec = &process.Spec{
 	Title: "Ricart-Agrawala",
 	Paper: "G. Ricart, A. K. Agrawala: An Optimal Algorithm for Mutual Exclusion in Computer Networks, Communications of the ACM 24(1), 1981, doi:10.1145/358527.358537; " +
 		"O. S. F. Carvalho, G. Roucairol: On Mutual Exclusion in Computer Networks, Communications of the ACM 26(2), 1983 (mode keep)",
-	Documents: []string{doc000, doc001, "[D2]", doc004},
+	Documents: []string{"[D0]", "[D1]", "[D2]", "[D4]"},
 	Family:    process.Mutex,
 	Messages: []process.MessageSpec{
 		{Name: "REQ", Fields: []process.FieldUse{{Field: process.FieldClock, Symbol: "t"}, number}},

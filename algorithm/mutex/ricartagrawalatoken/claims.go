@@ -2,8 +2,6 @@ package ricartagrawalatoken
 
 import "github.com/conclave-io/conclave/process"
 
-const doc004 = "[D4]"
-
 const (
 	elsewhere = "the token is elsewhere, and N >= 2"
 	anywhere  = "none if the token is here; the mean is over requesters drawn uniformly"
@@ -21,9 +19,9 @@ var claims = process.Claims{
 	},
 	Costs: []process.Cost{
 		{Metric: process.MessagesPerEntry, Regime: process.Saturated, When: several, Exact: all,
-			Said: []process.Figure{{Document: doc004, Text: "n"}}},
+			Said: []process.Figure{{Document: "[D4]", Text: "n"}}},
 		{Metric: process.MessagesPerEntry, Regime: process.Idle, When: elsewhere, Exact: all,
-			Said: []process.Figure{{Document: doc004, Text: "n", Wrong: "leaves out the process that has the token, which sends nothing"}}},
+			Said: []process.Figure{{Document: "[D4]", Text: "n", Wrong: "leaves out the process that has the token, which sends nothing"}}},
 		{Metric: process.MessagesPerEntry, Regime: process.Idle, When: anywhere, Lo: process.Constant("0", 0), Hi: all, Mean: others},
 		{Metric: process.ClientDelay, Regime: process.Idle, When: elsewhere, Exact: process.Constant("2", 2)},
 		{Metric: process.ClientDelay, Regime: process.Idle, When: anywhere, Lo: process.Constant("0", 0), Hi: process.Constant("2", 2)},

@@ -65,7 +65,7 @@ var Spec = &process.Spec{
 	Name:      "ricart-agrawala-token",
 	Title:     "Ricart-Agrawala, second algorithm (token)",
 	Paper:     "G. Ricart, A. K. Agrawala: author's response to \"On mutual exclusion in computer networks\", Communications of the ACM 26(2), 1983",
-	Documents: []string{doc004},
+	Documents: []string{"[D4]"},
 	Family:    process.Mutex,
 	Messages: []process.MessageSpec{
 		{Name: "REQ", Fields: []process.FieldUse{{Field: process.FieldClock, Symbol: "t"}}},

@@ -3,13 +3,6 @@ package tokenring
 import "github.com/conclave-io/conclave/process"
 
 const (
-	doc000 = "[D0]"
-	doc001 = "[D1]"
-	doc003 = "[D3]"
-	doc004 = "[D4]"
-)
-
-const (
 	several   = "N >= 2"
 	noRest    = "N >= 2 and delta = 0"
 	fullRound = "a request just after the token has left waits for a full round of N deliveries"
@@ -26,17 +19,17 @@ var claims = process.Claims{
 	},
 	Costs: []process.Cost{
 		{Metric: process.MessagesPerEntry, Regime: process.Saturated, When: several, Exact: process.Constant("1", 1),
-			Said: []process.Figure{{Document: doc000, Text: "1..."}, {Document: doc001, Text: "1 to N"}, {Document: doc003, Text: "1 to ∞"},
-				{Document: doc004, Text: "1 to n-1", Wrong: "0 if the token is here, and N deliveries if it has just left"}}},
+			Said: []process.Figure{{Document: "[D0]", Text: "1..."}, {Document: "[D1]", Text: "1 to N"}, {Document: "[D3]", Text: "1 to ∞"},
+				{Document: "[D4]", Text: "1 to n-1", Wrong: "0 if the token is here, and N deliveries if it has just left"}}},
 		{Metric: process.MessagesPerEntry, Regime: process.Idle, When: "no bound: the token moves even if no process asks", Lo: process.Constant("0", 0),
-			Said: []process.Figure{{Document: doc000, Text: "1..."}, {Document: doc003, Text: "1 to ∞"},
-				{Document: doc001, Text: "1 to N", Wrong: "leaves out the rounds in which no process enters"}}},
+			Said: []process.Figure{{Document: "[D0]", Text: "1..."}, {Document: "[D3]", Text: "1 to ∞"},
+				{Document: "[D1]", Text: "1 to N", Wrong: "leaves out the rounds in which no process enters"}}},
 		{Metric: process.ClientDelay, Regime: process.Idle, When: noRest + "; the mean is over requests at random times",
 			Lo: process.Constant("0", 0), Hi: all, Mean: half,
 			Said: []process.Figure{
-				{Document: doc000, Text: "0 ... N-1", Wrong: fullRound},
-				{Document: doc001, Text: "0 to N-1", Wrong: fullRound},
-				{Document: doc003, Text: "0 to (n-1)", Wrong: fullRound}}},
+				{Document: "[D0]", Text: "0 ... N-1", Wrong: fullRound},
+				{Document: "[D1]", Text: "0 to N-1", Wrong: fullRound},
+				{Document: "[D3]", Text: "0 to (n-1)", Wrong: fullRound}}},
 		{Metric: process.SyncDelay, Regime: process.Saturated, When: several, Exact: process.Constant("1", 1)},
 		{Metric: process.SyncDelay, Regime: process.AnyLoad, When: noRest + "; N if only the process that left asks again",
 			Lo: process.Constant("1", 1), Hi: all},

@@ -90,7 +90,7 @@ var Spec = &process.Spec{
 	Name:      "token-ring",
 	Title:     "Token ring",
 	Paper:     "G. Le Lann: Distributed systems, towards a formal approach, IFIP Congress 1977",
-	Documents: []string{doc000, doc001, "[D2]", doc003, doc004},
+	Documents: []string{"[D0]", "[D1]", "[D2]", "[D3]", "[D4]"},
 	Family:    process.Mutex,
 	Messages: []process.MessageSpec{
 		{Name: "TOKEN", Fields: []process.FieldUse{hop, fence, epoch}},

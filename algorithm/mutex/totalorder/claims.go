@@ -2,11 +2,6 @@ package totalorder
 
 import "github.com/conclave-io/conclave/process"
 
-const (
-	doc000 = "[D0]"
-	doc001 = "[D1]"
-)
-
 // claims hold above any layer that delivers in total order.
 var claims = process.Claims{
 	Properties: []process.Claim{
@@ -27,7 +22,7 @@ func Costs(when string, multicast, others *process.Formula) []process.Cost {
 	return []process.Cost{
 		{Metric: process.MessagesPerEntry, Regime: process.AnyLoad, When: when, Exact: entry,
 			Said: []process.Figure{
-				{Document: doc000, Text: "2 (N-1)", Wrong: "the cost of a permission algorithm; it is headed totally ordered multicast but delivers nothing in order"},
+				{Document: "[D0]", Text: "2 (N-1)", Wrong: "the cost of a permission algorithm; it is headed totally ordered multicast but delivers nothing in order"},
 			}},
 		{Metric: process.ClientDelay, Regime: process.Idle, When: when, Exact: process.Constant("2", 2)},
 		{Metric: process.SyncDelay, Regime: process.Saturated, When: when, Exact: others},

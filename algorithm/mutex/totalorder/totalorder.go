@@ -72,7 +72,7 @@ var Spec = &process.Spec{
 	Name:      "request-queue",
 	Title:     "Mutual exclusion by a replicated queue",
 	Paper:     "L. Lamport: Time, Clocks, and the Ordering of Events in a Distributed System, Communications of the ACM 21(7), 1978, doi:10.1145/359545.359563",
-	Documents: []string{doc000, doc001},
+	Documents: []string{"[D0]", "[D1]"},
 	Family:    process.Mutex,
 	Messages: []process.MessageSpec{
 		{Name: "REQUEST", Fields: []process.FieldUse{{Field: process.FieldSeq, Symbol: "r"}}},
