@@ -83,4 +83,4 @@ var singhalPrintedClaims = process.Claims{
 	},
 }
 
-var processes = &process.Formula{Text: "N", Eval: func(p process.Params) float64 { return float64(p.N) }}
+var processes = process.PerProcess("N", 1)

@@ -8,7 +8,7 @@ var claims = process.Claims{
 	},
 	Costs: []process.Cost{
 		{Metric: process.MessageCount, Regime: process.OneStarter, When: "N(N-1) MARKER and N-1 PART, for each recording",
-			Exact: &process.Formula{Text: "(N+1)(N-1)", Eval: func(p process.Params) float64 { return float64((p.N + 1) * (p.N - 1)) }}},
+			Exact: process.OfN("(N+1)(N-1)", func(n float64) float64 { return (n + 1) * (n - 1) })},
 	},
 	Survives: []process.Survival{
 		{Fault: process.Slowness, How: "no rule depends on time"},

@@ -68,8 +68,7 @@ var Spec = &process.Spec{
 			{Property: process.LeaderTermination, Fails: true, When: "labels of several starters may all meet lower participants"},
 		},
 		Costs: []process.Cost{
-			{Metric: process.MessagesPerElection, Regime: process.OneStarter, When: "N >= 2", Exact: &process.Formula{
-				Text: "2N", Eval: func(p process.Params) float64 { return 2 * float64(p.N) }},
+			{Metric: process.MessagesPerElection, Regime: process.OneStarter, When: "N >= 2", Exact: process.PerProcess("2N", 2),
 				Said: []process.Figure{{Document: "[D1]", Text: "2N to 3N-1", Wrong: "the cost of the correct algorithm"}}},
 		},
 	},

@@ -3,10 +3,7 @@ package vector
 import "github.com/conclave-io/conclave/process"
 
 var claims = process.Claims{
-	Properties: []process.Claim{
-		{Property: process.ClockCondition},
-		{Property: process.StrongClock},
-	},
+	Properties: process.Promises(process.ClockCondition, process.StrongClock),
 	Costs: []process.Cost{
 		{Metric: process.MessageCount, Regime: process.AnyLoad, When: "it sends none itself; each message carries N numbers",
 			Exact: process.Constant("0", 0)},

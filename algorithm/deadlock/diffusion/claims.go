@@ -14,7 +14,7 @@ var claims = process.Claims{
 	Costs: []process.Cost{
 		{Metric: process.MessageCount, Regime: process.OneStarter, Mode: deadlock.Declare,
 			When:  "all wait for all, one of them looks for a deadlock",
-			Exact: &process.Formula{Text: "2N(N-1)", Eval: func(p process.Params) float64 { return float64(2 * p.N * (p.N - 1)) }}},
+			Exact: process.OfN("2N(N-1)", func(n float64) float64 { return 2 * n * (n - 1) })},
 	},
 	Survives: []process.Survival{
 		{Fault: process.Slowness, How: "no rule depends on the suspicion time being long enough"},

@@ -15,13 +15,13 @@ var claims = process.Claims{
 	},
 	Costs: []process.Cost{
 		{Metric: process.MessageCount, Regime: process.OneStarter, Mode: deadlock.Declare, When: cycle,
-			Exact: &process.Formula{Text: "N", Eval: func(p process.Params) float64 { return float64(p.N) }}},
+			Exact: process.PerProcess("N", 1)},
 		{Metric: process.MessageCount, Regime: process.AllStart, Mode: deadlock.Declare, When: "all N processes of a cycle look for a deadlock",
-			Exact: &process.Formula{Text: "N^2", Eval: func(p process.Params) float64 { return float64(p.N * p.N) }}},
+			Exact: process.OfN("N^2", func(n float64) float64 { return n * n })},
 		{Metric: process.MessageCount, Regime: process.Worst, When: "one probe for each edge, if one process looks for a deadlock and all wait for all",
-			Hi: &process.Formula{Text: "N(N-1)", Eval: func(p process.Params) float64 { return float64(p.N * (p.N - 1)) }}},
+			Hi: process.OfN("N(N-1)", func(n float64) float64 { return n * (n - 1) })},
 		{Metric: process.DetectionTime, Regime: process.OneStarter, Mode: deadlock.Declare, When: cycle + ", after its suspicion time",
-			Exact: &process.Formula{Text: "N", Eval: func(p process.Params) float64 { return float64(p.N) }}},
+			Exact: process.PerProcess("N", 1)},
 	},
 	Survives: []process.Survival{
 		{Fault: process.Slowness, How: "no rule depends on the suspicion time being long enough"},

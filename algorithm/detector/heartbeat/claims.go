@@ -35,8 +35,7 @@ var reliableClaims = process.Claims{
 const byDefault = "every message takes D; P = 4D, timeout = 3P+D = 13D"
 
 var costs = []process.Cost{
-	{Metric: process.MessagesPerPeriod, Regime: process.Steady, Exact: &process.Formula{
-		Text: "N(N-1)", Eval: func(p process.Params) float64 { return float64(p.N * (p.N - 1)) }}},
+	{Metric: process.MessagesPerPeriod, Regime: process.Steady, Exact: process.OfN("N(N-1)", func(n float64) float64 { return n * (n - 1) })},
 	{Metric: process.DetectionTime, Regime: process.Steady, When: byDefault,
 		Lo: process.Constant("timeout+D-P = 10", 10), Hi: process.Constant("timeout+D = 14", 14)},
 }

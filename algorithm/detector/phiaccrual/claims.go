@@ -10,8 +10,7 @@ var claims = process.Claims{
 		{Property: process.StrongAccuracy, Fails: true, When: "about one suspicion in 10^phi is wrong, or more if delays are not normally distributed"},
 	},
 	Costs: []process.Cost{
-		{Metric: process.MessagesPerPeriod, Regime: process.Steady, Exact: &process.Formula{
-			Text: "N(N-1)", Eval: func(p process.Params) float64 { return float64(p.N * (p.N - 1)) }}},
+		{Metric: process.MessagesPerPeriod, Regime: process.Steady, Exact: process.OfN("N(N-1)", func(n float64) float64 { return n * (n - 1) })},
 		{Metric: process.DetectionTime, Regime: process.Steady,
 			When: "every message takes D, P = 4D, phi = 8, and the first two samples have left the window; t = P + z(phi) D/2 = 6.81D",
 			Lo:   process.Constant("t+D-P = 3.81", Wait(4, 8)+1-4), Hi: process.Constant("t+D = 7.81", Wait(4, 8)+1)},

@@ -27,17 +27,12 @@ var claims = process.Claims{
 		{Property: process.StrongAccuracy, Fails: true, When: "a PING or ACK that is lost or late on all paths looks like a crash"},
 	},
 	Costs: []process.Cost{
-		{Metric: process.MessagesPerPeriod, Regime: process.Steady, When: "N >= 2", Exact: &process.Formula{
-			Text: "2N", Eval: func(p process.Params) float64 { return float64(2 * p.N) }}},
+		{Metric: process.MessagesPerPeriod, Regime: process.Steady, When: "N >= 2", Exact: process.PerProcess("2N", 2)},
 		{Metric: process.DetectionTime, Regime: process.Steady,
 			When: "every message takes D, T = 8D, all processes start together, N >= 3; from the crash to the first suspicion, the mean over the time of the crash",
 			Lo:   process.Constant("T-D = 7", 7),
-			Hi: &process.Formula{Text: "2(N-1)T-D", Eval: func(p process.Params) float64 {
-				return float64(16*(p.N-1) - 1)
-			}},
-			Mean: &process.Formula{Text: "(E+1/2)T-D, E near e/(e-1)", Eval: func(p process.Params) float64 {
-				return 8*(Periods(p.N)+0.5) - 1
-			}}},
+			Hi:   process.OfN("2(N-1)T-D", func(n float64) float64 { return 16*(n-1) - 1 }),
+			Mean: process.OfN("(E+1/2)T-D, E near e/(e-1)", func(n float64) float64 { return 8*(Periods(int(n))+0.5) - 1 })},
 	},
 	Survives: []process.Survival{
 		{Fault: process.Reorder, How: "probes are numbered, news has a total order"},

@@ -8,12 +8,7 @@ const (
 )
 
 var claims = process.Claims{
-	Properties: []process.Claim{
-		{Property: process.LeaderAgreement},
-		{Property: process.LeaderValidity},
-		{Property: process.LeaderTermination},
-		{Property: process.Quiescence},
-	},
+	Properties: process.Promises(process.LeaderAgreement, process.LeaderValidity, process.LeaderTermination, process.Quiescence),
 	Costs: []process.Cost{
 		{Metric: process.MessagesPerElection, Regime: process.OneStarter, When: silentHighest, Exact: fromRank,
 			Said: []process.Figure{
@@ -47,9 +42,7 @@ var fromRank = &process.Formula{Text: "(N-r)^2+N-2", Eval: func(p process.Params
 	return float64(asking*asking + p.N - 2)
 }}
 
-var everyone = &process.Formula{Text: "N^2-N-1", Eval: func(p process.Params) float64 {
-	return float64(p.N*p.N - p.N - 1)
-}}
+var everyone = process.OfN("N^2-N-1", func(n float64) float64 { return n*n - n - 1 })
 
 var timeFromRank = &process.Formula{Text: "T+2D = 5; T+D = 4 if r = N-1", Eval: func(p process.Params) float64 {
 	if p.Rank == p.N-1 {

@@ -145,6 +145,4 @@ var fromRank = &process.Formula{Text: "(b+2)(N-1)+b(b+1)/2", Eval: func(p proces
 	return float64((b+2)*(p.N-1)) + float64(b*(b+1))/2
 }}
 
-var everyone = &process.Formula{Text: "(N+1)(N-1)+N(N-1)/2", Eval: func(p process.Params) float64 {
-	return float64((p.N+1)*(p.N-1)) + float64(p.N*(p.N-1))/2
-}}
+var everyone = process.OfN("(N+1)(N-1)+N(N-1)/2", func(n float64) float64 { return (n+1)*(n-1) + n*(n-1)/2 })

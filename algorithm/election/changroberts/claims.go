@@ -7,12 +7,7 @@ const (
 	several = "all processes start at once, N >= 2"
 )
 
-var properties = []process.Claim{
-	{Property: process.LeaderAgreement},
-	{Property: process.LeaderValidity},
-	{Property: process.LeaderTermination},
-	{Property: process.Quiescence},
-}
+var properties = process.Promises(process.LeaderAgreement, process.LeaderValidity, process.LeaderTermination, process.Quiescence)
 
 var costs = []process.Cost{
 	{Metric: process.MessagesPerElection, Regime: process.OneStarter, When: single,
@@ -71,9 +66,7 @@ func linear(text string, perProcess, plus, perHop float64) *process.Formula {
 }
 
 // fallingRing: every label travels to the maximum, the next lower one hop less.
-var fallingRing = &process.Formula{Text: "N(N+1)/2+N", Eval: func(p process.Params) float64 {
-	return float64(p.N*(p.N+1))/2 + float64(p.N)
-}}
+var fallingRing = process.OfN("N(N+1)/2+N", func(n float64) float64 { return n*(n+1)/2 + n })
 
 // meanRing: a label travels k hops if it is the highest of k in a row, which has the
 // probability 1/k.

@@ -12,12 +12,7 @@ const (
 )
 
 var claims = process.Claims{
-	Properties: []process.Claim{
-		{Property: process.LeaderAgreement},
-		{Property: process.LeaderValidity},
-		{Property: process.LeaderTermination},
-		{Property: process.Quiescence},
-	},
+	Properties: process.Promises(process.LeaderAgreement, process.LeaderValidity, process.LeaderTermination, process.Quiescence),
 	Costs: []process.Cost{
 		{Metric: process.MessagesPerElection, Regime: process.OneStarter, When: rising, Exact: least},
 		{Metric: process.MessagesPerElection, Regime: process.AllStart, When: several + ", any arrangement of the labels, any starters", Lo: least, Hi: most},
@@ -31,24 +26,18 @@ var claims = process.Claims{
 }
 
 // least is one phase with several candidates, the last phase and ELECTED.
-var least = formula("5N", func(p process.Params) float64 { return 5 * float64(p.N) })
+var least = process.PerProcess("5N", 5)
 
-var most = formula("2N floor(log2 N)+3N", func(p process.Params) float64 {
-	return 2*float64(p.N)*float64(bits.Len(uint(p.N))-1) + 3*float64(p.N)
-})
+var most = process.OfN("2N floor(log2 N)+3N", func(n float64) float64 { return 2*n*float64(bits.Len(uint(n))-1) + 3*n })
 
 // fromStart is when the maximum has the labels of its neighbors, then N hops of its
 // labels, and N-1 of ELECTED. The farther neighbor of the maximum starts one hop after
 // the maximum, unless the maximum is the farthest of all.
-var fromStart = formula("2N+1+s", func(p process.Params) float64 {
+var fromStart = &process.Formula{Text: "2N+1+s", Eval: func(p process.Params) float64 {
 	s := min(p.Distance, p.N-p.Distance)
 	alone := s + 2
 	if s == p.N/2 {
 		alone = (p.N + 1) / 2
 	}
 	return float64(alone + 2*p.N - 1)
-})
-
-func formula(text string, eval func(process.Params) float64) *process.Formula {
-	return &process.Formula{Text: text, Eval: eval}
-}
+}}

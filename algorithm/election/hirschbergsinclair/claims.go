@@ -9,12 +9,7 @@ import (
 const several = "N >= 2, k is log2 N rounded up"
 
 var claims = process.Claims{
-	Properties: []process.Claim{
-		{Property: process.LeaderAgreement},
-		{Property: process.LeaderValidity},
-		{Property: process.LeaderTermination},
-		{Property: process.Quiescence},
-	},
+	Properties: process.Promises(process.LeaderAgreement, process.LeaderValidity, process.LeaderTermination, process.Quiescence),
 	Costs: []process.Cost{
 		{Metric: process.MessagesPerElection, Regime: process.OneStarter, When: several + ", the labels rise to the right",
 			Lo: formula("3N+2^(k+2)-4", func(n, span float64) float64 { return 3*n + 4*span - 4 }), Hi: least},

@@ -5,12 +5,7 @@ import "github.com/conclave-io/conclave/process"
 const allUp = "n processes are up, N >= 2; processes that are down cost a few messages more"
 
 var claims = process.Claims{
-	Properties: []process.Claim{
-		{Property: process.LeaderAgreement},
-		{Property: process.LeaderValidity},
-		{Property: process.LeaderTermination},
-		{Property: process.Quiescence},
-	},
+	Properties: process.Promises(process.LeaderAgreement, process.LeaderValidity, process.LeaderTermination, process.Quiescence),
 	Costs: []process.Cost{
 		{Metric: process.MessagesPerElection, Regime: process.OneStarter, When: allUp, Exact: square,
 			Said: []process.Figure{{Document: "[D3]", Text: "2n", Wrong: "the cost of the ring with a list of senders; here every label goes round"}}},

@@ -5,12 +5,7 @@ import "github.com/conclave-io/conclave/process"
 const allUp = "n processes are up; each process that is down costs one message more in each election; merge=no; N >= 2"
 
 var claims = process.Claims{
-	Properties: []process.Claim{
-		{Property: process.LeaderAgreement},
-		{Property: process.LeaderValidity},
-		{Property: process.LeaderTermination},
-		{Property: process.Quiescence},
-	},
+	Properties: process.Promises(process.LeaderAgreement, process.LeaderValidity, process.LeaderTermination, process.Quiescence),
 	Costs: []process.Cost{
 		{Metric: process.MessagesPerElection, Regime: process.OneStarter, When: allUp, Exact: twice,
 			Said: []process.Figure{{Document: "[D3]", Text: "2n"}}},

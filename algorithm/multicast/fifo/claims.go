@@ -13,7 +13,7 @@ var claims = process.Claims{
 		{Metric: process.MessagesPerMulticast, Regime: process.AnyLoad, Mode: plain,
 			Exact: process.PerOther("N-1", 1)},
 		{Metric: process.MessagesPerMulticast, Regime: process.AnyLoad, Mode: echo,
-			Exact: &process.Formula{Text: "N(N-1)", Eval: func(p process.Params) float64 { return float64(p.N * (p.N - 1)) }}},
+			Exact: process.OfN("N(N-1)", func(n float64) float64 { return n * (n - 1) })},
 	},
 	Survives: []process.Survival{
 		{Fault: process.Reorder, How: "an early multicast is held until its turn"},

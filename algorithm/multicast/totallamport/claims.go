@@ -3,15 +3,10 @@ package totallamport
 import "github.com/conclave-io/conclave/process"
 
 var claims = process.Claims{
-	Properties: []process.Claim{
-		{Property: process.OrderTotal},
-		{Property: process.OrderCausal},
-		{Property: process.OrderFIFO},
-		{Property: process.MulticastAgreement},
-	},
+	Properties: process.Promises(process.OrderTotal, process.OrderCausal, process.OrderFIFO, process.MulticastAgreement),
 	Costs: []process.Cost{
 		{Metric: process.MessagesPerMulticast, Regime: process.AnyLoad,
-			Exact: &process.Formula{Text: "N(N-1)", Eval: func(p process.Params) float64 { return float64(p.N * (p.N - 1)) }}},
+			Exact: process.OfN("N(N-1)", func(n float64) float64 { return n * (n - 1) })},
 	},
 	Survives: []process.Survival{
 		{Fault: process.Duplication, How: "the times on a link grow, so a duplicate is recognised"},

@@ -3,15 +3,10 @@ package totalsequencer
 import "github.com/conclave-io/conclave/process"
 
 var claims = process.Claims{
-	Properties: []process.Claim{
-		{Property: process.OrderTotal},
-		{Property: process.OrderCausal},
-		{Property: process.OrderFIFO},
-		{Property: process.MulticastAgreement},
-	},
+	Properties: process.Promises(process.OrderTotal, process.OrderCausal, process.OrderFIFO, process.MulticastAgreement),
 	Costs: []process.Cost{
 		{Metric: process.MessagesPerMulticast, Regime: process.AnyLoad, When: "the sender is not the sequencer, and N >= 2",
-			Exact: &process.Formula{Text: "N", Eval: func(p process.Params) float64 { return float64(p.N) }}},
+			Exact: process.PerProcess("N", 1)},
 		{Metric: process.MessagesPerMulticast, Regime: process.AnyLoad, When: "the sender is the sequencer", Exact: lessOne},
 	},
 	Survives: []process.Survival{

@@ -29,6 +29,4 @@ var claims = process.Claims{
 
 // least is what an entry costs if all answers that it did not need travel together with
 // others: every process is asked, and N-k must answer.
-var least = &process.Formula{Text: "2N-k-1", Eval: func(p process.Params) float64 {
-	return float64(p.N - 1 + max(0, p.N-p.K))
-}}
+var least = &process.Formula{Text: "2N-k-1", Eval: func(p process.Params) float64 { return float64(p.N - 1 + max(0, p.N-p.K)) }}

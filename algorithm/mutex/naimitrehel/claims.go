@@ -27,24 +27,20 @@ var claims = process.Claims{
 	},
 }
 
-var none = formula("0", func(process.Params) float64 { return 0 })
+var none = process.Constant("0", 0)
 
-var one = formula("1", func(process.Params) float64 { return 1 })
+var one = process.Constant("1", 1)
 
 // there is a REQ to the root and the token.
-var there = formula("2", func(process.Params) float64 { return 2 })
+var there = process.Constant("2", 2)
 
 // line is N-1 REQ from the end of a line, and the token.
-var line = formula("N", func(p process.Params) float64 { return float64(p.N) })
+var line = process.PerProcess("N", 1)
 
-var harmonic = formula("H_(N-1)", func(p process.Params) float64 {
+var harmonic = &process.Formula{Text: "H_(N-1)", Eval: func(p process.Params) float64 {
 	sum := 0.0
 	for k := 1; k < p.N; k++ {
 		sum += 1 / float64(k)
 	}
 	return sum
-})
-
-func formula(text string, eval func(process.Params) float64) *process.Formula {
-	return &process.Formula{Text: text, Eval: eval}
-}
+}}

@@ -30,27 +30,23 @@ var claims = process.Claims{
 	},
 }
 
-var none = formula("0", func(process.Params) float64 { return 0 })
+var none = process.Constant("0", 0)
 
-var one = formula("1", func(process.Params) float64 { return 1 })
+var one = process.Constant("1", 1)
 
-var thereAndHere = formula("dist+1", func(p process.Params) float64 {
+var thereAndHere = &process.Formula{Text: "dist+1", Eval: func(p process.Params) float64 {
 	if p.Distance == 0 {
 		return 0
 	}
 	return float64(p.Distance) + 1
-})
+}}
 
 // longest is for the ends of a line.
-var longest = formula("N", func(p process.Params) float64 { return float64(p.N) })
+var longest = process.PerProcess("N", 1)
 
 // walk is a round in the order of a walk round the tree, which crosses each edge twice.
-var walk = formula("3-2/N", func(p process.Params) float64 { return 3 - 2/float64(p.N) })
+var walk = process.OfN("3-2/N", func(n float64) float64 { return 3 - 2/n })
 
 // wander is a round in the worst order on a line: each edge is crossed, in both
 // directions, as often as there are processes on its shorter side.
-var wander = formula("N/2+1", func(p process.Params) float64 { return float64(p.N)/2 + 1 })
-
-func formula(text string, eval func(process.Params) float64) *process.Formula {
-	return &process.Formula{Text: text, Eval: eval}
-}
+var wander = process.OfN("N/2+1", func(n float64) float64 { return n/2 + 1 })

@@ -36,6 +36,6 @@ var claims = process.Claims{
 }
 
 // all is N-1 requests and one token.
-var all = &process.Formula{Text: "N", Eval: func(p process.Params) float64 { return float64(p.N) }}
+var all = process.PerProcess("N", 1)
 
 var others = process.PerOther("N-1", 1)

@@ -118,10 +118,7 @@ var claims = process.Claims{
 		{Metric: process.MessagesPerEntry, Regime: process.Idle,
 			When: "0 for the holder; else 1 + the number of others that have entered since its own last entry",
 			Lo:   process.Constant("0", 0), Hi: processes,
-			Mean: &process.Formula{Text: "(N+1)/2 - 1/N", Eval: func(p process.Params) float64 {
-				n := float64(p.N)
-				return (n+1)/2 - 1/n
-			}}},
+			Mean: process.OfN("(N+1)/2 - 1/N", func(n float64) float64 { return (n+1)/2 - 1/n })},
 		{Metric: process.MessagesPerEntry, Regime: process.Saturated, When: "N >= 2", Exact: processes},
 		{Metric: process.ClientDelay, Regime: process.Idle, When: "0 for the holder, else 2", Lo: process.Constant("0", 0), Hi: process.Constant("2", 2)},
 		{Metric: process.SyncDelay, Regime: process.Saturated, When: "N >= 2", Exact: process.Constant("1", 1)},
@@ -133,7 +130,7 @@ var claims = process.Claims{
 	},
 }
 
-var processes = &process.Formula{Text: "N", Eval: func(p process.Params) float64 { return float64(p.N) }}
+var processes = process.PerProcess("N", 1)
 
 const (
 	req process.Type = iota + 1

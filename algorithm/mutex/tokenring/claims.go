@@ -47,8 +47,8 @@ var claims = process.Claims{
 	},
 }
 
-var all = &process.Formula{Text: "N", Eval: func(p process.Params) float64 { return float64(p.N) }}
+var all = process.PerProcess("N", 1)
 
-var half = &process.Formula{Text: "N/2", Eval: func(p process.Params) float64 { return float64(p.N) / 2 }}
+var half = process.PerProcess("N/2", 0.5)
 
 var others = process.PerOther("N-1", 1)

@@ -4,11 +4,7 @@ import "github.com/conclave-io/conclave/process"
 
 // claims hold above any layer that delivers in total order.
 var claims = process.Claims{
-	Properties: []process.Claim{
-		{Property: process.MutualExclusion},
-		{Property: process.Progress},
-		{Property: process.FencesGrow},
-	},
+	Properties: process.Promises(process.MutualExclusion, process.Progress, process.FencesGrow),
 }
 
 // Costs returns what an entry costs above a layer that takes the given number of
