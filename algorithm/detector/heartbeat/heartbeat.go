@@ -96,6 +96,54 @@ var Reliable = &process.Spec{
 	New:       func(self process.ID, c *process.Config) process.Machine { return newMachine(self, c, true) },
 }
 
+var claims = process.Claims{
+	Properties: []process.Claim{
+		{Property: process.StrongCompleteness, Within: noticed(false)},
+		{Property: process.EventualAccuracy, Within: noticed(false), When: "from some time on delays have some bound, and no message is lost"},
+		{Property: process.StrongAccuracy, Fails: true, When: "a delay longer than timeout-P looks like a crash"},
+	},
+	Costs: costs,
+	Survives: []process.Survival{
+		{Fault: process.Reorder, How: "an overtaken ALIVE proves nothing (R2a)"},
+		{Fault: process.Duplication, How: "a duplicate proves nothing (R2a)"},
+		{Fault: process.Loss, How: "timeout > 2P: one loss has no effect; several in a row cause a wrong suspicion, which the next ALIVE withdraws"},
+		{Fault: process.Slowness, How: "wrong suspicions are withdrawn, and become rarer (R2c)"},
+		{Fault: process.CrashAny, How: "its purpose"},
+		{Fault: process.AmnesiaRestart, How: "incarnation numbers (R2b)"},
+	},
+}
+
+var reliableClaims = process.Claims{
+	Properties: []process.Claim{
+		{Property: process.StrongCompleteness, Within: noticed(true)},
+		{Property: process.StrongAccuracy},
+	},
+	Costs: costs,
+	Survives: []process.Survival{
+		{Fault: process.Duplication, How: "a duplicate proves nothing (R2a)"},
+		{Fault: process.CrashAny, How: "its purpose"},
+		{Fault: process.AmnesiaRestart, How: "incarnation numbers (R2b)"},
+	},
+}
+
+const byDefault = "every message takes D; P = 4D, timeout = 3P+D = 13D"
+
+var costs = []process.Cost{
+	{Metric: process.MessagesPerPeriod, Regime: process.Steady, Exact: process.OfN("N(N-1)", func(n float64) float64 { return n * (n - 1) })},
+	{Metric: process.DetectionTime, Regime: process.Steady, When: byDefault,
+		Lo: process.Constant("timeout+D-P = 10", 10), Hi: process.Constant("timeout+D = 14", 14)},
+}
+
+// noticed is the time after the last fault in which every process learns which others
+// are up, if delays are bounded by D. A crash is noticed when the timeout expires, and
+// a wrong suspicion is withdrawn at the next ALIVE.
+func noticed(reliable bool) func(c *process.Config) process.Duration {
+	return func(c *process.Config) process.Duration {
+		m := newMachine(0, c, reliable).(*machine)
+		return m.timeout + m.period + 2*c.D()
+	}
+}
+
 const paper = "T. Chandra, S. Toueg: Unreliable failure detectors for reliable distributed systems, Journal of the ACM 43(2), 1996, doi:10.1145/226643.226647"
 
 var documents = []string{"[D1]", "[D4]"}
@@ -311,3 +359,22 @@ func (m *machine) Fields(f *process.Fields) {
 	f.Array("heard", m.heard)
 	f.Array("forgiven", m.forgiven)
 }
+
+// normal puts the ALIVE numbers of one incarnation of a process into a group. They are
+// compared only with others of the same incarnation (R2, R2a), and a new one is above
+// all that were sent.
+var normal = &process.Normal{Ordered: true, State: numbersOfState, Message: numberOfMessage}
+
+func numbersOfState(m process.Machine, visit func(group uint64, p *uint64)) {
+	d := m.(*machine)
+	visit(beatsOf(d.self, d.incarnation), &d.n)
+	for p := range d.heard {
+		visit(beatsOf(process.ID(p), d.known[p]), &d.heard[p])
+	}
+}
+
+func numberOfMessage(msg *process.Message, visit func(group uint64, p *uint64)) {
+	visit(beatsOf(msg.From, uint64(msg.Value)), &msg.Seq)
+}
+
+func beatsOf(p process.ID, incarnation uint64) uint64 { return uint64(p)<<32 | incarnation }
