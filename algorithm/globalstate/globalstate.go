@@ -257,7 +257,7 @@ func (m *machine) onMarker(msg *process.Message, fx *process.Effects) {
 	for i := range m.recordings {
 		if r := &m.recordings[i]; r.name == n {
 			fx.Rule(ruleR4)
-			r.open = slices.DeleteFunc(r.open, func(p process.ID) bool { return p == msg.From })
+			r.open = process.Remove(r.open, msg.From)
 			m.endIfComplete(i, fx)
 			return
 		}

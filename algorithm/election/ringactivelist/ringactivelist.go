@@ -54,8 +54,6 @@
 package ringactivelist
 
 import (
-	"slices"
-
 	"github.com/conclave-io/conclave/algorithm/election/ring"
 	"github.com/conclave-io/conclave/process"
 )
@@ -205,7 +203,7 @@ func (m *machine) start(fx *process.Effects) {
 // introduce sends this process's label round the ring. Alone on the ring it need not
 // travel.
 func (m *machine) introduce(fx *process.Effects) {
-	m.add(m.self)
+	m.list = process.Insert(m.list, m.self)
 	if !m.pass(m.self, fx) {
 		m.finish(fx)
 	}
@@ -214,13 +212,6 @@ func (m *machine) introduce(fx *process.Effects) {
 // pass sends a label to the next process, and reports whether there is one.
 func (m *machine) pass(j process.ID, fx *process.Effects) bool {
 	return m.box.Pass(&m.hand, process.Message{Type: elect, Subject: j, Term: process.MakeTerm(m.round, j)}, j, fx)
-}
-
-// add puts a label on the list.
-func (m *machine) add(j process.ID) {
-	if at, known := slices.BinarySearch(m.list, j); !known {
-		m.list = slices.Insert(m.list, at, j)
-	}
 }
 
 // onElect is A2 to A4, and A6.
@@ -256,7 +247,7 @@ func (m *machine) join(j process.ID, fx *process.Effects) {
 
 // relay is A3.
 func (m *machine) relay(j process.ID, fx *process.Effects) {
-	m.add(j)
+	m.list = process.Insert(m.list, j)
 	if !m.pass(j, fx) {
 		fx.Rule(ruleA5a)
 	}

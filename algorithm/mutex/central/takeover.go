@@ -106,7 +106,7 @@ func (m *machine) forget(p process.ID) {
 // answered notes that the takeover need not wait for p, and ends the takeover if p was
 // the last.
 func (m *machine) answered(p process.ID, fx *process.Effects) {
-	m.awaiting = slices.DeleteFunc(m.awaiting, func(q process.ID) bool { return q == p })
+	m.awaiting = process.Remove(m.awaiting, p)
 	m.finish(fx)
 }
 

@@ -68,7 +68,11 @@
 // Sources: [D2] (central physical clock).
 package centralclock
 
-import "github.com/conclave-io/conclave/process"
+import (
+	"slices"
+
+	"github.com/conclave-io/conclave/process"
+)
 
 // Spec describes the algorithm.
 var Spec = &process.Spec{
@@ -362,13 +366,7 @@ func (m *machine) onFail(p process.ID, fx *process.Effects) {
 	fx.Rule(ruleR7)
 	m.failed.Add(p)
 	m.missing.Remove(p)
-	kept := m.deferred[:0]
-	for _, r := range m.deferred {
-		if r.id != p {
-			kept = append(kept, r)
-		}
-	}
-	m.deferred = kept
+	m.deferred = slices.DeleteFunc(m.deferred, func(r request) bool { return r.id == p })
 	if m.phase == stamping && !m.expecting() {
 		m.answer(forever, fx)
 	}

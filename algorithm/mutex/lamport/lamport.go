@@ -354,12 +354,7 @@ func (m *machine) older(a, b process.Stamp) bool {
 
 // strike removes the request of p from the queue, if there is one.
 func (m *machine) strike(p process.ID) {
-	for i := range m.queue {
-		if m.queue[i].ID == p {
-			m.queue = slices.Delete(m.queue, i, i+1)
-			return
-		}
-	}
+	m.queue = slices.DeleteFunc(m.queue, func(s process.Stamp) bool { return s.ID == p })
 }
 
 // tellAll sends to every live process. It is one event, so all messages have the same

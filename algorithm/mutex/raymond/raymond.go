@@ -312,20 +312,19 @@ func (m *machine) onFail(p process.ID, fx *process.Effects) {
 	if slices.Contains(m.failed, p) {
 		return
 	}
-	m.failed = append(m.failed, p)
-	slices.Sort(m.failed)
+	m.failed = process.Insert(m.failed, p)
 	m.strike(p, fx)
 }
 
 // onRejoin is R7 too: p has forgotten its requests.
 func (m *machine) onRejoin(p process.ID, fx *process.Effects) {
-	m.failed = slices.DeleteFunc(m.failed, func(q process.ID) bool { return q == p })
+	m.failed = process.Remove(m.failed, p)
 	m.strike(p, fx)
 }
 
 func (m *machine) strike(p process.ID, fx *process.Effects) {
 	fx.Rule(ruleR7)
-	m.queue = slices.DeleteFunc(m.queue, func(q process.ID) bool { return q == p })
+	m.queue = process.Remove(m.queue, p)
 }
 
 // Fields names the state.

@@ -360,8 +360,7 @@ func (m *machine) onFail(p process.ID, fx *process.Effects) {
 		return
 	}
 	fx.Rule(ruleR7)
-	m.failed = append(m.failed, p)
-	slices.Sort(m.failed)
+	m.failed = process.Insert(m.failed, p)
 }
 
 // Fields names the state.

@@ -367,8 +367,7 @@ func (m *machine) onFail(p process.ID, fx *process.Effects) {
 		return
 	}
 	fx.Rule(ruleR5)
-	m.failed = append(m.failed, p)
-	slices.Sort(m.failed)
+	m.failed = process.Insert(m.failed, p)
 }
 
 func (m *machine) hasFailed(p process.ID) bool { return slices.Contains(m.failed, p) }
