@@ -158,12 +158,10 @@ type Flaw struct {
 }
 
 type machine struct {
-	c      *process.Config
-	self   process.ID
-	flaw   Flaw
-	breaks bool // mode break
-	wait   process.Duration
-	below  deadlock.Waiter
+	c    *process.Config
+	self process.ID
+	flaw Flaw
+	deadlock.Detector
 
 	parts []part // by the process that began the detection
 }
@@ -171,19 +169,11 @@ type machine struct {
 // New makes a machine with the flaw.
 func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
 	m := &machine{
-		c: c, self: self, flaw: flaw, breaks: c.Option("mode", deadlock.Break) == deadlock.Break,
-		wait:  process.Duration(c.IntOption("suspicion-time", 8)) * c.D(),
+		c: c, self: self, flaw: flaw, Detector: deadlock.NewDetector(c),
 		parts: make([]part, c.N),
 	}
 	m.forget()
 	return m
-}
-
-// Oversee tells the detector which machine waits.
-func (m *machine) Oversee(below process.Machine) {
-	w, ok := below.(deadlock.Waiter)
-	process.Assert(ok, "a deadlock detector needs a layer below that knows which processes it waits for")
-	m.below = w
 }
 
 // Step dispatches the event to the handler of its rule.
@@ -221,7 +211,7 @@ func (m *machine) onMessage(msg *process.Message, fx *process.Effects) {
 
 func (m *machine) ask(fx *process.Effects) {
 	fx.Acquire()
-	fx.Arm(suspicionTimer, m.wait, m.wait)
+	fx.Arm(suspicionTimer, m.Wait, m.Wait)
 }
 
 // forget ends everything that belongs to one request.
@@ -235,28 +225,28 @@ func (m *machine) forget() {
 func (m *machine) suspect(fx *process.Effects) {
 	fx.Rule(ruleO2)
 	m.begin(m.self, m.parts[m.self].number+1, process.None, fx)
-	if m.breaks {
-		fx.Arm(suspicionTimer, m.wait, m.wait)
+	if m.Breaks {
+		fx.Arm(suspicionTimer, m.Wait, m.Wait)
 	}
 }
 
 // begin takes part in a detection.
 func (m *machine) begin(of process.ID, number uint64, engager process.ID, fx *process.Effects) {
-	m.parts[of] = part{number: number, takes: true, engager: engager, lacks: m.below.Missing().Len(), max: m.own()}
-	for p := range m.below.Missing().All() {
+	m.parts[of] = part{number: number, takes: true, engager: engager, lacks: m.Below.Missing().Len(), max: m.own()}
+	for p := range m.Below.Missing().All() {
 		fx.Send(p, process.Message{Type: query, Subject: of, Seq: number})
 	}
 }
 
 // own names this process as the victim.
 func (m *machine) own() deadlock.Victim {
-	request, _ := m.below.Request()
+	request, _ := m.Below.Request()
 	return deadlock.Victim{ID: m.self, Request: request}
 }
 
 // onQuery is O3.
 func (m *machine) onQuery(of process.ID, number uint64, from process.ID, fx *process.Effects) {
-	_, waits := m.below.Request()
+	_, waits := m.Below.Request()
 	p := &m.parts[of]
 	switch {
 	case waits && number > p.number:
@@ -300,7 +290,7 @@ func (m *machine) onReply(of process.ID, number uint64, max deadlock.Victim, fx 
 func (m *machine) find(p *part, fx *process.Effects) {
 	fx.Rule(ruleO5)
 	switch {
-	case !m.breaks:
+	case !m.Breaks:
 		fx.Report(process.Message{Type: found, Subject: p.max.ID})
 	case p.max.ID == m.self:
 		m.onVictim(p.max.Request, fx)
@@ -311,7 +301,7 @@ func (m *machine) find(p *part, fx *process.Effects) {
 
 // onVictim is O6.
 func (m *machine) onVictim(request uint64, fx *process.Effects) {
-	if own, waits := m.below.Request(); !waits || own != request {
+	if own, waits := m.Below.Request(); !waits || own != request {
 		fx.Rule(ruleO6a)
 		return
 	}

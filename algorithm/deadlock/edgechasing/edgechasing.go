@@ -172,12 +172,10 @@ type Flaw struct {
 }
 
 type machine struct {
-	c      *process.Config
-	self   process.ID
-	flaw   Flaw
-	breaks bool // mode break
-	wait   process.Duration
-	below  deadlock.Waiter
+	c    *process.Config
+	self process.ID
+	flaw Flaw
+	deadlock.Detector
 
 	number uint64 // of its latest detection
 	open   bool   // that detection is for the present request, and has found nothing
@@ -190,17 +188,9 @@ type machine struct {
 // New makes a machine with the flaw.
 func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
 	return &machine{
-		c: c, self: self, flaw: flaw, breaks: c.Option("mode", deadlock.Break) == deadlock.Break,
-		wait:   process.Duration(c.IntOption("suspicion-time", 8)) * c.D(),
+		c: c, self: self, flaw: flaw, Detector: deadlock.NewDetector(c),
 		passed: make([]uint64, c.N), lent: make([]uint64, c.N),
 	}
-}
-
-// Oversee tells the detector which machine waits.
-func (m *machine) Oversee(below process.Machine) {
-	w, ok := below.(deadlock.Waiter)
-	process.Assert(ok, "a deadlock detector needs a layer below that knows which processes it waits for")
-	m.below = w
 }
 
 // Step dispatches the event to the handler of its rule.
@@ -231,7 +221,7 @@ func (m *machine) onMessage(msg *process.Message, fx *process.Effects) {
 	case probe:
 		m.onProbe(msg.From, chaseOf(msg), fx)
 	case held:
-		if m.below.Holds(msg.From) {
+		if m.Below.Holds(msg.From) {
 			m.pass(chaseOf(msg), ruleD3c, fx)
 			return
 		}
@@ -246,7 +236,7 @@ func chaseOf(msg *process.Message) chase {
 
 func (m *machine) ask(fx *process.Effects) {
 	fx.Acquire()
-	fx.Arm(suspicionTimer, m.wait, m.wait)
+	fx.Arm(suspicionTimer, m.Wait, m.Wait)
 }
 
 // forget ends everything that belongs to one request.
@@ -266,16 +256,16 @@ func (m *machine) suspect(fx *process.Effects) {
 	m.number++
 	m.open = true
 	m.probe(chase{of: m.self, number: m.number, max: deadlock.Victim{ID: process.None}}, fx)
-	if m.breaks {
-		fx.Arm(suspicionTimer, m.wait, m.wait)
+	if m.Breaks {
+		fx.Arm(suspicionTimer, m.Wait, m.Wait)
 	}
 }
 
 // probe sends a probe along each edge that leaves this process.
 func (m *machine) probe(c chase, fx *process.Effects) {
-	own, _ := m.below.Request()
+	own, _ := m.Below.Request()
 	c.max = c.max.Max(deadlock.Victim{ID: m.self, Request: own})
-	for p := range m.below.Missing().All() {
+	for p := range m.Below.Missing().All() {
 		if p == m.self {
 			m.onProbe(m.self, c, fx)
 			continue
@@ -291,11 +281,11 @@ func (m *machine) send(to process.ID, kind process.Type, c chase, fx *process.Ef
 
 // onProbe is D3.
 func (m *machine) onProbe(from process.ID, c chase, fx *process.Effects) {
-	if !m.flaw.NoDebt && !m.below.Owes(from) {
+	if !m.flaw.NoDebt && !m.Below.Owes(from) {
 		fx.Rule(ruleD3a)
 		return
 	}
-	holder := m.below.Holder()
+	holder := m.Below.Holder()
 	if holder == m.self {
 		m.pass(c, ruleD3, fx)
 		return
@@ -311,7 +301,7 @@ func (m *machine) onProbe(from process.ID, c chase, fx *process.Effects) {
 
 // pass is D3 and D3c for a process that may have to wait itself, and D4.
 func (m *machine) pass(c chase, by process.Rule, fx *process.Effects) {
-	_, waits := m.below.Request()
+	_, waits := m.Below.Request()
 	switch {
 	case waits && c.of == m.self && m.open && c.number == m.number:
 		m.find(c.max, fx)
@@ -339,7 +329,7 @@ func (m *machine) find(v deadlock.Victim, fx *process.Effects) {
 		v.ID = m.self
 	}
 	switch {
-	case !m.breaks:
+	case !m.Breaks:
 		fx.Report(process.Message{Type: found, Subject: v.ID})
 	case v.ID == m.self:
 		m.giveUp(fx)
@@ -350,7 +340,7 @@ func (m *machine) find(v deadlock.Victim, fx *process.Effects) {
 
 // onVictim is D5.
 func (m *machine) onVictim(request uint64, fx *process.Effects) {
-	if own, waits := m.below.Request(); !waits || own != request {
+	if own, waits := m.Below.Request(); !waits || own != request {
 		fx.Rule(ruleD5a)
 		return
 	}

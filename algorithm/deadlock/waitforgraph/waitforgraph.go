@@ -171,12 +171,10 @@ type Flaw struct {
 }
 
 type machine struct {
-	c      *process.Config
-	self   process.ID
-	flaw   Flaw
-	breaks bool // mode break
-	wait   process.Duration
-	below  deadlock.Waiter
+	c    *process.Config
+	self process.ID
+	flaw Flaw
+	deadlock.Detector
 
 	maintainer process.ID // or None
 	version    uint64     // increased when the process begins to wait, and when it ends
@@ -188,19 +186,11 @@ type machine struct {
 // New makes a machine with the flaw.
 func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
 	m := &machine{
-		c: c, self: self, flaw: flaw, breaks: c.Option("mode", deadlock.Break) == deadlock.Break,
-		wait:       process.Duration(c.IntOption("suspicion-time", 8)) * c.D(),
+		c: c, self: self, flaw: flaw, Detector: deadlock.NewDetector(c),
 		maintainer: process.None,
 	}
 	m.lacks, m.victim = process.NewSet(c.N), process.None
 	return m
-}
-
-// Oversee tells the detector which machine waits.
-func (m *machine) Oversee(below process.Machine) {
-	w, ok := below.(deadlock.Waiter)
-	process.Assert(ok, "a deadlock detector needs a layer below that knows which processes it waits for")
-	m.below = w
 }
 
 // Step dispatches the event to the handler of its rule.
@@ -241,7 +231,7 @@ func (m *machine) onMessage(msg *process.Message, fx *process.Effects) {
 func (m *machine) ask(fx *process.Effects) {
 	m.version++
 	fx.Acquire()
-	fx.Arm(suspicionTimer, m.wait, m.wait)
+	fx.Arm(suspicionTimer, m.Wait, m.Wait)
 }
 
 // onGranted is W1a.
@@ -278,7 +268,7 @@ func (m *machine) onTimer(t process.Timer, fx *process.Effects) {
 
 func (m *machine) missing() []process.ID {
 	var ids []process.ID
-	for p := range m.below.Missing().All() {
+	for p := range m.Below.Missing().All() {
 		ids = append(ids, p)
 	}
 	return ids
@@ -331,7 +321,7 @@ func (m *machine) onQuery(from process.ID, fx *process.Effects) {
 func (m *machine) owes() []uint64 {
 	var ranks []uint64
 	for p := range process.ID(m.c.N) {
-		if m.below.Owes(p) {
+		if m.Below.Owes(p) {
 			ranks = append(ranks, uint64(p))
 		}
 	}
