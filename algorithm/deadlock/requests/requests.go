@@ -95,15 +95,7 @@ const (
 	ruleQ6
 )
 
-type phase uint8
-
-const (
-	idle phase = iota
-	waiting
-	inside
-)
-
-var phaseNames = []string{"IDLE", "WAIT", "IN"}
+const idle, waiting, inside = process.PhaseIdle, process.PhaseWaiting, process.PhaseInside
 
 // debt is an answer that is owed.
 type debt struct {
@@ -117,7 +109,7 @@ type machine struct {
 	any  bool // one answer is enough
 	ask  int  // the number of processes that it asks
 
-	phase   phase
+	phase   process.Phase
 	number  uint64      // of its latest request
 	missing process.Set // the processes whose answers are missing; empty unless it waits
 	debts   []debt      // empty while it is idle; at most one to each process
@@ -243,7 +235,7 @@ func (m *machine) Holds(process.ID) bool { return false }
 
 // Fields names the state.
 func (m *machine) Fields(f *process.Fields) {
-	process.Enum(f, "phase", &m.phase, phaseNames)
+	process.Enum(f, "phase", &m.phase, process.PhaseNames)
 	f.Seq("r", &m.number)
 	f.Set("missing", m.missing)
 	process.List(f, "owes", &m.debts, debtFields)

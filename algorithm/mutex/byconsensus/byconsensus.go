@@ -90,15 +90,7 @@ const (
 	ruleS6
 )
 
-type phase uint8
-
-const (
-	idle phase = iota
-	waiting
-	inside
-)
-
-var phaseNames = []string{"IDLE", "WAIT", "IN"}
+const idle, waiting, inside = process.PhaseIdle, process.PhaseWaiting, process.PhaseInside
 
 // request is a decided request.
 type request struct {
@@ -118,7 +110,7 @@ type machine struct {
 	flaw Flaw
 	self process.ID
 
-	phase  phase
+	phase  process.Phase
 	n      uint64        // the number of this process's latest request: its life, then a count
 	slot   process.Fence // the last slot given
 	queue  []request     // in the order of slots
@@ -223,7 +215,7 @@ func (m *machine) serve(fx *process.Effects) {
 
 // Fields names the state.
 func (m *machine) Fields(f *process.Fields) {
-	process.Enum(f, "phase", &m.phase, phaseNames)
+	process.Enum(f, "phase", &m.phase, process.PhaseNames)
 	f.Seq("n", &m.n)
 	f.Fence("slot", &m.slot)
 	process.List(f, "queue", &m.queue, requestFields)

@@ -87,7 +87,7 @@ var Spec = &process.Spec{
 		{Name: "CANCEL", Fields: []process.FieldUse{rid, epoch}},
 		{Name: "QUERY", Class: process.Recovery, Fields: []process.FieldUse{epoch}},
 		{Name: "STATE", Class: process.Recovery, Fields: []process.FieldUse{
-			{Field: process.FieldValue, Symbol: "st", Names: phaseNames}, rid, fence, epoch}},
+			{Field: process.FieldValue, Symbol: "st", Names: process.PhaseNames}, rid, fence, epoch}},
 		{Name: "NACK", Class: process.Recovery, Fields: []process.FieldUse{epoch}},
 		{Name: "NEWEPOCH", Class: process.Recovery, Fields: []process.FieldUse{
 			{Field: process.FieldSubject, Symbol: "holder"},
@@ -190,15 +190,7 @@ const (
 	denyPoll  = "deny-poll"
 )
 
-type phase uint8
-
-const (
-	idle phase = iota
-	waiting
-	inside
-)
-
-var phaseNames = []string{"IDLE", "WAIT", "IN"}
+const idle, waiting, inside = process.PhaseIdle, process.PhaseWaiting, process.PhaseInside
 
 // entry is one request at the coordinator.
 type entry struct {
@@ -220,7 +212,7 @@ type machine struct {
 	mode string
 
 	// The client.
-	phase       phase
+	phase       process.Phase
 	rid         uint64        // number of its latest request
 	fence       process.Fence // the largest seen; while inside, that of the entry
 	retried     bool          // the request was sent again because no answer came
@@ -322,7 +314,7 @@ func (m *machine) Idle() bool {
 // Fields names the state. Only the promise must survive a crash: a process that forgot
 // it could obey a deposed coordinator.
 func (m *machine) Fields(f *process.Fields) {
-	process.Enum(f, "st", &m.phase, phaseNames)
+	process.Enum(f, "st", &m.phase, process.PhaseNames)
 	f.Seq("rid", &m.rid)
 	f.Fence("fence", &m.fence)
 	f.Bool("retried", &m.retried)

@@ -131,21 +131,13 @@ const (
 	ruleR4
 )
 
-type phase uint8
-
-const (
-	idle phase = iota
-	waiting
-	inside
-)
-
-var phaseNames = []string{"IDLE", "WAIT", "IN"}
+const idle, waiting, inside = process.PhaseIdle, process.PhaseWaiting, process.PhaseInside
 
 type machine struct {
 	c    *process.Config
 	self process.ID
 
-	phase phase
+	phase process.Phase
 	forks process.Set   // the processes whose fork is here; all others when inside
 	clean process.Set   // those of them whose fork is clean; empty when idle or inside
 	asked process.Set   // the processes that have asked for a fork and wait for it
@@ -258,7 +250,7 @@ func (m *machine) onRelease(fx *process.Effects) {
 
 // Fields names the state.
 func (m *machine) Fields(f *process.Fields) {
-	process.Enum(f, "st", &m.phase, phaseNames)
+	process.Enum(f, "st", &m.phase, process.PhaseNames)
 	f.Set("forks", m.forks)
 	f.Set("clean", m.clean)
 	f.Set("asked", m.asked)

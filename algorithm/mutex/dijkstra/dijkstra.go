@@ -138,15 +138,7 @@ const (
 	ruleD7
 )
 
-type phase uint8
-
-const (
-	idle phase = iota
-	waiting
-	inside
-)
-
-var phaseNames = []string{"IDLE", "WAIT", "IN"}
+const idle, waiting, inside = process.PhaseIdle, process.PhaseWaiting, process.PhaseInside
 
 // Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
 type Flaw struct {
@@ -161,7 +153,7 @@ type machine struct {
 	next process.ID
 	k    int64
 
-	phase phase
+	phase process.Phase
 	s     int64 // from 0 to k-1
 	cache int64 // the S of the predecessor, as last received
 }
@@ -270,7 +262,7 @@ func (m *machine) onRelease(fx *process.Effects) {
 
 // Fields names the state.
 func (m *machine) Fields(f *process.Fields) {
-	process.Enum(f, "st", &m.phase, phaseNames)
+	process.Enum(f, "st", &m.phase, process.PhaseNames)
 	f.Int("S", &m.s)
 	f.Int("cache", &m.cache)
 }

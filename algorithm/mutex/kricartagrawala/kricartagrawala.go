@@ -132,15 +132,7 @@ const (
 	ruleR6
 )
 
-type phase uint8
-
-const (
-	idle phase = iota
-	waiting
-	inside
-)
-
-var phaseNames = []string{"IDLE", "WAIT", "IN"}
+const idle, waiting, inside = process.PhaseIdle, process.PhaseWaiting, process.PhaseInside
 
 // Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
 type Flaw struct {
@@ -154,7 +146,7 @@ type machine struct {
 	flaw Flaw
 	k    int
 
-	phase  phase
+	phase  process.Phase
 	clock  uint64        // the largest logical time seen or used
 	own    uint64        // the time of this process's request, or 0 when idle
 	fence  process.Fence // the largest seen
@@ -338,7 +330,7 @@ func (m *machine) Idle() bool {
 
 // Fields names the state.
 func (m *machine) Fields(f *process.Fields) {
-	process.Enum(f, "st", &m.phase, phaseNames)
+	process.Enum(f, "st", &m.phase, process.PhaseNames)
 	f.Clock("C", &m.clock)
 	f.Clock("T", &m.own)
 	f.Fence("F", &m.fence)

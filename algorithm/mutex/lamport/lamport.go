@@ -171,15 +171,7 @@ const (
 	skip   = "skip"
 )
 
-type phase uint8
-
-const (
-	idle phase = iota
-	waiting
-	inside
-)
-
-var phaseNames = []string{"IDLE", "WAIT", "IN"}
+const idle, waiting, inside = process.PhaseIdle, process.PhaseWaiting, process.PhaseInside
 
 // Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
 type Flaw struct {
@@ -193,7 +185,7 @@ type machine struct {
 	flaw Flaw
 	skip bool
 
-	phase  phase
+	phase  process.Phase
 	clock  uint64          // the logical time of the latest event
 	own    uint64          // the time of this process's request, or 0 when idle
 	queue  []process.Stamp // all known requests, sorted; at most one per process
@@ -390,7 +382,7 @@ func (m *machine) Idle() bool {
 
 // Fields names the state.
 func (m *machine) Fields(f *process.Fields) {
-	process.Enum(f, "st", &m.phase, phaseNames)
+	process.Enum(f, "st", &m.phase, process.PhaseNames)
 	f.Clock("C", &m.clock)
 	f.Clock("own", &m.own)
 	process.List(f, "q", &m.queue, stampFields)

@@ -6,15 +6,7 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-type phase uint8
-
-const (
-	idle phase = iota
-	waiting
-	inside
-)
-
-var phaseNames = []string{"IDLE", "WAIT", "IN"}
+const idle, waiting, inside = process.PhaseIdle, process.PhaseWaiting, process.PhaseInside
 
 // Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
 type Flaw struct {
@@ -29,7 +21,7 @@ type machine struct {
 	voters []process.ID // the voting set, shared
 
 	// The candidate. The sets are empty unless it waits.
-	phase    phase
+	phase    process.Phase
 	clock    uint64        // the largest T seen
 	t        uint64        // T of the latest request; at most clock
 	fence    process.Fence // waiting: the largest F of the votes; inside: that of the entry
@@ -297,7 +289,7 @@ func (m *machine) Idle() bool { return m.phase == idle && m.lock == nobody }
 
 // Fields names the state.
 func (m *machine) Fields(f *process.Fields) {
-	process.Enum(f, "st", &m.phase, phaseNames)
+	process.Enum(f, "st", &m.phase, process.PhaseNames)
 	f.Clock("C", &m.clock)
 	f.Clock("T", &m.t)
 	f.Fence("fence", &m.fence)

@@ -163,15 +163,7 @@ const (
 	ruleR4b
 )
 
-type phase uint8
-
-const (
-	idle phase = iota
-	waiting
-	inside
-)
-
-var phaseNames = []string{"IDLE", "WAIT", "IN"}
+const idle, waiting, inside = process.PhaseIdle, process.PhaseWaiting, process.PhaseInside
 
 // Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
 type Flaw struct {
@@ -184,7 +176,7 @@ type machine struct {
 	self process.ID
 	flaw Flaw
 
-	phase phase
+	phase process.Phase
 	here  bool          // the token; implied by phase inside, excluded by phase waiting
 	last  process.ID    // the process that asked last as far as this one knows; None at the root
 	next  process.ID    // gets the token from here; None unless this process waits or is inside, and is not the root
@@ -295,7 +287,7 @@ func (m *machine) onRelease(fx *process.Effects) {
 
 // Fields names the state.
 func (m *machine) Fields(f *process.Fields) {
-	process.Enum(f, "st", &m.phase, phaseNames)
+	process.Enum(f, "st", &m.phase, process.PhaseNames)
 	f.Bool("token", &m.here)
 	f.ID("last", &m.last)
 	f.ID("next", &m.next)

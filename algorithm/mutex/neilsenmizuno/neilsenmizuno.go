@@ -169,15 +169,7 @@ const (
 	ruleM4b
 )
 
-type phase uint8
-
-const (
-	idle phase = iota
-	waiting
-	inside
-)
-
-var phaseNames = []string{"IDLE", "WAIT", "IN"}
+const idle, waiting, inside = process.PhaseIdle, process.PhaseWaiting, process.PhaseInside
 
 // Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
 type Flaw struct {
@@ -190,7 +182,7 @@ type machine struct {
 	self process.ID
 	flaw Flaw
 
-	phase   phase
+	phase   process.Phase
 	holding bool          // the token is here and not in use; implies phase = idle
 	last    process.ID    // the neighbor towards the process that asked last; None at the sink
 	next    process.ID    // gets the token after this process; None if idle
@@ -318,7 +310,7 @@ func (m *machine) onRelease(fx *process.Effects) {
 
 // Fields names the state.
 func (m *machine) Fields(f *process.Fields) {
-	process.Enum(f, "st", &m.phase, phaseNames)
+	process.Enum(f, "st", &m.phase, process.PhaseNames)
 	f.Bool("holding", &m.holding)
 	f.ID("last", &m.last)
 	f.ID("next", &m.next)

@@ -188,15 +188,7 @@ const (
 	keep  = "keep"
 )
 
-type phase uint8
-
-const (
-	idle phase = iota
-	waiting
-	inside
-)
-
-var phaseNames = []string{"IDLE", "WAIT", "IN"}
+const idle, waiting, inside = process.PhaseIdle, process.PhaseWaiting, process.PhaseInside
 
 // Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
 type Flaw struct {
@@ -210,7 +202,7 @@ type machine struct {
 	flaw Flaw
 	keep bool
 
-	phase    phase
+	phase    process.Phase
 	clock    uint64        // the largest logical time seen or used
 	request  uint64        // the time of this process's request, or 0 when idle
 	number   uint64        // of this process's latest request
@@ -389,7 +381,7 @@ func (m *machine) Idle() bool {
 
 // Fields names the state.
 func (m *machine) Fields(f *process.Fields) {
-	process.Enum(f, "st", &m.phase, phaseNames)
+	process.Enum(f, "st", &m.phase, process.PhaseNames)
 	f.Clock("C", &m.clock)
 	f.Clock("T", &m.request)
 	f.Seq("n", &m.number)

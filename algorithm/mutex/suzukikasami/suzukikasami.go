@@ -165,15 +165,7 @@ const (
 	ruleR6
 )
 
-type phase uint8
-
-const (
-	idle phase = iota
-	waiting
-	inside
-)
-
-var phaseNames = []string{"IDLE", "WAIT", "IN"}
+const idle, waiting, inside = process.PhaseIdle, process.PhaseWaiting, process.PhaseInside
 
 // Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
 type Flaw struct {
@@ -187,7 +179,7 @@ type machine struct {
 	self  process.ID
 	flaw  Flaw
 
-	phase  phase
+	phase  process.Phase
 	has    bool          // the token is here
 	rn     []uint64      // by rank: the highest request number seen
 	fence  process.Fence // the largest seen; with the token, that of the last entry
@@ -374,7 +366,7 @@ func (m *machine) hasFailed(p process.ID) bool { return slices.Contains(m.failed
 
 // Fields names the state.
 func (m *machine) Fields(f *process.Fields) {
-	process.Enum(f, "st", &m.phase, phaseNames)
+	process.Enum(f, "st", &m.phase, process.PhaseNames)
 	f.Array("RN", m.rn)
 	f.Fence("fence", &m.fence)
 	f.IDs("failed", &m.failed)

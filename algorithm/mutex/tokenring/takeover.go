@@ -122,12 +122,12 @@ func (m *machine) onState(msg *process.Message, fx *process.Effects) {
 	if !m.taking || msg.Term != m.promised || !slices.Contains(m.awaiting, msg.From) {
 		return
 	}
-	m.collect(msg.From, phase(msg.Value), msg.Fence)
+	m.collect(msg.From, process.Phase(msg.Value), msg.Fence)
 	m.answered(msg.From, fx)
 }
 
 // collect notes the report of p.
-func (m *machine) collect(p process.ID, ph phase, f process.Fence) {
+func (m *machine) collect(p process.ID, ph process.Phase, f process.Fence) {
 	m.fence = max(m.fence, f)
 	if ph == inside && (m.holder == process.None || f > m.held) {
 		m.holder, m.held = p, f

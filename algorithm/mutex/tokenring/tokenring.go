@@ -97,7 +97,7 @@ var Spec = &process.Spec{
 		{Name: "ACK", Class: process.Acknowledgement, Fields: []process.FieldUse{hop, epoch}},
 		{Name: "QUERY", Class: process.Recovery, Fields: []process.FieldUse{epoch}},
 		{Name: "STATE", Class: process.Recovery, Fields: []process.FieldUse{
-			{Field: process.FieldValue, Symbol: "st", Names: phaseNames}, fence, epoch}},
+			{Field: process.FieldValue, Symbol: "st", Names: process.PhaseNames}, fence, epoch}},
 		{Name: "NACK", Class: process.Recovery, Fields: []process.FieldUse{epoch}},
 		{Name: "NEWEPOCH", Class: process.Recovery, Fields: []process.FieldUse{
 			{Field: process.FieldSubject, Symbol: "holder"}, fence, epoch}},
@@ -236,15 +236,7 @@ const (
 	acks  = "acks"
 )
 
-type phase uint8
-
-const (
-	idle phase = iota
-	waiting
-	inside
-)
-
-var phaseNames = []string{"IDLE", "WAIT", "IN"}
+const idle, waiting, inside = process.PhaseIdle, process.PhaseWaiting, process.PhaseInside
 
 // Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
 type Flaw struct {
@@ -259,7 +251,7 @@ type machine struct {
 	acks  bool
 	delta process.Duration
 
-	phase  phase         // inside implies has, or promised > term
+	phase  process.Phase // inside implies has, or promised > term
 	has    bool          // the token is here; implies promised = term
 	hop    uint64        // of the token as it was last here, or as it was passed on
 	fence  process.Fence // the largest seen; with the token, that of the last entry
@@ -349,7 +341,7 @@ func (m *machine) onTimer(t process.Timer, fx *process.Effects) {
 // Fields names the state. Only the promise must survive a crash: a process that forgot
 // it could accept a token that was replaced.
 func (m *machine) Fields(f *process.Fields) {
-	process.Enum(f, "st", &m.phase, phaseNames)
+	process.Enum(f, "st", &m.phase, process.PhaseNames)
 	f.Bool("has", &m.has)
 	f.Uint("hop", &m.hop)
 	f.Fence("fence", &m.fence)

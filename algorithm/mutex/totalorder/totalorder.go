@@ -133,15 +133,7 @@ const (
 	ruleR6
 )
 
-type phase uint8
-
-const (
-	idle phase = iota
-	waiting
-	inside
-)
-
-var phaseNames = []string{"IDLE", "WAIT", "IN"}
+const idle, waiting, inside = process.PhaseIdle, process.PhaseWaiting, process.PhaseInside
 
 // entry is a request that was delivered.
 type entry struct {
@@ -154,7 +146,7 @@ type machine struct {
 	c    *process.Config
 	self process.ID
 
-	phase  phase
+	phase  process.Phase
 	rid    uint64        // the number of this process's latest request
 	queue  []entry       // delivered and not released, in the order of delivery
 	last   process.Fence // the position of the last REQUEST delivered
@@ -240,7 +232,7 @@ func (m *machine) onFail(p process.ID, fx *process.Effects) {
 
 // Fields names the state.
 func (m *machine) Fields(f *process.Fields) {
-	process.Enum(f, "st", &m.phase, phaseNames)
+	process.Enum(f, "st", &m.phase, process.PhaseNames)
 	f.Seq("r", &m.rid)
 	process.List(f, "q", &m.queue, entryFields)
 	f.Fence("last", &m.last)
