@@ -4,6 +4,7 @@
 package algorithm
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -171,37 +172,22 @@ func Find(name string) *process.Spec {
 		}
 		return view.Over(spec)
 	}
-	if below, top, joined := cutLast(name, "+"); joined {
-		return findStack(strings.Split(below, "+"), top)
+	if names := strings.Split(name, "+"); len(names) > 1 {
+		return findStack(names)
 	}
-	for _, list := range [][]*process.Spec{All, Broken} {
-		if i := slices.IndexFunc(list, func(s *process.Spec) bool { return s.Name == name }); i >= 0 {
-			return list[i]
-		}
-	}
-	return nil
+	return cmp.Or(named(All, name), named(Broken, name))
 }
 
-// cutLast is strings.Cut at the last separator.
-func cutLast(s, sep string) (before, after string, found bool) {
-	i := strings.LastIndex(s, sep)
-	if i < 0 {
-		return "", s, false
-	}
-	return s[:i], s[i+len(sep):], true
-}
-
-// findStack puts an algorithm above others. Each may occur once.
-func findStack(below []string, top string) *process.Spec {
-	all := append(below, top)
-	specs := make([]*process.Spec, len(all))
-	for i, name := range all {
+// findStack puts the last of the algorithms above the others. Each may occur once.
+func findStack(names []string) *process.Spec {
+	specs, top := make([]*process.Spec, len(names)), len(names)-1
+	for i, name := range names {
 		specs[i] = Find(name)
-		if specs[i] == nil || slices.Contains(specs[:i], specs[i]) || specs[i].Layers != nil && i < len(below) {
+		if specs[i] == nil || slices.Contains(specs[:i], specs[i]) || specs[i].Layers != nil && i < top {
 			return nil
 		}
 	}
-	s, err := stack.Over(specs[len(below)], specs[:len(below)]...)
+	s, err := stack.Over(specs[top], specs[:top]...)
 	if err != nil {
 		return nil
 	}

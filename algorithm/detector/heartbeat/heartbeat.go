@@ -63,37 +63,45 @@ package heartbeat
 import "github.com/conclave-io/conclave/process"
 
 // Spec describes the unreliable detector, which announces Suspect and Trust.
-var Spec = &process.Spec{
-	Name:      "heartbeat",
-	Title:     "Unreliable failure detector by heartbeats",
-	Paper:     paper,
-	Documents: documents,
-	Family:    process.Detector,
-	Messages:  messages,
-	Timers:    timers,
-	Rules:     append(rules, process.RuleSpec{Name: "R2c", Text: "ALIVE of a suspect: trust it, lengthen its timeout"}),
-	Options:   options,
-	Claims:    claims,
-	Normal:    normal,
-	New:       func(self process.ID, c *process.Config) process.Machine { return newMachine(self, c, false) },
-}
+var Spec = spec("heartbeat", "Unreliable failure detector by heartbeats", false, process.Needs{}, claims,
+	process.RuleSpec{Name: "R2c", Text: "ALIVE of a suspect: trust it, lengthen its timeout"})
 
 // Reliable describes the reliable detector, which announces Fail. Both detectors
 // announce a restart as Rejoin.
-var Reliable = &process.Spec{
-	Name:      "reliable",
-	Title:     "Reliable failure detector by heartbeats",
-	Paper:     paper,
-	Documents: documents,
-	Family:    process.Detector,
-	Messages:  messages,
-	Timers:    timers,
-	Rules:     append(rules, process.RuleSpec{Name: "R4", Text: "ALIVE of a failed process: delays are not bounded, announce it as restarted"}),
-	Options:   options,
-	Needs:     process.Needs{Reliable: true, Synchrony: true, FIFO: true},
-	Claims:    reliableClaims,
-	Normal:    normal,
-	New:       func(self process.ID, c *process.Config) process.Machine { return newMachine(self, c, true) },
+var Reliable = spec("reliable", "Reliable failure detector by heartbeats", true,
+	process.Needs{Reliable: true, Synchrony: true, FIFO: true}, reliableClaims,
+	process.RuleSpec{Name: "R4", Text: "ALIVE of a failed process: delays are not bounded, announce it as restarted"})
+
+func spec(name, title string, reliable bool, needs process.Needs, claims process.Claims, last process.RuleSpec) *process.Spec {
+	return &process.Spec{
+		Name:      name,
+		Title:     title,
+		Paper:     "T. Chandra, S. Toueg: Unreliable failure detectors for reliable distributed systems, Journal of the ACM 43(2), 1996, doi:10.1145/226643.226647",
+		Documents: []string{"[D1]", "[D4]"},
+		Family:    process.Detector,
+		Messages: []process.MessageSpec{
+			{Name: "ALIVE", Class: process.Heartbeat, Fields: []process.FieldUse{
+				{Field: process.FieldValue, Symbol: "inc"}, {Field: process.FieldSeq, Symbol: "n"}}},
+		},
+		Timers: []string{"beat", "check"},
+		Rules: []process.RuleSpec{
+			{Name: "R1", Text: "every P: ALIVE to all others"},
+			{Name: "R2", Text: "ALIVE: wait for the next one"},
+			{Name: "R2a", Text: "ALIVE that is not newer: ignore"},
+			{Name: "R2b", Text: "ALIVE of a higher incarnation: announce the restart"},
+			{Name: "R3", Text: "silent for the timeout minus one D: doubt"},
+			{Name: "R3a", Text: "silent for the whole timeout: suspect, or declare failed"},
+			last,
+		},
+		Options: []process.Option{
+			{Name: "beat-period", Default: "4", Min: 1, Max: 1_000_000, Text: "P, the time between two ALIVEs, in D"},
+			{Name: "beat-timeout", Default: "0", Min: 0, Max: 1_000_000, Text: "time after which a silent process is suspected, in D; 0: 3P+D"},
+		},
+		Needs:  needs,
+		Claims: claims,
+		Normal: normal,
+		New:    func(self process.ID, c *process.Config) process.Machine { return newMachine(self, c, reliable) },
+	}
 }
 
 var claims = process.Claims{
@@ -142,33 +150,6 @@ func noticed(reliable bool) func(c *process.Config) process.Duration {
 		m := newMachine(0, c, reliable).(*machine)
 		return m.timeout + m.period + 2*c.D()
 	}
-}
-
-const paper = "T. Chandra, S. Toueg: Unreliable failure detectors for reliable distributed systems, Journal of the ACM 43(2), 1996, doi:10.1145/226643.226647"
-
-var documents = []string{"[D1]", "[D4]"}
-
-var messages = []process.MessageSpec{
-	{Name: "ALIVE", Class: process.Heartbeat, Fields: []process.FieldUse{
-		{Field: process.FieldValue, Symbol: "inc"}, {Field: process.FieldSeq, Symbol: "n"}}},
-}
-
-var timers = []string{"beat", "check"}
-
-// rules are those of both detectors; each adds one. The capacity is clipped so that
-// neither appends into the other's slice.
-var rules = []process.RuleSpec{
-	{Name: "R1", Text: "every P: ALIVE to all others"},
-	{Name: "R2", Text: "ALIVE: wait for the next one"},
-	{Name: "R2a", Text: "ALIVE that is not newer: ignore"},
-	{Name: "R2b", Text: "ALIVE of a higher incarnation: announce the restart"},
-	{Name: "R3", Text: "silent for the timeout minus one D: doubt"},
-	{Name: "R3a", Text: "silent for the whole timeout: suspect, or declare failed"},
-}[:6:6]
-
-var options = []process.Option{
-	{Name: "beat-period", Default: "4", Min: 1, Max: 1_000_000, Text: "P, the time between two ALIVEs, in D"},
-	{Name: "beat-timeout", Default: "0", Min: 0, Max: 1_000_000, Text: "time after which a silent process is suspected, in D; 0: 3P+D"},
 }
 
 const alive process.Type = 1
