@@ -53,6 +53,7 @@
 package phaseking
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/conclave-io/conclave/process"
@@ -231,10 +232,7 @@ func (m *machine) onVote(msg *process.Message, fx *process.Effects) {
 
 func (m *machine) find(round uint64, from process.ID) (int, bool) {
 	return slices.BinarySearchFunc(m.votes, vote{round: round, from: from}, func(a, b vote) int {
-		if a.round != b.round {
-			return int(a.round) - int(b.round)
-		}
-		return int(a.from) - int(b.from)
+		return cmp.Or(cmp.Compare(a.round, b.round), cmp.Compare(a.from, b.from))
 	})
 }
 

@@ -69,6 +69,7 @@ package swim
 
 import (
 	"fmt"
+	"math/bits"
 
 	"github.com/conclave-io/conclave/process"
 )
@@ -313,13 +314,7 @@ func suspicionPeriods(c *process.Config) int {
 }
 
 // log is the logarithm of n+1 to the base 2, rounded up.
-func log(n int) int {
-	bits := 0
-	for n > 0 {
-		n, bits = n/2, bits+1
-	}
-	return bits
-}
+func log(n int) int { return bits.Len(uint(n)) }
 
 // Step dispatches the event to the handler of its rule.
 func (m *machine) Step(ev *process.Event, fx *process.Effects) {
