@@ -69,6 +69,8 @@
 package waitforgraph
 
 import (
+	"slices"
+
 	"github.com/conclave-io/conclave/algorithm/deadlock"
 	"github.com/conclave-io/conclave/process"
 )
@@ -266,13 +268,7 @@ func (m *machine) onTimer(t process.Timer, fx *process.Effects) {
 	m.report(m.missing(), fx)
 }
 
-func (m *machine) missing() []process.ID {
-	var ids []process.ID
-	for p := range m.Below.Missing().All() {
-		ids = append(ids, p)
-	}
-	return ids
-}
+func (m *machine) missing() []process.ID { return slices.Collect(m.Below.Missing().All()) }
 
 // report tells the maintainer which processes this process waits for.
 func (m *machine) report(to []process.ID, fx *process.Effects) {

@@ -241,10 +241,8 @@ func (m *machine) onRelease(fx *process.Effects) {
 	process.Assert(m.phase == inside, "only a holder releases")
 	fx.Rule(ruleR4)
 	m.phase = idle
-	for p := range process.ID(m.c.N) {
-		if m.asked.Has(p) {
-			m.give(p, fx)
-		}
+	for p := range m.asked.All() {
+		m.give(p, fx)
 	}
 }
 
