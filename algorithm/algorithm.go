@@ -4,6 +4,8 @@
 package algorithm
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -170,39 +172,100 @@ func Find(name string) *process.Spec {
 		}
 		return view.Over(spec)
 	}
-	if below, top, joined := cutLast(name, "+"); joined {
-		return findStack(strings.Split(below, "+"), top)
+	if names := strings.Split(name, "+"); len(names) > 1 {
+		return findStack(names)
 	}
-	for _, list := range [][]*process.Spec{All, Broken} {
-		if i := slices.IndexFunc(list, func(s *process.Spec) bool { return s.Name == name }); i >= 0 {
-			return list[i]
-		}
-	}
-	return nil
+	return cmp.Or(named(All, name), named(Broken, name))
 }
 
-// cutLast is strings.Cut at the last separator.
-func cutLast(s, sep string) (before, after string, found bool) {
-	i := strings.LastIndex(s, sep)
-	if i < 0 {
-		return "", s, false
-	}
-	return s[:i], s[i+len(sep):], true
-}
-
-// findStack puts an algorithm above others. Each may occur once.
-func findStack(below []string, top string) *process.Spec {
-	all := append(below, top)
-	specs := make([]*process.Spec, len(all))
-	for i, name := range all {
+// findStack puts the last of the algorithms above the others. Each may occur once.
+func findStack(names []string) *process.Spec {
+	specs, top := make([]*process.Spec, len(names)), len(names)-1
+	for i, name := range names {
 		specs[i] = Find(name)
-		if specs[i] == nil || slices.Contains(specs[:i], specs[i]) || specs[i].Layers != nil && i < len(below) {
+		if specs[i] == nil || slices.Contains(specs[:i], specs[i]) || specs[i].Layers != nil && i < top {
 			return nil
 		}
 	}
-	s, err := stack.Over(specs[len(below)], specs[:len(below)]...)
+	s, err := stack.Over(specs[top], specs[:top]...)
 	if err != nil {
 		return nil
 	}
 	return s
+}
+
+// Add puts algorithms of other modules behind those of this one, so that every tool knows
+// them: all, or if one cannot be added, none. It must return before anything reads the list.
+func Add(specs ...*process.Spec) error {
+	before := All
+	for _, s := range specs {
+		if err := addable(s); err != nil {
+			All = before
+			return err
+		}
+		All = append(All[:len(All):len(All)], s)
+	}
+	return nil
+}
+
+// addable returns why the tools could not tell an algorithm from others, or not run it.
+func addable(s *process.Spec) error {
+	switch {
+	case s == nil:
+		return fmt.Errorf("algorithm: spec: nil")
+	case !wellNamed(s.Name):
+		return fmt.Errorf("algorithm: name: %q: use lower case words joined by hyphens", s.Name)
+	case Find(s.Name) != nil:
+		return fmt.Errorf("algorithm: name: %q: taken; choose another", s.Name)
+	case s.Family == 0:
+		return fmt.Errorf("algorithm: %q: Family is not set", s.Name)
+	case s.New == nil:
+		return fmt.Errorf("algorithm: %q: New is not set", s.Name)
+	}
+	return nil
+}
+
+// wellNamed reports whether a name is that of an algorithm.
+func wellNamed(name string) bool {
+	other := func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') }
+	return name != "" && !slices.ContainsFunc(strings.Split(name, "-"), func(word string) bool {
+		return word == "" || strings.ContainsFunc(word, other)
+	})
+}
+
+// Nearest returns the known name that was probably meant, or "". If several names begin
+// with the given text, it returns the shortest.
+func Nearest(name string, known []string) string {
+	best, least, begun := "", len(name)/2+1, false
+	for _, k := range known {
+		d, begins := distance(name, k), name != "" && strings.HasPrefix(k, name)
+		switch {
+		case begins && !begun, begins == begun && d < least:
+			best, least, begun = k, d, begins
+		}
+	}
+	return best
+}
+
+// distance is the smallest number of insertions, deletions and replacements that turn a
+// into b. Long words are cut: they are not names.
+func distance(a, b string) int {
+	a, b = a[:min(len(a), 64)], b[:min(len(b), 64)]
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		before := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			replaced := before
+			if a[i] != b[j] {
+				replaced++
+			}
+			before = row[j+1]
+			row[j+1] = min(replaced, row[j]+1, before+1)
+		}
+	}
+	return row[len(b)]
 }

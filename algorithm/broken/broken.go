@@ -24,7 +24,7 @@ import (
 type Variant struct {
 	Name string // on the command line: the name of the original, and the mistake
 	Of   *process.Spec
-	New  func(self process.ID, c *process.Config) process.Machine
+	New  maker // of the machine; of a stack, of its top layer
 
 	Mistake  string // what it does differently, in one sentence
 	Tempting string // why people do so
@@ -60,9 +60,10 @@ type Bounds struct {
 // It must not be modified.
 var Variants = list(
 	ofCentral, ofCentralClock, ofTokenRing, ofLamport, ofRicartAgrawala, ofRicartAgrawalaToken,
-	ofSuzukiKasami, ofRaymond, ofNaimiTrehel, ofSinghal, ofMaekawa, ofMajority, ofLease, ofDijkstra, ofKRicartAgrawala, ofNeilsenMizuno,
+	ofSuzukiKasami, ofRaymond, ofNaimiTrehel, ofSinghal, ofMaekawa, ofMajority, ofLease, ofRedlock, ofDijkstra, ofKRicartAgrawala, ofNeilsenMizuno,
 	ofBully, ofChangRoberts, ofLeLann, ofHirschbergSinclair, ofPeterson, ofFranklin, ofRingList, ofRingActiveList, ofByLoad, ofSuperPeer,
-	ofFloodSet, ofPaxos, ofRaft, ofReductions, ofGenerals, ofSignedGenerals, ofPhaseKing,
+	ofFloodSet, ofPaxos, ofRaft, ofRaftMutex, ofRaftElection, ofTokenConsensus, ofElectionConsensus,
+	ofGenerals, ofSignedGenerals, ofPhaseKing,
 	ofTwoPhase, ofThreePhase, ofPaxosCommit,
 	ofWaitForGraph, ofEdgeChasing, ofDiffusion,
 )
@@ -98,30 +99,23 @@ func (v *Variant) Command() string {
 	for _, o := range b.Options {
 		text += fmt.Sprintf(" --option %s=%s", o.Name, o.Value)
 	}
-	if b.Duplicates > 0 {
-		text += fmt.Sprintf(" --duplicates %d", b.Duplicates)
+	limit := func(flag string, most int) {
+		if most > 0 {
+			text += fmt.Sprintf(" --%s %d", flag, most)
+		}
 	}
-	if b.Timeouts > 0 {
-		text += fmt.Sprintf(" --timeouts %d", b.Timeouts)
-	}
-	if b.Crashes > 0 {
-		text += fmt.Sprintf(" --crashes %d", b.Crashes)
-	}
-	if b.Restarts > 0 {
-		text += fmt.Sprintf(" --restarts %d", b.Restarts)
-	}
-	if b.Cancels > 0 {
-		text += fmt.Sprintf(" --cancels %d", b.Cancels)
-	}
+	limit("duplicates", b.Duplicates)
+	limit("timeouts", b.Timeouts)
+	limit("crashes", b.Crashes)
+	limit("restarts", b.Restarts)
+	limit("cancels", b.Cancels)
 	for i, p := range b.Traitors {
 		text += []string{" --traitors ", ","}[min(i, 1)] + strconv.Itoa(int(p)+1)
 	}
 	if b.Corrupt {
 		text += " --corrupt"
 	}
-	if b.InFlight > 0 {
-		text += fmt.Sprintf(" --in-flight %d", b.InFlight)
-	}
+	limit("in-flight", b.InFlight)
 	if b.AnyTime {
 		text += " --timers any"
 	}
@@ -129,6 +123,14 @@ func (v *Variant) Command() string {
 		text += fmt.Sprintf(" --property %q", v.Breaks)
 	}
 	return text
+}
+
+// of makes the variants those of one algorithm.
+func of(original *process.Spec, variants []Variant) []Variant {
+	for i := range variants {
+		variants[i].Of = original
+	}
+	return variants
 }
 
 // list concatenates variants and makes their Specs.
@@ -147,8 +149,22 @@ func (v *Variant) spec() *process.Spec {
 	s := *v.Of
 	words := strings.ReplaceAll(strings.TrimPrefix(v.Name, v.Of.Name+"-"), "-", " ")
 	s.Name, s.Title, s.New = v.Name, v.Of.Title+", broken: "+words, v.New
+	if s.Layers != nil {
+		s.New = under(v.New, s.Layers)
+	}
 	s.Claims.Costs = nil
 	return &s
+}
+
+type maker = func(self process.ID, c *process.Config) process.Machine
+
+// under makes the machines of a stack whose top layer has a mistake.
+func under(top maker, layers []*process.Spec) maker {
+	layers = slices.Clone(layers)
+	last := *layers[len(layers)-1]
+	last.New = top
+	layers[len(layers)-1] = &last
+	return process.Compose("", "", layers...).New
 }
 
 func option(name, value string) []process.OptionValue {

@@ -9,11 +9,10 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-var ofWaitForGraph = []Variant{
+var ofWaitForGraph = of(stack.WaitForGraph, []Variant{
 	{
 		Name:     "wait-for-graph-no-confirmation",
-		Of:       stack.WaitForGraph,
-		New:      waitforgraph.Flaw{NoConfirmation: true}.Over(requests.And),
+		New:      waitforgraph.Flaw{NoConfirmation: true}.New,
 		Mistake:  "The maintainer declares every cycle in the reports, without asking again.",
 		Tempting: "Each edge was reported by the waiting process itself, which must know.",
 		Wrong:    "The reports are from different moments: one edge disappears before the other appears, but the graph has both.",
@@ -22,8 +21,7 @@ var ofWaitForGraph = []Variant{
 	},
 	{
 		Name:     "wait-for-graph-one-sided",
-		Of:       stack.WaitForGraph,
-		New:      waitforgraph.Flaw{OneSided: true}.Over(requests.And),
+		New:      waitforgraph.Flaw{OneSided: true}.New,
 		Mistake:  "The maintainer asks again, but believes an edge that only the waiting process has confirmed.",
 		Tempting: "The edges have the same versions in both rounds, so nobody has gone on in between.",
 		Wrong:    "The answer may be in flight all the time: its receiver still waits, but its sender is free to wait for the receiver.",
@@ -32,13 +30,12 @@ var ofWaitForGraph = []Variant{
 			{Name: "mode", Value: "declare"}, {Name: "ask", Value: "2"},
 		}},
 	},
-}
+})
 
-var ofDiffusion = []Variant{
+var ofDiffusion = of(stack.Diffusion, []Variant{
 	{
 		Name:     "diffusion-first-reply",
-		Of:       stack.Diffusion,
-		New:      diffusion.Flaw{FirstReply: true}.Over(requests.Or),
+		New:      diffusion.Flaw{FirstReply: true}.New,
 		Mistake:  "One reply is enough.",
 		Tempting: "The query has gone round a cycle of processes that wait, and a cycle is a deadlock.",
 		Wrong:    "In the OR model it is not: another process can answer one on the cycle.",
@@ -47,7 +44,6 @@ var ofDiffusion = []Variant{
 	},
 	{
 		Name:     "diffusion-by-probes",
-		Of:       stack.Diffusion,
 		Spec:     probesOverOr(),
 		Mistake:  "Edge chasing is used where one answer is enough.",
 		Tempting: "A probe that comes back has gone round a cycle of processes that wait for each other.",
@@ -55,7 +51,7 @@ var ofDiffusion = []Variant{
 		Breaks:   process.NoPhantom,
 		Bounds:   Bounds{N: 3, Entries: 1, Timeouts: 1, AnyTime: true, Options: option("mode", "declare"), Alone: true},
 	},
-}
+})
 
 // probesOverOr is edge chasing over requests of the OR model.
 func probesOverOr() *process.Spec {
@@ -67,11 +63,10 @@ func probesOverOr() *process.Spec {
 	return s
 }
 
-var ofEdgeChasing = []Variant{
+var ofEdgeChasing = of(stack.EdgeChasing, []Variant{
 	{
 		Name:     "edge-chasing-no-debt",
-		Of:       stack.EdgeChasing,
-		New:      edgechasing.Flaw{NoDebt: true}.Over(requests.And),
+		New:      edgechasing.Flaw{NoDebt: true}.New,
 		Mistake:  "A process that waits passes a probe on without checking that it still owes the sender an answer.",
 		Tempting: "The probe came along an edge of the wait-for graph, and its sender waits.",
 		Wrong:    "The answer may be in flight: the edge is gone when the probe crosses it, and a cycle with it is declared.",
@@ -80,8 +75,7 @@ var ofEdgeChasing = []Variant{
 	},
 	{
 		Name:     "edge-chasing-keeps-passed",
-		Of:       stack.EdgeChasing,
-		New:      edgechasing.Flaw{KeepsPassed: true}.Over(requests.And),
+		New:      edgechasing.Flaw{KeepsPassed: true}.New,
 		Mistake:  "A process passes on one probe of each initiator, and never forgets that.",
 		Tempting: "One probe on each edge is enough to find a cycle.",
 		Wrong:    "The first detection finds nothing. When there is a deadlock, the probes of the second are ignored.",
@@ -91,12 +85,11 @@ var ofEdgeChasing = []Variant{
 	},
 	{
 		Name:     "edge-chasing-own-victim",
-		Of:       stack.EdgeChasing,
-		New:      edgechasing.Flaw{OwnVictim: true}.Over(requests.And),
+		New:      edgechasing.Flaw{OwnVictim: true}.New,
 		Mistake:  "A process that finds a deadlock gives up itself.",
 		Tempting: "It knows that it is part of the deadlock, and need not tell any other.",
 		Wrong:    "Several processes find the same deadlock, and all of them give up, where one would be enough.",
 		Breaks:   process.NoPhantom,
 		Bounds:   Bounds{N: 2, Entries: 1, Timeouts: 2, AnyTime: true},
 	},
-}
+})

@@ -15,10 +15,9 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-var ofBully = []Variant{
+var ofBully = of(bully.Spec, []Variant{
 	{
 		Name:     "bully-waits-for-ever",
-		Of:       bully.Spec,
 		New:      bully.Flaw{WaitsForEver: true}.New,
 		Mistake:  "A process that has got an OK waits for the winner without a timer, as in [D0] and [D3].",
 		Tempting: "A higher process is up and continues the election.",
@@ -26,12 +25,11 @@ var ofBully = []Variant{
 		Breaks:   process.LeaderTermination,
 		Bounds:   Bounds{N: 3, Entries: 1, Clients: []process.ID{0}, Crashes: 2},
 	},
-}
+})
 
-var ofChangRoberts = []Variant{
+var ofChangRoberts = of(changroberts.Spec, []Variant{
 	{
 		Name:     "chang-roberts-printed",
-		Of:       changroberts.Spec,
 		Spec:     changrobertsprinted.Spec,
 		Mistake:  "The comparison of labels is reversed, as [D1] prints it.",
 		Tempting: "The two signs are easily confused.",
@@ -39,12 +37,11 @@ var ofChangRoberts = []Variant{
 		Breaks:   process.LeaderValidity,
 		Bounds:   Bounds{N: 2, Entries: 1, Clients: []process.ID{0}, Alone: true},
 	},
-}
+})
 
-var ofLeLann = []Variant{
+var ofLeLann = of(lelann.Spec, []Variant{
 	{
 		Name:     "le-lann-passes-first",
-		Of:       lelann.Spec,
 		New:      lelann.Flaw{PassesFirst: true}.New,
 		Mistake:  "A process passes the first label on before it sends its own.",
 		Tempting: "Messages are handled in the order in which they come.",
@@ -54,7 +51,6 @@ var ofLeLann = []Variant{
 	},
 	{
 		Name:     "le-lann-stops-worse",
-		Of:       lelann.Spec,
 		New:      lelann.Flaw{StopsWorse: true}.New,
 		Mistake:  "A process discards a label that is lower than one that it has seen, as Chang and Roberts do.",
 		Tempting: "That label cannot win, and most of the messages are saved.",
@@ -62,12 +58,11 @@ var ofLeLann = []Variant{
 		Breaks:   process.LeaderTermination,
 		Bounds:   Bounds{N: 2, Entries: 1},
 	},
-}
+})
 
-var ofHirschbergSinclair = []Variant{
+var ofHirschbergSinclair = of(hirschbergsinclair.Spec, []Variant{
 	{
 		Name:     "hirschberg-sinclair-side-by-sender",
-		Of:       hirschbergsinclair.Spec,
 		New:      hirschbergsinclair.Flaw{SideBySender: true}.New,
 		Mistake:  "Messages carry no direction: what comes from the left neighbor travels right, everything else travels left.",
 		Tempting: "Each process knows its two neighbors, so the sender determines the side.",
@@ -77,7 +72,6 @@ var ofHirschbergSinclair = []Variant{
 	},
 	{
 		Name:     "hirschberg-sinclair-sleepers-discard",
-		Of:       hirschbergsinclair.Spec,
 		New:      hirschbergsinclair.Flaw{SleepersDiscard: true}.New,
 		Mistake:  "A process that has not started discards the probe of a worse one and does nothing else.",
 		Tempting: "A worse process cannot win, and a discarded probe is not answered.",
@@ -85,12 +79,11 @@ var ofHirschbergSinclair = []Variant{
 		Breaks:   process.LeaderTermination,
 		Bounds:   Bounds{N: 2, Entries: 1, Clients: []process.ID{0}},
 	},
-}
+})
 
-var ofPeterson = []Variant{
+var ofPeterson = of(peterson.Spec, []Variant{
 	{
 		Name:     "peterson-last-leads",
-		Of:       peterson.Spec,
 		New:      peterson.Flaw{LastLeads: true}.New,
 		Mistake:  "The process that is the only active one announces itself.",
 		Tempting: "All others have given up, so it has won.",
@@ -100,7 +93,6 @@ var ofPeterson = []Variant{
 	},
 	{
 		Name:     "peterson-sleepers-relay",
-		Of:       peterson.Spec,
 		New:      peterson.Flaw{SleepersRelay: true}.New,
 		Mistake:  "A process that has not started passes the first message on and becomes a relay.",
 		Tempting: "It has not asked for an election, and this saves messages.",
@@ -108,12 +100,11 @@ var ofPeterson = []Variant{
 		Breaks:   process.LeaderValidity,
 		Bounds:   Bounds{N: 2, Entries: 1, Clients: []process.ID{0}},
 	},
-}
+})
 
-var ofFranklin = []Variant{
+var ofFranklin = of(franklin.Spec, []Variant{
 	{
 		Name:     "franklin-no-phase",
-		Of:       franklin.Spec,
 		New:      franklin.Flaw{NoPhase: true}.New,
 		Mistake:  "A candidate takes the latest label from each side, whatever its phase.",
 		Tempting: "Links keep order, so the labels of a side come phase by phase.",
@@ -123,7 +114,6 @@ var ofFranklin = []Variant{
 	},
 	{
 		Name:     "franklin-sleepers-relay",
-		Of:       franklin.Spec,
 		New:      franklin.Flaw{SleepersRelay: true}.New,
 		Mistake:  "A process that has not started passes labels on and is no candidate.",
 		Tempting: "It has not asked for an election, and this saves messages.",
@@ -131,27 +121,23 @@ var ofFranklin = []Variant{
 		Breaks:   process.LeaderValidity,
 		Bounds:   Bounds{N: 2, Entries: 1, Clients: []process.ID{0}},
 	},
-}
+})
 
-var ofRingList = []Variant{
+var ofRingList = of(ringlist.Spec, []Variant{
 	{
-		Name: "ring-list-relay-only",
-		Of:   ringlist.Spec,
-		New: func(self process.ID, c *process.Config) process.Machine {
-			return ringlist.Flaw{RelayOnly: true}.New(self, c, false)
-		},
+		Name:     "ring-list-relay-only",
+		New:      ringlist.Flaw{RelayOnly: true}.New,
 		Mistake:  "A process that did not start the election passes the list on without adding itself.",
 		Tempting: "It has not asked for an election.",
 		Wrong:    "The starter is the only one on the list when the list returns, and wins.",
 		Breaks:   process.LeaderValidity,
 		Bounds:   Bounds{N: 2, Entries: 1, Clients: []process.ID{0}},
 	},
-}
+})
 
-var ofRingActiveList = []Variant{
+var ofRingActiveList = of(ringactivelist.Spec, []Variant{
 	{
 		Name:     "ring-active-list-passes-first",
-		Of:       ringactivelist.Spec,
 		New:      ringactivelist.Flaw{PassesFirst: true}.New,
 		Mistake:  "A process passes the first label on before it sends its own.",
 		Tempting: "What came first goes first.",
@@ -159,27 +145,23 @@ var ofRingActiveList = []Variant{
 		Breaks:   process.LeaderValidity,
 		Bounds:   Bounds{N: 2, Entries: 1, Clients: []process.ID{0}},
 	},
-}
+})
 
-var ofByLoad = []Variant{
+var ofByLoad = of(byload.List, []Variant{
 	{
-		Name: "by-load-no-tie-break",
-		Of:   byload.List,
-		New: func(self process.ID, c *process.Config) process.Machine {
-			return ringlist.Flaw{NoTieBreak: true}.New(self, c, true)
-		},
+		Name:     "by-load-no-tie-break",
+		New:      ringlist.Flaw{ByLoad: true, NoTieBreak: true}.New,
 		Mistake:  "Only loads are compared; of equal loads, the first on the list wins.",
 		Tempting: "It does not matter which of two equally busy processes leads.",
 		Wrong:    "All processes must choose the same one: two that start at once choose two leaders.",
 		Breaks:   process.LeaderValidity,
 		Bounds:   Bounds{N: 3, Entries: 1, Clients: []process.ID{0}},
 	},
-}
+})
 
-var ofSuperPeer = []Variant{
+var ofSuperPeer = of(superpeer.Spec, []Variant{
 	{
 		Name:     "super-peer-no-split",
-		Of:       superpeer.Spec,
 		New:      superpeer.Flaw{NoSplit: true}.New,
 		Mistake:  "A super-peer takes every node of its segment, as in [D3], which requires a limit but does not say how.",
 		Tempting: "Hashing spreads the nodes evenly.",
@@ -188,4 +170,4 @@ var ofSuperPeer = []Variant{
 		Bounds:   Bounds{N: 3, Entries: 1, Options: append(option("prefix", "0"), option("cap", "1")...)},
 		Scenario: "scenarios/broken/super-peer-no-split.yaml",
 	},
-}
+})

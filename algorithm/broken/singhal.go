@@ -5,10 +5,9 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-var ofSinghal = []Variant{
+var ofSinghal = of(singhal.Spec, []Variant{
 	{
 		Name:     "singhal-printed",
-		Of:       singhal.Spec,
 		Spec:     SinghalPrinted,
 		Mistake:  "No process asks again, as the algorithm is commonly printed.",
 		Tempting: "The heuristic finds the token in most runs, and links keep their order.",
@@ -18,7 +17,6 @@ var ofSinghal = []Variant{
 	},
 	{
 		Name:     "singhal-gives-while-inside",
-		Of:       singhal.Spec,
 		New:      singhal.Flaw{GivesInside: true}.New,
 		Mistake:  "The holder sends the token to a process that asks, even while it is inside.",
 		Tempting: "The token is here, and the other process wants it.",
@@ -26,7 +24,7 @@ var ofSinghal = []Variant{
 		Breaks:   process.MutualExclusion,
 		Bounds:   Bounds{N: 2, Entries: 1},
 	},
-}
+})
 
 // SinghalPrinted is Singhal's heuristic as commonly printed: the rules of package
 // singhal without R6 and without withdrawal.
@@ -85,4 +83,4 @@ var singhalPrintedClaims = process.Claims{
 	},
 }
 
-var processes = &process.Formula{Text: "N", Eval: func(p process.Params) float64 { return float64(p.N) }}
+var processes = process.PerProcess("N", 1)

@@ -7,10 +7,9 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-var ofTwoPhase = []Variant{
+var ofTwoPhase = of(twophase.Spec, []Variant{
 	{
 		Name:     "two-phase-commit-votes-unlogged",
-		Of:       twophase.Spec,
 		New:      twophase.Flaw{VotesUnlogged: true}.New,
 		Mistake:  "A participant sends VOTE yes without logging PREPARED first.",
 		Tempting: "The vote leaves sooner, and the log can follow.",
@@ -20,7 +19,6 @@ var ofTwoPhase = []Variant{
 	},
 	{
 		Name:     "two-phase-commit-aborts-alone",
-		Of:       twophase.Spec,
 		New:      twophase.Flaw{AbortsAlone: true}.New,
 		Mistake:  "A participant that is PREPARED and waits too long for the decision aborts.",
 		Tempting: "The coordinator seems to have crashed, and the participant's locks block others.",
@@ -30,7 +28,6 @@ var ofTwoPhase = []Variant{
 	},
 	{
 		Name:     "two-phase-commit-commit-unlogged",
-		Of:       twophase.Spec,
 		New:      twophase.Flaw{CommitUnlogged: true}.New,
 		Mistake:  "The coordinator sends DECISION(commit) without logging COMMIT first.",
 		Tempting: "All participants have logged PREPARED, so the decision can be derived again.",
@@ -38,12 +35,11 @@ var ofTwoPhase = []Variant{
 		Breaks:   process.Atomicity,
 		Bounds:   Bounds{N: 3, Entries: 1, Crashes: 1, Restarts: 1, Alone: true},
 	},
-}
+})
 
-var ofThreePhase = []Variant{
+var ofThreePhase = of(threephase.Spec, []Variant{
 	{
 		Name:     "three-phase-commit-decides-alone",
-		Of:       threephase.Spec,
 		New:      threephase.Flaw{DecidesAlone: true}.New,
 		Mistake:  "A participant that loses the coordinator decides by its own state: PRECOMMITTED commits, PREPARED aborts.",
 		Tempting: "Many books show it like this: no process has committed while one is uncertain, so an uncertain one may abort.",
@@ -53,7 +49,6 @@ var ofThreePhase = []Variant{
 	},
 	{
 		Name:     "three-phase-commit-commits-at-once",
-		Of:       threephase.Spec,
 		New:      threephase.Flaw{CommitsAtOnce: true}.New,
 		Mistake:  "The coordinator commits when it sends PRECOMMIT, and does not wait for ACK.",
 		Tempting: "All have voted yes, so the outcome is certain.",
@@ -61,12 +56,11 @@ var ofThreePhase = []Variant{
 		Breaks:   process.Atomicity,
 		Bounds:   Bounds{N: 2, Entries: 1, Crashes: 1, Alone: true},
 	},
-}
+})
 
-var ofPaxosCommit = []Variant{
+var ofPaxosCommit = of(paxoscommit.Spec, []Variant{
 	{
 		Name:     "paxos-commit-reports-nothing",
-		Of:       paxoscommit.Spec,
 		New:      paxoscommit.Flaw{ReportsNothing: true}.New,
 		Mistake:  "An acceptor that promises a ballot does not report the votes that it has kept.",
 		Tempting: "A vote belongs to the process that gave it, which can vote again.",
@@ -76,7 +70,6 @@ var ofPaxosCommit = []Variant{
 	},
 	{
 		Name:     "paxos-commit-one-acceptor",
-		Of:       paxoscommit.Spec,
 		New:      paxoscommit.Flaw{OneAcceptor: true}.New,
 		Mistake:  "The coordinator commits as soon as one acceptor has all votes.",
 		Tempting: "Votes cannot be taken back, and the other acceptors will have them soon.",
@@ -86,4 +79,4 @@ var ofPaxosCommit = []Variant{
 			{Name: "retry-time", Value: "4"},
 		}},
 	},
-}
+})

@@ -44,6 +44,28 @@ var Options = []process.Option{
 	{Name: "suspicion-time", Default: "8", Min: 1, Max: 1_000_000, Text: "time that a process waits before it looks for a deadlock, in D"},
 }
 
+// Detector is what the machine of every detector has.
+type Detector struct {
+	Breaks bool // mode break
+	Wait   process.Duration
+	Below  Waiter
+}
+
+// NewDetector returns a Detector with the options of a configuration.
+func NewDetector(c *process.Config) Detector {
+	return Detector{
+		Breaks: c.Option("mode", Break) == Break,
+		Wait:   process.Duration(c.IntOption("suspicion-time", 8)) * c.D(),
+	}
+}
+
+// Oversee tells the detector which machine waits.
+func (d *Detector) Oversee(below process.Machine) {
+	w, ok := below.(Waiter)
+	process.Assert(ok, "a deadlock detector needs a layer below that knows which processes it waits for")
+	d.Below = w
+}
+
 // Report is the message by which a detector tells the application of a deadlock. It is
 // never sent over a link. In mode break the victim reports it, about itself, when it
 // gives up.

@@ -79,7 +79,7 @@ var Spec = &process.Spec{
 	Name:      "chandy-lamport",
 	Title:     "Recording of a global state",
 	Paper:     "K. M. Chandy, L. Lamport: Distributed Snapshots: Determining Global States of Distributed Systems, ACM Transactions on Computer Systems 3(1), 1985, doi:10.1145/214451.214456",
-	Documents: []string{doc004},
+	Documents: []string{"[D4]"},
 	Family:    process.GlobalState,
 	Messages: []process.MessageSpec{
 		{Name: "CARRY", Fields: []process.FieldUse{{Field: process.FieldData, Symbol: "m", Carried: true}}},
@@ -99,6 +99,19 @@ var Spec = &process.Spec{
 	Needs:   process.Needs{FIFO: true, Reliable: true, NoDuplication: true},
 	Claims:  claims,
 	New:     newMachine,
+}
+
+var claims = process.Claims{
+	Properties: []process.Claim{
+		{Property: process.ConsistentCut},
+	},
+	Costs: []process.Cost{
+		{Metric: process.MessageCount, Regime: process.OneStarter, When: "N(N-1) MARKER and N-1 PART, for each recording",
+			Exact: process.OfN("(N+1)(N-1)", func(n float64) float64 { return (n + 1) * (n - 1) })},
+	},
+	Survives: []process.Survival{
+		{Fault: process.Slowness, How: "no rule depends on time"},
+	},
 }
 
 var (
@@ -244,7 +257,7 @@ func (m *machine) onMarker(msg *process.Message, fx *process.Effects) {
 	for i := range m.recordings {
 		if r := &m.recordings[i]; r.name == n {
 			fx.Rule(ruleR4)
-			r.open = slices.DeleteFunc(r.open, func(p process.ID) bool { return p == msg.From })
+			r.open = process.Remove(r.open, msg.From)
 			m.endIfComplete(i, fx)
 			return
 		}

@@ -18,16 +18,16 @@ func (w *world) findClients() {
 			continue
 		}
 		if !w.coarse && (m.renewal.mail == noMail || m.renewal.age > 0) {
-			w.may(actSend, 0, c, 0)
+			w.may(ruleSend, 0, c, 0)
 		}
 		if m.renewal.answered() {
-			w.may(actReceive, 0, c, 0)
+			w.may(ruleReceive, 0, c, 0)
 		}
 		if m.claim == granted {
-			w.may(actEnter, 0, c, 0)
+			w.may(ruleEnter, 0, c, 0)
 		}
 		if w.bound && c == 0 && m.status == open && !w.dead {
-			w.may(actDie, 0, c, 0)
+			w.may(ruleDie, 0, c, 0)
 		}
 		for l := range w.servers {
 			w.findClaims(l, c)
@@ -42,9 +42,9 @@ func (w *world) findClaims(l, c int) {
 	switch {
 	case m.status != open || w.bound:
 	case (m.claim == noClaim || m.claim == asking) && !r.asked[c] && w.room(l) && !w.inFlight(l, opAcquire, c):
-		w.may(actAcquire, l, c, 0)
+		w.may(ruleAcquire, l, c, 0)
 	case m.claim == asking && r.holder == c+1 && w.servers[l].ready() && !w.servers[l].behind:
-		w.may(actGrant, l, c, 0)
+		w.may(ruleGrant, l, c, 0)
 	}
 }
 

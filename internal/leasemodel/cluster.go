@@ -1,6 +1,10 @@
 package leasemodel
 
-import "github.com/conclave-io/conclave/process"
+import (
+	"slices"
+
+	"github.com/conclave-io/conclave/process"
+)
 
 // Agreement on the log, with what Raft guarantees: a term, a vote and a log on each
 // disk. A candidate and one voter are a majority of three, so an election is one step,
@@ -50,11 +54,11 @@ func (w *world) findCluster() {
 	for i := range w.servers {
 		s := &w.servers[i]
 		if w.emptied < w.empties && s.phase != blank {
-			w.may(actEmpty, i, 0, 0)
+			w.may(ruleEmpty, i, 0, 0)
 		}
 		for f := range w.servers {
 			if f != i && w.votes(i) && w.votes(f) && max(s.term, w.servers[f].term) < w.terms && !w.newer(f, i) {
-				w.may(actElect, i, f, 0)
+				w.may(ruleElect, i, f, 0)
 			}
 			if s.leads() {
 				w.findLeader(i, f)
@@ -68,13 +72,13 @@ func (w *world) findLeader(l, f int) {
 	s, t := &w.servers[l], &w.servers[f]
 	news := len(s.suffix) > 0 || !s.behind && (t.behind || len(t.suffix) > 0 || t.term < s.term)
 	if w.takes(f, l) && news {
-		w.may(actReplicate, l, f, 0)
+		w.may(ruleReplicate, l, f, 0)
 	}
 	if s.round == begun && w.answers(f, l) && (!w.coarse || w.canConfirm(l)) {
-		w.may(actAnswer, l, f, 0)
+		w.may(ruleAnswer, l, f, 0)
 	}
 	if k := servers - l - f; t.phase == blank && s.ready() && w.complete(l) && w.complete(k) && w.servers[k].term == s.term && w.votes(k) {
-		w.may(actRejoin, l, f, 0)
+		w.may(ruleRejoin, l, f, 0)
 	}
 }
 
@@ -163,7 +167,7 @@ func (w *world) leaveBehind(l, f int) {
 		if j == l || j == f || s.behind || len(entries) == 0 {
 			continue
 		}
-		if n := len(entries); len(s.suffix) >= n && equal(s.suffix[:n], entries) {
+		if n := len(entries); len(s.suffix) >= n && slices.Equal(s.suffix[:n], entries) {
 			s.suffix = append(s.suffix[:0], s.suffix[n:]...)
 			continue
 		}
@@ -172,15 +176,6 @@ func (w *world) leaveBehind(l, f int) {
 		}
 		s.behind, s.suffix = true, s.suffix[:0]
 	}
-}
-
-func equal(a, b []entry) bool {
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
 }
 
 // rejoin takes an emptied server back: the leader removes it, records its new UID,

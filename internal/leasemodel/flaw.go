@@ -68,7 +68,7 @@ func flawNames() (names []string) {
 	return names
 }
 
-// What the judge says; see judge.go.
+// What the judge says; see world.judge.
 const (
 	believes = "a client wrongly believes that it holds the lock"
 	lost     = "a committed entry is lost"
@@ -202,3 +202,32 @@ func (f Flaw) revives() bool { return f == Revived || f == RevivedWhileExpiring 
 
 // renewsExpiring reports whether sessions take renewals while their expiry is in flight.
 func (f Flaw) renewsExpiring() bool { return f == RenewedWhileExpiring || f == RevivedWhileExpiring }
+
+// Search is a search that proves something, within bounds that its name tells. Where it
+// does not say otherwise the TTL is 3 ticks, the margin 1, a client's clock is a tick
+// late at most, and the search begins with three empty disks.
+type Search struct {
+	Name    string
+	Options []process.OptionValue
+}
+
+// Searches are those that docs/verification.md reports, the small ones first. Two changes
+// of the leader are three terms.
+var Searches = []Search{
+	{"1 client, 2 changes of the leader", options("clients", "1", "terms", "3")},
+	{"1 client, 1 change of the leader, 1 emptied disk", options("clients", "1", "empties", "1")},
+	{"1 client, 1 change of the leader, 1 revocation, 2 entries in flight, founded", one("revocations", "1", "inflight", "2")},
+	{"1 client that dies, TTL 4, exact clocks, 3 changes of the leader, founded: its session ends within 2 TTLs",
+		one("bound", "yes", "ttl", "4", "drift", "0", "terms", "4")},
+	{"2 clients, 1 leader, founded, symmetric", options("terms", "1", "founded", "yes", "symmetric", "yes")},
+	{"2 clients, 2 changes of the leader, 1 revocation, founded, coarse, symmetric",
+		large("terms", "3", "revocations", "1", "founded", "yes")},
+	{"2 clients, 1 change of the leader, 1 emptied disk, 1 revocation, founded, coarse, symmetric",
+		large("empties", "1", "revocations", "1", "founded", "yes")},
+	{"2 clients, 2 changes of the leader, 1 emptied disk, coarse, symmetric", large("terms", "3", "empties", "1")},
+}
+
+// large are bounds without messages that are late, and without names.
+func large(more ...string) []process.OptionValue {
+	return options(append([]string{"coarse", "yes", "symmetric", "yes"}, more...)...)
+}

@@ -108,7 +108,7 @@ func (w *world) findDecisions() {
 				continue
 			}
 			step, record := w.decide(i, heard)
-			a := action{actFound, i, record, int(step)}
+			a := action{ruleWrite, i, record, int(step)}
 			if step != founding.Wait && !slices.Contains(w.actions[first:], a) {
 				w.actions = append(w.actions, a)
 			}

@@ -103,16 +103,16 @@ func (w *world) findLeases(l int) {
 	}
 	for c := range w.clientCount {
 		if w.sends(l, c) && w.takesRenewal(l, c) {
-			w.may(actArrive, l, c, 0)
+			w.may(ruleArrive, l, c, 0)
 		}
 	}
 	switch {
 	case w.coarse:
 	case s.round == noRound && s.ready() && w.waiting(l):
-		w.may(actBegin, l, 0, 0)
+		w.may(ruleBegin, l, 0, 0)
 	case s.round == answered:
 		if w.canConfirm(l) {
-			w.may(actConfirm, l, 0, 0)
+			w.may(ruleConfirm, l, 0, 0)
 		}
 	}
 	if !w.room(l) {
@@ -123,13 +123,13 @@ func (w *world) findLeases(l int) {
 			continue // a verdict would be void, for it names the count of renewals
 		}
 		if w.mayExpire(l, c) {
-			w.may(actExpire, l, c, 0)
+			w.may(ruleExpire, l, c, 0)
 		}
 		if w.maySilence(l, c) {
-			w.may(actSilence, l, c, 0)
+			w.may(ruleSilence, l, c, 0)
 		}
 		if s.kept>>c&1 != 0 {
-			w.may(actKept, l, c, 0)
+			w.may(ruleKept, l, c, 0)
 		}
 	}
 	w.findRevocations(l)
@@ -140,9 +140,9 @@ func (w *world) findRevocations(l int) {
 	switch c := r.holder - 1; {
 	case c < 0:
 	case s.ouster.due() && !w.inFlight(l, opDrop, c):
-		w.may(actDrop, l, c, 0)
+		w.may(ruleDrop, l, c, 0)
 	case !r.revoked && w.revoked < w.revocations && !w.inFlight(l, opRevoke, c):
-		w.may(actRevoke, l, c, 0)
+		w.may(ruleRevoke, l, c, 0)
 	}
 }
 

@@ -32,14 +32,6 @@ const (
 	ruleTick
 )
 
-// ruleOf is the rule of each action, for those that have one.
-var ruleOf = [...]Rule{
-	actEmpty: ruleEmpty, actElect: ruleElect, actAnswer: ruleAnswer, actRejoin: ruleRejoin,
-	actArrive: ruleArrive, actBegin: ruleBegin, actConfirm: ruleConfirm, actExpire: ruleExpire, actSilence: ruleSilence,
-	actKept: ruleKept, actDrop: ruleDrop, actRevoke: ruleRevoke, actSend: ruleSend, actReceive: ruleReceive,
-	actEnter: ruleEnter, actAcquire: ruleAcquire, actGrant: ruleGrant, actDie: ruleDie, actTick: ruleTick,
-}
-
 // Spec is the model. Its one machine is the whole world; see check.World.
 var Spec = &process.Spec{
 	Name: "lease-model", Title: "Sessions and leases of the service", Family: process.Agreement,

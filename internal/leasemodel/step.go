@@ -5,43 +5,17 @@ import (
 	"github.com/conclave-io/conclave/service/founding"
 )
 
-// actionKind is what may happen.
-type actionKind uint8
-
-const (
-	actFound actionKind = iota
-	actEmpty
-	actElect
-	actReplicate
-	actAnswer
-	actRejoin
-	actArrive
-	actBegin
-	actConfirm
-	actExpire
-	actSilence
-	actKept
-	actDrop
-	actRevoke
-	actSend
-	actReceive
-	actEnter
-	actAcquire
-	actGrant
-	actDie
-	actTick
-)
-
-// action is something that may happen: what, at which server, with which other server
-// or client.
+// action is something that may happen: by which rule, at which server, with which other
+// server or client. Write stands for what a founding server does next, and replicate also
+// for lead.
 type action struct {
-	kind     actionKind
+	rule     Rule
 	i, other int
 	value    int
 }
 
-func (w *world) may(kind actionKind, i, other, value int) {
-	w.actions = append(w.actions, action{kind, i, other, value})
+func (w *world) may(rule Rule, i, other, value int) {
+	w.actions = append(w.actions, action{rule, i, other, value})
 }
 
 // timerStep is the only timer: whenever it runs out, something happens.
@@ -91,16 +65,16 @@ func (w *world) find() {
 
 // do lets something happen and returns the rule that it follows.
 func (w *world) do(a action) Rule {
-	switch a.kind {
-	case actFound:
+	switch a.rule {
+	case ruleWrite:
 		return w.found(a.i, founding.Step(a.value), a.other)
-	case actEmpty:
+	case ruleEmpty:
 		w.empty(a.i)
-	case actElect:
+	case ruleElect:
 		w.elect(a.i, a.other)
-	case actReplicate:
+	case ruleReplicate:
 		return w.doReplicate(a.i, a.other)
-	case actAnswer:
+	case ruleAnswer:
 		if w.servers[a.other].term < w.servers[a.i].term {
 			w.depose(a.other)
 			w.servers[a.other].term = w.servers[a.i].term
@@ -109,14 +83,14 @@ func (w *world) do(a action) Rule {
 		if w.coarse {
 			w.confirm(a.i)
 		}
-	case actRejoin:
+	case ruleRejoin:
 		w.rejoin(a.i, a.other)
-	case actTick:
+	case ruleTick:
 		w.tick(a.value)
 	default:
 		w.doClient(a)
 	}
-	return ruleOf[a.kind]
+	return a.rule
 }
 
 func (w *world) doReplicate(l, f int) Rule {
@@ -131,44 +105,59 @@ func (w *world) doReplicate(l, f int) Rule {
 // doClient is do for what concerns a client.
 func (w *world) doClient(a action) {
 	s, m := &w.servers[a.i], &w.clients[a.other]
-	switch a.kind {
-	case actArrive:
+	switch a.rule {
+	case ruleArrive:
 		w.arrive(a.i, a.other)
-	case actBegin:
+	case ruleBegin:
 		w.begin(a.i)
-	case actConfirm:
+	case ruleConfirm:
 		w.confirm(a.i)
-	case actExpire:
+	case ruleExpire:
 		s.leases[a.other].state = expiring
 		w.propose(a.i, opExpire, a.other, 0)
-	case actSilence:
+	case ruleSilence:
 		s.leases[a.other].state = silent
 		w.propose(a.i, opSilence, a.other, s.leases[a.other].left)
-	case actKept:
+	case ruleKept:
 		s.kept &^= 1 << a.other
 		w.propose(a.i, opExpire, a.other, 0)
 		s.suffix[len(s.suffix)-1].verdict = 0 // some earlier term
-	case actDrop:
+	case ruleDrop:
 		w.propose(a.i, opDrop, a.other, 0)
-	case actRevoke:
+	case ruleRevoke:
 		w.revoked++
 		w.propose(a.i, opRevoke, a.other, 0)
-	case actSend:
+	case ruleSend:
 		m.send()
-	case actReceive:
+	case ruleReceive:
 		w.receive(a.other)
-	case actEnter:
+	case ruleEnter:
 		w.enter(a.other)
-	case actAcquire:
+	case ruleAcquire:
 		m.claim = asking
 		w.propose(a.i, opAcquire, a.other, 0)
-	case actGrant:
+	case ruleGrant:
 		m.claim, m.fence = granted, w.registry.fence
 		if w.coarse {
 			w.enter(a.other)
 		}
-	case actDie:
+	case ruleDie:
 		w.dead = true
 		w.lose(a.other)
 	}
+}
+
+// judge asserts what must be true in every state. That no committed entry is lost is
+// asserted where one is committed, and that fences grow where a client enters.
+func (w *world) judge() {
+	for c := range w.clientCount {
+		m := &w.clients[c]
+		if !m.believes() {
+			continue
+		}
+		process.Assert(w.registry.status[c] == open, believes+", and its session has ended")
+		process.Assert(w.registry.holder == c+1, believes+", and the log has given it to another or taken it away")
+		process.Assert(w.registry.fence == m.fence, believes+", with another fence than the log has")
+	}
+	process.Assert(w.outlived <= 2*w.ttl, outlives+" for more than two TTLs with a leader")
 }

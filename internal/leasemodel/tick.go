@@ -16,7 +16,7 @@ func (w *world) findTicks() {
 			possible = possible && (how>>c&1 == 0 || w.drifts(c))
 		}
 		if possible {
-			w.may(actTick, 0, 0, how)
+			w.may(ruleTick, 0, 0, how)
 		}
 	}
 }

@@ -19,7 +19,8 @@ type Match struct {
 // another, both included.
 func (j *Journal) Find(m Match, from, to int) []int {
 	var found []int
-	types, bits, beyond := j.typesNamed(m.Message), j.bitsNamed(m.Rule), j.hasRuleBeyond(m.Rule)
+	types := j.typesNamed(m.Message)
+	bits, beyond := j.rulesNamed(m.Rule)
 	for i := from - 1; i < to; i++ {
 		switch {
 		case j.flags[i]&m.Flags != m.Flags,
@@ -49,27 +50,16 @@ func (j *Journal) typesNamed(name string) []uint8 {
 	return types
 }
 
-// bitsNamed returns the bits of the rules of a name that have one.
-func (j *Journal) bitsNamed(name string) uint64 {
-	bits := uint64(0)
+// rulesNamed returns the bits of the rules of a name, and whether one of these rules has no
+// bit.
+func (j *Journal) rulesNamed(name string) (bits uint64, beyond bool) {
 	for layer, base := range j.rules {
 		for i, r := range j.spec.Layer(uint8(layer)).Rules {
-			if r.Name == name && base+i < 64 {
-				bits |= 1 << (base + i)
+			if r.Name == name {
+				bits |= 1 << (base + i) // 0 beyond 64 bits
+				beyond = beyond || base+i >= 64
 			}
 		}
 	}
-	return bits
-}
-
-// hasRuleBeyond reports whether a rule of a name has no bit.
-func (j *Journal) hasRuleBeyond(name string) bool {
-	for layer, base := range j.rules {
-		for i, r := range j.spec.Layer(uint8(layer)).Rules {
-			if r.Name == name && base+i >= 64 {
-				return true
-			}
-		}
-	}
-	return false
+	return bits, beyond
 }

@@ -74,6 +74,12 @@ const (
 	ruleD3
 )
 
+// Flaw selects the mistake of a broken variant of the layer. The zero Flaw has none.
+type Flaw struct {
+	FollowersLead bool // D2: every process that knows a leader multicasts its own value
+	ForgetsValue  bool // D1: keeps the value only if the leader is known
+}
+
 type machine struct {
 	flaw Flaw
 	self process.ID
@@ -82,6 +88,11 @@ type machine struct {
 	has     bool       // it has a value of its own
 	own     int64
 	decided bool
+}
+
+// New makes a machine with the flaw.
+func (flaw Flaw) New(self process.ID, _ *process.Config) process.Machine {
+	return &machine{flaw: flaw, self: self, leader: process.None}
 }
 
 // Step dispatches the event to the handler of its rule.

@@ -108,6 +108,12 @@ const (
 
 var phaseNames = []string{"IDLE", "WAIT", "READ", "WRITE", "DONE"}
 
+// Flaw selects the mistake of a broken variant of the layer. The zero Flaw has none.
+type Flaw struct {
+	NeverReads          bool // X2: writes at once
+	LeavesBeforeWritten bool // X4: leaves when it has sent WRITE
+}
+
 type machine struct {
 	c      *process.Config
 	flaw   Flaw
@@ -120,6 +126,11 @@ type machine struct {
 	// The cell, at its keeper.
 	full bool
 	cell int64
+}
+
+// New makes a machine with the flaw.
+func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
+	return &machine{c: c, flaw: flaw, self: self, keeper: c.Topology.Coordinator}
 }
 
 // Step dispatches the event to the handler of its rule.

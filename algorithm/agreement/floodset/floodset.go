@@ -71,7 +71,7 @@ var Spec = &process.Spec{
 	Name:      "floodset",
 	Title:     "FloodSet: consensus in synchronous rounds",
 	Paper:     "N. Lynch: Distributed Algorithms, Morgan Kaufmann, 1996, chapter 6",
-	Documents: []string{doc000, doc001, doc002},
+	Documents: []string{"[D0]", "[D1]", "[D2]"},
 	Family:    process.Agreement,
 	Messages: []process.MessageSpec{
 		{Name: "VALUES", Fields: content},
@@ -95,8 +95,35 @@ var Spec = &process.Spec{
 	},
 	Needs:  process.Needs{Reliable: true, NoDuplication: true, Synchrony: true},
 	Claims: claims,
-	New:    func(self process.ID, c *process.Config) process.Machine { return Flaw{}.New(self, c) },
+	New:    Flaw{}.New,
 }
+
+const calm = "all processes propose different values at the same moment; no process crashes"
+
+var claims = process.Claims{
+	Properties: []process.Claim{
+		{Property: process.ValueAgreement, When: atMostF},
+		{Property: process.ValueValidity},
+		{Property: process.Decision, When: "all processes propose within less than one delay"},
+		{Property: process.DecideOnce},
+	},
+	Costs: []process.Cost{
+		{Metric: process.MessagesPerDecision, Regime: process.AllStart, When: calm, Exact: &process.Formula{
+			Text: "2N(N-1); N(N-1) if f = 0", Eval: func(p process.Params) float64 { return float64(min(p.F+1, 2) * p.N * (p.N - 1)) }}},
+		{Metric: process.MessagesPerDecision, Regime: process.Worst, When: atMostF, Hi: &process.Formula{
+			Text: "N(N-1)(f+1)", Eval: func(p process.Params) float64 { return float64(rounds(p) * p.N * (p.N - 1)) }}},
+		{Metric: process.DecisionTime, Regime: process.AllStart, Mode: full, When: calm + ", a round is 2D", Exact: &process.Formula{
+			Text: "f+1 rounds = 2(f+1)", Eval: func(p process.Params) float64 { return float64(2 * rounds(p)) }}},
+		{Metric: process.DecisionTime, Regime: process.AllStart, Mode: early, When: calm + ", a round is 2D", Exact: process.Constant("one round = 2", 2)},
+	},
+	Survives: []process.Survival{
+		{Fault: process.CrashAny, When: atMostF, How: "in one of f+1 rounds no process crashes"},
+	},
+}
+
+const atMostF = "at most f processes crash"
+
+func rounds(p process.Params) int { return min(p.F, p.N-1) + 1 }
 
 var content = []process.FieldUse{{Field: process.FieldSeq, Symbol: "round"}, {Field: process.FieldVector, Symbol: "W"}}
 
@@ -131,6 +158,13 @@ type heard struct {
 	values []uint64
 }
 
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
+type Flaw struct {
+	OneRoundLess bool // f rounds instead of f+1
+	OwnValueOnly bool // R3a is missing: no process passes on what it has learned
+	DecidesFirst bool // R4a: decides before it sends LAST
+}
+
 type machine struct {
 	c      *process.Config
 	flaw   Flaw
@@ -145,6 +179,19 @@ type machine struct {
 	before int      // mode early: number of senders in the round before, itself included
 
 	scratch []uint64 // the news of a round
+}
+
+// New makes a machine with the flaw.
+func (flaw Flaw) New(_ process.ID, c *process.Config) process.Machine {
+	rounds := min(c.IntOption("f", 1), c.N-1) + 1
+	if flaw.OneRoundLess {
+		rounds = max(1, rounds-1)
+	}
+	return &machine{
+		c: c, flaw: flaw, rounds: uint64(rounds),
+		early:  c.Option("mode", full) == early,
+		length: process.Duration(c.IntOption("round", 2)) * c.D(),
+	}
 }
 
 // Step dispatches the event to the handler of its rule.

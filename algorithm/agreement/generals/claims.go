@@ -2,8 +2,6 @@ package generals
 
 import "github.com/conclave-io/conclave/process"
 
-const doc001 = "[D1]"
-
 const (
 	few      = "N > 3m, at most m processes are Byzantine or crash"
 	inTime   = "all processes propose before the first round"

@@ -91,7 +91,7 @@ var Spec = &process.Spec{
 	Name:      "generals",
 	Title:     "Byzantine generals with oral messages",
 	Paper:     "L. Lamport, R. Shostak, M. Pease: The Byzantine generals problem, ACM Transactions on Programming Languages and Systems 4(3), 1982, doi:10.1145/357172.357176",
-	Documents: []string{doc001},
+	Documents: []string{"[D1]"},
 	Family:    process.Agreement,
 	Messages:  []process.MessageSpec{{Name: "ORDER", Fields: content(orders)}},
 	Timers:    []string{"round"},
@@ -101,7 +101,7 @@ var Spec = &process.Spec{
 	Claims:    claimsOfOne,
 	Values:    orders,
 	Lies:      lies,
-	New:       func(self process.ID, c *process.Config) process.Machine { return Flaw{}.New(self, c) },
+	New:       Flaw{}.New,
 }
 
 // Consistency describes the agreement on the values of all processes.
@@ -109,7 +109,7 @@ var Consistency = &process.Spec{
 	Name:      "interactive-consistency",
 	Title:     "Interactive consistency",
 	Paper:     "M. Pease, R. Shostak, L. Lamport: Reaching agreement in the presence of faults, Journal of the ACM 27(2), 1980, doi:10.1145/322186.322188",
-	Documents: []string{doc001},
+	Documents: []string{"[D1]"},
 	Family:    process.Agreement,
 	Messages:  []process.MessageSpec{{Name: "VALUE", Fields: content(nil)}},
 	Timers:    []string{"round"},
@@ -119,7 +119,7 @@ var Consistency = &process.Spec{
 	Claims:    claimsOfAll,
 	Values:    []string{"0", "1"},
 	Lies:      lies,
-	New:       func(self process.ID, c *process.Config) process.Machine { return Flaw{all: true}.New(self, c) },
+	New:       Flaw{all: true}.New,
 }
 
 // orders are the names of the orders that a commander gives. The first is the default
@@ -170,6 +170,15 @@ type heard struct {
 	value int64
 }
 
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
+type Flaw struct {
+	OneRoundLess bool // m rounds instead of m+1
+	RepeatsIDs   bool // a path may contain a process twice
+	Waits        bool // there is no default: a round ends only when every value has come
+
+	all bool // not a flaw: every process is a commander
+}
+
 type machine struct {
 	self   process.ID
 	c      *process.Config
@@ -182,6 +191,21 @@ type machine struct {
 	value int64   // what it proposed
 	tree  []heard // the values of paths, in the order of paths; a missing value is 0
 }
+
+// New makes a machine with the flaw.
+func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
+	rounds := levels(c.IntOption("m", 1), c.N) + 1
+	if flaw.OneRoundLess {
+		rounds = max(1, rounds-1)
+	}
+	return &machine{
+		self: self, c: c, flaw: flaw, rounds: rounds,
+		length: process.Duration(c.IntOption("round", 2)) * c.D(),
+	}
+}
+
+// levels is the number of times that a value is passed on.
+func levels(m, n int) int { return max(0, min(m, n-2)) }
 
 // Step dispatches the event to the handler of its rule.
 func (m *machine) Step(ev *process.Event, fx *process.Effects) {

@@ -2,11 +2,6 @@ package paxos
 
 import "github.com/conclave-io/conclave/process"
 
-const (
-	doc000 = "[D0]"
-	doc001 = "[D1]"
-)
-
 const majority = "a majority stays up"
 
 // claims are the same with and without an election, except for costs and termination.

@@ -90,7 +90,7 @@ func spec(name, title string, led bool) *process.Spec {
 		Name:      name,
 		Title:     title,
 		Paper:     "L. Lamport: The part-time parliament, ACM Transactions on Computer Systems 16(2), 1998, doi:10.1145/279227.279229",
-		Documents: []string{doc000, doc001},
+		Documents: []string{"[D0]", "[D1]"},
 		Family:    process.Agreement,
 		Messages: []process.MessageSpec{
 			{Name: "PROPOSE", Fields: []process.FieldUse{value}},
@@ -194,6 +194,13 @@ const (
 
 var phaseNames = []string{"RESTING", "PREPARING", "ACCEPTING"}
 
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
+type Flaw struct {
+	Alone           bool // not a flaw: every proposer leads
+	ForgetsAccepted bool // P3: a promise does not report what was accepted
+	BreaksPromise   bool // P5a is missing: an acceptor accepts in a ballot below its promise
+}
+
 type machine struct {
 	c     *process.Config
 	self  process.ID
@@ -219,6 +226,16 @@ type machine struct {
 
 	decided  bool
 	decision int64
+}
+
+// New makes a machine with the flaw.
+func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
+	none := ballot{by: process.None}
+	return &machine{
+		c: c, self: self, flaw: flaw, retry: process.Duration(c.IntOption("retry-time", 20)) * c.D(),
+		promised: none, vb: none, best: none, leader: process.None,
+		yes: process.NewSet(c.N), no: process.NewSet(c.N),
+	}
 }
 
 // Step dispatches the event to the handler of its rule.

@@ -53,6 +53,7 @@
 package phaseking
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/conclave-io/conclave/process"
@@ -63,7 +64,7 @@ var Spec = &process.Spec{
 	Name:      "phase-king",
 	Title:     "Phase king: consensus among Byzantine processes",
 	Paper:     "P. Berman, J. A. Garay, K. J. Perry: Towards optimal distributed consensus, 30th Symposium on Foundations of Computer Science, 1989, doi:10.1109/SFCS.1989.63511",
-	Documents: []string{doc001},
+	Documents: []string{"[D1]"},
 	Family:    process.Agreement,
 	Messages: []process.MessageSpec{
 		{Name: "PREFER", Fields: content},
@@ -90,7 +91,30 @@ var Spec = &process.Spec{
 	Lies: func(_ *process.Config, _ []process.ID, m *process.Message) [][]process.Message {
 		return process.AnyValue(m, 2)
 	},
-	New: func(self process.ID, c *process.Config) process.Machine { return Flaw{}.New(self, c) },
+	New: Flaw{}.New,
+}
+
+const (
+	few  = "N > 4m, at most m processes are Byzantine or crash"
+	calm = "no process is Byzantine"
+)
+
+var claims = process.Claims{
+	Properties: []process.Claim{
+		{Property: process.ValueAgreement, When: few},
+		{Property: process.Unanimity, When: few + ", all processes propose before the first round"},
+		{Property: process.Decision},
+		{Property: process.DecideOnce},
+	},
+	Costs: []process.Cost{
+		{Metric: process.MessagesPerDecision, Regime: process.AllStart, When: calm, Exact: &process.Formula{
+			Text: "(m+1)(N-1)(N+1)", Eval: func(p process.Params) float64 { return float64((p.F + 1) * (p.N - 1) * (p.N + 1)) }}},
+		{Metric: process.DecisionTime, Regime: process.AllStart, When: calm + "; a round is 2D, and proposals are made in the round before the first", Exact: &process.Formula{
+			Text: "2m+3 rounds = 2(2m+3)", Eval: func(p process.Params) float64 { return float64(2 * (2*p.F + 3)) }}},
+	},
+	Survives: []process.Survival{
+		{Fault: process.CrashAny, When: few, How: "a crash is silence, which is one of the things that a Byzantine process may do"},
+	},
 }
 
 var content = []process.FieldUse{{Field: process.FieldSeq, Symbol: "round"}, {Field: process.FieldValue, Symbol: "v"}}
@@ -120,6 +144,13 @@ type vote struct {
 	value int64
 }
 
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
+type Flaw struct {
+	OnePhaseLess bool // m phases instead of m+1
+	ObeysKing    bool // R5: always takes the value of the king
+	HalfIsEnough bool // R5: keeps every majority
+}
+
 type machine struct {
 	self   process.ID
 	c      *process.Config
@@ -134,6 +165,19 @@ type machine struct {
 	maj       int64  // in the second round of a phase: the majority of the first
 	mult      int    // the number of processes that prefer it
 	votes     []vote // of this round and the next, sorted; a missing value is 0
+}
+
+// New makes a machine with the flaw.
+func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
+	faulty := c.IntOption("m", 1)
+	phases := faulty + 1
+	if flaw.OnePhaseLess {
+		phases = max(1, phases-1)
+	}
+	return &machine{
+		self: self, c: c, flaw: flaw, m: faulty, rounds: 2 * uint64(phases),
+		length: process.Duration(c.IntOption("round", 2)) * c.D(),
+	}
 }
 
 // Step dispatches the event to the handler of its rule.
@@ -188,10 +232,7 @@ func (m *machine) onVote(msg *process.Message, fx *process.Effects) {
 
 func (m *machine) find(round uint64, from process.ID) (int, bool) {
 	return slices.BinarySearchFunc(m.votes, vote{round: round, from: from}, func(a, b vote) int {
-		if a.round != b.round {
-			return int(a.round) - int(b.round)
-		}
-		return int(a.from) - int(b.from)
+		return cmp.Or(cmp.Compare(a.round, b.round), cmp.Compare(a.from, b.from))
 	})
 }
 

@@ -67,7 +67,11 @@
 // 2014.
 package raft
 
-import "github.com/conclave-io/conclave/process"
+import (
+	"fmt"
+
+	"github.com/conclave-io/conclave/process"
+)
 
 // Spec describes the algorithm.
 var Spec = &process.Spec{
@@ -107,7 +111,28 @@ var Spec = &process.Spec{
 	},
 	Claims:    claims,
 	Invariant: invariant,
-	New:       func(self process.ID, c *process.Config) process.Machine { return Flaw{}.New(self, c) },
+	New:       Flaw{}.New,
+}
+
+var claims = process.Claims{
+	Properties: []process.Claim{
+		{Property: process.ValueAgreement},
+		{Property: process.ValueValidity},
+		{Property: process.Decision, When: "a majority is up, and eventually one of them leads for long enough"},
+	},
+	Costs: []process.Cost{
+		{Metric: process.MessagesPerDecision, Regime: process.OneStarter, When: "the leader proposes; its heartbeats are not counted", Exact: process.PerOther("4(N-1)", 4)},
+		{Metric: process.DecisionTime, Regime: process.OneStarter, When: "the leader proposes, N >= 2", Exact: process.Constant("3", 3)},
+		{Metric: process.MessagesPerPeriod, Regime: process.Steady, When: "a heartbeat period is at least 2D", Exact: process.PerOther("2(N-1)", 2)},
+	},
+	Survives: []process.Survival{
+		{Fault: process.Reorder, How: "an entry is named by its term and position"},
+		{Fault: process.Loss, How: "heartbeats repeat missing entries, R8a repeats missing proposals"},
+		{Fault: process.Duplication, How: "an entry that is stored is not stored again"},
+		{Fault: process.CrashAny, When: "a majority stays up", How: "R3: a new leader has all committed entries"},
+		{Fault: process.AmnesiaRestart, How: "term, vote and log are on disk"},
+		{Fault: process.Slowness, When: "except decisions, which may wait forever", How: "only progress depends on time"},
+	},
 }
 
 var (
@@ -160,6 +185,13 @@ const (
 
 var roleNames = []string{"FOLLOWER", "CANDIDATE", "LEADER"}
 
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
+type Flaw struct {
+	VotesTwice      bool // R3: votes for every candidate of a term
+	IgnoresLogs     bool // R3: votes without comparing logs
+	CommitsOldTerms bool // R6: counts entries of earlier terms, too
+}
+
 type machine struct {
 	c         *process.Config
 	self      process.ID
@@ -184,6 +216,17 @@ type machine struct {
 	match []uint64 // number of entries that it certainly has; below next
 
 	scratch []uint64 // the entries of a message
+}
+
+// New makes a machine with the flaw.
+func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
+	return &machine{
+		c: c, self: self, flaw: flaw,
+		election:  process.Duration(c.IntOption("election-time", 12)) * c.D(),
+		heartbeat: process.Duration(c.IntOption("heartbeat-time", 4)) * c.D(),
+		votedFor:  process.None, leader: process.None, votes: process.NewSet(c.N),
+		next: make([]uint64, c.N), match: make([]uint64, c.N),
+	}
 }
 
 // Step dispatches the event to the handler of its rule.
@@ -246,4 +289,64 @@ func (m *machine) Fields(f *process.Fields) {
 	f.Uints("pending", &m.pending)
 	f.Array("next", m.next)
 	f.Array("match", m.match)
+}
+
+// invariant is three of the five promises of the paper: election safety, log matching
+// and leader completeness. State machine safety is what clients see as agreement.
+var invariant = &process.Invariant{
+	Text:  "a term has one leader; logs that share an entry share all entries before it; a leader has all committed entries",
+	Wrong: wrong,
+}
+
+func wrong(g *process.Global) string {
+	for p := range process.ID(g.Config.N) {
+		for q := range process.ID(g.Config.N) {
+			a, b := at(g, p), at(g, q)
+			if p == q || a == nil || b == nil {
+				continue
+			}
+			text := lacks(a, b)
+			if text == "" && p < q {
+				text = disagree(a, b)
+			}
+			if text != "" {
+				return fmt.Sprintf(text, g.Config.Text(p), g.Config.Text(q))
+			}
+		}
+	}
+	return ""
+}
+
+func at(g *process.Global, p process.ID) *machine {
+	m, _ := g.Machines[p].(*machine)
+	return m
+}
+
+// disagree reports a difference between two processes, with placeholders for their
+// labels.
+func disagree(a, b *machine) string {
+	if a.role == leading && b.role == leading && a.term == b.term {
+		return fmt.Sprintf("%%s and %%s lead in term %d", a.term)
+	}
+	same := true
+	for i := range min(len(a.terms), len(b.terms)) {
+		equal := a.terms[i] == b.terms[i] && a.values[i] == b.values[i]
+		if a.terms[i] == b.terms[i] && !(equal && same) {
+			return fmt.Sprintf("%%s and %%s have an entry of term %d at position %d, and differ there or before", a.terms[i], i+1)
+		}
+		same = same && equal
+	}
+	return ""
+}
+
+// lacks reports what a leader lacks that another process has committed.
+func lacks(a, b *machine) string {
+	if a.role == leading && a.term >= b.term {
+		for i := range b.commit {
+			if i >= a.last() || a.terms[i] != b.terms[i] {
+				return fmt.Sprintf("%%s leads without the entry at position %d that %%s has committed", i+1)
+			}
+		}
+	}
+	return ""
 }

@@ -69,7 +69,7 @@ var Spec = &process.Spec{
 	Name:      "signed-generals",
 	Title:     "Byzantine generals with signed messages",
 	Paper:     "L. Lamport, R. Shostak, M. Pease: The Byzantine generals problem, ACM Transactions on Programming Languages and Systems 4(3), 1982, doi:10.1145/357172.357176",
-	Documents: []string{doc001},
+	Documents: []string{"[D1]"},
 	Family:    process.Agreement,
 	Messages: []process.MessageSpec{{Name: "ORDER", Fields: []process.FieldUse{
 		{Field: process.FieldValue, Symbol: "v", Names: orders}, {Field: process.FieldIDs, Symbol: "signed"}}}},
@@ -91,7 +91,34 @@ var Spec = &process.Spec{
 	Claims: claims,
 	Values: orders,
 	Lies:   lies,
-	New:    func(self process.ID, c *process.Config) process.Machine { return Flaw{}.New(self, c) },
+	New:    Flaw{}.New,
+}
+
+const (
+	few  = "at most m processes are Byzantine or crash"
+	calm = "no process is Byzantine"
+)
+
+var claims = process.Claims{
+	Properties: []process.Claim{
+		{Property: process.ValueAgreement, When: few},
+		{Property: process.Unanimity, When: few + ", the commander proposes before the first round"},
+		{Property: process.Decision},
+		{Property: process.DecideOnce},
+	},
+	Costs: []process.Cost{
+		{Metric: process.MessagesPerDecision, Regime: process.OneStarter, When: calm, Exact: &process.Formula{
+			Text: "(N-1)(N-1); N-1 if m = 0", Eval: func(p process.Params) float64 {
+				return float64((p.N - 1) * (1 + min(p.F, 1)*max(0, p.N-2)))
+			}}},
+		{Metric: process.MessagesPerDecision, Regime: process.Worst, When: few + "; counts the messages of loyal processes", Hi: &process.Formula{
+			Text: "N-1 + 2(N-1)(N-2)", Eval: func(p process.Params) float64 { return float64((p.N - 1) * (1 + 2*max(0, p.N-2))) }}},
+		{Metric: process.DecisionTime, Regime: process.OneStarter, When: calm + "; a round is 2D, and the proposal is made in the round before the first", Exact: &process.Formula{
+			Text: "m+2 rounds = 2(m+2)", Eval: func(p process.Params) float64 { return float64(2 * (levels(p.F, p.N) + 2)) }}},
+	},
+	Survives: []process.Survival{
+		{Fault: process.CrashAny, When: few, How: "a crash is silence, which is one of the things that a Byzantine process may do"},
+	},
 }
 
 // orders are the names of the orders. The first is the default if none is accepted.
@@ -139,6 +166,13 @@ func (s signed) compare(o signed) int {
 	return slices.Compare(s.by, o.by)
 }
 
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
+type Flaw struct {
+	OneRoundLess bool // m rounds instead of m+1
+	FirstOrder   bool // R5: decides the first of two orders
+	OneOrder     bool // R4a: passes on the first order only
+}
+
 type machine struct {
 	self   process.ID
 	c      *process.Config
@@ -152,6 +186,22 @@ type machine struct {
 	accepted []uint64 // V, the encoded orders, at most two
 	heard    []signed // of this round and of later ones, sorted, each order of a round once
 }
+
+// New makes a machine with the flaw.
+func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
+	rounds := levels(c.IntOption("m", 1), c.N) + 1
+	if flaw.OneRoundLess {
+		rounds = max(1, rounds-1)
+	}
+	return &machine{
+		self: self, c: c, flaw: flaw, rounds: rounds,
+		length: process.Duration(c.IntOption("round", 2)) * c.D(),
+	}
+}
+
+// levels is the number of times that an order is passed on: when all but one process
+// have signed it, none is left to receive it.
+func levels(m, n int) int { return max(0, min(m, n-2)) }
 
 // Step dispatches the event to the handler of its rule.
 func (m *machine) Step(ev *process.Event, fx *process.Effects) {

@@ -42,14 +42,12 @@ package changrobertsprinted
 
 import "github.com/conclave-io/conclave/process"
 
-const doc001 = "[D1]"
-
 // Spec describes the algorithm.
 var Spec = &process.Spec{
 	Name:      "chang-roberts-printed",
 	Title:     "Ring election of Chang and Roberts as misprinted, which elects its starter",
 	Paper:     "E. Chang, R. Roberts: An improved algorithm for decentralized extrema-finding in circular configurations of processes, CACM 22(5), 1979, doi:10.1145/359104.359108",
-	Documents: []string{doc001},
+	Documents: []string{"[D1]"},
 	Family:    process.Election,
 	Messages:  []process.MessageSpec{{Name: "ELECTION", Fields: named}, {Name: "ELECTED", Fields: named}},
 	Rules: []process.RuleSpec{
@@ -70,9 +68,8 @@ var Spec = &process.Spec{
 			{Property: process.LeaderTermination, Fails: true, When: "labels of several starters may all meet lower participants"},
 		},
 		Costs: []process.Cost{
-			{Metric: process.MessagesPerElection, Regime: process.OneStarter, When: "N >= 2", Exact: &process.Formula{
-				Text: "2N", Eval: func(p process.Params) float64 { return 2 * float64(p.N) }},
-				Said: []process.Figure{{Document: doc001, Text: "2N to 3N-1", Wrong: "the cost of the correct algorithm"}}},
+			{Metric: process.MessagesPerElection, Regime: process.OneStarter, When: "N >= 2", Exact: process.PerProcess("2N", 2),
+				Said: []process.Figure{{Document: "[D1]", Text: "2N to 3N-1", Wrong: "the cost of the correct algorithm"}}},
 		},
 	},
 	New: newMachine,

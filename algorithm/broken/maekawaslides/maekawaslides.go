@@ -49,14 +49,12 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-const doc001 = "[D1]"
-
 // Spec describes the algorithm.
 var Spec = &process.Spec{
 	Name:      "maekawa-slides",
 	Title:     "Maekawa's voting as on the slides, which deadlocks",
 	Paper:     "M. Maekawa: A sqrt(N) algorithm for mutual exclusion in decentralized systems, ACM TOCS 3(2), 1985, doi:10.1145/214438.214445",
-	Documents: []string{doc001},
+	Documents: []string{"[D1]"},
 	Family:    process.Mutex,
 	Messages: []process.MessageSpec{
 		{Name: "REQ", Part: process.Asks},
@@ -93,10 +91,10 @@ var Spec = &process.Spec{
 		Costs: []process.Cost{
 			{Metric: process.MessagesPerEntry, Regime: process.Idle, When: "K is the size of the voting set",
 				Exact: &process.Formula{Text: "3(K-1)", Eval: func(p process.Params) float64 { return float64(3 * (p.K - 1)) }},
-				Said:  []process.Figure{{Document: doc001, Text: "3 sqrt(N)", Wrong: "assumes K = sqrt(N)+1 and sends nothing to itself"}}},
+				Said:  []process.Figure{{Document: "[D1]", Text: "3 sqrt(N)", Wrong: "assumes K = sqrt(N)+1 and sends nothing to itself"}}},
 			{Metric: process.ClientDelay, Regime: process.Idle, When: "K >= 2",
 				Exact: process.Constant("2", 2),
-				Said:  []process.Figure{{Document: doc001, Text: "2 sqrt(N)", Wrong: "counts messages; those of different voters travel at the same time"}}},
+				Said:  []process.Figure{{Document: "[D1]", Text: "2 sqrt(N)", Wrong: "counts messages; those of different voters travel at the same time"}}},
 		},
 		Survives: []process.Survival{{Fault: process.Reorder, How: "a voter has at most one pending message of each type from each candidate"}},
 	},

@@ -97,7 +97,7 @@ func (m *machine) onWithdraw(from process.ID, fx *process.Effects) {
 		return
 	}
 	fx.Rule(ruleR7b)
-	m.queue = slices.DeleteFunc(m.queue, func(p process.ID) bool { return p == from })
+	m.queue = process.Remove(m.queue, from)
 }
 
 // Request returns the number of the latest request, and whether it waits.

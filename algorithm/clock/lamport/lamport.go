@@ -56,7 +56,7 @@ var Spec = &process.Spec{
 	Name:      "lamport-clock",
 	Title:     "Lamport's logical clock",
 	Paper:     "L. Lamport: Time, Clocks, and the Ordering of Events in a Distributed System, Communications of the ACM 21(7), 1978, doi:10.1145/359545.359563",
-	Documents: []string{doc000, doc001, doc002, doc003, doc004},
+	Documents: []string{"[D0]", "[D1]", "[D2]", "[D3]", "[D4]"},
 	Family:    process.ClockSync,
 	Messages: []process.MessageSpec{
 		{Name: "MSG", Fields: []process.FieldUse{{Field: process.FieldClock, Symbol: "t"}}},
@@ -75,6 +75,24 @@ var Spec = &process.Spec{
 	Carrier: true,
 	Claims:  claims,
 	New:     newMachine,
+}
+
+var claims = process.Claims{
+	Properties: []process.Claim{
+		{Property: process.ClockCondition},
+		{Property: process.StrongClock, Fails: true, When: "of two concurrent events one may have the smaller number"},
+	},
+	Costs: []process.Cost{
+		{Metric: process.MessageCount, Regime: process.AnyLoad, When: "it sends none itself; each message carries one number",
+			Exact: process.Constant("0", 0)},
+	},
+	Survives: []process.Survival{
+		{Fault: process.Reorder, How: "a receipt continues from the maximum"},
+		{Fault: process.Loss, How: "a lost message has no effect"},
+		{Fault: process.Duplication, How: "the second receipt is one more event"},
+		{Fault: process.CrashAny, How: "no process waits for another"},
+		{Fault: process.Slowness, How: "no process waits for another"},
+	},
 }
 
 const (

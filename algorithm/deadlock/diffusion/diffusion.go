@@ -93,7 +93,23 @@ var Spec = &process.Spec{
 	Needs:   process.Needs{FIFO: true, Reliable: true, NoDuplication: true},
 	Claims:  claims,
 	Normal:  &process.Normal{Ordered: true, State: numbersOfState, Message: numbersOfMessage},
-	New:     func(self process.ID, c *process.Config) process.Machine { return Flaw{}.New(self, c) },
+	New:     Flaw{}.New,
+}
+
+var claims = process.Claims{
+	Properties: []process.Claim{
+		{Property: process.NoPhantom, When: "mode declare, or no deadlock is a part of another"},
+		{Property: process.DeadlockFound},
+		{Property: process.Progress, Mode: deadlock.Break},
+	},
+	Costs: []process.Cost{
+		{Metric: process.MessageCount, Regime: process.OneStarter, Mode: deadlock.Declare,
+			When:  "all wait for all, one of them looks for a deadlock",
+			Exact: process.OfN("2N(N-1)", func(n float64) float64 { return 2 * n * (n - 1) })},
+	},
+	Survives: []process.Survival{
+		{Fault: process.Slowness, How: "no rule depends on the suspicion time being long enough"},
+	},
 }
 
 var (
@@ -136,22 +152,28 @@ type part struct {
 	max     deadlock.Victim
 }
 
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
+type Flaw struct {
+	FirstReply bool // O4: one reply is enough
+}
+
 type machine struct {
-	c      *process.Config
-	self   process.ID
-	flaw   Flaw
-	breaks bool // mode break
-	wait   process.Duration
-	below  deadlock.Waiter
+	c    *process.Config
+	self process.ID
+	flaw Flaw
+	deadlock.Detector
 
 	parts []part // by the process that began the detection
 }
 
-// Oversee tells the detector which machine waits.
-func (m *machine) Oversee(below process.Machine) {
-	w, ok := below.(deadlock.Waiter)
-	process.Assert(ok, "a deadlock detector needs a layer below that knows which processes it waits for")
-	m.below = w
+// New makes a machine with the flaw.
+func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
+	m := &machine{
+		c: c, self: self, flaw: flaw, Detector: deadlock.NewDetector(c),
+		parts: make([]part, c.N),
+	}
+	m.forget()
+	return m
 }
 
 // Step dispatches the event to the handler of its rule.
@@ -189,7 +211,7 @@ func (m *machine) onMessage(msg *process.Message, fx *process.Effects) {
 
 func (m *machine) ask(fx *process.Effects) {
 	fx.Acquire()
-	fx.Arm(suspicionTimer, m.wait, m.wait)
+	fx.Arm(suspicionTimer, m.Wait, m.Wait)
 }
 
 // forget ends everything that belongs to one request.
@@ -203,28 +225,28 @@ func (m *machine) forget() {
 func (m *machine) suspect(fx *process.Effects) {
 	fx.Rule(ruleO2)
 	m.begin(m.self, m.parts[m.self].number+1, process.None, fx)
-	if m.breaks {
-		fx.Arm(suspicionTimer, m.wait, m.wait)
+	if m.Breaks {
+		fx.Arm(suspicionTimer, m.Wait, m.Wait)
 	}
 }
 
 // begin takes part in a detection.
 func (m *machine) begin(of process.ID, number uint64, engager process.ID, fx *process.Effects) {
-	m.parts[of] = part{number: number, takes: true, engager: engager, lacks: m.below.Missing().Len(), max: m.own()}
-	for p := range m.below.Missing().All() {
+	m.parts[of] = part{number: number, takes: true, engager: engager, lacks: m.Below.Missing().Len(), max: m.own()}
+	for p := range m.Below.Missing().All() {
 		fx.Send(p, process.Message{Type: query, Subject: of, Seq: number})
 	}
 }
 
 // own names this process as the victim.
 func (m *machine) own() deadlock.Victim {
-	request, _ := m.below.Request()
+	request, _ := m.Below.Request()
 	return deadlock.Victim{ID: m.self, Request: request}
 }
 
 // onQuery is O3.
 func (m *machine) onQuery(of process.ID, number uint64, from process.ID, fx *process.Effects) {
-	_, waits := m.below.Request()
+	_, waits := m.Below.Request()
 	p := &m.parts[of]
 	switch {
 	case waits && number > p.number:
@@ -268,7 +290,7 @@ func (m *machine) onReply(of process.ID, number uint64, max deadlock.Victim, fx 
 func (m *machine) find(p *part, fx *process.Effects) {
 	fx.Rule(ruleO5)
 	switch {
-	case !m.breaks:
+	case !m.Breaks:
 		fx.Report(process.Message{Type: found, Subject: p.max.ID})
 	case p.max.ID == m.self:
 		m.onVictim(p.max.Request, fx)
@@ -279,7 +301,7 @@ func (m *machine) find(p *part, fx *process.Effects) {
 
 // onVictim is O6.
 func (m *machine) onVictim(request uint64, fx *process.Effects) {
-	if own, waits := m.below.Request(); !waits || own != request {
+	if own, waits := m.Below.Request(); !waits || own != request {
 		fx.Rule(ruleO6a)
 		return
 	}

@@ -100,7 +100,30 @@ var Spec = &process.Spec{
 	Needs:   process.Needs{FIFO: true, Reliable: true, NoDuplication: true},
 	Claims:  claims,
 	Normal:  &process.Normal{Ordered: true, State: numbersOfState, Message: numbersOfMessage},
-	New:     func(self process.ID, c *process.Config) process.Machine { return Flaw{}.New(self, c) },
+	New:     Flaw{}.New,
+}
+
+const cycle = "a cycle of N processes, one of them looks for a deadlock"
+
+var claims = process.Claims{
+	Properties: []process.Claim{
+		{Property: process.NoPhantom, When: "mode declare, or no two cycles have a process in common"},
+		{Property: process.DeadlockFound},
+		{Property: process.Progress, Mode: deadlock.Break},
+	},
+	Costs: []process.Cost{
+		{Metric: process.MessageCount, Regime: process.OneStarter, Mode: deadlock.Declare, When: cycle,
+			Exact: process.PerProcess("N", 1)},
+		{Metric: process.MessageCount, Regime: process.AllStart, Mode: deadlock.Declare, When: "all N processes of a cycle look for a deadlock",
+			Exact: process.OfN("N^2", func(n float64) float64 { return n * n })},
+		{Metric: process.MessageCount, Regime: process.Worst, When: "one probe for each edge, if one process looks for a deadlock and all wait for all",
+			Hi: process.OfN("N(N-1)", func(n float64) float64 { return n * (n - 1) })},
+		{Metric: process.DetectionTime, Regime: process.OneStarter, Mode: deadlock.Declare, When: cycle + ", after its suspicion time",
+			Exact: process.PerProcess("N", 1)},
+	},
+	Survives: []process.Survival{
+		{Fault: process.Slowness, How: "no rule depends on the suspicion time being long enough"},
+	},
 }
 
 var (
@@ -141,13 +164,18 @@ type chase struct {
 	max    deadlock.Victim
 }
 
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
+type Flaw struct {
+	NoDebt      bool // D3 does not check whether the answer is still owed
+	KeepsPassed bool // D1a forgets nothing, and a new number does not count
+	OwnVictim   bool // D4: the process that finds the deadlock gives up itself
+}
+
 type machine struct {
-	c      *process.Config
-	self   process.ID
-	flaw   Flaw
-	breaks bool // mode break
-	wait   process.Duration
-	below  deadlock.Waiter
+	c    *process.Config
+	self process.ID
+	flaw Flaw
+	deadlock.Detector
 
 	number uint64 // of its latest detection
 	open   bool   // that detection is for the present request, and has found nothing
@@ -157,11 +185,12 @@ type machine struct {
 	lent   []uint64
 }
 
-// Oversee tells the detector which machine waits.
-func (m *machine) Oversee(below process.Machine) {
-	w, ok := below.(deadlock.Waiter)
-	process.Assert(ok, "a deadlock detector needs a layer below that knows which processes it waits for")
-	m.below = w
+// New makes a machine with the flaw.
+func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
+	return &machine{
+		c: c, self: self, flaw: flaw, Detector: deadlock.NewDetector(c),
+		passed: make([]uint64, c.N), lent: make([]uint64, c.N),
+	}
 }
 
 // Step dispatches the event to the handler of its rule.
@@ -192,7 +221,7 @@ func (m *machine) onMessage(msg *process.Message, fx *process.Effects) {
 	case probe:
 		m.onProbe(msg.From, chaseOf(msg), fx)
 	case held:
-		if m.below.Holds(msg.From) {
+		if m.Below.Holds(msg.From) {
 			m.pass(chaseOf(msg), ruleD3c, fx)
 			return
 		}
@@ -207,7 +236,7 @@ func chaseOf(msg *process.Message) chase {
 
 func (m *machine) ask(fx *process.Effects) {
 	fx.Acquire()
-	fx.Arm(suspicionTimer, m.wait, m.wait)
+	fx.Arm(suspicionTimer, m.Wait, m.Wait)
 }
 
 // forget ends everything that belongs to one request.
@@ -227,16 +256,16 @@ func (m *machine) suspect(fx *process.Effects) {
 	m.number++
 	m.open = true
 	m.probe(chase{of: m.self, number: m.number, max: deadlock.Victim{ID: process.None}}, fx)
-	if m.breaks {
-		fx.Arm(suspicionTimer, m.wait, m.wait)
+	if m.Breaks {
+		fx.Arm(suspicionTimer, m.Wait, m.Wait)
 	}
 }
 
 // probe sends a probe along each edge that leaves this process.
 func (m *machine) probe(c chase, fx *process.Effects) {
-	own, _ := m.below.Request()
+	own, _ := m.Below.Request()
 	c.max = c.max.Max(deadlock.Victim{ID: m.self, Request: own})
-	for p := range m.below.Missing().All() {
+	for p := range m.Below.Missing().All() {
 		if p == m.self {
 			m.onProbe(m.self, c, fx)
 			continue
@@ -252,11 +281,11 @@ func (m *machine) send(to process.ID, kind process.Type, c chase, fx *process.Ef
 
 // onProbe is D3.
 func (m *machine) onProbe(from process.ID, c chase, fx *process.Effects) {
-	if !m.flaw.NoDebt && !m.below.Owes(from) {
+	if !m.flaw.NoDebt && !m.Below.Owes(from) {
 		fx.Rule(ruleD3a)
 		return
 	}
-	holder := m.below.Holder()
+	holder := m.Below.Holder()
 	if holder == m.self {
 		m.pass(c, ruleD3, fx)
 		return
@@ -272,7 +301,7 @@ func (m *machine) onProbe(from process.ID, c chase, fx *process.Effects) {
 
 // pass is D3 and D3c for a process that may have to wait itself, and D4.
 func (m *machine) pass(c chase, by process.Rule, fx *process.Effects) {
-	_, waits := m.below.Request()
+	_, waits := m.Below.Request()
 	switch {
 	case waits && c.of == m.self && m.open && c.number == m.number:
 		m.find(c.max, fx)
@@ -300,7 +329,7 @@ func (m *machine) find(v deadlock.Victim, fx *process.Effects) {
 		v.ID = m.self
 	}
 	switch {
-	case !m.breaks:
+	case !m.Breaks:
 		fx.Report(process.Message{Type: found, Subject: v.ID})
 	case v.ID == m.self:
 		m.giveUp(fx)
@@ -311,7 +340,7 @@ func (m *machine) find(v deadlock.Victim, fx *process.Effects) {
 
 // onVictim is D5.
 func (m *machine) onVictim(request uint64, fx *process.Effects) {
-	if own, waits := m.below.Request(); !waits || own != request {
+	if own, waits := m.Below.Request(); !waits || own != request {
 		fx.Rule(ruleD5a)
 		return
 	}

@@ -95,15 +95,7 @@ const (
 	ruleQ6
 )
 
-type phase uint8
-
-const (
-	idle phase = iota
-	waiting
-	inside
-)
-
-var phaseNames = []string{"IDLE", "WAIT", "IN"}
+const idle, waiting, inside = process.PhaseIdle, process.PhaseWaiting, process.PhaseInside
 
 // debt is an answer that is owed.
 type debt struct {
@@ -117,7 +109,7 @@ type machine struct {
 	any  bool // one answer is enough
 	ask  int  // the number of processes that it asks
 
-	phase   phase
+	phase   process.Phase
 	number  uint64      // of its latest request
 	missing process.Set // the processes whose answers are missing; empty unless it waits
 	debts   []debt      // empty while it is idle; at most one to each process
@@ -243,7 +235,7 @@ func (m *machine) Holds(process.ID) bool { return false }
 
 // Fields names the state.
 func (m *machine) Fields(f *process.Fields) {
-	process.Enum(f, "phase", &m.phase, phaseNames)
+	process.Enum(f, "phase", &m.phase, process.PhaseNames)
 	f.Seq("r", &m.number)
 	f.Set("missing", m.missing)
 	process.List(f, "owes", &m.debts, debtFields)
@@ -252,4 +244,44 @@ func (m *machine) Fields(f *process.Fields) {
 func debtFields(f *process.Fields, d *debt) {
 	f.ID("to", &d.to)
 	f.Uint("r", &d.number)
+}
+
+// Waits returns which processes each process waits for in a state of the whole system:
+// those that were asked and have not sent their answer. An answer in flight counts as
+// sent.
+func Waits(g *process.Global) []process.Wait {
+	waits := make([]process.Wait, len(g.Machines))
+	for p, top := range g.Machines {
+		m := layer(top)
+		if m == nil || m.phase != waiting {
+			continue
+		}
+		w := process.Wait{Any: m.any}
+		answered := slices.ContainsFunc(g.Messages, func(msg *process.Message) bool { return m.answers(top, msg) })
+		for q := range m.missing.All() {
+			from := func(msg *process.Message) bool { return msg.From == q && m.answers(top, msg) }
+			if m.any && !answered || !m.any && !slices.ContainsFunc(g.Messages, from) {
+				w.For = append(w.For, q)
+			}
+		}
+		waits[p] = w
+	}
+	return waits
+}
+
+// layer returns the machine of this layer in a process, or nil.
+func layer(top process.Machine) *machine {
+	s, ok := top.(*process.Stack)
+	for i := 0; ok && i < s.Depth(); i++ {
+		if m, ok := s.Layer(i).(*machine); ok {
+			return m
+		}
+	}
+	return nil
+}
+
+// answers reports whether a message in flight is an answer to the present request.
+func (m *machine) answers(top process.Machine, msg *process.Message) bool {
+	s := top.(*process.Stack)
+	return msg.To == m.self && msg.Type == answer && msg.Seq == m.number && s.Layer(int(msg.Layer)) == process.Machine(m)
 }

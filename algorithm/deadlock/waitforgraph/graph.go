@@ -114,7 +114,7 @@ func (m *machine) take(from process.ID, version uint64, to []process.ID, owes []
 	m.asking, m.answers = false, nil
 	if cycle == nil {
 		fx.Rule(ruleW5a)
-		fx.Arm(againTimer, m.wait, m.wait)
+		fx.Arm(againTimer, m.Wait, m.Wait)
 		return
 	}
 	m.find(slices.Max(cycle), fx)
@@ -136,7 +136,7 @@ func (m *machine) find(v process.ID, fx *process.Effects) {
 	n := nodeOf(m.known, v)
 	n.to = nil
 	switch {
-	case !m.breaks:
+	case !m.Breaks:
 		fx.Report(process.Message{Type: found, Subject: v})
 		m.look(fx)
 	case v == m.self:

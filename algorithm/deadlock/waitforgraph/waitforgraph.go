@@ -69,6 +69,8 @@
 package waitforgraph
 
 import (
+	"slices"
+
 	"github.com/conclave-io/conclave/algorithm/deadlock"
 	"github.com/conclave-io/conclave/process"
 )
@@ -107,7 +109,26 @@ var Spec = &process.Spec{
 	Options: deadlock.Options,
 	Needs:   process.Needs{FIFO: true, Reliable: true, NoDuplication: true, Elector: true},
 	Claims:  claims,
-	New:     func(self process.ID, c *process.Config) process.Machine { return Flaw{}.New(self, c) },
+	New:     Flaw{}.New,
+}
+
+const known = "a cycle of N processes that know their maintainer"
+
+var claims = process.Claims{
+	Properties: []process.Claim{
+		{Property: process.NoPhantom, When: "there is one maintainer at a time"},
+		{Property: process.DeadlockFound, When: "the maintainer stays up, or another is elected"},
+		{Property: process.Progress, Mode: deadlock.Break, When: "the maintainer stays up, or another is elected"},
+	},
+	Costs: []process.Cost{
+		{Metric: process.MessageCount, Regime: process.AllStart, Mode: deadlock.Declare, When: known,
+			Exact: process.PerOther("3(N-1)", 3)},
+		{Metric: process.DetectionTime, Regime: process.AllStart, Mode: deadlock.Declare, When: known + ", after the suspicion time",
+			Exact: process.Constant("3", 3)},
+	},
+	Survives: []process.Survival{
+		{Fault: process.Slowness, How: "no rule depends on the suspicion time being long enough"},
+	},
 }
 
 var (
@@ -145,13 +166,17 @@ const (
 	ruleW7a
 )
 
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
+type Flaw struct {
+	NoConfirmation bool // W3: a cycle in the reports is a deadlock
+	OneSided       bool // W5 does not check whether the answer is still owed
+}
+
 type machine struct {
-	c      *process.Config
-	self   process.ID
-	flaw   Flaw
-	breaks bool // mode break
-	wait   process.Duration
-	below  deadlock.Waiter
+	c    *process.Config
+	self process.ID
+	flaw Flaw
+	deadlock.Detector
 
 	maintainer process.ID // or None
 	version    uint64     // increased when the process begins to wait, and when it ends
@@ -160,11 +185,14 @@ type machine struct {
 	graph // used by the maintainer
 }
 
-// Oversee tells the detector which machine waits.
-func (m *machine) Oversee(below process.Machine) {
-	w, ok := below.(deadlock.Waiter)
-	process.Assert(ok, "a deadlock detector needs a layer below that knows which processes it waits for")
-	m.below = w
+// New makes a machine with the flaw.
+func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
+	m := &machine{
+		c: c, self: self, flaw: flaw, Detector: deadlock.NewDetector(c),
+		maintainer: process.None,
+	}
+	m.lacks, m.victim = process.NewSet(c.N), process.None
+	return m
 }
 
 // Step dispatches the event to the handler of its rule.
@@ -205,7 +233,7 @@ func (m *machine) onMessage(msg *process.Message, fx *process.Effects) {
 func (m *machine) ask(fx *process.Effects) {
 	m.version++
 	fx.Acquire()
-	fx.Arm(suspicionTimer, m.wait, m.wait)
+	fx.Arm(suspicionTimer, m.Wait, m.Wait)
 }
 
 // onGranted is W1a.
@@ -240,13 +268,7 @@ func (m *machine) onTimer(t process.Timer, fx *process.Effects) {
 	m.report(m.missing(), fx)
 }
 
-func (m *machine) missing() []process.ID {
-	var ids []process.ID
-	for p := range m.below.Missing().All() {
-		ids = append(ids, p)
-	}
-	return ids
-}
+func (m *machine) missing() []process.ID { return slices.Collect(m.Below.Missing().All()) }
 
 // report tells the maintainer which processes this process waits for.
 func (m *machine) report(to []process.ID, fx *process.Effects) {
@@ -295,7 +317,7 @@ func (m *machine) onQuery(from process.ID, fx *process.Effects) {
 func (m *machine) owes() []uint64 {
 	var ranks []uint64
 	for p := range process.ID(m.c.N) {
-		if m.below.Owes(p) {
+		if m.Below.Owes(p) {
 			ranks = append(ranks, uint64(p))
 		}
 	}

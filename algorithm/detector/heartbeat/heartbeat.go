@@ -63,64 +63,93 @@ package heartbeat
 import "github.com/conclave-io/conclave/process"
 
 // Spec describes the unreliable detector, which announces Suspect and Trust.
-var Spec = &process.Spec{
-	Name:      "heartbeat",
-	Title:     "Unreliable failure detector by heartbeats",
-	Paper:     paper,
-	Documents: documents,
-	Family:    process.Detector,
-	Messages:  messages,
-	Timers:    timers,
-	Rules:     append(rules, process.RuleSpec{Name: "R2c", Text: "ALIVE of a suspect: trust it, lengthen its timeout"}),
-	Options:   options,
-	Claims:    claims,
-	Normal:    normal,
-	New:       func(self process.ID, c *process.Config) process.Machine { return newMachine(self, c, false) },
-}
+var Spec = spec("heartbeat", "Unreliable failure detector by heartbeats", false, process.Needs{}, claims,
+	process.RuleSpec{Name: "R2c", Text: "ALIVE of a suspect: trust it, lengthen its timeout"})
 
 // Reliable describes the reliable detector, which announces Fail. Both detectors
 // announce a restart as Rejoin.
-var Reliable = &process.Spec{
-	Name:      "reliable",
-	Title:     "Reliable failure detector by heartbeats",
-	Paper:     paper,
-	Documents: documents,
-	Family:    process.Detector,
-	Messages:  messages,
-	Timers:    timers,
-	Rules:     append(rules, process.RuleSpec{Name: "R4", Text: "ALIVE of a failed process: delays are not bounded, announce it as restarted"}),
-	Options:   options,
-	Needs:     process.Needs{Reliable: true, Synchrony: true, FIFO: true},
-	Claims:    reliableClaims,
-	Normal:    normal,
-	New:       func(self process.ID, c *process.Config) process.Machine { return newMachine(self, c, true) },
+var Reliable = spec("reliable", "Reliable failure detector by heartbeats", true,
+	process.Needs{Reliable: true, Synchrony: true, FIFO: true}, reliableClaims,
+	process.RuleSpec{Name: "R4", Text: "ALIVE of a failed process: delays are not bounded, announce it as restarted"})
+
+func spec(name, title string, reliable bool, needs process.Needs, claims process.Claims, last process.RuleSpec) *process.Spec {
+	return &process.Spec{
+		Name:      name,
+		Title:     title,
+		Paper:     "T. Chandra, S. Toueg: Unreliable failure detectors for reliable distributed systems, Journal of the ACM 43(2), 1996, doi:10.1145/226643.226647",
+		Documents: []string{"[D1]", "[D4]"},
+		Family:    process.Detector,
+		Messages: []process.MessageSpec{
+			{Name: "ALIVE", Class: process.Heartbeat, Fields: []process.FieldUse{
+				{Field: process.FieldValue, Symbol: "inc"}, {Field: process.FieldSeq, Symbol: "n"}}},
+		},
+		Timers: []string{"beat", "check"},
+		Rules: []process.RuleSpec{
+			{Name: "R1", Text: "every P: ALIVE to all others"},
+			{Name: "R2", Text: "ALIVE: wait for the next one"},
+			{Name: "R2a", Text: "ALIVE that is not newer: ignore"},
+			{Name: "R2b", Text: "ALIVE of a higher incarnation: announce the restart"},
+			{Name: "R3", Text: "silent for the timeout minus one D: doubt"},
+			{Name: "R3a", Text: "silent for the whole timeout: suspect, or declare failed"},
+			last,
+		},
+		Options: []process.Option{
+			{Name: "beat-period", Default: "4", Min: 1, Max: 1_000_000, Text: "P, the time between two ALIVEs, in D"},
+			{Name: "beat-timeout", Default: "0", Min: 0, Max: 1_000_000, Text: "time after which a silent process is suspected, in D; 0: 3P+D"},
+		},
+		Needs:  needs,
+		Claims: claims,
+		Normal: normal,
+		New:    func(self process.ID, c *process.Config) process.Machine { return newMachine(self, c, reliable) },
+	}
 }
 
-const paper = "T. Chandra, S. Toueg: Unreliable failure detectors for reliable distributed systems, Journal of the ACM 43(2), 1996, doi:10.1145/226643.226647"
-
-var documents = []string{"[D1]", "[D4]"}
-
-var messages = []process.MessageSpec{
-	{Name: "ALIVE", Class: process.Heartbeat, Fields: []process.FieldUse{
-		{Field: process.FieldValue, Symbol: "inc"}, {Field: process.FieldSeq, Symbol: "n"}}},
+var claims = process.Claims{
+	Properties: []process.Claim{
+		{Property: process.StrongCompleteness, Within: noticed(false)},
+		{Property: process.EventualAccuracy, Within: noticed(false), When: "from some time on delays have some bound, and no message is lost"},
+		{Property: process.StrongAccuracy, Fails: true, When: "a delay longer than timeout-P looks like a crash"},
+	},
+	Costs: costs,
+	Survives: []process.Survival{
+		{Fault: process.Reorder, How: "an overtaken ALIVE proves nothing (R2a)"},
+		{Fault: process.Duplication, How: "a duplicate proves nothing (R2a)"},
+		{Fault: process.Loss, How: "timeout > 2P: one loss has no effect; several in a row cause a wrong suspicion, which the next ALIVE withdraws"},
+		{Fault: process.Slowness, How: "wrong suspicions are withdrawn, and become rarer (R2c)"},
+		{Fault: process.CrashAny, How: "its purpose"},
+		{Fault: process.AmnesiaRestart, How: "incarnation numbers (R2b)"},
+	},
 }
 
-var timers = []string{"beat", "check"}
+var reliableClaims = process.Claims{
+	Properties: []process.Claim{
+		{Property: process.StrongCompleteness, Within: noticed(true)},
+		{Property: process.StrongAccuracy},
+	},
+	Costs: costs,
+	Survives: []process.Survival{
+		{Fault: process.Duplication, How: "a duplicate proves nothing (R2a)"},
+		{Fault: process.CrashAny, How: "its purpose"},
+		{Fault: process.AmnesiaRestart, How: "incarnation numbers (R2b)"},
+	},
+}
 
-// rules are those of both detectors; each adds one. The capacity is clipped so that
-// neither appends into the other's slice.
-var rules = []process.RuleSpec{
-	{Name: "R1", Text: "every P: ALIVE to all others"},
-	{Name: "R2", Text: "ALIVE: wait for the next one"},
-	{Name: "R2a", Text: "ALIVE that is not newer: ignore"},
-	{Name: "R2b", Text: "ALIVE of a higher incarnation: announce the restart"},
-	{Name: "R3", Text: "silent for the timeout minus one D: doubt"},
-	{Name: "R3a", Text: "silent for the whole timeout: suspect, or declare failed"},
-}[:6:6]
+const byDefault = "every message takes D; P = 4D, timeout = 3P+D = 13D"
 
-var options = []process.Option{
-	{Name: "beat-period", Default: "4", Min: 1, Max: 1_000_000, Text: "P, the time between two ALIVEs, in D"},
-	{Name: "beat-timeout", Default: "0", Min: 0, Max: 1_000_000, Text: "time after which a silent process is suspected, in D; 0: 3P+D"},
+var costs = []process.Cost{
+	{Metric: process.MessagesPerPeriod, Regime: process.Steady, Exact: process.OfN("N(N-1)", func(n float64) float64 { return n * (n - 1) })},
+	{Metric: process.DetectionTime, Regime: process.Steady, When: byDefault,
+		Lo: process.Constant("timeout+D-P = 10", 10), Hi: process.Constant("timeout+D = 14", 14)},
+}
+
+// noticed is the time after the last fault in which every process learns which others
+// are up, if delays are bounded by D. A crash is noticed when the timeout expires, and
+// a wrong suspicion is withdrawn at the next ALIVE.
+func noticed(reliable bool) func(c *process.Config) process.Duration {
+	return func(c *process.Config) process.Duration {
+		m := newMachine(0, c, reliable).(*machine)
+		return m.timeout + m.period + 2*c.D()
+	}
 }
 
 const alive process.Type = 1
@@ -311,3 +340,22 @@ func (m *machine) Fields(f *process.Fields) {
 	f.Array("heard", m.heard)
 	f.Array("forgiven", m.forgiven)
 }
+
+// normal puts the ALIVE numbers of one incarnation of a process into a group. They are
+// compared only with others of the same incarnation (R2, R2a), and a new one is above
+// all that were sent.
+var normal = &process.Normal{Ordered: true, State: numbersOfState, Message: numberOfMessage}
+
+func numbersOfState(m process.Machine, visit func(group uint64, p *uint64)) {
+	d := m.(*machine)
+	visit(beatsOf(d.self, d.incarnation), &d.n)
+	for p := range d.heard {
+		visit(beatsOf(process.ID(p), d.known[p]), &d.heard[p])
+	}
+}
+
+func numberOfMessage(msg *process.Message, visit func(group uint64, p *uint64)) {
+	visit(beatsOf(msg.From, uint64(msg.Value)), &msg.Seq)
+}
+
+func beatsOf(p process.ID, incarnation uint64) uint64 { return uint64(p)<<32 | incarnation }

@@ -188,7 +188,7 @@ func (m *machine) onWelcome(p process.ID, t process.Term, fx *process.Effects) {
 
 // strike stops waiting for the WELCOME of p.
 func (m *machine) strike(p process.ID, fx *process.Effects) {
-	m.awaiting = slices.DeleteFunc(m.awaiting, func(q process.ID) bool { return q == p })
+	m.awaiting = process.Remove(m.awaiting, p)
 	if len(m.awaiting) == 0 {
 		m.greeted(fx)
 	}
@@ -204,10 +204,7 @@ func (m *machine) greeted(fx *process.Effects) {
 
 // onFail notes that p has crashed.
 func (m *machine) onFail(p process.ID, fx *process.Effects) {
-	if !m.hasFailed(p) {
-		m.failed = append(m.failed, p)
-		slices.Sort(m.failed)
-	}
+	m.failed = process.Insert(m.failed, p)
 	if m.phase == greeting {
 		m.strike(p, fx)
 		return
@@ -236,7 +233,7 @@ func (m *machine) onTrust(p process.ID, fx *process.Effects) {
 }
 
 func (m *machine) forgive(p process.ID) {
-	m.failed = slices.DeleteFunc(m.failed, func(q process.ID) bool { return q == p })
+	m.failed = process.Remove(m.failed, p)
 }
 
 func (m *machine) hasFailed(p process.ID) bool { return slices.Contains(m.failed, p) }

@@ -70,12 +70,23 @@ const (
 	ruleL2a
 )
 
+// Flaw selects the mistake of a broken variant of the layer. The zero Flaw has none.
+type Flaw struct {
+	LeadsAtOnce bool // L1: leads when it proposes itself
+	LastWins    bool // L2a is missing: the last process decided for a round leads in it
+}
+
 type machine struct {
 	c    *process.Config
 	flaw Flaw
 	self process.ID
 
 	round uint64 // the last one that was decided
+}
+
+// New makes a machine with the flaw.
+func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
+	return &machine{c: c, flaw: flaw, self: self}
 }
 
 // Step dispatches the event to the handler of its rule.

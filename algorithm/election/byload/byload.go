@@ -57,10 +57,8 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-const doc003 = "[D3]"
-
 // List describes the election by load on a ring with a list of senders.
-var List = over(ringlist.Spec, ringlist.New, &process.Spec{
+var List = over(ringlist.Spec, ringlist.Flaw{ByLoad: true}.New, &process.Spec{
 	Name:  "by-load",
 	Title: "Election of the least busy, by a list of senders",
 	Messages: []process.MessageSpec{
@@ -71,7 +69,7 @@ var List = over(ringlist.Spec, ringlist.New, &process.Spec{
 })
 
 // Ring describes the election by load of Chang and Roberts.
-var Ring = over(changroberts.Spec, changroberts.New, &process.Spec{
+var Ring = over(changroberts.Spec, changroberts.NewByLoad, &process.Spec{
 	Name:  "by-load-ring",
 	Title: "Election of the least busy, on the ring of Chang and Roberts",
 	Messages: []process.MessageSpec{
@@ -82,7 +80,7 @@ var Ring = over(changroberts.Spec, changroberts.New, &process.Spec{
 })
 
 // Bully describes the election by load by asking everyone.
-var Bully = over(bully.Spec, bully.New, &process.Spec{
+var Bully = over(bully.Spec, bully.Flaw{ByLoad: true}.New, &process.Spec{
 	Name:  "by-load-bully",
 	Title: "Election of the least busy, by the bully algorithm",
 	Messages: []process.MessageSpec{
@@ -96,10 +94,10 @@ var load = process.FieldUse{Field: process.FieldValue, Symbol: "load"}
 
 // over makes the Spec of an election by load from that of its carrier. The parameter
 // own has what differs, and the additional fields of messages.
-func over(carrier *process.Spec, machine func(process.ID, *process.Config, bool) process.Machine, own *process.Spec) *process.Spec {
+func over(carrier *process.Spec, machine func(process.ID, *process.Config) process.Machine, own *process.Spec) *process.Spec {
 	s := *carrier
 	s.Name, s.Title = own.Name, own.Title
-	s.Documents = []string{doc003}
+	s.Documents = []string{"[D3]"}
 	s.Messages = slices.Clone(carrier.Messages)
 	for i := range s.Messages {
 		for _, m := range own.Messages {
@@ -111,7 +109,7 @@ func over(carrier *process.Spec, machine func(process.ID, *process.Config, bool)
 	s.Options = slices.DeleteFunc(slices.Clone(carrier.Options), func(o process.Option) bool { return o.Name == "announce" })
 	s.Needs.Load = true
 	s.Claims.Costs = withoutFigures(own.Claims.Costs)
-	s.New = func(self process.ID, c *process.Config) process.Machine { return machine(self, c, true) }
+	s.New = machine
 	return &s
 }
 
@@ -147,6 +145,4 @@ var fromRank = &process.Formula{Text: "(b+2)(N-1)+b(b+1)/2", Eval: func(p proces
 	return float64((b+2)*(p.N-1)) + float64(b*(b+1))/2
 }}
 
-var everyone = &process.Formula{Text: "(N+1)(N-1)+N(N-1)/2", Eval: func(p process.Params) float64 {
-	return float64((p.N+1)*(p.N-1)) + float64(p.N*(p.N-1))/2
-}}
+var everyone = process.OfN("(N+1)(N-1)+N(N-1)/2", func(n float64) float64 { return (n+1)*(n-1) + n*(n-1)/2 })

@@ -79,13 +79,13 @@ var Spec = &process.Spec{
 	Name:      "chang-roberts",
 	Title:     "Ring election of Chang and Roberts",
 	Paper:     paper,
-	Documents: []string{doc001, doc002, doc004},
+	Documents: []string{"[D1]", "[D2]", "[D4]"},
 	Family:    process.Election,
 	Messages:  messages[:2],
 	Rules:     rules[:8],
 	Needs:     process.Needs{Reliable: true, Topology: process.RingTopology},
 	Claims:    claims,
-	New:       func(self process.ID, c *process.Config) process.Machine { return New(self, c, false) },
+	New:       func(self process.ID, c *process.Config) process.Machine { return newMachine(self, c, false, false) },
 }
 
 // Repaired describes the variant that survives crashes.
@@ -93,19 +93,91 @@ var Repaired = &process.Spec{
 	Name:      "chang-roberts-repaired",
 	Title:     "Ring election of Chang and Roberts that survives crashes",
 	Paper:     paper,
-	Documents: []string{doc001, doc002, doc004},
+	Documents: []string{"[D1]", "[D2]", "[D4]"},
 	Family:    process.Election,
 	Messages:  messages,
 	Timers:    []string{"ack", "result"},
 	Rules:     rules,
 	Needs:     process.Needs{Reliable: true, Synchrony: true, Topology: process.RingTopology},
 	Claims:    repairedClaims,
-	New: func(self process.ID, c *process.Config) process.Machine {
-		m := newMachine(self, c)
-		m.repair = true
-		return m
-	},
+	New:       func(self process.ID, c *process.Config) process.Machine { return newMachine(self, c, false, true) },
 }
+
+const (
+	single  = "N >= 2, d hops from the starter to the maximum"
+	several = "all processes start at once, N >= 2"
+)
+
+var properties = process.Promises(process.LeaderAgreement, process.LeaderValidity, process.LeaderTermination, process.Quiescence)
+
+var costs = []process.Cost{
+	{Metric: process.MessagesPerElection, Regime: process.OneStarter, When: single,
+		Exact: linear("2N+d", 2, 0, 1), Lo: linear("2N", 2, 0, 0), Hi: linear("3N-1", 3, -1, 0),
+		Said: []process.Figure{
+			{Document: "[D1]", Text: "2N to 3N-1"},
+			{Document: "[D2]", Text: "3N-1 at worst"}}},
+	{Metric: process.MessagesPerElection, Regime: process.AllStart, When: several + "; the mean is over all arrangements of the labels",
+		Mean: meanRing, Lo: linear("3N-1", 3, -1, 0), Hi: fallingRing},
+	{Metric: process.MessagesPerElection, Regime: process.Worst, When: several + ", the labels fall in the direction of sending",
+		Exact: fallingRing,
+		Said: []process.Figure{
+			{Document: "[D1]", Text: "3N-1", Wrong: "the largest cost of a single starter; several starters cost up to N(N+1)/2+N"},
+			{Document: "[D2]", Text: "3N-1", Wrong: "the largest cost of a single starter; several starters cost up to N(N+1)/2+N"}}},
+	{Metric: process.ElectionTime, Regime: process.OneStarter, When: single + "; until the last process knows the leader", Exact: linear("2N+d-1", 2, -1, 1)},
+	{Metric: process.ElectionTime, Regime: process.AllStart, When: several + "; until the last process knows the leader", Exact: linear("2N-1", 2, -1, 0)},
+	{Metric: process.ElectionTime, Regime: process.Worst, When: several + "; until the last process knows the leader", Exact: linear("2N-1", 2, -1, 0)},
+}
+
+var claims = process.Claims{
+	Properties: properties,
+	Costs:      costs,
+	Survives: []process.Survival{
+		{Fault: process.Reorder, How: "a message of a round that is over is discarded"},
+		{Fault: process.Duplication, How: "a duplicate meets a participant, or a round that is over"},
+	},
+	Worst: falling,
+}
+
+var repairedClaims = process.Claims{
+	Properties: properties,
+	Costs:      costs,
+	Survives: []process.Survival{
+		{Fault: process.Reorder, How: "a message of a round that is over is discarded"},
+		{Fault: process.Duplication, How: "a duplicate meets a participant, or a round that is over"},
+		{Fault: process.CrashAny, How: "C5, C6 and C7; after the election, a detector below or a call for a new election"},
+		{Fault: process.AmnesiaRestart, How: "C8, and the round on disk"},
+	},
+	Worst: falling,
+}
+
+// falling is the ring on which the labels fall in the direction of sending.
+func falling(n int) process.Arrangement {
+	ring := make([]int, n)
+	for i := range ring {
+		ring[i] = n - 1 - i
+	}
+	return process.Arrangement{Ring: ring}
+}
+
+// linear is a formula in N and d.
+func linear(text string, perProcess, plus, perHop float64) *process.Formula {
+	return &process.Formula{Text: text, Eval: func(p process.Params) float64 {
+		return perProcess*float64(p.N) + plus + perHop*float64(p.Distance)
+	}}
+}
+
+// fallingRing: every label travels to the maximum, the next lower one hop less.
+var fallingRing = process.OfN("N(N+1)/2+N", func(n float64) float64 { return n*(n+1)/2 + n })
+
+// meanRing: a label travels k hops if it is the highest of k in a row, which has the
+// probability 1/k.
+var meanRing = &process.Formula{Text: "N H_N+N", Eval: func(p process.Params) float64 {
+	harmonic := 0.0
+	for k := 1; k <= p.N; k++ {
+		harmonic += 1 / float64(k)
+	}
+	return float64(p.N)*harmonic + float64(p.N)
+}}
 
 const paper = "E. Chang, R. Roberts: An improved algorithm for decentralized extrema-finding in circular configurations of processes, CACM 22(5), 1979, doi:10.1145/359104.359108"
 
@@ -173,17 +245,15 @@ type machine struct {
 	box         ring.Box // empty without repair
 }
 
-// New makes a machine without the repairs that elects by label or by load. For load the
-// Spec must declare the load in both messages, as a value.
-func New(self process.ID, c *process.Config, byLoad bool) process.Machine {
-	m := newMachine(self, c)
-	m.byLoad = byLoad
-	return m
+// NewByLoad makes a machine without the repairs that elects by load. The Spec must declare
+// the load in both messages, as a value.
+func NewByLoad(self process.ID, c *process.Config) process.Machine {
+	return newMachine(self, c, true, false)
 }
 
-func newMachine(self process.ID, c *process.Config) *machine {
+func newMachine(self process.ID, c *process.Config, byLoad, repair bool) process.Machine {
 	return &machine{
-		c: c, self: self, leader: process.None,
+		c: c, self: self, byLoad: byLoad, repair: repair, leader: process.None,
 		hand: ring.Hand{Config: c, Self: self, Ack: ack, Timer: ackTimer},
 	}
 }

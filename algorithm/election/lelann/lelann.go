@@ -73,8 +73,28 @@ var Spec = &process.Spec{
 	},
 	Needs:  process.Needs{FIFO: true, Reliable: true, Topology: process.RingTopology},
 	Claims: claims,
-	New:    newMachine,
+	New:    Flaw{}.New,
 }
+
+const several = "N >= 2"
+
+var claims = process.Claims{
+	Properties: process.Promises(process.LeaderAgreement, process.LeaderValidity, process.LeaderTermination, process.Quiescence),
+	Costs: []process.Cost{
+		{Metric: process.MessagesPerElection, Regime: process.OneStarter, When: several, Exact: square},
+		{Metric: process.MessagesPerElection, Regime: process.AllStart, When: several, Exact: square},
+		{Metric: process.MessagesPerElection, Regime: process.Worst, When: several, Exact: square},
+		{Metric: process.ElectionTime, Regime: process.OneStarter, When: several + "; until the last process knows the leader",
+			Exact: process.OfN("2N-1", func(n float64) float64 { return 2*n - 1 })},
+		{Metric: process.ElectionTime, Regime: process.AllStart, When: several + "; until the last process knows the leader",
+			Exact: process.PerProcess("N", 1)},
+	},
+	Survives: []process.Survival{
+		{Fault: process.Duplication, How: "a duplicate label changes nothing, and its owner removes every duplicate from the ring"},
+	},
+}
+
+var square = process.OfN("N^2", func(n float64) float64 { return n * n })
 
 const candidate process.Type = 1
 
@@ -86,6 +106,12 @@ const (
 	ruleL4a
 )
 
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
+type Flaw struct {
+	PassesFirst bool // L2 passes the first label on before it sends its own
+	StopsWorse  bool // L3 discards a label that is not the best seen so far
+}
+
 type machine struct {
 	c    *process.Config
 	self process.ID
@@ -96,8 +122,9 @@ type machine struct {
 	best  process.ID // seen in this round, this process among them; None before the first round
 }
 
-func newMachine(self process.ID, c *process.Config) process.Machine {
-	return &machine{c: c, self: self, best: process.None}
+// New makes a machine with the flaw.
+func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
+	return &machine{c: c, self: self, flaw: flaw, best: process.None}
 }
 
 // Step dispatches the event to the handler of its rule.

@@ -68,6 +68,8 @@
 package peterson
 
 import (
+	"math/bits"
+
 	"github.com/conclave-io/conclave/algorithm/election/ring"
 	"github.com/conclave-io/conclave/process"
 )
@@ -97,8 +99,33 @@ var Spec = &process.Spec{
 	},
 	Needs:  process.Needs{FIFO: true, Reliable: true, NoDuplication: true, Topology: process.RingTopology},
 	Claims: claims,
-	New:    newMachine,
+	New:    Flaw{}.New,
 }
+
+const (
+	several = "N >= 2"
+	rising  = "the labels rise in the direction of sending, N >= 2"
+)
+
+var claims = process.Claims{
+	Properties: process.Promises(process.LeaderAgreement, process.LeaderValidity, process.LeaderTermination, process.Quiescence),
+	Costs: []process.Cost{
+		{Metric: process.MessagesPerElection, Regime: process.OneStarter, When: rising, Exact: least},
+		{Metric: process.MessagesPerElection, Regime: process.AllStart, When: several + ", any arrangement of the labels, any starters", Lo: least, Hi: most},
+		{Metric: process.ElectionTime, Regime: process.OneStarter, When: rising + ", d hops from the starter to the maximum, N if it is the starter; until the last process knows the leader",
+			Exact: &process.Formula{Text: "2N+d", Eval: func(p process.Params) float64 {
+				if p.Distance == 0 {
+					return 3 * float64(p.N)
+				}
+				return 2*float64(p.N) + float64(p.Distance)
+			}}},
+	},
+}
+
+// least is one phase, the last FIRST and ELECTED.
+var least = process.PerProcess("4N", 4)
+
+var most = process.OfN("2N floor(log2 N)+2N", func(n float64) float64 { return 2*n*float64(bits.Len(uint(n))-1) + 2*n })
 
 var named = []process.FieldUse{{Field: process.FieldSubject, Symbol: "id"}, {Field: process.FieldTerm, Symbol: "round"}}
 
@@ -131,6 +158,12 @@ const (
 
 var roleNames = []string{"IDLE", "ACTIVE", "RELAY"}
 
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
+type Flaw struct {
+	LastLeads     bool // P3b elects the last active process, not the label that it carries
+	SleepersRelay bool // P2 makes a relay of a process that has not started
+}
+
 type machine struct {
 	c    *process.Config
 	self process.ID
@@ -143,8 +176,9 @@ type machine struct {
 	elected process.Term // of the latest leader, or 0
 }
 
-func newMachine(self process.ID, c *process.Config) process.Machine {
-	return &machine{c: c, self: self, label: process.None, before: process.None}
+// New makes a machine with the flaw.
+func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
+	return &machine{c: c, self: self, flaw: flaw, label: process.None, before: process.None}
 }
 
 // Step dispatches the event to the handler of its rule.

@@ -119,13 +119,13 @@ type Loss struct {
 
 // OnSilence passes over p, which has not answered in time.
 func (b *Box) OnSilence(h *Hand, p process.ID, fx *process.Effects) Loss {
-	b.Silent = insert(b.Silent, p)
+	b.Silent = process.Insert(b.Silent, p)
 	return b.again(h, p, fx)
 }
 
 // OnFail is OnSilence for a report of a detector.
 func (b *Box) OnFail(h *Hand, p process.ID, fx *process.Effects) Loss {
-	b.Failed = insert(b.Failed, p)
+	b.Failed = process.Insert(b.Failed, p)
 	if b.owes(p) {
 		fx.Disarm(h.Timer.For(p))
 	}
@@ -154,14 +154,14 @@ func (b *Box) again(h *Hand, p process.ID, fx *process.Effects) Loss {
 
 // Heard notes that p is alive.
 func (b *Box) Heard(p process.ID) {
-	b.Silent, b.Failed = remove(b.Silent, p), remove(b.Failed, p)
+	b.Silent, b.Failed = process.Remove(b.Silent, p), process.Remove(b.Failed, p)
 }
 
 // Met notes that a message has come, and that its end was up recently: it may have come
 // back since it was silent.
 func (b *Box) Met(from, end process.ID) {
 	b.Heard(from)
-	b.Silent = remove(b.Silent, end)
+	b.Silent = process.Remove(b.Silent, end)
 }
 
 // OnRejoin sends p again what it had not acknowledged when it crashed. Otherwise p
@@ -186,19 +186,6 @@ func (b *Box) Down(p process.ID) bool {
 // Renew is for an election that another process has started: silent processes are asked
 // again.
 func (b *Box) Renew() { b.Silent = b.Silent[:0] }
-
-func insert(ids []process.ID, p process.ID) []process.ID {
-	if slices.Contains(ids, p) {
-		return ids
-	}
-	ids = append(ids, p)
-	slices.Sort(ids)
-	return ids
-}
-
-func remove(ids []process.ID, p process.ID) []process.ID {
-	return slices.DeleteFunc(ids, func(q process.ID) bool { return q == p })
-}
 
 // Fields names the state.
 func (b *Box) Fields(f *process.Fields) {

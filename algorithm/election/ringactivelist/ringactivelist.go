@@ -54,8 +54,6 @@
 package ringactivelist
 
 import (
-	"slices"
-
 	"github.com/conclave-io/conclave/algorithm/election/ring"
 	"github.com/conclave-io/conclave/process"
 )
@@ -65,7 +63,7 @@ var Spec = &process.Spec{
 	Name:      "ring-active-list",
 	Title:     "Ring election by active lists",
 	Paper:     "after G. Le Lann: Distributed systems, towards a formal approach, IFIP Congress 1977",
-	Documents: []string{doc004},
+	Documents: []string{"[D4]"},
 	Family:    process.Election,
 	Messages: []process.MessageSpec{
 		{Name: "ELECT", Fields: []process.FieldUse{
@@ -85,8 +83,29 @@ var Spec = &process.Spec{
 	},
 	Needs:  process.Needs{FIFO: true, Reliable: true, Synchrony: true, Topology: process.RingTopology},
 	Claims: claims,
-	New:    newMachine,
+	New:    Flaw{}.New,
 }
+
+const allUp = "n processes are up, N >= 2; processes that are down cost a few messages more"
+
+var claims = process.Claims{
+	Properties: process.Promises(process.LeaderAgreement, process.LeaderValidity, process.LeaderTermination, process.Quiescence),
+	Costs: []process.Cost{
+		{Metric: process.MessagesPerElection, Regime: process.OneStarter, When: allUp, Exact: square,
+			Said: []process.Figure{{Document: "[D3]", Text: "2n", Wrong: "the cost of the ring with a list of senders; here every label goes round"}}},
+		{Metric: process.MessagesPerElection, Regime: process.AllStart, When: allUp, Exact: square},
+		{Metric: process.MessagesPerElection, Regime: process.Worst, When: allUp, Exact: square},
+		{Metric: process.ElectionTime, Regime: process.OneStarter, When: "all processes are up, N >= 2; until the last process knows the leader", Exact: &process.Formula{
+			Text: "2n-1", Eval: func(p process.Params) float64 { return 2*float64(p.Live) - 1 }}},
+		{Metric: process.ElectionTime, Regime: process.AllStart, When: "all processes are up, N >= 2; until the last process knows the leader", Exact: &process.Formula{
+			Text: "n", Eval: func(p process.Params) float64 { return float64(p.Live) }}},
+	},
+	Survives: []process.Survival{
+		{Fault: process.Duplication, How: "the owner removes every duplicate of its label from the ring"},
+	},
+}
+
+var square = &process.Formula{Text: "n^2", Eval: func(p process.Params) float64 { return float64(p.Live) * float64(p.Live) }}
 
 const (
 	elect process.Type = iota + 1
@@ -106,6 +125,11 @@ const (
 	ruleA6
 )
 
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
+type Flaw struct {
+	PassesFirst bool // A2 passes the other label on before it sends its own
+}
+
 type machine struct {
 	c    *process.Config
 	self process.ID
@@ -118,8 +142,9 @@ type machine struct {
 	box      ring.Box
 }
 
-func newMachine(self process.ID, c *process.Config) process.Machine {
-	return &machine{c: c, self: self, hand: ring.Hand{Config: c, Self: self, Ack: ack, Timer: ackTimer}}
+// New makes a machine with the flaw.
+func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
+	return &machine{c: c, self: self, flaw: flaw, hand: ring.Hand{Config: c, Self: self, Ack: ack, Timer: ackTimer}}
 }
 
 // Step dispatches the event to the handler of its rule. A round that was seen is saved
@@ -178,7 +203,7 @@ func (m *machine) start(fx *process.Effects) {
 // introduce sends this process's label round the ring. Alone on the ring it need not
 // travel.
 func (m *machine) introduce(fx *process.Effects) {
-	m.add(m.self)
+	m.list = process.Insert(m.list, m.self)
 	if !m.pass(m.self, fx) {
 		m.finish(fx)
 	}
@@ -187,13 +212,6 @@ func (m *machine) introduce(fx *process.Effects) {
 // pass sends a label to the next process, and reports whether there is one.
 func (m *machine) pass(j process.ID, fx *process.Effects) bool {
 	return m.box.Pass(&m.hand, process.Message{Type: elect, Subject: j, Term: process.MakeTerm(m.round, j)}, j, fx)
-}
-
-// add puts a label on the list.
-func (m *machine) add(j process.ID) {
-	if at, known := slices.BinarySearch(m.list, j); !known {
-		m.list = slices.Insert(m.list, at, j)
-	}
 }
 
 // onElect is A2 to A4, and A6.
@@ -229,7 +247,7 @@ func (m *machine) join(j process.ID, fx *process.Effects) {
 
 // relay is A3.
 func (m *machine) relay(j process.ID, fx *process.Effects) {
-	m.add(j)
+	m.list = process.Insert(m.list, j)
 	if !m.pass(j, fx) {
 		fx.Rule(ruleA5a)
 	}

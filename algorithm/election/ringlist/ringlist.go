@@ -71,7 +71,7 @@ var Spec = &process.Spec{
 	Name:      "ring-list",
 	Title:     "Ring election by a list of senders",
 	Paper:     "after G. Le Lann: Distributed systems, towards a formal approach, IFIP Congress 1977",
-	Documents: []string{doc000, doc003, doc004},
+	Documents: []string{"[D0]", "[D3]", "[D4]"},
 	Family:    process.Election,
 	Messages: []process.MessageSpec{
 		{Name: "ELECTION", Fields: []process.FieldUse{
@@ -102,8 +102,39 @@ var Spec = &process.Spec{
 	},
 	Needs:  process.Needs{Reliable: true, Synchrony: true, Topology: process.RingTopology},
 	Claims: claims,
-	New:    func(self process.ID, c *process.Config) process.Machine { return New(self, c, false) },
+	New:    Flaw{}.New,
 }
+
+const allUp = "n processes are up; each process that is down costs one message more in each election; merge=no; N >= 2"
+
+var claims = process.Claims{
+	Properties: process.Promises(process.LeaderAgreement, process.LeaderValidity, process.LeaderTermination, process.Quiescence),
+	Costs: []process.Cost{
+		{Metric: process.MessagesPerElection, Regime: process.OneStarter, When: allUp, Exact: twice,
+			Said: []process.Figure{{Document: "[D3]", Text: "2n"}}},
+		{Metric: process.MessagesPerElection, Regime: process.AllStart, When: allUp, Exact: eachStarter},
+		{Metric: process.MessagesPerElection, Regime: process.Worst, When: allUp + "; all processes start", Exact: eachStarter,
+			Said: []process.Figure{{Document: "[D3]", Text: "2n", Wrong: "counts one starter; each starter has its own circulation"}}},
+		{Metric: process.ElectionTime, Regime: process.OneStarter, When: "all processes are up, N >= 2; until the last process knows the leader", Exact: twiceRound},
+		{Metric: process.ElectionTime, Regime: process.AllStart, When: "all processes are up, N >= 2; until the last process knows the leader", Exact: onceRound},
+	},
+	Survives: []process.Survival{
+		{Fault: process.Reorder, How: "messages carry their round and the processes that they have passed"},
+		{Fault: process.Duplication, How: "a duplicate is stopped at a process that it has passed before"},
+		{Fault: process.CrashAny, How: "ACKs and L5, L2b, L6, L7; after the election, a detector below or a call for a new election"},
+		{Fault: process.AmnesiaRestart, How: "L8, and the round on disk"},
+	},
+}
+
+var twice = &process.Formula{Text: "2n", Eval: func(p process.Params) float64 { return 2 * float64(p.Live) }}
+
+var eachStarter = &process.Formula{Text: "2n^2", Eval: func(p process.Params) float64 {
+	return 2 * float64(p.Live) * float64(p.Starters)
+}}
+
+var twiceRound = &process.Formula{Text: "2n-1", Eval: func(p process.Params) float64 { return 2*float64(p.Live) - 1 }}
+
+var onceRound = &process.Formula{Text: "n", Eval: func(p process.Params) float64 { return float64(p.Live) }}
 
 var round = process.FieldUse{Field: process.FieldTerm, Symbol: "round"}
 
@@ -141,6 +172,14 @@ const (
 	ruleL8
 )
 
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
+type Flaw struct {
+	RelayOnly  bool // L2 passes the list on without adding its own label
+	NoTieBreak bool // of equals in the order of the election, the first on the list wins
+
+	ByLoad bool // not a flaw: the least load leads
+}
+
 type machine struct {
 	c      *process.Config
 	self   process.ID
@@ -158,11 +197,11 @@ type machine struct {
 	box     ring.Box
 }
 
-// New makes a machine that elects by label or by load. For load the Spec must declare
-// the loads in ELECTION, as a vector, and in COORDINATOR, as a value.
-func New(self process.ID, c *process.Config, byLoad bool) process.Machine {
+// New makes a machine with the flaw that elects by label or by load. For load the Spec
+// must declare the loads in ELECTION, as a vector, and in COORDINATOR, as a value.
+func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
 	return &machine{
-		c: c, self: self, byLoad: byLoad, leader: process.None,
+		c: c, self: self, flaw: flaw, byLoad: flaw.ByLoad, leader: process.None,
 		merge: c.Option("merge", no) == yes,
 		hand:  ring.Hand{Config: c, Self: self, Ack: ack, Timer: ackTimer},
 	}

@@ -27,6 +27,11 @@ const (
 	renew           // a client's PING
 )
 
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
+type Flaw struct {
+	NoSplit bool // R10 is missing: a super-peer takes every client of its segment
+}
+
 // machine is one node. A super-peer has clients and no super-peer. A client has a
 // super-peer and no clients. A searching node has neither. A super-peer is before its
 // clients in the segment, because a search only goes to nodes before the searching one.
@@ -57,10 +62,11 @@ type machine struct {
 	follows int        // redirections since the search began
 }
 
-func newMachine(self process.ID, c *process.Config) process.Machine {
+// New makes a machine with the flaw.
+func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
 	s := SizesOf(c)
 	m := &machine{
-		ring: ring{c, s.Bits}, self: self, base: s.Prefix, cap: s.Cap,
+		ring: ring{c, s.Bits}, self: self, flaw: flaw, base: s.Prefix, cap: s.Cap,
 		answer: 3 * c.D(), period: process.Duration(s.Check) * c.D(),
 	}
 	m.forget()

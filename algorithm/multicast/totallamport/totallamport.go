@@ -79,7 +79,7 @@ var Spec = &process.Spec{
 	Name:      "total-lamport",
 	Title:     "Total order by Lamport's clocks and acknowledgements",
 	Paper:     "L. Lamport: Time, Clocks, and the Ordering of Events in a Distributed System, Communications of the ACM 21(7), 1978, doi:10.1145/359545.359563",
-	Documents: []string{doc000, doc004},
+	Documents: []string{"[D0]", "[D4]"},
 	Family:    process.Multicast,
 	Messages: []process.MessageSpec{
 		{Name: "MSG", Fields: []process.FieldUse{sent, value, data}},
@@ -100,6 +100,18 @@ var Spec = &process.Spec{
 	Claims:  claims,
 	Carrier: true,
 	New:     newMachine,
+}
+
+var claims = process.Claims{
+	Properties: process.Promises(process.OrderTotal, process.OrderCausal, process.OrderFIFO, process.MulticastAgreement),
+	Costs: []process.Cost{
+		{Metric: process.MessagesPerMulticast, Regime: process.AnyLoad,
+			Exact: process.OfN("N(N-1)", func(n float64) float64 { return n * (n - 1) })},
+	},
+	Survives: []process.Survival{
+		{Fault: process.Duplication, How: "the times on a link grow, so a duplicate is recognised"},
+		{Fault: process.CrashAny, How: "ACKs carry what they acknowledge, and R5, with a reliable detector"},
+	},
 }
 
 var (

@@ -87,7 +87,7 @@ var Spec = &process.Spec{
 	Name:      "total-sequencer",
 	Title:     "Total order by a sequencer",
 	Paper:     "M. F. Kaashoek, A. S. Tanenbaum: Group Communication in the Amoeba Distributed Operating System, ICDCS 1991",
-	Documents: []string{doc000, doc004},
+	Documents: []string{"[D0]", "[D4]"},
 	Family:    process.Multicast,
 	Messages: []process.MessageSpec{
 		{Name: "DATA", Fields: []process.FieldUse{epoch, own, value, data}},
@@ -124,6 +124,22 @@ var Spec = &process.Spec{
 	Carrier: true,
 	New:     newMachine,
 }
+
+var claims = process.Claims{
+	Properties: process.Promises(process.OrderTotal, process.OrderCausal, process.OrderFIFO, process.MulticastAgreement),
+	Costs: []process.Cost{
+		{Metric: process.MessagesPerMulticast, Regime: process.AnyLoad, When: "the sender is not the sequencer, and N >= 2",
+			Exact: process.PerProcess("N", 1)},
+		{Metric: process.MessagesPerMulticast, Regime: process.AnyLoad, When: "the sender is the sequencer", Exact: lessOne},
+	},
+	Survives: []process.Survival{
+		{Fault: process.Reorder, How: "numbers; an early message is kept"},
+		{Fault: process.Duplication, How: "numbers"},
+		{Fault: process.CrashAny, How: "T1 to T5, with a reliable detector and an election below"},
+	},
+}
+
+var lessOne = process.PerOther("N-1", 1)
 
 var (
 	epoch  = process.FieldUse{Field: process.FieldTerm, Symbol: "e"}

@@ -90,15 +90,7 @@ const (
 	ruleS6
 )
 
-type phase uint8
-
-const (
-	idle phase = iota
-	waiting
-	inside
-)
-
-var phaseNames = []string{"IDLE", "WAIT", "IN"}
+const idle, waiting, inside = process.PhaseIdle, process.PhaseWaiting, process.PhaseInside
 
 // request is a decided request.
 type request struct {
@@ -107,16 +99,27 @@ type request struct {
 	slot process.Fence
 }
 
+// Flaw selects the mistake of a broken variant of the layer. The zero Flaw has none.
+type Flaw struct {
+	EntersWhenDecided bool // S4 enters as soon as its request is decided
+	OwnSlots          bool // S2 counts only the slots of its own requests
+}
+
 type machine struct {
 	c    *process.Config
 	flaw Flaw
 	self process.ID
 
-	phase  phase
+	phase  process.Phase
 	n      uint64        // the number of this process's latest request: its life, then a count
 	slot   process.Fence // the last slot given
 	queue  []request     // in the order of slots
 	failed process.Set   // known to have crashed
+}
+
+// New makes a machine with the flaw.
+func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
+	return &machine{c: c, flaw: flaw, self: self, slot: c.Base.Fence, failed: process.NewSet(c.N)}
 }
 
 // The proposals: a request, or the release of one.
@@ -212,7 +215,7 @@ func (m *machine) serve(fx *process.Effects) {
 
 // Fields names the state.
 func (m *machine) Fields(f *process.Fields) {
-	process.Enum(f, "phase", &m.phase, phaseNames)
+	process.Enum(f, "phase", &m.phase, process.PhaseNames)
 	f.Seq("n", &m.n)
 	f.Fence("slot", &m.slot)
 	process.List(f, "queue", &m.queue, requestFields)

@@ -76,7 +76,7 @@ var Spec = &process.Spec{
 	Title: "Central coordinator",
 	Paper: "folklore; A. S. Tanenbaum, M. van Steen: Distributed Systems: Principles and Paradigms, 2nd edition, 2007, section 6.3.2",
 	Documents: []string{
-		doc000, "[D1]", "[D2]", doc003, doc004,
+		"[D0]", "[D1]", "[D2]", "[D3]", "[D4]",
 	},
 	Family: process.Mutex,
 	Messages: []process.MessageSpec{
@@ -87,7 +87,7 @@ var Spec = &process.Spec{
 		{Name: "CANCEL", Fields: []process.FieldUse{rid, epoch}},
 		{Name: "QUERY", Class: process.Recovery, Fields: []process.FieldUse{epoch}},
 		{Name: "STATE", Class: process.Recovery, Fields: []process.FieldUse{
-			{Field: process.FieldValue, Symbol: "st", Names: phaseNames}, rid, fence, epoch}},
+			{Field: process.FieldValue, Symbol: "st", Names: process.PhaseNames}, rid, fence, epoch}},
 		{Name: "NACK", Class: process.Recovery, Fields: []process.FieldUse{epoch}},
 		{Name: "NEWEPOCH", Class: process.Recovery, Fields: []process.FieldUse{
 			{Field: process.FieldSubject, Symbol: "holder"},
@@ -130,7 +130,7 @@ var Spec = &process.Spec{
 	},
 	Claims:  claims,
 	Cancels: true,
-	New:     newMachine,
+	New:     Flaw{}.New,
 }
 
 var (
@@ -190,20 +190,19 @@ const (
 	denyPoll  = "deny-poll"
 )
 
-type phase uint8
-
-const (
-	idle phase = iota
-	waiting
-	inside
-)
-
-var phaseNames = []string{"IDLE", "WAIT", "IN"}
+const idle, waiting, inside = process.PhaseIdle, process.PhaseWaiting, process.PhaseInside
 
 // entry is one request at the coordinator.
 type entry struct {
 	id  process.ID
 	rid uint64
+}
+
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
+type Flaw struct {
+	OwnFirst         bool // R2 grants the coordinator's own REQUEST even while the resource is taken
+	BaseSeen         bool // a client treats its Base as a fence that it has seen
+	UnnumberedEnding bool // R6 treats any RELEASE of the holder as that of its present entry
 }
 
 type machine struct {
@@ -213,7 +212,7 @@ type machine struct {
 	mode string
 
 	// The client.
-	phase       phase
+	phase       process.Phase
 	rid         uint64        // number of its latest request
 	fence       process.Fence // the largest seen; while inside, that of the entry
 	retried     bool          // the request was sent again because no answer came
@@ -238,17 +237,20 @@ type machine struct {
 	failed   []process.ID // those known to have crashed
 }
 
-// newMachine counts from the Base: this process may have granted fences up to it, and
-// reports it in a takeover. No client has necessarily seen that fence; the
-// coordinator's may be lower.
-func newMachine(self process.ID, c *process.Config) process.Machine {
+// New makes a machine with the flaw. It counts from the Base: this process may have
+// granted fences up to it, and reports it in a takeover. No client has necessarily seen
+// that fence; the coordinator's may be lower.
+func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
 	m := &machine{
-		c: c, self: self, mode: c.Option("mode", silent),
+		c: c, self: self, flaw: flaw, mode: c.Option("mode", silent),
 		rid: c.Base.Clock, count: c.Base.Fence,
 		coordinator: c.Topology.Coordinator, holder: entry{id: process.None},
 	}
 	if m.coordinator == self {
 		m.floor = make([]uint64, c.N)
+	}
+	if flaw.BaseSeen {
+		m.fence = c.Base.Fence
 	}
 	return m
 }
@@ -312,7 +314,7 @@ func (m *machine) Idle() bool {
 // Fields names the state. Only the promise must survive a crash: a process that forgot
 // it could obey a deposed coordinator.
 func (m *machine) Fields(f *process.Fields) {
-	process.Enum(f, "st", &m.phase, phaseNames)
+	process.Enum(f, "st", &m.phase, process.PhaseNames)
 	f.Seq("rid", &m.rid)
 	f.Fence("fence", &m.fence)
 	f.Bool("retried", &m.retried)

@@ -2,12 +2,6 @@ package central
 
 import "github.com/conclave-io/conclave/process"
 
-const (
-	doc000 = "[D0]"
-	doc003 = "[D3]"
-	doc004 = "[D4]"
-)
-
 const notCoordinator = "the client is not the coordinator, and N >= 2"
 
 var claims = process.Claims{
@@ -26,16 +20,16 @@ var claims = process.Claims{
 	},
 	Costs: []process.Cost{
 		{Metric: process.MessagesPerEntry, Regime: process.AnyLoad, Mode: silent, When: notCoordinator, Exact: process.Constant("3", 3),
-			Said: []process.Figure{{Document: doc000, Text: "3"}, {Document: doc003, Text: "3"}, {Document: doc004, Text: "3"}}},
+			Said: []process.Figure{{Document: "[D0]", Text: "3"}, {Document: "[D3]", Text: "3"}, {Document: "[D4]", Text: "3"}}},
 		{Metric: process.MessagesPerEntry, Regime: process.Idle, Mode: denyQueue, When: notCoordinator, Exact: process.Constant("3", 3)},
 		{Metric: process.MessagesPerEntry, Regime: process.Saturated, Mode: denyQueue,
 			When: notCoordinator + "; 3 if there is no other client (N = 2)", Exact: ifTaken,
-			Said: []process.Figure{{Document: doc004, Text: "3", Wrong: "its own pseudo-code also sends DENIED to every queued client"}}},
+			Said: []process.Figure{{Document: "[D4]", Text: "3", Wrong: "its own pseudo-code also sends DENIED to every queued client"}}},
 		{Metric: process.MessagesPerEntry, Regime: process.Idle, Mode: denyPoll, When: notCoordinator, Exact: process.Constant("3", 3)},
 		{Metric: process.MessagesPerEntry, Regime: process.AnyLoad, Mode: denyPoll, When: notCoordinator + "; p REQUESTs were sent",
 			Exact: &process.Formula{Text: "2p+1", Eval: func(p process.Params) float64 { return float64(2*p.Polls + 1) }}},
 		{Metric: process.ClientDelay, Regime: process.Idle, When: notCoordinator, Exact: process.Constant("2", 2),
-			Said: []process.Figure{{Document: doc000, Text: "2"}, {Document: doc003, Text: "2"}}},
+			Said: []process.Figure{{Document: "[D0]", Text: "2"}, {Document: "[D3]", Text: "2"}}},
 		{Metric: process.SyncDelay, Regime: process.Saturated, Mode: silent, When: notCoordinator, Exact: process.Constant("2", 2)},
 		{Metric: process.SyncDelay, Regime: process.Saturated, Mode: denyQueue, When: notCoordinator, Exact: process.Constant("2", 2)},
 		{Metric: process.SyncDelay, Regime: process.Saturated, Mode: denyPoll,

@@ -137,10 +137,7 @@ func (m *machine) strike(c process.ID) {
 // onFail is R8 at the coordinator and R9 at its clients. A takeover does not wait for
 // crashed processes.
 func (m *machine) onFail(p process.ID, fx *process.Effects) {
-	if !m.hasFailed(p) {
-		m.failed = append(m.failed, p)
-		slices.Sort(m.failed)
-	}
+	m.failed = process.Insert(m.failed, p)
 	switch {
 	case m.taking:
 		m.forget(p)
@@ -165,7 +162,7 @@ func (m *machine) purge(p process.ID, fx *process.Effects) {
 // onRejoin resets what is known of a process that is back: it has forgotten its
 // requests and their numbers.
 func (m *machine) onRejoin(p process.ID, fx *process.Effects) {
-	m.failed = slices.DeleteFunc(m.failed, func(q process.ID) bool { return q == p })
+	m.failed = process.Remove(m.failed, p)
 	switch {
 	case m.taking:
 		m.forget(p)

@@ -74,13 +74,13 @@ func (m *machine) onState(msg *process.Message, fx *process.Effects) {
 	if !m.taking || msg.Term != m.promised || !slices.Contains(m.awaiting, msg.From) {
 		return
 	}
-	m.collect(msg.From, phase(msg.Value), msg.Seq, msg.Fence)
+	m.collect(msg.From, process.Phase(msg.Value), msg.Seq, msg.Fence)
 	m.answered(msg.From, fx)
 }
 
 // collect adds the report of p to the state of the coming term. Two processes can be
 // inside only after a wrong suspicion; the fence already stops the older one.
-func (m *machine) collect(p process.ID, ph phase, rid uint64, f process.Fence) {
+func (m *machine) collect(p process.ID, ph process.Phase, rid uint64, f process.Fence) {
 	m.floor[p] = rid
 	switch ph {
 	case idle:
@@ -106,7 +106,7 @@ func (m *machine) forget(p process.ID) {
 // answered notes that the takeover need not wait for p, and ends the takeover if p was
 // the last.
 func (m *machine) answered(p process.ID, fx *process.Effects) {
-	m.awaiting = slices.DeleteFunc(m.awaiting, func(q process.ID) bool { return q == p })
+	m.awaiting = process.Remove(m.awaiting, p)
 	m.finish(fx)
 }
 

@@ -68,7 +68,11 @@
 // Sources: [D2] (central physical clock).
 package centralclock
 
-import "github.com/conclave-io/conclave/process"
+import (
+	"slices"
+
+	"github.com/conclave-io/conclave/process"
+)
 
 // Spec describes the algorithm.
 var Spec = &process.Spec{
@@ -102,7 +106,7 @@ var Spec = &process.Spec{
 		Detector: process.ReliableDetector, Topology: process.Centre,
 	},
 	Claims: claims,
-	New:    newMachine,
+	New:    Flaw{}.New,
 }
 
 var (
@@ -154,6 +158,12 @@ type request struct {
 	number uint64
 }
 
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
+type Flaw struct {
+	AnswersEarly  bool // R4a is missing: a process that waits for its stamp answers at once
+	ForgetsItself bool // R2b is missing: the clock permits even while it waits or is inside
+}
+
 type machine struct {
 	c    *process.Config
 	self process.ID
@@ -173,9 +183,10 @@ type machine struct {
 	asked []uint64      // by rank: the number of the latest request stamped
 }
 
-func newMachine(self process.ID, c *process.Config) process.Machine {
+// New makes a machine with the flaw.
+func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
 	m := &machine{
-		c: c, self: self, number: c.Base.Clock, fence: c.Base.Fence,
+		c: c, self: self, flaw: flaw, number: c.Base.Clock, fence: c.Base.Fence,
 		missing: process.NewSet(c.N), failed: process.NewSet(c.N),
 	}
 	if self == c.Topology.Coordinator {
@@ -355,13 +366,7 @@ func (m *machine) onFail(p process.ID, fx *process.Effects) {
 	fx.Rule(ruleR7)
 	m.failed.Add(p)
 	m.missing.Remove(p)
-	kept := m.deferred[:0]
-	for _, r := range m.deferred {
-		if r.id != p {
-			kept = append(kept, r)
-		}
-	}
-	m.deferred = kept
+	m.deferred = slices.DeleteFunc(m.deferred, func(r request) bool { return r.id == p })
 	if m.phase == stamping && !m.expecting() {
 		m.answer(forever, fx)
 	}

@@ -59,7 +59,11 @@
 // Source: K. M. Chandy and J. Misra: The drinking philosophers problem, 1984.
 package chandymisra
 
-import "github.com/conclave-io/conclave/process"
+import (
+	"fmt"
+
+	"github.com/conclave-io/conclave/process"
+)
 
 // Spec describes the algorithm.
 var Spec = &process.Spec{
@@ -86,6 +90,34 @@ var Spec = &process.Spec{
 }
 
 const (
+	several = "N >= 2"
+	inTurn  = "all enter in turn, which costs most"
+	barges  = "a process that has all forks enters again before it hears of an earlier request"
+)
+
+var claims = process.Claims{
+	Properties: []process.Claim{
+		{Property: process.MutualExclusion},
+		{Property: process.Progress},
+		{Property: process.FencesGrow},
+		{Property: process.OrderHappenedBefore, Fails: true, When: barges},
+	},
+	Costs: []process.Cost{
+		{Metric: process.MessagesPerEntry, Regime: process.Idle, When: inTurn, Exact: process.PerOther("2(N-1)", 2)},
+		{Metric: process.MessagesPerEntry, Regime: process.Saturated, Exact: process.PerOther("2(N-1)", 2)},
+		{Metric: process.MessagesPerEntry, Regime: process.AnyLoad,
+			When: "the mean if one enters at a time, drawn at random",
+			Lo:   process.Constant("0", 0), Hi: process.PerOther("2(N-1)", 2), Mean: process.PerOther("N-1", 1)},
+		{Metric: process.ClientDelay, Regime: process.Idle, When: several + "; " + inTurn, Exact: process.Constant("2", 2)},
+		{Metric: process.SyncDelay, Regime: process.Saturated, When: several, Exact: process.Constant("1", 1)},
+		{Metric: process.Throughput, Regime: process.Saturated, When: several, Exact: process.Constant("1", 1)},
+	},
+	Survives: []process.Survival{
+		{Fault: process.Reorder, How: "a REQ that overtakes a FORK is answered after the entry"},
+	},
+}
+
+const (
 	req process.Type = iota + 1
 	fork
 )
@@ -99,21 +131,13 @@ const (
 	ruleR4
 )
 
-type phase uint8
-
-const (
-	idle phase = iota
-	waiting
-	inside
-)
-
-var phaseNames = []string{"IDLE", "WAIT", "IN"}
+const idle, waiting, inside = process.PhaseIdle, process.PhaseWaiting, process.PhaseInside
 
 type machine struct {
 	c    *process.Config
 	self process.ID
 
-	phase phase
+	phase process.Phase
 	forks process.Set   // the processes whose fork is here; all others when inside
 	clean process.Set   // those of them whose fork is clean; empty when idle or inside
 	asked process.Set   // the processes that have asked for a fork and wait for it
@@ -217,18 +241,48 @@ func (m *machine) onRelease(fx *process.Effects) {
 	process.Assert(m.phase == inside, "only a holder releases")
 	fx.Rule(ruleR4)
 	m.phase = idle
-	for p := range process.ID(m.c.N) {
-		if m.asked.Has(p) {
-			m.give(p, fx)
-		}
+	for p := range m.asked.All() {
+		m.give(p, fx)
 	}
 }
 
 // Fields names the state.
 func (m *machine) Fields(f *process.Fields) {
-	process.Enum(f, "st", &m.phase, phaseNames)
+	process.Enum(f, "st", &m.phase, process.PhaseNames)
 	f.Set("forks", m.forks)
 	f.Set("clean", m.clean)
 	f.Set("asked", m.asked)
 	f.Fence("F", &m.fence)
+}
+
+// wrong counts the forks of each pair while no process crashes and no message is lost.
+func wrong(g *process.Global) string {
+	if g.Faults {
+		return ""
+	}
+	n := process.ID(g.Config.N)
+	for p := range n {
+		for q := p + 1; q < n; q++ {
+			if forks := between(g, p, q); forks != 1 {
+				return fmt.Sprintf("%s and %s have %d forks between them", g.Config.Text(p), g.Config.Text(q), forks)
+			}
+		}
+	}
+	return ""
+}
+
+func between(g *process.Global, p, q process.ID) int {
+	forks := 0
+	if g.Machines[p].(*machine).forks.Has(q) {
+		forks++
+	}
+	if g.Machines[q].(*machine).forks.Has(p) {
+		forks++
+	}
+	for _, m := range g.Messages {
+		if m.Type == fork && (m.From == p && m.To == q || m.From == q && m.To == p) {
+			forks++
+		}
+	}
+	return forks
 }

@@ -100,7 +100,28 @@ var Spec = &process.Spec{
 	Invariant:  &process.Invariant{Text: "exactly one of all processes, caches and messages is privileged", Wrong: wrong},
 	Corruption: &process.Corruption{States: states, Messages: messages},
 	Check:      check,
-	New:        newMachine,
+	New:        Flaw{}.New,
+}
+
+const recovered = "no transient fault happened, or it is over and the ring has converged"
+
+var claims = process.Claims{
+	Properties: []process.Claim{
+		{Property: process.MutualExclusion, When: recovered},
+		{Property: process.Progress},
+		{Property: process.BoundedBypass, Bound: process.PerOther("N-1", 1), When: recovered},
+		{Property: process.Convergence, When: "K >= n(1+c), where at most c values are in a cache or on its way to it"},
+		{Property: process.FencesGrow, Fails: true, When: "there are none: a fault may change any counter"},
+		{Property: process.OrderHappenedBefore, Fails: true, When: "entries follow the ring, not the order of requests"},
+	},
+	Costs: []process.Cost{
+		{Metric: process.MessagesPerEntry, Regime: process.Saturated, When: "N >= 2; plus N for each tau that passes", Lo: process.Constant("1", 1)},
+		{Metric: process.SyncDelay, Regime: process.Saturated, When: "N >= 2", Exact: process.Constant("1", 1)},
+	},
+	Survives: []process.Survival{
+		{Fault: process.Loss, How: "D6"},
+		{Fault: process.Slowness, How: "no rule depends on time"},
+	},
 }
 
 const val process.Type = 1
@@ -117,15 +138,13 @@ const (
 	ruleD7
 )
 
-type phase uint8
+const idle, waiting, inside = process.PhaseIdle, process.PhaseWaiting, process.PhaseInside
 
-const (
-	idle phase = iota
-	waiting
-	inside
-)
-
-var phaseNames = []string{"IDLE", "WAIT", "IN"}
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
+type Flaw struct {
+	SendsOnce bool // D6 does not send again
+	Alike     bool // the bottom uses the rule of the others
+}
 
 type machine struct {
 	c    *process.Config
@@ -134,13 +153,14 @@ type machine struct {
 	next process.ID
 	k    int64
 
-	phase phase
+	phase process.Phase
 	s     int64 // from 0 to k-1
 	cache int64 // the S of the predecessor, as last received
 }
 
-func newMachine(self process.ID, c *process.Config) process.Machine {
-	return &machine{c: c, self: self, next: c.Topology.Next(self, c.N), k: K(c)}
+// New makes a machine with the flaw.
+func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
+	return &machine{c: c, self: self, flaw: flaw, next: c.Topology.Next(self, c.N), k: K(c)}
 }
 
 // K returns the number of values of S.
@@ -242,7 +262,7 @@ func (m *machine) onRelease(fx *process.Effects) {
 
 // Fields names the state.
 func (m *machine) Fields(f *process.Fields) {
-	process.Enum(f, "st", &m.phase, phaseNames)
+	process.Enum(f, "st", &m.phase, process.PhaseNames)
 	f.Int("S", &m.s)
 	f.Int("cache", &m.cache)
 }

@@ -23,7 +23,7 @@ func states(self process.ID, c *process.Config) []process.Machine {
 	var all []process.Machine
 	for s := range K(c) {
 		for cache := range K(c) {
-			m := newMachine(self, c).(*machine)
+			m := Flaw{}.New(self, c).(*machine)
 			m.s, m.cache = s, cache
 			all = append(all, m)
 		}

@@ -83,8 +83,37 @@ var Spec = &process.Spec{
 	}},
 	Needs:  process.Needs{Reliable: true, NoDuplication: true, Detector: process.ReliableDetector},
 	Claims: claims,
-	New:    newMachine,
+	New:    Flaw{}.New,
 }
+
+var claims = process.Claims{
+	Properties: []process.Claim{
+		{Property: process.AtMostK},
+		{Property: process.MutualExclusion, Fails: true, When: "unless k = 1"},
+		{Property: process.Progress},
+		{Property: process.FencesGrowCausally},
+	},
+	Costs: []process.Cost{
+		{Metric: process.MessagesPerEntry, Regime: process.Idle, Exact: process.PerOther("2(N-1)", 2)},
+		{Metric: process.MessagesPerEntry, Regime: process.AnyLoad, Lo: least, Hi: process.PerOther("2(N-1)", 2)},
+		{Metric: process.ClientDelay, Regime: process.Idle, When: "0 if k >= N", Exact: &process.Formula{
+			Text: "2", Eval: func(p process.Params) float64 {
+				if p.K >= p.N {
+					return 0
+				}
+				return 2
+			}}},
+		{Metric: process.SyncDelay, Regime: process.Saturated, When: "k < N", Exact: process.Constant("1", 1)},
+	},
+	Survives: []process.Survival{
+		{Fault: process.Reorder, How: "answers are counted"},
+		{Fault: process.CrashAny, How: "R6, with a reliable detector, frees its unit; without one, up to k-1 bystanders"},
+	},
+}
+
+// least is what an entry costs if all answers that it did not need travel together with
+// others: every process is asked, and N-k must answer.
+var least = &process.Formula{Text: "2N-k-1", Eval: func(p process.Params) float64 { return float64(p.N - 1 + max(0, p.N-p.K)) }}
 
 var highest = process.FieldUse{Field: process.FieldFence, Symbol: "F"}
 
@@ -103,15 +132,13 @@ const (
 	ruleR6
 )
 
-type phase uint8
+const idle, waiting, inside = process.PhaseIdle, process.PhaseWaiting, process.PhaseInside
 
-const (
-	idle phase = iota
-	waiting
-	inside
-)
-
-var phaseNames = []string{"IDLE", "WAIT", "IN"}
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
+type Flaw struct {
+	ForgetsDebts bool // R1 forgets the answers that are still owed to earlier requests
+	EntersEarly  bool // R4 counts N others instead of N-1, and enters with one answer less
+}
 
 type machine struct {
 	c    *process.Config
@@ -119,7 +146,7 @@ type machine struct {
 	flaw Flaw
 	k    int
 
-	phase  phase
+	phase  process.Phase
 	clock  uint64        // the largest logical time seen or used
 	own    uint64        // the time of this process's request, or 0 when idle
 	fence  process.Fence // the largest seen
@@ -128,9 +155,10 @@ type machine struct {
 	failed process.Set   // known to have crashed; they owe nothing and are owed nothing
 }
 
-func newMachine(self process.ID, c *process.Config) process.Machine {
+// New makes a machine with the flaw.
+func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
 	return &machine{
-		c: c, self: self, k: c.IntOption("k", 2),
+		c: c, self: self, flaw: flaw, k: c.IntOption("k", 2),
 		clock: c.Base.Clock, fence: c.Base.Fence,
 		owing: make([]uint64, c.N), owed: make([]uint64, c.N), failed: process.NewSet(c.N),
 	}
@@ -302,7 +330,7 @@ func (m *machine) Idle() bool {
 
 // Fields names the state.
 func (m *machine) Fields(f *process.Fields) {
-	process.Enum(f, "st", &m.phase, phaseNames)
+	process.Enum(f, "st", &m.phase, process.PhaseNames)
 	f.Clock("C", &m.clock)
 	f.Clock("T", &m.own)
 	f.Fence("F", &m.fence)

@@ -76,7 +76,7 @@ var Spec = &process.Spec{
 	Name:      "lamport",
 	Title:     "Lamport",
 	Paper:     "L. Lamport: Time, Clocks, and the Ordering of Events in a Distributed System, Communications of the ACM 21(7), 1978, doi:10.1145/359545.359563",
-	Documents: []string{doc001, "[D2]", doc004},
+	Documents: []string{"[D1]", "[D2]", "[D4]"},
 	Family:    process.Mutex,
 	Messages: []process.MessageSpec{
 		{Name: "REQ", Fields: []process.FieldUse{sent}},
@@ -109,7 +109,41 @@ var Spec = &process.Spec{
 	}},
 	Needs:  process.Needs{FIFO: true, Reliable: true, Detector: process.ReliableDetector},
 	Claims: claims,
-	New:    newMachine,
+	New:    Flaw{}.New,
+}
+
+const several = "N >= 2"
+
+var claims = process.Claims{
+	Properties: []process.Claim{
+		{Property: process.MutualExclusion},
+		{Property: process.Progress},
+		{Property: process.FencesGrow},
+		{Property: process.OrderTimestamp},
+		{Property: process.OrderHappenedBefore},
+		{Property: process.BoundedBypass, Bound: process.PerOther("2(N-1)", 2),
+			When: "counted from the request; N-1 once every process has heard of it"},
+	},
+	Costs: []process.Cost{
+		{Metric: process.MessagesPerEntry, Regime: process.AnyLoad, Mode: answer, Exact: process.PerOther("3(N-1)", 3),
+			Said: []process.Figure{
+				{Document: "[D1]", Text: "3(N-1)", Wrong: "right for this algorithm, but printed for Ricart and Agrawala's"},
+				{Document: "[D4]", Text: "3(n-1)"},
+			}},
+		{Metric: process.MessagesPerEntry, Regime: process.Idle, Mode: skip, Exact: process.PerOther("3(N-1)", 3)},
+		{Metric: process.MessagesPerEntry, Regime: process.AnyLoad, Mode: skip, Lo: process.PerOther("2(N-1)", 2), Hi: process.PerOther("3(N-1)", 3)},
+		{Metric: process.ClientDelay, Regime: process.Idle, When: several, Exact: process.Constant("2", 2),
+			Said: []process.Figure{
+				{Document: "[D1]", Text: "2(N-1)", Wrong: "counts the messages one after another; N-1 of them travel at the same time"},
+			}},
+		{Metric: process.SyncDelay, Regime: process.Saturated, When: several, Exact: process.Constant("1", 1),
+			Said: []process.Figure{{Document: "[D4]", Text: "maximal message transmission time"}}},
+		{Metric: process.Throughput, Regime: process.Saturated, When: several, Exact: process.Constant("1", 1)},
+	},
+	Survives: []process.Survival{
+		{Fault: process.Duplication, How: "the times on a link grow, so a duplicate is recognised"},
+		{Fault: process.CrashAny, How: "R7, with a reliable detector"},
+	},
 }
 
 var sent = process.FieldUse{Field: process.FieldClock, Symbol: "t"}
@@ -137,15 +171,13 @@ const (
 	skip   = "skip"
 )
 
-type phase uint8
+const idle, waiting, inside = process.PhaseIdle, process.PhaseWaiting, process.PhaseInside
 
-const (
-	idle phase = iota
-	waiting
-	inside
-)
-
-var phaseNames = []string{"IDLE", "WAIT", "IN"}
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
+type Flaw struct {
+	NoTieBreak bool // of two requests of the same time each process treats its own as the older one
+	HeadOnly   bool // R5 does not wait for a younger message from every other process
+}
 
 type machine struct {
 	c    *process.Config
@@ -153,7 +185,7 @@ type machine struct {
 	flaw Flaw
 	skip bool
 
-	phase  phase
+	phase  process.Phase
 	clock  uint64          // the logical time of the latest event
 	own    uint64          // the time of this process's request, or 0 when idle
 	queue  []process.Stamp // all known requests, sorted; at most one per process
@@ -163,11 +195,12 @@ type machine struct {
 	failed process.Set     // known to have crashed; none of these is in the queue
 }
 
-// newMachine starts the clock no lower than the fences allow: the number of all
-// stamps up to the clock's is at least the largest fence, here and ever after.
-func newMachine(self process.ID, c *process.Config) process.Machine {
+// New makes a machine with the flaw. It starts the clock no lower than the fences allow:
+// the number of all stamps up to the clock's is at least the largest fence, here and ever
+// after.
+func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
 	m := &machine{
-		c: c, self: self, skip: c.Option("mode", answer) == skip,
+		c: c, self: self, flaw: flaw, skip: c.Option("mode", answer) == skip,
 		clock: max(c.Base.Clock, (uint64(c.Base.Fence)+uint64(c.N)-1)/uint64(c.N)),
 		last:  make([]uint64, c.N), fence: c.Base.Fence, failed: process.NewSet(c.N),
 	}
@@ -313,12 +346,7 @@ func (m *machine) older(a, b process.Stamp) bool {
 
 // strike removes the request of p from the queue, if there is one.
 func (m *machine) strike(p process.ID) {
-	for i := range m.queue {
-		if m.queue[i].ID == p {
-			m.queue = slices.Delete(m.queue, i, i+1)
-			return
-		}
-	}
+	m.queue = slices.DeleteFunc(m.queue, func(s process.Stamp) bool { return s.ID == p })
 }
 
 // tellAll sends to every live process. It is one event, so all messages have the same
@@ -354,7 +382,7 @@ func (m *machine) Idle() bool {
 
 // Fields names the state.
 func (m *machine) Fields(f *process.Fields) {
-	process.Enum(f, "st", &m.phase, phaseNames)
+	process.Enum(f, "st", &m.phase, process.PhaseNames)
 	f.Clock("C", &m.clock)
 	f.Clock("own", &m.own)
 	process.List(f, "q", &m.queue, stampFields)

@@ -17,6 +17,12 @@ const (
 
 var phaseNames = []string{"IDLE", "WAIT", "BACKOFF", "IN"}
 
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
+type Flaw struct {
+	FreesAny     bool // R6c does not check whose lock it is
+	GrantsAtOnce bool // R10 is missing
+}
+
 type machine struct {
 	c       *process.Config
 	self    process.ID
@@ -42,21 +48,23 @@ type machine struct {
 	last    process.Fence // the last fence granted
 }
 
-func newMachine(self process.ID, c *process.Config) process.Machine {
-	return machineOf(self, c, []process.ID{c.Topology.Coordinator}, true)
+// New makes a machine of the lease at one server with the flaw.
+func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
+	return flaw.machine(self, c, []process.ID{c.Topology.Coordinator}, true)
 }
 
-func newRedlock(self process.ID, c *process.Config) process.Machine {
+// NewRedlock makes a machine of Redlock with the flaw.
+func (flaw Flaw) NewRedlock(self process.ID, c *process.Config) process.Machine {
 	servers := make([]process.ID, Servers(c))
 	for i := range servers {
 		servers[i] = process.ID(i)
 	}
-	return machineOf(self, c, servers, false)
+	return flaw.machine(self, c, servers, false)
 }
 
-func machineOf(self process.ID, c *process.Config, servers []process.ID, fences bool) *machine {
+func (flaw Flaw) machine(self process.ID, c *process.Config, servers []process.ID, fences bool) process.Machine {
 	m := &machine{
-		c: c, self: self, servers: servers, fences: fences,
+		c: c, self: self, flaw: flaw, servers: servers, fences: fences,
 		ttl: process.Duration(c.IntOption("ttl", 0)) * c.D(),
 		a:   c.Base.Clock, last: c.Base.Fence, holder: process.None,
 		grants: process.NewSet(c.N), denials: process.NewSet(c.N), unknown: process.NewSet(c.N),

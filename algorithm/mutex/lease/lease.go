@@ -135,7 +135,7 @@ func spec(name, title, paper string, topology process.TopologyKind) *process.Spe
 		Needs:   process.Needs{Synchrony: true, Clock: true, Topology: topology},
 		Cancels: true,
 		Check:   check,
-		New:     newMachine,
+		New:     Flaw{}.New,
 	}
 	if topology == process.Centre {
 		s.Messages[granted-1].Fields = append(s.Messages[granted-1].Fields, process.FieldUse{Field: process.FieldFence, Symbol: "F"})
@@ -145,7 +145,7 @@ func spec(name, title, paper string, topology process.TopologyKind) *process.Spe
 	s.Options = append(s.Options, process.Option{Name: "servers", Default: "0", Max: process.MaxProcesses,
 		Text: "number of servers; 0: the largest of 5, 3 and 1 that is below the number of processes"})
 	s.Claims = claimsOfRedlock
-	s.New = newRedlock
+	s.New = Flaw{}.NewRedlock
 	return s
 }
 

@@ -6,15 +6,13 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-type phase uint8
+const idle, waiting, inside = process.PhaseIdle, process.PhaseWaiting, process.PhaseInside
 
-const (
-	idle phase = iota
-	waiting
-	inside
-)
-
-var phaseNames = []string{"IDLE", "WAIT", "IN"}
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
+type Flaw struct {
+	KeepsVotes  bool // R8b is missing: a process that withdraws tells no voter
+	NoDisplaced bool // R2d is missing: the request that was the oldest before is not told FAILED
+}
 
 type machine struct {
 	c      *process.Config
@@ -23,7 +21,7 @@ type machine struct {
 	voters []process.ID // the voting set, shared
 
 	// The candidate. The sets are empty unless it waits.
-	phase    phase
+	phase    process.Phase
 	clock    uint64        // the largest T seen
 	t        uint64        // T of the latest request; at most clock
 	fence    process.Fence // waiting: the largest F of the votes; inside: that of the entry
@@ -40,9 +38,10 @@ type machine struct {
 
 var nobody = process.Stamp{ID: process.None}
 
-func newMachine(self process.ID, c *process.Config) process.Machine {
+// New makes a machine with the flaw.
+func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
 	return &machine{
-		c: c, self: self, voters: c.Topology.Quorums[self],
+		c: c, self: self, flaw: flaw, voters: c.Topology.Quorums[self],
 		clock: c.Base.Clock, latest: c.Base.Fence,
 		got: process.NewSet(c.N), failed: process.NewSet(c.N), inquired: process.NewSet(c.N),
 		lock: nobody,
@@ -290,7 +289,7 @@ func (m *machine) Idle() bool { return m.phase == idle && m.lock == nobody }
 
 // Fields names the state.
 func (m *machine) Fields(f *process.Fields) {
-	process.Enum(f, "st", &m.phase, phaseNames)
+	process.Enum(f, "st", &m.phase, process.PhaseNames)
 	f.Clock("C", &m.clock)
 	f.Clock("T", &m.t)
 	f.Fence("fence", &m.fence)

@@ -92,7 +92,7 @@ var Spec = &process.Spec{
 	Name:      "maekawa",
 	Title:     "Maekawa's voting without deadlock",
 	Paper:     "M. Maekawa: A sqrt(N) algorithm for mutual exclusion in decentralized systems, ACM TOCS 3(2), 1985, doi:10.1145/214438.214445; B. A. Sanders: The information structure of distributed mutual exclusion algorithms, ACM TOCS 5(3), 1987, doi:10.1145/24068.28052",
-	Documents: []string{doc001},
+	Documents: []string{"[D1]"},
 	Family:    process.Mutex,
 	Messages: []process.MessageSpec{
 		{Name: "REQ", Part: process.Asks, Fields: []process.FieldUse{stamp}},
@@ -136,10 +136,8 @@ var Spec = &process.Spec{
 	Needs:   process.Needs{Reliable: true, NoDuplication: true, Topology: process.Quorums},
 	Claims:  claims,
 	Cancels: true,
-	New:     newMachine,
+	New:     Flaw{}.New,
 }
-
-const doc001 = "[D1]"
 
 var stamp = process.FieldUse{Field: process.FieldClock, Symbol: "T"}
 
@@ -153,13 +151,13 @@ var claims = process.Claims{
 	},
 	Costs: []process.Cost{
 		{Metric: process.MessagesPerEntry, Regime: process.Idle, When: "K is the size of the voting set", Exact: perVoter("3(K-1)", 3),
-			Said: []process.Figure{{Document: doc001, Text: "3 sqrt(N)", Wrong: "assumes K = sqrt(N)+1 and sends nothing to itself"}}},
+			Said: []process.Figure{{Document: "[D1]", Text: "3 sqrt(N)", Wrong: "assumes K = sqrt(N)+1 and sends nothing to itself"}}},
 		{Metric: process.MessagesPerEntry, Regime: process.Saturated, When: "every message takes D, so that each request meets one FAILED; K is the mean size",
 			Exact: perVoter("4(K-1)", 4)},
 		{Metric: process.MessagesPerEntry, Regime: process.AnyLoad, When: "nobody withdraws; K is the mean size",
 			Lo: perVoter("3(K-1)", 3), Hi: perVoter("7(K-1)", 7)},
 		{Metric: process.ClientDelay, Regime: process.Idle, When: "K >= 2", Exact: process.Constant("2", 2),
-			Said: []process.Figure{{Document: doc001, Text: "2 sqrt(N)", Wrong: "counts messages; those of different voters travel at the same time"}}},
+			Said: []process.Figure{{Document: "[D1]", Text: "2 sqrt(N)", Wrong: "counts messages; those of different voters travel at the same time"}}},
 		{Metric: process.SyncDelay, Regime: process.Saturated, When: "K >= 2", Lo: process.Constant("1", 1), Hi: process.Constant("2", 2)},
 	},
 	Survives: []process.Survival{

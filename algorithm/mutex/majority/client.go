@@ -14,6 +14,12 @@ const (
 
 var phaseNames = []string{"IDLE", "WAIT", "CLAIM", "BACKOFF", "IN"}
 
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
+type Flaw struct {
+	Half        bool // half of the votes are enough
+	DropsFences bool // R6c does not note the fence of a RELEASE
+}
+
 type machine struct {
 	c        *process.Config
 	self     process.ID
@@ -38,10 +44,14 @@ type machine struct {
 	latest process.Fence // the highest fence known, on disk
 }
 
-func newMachine(self process.ID, c *process.Config) process.Machine {
+// New makes a machine with the flaw.
+func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
 	n, m := Sizes(c)
+	if flaw.Half {
+		m = max(1, n/2)
+	}
 	return &machine{
-		c: c, self: self, replicas: n, needed: m, leases: c.Option("mode", plain) == lease,
+		c: c, self: self, flaw: flaw, replicas: n, needed: m, leases: c.Option("mode", plain) == lease,
 		a: c.Base.Clock, latest: c.Base.Fence, holder: process.None,
 		votes: process.NewSet(n), denials: process.NewSet(n), claimed: process.NewSet(n),
 	}

@@ -72,7 +72,11 @@
 // 1987. The lecture documents do not name it.
 package naimitrehel
 
-import "github.com/conclave-io/conclave/process"
+import (
+	"fmt"
+
+	"github.com/conclave-io/conclave/process"
+)
 
 // Spec describes the algorithm.
 var Spec = &process.Spec{
@@ -97,8 +101,51 @@ var Spec = &process.Spec{
 	Needs:     process.Needs{Reliable: true, NoDuplication: true},
 	Claims:    claims,
 	Invariant: invariant,
-	New:       newMachine,
+	New:       Flaw{}.New,
 }
+
+const (
+	anywhere = "none if the token is here; the mean is over requesters drawn uniformly"
+	several  = "N >= 2"
+)
+
+var claims = process.Claims{
+	Properties: []process.Claim{
+		{Property: process.MutualExclusion},
+		{Property: process.OneToken},
+		{Property: process.FencesGrow},
+		{Property: process.Progress},
+		{Property: process.OrderHappenedBefore, Fails: true, When: "a later request with a shorter path reaches the root first"},
+	},
+	Costs: []process.Cost{
+		{Metric: process.MessagesPerEntry, Regime: process.Idle, When: anywhere, Lo: none, Hi: line, Mean: harmonic},
+		{Metric: process.MessagesPerEntry, Regime: process.Saturated, When: several + "; the mean is (4N-2)/(N+1) over N+1 rounds in which all enter in turn", Lo: there, Hi: line},
+		{Metric: process.ClientDelay, Regime: process.Idle, When: anywhere, Lo: none, Hi: line, Mean: harmonic},
+		{Metric: process.SyncDelay, Regime: process.Saturated, When: several, Exact: one},
+		{Metric: process.Throughput, Regime: process.Saturated, When: several, Exact: one},
+	},
+	Survives: []process.Survival{
+		{Fault: process.Reorder, How: "a process is the root before its token comes, and takes the REQ that overtakes it"},
+	},
+}
+
+var none = process.Constant("0", 0)
+
+var one = process.Constant("1", 1)
+
+// there is a REQ to the root and the token.
+var there = process.Constant("2", 2)
+
+// line is N-1 REQ from the end of a line, and the token.
+var line = process.PerProcess("N", 1)
+
+var harmonic = &process.Formula{Text: "H_(N-1)", Eval: func(p process.Params) float64 {
+	sum := 0.0
+	for k := 1; k < p.N; k++ {
+		sum += 1 / float64(k)
+	}
+	return sum
+}}
 
 const (
 	req process.Type = iota + 1
@@ -116,30 +163,29 @@ const (
 	ruleR4b
 )
 
-type phase uint8
+const idle, waiting, inside = process.PhaseIdle, process.PhaseWaiting, process.PhaseInside
 
-const (
-	idle phase = iota
-	waiting
-	inside
-)
-
-var phaseNames = []string{"IDLE", "WAIT", "IN"}
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
+type Flaw struct {
+	RootGives bool // R2a applies only to a root that is inside: one that waits acts as if it had the token
+	StaysRoot bool // R2a does not set last: a root that waits or is inside stays the root
+}
 
 type machine struct {
 	c    *process.Config
 	self process.ID
 	flaw Flaw
 
-	phase phase
+	phase process.Phase
 	here  bool          // the token; implied by phase inside, excluded by phase waiting
 	last  process.ID    // the process that asked last as far as this one knows; None at the root
 	next  process.ID    // gets the token from here; None unless this process waits or is inside, and is not the root
 	fence process.Fence // the largest seen; with the token, that of the last entry
 }
 
-func newMachine(self process.ID, c *process.Config) process.Machine {
-	m := &machine{c: c, self: self, last: c.Topology.Coordinator, next: process.None, fence: c.Base.Fence}
+// New makes a machine with the flaw.
+func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
+	m := &machine{c: c, self: self, flaw: flaw, last: c.Topology.Coordinator, next: process.None, fence: c.Base.Fence}
 	if m.last == self {
 		m.last = process.None
 	}
@@ -241,7 +287,7 @@ func (m *machine) onRelease(fx *process.Effects) {
 
 // Fields names the state.
 func (m *machine) Fields(f *process.Fields) {
-	process.Enum(f, "st", &m.phase, phaseNames)
+	process.Enum(f, "st", &m.phase, process.PhaseNames)
 	f.Bool("token", &m.here)
 	f.ID("last", &m.last)
 	f.ID("next", &m.next)
@@ -250,3 +296,78 @@ func (m *machine) Fields(f *process.Fields) {
 
 // HasToken reports whether the token is here.
 func (m *machine) HasToken() bool { return m.here }
+
+// invariant holds while no process crashes and no message is lost. The package comment
+// says why.
+var invariant = &process.Invariant{
+	Text: "there is one token, and the pointers of all processes, together with the requests in flight, form a tree",
+	Wrong: func(g *process.Global) string {
+		if g.Faults {
+			return ""
+		}
+		if text := wrongTokens(g); text != "" {
+			return text
+		}
+		return wrongTree(g)
+	},
+}
+
+func wrongTokens(g *process.Global) string {
+	at := process.None
+	for p := range process.ID(g.Config.N) {
+		if !g.Machines[p].(*machine).here {
+			continue
+		}
+		if at != process.None {
+			return g.Config.Text(at) + " and " + g.Config.Text(p) + " have a token each"
+		}
+		at = p
+	}
+	for _, m := range g.Messages {
+		if m.Type != token {
+			continue
+		}
+		if at != process.None {
+			return "a token is in flight to " + g.Config.Text(m.To) + ", and another one with " + g.Config.Text(at) + " or on its way there"
+		}
+		at = m.To
+	}
+	if at == process.None {
+		return "no process has the token, and no message brings it"
+	}
+	return ""
+}
+
+// wrongTree draws a line from each process to its last, and from each process whose
+// request is on its way to the process that the request is sent to.
+func wrongTree(g *process.Global) string {
+	parts := make([]process.ID, g.Config.N) // of each process, one that stands for its part
+	for p := range parts {
+		parts[p] = process.ID(p)
+	}
+	lines := 0
+	join := func(p, q process.ID) bool {
+		lines++
+		p, q = parts[p], parts[q]
+		for i := range parts {
+			if parts[i] == p {
+				parts[i] = q
+			}
+		}
+		return p != q
+	}
+	for p := range process.ID(g.Config.N) {
+		if last := g.Machines[p].(*machine).last; last != process.None && !join(p, last) {
+			return "the pointer of " + g.Config.Text(p) + " closes a cycle"
+		}
+	}
+	for _, m := range g.Messages {
+		if m.Type == req && !join(m.Subject, m.To) {
+			return "the request of " + g.Config.Text(m.Subject) + " in flight to " + g.Config.Text(m.To) + " closes a cycle"
+		}
+	}
+	if lines != g.Config.N-1 {
+		return fmt.Sprintf("the pointers and requests leave %d parts", g.Config.N-lines)
+	}
+	return ""
+}

@@ -72,7 +72,11 @@
 // exclusion, 1991. The lecture documents do not name it.
 package neilsenmizuno
 
-import "github.com/conclave-io/conclave/process"
+import (
+	"fmt"
+
+	"github.com/conclave-io/conclave/process"
+)
 
 // Spec describes the algorithm.
 var Spec = &process.Spec{
@@ -97,8 +101,57 @@ var Spec = &process.Spec{
 	Needs:     process.Needs{Reliable: true, NoDuplication: true, Topology: process.Tree},
 	Claims:    claims,
 	Invariant: invariant,
-	New:       newMachine,
+	New:       Flaw{}.New,
 }
+
+const (
+	several = "N >= 2; over whole rounds, in which everyone enters once"
+	apart   = "the requester is dist edges away from the token; none if it is here"
+	onTree  = "any requester on any tree"
+)
+
+var claims = process.Claims{
+	Properties: []process.Claim{
+		{Property: process.MutualExclusion},
+		{Property: process.OneToken},
+		{Property: process.FencesGrow},
+		{Property: process.Progress},
+		{Property: process.OrderHappenedBefore, Fails: true, When: "the token goes past the tree, and the process that it reaches asks again on a shorter path"},
+	},
+	Costs: []process.Cost{
+		{Metric: process.MessagesPerEntry, Regime: process.Saturated, When: several, Lo: walk, Hi: wander},
+		{Metric: process.MessagesPerEntry, Regime: process.Idle, When: apart, Exact: thereAndHere},
+		{Metric: process.MessagesPerEntry, Regime: process.Idle, When: onTree, Lo: none, Hi: longest},
+		{Metric: process.ClientDelay, Regime: process.Idle, When: apart, Exact: thereAndHere},
+		{Metric: process.ClientDelay, Regime: process.Idle, When: onTree, Lo: none, Hi: longest},
+		{Metric: process.SyncDelay, Regime: process.Saturated, When: "N >= 2", Exact: one},
+		{Metric: process.Throughput, Regime: process.Saturated, When: "N >= 2", Exact: one},
+	},
+	Survives: []process.Survival{
+		{Fault: process.Reorder, How: "an edge carries one REQ at a time, and a REQ that overtakes the token waits for it"},
+	},
+}
+
+var none = process.Constant("0", 0)
+
+var one = process.Constant("1", 1)
+
+var thereAndHere = &process.Formula{Text: "dist+1", Eval: func(p process.Params) float64 {
+	if p.Distance == 0 {
+		return 0
+	}
+	return float64(p.Distance) + 1
+}}
+
+// longest is for the ends of a line.
+var longest = process.PerProcess("N", 1)
+
+// walk is a round in the order of a walk round the tree, which crosses each edge twice.
+var walk = process.OfN("3-2/N", func(n float64) float64 { return 3 - 2/n })
+
+// wander is a round in the worst order on a line: each edge is crossed, in both
+// directions, as often as there are processes on its shorter side.
+var wander = process.OfN("N/2+1", func(n float64) float64 { return n/2 + 1 })
 
 const (
 	req process.Type = iota + 1
@@ -116,30 +169,29 @@ const (
 	ruleM4b
 )
 
-type phase uint8
+const idle, waiting, inside = process.PhaseIdle, process.PhaseWaiting, process.PhaseInside
 
-const (
-	idle phase = iota
-	waiting
-	inside
-)
-
-var phaseNames = []string{"IDLE", "WAIT", "IN"}
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
+type Flaw struct {
+	HoldsInside bool // M1a leaves the token marked as unused while the process is inside
+	RelaysKeep  bool // M2c does not turn the pointer
+}
 
 type machine struct {
 	c    *process.Config
 	self process.ID
 	flaw Flaw
 
-	phase   phase
+	phase   process.Phase
 	holding bool          // the token is here and not in use; implies phase = idle
 	last    process.ID    // the neighbor towards the process that asked last; None at the sink
 	next    process.ID    // gets the token after this process; None if idle
 	fence   process.Fence // the largest seen; with the token, that of the last entry
 }
 
-func newMachine(self process.ID, c *process.Config) process.Machine {
-	m := &machine{c: c, self: self, next: process.None, fence: c.Base.Fence}
+// New makes a machine with the flaw.
+func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
+	m := &machine{c: c, self: self, flaw: flaw, next: process.None, fence: c.Base.Fence}
 	m.last = m.towards(c.Topology.Coordinator)
 	return m
 }
@@ -258,7 +310,7 @@ func (m *machine) onRelease(fx *process.Effects) {
 
 // Fields names the state.
 func (m *machine) Fields(f *process.Fields) {
-	process.Enum(f, "st", &m.phase, phaseNames)
+	process.Enum(f, "st", &m.phase, process.PhaseNames)
 	f.Bool("holding", &m.holding)
 	f.ID("last", &m.last)
 	f.ID("next", &m.next)
@@ -267,3 +319,48 @@ func (m *machine) Fields(f *process.Fields) {
 
 // HasToken reports whether the token is here.
 func (m *machine) HasToken() bool { return m.holding || m.phase == inside }
+
+// invariant holds while no process crashes and no message is lost.
+var invariant = &process.Invariant{Text: "there is one token, and on each edge of the tree there is either one pointer or one REQ", Wrong: wrong}
+
+func wrong(g *process.Global) string {
+	if g.Faults {
+		return ""
+	}
+	tokens := 0
+	for p := range process.ID(g.Config.N) {
+		if g.Machines[p].(*machine).HasToken() {
+			tokens++
+		}
+	}
+	for _, m := range g.Messages {
+		if m.Type == priv {
+			tokens++
+		}
+	}
+	if tokens != 1 {
+		return fmt.Sprintf("there are %d tokens", tokens)
+	}
+	for p, q := range g.Config.Topology.Parent {
+		if q == process.None {
+			continue
+		}
+		if uses := onEdge(g, process.ID(p), q) + onEdge(g, q, process.ID(p)); uses != 1 {
+			return fmt.Sprintf("there are %d pointers and requests between %s and %s", uses, g.Config.Text(process.ID(p)), g.Config.Text(q))
+		}
+	}
+	return ""
+}
+
+// onEdge counts the pointers and the requests from p to q.
+func onEdge(g *process.Global, p, q process.ID) (uses int) {
+	if g.Machines[p].(*machine).last == q {
+		uses++
+	}
+	for _, m := range g.Messages {
+		if m.Type == req && m.From == p && m.To == q {
+			uses++
+		}
+	}
+	return uses
+}

@@ -58,6 +58,7 @@
 package raymond
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/conclave-io/conclave/process"
@@ -95,8 +96,43 @@ var Spec = &process.Spec{
 	Needs:     process.Needs{Reliable: true, NoDuplication: true, Topology: process.Tree},
 	Claims:    claims,
 	Invariant: invariant,
-	New:       newMachine,
+	New:       Flaw{}.New,
 }
+
+const (
+	several = "N >= 2; over whole rounds, in which everyone enters once"
+	apart   = "the requester is dist edges away from the token"
+	onTree  = "any requester on any tree"
+)
+
+var claims = process.Claims{
+	Properties: []process.Claim{
+		{Property: process.MutualExclusion},
+		{Property: process.OneToken},
+		{Property: process.FencesGrow},
+		{Property: process.Progress},
+		{Property: process.OrderHappenedBefore, Fails: true, When: "a later request that is nearer to the token is served first"},
+	},
+	Costs: []process.Cost{
+		{Metric: process.MessagesPerEntry, Regime: process.Saturated, When: several, Exact: process.OfN("4(N-1)/N", func(n float64) float64 { return 4 * (n - 1) / n })},
+		{Metric: process.MessagesPerEntry, Regime: process.Idle, When: apart, Exact: thereAndBack},
+		{Metric: process.MessagesPerEntry, Regime: process.Idle, When: onTree, Lo: none, Hi: longest},
+		{Metric: process.ClientDelay, Regime: process.Idle, When: apart, Exact: thereAndBack},
+		{Metric: process.ClientDelay, Regime: process.Idle, When: onTree, Lo: none, Hi: longest},
+		{Metric: process.SyncDelay, Regime: process.Saturated, When: several + "; the mean", Exact: process.OfN("2(N-1)/N", func(n float64) float64 { return 2 * (n - 1) / n })},
+		{Metric: process.Throughput, Regime: process.Saturated, When: several, Exact: process.OfN("N/2(N-1)", func(n float64) float64 { return n / (2 * (n - 1)) })},
+	},
+	Survives: []process.Survival{
+		{Fault: process.Reorder, How: "a REQ that overtakes the token waits in the queue"},
+	},
+}
+
+var thereAndBack = &process.Formula{Text: "2 dist", Eval: func(p process.Params) float64 { return 2 * float64(p.Distance) }}
+
+// longest is for the ends of a line.
+var longest = process.PerOther("2(N-1)", 2)
+
+var none = process.Constant("0", 0)
 
 const (
 	req process.Type = iota + 1
@@ -114,6 +150,13 @@ const (
 	ruleR7
 )
 
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
+type Flaw struct {
+	ForgetsOthers bool // R6 is skipped when R5 has just sent the token away
+	EntersAtHead  bool // R5 lets a process at the head of its own queue enter without the token
+	TurnsEarly    bool // R2 turns the pointer to the sender of REQ
+}
+
 type machine struct {
 	c    *process.Config
 	self process.ID
@@ -127,8 +170,9 @@ type machine struct {
 	failed []process.ID  // known to have crashed
 }
 
-func newMachine(self process.ID, c *process.Config) process.Machine {
-	m := &machine{c: c, self: self, fence: c.Base.Fence}
+// New makes a machine with the flaw.
+func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
+	m := &machine{c: c, self: self, flaw: flaw, fence: c.Base.Fence}
 	m.holder = m.towards(c.Topology.Coordinator)
 	return m
 }
@@ -268,20 +312,19 @@ func (m *machine) onFail(p process.ID, fx *process.Effects) {
 	if slices.Contains(m.failed, p) {
 		return
 	}
-	m.failed = append(m.failed, p)
-	slices.Sort(m.failed)
+	m.failed = process.Insert(m.failed, p)
 	m.strike(p, fx)
 }
 
 // onRejoin is R7 too: p has forgotten its requests.
 func (m *machine) onRejoin(p process.ID, fx *process.Effects) {
-	m.failed = slices.DeleteFunc(m.failed, func(q process.ID) bool { return q == p })
+	m.failed = process.Remove(m.failed, p)
 	m.strike(p, fx)
 }
 
 func (m *machine) strike(p process.ID, fx *process.Effects) {
 	fx.Rule(ruleR7)
-	m.queue = slices.DeleteFunc(m.queue, func(q process.ID) bool { return q == p })
+	m.queue = process.Remove(m.queue, p)
 }
 
 // Fields names the state.
@@ -296,3 +339,49 @@ func (m *machine) Fields(f *process.Fields) {
 
 // HasToken reports whether the token is here.
 func (m *machine) HasToken() bool { return m.holder == m.self }
+
+// invariant holds while no process crashes and no message is lost. Both ends of the
+// edge that PRIV is on point at each other. Every other pointer leads there, or to the
+// token.
+var invariant = &process.Invariant{Text: "there is one token, and the pointers of all processes lead to it", Wrong: wrong}
+
+func wrong(g *process.Global) string {
+	if g.Faults {
+		return ""
+	}
+	tokens, at := 0, process.None
+	for p := range process.ID(g.Config.N) {
+		if g.Machines[p].(*machine).holder == p {
+			tokens, at = tokens+1, p
+		}
+	}
+	for _, m := range g.Messages {
+		if m.Type == priv {
+			tokens, at = tokens+1, m.To
+		}
+	}
+	if tokens == 0 {
+		return "no process has the token, and no message brings it"
+	}
+	if tokens > 1 {
+		return fmt.Sprintf("there are %d tokens", tokens)
+	}
+	for p := range process.ID(g.Config.N) {
+		if !leads(g, p, at) {
+			return fmt.Sprintf("the pointers from %s do not lead to the token, which is with %s or on its way there",
+				g.Config.Text(p), g.Config.Text(at))
+		}
+	}
+	return ""
+}
+
+// leads reports whether the pointers lead from p to where the token is.
+func leads(g *process.Global, p, at process.ID) bool {
+	for range g.Config.N {
+		if p == at || p == process.None {
+			break
+		}
+		p = g.Machines[p].(*machine).holder
+	}
+	return p == at
+}

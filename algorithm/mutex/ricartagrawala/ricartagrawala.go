@@ -79,7 +79,7 @@ var Spec = &process.Spec{
 	Title: "Ricart-Agrawala",
 	Paper: "G. Ricart, A. K. Agrawala: An Optimal Algorithm for Mutual Exclusion in Computer Networks, Communications of the ACM 24(1), 1981, doi:10.1145/358527.358537; " +
 		"O. S. F. Carvalho, G. Roucairol: On Mutual Exclusion in Computer Networks, Communications of the ACM 26(2), 1983 (mode keep)",
-	Documents: []string{doc000, doc001, "[D2]", doc004},
+	Documents: []string{"[D0]", "[D1]", "[D2]", "[D4]"},
 	Family:    process.Mutex,
 	Messages: []process.MessageSpec{
 		{Name: "REQ", Fields: []process.FieldUse{{Field: process.FieldClock, Symbol: "t"}, number}},
@@ -111,7 +111,58 @@ var Spec = &process.Spec{
 	}},
 	Needs:  process.Needs{Reliable: true, Detector: process.ReliableDetector},
 	Claims: claims,
-	New:    newMachine,
+	New:    Flaw{}.New,
+}
+
+const (
+	several  = "N >= 2"
+	inTurn   = "all enter in turn, which costs most"
+	noCrash  = "nobody has crashed"
+	oneByOne = "counts one message after another; N-1 of them travel at the same time"
+)
+
+var claims = process.Claims{
+	Properties: []process.Claim{
+		{Property: process.MutualExclusion},
+		{Property: process.Progress, Mode: fresh},
+		{Property: process.Progress, Mode: keep, When: noCrash},
+		{Property: process.FencesGrow},
+		{Property: process.OrderTimestamp, Mode: fresh},
+		{Property: process.OrderHappenedBefore, Mode: fresh},
+		{Property: process.BoundedBypass, Mode: fresh, Bound: process.PerOther("2(N-1)", 2),
+			When: "counted from the request; N-1 once everybody has heard of it"},
+		{Property: process.OrderTimestamp, Mode: keep, Fails: true,
+			When: "who has all permissions enters again before it hears of an older request"},
+		{Property: process.OrderHappenedBefore, Mode: keep, Fails: true,
+			When: "who has all permissions enters again before it hears of an older request"},
+	},
+	Costs: []process.Cost{
+		{Metric: process.MessagesPerEntry, Regime: process.AnyLoad, Mode: fresh, Exact: process.PerOther("2(N-1)", 2),
+			Said: []process.Figure{
+				{Document: "[D0]", Text: "2(N-1)"},
+				{Document: "[D1]", Text: "3(N-1)", Wrong: "its own pseudo-code needs 2(N-1): releasing is answering the queued requests; 3(N-1) is Lamport's algorithm"},
+				{Document: "[D4]", Text: "2(n-1)"},
+			}},
+		{Metric: process.MessagesPerEntry, Regime: process.Idle, Mode: keep, When: inTurn, Exact: process.PerOther("2(N-1)", 2)},
+		{Metric: process.MessagesPerEntry, Regime: process.Saturated, Mode: keep, Exact: process.PerOther("2(N-1)", 2)},
+		{Metric: process.MessagesPerEntry, Regime: process.AnyLoad, Mode: keep,
+			When: "the mean if one enters at a time, drawn at random",
+			Lo:   process.Constant("0", 0), Hi: process.PerOther("2(N-1)", 2), Mean: process.PerOther("N-1", 1)},
+		{Metric: process.ClientDelay, Regime: process.Idle, Mode: fresh, When: several, Exact: process.Constant("2", 2),
+			Said: []process.Figure{
+				{Document: "[D0]", Text: "2(N-1)", Wrong: oneByOne},
+				{Document: "[D1]", Text: "2(N-1)", Wrong: oneByOne},
+			}},
+		{Metric: process.ClientDelay, Regime: process.Idle, Mode: keep, When: several + "; " + inTurn, Exact: process.Constant("2", 2)},
+		{Metric: process.SyncDelay, Regime: process.Saturated, When: several, Exact: process.Constant("1", 1),
+			Said: []process.Figure{{Document: "[D4]", Text: "maximal message transmission time"}}},
+		{Metric: process.Throughput, Regime: process.Saturated, When: several, Exact: process.Constant("1", 1)},
+	},
+	Survives: []process.Survival{
+		{Fault: process.Reorder, How: "no rule depends on the order of messages"},
+		{Fault: process.Duplication, How: "a REPLY echoes the number of its request"},
+		{Fault: process.CrashAny, Mode: fresh, How: "R5, with a reliable detector"},
+	},
 }
 
 var number = process.FieldUse{Field: process.FieldSeq, Symbol: "n"}
@@ -137,15 +188,13 @@ const (
 	keep  = "keep"
 )
 
-type phase uint8
+const idle, waiting, inside = process.PhaseIdle, process.PhaseWaiting, process.PhaseInside
 
-const (
-	idle phase = iota
-	waiting
-	inside
-)
-
-var phaseNames = []string{"IDLE", "WAIT", "IN"}
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
+type Flaw struct {
+	NoTieBreak bool // a request of the same time as the own one is answered at once, whoever made it
+	DeafClock  bool // the clock counts the own requests and is not raised by those of others
+}
 
 type machine struct {
 	c    *process.Config
@@ -153,7 +202,7 @@ type machine struct {
 	flaw Flaw
 	keep bool
 
-	phase    phase
+	phase    process.Phase
 	clock    uint64        // the largest logical time seen or used
 	request  uint64        // the time of this process's request, or 0 when idle
 	number   uint64        // of this process's latest request
@@ -163,11 +212,11 @@ type machine struct {
 	failed   process.Set   // known to have crashed; never missing, never deferred
 }
 
-// newMachine starts the clock no lower than the fences allow: from here on, the number
-// of all stamps up to the clock is at least the largest fence.
-func newMachine(self process.ID, c *process.Config) process.Machine {
+// New makes a machine with the flaw. It starts the clock no lower than the fences allow:
+// from here on, the number of all stamps up to the clock is at least the largest fence.
+func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
 	m := &machine{
-		c: c, self: self, keep: c.Option("mode", fresh) == keep,
+		c: c, self: self, flaw: flaw, keep: c.Option("mode", fresh) == keep,
 		clock: max(c.Base.Clock, (uint64(c.Base.Fence)+uint64(c.N)-1)/uint64(c.N)),
 		fence: c.Base.Fence, number: c.Base.Clock,
 		missing: process.NewSet(c.N), failed: process.NewSet(c.N), deferred: make([]uint64, c.N),
@@ -332,7 +381,7 @@ func (m *machine) Idle() bool {
 
 // Fields names the state.
 func (m *machine) Fields(f *process.Fields) {
-	process.Enum(f, "st", &m.phase, phaseNames)
+	process.Enum(f, "st", &m.phase, process.PhaseNames)
 	f.Clock("C", &m.clock)
 	f.Clock("T", &m.request)
 	f.Seq("n", &m.number)

@@ -65,7 +65,7 @@ var Spec = &process.Spec{
 	Name:      "ricart-agrawala-token",
 	Title:     "Ricart-Agrawala, second algorithm (token)",
 	Paper:     "G. Ricart, A. K. Agrawala: author's response to \"On mutual exclusion in computer networks\", Communications of the ACM 26(2), 1983",
-	Documents: []string{doc004},
+	Documents: []string{"[D4]"},
 	Family:    process.Mutex,
 	Messages: []process.MessageSpec{
 		{Name: "REQ", Fields: []process.FieldUse{{Field: process.FieldClock, Symbol: "t"}}},
@@ -96,8 +96,46 @@ var Spec = &process.Spec{
 	Needs:  process.Needs{Reliable: true},
 	Claims: claims,
 	Normal: &process.Normal{Ordered: true, State: stampsOfState, Message: stampsOfMessage},
-	New:    newMachine,
+	New:    Flaw{}.New,
 }
+
+const (
+	elsewhere = "the token is elsewhere, and N >= 2"
+	anywhere  = "none if the token is here; the mean is over requesters drawn uniformly"
+	several   = "N >= 2"
+)
+
+var claims = process.Claims{
+	Properties: []process.Claim{
+		{Property: process.MutualExclusion},
+		{Property: process.OneToken},
+		{Property: process.FencesGrow},
+		{Property: process.Progress},
+		{Property: process.BoundedBypass, Bound: others, Since: process.SinceKnown, When: "counted from when the request is known everywhere"},
+		{Property: process.OrderHappenedBefore, Fails: true, When: "the search follows the ranks, not the stamps"},
+	},
+	Costs: []process.Cost{
+		{Metric: process.MessagesPerEntry, Regime: process.Saturated, When: several, Exact: all,
+			Said: []process.Figure{{Document: "[D4]", Text: "n"}}},
+		{Metric: process.MessagesPerEntry, Regime: process.Idle, When: elsewhere, Exact: all,
+			Said: []process.Figure{{Document: "[D4]", Text: "n", Wrong: "leaves out the process that has the token, which sends nothing"}}},
+		{Metric: process.MessagesPerEntry, Regime: process.Idle, When: anywhere, Lo: process.Constant("0", 0), Hi: all, Mean: others},
+		{Metric: process.ClientDelay, Regime: process.Idle, When: elsewhere, Exact: process.Constant("2", 2)},
+		{Metric: process.ClientDelay, Regime: process.Idle, When: anywhere, Lo: process.Constant("0", 0), Hi: process.Constant("2", 2)},
+		{Metric: process.SyncDelay, Regime: process.Saturated, When: several, Exact: process.Constant("1", 1)},
+		{Metric: process.Throughput, Regime: process.Saturated, When: several, Exact: process.Constant("1", 1)},
+	},
+	Survives: []process.Survival{
+		{Fault: process.Reorder, How: "stamps tell open requests from served ones"},
+		{Fault: process.Duplication, How: "a duplicate REQ is not later than the token's entry, a duplicate TOKEN has an old fence"},
+		{Fault: process.CrashBystander, How: "no process waits for its answer"},
+	},
+}
+
+// all is N-1 requests and one token.
+var all = process.PerProcess("N", 1)
+
+var others = process.PerOther("N-1", 1)
 
 const (
 	req process.Type = iota + 1
@@ -130,6 +168,12 @@ const (
 
 var possessionNames = []string{"NO-TOKEN", "TOKEN-PRESENT", "TOKEN-HELD"}
 
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
+type Flaw struct {
+	NoTick      bool // R2 does not tick before it stamps a request
+	GivesInside bool // R3 gives the token away even while its holder is inside
+}
+
 type machine struct {
 	c     *process.Config
 	self  process.ID
@@ -146,9 +190,10 @@ type machine struct {
 	failed  []process.ID  // known to have crashed
 }
 
-func newMachine(self process.ID, c *process.Config) process.Machine {
+// New makes a machine with the flaw.
+func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
 	return &machine{
-		c: c, self: self,
+		c: c, self: self, flaw: flaw,
 		retry:   process.Duration(c.IntOption("retry", 0)) * (c.D() + c.E()),
 		clock:   c.Base.Clock,
 		request: make([]uint64, c.N), token: make([]uint64, c.N),
@@ -315,8 +360,7 @@ func (m *machine) onFail(p process.ID, fx *process.Effects) {
 		return
 	}
 	fx.Rule(ruleR7)
-	m.failed = append(m.failed, p)
-	slices.Sort(m.failed)
+	m.failed = process.Insert(m.failed, p)
 }
 
 // Fields names the state.
@@ -333,3 +377,33 @@ func (m *machine) Fields(f *process.Fields) {
 
 // HasToken reports whether the token is here.
 func (m *machine) HasToken() bool { return m.tok != noToken }
+
+// stampsOfState and stampsOfMessage put the stamps of each process into a group of
+// their own, with its clock. A stamp is compared only with others of the same process:
+// its latest request with its entry in the token. New stamps come from its clock, which
+// is never behind them. Messages of others move the clock further ahead, and how far
+// does not matter.
+func stampsOfState(m process.Machine, visit func(group uint64, p *uint64)) {
+	r := m.(*machine)
+	visit(uint64(r.self), &r.clock)
+	if r.waiting {
+		visit(uint64(r.self), &r.stamp) // R8 repeats it
+	} else {
+		visit(process.Void, &r.stamp)
+	}
+	for k := range r.request {
+		visit(uint64(k), &r.request[k])
+		visit(uint64(k), &r.token[k])
+	}
+}
+
+func stampsOfMessage(msg *process.Message, visit func(group uint64, p *uint64)) {
+	if msg.Type == req {
+		visit(uint64(msg.From), &msg.Clock)
+		return
+	}
+	visit(process.Void, &msg.Clock)
+	for k := range msg.Vector {
+		visit(uint64(k), &msg.Vector[k])
+	}
+}

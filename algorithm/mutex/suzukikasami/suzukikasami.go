@@ -105,8 +105,44 @@ var Spec = &process.Spec{
 	}},
 	Needs:  process.Needs{Reliable: true},
 	Claims: claims,
-	New:    newMachine,
+	New:    Flaw{}.New,
 }
+
+const (
+	elsewhere = "the token is elsewhere, and N >= 2"
+	anywhere  = "none if the token is here; the mean is over requesters drawn uniformly"
+	several   = "N >= 2"
+)
+
+var claims = process.Claims{
+	Properties: []process.Claim{
+		{Property: process.MutualExclusion},
+		{Property: process.OneToken},
+		{Property: process.FencesGrow},
+		{Property: process.Progress},
+		{Property: process.BoundedBypass, Bound: others, Since: process.SinceKnown, When: "counted from when the request is known everywhere"},
+		{Property: process.OrderHappenedBefore, Fails: true, When: "the queue is filled by rank, not by time"},
+	},
+	Costs: []process.Cost{
+		{Metric: process.MessagesPerEntry, Regime: process.Saturated, When: several, Exact: all},
+		{Metric: process.MessagesPerEntry, Regime: process.Idle, When: elsewhere, Exact: all},
+		{Metric: process.MessagesPerEntry, Regime: process.Idle, When: anywhere, Lo: process.Constant("0", 0), Hi: all, Mean: others},
+		{Metric: process.ClientDelay, Regime: process.Idle, When: elsewhere, Exact: process.Constant("2", 2)},
+		{Metric: process.ClientDelay, Regime: process.Idle, When: anywhere, Lo: process.Constant("0", 0), Hi: process.Constant("2", 2)},
+		{Metric: process.SyncDelay, Regime: process.Saturated, When: several, Exact: process.Constant("1", 1)},
+		{Metric: process.Throughput, Regime: process.Saturated, When: several, Exact: process.Constant("1", 1)},
+	},
+	Survives: []process.Survival{
+		{Fault: process.Reorder, How: "numbers tell open requests from served ones"},
+		{Fault: process.Duplication, How: "a duplicate REQ has a number that was served, a duplicate TOKEN an old fence"},
+		{Fault: process.CrashBystander, How: "no process waits for its answer"},
+	},
+}
+
+// all is N-1 requests and one token.
+var all = process.PerProcess("N", 1)
+
+var others = process.PerOther("N-1", 1)
 
 const (
 	req process.Type = iota + 1
@@ -129,15 +165,13 @@ const (
 	ruleR6
 )
 
-type phase uint8
+const idle, waiting, inside = process.PhaseIdle, process.PhaseWaiting, process.PhaseInside
 
-const (
-	idle phase = iota
-	waiting
-	inside
-)
-
-var phaseNames = []string{"IDLE", "WAIT", "IN"}
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
+type Flaw struct {
+	DropsInside   bool // R2 drops a REQ that comes while this process is inside
+	AcceptsCopies bool // R3b is missing: a duplicate of the token counts as the token
+}
 
 type machine struct {
 	c     *process.Config
@@ -145,7 +179,7 @@ type machine struct {
 	self  process.ID
 	flaw  Flaw
 
-	phase  phase
+	phase  process.Phase
 	has    bool          // the token is here
 	rn     []uint64      // by rank: the highest request number seen
 	fence  process.Fence // the largest seen; with the token, that of the last entry
@@ -157,9 +191,10 @@ type machine struct {
 	queue []process.ID
 }
 
-func newMachine(self process.ID, c *process.Config) process.Machine {
+// New makes a machine with the flaw.
+func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
 	return &machine{
-		c: c, self: self,
+		c: c, self: self, flaw: flaw,
 		retry: process.Duration(c.IntOption("retry", 0)) * (c.D() + c.E()),
 		rn:    make([]uint64, c.N), ln: make([]uint64, c.N),
 		fence: c.Base.Fence,
@@ -324,15 +359,14 @@ func (m *machine) onFail(p process.ID, fx *process.Effects) {
 		return
 	}
 	fx.Rule(ruleR5)
-	m.failed = append(m.failed, p)
-	slices.Sort(m.failed)
+	m.failed = process.Insert(m.failed, p)
 }
 
 func (m *machine) hasFailed(p process.ID) bool { return slices.Contains(m.failed, p) }
 
 // Fields names the state.
 func (m *machine) Fields(f *process.Fields) {
-	process.Enum(f, "st", &m.phase, phaseNames)
+	process.Enum(f, "st", &m.phase, process.PhaseNames)
 	f.Array("RN", m.rn)
 	f.Fence("fence", &m.fence)
 	f.IDs("failed", &m.failed)

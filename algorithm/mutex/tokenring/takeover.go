@@ -33,10 +33,7 @@ func (m *machine) dependsOn(p process.ID) bool {
 // be lost with it. A takeover does not wait for crashed processes.
 func (m *machine) onFail(p process.ID, fx *process.Effects) {
 	depends := m.dependsOn(p)
-	if !m.hasFailed(p) {
-		m.failed = append(m.failed, p)
-		slices.Sort(m.failed)
-	}
+	m.failed = process.Insert(m.failed, p)
 	switch {
 	case m.taking:
 		m.forget(p)
@@ -50,7 +47,7 @@ func (m *machine) onFail(p process.ID, fx *process.Effects) {
 
 // onRejoin handles that p is back and has forgotten everything but its promise.
 func (m *machine) onRejoin(p process.ID, fx *process.Effects) {
-	m.failed = slices.DeleteFunc(m.failed, func(q process.ID) bool { return q == p })
+	m.failed = process.Remove(m.failed, p)
 	if m.taking {
 		m.forget(p)
 		m.inquire(p, fx)
@@ -125,12 +122,12 @@ func (m *machine) onState(msg *process.Message, fx *process.Effects) {
 	if !m.taking || msg.Term != m.promised || !slices.Contains(m.awaiting, msg.From) {
 		return
 	}
-	m.collect(msg.From, phase(msg.Value), msg.Fence)
+	m.collect(msg.From, process.Phase(msg.Value), msg.Fence)
 	m.answered(msg.From, fx)
 }
 
 // collect notes the report of p.
-func (m *machine) collect(p process.ID, ph phase, f process.Fence) {
+func (m *machine) collect(p process.ID, ph process.Phase, f process.Fence) {
 	m.fence = max(m.fence, f)
 	if ph == inside && (m.holder == process.None || f > m.held) {
 		m.holder, m.held = p, f
@@ -147,7 +144,7 @@ func (m *machine) forget(p process.ID) {
 // answered notes that the takeover need not wait for p, and ends the takeover if p was
 // the last.
 func (m *machine) answered(p process.ID, fx *process.Effects) {
-	m.awaiting = slices.DeleteFunc(m.awaiting, func(q process.ID) bool { return q == p })
+	m.awaiting = process.Remove(m.awaiting, p)
 	m.finish(fx)
 }
 

@@ -90,14 +90,14 @@ var Spec = &process.Spec{
 	Name:      "token-ring",
 	Title:     "Token ring",
 	Paper:     "G. Le Lann: Distributed systems, towards a formal approach, IFIP Congress 1977",
-	Documents: []string{doc000, doc001, "[D2]", doc003, doc004},
+	Documents: []string{"[D0]", "[D1]", "[D2]", "[D3]", "[D4]"},
 	Family:    process.Mutex,
 	Messages: []process.MessageSpec{
 		{Name: "TOKEN", Fields: []process.FieldUse{hop, fence, epoch}},
 		{Name: "ACK", Class: process.Acknowledgement, Fields: []process.FieldUse{hop, epoch}},
 		{Name: "QUERY", Class: process.Recovery, Fields: []process.FieldUse{epoch}},
 		{Name: "STATE", Class: process.Recovery, Fields: []process.FieldUse{
-			{Field: process.FieldValue, Symbol: "st", Names: phaseNames}, fence, epoch}},
+			{Field: process.FieldValue, Symbol: "st", Names: process.PhaseNames}, fence, epoch}},
 		{Name: "NACK", Class: process.Recovery, Fields: []process.FieldUse{epoch}},
 		{Name: "NEWEPOCH", Class: process.Recovery, Fields: []process.FieldUse{
 			{Field: process.FieldSubject, Symbol: "holder"}, fence, epoch}},
@@ -134,8 +134,59 @@ var Spec = &process.Spec{
 	Claims:  claims,
 	Cancels: true,
 	Normal:  &process.Normal{State: hopsOfState, Message: hopOfMessage},
-	New:     newMachine,
+	New:     Flaw{}.New,
 }
+
+const (
+	several   = "N >= 2"
+	noRest    = "N >= 2 and delta = 0"
+	fullRound = "a request just after the token has left waits for a full round of N deliveries"
+)
+
+var claims = process.Claims{
+	Properties: []process.Claim{
+		{Property: process.MutualExclusion},
+		{Property: process.OneToken, When: "in each term; a TOKEN that is sent again because no ACK came is the same token"},
+		{Property: process.FencesGrow},
+		{Property: process.Progress},
+		{Property: process.BoundedBypass, Bound: others, When: "no takeover begins during the wait"},
+		{Property: process.OrderHappenedBefore, Fails: true, When: "entries follow the ring, not the order of requests"},
+	},
+	Costs: []process.Cost{
+		{Metric: process.MessagesPerEntry, Regime: process.Saturated, When: several, Exact: process.Constant("1", 1),
+			Said: []process.Figure{{Document: "[D0]", Text: "1..."}, {Document: "[D1]", Text: "1 to N"}, {Document: "[D3]", Text: "1 to ∞"},
+				{Document: "[D4]", Text: "1 to n-1", Wrong: "0 if the token is here, and N deliveries if it has just left"}}},
+		{Metric: process.MessagesPerEntry, Regime: process.Idle, When: "no bound: the token moves even if no process asks", Lo: process.Constant("0", 0),
+			Said: []process.Figure{{Document: "[D0]", Text: "1..."}, {Document: "[D3]", Text: "1 to ∞"},
+				{Document: "[D1]", Text: "1 to N", Wrong: "leaves out the rounds in which no process enters"}}},
+		{Metric: process.ClientDelay, Regime: process.Idle, When: noRest + "; the mean is over requests at random times",
+			Lo: process.Constant("0", 0), Hi: all, Mean: half,
+			Said: []process.Figure{
+				{Document: "[D0]", Text: "0 ... N-1", Wrong: fullRound},
+				{Document: "[D1]", Text: "0 to N-1", Wrong: fullRound},
+				{Document: "[D3]", Text: "0 to (n-1)", Wrong: fullRound}}},
+		{Metric: process.SyncDelay, Regime: process.Saturated, When: several, Exact: process.Constant("1", 1)},
+		{Metric: process.SyncDelay, Regime: process.AnyLoad, When: noRest + "; N if only the process that left asks again",
+			Lo: process.Constant("1", 1), Hi: all},
+		{Metric: process.Throughput, Regime: process.Saturated, When: several, Exact: process.Constant("1", 1)},
+	},
+	Survives: []process.Survival{
+		{Fault: process.Reorder, How: "hop numbers"},
+		{Fault: process.Duplication, How: "hop numbers: the second copy is destroyed"},
+		{Fault: process.CrashBystander, How: "R6b or R7, with a reliable detector and an election below"},
+		{Fault: process.CrashWaiter, How: "R6b or R7, with a reliable detector and an election below"},
+		{Fault: process.CrashHolder, How: "R7 and the takeover, with a reliable detector and an election below"},
+		{Fault: process.CrashSpecial, How: "R7 and the takeover, with a reliable detector and an election below"},
+		{Fault: process.CrashAny, How: "R6b or R7, with a reliable detector and an election below"},
+		{Fault: process.AmnesiaRestart, How: "R8: a restarted process calls an election; the winner's takeover restores its state"},
+	},
+}
+
+var all = process.PerProcess("N", 1)
+
+var half = process.PerProcess("N/2", 0.5)
+
+var others = process.PerOther("N-1", 1)
 
 var (
 	hop   = process.FieldUse{Field: process.FieldSeq, Symbol: "h"}
@@ -185,15 +236,13 @@ const (
 	acks  = "acks"
 )
 
-type phase uint8
+const idle, waiting, inside = process.PhaseIdle, process.PhaseWaiting, process.PhaseInside
 
-const (
-	idle phase = iota
-	waiting
-	inside
-)
-
-var phaseNames = []string{"IDLE", "WAIT", "IN"}
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
+type Flaw struct {
+	AcceptsCopies bool // R2b is missing: a duplicate of the token counts as the token
+	MakesTokens   bool // R7 calls no election: a process that has waited very long makes a new token
+}
 
 type machine struct {
 	c     *process.Config
@@ -202,7 +251,7 @@ type machine struct {
 	acks  bool
 	delta process.Duration
 
-	phase  phase         // inside implies has, or promised > term
+	phase  process.Phase // inside implies has, or promised > term
 	has    bool          // the token is here; implies promised = term
 	hop    uint64        // of the token as it was last here, or as it was passed on
 	fence  process.Fence // the largest seen; with the token, that of the last entry
@@ -224,9 +273,10 @@ type machine struct {
 	held     process.Fence // its fence
 }
 
-func newMachine(self process.ID, c *process.Config) process.Machine {
+// New makes a machine with the flaw.
+func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
 	return &machine{
-		c: c, self: self, acks: c.Option("mode", plain) == acks,
+		c: c, self: self, flaw: flaw, acks: c.Option("mode", plain) == acks,
 		delta: process.Duration(c.IntOption("delta", 0)) * process.Microsecond,
 		fence: c.Base.Fence, to: process.None, holder: process.None,
 	}
@@ -291,7 +341,7 @@ func (m *machine) onTimer(t process.Timer, fx *process.Effects) {
 // Fields names the state. Only the promise must survive a crash: a process that forgot
 // it could accept a token that was replaced.
 func (m *machine) Fields(f *process.Fields) {
-	process.Enum(f, "st", &m.phase, phaseNames)
+	process.Enum(f, "st", &m.phase, process.PhaseNames)
 	f.Bool("has", &m.has)
 	f.Uint("hop", &m.hop)
 	f.Fence("fence", &m.fence)
@@ -311,3 +361,17 @@ func (m *machine) hasFailed(p process.ID) bool { return slices.Contains(m.failed
 
 // HasToken reports whether the token is here.
 func (m *machine) HasToken() bool { return m.has }
+
+// hopsOfState and hopOfMessage name the hops, which grow forever while the token goes
+// round. Hops are only compared within one term, and only increased. A new term starts
+// at 0, once.
+func hopsOfState(m process.Machine, visit func(group uint64, p *uint64)) {
+	ring := m.(*machine)
+	visit(uint64(ring.term), &ring.hop)
+}
+
+func hopOfMessage(msg *process.Message, visit func(group uint64, p *uint64)) {
+	if msg.Type == token || msg.Type == ack {
+		visit(uint64(msg.Term), &msg.Seq)
+	}
+}

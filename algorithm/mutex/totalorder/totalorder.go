@@ -72,7 +72,7 @@ var Spec = &process.Spec{
 	Name:      "request-queue",
 	Title:     "Mutual exclusion by a replicated queue",
 	Paper:     "L. Lamport: Time, Clocks, and the Ordering of Events in a Distributed System, Communications of the ACM 21(7), 1978, doi:10.1145/359545.359563",
-	Documents: []string{doc000, doc001},
+	Documents: []string{"[D0]", "[D1]"},
 	Family:    process.Mutex,
 	Messages: []process.MessageSpec{
 		{Name: "REQUEST", Fields: []process.FieldUse{{Field: process.FieldSeq, Symbol: "r"}}},
@@ -92,6 +92,33 @@ var Spec = &process.Spec{
 	New:     newMachine,
 }
 
+// claims hold above any layer that delivers in total order.
+var claims = process.Claims{
+	Properties: process.Promises(process.MutualExclusion, process.Progress, process.FencesGrow),
+}
+
+// Costs returns what an entry costs above a layer that takes the given number of
+// messages for a multicast. The layer takes two delays until the sender delivers, and
+// the given number until others do.
+func Costs(when string, multicast, others *process.Formula) []process.Cost {
+	entry := &process.Formula{
+		Text: "2" + multicast.Text,
+		Eval: func(p process.Params) float64 { return 2 * multicast.Eval(p) },
+	}
+	return []process.Cost{
+		{Metric: process.MessagesPerEntry, Regime: process.AnyLoad, When: when, Exact: entry,
+			Said: []process.Figure{
+				{Document: "[D0]", Text: "2 (N-1)", Wrong: "the cost of a permission algorithm; it is headed totally ordered multicast but delivers nothing in order"},
+			}},
+		{Metric: process.ClientDelay, Regime: process.Idle, When: when, Exact: process.Constant("2", 2)},
+		{Metric: process.SyncDelay, Regime: process.Saturated, When: when, Exact: others},
+		{Metric: process.Throughput, Regime: process.Saturated, When: when, Exact: &process.Formula{
+			Text: "1/" + others.Text,
+			Eval: func(p process.Params) float64 { return 1 / others.Eval(p) },
+		}},
+	}
+}
+
 const (
 	request process.Type = iota + 1
 	release
@@ -106,15 +133,7 @@ const (
 	ruleR6
 )
 
-type phase uint8
-
-const (
-	idle phase = iota
-	waiting
-	inside
-)
-
-var phaseNames = []string{"IDLE", "WAIT", "IN"}
+const idle, waiting, inside = process.PhaseIdle, process.PhaseWaiting, process.PhaseInside
 
 // entry is a request that was delivered.
 type entry struct {
@@ -127,7 +146,7 @@ type machine struct {
 	c    *process.Config
 	self process.ID
 
-	phase  phase
+	phase  process.Phase
 	rid    uint64        // the number of this process's latest request
 	queue  []entry       // delivered and not released, in the order of delivery
 	last   process.Fence // the position of the last REQUEST delivered
@@ -213,7 +232,7 @@ func (m *machine) onFail(p process.ID, fx *process.Effects) {
 
 // Fields names the state.
 func (m *machine) Fields(f *process.Fields) {
-	process.Enum(f, "st", &m.phase, phaseNames)
+	process.Enum(f, "st", &m.phase, process.PhaseNames)
 	f.Seq("r", &m.rid)
 	process.List(f, "q", &m.queue, entryFields)
 	f.Fence("last", &m.last)

@@ -115,8 +115,45 @@ var Spec = &process.Spec{
 	},
 	Needs:  process.Needs{Topology: process.Centre},
 	Claims: claims,
-	New:    func(self process.ID, c *process.Config) process.Machine { return Flaw{}.New(self, c) },
+	New:    Flaw{}.New,
 }
+
+const (
+	calm     = "all processes vote yes at the same moment; no process crashes and no message is lost"
+	majority = "a majority of the acceptors is up, and no other leader interferes"
+)
+
+var claims = process.Claims{
+	Properties: []process.Claim{
+		{Property: process.Atomicity},
+		{Property: process.StableDecision},
+		{Property: process.UnanimousCommit},
+		{Property: process.NonTriviality},
+		{Property: process.RepairTermination, When: "no other leader interferes"},
+		{Property: process.NonBlocking, When: majority},
+	},
+	Costs: []process.Cost{
+		{Metric: process.MessagesPerDecision, Regime: process.AllStart, When: calm, Exact: messages},
+		{Metric: process.MessageCount, Regime: process.AllStart, When: calm, Exact: messages},
+		{Metric: process.DecisionTime, Regime: process.AllStart, When: calm + ", N >= 2", Exact: &process.Formula{
+			Text: "4; 3 if f = 0 or N = 2", Eval: func(p process.Params) float64 { return float64(3 + min(p.F, p.N-2, 1)) }}},
+		{Metric: process.LogWrites, Regime: process.AllStart, When: calm, Exact: &process.Formula{
+			Text: "2N+A", Eval: func(p process.Params) float64 { return float64(2*p.N + Acceptors(p.N, p.F)) }}},
+	},
+	Survives: []process.Survival{
+		{Fault: process.Reorder, How: "after a promise, messages of earlier ballots are ignored"},
+		{Fault: process.Loss, How: "C5"},
+		{Fault: process.Duplication, How: "each process is counted once"},
+		{Fault: process.CrashAny, When: "a majority of the acceptors stays up", How: "majorities have a common member"},
+		{Fault: process.AmnesiaRestart, How: "votes, promises and acceptances are on disk"},
+		{Fault: process.Slowness, When: "except decisions, which may wait forever", How: "a late vote is a no"},
+	},
+}
+
+var messages = &process.Formula{Text: "(N-1)(A+2)+A-1, A = min(2f+1, N)", Eval: func(p process.Params) float64 {
+	a := Acceptors(p.N, p.F)
+	return float64((p.N-1)*(a+2) + a - 1)
+}}
 
 var (
 	round   = process.FieldUse{Field: process.FieldSeq, Symbol: "b"}
@@ -203,6 +240,12 @@ const (
 
 var stageNames = []string{"RESTING", "RECOVERING", "ACCEPTING"}
 
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
+type Flaw struct {
+	ReportsNothing bool // C6: a REPORT has neither votes nor an outcome
+	OneAcceptor    bool // C4a: the coordinator commits when one acceptor has all votes
+}
+
 type machine struct {
 	c           *process.Config
 	self        process.ID
@@ -232,6 +275,22 @@ type machine struct {
 	choice int64
 	merged []uint64 // the reported votes
 }
+
+// New makes a machine with the flaw.
+func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
+	none := ballot{by: process.None}
+	return &machine{
+		c: c, self: self, coordinator: c.Topology.Coordinator, flaw: flaw,
+		acceptors: Acceptors(c.N, c.IntOption("f", 1)),
+		voteTime:  process.Duration(c.IntOption("vote-time", 4)) * c.D(),
+		retryTime: process.Duration(c.IntOption("retry-time", 8)) * c.D(),
+		votes:     make([]uint64, c.N), merged: make([]uint64, c.N),
+		promised: none, vb: none, best: none, yes: process.NewSet(c.N),
+	}
+}
+
+// Acceptors returns the number of acceptors among n processes if f acceptors may crash.
+func Acceptors(n, f int) int { return min(n, 2*min(f, n)+1) }
 
 // Step dispatches the event to the handler of its rule.
 func (m *machine) Step(ev *process.Event, fx *process.Effects) {

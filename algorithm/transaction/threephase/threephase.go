@@ -74,7 +74,11 @@
 // N. Goodman: Concurrency Control and Recovery in Database Systems, 1987, chapter 7.5.
 package threephase
 
-import "github.com/conclave-io/conclave/process"
+import (
+	"fmt"
+
+	"github.com/conclave-io/conclave/process"
+)
 
 // Spec describes the algorithm.
 var Spec = &process.Spec{
@@ -123,8 +127,40 @@ var Spec = &process.Spec{
 	Needs:     process.Needs{Reliable: true, Topology: process.Centre, Detector: process.ReliableDetector},
 	Claims:    claims,
 	Invariant: invariant,
-	New:       func(self process.ID, c *process.Config) process.Machine { return Flaw{}.New(self, c) },
+	New:       Flaw{}.New,
 }
+
+const (
+	calm = "all processes vote yes at the same moment; no process crashes and no message is lost"
+	left = "at least one process never crashes"
+)
+
+var claims = process.Claims{
+	Properties: []process.Claim{
+		{Property: process.Atomicity},
+		{Property: process.StableDecision},
+		{Property: process.UnanimousCommit},
+		{Property: process.NonTriviality},
+		{Property: process.RepairTermination, When: left},
+		{Property: process.NonBlocking, When: left},
+	},
+	Costs: []process.Cost{
+		{Metric: process.MessagesPerDecision, Regime: process.AllStart, When: calm, Exact: times},
+		{Metric: process.MessageCount, Regime: process.AllStart, When: calm, Exact: times},
+		{Metric: process.DecisionTime, Regime: process.AllStart, When: calm + ", N >= 2", Exact: process.Constant("5", 5)},
+		{Metric: process.LogWrites, Regime: process.AllStart, When: calm, Exact: &process.Formula{
+			Text: "3(N-1)+2", Eval: func(p process.Params) float64 { return float64(3*(p.N-1) + 2) }}},
+	},
+	Survives: []process.Survival{
+		{Fault: process.Reorder, How: "a process that has answered a leader ignores earlier leaders"},
+		{Fault: process.Duplication, How: "each process is counted once"},
+		{Fault: process.CrashAny, When: left, How: "Q5, Q7 and Q8 leave out crashed processes"},
+		{Fault: process.AmnesiaRestart, How: "a restarted process asks"},
+		{Fault: process.Slowness, When: "the detector is right", How: "a late vote is a no"},
+	},
+}
+
+var times = process.PerOther("5(N-1)", 5)
 
 const (
 	prepare process.Type = iota + 1
@@ -180,6 +216,12 @@ var phaseNames = []string{"WORKING", "VOTING", "PREPARED", "PRECOMMITTED", "COMM
 
 func (p phase) decided() bool { return p >= committed }
 
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
+type Flaw struct {
+	DecidesAlone  bool // Q7: a participant that loses its coordinator decides by its own state
+	CommitsAtOnce bool // Q5: the coordinator commits when it sends PRECOMMIT
+}
+
 type machine struct {
 	c           *process.Config
 	self        process.ID
@@ -200,6 +242,16 @@ type machine struct {
 	answered process.Set
 	states   bool
 	found    bool
+}
+
+// New makes a machine with the flaw.
+func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
+	return &machine{
+		c: c, self: self, coordinator: c.Topology.Coordinator, leader: c.Topology.Coordinator, flaw: flaw,
+		voteTime:  process.Duration(c.IntOption("vote-time", 4)) * c.D(),
+		retryTime: process.Duration(c.IntOption("retry-time", 8)) * c.D(),
+		failed:    process.NewSet(c.N), answered: process.NewSet(c.N),
+	}
 }
 
 // Step dispatches the event to the handler of its rule.
@@ -255,4 +307,31 @@ func (m *machine) Fields(f *process.Fields) {
 	f.Set("answered", m.answered)
 	f.Bool("states", &m.states)
 	f.Bool("found", &m.found)
+}
+
+// invariant explains why the remaining processes can decide: a committed and an
+// uncertain process never exist at the same time.
+var invariant = &process.Invariant{
+	Text:  "once a process has committed, all that have not crashed are PRECOMMITTED or have committed",
+	Wrong: wrong,
+}
+
+func wrong(g *process.Global) string {
+	for p := range process.ID(g.Config.N) {
+		a := at(g, p)
+		if a == nil || a.phase != committed {
+			continue
+		}
+		for q := range process.ID(g.Config.N) {
+			if b := at(g, q); b != nil && (b.phase < precommitted && !b.out || b.phase == aborted) {
+				return fmt.Sprintf("%s has committed, and %s is %s", g.Config.Text(p), g.Config.Text(q), phaseNames[b.phase])
+			}
+		}
+	}
+	return ""
+}
+
+func at(g *process.Global, p process.ID) *machine {
+	m, _ := g.Machines[p].(*machine)
+	return m
 }

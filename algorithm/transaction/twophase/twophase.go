@@ -78,7 +78,11 @@
 // Recovery in Database Systems, 1987, chapter 7 (AC1 to AC5, cooperative termination).
 package twophase
 
-import "github.com/conclave-io/conclave/process"
+import (
+	"fmt"
+
+	"github.com/conclave-io/conclave/process"
+)
 
 // Spec describes the algorithm.
 var Spec = &process.Spec{
@@ -123,7 +127,40 @@ var Spec = &process.Spec{
 	Needs:     process.Needs{Topology: process.Centre},
 	Claims:    claims,
 	Invariant: invariant,
-	New:       func(self process.ID, c *process.Config) process.Machine { return Flaw{}.New(self, c) },
+	New:       Flaw{}.New,
+}
+
+const calm = "all processes vote yes at the same moment; no process crashes and no message is lost"
+
+var claims = process.Claims{
+	Properties: []process.Claim{
+		{Property: process.Atomicity},
+		{Property: process.StableDecision},
+		{Property: process.UnanimousCommit},
+		{Property: process.NonTriviality},
+		{Property: process.RepairTermination},
+		{Property: process.NonBlocking, Fails: true, When: "a PREPARED process waits until a process that knows the decision is back"},
+	},
+	Costs: []process.Cost{
+		{Metric: process.MessagesPerDecision, Regime: process.AllStart, When: calm + "; without ACK", Exact: process.PerOther("3(N-1)", 3)},
+		{Metric: process.MessageCount, Regime: process.AllStart, When: calm + "; with ACK", Exact: process.PerOther("4(N-1)", 4)},
+		{Metric: process.DecisionTime, Regime: process.AllStart, When: calm + ", N >= 2", Exact: process.Constant("3", 3)},
+		{Metric: process.LogWrites, Regime: process.AllStart, Mode: presumedAbort, When: calm, Exact: writes("2(N-1)+2", 2)},
+		{Metric: process.LogWrites, Regime: process.AllStart, Mode: presumedNothing, When: calm, Exact: writes("2(N-1)+3", 3)},
+	},
+	Survives: []process.Survival{
+		{Fault: process.Reorder, How: "a process that has decided ignores other messages"},
+		{Fault: process.Loss, How: "T3a, T5a and T6"},
+		{Fault: process.Duplication, How: "votes and ACKs are counted once for each process"},
+		{Fault: process.CrashAny, How: "votes and decisions are in the log; others may have to wait for the restart"},
+		{Fault: process.AmnesiaRestart, How: "T7"},
+		{Fault: process.Slowness, How: "a late vote is a no"},
+	},
+}
+
+// writes is 2 for each participant and the given number for the coordinator.
+func writes(text string, own int) *process.Formula {
+	return &process.Formula{Text: text, Eval: func(p process.Params) float64 { return float64(2*(p.N-1) + own) }}
 }
 
 // The values of the mode option.
@@ -180,6 +217,13 @@ var phaseNames = []string{"WORKING", "VOTING", "PREPARED", "COMMITTED", "ABORTED
 
 func (p phase) decided() bool { return p >= committed }
 
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
+type Flaw struct {
+	VotesUnlogged  bool // T2: VOTE yes is sent, and PREPARED is not logged
+	AbortsAlone    bool // T6: a process that is PREPARED for long aborts
+	CommitUnlogged bool // T3: DECISION(commit) is sent, and COMMIT is not logged
+}
+
 type machine struct {
 	c           *process.Config
 	self        process.ID
@@ -198,6 +242,17 @@ type machine struct {
 	// Of the coordinator: the participants that have voted, and those that have
 	// sent ACK.
 	yes, no, acked process.Set
+}
+
+// New makes a machine with the flaw.
+func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
+	return &machine{
+		c: c, self: self, coordinator: c.Topology.Coordinator, flaw: flaw,
+		nothing:   c.Option("mode", presumedAbort) == presumedNothing,
+		voteTime:  process.Duration(c.IntOption("vote-time", 4)) * c.D(),
+		retryTime: process.Duration(c.IntOption("retry-time", 8)) * c.D(),
+		yes:       process.NewSet(c.N), no: process.NewSet(c.N), acked: process.NewSet(c.N),
+	}
 }
 
 // Step dispatches the event to the handler of its rule.
@@ -238,4 +293,45 @@ func (m *machine) Fields(f *process.Fields) {
 	f.Set("yes", m.yes)
 	f.Set("no", m.no)
 	f.Set("acked", m.acked)
+}
+
+// invariant is atomicity over all machines and messages. A process that has committed
+// may still be told to abort, by a coordinator that has forgotten the transaction; it
+// ignores that.
+var invariant = &process.Invariant{
+	Text:  "if a process has committed or is told to, no other process has aborted or might abort",
+	Wrong: wrong,
+}
+
+func wrong(g *process.Global) string {
+	commits := process.None // a process that has committed, or is told to
+	for _, msg := range g.Messages {
+		if msg.Type == decision && msg.Value == process.Commit {
+			commits = msg.To
+		}
+	}
+	for p := range process.ID(g.Config.N) {
+		if m := at(g, p); m != nil && m.phase == committed {
+			commits = p
+		}
+	}
+	if commits == process.None {
+		return ""
+	}
+	for p := range process.ID(g.Config.N) {
+		if m := at(g, p); m != nil && m.phase != committed && m.phase != prepared {
+			return fmt.Sprintf("%s commits, and %s is %s", g.Config.Text(commits), g.Config.Text(p), phaseNames[m.phase])
+		}
+	}
+	for _, msg := range g.Messages {
+		if m := at(g, msg.To); msg.Type == decision && msg.Value == process.Abort && m != nil && m.phase == prepared {
+			return fmt.Sprintf("%s commits, and %s is told to abort", g.Config.Text(commits), g.Config.Text(msg.To))
+		}
+	}
+	return ""
+}
+
+func at(g *process.Global, p process.ID) *machine {
+	m, _ := g.Machines[p].(*machine)
+	return m
 }
