@@ -346,7 +346,9 @@ func (m *machine) older(a, b process.Stamp) bool {
 
 // strike removes the request of p from the queue, if there is one.
 func (m *machine) strike(p process.ID) {
-	m.queue = slices.DeleteFunc(m.queue, func(s process.Stamp) bool { return s.ID == p })
+	if i := slices.IndexFunc(m.queue, func(s process.Stamp) bool { return s.ID == p }); i >= 0 {
+		m.queue = slices.Delete(m.queue, i, i+1)
+	}
 }
 
 // tellAll sends to every live process. It is one event, so all messages have the same
