@@ -120,10 +120,19 @@ type explanationView struct {
 	// Waits are its holders that wait for something else meanwhile.
 	Waits []waitingView `json:"waits"`
 	// Algorithm guards it, and all other locks that start with Prefix.
-	Algorithm string            `json:"algorithm,omitempty"`
-	Prefix    string            `json:"prefix,omitempty"`
-	Homes     []conclave.AtHome `json:"homes,omitempty"`
+	Algorithm string       `json:"algorithm,omitempty"`
+	Prefix    string       `json:"prefix,omitempty"`
+	Homes     []atHomeView `json:"homes,omitempty"`
 }
+
+type atHomeView struct {
+	Server      uint64 `json:"server"`
+	Held        bool   `json:"held"`
+	QueueLength uint32 `json:"queue_length"`
+	Problem     string `json:"problem,omitempty"`
+}
+
+func atHomeJSON(h conclave.AtHome) atHomeView { return atHomeView(h) }
 
 type endedView struct {
 	Fence   uint64    `json:"fence,string"`
@@ -141,7 +150,7 @@ type endedView struct {
 func endedJSON(e conclave.Ended) endedView { return endedView(e) }
 
 func explanationJSON(name string, x conclave.Explanation, blocked string, waits []waitingView) explanationView {
-	v := explanationView{Name: name, Past: each(x.Past, endedJSON), Blocked: blocked, Waits: waits, Algorithm: x.Algorithm, Prefix: x.Prefix, Homes: x.Homes}
+	v := explanationView{Name: name, Past: each(x.Past, endedJSON), Blocked: blocked, Waits: waits, Algorithm: x.Algorithm, Prefix: x.Prefix, Homes: each(x.Homes, atHomeJSON)}
 	if x.Held {
 		v.Held = new(resourceJSON(x.Resource))
 	}

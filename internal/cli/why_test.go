@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -52,6 +53,16 @@ PAST FENCE  HOST  PID  PROGRAM  ENDED   HELD FOR  HOW
 6           h5    5    t        0s ago  1m30s     dropped: it did not leave in time, asked to leave: maintenance, by cert:op
 5           h6    6    u        0s ago  2ms       session not renewed in time
 `)
+}
+
+// The names of fields are those of the HTTP interface.
+func TestWhyNamesHomesAsHTTPDoes(t *testing.T) {
+	x := conclave.Explanation{Algorithm: "raymond", Prefix: "r/", Homes: []conclave.AtHome{{Server: 1, Held: true, QueueLength: 2}}}
+	text, err := json.Marshal(explanationJSON("r/a", x, "", nil).Homes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantText(t, string(text), `[{"server":1,"held":true,"queue_length":2}]`)
 }
 
 // While a server does not answer, one of its clients may hold the lock.
