@@ -98,8 +98,11 @@ func cost(spec *process.Spec) string {
 		rows = append(rows, escapedAll(describe.Metric(c.Metric), regime, describe.FormulaAndMean(c), c.When, strings.Join(said, "; ")))
 	}
 	text := table([]string{"figure", "regime", "formula", "condition", "the lecture documents"}, rows, "Its Spec claims no figures.")
-	return text + "\n\nTimes are in units of D, the bound of one message delay.\n" +
-		"[comparison.md](../comparison.md) has the measured figures."
+	measured := "comparison.md"
+	if spec.Family == process.Election {
+		measured = "elections.md"
+	}
+	return fmt.Sprintf("%s\n\nTimes are in units of D, the bound of one message delay.\n[%s](../%s) has the measured figures.", text, measured, measured)
 }
 
 func survives(spec *process.Spec) string {

@@ -23,7 +23,7 @@ func checkSpec(spec *process.Spec) []error {
 	}
 	complain(specName.MatchString(spec.Name), "name %q is not lower case words joined by hyphens", spec.Name)
 	complain(spec.Title != "", "title is missing")
-	complain(spec.Paper != "", "paper is missing")
+	complain(spec.Paper != "", "paper is missing: name the source; for an algorithm of your own, the nearest paper and what is new")
 	complain(spec.Family != 0, "family is missing")
 	complain(spec.New != nil, "New is missing")
 	for _, l := range spec.All() {
