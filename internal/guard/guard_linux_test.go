@@ -51,6 +51,7 @@ func TestTermComesBeforeKill(t *testing.T) {
 func TestExtendKeepsAlive(t *testing.T) {
 	r := newRun(t)
 	spec := r.spec(5*time.Second, r.role("stamp", r.file)...)
+	spec.Grace = time.Second
 	h := r.start(spec)
 	last := spec.Deadline
 	r.until("the first deadline is well past", func() bool {
@@ -78,7 +79,7 @@ func TestExtendAfterTermIsTooLate(t *testing.T) {
 
 func TestStop(t *testing.T) {
 	r := newRun(t)
-	h := r.start(r.spec(time.Hour, r.role("daemon", r.file)...))
+	h := r.start(r.unhurried(r.role("daemon", r.file)...))
 	r.writing()
 	h.Stop()
 	r.want(r.wait(h), 128+int(unix.SIGTERM), false)
@@ -86,7 +87,7 @@ func TestStop(t *testing.T) {
 
 func TestStoppedCommandIsEnded(t *testing.T) {
 	r := newRun(t)
-	h := r.start(r.spec(time.Hour, r.role("stamp", r.file)...))
+	h := r.start(r.unhurried(r.role("stamp", r.file)...))
 	r.writing()
 	h.Signal(unix.SIGSTOP)
 	h.Stop()

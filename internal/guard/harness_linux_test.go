@@ -20,6 +20,9 @@ import (
 // killed all, or the sentinel does.
 const testMargin = 2 * time.Second
 
+// shortly is a deadline that a test waits for, with time for a busy machine to start all processes first.
+const shortly = 7 * time.Second
+
 // tokenVar marks, in their environment, the guard and the command of one test
 // with all its descendants, so that the test can tell whether any is left.
 const tokenVar = "GUARD_TEST_TOKEN="
@@ -83,6 +86,14 @@ func (r *run) spec(left time.Duration, argv ...string) Spec {
 		Argv: argv, Env: append(os.Environ(), tokenVar+r.token), Deadline: boottime.Now().Add(left),
 		Grace: 100 * time.Millisecond, Margin: testMargin,
 	}
+}
+
+// unhurried is a spec without a deadline that matters. A command gets so long to end by itself that a busy
+// machine does not matter either.
+func (r *run) unhurried(argv ...string) Spec {
+	s := r.spec(time.Hour, argv...)
+	s.Grace = 20 * time.Second
+	return s
 }
 
 func (r *run) role(args ...string) []string { return append([]string{"/proc/self/exe"}, args...) }

@@ -45,7 +45,7 @@ func TestAnyOneIsEnough(t *testing.T) {
 				t.Run(fmt.Sprint(mode, " ", survivor, " ", sig), func(t *testing.T) {
 					r := newRun(t)
 					r.mode = mode
-					w := r.wrapper(5*time.Second, "daemon", r.file)
+					w := r.wrapper(shortly, "daemon", r.file)
 					pids := map[string]int{"wrapper": w.cmd.Process.Pid, guardCommand: w.guard(), sentinelCommand: w.sentinel()}
 					delete(pids, survivor)
 					for _, pid := range pids {

@@ -114,7 +114,7 @@ func TestWrapperKilled(t *testing.T) {
 
 func TestWrapperKilledShortlyBeforeDeadline(t *testing.T) {
 	r := newRun(t)
-	w := r.wrapper(5*time.Second, "daemon", r.file)
+	w := r.wrapper(shortly, "daemon", r.file)
 	w.cmd.Process.Kill()
 	r.gone()
 	r.diedBefore(w.deadline)
@@ -124,13 +124,14 @@ func TestWrapperStopped(t *testing.T) {
 	for _, role := range []string{"stamp", "deaf", "daemon"} {
 		t.Run(role, func(t *testing.T) {
 			r := newRun(t)
-			w := r.wrapper(5*time.Second, role, r.file)
+			w := r.wrapper(shortly, role, r.file)
 			w.cmd.Process.Signal(unix.SIGSTOP)
 			// The guard may stay as a zombie, which has no environment.
 			r.gone()
 			r.diedBefore(w.deadline)
 			w.cmd.Process.Signal(unix.SIGCONT)
-			if o := w.outcome(); !o.Result.Lost || o.Err != "" {
+			// On a busy machine the sentinel may have ended all before the guard did.
+			if o := w.outcome(); !o.Result.Lost || o.Err != "" && o.Err != ErrGuardDied.Error() {
 				t.Errorf("got %+v, want a lost command", o)
 			}
 		})
@@ -152,7 +153,7 @@ func TestGuardKilled(t *testing.T) {
 
 func TestGuardStopped(t *testing.T) {
 	r := newRun(t)
-	w := r.wrapper(5*time.Second, "daemon", r.file)
+	w := r.wrapper(shortly, "daemon", r.file)
 	unix.Kill(w.guard(), unix.SIGSTOP)
 	if o := w.outcome(); o.Err != ErrGuardDied.Error() || !o.Result.Lost {
 		t.Errorf("got %+v, want %q", o, ErrGuardDied)
