@@ -46,6 +46,7 @@ func (c *client) opened(o line.Output) {
 		opened: c.w.judge.frontier, asked: make(map[uint64]*asked), claims: make(map[uint64]*claim),
 	}
 	copy(s.seat[:], o.Session.Seat())
+	c.w.owners[s.id] = c.principal()
 	c.sessions, c.heard = append(c.sessions, s), c.w.now
 	s.promise(o.Until)
 	c.w.trace.believes(s)

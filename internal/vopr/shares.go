@@ -1,7 +1,5 @@
 package vopr
 
-import "github.com/conclave-io/conclave/service/registry"
-
 const (
 	// sharers is the number of clients that authenticate with the same name, in a plan with shared
 	// names.
@@ -57,16 +55,4 @@ func (x *shares) serve(who string) (behind string) {
 		}
 	}
 	return behind
-}
-
-// principalOf returns the principal that opened a session.
-func (w *world) principalOf(id registry.SessionID) string {
-	for _, c := range w.clients {
-		for _, s := range c.sessions {
-			if s.id == id {
-				return c.principal()
-			}
-		}
-	}
-	return ""
 }

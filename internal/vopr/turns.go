@@ -110,7 +110,7 @@ func (t *turns) arrive(s *server, commands []registry.Command) {
 		_, again := t.came[at]
 		t.came[at], t.waits[at] = of, true
 		if !makesRoom {
-			t.owner[at] = s.w.principalOf(c.Session)
+			t.owner[at] = s.w.owners[c.Session]
 			t.shares.wait(t.owner[at], 1)
 		}
 		if t.count[of]++; t.count[of] == 1 && !again {
@@ -152,7 +152,7 @@ func (t *turns) goes(s *server, c *registry.Command) {
 	at := numbered{c.Session, c.Sequence}
 	who, came := t.owner[at]
 	if !came && (c.Op == registry.OpOpen || c.Op == registry.OpUpdate || t.behind[at]) { // it uses its principal's turn, too
-		who, came = cmp.Or(c.Owner, t.opens[c.Session].owner, s.w.principalOf(c.Session)), true
+		who, came = cmp.Or(c.Owner, t.opens[c.Session].owner, s.w.owners[c.Session]), true
 	}
 	if came { // also if it was answered before, and came again
 		if behind := t.shares.serve(who); behind != "" {

@@ -7,6 +7,8 @@ import (
 	"io"
 	"math/rand/v2"
 	"runtime/debug"
+
+	"github.com/conclave-io/conclave/service/registry"
 )
 
 // world is the state of one run.
@@ -28,6 +30,7 @@ type world struct {
 	directories uint64 // number of directories created so far
 	doubtful    bool   // a removal of a server may have succeeded without a confirmation
 	clients     []*client
+	owners      map[registry.SessionID]string // principals of all sessions that clients opened, also of those given up
 	cuts        []*cut
 	storm       *Fault
 	uneasy      int64  // when there was last a fault of the servers, or a change of the members
@@ -117,6 +120,7 @@ func (c chance) Read(b []byte) (int, error) {
 func newWorld(plan Plan, log io.Writer, checks Checks) *world {
 	w := &world{
 		plan: plan, checks: checks, log: log, end: plan.Millis * ms, judge: newJudge(),
+		owners:   make(map[registry.SessionID]string),
 		net:      rand.New(rand.NewPCG(plan.Seed, 2)),
 		disks:    rand.New(rand.NewPCG(plan.Seed, 3)),
 		work:     rand.New(rand.NewPCG(plan.Seed, 4)),
