@@ -255,7 +255,7 @@ bench-compare: go-version ## compare benchmarks and loads with those of the comm
 
 .PHONY: comparison
 comparison: go-version ## write docs/comparison.md: what the algorithms cost, measured
-	$(GO) run ./cmd/conclave compare -n 10 --markdown > docs/comparison.md.new
+	$(GO) run ./cmd/conclave compare -n 10 --markdown > docs/comparison.md.new || { rm docs/comparison.md.new; exit 1; }
 	mv docs/comparison.md.new docs/comparison.md
 
 .PHONY: guards
@@ -265,7 +265,7 @@ guards: go-version ## write docs/guards-measured.md: what the algorithms send be
 
 .PHONY: elections
 elections: go-version ## write docs/elections.md: what the elections cost, measured
-	$(GO) run ./cmd/conclave compare --elections -n 8 --markdown > docs/elections.md.new
+	$(GO) run ./cmd/conclave compare --elections -n 8 --markdown > docs/elections.md.new || { rm docs/elections.md.new; exit 1; }
 	mv docs/elections.md.new docs/elections.md
 
 .PHONY: resets

@@ -47,7 +47,7 @@ var beginFile = template.Must(template.New("").Parse(beginText))
 var wellNamed = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 
 // Begin drafts the package of a new algorithm in the repository at root, with its tests and
-// a script, and lists it. It returns the files that it wrote.
+// a script, lists it, and puts a line into the changelog. It returns the files that it wrote.
 func Begin(root, name, familyName string) ([]string, error) {
 	f, err := begins(name, familyName)
 	if err != nil {
@@ -73,8 +73,15 @@ func Begin(root, name, familyName string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	written := []string{path.Join(folder, pkg+".go"), path.Join(folder, pkg+"_test.go"), path.Join(folder, "testdata", "golden"), listFile}
-	for i, text := range []string{code.String(), fmt.Sprintf(beginTest, pkg), "init n=3\n----\n\n" + f.script, listed} {
+	if before, err = os.ReadFile(filepath.Join(root, changesFile)); err != nil {
+		return nil, err
+	}
+	told, err := tell(string(before), name, f.name)
+	if err != nil {
+		return nil, err
+	}
+	written := []string{path.Join(folder, pkg+".go"), path.Join(folder, pkg+"_test.go"), path.Join(folder, "testdata", "golden"), listFile, changesFile}
+	for i, text := range []string{code.String(), fmt.Sprintf(beginTest, pkg), "init n=3\n----\n\n" + f.script, listed, told} {
 		file := filepath.Join(root, filepath.FromSlash(written[i]))
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 			return nil, err
@@ -167,6 +174,21 @@ func list(text, familyName, pkg string) (string, error) {
 	}
 	out, err := format.Source([]byte(head + "\nvar All = " + all[:at] + line + ".Spec," + all[at:]))
 	return string(out), err
+}
+
+const changesFile = "CHANGELOG.md"
+
+// tell returns the text of the changelog with a line about a new algorithm.
+func tell(text, name, familyName string) (string, error) {
+	const unreleased, laboratory = "## Unreleased\n", "\nLaboratory:\n\n"
+	_, next, found := strings.Cut(text, unreleased)
+	if next, _, _ = strings.Cut(next, "\n## "); !found || !strings.Contains(next, laboratory) {
+		return "", fmt.Errorf("%s: no list \"Laboratory:\" below \"## Unreleased\"; begin one", changesFile)
+	}
+	at := strings.Index(text, unreleased)
+	at += strings.Index(text[at:], laboratory) + len(laboratory)
+	line := fmt.Sprintf("- `%s`, a new algorithm of the family %s: [docs/algorithms/%[1]s.md](docs/algorithms/%[1]s.md).\n", name, familyName)
+	return text[:at] + line + text[at:], nil
 }
 
 // Draft writes a small scenario of an algorithm if it has none, and returns its path. The

@@ -10,22 +10,26 @@ import (
 	"testing"
 )
 
-// unlisted is a repository with the list of algorithms alone.
+// unlisted is a repository with the list of algorithms and the changelog alone.
 func unlisted(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "algorithm"), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	text, err := os.ReadFile(filepath.Join(root, listFile))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Mkdir(filepath.Join(dir, "algorithm"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, listFile), text, 0o644); err != nil {
-		t.Fatal(err)
+	for file, text := range map[string]string{listFile: string(text), changesFile: changes} {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return dir
 }
+
+const changes = "# Changelog\n\n## Unreleased\n\n### Features\n\nLaboratory:\n\n- Old.\n\n## 1.0\n"
 
 // A new algorithm of each family is listed behind the others of its family, and its files are Go.
 func TestBegin(t *testing.T) {
@@ -36,7 +40,7 @@ func TestBegin(t *testing.T) {
 			t.Fatal(err)
 		}
 		folder := "algorithm/" + f.name + "/nextone"
-		if want := []string{folder + "/nextone.go", folder + "/nextone_test.go", folder + "/testdata/golden", listFile}; !slices.Equal(files, want) {
+		if want := []string{folder + "/nextone.go", folder + "/nextone_test.go", folder + "/testdata/golden", listFile, changesFile}; !slices.Equal(files, want) {
 			t.Errorf("%s: wrote %q, want %q", f.name, files, want)
 		}
 		for _, file := range files {
@@ -90,6 +94,21 @@ var All = []*process.Spec{
 	}
 	if _, err := list(text, "multicast", "next"); err == nil {
 		t.Error("listed behind a family that has no algorithm")
+	}
+}
+
+// The changelog names a new algorithm below what is not released, and nowhere else.
+func TestBeginTells(t *testing.T) {
+	const line = "- `next-one`, a new algorithm of the family mutex: [docs/algorithms/next-one.md](docs/algorithms/next-one.md).\n"
+	got, err := tell(changes, "next-one", "mutex")
+	if want := strings.Replace(changes, "- Old", line+"- Old", 1); err != nil || got != want {
+		t.Errorf("%v\n%s", err, got)
+	}
+	if _, err := tell(strings.Replace(changes, "## Unreleased", "## 1.1", 1), "next-one", "mutex"); err == nil {
+		t.Error("a changelog without anything unreleased is accepted")
+	}
+	if _, err := tell("## Unreleased\n\n## 1.1\n\nLaboratory:\n\n- Old.\n", "next-one", "mutex"); err == nil {
+		t.Error("a line is put into a release")
 	}
 }
 

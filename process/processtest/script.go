@@ -35,8 +35,9 @@ import (
 //	fire P TIMER [about=Q]    an armed timer runs out
 //	crash P [sends=1]         P stops; of its last step only 1 message left
 //	restart P                 P is back with what it saved
-//	forget P [above=K]        a new machine replaces that of P, which is idle; its Base
-//	                          is at the marks of the old one, or K above
+//	forget P [above=K]        a new machine replaces that of P, which is a process.Idler
+//	                          and idle; its Base is at the marks of the old one, or K
+//	                          above
 //	fail P [at=(Q,R)]         everyone alive (or Q and R) learn that P crashed;
 //	                          likewise suspect, trust, rejoin
 //	elected P round=2 [at=Q]  everyone alive (or Q) learn that P leads
