@@ -116,7 +116,8 @@ func pingLeader(ctx context.Context, cfg conclave.Config, glance time.Duration) 
 	defer cancel()
 	server := api.NewConclaveClient(conn)
 	return median(glance, func() error {
-		_, err := server.Ping(ctx, &api.PingRequest{})
+		// A server that has just started may lead before it listens for clients.
+		_, err := server.Ping(ctx, &api.PingRequest{}, grpc.WaitForReady(true))
 		return err
 	})
 }

@@ -66,7 +66,7 @@ func (m *Mutant) Build(folder string) (string, error) {
 		return "", err
 	}
 	binary := filepath.Join(folder, m.Name+".exe")
-	text, err := exec.Command("go", "build", "-overlay", overlay, "-o", binary, module+"/internal/vopr/run").CombinedOutput()
+	text, err := exec.Command("go", "build", "-ldflags", "-s -w", "-overlay", overlay, "-o", binary, module+"/internal/vopr/run").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("vopr: mutant %s: %w\n%s", m.Name, err, text)
 	}

@@ -19,10 +19,7 @@ func TestElectionsCostWhatTheSpecsSay(t *testing.T) {
 	for _, spec := range Elections(algorithm.All) {
 		t.Run(spec.Name, func(t *testing.T) {
 			t.Parallel()
-			for n := 2; n <= 50; n++ {
-				if testing.Short() && n > 12 && n < 50 {
-					continue
-				}
+			for _, n := range sizes() {
 				rows, err := Election(spec, n)
 				if err != nil {
 					t.Fatal(err)

@@ -80,10 +80,7 @@ func multicastTheory(t *testing.T, spec *process.Spec, n int, mode string, coord
 // TestTotalOrdersCostWhatTheySay measures mutual exclusion over each total order. Its
 // messages grow with the square of the processes, so that the windows are short.
 func TestTotalOrdersCostWhatTheySay(t *testing.T) {
-	var sizes []int
-	for n := 2; n <= 50; n++ {
-		sizes = append(sizes, n)
-	}
+	sizes := sizes()
 	if !testing.Short() {
 		sizes = append(sizes, 100)
 	}

@@ -34,6 +34,22 @@ import (
 // bounds. The schedules are the same in every run.
 func Conform(t *testing.T, spec *process.Spec) {
 	t.Helper()
+	most := int64(schedules)
+	if spec.Layers != nil {
+		most = fewSchedules
+	}
+	conform(t, spec, most)
+}
+
+// ConformBriefly is Conform with a fifth of the schedules, for a Spec that differs little from one
+// that conforms.
+func ConformBriefly(t *testing.T, spec *process.Spec) {
+	t.Helper()
+	conform(t, spec, fewSchedules)
+}
+
+func conform(t *testing.T, spec *process.Spec, most int64) {
+	t.Helper()
 	t.Run("declarations", func(t *testing.T) {
 		for _, err := range checkSpec(spec) {
 			t.Error(err)
@@ -42,7 +58,7 @@ func Conform(t *testing.T, spec *process.Spec) {
 	for _, options := range spec.Combinations() {
 		for n := 1; n <= 4; n++ {
 			t.Run(fmt.Sprintf("%v/n=%d", optionsText(options), n), func(t *testing.T) {
-				conformRuns(t, spec, options, n)
+				conformRuns(t, spec, options, n, most)
 			})
 		}
 	}
@@ -51,16 +67,12 @@ func Conform(t *testing.T, spec *process.Spec) {
 // The number of schedules per configuration, and of actions in each. A stack has
 // many configurations, and layers that conform by themselves.
 const (
-	schedules      = 30
-	stackSchedules = 6
-	actions        = 250
+	schedules    = 30
+	fewSchedules = 6
+	actions      = 250
 )
 
-func conformRuns(t *testing.T, spec *process.Spec, options []process.OptionValue, n int) {
-	most := int64(schedules)
-	if spec.Layers != nil {
-		most = stackSchedules
-	}
+func conformRuns(t *testing.T, spec *process.Spec, options []process.OptionValue, n int, most int64) {
 	for seed := range most {
 		if err := schedule(spec, options, n, seed); err != nil {
 			t.Fatal(err)
