@@ -25,7 +25,7 @@ import (
 // delays, load, and faults of the kinds that the Spec says it survives, for each
 // combination of its named options in turn.
 //
-// There are 120 schedules, or as many as the environment variable SEEDS says;
+// There are 200 schedules, or as many as the environment variable SEEDS says;
 // SEED=7 runs the schedule of that seed alone. A failure prints how it ended.
 func Schedules(t *testing.T, spec *process.Spec, n int) {
 	t.Helper()
@@ -94,7 +94,7 @@ func (p Plan) Run(t *testing.T) {
 }
 
 // enough schedules for each fault to happen in one of them.
-const enough = 120
+const enough = 200
 
 // modes returns the modes that the schedules go through.
 func (p *Plan) modes() []string {

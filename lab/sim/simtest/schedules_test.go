@@ -42,10 +42,10 @@ func TestAlgorithms(t *testing.T) {
 	}
 }
 
-// sizes leaves out large runs of algorithms that send N*N heartbeats forever, and sizes
+// sizes leaves out large runs of algorithms that send messages forever, and sizes
 // that are too small for a traitor.
 func sizes(spec *process.Spec) []int {
-	if spec.Family == process.Detector || spec.Layers != nil || spec == raft.Spec {
+	if spec.Family == process.Detector || spec.Family == process.ClockSync || spec.Layers != nil || spec == raft.Spec {
 		return []int{1, 2, 3, 5}
 	}
 	if spec.Lies != nil {
