@@ -11,7 +11,7 @@ import (
 )
 
 var (
-	seeds = flag.Int("seeds", 20, "how many seeds TestSample plays")
+	seeds = flag.Int("seeds", 16, "how many seeds TestSample plays")
 	first = flag.Uint64("first", 1, "the first of them")
 )
 
