@@ -142,7 +142,7 @@ func subscribe[Event, T any](ctx context.Context, c *Client, op string, out chan
 		stream, err := openAt(ctx, c, address, open)
 		if err != nil {
 			c.pool.failed(address)
-			c.cfg.Logger.Debug("cannot "+op, "server", address, "err", err)
+			c.cfg.Logger.Debug("cannot follow", "call", op, "server", address, "err", err)
 			return false
 		}
 		c.tasks.Go(func() {

@@ -103,11 +103,26 @@ func (a *app) demoDeadlock(dir string) error {
 	return err
 }
 
+// untilSignal returns a context that ends with a signal that ends a program, except those that this
+// process ignores, as under nohup.
+func untilSignal() (context.Context, context.CancelFunc) {
+	var ends []os.Signal
+	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
+		if !signal.Ignored(sig) {
+			ends = append(ends, sig)
+		}
+	}
+	if len(ends) == 0 { // no signal would mean all of them
+		return context.WithCancel(context.Background())
+	}
+	return signal.NotifyContext(context.Background(), ends...)
+}
+
 // onThisMachine runs something that starts servers on this machine, until a signal ends its
 // context. It passes on the path of this binary, and dir, which it creates if necessary. If dir is
 // empty, it creates a temporary directory and removes it at the end.
 func onThisMachine(dir, pattern string, run func(ctx context.Context, binary, dir string) error) error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := untilSignal()
 	defer stop()
 	binary, err := os.Executable()
 	if err != nil {
@@ -141,7 +156,7 @@ func newDemoWorker(a *app) *cobra.Command {
 		Hidden: true,
 		Args:   noArguments,
 		RunE: func(*cobra.Command, []string) error {
-			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+			ctx, stop := untilSignal()
 			defer stop()
 			return demo.Worker(ctx, a.client.servers, number, path)
 		},
@@ -159,7 +174,7 @@ func newDemoProgram(a *app) *cobra.Command {
 		Hidden: true,
 		Args:   noArguments,
 		RunE: func(*cobra.Command, []string) error {
-			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+			ctx, stop := untilSignal()
 			defer stop()
 			return demo.Program(ctx, a.client.servers, name, first, second, os.Stdin, a.stdout)
 		},

@@ -62,7 +62,15 @@ func (g *Group) all() []*process {
 	return slices.Clone(g.running)
 }
 
-func (g *Group) process(id int) *process { return g.all()[id-1] }
+// process returns the process of a server, or nil if it is not running.
+func (g *Group) process(id int) *process {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if id > len(g.running) {
+		return nil
+	}
+	return g.running[id-1]
+}
 
 // PID returns the process of a server, or 0 if it is not running.
 func (g *Group) PID(id int) int {

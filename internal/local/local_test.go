@@ -105,6 +105,16 @@ func TestDeathIsReported(t *testing.T) {
 	}
 }
 
+func TestServerThatNeverRan(t *testing.T) {
+	var g Group
+	if err := g.Signal(2, os.Interrupt); err == nil || err.Error() != "server 2 is not running" {
+		t.Errorf("a signal to it: %v", err)
+	}
+	if pid := g.PID(2); pid != 0 {
+		t.Errorf("it is process %d", pid)
+	}
+}
+
 func TestBinaryThatIsNone(t *testing.T) {
 	if _, err := Start(Config{Binary: filepath.Join(t.TempDir(), "nowhere"), Dir: t.TempDir()}); err == nil {
 		t.Fatal("a cluster runs without a binary")
