@@ -134,7 +134,7 @@ func readable(svg []byte) error {
 	}
 	if arrows := len(arrowOf.FindAll(svg, -1)); width > maxWidth || arrows > maxArrows {
 		return fmt.Errorf("makes a picture with %d arrows that is %d wide, which nobody can read (%d and %d are enough); "+
-			"name a smaller scenario in the page", arrows, width, maxArrows, maxWidth)
+			"give it fewer processes or a shorter run, or name another scenario in the page", arrows, width, maxArrows, maxWidth)
 	}
 	return nil
 }
