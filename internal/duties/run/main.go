@@ -72,7 +72,7 @@ func begin(name, family string) error {
 	for _, file := range files {
 		fmt.Println(file + ": written")
 	}
-	fmt.Printf("Write the first, run go test ./%s -rewrite, then make algorithm NAME=%s.\n", path.Dir(files[0]), name)
+	fmt.Printf("Write %s, run go test ./%s -rewrite, then make algorithm NAME=%s.\n", files[0], path.Dir(files[0]), name)
 	return nil
 }
 
