@@ -90,34 +90,36 @@ func Disk(dir string, d time.Duration) (float64, error) {
 
 // RoundTrip returns the median time of an empty call to the leader, in ms. It calls for a
 // while. A leader that dies meanwhile is followed by the next, once.
-func RoundTrip(ctx context.Context, cfg conclave.Config, glance time.Duration) (float64, error) {
-	took, err := pingLeader(ctx, cfg, glance)
-	if err != nil && ctx.Err() == nil {
-		took, err = pingLeader(ctx, cfg, glance)
+func RoundTrip(ctx context.Context, cfg conclave.Config, glance time.Duration) (took float64, err error) {
+	for range 2 {
+		var leader string
+		if leader, err = findLeader(ctx, cfg); err != nil {
+			return 0, err
+		}
+		if took, err = ping(ctx, cfg, leader, glance); err == nil || ctx.Err() != nil {
+			return took, err
+		}
 	}
 	return took, err
 }
 
-func pingLeader(ctx context.Context, cfg conclave.Config, glance time.Duration) (float64, error) {
-	leader, err := findLeader(ctx, cfg)
-	if err != nil {
-		return 0, err
-	}
+// ping returns the median time of an empty call to a server, in ms.
+func ping(ctx context.Context, cfg conclave.Config, server string, glance time.Duration) (float64, error) {
 	secrecy := insecure.NewCredentials()
 	if cfg.TLS != nil {
 		secrecy = credentials.NewTLS(cfg.TLS)
 	}
-	conn, err := grpc.NewClient(leader, grpc.WithTransportCredentials(secrecy))
+	conn, err := grpc.NewClient(server, grpc.WithTransportCredentials(secrecy))
 	if err != nil {
 		return 0, err
 	}
 	defer conn.Close()
 	ctx, cancel := context.WithTimeout(ctx, 5*glance)
 	defer cancel()
-	server := api.NewConclaveClient(conn)
+	client := api.NewConclaveClient(conn)
 	return median(glance, func() error {
 		// A server that has just started may lead before it listens for clients.
-		_, err := server.Ping(ctx, &api.PingRequest{}, grpc.WaitForReady(true))
+		_, err := client.Ping(ctx, &api.PingRequest{}, grpc.WaitForReady(true))
 		return err
 	})
 }
