@@ -12,11 +12,8 @@ func Insert(list []ID, p ID) []ID {
 	return list
 }
 
-// Remove returns a list of processes, each at most once in it, without p. It uses the same
-// memory.
+// Remove returns a list of processes without p, however often it was in it: a voter whose messages
+// overtake each other may have queued it twice. It uses the same memory.
 func Remove(list []ID, p ID) []ID {
-	if i := slices.Index(list, p); i >= 0 {
-		list = slices.Delete(list, i, i+1)
-	}
-	return list
+	return slices.DeleteFunc(list, func(q ID) bool { return q == p })
 }
