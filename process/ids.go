@@ -15,5 +15,10 @@ func Insert(list []ID, p ID) []ID {
 // Remove returns a list of processes without p, however often it was in it: a voter whose messages
 // overtake each other may have queued it twice. It uses the same memory.
 func Remove(list []ID, p ID) []ID {
-	return slices.DeleteFunc(list, func(q ID) bool { return q == p })
+	for i := len(list) - 1; i >= 0; i-- {
+		if list[i] == p {
+			list = slices.Delete(list, i, i+1)
+		}
+	}
+	return list
 }
