@@ -9,7 +9,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,6 +34,8 @@ type options struct {
 	record  string
 	live    bool
 	access  bool
+	workers int
+	every   uint64 // for a worker: it plays each seed of so many, until it is ended
 }
 
 var checks = map[string]vopr.Checks{"promises": vopr.Promises, "traces": vopr.Traces, "all": vopr.Promises | vopr.Traces}
@@ -52,6 +56,8 @@ func main() {
 	flag.StringVar(&o.checks, "check", "all", "`what` to check: promises, traces (that the model of the sessions allows what is decided), or all")
 	flag.BoolVar(&o.access, "access", false, "let an administrator change rules and quotas")
 	flag.BoolVar(&o.live, "live", false, "let algorithms on the servers guard names, which have seats then")
+	flag.IntVar(&o.workers, "workers", runtime.NumCPU(), "how many `processes` play seeds; with -log, one does")
+	flag.Uint64Var(&o.every, "every", 0, "play each seed of so `many`, and write what each gave, as a process of -workers does")
 	flag.Parse()
 	debug.SetGCPercent(400) // a world is small, and a fifth of the time went into collecting it
 	if err := o.do(); err != nil {
@@ -64,6 +70,8 @@ func (o *options) do() error {
 	switch {
 	case checks[o.checks] == 0:
 		return fmt.Errorf("-check: %q: must be promises, traces or all", o.checks)
+	case o.workers < 1:
+		return fmt.Errorf("-workers: %d: must be at least 1", o.workers)
 	case o.mutant != "":
 		return o.breed()
 	case o.replay != "":
@@ -77,32 +85,28 @@ func (o *options) do() error {
 		}
 		return o.judge(plan, &vopr.Stats{})
 	}
+	if o.every > 0 {
+		return o.work(os.Stdout)
+	}
 	return o.play()
 }
 
-// play runs one seed after the other, and stops at the first that fails.
+// play plays one seed after the other, and stops at the first that fails.
 func (o *options) play() error {
 	var all vopr.Stats
 	start := time.Now()
-	for n := uint64(0); ; n++ {
-		if o.hours == 0 && n >= uint64(o.seeds) || o.hours > 0 && float64(all.Nanos) >= o.hours*3600e9 {
-			break
-		}
-		draw := vopr.Draw
-		if o.live {
-			draw = vopr.DrawLive
-		}
-		if o.access {
-			draw = vopr.DrawAccess
-		}
-		plan := draw(o.seed+n, o.seconds*1000)
-		if o.servers > 0 {
-			plan.Servers = o.servers
-		}
-		if err := o.judge(plan, &all); err != nil {
+	next, end, err := o.source()
+	if err != nil {
+		return err
+	}
+	defer end()
+	for n := uint64(0); o.more(&all); n++ {
+		stats, err := next(o.seed + n)
+		if err != nil {
 			fmt.Printf("seed %d, after %d runs before it\n", o.seed+n, n)
 			return err
 		}
+		all.Add(&stats)
 	}
 	if o.live {
 		fmt.Printf("%+v\n%+v\n", all.Seats, all.Hosts)
@@ -124,6 +128,36 @@ func (o *options) play() error {
 		fmt.Printf("%14s  %s\n", longrun.Number(f.Value), f.Name)
 	}
 	return longrun.Note(fmt.Sprintf("%s, seeds %d to %d", subject, o.seed, o.seed+uint64(all.Runs)-1), figures...)
+}
+
+// more reports whether there is more to play after what was played.
+func (o *options) more(played *vopr.Stats) bool {
+	if o.hours > 0 {
+		return float64(played.Nanos) < o.hours*3600e9
+	}
+	return played.Runs < o.seeds
+}
+
+// plan draws the plan of a seed.
+func (o *options) plan(seed uint64) vopr.Plan {
+	draw := vopr.Draw
+	if o.live {
+		draw = vopr.DrawLive
+	}
+	if o.access {
+		draw = vopr.DrawAccess
+	}
+	plan := draw(seed, o.seconds*1000)
+	if o.servers > 0 {
+		plan.Servers = o.servers
+	}
+	return plan
+}
+
+// one plays one seed.
+func (o *options) one(seed uint64) (stats vopr.Stats, err error) {
+	err = o.judge(o.plan(seed), &stats)
+	return stats, err
 }
 
 // judge plays a plan. If it fails, a smaller one that does as well is written down.
@@ -179,13 +213,17 @@ func (o *options) breed() error {
 	if err != nil {
 		return err
 	}
-	var args []string
+	cmd := exec.Command(binary, given("mutant")...)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	return cmd.Run()
+}
+
+// given returns the flags that this command was given, but not those of the names.
+func given(without ...string) (args []string) {
 	flag.Visit(func(f *flag.Flag) {
-		if f.Name != "mutant" {
+		if !slices.Contains(without, f.Name) {
 			args = append(args, "-"+f.Name+"="+f.Value.String())
 		}
 	})
-	cmd := exec.Command(binary, args...)
-	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	return cmd.Run()
+	return args
 }
