@@ -76,6 +76,43 @@ func TestPageIsCurrent(t *testing.T) {
 	}
 }
 
+// TestSmallSearches makes the small searches of the audit for every algorithm: those that break a
+// promise, or reach the top of the ladder, within a thousand states. Their lines, with exact counts,
+// are on the page. So a change of what an algorithm does in unusual runs is seen without make audit.
+func TestSmallSearches(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(root, "docs/assumptions.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	small := Default
+	small.States = 1000
+	rows, err := Run(t.Context(), Audited(algorithm.All), small)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := 0
+	for i := range rows {
+		for k := range rows[i].Cells {
+			for _, c := range rows[i].Cells[k].all() {
+				if c.Result == nil || c.Result.Config.Timeouts > 0 || c.Beyond != nil || c.Few != nil ||
+					c.Result.States >= small.States { // with more states, the audit goes further
+					continue
+				}
+				made++
+				var lines strings.Builder
+				c.searchLines(&lines)
+				if !strings.Contains(string(page), lines.String()) {
+					t.Errorf("docs/assumptions.md is not what the checker finds now; run make audit. It lacks\n%s", lines.String())
+				}
+			}
+		}
+	}
+	if made < 100 {
+		t.Errorf("only %d searches were small", made)
+	}
+	t.Logf("%d searches", made)
+}
+
 // Every algorithm that can be audited has its lines on the page.
 func TestPageHasAll(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(root, "docs/assumptions.md"))
