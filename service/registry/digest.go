@@ -102,7 +102,7 @@ func (t *tally) countPast(l *recent) {
 
 // hash returns the hash of the fixed part of a session.
 func (s *session) hash() uint64 {
-	return sum(s.id.high(), s.id.low(), hashText(s.owner), uint64(s.ttl), hashText(s.host), uint64(s.pid), hashText(s.program), uint64(s.opened))
+	return sum(s.id.high(), s.id.low(), s.hashes.owner, uint64(s.ttl), s.hashes.host, uint64(s.pid), s.hashes.program, uint64(s.opened))
 }
 
 func (a *answer) hash() uint64 {
@@ -121,9 +121,10 @@ func (c *claim) hash() uint64 {
 	return h
 }
 
-func (e *Ended) hash() uint64 {
-	return sum(e.Fence, uint64(e.Since), uint64(e.Until), uint64(e.PID), uint64(e.How),
-		hashText(e.Host), hashText(e.Program), hashText(e.Reason), hashText(e.Owner), hashText(e.By))
+func (e *ending) hash() uint64 {
+	request := e.request()
+	return sum(e.fence, uint64(e.since), uint64(e.until), uint64(e.of.pid), uint64(e.how),
+		e.of.hashes.host, e.of.hashes.program, hashText(request.reason), e.of.hashes.owner, hashText(request.by))
 }
 
 // sum hashes words; their order matters. Each word is multiplied in, and the halves of the

@@ -19,7 +19,7 @@ func TestDamagedCountCostsNoMemory(t *testing.T) {
 	const size = 8 << 20
 	head := New().Encode()
 	head = head[:len(head)-3] // the counts of members, sessions and resources
-	s := &session{id: SessionID{1}}
+	s := &session{id: SessionID{1}, party: new(party)}
 	oneSession := (&sessionState{of: s}).append(binary.AppendUvarint(nil, 1))
 	answers := append(append(head, 0), oneSession[:len(oneSession)-1]...)
 	for name, prefix := range map[string][]byte{

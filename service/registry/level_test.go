@@ -303,7 +303,7 @@ func requireEverything(t *testing.T, r *Registry) {
 	})
 	for _, rec := range v.past {
 		for _, e := range rec.ended {
-			has[[]string{Released: "released", Closed: "closed", Expired: "expired", Dropped: "dropped"}[e.How]] = true
+			has[[]string{Released: "released", Closed: "closed", Expired: "expired", Dropped: "dropped"}[e.how]] = true
 		}
 	}
 	for _, m := range r.Members() {

@@ -41,6 +41,35 @@ type Ended struct {
 	By      string // the principal that asked the holder to leave, if one did
 }
 
+// ending is an Ended as it is kept: small, and quick to hash.
+type ending struct {
+	fence        uint64
+	since, until int64
+	of           *party
+	asked        *asked // nil if nobody asked the holder to leave
+	how          Ending
+}
+
+// asked is why a holder was asked to leave, and by which principal.
+type asked struct{ reason, by string }
+
+// request returns why the holder was asked to leave; it is empty if it was not.
+func (e *ending) request() asked {
+	if e.asked == nil {
+		return asked{}
+	}
+	return *e.asked
+}
+
+// shown returns the ending for people.
+func (e *ending) shown() Ended {
+	request := e.request()
+	return Ended{
+		Fence: e.fence, Since: e.since, Until: e.until, Host: e.of.host, PID: e.of.pid, Program: e.of.program,
+		How: e.how, Reason: request.reason, Owner: e.of.owner, By: request.by,
+	}
+}
+
 // record is what is remembered of one resource: how its last holds ended.
 type record struct {
 	class Class
@@ -48,8 +77,8 @@ type record struct {
 	named uint64 // the sum of its key
 	// generation is the registry's generation when this became its own.
 	generation uint64
-	ended      []Ended // a ring, once there are MaxPast
-	next       int     // where in ended the next one goes
+	ended      []ending // a ring, once there are MaxPast
+	next       int      // where in ended the next one goes
 
 	// digest is the record's part of the registry's digest. It is computed from the sum
 	// of the hashes of all endings except the newest; fresh is how many those are.
@@ -81,7 +110,7 @@ func (l *recent) inOrder() []*record {
 }
 
 // note remembers how a hold ended.
-func (r *Registry) note(k key, e *Ended) {
+func (r *Registry) note(k key, e *ending) {
 	rec := r.recent.get(k)
 	if rec == nil {
 		rec = r.makeRoom()
@@ -137,13 +166,13 @@ func (r *Registry) makeRoom() *record {
 
 // remember records how a hold ended that ends now.
 func (r *Registry) remember(c *claim, how Ending) {
-	s := c.session
 	r.deeds.ended(c, how, r.wall)
 	r.tell(c, how)
-	r.note(c.resource.key(), &Ended{
-		Fence: c.fence, Since: c.since, Until: r.wall,
-		Host: s.host, PID: s.pid, Program: s.program, How: how, Reason: c.reason, Owner: s.owner, By: c.by,
-	})
+	e := ending{fence: c.fence, since: c.since, until: r.wall, of: c.session.party, how: how}
+	if c.reason != "" || c.by != "" {
+		e.asked = &asked{c.reason, c.by}
+	}
+	r.note(c.resource.key(), &e)
 }
 
 func (l *recent) link(rec *record) {
@@ -171,7 +200,11 @@ func (l *recent) unlink(rec *record) {
 
 // inOrder returns the endings, the oldest first.
 func (rec *record) inOrder() []Ended {
-	return slices.Concat(rec.ended[rec.next:], rec.ended[:rec.next])
+	all := make([]Ended, 0, len(rec.ended))
+	for i := range rec.ended {
+		all = append(all, rec.ended[(rec.next+i)%len(rec.ended)].shown())
+	}
+	return all
 }
 
 func (v *Version) appendPast(b []byte) []byte {
@@ -197,6 +230,7 @@ func (v *Version) appendPast(b []byte) []byte {
 }
 
 func (r *Registry) readPast(rd *wire.Reader) {
+	parties := make(map[party]*party)
 	each(rd, func() {
 		k := key{class: Class(rd.Byte()), name: rd.String()}
 		if r.recent.get(k) != nil || k.class >= classes || r.recent.len() == maxPastNames {
@@ -205,16 +239,22 @@ func (r *Registry) readPast(rd *wire.Reader) {
 		}
 		n := 0
 		each(rd, func() {
-			e := &Ended{
-				Fence: rd.Uint(), Since: rd.Int(), Until: rd.Int(),
-				Host: rd.String(), PID: rd.Int(), Program: rd.String(),
-				How: Ending(rd.Byte()), Reason: rd.String(), Owner: rd.String(), By: rd.String(),
-			}
-			if n++; n > MaxPast || e.How == 0 || e.How >= endings {
-				rd.Fail(fmt.Errorf("the past of %q has the ending %d, or more than %d", k.name, e.How, MaxPast))
+			e := ending{fence: rd.Uint(), since: rd.Int(), until: rd.Int()}
+			host, pid, program := rd.String(), rd.Int(), rd.String()
+			e.how = Ending(rd.Byte())
+			reason, owner, by := rd.String(), rd.String(), rd.String()
+			if n++; n > MaxPast || e.how == 0 || e.how >= endings {
+				rd.Fail(fmt.Errorf("the past of %q has the ending %d, or more than %d", k.name, e.how, MaxPast))
 				return
 			}
-			r.note(k, e)
+			of := newParty(owner, host, pid, program)
+			if e.of = parties[*of]; e.of == nil {
+				e.of, parties[*of] = of, of
+			}
+			if reason != "" || by != "" {
+				e.asked = &asked{reason, by}
+			}
+			r.note(k, &e)
 		})
 	})
 }

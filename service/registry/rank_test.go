@@ -46,7 +46,7 @@ func oldest(r Resource) int64 {
 // Rank does not look at more than it is meant to.
 func TestRankRefusesTooMany(t *testing.T) {
 	v := New().Freeze()
-	holder := &claim{session: new(session), extras: new(extras)}
+	holder := &claim{session: &session{party: new(party)}, extras: new(extras)}
 	var all []*resource
 	for i := range MaxRanked + 1 {
 		all = append(all, &resource{class: Lock, name: fmt.Sprintf("%07d", i), one: [1]*claim{holder}})

@@ -257,8 +257,7 @@ func (r *Registry) begin(c *Command, result *Result, fx *Effects) (s *session) {
 
 func (r *Registry) open(c *Command) *session {
 	s := &session{
-		id: c.Session, owner: c.Owner, ttl: c.TTL,
-		host: c.Host, pid: c.PID, program: c.Program,
+		id: c.Session, party: newParty(c.Owner, c.Host, c.PID, c.Program), ttl: c.TTL,
 		opened: r.wall, tally: &r.tally,
 	}
 	s.fixed = s.hash()

@@ -8,14 +8,11 @@ import (
 // session is a process that claims resources.
 type session struct {
 	// The fixed part, which versions share.
-	id      SessionID
-	owner   string // the principal that opened it; empty for an anonymous one
-	ttl     int64  // ns
-	host    string
-	pid     int64
-	program string
-	opened  int64  // wall clock of the leader, ns
-	server  uint64 // the server whose seat it is, or 0
+	id SessionID
+	*party
+	ttl    int64  // ns
+	opened int64  // wall clock of the leader, ns
+	server uint64 // the server whose seat it is, or 0
 
 	// claims are its holds and places in queues, by the sequence of the
 	// request that made each.
@@ -33,6 +30,22 @@ type session struct {
 
 	// The following part changes, but only after thawSession.
 	*sessionState
+}
+
+// party is whose a session is. It does not change, so what is remembered of the session's holds
+// shares it.
+type party struct {
+	owner   string // the principal that opened the session; empty for an anonymous one
+	host    string
+	pid     int64
+	program string
+	hashes  struct{ owner, host, program uint64 } // of the texts
+}
+
+func newParty(owner, host string, pid int64, program string) *party {
+	p := &party{owner: owner, host: host, pid: pid, program: program}
+	p.hashes.owner, p.hashes.host, p.hashes.program = hashText(owner), hashText(host), hashText(program)
+	return p
 }
 
 // sessionState is the part of a session that changes and that versions show.

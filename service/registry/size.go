@@ -65,6 +65,7 @@ func (res *resource) bytes() int { return 8 + len(res.name) }
 // bytes returns the approximate size of the encoding of a record, without its endings.
 func (rec *record) bytes() int { return 8 + len(rec.name) }
 
-func (e *Ended) bytes() int {
-	return 44 + len(e.Host) + len(e.Program) + len(e.Reason) + len(e.Owner) + len(e.By)
+func (e *ending) bytes() int {
+	request := e.request()
+	return 44 + len(e.of.host) + len(e.of.program) + len(request.reason) + len(e.of.owner) + len(request.by)
 }

@@ -157,11 +157,9 @@ func (r *Registry) readSessionOf(rd *wire.Reader) *session {
 	s := &session{tally: &r.tally}
 	s.sessionState = &sessionState{of: s, generation: r.generation}
 	rd.Fixed(s.id[:])
-	s.owner = rd.String()
+	owner := rd.String()
 	s.ttl = rd.Int()
-	s.host = rd.String()
-	s.pid = rd.Int()
-	s.program = rd.String()
+	s.party = newParty(owner, rd.String(), rd.Int(), rd.String())
 	s.opened = rd.Int()
 	s.renewals = rd.Uint()
 	s.silent = rd.Bool()
