@@ -125,6 +125,7 @@ func (p *claim) answered(code registry.Code) {
 		if !w.plan.Limits {
 			w.violate("answer", "an acquire of %q is refused because of a limit of the state, and there is none", p.res.name)
 		}
+		p.vanish() // the client repeats it, with a Cancel behind it, if its stream breaks
 	case registry.Denied, registry.Quota:
 		if !w.plan.Access {
 			w.violate("answer", "an acquire of %q is denied, and there are no rules", p.res.name)
