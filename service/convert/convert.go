@@ -10,10 +10,10 @@ import (
 	"github.com/conclave-io/conclave/service/registry"
 )
 
-// Command translates a request in the session with an id, or returns what is wrong with it.
-// The registry checks the rest. The caller is the proven one, in origin: the owner of a
+// Command translates a request in the session with an id into an empty command, or returns what is
+// wrong with it. The registry checks the rest. The caller is the proven one, in origin: the owner of a
 // session, and the actor of a revocation, are never taken from the request.
-func Command(origin registry.Origin, id registry.SessionID, req *api.Request) (c registry.Command, problem string) {
+func Command(c *registry.Command, origin *registry.Origin, id registry.SessionID, req *api.Request) (problem string) {
 	c.Session, c.Sequence, c.Low = id, req.GetSequence(), req.GetLow()
 	switch op := req.GetOp().(type) {
 	case *api.Request_Open:
@@ -32,17 +32,17 @@ func Command(origin registry.Origin, id registry.SessionID, req *api.Request) (c
 	case *api.Request_Update:
 		c.Op, c.Hold, c.Value = registry.OpUpdate, op.Update.GetHold(), string(op.Update.GetValue())
 	case *api.Request_Revoke:
-		c.Origin = origin
+		c.Origin = *origin
 		return revokeOf(c, op.Revoke)
 	case *api.Request_Transfer:
 		c.Op, c.Hold, c.Value = registry.OpTransfer, op.Transfer.GetHold(), string(op.Transfer.GetTo())
 	default:
-		return c, "the request asks for nothing, or for something that this server does not know"
+		return "the request asks for nothing, or for something that this server does not know"
 	}
-	return c, ""
+	return ""
 }
 
-func acquireOf(c registry.Command, a *api.Acquire) (registry.Command, string) {
+func acquireOf(c *registry.Command, a *api.Acquire) (problem string) {
 	class, problem := Class(a.GetClass())
 	c.Op, c.Class = registry.OpAcquire, class
 	c.Name, c.Try, c.Value = a.GetName(), a.GetTry(), string(a.GetValue())
@@ -55,14 +55,14 @@ func acquireOf(c registry.Command, a *api.Acquire) (registry.Command, string) {
 		}
 		c.Keeps = append(c.Keeps, registry.Kept{Class: of, Name: k.GetName(), Fence: k.GetFence()})
 	}
-	return c, problem
+	return problem
 }
 
-func revokeOf(c registry.Command, r *api.Revoke) (registry.Command, string) {
+func revokeOf(c *registry.Command, r *api.Revoke) (problem string) {
 	class, problem := Class(r.GetClass())
 	c.Op, c.Class = registry.OpRevoke, class
 	c.Name, c.Fence, c.Value = r.GetName(), r.GetFence(), r.GetReason()
-	return c, problem
+	return problem
 }
 
 // Class translates a class, or returns what is wrong with it.

@@ -106,6 +106,7 @@ type queue struct {
 // waiting is a request in a queue.
 type waiting struct {
 	command      registry.Command
+	weight       int // of the command
 	older, newer *waiting
 }
 
@@ -115,8 +116,8 @@ func weight(c *registry.Command) int {
 		len(c.Origin.Actor) + len(c.Origin.Via) + len(c.Origin.Remote) + c.LiveSize()
 }
 
-// cost returns what a command uses of its session's turn and of an entry's room.
-func cost(c *registry.Command) int { return max(weight(c), leastCost) }
+// cost returns what the command uses of its session's turn and of an entry's room.
+func (w *waiting) cost() int { return max(w.weight, leastCost) }
 
 // sessionOf returns the session in whose queue a command waits; zero for those of operators.
 func sessionOf(c *registry.Command) registry.SessionID {
@@ -165,9 +166,9 @@ func (l *lanes) push(c *registry.Command, principal string, first bool) {
 		q = l.newQueue(l.accountOf(lane, payerOf(c, principal)), id)
 	}
 	w := reuse(&l.spare)
-	w.command = *c
+	w.command, w.weight = *c, weight(c)
 	q.append(w)
-	l.grow(q, c, 1)
+	l.grow(q, w, 1)
 	heap.Fix(&q.account.longest, q.at)
 	heap.Fix(&l.longest, q.account.at)
 }
@@ -241,7 +242,7 @@ func (l *lanes) drawLane(from *lane, entry []registry.Command, room int) []regis
 func (l *lanes) drawAccount(from *account, entry []registry.Command, room int) []registry.Command {
 	return from.turns.draw(entry, room, func(q *queue, entry []registry.Command, room int, must bool) []registry.Command {
 		for left := q.deficit; q.head != nil; {
-			price := cost(&q.head.command)
+			price := q.head.cost()
 			if price > left || price > room && !must {
 				break
 			}
@@ -269,7 +270,7 @@ func (l *lanes) refuse() registry.Command {
 // remove removes a request from its queue.
 func (l *lanes) remove(q *queue, w *waiting) registry.Command {
 	c := w.command
-	l.grow(q, &c, -1)
+	l.grow(q, w, -1)
 	q.remove(w)
 	keep(&l.spare, w)
 	return c
@@ -299,14 +300,14 @@ func (q *queue) remove(w *waiting) {
 	}
 }
 
-// grow counts a command that is added (1) or removed (-1).
-func (l *lanes) grow(q *queue, c *registry.Command, by int) {
-	bytes, price := by*weight(c), by*cost(c)
+// grow counts a request that is added (1) or removed (-1).
+func (l *lanes) grow(q *queue, w *waiting, by int) {
+	bytes, price := by*w.weight, by*w.cost()
 	l.count += by
 	l.bytes += bytes
 	q.grow(bytes, price)
 	q.account.grow(bytes, price)
-	if c.Op == registry.OpOpen {
+	if w.command.Op == registry.OpOpen {
 		q.opens += by
 	}
 }

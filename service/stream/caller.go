@@ -65,12 +65,13 @@ func (c Caller) Origin() registry.Origin {
 }
 
 // Command translates a request of the caller, or returns what is wrong with it.
-func (c Caller) Command(req *api.Request) (registry.Command, string) {
+func (c Caller) Command(req *api.Request) (command registry.Command, problem string) {
 	id, problem := c.ID(req.GetSession())
-	if problem != "" {
-		return registry.Command{}, problem
+	if problem == "" {
+		origin := c.Origin()
+		problem = convert.Command(&command, &origin, id, req)
 	}
-	return convert.Command(c.Origin(), id, req)
+	return command, problem
 }
 
 // PassedOn returns a request for another server, with the id of the session: only the first

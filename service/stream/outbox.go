@@ -101,8 +101,12 @@ func (o *Outbox) Take(now int64, names Names, timed func(op registry.Op, code re
 	if n+refused > 0 {
 		frame = &api.ServerFrame{Replies: make([]*api.Reply, 0, n+refused)}
 	}
+	var secret []byte
 	for i := range o.outcomes[:n] {
-		frame.Replies = append(frame.Replies, convert.Reply(names.Secret(o.outcomes[i].Session), &o.outcomes[i]))
+		if i == 0 || o.outcomes[i].Session != o.outcomes[i-1].Session {
+			secret = names.Secret(o.outcomes[i].Session)
+		}
+		frame.Replies = append(frame.Replies, convert.Reply(secret, &o.outcomes[i]))
 	}
 	o.answered(now, o.outcomes[:n], timed)
 	if n > 0 {

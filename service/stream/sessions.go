@@ -66,20 +66,21 @@ func Commands(c Caller, names Names, frame *api.ClientFrame) (commands []registr
 		message := fmt.Sprintf("a frame has %d requests: it may have %d", n, FrameRequests)
 		return nil, nil, &api.Farewell{Code: api.Code_CODE_INVALID, Message: message}
 	}
-	commands = make([]registry.Command, 0, len(frame.GetRequests()))
+	commands, origin := make([]registry.Command, len(frame.GetRequests())), c.Origin()
+	n := 0
 	for _, req := range frame.GetRequests() {
-		var command registry.Command
 		id, problem := names.ID(req.GetSession())
 		if problem == "" {
-			command, problem = convert.Command(c.Origin(), id, req)
+			problem = convert.Command(&commands[n], &origin, id, req)
 		}
 		if problem != "" {
+			commands[n] = registry.Command{}
 			refused = append(refused, Refusal(req, api.Code_CODE_INVALID, problem))
 			continue
 		}
-		commands = append(commands, command)
+		n++
 	}
-	return commands, refused, nil
+	return commands[:n], refused, nil
 }
 
 // Refusal returns this server's own reply to a request that is not carried out.
