@@ -38,8 +38,8 @@ func (c *Command) future() bool {
 		File: "service/registry/codec.go", Old: "\t\tb = batch.Commands[i].append(b, format)\n",
 		New: "\t\tat := len(b)\n\t\tb = batch.Commands[i].append(b, format)\n\t\tif level > 4 && batch.Commands[i].future() {\n\t\t\tb[at] = byte(OpFuture)\n\t\t}\n",
 	}, {
-		File: "service/registry/codec.go", Old: "\tc := readOp(r, format)\n",
-		New: "\tc := readOp(r, format)\n\tif c.Op == OpFuture {\n\t\tc.Op = OpAcquire\n\t}\n",
+		File: "service/registry/codec.go", Old: "\treadOp(r, c, format)\n",
+		New: "\treadOp(r, c, format)\n\tif c.Op == OpFuture {\n\t\tc.Op = OpAcquire\n\t}\n",
 	}, {
 		File: "service/registry/version.go", Old: "\tstay    bool\n", New: "\tstay    bool\n\tfuture  uint64\n",
 	}, {

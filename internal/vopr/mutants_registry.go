@@ -206,7 +206,7 @@ var registryMutants = []Mutant{
 		Name: "asked-by-the-holder",
 		Why:  "What is remembered of a hold names its holder as the one that asked it to leave.",
 		Edits: []Edit{{
-			"service/registry/past.go", "Owner: s.owner, By: c.by,", "Owner: s.owner, By: s.owner,",
+			"service/registry/past.go", "e.asked = &asked{c.reason, c.by}", "e.asked = &asked{c.reason, c.session.owner}",
 		}},
 	},
 	{

@@ -67,7 +67,8 @@ func (batch *Batch) Decode(data []byte) error {
 		if r.Err() != nil {
 			break
 		}
-		batch.Commands = append(batch.Commands, readCommand(r, format))
+		batch.Commands = append(batch.Commands, Command{})
+		readCommand(r, &batch.Commands[len(batch.Commands)-1], format)
 	}
 	if err := r.Close(); err != nil {
 		return fmt.Errorf("log entry is damaged: %w", err)
@@ -178,42 +179,42 @@ func (c *Command) appendClaims(b []byte) []byte {
 	return b
 }
 
-func readCommand(r *wire.Reader, format byte) Command {
-	c := readOp(r, format)
+// readCommand reads into an empty command, because commands are large.
+func readCommand(r *wire.Reader, c *Command, format byte) {
+	readOp(r, c, format)
 	switch c.Op {
 	case OpExpire, OpSilence:
-		readVerdicts(r, &c)
-		return c
+		readVerdicts(r, c)
+		return
 	case OpMember:
 		c.Member = readMember(r)
 		c.Origin = readOrigin(r)
-		return c
+		return
 	case OpDrop:
-		readClaimIDs(r, &c)
-		return c
+		readClaimIDs(r, c)
+		return
 	case OpOvertake:
 		c.Class, c.Name = Election, r.String()
-		return c
+		return
 	case OpEnd:
 		r.Fixed(c.Session[:])
 		c.Value, c.Origin = r.String(), readOrigin(r)
-		return c
+		return
 	case OpGuard:
-		readGuard(r, &c)
-		return c
+		readGuard(r, c)
+		return
 	case OpAccess, OpNote:
-		readForAccess(r, &c)
-		return c
+		readForAccess(r, c)
+		return
 	case OpLevel:
 		c.From, c.To, c.Stay = r.Uint32(), r.Uint32(), r.Bool()
 		c.Origin = readOrigin(r)
-		return c
+		return
 	}
 	r.Fixed(c.Session[:])
 	c.Sequence = r.Uint()
 	c.Low = r.Uint()
-	readOperands(r, &c, format)
-	return c
+	readOperands(r, c, format)
 }
 
 func readOperands(r *wire.Reader, c *Command, format byte) {

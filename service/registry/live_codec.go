@@ -60,14 +60,13 @@ func (c *Command) written() Op {
 	return c.Op
 }
 
-func readOp(r *wire.Reader, format byte) (c Command) {
+func readOp(r *wire.Reader, c *Command, format byte) {
 	switch c.Op = Op(r.Byte()); {
 	case c.Op.Live() && format < entryLive, c.Op.ForAccess() && format < entryAccess:
 		r.Fail(fmt.Errorf("unknown operation %d", c.Op))
 	case c.Op == opBequeath:
 		c.Op, c.Live = OpClose, new(Live)
 	}
-	return c
 }
 
 // appendHeir appends the heir of a seat, if it has one.

@@ -249,7 +249,8 @@ func (l *lanes) drawAccount(from *account, entry []registry.Command, room int) [
 			must = false
 			room -= price
 			left -= price
-			entry = append(entry, l.remove(q, q.head))
+			entry = append(entry, q.head.command)
+			l.remove(q, q.head)
 		}
 		l.settleQueue(q)
 		return entry
@@ -261,19 +262,18 @@ func (l *lanes) drawAccount(from *account, entry []registry.Command, room int) [
 func (l *lanes) refuse() registry.Command {
 	a := l.longest[0].of
 	q := a.longest[0].of
-	c := l.remove(q, q.tail)
+	c := q.tail.command
+	l.remove(q, q.tail)
 	l.settleQueue(q)
 	l.settleAccount(a)
 	return c
 }
 
 // remove removes a request from its queue.
-func (l *lanes) remove(q *queue, w *waiting) registry.Command {
-	c := w.command
+func (l *lanes) remove(q *queue, w *waiting) {
 	l.grow(q, w, -1)
 	q.remove(w)
 	keep(&l.spare, w)
-	return c
 }
 
 // append adds a request at the end of the queue.
