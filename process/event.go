@@ -60,8 +60,6 @@ const (
 	Decided
 	// Granted says that the layer below may enter (Fence).
 	Granted
-
-	kindEnd
 )
 
 var kindNames = [...]string{
