@@ -286,7 +286,7 @@ func hasty(c *check.Config) { c.Timing, c.Timeouts = check.AnyTime, 3 }
 func live(c *check.Config) { c.Liveness = true }
 
 // largeRing allows one crash, and lets all but one process of five ask. If all do, the search does not
-// end in six minutes: it has 157 million states then, at half the depth.
+// end in six minutes: by then it has 157 million states, to depth 25.
 func largeRing(c *check.Config) {
 	c.Requesters, c.Crashes, c.Memory = []process.ID{0, 1, 2, 3}, 1, 15<<30
 }
