@@ -178,7 +178,7 @@ func exhaustTheServer(w *world) {
 		}
 		mine := victim.expect(victim.send(acquiring("reports/own")), api.Code_CODE_OK)
 		victim.expect(victim.send(releasing(mine.GetSequence())), api.Code_CODE_OK)
-		if took := time.Since(asked); took > ttl/4 {
+		if took := time.Since(asked); took > ttl/2 { // the client renews after a third of the TTL
 			r.Errorf("a renewal, an acquisition and a release took %v", took)
 		}
 		time.Sleep(ttl / 20) // the program works
@@ -340,13 +340,14 @@ func (r *ruled) tooManyStreams() {
 	})
 }
 
-// connectSilently opens more connections without data than the server keeps.
+// connectSilently opens more connections without data than the server keeps. The server closes
+// each silent connection after 10 s. One that is closed sooner made room for others.
 func (r *ruled) connectSilently() {
 	r.Helper()
-	const silent = 1500
-	var closed atomic.Int64
-	begun := time.Now()
+	const silent, patience = 1500, 10 * time.Second
+	var closed, displaced atomic.Int64
 	for range silent {
+		begun := time.Now()
 		conn, err := net.Dial("tcp", r.cluster.Address(1))
 		if err != nil {
 			r.Fatal(err)
@@ -355,11 +356,14 @@ func (r *ruled) connectSilently() {
 		go func() {
 			if _, err := io.Copy(io.Discard, conn); err == nil {
 				closed.Add(1)
+				if time.Since(begun) < patience {
+					displaced.Add(1)
+				}
 			}
 		}()
 	}
 	servertest.Eventually(r.T, "the oldest of the connections that say nothing are closed", func() bool { return closed.Load() >= silent-1024 })
-	if took := time.Since(begun); took > 9*time.Second { // after 10 s, the server closes silent connections anyway
-		r.Errorf("they are closed only after %v", took)
+	if displaced.Load() == 0 {
+		r.Error("no silent connection makes room for others")
 	}
 }
