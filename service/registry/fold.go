@@ -6,8 +6,9 @@ package registry
 // never hashed or sorted.
 
 // mostChanges bounds the list after an entry. So it bounds the work of Freeze and Digest, about
-// a microsecond for each change.
-const mostChanges = 128
+// a microsecond for each change. It is large enough for some hundred clients that take and release
+// the same locks again and again: between two folds, each lock is then on the list once.
+const mostChanges = 512
 
 // changes are the sessions and resources that changed since the last fold. No version shares
 // them, because they were created or thawed since. Sessions that ended since may be shared by
