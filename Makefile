@@ -79,7 +79,7 @@ race: go-version ## all tests under the race detector (needs gcc)
 check: fmt vet tidy generated staticcheck cross shell bench-check ## format, vet, tidy, drift of generated code, staticcheck, other systems, scripts
 
 .PHONY: quick-check
-quick-check: fmt vet tidy generated ## the parts of check that take seconds
+quick-check: fmt vet tidy generated bench-once ## the parts of check that take seconds
 
 .PHONY: fmt
 fmt: go-version ## fail if a file is not gofmt'ed
@@ -90,6 +90,11 @@ fmt: go-version ## fail if a file is not gofmt'ed
 vet: go-version ## go vet, both modules
 	$(GO) vet ./...
 	$(GO) -C tools vet ./...
+
+.PHONY: bench-once
+bench-once: go-version ## fail if a benchmark fails
+	@mkdir -p $(BIN)
+	$(GO) test -run '^$$' -bench . -benchtime 1x -timeout 5m ./... > $(BIN)/bench-once.txt || { cat $(BIN)/bench-once.txt; exit 1; }
 
 .PHONY: tidy
 tidy: go-version ## fail if go.mod or go.sum is not tidy

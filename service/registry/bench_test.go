@@ -169,7 +169,7 @@ func requireSound(b testing.TB, r *Registry) {
 // BenchmarkRank finds the longest queues among as many locks as Rank looks at.
 func BenchmarkRank(b *testing.B) {
 	v := New().Freeze()
-	holder := &claim{session: new(session), extras: new(extras)}
+	holder := &claim{session: &session{party: newParty("", "", 0, "")}, extras: new(extras)}
 	all := make([]*resource, MaxRanked)
 	for i := range all {
 		all[i] = &resource{class: Lock, name: fmt.Sprintf("%07d", i), one: [1]*claim{holder}}
