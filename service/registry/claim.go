@@ -91,7 +91,7 @@ func (r *Registry) promote(res *resource) *claim {
 	c, counted := res.queue()[0], res.crowd.counted > 0
 	res.remove(c)
 	r.waits(c, -1)
-	delete(r.eager, c.id())
+	r.unlist(c)
 	if counted {
 		c.session.claimed -= c.hash()
 	}

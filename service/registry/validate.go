@@ -132,7 +132,10 @@ func (c *Command) validateAcquire() string {
 	case c.Patience < 0 || c.Patience > MaxTTL:
 		return fmt.Sprintf("the patience of a candidate is %d ms: it must be 0 to 1 h", c.Patience/1e6)
 	}
-	return firstProblem(validateValue(c.Value), validateKeeps(c.Keeps))
+	if problem := validateValue(c.Value); problem != "" {
+		return problem
+	}
+	return validateKeeps(c.Keeps)
 }
 
 // validateResource checks the class and the name.
@@ -168,6 +171,8 @@ func validateText(what, text string) string {
 	switch {
 	case len(text) > MaxText:
 		return fmt.Sprintf("%s: %d bytes: must have at most %d", what, len(text), MaxText)
+	case printable(text):
+		return ""
 	case !utf8.ValidString(text):
 		return fmt.Sprintf("%s: %s: must be valid UTF-8", what, quoted(text))
 	}
@@ -177,18 +182,23 @@ func validateText(what, text string) string {
 	return ""
 }
 
-// controlIn says which control character a text has first, or returns "". Most texts are
-// plain ASCII, for which it only compares bytes.
-func controlIn(text string) string {
-	for at := 0; at < len(text); at++ {
-		if text[at] >= ' ' && text[at] < '\x7f' {
-			continue
+// printable reports whether a text has only printable ASCII characters. Most texts do, and need no
+// further checks.
+func printable(text string) bool {
+	for at := range len(text) {
+		if text[at] < ' ' || text[at] > '~' {
+			return false
 		}
-		char, size := utf8.DecodeRuneInString(text[at:])
+	}
+	return true
+}
+
+// controlIn says which control character a text has first, or returns "".
+func controlIn(text string) string {
+	for at, char := range text {
 		if unicode.IsControl(char) {
 			return fmt.Sprintf("the control character %U at byte %d", char, at)
 		}
-		at += size - 1
 	}
 	return ""
 }
@@ -200,6 +210,8 @@ func ValidateName(name string) string {
 		return "the name is empty: it must have 1 to 512 bytes"
 	case len(name) > MaxName:
 		return fmt.Sprintf("the name has %d bytes: it may have 512", len(name))
+	case printable(name):
+		return ""
 	case !utf8.ValidString(name):
 		return fmt.Sprintf("the name %s is not valid UTF-8", quoted(name))
 	}

@@ -66,11 +66,29 @@ func TestBase(t *testing.T) {
 	}
 }
 
+// BenchmarkEntry measures the five steps of an entry, without a network between the machines.
 func BenchmarkEntry(b *testing.B) {
 	s := newCluster(b, 3, denyQueue)
+	var fx process.Effects
+	var m process.Message
+	deliver := process.Event{Kind: process.Deliver, Message: &m}
+	step := func(p process.ID, ev *process.Event) {
+		fx.Begin(p, nil)
+		s.Machines[p].Step(ev, &fx)
+		for i := range fx.Len() {
+			if e := fx.At(i); e.Kind == process.EffectSend {
+				m = *fx.Message(e)
+			}
+		}
+	}
+	acquire, release := process.Event{Kind: process.Acquire}, process.Event{Kind: process.Release}
 	b.ReportAllocs()
 	for b.Loop() {
-		s.Alone(1)
+		step(1, &acquire)
+		step(0, &deliver)
+		step(1, &deliver)
+		step(1, &release)
+		step(0, &deliver)
 	}
 }
 
