@@ -37,7 +37,7 @@ func (c Config) open(id store.Identity) (keeper, *store.State, error) {
 	return c.wrap(kept), state, nil
 }
 
-// disk writes in order, in its own goroutine, and shares one fsync among all writes
+// disk writes in order, in its own goroutine (run), and shares one fsync among all writes
 // that wait. Another goroutine writes the files of snapshots, which may be large, so
 // that saves continue meanwhile.
 type disk struct {
@@ -207,6 +207,16 @@ func (d *disk) take() []write {
 	if first := writes[0]; first.save != nil {
 		d.log.bytes = len(first.save.Snapshot.GetData())
 	}
+	return writes
+}
+
+// rest empties the queue, and returns its writes in order. A server in memory, which does not use
+// run, calls it.
+func (d *disk) rest() []write {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	writes := d.queue
+	d.queue = nil
 	return writes
 }
 

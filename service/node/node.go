@@ -247,7 +247,9 @@ func (n *Node) run() {
 	n.tasks.Go(func() { n.watchers.run(n.stop) })
 	n.tasks.Go(func() { n.live.run(n.stop) })
 	n.tasks.Go(func() { n.clocks.run(n.stop) })
-	n.disk.working.Go(func() { n.disk.run(n.stop) })
+	if !n.cfg.Memory {
+		n.disk.working.Go(func() { n.disk.run(n.stop) })
+	}
 	defer n.leaveDisk()
 	defer n.stopOnce.Do(func() { close(n.stop) })
 	defer n.disk.close()
@@ -287,7 +289,25 @@ func (n *Node) loop() error {
 		n.takeMore(messages, requests)
 		runtime.Gosched() // clients that are about to send share the output
 		n.takeMore(messages, requests)
-		if err := n.carryOut(n.replica.Output(n.cfg.wall())); err != nil {
+		if err := n.output(); err != nil {
+			return err
+		}
+	}
+}
+
+// output carries out the replica's output. A server in memory has nothing to write, so its saves
+// are done at once, and their own output is carried out too: to wake the goroutine of the disk and to
+// wait for it would take longer.
+func (n *Node) output() error {
+	for {
+		if err := n.carryOut(n.replica.Output(n.cfg.wall())); err != nil || !n.cfg.Memory {
+			return err
+		}
+		writes := n.disk.rest()
+		if len(writes) == 0 {
+			return nil
+		}
+		if err := n.saved(written{writes: writes}); err != nil {
 			return err
 		}
 	}
