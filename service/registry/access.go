@@ -357,6 +357,6 @@ func (r *Registry) refuseWaiter(c *claim, fx *Effects) {
 	r.unlist(c)
 	r.waits(c, -1)
 	r.exit(c)
-	c.session.remember(c.sequence, &refusal)
+	c.session.remember(refusal.stored(c.sequence))
 	fx.Outcomes = append(fx.Outcomes, Outcome{c.session.id, c.sequence, refusal})
 }

@@ -148,7 +148,7 @@ func (r *Registry) request(c *Command, result *Result, fx *Effects) {
 		return
 	}
 	r.carryOut(s, c, result, fx)
-	s.remember(c.Sequence, result)
+	s.remember(result.stored(c.Sequence))
 }
 
 // NoSession is the answer to a request in a session that is not open.
@@ -375,7 +375,7 @@ func (r *Registry) cancel(s *session, hold uint64, fx *Effects) Result {
 	c := s.claims.get(number(hold))
 	if c == nil {
 		if _, found := s.find(hold); !found {
-			s.remember(hold, &Result{Code: Cancelled, Message: "withdrawn before it arrived"})
+			s.remember(answer{sequence: hold, code: Cancelled, message: "withdrawn before it arrived"})
 		}
 		return Result{Code: OK}
 	}
@@ -415,7 +415,7 @@ func (r *Registry) drop(c *claim, code Code, how Ending) {
 		c.session.revocations--
 	}
 	res.remove(c)
-	c.session.remember(c.sequence, &Result{Code: code, Message: "the claim has ended"})
+	c.session.remember(answer{sequence: c.sequence, code: code, message: "the claim has ended"})
 }
 
 // waits counts a claim that starts or stops waiting.

@@ -99,7 +99,7 @@ func (r *Registry) withdraw(s *session, reason string, fx *Effects) {
 		res := r.thaw(c.resource)
 		res.countQueue()
 		r.exit(c)
-		s.remember(c.sequence, &Result{Code: Cancelled, Message: "the session is being ended"})
+		s.remember(answer{sequence: c.sequence, code: Cancelled, message: "the session is being ended"})
 		fx.Outcomes = append(fx.Outcomes, Outcome{s.id, c.sequence, Result{Code: Cancelled, Message: why}})
 		if !res.has(swept) {
 			res.set(swept, true)

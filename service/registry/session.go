@@ -87,6 +87,11 @@ type answer struct {
 	fence, floor uint64
 }
 
+// stored returns the result of a request as it is stored.
+func (result *Result) stored(sequence uint64) answer {
+	return answer{sequence, result.Code, result.Message, result.Fence, result.Floor}
+}
+
 // find returns the index of the answer to a request, or where it would be. Most requests
 // are newer than all that have an answer.
 func (s *sessionState) find(sequence uint64) (int, bool) {
@@ -99,22 +104,21 @@ func (s *sessionState) find(sequence uint64) (int, bool) {
 }
 
 // remember stores the answer to a request that may be sent again.
-func (s *sessionState) remember(sequence uint64, result *Result) {
-	if sequence < s.low {
+func (s *sessionState) remember(fresh answer) {
+	if fresh.sequence < s.low || s.of.ended {
 		return
 	}
-	if s.of.ended {
-		return
-	}
-	fresh := answer{sequence, result.Code, result.Message, result.Fence, result.Floor}
-	i, found := s.find(sequence)
+	i, found := s.find(fresh.sequence)
 	s.of.addAnswer(&fresh)
-	if found {
+	switch {
+	case found:
 		s.of.removeAnswer(&s.answers[i])
 		s.answers[i] = fresh
-		return
+	case i == len(s.answers):
+		s.answers = append(s.answers, fresh)
+	default:
+		s.answers = slices.Insert(s.answers, i, fresh)
 	}
-	s.answers = slices.Insert(s.answers, i, fresh)
 }
 
 // forget drops the answers that the client has received.
