@@ -91,7 +91,7 @@ vet: go-version ## go vet, both modules
 	$(GO) vet ./...
 	$(GO) -C tools vet ./...
 
-BENCHED = $$(git grep -l '^func Benchmark' -- '*_test.go' ':!bench' ':!tools' | xargs -n1 dirname | sort -u | sed 's|^|./|')
+BENCHED = $$(grep -rl --include='*_test.go' --exclude-dir=node_modules --exclude-dir=bin '^func Benchmark' . | grep -v -E '^\./(bench|tools|examples)/' | xargs -n1 dirname | sort -u)
 
 .PHONY: bench-once
 bench-once: go-version ## fail if a benchmark fails

@@ -110,15 +110,12 @@ func (s *sessionState) remember(fresh answer) {
 	}
 	i, found := s.find(fresh.sequence)
 	s.of.addAnswer(&fresh)
-	switch {
-	case found:
+	if found {
 		s.of.removeAnswer(&s.answers[i])
 		s.answers[i] = fresh
-	case i == len(s.answers):
-		s.answers = append(s.answers, fresh)
-	default:
-		s.answers = slices.Insert(s.answers, i, fresh)
+		return
 	}
+	s.answers = slices.Insert(s.answers, i, fresh)
 }
 
 // forget drops the answers that the client has received.
