@@ -354,7 +354,8 @@ func TestWatchSeesLeadersOfElections(t *testing.T) {
 	}
 }
 
-// A watch reports the locks under its prefix as long as it is open.
+// A watch reports the locks under its prefix as long as it is open. Reports may come one by one or
+// together.
 func TestWatchSeesLocksUnderAPrefix(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 1)
@@ -366,18 +367,40 @@ func TestWatchSeesLocksUnderAPrefix(t *testing.T) {
 	c.ok(acquire(2, "other"))
 	c.ok(acquire(3, "jobs/b"))
 	c.ok(acquire(4, "jobs/a"))
-	select {
-	case <-watch.Signal():
-	case <-time.After(testTimeout):
-		t.Fatal("nobody told of the locks")
-	}
-	if names, all := watch.Take(); all || !slices.Equal(names, []string{"jobs/a", "jobs/b"}) {
-		t.Errorf("told of %v, all %v", names, all)
-	}
+	told(t, watch, "jobs/a", "jobs/b")
+
 	watch.Close()
+	other, err := c.leader().Watch(c.ctx, registry.Lock, "jobs/", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
 	c.ok(acquire(5, "jobs/c"))
+	told(t, other, "jobs/c")
 	if names, _ := watch.Take(); len(names) > 0 {
 		t.Errorf("a watch that was closed is told of %v", names)
+	}
+}
+
+// told waits until a watch has reported these names, and nothing else.
+func told(t *testing.T, watch *Watch, want ...string) {
+	t.Helper()
+	var seen []string
+	for len(seen) < len(want) {
+		select {
+		case <-watch.Signal():
+		case <-time.After(testTimeout):
+			t.Fatalf("told of %v, want %v", seen, want)
+		}
+		names, all := watch.Take()
+		if all {
+			t.Fatal("names are missing")
+		}
+		seen = append(seen, names...)
+	}
+	slices.Sort(seen)
+	if !slices.Equal(seen, want) {
+		t.Fatalf("told of %v, want %v", seen, want)
 	}
 }
 
