@@ -52,6 +52,8 @@ func (fx *Effects) queued(res *resource) {
 
 // granted adds the outcome of a claim that waited and now holds.
 func (fx *Effects) granted(c *claim) {
-	fx.Outcomes = append(fx.Outcomes, Outcome{Session: c.session.id, Sequence: c.sequence})
-	fx.Outcomes[len(fx.Outcomes)-1].Result.granted(c)
+	fx.Outcomes = append(fx.Outcomes, Outcome{})
+	made := &fx.Outcomes[len(fx.Outcomes)-1]
+	made.Session, made.Sequence = c.session.id, c.sequence
+	made.Result.granted(c)
 }

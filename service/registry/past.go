@@ -100,6 +100,14 @@ type recent struct {
 	newest, oldest *record
 }
 
+// find returns the record with the key, or nil. While many want one lock, it is the newest record.
+func (l *recent) find(k key) *record {
+	if l.newest != nil && l.newest.key() == k {
+		return l.newest
+	}
+	return l.get(k)
+}
+
 // inOrder returns all records, the newest last.
 func (l *recent) inOrder() []*record {
 	records := make([]*record, 0, l.len())
@@ -111,7 +119,7 @@ func (l *recent) inOrder() []*record {
 
 // note remembers how a hold ended.
 func (r *Registry) note(k key, e *ending) {
-	rec := r.recent.get(k)
+	rec := r.recent.find(k)
 	if rec == nil {
 		rec = r.makeRoom()
 		rec.class, rec.name, rec.named, rec.generation = k.class, k.name, k.sum(), r.generation
@@ -168,7 +176,8 @@ func (r *Registry) makeRoom() *record {
 func (r *Registry) remember(c *claim, how Ending) {
 	r.deeds.ended(c, how, r.wall)
 	r.tell(c, how)
-	e := ending{fence: c.fence, since: c.since, until: r.wall, of: c.session.party, how: how}
+	var e ending
+	e.fence, e.since, e.until, e.of, e.how = c.fence, c.since, r.wall, c.session.party, how
 	if c.reason != "" || c.by != "" {
 		e.asked = &asked{c.reason, c.by}
 	}

@@ -24,6 +24,8 @@ type Registry struct {
 	generation uint64
 
 	sessions map[SessionID]*session
+	// latest is the session of the newest request, which may have ended since.
+	latest *session
 	// resources are those that somebody holds and, until the next fold, those that somebody
 	// held at their last change: a lock that is taken again and again is created only once.
 	resources table[key, *resource]
@@ -106,7 +108,8 @@ func (r *Registry) apply(term uint64, c *Command, fx *Effects) {
 	case OpGuard, OpEnd, OpAccess, OpNote:
 		fx.Outcomes = append(fx.Outcomes, Outcome{Session: c.asker(), Result: r.administer(c, fx)})
 	default:
-		made := Outcome{Session: c.Session, Sequence: c.Sequence}
+		var made Outcome // a literal would be built elsewhere and copied
+		made.Session, made.Sequence = c.Session, c.Sequence
 		r.request(c, &made.Result, fx)
 		fx.Outcomes = append(fx.Outcomes, made)
 	}
@@ -119,7 +122,7 @@ func (r *Registry) request(c *Command, result *Result, fx *Effects) {
 		*result = Result{Code: Invalid, Message: problem}
 		return
 	}
-	s := r.sessions[c.Session]
+	s := r.asking(c.Session)
 	if s == nil {
 		if s = r.begin(c, result, fx); s == nil {
 			return
@@ -149,6 +152,18 @@ func (r *Registry) request(c *Command, result *Result, fx *Effects) {
 	}
 	r.carryOut(s, c, result, fx)
 	s.remember(result.stored(c.Sequence))
+}
+
+// asking returns the session of a request, or nil. Several requests in a row are often of one session.
+func (r *Registry) asking(id SessionID) *session {
+	if s := r.latest; s != nil && s.id == id && !s.ended {
+		return s
+	}
+	s := r.sessions[id]
+	if s != nil {
+		r.latest = s
+	}
+	return s
 }
 
 // NoSession is the answer to a request in a session that is not open.

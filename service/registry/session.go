@@ -115,7 +115,7 @@ func (s *sessionState) remember(fresh answer) {
 		s.answers[i] = fresh
 		return
 	}
-	s.answers = slices.Insert(s.answers, i, fresh)
+	s.answers = inserted(s.answers, i, fresh)
 }
 
 // forget drops the answers that the client has received.
