@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"path"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -39,10 +40,11 @@ const policy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker
 
 // file is one file of the page.
 type file struct {
-	kind        string
-	etag        string
-	raw, packed []byte // packed by gzip, or nil if that gains nothing
-	engine      []byte // packed by Brotli in place of raw and packed, or nil
+	kind   string
+	etag   string
+	raw    []byte
+	packed func() []byte // raw packed by gzip, at the first call, or nil if that gains nothing
+	engine []byte        // packed by Brotli in place of raw and packed, or nil
 }
 
 // handler serves the files by their paths.
@@ -81,7 +83,7 @@ func (h handler) add(name string) error {
 	if unpacked, is := strings.CutSuffix(at, ".br"); is {
 		at, f.engine = unpacked, content
 	} else {
-		f.raw, f.packed = content, pack(content)
+		f.raw, f.packed = content, sync.OnceValue(func() []byte { return pack(content) })
 	}
 	var known bool
 	if f.kind, known = kinds[path.Ext(strings.TrimSuffix(name, ".br"))]; !known {
@@ -133,9 +135,11 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		header.Set("Content-Encoding", "br")
 	case f.engine != nil:
 		content = engineUnpacked()
-	case f.packed != nil && accepts(r, "gzip"):
-		content, etag = f.packed, f.etag+"-gzip"
-		header.Set("Content-Encoding", "gzip")
+	case accepts(r, "gzip"):
+		if short := f.packed(); short != nil {
+			content, etag = short, f.etag+"-gzip"
+			header.Set("Content-Encoding", "gzip")
+		}
 	}
 	if f.engine != nil {
 		header.Set("X-Unpacked-Length", engineLength())
