@@ -154,18 +154,6 @@ func (r *Registry) request(c *Command, result *Result, fx *Effects) {
 	s.remember(result.stored(c.Sequence))
 }
 
-// asking returns the session of a request, or nil. Several requests in a row are often of one session.
-func (r *Registry) asking(id SessionID) *session {
-	if s := r.latest; s != nil && s.id == id && !s.ended {
-		return s
-	}
-	s := r.sessions[id]
-	if s != nil {
-		r.latest = s
-	}
-	return s
-}
-
 // NoSession is the answer to a request in a session that is not open.
 func NoSession(id SessionID) Result {
 	return Result{Code: SessionGone, Message: fmt.Sprintf("no such session: %v: it may have expired or been closed; open a new one", id)}

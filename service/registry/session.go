@@ -48,6 +48,18 @@ func newParty(owner, host string, pid int64, program string) *party {
 	return p
 }
 
+// asking returns the session of a request, or nil. Several requests in a row are often of one session.
+func (r *Registry) asking(id SessionID) *session {
+	if s := r.latest; s != nil && s.id == id && !s.ended {
+		return s
+	}
+	s := r.sessions[id]
+	if s != nil {
+		r.latest = s
+	}
+	return s
+}
+
 // sessionState is the part of a session that changes and that versions show.
 type sessionState struct {
 	of *session
