@@ -69,7 +69,7 @@ var servers = []Metric{
 
 // disks is about the data directory.
 var disks = []Metric{
-	{Name: "conclave_fsyncs_total", Type: Counter, Unit: Count, Panel: "Disk/Writes", Help: "Writes of the log to the disk. Requests per write shows how many share one."},
+	{Name: "conclave_fsyncs_total", Type: Counter, Unit: Count, Panel: "Disk/Writes", Help: "Fsyncs of the log. Requests per fsync shows how many share one."},
 	{Name: "conclave_snapshots_total", Type: Counter, Unit: Count, Panel: "Disk/Snapshots", Help: "Snapshots that this server made."},
 	{Name: "conclave_fsync_seconds", Type: Histogram, Unit: Seconds, Panel: "Disk/Time of writes", Help: "Duration of the writes of conclave_fsyncs_total."},
 	{Name: "conclave_snapshot_seconds", Type: Histogram, Unit: Seconds, Panel: "Disk/Time of snapshots", Help: "Duration of the writes of snapshot files."},

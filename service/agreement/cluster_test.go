@@ -121,6 +121,9 @@ func (c *cluster) drain(m *member) {
 func (c *cluster) send(messages []*raftpb.Message) {
 	for _, message := range messages {
 		c.note("%s", raft.DescribeMessage(message, nil))
+		if message.GetType() == raftpb.MsgApp && len(message.GetEntries()) == 0 {
+			c.counts["commit alone"]++
+		}
 		c.network = append(c.network, proto.Clone(message).(*raftpb.Message))
 	}
 }

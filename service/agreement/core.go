@@ -42,6 +42,11 @@ type Core struct {
 	electedAt uint64
 
 	reads reads
+
+	// commits has, for each peer at most one, the messages that only tell the commit index and
+	// were not sent yet. tell is set when they must be sent.
+	commits []*raftpb.Message
+	tell    bool
 }
 
 // New returns the Core of a member that finds disk on its disk.
@@ -99,6 +104,7 @@ func (c *Core) raftConfig(applied uint64) *raft.Config {
 // Tick advances the logical clock by one tick.
 func (c *Core) Tick() {
 	c.node.Tick()
+	c.tell = len(c.commits) > 0
 	c.observe()
 }
 
@@ -271,4 +277,5 @@ func (c *Core) observe() {
 	c.role, c.term = role, term
 	c.electedAt = status.GetCommit()
 	c.reads.forget()
+	c.commits, c.tell = nil, false
 }

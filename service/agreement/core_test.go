@@ -269,3 +269,57 @@ func TestNothingIsPromisedBeforeTheSave(t *testing.T) {
 		t.Error("the entry was not committed after all had written it")
 	}
 }
+
+// Followers learn the commit index with the next entries. Without any, a message for it alone goes
+// out at the next tick.
+func TestCommitIndexTravelsWithEntries(t *testing.T) {
+	c, leader := threeMembers(t)
+	c.ticks(2)
+	alone := c.counts["commit alone"]
+	expect := func(when string, want ...string) {
+		t.Helper()
+		for _, id := range c.ids() {
+			m, has := c.members[id], want
+			if m == leader {
+				has = []string{"a", "b"}[:len(leader.values)]
+			}
+			if !slices.Equal(m.values, has) {
+				t.Errorf("%s: member %d has applied %q, want %q", when, id, m.values, has)
+			}
+		}
+	}
+	c.propose(leader, "a")
+	c.settle()
+	expect("after a")
+	c.propose(leader, "b")
+	c.settle()
+	expect("after b", "a")
+	if n := c.counts["commit alone"] - alone; n != 0 {
+		t.Errorf("%d messages told the commit index alone while entries followed each other", n)
+	}
+	leader.core.Tick()
+	c.settle()
+	expect("after a tick", "a", "b")
+	if n := c.counts["commit alone"] - alone; n != 2 {
+		t.Errorf("%d messages told the commit index alone, want one for each follower", n)
+	}
+	c.ticks(5)
+	if n := c.counts["commit alone"] - alone; n != 2 {
+		t.Errorf("%d messages told a commit index that was known", n-2)
+	}
+}
+
+// A leader that steps down has nothing left to tell.
+func TestCommitIndexIsForgottenWithTheTerm(t *testing.T) {
+	c, leader := threeMembers(t)
+	c.propose(leader, "a")
+	c.settle()
+	leader.core.StepDown()
+	alone := c.counts["commit alone"]
+	leader.core.Tick()
+	c.drain(leader)
+	if n := c.counts["commit alone"] - alone; n != 0 {
+		t.Errorf("a follower told the commit index %d times", n)
+	}
+	c.converge()
+}

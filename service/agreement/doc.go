@@ -30,6 +30,13 @@
 //  7. Create a snapshot from time to time, and at once if Ready.WantSnapshot says
 //     that a peer needs a newer one. Make it durable, and only then call Compact.
 //
+// # The commit index
+//
+// A leader tells its followers the commit index with the next entries. If none follow, it tells
+// them at the next tick. Raft alone would send each follower a second message for each entry,
+// which the follower would save and answer. So the state of a follower can be one tick behind.
+// A change of the configuration is told at once, because a removed member cannot be reached later.
+//
 // # Who owns a message
 //
 // Entries, messages and snapshots are Google protobuf values: they hold a lock

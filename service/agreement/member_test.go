@@ -32,6 +32,19 @@ func (c *cluster) change(m *member, changes ...*raftpb.ConfChangeSingle) {
 	})
 }
 
+// A member that is removed learns of it before the leader forgets it, without waiting for a tick.
+func TestRemovedMemberLearnsOfIt(t *testing.T) {
+	c, leader := threeMembers(t)
+	gone := c.other(leader)
+	if err := leader.core.ProposeChange(nil, change(remove, gone.id)); err != nil {
+		t.Fatal(err)
+	}
+	c.settle()
+	if voters := gone.core.Status().Voters; slices.Contains(voters, gone.id) {
+		t.Errorf("the removed member sees the voters %v", voters)
+	}
+}
+
 // TestChange takes a cluster from 1 2 3 to 1 2 4 with 4 a learner first, and
 // removes the leader at last.
 func TestChange(t *testing.T) {

@@ -2,6 +2,7 @@ package agreement
 
 import (
 	"fmt"
+	"slices"
 
 	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/raftpb"
@@ -46,7 +47,7 @@ func (s *Save) Empty() bool {
 
 // HasReady reports whether Ready has something to do.
 func (c *Core) HasReady() bool {
-	return c.node.HasReady() || c.log.wanted || c.readsReleasable()
+	return c.node.HasReady() || c.log.wanted || c.readsReleasable() || c.tell
 }
 
 // Ready returns what has to be done since the last call. The caller must do all of it.
@@ -71,11 +72,32 @@ func (c *Core) Ready() Ready {
 		case raft.LocalApplyThread: // its entries are raw.CommittedEntries
 		default:
 			c.markLearner(m)
-			rd.Send = append(rd.Send, m)
+			rd.Send = c.send(rd.Send, m)
 		}
+	}
+	// A member that is removed must learn of it while it can still be reached.
+	if c.tell || slices.ContainsFunc(raw.CommittedEntries, changesMembers) {
+		rd.Send = append(rd.Send, c.commits...)
+		c.commits, c.tell = nil, false
 	}
 	return rd
 }
+
+// send adds a message to those to send. If it only tells the commit index, it waits until the
+// next tick, and is dropped if entries for the same peer follow before: they tell it too.
+func (c *Core) send(messages []*raftpb.Message, m *raftpb.Message) []*raftpb.Message {
+	if m.GetType() != raftpb.MsgApp {
+		return append(messages, m)
+	}
+	c.commits = slices.DeleteFunc(c.commits, func(older *raftpb.Message) bool { return older.GetTo() == m.GetTo() })
+	if len(m.GetEntries()) > 0 {
+		return append(messages, m)
+	}
+	c.commits = append(c.commits, m)
+	return messages
+}
+
+func changesMembers(e *raftpb.Entry) bool { return e.GetType() != raftpb.EntryNormal }
 
 func (c *Core) newSave(raw raft.Ready, m *raftpb.Message) *Save {
 	s := &Save{Entries: m.GetEntries(), MustSync: raw.MustSync, responses: m.GetResponses()}

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -87,6 +88,7 @@ type write struct {
 // written is the result of one fsync: what is durable now, or the error.
 type written struct {
 	writes []write
+	synced bool // false if none of them needed an fsync
 	took   time.Duration
 	err    error
 }
@@ -172,7 +174,7 @@ func (d *disk) run(stop <-chan struct{}) {
 			return
 		}
 		begun := time.Now()
-		result := written{writes: writes, err: d.write(writes)}
+		result := written{writes: writes, synced: slices.ContainsFunc(writes, write.durable), err: d.write(writes)}
 		result.took = time.Since(begun)
 		d.note(&d.log, activity{})
 		select {
@@ -222,6 +224,9 @@ func (d *disk) rest() []write {
 
 // plain reports whether w changes the log only.
 func (w write) plain() bool { return w.snapshot == nil && w.save.Snapshot == nil }
+
+// durable reports whether w needs an fsync.
+func (w write) durable() bool { return !w.plain() || w.save.MustSync }
 
 func (d *disk) write(writes []write) error {
 	first := writes[0]

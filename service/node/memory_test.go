@@ -1,6 +1,7 @@
 package node
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -29,5 +30,24 @@ func TestSnapshotsInMemory(t *testing.T) {
 		case <-c.ctx.Done():
 			t.Fatalf("%d snapshots", n.Metrics().Snapshots.Load())
 		}
+	}
+	if syncs := n.Metrics().Fsyncs.Load(); syncs != 0 {
+		t.Errorf("a server without a disk counts %d fsyncs", syncs)
+	}
+}
+
+// A write that only changes the commit index needs no fsync, and is not counted as one.
+func TestFsyncsAreCounted(t *testing.T) {
+	const entries = 50
+	c := newCluster(t, 3)
+	c.ok(open(1))
+	leader := c.leader()
+	applied, before := leader.Metrics().Applied.Load(), leader.Metrics().Fsyncs.Load()
+	for n := range uint64(entries) {
+		c.ok(acquire(2+n, fmt.Sprint("name-", n)))
+	}
+	syncs := leader.Metrics().Fsyncs.Load() - before
+	if logged := leader.Metrics().Applied.Load() - applied; syncs < 1 || syncs > logged+entries/2 {
+		t.Errorf("%d fsyncs for %d entries", syncs, logged)
 	}
 }

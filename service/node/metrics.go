@@ -64,3 +64,11 @@ func (m *Metrics) note(stats replica.Stats) {
 	defer m.mu.Unlock()
 	m.stats = stats
 }
+
+// noteSync counts an fsync.
+func (n *Node) noteSync(w written) {
+	if w.synced {
+		n.metrics.Fsyncs.Add(1)
+		n.times.Fsyncs.Note(int64(w.took))
+	}
+}

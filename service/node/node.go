@@ -350,8 +350,7 @@ func (n *Node) saved(w written) error {
 	if w.err != nil {
 		return w.err
 	}
-	n.metrics.Fsyncs.Add(1)
-	n.times.Fsyncs.Note(int64(w.took))
+	n.noteSync(w)
 	for _, write := range w.writes {
 		if write.snapshot != nil {
 			n.times.Snapshots.Note(int64(write.took))

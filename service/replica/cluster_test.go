@@ -401,9 +401,22 @@ func (c *cluster) want(got registry.Result, code registry.Code) registry.Result 
 	return got
 }
 
-// same checks that all servers that are up have the same state.
+// same checks that all servers that are up have the same state, once they have applied the same
+// entries.
 func (c *cluster) same() {
 	c.t.Helper()
+	for range 1000 {
+		applied := make(map[uint64]bool)
+		for _, s := range c.each() {
+			if s.replica != nil {
+				applied[s.replica.Applied()] = true
+			}
+		}
+		if len(applied) <= 1 {
+			break
+		}
+		c.run(ms)
+	}
 	var first []byte
 	for _, s := range c.each() {
 		if s.replica == nil {
