@@ -76,6 +76,9 @@ func (w *world) mayEmpty(s *server) bool {
 		if other.removed {
 			continue
 		}
+		if other.changed != nil { // after a crash it may know an older configuration
+			return false
+		}
 		other.noteMembers()
 		if other.voters == nil {
 			continue

@@ -41,7 +41,8 @@ type server struct {
 
 	lost             bool // its disk was emptied, and it was not taken back since
 	voters, learners []uint64
-	askingBack       bool // an operator joins it again
+	changed          *agreement.Save // makes the newest change of the members durable, and is not durable yet
+	askingBack       bool            // an operator joins it again
 
 	clock clock
 	time  int64 // the latest clock reading that the replica received
@@ -263,6 +264,9 @@ func (s *server) saved(done []write) {
 		if x.save.Snapshot != nil {
 			s.w.stats.Snapshots++
 		}
+		if x.save == s.changed {
+			s.changed = nil
+		}
 		s.replica.Saved(s.tellTime(), x.save)
 	}
 }
@@ -322,6 +326,9 @@ func (s *server) carryOut(out *replica.Output) {
 	}
 	if out.Members {
 		s.gained()
+		if n := len(out.Saves); n > 0 {
+			s.changed = out.Saves[n-1]
+		}
 	}
 	s.replica.Clear()
 }

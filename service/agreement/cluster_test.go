@@ -39,6 +39,7 @@ type member struct {
 	core   *Core // nil while the member is down
 	disk   Disk  // what is durable
 	saves  []*Save
+	loose  []*Save // written, and lost by a crash
 	state  [32]byte
 	index  uint64
 	reads  map[uint64]uint64 // ticket to the newest index applied when it was drawn
@@ -85,7 +86,7 @@ func (c *cluster) start(id uint64) {
 // crash loses all that was not durable.
 func (c *cluster) crash(id uint64) {
 	c.note("crash %d", id)
-	c.members[id].core = nil
+	c.members[id].core, c.members[id].loose = nil, nil
 }
 
 // join starts a blank member.
@@ -187,7 +188,13 @@ func (c *cluster) read(m *member) (uint64, error) {
 func (c *cluster) persist(m *member) {
 	save := m.saves[0]
 	m.saves = m.saves[1:]
-	m.disk = saveTo(m.disk, save)
+	m.loose = append(m.loose, save)
+	if save.MustSync {
+		for _, written := range m.loose {
+			m.disk = saveTo(m.disk, written)
+		}
+		m.loose = nil
+	}
 	if save.Snapshot != nil {
 		m.install(save.Snapshot)
 		c.agree(m)

@@ -45,6 +45,26 @@ func TestRemovedMemberLearnsOfIt(t *testing.T) {
 	}
 }
 
+// A member that crashes after a change, before any other entry, still knows the change: the
+// others that it counted on before may be gone.
+func TestChangeOutlivesACrash(t *testing.T) {
+	c, leader := threeMembers(t)
+	gone := c.other(leader)
+	c.change(leader, change(remove, gone.id))
+	delete(c.members, gone.id)
+	c.settle()
+	kept := c.other(leader)
+	for _, m := range []*member{leader, kept} {
+		c.crash(m.id)
+		c.start(m.id)
+		c.settle()
+		if voters := m.core.Status().Voters; slices.Contains(voters, gone.id) {
+			t.Errorf("after a crash member %d sees the voters %v", m.id, voters)
+		}
+	}
+	c.elect()
+}
+
 // TestChange takes a cluster from 1 2 3 to 1 2 4 with 4 a learner first, and
 // removes the leader at last.
 func TestChange(t *testing.T) {

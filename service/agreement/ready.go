@@ -33,7 +33,7 @@ type Save struct {
 	Entries   []*raftpb.Entry
 	// MustSync is false if a crash may lose this save, because it changes only
 	// the commit index. Saved may then be called as soon as it is written and
-	// every earlier save is durable.
+	// every earlier save is durable. If it is true, all earlier saves must be durable too.
 	MustSync bool
 
 	responses []*raftpb.Message
@@ -75,8 +75,15 @@ func (c *Core) Ready() Ready {
 			rd.Send = c.send(rd.Send, m)
 		}
 	}
-	// A member that is removed must learn of it while it can still be reached.
-	if c.tell || slices.ContainsFunc(raw.CommittedEntries, changesMembers) {
+	if slices.ContainsFunc(raw.CommittedEntries, changesMembers) {
+		// A crash must not take this member back to the former configuration: its members may be
+		// gone. And a member that is removed must learn of it while it can still be reached.
+		if rd.Save == nil {
+			rd.Save = c.expect(&Save{})
+		}
+		rd.Save.MustSync, c.tell = true, true
+	}
+	if c.tell {
 		rd.Send = append(rd.Send, c.commits...)
 		c.commits, c.tell = nil, false
 	}
@@ -108,6 +115,11 @@ func (c *Core) newSave(raw raft.Ready, m *raftpb.Message) *Save {
 		s.Snapshot = m.GetSnapshot()
 		s.MustSync = true
 	}
+	return c.expect(s)
+}
+
+// expect notes that a save is handed out, and will be reported as durable.
+func (c *Core) expect(s *Save) *Save {
 	c.saving = append(c.saving, s)
 	return s
 }
