@@ -302,7 +302,7 @@ func (s *server) replaced(text string) bool {
 	s.crash()
 	s.levels = replica.Levels{Min: max(level, 2) - 1, Max: level}
 	s.w.after(100*ms, func() {
-		if s.held == 0 && !s.removed && s.disk.hung == 0 {
+		if !s.on && s.held == 0 && !s.removed && s.disk.hung == 0 { // two servers may refuse this one
 			s.boot()
 		}
 	})
