@@ -20,6 +20,13 @@ type fate struct {
 	gone  int64 // when it was first observed not to hold any more
 }
 
+// asked reports whether the servers have asked for the hold of a claim back. They drop it a TTL
+// later, and a release that waited for the window of its session may arrive after that.
+func (p *claim) asked() bool {
+	f := p.res.fates[claimOf(p.session, p.sequence)]
+	return f != nil && f.asked
+}
+
 // look records who holds a resource now, after an entry that nobody had applied before.
 func (r *resource) look(s *server, now int64) {
 	view, _, ended := s.replica.Registry().Explain(r.class, r.name, r.queued)
