@@ -232,6 +232,9 @@ func (p *claim) released(called int64, code registry.Code) {
 		p.res.note(p.operation(opRelease, called, p.w.now))
 	case registry.NotHeld:
 		p.res.note(p.operation(opNotHeld, called, p.w.now))
+		if p.asked() {
+			called = p.called // they may have dropped it before the release was transmitted
+		}
 		p.res.note(p.operation(opEnd, called, p.w.now))
 	default:
 		p.res.note(p.operation(opEnd, called, forever))
