@@ -326,9 +326,6 @@ func (s *server) carryOut(out *replica.Output) {
 	}
 	if out.Members {
 		s.gained()
-		if n := len(out.Saves); n > 0 {
-			s.changed = out.Saves[n-1]
-		}
 	}
 	s.replica.Clear()
 }
@@ -337,6 +334,9 @@ func (s *server) carryOut(out *replica.Output) {
 func (s *server) store(out *replica.Output) {
 	for _, save := range out.Saves {
 		s.disk.add(write{save: save})
+		if out.Members {
+			s.changed = save
+		}
 	}
 	if e := out.Encode; e.Version != nil {
 		s.reportLater(func() { s.replica.Encoded(e.Index, e.Version.Encode()) })
