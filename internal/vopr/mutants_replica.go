@@ -10,13 +10,6 @@ var replicaMutants = []Mutant{
 		}},
 	},
 	{
-		Name: "change-not-synced",
-		Why:  "A change of the members is applied, and the commit index that says so is not synced: a crash of all servers takes them back to the former voters, one of which may have lost its disk by now.",
-		Edits: []Edit{{
-			"service/agreement/ready.go", "rd.Save.MustSync, c.tell = true, true", "c.tell = true",
-		}},
-	},
-	{
 		Name: "renewal-without-round",
 		Why:  "A renewal is acknowledged on the word of the leader alone: one that was deposed and does not know it promises time that its successor does not grant.",
 		Edits: []Edit{{
