@@ -311,10 +311,11 @@ func (r *Registry) acquire(s *session, c *Command, result *Result, fx *Effects) 
 // claimed returns the resource for a new claim. If nobody has claimed it yet, its limit is
 // that of the claim.
 func (r *Registry) claimed(k key, limit uint32) *resource {
-	res := r.resources.get(k)
+	hash := k.hash()
+	res := r.resources.look(k, hash)
 	if res == nil {
 		res = &resource{name: k.name, class: k.class, generation: r.generation}
-		r.resources.add(res)
+		r.resources.add(res, hash)
 		r.changed.resource(res)
 	}
 	if res.gone() {

@@ -120,7 +120,7 @@ func (p *sorted[T]) set(e T) {
 	case len(q.entries) < leafSize:
 		q.entries = slices.Insert(q.entries, i, e)
 	case i == leafSize:
-		p.insert([]T{e})
+		p.insert(append(make([]T, 0, leafSize), e))
 	default:
 		const half = leafSize / 2
 		upper := p.insert(append(make([]T, 0, leafSize), q.entries[half:]...))

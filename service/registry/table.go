@@ -33,12 +33,13 @@ type entry[K hashed] interface {
 
 const fewestSlots = 8
 
-// more returns the number of slots of the next larger table. There may be very many small
-// tables, so these grow in smaller steps: by a half, then by a third. Growing a large table is
-// slow, because its entries are not in the cache.
+// more returns the number of slots of the next larger table. Growing by a half, then by a third,
+// leaves fewer slots empty than doubling, but takes more time. It is only for tables of
+// medium size: the empty slots of a small one take little memory beside its session, and the
+// entries of a large one are not in the cache.
 func more(slots int) int {
 	switch {
-	case slots >= 1024:
+	case slots < 128 || slots >= 1024:
 		return 2 * slots
 	case slots&(slots-1) == 0:
 		return slots + slots/2
@@ -74,17 +75,20 @@ func (t *table[K, E]) find(k K, hash uint64) int {
 }
 
 // get returns the entry with the key, or none.
-func (t *table[K, E]) get(k K) (e E) {
+func (t *table[K, E]) get(k K) E { return t.look(k, k.hash()) }
+
+// look is get for a caller that has the hash of the key.
+func (t *table[K, E]) look(k K, hash uint64) (e E) {
 	if t.count == 0 {
 		return e
 	}
-	return t.slots[t.find(k, k.hash())]
+	return t.slots[t.find(k, hash)]
 }
 
-// add adds an entry whose key is not in the table.
-func (t *table[K, E]) add(e E) {
+// add adds an entry whose key has the hash and is not in the table.
+func (t *table[K, E]) add(e E, hash uint64) {
 	t.grow()
-	t.settle(e)
+	t.settle(e, hash)
 	t.count++
 }
 
@@ -171,16 +175,16 @@ func (t *table[K, E]) resize(slots int) {
 	t.slots = make([]E, slots)
 	for _, e := range old {
 		if e != none {
-			t.settle(e)
+			t.settle(e, e.keyHash())
 		}
 	}
 }
 
 // settle puts an entry whose key is not in the table into the first free slot. It compares no
 // keys, so it does not touch the entries that it passes.
-func (t *table[K, E]) settle(e E) {
+func (t *table[K, E]) settle(e E, hash uint64) {
 	var none E
-	i := t.home(e.keyHash())
+	i := t.home(hash)
 	for t.slots[i] != none {
 		i = t.after(i)
 	}

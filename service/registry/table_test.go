@@ -19,7 +19,7 @@ func TestTable(t *testing.T) {
 			} else {
 				c := &claim{sequence: uint64(k)}
 				if want[k] == nil && rapid.Bool().Draw(t, "known to be new") {
-					table.add(c)
+					table.add(c, c.keyHash())
 				} else if before := table.put(c); before != want[k] {
 					t.Fatalf("%v was in the place of %d, not %v", before, k, want[k])
 				}
