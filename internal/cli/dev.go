@@ -156,8 +156,8 @@ func ready(ctx context.Context, address string) bool {
 	return answer.StatusCode == http.StatusOK
 }
 
-// keep runs a server, and restarts it when it dies. It fails if the server dies before the cluster
-// was up, because a restart would not help.
+// keep runs a server, and restarts it when it dies, unless it says that a restart does not help. It
+// fails if the server dies before the cluster was up.
 func (c *devCluster) keep(ctx context.Context, id int) error {
 	for {
 		err := c.once(ctx, id)
@@ -168,6 +168,11 @@ func (c *devCluster) keep(ctx context.Context, id int) error {
 		case <-c.ready:
 		default:
 			return fmt.Errorf("server %d: %s", id, c.reason(id, err))
+		}
+		if exit, is := errors.AsType[*exec.ExitError](err); is && exit.ExitCode() == StatusFinal {
+			c.app.say("server %d ended (%s)", id, c.reason(id, err))
+			<-ctx.Done()
+			return nil
 		}
 		c.app.say("server %d died (%s); restarting it in %v", id, c.reason(id, err), revival)
 		select {

@@ -148,6 +148,23 @@ func TestDevRevivesItsServersAndStopsThemAll(t *testing.T) {
 	}
 }
 
+// A restart would not help a server that was removed, so dev says once that it ended.
+func TestDevLeavesARemovedServerAlone(t *testing.T) {
+	base := freeRange(t, 3)
+	cmd, out := launch(t, "dev", "--port", strconv.Itoa(base))
+	servers := out.await(t, `export CONCLAVE_SERVERS=(\S+)`)[1]
+	if said, err := exec.Command("conclave", "--servers", servers, "member", "remove", "3").CombinedOutput(); err != nil {
+		t.Fatalf("member remove: %v, %s", err, said)
+	}
+	out.await(t, `server 3 ended \(server 3 was removed from the cluster;`)
+	kill(t, out.await(t, `server 2 is process (\d+)`)[1])
+	out.await(t, `(?s)server 2 died.*server 2 is process (\d+)`)
+	end(t, cmd, out, syscall.SIGTERM)
+	if said := out.text.String(); strings.Contains(said, "server 3 died") {
+		t.Errorf("dev restarts the removed server:\n%s", said)
+	}
+}
+
 func TestDevTakesItsServersAlong(t *testing.T) {
 	cmd, out := launch(t, "dev", "--port", strconv.Itoa(freeRange(t, 1)), "--servers", "1")
 	out.await(t, `export CONCLAVE_SERVERS=`)

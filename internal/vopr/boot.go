@@ -140,7 +140,6 @@ func (s *server) run() {
 	cfg.Founders = s.founders()
 	kept := s.disk.kept
 	kept.Entries = slices.Clone(kept.Entries)
-	s.changed = nil
 	made, err := replica.New(cfg, kept)
 	var gone *replica.RemovedError
 	var unread *version.Error

@@ -30,9 +30,7 @@ func (w *world) empty(f Fault, s *server) {
 		return
 	default:
 		s.crash()
-		s.wipe()
-		w.note("emptied", s.id, 0)
-		w.stats.Emptied++
+		s.lose()
 	}
 	down := f.For * ms
 	if f.Arg == lossInOutage {
@@ -56,43 +54,67 @@ func (w *world) bootSlowly(f Fault, s *server) {
 	w.raise(s)
 }
 
+// lose deletes the disk of a server that is down, for the judge too.
+func (s *server) lose() {
+	s.wipe()
+	s.w.note("emptied", s.id, 0)
+	s.w.stats.Emptied++
+}
+
 // wipe deletes the disk of a server that is down.
 func (s *server) wipe() {
 	s.disk.uid, s.disk.record, s.disk.kept = 0, nil, agreement.Disk{}
-	s.lost, s.voters, s.learners = true, nil, nil
+	s.lost, s.members = true, members{}
 }
 
 // mayEmpty reports whether a server may lose its disk. Acknowledged data is safe while fewer than
-// half of the voters have lost their disks without having been taken back. This must hold in every
-// configuration that some server knows, because nobody knows which one is in effect. A learner
-// counts as a voter, because it may be one by now. While an operator changes the members, or has
-// stopped waiting for a removal, the next configuration is unknown. Then no disk is deleted.
+// half of the voters have lost their disks without having been taken back. If a leader says that its
+// configuration is settled, this must hold only in that one. Otherwise it must hold in the last one of
+// which a leader said so, and in every configuration that some server knows, because nobody knows
+// which one is in effect. A learner counts as a voter, because it may be one by now. While an
+// operator changes the members, or has stopped waiting for a removal, the next configuration is
+// unknown. Then no disk is deleted.
 func (w *world) mayEmpty(s *server) bool {
 	if s.removed || s.lost || s.disk.uid == 0 || s.disk.hung > 0 || w.asking != nil || w.doubtful {
 		return false
 	}
-	known := false
+	if leader := w.leader(); leader != nil {
+		leader.noteMembers()
+		if leader.replica.Status().Settled {
+			return w.settled.spare(s)
+		}
+	}
+	if w.settled.voters != nil && !w.settled.spare(s) {
+		return false
+	}
+	known := w.settled.voters != nil
 	for _, other := range w.servers {
 		if other.removed {
 			continue
-		}
-		if other.changed != nil { // after a crash it may know an older configuration
-			return false
 		}
 		other.noteMembers()
 		if other.voters == nil {
 			continue
 		}
 		known = true
-		voters := slices.Clone(other.voters)
-		if slices.Contains(other.learners, s.id) {
-			voters = append(voters, s.id)
-		}
-		if !w.spares(voters, s) || !w.spares(other.voters, s) {
+		if !other.members.spare(s) {
 			return false
 		}
 	}
 	return known || w.spares(w.founders, s)
+}
+
+// members are the voters and learners of a configuration.
+type members struct{ voters, learners []uint64 }
+
+// spare reports whether a server may lose its data if these are the members, whether or not it has
+// become a voter by now.
+func (m *members) spare(s *server) bool {
+	voters := slices.Clone(m.voters)
+	if slices.Contains(m.learners, s.id) {
+		voters = append(voters, s.id)
+	}
+	return s.w.spares(voters, s) && s.w.spares(m.voters, s)
 }
 
 // spares reports whether fewer than half of these voters have lost their data, if one more loses
@@ -112,7 +134,10 @@ func (w *world) spares(voters []uint64, more *server) bool {
 func (s *server) noteMembers() {
 	if s.up() && !s.replica.Blank() {
 		status := s.replica.Status()
-		s.voters, s.learners = status.Voters, status.Learners
+		s.members = members{status.Voters, status.Learners}
+		if status.Settled && status.Term >= s.w.settledIn {
+			s.w.settled, s.w.settledIn = s.members, status.Term
+		}
 	}
 }
 

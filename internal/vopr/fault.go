@@ -240,11 +240,12 @@ func (w *world) heal() {
 type operator struct {
 	asking *replica.Change
 	until  int64
+	wish   Fault // what the operator asks for
 }
 
 const (
 	asksFor    = 15_000 * ms
-	askPeriod  = 60 * ms
+	askPeriod  = tick
 	mostServer = 40 // maximum id in a run
 	// operatorName is the authenticated name of the operator.
 	operatorName = "cert:operator"
@@ -283,7 +284,7 @@ func (w *world) reshape(f Fault) {
 	default:
 		return
 	}
-	w.until = w.now + asksFor
+	w.until, w.wish = w.now+asksFor, f
 	w.ask()
 }
 
@@ -328,10 +329,34 @@ func (w *world) answerTo(by *server, id uint64, done bool, err error) {
 	case done:
 		w.tell("the change of server %d is made", id)
 		w.stats.Changes++
-		if w.asking.Kind == replica.Join {
+		kind := w.asking.Kind
+		if kind == replica.Join {
 			w.welcomeServer(id, w.asking.Server.UID, by.told())
 		}
 		w.asking = nil
+		if kind == replica.Remove && w.wish.Arg > 0 && !w.healed {
+			w.takeAway(w.servers[id-1])
+		}
+	}
+}
+
+// takeAway takes away a server whose removal was just confirmed. At once the power fails, and if the
+// others can do without it, one of them loses its disk.
+func (w *world) takeAway(removed *server) {
+	w.stats.TakenAway++
+	if !removed.removed {
+		removed.retire()
+	}
+	emptied := w.target(max(w.wish.Who, 0))
+	may := w.mayEmpty(emptied)
+	for _, s := range w.servers {
+		if !s.removed {
+			s.crash()
+			w.hold(s, w.wish.Arg*ms)
+		}
+	}
+	if may {
+		emptied.lose()
 	}
 }
 

@@ -10,6 +10,13 @@ var replicaMutants = []Mutant{
 		}},
 	},
 	{
+		Name: "settled-when-applied",
+		Why:  "A change of the members is confirmed when the leader has applied it. If all crash now, the others know only the former members, one of which is gone.",
+		Edits: []Edit{{
+			"service/agreement/settle.go", "settlement{after: math.MaxUint64, fresh: true}", "settlement{after: math.MaxUint64, done: true}",
+		}},
+	},
+	{
 		Name: "renewal-without-round",
 		Why:  "A renewal is acknowledged on the word of the leader alone: one that was deposed and does not know it promises time that its successor does not grant.",
 		Edits: []Edit{{

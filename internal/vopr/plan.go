@@ -169,6 +169,8 @@ func drawFault(rng *rand.Rand, at int64) Fault {
 		f.Arg = rng.Int64N(4) // 2 and 3: all take long to read their disks
 	case Empty:
 		f.Arg = rng.Int64N(3)
+	case Remove:
+		f.Arg = max(0, rng.Int64N(2000)-1000) // ms for which the power fails after the removal
 	}
 	switch f.Kind {
 	case Drift, Jump, Join, Remove, Promote, Resign, End, Die, Theft:

@@ -39,10 +39,9 @@ type server struct {
 	served   bool  // it has had a leader
 	slowness int64 // the time that the next boot takes
 
-	lost             bool // its disk was emptied, and it was not taken back since
-	voters, learners []uint64
-	changed          *agreement.Save // makes the newest change of the members durable, and is not durable yet
-	askingBack       bool            // an operator joins it again
+	lost       bool // its disk was emptied, and it was not taken back since
+	members         // as it knew them last
+	askingBack bool // an operator joins it again
 
 	clock clock
 	time  int64 // the latest clock reading that the replica received
@@ -264,9 +263,6 @@ func (s *server) saved(done []write) {
 		if x.save.Snapshot != nil {
 			s.w.stats.Snapshots++
 		}
-		if x.save == s.changed {
-			s.changed = nil
-		}
 		s.replica.Saved(s.tellTime(), x.save)
 	}
 }
@@ -334,9 +330,6 @@ func (s *server) carryOut(out *replica.Output) {
 func (s *server) store(out *replica.Output) {
 	for _, save := range out.Saves {
 		s.disk.add(write{save: save})
-		if out.Members {
-			s.changed = save
-		}
 	}
 	if e := out.Encode; e.Version != nil {
 		s.reportLater(func() { s.replica.Encoded(e.Index, e.Version.Encode()) })

@@ -27,6 +27,7 @@ type Stats struct {
 	Changes    int // completed changes of the members
 	Founded    int // servers that founded
 	Emptied    int // disks that were emptied
+	TakenAway  int // removed servers that were taken away in a power failure
 	Rejoined   int // servers that found out that they had lost their data
 	TakenBack  int // servers that were taken back after their disk was emptied
 	Writes     int // writes of holders to the store that checks fences
@@ -100,6 +101,7 @@ func (s *Stats) Add(o *Stats) {
 	s.Changes += o.Changes
 	s.Founded += o.Founded
 	s.Emptied += o.Emptied
+	s.TakenAway += o.TakenAway
 	s.Rejoined += o.Rejoined
 	s.TakenBack += o.TakenBack
 	s.Writes += o.Writes
@@ -172,6 +174,7 @@ func (s *Stats) Figures(wall time.Duration) []longrun.Figure {
 		{Name: "changes of members", Value: float64(s.Changes)},
 		{Name: "servers that founded", Value: float64(s.Founded)},
 		{Name: "disks emptied", Value: float64(s.Emptied)},
+		{Name: "removed servers taken away in a power failure", Value: float64(s.TakenAway)},
 		{Name: "servers that rejoined", Value: float64(s.Rejoined)},
 		{Name: "emptied servers taken back", Value: float64(s.TakenBack)},
 		{Name: "sessions ended", Value: float64(s.Ended)},

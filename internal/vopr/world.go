@@ -27,8 +27,10 @@ type world struct {
 
 	servers     []*server // by id, from 1
 	founders    []uint64
-	directories uint64 // number of directories created so far
-	doubtful    bool   // a removal of a server may have succeeded without a confirmation
+	directories uint64  // number of directories created so far
+	doubtful    bool    // a removal of a server may have succeeded without a confirmation
+	settled     members // those of which a leader said last that they are settled, in the term settledIn
+	settledIn   uint64
 	clients     []*client
 	owners      map[registry.SessionID]string // principals of all sessions that clients opened, also of those given up
 	cuts        []*cut

@@ -47,6 +47,8 @@ type Core struct {
 	// were not sent yet. tell is set when they must be sent.
 	commits []*raftpb.Message
 	tell    bool
+
+	settlement settlement
 }
 
 // New returns the Core of a member that finds disk on its disk.
@@ -106,6 +108,7 @@ func (c *Core) Tick() {
 	c.node.Tick()
 	c.tell = len(c.commits) > 0
 	c.observe()
+	c.appendOwed()
 }
 
 // Receive takes a message from a peer, which the transport has authenticated.
@@ -278,4 +281,5 @@ func (c *Core) observe() {
 	c.electedAt = status.GetCommit()
 	c.reads.forget()
 	c.commits, c.tell = nil, false
+	c.settlement = settlement{after: c.electedAt}
 }

@@ -103,6 +103,7 @@ func (c *Core) ApplyChange(entry *raftpb.Entry) (*raftpb.ConfState, error) {
 	}
 	c.conf, c.changed = c.node.ApplyConfChange(change), entry.GetIndex()
 	c.observe()
+	c.unsettle(c.changed)
 	return c.conf, nil
 }
 

@@ -47,7 +47,7 @@ func (s *Save) Empty() bool {
 
 // HasReady reports whether Ready has something to do.
 func (c *Core) HasReady() bool {
-	return c.node.HasReady() || c.log.wanted || c.readsReleasable() || c.tell
+	return c.node.HasReady() || c.log.wanted || c.readsReleasable() || c.tell || c.settlement.fresh
 }
 
 // Ready returns what has to be done since the last call. The caller must do all of it.
@@ -76,13 +76,9 @@ func (c *Core) Ready() Ready {
 		}
 	}
 	if slices.ContainsFunc(raw.CommittedEntries, changesMembers) {
-		// A crash must not take this member back to the former configuration: its members may be
-		// gone. And a member that is removed must learn of it while it can still be reached.
-		if rd.Save == nil {
-			rd.Save = c.expect(&Save{})
-		}
-		rd.Save.MustSync, c.tell = true, true
+		c.tell = true // a member that is removed must learn of it while it can still be reached
 	}
+	c.settle(raw.CommittedEntries)
 	if c.tell {
 		rd.Send = append(rd.Send, c.commits...)
 		c.commits, c.tell = nil, false
@@ -115,11 +111,6 @@ func (c *Core) newSave(raw raft.Ready, m *raftpb.Message) *Save {
 		s.Snapshot = m.GetSnapshot()
 		s.MustSync = true
 	}
-	return c.expect(s)
-}
-
-// expect notes that a save is handed out, and will be reported as durable.
-func (c *Core) expect(s *Save) *Save {
 	c.saving = append(c.saving, s)
 	return s
 }

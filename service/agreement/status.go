@@ -52,6 +52,9 @@ type Status struct {
 	Voters     []uint64 // sorted; of the incoming half of a joint configuration
 	Outgoing   []uint64 // the voters of the outgoing half, or none
 	Learners   []uint64
+	// Settled means that this member leads, and that a majority of the voters is enough even after
+	// a crash of all: the former members are not needed any more.
+	Settled bool
 	// Peers is what a leader knows of every member, itself included, by ID.
 	// It is empty on any other member.
 	Peers []Peer
@@ -91,6 +94,7 @@ func (c *Core) Status() Status {
 		Outgoing:   slices.Sorted(maps.Keys(raw.Config.Voters[1])),
 		Learners:   slices.Sorted(maps.Keys(raw.Config.Learners)),
 	}
+	s.Settled = c.role == Leader && c.settlement.done && len(s.Outgoing) == 0
 	for _, id := range slices.Sorted(maps.Keys(raw.Progress)) {
 		p := raw.Progress[id]
 		s.Peers = append(s.Peers, Peer{ID: id, Learner: p.IsLearner, Match: p.Match, Next: p.Next,

@@ -35,7 +35,8 @@ type Change struct {
 	Server registry.Member
 	// ID is the affected server (Promote, Remove, Lead).
 	ID uint64
-	// Force removes a server even if the others will have no quorum.
+	// Force removes a server even if the others will have no quorum, and does not wait until a
+	// majority of them has stored that.
 	Force bool
 	// Origin is who asks for the change. It is zero if no rule has to allow it.
 	Origin registry.Origin
@@ -202,7 +203,7 @@ func (r *Replica) promoteMember(status *agreement.Status, id uint64, by registry
 	m, recorded := r.reg.Member(id)
 	switch {
 	case slices.Contains(status.Voters, id) && m.Standing == registry.Voter:
-		return id, true, nil
+		return id, status.Settled, nil
 	case !recorded || m.Standing == registry.Removed:
 		return 0, false, r.unknown(status, id)
 	case m.Reserved() || !slices.Contains(status.Learners, id):
@@ -265,7 +266,7 @@ func (r *Replica) removeMember(status *agreement.Status, c *Change) (uint64, boo
 	case !recorded && !member:
 		return 0, false, r.unknown(status, id)
 	case m.Standing == registry.Removed:
-		return id, !member, nil
+		return id, !member && (status.Settled || c.Force), nil
 	}
 	if err := r.underway(status, id); err != nil && !(recorded && m.Reserved()) {
 		return 0, false, err
