@@ -21,7 +21,8 @@ func (c *Client) AddMember(ctx context.Context, peerAddress string, learner bool
 	return c.changeMembers(ctx, "add a member", &api.ChangeMembersRequest{Change: &api.ChangeMembersRequest_Add{Add: add}})
 }
 
-// PromoteMember gives a learner that has caught up a vote.
+// PromoteMember gives a learner that has caught up a vote. It returns when a majority of the voters
+// has stored that.
 func (c *Client) PromoteMember(ctx context.Context, id uint64) error {
 	promote := &api.PromoteMember{Id: id}
 	_, err := c.changeMembers(ctx, "promote a member", &api.ChangeMembersRequest{Change: &api.ChangeMembersRequest_Promote{Promote: promote}})
@@ -29,7 +30,9 @@ func (c *Client) PromoteMember(ctx context.Context, id uint64) error {
 }
 
 // RemoveMember removes a server for good. If it leads it hands over first. It is refused
-// if the remaining voters that are up would not be a quorum, unless force is set.
+// if the remaining voters that are up would not be a quorum, unless force is set. It returns when
+// a majority of the others has stored the removal, so that nobody needs the server any more; with
+// force it does not wait for that.
 func (c *Client) RemoveMember(ctx context.Context, id uint64, force bool) error {
 	remove := &api.RemoveMember{Id: id, Force: force}
 	_, err := c.changeMembers(ctx, "remove a member", &api.ChangeMembersRequest{Change: &api.ChangeMembersRequest_Remove{Remove: remove}})

@@ -194,9 +194,9 @@ func newMemberRemove(a *app) *cobra.Command {
 		Short: "Remove a server for good",
 		Long: `The server stops, and keeps its data directory. Its id is never used again. A leader first hands
 over to another server. The command fails if the remaining voters that are up
-would not be a quorum.`,
+would not be a quorum. When it succeeds, the cluster does not need the server any more.`,
 	})
-	cmd.Flags().BoolVar(&force, "force", false, "remove the server even if the remaining voters that are up are not a quorum")
+	cmd.Flags().BoolVar(&force, "force", false, "remove the server even if the remaining voters that are up are not a quorum, and do not wait until they have stored it")
 	return cmd
 }
 

@@ -153,7 +153,7 @@ func describe(c *replica.Change) string {
 	case replica.Remove:
 		return fmt.Sprintf("remove server %d", c.ID)
 	}
-	return fmt.Sprintf("hand the leadership to server %d", c.ID)
+	return fmt.Sprintf("try to hand the leadership to server %d", c.ID) // it is recorded before
 }
 
 // originOf returns the caller of an act with the number of the request, and the context for
