@@ -61,6 +61,8 @@ func TestBadConfig(t *testing.T) {
 	for want, cfg := range map[string]Config{
 		"Config.Servers: missing":                {},
 		`"localhost": expected host:port`:        {Servers: []string{"localhost"}},
+		`"127.0.0.1:99999": expected host:port`:  {Servers: []string{"127.0.0.1:99999"}},
+		`"127.0.0.1:0": expected host:port`:      {Servers: []string{"127.0.0.1:0"}},
 		"99ms: must be between 100ms and 1h0m0s": {Servers: one, TTL: 99 * time.Millisecond},
 		"1h0m0.000000001s: must be":              {Servers: one, TTL: time.Hour + 1},
 		"-1s: must be":                           {Servers: one, TTL: -time.Second},

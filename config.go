@@ -131,14 +131,12 @@ func (cfg Config) Validate() error {
 		if strings.HasPrefix(s, socketPrefix) {
 			return &ConfigError{"Servers", fmt.Sprintf("%q: an admin socket cannot be combined with other servers", s)}
 		}
-		if host, port, err := net.SplitHostPort(s); err != nil || host == "" || port == "" {
+		if !isAddress(s) {
 			return &ConfigError{"Servers", fmt.Sprintf("%q: expected host:port", s)}
 		}
 	}
-	if cfg.Home != "" {
-		if host, port, err := net.SplitHostPort(cfg.Home); err != nil || host == "" || port == "" {
-			return &ConfigError{"Home", fmt.Sprintf("%q: expected host:port", cfg.Home)}
-		}
+	if cfg.Home != "" && !isAddress(cfg.Home) {
+		return &ConfigError{"Home", fmt.Sprintf("%q: expected host:port", cfg.Home)}
 	}
 	if cfg.TTL != 0 && (cfg.TTL < MinTTL || cfg.TTL > MaxTTL) {
 		return &ConfigError{"TTL", fmt.Sprintf("%v: must be between %v and %v, or 0 for the default %v", cfg.TTL, MinTTL, MaxTTL, DefaultTTL)}
@@ -147,6 +145,13 @@ func (cfg Config) Validate() error {
 		return &ConfigError{"Cluster", fmt.Sprintf("%q: expected 16 hexadecimal digits", c)}
 	}
 	return nil
+}
+
+// isAddress reports whether s is host:port, with a port from 1 to 65535 or the name of one.
+func isAddress(s string) bool {
+	host, name, err := net.SplitHostPort(s)
+	port, unknown := net.LookupPort("tcp", name)
+	return err == nil && host != "" && unknown == nil && port != 0
 }
 
 // socketPrefix begins the path of an admin socket among addresses.
