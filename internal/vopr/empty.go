@@ -209,10 +209,11 @@ func (s *server) askAgain(change replica.Change) {
 	s.w.after(askPeriod, func() { s.askAgain(change) })
 }
 
-// told returns the ids of the members, for a server that joins.
+// told returns the ids of the members, for a server that joins. A founder that is not recorded yet is
+// one of them: the others have its address from their settings.
 func (s *server) told() (ids []uint64) {
 	for _, m := range s.replica.Members() {
-		if m.Standing != registry.Removed && !m.Reserved() {
+		if m.Standing != registry.Removed && (!m.Reserved() || m.Voter || m.Learner) {
 			ids = append(ids, m.ID)
 		}
 	}

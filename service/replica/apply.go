@@ -114,9 +114,7 @@ func (r *Replica) apply(entry *raftpb.Entry) error {
 			return err
 		}
 	case len(entry.GetData()) == 0:
-		// The first entry of a leader, or the replacement for a change of members that raft
-		// refused.
-		r.changing = false
+		// The first entry of a leader, or the one that settles a change of the members.
 	default:
 		if err := r.applyBatch(entry, own); err != nil {
 			return err
