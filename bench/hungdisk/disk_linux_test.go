@@ -6,6 +6,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
@@ -15,8 +16,10 @@ import (
 // hangs, writes and fsyncs do not return: neither with an error nor on a signal. A disk whose
 // driver waits behaves in the same way.
 type disk struct {
-	mu   sync.Mutex
-	gate chan struct{} // closed unless the disk hangs
+	mu    sync.Mutex
+	gate  chan struct{} // closed unless the disk hangs
+	delay time.Duration // that each write and fsync takes
+	lives int           // how often the disk has lost its power
 }
 
 // mount mounts a disk at a path. It skips the test if the system does not allow it.
@@ -61,12 +64,33 @@ func (d *disk) release() {
 	}
 }
 
-// pass waits until the disk does not hang.
-func (d *disk) pass() {
+// slow makes each write and each fsync take so long.
+func (d *disk) slow(delay time.Duration) {
 	d.mu.Lock()
-	gate := d.gate
+	defer d.mu.Unlock()
+	d.delay = delay
+}
+
+// lose loses what is being written, as in a power failure.
+func (d *disk) lose() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.lives++
+}
+
+// pass waits until the disk is ready. It fails if the disk loses its power meanwhile.
+func (d *disk) pass() syscall.Errno {
+	d.mu.Lock()
+	gate, delay, life := d.gate, d.delay, d.lives
 	d.mu.Unlock()
 	<-gate
+	time.Sleep(delay)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.lives != life {
+		return syscall.EIO
+	}
+	return fs.OK
 }
 
 type node struct {
@@ -104,16 +128,22 @@ type file struct {
 func (f *file) PassthroughFd() (int, bool) { return 0, false }
 
 func (f *file) Write(ctx context.Context, data []byte, off int64) (uint32, syscall.Errno) {
-	f.disk.pass()
+	if errno := f.disk.pass(); errno != fs.OK {
+		return 0, errno
+	}
 	return f.LoopbackFile.Write(ctx, data, off)
 }
 
 func (f *file) Writev(ctx context.Context, data [][]byte, off int64) (uint32, syscall.Errno) {
-	f.disk.pass()
+	if errno := f.disk.pass(); errno != fs.OK {
+		return 0, errno
+	}
 	return f.LoopbackFile.Writev(ctx, data, off)
 }
 
 func (f *file) Fsync(ctx context.Context, flags uint32) syscall.Errno {
-	f.disk.pass()
+	if errno := f.disk.pass(); errno != fs.OK {
+		return errno
+	}
 	return f.LoopbackFile.Fsync(ctx, flags)
 }

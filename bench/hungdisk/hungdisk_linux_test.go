@@ -180,6 +180,40 @@ func TestStop(t *testing.T) {
 	}
 }
 
+// When a removal is confirmed, the removed server is not needed any more, even if the power fails at that
+// moment and the disk of the leader is slow.
+func TestRemovedServerIsNotNeeded(t *testing.T) {
+	c := start(t)
+	ctx, client := c.dial(3 * time.Second)
+	leader := c.leader(0)
+	other, third := leader%3+1, (leader+1)%3+1
+	c.acquire(ctx, client, 1)
+	if err := client.RemoveMember(ctx, uint64(third), false); err != nil {
+		t.Fatal(err)
+	}
+	c.disks[leader-1].slow(100 * time.Millisecond)
+	if err := client.RemoveMember(ctx, uint64(other), false); err != nil {
+		t.Fatal(err)
+	}
+	c.disks[leader-1].lose()
+	if err := c.Signal(leader, os.Kill); err != nil {
+		t.Fatal(err)
+	}
+	c.Signal(other, os.Kill) // it may have ended by itself
+	c.Ended(leader)
+	c.Ended(other)
+	c.disks[leader-1].slow(0)
+	if err := c.Restart(leader); err != nil {
+		t.Fatal(err)
+	}
+	_, fresh := c.dial(3 * time.Second)
+	soon, cancel := context.WithTimeout(ctx, testTimeout)
+	defer cancel()
+	if _, err := fresh.Lock(soon, "after"); err != nil {
+		t.Errorf("the other server was removed, and this one does not lead: %v", err)
+	}
+}
+
 func note(t *testing.T, subject string, figures ...longrun.Figure) {
 	t.Helper()
 	t.Logf("%s: %v", subject, figures)
