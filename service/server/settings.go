@@ -73,7 +73,7 @@ func text(key, usage string, field func(*Config) *string) Setting {
 
 func number(key, usage string, field func(*Config) *uint64) Setting {
 	return Setting{Key: key, Usage: usage, get: func(c *Config) any { return *field(c) }, set: func(c *Config, value string) (err error) {
-		if *field(c), err = strconv.ParseUint(value, 10, 64); err != nil {
+		if *field(c), err = strconv.ParseUint(value, 10, 64); err != nil || *field(c) == 0 {
 			return fmt.Errorf("%q: must be an integer of at least 1", value)
 		}
 		return nil

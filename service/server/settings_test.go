@@ -113,6 +113,7 @@ func TestWrongFilesNameTheLine(t *testing.T) {
 		{"id = 1\n[server]\nid = 2\n", `:2: unknown key "server"`},
 		{"id = \"one\"\n", `:1: id: "one": must be an integer of at least 1`},
 		{"id = -1\n", `:1: id: "-1": must be an integer of at least 1`},
+		{"id = 0\n", `:1: id: "0": must be an integer of at least 1`},
 		{"# x\nheartbeat = 50\n", `:2: heartbeat: "50": must be a duration above 0s, such as 50ms or 2s`},
 		{"insecure = \"maybe\"\n", `:1: insecure: "maybe": must be true or false`},
 		{"id = 1\npeers = [\"1=127.0.0.1:1\"]\n", `:2: peers: must be a single value`},
