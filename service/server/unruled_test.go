@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"log/slog"
 	"path/filepath"
 	"strings"
@@ -80,10 +81,7 @@ func TestClosedByDefault(t *testing.T) {
 		}
 	}
 	admin := program(t, "unix:"+filepath.Join(c.Config(2).Data, "admin.sock"), "")
-	servertest.Eventually(t, "the level of rules", func() bool {
-		u, err := admin.Upgrade(t.Context())
-		return err == nil && u.Level == version.Max
-	})
+	atLevel(t, admin, version.Max)
 	changeRules(t, admin, conclave.PutBinding(conclave.Binding{Who: "cert:alice", Roles: []string{"admin"}}), conclave.SetMode("closed"))
 	for id := 1; id <= 3; id++ {
 		servertest.Eventually(t, "the rules count", func() bool {
@@ -92,6 +90,16 @@ func TestClosedByDefault(t *testing.T) {
 		})
 		callUnproven(t, c, id, codes.Unauthenticated, 401)
 	}
+}
+
+// atLevel waits until the cluster is at a level. A cluster raises its level by itself, a moment after all
+// servers run.
+func atLevel(t *testing.T, client *conclave.Client, level uint32) {
+	t.Helper()
+	servertest.Eventually(t, fmt.Sprint("the level is ", level), func() bool {
+		u, err := client.Upgrade(within(t))
+		return err == nil && u.Level == level
+	})
 }
 
 // TestOpened: a server with --access open accepts all callers until there are rules, and
@@ -125,6 +133,7 @@ func TestOpened(t *testing.T) {
 	})
 
 	admin := program(t, "unix:"+filepath.Join(c.Config(1).Data, "admin.sock"), "")
+	atLevel(t, admin, version.Max)
 	change := conclave.AccessChange{Force: true, Edits: []conclave.AccessEdit{conclave.SetMode("closed")}}
 	if _, err := admin.ChangeAccess(t.Context(), change); err == nil || !strings.Contains(err.Error(), "sessions of anonymous programs: 2 (s-") {
 		t.Errorf("rules are turned on while anonymous programs have sessions: %v", err)
@@ -175,10 +184,7 @@ func TestFromBefore(t *testing.T) {
 		c.Restart(id)
 		servertest.Eventually(t, "an upgraded server lets everybody in", lets(id))
 	}
-	servertest.Eventually(t, "the level is that of rules", func() bool {
-		u, err := admin.Upgrade(t.Context())
-		return err == nil && u.Level == version.Access
-	})
+	atLevel(t, admin, version.Access)
 	for id := 1; id <= 3; id++ {
 		if !lets(id)() {
 			t.Errorf("server %d locks out whoever was let in before", id)
@@ -250,10 +256,7 @@ func TestTLSFromBefore(t *testing.T) {
 			t.Fatalf("after the upgrade of server %d: %v", id, err)
 		}
 	}
-	servertest.Eventually(t, "the level is that of rules", func() bool {
-		u, err := batch.Upgrade(within(t))
-		return err == nil && u.Level == version.Access
-	})
+	atLevel(t, batch, version.Access)
 	other := client("other")
 	for _, client := range []*conclave.Client{batch, other} {
 		if err := enter(client); err != nil {
