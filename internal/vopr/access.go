@@ -155,10 +155,10 @@ func (r *ruling) change(edits ...access.Edit) {
 	r.asked++
 	c := registry.Command{
 		Op: registry.OpAccess, Change: &access.Change{Force: true, Edits: edits},
-		Origin: registry.Origin{Actor: "local:1/0", Via: "local", Request: [16]byte{0: 3, 14: byte(r.asked >> 8), 15: byte(r.asked)}},
+		By: &registry.Origin{Actor: "local:1/0", Via: "local", Request: [16]byte{0: 3, 14: byte(r.asked >> 8), 15: byte(r.asked)}},
 	}
 	if r.reg.Rules().Mode() == access.Closed && r.rng.IntN(4) == 0 {
-		c.Origin.Actor = "cert:client-0" // not an administrator
+		c.By.Actor = "cert:client-0" // not an administrator
 	}
 	leader.receive(func() { leader.replica.Submit(leader.tellTime(), operatorConn, []registry.Command{c}) })
 }

@@ -21,7 +21,7 @@ func TestJudgeHasTheEpochsOfTheServers(t *testing.T) {
 		{{Op: registry.OpLevel, From: 1, To: version.Live}},
 		{
 			{Op: registry.OpOpen, Session: id, Sequence: 1, TTL: registry.MaxTTL},
-			{Op: registry.OpGuard, Name: "live/", Live: &registry.Live{Use: view.Use{Algorithm: "central"}}, Origin: registry.Origin{Request: [16]byte{1}}},
+			{Op: registry.OpGuard, Name: "live/", Live: &registry.Live{Use: view.Use{Algorithm: "central"}}, By: &registry.Origin{Request: [16]byte{1}}},
 			{Op: registry.OpAcquire, Session: id, Sequence: 2, Name: "a"},
 		},
 	}

@@ -298,7 +298,7 @@ func (w *world) dismiss(c *client) {
 	w.stats.Dismissed++
 	w.numbers++
 	conn := w.numbers
-	end := registry.Command{Op: registry.OpEnd, Session: s.id, Value: dismissed, Origin: registry.Origin{Actor: operatorName, Request: [16]byte{0: 2, 15: byte(conn)}}}
+	end := registry.Command{Op: registry.OpEnd, Session: s.id, Value: dismissed, By: &registry.Origin{Actor: operatorName, Request: [16]byte{0: 2, 15: byte(conn)}}}
 	leader.receive(func() { leader.replica.Submit(leader.tellTime(), conn, []registry.Command{end, end}) })
 }
 

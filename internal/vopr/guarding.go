@@ -83,7 +83,7 @@ func (l *guarding) setGuard(prefix string, how registry.Live) {
 		return
 	}
 	l.asked++
-	c := registry.Command{Op: registry.OpGuard, Name: prefix, Value: "chance", Live: &how, Origin: registry.Origin{Actor: "cert:operator", Request: [16]byte{0: 1, 14: byte(l.asked >> 8), 15: byte(l.asked)}}}
+	c := registry.Command{Op: registry.OpGuard, Name: prefix, Value: "chance", Live: &how, By: &registry.Origin{Actor: "cert:operator", Request: [16]byte{0: 1, 14: byte(l.asked >> 8), 15: byte(l.asked)}}}
 	leader.receive(func() { leader.replica.Submit(leader.tellTime(), operatorConn, []registry.Command{c}) })
 }
 

@@ -310,7 +310,7 @@ func (l *hosting) farewells(s *server, gone bool) {
 // revoke asks all homes to make the holder of a name leave (H9).
 func (l *hosting) revoke(res *resource, by string) {
 	l.w.stats.Hosts.Asked++
-	c := registry.Command{Op: registry.OpRevoke, Class: res.class, Name: res.name, Value: whyAsked, Origin: registry.Origin{Actor: by, Via: "grpc"}}
+	c := registry.Command{Op: registry.OpRevoke, Class: res.class, Name: res.name, Value: whyAsked, By: &registry.Origin{Actor: by, Via: "grpc"}}
 	for _, s := range l.w.servers {
 		if s.host != nil && l.rng.IntN(8) > 0 {
 			l.w.after(l.rng.Int64N(3*ms), func() {

@@ -27,7 +27,7 @@ func state(t testing.TB) *registry.Registry {
 	r, fx := registry.New(), new(registry.Effects)
 	id := registry.SessionID{1}
 	r.Apply(1, &registry.Batch{Time: 1, Commands: []registry.Command{
-		{Op: registry.OpMember, Member: registry.Member{ID: 3, UID: 33}},
+		{Op: registry.OpMember, Member: &registry.Member{ID: 3, UID: 33}},
 		{Op: registry.OpOpen, Session: id, Sequence: 1, TTL: int64(20 * time.Second)},
 		{Op: registry.OpAcquire, Session: id, Sequence: 2, Name: "a"},
 	}}, fx)

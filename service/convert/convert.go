@@ -32,7 +32,7 @@ func Command(c *registry.Command, origin *registry.Origin, id registry.SessionID
 	case *api.Request_Update:
 		c.Op, c.Hold, c.Value = registry.OpUpdate, op.Update.GetHold(), string(op.Update.GetValue())
 	case *api.Request_Revoke:
-		c.Origin = *origin
+		c.By = new(*origin)
 		return revokeOf(c, op.Revoke)
 	case *api.Request_Transfer:
 		c.Op, c.Hold, c.Value = registry.OpTransfer, op.Transfer.GetHold(), string(op.Transfer.GetTo())

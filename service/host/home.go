@@ -332,7 +332,7 @@ func (h *Host) Revoke(now int64, c *registry.Command) (result registry.Result) {
 	}
 	result = h.home.reg.Revoke(c, &h.home.fx)
 	h.answerAll()
-	if in := h.names[c.Name]; result.Code == registry.NotFound && h.askNear(in, c.Fence, c.Value, c.Origin.Actor) {
+	if in := h.names[c.Name]; result.Code == registry.NotFound && h.askNear(in, c.Fence, c.Value, c.Origin().Actor) {
 		result = registry.Result{Code: registry.OK, Fence: in.near.Fence}
 	}
 	h.finish()

@@ -87,7 +87,7 @@ func (h *Host) stops() string { return fmt.Sprintf("server %d stops", h.cfg.Serv
 // askToLeave asks the holder of a name to leave; by is the principal that wants it.
 func (h *Host) askToLeave(in *instance, why, by string) {
 	if !h.askNear(in, 0, why, by) {
-		h.home.reg.Revoke(&registry.Command{Name: in.name, Value: why, Origin: registry.Origin{Actor: by}}, &h.home.fx)
+		h.home.reg.Revoke(&registry.Command{Name: in.name, Value: why, By: &registry.Origin{Actor: by}}, &h.home.fx)
 	}
 }
 

@@ -195,7 +195,7 @@ func (h *Host) askNear(in *instance, fence uint64, why, by string) bool {
 // people. It returns the number of these holds.
 func (h *Host) askOwner(c *registry.Command) (holds int) {
 	for in := h.local.first; in != nil && h.near.held > 0; in = in.next {
-		if in.near != nil && in.near.Owner.Session == c.Session && h.askNear(in, 0, c.Value, c.Origin.Actor) {
+		if in.near != nil && in.near.Owner.Session == c.Session && h.askNear(in, 0, c.Value, c.Origin().Actor) {
 			holds++
 		}
 	}

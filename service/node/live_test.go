@@ -36,7 +36,7 @@ func liveCluster(t *testing.T, n int) *cluster {
 func (c *cluster) guard(prefix string, u view.Use) registry.Result {
 	c.t.Helper()
 	n := byte(guardRequests.Add(1))
-	return c.do(registry.Command{Op: registry.OpGuard, Name: prefix, Live: &registry.Live{Use: u}, Origin: registry.Origin{Request: [16]byte{9, n}}})
+	return c.do(registry.Command{Op: registry.OpGuard, Name: prefix, Live: &registry.Live{Use: u}, By: &registry.Origin{Request: [16]byte{9, n}}})
 }
 
 var guardRequests atomic.Uint32

@@ -35,7 +35,7 @@ func readForAccess(r *wire.Reader, c *Command) {
 	} else {
 		c.Name, c.Value = r.String(), r.String()
 	}
-	c.Origin = readOrigin(r)
+	c.By = readBy(r)
 }
 
 // ChangeSize returns the approximate size of the change of rules in a command.
@@ -150,7 +150,7 @@ func (r *Registry) denies(principal string, verb access.Verb, class Class, name 
 // forbids reports whether the rules deny a verb on the cluster to the origin of a command
 // without a session. The leader's own commands are allowed.
 func (r *Registry) forbids(c *Command, verb access.Verb, refusal *Result) bool {
-	return r.Forbids(c.Origin, verb, refusal)
+	return r.Forbids(c.Origin(), verb, refusal)
 }
 
 // Forbids reports whether the rules deny a verb on the cluster to the origin of an act; if so,
@@ -272,7 +272,7 @@ func (r *Registry) setRules(c *Command, fx *Effects) Result {
 	}
 	r.withdrawDenied(fx)
 	for _, s := range anonymous {
-		r.seeOff(s, "rules of access are turned on", c.Origin.Actor, fx)
+		r.seeOff(s, "rules of access are turned on", c.Origin().Actor, fx)
 	}
 	return Result{Code: OK}
 }
@@ -307,7 +307,7 @@ func (r *Registry) signed(c *Command) *access.Change {
 		if signed.Edits[i].Kind != access.PutToken {
 			continue
 		}
-		t.Creator, t.Made, t.UID = c.Origin.Actor, r.wall, 0
+		t.Creator, t.Made, t.UID = c.Origin().Actor, r.wall, 0
 		if before, found := r.rules.Token(t.ID); found {
 			t.Creator, t.Made, t.UID = before.Creator, before.Made, before.UID
 		}

@@ -15,7 +15,7 @@ import (
 
 // ruling returns an OpAccess of an administrator. Requests with the same number are the same.
 func ruling(request byte, edits ...access.Edit) Command {
-	return Command{Op: OpAccess, Origin: Origin{Actor: "local:1/0", Via: "local", Request: [16]byte{1, request}}, Change: &access.Change{Force: true, Edits: edits}}
+	return Command{Op: OpAccess, By: &Origin{Actor: "local:1/0", Via: "local", Request: [16]byte{1, request}}, Change: &access.Change{Force: true, Edits: edits}}
 }
 
 func role(name string, rules ...string) access.Edit {
@@ -95,10 +95,10 @@ func TestDecisionsAtApply(t *testing.T) {
 		{session(OpAcquire, "a", 4, Command{Class: Election, Name: "x/e"}), OK, ""},
 		{session(OpUpdate, "a", 5, Command{Hold: 4, Value: "v"}), OK, ""},
 		{session(OpRevoke, "a", 6, Command{Name: "x/1"}), Denied, `cert:a may not revoke "x/1": none of its roles (x) allows revoke there; see conclave access check revoke x/1`},
-		{Command{Op: OpEnd, Session: sessionNamed("b"), Origin: by("cert:a", 1)}, Denied, "cert:a may not end the session of another principal: none of its roles (x) allows end-session; see conclave access check end-session"},
-		{Command{Op: OpGuard, Name: "x/", Live: &Live{}, Origin: by("cert:a", 2)}, Denied, "cert:a may not change members, guards or views: none of its roles (x) allows members; see conclave access check members"},
-		{Command{Op: OpAccess, Change: ruling(2, mode(access.Open)).Change, Origin: by("cert:ops", 3)}, Denied, "cert:ops may not change the rules: none of its roles (operator) allows access; see conclave access check access"},
-		{Command{Op: OpAccess, Change: ruling(2, mode(access.Open)).Change, Origin: by("", 4)}, Unauthenticated, "anonymous may not change the rules: prove who you are by a client certificate or a token"},
+		{Command{Op: OpEnd, Session: sessionNamed("b"), By: new(by("cert:a", 1))}, Denied, "cert:a may not end the session of another principal: none of its roles (x) allows end-session; see conclave access check end-session"},
+		{Command{Op: OpGuard, Name: "x/", Live: &Live{}, By: new(by("cert:a", 2))}, Denied, "cert:a may not change members, guards or views: none of its roles (x) allows members; see conclave access check members"},
+		{Command{Op: OpAccess, Change: ruling(2, mode(access.Open)).Change, By: new(by("cert:ops", 3))}, Denied, "cert:ops may not change the rules: none of its roles (operator) allows access; see conclave access check access"},
+		{Command{Op: OpAccess, Change: ruling(2, mode(access.Open)).Change, By: new(by("", 4))}, Unauthenticated, "anonymous may not change the rules: prove who you are by a client certificate or a token"},
 		{ruling(3, role("x", "allow hold on prefix z/")), OK, ""}, // b waits no longer, a holds on
 		{session(OpUpdate, "a", 7, Command{Hold: 4, Value: "w"}), Denied, `cert:a may not hold "x/e": none of its roles (x) allows hold there; see conclave access check hold x/e`},
 		{session(OpTransfer, "a", 8, Command{Hold: 4, Value: "b"}), Denied, `cert:a may not hold "x/e": none of its roles (x) allows hold there; see conclave access check hold x/e`},
@@ -108,7 +108,7 @@ func TestDecisionsAtApply(t *testing.T) {
 		{session(OpCancel, "b", 3, Command{Hold: 2}), OK, ""},
 		{session(OpRevoke, "o", 2, Command{Class: Election, Name: "x/e", Value: "now"}), OK, ""},
 		{session(OpClose, "a", 11, Command{}), OK, ""},
-		{Command{Op: OpEnd, Session: sessionNamed("b"), Origin: by("cert:ops", 5)}, OK, ""},
+		{Command{Op: OpEnd, Session: sessionNamed("b"), By: new(by("cert:ops", 5))}, OK, ""},
 	} {
 		got := answerTo(t, r, step.command)
 		if got.Code != step.code || step.message != "" && got.Message != step.message {
@@ -192,7 +192,7 @@ func TestQuotasAtApply(t *testing.T) {
 // level, rules cannot exist.
 func TestNoRules(t *testing.T) {
 	low := atLevel(version.Live)
-	for _, c := range []Command{ruling(1, mode(access.Closed)), {Op: OpNote, Name: "backup", Origin: Origin{Request: [16]byte{3}}}} {
+	for _, c := range []Command{ruling(1, mode(access.Closed)), {Op: OpNote, Name: "backup", By: &Origin{Request: [16]byte{3}}}} {
 		if got := answerTo(t, low, c); got.Code != Invalid || low.Rules() != nil || len(low.Records(0)) != 0 {
 			t.Errorf("level %d: %+v", version.Live, got)
 		}
@@ -302,8 +302,8 @@ func TestModeFromBefore(t *testing.T) {
 func TestRecords(t *testing.T) {
 	r := ruled()
 	applyAll(r, ruling(6, bind("cert:c", "viewer")), ruling(6, bind("cert:c", "viewer")), ruling(7, bind("cert:c", "viewer")))
-	note := Command{Op: OpNote, Name: "backup", Value: "all of it", Origin: Origin{Actor: "cert:ops", Request: [16]byte{4}}}
-	applyAll(r, note, note, Command{Op: OpMember, Member: Member{ID: 2, UID: 9, PeerAddress: "b:1"}}, acquire("a", 2, "x/1"),
+	note := Command{Op: OpNote, Name: "backup", Value: "all of it", By: &Origin{Actor: "cert:ops", Request: [16]byte{4}}}
+	applyAll(r, note, note, Command{Op: OpMember, Member: &Member{ID: 2, UID: 9, PeerAddress: "b:1"}}, acquire("a", 2, "x/1"),
 		Command{Op: OpRevoke, Session: sessionNamed("o"), Sequence: 2, Name: "x/1", Value: "now"}, Command{Op: OpDrop, Term: 1, Claims: []ClaimID{{sessionNamed("a"), 2}}})
 	var lines []string
 	for _, rec := range r.Records(2) {
@@ -317,7 +317,7 @@ func TestRecords(t *testing.T) {
 		t.Errorf("on record are\n%s", strings.Join(lines, "\n"))
 	}
 	refused := func(i int) Command {
-		return Command{Op: OpEnd, Session: numbered(i), Origin: Origin{Actor: fmt.Sprint("cert:x", i%2), Request: [16]byte{5, byte(i >> 16), byte(i >> 8), byte(i)}}}
+		return Command{Op: OpEnd, Session: numbered(i), By: &Origin{Actor: fmt.Sprint("cert:x", i%2), Request: [16]byte{5, byte(i >> 16), byte(i >> 8), byte(i)}}}
 	}
 	for i := range 4000 {
 		applyAll(r, refused(i), refused(i))
@@ -336,7 +336,7 @@ func TestRecords(t *testing.T) {
 	}
 	same := refused(3999)
 	for i := range byte(9) {
-		same.Origin.Request = [16]byte{6, i}
+		same.By.Request = [16]byte{6, i}
 		applyAll(r, same)
 	}
 	last := r.trail.refusals.records[mostRefusals-1]
@@ -410,7 +410,7 @@ func randomCommand(t *rapid.T, r *Registry, sequence uint64) Command {
 	case 4:
 		c.Op, c.Name = OpRevoke, name
 	case 5:
-		return Command{Op: OpEnd, Session: c.Session, Origin: Origin{Actor: "cert:ops", Request: [16]byte{7, byte(sequence)}}}
+		return Command{Op: OpEnd, Session: c.Session, By: &Origin{Actor: "cert:ops", Request: [16]byte{7, byte(sequence)}}}
 	case 6:
 		verdict := Verdict{Session: c.Session}
 		if s := r.sessions[c.Session]; s != nil {

@@ -8,7 +8,7 @@ func (r *Registry) setLevel(c *Command) {
 		return
 	}
 	if refusal := (Result{}); r.forbids(c, access.Upgrade, &refusal) {
-		r.put(Record{Origin: c.Origin, Kind: "level", Reason: levels(c), Result: refusal.Code})
+		r.put(Record{Origin: c.Origin(), Kind: "level", Reason: levels(c), Result: refusal.Code})
 		return
 	}
 	r.level, r.stay = c.To, c.Stay
@@ -18,7 +18,7 @@ func (r *Registry) setLevel(c *Command) {
 	if c.From != c.To {
 		r.relevel()
 	}
-	r.put(Record{Origin: c.Origin, Kind: "level", Reason: levels(c), Result: OK})
+	r.put(Record{Origin: c.Origin(), Kind: "level", Reason: levels(c), Result: OK})
 }
 
 // administer carries out an operator's command without a session, and records it.
@@ -26,14 +26,14 @@ func (r *Registry) administer(c *Command, fx *Effects) (result Result) {
 	switch c.Op {
 	case OpGuard:
 		result = r.setGuard(c, fx)
-		r.put(Record{Origin: c.Origin, Kind: "guard", Name: c.Name, Reason: c.Value, Result: result.Code})
+		r.put(Record{Origin: c.Origin(), Kind: "guard", Name: c.Name, Reason: c.Value, Result: result.Code})
 	case OpEnd:
 		owner := ""
 		if s := r.sessions[c.Session]; s != nil {
 			owner = s.owner
 		}
 		result = r.dismiss(c, fx)
-		r.put(Record{Origin: c.Origin, Kind: "end-session", Name: c.Session.String(), Owner: owner, Reason: c.Value, Result: result.Code})
+		r.put(Record{Origin: c.Origin(), Kind: "end-session", Name: c.Session.String(), Owner: owner, Reason: c.Value, Result: result.Code})
 	case OpAccess:
 		before := r.rules
 		result = r.setRules(c, fx)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"testing"
+	"time"
 )
 
 // numbered returns the session of a number.
@@ -158,6 +159,27 @@ func BenchmarkMemory(b *testing.B) {
 		runtime.KeepAlive(r)
 	}
 	b.ReportMetric(float64(int64(after.HeapAlloc)-int64(before.HeapAlloc))/locks, "B/lock")
+}
+
+// BenchmarkLongestEntry reports the longest time that one entry takes while 1,000,000 locks are
+// taken. All clients of a server wait for so long.
+func BenchmarkLongestEntry(b *testing.B) {
+	const locks = 1_000_000
+	for b.Loop() {
+		r := withSessions(1)
+		var fx Effects
+		var longest time.Duration
+		for i := range locks {
+			fx.Reset()
+			batch := Batch{Commands: []Command{{
+				Op: OpAcquire, Session: numbered(0), Sequence: uint64(i) + 2, Low: uint64(i) + 2, Name: fmt.Sprint("lock/", i),
+			}}}
+			start := time.Now()
+			r.Apply(1, &batch, &fx)
+			longest = max(longest, time.Since(start))
+		}
+		b.ReportMetric(longest.Seconds()*1e3, "longest-ms")
+	}
 }
 
 func requireSound(b testing.TB, r *Registry) {

@@ -60,10 +60,16 @@ func (c *claim) held() bool { return c.fence != 0 }
 // key finds a claim in its session.
 func (c *claim) key() number { return number(c.sequence) }
 
-func (c *claim) keyHash() uint64 { return c.key().hash() }
+// enter adds a claim to its session, which has none with its number.
+func (r *Registry) enter(c *claim) {
+	r.thawSession(c.session)
+	c.session.claims.add(c, c.key().hash())
+	r.countClaims(c, 1, len(c.value))
+	r.tally.bytes += c.bytes()
+}
 
-// enter adds a claim to its session, and returns the claim that had its number before.
-func (r *Registry) enter(c *claim) (before *claim) {
+// reenter adds a claim to its session, and returns the claim that had its number before.
+func (r *Registry) reenter(c *claim) (before *claim) {
 	r.thawSession(c.session)
 	if before = c.session.claims.put(c); before != nil {
 		r.tally.bytes -= before.bytes()
@@ -109,7 +115,7 @@ func (r *Registry) promote(res *resource) *claim {
 		c.extras = &t
 	}
 	if copied {
-		r.enter(c)
+		r.reenter(c)
 	}
 	return c
 }
@@ -117,7 +123,7 @@ func (r *Registry) promote(res *resource) *claim {
 // replace replaces a claim whose extras have changed, except in its resource. If it waits, all
 // waiters are counted.
 func (r *Registry) replace(c *claim) {
-	if before := r.enter(c); r.tally.counts(c) {
+	if before := r.reenter(c); r.tally.counts(c) {
 		c.session.claimed += c.hash() - before.hash()
 	}
 	id := c.id()

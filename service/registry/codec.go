@@ -82,23 +82,23 @@ func (c *Command) append(b []byte, format byte) []byte {
 	case OpExpire, OpSilence:
 		return c.appendVerdicts(b)
 	case OpMember:
-		return c.Origin.append(c.Member.append(b))
+		return c.Origin().append(c.member().append(b))
 	case OpDrop:
 		return c.appendClaims(b)
 	case OpOvertake:
 		return wire.AppendBytes(b, c.Name)
 	case OpEnd:
-		return c.Origin.append(wire.AppendBytes(append(b, c.Session[:]...), c.Value))
+		return c.Origin().append(wire.AppendBytes(append(b, c.Session[:]...), c.Value))
 	case OpGuard:
 		return c.appendGuard(b)
 	case OpAccess:
-		return c.Origin.append(c.change().Append(b))
+		return c.Origin().append(c.change().Append(b))
 	case OpNote:
-		return c.Origin.append(wire.AppendBytes(wire.AppendBytes(b, c.Name), c.Value))
+		return c.Origin().append(wire.AppendBytes(wire.AppendBytes(b, c.Name), c.Value))
 	case OpLevel:
 		b = wire.AppendUint(b, uint64(c.From))
 		b = wire.AppendUint(b, uint64(c.To))
-		return c.Origin.append(wire.AppendBool(b, c.Stay))
+		return c.Origin().append(wire.AppendBool(b, c.Stay))
 	}
 	b = append(b, c.Session[:]...)
 	b = wire.AppendUint(b, c.Sequence)
@@ -131,7 +131,7 @@ func (c *Command) appendOperands(b []byte, format byte) []byte {
 		b = wire.AppendBytes(b, c.Name)
 		b = wire.AppendUint(b, c.Fence)
 		b = wire.AppendBytes(b, c.Value)
-		b = c.Origin.append(b)
+		b = c.Origin().append(b)
 	case OpRelease, OpCancel:
 		b = wire.AppendUint(b, c.Hold)
 	case OpUpdate, OpTransfer:
@@ -145,7 +145,7 @@ func (c *Command) appendOperands(b []byte, format byte) []byte {
 	return b
 }
 
-func (o *Origin) append(b []byte) []byte {
+func (o Origin) append(b []byte) []byte {
 	b = wire.AppendBytes(b, o.Actor)
 	b = wire.AppendBytes(b, o.Via)
 	b = wire.AppendBytes(b, o.Remote)
@@ -156,6 +156,13 @@ func readOrigin(r *wire.Reader) Origin {
 	o := Origin{Actor: r.String(), Via: r.String(), Remote: r.String()}
 	r.Fixed(o.Request[:])
 	return o
+}
+
+func readBy(r *wire.Reader) *Origin {
+	if o := readOrigin(r); o != (Origin{}) {
+		return &o
+	}
+	return nil
 }
 
 func (c *Command) appendVerdicts(b []byte) []byte {
@@ -187,8 +194,8 @@ func readCommand(r *wire.Reader, c *Command, format byte) {
 		readVerdicts(r, c)
 		return
 	case OpMember:
-		c.Member = readMember(r)
-		c.Origin = readOrigin(r)
+		c.Member = new(readMember(r))
+		c.By = readBy(r)
 		return
 	case OpDrop:
 		readClaimIDs(r, c)
@@ -198,7 +205,7 @@ func readCommand(r *wire.Reader, c *Command, format byte) {
 		return
 	case OpEnd:
 		r.Fixed(c.Session[:])
-		c.Value, c.Origin = r.String(), readOrigin(r)
+		c.Value, c.By = r.String(), readBy(r)
 		return
 	case OpGuard:
 		readGuard(r, c)
@@ -208,7 +215,7 @@ func readCommand(r *wire.Reader, c *Command, format byte) {
 		return
 	case OpLevel:
 		c.From, c.To, c.Stay = r.Uint32(), r.Uint32(), r.Bool()
-		c.Origin = readOrigin(r)
+		c.By = readBy(r)
 		return
 	}
 	r.Fixed(c.Session[:])
@@ -245,7 +252,7 @@ func readOperands(r *wire.Reader, c *Command, format byte) {
 		c.Name = r.String()
 		c.Fence = r.Uint()
 		c.Value = r.String()
-		c.Origin = readOrigin(r)
+		c.By = readBy(r)
 	case OpRelease, OpCancel:
 		c.Hold = r.Uint()
 	case OpUpdate, OpTransfer:

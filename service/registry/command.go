@@ -167,10 +167,10 @@ type Command struct {
 	Program string
 	Owner   string
 
-	// Origin is who asked for the command (OpRevoke, OpMember, OpEnd, OpLevel, OpGuard,
-	// OpAccess, OpNote). An OpEnd names its session in Session and its reason in Value, and
-	// has no sequence.
-	Origin Origin
+	// By is who asked for the command (OpRevoke, OpMember, OpEnd, OpLevel, OpGuard, OpAccess,
+	// OpNote), nil for others and if it was the leader itself. An OpEnd names its session in
+	// Session and its reason in Value, and has no sequence.
+	By *Origin
 
 	// From and To are levels. Stay means that the level must not rise by itself
 	// (OpLevel).
@@ -183,8 +183,8 @@ type Command struct {
 	Verdicts []Verdict
 	Claims   []ClaimID
 
-	// Member is the server that the command is about (OpMember).
-	Member Member
+	// Member is the server that the command is about (OpMember), nil for others.
+	Member *Member
 
 	// Live are the operands of OpEnter, OpTurn, OpQuiet and OpGuard, nil for others. An OpEnter
 	// also has TTL, Host and PID. An OpGuard has its prefix in Name, or no name and the class
@@ -196,9 +196,25 @@ type Command struct {
 	Change *access.Change
 }
 
+// Origin returns who asked for the command.
+func (c *Command) Origin() (by Origin) {
+	if c.By != nil {
+		by = *c.By
+	}
+	return by
+}
+
+// member returns the operand of an OpMember.
+func (c *Command) member() (m Member) {
+	if c.Member != nil {
+		m = *c.Member
+	}
+	return m
+}
+
 // asker identifies where to send the answer to a request without a session: it is the
 // number of the request, in the form of a session id.
-func (c *Command) asker() SessionID { return SessionID(c.Origin.Request) }
+func (c *Command) asker() SessionID { return SessionID(c.Origin().Request) }
 
 // Origin is who asked for a command. The zero value is the leader itself.
 type Origin struct {

@@ -111,13 +111,13 @@ func drawCommand(t *rapid.T) Command {
 		c.Verdicts = rapid.SliceOfN(rapid.Custom(drawVerdict), 1, 3).Draw(t, "verdicts")
 		return c
 	case OpMember:
-		c.Member = Member{
+		c.Member = &Member{
 			ID: number.Draw(t, "id"), UID: rapid.Uint64().Draw(t, "uid"), PeerAddress: rapid.String().Draw(t, "peer address"),
 			ClientAddress: rapid.String().Draw(t, "client address"), Standing: Standing(rapid.IntRange(0, 2).Draw(t, "standing")),
 		}
 		return c
 	case OpEnd:
-		c.Session, c.Origin.Request = drawSession(t), [16]byte{1}
+		c.Session, c.By = drawSession(t), &Origin{Request: [16]byte{1}}
 		return c
 	case OpOvertake:
 		c.Class, c.Name = Election, rapid.SampledFrom([]string{"a", "b"}).Draw(t, "name")

@@ -137,7 +137,7 @@ func TestVersionsAreRefused(t *testing.T) {
 // Every prefix of what is written is damaged.
 func TestTruncation(t *testing.T) {
 	r := New()
-	applyAll(r, open("a"), open("b"), acquire("a", 1, "n"), acquire("b", 1, "n"), Command{Op: OpMember, Member: Member{ID: 1, UID: 2}})
+	applyAll(r, open("a"), open("b"), acquire("a", 1, "n"), acquire("b", 1, "n"), Command{Op: OpMember, Member: &Member{ID: 1, UID: 2}})
 	snapshot := r.Encode()
 	for n := range snapshot {
 		if _, err := Decode(snapshot[:n]); err == nil {
@@ -190,23 +190,23 @@ func everyCommand() []Command {
 		{Op: OpClose, Session: a, Sequence: 1 << 63},
 		{Op: OpExpire, Term: 1 << 40, Verdicts: verdicts},
 		{Op: OpSilence, Term: 1, Verdicts: verdicts},
-		{Op: OpMember, Member: Member{ID: 1, UID: 1<<64 - 1}},
+		{Op: OpMember, Member: &Member{ID: 1, UID: 1<<64 - 1}},
 		{Op: OpAcquire, Session: a, Sequence: 7, Name: "n", Shared: true, Keeps: []Kept{{Election, "chief", 1 << 40}, {Lock, "m", 3}}},
 		{Op: OpAcquire, Session: a, Sequence: 8, Class: Election, Name: "chief", Priority: -5, Patience: 3e9},
 		{Op: OpRevoke, Session: a, Sequence: 9, Class: Election, Name: "chief", Fence: 1 << 40, Value: "why"},
 		{Op: OpTransfer, Session: a, Sequence: 10, Hold: 3, Value: "heir"},
 		{Op: OpDrop, Term: 3, Claims: []ClaimID{{a, 3}, {b, 1 << 63}}},
 		{Op: OpOvertake, Class: Election, Name: "chief"},
-		{Op: OpEnd, Session: a, Value: "why", Origin: Origin{Actor: "cert:ops", Via: "http", Remote: "10.0.0.9:5", Request: [16]byte{15: 9}}},
+		{Op: OpEnd, Session: a, Value: "why", By: &Origin{Actor: "cert:ops", Via: "http", Remote: "10.0.0.9:5", Request: [16]byte{15: 9}}},
 		{Op: OpEnter, Session: SessionID{15: 1}, Sequence: 1, Low: 1, TTL: 12e8, Host: "east", PID: 7, Live: &Live{Server: 1}},
 		{Op: OpTurn, Session: SessionID{15: 1}, Sequence: 2, Value: "why", Live: &Live{Epoch: 2, Coordinator: 1}},
 		{Op: OpQuiet, Session: SessionID{15: 1}, Sequence: 3, Low: 2, Live: &Live{Epoch: 3, Change: 1}},
 		{Op: OpClose, Session: SessionID{15: 1}, Sequence: 4, Live: &Live{Heir: view.Seat{Server: 2, ID: [2]uint64{3, 4}}}},
-		{Op: OpGuard, Name: "n", Value: "why", Live: &Live{Use: view.Use{Algorithm: "k-ricart-agrawala", Options: "k=3"}, Wait: 30e9, Force: true}, Origin: Origin{Actor: "cert:ops"}},
+		{Op: OpGuard, Name: "n", Value: "why", Live: &Live{Use: view.Use{Algorithm: "k-ricart-agrawala", Options: "k=3"}, Wait: 30e9, Force: true}, By: &Origin{Actor: "cert:ops"}},
 		{Op: OpGuard, Name: "n", Live: &Live{Remove: true}},
 		{Op: OpGuard, Name: "n", Live: &Live{Change: 1 << 40}},
-		{Op: OpGuard, Class: View, Value: "why", Live: &Live{Use: view.Use{Algorithm: "swim+bully", Options: "delay=20000"}}, Origin: Origin{Actor: "cert:ops"}},
+		{Op: OpGuard, Class: View, Value: "why", Live: &Live{Use: view.Use{Algorithm: "swim+bully", Options: "delay=20000"}}, By: &Origin{Actor: "cert:ops"}},
 		ruling(1, role("x", "allow hold on prefix x/"), bind("cert:a", "x"), quota("", "x/", access.Amount{Claims: 3})),
-		{Op: OpNote, Name: "backup", Value: "why", Origin: Origin{Actor: "cert:ops", Request: [16]byte{15: 8}}},
+		{Op: OpNote, Name: "backup", Value: "why", By: &Origin{Actor: "cert:ops", Request: [16]byte{15: 8}}},
 	}
 }

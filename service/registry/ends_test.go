@@ -93,7 +93,7 @@ func contested(op Op, own bool) (*Registry, Command) {
 	case own:
 		c.Session = a
 	case op == OpEnd:
-		c.Session, c.Origin.Actor = a, "cert:ops"
+		c.Session, c.By = a, &Origin{Actor: "cert:ops"}
 	case op == OpOvertake:
 		c.Class, c.Name = Election, "e"
 	}

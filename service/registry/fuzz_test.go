@@ -82,7 +82,7 @@ func FuzzApply(f *testing.F) {
 // seated returns one that also has seats and guards; some guards drain.
 func seated() *Registry {
 	r := busy()
-	applyAll(r, Command{Op: OpLevel, From: version.Max, To: version.Access}, Command{Op: OpMember, Member: Member{ID: 2, UID: 98}})
+	applyAll(r, Command{Op: OpLevel, From: version.Max, To: version.Access}, Command{Op: OpMember, Member: &Member{ID: 2, UID: 98}})
 	applyAll(r, guard("live/", "central"), guard("n", "maekawa"))
 	applyAll(r, enter("s", 1), enter("t", 2))
 	applyAll(r, enter("u", 2), guard("live/", ""), guard("live/new/", "central"), acquire("b", 5, "n/waits"), acquire("c", 5, "n/waits"))
@@ -92,7 +92,7 @@ func seated() *Registry {
 // busy returns a state with something of everything.
 func busy() *Registry {
 	r := atLevel(version.Max)
-	applyAll(r, Command{Op: OpMember, Member: Member{ID: 1, UID: 99}}, open("a"), open("b"), open("c"),
+	applyAll(r, Command{Op: OpMember, Member: &Member{ID: 1, UID: 99}}, open("a"), open("b"), open("c"),
 		acquire("a", 1, "n"), acquire("b", 1, "n"), acquire("c", 1, "n"),
 		Command{Op: OpAcquire, Session: sessionNamed("b"), Sequence: 2, Name: "n", Try: true},
 		Command{Op: OpAcquire, Session: sessionNamed("b"), Sequence: 3, Name: "chief", Class: Election, Value: "v"},
@@ -111,7 +111,7 @@ func release(name string, sequence, hold uint64) Command {
 }
 
 func guard(prefix, algorithm string) Command {
-	return Command{Op: OpGuard, Name: prefix, Value: "why", Live: &Live{Use: view.Use{Algorithm: algorithm}, Wait: 5e9}, Origin: Origin{Actor: "cert:ops"}}
+	return Command{Op: OpGuard, Name: prefix, Value: "why", Live: &Live{Use: view.Use{Algorithm: algorithm}, Wait: 5e9}, By: &Origin{Actor: "cert:ops"}}
 }
 
 // enter opens a seat of a server.

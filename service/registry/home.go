@@ -94,7 +94,7 @@ func (r *Registry) RefuseSome(name string, refuse func(owner string) *Result, fx
 
 // Revoke asks the holder of a lock to leave, for an operator who need not have a session here.
 func (r *Registry) Revoke(c *Command, fx *Effects) Result {
-	if problem := firstProblem(c.validateRevoke(), c.Origin.validate()); problem != "" {
+	if problem := firstProblem(c.validateRevoke(), c.Origin().validate()); problem != "" {
 		return Result{Code: Invalid, Message: problem}
 	}
 	r.frozen = nil

@@ -24,7 +24,7 @@ func history() []Batch {
 		return c
 	}
 	member := func(id, uid uint64, standing Standing) Command {
-		return Command{Op: OpMember, Origin: by, Member: Member{ID: id, UID: uid, PeerAddress: "10.0.0.1:7500", ClientAddress: "10.0.0.1:7400", Standing: standing}}
+		return Command{Op: OpMember, By: &by, Member: &Member{ID: id, UID: uid, PeerAddress: "10.0.0.1:7500", ClientAddress: "10.0.0.1:7400", Standing: standing}}
 	}
 	entries := [][]Command{{
 		member(1, 1<<63, Voter), member(2, 2, Voter), member(3, 3, Learner), member(4, 0, Voter), member(5, 5, Removed),
@@ -48,15 +48,15 @@ func history() []Batch {
 		ask(OpAcquire, 6, 7, Command{Name: "expires"}), ask(OpAcquire, 7, 2, Command{Name: "closes"}),
 		ask(OpRenew, 2, 8, Command{}),
 	}, {
-		ask(OpRevoke, 2, 9, Command{Name: "shared", Value: "maintenance", Origin: by}), ask(OpRevoke, 2, 10, Command{Name: "none", Fence: 1}),
-		{Op: OpEnd, Session: SessionID{4}, Value: "too old", Origin: by},
+		ask(OpRevoke, 2, 9, Command{Name: "shared", Value: "maintenance", By: &by}), ask(OpRevoke, 2, 10, Command{Name: "none", Fence: 1}),
+		{Op: OpEnd, Session: SessionID{4}, Value: "too old", By: &by},
 		{Op: OpOvertake, Class: Election, Name: "first"},
 	}, {
 		{Op: OpDrop, Term: 3, Claims: []ClaimID{{SessionID{2}, 3}}},
 		{Op: OpSilence, Term: 3, Verdicts: []Verdict{{SessionID{5}, 5, 4e9}}},
 		{Op: OpExpire, Term: 3, Verdicts: []Verdict{{SessionID{6}, 6, 0}, {SessionID{1}, 99, 0}}},
 		ask(OpClose, 7, 3, Command{}),
-		{Op: OpLevel, From: 1, To: 1, Stay: true, Origin: by},
+		{Op: OpLevel, From: 1, To: 1, Stay: true, By: &by},
 	}}
 	var batches []Batch
 	for i, commands := range entries {
@@ -93,7 +93,7 @@ func history2() []Batch {
 func history3() []Batch {
 	by := Origin{Actor: "cert:operator", Via: "grpc", Remote: "10.0.0.9:40000", Request: [16]byte{15: 8}}
 	guard := func(prefix, algorithm string) Command {
-		return Command{Op: OpGuard, Name: prefix, Value: "faster", Live: &Live{Use: view.Use{Algorithm: algorithm}, Wait: 30e9}, Origin: by}
+		return Command{Op: OpGuard, Name: prefix, Value: "faster", Live: &Live{Use: view.Use{Algorithm: algorithm}, Wait: 30e9}, By: &by}
 	}
 	seat := func(op Op, n byte, sequence uint64, l Live) Command {
 		return Command{Op: op, Session: SessionID{n}, Sequence: sequence, Low: 1, Live: &l}
@@ -110,7 +110,7 @@ func history3() []Batch {
 	for i, commands := range [][]Command{
 		{{Op: OpLevel, From: 2, To: 3}},
 		{guard("live/", "suzuki-kasami"), guard("pool/", "k-ricart-agrawala"), ask(9, 4, "live/a")},
-		{{Op: OpGuard, Class: View, Value: "who leads", Live: &Live{Use: view.Use{Algorithm: "swim+bully", Options: "delay=20000"}}, Origin: by}},
+		{{Op: OpGuard, Class: View, Value: "who leads", Live: &Live{Use: view.Use{Algorithm: "swim+bully", Options: "delay=20000"}}, By: &by}},
 		{enter(20, 1), enter(21, 2)},
 		{enter(22, 1), ask(9, 5, "live/a"), ask(9, 6, "slow/a"), ask(8, 6, "slow/a")},
 		{guard("slow/", "maekawa"), guard("live/new/", "central"), guard("pool/", ""), ask(8, 7, "slow/b"), ask(8, 9, "late/a")},
@@ -133,19 +133,19 @@ func history4() []Batch {
 		return Origin{Actor: actor, Via: "grpc", Remote: "10.0.0.9:40000", Request: [16]byte{14: 4, 15: request}}
 	}
 	change := func(actor string, request byte, force bool, edits ...access.Edit) Command {
-		return Command{Op: OpAccess, Origin: by(actor, request), Change: &access.Change{Expected: uint64(request), Force: force, EndSessions: request == 1, Edits: edits}}
+		return Command{Op: OpAccess, By: new(by(actor, request)), Change: &access.Change{Expected: uint64(request), Force: force, EndSessions: request == 1, Edits: edits}}
 	}
 	token := access.Token{ID: "abcdefghijklmnop", Hash: [32]byte{1, 31: 2}, Name: "batch-7", Expires: 1795245295451414000, Note: "for the nightly batch"}
 	join := access.Token{ID: "joinjoinjoinjoin", Hash: [32]byte{4}, Peer: "10.0.0.7:7500", Expires: 1795245395451414000}
 	joining := func(request byte, id uint64, address string) Command {
-		return Command{Op: OpMember, Member: Member{ID: id, UID: 70 + id, PeerAddress: address, ClientAddress: "10.0.0.7:7400"}, Origin: by("join:"+join.ID, request)}
+		return Command{Op: OpMember, Member: &Member{ID: id, UID: 70 + id, PeerAddress: address, ClientAddress: "10.0.0.7:7400"}, By: new(by("join:"+join.ID, request))}
 	}
 	ask := func(owner byte, sequence uint64, name string) Command {
 		return Command{Op: OpAcquire, Session: SessionID{owner}, Sequence: sequence, Low: 2, Name: name}
 	}
 	var batches []Batch
 	for i, commands := range [][]Command{
-		{{Op: OpLevel, From: 3, To: 4, Origin: by("cert:operator", 9)}},
+		{{Op: OpLevel, From: 3, To: 4, By: new(by("cert:operator", 9))}},
 		{change("local:1/0", 1, false,
 			role("batch", "allow read,hold on prefix reports/", "deny hold on election prefix reports/frozen/", "allow revoke on lock name nightly"), role("spare", "allow status"),
 			bind("cert:alice", "admin"), bind("token:batch-*", "batch"), bind(access.Everyone, "viewer"), bind("cert:gone", "spare"),
@@ -156,11 +156,11 @@ func history4() []Batch {
 			access.Edit{Kind: access.DropBinding, Binding: access.Binding{Who: "cert:gone"}}, access.Edit{Kind: access.DropRole, Role: access.Role{Name: "spare"}},
 			access.Edit{Kind: access.DropToken, Token: access.Token{ID: "ponmlkjihgfedcba"}}, access.Edit{Kind: access.DropQuota, Quota: access.Quota{Who: "cert:gone"}})},
 		{change("token:batch-7", 3, false, mode(access.Open)), change("token:batch-7", 4, false, mode(access.Open)), change("", 5, false, mode(access.Open))},
-		{{Op: OpNote, Name: "backup", Value: "at index 812", Origin: by("cert:alice", 6)}, {Op: OpNote, Name: "start", Value: "v0.2.0", Origin: Origin{Actor: "local:2/998", Via: "local"}}},
-		{{Op: OpMember, Member: Member{ID: 6, UID: 66, PeerAddress: "10.0.0.6:7500", ClientAddress: "10.0.0.6:7400"}, Origin: by("cert:alice", 7)}},
+		{{Op: OpNote, Name: "backup", Value: "at index 812", By: new(by("cert:alice", 6))}, {Op: OpNote, Name: "start", Value: "v0.2.0", By: &Origin{Actor: "local:2/998", Via: "local"}}},
+		{{Op: OpMember, Member: &Member{ID: 6, UID: 66, PeerAddress: "10.0.0.6:7500", ClientAddress: "10.0.0.6:7400"}, By: new(by("cert:alice", 7))}},
 		{{Op: OpOpen, Session: SessionID{30}, Sequence: 1, TTL: 10e9, Host: "a7", PID: 43, Program: "report", Owner: "token:batch-7"}, ask(30, 2, "reports/a"), ask(30, 3, "pay/a")},
-		{{Op: OpEnd, Session: SessionID{30}, Value: "too old", Origin: by("token:batch-7", 8)}},
-		{{Op: OpAccess, Origin: by("cert:alice", 10), Change: &access.Change{Edits: []access.Edit{{Kind: access.PutToken, Token: join}}}}},
+		{{Op: OpEnd, Session: SessionID{30}, Value: "too old", By: new(by("token:batch-7", 8))}},
+		{{Op: OpAccess, By: new(by("cert:alice", 10)), Change: &access.Change{Edits: []access.Edit{{Kind: access.PutToken, Token: join}}}}},
 		{joining(11, 7, "10.0.0.8:7500"), joining(12, 7, join.Peer), joining(13, 8, join.Peer)},
 	} {
 		batches = append(batches, Batch{Time: 70e9 + int64(i)*1e9, Wall: 1795245295451414000, Commands: commands})

@@ -190,7 +190,7 @@ func (s *session) misfits(c *Command) string {
 	switch {
 	case c.Op == OpEnter && s.server != c.how().Server:
 		return fmt.Sprintf("seat: server %d: the session is not a seat of it", c.how().Server)
-	case s.server == 0 && (c.Op.ofSeat() || c.how().Heir != view.Seat{}):
+	case s.server == 0 && (c.Op.ofSeat() || c.Live != nil && c.Live.Heir != view.Seat{}):
 		return "the session is not a seat"
 	case s.server != 0 && !c.Op.Seated():
 		return fmt.Sprintf("the session is the seat of server %d: it holds nothing", s.server)
@@ -271,7 +271,7 @@ func (r *Registry) setGuard(c *Command, fx *Effects) Result {
 	if how.Change != 0 {
 		how.Use = r.live.Find(c.Name).Use
 	}
-	conditions := view.Conditions{Wait: how.Wait, Force: how.Force, Reason: c.Value, By: c.Origin.Actor}
+	conditions := view.Conditions{Wait: how.Wait, Force: how.Force, Reason: c.Value, By: c.Origin().Actor}
 	if l := r.thawLive(); how.Remove {
 		l.Remove(c.Name, conditions)
 	} else {
@@ -320,7 +320,7 @@ func (r *Registry) askAll(c *Command, fx *Effects) {
 		}
 		res = r.thaw(res)
 		for i := range res.holders() {
-			r.ask(res, i, ByGuard, c.Value, c.Origin.Actor, fx)
+			r.ask(res, i, ByGuard, c.Value, c.Origin().Actor, fx)
 		}
 	}
 }

@@ -15,13 +15,13 @@ func (c *Command) appendGuard(b []byte) []byte {
 	b = wire.AppendInt(b, c.how().Wait)
 	b = wire.AppendBool(b, c.how().Force)
 	b = wire.AppendUint(b, c.how().Change)
-	return c.Origin.append(wire.AppendBytes(b, c.Value))
+	return c.Origin().append(wire.AppendBytes(b, c.Value))
 }
 
 func readGuard(r *wire.Reader, c *Command) {
 	c.Class, c.Name = Class(r.Byte()), r.String()
 	c.Live = &Live{Use: readUse(r), Remove: r.Bool(), Wait: r.Int(), Force: r.Bool(), Change: r.Uint()}
-	c.Value, c.Origin = r.String(), readOrigin(r)
+	c.Value, c.By = r.String(), readBy(r)
 }
 
 func (c *Command) appendSeat(b []byte) []byte {

@@ -13,7 +13,7 @@ import (
 // command.
 func TestNothingIsLiveBelowItsLevel(t *testing.T) {
 	r := atLevel(version.Live - 1)
-	applyAll(r, Command{Op: OpMember, Member: Member{ID: 1, UID: 9}})
+	applyAll(r, Command{Op: OpMember, Member: &Member{ID: 1, UID: 9}})
 	for _, c := range []Command{guard("live/", "central"), enter("s", 1)} {
 		fx := applyAll(r, c)
 		if len(fx.Outcomes) != 1 || fx.Outcomes[0].Result.Code != Invalid || !strings.Contains(fx.Outcomes[0].Result.Message, "level 3") {

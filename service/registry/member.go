@@ -70,17 +70,17 @@ func readMember(rd *wire.Reader) Member {
 // record updates the record of a server. A removal is final, whatever was under way when it
 // was decided.
 func (r *Registry) record(c *Command, fx *Effects) {
-	m := c.Member
+	m := c.member()
 	if r.members[m.ID].Standing == Removed {
 		return
 	}
-	rec := Record{Origin: c.Origin, Kind: "member", Server: m.ID, Reason: m.Standing.String() + " at " + m.PeerAddress, Result: OK}
-	if refusal := (Result{}); r.ForbidsMember(c.Origin, m, &refusal) {
+	rec := Record{Origin: c.Origin(), Kind: "member", Server: m.ID, Reason: m.Standing.String() + " at " + m.PeerAddress, Result: OK}
+	if refusal := (Result{}); r.ForbidsMember(c.Origin(), m, &refusal) {
 		rec.Result = refusal.Code
 		r.put(rec)
 		return
 	}
-	r.useJoinToken(c.Origin, m)
+	r.useJoinToken(c.Origin(), m)
 	r.members = maps.Clone(r.members) // versions share the old one
 	r.members[m.ID] = m
 	fx.Members = true

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func recordOf(m Member) Command { return Command{Op: OpMember, Member: m} }
+func recordOf(m Member) Command { return Command{Op: OpMember, Member: &m} }
 
 func TestMembersOutliveASnapshot(t *testing.T) {
 	r := New()

@@ -155,10 +155,10 @@ func (w *walk) command() Command {
 	case kind < 92:
 		return w.ouster()
 	case kind < 93:
-		return Command{Op: OpEnd, Session: walkSession(who), Value: "why", Origin: Origin{Request: [16]byte(sessionNamed("op"))}}
+		return Command{Op: OpEnd, Session: walkSession(who), Value: "why", By: &Origin{Request: [16]byte(sessionNamed("op"))}}
 	case kind < 94:
 		w.term++
-		return Command{Op: OpMember, Member: Member{ID: 1 + w.term%3, UID: w.term}}
+		return Command{Op: OpMember, Member: &Member{ID: 1 + w.term%3, UID: w.term}}
 	case kind < 97:
 		return w.send(who, rapid.SampledFrom([]Command{{Op: OpOpen, TTL: 10e9}, {Op: OpRenew}}).Draw(w.t, "renewal"))
 	case kind < 98:
@@ -327,7 +327,7 @@ func (w *walk) malformed(who int) Command {
 // aboutLive draws a change of a guard, or a command of a seat, at times again.
 func (w *walk) aboutLive() Command {
 	if rapid.IntRange(0, 2).Draw(w.t, "guard") == 0 {
-		c := Command{Op: OpGuard, Value: "why", Live: &Live{}, Origin: Origin{Request: [16]byte(sessionNamed("op"))}}
+		c := Command{Op: OpGuard, Value: "why", Live: &Live{}, By: &Origin{Request: [16]byte(sessionNamed("op"))}}
 		if rapid.IntRange(0, 5).Draw(w.t, "watch") == 0 {
 			c.Class, c.Live.Use.Algorithm = View, rapid.SampledFrom([]string{"", "swim+bully", "reliable+le-lann", "swim", "bully+swim"}).Draw(w.t, "stack")
 			return c

@@ -81,9 +81,9 @@ func (m *naive) step(term uint64, now int64, c *Command) {
 	case OpMember:
 		m.live.voters[c.Member.ID] = c.Member.UID != 0
 	case OpGuard:
-		m.tell(SessionID(c.Origin.Request), 0, m.setGuard(c))
+		m.tell(SessionID(c.Origin().Request), 0, m.setGuard(c))
 	case OpEnd:
-		m.tell(SessionID(c.Origin.Request), 0, m.dismiss(c))
+		m.tell(SessionID(c.Origin().Request), 0, m.dismiss(c))
 	case OpDrop:
 		if c.Term == term {
 			m.dropOverdue(c.Claims)

@@ -91,8 +91,6 @@ type record struct {
 
 func (rec *record) key() key { return key{rec.class, rec.name} }
 
-func (rec *record) keyHash() uint64 { return rec.key().hash() }
-
 // recent finds the current records. The ends of the list are those whose hold ended last,
 // and whose hold ended longest ago.
 type recent struct {

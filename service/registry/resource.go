@@ -211,9 +211,13 @@ func inserted[E any](all []E, at int, e E) []E {
 }
 
 func without(claims []*claim, c *claim) []*claim {
-	i := slices.Index(claims, c)
-	if i < 0 {
+	i, last := slices.Index(claims, c), len(claims)-1
+	switch {
+	case i < 0:
 		panic("registry: a claim is missing from its resource")
+	case i == last: // most often, as the only one
+		claims[last] = nil
+		return claims[:last]
 	}
 	return slices.Delete(claims, i, i+1)
 }
@@ -225,5 +229,3 @@ type key struct {
 }
 
 func (res *resource) key() key { return key{res.class, res.name} }
-
-func (res *resource) keyHash() uint64 { return res.key().hash() }

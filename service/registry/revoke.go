@@ -26,7 +26,7 @@ func (r *Registry) revoke(c *Command, fx *Effects) Result {
 	for i, holder := range res.holders() {
 		if c.Fence == 0 || c.Fence == holder.fence {
 			fence = holder.fence
-			r.ask(res, i, ByOperator, c.Value, c.Origin.Actor, fx)
+			r.ask(res, i, ByOperator, c.Value, c.Origin().Actor, fx)
 		}
 	}
 	if fence == 0 {
@@ -66,7 +66,7 @@ func (r *Registry) dismiss(c *Command, fx *Effects) Result {
 		// A seat has no holds here and would end at once, while clients of that server hold locks.
 		return Result{Code: Invalid, Message: fmt.Sprintf("session %v is the seat of server %d: stop or remove the server instead", s.id, s.server)}
 	}
-	r.seeOff(s, c.Value, c.Origin.Actor, fx)
+	r.seeOff(s, c.Value, c.Origin().Actor, fx)
 	return Result{Code: OK}
 }
 

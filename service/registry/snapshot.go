@@ -325,7 +325,7 @@ func (r *Registry) readClaims(rd *wire.Reader, res *resource) []*claim {
 			rd.Fail(fmt.Errorf("%q is claimed by the unknown session %v", res.name, id))
 			return
 		}
-		r.enter(c)
+		r.reenter(c)
 		c.session.claimed += c.hash()
 		r.list(c)
 		claims = append(claims, c)

@@ -7,42 +7,61 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A table holds what a map does, whatever is put in and taken out.
+// A table holds what a map does, whatever is put in and taken out. It also does if many
+// keys have the same hash.
 func TestTable(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		table, want := table[number, *claim]{}, map[number]*claim{}
-		for range rapid.IntRange(0, 300).Draw(t, "steps") {
-			k := number(rapid.Uint64Range(0, 60).Draw(t, "key"))
-			if rapid.IntRange(0, 2).Draw(t, "remove") == 0 {
-				table.remove(k)
-				delete(want, k)
-			} else {
-				c := &claim{sequence: uint64(k)}
-				if want[k] == nil && rapid.Bool().Draw(t, "known to be new") {
-					table.add(c, c.keyHash())
-				} else if before := table.put(c); before != want[k] {
-					t.Fatalf("%v was in the place of %d, not %v", before, k, want[k])
-				}
-				want[k] = c
+	t.Run("numbers", rapid.MakeCheck(func(t *rapid.T) {
+		compare(t, func(n uint64) *claim { return &claim{sequence: n} })
+	}))
+	t.Run("keys with the same hash", rapid.MakeCheck(func(t *rapid.T) {
+		compare(t, func(n uint64) *twin { return &twin{alike(n)} })
+	}))
+}
+
+// twin is an entry whose key has one of only three hashes, the first of which is at home in the last
+// slot of every small table.
+type twin struct{ n alike }
+
+type alike uint64
+
+func (e *twin) key() alike   { return e.n }
+func (n alike) hash() uint32 { return ^uint32(0)/3*(3-uint32(n%3)) | 1 }
+
+// compare carries out random operations in a table and in a map.
+func compare[K hashed, E entry[K]](t *rapid.T, make func(uint64) E) {
+	var none E
+	table, want := table[K, E]{}, map[K]E{}
+	for range rapid.IntRange(0, 300).Draw(t, "steps") {
+		e := make(rapid.Uint64Range(0, 60).Draw(t, "key"))
+		k := e.key()
+		if rapid.IntRange(0, 2).Draw(t, "remove") == 0 {
+			table.remove(k)
+			delete(want, k)
+		} else {
+			if want[k] == none && rapid.Bool().Draw(t, "known to be new") {
+				table.add(e, k.hash())
+			} else if before := table.put(e); before != want[k] {
+				t.Fatalf("%v was in the place of %v, not %v", before, k, want[k])
 			}
-			if table.get(k) != want[k] || table.len() != len(want) {
-				t.Fatalf("after %d: %d entries, want %d", k, table.len(), len(want))
-			}
+			want[k] = e
 		}
-		for k, c := range want {
-			if table.get(k) != c {
-				t.Fatalf("%d is lost", k)
-			}
+		if table.get(k) != want[k] || table.len() != len(want) {
+			t.Fatalf("after %v: %d entries, want %d", k, table.len(), len(want))
 		}
-		for _, c := range table.all(nil) {
-			if want[c.key()] != c {
-				t.Fatalf("%d is there and should not be", c.sequence)
-			}
+	}
+	for k, e := range want {
+		if table.get(k) != e {
+			t.Fatalf("%v is lost", k)
 		}
-		if len(table.all(nil)) != len(want) {
-			t.Fatalf("all are %d, want %d", len(table.all(nil)), len(want))
+	}
+	for _, e := range table.all(nil) {
+		if want[e.key()] != e {
+			t.Fatalf("%v is there and should not be", e.key())
 		}
-	})
+	}
+	if len(table.all(nil)) != len(want) {
+		t.Fatalf("all are %d, want %d", len(table.all(nil)), len(want))
+	}
 }
 
 // A table gives the memory of a rush back when it is over.
@@ -91,7 +110,7 @@ func longestWay(numbers []number) (most int) {
 	}
 	for i, c := range all.slots {
 		if c != nil {
-			most = max(most, all.distance(all.home(c.keyHash()), i))
+			most = max(most, all.distance(all.home(c.key().hash()), i))
 		}
 	}
 	return most

@@ -139,13 +139,13 @@ func parseCommand(r *Registry, w words) (Command, error) {
 		c.Class, c.Name = Election, w.at(1)
 	case OpEnd:
 		c.Session, c.Value = sessionNamed(w.at(1)), w.options["value"]
-		c.Origin = Origin{Actor: w.options["by"], Via: "grpc", Remote: "10.0.0.9", Request: [16]byte(sessionNamed("op"))}
+		c.By = &Origin{Actor: w.options["by"], Via: "grpc", Remote: "10.0.0.9", Request: [16]byte(sessionNamed("op"))}
 	case OpGuard:
 		c.Value = w.options["value"]
 		if c.Class = View; w.at(0) == "guard" {
 			c.Class, c.Name = Lock, w.at(1)
 		}
-		c.Origin = Origin{Actor: w.options["by"], Request: [16]byte(sessionNamed("op"))}
+		c.By = &Origin{Actor: w.options["by"], Request: [16]byte(sessionNamed("op"))}
 		c.Live = &Live{
 			Use:    view.Use{Algorithm: w.options["algorithm"], Options: w.options["options"]},
 			Remove: w.options["remove"] != "", Force: w.options["force"] != "", Change: w.number("change", 0),
@@ -161,7 +161,7 @@ func parseCommand(r *Registry, w words) (Command, error) {
 	case OpMember:
 		id, err := strconv.ParseUint(w.at(1), 10, 64)
 		w.note(err)
-		c.Member = Member{ID: id, UID: w.number("uid", 0)}
+		c.Member = &Member{ID: id, UID: w.number("uid", 0)}
 	default:
 		c.Session, c.Low = sessionNamed(w.at(1)), w.number("low", 0)
 		parseRequest(&w, &c)

@@ -226,7 +226,7 @@ func (r *Registry) putChange(c *Command, before *access.State, result Result) {
 	if result.Code == OK && before == r.rules || c.Change == nil {
 		return
 	}
-	r.put(Record{Origin: c.Origin, Kind: "access", Reason: c.Change.String(), Result: result.Code})
+	r.put(Record{Origin: c.Origin(), Kind: "access", Reason: c.Change.String(), Result: result.Code})
 }
 
 // putRevoke records a revocation requested by a session. Only the homes know who holds a lock
@@ -236,7 +236,7 @@ func (r *Registry) putRevoke(s *session, c *Command, result Result) {
 	if c.Op != OpRevoke || !hasAccess(r.level) {
 		return
 	}
-	rec := Record{Origin: c.Origin, Kind: "revoke", Class: c.Class, Name: c.Name, Fence: result.Fence, Reason: c.Value, Result: result.Code}
+	rec := Record{Origin: c.Origin(), Kind: "revoke", Class: c.Class, Name: c.Name, Fence: result.Fence, Reason: c.Value, Result: result.Code}
 	rec.Origin.Actor = s.owner
 	if result.Code == NotFound && c.Fence != 0 && r.isGuarded(c.Class, c.Name) {
 		rec.Fence, rec.Result = c.Fence, OK
@@ -263,7 +263,7 @@ func (r *Registry) putNote(c *Command) Result {
 	case !hasAccess(r.level):
 		return Result{Code: Invalid, Message: fmt.Sprintf("level %d: acts are on record from level %d on: see conclave upgrade status", r.level, version.Access)}
 	}
-	rec := Record{Origin: c.Origin, Kind: c.Name, Reason: c.Value, Result: OK}
+	rec := Record{Origin: c.Origin(), Kind: c.Name, Reason: c.Value, Result: OK}
 	verb, asks := noted[c.Name]
 	if refusal := (Result{}); asks && r.forbids(c, verb, &refusal) {
 		rec.Result = refusal.Code
@@ -285,14 +285,14 @@ func (c *Command) validateNote() string {
 	case len(c.Name) > maxNoteKind || strings.ContainsAny(c.Name, " "):
 		return fmt.Sprintf("kind: %s: must be one word of at most %d bytes", quoted(c.Name), maxNoteKind)
 	}
-	return firstProblem(validateText("kind", c.Name), c.validateReason(), c.Origin.validate())
+	return firstProblem(validateText("kind", c.Name), c.validateReason(), c.Origin().validate())
 }
 
 func (c *Command) validateChange() string {
 	if err := c.change().Validate(); err != nil {
 		return err.Error()
 	}
-	return c.Origin.validate()
+	return c.Origin().validate()
 }
 
 func appendTrail(b []byte, t *trail) []byte {

@@ -37,7 +37,7 @@ func (c *Command) Validate() string {
 	case c.Op.Live() && c.Live == nil:
 		return fmt.Sprintf("operation %d has no operands", c.Op)
 	case c.Op == OpEnd:
-		return firstProblem(c.validateReason(), c.Origin.validate())
+		return firstProblem(c.validateReason(), c.Origin().validate())
 	case c.Op == OpGuard:
 		return c.validateGuard()
 	case c.Op == OpAccess:
@@ -90,7 +90,7 @@ func (c *Command) validateGuard() string {
 	case !use.Live() && use.Options != "":
 		return fmt.Sprintf("options: %s: agreement has none", quoted(use.Options))
 	}
-	return firstProblem(ValidateName(c.Name), validateText("options", c.how().Use.Options), c.validateReason(), c.Origin.validate())
+	return firstProblem(ValidateName(c.Name), validateText("options", c.how().Use.Options), c.validateReason(), c.Origin().validate())
 }
 
 func (c *Command) validateWatch() string {
@@ -104,7 +104,7 @@ func (c *Command) validateWatch() string {
 	case !use.Live() && use.Options != "":
 		return fmt.Sprintf("options: %s: no stack has none", quoted(use.Options))
 	}
-	return firstProblem(validateText("options", c.how().Use.Options), c.validateReason(), c.Origin.validate())
+	return firstProblem(validateText("options", c.how().Use.Options), c.validateReason(), c.Origin().validate())
 }
 
 func (c *Command) validateOpen() string {
@@ -147,12 +147,12 @@ func (c *Command) validateResource() string {
 }
 
 func (c *Command) validateRevoke() string {
-	return firstProblem(c.validateResource(), c.validateReason(), c.Origin.validate())
+	return firstProblem(c.validateResource(), c.validateReason(), c.Origin().validate())
 }
 
 func (c *Command) validateReason() string { return validateText("reason", c.Value) }
 
-func (o *Origin) validate() string {
+func (o Origin) validate() string {
 	return firstProblem(validateText("actor", o.Actor), validateText("via", o.Via), validateText("remote", o.Remote))
 }
 

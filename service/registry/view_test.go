@@ -86,7 +86,7 @@ func TestMember(t *testing.T) {
 	if _, known := r.Member(2); known {
 		t.Error("a server is known before it was recorded")
 	}
-	applyAll(r, Command{Op: OpMember, Member: Member{ID: 2, UID: 7}})
+	applyAll(r, Command{Op: OpMember, Member: &Member{ID: 2, UID: 7}})
 	r = throughSnapshot(t, r)
 	if m, known := r.Member(2); !known || m != (Member{ID: 2, UID: 7}) {
 		t.Errorf("server 2 is %+v, known %v", m, known)

@@ -16,9 +16,9 @@ import (
 func (c *cluster) administer(actor string, command registry.Command) registry.Result {
 	c.t.Helper()
 	c.asked++
-	command.Origin = registry.Origin{Actor: actor, Via: "grpc", Request: [16]byte{1: c.asked, 2: 2}}
+	command.By = &registry.Origin{Actor: actor, Via: "grpc", Request: [16]byte{1: c.asked, 2: 2}}
 	c.await().replica.Submit(c.now, 1, []registry.Command{command})
-	return c.answerTo(registry.SessionID(command.Origin.Request), 0)
+	return c.answerTo(registry.SessionID(command.Origin().Request), 0)
 }
 
 func rules() registry.Command {
@@ -117,7 +117,7 @@ func TestMembersAndRules(t *testing.T) {
 	added := c.make(add)
 	// The right goes in the same entry, before the removal.
 	leader := c.await()
-	withdraw := registry.Command{Op: registry.OpAccess, Origin: by("local:1/0", 4), Change: &access.Change{Force: true, Edits: []access.Edit{{Kind: access.DropBinding, Binding: access.Binding{Who: "cert:ops"}}}}}
+	withdraw := registry.Command{Op: registry.OpAccess, By: new(by("local:1/0", 4)), Change: &access.Change{Force: true, Edits: []access.Edit{{Kind: access.DropBinding, Binding: access.Binding{Who: "cert:ops"}}}}}
 	if _, _, err := leader.replica.Change(c.now, Change{Kind: Remove, ID: added, Origin: by("cert:ops", 5)}); err != nil {
 		t.Fatal(err)
 	}

@@ -125,7 +125,7 @@ func (r *Replica) dismiss(status *agreement.Status, peer uint64) bool {
 }
 
 func (r *Replica) record(m registry.Member, by registry.Origin) bool {
-	r.verdicts = append(r.verdicts, registry.Command{Op: registry.OpMember, Member: m, Origin: by})
+	r.verdicts = append(r.verdicts, registry.Command{Op: registry.OpMember, Member: &m, By: &by})
 	r.changing = true
 	return true
 }

@@ -9,7 +9,7 @@ import (
 
 // endOf asks, by a request of the given number, to end the session of a client.
 func endOf(n, request byte, reason string) registry.Command {
-	return registry.Command{Op: registry.OpEnd, Session: id(n), Value: reason, Origin: registry.Origin{Actor: "cert:ops", Via: "grpc", Request: [16]byte(id(request))}}
+	return registry.Command{Op: registry.OpEnd, Session: id(n), Value: reason, By: &registry.Origin{Actor: "cert:ops", Via: "grpc", Request: [16]byte(id(request))}}
 }
 
 // A client whose session another client ends learns it at once. It may keep its holds for

@@ -112,8 +112,9 @@ type waiting struct {
 
 // weight returns the approximate size of a command in the log and in memory.
 func weight(c *registry.Command) int {
+	by := c.Origin()
 	return 64 + c.KeepsSize() + c.ChangeSize() + len(c.Name) + len(c.Value) + len(c.Host) + len(c.Program) + len(c.Owner) +
-		len(c.Origin.Actor) + len(c.Origin.Via) + len(c.Origin.Remote) + c.LiveSize()
+		len(by.Actor) + len(by.Via) + len(by.Remote) + c.LiveSize()
 }
 
 // cost returns what the command uses of its session's turn and of an entry's room.

@@ -125,7 +125,7 @@ func (r *Replica) raise() {
 // setLevel writes a change of the level into the log. If the level has changed meanwhile, the
 // change has no effect.
 func (r *Replica) setLevel(from, to uint32, stay bool, origin registry.Origin) {
-	r.verdicts = append(r.verdicts, registry.Command{Op: registry.OpLevel, From: from, To: to, Stay: stay, Origin: origin})
+	r.verdicts = append(r.verdicts, registry.Command{Op: registry.OpLevel, From: from, To: to, Stay: stay, By: &origin})
 	r.changing = true
 }
 

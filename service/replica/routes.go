@@ -13,7 +13,7 @@ type routeKey struct {
 // routeOf returns the key that identifies the answer to a command.
 func routeOf(c *registry.Command) routeKey {
 	if c.Op.Unbound() {
-		return routeKey{session: registry.SessionID(c.Origin.Request)}
+		return routeKey{session: registry.SessionID(c.Origin().Request)}
 	}
 	return routeKey{c.Session, c.Sequence}
 }

@@ -104,7 +104,7 @@ func (c *cluster) guard(prefix string, how registry.Live) registry.Result {
 	c.asked++
 	request := [16]byte{1: c.asked, 2: 1}
 	s := c.await()
-	s.replica.Submit(c.now, 1, []registry.Command{{Op: registry.OpGuard, Name: prefix, Live: &how, Origin: registry.Origin{Request: request}}})
+	s.replica.Submit(c.now, 1, []registry.Command{{Op: registry.OpGuard, Name: prefix, Live: &how, By: &registry.Origin{Request: request}}})
 	return c.answerTo(registry.SessionID(request), 0)
 }
 
@@ -310,7 +310,7 @@ func TestSeatsAreCommandedByTheirServers(t *testing.T) {
 		c.want(c.do(command), registry.Invalid)
 	}
 	leader, request := c.await(), [16]byte{3: 3}
-	leader.replica.Submit(c.now, 1, []registry.Command{{Op: registry.OpEnd, Session: seat, Origin: registry.Origin{Request: request}}})
+	leader.replica.Submit(c.now, 1, []registry.Command{{Op: registry.OpEnd, Session: seat, By: &registry.Origin{Request: request}}})
 	c.want(c.answerTo(registry.SessionID(request), 0), registry.Invalid)
 	leader.replica.SubmitSeat(c.now, 1, []registry.Command{{Op: registry.OpClose, Session: seat, Sequence: 950}}, Report{})
 	c.run(300 * ms)

@@ -39,7 +39,7 @@ func (s service) Access(ctx context.Context, req *api.AccessRequest) (*api.Acces
 		if command, err = s.changeCommand(ctx, who, change); err != nil {
 			return nil, status.Error(codes.InvalidArgument, err.Error())
 		}
-		ctx = metadata.AppendToOutgoingContext(ctx, requestHeader, string(command.Origin.Request[:]))
+		ctx = metadata.AppendToOutgoingContext(ctx, requestHeader, string(command.By.Request[:]))
 	}
 	return onLeaderInTime(ctx, s.Server, func(ctx context.Context) (*api.AccessResponse, error) {
 		if err := s.changeRules(ctx, command); err != nil {
@@ -181,8 +181,8 @@ const maxDenied = 1000
 // changeCommand returns the command for a change by a caller.
 func (s *Server) changeCommand(ctx context.Context, who caller, sent *api.AccessChange) (*registry.Command, error) {
 	change, err := changeOfRules(s.rules(), sent)
-	command := &registry.Command{Op: registry.OpAccess, Origin: who.Origin(), Change: change}
-	command.Origin.Request = requestOf(ctx, who)
+	command := &registry.Command{Op: registry.OpAccess, By: new(who.Origin()), Change: change}
+	command.By.Request = requestOf(ctx, who)
 	return command, err
 }
 

@@ -30,7 +30,7 @@ func (s service) EndSession(ctx context.Context, req *api.EndSessionRequest) (*a
 	if n := len(req.GetId()); n != stream.SecretSize {
 		return nil, status.Errorf(codes.InvalidArgument, "id: %d bytes: the public id of a session has %d", n, stream.SecretSize)
 	}
-	command := registry.Command{Op: registry.OpEnd, Session: registry.SessionID(req.GetId()), Value: req.GetReason(), Origin: by}
+	command := registry.Command{Op: registry.OpEnd, Session: registry.SessionID(req.GetId()), Value: req.GetReason(), By: &by}
 	if req.GetHome() && passedOn(ctx) { // asked by the leader, which has it on record
 		who, _ := callerOf(ctx)
 		if err := s.permit(ctx, who, needs(access.EndSession)); err != nil {

@@ -23,7 +23,7 @@ func (s service) SetGuard(ctx context.Context, req *api.SetGuardRequest) (*api.S
 		return nil, err
 	}
 	command := registry.Command{
-		Op: registry.OpGuard, Name: req.GetPrefix(), Value: req.GetReason(), Origin: by,
+		Op: registry.OpGuard, Name: req.GetPrefix(), Value: req.GetReason(), By: &by,
 		Live: &registry.Live{
 			Use:    view.Use{Algorithm: req.GetAlgorithm(), Options: req.GetOptions()},
 			Remove: req.GetRemove(), Wait: req.GetWaitNs(), Force: req.GetForce(),

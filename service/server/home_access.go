@@ -90,7 +90,7 @@ func (s *Server) endAnonymousAtHomes(ctx context.Context) error {
 	for _, one := range s.anonymousSessions(ctx) {
 		command := registry.Command{
 			Op: registry.OpEnd, Session: registry.SessionID(one.GetId()), Value: "rules of access are turned on",
-			Origin: registry.Origin{Actor: s.local(), Via: "local"},
+			By: &registry.Origin{Actor: s.local(), Via: "local"},
 		}
 		unknown := status.Error(codes.NotFound, "the session has ended")
 		_, err := s.endSessionAtHome(s.atHomes(ctx), &api.EndSessionRequest{Id: one.GetId(), Reason: command.Value}, &command, unknown)

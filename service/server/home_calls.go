@@ -134,7 +134,7 @@ func (s *Server) endSessionOnRecord(ctx context.Context, req *api.EndSessionRequ
 		return nil, unknown
 	}
 	if s.node.Level() >= version.Access {
-		by := command.Origin
+		by := command.Origin()
 		rand.Read(by.Request[:]) // the log has answered the other number; never fails
 		if err := s.note(ctx, by, "end-session", clip(what+": "+req.GetReason())); err != nil {
 			return nil, err

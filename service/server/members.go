@@ -170,7 +170,7 @@ func originOf(ctx context.Context) (context.Context, registry.Origin, error) {
 
 // note records an act that has no log entry of its own. It fails if the rules refuse the act.
 func (s *Server) note(ctx context.Context, by registry.Origin, kind, what string) error {
-	return s.carryOutAlone(ctx, registry.Command{Op: registry.OpNote, Name: kind, Value: what, Origin: by})
+	return s.carryOutAlone(ctx, registry.Command{Op: registry.OpNote, Name: kind, Value: what, By: &by})
 }
 
 // refusedChange returns the error for the caller of a refused change. A refusal by the rules
