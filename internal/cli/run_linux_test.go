@@ -304,8 +304,9 @@ func TestSignalEndsTheWait(t *testing.T) {
 
 func TestRepeatStandsAgainAfterALoss(t *testing.T) {
 	t.Parallel()
-	tr := newTrial("sh", "-c", "sleep 4; exit 3")
-	grants := []*grant{newGrant(3 * time.Second), newGrant(time.Hour)}
+	// Only the second command ends by itself.
+	tr := newTrial("sh", "-c", `mkdir "$0" 2>&- && sleep 60; exit 3`, filepath.Join(t.TempDir(), "started"))
+	grants := []*grant{newGrant(8 * time.Second), newGrant(time.Hour)}
 	tr.acquire = func(context.Context, *conclave.Client) (hold, error) {
 		g := grants[0]
 		grants = grants[1:]
