@@ -84,9 +84,10 @@ func (m *Message) FieldsSet() FieldSet {
 
 // CopyFrom makes m an independent copy of src, reusing the slices of m.
 func (m *Message) CopyFrom(src *Message) {
-	vector, ids, data := m.Vector, m.IDs, m.Data
-	*m = *src
-	m.Vector, m.IDs, m.Data = vector[:0], ids[:0], data[:0]
+	m.Type, m.Layer, m.From, m.To = src.Type, src.Layer, src.From, src.To
+	m.Subject, m.Term, m.Seq = src.Subject, src.Term, src.Seq
+	m.Clock, m.Fence, m.Value = src.Clock, src.Fence, src.Value
+	m.Vector, m.IDs, m.Data = m.Vector[:0], m.IDs[:0], m.Data[:0]
 	if len(src.Vector)+len(src.IDs)+len(src.Data) == 0 {
 		return // like most messages
 	}

@@ -49,9 +49,9 @@ func (s *Cluster) RequestAll() {
 
 // Enter returns how many delays pass until a process is inside.
 func (s *Cluster) Enter() (delays int) {
-	s.t.Helper()
 	for ; s.Inside == process.None; delays++ {
 		if len(s.links) == 0 {
+			s.t.Helper()
 			s.t.Fatal("nobody is inside and nothing is in flight")
 		}
 		s.delay()

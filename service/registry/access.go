@@ -358,5 +358,5 @@ func (r *Registry) refuseWaiter(c *claim, fx *Effects) {
 	r.waits(c, -1)
 	r.exit(c)
 	c.session.remember(refusal.stored(c.sequence))
-	fx.Outcomes = append(fx.Outcomes, Outcome{c.session.id, c.sequence, refusal})
+	*fx.outcome(c) = refusal
 }

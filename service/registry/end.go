@@ -65,8 +65,8 @@ func (r *Registry) abandon(c *claim, how Ending, fx *Effects) {
 	}
 	r.waiters--
 	r.unlink(c)
-	gone := Result{Code: SessionGone, Message: "the session ended while it waited"}
-	fx.Outcomes = append(fx.Outcomes, Outcome{c.session.id, c.sequence, gone})
+	result := fx.outcome(c)
+	result.Code, result.Message = SessionGone, "the session ended while it waited"
 }
 
 func (r *Registry) silence(verdicts []Verdict) {

@@ -352,7 +352,7 @@ func (r *Registry) reguard(prefix string, fx *Effects) {
 		for elsewhere && len(res.queue()) > 0 {
 			c := res.queue()[0]
 			r.drop(c, Moved, 0)
-			fx.Outcomes = append(fx.Outcomes, Outcome{c.session.id, c.sequence, movedFrom(c.resource.name, g)})
+			*fx.outcome(c) = movedFrom(c.resource.name, g)
 		}
 		r.settle(res, fx)
 	}

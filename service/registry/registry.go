@@ -387,7 +387,7 @@ func (r *Registry) cancel(s *session, hold uint64, fx *Effects) Result {
 		return c.state()
 	}
 	r.drop(c, Cancelled, 0)
-	fx.Outcomes = append(fx.Outcomes, Outcome{s.id, hold, Result{Code: Cancelled, Message: "withdrawn"}})
+	*fx.outcome(c) = Result{Code: Cancelled, Message: "withdrawn"}
 	r.settle(c.resource, fx) // grants to the readers behind a writer that left
 	return Result{Code: OK}
 }

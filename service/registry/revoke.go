@@ -45,7 +45,7 @@ func (r *Registry) ask(res *resource, holder int, why Motive, reason, by string,
 	r.thawSession(c.session)
 	c.session.revocations++
 	r.revoked[c.id()] = c
-	fx.Outcomes = append(fx.Outcomes, Outcome{c.session.id, c.sequence, Result{Code: Revoked, Fence: c.fence, Message: reason}})
+	*fx.outcome(c) = Result{Code: Revoked, Fence: c.fence, Message: reason}
 	fx.queued(c.resource)
 }
 
@@ -100,7 +100,7 @@ func (r *Registry) withdraw(s *session, reason string, fx *Effects) {
 		res.countQueue()
 		r.exit(c)
 		s.remember(answer{sequence: c.sequence, code: Cancelled, message: "the session is being ended"})
-		fx.Outcomes = append(fx.Outcomes, Outcome{s.id, c.sequence, Result{Code: Cancelled, Message: why}})
+		*fx.outcome(c) = Result{Code: Cancelled, Message: why}
 		if !res.has(swept) {
 			res.set(swept, true)
 			freed = append(freed, res)
