@@ -53,8 +53,7 @@ func (fx *Effects) queued(res *resource) {
 // granted adds the outcome of a claim that waited and now holds.
 func (fx *Effects) granted(c *claim) { fx.outcome(c).granted(c) }
 
-// outcome adds an outcome of a claim. Its result is empty and must be filled in, because a
-// result is too large to be copied.
+// outcome adds an outcome of a claim, and returns its result, which is still empty.
 func (fx *Effects) outcome(c *claim) *Result {
 	fx.Outcomes = append(fx.Outcomes, Outcome{})
 	made := &fx.Outcomes[len(fx.Outcomes)-1]

@@ -10,8 +10,9 @@ import (
 // would store every key a second time. The order of its entries is random and differs
 // between servers, so callers that need an order sort.
 //
-// An entry is in the first free slot from its home on (linear probing). Searching, growing and
-// removing use the hashes. So they do not touch other entries, which are seldom in the cache.
+// An entry is in the first free slot from its home on (linear probing). At most seven of eight
+// slots are used. Searching, growing and removing use the hashes. So they do not touch other
+// entries, which are seldom in the cache.
 type table[K hashed, E entry[K]] struct {
 	slots []E
 	// hashes has the hash of each slot's entry, or 0 if the slot is free.
@@ -213,7 +214,7 @@ type number uint64
 
 func (n number) hash() uint32 { return short(mixed(uint64(n) ^ salt)) }
 
-// short makes a hash for a table from a longer one.
+// short makes a hash for a table from a longer one. It is odd, so it is never 0.
 func short(hash uint64) uint32 { return uint32(hash>>32) | 1 }
 
 // mixed is the finalizer of MurmurHash3.

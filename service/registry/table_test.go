@@ -28,11 +28,11 @@ func (e *twin) key() alike   { return e.n }
 func (n alike) hash() uint32 { return ^uint32(0)/3*(3-uint32(n%3)) | 1 }
 
 // compare carries out random operations in a table and in a map.
-func compare[K hashed, E entry[K]](t *rapid.T, make func(uint64) E) {
+func compare[K hashed, E entry[K]](t *rapid.T, entryOf func(uint64) E) {
 	var none E
 	table, want := table[K, E]{}, map[K]E{}
 	for range rapid.IntRange(0, 300).Draw(t, "steps") {
-		e := make(rapid.Uint64Range(0, 60).Draw(t, "key"))
+		e := entryOf(rapid.Uint64Range(0, 60).Draw(t, "key"))
 		k := e.key()
 		if rapid.IntRange(0, 2).Draw(t, "remove") == 0 {
 			table.remove(k)
