@@ -115,3 +115,12 @@ func longestWay(numbers []number) (most int) {
 	}
 	return most
 }
+
+// No key has the hash 0, which marks free slots.
+func TestNoHashIsZero(t *testing.T) {
+	for _, long := range []uint64{0, 1, 1<<32 - 1, 1 << 63} {
+		if short(long) == 0 || short(long)^uint32(Election)<<1 == 0 {
+			t.Errorf("%#x gives 0", long)
+		}
+	}
+}
