@@ -137,8 +137,9 @@ type Waiter struct {
 
 // Explanation is what the cluster knows about a lock or an election.
 type Explanation struct {
-	// Held means that the lock is held, or that the election has a leader. Resource then
-	// lists the holders and waiters.
+	// Held means that the lock is held, or that the election has a leader. Resource lists
+	// the holders and waiters. While the guard of a lock changes, it can have waiters without
+	// a holder.
 	Held     bool
 	Resource Resource
 	// Past lists how its last holds ended, the newest first: at most 16. It is empty if
@@ -294,7 +295,7 @@ func holderOf(h *api.Holder) Holder {
 
 func explanationOf(e *api.ExplainResponse) Explanation {
 	return Explanation{
-		Held: e.GetResource() != nil, Resource: resourceOf(e.GetResource()), Past: each(e.GetPast(), endedOf),
+		Held: len(e.GetResource().GetHolders()) > 0, Resource: resourceOf(e.GetResource()), Past: each(e.GetPast(), endedOf),
 		Algorithm: e.GetGuard().GetAlgorithm(), Prefix: e.GetGuard().GetPrefix(), Homes: each(e.GetHomes(), atHomeOf),
 	}
 }

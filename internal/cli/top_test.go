@@ -93,6 +93,19 @@ func TestTopTellsWhatItCannotKnow(t *testing.T) {
 	}
 }
 
+// What nobody holds has no age, so it is behind what is held and has as many waiters.
+func TestTopListsWhatNobodyHoldsLast(t *testing.T) {
+	v := busyCluster(3)
+	for i := range v.last.resources {
+		v.last.resources[i].QueueLength = 2
+	}
+	v.last.resources[0].Holders = nil
+	rows, _ := v.busiest(10)
+	if last := rows[len(rows)-1]; last[0] != "jobs/00/" || last[3] != "-" {
+		t.Errorf("the last of %v", rows)
+	}
+}
+
 // TestTopShowsNamespaces: what all members did between two looks, added up.
 func TestTopShowsNamespaces(t *testing.T) {
 	v := busyCluster(1)

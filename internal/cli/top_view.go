@@ -158,7 +158,8 @@ func (v *topView) namespaces() [][]string {
 func (v *topView) busiest(limit int) (rows [][]string, more int) {
 	found := slices.Clone(v.last.resources)
 	slices.SortStableFunc(found, func(a, b conclave.Resource) int {
-		return cmp.Or(cmp.Compare(b.QueueLength, a.QueueLength), oldest(&a).Compare(oldest(&b)), cmp.Compare(a.Name, b.Name))
+		held := cmp.Compare(min(len(b.Holders), 1), min(len(a.Holders), 1)) // what nobody holds has no age
+		return cmp.Or(cmp.Compare(b.QueueLength, a.QueueLength), held, oldest(&a).Compare(oldest(&b)), cmp.Compare(a.Name, b.Name))
 	})
 	rows = [][]string{{v.of.either("LOCK", "ELECTION"), "WAITING", "HOLDER", "AGE", "FENCE"}}
 	for i := range found[:min(limit, len(found))] {

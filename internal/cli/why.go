@@ -112,7 +112,7 @@ func (k resourceClass) listAll(ctx context.Context, client *conclave.Client, pre
 
 type explanationView struct {
 	Name string `json:"name"`
-	// Held is absent if nobody holds it, according to those of Homes that answered.
+	// Held is absent if nobody holds it or waits for it, according to those of Homes that answered.
 	Held *resourceView `json:"held,omitempty"`
 	Past []endedView   `json:"past"`
 	// Blocked is why nobody gets it, if the reason is a change of its guard.
@@ -151,7 +151,7 @@ func endedJSON(e conclave.Ended) endedView { return endedView(e) }
 
 func explanationJSON(name string, x conclave.Explanation, blocked string, waits []waitingView) explanationView {
 	v := explanationView{Name: name, Past: each(x.Past, endedJSON), Blocked: blocked, Waits: waits, Algorithm: x.Algorithm, Prefix: x.Prefix, Homes: each(x.Homes, atHomeJSON)}
-	if x.Held {
+	if x.Held || x.Resource.QueueLength > 0 {
 		v.Held = new(resourceJSON(x.Resource))
 	}
 	return v
@@ -162,14 +162,7 @@ func (k resourceClass) tell(w io.Writer, name string, x conclave.Explanation, bl
 	if away := noAnswer(silentHomes(x.Homes)); !x.Held && away != "" {
 		fmt.Fprintf(w, "%s %q: unknown whether it is free: %s\n", k, name, away)
 	} else if !x.Held {
-		memory := ""
-		if len(x.Past) == 0 {
-			memory = ", and no past hold is remembered"
-		}
-		if blocked != "" {
-			memory += "; " + blocked
-		}
-		if _, err := fmt.Fprintf(w, "%s %q: nobody %s it%s\n", k, name, k.has(), memory); err != nil {
+		if err := k.tellFree(w, name, &x, blocked); err != nil {
 			return err
 		}
 	} else if err := k.tellHeld(w, name, &x.Resource); err != nil {
@@ -188,6 +181,24 @@ func (k resourceClass) tell(w io.Writer, name string, x conclave.Explanation, bl
 		t.row(number(p.Fence), shown(p.Owner), shown(p.Host), number(p.PID), shown(p.Program), since(p.Until), span(p.Since, p.Until), howEnded(p))
 	}
 	return t.flush()
+}
+
+// tellFree describes what nobody holds. While the guard of a lock changes, it can have waiters.
+func (k resourceClass) tellFree(w io.Writer, name string, x *conclave.Explanation, blocked string) error {
+	text := fmt.Sprintf("%s %q: nobody %s it", k, name, k.has())
+	if x.Resource.QueueLength > 0 {
+		text += fmt.Sprintf(", %d waiting", x.Resource.QueueLength)
+	}
+	if len(x.Past) == 0 {
+		text += ", and no past hold is remembered"
+	}
+	if blocked != "" {
+		text += "; " + blocked
+	}
+	if _, err := fmt.Fprintln(w, text); err != nil {
+		return err
+	}
+	return k.tellQueue(w, &x.Resource)
 }
 
 func silentHomes(homes []conclave.AtHome) (servers []uint64) {
@@ -242,11 +253,18 @@ func (k resourceClass) tellHeld(w io.Writer, name string, r *conclave.Resource) 
 	for _, h := range r.Holders {
 		t.row(k.row(h.Shared, h.Priority, h.Value, number(h.Fence), shown(h.Owner), shown(h.Host), number(h.PID), shown(h.Program), shortID(h.Session), since(h.Since), asked(h))...)
 	}
-	if err := t.flush(); err != nil || len(r.Waiters) == 0 {
+	if err := t.flush(); err != nil {
 		return err
 	}
+	return k.tellQueue(w, r)
+}
+
+func (k resourceClass) tellQueue(w io.Writer, r *conclave.Resource) error {
+	if len(r.Waiters) == 0 {
+		return nil
+	}
 	fmt.Fprintln(w)
-	t = newTable(w, k.head("QUEUE", ownerColumn, "HOST", "PID", "PROGRAM", "SESSION", "SINCE")...)
+	t := newTable(w, k.head("QUEUE", ownerColumn, "HOST", "PID", "PROGRAM", "SESSION", "SINCE")...)
 	for i, q := range r.Waiters {
 		place := number(uint32(i + 1))
 		if r.Guard != "" {

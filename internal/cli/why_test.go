@@ -105,6 +105,27 @@ HOLDER FENCE  HOST  PID  PROGRAM  SESSION  SINCE   ASKED TO LEAVE  PRIORITY  VAL
 	wantText(t, out.String(), "election \"e\": nobody leads it, and no past hold is remembered\n")
 }
 
+// While the guard of a lock changes, it can have waiters and no holder.
+func TestWhyTellsOfWaitersWithoutHolder(t *testing.T) {
+	lock := resourceClass{}
+	x := conclave.Explanation{Resource: conclave.Resource{
+		Name: "a/x", Limit: 1, QueueLength: 2, Waiters: []conclave.Waiter{{Host: "h1", PID: 1, Program: "p", Since: time.Now()}},
+	}}
+	var out strings.Builder
+	if err := lock.tell(&out, "a/x", x, "its guard changes", waitGraph{}); err != nil {
+		t.Fatal(err)
+	}
+	wantText(t, out.String(), `lock "a/x": nobody holds it, 2 waiting, and no past hold is remembered; its guard changes
+
+QUEUE  HOST  PID  PROGRAM  SESSION  SINCE   SHARED
+1      h1    1    p        -        0s ago  no
+and 1 more
+`)
+	if v := explanationJSON("a/x", x, "", nil); v.Held == nil || len(v.Held.Waiters) != 1 {
+		t.Errorf("as JSON: %+v", v)
+	}
+}
+
 // held is a lock that one process holds.
 func held(name string, fence uint64, waiting uint32) conclave.Resource {
 	return conclave.Resource{Name: name, Limit: 1, QueueLength: waiting, Holders: []conclave.Holder{{Fence: fence, PID: 1, Program: "p", Host: "h"}}}

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 )
@@ -13,7 +14,7 @@ type Order uint8
 // The orders. Resources that are equal in an order are sorted by name.
 const (
 	ByQueue Order = 1 + iota // the longest queue first
-	ByAge                    // the longest held first
+	ByAge                    // the longest held first, and last what nobody holds
 
 	orders
 )
@@ -69,7 +70,7 @@ func (res *resource) rank(order Order) int64 {
 	if order == ByQueue {
 		return -int64(len(res.queue()))
 	}
-	since := res.holders()[0].since
+	since := int64(math.MaxInt64) // while its guard changes, a lock may have only waiters
 	for _, c := range res.holders() {
 		since = min(since, c.since)
 	}

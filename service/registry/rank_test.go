@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/conclave-io/conclave/service/version"
 )
 
 // Rank is compared with sorting everything.
@@ -35,6 +37,56 @@ func TestRankIsAsSortedInFull(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// While a guard changes, a lock can have waiters and no holder. Every read describes it.
+func TestReadsOfALockWithoutHolder(t *testing.T) {
+	r := atLevel(version.Live)
+	for _, name := range []string{"a", "b"} {
+		applyAll(r, Command{Op: OpOpen, Session: sessionNamed(name), Sequence: 1, TTL: 1e9})
+	}
+	fx := applyAll(r, acquire("a", 2, "live/held"), acquire("b", 2, "kept"), guard("live/", "raymond"))
+	waits := acquire("b", 3, "live/new")
+	waits.Keeps = []Kept{{Name: "kept", Fence: fx.Outcomes[1].Result.Fence}}
+	applyAll(r, waits)
+	v := r.Freeze()
+	for order, want := range map[Order]string{ByQueue: "[live/new kept live/held]", ByAge: "[kept live/held live/new]"} {
+		list, _, ok := v.Rank(Lock, "", order, 10, 10)
+		var names []string
+		for _, res := range list {
+			names = append(names, res.Name)
+		}
+		if !ok || fmt.Sprint(names) != want {
+			t.Errorf("order %d: %v, expected %s", order, names, want)
+		}
+	}
+	if res, known, _ := v.Explain(Lock, "live/new", 10); !known || len(res.Holders) != 0 || len(res.Waiters) != 1 {
+		t.Errorf("explained as %+v, known %v", res, known)
+	}
+	if waits, _ := v.Waits(10); len(waits) != 1 || len(waits[0].Holders) != 0 || waits[0].HolderCount != 0 {
+		t.Errorf("waits %+v", waits)
+	}
+	if list, _ := v.List(Lock, "live/", "", 10, 10); len(list) != 2 || r.HeldBy("live/new") != "" {
+		t.Errorf("listed as %+v, held by %q", list, r.HeldBy("live/new"))
+	}
+	refused := Command{Op: OpRevoke, Session: sessionNamed("a"), Sequence: 4, Name: "live/new"}
+	if code := applyAll(r, refused).Outcomes[0].Result.Code; code != NotFound {
+		t.Errorf("a revocation: code %d", code)
+	}
+	again := Command{Op: OpAcquire, Session: sessionNamed("a"), Sequence: 5, Name: "live/new", Try: true}
+	for range 2 { // the second time from the answers
+		if result := applyAll(r, again).Outcomes[0].Result; result.Code != Held || result.Holder != nil {
+			t.Errorf("a try: %+v", result)
+		}
+	}
+	another := acquire("a", 6, "live/new")
+	another.Limit = 2
+	if code := applyAll(r, another).Outcomes[0].Result.Code; code != Invalid {
+		t.Errorf("another limit: code %d", code)
+	}
+	if _, err := Decode(r.Freeze().Encode()); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -182,6 +182,38 @@ func TestHomes(t *testing.T) {
 	setGuard(t, c, 3, &api.SetGuardRequest{Prefix: "a/", Remove: true})
 }
 
+// TestListsWhileAGuardChanges: a lock then has waiters and no holder, and every list and every
+// explanation shows it.
+func TestListsWhileAGuardChanges(t *testing.T) {
+	t.Parallel()
+	c := live(t, 1)
+	client := dial(t, c.Address(1), nil)
+	holder, waiter := attach(t, client), attach(t, client)
+	holder.do(open(time.Minute), api.Code_CODE_OK)
+	waiter.do(open(time.Minute), api.Code_CODE_OK)
+	holder.do(acquire("a/held"), api.Code_CODE_OK)
+	if _, err := client.SetGuard(within(t), &api.SetGuardRequest{Prefix: "a/", Algorithm: "raymond"}); err != nil {
+		t.Fatal(err)
+	}
+	waiter.expect(waiter.send(acquire("a/new")), api.Code_CODE_QUEUED)
+	for _, order := range []api.Order{api.Order_ORDER_NAME, api.Order_ORDER_QUEUE, api.Order_ORDER_AGE} {
+		for _, stale := range []bool{false, true} {
+			list, err := client.List(within(t), &api.ListRequest{Order: order, Stale: stale})
+			if err != nil || len(list.GetResources()) != 2 {
+				t.Errorf("in the order %v, stale %v: %v, %v", order, stale, list, err)
+			}
+		}
+	}
+	why, err := client.Explain(within(t), &api.ExplainRequest{Name: "a/new"})
+	if r := why.GetResource(); err != nil || len(r.GetHolders()) != 0 || len(r.GetWaiters()) != 1 {
+		t.Errorf("explained as %v, %v", why, err)
+	}
+	b := browse(t, c.Address(1))
+	for _, path := range []string{"/v1/locks", "/v1/locks?order=age", "/v1/locks?order=queue", "/v1/locks/a%2Fnew/why", "/v1/waits"} {
+		b.get(path)
+	}
+}
+
 // TestHomeSessions: every server lists the sessions that homes keep, and can end them:
 // the holder is asked to leave, and its waiting requests are withdrawn.
 func TestHomeSessions(t *testing.T) {
