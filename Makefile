@@ -15,9 +15,9 @@ FUZZTIME  ?= 10s
 PARALLEL  ?= 2
 TIMEOUT   ?= 8m
 # What ends processes shortly before a deadline, and fails if others keep it from its work.
-ALONE     := internal/guard
+ALONE     := internal/cli/guard
 # What runs on the machines of clients, and must build for theirs.
-CLIENT    := . ./internal/boottime ./internal/guard ./internal/cli ./cmd/conclave
+CLIENT    := . ./internal/kit/boottime ./internal/cli/guard ./internal/cli ./cmd/conclave
 
 .PHONY: help
 help: ## list the targets
@@ -41,7 +41,7 @@ wasm: go-version ## build the engine of the lab for browsers into web/engine
 	@mkdir -p $(BIN)
 	GOOS=js GOARCH=wasm $(GO) build -trimpath -buildvcs=$(BUILDVCS) -ldflags="-s -w" -o $(BIN)/engine.wasm ./web/wasm
 	@cmp -s $(BIN)/engine.wasm $(BIN)/engine.packed && test -f $(WASM)/engine.wasm.br || { \
-		$(GO) run -C tools ./pack -quality $(QUALITY) ../$(BIN)/engine.wasm ../$(WASM)/engine.wasm.br; \
+		$(GO) run -C internal/gen/tools ./pack -quality $(QUALITY) $(CURDIR)/$(BIN)/engine.wasm $(CURDIR)/$(WASM)/engine.wasm.br; \
 		cp $(BIN)/engine.wasm $(BIN)/engine.packed; }
 	@cp web/wasm/worker.js "$$($(GO) env GOROOT)/lib/wasm/wasm_exec.js" $(WASM)/
 
@@ -57,7 +57,7 @@ test: go-version ## all tests (under 10 minutes on 2 cores with only Go)
 	$(MAKE) example-check
 
 # What starts servers, plays whole clusters or searches large models is left to test.
-SLOW      := internal/e2e internal/vopr internal/attack internal/leasemodel internal/selftest internal/upgrade internal/bench service/node service/server lab/sim/simtest lab/measure lab/check algorithm/stack algorithm/broken web/wasm
+SLOW      := internal/test/e2e internal/test/vopr internal/test/attack internal/test/leasemodel internal/test/selftest internal/test/upgrade internal/cli/bench internal/service/node internal/service/server lab/sim/simtest lab/measure lab/check algorithm/stack algorithm/broken web/wasm
 QUICK      = $$($(GO) list ./... | grep -v -E "/($$(echo $(SLOW) | tr ' ' '|'))$$")
 
 .PHONY: quick
@@ -89,9 +89,9 @@ fmt: go-version ## fail if a file is not gofmt'ed
 .PHONY: vet
 vet: go-version ## go vet, both modules
 	$(GO) vet ./...
-	$(GO) -C tools vet ./...
+	$(GO) -C internal/gen/tools vet ./...
 
-BENCHED = $$(grep -rl --include='*_test.go' --exclude-dir=node_modules --exclude-dir=bin '^func Benchmark' . | grep -v -E '^\./(bench|tools|examples)/' | xargs -n1 dirname | sort -u)
+BENCHED = $$(grep -rl --include='*_test.go' --exclude-dir=node_modules --exclude-dir=bin '^func Benchmark' . | grep -v -E '^\./(bench|internal/gen/tools|examples)/' | xargs -n1 dirname | sort -u)
 
 .PHONY: bench-once
 bench-once: go-version ## fail if a benchmark fails
@@ -101,21 +101,21 @@ bench-once: go-version ## fail if a benchmark fails
 .PHONY: tidy
 tidy: go-version ## fail if go.mod or go.sum is not tidy
 	$(GO) mod tidy -diff
-	$(GO) -C tools mod tidy -diff
+	$(GO) -C internal/gen/tools mod tidy -diff
 	$(GO) -C examples/martin mod tidy -diff
 
 .PHONY: generate
 generate: go-version ## write the code that the .proto files describe
-	$(GO) run -C tools ./protogen service/api/conclave.proto
+	$(GO) run -C internal/gen/tools ./protogen api/conclave.proto
 
 .PHONY: generated
 generated: go-version ## fail if the generated code is not what the .proto files describe
-	$(GO) -C tools test ./...
-	$(GO) run -C tools ./protogen -check service/api/conclave.proto
+	$(GO) -C internal/gen/tools test ./...
+	$(GO) run -C internal/gen/tools ./protogen -check api/conclave.proto
 
 .PHONY: staticcheck
-staticcheck: go-version ## staticcheck, in the version that tools/go.mod names
-	$(GO) build -C tools -o ../$(BIN)/staticcheck honnef.co/go/tools/cmd/staticcheck
+staticcheck: go-version ## staticcheck, in the version that internal/gen/tools/go.mod names
+	$(GO) build -C internal/gen/tools -o $(CURDIR)/$(BIN)/staticcheck honnef.co/go/tools/cmd/staticcheck
 	$(BIN)/staticcheck ./...
 
 .PHONY: cross
@@ -138,7 +138,7 @@ fuzz: go-version ## every fuzz target for FUZZTIME (10s)
 
 # A part of the long run keeps its figures in docs/long-runs, and writes
 # docs/long-runs.md anew. Call one alone to renew only its section.
-PART      = $(GO) run ./internal/longrun/run
+PART      = $(GO) run ./internal/test/longrun/run
 
 .PHONY: long
 long: long-schedules long-costs long-sim long-model model long-audit long-vopr long-attacks long-lease long-founding long-live long-mutants long-disk long-large long-race long-repeat long-fuzz ## what takes longer, and its report docs/long-runs.md; each part also alone:
@@ -157,42 +157,42 @@ long-sim: go-version ## how fast the simulator is
 
 .PHONY: long-model
 long-model: go-version ## the registry beside its naive twin, 100,000 steps
-	$(PART) -part model -title "Registry against its model" $(GO) test -count 1 -timeout 1h ./service/registry -run TestModel -steps 100000
+	$(PART) -part model -title "Registry against its model" $(GO) test -count 1 -timeout 1h ./internal/service/registry -run TestModel -steps 100000
 
 .PHONY: long-vopr
 long-vopr: go-version ## 24 simulated hours of the server under catastrophe, 24 of algorithms that guard locks, and 8 of rules that change
-	$(PART) -part vopr -title "The server under catastrophe" $(GO) run ./internal/vopr/run -hours 24
-	$(PART) -part vopr-live -title "Algorithms on the servers under catastrophe" $(GO) run ./internal/vopr/run -live -hours 24
-	$(PART) -part vopr-access -title "Rules that change under catastrophe" $(GO) run ./internal/vopr/run -access -hours 8
-	$(GO) test -count 1 ./internal/vopr -run TestReport -update
+	$(PART) -part vopr -title "The server under catastrophe" $(GO) run ./internal/test/vopr/run -hours 24
+	$(PART) -part vopr-live -title "Algorithms on the servers under catastrophe" $(GO) run ./internal/test/vopr/run -live -hours 24
+	$(PART) -part vopr-access -title "Rules that change under catastrophe" $(GO) run ./internal/test/vopr/run -access -hours 8
+	$(GO) test -count 1 ./internal/test/vopr -run TestReport -update
 
 .PHONY: long-lease
 long-lease: go-version ## the model of the service's sessions, each search for an hour and 16 GiB at most
-	$(PART) -part lease -title "The model of sessions" $(GO) run ./internal/leasemodel/run -limit 1h -memory 16
-	$(GO) test -count 1 ./internal/leasemodel -run TestReport -update
+	$(PART) -part lease -title "The model of sessions" $(GO) run ./internal/test/leasemodel/run -limit 1h -memory 16
+	$(GO) test -count 1 ./internal/test/leasemodel -run TestReport -update
 
 .PHONY: long-founding
 long-founding: go-version ## founders emptied and crashed: 20 times in all start orders, and every crash
-	$(PART) -part founding -title "Founding with an emptied server" env LONG=1 $(GO) test -count 1 -p 1 -timeout 2h -run 'Crash|Emptied|Found' ./service/founding ./service/node
+	$(PART) -part founding -title "Founding with an emptied server" env LONG=1 $(GO) test -count 1 -p 1 -timeout 2h -run 'Crash|Emptied|Found' ./internal/service/founding ./internal/service/node
 
 .PHONY: long-live
 long-live: go-version ## under each algorithm: 20 kills of the holder's home, the coordinator, a waiter's home, a bystander, the leader; pauses; cuts
-	$(PART) -part live -title "Kills of servers under algorithms" env LONG=1 $(GO) test -count 1 -v -timeout 2h ./internal/e2e -run TestFaultsByRole
-	$(PART) -part live-cuts -title "Cuts between servers under algorithms" env LONG=1 $(GO) test -count 1 -v -timeout 2h ./internal/nemesis -run TestLiveCuts
-	$(PART) -part live-pauses -title "Homes that stand still under algorithms" env LONG=1 $(GO) test -count 1 -v -timeout 2h ./internal/nemesis -run TestPausedHomes
+	$(PART) -part live -title "Kills of servers under algorithms" env LONG=1 $(GO) test -count 1 -v -timeout 2h ./internal/test/e2e -run TestFaultsByRole
+	$(PART) -part live-cuts -title "Cuts between servers under algorithms" env LONG=1 $(GO) test -count 1 -v -timeout 2h ./internal/test/nemesis -run TestLiveCuts
+	$(PART) -part live-pauses -title "Homes that stand still under algorithms" env LONG=1 $(GO) test -count 1 -v -timeout 2h ./internal/test/nemesis -run TestPausedHomes
 
 .PHONY: long-mutants
-long-mutants: go-version ## every mistake of internal/vopr and service/host is found
-	LONG=1 $(GO) test -count 1 -timeout 1h ./service/host -run TestMutants
-	LONG=1 $(GO) test -count 1 -timeout 1h ./internal/vopr -run TestMutants
+long-mutants: go-version ## every mistake of internal/test/vopr and internal/service/host is found
+	LONG=1 $(GO) test -count 1 -timeout 1h ./internal/service/host -run TestMutants
+	LONG=1 $(GO) test -count 1 -timeout 1h ./internal/test/vopr -run TestMutants
 
 .PHONY: long-attacks
-long-attacks: go-version ## every attack of internal/attack against the program without its defence
-	$(PART) -part attacks -title "Attacks without their defences" env LONG=1 $(GO) test -count 1 -v -timeout 3h ./internal/attack -run TestDefences
+long-attacks: go-version ## every attack of internal/test/attack against the program without its defence
+	$(PART) -part attacks -title "Attacks without their defences" env LONG=1 $(GO) test -count 1 -v -timeout 3h ./internal/test/attack -run TestDefences
 
 .PHONY: mutants
-mutants: go-version ## every mistake of internal/vopr with its recorded plan, and another plan where it finds nothing any more
-	MUTANTS=all $(GO) test -count 1 -v -timeout 5h ./internal/vopr -run TestMutants
+mutants: go-version ## every mistake of internal/test/vopr with its recorded plan, and another plan where it finds nothing any more
+	MUTANTS=all $(GO) test -count 1 -v -timeout 5h ./internal/test/vopr -run TestMutants
 
 .PHONY: long-disk
 long-disk: go-version ## servers whose disk hangs, as processes on a FUSE file system (needs root)
@@ -222,20 +222,20 @@ long-fuzz: go-version ## every fuzz target for a minute
 NEMESIS   ?= 45s
 SEED      ?= 0
 .PHONY: e2e
-e2e: build ## the whole, as processes: internal/e2e, faults for NEMESIS (45s), the demo
-	$(GO) test -count 1 ./internal/e2e
-	$(GO) test -count 1 -v -run TestNemesis ./internal/nemesis -for $(NEMESIS) -seed $(SEED)
+e2e: build ## the whole, as processes: internal/test/e2e, faults for NEMESIS (45s), the demo
+	$(GO) test -count 1 ./internal/test/e2e
+	$(GO) test -count 1 -v -run TestNemesis ./internal/test/nemesis -for $(NEMESIS) -seed $(SEED)
 	$(BIN)/conclave demo
 
 .PHONY: upgrade-test
 upgrade-test: go-version ## replace the servers of running clusters by the next release and back, in every order
-	LONG=1 UPGRADE_REQUIRED=1 $(GO) test -count 1 -v -timeout 60m ./internal/upgrade
+	LONG=1 UPGRADE_REQUIRED=1 $(GO) test -count 1 -v -timeout 60m ./internal/test/upgrade
 
-# What servers write at a level is kept for good: see internal/golden.
+# What servers write at a level is kept for good: see internal/test/golden.
 LEVEL     ?= 1
 .PHONY: golden
 golden: go-version ## write the golden files of LEVEL (1) that are missing; with FORCE=1, all
-	$(GO) test -count 1 -run Golden ./service/registry ./service/replica ./service/peering ./service/backup ./service/store ./service/node ./service/host \
+	$(GO) test -count 1 -run Golden ./internal/service/registry ./internal/service/replica ./internal/service/peering ./internal/service/backup ./internal/service/store ./internal/service/node ./internal/service/host \
 		-args -golden-level=$(LEVEL) -golden-force=$(if $(FORCE),true,false)
 
 .PHONY: latency
@@ -284,34 +284,34 @@ resets: go-version ## write docs/majority-resets.md: how often forgetful coordin
 algorithm: go-version ## write everything generated for the algorithm NAME, and print what is left; with FAMILY begin a new one
 	@test -n "$(NAME)" || { echo "make: NAME: empty; write make algorithm NAME=raymond" >&2; exit 1; }
 ifdef FAMILY
-	@$(GO) run ./internal/duties/run -begin $(FAMILY) $(NAME)
+	@$(GO) run ./internal/gen/duties/run -begin $(FAMILY) $(NAME)
 else
-	$(GO) run ./internal/model/run -only $(NAME) -limit 30s
+	$(GO) run ./internal/gen/model/run -only $(NAME) -limit 30s
 	$(MAKE) comparison elections
-	$(GO) run ./internal/duties/run $(NAME)
+	$(GO) run ./internal/gen/duties/run $(NAME)
 endif
 
 # The tests that judge every algorithm, for the algorithm NAME.
 .PHONY: algorithm-test
 algorithm-test: go-version ## run the tests that judge the algorithm NAME
 	@test -n "$(NAME)" || { echo "make: NAME: empty; write make algorithm-test NAME=raymond" >&2; exit 1; }
-	@failed=; package=$$($(GO) run ./internal/duties/run -package $(NAME)); \
+	@failed=; package=$$($(GO) run ./internal/gen/duties/run -package $(NAME)); \
 	judge() { echo "go test $$*"; $(GO) test -p 1 -timeout 30m "$$@" || failed=1; }; \
-	judge ./algorithm "$$package" ./internal/duties; \
+	judge ./algorithm "$$package" ./internal/gen/duties; \
 	judge ./lab/sim/simtest -run '(TestAlgorithms|TestBase)/$(NAME)'; \
 	judge ./lab/measure -run '(Say|Theory|EveryCostIsMeasured)$$/$(NAME)'; \
 	judge ./lab/check -run '(TestEveryRule|TestSometimes|TestForgets)/$(NAME)'; \
-	judge ./lab/scenario ./internal/selftest; \
+	judge ./lab/scenario ./internal/test/selftest; \
 	test -z "$$failed"
 
 .PHONY: pages
 NEW ?=
 pages: go-version ## write docs/algorithms from the Specs; new pages for all, or those in NEW
-	$(GO) run ./internal/pages/run $(NEW)
+	$(GO) run ./internal/gen/pages/run $(NEW)
 
 .PHONY: ops
-ops: go-version ## write docs/metrics.md, the dashboard and the alerts from internal/ops
-	$(GO) run ./internal/ops/run .
+ops: go-version ## write docs/metrics.md, the dashboard and the alerts from internal/service/ops
+	$(GO) run ./internal/gen/ops/run .
 
 # Debian's packages: prometheus has promtool, systemd has systemd-analyze.
 OPS_TOOLS := prometheus mandoc systemd
@@ -322,20 +322,20 @@ ops-check: go-version ## ask a real Prometheus all that dashboard and alerts ask
 		if [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then echo "make: $$tool is not installed; it comes with one of $(OPS_TOOLS)" >&2; exit 1; fi; \
 		apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $(OPS_TOOLS); break; \
 	done
-	OPS_REQUIRED=1 $(GO) test -count 1 -timeout 5m ./internal/ops ./internal/man/run
+	OPS_REQUIRED=1 $(GO) test -count 1 -timeout 5m ./internal/service/ops ./internal/gen/man/run
 
 .PHONY: man
 man: go-version ## write the manual pages into bin/man
-	SOURCE_DATE_EPOCH=$(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/null)) $(GO) run ./internal/man/run $(BIN)/man
+	SOURCE_DATE_EPOCH=$(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/null)) $(GO) run ./internal/gen/man/run $(BIN)/man
 
 .PHONY: model
 LIMIT ?= 2m
 model: go-version ## the model checker on every algorithm, each search for LIMIT (2m) at most; writes docs/verification.md
-	$(GO) run ./internal/model/run -limit $(LIMIT)
+	$(GO) run ./internal/gen/model/run -limit $(LIMIT)
 
 .PHONY: audit
 audit: go-version ## write docs/assumptions.md and its scenarios: every algorithm with each assumption dropped (under 10 minutes on 2 cores)
-	$(GO) run ./cmd/conclave audit --markdown --scenarios scenarios/assumptions > docs/assumptions.md.new
+	$(GO) run ./cmd/conclave audit --markdown --scenarios lab/scenarios/assumptions > docs/assumptions.md.new
 	mv docs/assumptions.md.new docs/assumptions.md
 
 .PHONY: detectors
@@ -350,7 +350,7 @@ sim: go-version ## SEEDS (10000) random schedules of every algorithm in the simu
 
 .PHONY: vopr
 vopr: go-version ## SEEDS (10000) minutes of whole clusters under faults, each from a seed
-	$(GO) run ./internal/vopr/run -seeds $(SEEDS)
+	$(GO) run ./internal/test/vopr/run -seeds $(SEEDS)
 
 .PHONY: web-test
 web-test: build web-tools parity ## the page in a browser, on the real program (needs Node 20.19, npm and Chromium); SHOTS=1 renews the pictures

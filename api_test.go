@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/api"
 )
 
 func TestLinksNoServer(t *testing.T) {
@@ -18,7 +18,7 @@ func TestLinksNoServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ours := []string{"github.com/conclave-io/conclave", "github.com/conclave-io/conclave/internal/boottime", "github.com/conclave-io/conclave/internal/line", "github.com/conclave-io/conclave/internal/near", "github.com/conclave-io/conclave/service/api"}
+	ours := []string{"github.com/conclave-io/conclave", "github.com/conclave-io/conclave/internal/kit/boottime", "github.com/conclave-io/conclave/internal/client/line", "github.com/conclave-io/conclave/internal/kit/near", "github.com/conclave-io/conclave/api"}
 	for dep := range strings.Lines(string(out)) {
 		dep = strings.TrimSpace(dep)
 		if strings.HasPrefix(dep, "github.com/") && !slices.Contains(ours, dep) || strings.HasPrefix(dep, "go.etcd.io/") {

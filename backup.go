@@ -6,7 +6,7 @@ import (
 	"errors"
 	"io"
 
-	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/api"
 )
 
 // BackupOption changes what Backup does.

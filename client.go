@@ -10,8 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/conclave-io/conclave/internal/line"
-	"github.com/conclave-io/conclave/internal/near"
+	"github.com/conclave-io/conclave/internal/client/line"
+	"github.com/conclave-io/conclave/internal/kit/near"
 )
 
 const (

@@ -12,8 +12,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/conclave-io/conclave/internal/line"
-	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/api"
+	"github.com/conclave-io/conclave/internal/client/line"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -13,8 +13,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/conclave-io/conclave/internal/boottime"
-	"github.com/conclave-io/conclave/internal/near"
+	"github.com/conclave-io/conclave/internal/kit/boottime"
+	"github.com/conclave-io/conclave/internal/kit/near"
 )
 
 // Limits that the servers enforce too.

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/conclave-io/conclave/internal/boottime"
+	"github.com/conclave-io/conclave/internal/kit/boottime"
 )
 
 // lease has the deadline of a session: the servers cannot end the session before it. All

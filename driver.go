@@ -13,9 +13,9 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/conclave-io/conclave/internal/boottime"
-	"github.com/conclave-io/conclave/internal/line"
-	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/api"
+	"github.com/conclave-io/conclave/internal/client/line"
+	"github.com/conclave-io/conclave/internal/kit/boottime"
 )
 
 // few is the largest number of waiting calls for which the goroutine that posts an input takes the

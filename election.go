@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/api"
 )
 
 // Leadership is a handle on an election that is, or was, won. Its methods may

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/conclave-io/conclave/internal/line"
-	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/api"
+	"github.com/conclave-io/conclave/internal/client/line"
 )
 
 // The errors that callers tell apart with errors.Is.

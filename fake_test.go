@@ -18,9 +18,9 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
 
-	"github.com/conclave-io/conclave/internal/boottime"
-	"github.com/conclave-io/conclave/internal/line"
-	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/api"
+	"github.com/conclave-io/conclave/internal/client/line"
+	"github.com/conclave-io/conclave/internal/kit/boottime"
 )
 
 // cluster is a cluster in memory. Its servers share one state, and one of them leads.

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/conclave-io/conclave/internal/boottime"
-	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/api"
+	"github.com/conclave-io/conclave/internal/kit/boottime"
 )
 
 // state is what the servers of a fake cluster agree on: the protocol's rules

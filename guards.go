@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/api"
 )
 
 // View lists the servers that run the algorithms that guard locks, and what guards which

@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/conclave-io/conclave/internal/line"
-	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/api"
+	"github.com/conclave-io/conclave/internal/client/line"
 )
 
 // hold is what a handle holds, or held: the grant of one request to acquire.

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/api"
 )
 
 // ErrDeadlock means that a call would wait forever: the holder of what it waits for waits, directly

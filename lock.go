@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/api"
 )
 
 // Lock is a handle on a lock that is, or was, held. Its methods may be called

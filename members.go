@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/api"
 )
 
 // Members returns the servers of the cluster as the leader sees them, by id.

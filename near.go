@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/conclave-io/conclave/internal/near"
+	"github.com/conclave-io/conclave/internal/kit/near"
 )
 
 // nearHold is a lock that is held at the server in this process: that grants it in the very

@@ -11,8 +11,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/conclave-io/conclave/internal/line"
-	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/api"
+	"github.com/conclave-io/conclave/internal/client/line"
 )
 
 // answerLimit is how long one server may take to answer before the next is

@@ -10,8 +10,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/conclave-io/conclave/internal/line"
-	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/api"
+	"github.com/conclave-io/conclave/internal/client/line"
 )
 
 // MaxReason is the longest reason that servers take, in bytes.

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/api"
 )
 
 // TestNobodyHoldsTooLong draws schedules of delays, losses, stops, kills and changes of

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/api"
 )
 
 // Status is one server's view of itself and of the cluster.

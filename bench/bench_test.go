@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	load "github.com/conclave-io/conclave/internal/bench"
+	load "github.com/conclave-io/conclave/internal/cli/bench"
 )
 
 func TestSpread(t *testing.T) {
@@ -60,7 +60,7 @@ Type: cpu
      300ms 30.00% 30.00%      300ms 30.00%  internal/runtime/syscall/linux.Syscall6
      200ms 20.00% 50.00%      500ms 50.00%  runtime.mallocgc
      100ms 10.00% 60.00%      100ms 10.00%  runtime.selectgo (inline)
-     100ms 10.00% 70.00%      100ms 10.00%  github.com/conclave-io/conclave/service/registry.(*Registry).Apply
+     100ms 10.00% 70.00%      100ms 10.00%  github.com/conclave-io/conclave/internal/service/registry.(*Registry).Apply
      100ms 10.00% 80.00%      100ms 10.00%  strings.Index
          0     0% 80.00%     1000ms   100%  main.main
 `)

@@ -10,8 +10,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	load "github.com/conclave-io/conclave/internal/bench"
-	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/api"
+	load "github.com/conclave-io/conclave/internal/cli/bench"
 
 	"github.com/conclave-io/conclave/bench/competitor"
 )

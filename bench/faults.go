@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/conclave-io/conclave"
-	load "github.com/conclave-io/conclave/internal/bench"
-	"github.com/conclave-io/conclave/internal/local"
+	load "github.com/conclave-io/conclave/internal/cli/bench"
+	"github.com/conclave-io/conclave/internal/cli/local"
 
 	"github.com/conclave-io/conclave/bench/competitor"
 )

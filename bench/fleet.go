@@ -10,8 +10,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/conclave-io/conclave/api"
 	"github.com/conclave-io/conclave/bench/holders"
-	"github.com/conclave-io/conclave/service/api"
 )
 
 // fleet is a set of sessions that only renew, as the client does with an idle session. Ten thousand

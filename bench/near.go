@@ -13,7 +13,7 @@ import (
 
 	"github.com/conclave-io/conclave"
 	"github.com/conclave-io/conclave/embed"
-	"github.com/conclave-io/conclave/service/server"
+	"github.com/conclave-io/conclave/internal/service/server"
 )
 
 // nearReport is the result of a program that contains one of the servers. It takes one lock

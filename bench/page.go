@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/conclave-io/conclave/internal/longrun"
-	"github.com/conclave-io/conclave/internal/splice"
+	"github.com/conclave-io/conclave/internal/gen/splice"
+	"github.com/conclave-io/conclave/internal/test/longrun"
 )
 
 // section is the result of a measurement, as text for people and as data for programs.

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	load "github.com/conclave-io/conclave/internal/bench"
+	load "github.com/conclave-io/conclave/internal/cli/bench"
 )
 
 // share is a share of the leader's processor time, in percent.
@@ -137,10 +137,10 @@ var functionKinds = []functionKind{
 	{"memory: allocation and collection", []string{"runtime.mallocgc", "runtime.scan", "runtime.gc", "runtime.(*gc", "runtime.greyobject", "runtime.(*mspan", "runtime.(*mcache", "runtime.(*mcentral", "runtime.(*mheap", "runtime.nextFree", "runtime.heap", "runtime.bgsweep", "runtime.sweep", "runtime.wb", "runtime.bulkBarrier", "runtime.markroot", "runtime.findObject", "runtime.spanOf", "runtime.typePointers", "runtime.(*sweep", "runtime.newobject", "runtime.makeslice", "runtime.growslice", "runtime.memclr", "runtime.deductAssist", "runtime.tryDefer"}},
 	{"goroutines: scheduling, channels, timers, locks", []string{"runtime.", "internal/runtime", "sync", "internal/sync", "internal/poll"}},
 	{"gRPC and HTTP/2", []string{"google.golang.org/grpc", "golang.org/x/net", "net/http", "net.", "bufio."}},
-	{"Protocol Buffers", []string{"google.golang.org/protobuf", "github.com/conclave-io/conclave/service/api"}},
-	{"Raft", []string{"go.etcd.io/raft", "github.com/conclave-io/conclave/service/agreement"}},
-	{"the log on disk", []string{"go.etcd.io/etcd", "github.com/conclave-io/conclave/service/store", "hash/crc32"}},
-	{"the registry and the core", []string{"github.com/conclave-io/conclave/service/registry", "github.com/conclave-io/conclave/service/replica"}},
+	{"Protocol Buffers", []string{"google.golang.org/protobuf", "github.com/conclave-io/conclave/api"}},
+	{"Raft", []string{"go.etcd.io/raft", "github.com/conclave-io/conclave/internal/service/agreement"}},
+	{"the log on disk", []string{"go.etcd.io/etcd", "github.com/conclave-io/conclave/internal/service/store", "hash/crc32"}},
+	{"the registry and the core", []string{"github.com/conclave-io/conclave/internal/service/registry", "github.com/conclave-io/conclave/internal/service/replica"}},
 	{"the node, the servers' connections and the door", []string{"github.com/conclave-io/conclave"}},
 }
 

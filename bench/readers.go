@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/api"
 
 	"github.com/conclave-io/conclave/bench/competitor"
 	"github.com/conclave-io/conclave/bench/holders"

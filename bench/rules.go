@@ -6,7 +6,7 @@ import (
 	"os"
 	"time"
 
-	load "github.com/conclave-io/conclave/internal/bench"
+	load "github.com/conclave-io/conclave/internal/cli/bench"
 
 	"github.com/conclave-io/conclave"
 

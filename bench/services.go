@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	load "github.com/conclave-io/conclave/internal/bench"
+	load "github.com/conclave-io/conclave/internal/cli/bench"
 
 	"github.com/conclave-io/conclave/bench/competitor"
 )

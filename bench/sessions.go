@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/conclave-io/conclave"
-	load "github.com/conclave-io/conclave/internal/bench"
+	load "github.com/conclave-io/conclave/internal/cli/bench"
 
 	"github.com/conclave-io/conclave/bench/competitor"
 )

@@ -56,7 +56,7 @@ import (
 	"time"
 
 	"github.com/conclave-io/conclave"
-	"github.com/conclave-io/conclave/service/server"
+	"github.com/conclave-io/conclave/internal/service/server"
 )
 
 // stopTimeout is how long Close waits for the server to hand leadership over and

@@ -15,7 +15,7 @@ import (
 
 	"github.com/conclave-io/conclave"
 	"github.com/conclave-io/conclave/embed"
-	"github.com/conclave-io/conclave/service/server"
+	"github.com/conclave-io/conclave/internal/service/server"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

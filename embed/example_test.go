@@ -8,7 +8,7 @@ import (
 
 	"github.com/conclave-io/conclave"
 	"github.com/conclave-io/conclave/embed"
-	"github.com/conclave-io/conclave/service/server"
+	"github.com/conclave-io/conclave/internal/service/server"
 )
 
 // A program that shares its locks with nobody else, in memory.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/conclave-io/conclave"
 	"github.com/conclave-io/conclave/embed"
-	"github.com/conclave-io/conclave/internal/boottime"
+	"github.com/conclave-io/conclave/internal/kit/boottime"
 )
 
 // guarded returns a server alone at which an algorithm guards the names under "n/".

@@ -14,8 +14,8 @@ import (
 
 	"github.com/conclave-io/conclave/algorithm/broken"
 	"github.com/conclave-io/conclave/lab/check"
+	"github.com/conclave-io/conclave/lab/trace"
 	"github.com/conclave-io/conclave/process"
-	"github.com/conclave-io/conclave/trace"
 )
 
 var update = flag.Bool("update", false, "write the shortest runs in testdata anew")

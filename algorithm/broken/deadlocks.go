@@ -80,7 +80,7 @@ var ofEdgeChasing = of(stack.EdgeChasing, []Variant{
 		Tempting: "One probe on each edge is enough to find a cycle.",
 		Wrong:    "The first detection finds nothing. When there is a deadlock, the probes of the second are ignored.",
 		Breaks:   process.Progress,
-		Scenario: "scenarios/broken/edge-chasing-keeps-passed.yaml",
+		Scenario: "lab/scenarios/broken/edge-chasing-keeps-passed.yaml",
 		Bounds:   Bounds{N: 2, Entries: 2},
 	},
 	{

@@ -168,6 +168,6 @@ var ofSuperPeer = of(superpeer.Spec, []Variant{
 		Wrong:    "Only on average: a large segment gives its super-peer more clients than the limit.",
 		Breaks:   superpeer.Cap,
 		Bounds:   Bounds{N: 3, Entries: 1, Options: append(option("prefix", "0"), option("cap", "1")...)},
-		Scenario: "scenarios/broken/super-peer-no-split.yaml",
+		Scenario: "lab/scenarios/broken/super-peer-no-split.yaml",
 	},
 })

@@ -12,7 +12,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/conclave-io/conclave/internal/bench"
+	"github.com/conclave-io/conclave/internal/cli/bench"
 )
 
 // Service is a running service.

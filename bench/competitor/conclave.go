@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/conclave-io/conclave"
-	"github.com/conclave-io/conclave/internal/bench"
+	"github.com/conclave-io/conclave/internal/cli/bench"
 )
 
 // Conclave is a cluster of three servers.

@@ -7,7 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 
-	"github.com/conclave-io/conclave/internal/local"
+	"github.com/conclave-io/conclave/internal/cli/local"
 )
 
 // group is the set of processes of one service.

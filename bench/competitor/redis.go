@@ -10,7 +10,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"github.com/conclave-io/conclave/internal/bench"
+	"github.com/conclave-io/conclave/internal/cli/bench"
 )
 
 type redis struct {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/conclave-io/conclave/internal/bench"
+	"github.com/conclave-io/conclave/internal/cli/bench"
 )
 
 // zooKeeperJar is its path in Debian's package. Its manifest names the other archives.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/api"
 )
 
 // Verify finds a lock whose state differs from the acknowledged one.

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/conclave-io/conclave"
-	"github.com/conclave-io/conclave/internal/longrun"
+	"github.com/conclave-io/conclave/internal/test/longrun"
 
 	"github.com/conclave-io/conclave/bench/trial"
 )

@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/conclave-io/conclave"
-	"github.com/conclave-io/conclave/internal/longrun"
-	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/api"
+	"github.com/conclave-io/conclave/internal/test/longrun"
 
 	"github.com/conclave-io/conclave/bench/holders"
 	"github.com/conclave-io/conclave/bench/trial"

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/conclave-io/conclave/internal/local"
+	"github.com/conclave-io/conclave/internal/cli/local"
 )
 
 // Cluster is a cluster of three servers.

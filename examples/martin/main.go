@@ -1,5 +1,5 @@
 package main
 
-import "github.com/conclave-io/conclave/extend"
+import "github.com/conclave-io/conclave/lab/extend"
 
 func main() { extend.Main(Spec) }

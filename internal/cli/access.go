@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/conclave-io/conclave"
-	"github.com/conclave-io/conclave/service/access"
+	"github.com/conclave-io/conclave/internal/service/access"
 )
 
 const accessHelp = `Who a program is, its principal, depends on how it connects:

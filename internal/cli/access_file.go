@@ -11,7 +11,7 @@ import (
 	"github.com/BurntSushi/toml"
 
 	"github.com/conclave-io/conclave"
-	"github.com/conclave-io/conclave/service/access"
+	"github.com/conclave-io/conclave/internal/service/access"
 )
 
 // ruleFile is a file of rules: the roles, bindings and quotas of a cluster.

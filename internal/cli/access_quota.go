@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/conclave-io/conclave"
-	"github.com/conclave-io/conclave/service/access"
+	"github.com/conclave-io/conclave/internal/service/access"
 )
 
 func newQuota(a *app) *cobra.Command {

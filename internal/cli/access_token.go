@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/conclave-io/conclave"
-	"github.com/conclave-io/conclave/internal/outfile"
+	"github.com/conclave-io/conclave/internal/kit/outfile"
 )
 
 func newToken(a *app) *cobra.Command {

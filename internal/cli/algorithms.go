@@ -10,7 +10,7 @@ import (
 
 	"github.com/conclave-io/conclave/algorithm"
 	"github.com/conclave-io/conclave/algorithm/broken"
-	"github.com/conclave-io/conclave/internal/describe"
+	"github.com/conclave-io/conclave/lab/describe"
 	"github.com/conclave-io/conclave/process"
 )
 

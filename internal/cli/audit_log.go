@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/conclave-io/conclave"
-	"github.com/conclave-io/conclave/service/audit"
+	"github.com/conclave-io/conclave/internal/service/audit"
 )
 
 const auditLogHelp = `Each line is an administrative action, or one that was refused: who did what, when, from where

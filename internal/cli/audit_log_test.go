@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/conclave-io/conclave"
-	"github.com/conclave-io/conclave/service/audit"
-	"github.com/conclave-io/conclave/service/registry"
+	"github.com/conclave-io/conclave/internal/service/audit"
+	"github.com/conclave-io/conclave/internal/service/registry"
 )
 
 // acts returns the log of a server that has written n acts.

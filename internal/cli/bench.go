@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/conclave-io/conclave"
-	"github.com/conclave-io/conclave/internal/bench"
-	"github.com/conclave-io/conclave/internal/local"
+	"github.com/conclave-io/conclave/internal/cli/bench"
+	"github.com/conclave-io/conclave/internal/cli/local"
 )
 
 func newBench(a *app) *cobra.Command {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/conclave-io/conclave/internal/authority"
+	"github.com/conclave-io/conclave/internal/kit/authority"
 )
 
 const certHelp = `A cluster on more than one machine needs certificates. This authority is for tests and small

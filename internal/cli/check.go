@@ -16,9 +16,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/conclave-io/conclave/algorithm/broken"
-	"github.com/conclave-io/conclave/internal/outfile"
+	"github.com/conclave-io/conclave/internal/kit/outfile"
 	"github.com/conclave-io/conclave/lab/check"
-	"github.com/conclave-io/conclave/trace"
+	"github.com/conclave-io/conclave/lab/trace"
 )
 
 // Exit statuses of the model checker.

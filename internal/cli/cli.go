@@ -20,8 +20,8 @@ import (
 
 	"github.com/conclave-io/conclave"
 	"github.com/conclave-io/conclave/algorithm"
-	"github.com/conclave-io/conclave/internal/guard"
-	"github.com/conclave-io/conclave/service/server"
+	"github.com/conclave-io/conclave/internal/cli/guard"
+	"github.com/conclave-io/conclave/internal/service/server"
 )
 
 // Exit statuses that are Conclave's own.

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/conclave-io/conclave/algorithm"
-	"github.com/conclave-io/conclave/internal/bench"
+	"github.com/conclave-io/conclave/internal/cli/bench"
 	"github.com/conclave-io/conclave/lab/measure"
 	"github.com/conclave-io/conclave/lab/scenario"
 	"github.com/conclave-io/conclave/process"

@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/conclave-io/conclave/internal/demo"
+	"github.com/conclave-io/conclave/internal/cli/demo"
 )
 
 const demoHelp = `The demo starts three servers and eight workers, each in its own process. The workers contend

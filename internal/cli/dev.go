@@ -18,7 +18,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/conclave-io/conclave/internal/local"
+	"github.com/conclave-io/conclave/internal/cli/local"
 )
 
 const (

@@ -41,7 +41,7 @@ can serve the site; the scenarios run in the browser. This requires a binary fro
 from make build: go run and go install leave out the engine for browsers.`,
 		Annotations: statuses("0 stopped by Ctrl-C, or the site is written"),
 		Example: `  conclave lab
-  conclave lab scenarios/maekawa-deadlock.yaml
+  conclave lab lab/scenarios/maekawa-deadlock.yaml
   conclave lab --export site`,
 		Args: atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/conclave-io/conclave"
-	"github.com/conclave-io/conclave/internal/outfile"
-	"github.com/conclave-io/conclave/service/access"
+	"github.com/conclave-io/conclave/internal/kit/outfile"
+	"github.com/conclave-io/conclave/internal/service/access"
 )
 
 func newMember(a *app) *cobra.Command {

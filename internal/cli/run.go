@@ -16,8 +16,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/conclave-io/conclave"
-	"github.com/conclave-io/conclave/internal/boottime"
-	"github.com/conclave-io/conclave/internal/guard"
+	"github.com/conclave-io/conclave/internal/cli/guard"
+	"github.com/conclave-io/conclave/internal/kit/boottime"
 )
 
 // hold is a held lock or a won election.

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/conclave-io/conclave"
-	"github.com/conclave-io/conclave/internal/boottime"
-	"github.com/conclave-io/conclave/internal/guard"
+	"github.com/conclave-io/conclave/internal/cli/guard"
+	"github.com/conclave-io/conclave/internal/kit/boottime"
 )
 
 // grant is a hold without a cluster.

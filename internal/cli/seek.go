@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/conclave-io/conclave"
-	"github.com/conclave-io/conclave/internal/guard"
+	"github.com/conclave-io/conclave/internal/cli/guard"
 )
 
 // seeker waits for a lock or a leadership, runs a command under it, and releases it.

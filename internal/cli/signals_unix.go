@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/conclave-io/conclave/internal/guard"
+	"github.com/conclave-io/conclave/internal/cli/guard"
 )
 
 // passed are the signals that this process forwards to a command.

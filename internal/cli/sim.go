@@ -12,12 +12,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/conclave-io/conclave/algorithm"
-	"github.com/conclave-io/conclave/internal/outfile"
+	"github.com/conclave-io/conclave/internal/kit/outfile"
 	"github.com/conclave-io/conclave/lab/measure"
 	"github.com/conclave-io/conclave/lab/scenario"
 	"github.com/conclave-io/conclave/lab/sim"
+	"github.com/conclave-io/conclave/lab/trace"
 	"github.com/conclave-io/conclave/process"
-	"github.com/conclave-io/conclave/trace"
 )
 
 // statusUnmet is the exit status of a run that broke a property, or that differs from what its
@@ -50,8 +50,8 @@ terminal, a line shows the progress.`,
 		Annotations: statuses("0 the result is as expected, and no property is broken", "1 the result is not as expected, or a property is broken"),
 		Example: `  conclave sim --algorithm ricart-agrawala -n 10 --regime saturated --entries 1000
   conclave sim --algorithm raymond -n 7 --tree star --seed 42 --json
-  conclave sim scenarios/lost-token.yaml
-  conclave sim scenarios/mutex/lamport.yaml --trace svg --out lamport.svg`,
+  conclave sim lab/scenarios/lost-token.yaml
+  conclave sim lab/scenarios/mutex/lamport.yaml --trace svg --out lamport.svg`,
 		Args: func(cmd *cobra.Command, args []string) error { return s.validateArguments(cmd.Flags(), args) },
 		RunE: func(cmd *cobra.Command, args []string) error { return s.run(cmd, args) },
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/conclave-io/conclave/lab/scenario"
-	"github.com/conclave-io/conclave/trace"
+	"github.com/conclave-io/conclave/lab/trace"
 )
 
 // causal has the questions about the happened-before relation of a run.

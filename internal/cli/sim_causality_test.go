@@ -15,7 +15,7 @@ func simulated(t *testing.T, args ...string) (status int, stdout, stderr string)
 	return status, out.String(), said.String()
 }
 
-const vectorRun = "../../scenarios/clock/vector-clock.yaml"
+const vectorRun = "../../lab/scenarios/clock/vector-clock.yaml"
 
 func TestSimTellsThePast(t *testing.T) {
 	for _, c := range []struct {
@@ -39,7 +39,7 @@ func TestSimTellsThePast(t *testing.T) {
 
 // The result shows what a recorder has recorded.
 func TestSimShowsGlobalStates(t *testing.T) {
-	_, out, said := simulated(t, "../../scenarios/globalstate/token-ring.yaml")
+	_, out, said := simulated(t, "../../lab/scenarios/globalstate/token-ring.yaml")
 	for _, want := range []string{"state 1 of 2", "state 1 of 3", "st=IN has=true", "4 -> 1", "TOKEN h=8 f=7"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the result lacks %q:\n%s%s", want, out, said)

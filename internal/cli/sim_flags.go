@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/conclave-io/conclave/lab/sim"
+	"github.com/conclave-io/conclave/lab/trace"
 	"github.com/conclave-io/conclave/process"
-	"github.com/conclave-io/conclave/trace"
 )
 
 // given reports which flags were given.

@@ -13,9 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/conclave-io/conclave"
-	"github.com/conclave-io/conclave/internal/outfile"
-	"github.com/conclave-io/conclave/service/access"
-	"github.com/conclave-io/conclave/service/backup"
+	"github.com/conclave-io/conclave/internal/kit/outfile"
+	"github.com/conclave-io/conclave/internal/service/access"
+	"github.com/conclave-io/conclave/internal/service/backup"
 )
 
 func newSnapshot(a *app) *cobra.Command {

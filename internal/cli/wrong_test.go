@@ -13,7 +13,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
-	"github.com/conclave-io/conclave/service/server"
+	"github.com/conclave-io/conclave/internal/service/server"
 )
 
 var update = flag.Bool("update", false, "rewrite the table of wrong uses")

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/conclave-io/conclave/algorithm/mutex/dijkstra"
-	"github.com/conclave-io/conclave/internal/splice"
+	"github.com/conclave-io/conclave/internal/gen/splice"
 	"github.com/conclave-io/conclave/lab/check"
 	"github.com/conclave-io/conclave/process"
 )

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/conclave-io/conclave/lab/trace"
 	"github.com/conclave-io/conclave/process"
-	"github.com/conclave-io/conclave/trace"
 )
 
 // Verdict is the outcome of a search.

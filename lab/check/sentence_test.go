@@ -52,7 +52,7 @@ func TestOneSentence(t *testing.T) {
 
 // The scenarios that the audit has found tell what the checker said.
 func TestScenariosTellTheSentence(t *testing.T) {
-	files, err := filepath.Glob("../../scenarios/assumptions/*.yaml")
+	files, err := filepath.Glob("../../lab/scenarios/assumptions/*.yaml")
 	if err != nil || len(files) < 20 {
 		t.Fatal(err, len(files))
 	}

@@ -8,14 +8,14 @@ import (
 
 	"github.com/conclave-io/conclave/algorithm"
 	"github.com/conclave-io/conclave/algorithm/broken"
-	"github.com/conclave-io/conclave/internal/describe"
 	"github.com/conclave-io/conclave/lab/course"
+	"github.com/conclave-io/conclave/lab/describe"
 	"github.com/conclave-io/conclave/lab/scenario"
+	"github.com/conclave-io/conclave/lab/scenarios"
 	"github.com/conclave-io/conclave/lab/sim"
+	"github.com/conclave-io/conclave/lab/trace"
+	"github.com/conclave-io/conclave/lab/trace/journal"
 	"github.com/conclave-io/conclave/process"
-	"github.com/conclave-io/conclave/scenarios"
-	"github.com/conclave-io/conclave/trace"
-	"github.com/conclave-io/conclave/trace/journal"
 )
 
 // journalFormat is the format that this package can export in addition to those of package trace.

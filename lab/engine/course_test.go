@@ -12,8 +12,8 @@ import (
 
 	"github.com/conclave-io/conclave/lab/course"
 	"github.com/conclave-io/conclave/lab/engine"
+	"github.com/conclave-io/conclave/lab/trace"
 	"github.com/conclave-io/conclave/process"
-	"github.com/conclave-io/conclave/trace"
 )
 
 // told is the run of a step, with the data that the checks of its claims need.

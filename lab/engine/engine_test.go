@@ -12,8 +12,8 @@ import (
 	"github.com/conclave-io/conclave/algorithm"
 	"github.com/conclave-io/conclave/lab/engine"
 	"github.com/conclave-io/conclave/lab/scenario"
-	"github.com/conclave-io/conclave/trace"
-	"github.com/conclave-io/conclave/trace/journal"
+	"github.com/conclave-io/conclave/lab/trace"
+	"github.com/conclave-io/conclave/lab/trace/journal"
 )
 
 // page is a simulated page. Like a real page, it exchanges frames as JSON with an engine.

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/conclave-io/conclave/lab/trace"
+	"github.com/conclave-io/conclave/lab/trace/journal"
 	"github.com/conclave-io/conclave/process"
-	"github.com/conclave-io/conclave/trace"
-	"github.com/conclave-io/conclave/trace/journal"
 )
 
 // describe answers with records in the form of a trace.

@@ -4,9 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/conclave-io/conclave/internal/describe"
 	"github.com/conclave-io/conclave/lab/check"
-	"github.com/conclave-io/conclave/trace"
+	"github.com/conclave-io/conclave/lab/describe"
+	"github.com/conclave-io/conclave/lab/trace"
 )
 
 // Protocol is the version of the protocol. A page and an engine must have the same version.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/conclave-io/conclave/lab/scenario"
 	"github.com/conclave-io/conclave/lab/sim"
+	"github.com/conclave-io/conclave/lab/trace/journal"
 	"github.com/conclave-io/conclave/process"
-	"github.com/conclave-io/conclave/trace/journal"
 )
 
 // run is a run with its journal.

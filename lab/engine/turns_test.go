@@ -10,7 +10,7 @@ import (
 
 	"github.com/conclave-io/conclave/lab/engine"
 	"github.com/conclave-io/conclave/lab/scenario"
-	"github.com/conclave-io/conclave/trace/journal"
+	"github.com/conclave-io/conclave/lab/trace/journal"
 )
 
 // The test takes control at random records, takes possible turns, goes back, and takes other turns.

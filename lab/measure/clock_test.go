@@ -15,7 +15,7 @@ import (
 	"github.com/conclave-io/conclave/algorithm/globalstate"
 	"github.com/conclave-io/conclave/algorithm/mutex/ricartagrawala"
 	"github.com/conclave-io/conclave/algorithm/stack"
-	"github.com/conclave-io/conclave/internal/splice"
+	"github.com/conclave-io/conclave/internal/gen/splice"
 	"github.com/conclave-io/conclave/lab/sim"
 	"github.com/conclave-io/conclave/process"
 )

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/conclave-io/conclave/algorithm"
-	"github.com/conclave-io/conclave/internal/longrun"
+	"github.com/conclave-io/conclave/internal/test/longrun"
 	"github.com/conclave-io/conclave/lab/sim"
 	"github.com/conclave-io/conclave/process"
 )

@@ -19,7 +19,7 @@ func TestDocumentsAreListed(t *testing.T) {
 	}
 	for _, path := range paths {
 		if !strings.Contains(string(list), "]("+filepath.Base(path)+")") {
-			t.Errorf("scenarios/documents/README.md does not name %s", filepath.Base(path))
+			t.Errorf("lab/scenarios/documents/README.md does not name %s", filepath.Base(path))
 		}
 	}
 }

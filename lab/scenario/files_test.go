@@ -11,7 +11,7 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-const folder = "../../scenarios"
+const folder = "../scenarios"
 
 // files returns the paths of all scenarios of this repository.
 func files(t *testing.T) []string {

@@ -9,9 +9,9 @@ import (
 
 	"github.com/conclave-io/conclave/algorithm"
 	"github.com/conclave-io/conclave/lab/sim"
+	"github.com/conclave-io/conclave/lab/trace"
+	"github.com/conclave-io/conclave/lab/trace/journal"
 	"github.com/conclave-io/conclave/process"
-	"github.com/conclave-io/conclave/trace"
-	"github.com/conclave-io/conclave/trace/journal"
 )
 
 // Scenario is a run and its expected outcome. It may be run any number of times, with

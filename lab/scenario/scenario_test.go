@@ -11,8 +11,8 @@ import (
 
 	"github.com/conclave-io/conclave/lab/scenario"
 	"github.com/conclave-io/conclave/lab/sim"
+	"github.com/conclave-io/conclave/lab/trace"
 	"github.com/conclave-io/conclave/process"
-	"github.com/conclave-io/conclave/trace"
 )
 
 // Every complaint names the line, what is there and what would be right.

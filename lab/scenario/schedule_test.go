@@ -9,7 +9,7 @@ import (
 
 	"github.com/conclave-io/conclave/lab/scenario"
 	"github.com/conclave-io/conclave/lab/sim"
-	"github.com/conclave-io/conclave/trace/journal"
+	"github.com/conclave-io/conclave/lab/trace/journal"
 )
 
 // held runs a scenario that stops at the end of its schedule, and returns the possible

@@ -3,8 +3,8 @@ package sim
 import (
 	"fmt"
 
+	"github.com/conclave-io/conclave/lab/trace"
 	"github.com/conclave-io/conclave/process"
-	"github.com/conclave-io/conclave/trace"
 )
 
 // clock is the local clock of a process. Since a moment of the run it shows a base plus

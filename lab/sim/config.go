@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/conclave-io/conclave/lab/trace"
+	"github.com/conclave-io/conclave/lab/trace/journal"
 	"github.com/conclave-io/conclave/process"
-	"github.com/conclave-io/conclave/trace"
-	"github.com/conclave-io/conclave/trace/journal"
 )
 
 // Config describes a run: which algorithm, in which world, under which load, and what

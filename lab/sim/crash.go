@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/conclave-io/conclave/lab/trace"
 	"github.com/conclave-io/conclave/process"
-	"github.com/conclave-io/conclave/trace"
 )
 
 // fault causes a fault.

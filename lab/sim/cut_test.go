@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/conclave-io/conclave/lab/sim"
+	"github.com/conclave-io/conclave/lab/trace"
 	"github.com/conclave-io/conclave/process"
-	"github.com/conclave-io/conclave/trace"
 )
 
 // crashAfter runs busyRules in a trace, with a crash after a number of effects of

@@ -3,8 +3,8 @@ package sim
 import (
 	"slices"
 
+	"github.com/conclave-io/conclave/lab/trace"
 	"github.com/conclave-io/conclave/process"
-	"github.com/conclave-io/conclave/trace"
 )
 
 // links is what a run knows about the links. Only the links in use, not all N*N, use

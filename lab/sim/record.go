@@ -3,9 +3,9 @@ package sim
 import (
 	"strings"
 
+	"github.com/conclave-io/conclave/lab/trace"
+	"github.com/conclave-io/conclave/lab/trace/journal"
 	"github.com/conclave-io/conclave/process"
-	"github.com/conclave-io/conclave/trace"
-	"github.com/conclave-io/conclave/trace/journal"
 )
 
 // stepRecorded takes a step and records it, in the trace, the journal or both. Effects

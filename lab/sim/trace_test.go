@@ -9,9 +9,9 @@ import (
 
 	"github.com/conclave-io/conclave/algorithm/mutex/central"
 	"github.com/conclave-io/conclave/lab/sim"
+	"github.com/conclave-io/conclave/lab/trace"
+	"github.com/conclave-io/conclave/lab/trace/journal"
 	"github.com/conclave-io/conclave/process"
-	"github.com/conclave-io/conclave/trace"
-	"github.com/conclave-io/conclave/trace/journal"
 )
 
 // records is a sink that keeps everything.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/conclave-io/conclave/lab/trace"
 	"github.com/conclave-io/conclave/process"
-	"github.com/conclave-io/conclave/trace"
 )
 
 // Schedule lets a person or a program choose what happens next, from a time on. From

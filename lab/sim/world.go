@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/conclave-io/conclave/lab/trace"
 	"github.com/conclave-io/conclave/process"
-	"github.com/conclave-io/conclave/trace"
 )
 
 // World is a run in progress. It belongs to one goroutine.

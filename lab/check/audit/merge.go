@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/conclave-io/conclave/internal/splice"
+	"github.com/conclave-io/conclave/internal/gen/splice"
 )
 
 // Merge returns a page of Markdown in which what it says of one algorithm is replaced.

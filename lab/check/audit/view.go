@@ -17,7 +17,7 @@ import (
 )
 
 // Folder is where the violations are, from the root of the repository.
-const Folder = "scenarios/assumptions"
+const Folder = "lab/scenarios/assumptions"
 
 // Scenario returns the name of the file of a violation in Folder, and its content;
 // nothing of any other cell.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/conclave-io/conclave/algorithm/clock/vector"
 	"github.com/conclave-io/conclave/lab/sim"
+	"github.com/conclave-io/conclave/lab/trace"
 	"github.com/conclave-io/conclave/process"
-	"github.com/conclave-io/conclave/trace"
 )
 
 // TestTraceAgreesWithVectorClocks: a trace orders two records as the vector clocks of the

@@ -13,11 +13,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/conclave-io/conclave/internal/longrun"
+	"github.com/conclave-io/conclave/internal/test/longrun"
 	"github.com/conclave-io/conclave/lab/sim"
+	"github.com/conclave-io/conclave/lab/trace"
+	"github.com/conclave-io/conclave/lab/trace/journal"
 	"github.com/conclave-io/conclave/process"
-	"github.com/conclave-io/conclave/trace"
-	"github.com/conclave-io/conclave/trace/journal"
 )
 
 // Schedules runs an algorithm among n processes under random schedules and fails

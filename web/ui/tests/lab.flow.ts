@@ -167,7 +167,7 @@ describe("the lab on the native engine", () => {
   });
 
   flow("a damaged address explains itself", native_, async (page) => {
-    const whole = await runText(readFileSync(repository + "scenarios/mutex/lamport.yaml", "utf8"));
+    const whole = await runText(readFileSync(repository + "lab/scenarios/mutex/lamport.yaml", "utf8"));
     await page.goto(host.url(whole.slice(0, -60)));
     await page.waitForSelector("h1");
     expect(await page.textContent("h1")).toBe(strings.trouble.damaged);

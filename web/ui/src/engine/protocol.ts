@@ -389,7 +389,7 @@ export interface ProcessState {
   timers: { name: string; layer?: number; armed: number; lo: number; hi: number }[] | null;
 }
 
-/** The bits of a record, as trace/journal names them. */
+/** The bits of a record, as lab/trace/journal names them. */
 export const flag = {
   hidden: 1,
   network: 2,

@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { groups, matches, objectiveOf, pairs, ranked, twinOf } from "./gallery";
 
-const file = (id: string) => fileURLToPath(new URL(`../../../../scenarios/${id}.yaml`, import.meta.url));
+const file = (id: string) => fileURLToPath(new URL(`../../../../lab/scenarios/${id}.yaml`, import.meta.url));
 const objectives = Object.fromEntries(
   [...readFileSync(fileURLToPath(new URL("../../../../lab/course/objectives.yaml", import.meta.url)), "utf8").matchAll(/^([^#\s]\S*): "(.*)"$/gm)].map((m) => [m[1] ?? "", m[2] ?? ""]),
 );

@@ -28,7 +28,7 @@ describe("words", () => {
   });
 
   test("a command repeats a run", () => {
-    expect(commandFor("mutex/lamport", "")).toBe("conclave sim scenarios/mutex/lamport.yaml");
+    expect(commandFor("mutex/lamport", "")).toBe("conclave sim lab/scenarios/mutex/lamport.yaml");
     expect(commandFor(undefined, "n: 3\nEND\n")).toBe("cat > scenario.yaml <<'END_'\nn: 3\nEND\nEND_\nconclave sim scenario.yaml");
   });
 });

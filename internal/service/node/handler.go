@@ -1,0 +1,71 @@
+package node
+
+import (
+	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/conclave-io/conclave/internal/service/replica"
+	"github.com/conclave-io/conclave/internal/service/transport"
+)
+
+// handler passes on the events of the transport. Many goroutines call its methods.
+type handler struct{ node *Node }
+
+func (h *handler) Receive(m *raftpb.Message) {
+	select {
+	case h.node.messages <- m:
+	case <-h.node.stop:
+	}
+}
+
+func (h *handler) Met(hello transport.Hello) {
+	h.node.records.met(hello)
+	h.tell(func(r *replica.Replica) {
+		h.node.reconsider()
+		r.Met(memberOf(hello), levelsOf(hello))
+	})
+}
+
+func (h *handler) Connected(peer uint64, up bool) {
+	if up {
+		h.node.log.Info("connected to peer", "peer", peer)
+	} else {
+		h.node.records.lost(peer)
+		h.node.log.Warn("lost the connection to peer", "peer", peer)
+	}
+}
+
+func (h *handler) Noted(peer uint64, note []byte) {
+	digest, err := readDigest(note)
+	if err != nil {
+		return // a note of a later release
+	}
+	h.tell(func(r *replica.Replica) { r.Compare(peer, digest) })
+}
+
+func (h *handler) Unreachable(peer uint64) {
+	h.tell(func(r *replica.Replica) { r.Unreachable(peer) })
+}
+
+func (h *handler) SnapshotSent(peer uint64, ok bool) {
+	h.tell(func(r *replica.Replica) { r.SnapshotSent(peer, ok) })
+}
+
+func (h *handler) Refused(peer uint64, err error) {
+	select {
+	case h.node.refused <- refusal{peer, err}:
+	case <-h.node.stop:
+	}
+}
+
+// tell calls f with the replica, if there is one yet.
+func (h *handler) tell(f func(*replica.Replica)) {
+	n := h.node
+	select {
+	case n.calls <- func() {
+		if n.replica != nil {
+			f(n.replica)
+		}
+	}:
+	case <-n.stop:
+	}
+}

@@ -1,0 +1,173 @@
+package peering
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"go.etcd.io/raft/v3"
+
+	"github.com/conclave-io/conclave/internal/kit/wire"
+	"github.com/conclave-io/conclave/internal/service/founding"
+)
+
+// ProtocolVersion is the version of the head of a Hello: of all fields that this package
+// knows. Fields are only ever added at the end, and a receiver of any version skips unknown
+// ones. What two servers may say to each other is decided by levels.
+const ProtocolVersion = 1
+
+const (
+	// MaxGreeting bounds the frames of a handshake, in bytes.
+	MaxGreeting = 8 << 10
+	// maxText bounds the addresses in a Hello and the text of a Refusal.
+	maxText = 1024
+	// MaxBuild bounds the name of a build, in bytes.
+	MaxBuild = 64
+)
+
+// Hello is the introduction of a server. Both sides of a connection send one before
+// anything else. The side that dialled sends another one when something in it has changed.
+type Hello struct {
+	// Version is the ProtocolVersion of the sender.
+	Version uint32
+	// Cluster identifies the cluster that the sender belongs to.
+	Cluster uint64
+	// Server is the id of the sender.
+	Server uint64
+	// UID was drawn when the data directory of the sender was created. A server that lost
+	// its data comes back with a different one.
+	UID uint64
+	// Receiver is the server that the sender believes it talks to.
+	Receiver uint64
+	// PeerAddress and ClientAddress are the sender's addresses for servers and for clients.
+	PeerAddress, ClientAddress string
+	// Phase is the state of founding at the sender. Record names the data directories with
+	// which the cluster was founded, nil if the sender does not know it.
+	Phase  founding.Phase
+	Record founding.Record
+	// MinLevel and MaxLevel are the levels that the sender reads, from 1 up.
+	MinLevel, MaxLevel uint32
+	// Level is the level of the cluster, 0 if the sender does not know it yet.
+	Level uint32
+	// Build names the sender's build, for people.
+	Build string
+}
+
+// Append appends the encoding of h to b.
+func (h Hello) Append(b []byte) []byte {
+	b = wire.AppendUint(b, uint64(h.Version))
+	for _, v := range [...]uint64{h.Cluster, h.Server, h.UID, h.Receiver} {
+		b = wire.AppendUint(b, v)
+	}
+	b = wire.AppendBytes(b, h.PeerAddress)
+	b = wire.AppendBytes(b, h.ClientAddress)
+	b = append(b, byte(h.Phase))
+	b = wire.AppendUint(b, uint64(len(h.Record)))
+	for _, f := range h.Record {
+		b = wire.AppendUint(b, f.ID)
+		b = wire.AppendUint(b, f.UID)
+	}
+	for _, v := range [...]uint32{h.MinLevel, h.MaxLevel, h.Level} {
+		b = wire.AppendUint(b, uint64(v))
+	}
+	return wire.AppendBytes(b, h.Build)
+}
+
+// DecodeHello reads what Append wrote, and skips what follows.
+func DecodeHello(b []byte) (Hello, error) {
+	r := wire.NewReader(b)
+	h := Hello{Version: readUint32(r, "protocol version")}
+	for _, v := range [...]*uint64{&h.Cluster, &h.Server, &h.UID, &h.Receiver} {
+		*v = r.Uint()
+	}
+	h.PeerAddress, h.ClientAddress = r.String(), r.String()
+	if h.Phase = founding.Phase(r.Byte()); h.Phase >= founding.Phases {
+		h.Phase = founding.NotReady // one that was added later
+	}
+	h.Record = readRecord(r)
+	h.MinLevel, h.MaxLevel, h.Level = readUint32(r, "level"), readUint32(r, "level"), readUint32(r, "level")
+	h.Build = r.String()
+	err := r.Err()
+	if err == nil {
+		err = h.Check()
+	}
+	if err != nil {
+		return Hello{}, fmt.Errorf("malformed introduction: %w", err)
+	}
+	return h, nil
+}
+
+func readUint32(r *wire.Reader, what string) uint32 {
+	v := r.Uint()
+	if v > 1<<32-1 {
+		r.Fail(fmt.Errorf("%s: %d: must be at most 32 bits", what, v))
+	}
+	return uint32(v)
+}
+
+func readRecord(r *wire.Reader) founding.Record {
+	n := r.Uint()
+	if n > founding.MaxFounders {
+		r.Fail(fmt.Errorf("founding record: %d servers: must be at most %d", n, founding.MaxFounders))
+	}
+	var record founding.Record
+	for range n {
+		if r.Err() != nil {
+			return nil
+		}
+		record = append(record, founding.Founder{ID: r.Uint(), UID: r.Uint()})
+	}
+	return record
+}
+
+// Check reports an error in what a server says of itself.
+func (h Hello) Check() error {
+	switch {
+	case h.Version == 0:
+		return errors.New("protocol version 0: the first is 1")
+	case h.Server == 0 || raft.IsLocalMsgTarget(h.Server):
+		return fmt.Errorf("server id %d is reserved: use a number from 1 up", h.Server)
+	case h.MinLevel == 0 || h.MinLevel > h.MaxLevel:
+		return fmt.Errorf("levels: %d to %d: must be an ascending range from 1 up", h.MinLevel, h.MaxLevel)
+	case len(h.Build) > MaxBuild:
+		return fmt.Errorf("build %.64q has %d bytes: at most %d are allowed", h.Build, len(h.Build), MaxBuild)
+	}
+	if h.Record != nil {
+		if err := h.Record.Check(); err != nil {
+			return err
+		}
+	}
+	for _, address := range [...]string{h.PeerAddress, h.ClientAddress} {
+		if err := checkText(address); err != nil {
+			return fmt.Errorf("address %.64q %w", address, err)
+		}
+	}
+	if err := checkText(h.Build); err != nil {
+		return fmt.Errorf("build %.64q %w", h.Build, err)
+	}
+	return nil
+}
+
+// reads reports whether the sender reads a level.
+func (h Hello) reads(level uint32) bool { return h.MinLevel <= level && level <= h.MaxLevel }
+
+// checkText refuses text that does not print on one line.
+func checkText(s string) error {
+	switch {
+	case len(s) > maxText:
+		return fmt.Errorf("has %d bytes: at most %d are allowed", len(s), maxText)
+	case !utf8.ValidString(s):
+		return errors.New("is not valid UTF-8")
+	case strings.ContainsFunc(s, unicode.IsControl):
+		return errors.New("contains control characters")
+	}
+	return nil
+}
+
+// Differs reports whether two introductions with the same server id come from different
+// servers. A restarted server keeps both its UID and its address.
+func (h Hello) Differs(other Hello) bool {
+	return h.UID != other.UID || h.PeerAddress != other.PeerAddress
+}

@@ -1,0 +1,101 @@
+package registry
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/conclave-io/conclave/internal/kit/wire"
+)
+
+// handoverFormat is the version of the data that one home hands over to another.
+const handoverFormat = 1
+
+// Handed is a session that was handed over.
+type Handed struct {
+	Session
+	// Left is what is left of the largest promise to its client, in ns.
+	Left int64
+}
+
+// AppendHome appends the data that a home hands over to another: its sessions, what they hold,
+// and what they wait for. The function left returns what is left of the longest promise to the
+// client of a session, in ns. How past holds ended here is not handed over.
+func (r *Registry) AppendHome(b []byte, left func(SessionID) int64) []byte {
+	b = append(b, handoverFormat)
+	b = wire.AppendUint(b, uint64(len(r.sessions)))
+	for s := range r.all() {
+		b = wire.AppendInt(s.sessionState.append(b), left(s.id))
+	}
+	b = wire.AppendUint(b, uint64(r.names.len()))
+	r.names.scan(func(res *resource) bool {
+		b = wire.AppendBool(res.append(b), res.has(units))
+		return true
+	})
+	return b
+}
+
+// Merge takes over the data of another home. If a session exists here already, the old one ends
+// first. It returns the sessions, and the names that they hold or wait for. Waiters of this
+// home come before those of the other. After an error the home must not be used any more.
+func (r *Registry) Merge(data []byte, fx *Effects) (sessions []Handed, names []string, err error) {
+	rd := wire.NewReader(data)
+	if format := rd.Byte(); rd.Err() == nil && format != handoverFormat {
+		rd.Fail(fmt.Errorf("format is %d, want %d", format, handoverFormat))
+	}
+	r.frozen = nil
+	each(rd, func() { sessions = append(sessions, r.mergeSession(rd, fx)) })
+	each(rd, func() { names = append(names, r.mergeResource(rd, fx)) })
+	if err = rd.Close(); err != nil {
+		return nil, nil, fmt.Errorf("data of another home is damaged: %w", err)
+	}
+	return sessions, names, nil
+}
+
+func (r *Registry) mergeSession(rd *wire.Reader, fx *Effects) Handed {
+	s := r.readSessionOf(rd)
+	left := rd.Int()
+	if twin := r.sessions[s.id]; twin != nil {
+		r.end([]*session{twin}, Closed, fx)
+	}
+	r.renewals++
+	s.renewed(r.renewals)
+	r.keep(s)
+	return Handed{s.view(), left}
+}
+
+func (r *Registry) mergeResource(rd *wire.Reader, fx *Effects) string {
+	class, name, limit := Class(rd.Byte()), rd.String(), readLimit(rd)
+	if class != Lock || limit != 1 {
+		rd.Fail(fmt.Errorf("%q has the class %d and the limit %d", name, class, limit))
+		return name
+	}
+	res := r.thaw(r.claimed(key{class, name}, limit))
+	for _, held := range []bool{true, false} {
+		each(rd, func() { r.mergeClaim(rd, res, held, fx) })
+	}
+	if several := rd.Bool(); several && rd.Err() == nil {
+		res.set(units, true)
+	}
+	r.settle(res, fx)
+	return name
+}
+
+func (r *Registry) mergeClaim(rd *wire.Reader, res *resource, held bool, fx *Effects) {
+	var id SessionID
+	rd.Fixed(id[:])
+	c := &claim{resource: res, sequence: rd.Uint(), fence: rd.Uint(), since: rd.Int(), extras: readExtras(rd, r.level), session: r.sessions[id]}
+	switch since := c.since; {
+	case rd.Err() != nil:
+	case c.session == nil || c.held() != held || c.session.claims.get(number(c.sequence)) != nil:
+		rd.Fail(fmt.Errorf("%q is claimed by the session %v, which is not there, or in the wrong place", res.name, id))
+	case held && len(res.holders()) > 0:
+		rd.Fail(errors.New("a lock that is held here is held there too"))
+	case held:
+		r.enter(c)
+		r.hold(c, c.fence, fx)
+		c.since = since
+		r.list(c)
+	default:
+		r.wait(c, new(Result), fx)
+	}
+}

@@ -1,0 +1,465 @@
+package registry
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/conclave-io/conclave/internal/kit/wire"
+	"github.com/conclave-io/conclave/internal/service/version"
+)
+
+// EncodedSize returns the approximate size of the result of Encode.
+func (v *Version) EncodedSize() int { return v.size }
+
+// Encode returns the whole state, in the format of its level. Equal states encode
+// to equal bytes.
+func (v *Version) Encode() []byte { return v.EncodeInSteps(func() {}) }
+
+// step is the number of sessions or resources that are encoded at a time.
+const step = 256
+
+// EncodeInSteps is like Encode, but calls pause again and again, so that encoding a large state
+// does not keep a processor from urgent work.
+func (v *Version) EncodeInSteps(pause func()) []byte {
+	b := make([]byte, 0, v.size)
+	b = append(b, version.At(v.level).Snapshot)
+	b = wire.AppendUint(b, uint64(v.level))
+	b = wire.AppendBool(b, v.stay)
+	b = wire.AppendUint(b, v.epoch)
+	b = wire.AppendUint(b, v.counter)
+	b = wire.AppendInt(b, v.now)
+	b = wire.AppendInt(b, v.wall)
+	b = wire.AppendUint(b, v.renewals)
+
+	members := v.Members()
+	b = wire.AppendUint(b, uint64(len(members)))
+	for _, m := range members {
+		b = m.append(b)
+	}
+	done := 0
+	stepped := func() bool {
+		if done++; done%step == 0 {
+			pause()
+		}
+		return true
+	}
+	b = wire.AppendUint(b, uint64(v.byID.len()))
+	v.byID.scan(func(s *sessionState) bool {
+		b = s.append(b)
+		return stepped()
+	})
+	if hasLive(v.level) {
+		b = appendLive(b, v.Live())
+	}
+	b = v.appendAccess(b)
+	b = wire.AppendUint(b, uint64(v.names.len()))
+	v.names.scan(func(res *resource) bool {
+		b = res.append(b)
+		return stepped()
+	})
+	return v.appendPast(b)
+}
+
+// Encode returns the whole present state.
+func (r *Registry) Encode() []byte { return r.Freeze().Encode() }
+
+// LevelOf returns the level of a state that Encode wrote.
+func LevelOf(data []byte) (uint32, error) {
+	rd := wire.NewReader(data)
+	rd.Byte()
+	level := rd.Uint32()
+	return level, rd.Err()
+}
+
+// Decode returns a state that Encode wrote.
+func Decode(data []byte) (*Registry, error) {
+	rd := wire.NewReader(data)
+	if v := rd.Byte(); rd.Err() == nil {
+		if err := version.CheckFormat("snapshot", v, func(f version.Formats) byte { return f.Snapshot }); err != nil {
+			return nil, err
+		}
+	}
+	r := New()
+	r.level, r.stay, r.epoch, r.counter, r.now, r.wall, r.renewals = rd.Uint32(), rd.Bool(), rd.Uint(), rd.Uint(), rd.Int(), rd.Int(), rd.Uint()
+	each(rd, func() {
+		m := readMember(rd)
+		if _, known := r.members[m.ID]; known {
+			rd.Fail(fmt.Errorf("server %d: recorded twice", m.ID))
+		}
+		r.members[m.ID] = m
+	})
+	r.tally.fence = r.fence()
+	each(rd, func() { r.readSession(rd) })
+	r.readLive(rd)
+	r.readAccess(rd)
+	var held []*resource
+	each(rd, func() { held = append(held, r.readResource(rd)) })
+	if rd.Err() == nil {
+		r.resources.reserve(len(held))
+		for _, res := range held {
+			r.insert(rd, res)
+		}
+	}
+	r.readPast(rd)
+	r.fold()
+	r.recount()
+	if err := rd.Close(); err != nil {
+		return nil, fmt.Errorf("snapshot is damaged: %w", err)
+	}
+	if err := r.Check(); err != nil {
+		return nil, fmt.Errorf("snapshot is damaged: %w", err)
+	}
+	return r, nil
+}
+
+// each reads a count and calls read that many times. It stops at an error, so that a damaged
+// count does not allocate memory for elements that are not there.
+func each(rd *wire.Reader, read func()) {
+	for n := rd.Count(); n > 0 && rd.Err() == nil; n-- {
+		read()
+	}
+}
+
+func (st *sessionState) append(b []byte) []byte {
+	s := st.of
+	b = append(b, s.id[:]...)
+	b = wire.AppendBytes(b, s.owner)
+	b = wire.AppendInt(b, s.ttl)
+	b = wire.AppendBytes(b, s.host)
+	b = wire.AppendInt(b, s.pid)
+	b = wire.AppendBytes(b, s.program)
+	b = wire.AppendInt(b, s.opened)
+	b = wire.AppendUint(b, st.renewals)
+	b = wire.AppendBool(b, st.silent)
+	b = wire.AppendInt(b, st.remaining)
+	b = wire.AppendBool(b, st.leaving)
+	b = wire.AppendUint(b, st.low)
+	b = wire.AppendUint(b, uint64(len(st.answers)))
+	for i := range st.answers {
+		b = st.answers[i].append(b)
+	}
+	return b
+}
+
+func (r *Registry) readSession(rd *wire.Reader) {
+	s := r.readSessionOf(rd)
+	if r.sessions[s.id] != nil {
+		rd.Fail(fmt.Errorf("session %v: stored twice", s.id))
+		return
+	}
+	r.keep(s)
+}
+
+// readSessionOf reads a session, and counts its answers.
+func (r *Registry) readSessionOf(rd *wire.Reader) *session {
+	s := &session{tally: &r.tally}
+	s.sessionState = &sessionState{of: s, generation: r.generation}
+	rd.Fixed(s.id[:])
+	owner := rd.String()
+	s.ttl = rd.Int()
+	s.party = newParty(owner, rd.String(), rd.Int(), rd.String())
+	s.opened = rd.Int()
+	s.renewals = rd.Uint()
+	s.silent = rd.Bool()
+	s.remaining = rd.Int()
+	s.leaving = rd.Bool()
+	s.low = rd.Uint()
+	each(rd, func() {
+		a := readAnswer(rd)
+		s.answers = append(s.answers, a)
+		s.addAnswer(&a)
+	})
+	s.fixed = s.hash()
+	return s
+}
+
+func (a *answer) append(b []byte) []byte {
+	b = wire.AppendUint(b, a.sequence)
+	b = append(b, byte(a.code))
+	b = wire.AppendBytes(b, a.message)
+	b = wire.AppendUint(b, a.fence)
+	return wire.AppendUint(b, a.floor)
+}
+
+func readAnswer(rd *wire.Reader) answer {
+	return answer{sequence: rd.Uint(), code: Code(rd.Byte()), message: rd.String(), fence: rd.Uint(), floor: rd.Uint()}
+}
+
+func (res *resource) append(b []byte) []byte {
+	b = append(b, byte(res.class))
+	b = wire.AppendBytes(b, res.name)
+	b = wire.AppendUint(b, uint64(res.limit))
+	for _, claims := range [][]*claim{res.holders(), res.queue()} {
+		b = wire.AppendUint(b, uint64(len(claims)))
+		for _, c := range claims {
+			b = append(b, c.session.id[:]...)
+			b = wire.AppendUint(b, c.sequence)
+			b = wire.AppendUint(b, c.fence)
+			b = wire.AppendInt(b, c.since)
+			b = c.extras.append(b)
+		}
+	}
+	return b
+}
+
+// The extras that a claim has, in the byte that begins them.
+const (
+	hasShared    = 1 << iota
+	hasCandidacy // value, priority and patience
+	hasRevocation
+	hasName // is named
+	hasTime // at
+	hasKept // keeps, from the level that has them
+)
+
+func (t *extras) append(b []byte) []byte {
+	var has byte
+	if t.shared {
+		has |= hasShared
+	}
+	if t.value != "" || t.priority != 0 || t.patience != 0 {
+		has |= hasCandidacy
+	}
+	if t.revoked {
+		has |= hasRevocation
+	}
+	if t.named {
+		has |= hasName
+	}
+	if t.at != 0 {
+		has |= hasTime
+	}
+	if t.keeps != nil {
+		has |= hasKept
+	}
+	b = append(b, has)
+	if has&hasCandidacy != 0 {
+		b = wire.AppendBytes(b, t.value)
+		b = wire.AppendInt(b, t.priority)
+		b = wire.AppendInt(b, t.patience)
+	}
+	if has&hasRevocation != 0 {
+		b = wire.AppendBytes(b, t.reason)
+		b = wire.AppendBytes(b, t.by)
+	}
+	if has&hasTime != 0 {
+		b = wire.AppendInt(b, t.at)
+	}
+	if t.keeps != nil {
+		b = appendKeeps(b, t.keeps.holds)
+	}
+	return b
+}
+
+func readExtras(rd *wire.Reader, level uint32) *extras {
+	has, known := rd.Byte(), byte(hasKept)
+	if hasKeeps(level) {
+		known <<= 1
+	}
+	switch {
+	case has == 0:
+		return plain
+	case has == hasShared:
+		return shared
+	case has >= known:
+		rd.Fail(fmt.Errorf("extras %#x of a claim: unknown", has))
+		return plain
+	}
+	t := &extras{shared: has&hasShared != 0, named: has&hasName != 0}
+	if has&hasCandidacy != 0 {
+		t.value, t.priority, t.patience = rd.String(), rd.Int(), rd.Int()
+	}
+	if t.revoked = has&hasRevocation != 0; t.revoked {
+		t.reason, t.by = rd.String(), rd.String()
+	}
+	if has&hasTime != 0 {
+		t.at = rd.Int()
+	}
+	if has&hasKept != 0 {
+		t.keeps = &keeping{readKeeps(rd)}
+	}
+	return t
+}
+
+func (r *Registry) readResource(rd *wire.Reader) *resource {
+	res := &resource{class: Class(rd.Byte()), name: rd.String(), limit: readLimit(rd), generation: r.generation}
+	if res.class >= classes {
+		rd.Fail(fmt.Errorf("%q has the unknown class %d", res.name, res.class))
+		return res
+	}
+	holders, queue := r.readClaims(rd, res), r.readClaims(rd, res)
+	for _, c := range holders {
+		c.session.holds++
+	}
+	for _, c := range queue {
+		r.waits(c, 1)
+	}
+	if len(holders) <= 1 && len(queue) == 0 {
+		copy(res.one[:], holders)
+	} else {
+		res.crowd = &crowd{holders: holders, queue: queue, counted: len(queue)}
+	}
+	return res
+}
+
+// insert adds a resource that was read.
+func (r *Registry) insert(rd *wire.Reader, res *resource) {
+	if r.resources.put(res) != nil {
+		rd.Fail(fmt.Errorf("%q: stored twice", res.name))
+		return
+	}
+	r.add(res)
+	r.names.set(res)
+	res.place = present
+}
+
+func (r *Registry) readClaims(rd *wire.Reader, res *resource) []*claim {
+	var claims []*claim
+	each(rd, func() {
+		var id SessionID
+		rd.Fixed(id[:])
+		c := &claim{resource: res, sequence: rd.Uint(), fence: rd.Uint(), since: rd.Int(), extras: readExtras(rd, r.level)}
+		if c.session = r.sessions[id]; c.session == nil {
+			rd.Fail(fmt.Errorf("%q is claimed by the unknown session %v", res.name, id))
+			return
+		}
+		r.reenter(c)
+		c.session.claimed += c.hash()
+		r.list(c)
+		claims = append(claims, c)
+	})
+	return claims
+}
+
+// list adds a claim to the lists of revoked and eager claims.
+func (r *Registry) list(c *claim) {
+	if c.revoked {
+		c.session.revocations++
+		r.revoked[c.id()] = c
+	}
+	if c.patience > 0 && !c.held() {
+		r.eager[c.id()] = c
+	}
+}
+
+// Check returns the first broken invariant, or nil.
+func (r *Registry) Check() error {
+	switch {
+	case r.level == 0:
+		return errors.New("level 0: the first is 1")
+	case r.epoch == 0 || r.epoch > maxEpoch:
+		return fmt.Errorf("epoch %d is not within 1 to %d", r.epoch, maxEpoch)
+	case r.counter >= counterTurn:
+		return fmt.Errorf("counter %d ran past its turn at %d", r.counter, counterTurn)
+	}
+	r.fold()
+	claims, waiters, listed := 0, 0, 0
+	for res := range r.names.scan {
+		if err := r.checkResource(res); err != nil {
+			return err
+		}
+		claims += len(res.holders()) + len(res.queue())
+		waiters += len(res.queue())
+		listed += r.listed(res)
+	}
+	for s := range r.all() {
+		if err := s.check(); err != nil {
+			return err
+		}
+		if r.sessions[s.id] != s {
+			return fmt.Errorf("session %v is not found by its id", s.id)
+		}
+		claims -= s.claims.len()
+	}
+	switch {
+	case r.resources.len() != r.names.len() || r.held[Lock]+r.held[Election] != r.names.len() || len(r.sessions) != r.byID.len():
+		return fmt.Errorf("%d of %d resources (%v by class) and %d of %d sessions are in order", r.names.len(), r.resources.len(), r.held, r.byID.len(), len(r.sessions))
+	case claims != 0:
+		return fmt.Errorf("resources have %d claims more than sessions", claims)
+	case waiters != r.waiters:
+		return fmt.Errorf("%d wait, %d are counted", waiters, r.waiters)
+	case listed != len(r.revoked)+len(r.eager):
+		return fmt.Errorf("%d claims are revoked and %d eager, %d should be either", len(r.revoked), len(r.eager), listed)
+	}
+	return cmp.Or(r.checkUsage(), r.checkLive())
+}
+
+func (s *session) check() error {
+	if int(s.holds+s.waits) != s.claims.len() {
+		return fmt.Errorf("session %v: %d holds and %d waits are counted, it has %d claims", s.id, s.holds, s.waits, s.claims.len())
+	}
+	if s.leaving && (s.claims.len() == 0 || s.waits > 0 || int(s.revocations) < s.claims.len()) {
+		return fmt.Errorf("session %v is ending: of its %d claims %d wait and %d are revoked", s.id, s.claims.len(), s.waits, s.revocations)
+	}
+	next := s.low
+	for _, a := range s.answers {
+		switch {
+		case a.sequence < next:
+			return fmt.Errorf("session %v: answer %d is out of order, or below the low mark %d", s.id, a.sequence, s.low)
+		case len(a.message) > MaxMessage:
+			return fmt.Errorf("session %v: answer %d has a message of %d bytes, over %d", s.id, a.sequence, len(a.message), MaxMessage)
+		}
+		next = a.sequence + 1
+	}
+	return nil
+}
+
+// listed counts the claims of a resource that have to be, and are, on the lists of revoked and
+// eager claims.
+func (r *Registry) listed(res *resource) (n int) {
+	for _, c := range res.holders() {
+		if c.revoked && r.revoked[c.id()] == c {
+			n++
+		}
+	}
+	for _, c := range res.queue() {
+		if c.patience > 0 && r.eager[c.id()] == c {
+			n++
+		}
+	}
+	return n
+}
+
+func (r *Registry) checkResource(res *resource) error {
+	switch {
+	case r.resources.get(res.key()) != res:
+		return fmt.Errorf("%q is not found by its name", res.name)
+	case len(res.holders()) == 0 && (len(res.queue()) == 0 || !r.drains(res)):
+		return fmt.Errorf("%q is kept though nobody holds it", res.name)
+	case len(res.holders()) > int(res.limit) && !res.holders()[0].shared:
+		return fmt.Errorf("%q has %d holders, the limit is %d", res.name, len(res.holders()), res.limit)
+	case len(res.queue()) > 0 && res.fits(res.queue()[0].extras) && !r.drains(res):
+		return fmt.Errorf("%q has room and %d wait", res.name, len(res.queue()))
+	case r.moved(res):
+		return fmt.Errorf("%q is claimed here, and an algorithm guards it", res.name)
+	}
+	return r.checkClaims(res)
+}
+
+func (r *Registry) checkClaims(res *resource) error {
+	newest := uint64(0)
+	for i, c := range slices.Concat(res.holders(), res.queue()) {
+		switch {
+		case c.held() != (i < len(res.holders())):
+			return fmt.Errorf("%q: request %d of %v has the fence %d in the wrong place", res.name, c.sequence, c.session.id, c.fence)
+		case c.held() && c.shared != res.holders()[0].shared:
+			return fmt.Errorf("%q: has both shared and exclusive holders", res.name)
+		case c.keeps != nil && (c.held() || !c.keeps.ordered()):
+			return fmt.Errorf("%q: request %d of %v keeps other holds although it holds, or keeps them out of order", res.name, c.sequence, c.session.id)
+		case c.revoked && !c.held():
+			return fmt.Errorf("%q: request %d of %v waits and is revoked", res.name, c.sequence, c.session.id)
+		case c.fence > r.fence() && !r.home:
+			return fmt.Errorf("%q: the fence %d is above the newest", res.name, c.fence)
+		case c.held() && c.fence <= newest:
+			return fmt.Errorf("%q: the fence %d comes after %d", res.name, c.fence, newest)
+		case c.resource != res:
+			return fmt.Errorf("%q: request %d of %v points to another resource", res.name, c.sequence, c.session.id)
+		case c.session.claims.get(number(c.sequence)) != c || r.sessions[c.session.id] != c.session:
+			return fmt.Errorf("%q: request %d of %v is not known to its session", res.name, c.sequence, c.session.id)
+		}
+		newest = max(newest, c.fence)
+	}
+	return nil
+}

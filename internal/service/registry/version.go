@@ -1,0 +1,251 @@
+package registry
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/conclave-io/conclave/internal/service/access"
+	"github.com/conclave-io/conclave/internal/service/version"
+)
+
+// Version is the replicated state at one time, sorted by name. It never changes: any goroutine
+// may read it while the registry continues. The registry and its versions share everything that
+// has not changed since.
+type Version struct {
+	head
+	// size is the approximate size of the result of Encode.
+	size  int
+	byID  *sorted[*sessionState]
+	names *sorted[*resource]
+	graph *sorted[edge]
+	// past has the history of resources, in the order in which their last holds ended.
+	past []*record
+}
+
+// head is the state without sessions, resources and the past.
+type head struct {
+	// level says which formats and which behaviour are in force. Stay means that it must not
+	// rise by itself.
+	level   uint32
+	stay    bool
+	epoch   uint64
+	counter uint64
+	// now is the replicated time of the newest entry; it never goes back. wall is the wall
+	// clock of its leader, which may be anything.
+	now, wall int64
+	// renewals counts the renewals of all sessions, so that a verdict about an ended session
+	// cannot match a session that was opened later under the same id.
+	renewals uint64
+	waiters  int
+	held     [classes]int      // resources
+	members  map[uint64]Member // replaced, never changed
+	home     bool              // see NewHome
+	live     *live             // seats and guards, nil if there never were any; changed after thawLive
+	rules    *access.State     // nil below the level that has them; replaced, never changed
+	trail    *trail            // nil if nothing is recorded; replaced, never changed
+}
+
+// Freeze returns the present state, which the caller may keep for any time. It takes some
+// microseconds, however large the state is, and folds the last changes in. Whatever changes
+// afterwards is copied first.
+func (r *Registry) Freeze() *Version {
+	if r.frozen == nil {
+		r.fold()
+		r.frozen = &Version{head: r.head, size: r.Size(), byID: r.byID.copy(), names: r.names.copy(), graph: r.graph.copy(), past: r.recent.inOrder()}
+		r.generation++
+	}
+	return r.frozen
+}
+
+// thawSession makes the state of a session this registry's own, so that it may be changed: no
+// version shares it afterwards.
+func (r *Registry) thawSession(s *session) {
+	if s.changed {
+		return
+	}
+	if s.generation != r.generation {
+		own := *s.sessionState
+		own.generation, own.place = r.generation, outdated
+		own.answers = slices.Clone(own.answers)
+		s.sessionState = &own
+	}
+	r.changed.session(s)
+}
+
+// thaw does the same for a resource, and returns the one that may be changed. Claims that a
+// version may share never change, except for their pointer to the resource, which no
+// version reads.
+func (r *Registry) thaw(res *resource) *resource {
+	if res.changed {
+		return res
+	}
+	if res.generation != r.generation {
+		res = r.copied(res)
+	}
+	r.changed.resource(res)
+	return res
+}
+
+// copied replaces a resource that a version shares by a copy.
+func (r *Registry) copied(res *resource) *resource {
+	own := new(resource)
+	*own = *res
+	own.generation, own.place = r.generation, outdated
+	if res.crowd != nil {
+		own.crowd = &crowd{slices.Clone(res.crowd.holders), slices.Clone(res.crowd.queue), res.crowd.counted}
+	}
+	for _, c := range own.holders() {
+		c.resource = own
+	}
+	for _, c := range own.queue() {
+		c.resource = own
+	}
+	r.resources.put(own)
+	return own
+}
+
+// Level returns the level of the formats and the behaviour in force, and whether it must not
+// rise by itself.
+func (h *head) Level() (level uint32, stays bool) { return h.level, h.stay }
+
+// Uses names what in the state requires the given level.
+func (v *Version) Uses(level uint32) (features []string) {
+	for _, f := range featuresOf {
+		if name := f.used(v); f.level == level && name != "" {
+			features = append(features, name)
+		}
+	}
+	return features
+}
+
+// feature is something that the state can have from a level on. The function returns the name
+// of an instance of it, such as a lock, or "".
+type feature struct {
+	level uint32
+	used  func(*Version) string
+}
+
+// featuresOf are the features of all levels above the first.
+var featuresOf = []feature{{version.Keeps, (*Version).keeper}, {version.Live, (*Version).guarded}, {version.Access, (*Version).ruled}}
+
+// Used reports whether a session was ever opened.
+func (h *head) Used() bool { return h.renewals > 0 }
+
+// Time returns the replicated time of the newest entry.
+func (h *head) Time() int64 { return h.now }
+
+// Epoch returns the present epoch of fences.
+func (h *head) Epoch() uint64 { return h.epoch }
+
+// Member returns the record of a server.
+func (h *head) Member(id uint64) (Member, bool) {
+	m, ok := h.members[id]
+	return m, ok
+}
+
+// Members returns all recorded servers, including removed ones, by id.
+func (h *head) Members() []Member {
+	all := make([]Member, 0, len(h.members))
+	for _, id := range slices.Sorted(maps.Keys(h.members)) {
+		all = append(all, h.members[id])
+	}
+	return all
+}
+
+// List returns at most limit resources of the class whose names start with prefix and
+// come after the name after, sorted by name, each with at most waiters of its queue,
+// and whether there are more.
+func (v *Version) List(class Class, prefix, after string, limit, waiters int) (list []Resource, more bool) {
+	v.Visit(class, prefix, after, waiters, func(res *Resource) bool {
+		if more = len(list) == limit; !more {
+			list = append(list, res.clone())
+		}
+		return !more
+	})
+	return list, more
+}
+
+// Visit calls see for the resources that List would return without a limit, until see returns
+// false. The argument of see is overwritten for the next resource: a list of a million
+// resources would produce as much garbage.
+func (v *Version) Visit(class Class, prefix, after string, waiters int, see func(*Resource) bool) {
+	var view Resource
+	v.names.ascend(&resource{class: class, name: max(prefix, after)}, func(res *resource) bool {
+		switch {
+		case res.class != class || !strings.HasPrefix(res.name, prefix):
+			return false
+		case res.name <= after:
+			return true
+		}
+		res.describe(&view, waiters)
+		return see(&view)
+	})
+}
+
+// find returns a resource, or nil if nobody holds it.
+func (v *Version) find(class Class, name string) *resource {
+	return v.names.get(&resource{class: class, name: name})
+}
+
+// Explain returns a resource, if anybody holds it, with at most the given number of waiters,
+// and how its last holds ended, the newest first.
+func (v *Version) Explain(class Class, name string, waiters int) (res Resource, held bool, past []Ended) {
+	if found := v.find(class, name); found != nil {
+		res, held = found.view(waiters), true
+	}
+	at := slices.IndexFunc(v.past, func(rec *record) bool { return rec.key() == key{class, name} })
+	if at >= 0 {
+		past = v.past[at].inOrder()
+		slices.Reverse(past)
+	}
+	return res, held, past
+}
+
+// Leader returns the leader of an election, if there is one.
+func (v *Version) Leader(name string) (Holder, bool) {
+	res := v.find(Election, name)
+	if res == nil {
+		return Holder{}, false
+	}
+	return res.holders()[0].holder(), true
+}
+
+// Sessions returns at most limit sessions whose ids come after the given one,
+// by id, and whether there are more.
+func (v *Version) Sessions(after SessionID, limit int) (list []Session, more bool) {
+	v.byID.ascend(&sessionState{of: &session{id: after}}, func(s *sessionState) bool {
+		switch {
+		case s.of.id == after:
+			return true
+		case len(list) == limit:
+			more = true
+			return false
+		}
+		list = append(list, s.view())
+		return true
+	})
+	return list, more
+}
+
+// Each calls f for every session, in the order of ids.
+func (v *Version) Each(f func(Session)) {
+	v.byID.scan(func(s *sessionState) bool {
+		f(s.view())
+		return true
+	})
+}
+
+// Counts returns the totals.
+func (v *Version) Counts() Counts { return v.counts(v.byID.len()) }
+
+func (h *head) counts(sessions int) Counts {
+	counts := Counts{Sessions: sessions, Locks: h.held[Lock], Elections: h.held[Election], Waiters: h.waiters}
+	if h.epoch > 1 || h.counter > 0 {
+		counts.Fence = h.fence()
+	}
+	return counts
+}
+
+// fence returns the newest fence.
+func (h *head) fence() uint64 { return h.epoch<<counterBits | h.counter }

@@ -1,0 +1,368 @@
+package replica
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/conclave-io/conclave/internal/service/agreement"
+	"github.com/conclave-io/conclave/internal/service/registry"
+)
+
+// judge writes verdicts on sessions into the log, many in one command.
+func (r *Replica) judge(op registry.Op, sessions []registry.Verdict) {
+	const most = 4096 // sessions in one command: an entry of some 100 KiB
+	for len(sessions) > 0 {
+		n := min(len(sessions), most)
+		r.verdicts = append(r.verdicts, registry.Command{Op: op, Term: r.term, Verdicts: sessions[:n:n]})
+		sessions = sessions[n:]
+	}
+}
+
+// propose moves pending requests into the log, as many as fit into an entry at a time. It waits
+// for entries that may lower the level, those of earlier leaders and its own: no entry in a
+// format of the higher level may follow them.
+func (r *Replica) propose(wall int64) {
+	for r.ready && !r.lowering && r.inflight < r.cfg.MaxInflight && len(r.entry)+len(r.verdicts)+r.pending.count > 0 {
+		if len(r.entry) == 0 {
+			r.entry = r.pending.draw(append(r.entry, r.verdicts...), r.cfg.MaxBatchBytes)
+			r.verdicts = nil
+		}
+		level, _ := r.reg.Level()
+		if r.express(level); len(r.entry) == 0 {
+			continue
+		}
+		batch := registry.Batch{Time: r.time(), Wall: wall, Commands: r.entry}
+		data := batch.Append(nil, level)
+		if r.core.Propose(data) != nil {
+			// Too much is uncommitted, or leadership is being handed over. The requests stay
+			// pending until there is room or another leader.
+			return
+		}
+		r.lowering = slices.ContainsFunc(r.entry, lowers)
+		clear(r.entry)
+		r.entry = r.entry[:0]
+		r.inflight++
+		r.sent = append(r.sent, r.now)
+		r.proposed += len(data)
+	}
+}
+
+func (r *Replica) openRound() {
+	if !r.Leading() || !r.rounds.wanted() {
+		return
+	}
+	ticket, err := r.core.ReadIndex()
+	if err != nil {
+		return // not possible now: a later round confirms them
+	}
+	r.rounds.begin(ticket)
+}
+
+// confirmed answers a request that a quorum has confirmed.
+func (r *Replica) confirmed(a asked) {
+	if a.read != 0 {
+		r.out.Reads = append(r.out.Reads, Read{ID: a.read, OK: true})
+		return
+	}
+	id := a.renewal.session
+	s, alive := r.reg.Session(id)
+	if r.seats.shunned[id] {
+		for _, sequence := range append(a.older, a.renewal.sequence) {
+			delete(r.routes, routeKey{id, sequence})
+		}
+		return
+	}
+	vouched, revoked := alive && r.vouched(id), r.reg.Asked(id)
+	for _, sequence := range append(a.older, a.renewal.sequence) {
+		outcome := registry.Outcome{Session: id, Sequence: sequence}
+		switch {
+		case vouched:
+			outcome.Result = registry.Result{Code: registry.OK, Remaining: s.TTL, Revoked: revoked}
+		case alive:
+			// Meanwhile its expiry or its silence was written into the log, so the log decides
+			// the result.
+			r.enqueue(&registry.Command{Op: registry.OpRenew, Session: id, Sequence: sequence})
+			continue
+		default:
+			outcome.Result = registry.NoSession(id)
+		}
+		r.answer(outcome)
+	}
+}
+
+// vouched reports whether this leader may extend the lease of a session without a log
+// entry.
+func (r *Replica) vouched(id registry.SessionID) bool {
+	return r.leases.Renew(id, r.leaseClock())
+}
+
+func (r *Replica) apply(entry *raftpb.Entry) error {
+	r.applied = entry.GetIndex()
+	r.logged += len(entry.GetData()) + 32
+	own := r.Leading() && entry.GetTerm() == r.term
+	switch {
+	case entry.GetType() != raftpb.EntryNormal:
+		r.changing = false
+		if _, err := r.core.ApplyChange(entry); err != nil {
+			return err
+		}
+		r.out.Members = true
+		if err := r.checkGone(); err != nil {
+			return err
+		}
+	case len(entry.GetData()) == 0:
+		// The first entry of a leader, or the one that settles a change of the members.
+	default:
+		if err := r.applyBatch(entry, own); err != nil {
+			return err
+		}
+	}
+	if own && !r.ready {
+		r.lead()
+	}
+	r.publish()
+	return r.digest(entry.GetIndex())
+}
+
+// applyBatch applies the batch of an entry. With own set, this server wrote it as the leader.
+func (r *Replica) applyBatch(entry *raftpb.Entry, own bool) error {
+	batch := &r.batch
+	if err := batch.Decode(entry.GetData()); err != nil {
+		return fmt.Errorf("log index %d: %w", entry.GetIndex(), err)
+	}
+	before, _ := r.reg.Level()
+	if r.fx.Deeds = nil; own {
+		r.fx.Deeds = &r.deeds.Deeds
+	}
+	r.reg.OnHold(r.audits(entry))
+	r.reg.Apply(entry.GetTerm(), batch, &r.fx)
+	if err := r.checkLevel(); err != nil {
+		return err
+	}
+	if after, _ := r.reg.Level(); after != before {
+		r.wanted, r.levelled = true, r.applied
+	}
+	if own {
+		r.inflight--
+		r.deeds.Commits.Note(r.now - r.sent[0])
+		r.sent = r.sent[1:]
+		r.proposed -= len(entry.GetData())
+		r.recorded(batch)
+	}
+	return nil
+}
+
+// audits returns what to do with the grants and ends of holds in an entry, or nil.
+func (r *Replica) audits(entry *raftpb.Entry) func(registry.Holding) {
+	if r.cfg.Audits == nil {
+		return nil
+	}
+	return func(h registry.Holding) {
+		if !r.cfg.Audits(h.Name) {
+			return
+		}
+		if n := len(r.out.Held); n == 0 || r.out.Held[n-1].Index != entry.GetIndex() {
+			r.out.Held = append(r.out.Held, registry.Holdings{Index: entry.GetIndex(), Term: entry.GetTerm()})
+		}
+		last := &r.out.Held[len(r.out.Held)-1]
+		last.List = append(last.List, h)
+	}
+}
+
+// recorded ends the step of recording a member or a level.
+func (r *Replica) recorded(batch *registry.Batch) {
+	for i := range batch.Commands {
+		switch batch.Commands[i].Op {
+		case registry.OpLevel:
+			r.changing, r.lowering = false, false
+		case registry.OpMember:
+			r.changing = false
+		}
+	}
+}
+
+// lead starts the leases, once the registry has everything that earlier leaders
+// committed.
+func (r *Replica) lead() {
+	r.ready = true
+	now := r.leaseClock()
+	r.base, r.origin = r.reg.Time(), r.now
+	r.reg.Each(func(s registry.Session) {
+		r.leases.Inherit(s, now)
+	})
+}
+
+// time returns the replicated time: it continues from the newest entry of earlier leaders with
+// this server's monotonic clock. It stands still until all their entries are applied, and the
+// time between two leaders is lost. The clock runs on while this server is suspended. That does
+// no harm: the replicated time decides only how long candidates have waited.
+func (r *Replica) time() int64 {
+	if !r.ready {
+		return r.reg.Time()
+	}
+	return r.base + r.now - r.origin
+}
+
+// publish passes on the effects of applying an entry.
+func (r *Replica) publish() {
+	if r.ready {
+		r.adjustLeases()
+	}
+	for _, outcome := range r.fx.Outcomes {
+		r.answer(outcome)
+	}
+	for _, id := range r.fx.Closed {
+		r.farewell(id)
+	}
+	for _, id := range r.fx.Ended {
+		if _, alive := r.reg.Session(id); !alive {
+			delete(r.homes, id)
+		}
+	}
+	r.out.Elections = append(r.out.Elections, r.fx.Elections...)
+	r.out.Locks = append(r.out.Locks, r.fx.Locks...)
+	r.out.Members = r.out.Members || r.fx.Members
+	if r.fx.View {
+		r.followSeats()
+	}
+	r.fx.Reset()
+}
+
+func (r *Replica) adjustLeases() {
+	now := r.leaseClock()
+	for _, id := range r.fx.Renewed {
+		if s, alive := r.reg.Session(id); alive {
+			r.leases.Begin(s, now)
+		}
+	}
+	for _, id := range r.fx.Ended {
+		if _, alive := r.reg.Session(id); !alive {
+			r.leases.End(id)
+		}
+	}
+}
+
+// farewell reports that a session was closed, without being the answer to a request, over every
+// stream that renewed it except the one that closed it. So a copy of its program need not wait
+// for its next renewal. Nobody is told that a session expired: its client has given it up by
+// itself, and if such a message came late, it would end the session that an older Open on its
+// way has opened again.
+func (r *Replica) farewell(id registry.SessionID) {
+	if _, alive := r.reg.Session(id); alive {
+		return
+	}
+	for _, conn := range r.homes[id] {
+		if conn != 0 {
+			r.out.Replies = append(r.out.Replies, Reply{conn, registry.Outcome{Session: id, Result: registry.NoSession(id)}})
+		}
+	}
+}
+
+// answer passes an outcome to the client that awaits it, if that is connected to this
+// server.
+func (r *Replica) answer(outcome registry.Outcome) {
+	at := routeKey{outcome.Session, outcome.Sequence}
+	if outcome.Result.Code == registry.Revoked && outcome.Result.Fence != 0 {
+		// The grant answered the request: this outcome is for whoever has the hold. Without a
+		// fence it is the answer to a request that was not granted.
+		if conn := r.homes[outcome.Session][0]; conn != 0 {
+			r.out.Replies = append(r.out.Replies, Reply{conn, outcome})
+		}
+		return
+	}
+	to, awaited := r.routes[at]
+	if !awaited {
+		return
+	}
+	r.reply(to.conn, outcome)
+	if outcome.Result.Code == registry.Queued {
+		r.routes[at] = route{conn: to.conn, queued: true}
+		return
+	}
+	delete(r.routes, at)
+	if present, known := r.homes[at.session]; known && to.closes {
+		r.homes[at.session] = present.Without(to.conn)
+	}
+	if to.queued {
+		r.spread(to.conn, outcome)
+	}
+}
+
+// spread sends the end of a wait over the other streams of its client too. The request may have
+// come last over a stream that the client tried in addition and has closed since. As the
+// client was told that it waits, it does not ask again.
+func (r *Replica) spread(told uint64, outcome registry.Outcome) {
+	for _, conn := range r.homes[outcome.Session] {
+		if conn != 0 && conn != told {
+			r.out.Replies = append(r.out.Replies, Reply{conn, outcome})
+		}
+	}
+}
+
+// restore replaces the registry by a snapshot from the leader.
+func (r *Replica) restore(snapshot *raftpb.Snapshot) {
+	restored, err := registry.Decode(snapshot.GetData())
+	if err != nil {
+		r.out.Err = fmt.Errorf("snapshot at index %d from the leader: %w", snapshot.GetMetadata().GetIndex(), err)
+		return
+	}
+	r.reg, r.applied = restored, snapshot.GetMetadata().GetIndex()
+	if err := r.checkLevel(); err != nil {
+		r.out.Err = err
+		return
+	}
+	r.logged, r.encoding, r.wanted, r.levelled = 0, 0, false, 0
+	r.out.Restored, r.out.Members = true, true
+	r.followSeats()
+}
+
+// part maps an id to a part of a whole, so that consecutive ids are far apart: the id is
+// multiplied by 2^32 times the golden ratio, modulo 2^32 (Knuth, 1973).
+func part(id uint64, whole int) int {
+	return int(uint64(uint32(id*2654435769)) * uint64(whole) >> 32)
+}
+
+// snapshot starts a snapshot when the log has grown enough or a peer needs one,
+// one at a time.
+func (r *Replica) snapshot() {
+	if r.logged < r.cfg.SnapshotBytes && !r.wanted || r.encoding != 0 || r.snapshotting != 0 || r.out.Err != nil {
+		return
+	}
+	r.out.Encode = Encode{r.applied, r.reg.Freeze()}
+	r.encoding, r.logged, r.wanted = r.applied, 0, false
+}
+
+// Encoded takes the encoding that an Encode asked for, and makes the snapshot.
+func (r *Replica) Encoded(index uint64, data []byte) {
+	if index != r.encoding {
+		return // a snapshot from the leader came instead
+	}
+	r.encoding = 0
+	made, err := r.core.CreateSnapshot(index, data)
+	switch {
+	case errors.Is(err, agreement.ErrSnapshotPending):
+		// The leader's snapshot is being written to the disk, and is enough.
+	case errors.Is(err, agreement.ErrSnapshotOld):
+		r.wanted = true
+	case err != nil:
+		r.out.Err = fmt.Errorf("snapshot at index %d: %w", index, err)
+	default:
+		// It also serves a peer that asked while it was being made, but not a level that has
+		// changed meanwhile.
+		r.out.Snapshot, r.snapshotting, r.wanted = made, index, index < r.levelled
+	}
+}
+
+// SnapshotStored reports that the snapshot is durable, and shortens the log.
+func (r *Replica) SnapshotStored() {
+	// This fails while a newer snapshot from the leader is being stored, which shortens the
+	// log more.
+	_ = r.core.Compact(r.snapshotting)
+	if r.snapshotting >= r.levelled {
+		r.levelled = 0
+	}
+	r.snapshotting = 0
+}

@@ -1,0 +1,341 @@
+package replica
+
+import (
+	"container/heap"
+
+	"github.com/conclave-io/conclave/internal/service/registry"
+)
+
+// lanes holds the requests that wait to get into the log, so that those with many requests do not
+// delay those with few.
+//
+// The first lane has requests that keep sessions alive and that make room: renewals, releases,
+// cancels, closes, revocations, ends, and requests about seats, guards and rules. It goes first
+// and leaves a quarter of an entry to the second lane, which has requests that take room. In each
+// lane every principal has an account with a FIFO queue for each of its sessions; each session of
+// an anonymous caller has an account of its own. Accounts take turns, and within the turn of an
+// account its queues do, both by deficit round robin in two rings, as in FQ-CoDel (RFC 8290).
+// A new account or queue is in the first ring, for one turn of quantum bytes. If it is not empty then,
+// it moves to the second ring, where a turn has backlogQuantum bytes. The first ring goes first and
+// leaves half of the room to the second. So the request of a session that waits for each answer gets
+// into the next entry, however many others have a backlog. Those with a backlog have long turns,
+// because many requests of one session are read, applied and answered together for less. Empty
+// accounts and queues are removed, so they cost nothing. No choice depends on the order of a map.
+//
+// Requests of one session can overtake each other only from the first lane past the second.
+// Requests that must not overtake stay behind (see inFirst):
+//
+//   - All requests of a session stay behind an Open of the session that waits in the second lane.
+//     A Close that overtook it would find no session, and the Open would then leave one that
+//     nobody closes.
+//   - A Release stays behind the Acquire that it names until that was answered. It would find
+//     nothing to release, and the lock would then be held for nobody.
+//
+// All other requests may overtake. A Cancel that comes before its Acquire withdraws it in
+// advance. A Close ends the session, so the Acquires that it overtook are told that the session
+// is gone, as if they had come later. A renewal or a revocation does not refer to another request
+// of its session.
+type lanes struct {
+	first, second lane
+	longest       longest[account]
+	count         int
+	bytes         int
+	made          uint64 // number of accounts and queues created
+	// spare has freed requests for reuse, and so have the others.
+	spare         []*waiting
+	spareQueues   []*queue
+	spareAccounts []*account
+}
+
+const (
+	// quantum is the cost of the requests that a principal or a session may put into the log in
+	// its first turn, in bytes, and backlogQuantum in each later one.
+	quantum        = 16 << 10
+	backlogQuantum = 64 << 10
+	// leastCost is the least cost of a request, however few bytes it has: to decode, apply and
+	// answer it costs all servers about as much as storing this many bytes. It keeps entries
+	// short, so that a request that arrives while all entries are full of another session's
+	// requests does not wait long.
+	leastCost = 4 << 10
+	// spares bounds the freed requests, queues and accounts that are kept for reuse, each.
+	spares = 1024
+)
+
+func newLanes() *lanes {
+	return &lanes{first: newLane(), second: newLane()}
+}
+
+// lane has the accounts that take turns.
+type lane struct {
+	bySession map[registry.SessionID]*queue
+	byPayer   map[payer]*account
+	turns     turns[account]
+}
+
+func newLane() lane {
+	return lane{bySession: make(map[registry.SessionID]*queue), byPayer: make(map[payer]*account)}
+}
+
+// payer is who has an account: a principal, an anonymous session or, if both are zero, operators,
+// whose commands are charged to no session. They must not wait behind the session that they end.
+type payer struct {
+	principal string
+	session   registry.SessionID
+}
+
+// account has the waiting requests of one payer in one lane. It is never empty.
+type account struct {
+	member[account]
+	payer   payer
+	lane    *lane
+	turns   turns[queue]
+	longest longest[queue]
+}
+
+// queue has the waiting requests of one session in one lane. It is never empty.
+type queue struct {
+	member[queue]
+	session registry.SessionID
+	account *account
+	head    *waiting // the oldest
+	tail    *waiting
+	// opens counts the Opens among the commands.
+	opens int
+}
+
+// waiting is a request in a queue.
+type waiting struct {
+	command      registry.Command
+	weight       int // of the command
+	older, newer *waiting
+}
+
+// weight returns the approximate size of a command in the log and in memory.
+func weight(c *registry.Command) int {
+	by := c.Origin()
+	return 64 + c.KeepsSize() + c.ChangeSize() + len(c.Name) + len(c.Value) + len(c.Host) + len(c.Program) + len(c.Owner) +
+		len(by.Actor) + len(by.Via) + len(by.Remote) + c.LiveSize()
+}
+
+// cost returns what the command uses of its session's turn and of an entry's room.
+func (w *waiting) cost() int { return max(w.weight, leastCost) }
+
+// sessionOf returns the session in whose queue a command waits; zero for those of operators.
+func sessionOf(c *registry.Command) registry.SessionID {
+	if c.Op.Unbound() {
+		return registry.SessionID{}
+	}
+	return c.Session
+}
+
+// payerOf returns who pays for a command of a session whose principal is given, "" if it is
+// anonymous.
+func payerOf(c *registry.Command, principal string) payer {
+	if principal == "" || c.Op.Unbound() {
+		return payer{session: sessionOf(c)}
+	}
+	return payer{principal: principal}
+}
+
+// inFirst reports whether a command goes into the first lane. Open means that the registry has
+// the session; unanswered means that the request which a Release names still waits for its
+// first answer.
+func (l *lanes) inFirst(c *registry.Command, open, unanswered bool) bool {
+	if q := l.second.bySession[sessionOf(c)]; q != nil && q.opens > 0 {
+		return false
+	}
+	switch c.Op {
+	case registry.OpOpen:
+		return open
+	case registry.OpRelease:
+		return !unanswered
+	case registry.OpRenew, registry.OpCancel, registry.OpClose, registry.OpRevoke, registry.OpEnd:
+		return true
+	}
+	return c.Op.Live() || c.Op.ForAccess()
+}
+
+// push appends a command to the queue of its session in a lane. The principal of the session is ""
+// if it is anonymous.
+func (l *lanes) push(c *registry.Command, principal string, first bool) {
+	lane, id := &l.second, sessionOf(c)
+	if first {
+		lane = &l.first
+	}
+	q := lane.bySession[id]
+	if q == nil {
+		q = l.newQueue(l.accountOf(lane, payerOf(c, principal)), id)
+	}
+	w := reuse(&l.spare)
+	w.command, w.weight = *c, weight(c)
+	q.append(w)
+	l.grow(q, w, 1)
+	heap.Fix(&q.account.longest, q.at)
+	heap.Fix(&l.longest, q.account.at)
+}
+
+func (l *lanes) newQueue(a *account, id registry.SessionID) *queue {
+	l.made++
+	q := reuse(&l.spareQueues)
+	q.member = member[queue]{of: q, number: l.made}
+	q.session, q.account = id, a
+	a.lane.bySession[id] = q
+	a.turns.fresh.link(&q.member)
+	heap.Push(&a.longest, &q.member)
+	return q
+}
+
+func (l *lanes) accountOf(of *lane, who payer) *account {
+	if a := of.byPayer[who]; a != nil {
+		return a
+	}
+	l.made++
+	a := reuse(&l.spareAccounts)
+	a.member = member[account]{of: a, number: l.made}
+	a.payer, a.lane = who, of
+	of.byPayer[who] = a
+	of.turns.fresh.link(&a.member)
+	heap.Push(&l.longest, &a.member)
+	return a
+}
+
+// reuse takes a zeroed element from the spare ones, or allocates one.
+func reuse[T any](spare *[]*T) *T {
+	last := len(*spare) - 1
+	if last < 0 {
+		return new(T)
+	}
+	t := (*spare)[last]
+	*spare = (*spare)[:last]
+	return t
+}
+
+// keep adds a freed element to the spare ones, if there is room.
+func keep[T any](spare *[]*T, t *T) {
+	if len(*spare) < spares {
+		var zero T
+		*t = zero
+		*spare = append(*spare, t)
+	}
+}
+
+// draw appends the requests for the next entry, which has room for this cost. It takes at least
+// one command from each lane that has some.
+func (l *lanes) draw(entry []registry.Command, room int) []registry.Command {
+	before := l.first.turns.cost()
+	entry = l.drawLane(&l.first, entry, room-min(room/4, l.second.turns.cost()))
+	return l.drawLane(&l.second, entry, max(room-(before-l.first.turns.cost()), 1))
+}
+
+func (l *lanes) drawLane(from *lane, entry []registry.Command, room int) []registry.Command {
+	return from.turns.draw(entry, room, func(a *account, entry []registry.Command, room int, must bool) []registry.Command {
+		if room = min(room, a.deficit); must && a.deficit > 0 {
+			room = max(room, 1)
+		}
+		if room > 0 {
+			entry = l.drawAccount(a, entry, room)
+		}
+		l.settleAccount(a)
+		return entry
+	})
+}
+
+func (l *lanes) drawAccount(from *account, entry []registry.Command, room int) []registry.Command {
+	return from.turns.draw(entry, room, func(q *queue, entry []registry.Command, room int, must bool) []registry.Command {
+		for left := q.deficit; q.head != nil; {
+			price := q.head.cost()
+			if price > left || price > room && !must {
+				break
+			}
+			must = false
+			room -= price
+			left -= price
+			entry = append(entry, q.head.command)
+			l.remove(q, q.head)
+		}
+		l.settleQueue(q)
+		return entry
+	})
+}
+
+// refuse removes the newest command from the longest queue of the principal with the most bytes.
+// There must be one.
+func (l *lanes) refuse() registry.Command {
+	a := l.longest[0].of
+	q := a.longest[0].of
+	c := q.tail.command
+	l.remove(q, q.tail)
+	l.settleQueue(q)
+	l.settleAccount(a)
+	return c
+}
+
+// remove removes a request from its queue.
+func (l *lanes) remove(q *queue, w *waiting) {
+	l.grow(q, w, -1)
+	q.remove(w)
+	keep(&l.spare, w)
+}
+
+// append adds a request at the end of the queue.
+func (q *queue) append(w *waiting) {
+	if w.older = q.tail; w.older != nil {
+		w.older.newer = w
+	} else {
+		q.head = w
+	}
+	q.tail = w
+}
+
+// remove removes a request from the queue.
+func (q *queue) remove(w *waiting) {
+	if w.older != nil {
+		w.older.newer = w.newer
+	} else {
+		q.head = w.newer
+	}
+	if w.newer != nil {
+		w.newer.older = w.older
+	} else {
+		q.tail = w.older
+	}
+}
+
+// grow counts a request that is added (1) or removed (-1).
+func (l *lanes) grow(q *queue, w *waiting, by int) {
+	bytes, price := by*w.weight, by*w.cost()
+	l.count += by
+	l.bytes += bytes
+	q.grow(bytes, price)
+	q.account.grow(bytes, price)
+	if w.command.Op == registry.OpOpen {
+		q.opens += by
+	}
+}
+
+// settleQueue puts a queue from which something was removed in its place among the longest, or
+// removes it if it is empty.
+func (l *lanes) settleQueue(q *queue) {
+	if q.head != nil {
+		heap.Fix(&q.account.longest, q.at)
+		return
+	}
+	heap.Remove(&q.account.longest, q.at)
+	q.ring.unlink(&q.member)
+	delete(q.account.lane.bySession, q.session)
+	keep(&l.spareQueues, q)
+}
+
+// settleAccount does for an account what settleQueue does for a queue.
+func (l *lanes) settleAccount(a *account) {
+	if a.cost > 0 {
+		heap.Fix(&l.longest, a.at)
+		return
+	}
+	heap.Remove(&l.longest, a.at)
+	a.ring.unlink(&a.member)
+	delete(a.lane.byPayer, a.payer)
+	memory := a.longest // used again
+	keep(&l.spareAccounts, a)
+	a.longest = memory
+}

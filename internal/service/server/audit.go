@@ -1,0 +1,169 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/conclave-io/conclave/api"
+	"github.com/conclave-io/conclave/internal/service/access"
+	"github.com/conclave-io/conclave/internal/service/audit"
+	"github.com/conclave-io/conclave/internal/service/node"
+)
+
+// AuditLog streams the audit trail.
+func (s service) AuditLog(req *api.AuditLogRequest, stream grpc.ServerStreamingServer[api.AuditRecords]) error {
+	ctx := stream.Context()
+	lines, err := s.auditLog(ctx, req)
+	if err != nil {
+		return err
+	}
+	if err := sendLines(stream, lines); err != nil || !req.GetFollow() {
+		return err
+	}
+	return s.spoken(ctx, s.followAuditLog(ctx, req, lines, func(lines []audit.Line) error { return sendLines(stream, lines) }))
+}
+
+// linesAtOnce bounds the lines in a message.
+const linesAtOnce = 256
+
+func sendLines(stream grpc.ServerStreamingServer[api.AuditRecords], lines []audit.Line) error {
+	for some := range slices.Chunk(lines, linesAtOnce) {
+		message := new(api.AuditRecords)
+		for i := range some {
+			message.Lines = append(message.Lines, strings.TrimSuffix(string(some[i].Append(nil)), "\n"))
+		}
+		if err := stream.Send(message); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// auditLog returns the lines that a request asks for and its caller may see.
+func (s *Server) auditLog(ctx context.Context, req *api.AuditLogRequest) (lines []audit.Line, err error) {
+	look := func(state node.State) {
+		cursor := audit.At(state.Trail(), req.GetAfter())
+		lines = chosen(ctx, req, state.Rules(), cursor.Next(0, state.Trail(), true))
+	}
+	_, err = read(ctx, s, req.GetStale(), struct{}{}, look, func(ctx context.Context, leader api.ConclaveClient) (struct{}, error) {
+		once := proto.CloneOf(req)
+		once.Follow = false
+		lines, err = collectLines(ctx, leader, once)
+		return struct{}{}, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return lines, nil
+}
+
+// collectLines reads lines from another server.
+func collectLines(ctx context.Context, leader api.ConclaveClient, req *api.AuditLogRequest) ([]audit.Line, error) {
+	var lines []audit.Line
+	stream, err := leader.AuditLog(ctx, req)
+	err = eachOf(stream, err, func(message *api.AuditRecords) error {
+		for _, text := range message.GetLines() {
+			l, err := audit.ParseLine([]byte(text))
+			if err != nil {
+				return err
+			}
+			lines = append(lines, l)
+		}
+		return nil
+	})
+	if !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	return lines, nil
+}
+
+// followAuditLog sends the lines that follow those sent, as this server learns of them, for as
+// long as the caller may see them.
+func (s *Server) followAuditLog(ctx context.Context, req *api.AuditLogRequest, sent []audit.Line, send func([]audit.Line) error) error {
+	ctx, stop := s.live(ctx)
+	defer stop()
+	who, err := callerOf(ctx)
+	if err != nil {
+		return err
+	}
+	after := req.GetAfter()
+	if len(sent) > 0 {
+		after = sent[len(sent)-1].Number
+	}
+	var cursor *audit.Cursor
+	for {
+		trail, changed := s.node.Trail()
+		if cursor == nil && trail.Numbered >= after { // otherwise this server lags behind the leader
+			at := audit.At(trail, after)
+			cursor = &at
+		}
+		if cursor != nil {
+			if err := s.permit(ctx, who, needs(access.Audit)); err != nil {
+				return err
+			}
+			if err := send(chosen(ctx, req, s.rules(), cursor.Next(time.Now().UnixNano(), trail, true))); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// chosen returns the lines of the entries that a request asks for, except those about names
+// that its caller may not read.
+func chosen(ctx context.Context, req *api.AuditLogRequest, rules *access.State, entries []audit.Entry) (lines []audit.Line) {
+	for _, e := range entries {
+		rec := e.Record
+		switch {
+		case rec == nil, rec.Time < req.GetSinceUnixNs(), req.GetActor() != "" && rec.Origin.Actor != req.GetActor(), req.GetKind() != "" && rec.Kind != req.GetKind():
+			continue
+		case !strings.HasPrefix(rec.Name, req.GetNamePrefix()):
+			continue
+		case audit.Named(rec):
+			if may := reader(ctx, rules, rec.Class); may != nil && !may(rec.Name) {
+				continue
+			}
+		}
+		lines = append(lines, audit.LineOf(e.Chain, e.Previous, rec))
+	}
+	return lines
+}
+
+// getAudit serves GET /v1/audit.
+func (s service) getAudit(r *http.Request) (any, error) {
+	p := newParameters(r)
+	req := &api.AuditLogRequest{
+		After: uint64(p.number("after")), Stale: p.truth("stale"), Actor: p.text("actor"), Kind: p.text("kind"), NamePrefix: p.text("name"),
+	}
+	if since := p.duration("since", 0, 100*365*24*time.Hour); since != 0 {
+		req.SinceUnixNs = time.Now().Add(-since).UnixNano()
+	}
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	lines, err := s.auditLog(r.Context(), req)
+	if lines == nil {
+		lines = []audit.Line{} // in JSON a list
+	}
+	return struct {
+		Records []audit.Line `json:"records"`
+	}{lines}, err
+}
+
+// recorded returns the number of records so far, as far as this server has applied the log.
+func (s *Server) recorded() uint64 {
+	trail, _ := s.node.Trail()
+	return trail.Numbered
+}

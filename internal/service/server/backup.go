@@ -1,0 +1,99 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"strconv"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/conclave-io/conclave/api"
+	"github.com/conclave-io/conclave/internal/service/backup"
+	"github.com/conclave-io/conclave/internal/service/node"
+	"github.com/conclave-io/conclave/internal/service/registry"
+)
+
+// backupChunk is the size of the part of a file in one message.
+const backupChunk = 256 << 10
+
+// Backup streams the state of the cluster as a file. A linearizable backup contains
+// everything acknowledged before the call.
+func (s service) Backup(req *api.BackupRequest, stream grpc.ServerStreamingServer[api.BackupChunk]) error {
+	parts, err := s.backup(stream.Context(), req)
+	if err != nil {
+		return err
+	}
+	for _, part := range parts {
+		for chunk := range slices.Chunk(part, backupChunk) {
+			if err := stream.Send(&api.BackupChunk{Data: chunk}); err != nil {
+				return err
+			}
+		}
+	}
+	s.metrics.backup.Store(time.Now().UnixNano())
+	return nil
+}
+
+// backup returns the file in parts.
+func (s *Server) backup(ctx context.Context, req *api.BackupRequest) ([][]byte, error) {
+	ctx, by, err := originOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if req.GetStale() {
+		by.Request = [16]byte{} // which only the log needs
+		s.audit.note(registry.Record{Kind: "backup", Origin: by, Reason: "stale"})
+		parts, err := s.state(ctx, true, s.node.Stale)
+		return parts, s.spoken(ctx, err)
+	}
+	here := func(ctx context.Context) ([][]byte, error) {
+		if err := s.record(ctx, by); err != nil {
+			return nil, err
+		}
+		return s.state(ctx, false, s.node.Read)
+	}
+	return onLeader(ctx, s, here, func(ctx context.Context, leader api.ConclaveClient) (parts [][]byte, err error) {
+		stream, err := leader.Backup(ctx, req)
+		err = eachOf(stream, err, func(chunk *api.BackupChunk) error {
+			parts = append(parts, chunk.GetData())
+			return nil
+		})
+		if !errors.Is(err, io.EOF) {
+			return nil, err
+		}
+		return parts, nil
+	})
+}
+
+// record records a backup before it is taken, if the level has an audit trail. This server leads.
+func (s *Server) record(ctx context.Context, by registry.Origin) error {
+	if s.rules() == nil {
+		return nil
+	}
+	ctx, cancel := deadlineFor(ctx, false)
+	defer cancel()
+	return s.note(ctx, by, "backup", "")
+}
+
+// state creates the file from this server's state, which read returns.
+func (s *Server) state(ctx context.Context, stale bool, read func(context.Context) (node.State, error)) ([][]byte, error) {
+	identity, err := strconv.ParseUint(s.identity, 16, 64)
+	if err != nil {
+		return nil, err
+	}
+	state, err := read(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case state.Applied == 0:
+		return nil, unavailable("server %d has no state yet: it waits for a snapshot from the leader", s.cfg.ID)
+	}
+	header := backup.Header{
+		Cluster: identity, Name: s.cfg.ClusterName, Server: s.cfg.ID, Version: s.cfg.Version,
+		Time: time.Now().UnixNano(), Stale: stale, Index: state.Applied, Term: state.Term,
+	}
+	return backup.Parts(header, state.Encode()), nil
+}

@@ -1,0 +1,300 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/conclave-io/conclave/api"
+	"github.com/conclave-io/conclave/internal/service/access"
+	"github.com/conclave-io/conclave/internal/service/convert"
+	"github.com/conclave-io/conclave/internal/service/node"
+	"github.com/conclave-io/conclave/internal/service/registry"
+	"github.com/conclave-io/conclave/internal/service/stream"
+)
+
+const (
+	// reserve is how long before its deadline a call stops waiting, so that it can still
+	// leave the queue and report the result. If that is more than half of the remaining
+	// time, it stops after half.
+	reserve = 250 * time.Millisecond
+	// withdrawal is how long a server tries to withdraw the request of a caller that no
+	// longer waits.
+	withdrawal = 5 * time.Second
+)
+
+// Do carries out one request. A caller that numbers its requests itself can safely
+// repeat one; other callers leave the number 0 and get one from the clock.
+func (s service) Do(ctx context.Context, req *api.Request) (*api.Reply, error) {
+	reply := s.do(ctx, req)
+	if reply.GetCode() == api.Code_CODE_DENIED {
+		s.metrics.denied(verbOfRequest(req))
+	}
+	if who, err := callerOf(ctx); err == nil {
+		s.audit.answered(who, "Do", reply.GetCode(), reply.GetMessage())
+	}
+	return reply, nil
+}
+
+// verbOfRequest returns the verb that a request requires.
+func verbOfRequest(req *api.Request) access.Verb {
+	if req.GetRevoke() != nil {
+		return access.Revoke
+	}
+	return access.Hold
+}
+
+// do has one request carried out by the leader. The reply reports every failure.
+func (s *Server) do(ctx context.Context, req *api.Request) *api.Reply {
+	who, err := callerOf(ctx)
+	if err != nil {
+		return s.failed(ctx, req, err)
+	}
+	if _, problem := who.Command(req); problem != "" {
+		return stream.Refusal(req, api.Code_CODE_INVALID, problem)
+	}
+	ctx, cancel := deadlineFor(withCaller(ctx, who), waits(req))
+	defer cancel()
+	if s.asksHome(ctx, req) {
+		command, _ := who.Command(req)
+		return s.revokeHere(req, command)
+	}
+	if req.GetSequence() != 0 || passedOn(ctx) {
+		return s.carryOut(ctx, req)
+	}
+	return s.carryOutNumbered(ctx, req)
+}
+
+// waits reports whether a request may wait in a queue.
+func waits(req *api.Request) bool {
+	return req.GetAcquire() != nil && !req.GetAcquire().GetTry()
+}
+
+// deadlineFor gives a call the default deadline if it has none and may not wait.
+func deadlineFor(ctx context.Context, waits bool) (context.Context, context.CancelFunc) {
+	if _, has := ctx.Deadline(); has || waits {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, defaultDeadline)
+}
+
+// carryOutNumbered gives a request a number. If the session has seen larger ones, for
+// example because a clock was set back, it tries larger ones.
+func (s *Server) carryOutNumbered(ctx context.Context, req *api.Request) *api.Reply {
+	for ahead := time.Second; ; ahead *= 4 {
+		sequence := s.numbers.next()
+		reply := s.carryOut(ctx, &api.Request{Session: req.GetSession(), Sequence: sequence, Low: lowFor(sequence), Home: req.GetHome(), Op: req.GetOp()})
+		if reply.GetCode() != api.Code_CODE_STALE || ahead > 24*time.Hour {
+			return reply
+		}
+		// The request was not carried out: nobody else has sent this number.
+		s.numbers.skip(ahead)
+	}
+}
+
+// carryOut has a request carried out by the leader, or by the home of its session.
+func (s *Server) carryOut(ctx context.Context, req *api.Request) *api.Reply {
+	if req.GetHome() != 0 && req.GetRevoke() == nil {
+		return s.carryOutAtHome(ctx, req)
+	}
+	reply, err := onLeader(ctx, s,
+		func(ctx context.Context) (*api.Reply, error) {
+			if s.revokesLive(ctx, req) {
+				return s.revokeLive(ctx, req)
+			}
+			return s.doHere(ctx, req)
+		},
+		func(ctx context.Context, leader api.ConclaveClient) (*api.Reply, error) {
+			who, _ := callerOf(ctx)
+			passed := who.PassedOn(req)
+			passed.Home = 0
+			reply, err := leader.Do(ctx, passed)
+			if err == nil {
+				reply.Session = req.GetSession()
+			}
+			return reply, cmpCode(reply, err)
+		})
+	if err == nil {
+		return reply
+	}
+	if waits(req) && !passedOn(ctx) {
+		// It may be in a queue now or later, but nobody waits for it any more.
+		who, _ := callerOf(ctx)
+		s.tasks.Go(func() { s.withdraw(who, req) })
+	}
+	return s.failed(ctx, req, err)
+}
+
+// cmpCode turns a reply into an error if its server turned out not to lead.
+func cmpCode(reply *api.Reply, err error) error {
+	if err == nil && reply.GetCode() == api.Code_CODE_NOT_LEADER {
+		return fmt.Errorf("%w: %s", errMoved, reply.GetMessage())
+	}
+	return err
+}
+
+// failed returns the reply for a request that got no answer.
+func (s *Server) failed(ctx context.Context, req *api.Request, err error) *api.Reply {
+	switch status.Code(err) {
+	case codes.FailedPrecondition:
+		reply := stream.Refusal(req, api.Code_CODE_NOT_LEADER, reason(err))
+		reply.Leader = s.node.ClientAddress(s.node.Metrics().Leader.Load())
+		return reply
+	case codes.Unavailable, codes.Canceled:
+		return stream.Refusal(req, api.Code_CODE_UNAVAILABLE, reason(err)+"; the outcome is unknown")
+	}
+	return stream.Refusal(req, api.Code_CODE_INTERNAL, reason(err))
+}
+
+// call is the client of a node for one request.
+type call struct {
+	replies chan node.Reply
+	deposed chan struct{}
+}
+
+func newCall() *call {
+	return &call{replies: make(chan node.Reply, 8), deposed: make(chan struct{})}
+}
+
+// Deliver implements node.Client.
+func (c *call) Deliver(replies []node.Reply) {
+	for _, r := range replies {
+		select {
+		case c.replies <- r:
+		default: // an extra reply
+		}
+	}
+}
+
+// Depose implements node.Client.
+func (c *call) Depose() { close(c.deposed) }
+
+// doHere carries out a request on this server, which leads.
+func (s *Server) doHere(ctx context.Context, req *api.Request) (*api.Reply, error) {
+	c := newCall()
+	conn, err := s.node.Connect(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	who, _ := callerOf(ctx)
+	command, _ := who.Command(req) // the caller has checked it
+	if err := conn.Submit(ctx, []registry.Command{command}); err != nil {
+		return nil, err
+	}
+	return s.await(ctx, c, req)
+}
+
+// await waits for the result of a request, and while the request is queued, for the
+// grant. If there is no answer at all it gives up after the default deadline.
+func (s *Server) await(ctx context.Context, c *call, req *api.Request) (*api.Reply, error) {
+	end, stop := waitingEnd(ctx)
+	defer stop()
+	silence := time.NewTimer(defaultDeadline)
+	defer silence.Stop()
+	for queued := false; ; {
+		select {
+		case r := <-c.replies:
+			if r.Sequence != 0 && r.Sequence != req.GetSequence() {
+				continue // for another call in the same session
+			}
+			if r.Result.Code != registry.Queued {
+				return convert.Reply(req.GetSession(), &r), nil
+			}
+			queued = true
+			silence.Stop()
+		case <-c.deposed:
+			return nil, node.ErrNotLeader
+		case <-silence.C:
+			return nil, context.DeadlineExceeded
+		case <-end.Done():
+			if !queued {
+				return nil, end.Err()
+			}
+			return s.leave(ctx, req)
+		}
+	}
+}
+
+// leave removes a waiting request from its queue and returns the reply. It continues
+// even if the caller is gone: otherwise nobody would release a later grant.
+func (s *Server) leave(ctx context.Context, req *api.Request) (*api.Reply, error) {
+	who, _ := callerOf(ctx)
+	left := make(chan error, 1)
+	s.tasks.Go(func() { left <- s.withdraw(who, req) })
+	select {
+	case err := <-left:
+		if err != nil {
+			return nil, err
+		}
+		message := fmt.Sprintf("%q was not granted in time; the request has left the queue", req.GetAcquire().GetName())
+		return stream.Refusal(req, api.Code_CODE_TIMEOUT, message), nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// withdraw withdraws a request to acquire: it removes the request from the queue, or
+// releases the hold if it was granted after all. A request that was never carried out never
+// will be.
+func (s *Server) withdraw(who caller, req *api.Request) error {
+	ctx, cancel := context.WithTimeout(withCaller(s.ctx, who), withdrawal)
+	defer cancel()
+	hold := req.GetSequence()
+	again := func(op *api.Request) *api.Request {
+		op.Session, op.Sequence, op.Home = req.GetSession(), s.numbers.next(), req.GetHome()
+		// Use the caller's own mark if it numbers its requests itself.
+		op.Low = min(req.GetLow(), lowFor(op.Sequence))
+		return op
+	}
+	reply := s.carryOut(ctx, again(&api.Request{Op: &api.Request_Cancel{Cancel: &api.Cancel{Hold: hold}}}))
+	if reply.GetCode() == api.Code_CODE_OK && reply.GetFence() != 0 {
+		reply = s.carryOut(ctx, again(&api.Request{Op: &api.Request_Release{Release: &api.Release{Hold: hold}}}))
+	}
+	switch reply.GetCode() {
+	case api.Code_CODE_OK, api.Code_CODE_NOT_HELD, api.Code_CODE_SESSION_GONE:
+		return nil
+	}
+	if s.ctx.Err() == nil {
+		s.log.Warn("cannot withdraw an abandoned request", "session", who.Session(req.GetSession()), "sequence", hold, "why", reply.GetMessage())
+	}
+	return errors.New(reply.GetMessage())
+}
+
+// numbers gives sequence numbers to requests without one: microseconds since 1970. They
+// grow from server to server and from start to start, and JSON readers represent them
+// exactly.
+type numbers struct {
+	mu    sync.Mutex
+	last  uint64
+	ahead time.Duration // of the clock
+}
+
+func (n *numbers) next() uint64 {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.last = max(n.last+1, uint64(time.Now().Add(n.ahead).UnixMicro()))
+	return n.last
+}
+
+// skip increases all further numbers by the microseconds in d.
+func (n *numbers) skip(d time.Duration) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.ahead += d
+}
+
+// lowFor returns the low mark for a number: one second earlier, since requests of one
+// session may go through several servers at once and overtake each other.
+func lowFor(sequence uint64) uint64 {
+	const lag = uint64(time.Second / time.Microsecond)
+	if sequence <= lag {
+		return 1
+	}
+	return sequence - lag
+}

@@ -1,0 +1,349 @@
+package server
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/conclave-io/conclave/api"
+	"github.com/conclave-io/conclave/internal/service/access"
+	"github.com/conclave-io/conclave/internal/service/registry"
+)
+
+// admit finds out who makes a client's call. A bearer token takes precedence over a
+// certificate. A call with an invalid token is refused: it never falls back to the
+// certificate or to an anonymous caller.
+func (s *Server) admit(ctx context.Context, who identity, authorization []string) (caller, error) {
+	if who.cert != nil {
+		who.Principal, who.err = principalOf(who.cert, s.rules().Names())
+	}
+	principal, proven, err := s.bearer(authorization)
+	if errors.Is(err, errUnknownToken) {
+		// This server may lag behind the change that created the token.
+		own := s.rules().Revision()
+		if err := s.confirm(ctx, &s.current, func(answer *api.AccessResponse) bool { return answer.GetRevision() == own }); err != nil {
+			return who.caller, err
+		}
+	}
+	if err != nil {
+		s.metrics.imposters.WithLabelValues("token", whyToken(err)).Inc()
+		return who.caller, status.Error(codes.Unauthenticated, err.Error())
+	}
+	switch err := who.expired(); {
+	case proven: // a server that joins by a token shows its own certificate, which names no client
+		who.Principal = principal
+	case who.err != nil:
+		s.metrics.imposters.WithLabelValues("certificate", "name").Inc()
+		return who.caller, status.Error(codes.Unauthenticated, who.err.Error())
+	case err != nil:
+		s.metrics.imposters.WithLabelValues("certificate", "expired").Inc()
+		return who.caller, err
+	}
+	return who.caller, nil
+}
+
+// permit returns an error if a caller may not make a call with the given need.
+func (s *Server) permit(ctx context.Context, who caller, wanted need) error {
+	switch {
+	case wanted.kind == unmapped:
+		return status.Error(codes.PermissionDenied, "this call has no verb, so nobody may make it")
+	case wanted.kind == nothing:
+		return nil
+	}
+	mode := s.node.AccessMode() // before the rules, because the node sets it first
+	rules := s.rules()
+	switch {
+	case rules.Mode() != access.Closed:
+		return s.withoutRules(ctx, who, mode)
+	case access.Source(who.Principal) == access.Joining && wanted != ofMembers:
+		return status.Error(codes.PermissionDenied, "a join token lets a server join, and nothing else")
+	case who.Principal == "":
+		return status.Error(codes.Unauthenticated, "anonymous: prove who you are by a client certificate or a token")
+	case wanted.kind == onCluster:
+		return denied(rules, who, wanted.verb, access.Any, "")
+	}
+	return nil
+}
+
+// denied returns an error if the rules do not let a caller do something.
+func denied(rules *access.State, who caller, verb access.Verb, class access.Class, name string) error {
+	if allowed, why := rules.Decide(who.Principal, verb, class, name); !allowed {
+		return status.Error(codes.PermissionDenied, why.String())
+	}
+	return nil
+}
+
+// mayAct is permit for a call that is about to be made. It also refuses an act that could not
+// be written to the audit log.
+func (s *Server) mayAct(ctx context.Context, who caller, wanted need) error {
+	if err := s.permit(ctx, who, wanted); err != nil {
+		return err
+	}
+	return s.audited(wanted)
+}
+
+// admitCall and admitStream call admit and permit for every gRPC method.
+func (s *Server) admitCall(ctx context.Context, req any, info *grpc.UnaryServerInfo, serve grpc.UnaryHandler) (any, error) {
+	ctx, leave, err := s.enterCall(ctx, info.FullMethod, req)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	defer s.metrics.served(info.FullMethod, time.Now())
+	answer, err := serve(ctx, req)
+	if wanted, _ := ctx.Value(needKey{}).(need); wanted.kind == byName { // otherwise permit has checked the verb
+		s.metrics.answered(wanted, err)
+	}
+	return answer, err
+}
+
+func (s *Server) admitStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, serve grpc.StreamHandler) error {
+	ctx, leave, err := s.enterCall(stream.Context(), info.FullMethod, nil)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	defer s.metrics.served(info.FullMethod, time.Now())
+	ctx, because := s.whileProven(ctx, identityOf(stream.Context()), metadata.ValueFromIncomingContext(ctx, "authorization"))
+	return because(serve(srv, provenStream{stream, ctx}))
+}
+
+// enterCall admits a gRPC call.
+func (s *Server) enterCall(ctx context.Context, fullMethod string, req any) (_ context.Context, leave func(), err error) {
+	method := path.Base(fullMethod)
+	in := entering{metadata.ValueFromIncomingContext(ctx, "authorization"), method, needOf(method, req), counted(method, req), partOf(method)}
+	return s.enter(ctx, in)
+}
+
+// entering is a call of a client that is not admitted yet.
+type entering struct {
+	authorization []string
+	name          string // the method or the route
+	need          need
+	counts        bool // as one request
+	part          part // the share that it takes
+}
+
+// enter admits a call of a client. The caller of enter calls leave when the call has ended.
+func (s *Server) enter(ctx context.Context, call entering) (_ context.Context, leave func(), err error) {
+	who, err := s.admit(ctx, identityOf(ctx), call.authorization)
+	if err == nil {
+		err = s.mayAct(ctx, who, call.need)
+	}
+	if err == nil && call.counts {
+		err = s.pace(who)
+	}
+	if err == nil {
+		leave, err = s.share(who, call.part)
+	}
+	if err != nil {
+		s.metrics.answered(call.need, err)
+		s.audit.refused(who, call.name, err)
+		return nil, nil, err
+	}
+	return withCaller(context.WithValue(ctx, needKey{}, call.need), who), leave, nil
+}
+
+// provenStream is a stream whose context has the caller.
+type provenStream struct {
+	grpc.ServerStream
+	ctx context.Context
+}
+
+func (s provenStream) Context() context.Context { return s.ctx }
+
+// guard calls admit and permit for every HTTP call.
+func (s *Server) guard(mux *router) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		pattern, wanted := mux.find(r)
+		if wanted.kind == nothing || wanted.kind == proofUnlessPage && s.forPage(r) {
+			mux.ServeHTTP(w, r)
+			return
+		}
+		authorization := r.Header.Values("Authorization")
+		ctx, leave, err := s.enter(r.Context(), entering{authorization, pattern, wanted, countedRoute(pattern), partOfRoute(pattern)})
+		if err != nil {
+			// The rest of the body must arrive until then.
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.cfg.ioTimeout))
+			writeError(w, err)
+			return
+		}
+		defer leave()
+		ctx, because := s.whileProven(ctx, identityOf(r.Context()), authorization)
+		mux.ServeHTTP(w, r.WithContext(ctx))
+		_ = because(nil) // a stream of events has reported the reason itself
+	})
+}
+
+// rules returns the rules known to this server, which may lag behind the cluster.
+func (s *Server) rules() *access.State { return s.node.Rules() }
+
+type needKey struct{}
+
+// recheck returns an error if the caller may no longer read what it has read, because the
+// rules have changed since it was admitted. A read is linearizable only if it follows the
+// rules in force at that time.
+func (s *Server) recheck(ctx context.Context) error {
+	wanted, _ := ctx.Value(needKey{}).(need)
+	if wanted.kind != onCluster || !slices.Contains(onlyReads, wanted.verb) {
+		return nil
+	}
+	who, err := callerOf(ctx)
+	if err != nil {
+		return err
+	}
+	return s.permit(ctx, who, wanted)
+}
+
+// onlyReads are the cluster verbs that change nothing.
+var onlyReads = []access.Verb{access.Status, access.Sessions, access.Backup, access.AccessRead, access.Audit}
+
+// reader returns which names of a class the caller may read by the rules of a state; nil
+// means all.
+func reader(ctx context.Context, rules *access.State, class registry.Class) func(name string) bool {
+	if rules.Mode() != access.Closed {
+		return nil
+	}
+	who, err := callerOf(ctx)
+	rights := rules.Rights(who.Principal)
+	return func(name string) bool { return err == nil && rights.Allows(access.Read, access.Class(class), name) }
+}
+
+// mayRead returns an error if the caller may not read a name.
+func mayRead(ctx context.Context, rules *access.State, class registry.Class, name string) error {
+	who, err := callerOf(ctx)
+	if err != nil {
+		return err
+	}
+	return denied(rules, who, access.Read, access.Class(class), name)
+}
+
+// bearer returns the principal that a bearer token proves, if one is given.
+func (s *Server) bearer(authorization []string) (principal string, given bool, err error) {
+	for _, value := range authorization {
+		scheme, proof, _ := strings.Cut(value, " ")
+		if !strings.EqualFold(scheme, "bearer") {
+			continue // credentials for a proxy, which has dealt with them
+		}
+		if given {
+			return "", true, errors.New("authorization: more than one bearer token: send one")
+		}
+		given = true
+		if principal, err = s.provenBy(strings.TrimSpace(proof)); err != nil {
+			return "", true, err
+		}
+	}
+	return principal, given, nil
+}
+
+// errUnknownToken says that no record proves a token.
+var errUnknownToken = errors.New("is unknown or revoked")
+
+// provenBy returns the principal that a token proves.
+func (s *Server) provenBy(token string) (string, error) {
+	rules := s.rules()
+	if rules == nil {
+		return "", errors.New("authorization: this cluster has no tokens: send no bearer token")
+	}
+	rest, is := strings.CutPrefix(token, tokenPrefix)
+	id, encoded, _ := strings.Cut(rest, "_")
+	secret, err := base64.RawURLEncoding.Strict().DecodeString(encoded)
+	if !is || err != nil || len(secret) != tokenSecretSize {
+		return "", errors.New("authorization: not a token: expected " + tokenPrefix + "ID_SECRET")
+	}
+	record, found := rules.Token(id)
+	switch {
+	case !found || !record.Proves(secret): // one answer for both, because ids are not secret, but whether they exist is
+		return "", fmt.Errorf("the token %s%.4s... %w", tokenPrefix, id, errUnknownToken)
+	case record.Expired(time.Now().UnixNano()):
+		return "", fmt.Errorf("the token %s%.4s... %w on %s", tokenPrefix, id, errExpiredToken, time.Unix(0, record.Expires).UTC().Format(time.DateOnly))
+	}
+	return record.Principal(), nil
+}
+
+const (
+	// tokenPrefix starts every token, so that secret scanners recognise them.
+	tokenPrefix = "cvt1_"
+	// tokenSecretSize is the size of a token's secret, in bytes.
+	tokenSecretSize = 32
+	// tokenEvery is how often a stream checks that its token is still valid.
+	tokenEvery = 500 * time.Millisecond
+)
+
+// expired returns an error if the client certificate of a connection has expired since the
+// handshake.
+func (who identity) expired() error {
+	if who.until.IsZero() || time.Now().Before(who.until) {
+		return nil
+	}
+	return status.Error(codes.Unauthenticated, fmt.Sprintf("the client certificate of %s expired on %s: connect again with a valid one", who.Principal, who.until.UTC().Format(time.RFC3339)))
+}
+
+// errExpiredToken means that a token has expired.
+var errExpiredToken = errors.New("expired")
+
+// whyToken says in a word, for figures, why a bearer token proves nobody.
+func whyToken(err error) string {
+	switch {
+	case errors.Is(err, errUnknownToken):
+		return "unknown"
+	case errors.Is(err, errExpiredToken):
+		return "expired"
+	}
+	return "malformed"
+}
+
+// whyCertificate says it of a certificate that was refused in the handshake.
+func whyCertificate(err error) string {
+	if invalid := (x509.CertificateInvalidError{}); errors.As(err, &invalid) && invalid.Reason == x509.Expired {
+		return "expired"
+	}
+	return "untrusted"
+}
+
+// whileProven ends a stream soon after its proof has become invalid: its bearer token or,
+// without one, its client certificate. It returns the context of the stream, and a function
+// that adds the reason to the stream's error.
+func (s *Server) whileProven(ctx context.Context, who identity, authorization []string) (context.Context, func(error) error) {
+	_, given, _ := s.bearer(authorization)
+	if !given && who.until.IsZero() {
+		return ctx, func(err error) error { return err }
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := func() bool { return true }
+	if given {
+		s.tasks.Go(func() { s.watchBearer(ctx, cancel, authorization) })
+	} else {
+		stop = time.AfterFunc(time.Until(who.until), func() { cancel(who.expired()) }).Stop
+	}
+	return ctx, func(err error) error {
+		defer cancel(nil)
+		defer stop()
+		if cause := context.Cause(ctx); status.Code(cause) == codes.Unauthenticated {
+			return cause
+		}
+		return err
+	}
+}
+
+// watchBearer cancels a stream once its bearer token has become invalid.
+func (s *Server) watchBearer(ctx context.Context, cancel context.CancelCauseFunc, authorization []string) {
+	for range ticks(ctx, tokenEvery) {
+		if _, _, err := s.bearer(authorization); err != nil {
+			cancel(status.Error(codes.Unauthenticated, err.Error()))
+			return
+		}
+	}
+}

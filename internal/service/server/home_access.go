@@ -1,0 +1,135 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/conclave-io/conclave/api"
+	"github.com/conclave-io/conclave/internal/service/access"
+	"github.com/conclave-io/conclave/internal/service/registry"
+)
+
+// A change of the rules also concerns the sessions and holds that homes keep by themselves. No
+// log entry knows of them, so the leader asks the homes.
+
+// atHomes returns the context in which this server asks the homes on its own behalf.
+func (s *Server) atHomes(ctx context.Context) context.Context {
+	return withCaller(ctx, caller{Principal: s.local(), Via: "local"})
+}
+
+// holdsAtHomes calls see for the guarded locks that clients of homes hold or wait for. A member
+// that does not answer is left out.
+func (s *Server) holdsAtHomes(ctx context.Context, see func(*api.Resource)) {
+	ctx = s.atHomes(ctx)
+	for after, more := "", true; more; {
+		page := new(api.ListResponse)
+		s.listAtHomes(ctx, &api.ListRequest{After: after, Limit: pageSize}, page)
+		for _, res := range page.GetResources() {
+			after = res.GetName()
+			see(res)
+		}
+		more = page.GetMore() && len(page.GetResources()) > 0
+	}
+}
+
+// anonymousSessions returns the sessions of anonymous programs at all homes.
+func (s *Server) anonymousSessions(ctx context.Context) (found []*api.Session) {
+	ctx = s.atHomes(ctx)
+	var after registry.SessionID
+	for more := true; more; {
+		page := new(api.SessionsResponse)
+		s.sessionsAtHomes(ctx, &api.SessionsRequest{After: after[:], Limit: pageSize}, after, page)
+		for _, one := range page.GetSessions() {
+			after = registry.SessionID(one.GetId())
+			if one.GetOwner() == "" && one.GetHome() != 0 && !one.GetLeaving() {
+				found = append(found, one)
+			}
+		}
+		more = page.GetMore() && len(page.GetSessions()) > 0
+	}
+	return found
+}
+
+// anonymousAtHomes refuses a change that turns rules on while homes keep sessions of anonymous
+// programs, unless it ends them.
+func (s *Server) anonymousAtHomes(ctx context.Context, change *access.Change) error {
+	if change.EndSessions || s.rules().Mode() == access.Closed || !closes(change) {
+		return nil
+	}
+	sessions := s.anonymousSessions(ctx)
+	if len(sessions) == 0 {
+		return nil
+	}
+	e := &access.AnonymousError{Sessions: len(sessions)}
+	for _, one := range sessions[:min(3, len(sessions))] {
+		e.Some = append(e.Some, fmt.Sprintf("%.10s, process %d (%q) on %q", registry.SessionID(one.GetId()), one.GetPid(), one.GetProgram(), one.GetHost()))
+	}
+	return status.Error(codes.InvalidArgument, e.Error())
+}
+
+// closes reports whether a change turns rules on, if they are off.
+func closes(change *access.Change) bool {
+	for i := range change.Edits {
+		if e := &change.Edits[i]; e.Kind == access.SetMode && e.Mode == access.Closed {
+			return true
+		}
+	}
+	return false
+}
+
+// endAnonymousAtHomes ends the sessions of anonymous programs at all homes, after rules were
+// turned on: holders are asked to leave, as by EndSession.
+func (s *Server) endAnonymousAtHomes(ctx context.Context) error {
+	if s.rules().Mode() != access.Closed {
+		return nil
+	}
+	for _, one := range s.anonymousSessions(ctx) {
+		command := registry.Command{
+			Op: registry.OpEnd, Session: registry.SessionID(one.GetId()), Value: "rules of access are turned on",
+			By: &registry.Origin{Actor: s.local(), Via: "local"},
+		}
+		unknown := status.Error(codes.NotFound, "the session has ended")
+		_, err := s.endSessionAtHome(s.atHomes(ctx), &api.EndSessionRequest{Id: one.GetId(), Reason: command.Value}, &command, unknown)
+		if err != nil && status.Code(err) != codes.NotFound {
+			return status.Errorf(codes.Unavailable, "the rules are turned on, but a session at server %d was not ended: %s; end it with conclave sessions end", one.GetHome(), reason(err))
+		}
+	}
+	return nil
+}
+
+// awaitHomes returns once all homes go by the rules that this server, which leads, knows. A home
+// that does not answer loses its seat after its lease.
+func (s *Server) awaitHomes(ctx context.Context) error {
+	end, stop := waitingEnd(ctx)
+	defer stop()
+	state, err := s.node.Read(ctx)
+	if err != nil {
+		return err
+	}
+	for wanted := state.Rules().Revision(); ; {
+		late := s.lateHome(end, wanted)
+		if late == 0 {
+			return nil
+		}
+		if err := pause(end, s.pollInterval()); err != nil {
+			return status.Error(codes.Internal, fmt.Sprintf("the rules are changed, but server %d has not confirmed it: until it has, its clients may get locks under an algorithm by the rules before", late))
+		}
+	}
+}
+
+// lateHome returns a member that does not go by a revision of the rules, or 0.
+func (s *Server) lateHome(ctx context.Context, wanted uint64) uint64 {
+	here := func(context.Context) (uint64, error) { return s.node.HomeRevision(), nil }
+	all := atMembers(s.atHomes(ctx), s, here, func(ctx context.Context, member api.ConclaveClient) (uint64, error) {
+		answer, err := member.Access(ctx, &api.AccessRequest{Ask: &api.AccessRequest_WhoAmI{WhoAmI: &api.WhoAmI{}}})
+		return answer.GetRevision(), err
+	})
+	if at := slices.IndexFunc(all, func(m fromMember[uint64]) bool { return m.err != nil || m.answer < wanted }); at >= 0 {
+		return all[at].server
+	}
+	return 0
+}

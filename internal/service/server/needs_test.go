@@ -1,0 +1,48 @@
+package server
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/conclave-io/conclave/api"
+)
+
+// TestEveryCallHasANeed: every call has a verb that it needs, and a call without one is
+// refused.
+func TestEveryCallHasANeed(t *testing.T) {
+	var offered []string
+	for _, m := range api.Conclave_ServiceDesc.Methods {
+		offered = append(offered, m.MethodName)
+	}
+	for _, m := range api.Conclave_ServiceDesc.Streams {
+		offered = append(offered, m.StreamName)
+	}
+	slices.Sort(offered)
+	if diff := cmp.Diff(offered, slices.Sorted(maps.Keys(methods))); diff != "" {
+		t.Errorf("methods that are served (-) and in the table (+) differ:\n%s", diff)
+	}
+	s := &Server{metrics: new(metrics)}
+	var free []string
+	for pattern, wanted := range (service{Server: s}).mux().needs {
+		switch wanted.kind {
+		case nothing:
+			free = append(free, pattern)
+		case unmapped:
+			t.Errorf("%s needs nothing that is known", pattern)
+		}
+	}
+	if slices.Sort(free); !slices.Equal(free, []string{"GET /healthz", "GET /readyz"}) {
+		t.Errorf("without a proof anybody may call %v", free)
+	}
+	for name, wanted := range methods {
+		if wanted.kind == unmapped || wanted.kind == nothing {
+			t.Errorf("%s needs %v", name, wanted)
+		}
+	}
+	if err := s.permit(t.Context(), caller{Principal: "cert:alice"}, needOf("Dance", nil)); err == nil {
+		t.Error("a call that is not in the table is permitted")
+	}
+}

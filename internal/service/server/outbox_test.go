@@ -1,0 +1,96 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/grpc/peer"
+
+	"github.com/conclave-io/conclave/internal/service/node"
+	"github.com/conclave-io/conclave/internal/service/registry"
+	"github.com/conclave-io/conclave/internal/service/stream"
+)
+
+func untimed(registry.Op, registry.Code, time.Duration) {}
+
+func TestOutboxOverflowsOnce(t *testing.T) {
+	overflows := 0
+	o := newOutbox(caller{}, func() { overflows++ })
+	o.Deliver(make([]node.Reply, stream.DefaultLimits.Most))
+	if overflows != 0 {
+		t.Fatal("it overflows when it is full")
+	}
+	o.Deliver(make([]node.Reply, 1))
+	o.Deliver(make([]node.Reply, stream.DefaultLimits.Most))
+	if frame, _ := o.take(untimed); overflows != 1 || frame != nil {
+		t.Errorf("%d overflows, %d replies kept", overflows, len(frame.GetReplies()))
+	}
+}
+
+func TestOutboxAdmitsWhenThereIsRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newOutbox(caller{}, nil)
+		o.Deliver(make([]node.Reply, stream.DefaultLimits.HighWater+1))
+		admitted := make(chan error)
+		go func() { admitted <- o.admit(t.Context()) }()
+		synctest.Wait()
+		select {
+		case <-admitted:
+			t.Fatal("it admits though it is full")
+		default:
+		}
+		o.take(untimed)
+		if err := <-admitted; err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestOutboxAdmitsNothingAfterTheEnd(t *testing.T) {
+	o := newOutbox(caller{}, nil)
+	o.Deliver(make([]node.Reply, stream.DefaultLimits.HighWater+1))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := o.admit(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestHangUpClosesTheConnection(t *testing.T) {
+	near, far := net.Pipe()
+	defer far.Close()
+	conn, info, err := conveyor{}.ServerHandshake(near)
+	if err != nil || conn != near {
+		t.Fatal(conn, err)
+	}
+	hangUp(peer.NewContext(t.Context(), &peer.Peer{Addr: near.LocalAddr(), AuthInfo: info}))
+	if _, err := far.Read(make([]byte, 1)); err == nil {
+		t.Error("the connection is still open")
+	}
+}
+
+func TestNumbersGrowWhateverTheClockDoes(t *testing.T) {
+	var n numbers
+	first := n.next()
+	if now := uint64(time.Now().UnixMicro()); first > now || first+uint64(time.Minute/time.Microsecond) < now {
+		t.Errorf("the first number is %d at %d", first, now)
+	}
+	for last := first; last < first+1000; {
+		next := n.next()
+		if next <= last {
+			t.Fatalf("%d follows %d", next, last)
+		}
+		last = next
+	}
+	n.skip(time.Hour)
+	if next := n.next(); next < first+uint64(time.Hour/time.Microsecond) {
+		t.Errorf("an hour later comes %d, after %d", next, first)
+	}
+	if lowFor(5) != 1 || lowFor(first) >= first {
+		t.Errorf("the low marks are %d and %d", lowFor(5), lowFor(first))
+	}
+}

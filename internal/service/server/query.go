@@ -1,0 +1,310 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/conclave-io/conclave/api"
+	"github.com/conclave-io/conclave/internal/service/access"
+	"github.com/conclave-io/conclave/internal/service/convert"
+	"github.com/conclave-io/conclave/internal/service/feed"
+	"github.com/conclave-io/conclave/internal/service/node"
+	"github.com/conclave-io/conclave/internal/service/registry"
+	"github.com/conclave-io/conclave/internal/service/replica"
+	"github.com/conclave-io/conclave/internal/service/version"
+)
+
+const (
+	// pageSize is the default and the largest size of a page.
+	pageSize = feed.PageSize
+	// defaultWaiters is how many waiters of a resource are listed by default, and maxWaiters
+	// the most that can be asked for.
+	defaultWaiters = feed.Waiters
+	maxWaiters     = 10000
+)
+
+// Status describes this server.
+func (s service) Status(ctx context.Context, req *api.StatusRequest) (*api.StatusResponse, error) {
+	ctx, cancel := deadlineFor(ctx, false)
+	defer cancel()
+	answer, err := s.statusFor(ctx)
+	if err == nil && req.GetCertificates() {
+		s.askExpiries(ctx, answer)
+	}
+	return answer, err
+}
+
+// statusFor returns the status for a caller. Without the verb it has only what clients need.
+func (s *Server) statusFor(ctx context.Context) (*api.StatusResponse, error) {
+	who, err := callerOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := s.status(ctx)
+	if err == nil && s.permit(ctx, who, needs(access.Status)) != nil {
+		answer = &api.StatusResponse{Cluster: answer.GetCluster(), Server: answer.GetServer(), Leader: answer.GetLeader(), Version: answer.GetVersion()}
+	}
+	return answer, err
+}
+
+func (s *Server) status(ctx context.Context) (*api.StatusResponse, error) {
+	answer := &api.StatusResponse{
+		Cluster: s.identity, Server: s.cfg.ID, Version: s.cfg.Version,
+		UptimeNs: time.Since(s.started).Nanoseconds(), LeaderSinceUnixNs: s.node.Metrics().LeaderSince.Load(), Figures: s.figures(),
+		Home: homeOf(s.node.Live()), Clocks: clocksOf(s.node.Clocks()),
+		CertificateExpiresUnixNs: s.secrets.soonest(),
+	}
+	err := s.node.View(ctx, func(r *replica.Replica) { s.describe(r, answer) })
+	if errors.Is(err, node.ErrNotLeader) {
+		// The server does not know its role yet: there is no replica.
+		err = nil
+		answer.Members = s.founders()
+	}
+	return answer, s.spoken(ctx, err)
+}
+
+func (s *Server) describe(r *replica.Replica, answer *api.StatusResponse) {
+	state, counts := r.Status(), r.Registry().Counts()
+	answer.Leader, answer.Term = state.Leader, state.Term
+	answer.CommitIndex, answer.AppliedIndex, answer.SnapshotIndex = state.Commit, state.Applied, state.Snapshot
+	answer.Sessions, answer.Waiters = uint64(counts.Sessions), uint64(counts.Waiters)
+	answer.Locks, answer.Elections = uint64(counts.Locks), uint64(counts.Elections)
+	answer.Fence = counts.Fence
+	answer.Level, _ = r.Registry().Level()
+	answer.LevelMin, answer.LevelMax = version.Min, version.Max
+	size := r.Stats()
+	answer.StateBytes, answer.StateLimitBytes = uint64(size.StateBytes), uint64(size.StateLimit)
+	for _, m := range r.Members() {
+		if m.Voter || m.Learner {
+			answer.Members = append(answer.Members, s.member(&m))
+		}
+	}
+}
+
+// List returns locks or elections.
+func (s service) List(ctx context.Context, req *api.ListRequest) (*api.ListResponse, error) {
+	class, problem := convert.Class(req.GetClass())
+	if problem != "" {
+		return nil, status.Error(codes.InvalidArgument, problem)
+	}
+	each, err := listerOf(req)
+	if err != nil {
+		return nil, err
+	}
+	answer := new(api.ListResponse)
+	complete := true
+	look := func(state node.State) {
+		may := reader(ctx, state.Rules(), class)
+		answer.More, complete = each(state, class, may, limited(req.GetLimit()), waiters(req.GetWaiters()), func(res *registry.Resource) {
+			answer.Resources = append(answer.Resources, convert.Resource(res))
+		})
+	}
+	answer, err = read(ctx, s.Server, req.GetStale(), answer, look, asking(api.ConclaveClient.List, req))
+	if err == nil && !complete {
+		return nil, status.Errorf(codes.ResourceExhausted, "order: more than %d names start with %.100q; give a longer prefix", registry.MaxRanked, req.GetPrefix())
+	}
+	switch {
+	case err != nil || class != registry.Lock || req.GetOrder() != api.Order_ORDER_NAME:
+	case passedOn(ctx) && req.GetStale(): // asked by a member
+		return s.listHere(ctx, req)
+	case !answer.GetHomesAsked(): // otherwise the leader has, which knows all that is guarded, and where
+		answer.HomesAsked = true
+		err = s.listAtHomes(ctx, req, answer)
+	}
+	return answer, err
+}
+
+// Explain returns who holds a resource, who waits, and how its last holds ended.
+func (s service) Explain(ctx context.Context, req *api.ExplainRequest) (*api.ExplainResponse, error) {
+	class, problem := convert.Class(req.GetClass())
+	if problem == "" {
+		problem = registry.ValidateName(req.GetName())
+	}
+	if problem != "" {
+		return nil, status.Error(codes.InvalidArgument, problem)
+	}
+	answer := new(api.ExplainResponse)
+	var hidden error
+	look := func(state node.State) {
+		if hidden = mayRead(ctx, state.Rules(), class, req.GetName()); hidden == nil {
+			explainFrom(state, class, req, answer)
+		}
+	}
+	answer, err := read(ctx, s.Server, req.GetStale(), answer, look, asking(api.ConclaveClient.Explain, req))
+	if err == nil && hidden != nil {
+		return nil, hidden
+	}
+	switch {
+	case err != nil || answer.GetGuard() == nil:
+	case !passedOn(ctx) || !req.GetStale():
+		if len(answer.GetHomes()) == 0 { // otherwise the leader has asked them, which knows where they are
+			err = s.explainAtHomes(ctx, req, answer)
+		}
+	default: // asked by a member
+		guard := answer.Guard
+		if answer, err = s.explainHere(req); err == nil {
+			answer.Guard = guard
+		}
+	}
+	return answer, err
+}
+
+// explainFrom fills in what a state says about a resource.
+func explainFrom(state node.State, class registry.Class, req *api.ExplainRequest, answer *api.ExplainResponse) {
+	res, held, past := state.Explain(class, req.GetName(), waiters(req.GetWaiters()))
+	if held {
+		answer.Resource = convert.Resource(&res)
+	}
+	answer.Past = convert.All(past, convert.Ended)
+	if g := state.Live().GuardOf(req.GetName()); class == registry.Lock && g != nil && g.Use.Live() {
+		answer.Guard = &api.Guard{Prefix: g.Prefix, Algorithm: g.Use.Algorithm}
+	}
+}
+
+// Waits returns the waiters that keep other holds meanwhile.
+func (s service) Waits(ctx context.Context, req *api.WaitsRequest) (*api.WaitsResponse, error) {
+	answer := new(api.WaitsResponse)
+	look := func(state node.State) {
+		page, more := state.Waits(limited(req.GetLimit()))
+		answer.More = more
+		locks, elections := reader(ctx, state.Rules(), registry.Lock), reader(ctx, state.Rules(), registry.Election)
+		may := func(class registry.Class, name string) bool {
+			return locks == nil || class == registry.Lock && locks(name) || class == registry.Election && elections(name)
+		}
+		for i := range page {
+			if w := &page[i]; may(w.Class, w.Name) {
+				w.Keeps = slices.DeleteFunc(w.Keeps, func(k registry.Kept) bool { return !may(k.Class, k.Name) })
+				answer.Waits = append(answer.Waits, convert.Waiting(w))
+			}
+		}
+	}
+	return read(ctx, s.Server, req.GetStale(), answer, look, asking(api.ConclaveClient.Waits, req))
+}
+
+// Sessions returns the live sessions.
+func (s service) Sessions(ctx context.Context, req *api.SessionsRequest) (*api.SessionsResponse, error) {
+	var after registry.SessionID
+	if id := req.GetAfter(); len(id) != 0 && len(id) != len(after) {
+		return nil, status.Errorf(codes.InvalidArgument, "after: %d bytes: the public id of a session has %d", len(id), len(after))
+	}
+	copy(after[:], req.GetAfter())
+	answer := new(api.SessionsResponse)
+	look := func(state node.State) {
+		page, more := state.Sessions(after, limited(req.GetLimit()))
+		answer.More = more
+		for i, left := range s.remaining(ctx, page) {
+			answer.Sessions = append(answer.Sessions, convert.Session(&page[i], left))
+		}
+	}
+	answer, err := read(ctx, s.Server, req.GetStale(), answer, look, asking(api.ConclaveClient.Sessions, req))
+	switch {
+	case err != nil:
+	case !passedOn(ctx):
+		s.sessionsAtHomes(ctx, req, after, answer)
+	case req.GetStale(): // asked by a member
+		return s.sessionsHere(req, after), nil
+	}
+	return answer, err
+}
+
+// remaining returns the remaining time of each session, as far as this server knows.
+func (s *Server) remaining(ctx context.Context, sessions []registry.Session) []int64 {
+	left := make([]int64, len(sessions))
+	// This fails if the server is stopping: then nothing is known.
+	_ = s.node.View(ctx, func(r *replica.Replica) {
+		for i := range sessions {
+			left[i] = r.Remaining(sessions[i].ID)
+		}
+	})
+	return left
+}
+
+// limited returns the number of entries of a page.
+func limited(limit uint32) int {
+	if limit == 0 || limit > pageSize {
+		return pageSize
+	}
+	return int(limit)
+}
+
+func waiters(limit uint32) int {
+	if limit == 0 {
+		return defaultWaiters
+	}
+	return int(min(limit, maxWaiters))
+}
+
+// read fills in an answer by calling look: with this server's own state if stale, otherwise
+// with the leader's, once a quorum has confirmed that it leads.
+func read[T any](ctx context.Context, s *Server, stale bool, answer T, look func(node.State), there func(context.Context, api.ConclaveClient) (T, error)) (T, error) {
+	ctx, cancel := deadlineFor(ctx, false)
+	defer cancel()
+	from := func(state node.State, err error) (T, error) {
+		if err == nil {
+			look(state)
+		}
+		return answer, err
+	}
+	if stale {
+		answer, err := from(s.node.Stale(ctx))
+		return answer, s.spoken(ctx, err)
+	}
+	return onLeader(ctx, s, func(ctx context.Context) (T, error) { return from(s.node.Read(ctx)) }, there)
+}
+
+// lister calls see for at most limit resources of a list that the caller may read, and
+// reports whether there are more. It returns ok = false if there are too many to sort. The
+// arguments of see are overwritten afterwards.
+type lister func(state node.State, class registry.Class, may func(string) bool, limit, waiters int, see func(*registry.Resource)) (more, ok bool)
+
+// listerOf returns the lister for the order that a request asks for.
+func listerOf(req *api.ListRequest) (lister, error) {
+	order := registry.Order(req.GetOrder())
+	switch {
+	case req.GetOrder() == api.Order_ORDER_NAME:
+		return func(state node.State, class registry.Class, may func(string) bool, limit, waiters int, see func(*registry.Resource)) (more, ok bool) {
+			return listByName(state, class, req, may, limit, waiters, see), true
+		}, nil
+	case req.GetOrder() < 0 || !order.Valid():
+		return nil, status.Errorf(codes.InvalidArgument, "order: %d: must be 0 (name), 1 (queue) or 2 (age)", req.GetOrder())
+	case req.GetAfter() != "":
+		return nil, status.Errorf(codes.InvalidArgument, "after: %.100q: only a list ordered by name has further pages", req.GetAfter())
+	}
+	return func(state node.State, class registry.Class, may func(string) bool, limit, waiters int, see func(*registry.Resource)) (more, ok bool) {
+		most := limit
+		if may != nil {
+			most = registry.MaxRanked
+		}
+		page, more, ok := state.Rank(class, req.GetPrefix(), order, most, waiters)
+		if may != nil {
+			page = slices.DeleteFunc(page, func(res registry.Resource) bool { return !may(res.Name) })
+			more = len(page) > limit
+		}
+		for i := range page[:min(limit, len(page))] {
+			see(&page[i])
+		}
+		return more, ok
+	}, nil
+}
+
+// listByName lists by name. Names that the caller may not read leave no trace, not even at
+// the borders of pages.
+func listByName(state node.State, class registry.Class, req *api.ListRequest, may func(string) bool, limit, waiters int, see func(*registry.Resource)) (more bool) {
+	seen := 0
+	state.Visit(class, req.GetPrefix(), req.GetAfter(), waiters, func(res *registry.Resource) bool {
+		if may != nil && !may(res.Name) {
+			return true
+		}
+		if more = seen == limit; !more {
+			seen++
+			see(res)
+		}
+		return !more
+	})
+	return more
+}

@@ -1,0 +1,171 @@
+package server
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/conclave-io/conclave/api"
+	"github.com/conclave-io/conclave/internal/service/access"
+)
+
+const (
+	// askEvery is the least time between two questions to another server about its status: all
+	// watchers share the answers.
+	askEvery = 400 * time.Millisecond
+	// answerWithin is how long an answer may take before it counts as missing, and
+	// answerSoon how long a sample waits for it.
+	answerWithin, answerSoon = 2 * time.Second, 200 * time.Millisecond
+)
+
+// reports are the last answers of the other servers about their status.
+type reports struct {
+	mu sync.Mutex
+	of map[uint64]*report
+}
+
+// report is the last answer of one server.
+type report struct {
+	asked   time.Time
+	done    chan struct{} // closed when the last question was answered or has failed
+	came    time.Time     // when status arrived, or zero
+	status  *api.StatusResponse
+	problem string // why there was no answer to the last question
+}
+
+// sampleJSON is the state of all servers at one time.
+type sampleJSON struct {
+	// The status is that of the server that was asked. Its members are as the leader sees
+	// them, if the leader answers.
+	*statusJSON
+	Time    time.Time    `json:"time"`
+	Servers []reportJSON `json:"servers"`
+}
+
+// reportJSON is the last answer of one server.
+type reportJSON struct {
+	ID uint64 `json:"id"`
+	// At is the time of the answer, absent if there was none. Problem is why there is no
+	// newer answer.
+	At      time.Time   `json:"at,omitzero"`
+	Problem string      `json:"problem,omitempty"`
+	Status  *statusJSON `json:"status,omitempty"`
+}
+
+// sample returns the state of all servers that answer quickly.
+func (s *Server) sample(ctx context.Context) (*sampleJSON, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	who, err := callerOf(ctx)
+	if err == nil {
+		err = s.permit(ctx, who, needs(access.Status))
+	}
+	if err != nil {
+		return nil, err
+	}
+	own, err := s.status(ctx)
+	if err != nil {
+		return nil, err
+	}
+	body := &sampleJSON{statusJSON: statusToJSON(own), Time: time.Now().UTC()}
+	var asked []*report
+	for _, m := range own.GetMembers() {
+		if m.GetId() != s.cfg.ID {
+			asked = append(asked, s.ask(m.GetId()))
+		}
+	}
+	s.awaitSome(ctx, asked)
+	for _, m := range own.GetMembers() {
+		if m.GetId() == s.cfg.ID {
+			one := *body.statusJSON
+			one.Members = nil
+			body.Servers = append(body.Servers, reportJSON{ID: s.cfg.ID, At: body.Time, Status: &one})
+			continue
+		}
+		said, members := s.reports.read(m.GetId())
+		body.Servers = append(body.Servers, said)
+		if m.GetId() == own.GetLeader() && said.Problem == "" && members != nil {
+			body.Members = members
+		}
+	}
+	return body, nil
+}
+
+// ask asks another server for its status, unless that was done a moment ago.
+func (s *Server) ask(id uint64) *report {
+	s.reports.mu.Lock()
+	defer s.reports.mu.Unlock()
+	r := s.reports.of[id]
+	if r == nil {
+		r = &report{done: make(chan struct{})}
+		close(r.done)
+		if s.reports.of == nil {
+			s.reports.of = make(map[uint64]*report)
+		}
+		s.reports.of[id] = r
+	}
+	select {
+	case <-r.done:
+	default:
+		return r // the last question has no answer yet
+	}
+	if time.Since(r.asked) < askEvery {
+		return r
+	}
+	r.asked, r.done = time.Now(), make(chan struct{})
+	s.tasks.Go(func() {
+		status, err := s.statusOf(id)
+		s.reports.mu.Lock()
+		defer s.reports.mu.Unlock()
+		if r.problem = ""; err != nil {
+			r.problem = reason(err)
+		} else {
+			r.status, r.came = status, time.Now().UTC()
+		}
+		close(r.done)
+	})
+	return r
+}
+
+// statusOf calls another server for its status.
+func (s *Server) statusOf(id uint64) (*api.StatusResponse, error) {
+	ctx, cancel := context.WithTimeout(s.ctx, answerWithin)
+	defer cancel()
+	ctx, client, err := s.reach(withCaller(ctx, caller{Principal: s.local(), Via: "local"}), id)
+	if err != nil {
+		return nil, err
+	}
+	return client.Status(ctx, &api.StatusRequest{})
+}
+
+// awaitSome waits until the servers have answered, but not for long: late answers are part
+// of the next sample.
+func (s *Server) awaitSome(ctx context.Context, asked []*report) {
+	ctx, cancel := context.WithTimeout(ctx, answerSoon)
+	defer cancel()
+	for _, r := range asked {
+		s.reports.mu.Lock()
+		done := r.done
+		s.reports.mu.Unlock()
+		select {
+		case <-done:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// read returns the last answer of a server, and the members as that server sees them.
+func (r *reports) read(id uint64) (reportJSON, []memberJSON) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	known := r.of[id]
+	said := reportJSON{ID: id, At: known.came, Problem: known.problem}
+	if known.status == nil {
+		return said, nil
+	}
+	said.Status = statusToJSON(known.status)
+	members := said.Status.Members
+	said.Status.Members = nil
+	return said, members
+}

@@ -1,0 +1,382 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/keepalive"
+
+	"github.com/conclave-io/conclave/api"
+	"github.com/conclave-io/conclave/internal/kit/near"
+	"github.com/conclave-io/conclave/internal/service/audit"
+	"github.com/conclave-io/conclave/internal/service/node"
+	"github.com/conclave-io/conclave/internal/service/registry"
+)
+
+// partingTime is how long Stop waits for calls to end before it cancels them.
+const partingTime = 2 * time.Second
+
+// Server is a running server.
+type Server struct {
+	cfg      Config
+	log      *slog.Logger
+	identity string
+	peers    map[uint64]string // the servers named at the start
+	started  time.Time
+
+	secrets  *secrets
+	node     *node.Node
+	metrics  *metrics
+	callees  callees
+	numbers  numbers
+	usage    usage
+	reports  reports
+	relayed  atomic.Int64 // streams passed on to the leader
+	splitter *splitter
+	audit    *auditor
+	holds    *audit.Holds // nil without --audit-grants
+	shares   shares
+	rates    rates
+	grpc     *grpc.Server
+	// calls are the connections over which other servers call this one, and vouched
+	// serves them.
+	calls    *branch
+	vouched  *grpc.Server
+	http     *http.Server
+	pprof    *http.Server
+	profiles net.Listener // nil if no profiles are served
+	probes   *http.Server
+	probed   net.Listener // nil if there is no separate address for probes
+
+	ctx    context.Context // ends when the server stops
+	cancel context.CancelFunc
+	// serving are the listeners' goroutines, tasks those of calls.
+	serving, tasks sync.WaitGroup
+	unruled        atomic.Int64 // when a leader last confirmed that there are no rules yet, by monotonic(); 0 for never
+	current        atomic.Int64 // when the leader last confirmed that the rules of this server are in force, by monotonic(); 0 for never
+
+	stopOnce sync.Once
+	leaving  chan struct{} // closed when Stop begins
+	done     chan struct{}
+	err      error // read after done
+}
+
+// Start starts a server. It returns once clients can connect, which may be
+// before the cluster has a leader.
+func Start(cfg Config) (*Server, error) { return StartContext(context.Background(), cfg) }
+
+// StartContext starts a server. A server that joins a cluster tries to do so until ctx ends,
+// for at most a minute.
+func StartContext(ctx context.Context, cfg Config) (*Server, error) {
+	cfg = cfg.WithDefaults()
+	if err := cfg.Validate(); err != nil {
+		closeAll(cfg.Listener, cfg.PeerListener)
+		return nil, err
+	}
+	secrets, err := cfg.loadSecrets()
+	if err != nil {
+		closeAll(cfg.Listener, cfg.PeerListener)
+		return nil, err
+	}
+	if cfg, err = cfg.listen(); err != nil {
+		return nil, err
+	}
+	cfg, from, err := cfg.resolve(ctx, secrets)
+	if err != nil {
+		closeAll(cfg.Listener, cfg.PeerListener)
+		return nil, err
+	}
+	s := &Server{
+		cfg: cfg, log: cfg.Log, secrets: secrets, started: time.Now(), calls: newBranch(cfg.PeerListener.Addr()),
+		leaving: make(chan struct{}), done: make(chan struct{}),
+	}
+	if cfg.AuditGrants != "" {
+		s.holds = audit.NewHolds(cfg.AuditGrants)
+	}
+	if err := s.startNode(secrets, from); err != nil {
+		closeAll(cfg.Listener)
+		return nil, err
+	}
+	if err := s.serve(secrets); err != nil {
+		closeAll(cfg.Listener)
+		return nil, errors.Join(err, s.node.Stop(context.Background()))
+	}
+	go s.finish()
+	return s, nil
+}
+
+// listen opens the listeners that the configuration does not supply.
+func (c Config) listen() (Config, error) {
+	var err error
+	if c.Listener == nil {
+		if c.Listener, err = listen("listen", c.Listen); err != nil {
+			closeAll(c.PeerListener)
+			return c, err
+		}
+	}
+	if c.PeerListener == nil {
+		if c.PeerListener, err = listen("peer-listen", c.PeerListen); err != nil {
+			closeAll(c.Listener)
+			return c, err
+		}
+	}
+	if _, port, _ := splitAddress(c.Advertise); port == 0 {
+		c.Advertise = c.Listener.Addr().String()
+	}
+	if _, port, _ := splitAddress(c.PeerAdvertise); port == 0 && c.Join != "" {
+		c.PeerAdvertise = c.PeerListener.Addr().String()
+	}
+	return c, nil
+}
+
+func listen(key, address string) (net.Listener, error) {
+	l, err := net.Listen("tcp", address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("%s: %s is taken by another process: choose another address with --%s", key, address, key)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", key, err)
+	}
+	return l, nil
+}
+
+func closeAll(listeners ...net.Listener) {
+	for _, l := range listeners {
+		if l != nil {
+			l.Close()
+		}
+	}
+}
+
+func (s *Server) startNode(secrets *secrets, from origin) (err error) {
+	s.identity, s.peers = FormatCluster(from.cluster), from.peers
+	var audits node.Audits
+	if s.holds != nil {
+		audits = s.holds
+	}
+	s.node, err = node.Start(node.Config{
+		ID: s.cfg.ID, Cluster: from.cluster, Peers: from.peers, Joined: from.joined, UID: from.uid, Dir: s.cfg.Data,
+		PeerListener: s.cfg.PeerListener, PeerServerTLS: secrets.peerServer, PeerClientTLS: secrets.peerClient, PeerRoster: secrets.peers, Calls: s.calls.conns,
+		ClientAddress: s.cfg.Advertise, Heartbeat: s.cfg.Heartbeat, Election: s.cfg.Election, ViewLease: s.cfg.ViewLease, StateLimit: s.cfg.StateLimit,
+		Memory: s.cfg.Memory, Build: s.cfg.Version, Log: s.log, Limits: s.cfg.Limits, Audits: audits,
+	})
+	return err
+}
+
+// serve starts to serve clients.
+func (s *Server) serve(secrets *secrets) error {
+	admin, err := s.listenAside()
+	if err != nil {
+		closeAll(s.profiles, s.probed)
+		return err
+	}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.metrics = newMetrics(s)
+	s.callees = newCallees(s.node)
+	s.startAudit()
+	if admin != nil {
+		admin = noted{admin, s}
+	}
+	s.splitter = newSplitter(s.cfg.Listener, admin, secrets.clients, s.cfg.ioTimeout, s.log)
+	s.splitter.roster = secrets.programs
+	s.splitter.stranger = func(why string) { s.metrics.imposters.WithLabelValues("certificate", why).Inc() }
+	s.grpc = s.newGRPC(grpc.UnaryInterceptor(s.admitCall), grpc.StreamInterceptor(s.admitStream))
+	s.vouched = s.newGRPC(grpc.UnaryInterceptor(s.believeCall), grpc.StreamInterceptor(s.believeStream))
+	s.http = s.newHTTP(service{Server: s}.routes())
+	s.serving.Go(s.splitter.run)
+	s.serving.Go(func() { s.report(s.grpc.Serve(s.splitter.grpc)) })
+	s.serving.Go(func() { s.report(s.vouched.Serve(s.calls)) })
+	s.serving.Go(func() { s.report(s.http.Serve(s.splitter.http)) })
+	s.serving.Go(s.watchSecrets)
+	s.serving.Go(s.anchor)
+	if s.exposed() {
+		s.serving.Go(s.remind)
+	}
+	s.serveAside()
+	return nil
+}
+
+// listenAside opens the other listeners that the configuration asks for: for administration,
+// profiles and probes. It returns the one for administration.
+func (s *Server) listenAside() (admin net.Listener, err error) {
+	if s.profiles, err = listenIfAsked("pprof", s.cfg.Pprof); err != nil {
+		return nil, err
+	}
+	if s.probed, err = listenIfAsked("health-listen", s.cfg.HealthListen); err != nil {
+		return nil, err
+	}
+	return s.cfg.listenAdmin()
+}
+
+func listenIfAsked(key, address string) (net.Listener, error) {
+	if address == "" {
+		return nil, nil
+	}
+	return listen(key, address)
+}
+
+// serveAside serves profiles and probes.
+func (s *Server) serveAside() {
+	if s.profiles != nil {
+		s.pprof = s.newHTTP(profiles())
+		s.serving.Go(func() { s.report(s.pprof.Serve(s.profiles)) })
+	}
+	if s.probed != nil {
+		s.probes = s.newHTTP(s.probePages())
+		s.serving.Go(func() { s.report(s.probes.Serve(s.probed)) })
+	}
+}
+
+// newGRPC returns a gRPC server with all calls. The interceptors find out who makes them.
+func (s *Server) newGRPC(interceptors ...grpc.ServerOption) *grpc.Server {
+	server := grpc.NewServer(append(interceptors,
+		grpc.Creds(conveyor{server: s.cfg.ID}),
+		grpc.WaitForHandlers(true),
+		grpc.ConnectionTimeout(s.cfg.ioTimeout),
+		grpc.MaxConcurrentStreams(4096),
+		// Windows of a fixed size avoid the pings with which gRPC estimates a better one.
+		grpc.StaticStreamWindowSize(window),
+		grpc.StaticConnWindowSize(window),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
+	)...)
+	api.RegisterConclaveServer(server, service{Server: s})
+	return server
+}
+
+// newHTTP returns a server for HTTP/1.1 whose calls end when s does.
+func (s *Server) newHTTP(handler http.Handler) *http.Server {
+	return &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: s.cfg.ioTimeout,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		BaseContext:       func(net.Listener) context.Context { return s.ctx },
+		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
+			return withIdentity(ctx, identify(conn, "http", s.cfg.ID))
+		},
+		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+	}
+}
+
+// Near returns this server for programs in its own process.
+func (s *Server) Near() near.Server { return s.node.Near(s.local()) }
+
+// report logs why the server of a listener ended, if that is unexpected.
+func (s *Server) report(err error) {
+	if err != nil && !errors.Is(err, net.ErrClosed) && !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, grpc.ErrServerStopped) {
+		s.log.Error("listener failed", "err", err)
+	}
+}
+
+// Addr returns the address for clients.
+func (s *Server) Addr() net.Addr { return s.cfg.Listener.Addr() }
+
+// PeerAddr returns the address for other servers.
+func (s *Server) PeerAddr() net.Addr { return s.cfg.PeerListener.Addr() }
+
+// PprofAddr returns the address of the profiles, or nil.
+func (s *Server) PprofAddr() net.Addr {
+	if s.profiles == nil {
+		return nil
+	}
+	return s.profiles.Addr()
+}
+
+// HealthAddr returns the address for probes, or nil.
+func (s *Server) HealthAddr() net.Addr {
+	if s.probed == nil {
+		return nil
+	}
+	return s.probed.Addr()
+}
+
+// Cluster returns the identity of the cluster, 16 hexadecimal digits.
+func (s *Server) Cluster() string { return s.identity }
+
+// Config returns the configuration with its defaults.
+func (s *Server) Config() Config { return s.cfg }
+
+// Leader returns the id of the leader, or 0 if none is known.
+func (s *Server) Leader() uint64 { return s.node.Metrics().Leader.Load() }
+
+// Node returns the node behind the server.
+func (s *Server) Node() *node.Node { return s.node }
+
+// Done is closed when the server has stopped, by Stop or by itself.
+func (s *Server) Done() <-chan struct{} { return s.done }
+
+// Err returns why the server stopped by itself, once Done is closed.
+func (s *Server) Err() error { return s.err }
+
+// Stop hands leadership over, if this server has it, says farewell to the clients, and
+// stops. When ctx ends it no longer waits for either. It returns Err.
+func (s *Server) Stop(ctx context.Context) error {
+	s.stopOnce.Do(func() {
+		close(s.leaving)
+		_ = s.node.Stop(ctx) // finish returns its error
+	})
+	select {
+	case <-s.done:
+		return s.err
+	case <-ctx.Done():
+		s.grpc.Stop()
+		s.vouched.Stop()
+		s.http.Close()
+		<-s.done
+		return s.err
+	}
+}
+
+func (s *Server) stopping() bool { return ended(s.leaving) || ended(s.node.Done()) }
+
+// finish closes everything once the node has stopped.
+func (s *Server) finish() {
+	<-s.node.Done()
+	s.err = s.node.Err()
+	stop := registry.Record{Kind: "stop", Reason: "version " + s.cfg.Version, Server: s.cfg.ID}
+	if s.err != nil {
+		stop.Reason += ": " + s.err.Error()
+	}
+	s.audit.note(stop)
+	s.cancel()
+	s.splitter.close()
+	s.end()
+	s.tasks.Wait()
+	s.stopAudit()
+	s.callees.close()
+	s.serving.Wait()
+	close(s.done)
+}
+
+// end lets calls end by themselves for some time, and then cancels them.
+func (s *Server) end() {
+	ctx, cancel := context.WithTimeout(context.Background(), partingTime)
+	defer cancel()
+	kill := context.AfterFunc(ctx, func() {
+		s.grpc.Stop()
+		s.vouched.Stop()
+		s.http.Close()
+	})
+	defer kill()
+	var ending sync.WaitGroup
+	ending.Go(s.grpc.GracefulStop)
+	ending.Go(s.vouched.GracefulStop)
+	ending.Go(func() { _ = s.http.Shutdown(ctx) })
+	if s.pprof != nil {
+		ending.Go(func() { s.pprof.Close() })
+	}
+	if s.probes != nil {
+		ending.Go(func() { s.probes.Close() })
+	}
+	ending.Wait()
+}

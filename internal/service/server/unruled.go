@@ -1,0 +1,94 @@
+package server
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/conclave-io/conclave/api"
+	"github.com/conclave-io/conclave/internal/service/access"
+)
+
+const (
+	// remindEvery is how often a server that other machines can reach logs that there are no
+	// access rules, and lookEvery how often it checks.
+	remindEvery = time.Minute
+	lookEvery   = time.Second
+	// confirmedFor is how long a server relies on the leader's word that its rules are in force.
+	confirmedFor = time.Second
+)
+
+// noRulesYet is the answer to callers on other machines while there are no rules.
+const noRulesYet = "this cluster has no rules of access yet, and answers callers on its own machines only: run conclave access init on the host of a server, or start the servers with --access open"
+
+// exposed reports whether other machines can reach the address for clients.
+func (s *Server) exposed() bool { return !loopback(s.Addr().String()) }
+
+// accessMode returns whether there are access rules and, if not, who is admitted.
+func (s *Server) accessMode() access.Mode {
+	if mode := s.node.AccessMode(); mode != access.Unset || s.cfg.Access != accessOpen {
+		return mode
+	}
+	return access.Open
+}
+
+// withoutRules returns an error if a caller may not make a call in a cluster without rules.
+// Callers on this machine may do everything. Others may do nothing until somebody creates rules
+// or opens the cluster.
+func (s *Server) withoutRules(ctx context.Context, who caller, mode access.Mode) error {
+	if mode != access.Unset || s.cfg.Access == accessOpen || who.Vouched || who.Via == "local" || !s.exposed() {
+		return nil
+	}
+	// This server may lag behind, and a refused caller does not try again. So ask the
+	// leader.
+	if err := s.confirm(ctx, &s.unruled, func(answer *api.AccessResponse) bool { return answer.GetMode() == access.Unset.String() }); err != nil {
+		return err
+	}
+	return status.Error(codes.PermissionDenied, noRulesYet)
+}
+
+// confirm asks the leader whether what this server knows of the rules is still true, unless
+// the leader confirmed it a moment ago, which is recorded in at. If it is no longer true, the
+// caller has to try again.
+func (s *Server) confirm(ctx context.Context, at *atomic.Int64, still func(*api.AccessResponse) bool) error {
+	if last := at.Load(); last != 0 && monotonic()-last <= int64(confirmedFor) {
+		return nil
+	}
+	ctx = context.WithValue(withCaller(ctx, caller{Principal: s.local(), Via: "local"}), needKey{}, need{})
+	answer, err := service{Server: s}.Access(ctx, &api.AccessRequest{Ask: &api.AccessRequest_Check{Check: &api.CheckAccess{Verb: access.Status.String()}}})
+	switch {
+	case err != nil:
+		return err
+	case !still(answer):
+		return unavailable("this server does not know the rules of access yet; try again")
+	}
+	at.Store(monotonic())
+	return nil
+}
+
+// remind logs again and again that a server that other machines can reach has no rules.
+func (s *Server) remind() {
+	ticker := time.NewTicker(lookEvery)
+	defer ticker.Stop()
+	said, last := access.Closed, time.Time{}
+	for {
+		mode := s.accessMode()
+		if s.Leader() != 0 && (mode != said || time.Since(last) >= remindEvery) {
+			said, last = mode, time.Now()
+			switch mode {
+			case access.Open:
+				s.log.Warn("anyone who can reach this server may do everything, because the cluster has no access rules; create them with conclave access init", "listen", s.Addr())
+			case access.Unset:
+				s.log.Warn("refusing all callers except those on the admin socket, because the cluster has no access rules; create them with conclave access init, or start the servers with --access open", "listen", s.Addr())
+			}
+		}
+		select {
+		case <-ticker.C:
+		case <-s.ctx.Done():
+			return
+		}
+	}
+}

@@ -1,0 +1,291 @@
+package selftest
+
+import (
+	"go/ast"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// floors lists the layers of this repository. Every line names a package, and all
+// packages of this module that it may import directly. A line may name only packages of
+// lines above it. docs/architecture.md describes the layers.
+const floors = `
+# Ground: the contract between algorithms and hosts, and odds and ends that
+# know nothing of either.
+internal/kit/boottime:
+internal/kit/wire:
+internal/test/longrun:
+internal/kit/outfile:
+internal/kit/histogram:
+internal/service/ops: # the list of metrics, panels and alerts
+internal/gen/ops/run:      internal/service/ops
+internal/kit/authority: # certificates for tests and small clusters
+internal/test/mutation: # for tests
+internal/test/golden: # for tests only
+internal/gen/splice: # generated parts of pages
+lab/scenarios: # files only
+process:
+process/property:      process # what a promise means, for every host
+process/processtest:   process process/property
+lab/trace:                 process
+lab/trace/journal:         process lab/trace
+
+# Algorithms: pure machines, which know the contract and nothing of each other.
+algorithm/...:         process process/property
+algorithm/election/ring: process # how elections pass messages along a ring
+algorithm/election/...: process process/property algorithm/election/ring
+algorithm/election/byload: process algorithm/election/ring algorithm/election/... # puts another order into them
+algorithm/deadlock/...: process process/property algorithm/deadlock
+algorithm/broken/...:  process algorithm/... # variants of these, with a rule left out or changed
+algorithm/broken:      process algorithm/...
+algorithm/stack:       process algorithm/... # puts them on top of each other
+algorithm:             process algorithm/...
+
+# Laboratory: the deterministic world in which algorithms are watched. It knows
+# nothing of the service.
+lab/sim:               process process/property lab/trace lab/trace/journal algorithm algorithm/... internal/test/longrun
+lab/sim/simtest:       lab/sim process process/property lab/trace lab/trace/journal algorithm algorithm/... internal/test/longrun
+lab/measure:           lab/sim process lab/trace algorithm algorithm/... internal/test/longrun
+lab/scenario:          lab/sim process lab/trace lab/trace/journal algorithm algorithm/...
+lab/check:             lab/scenario lab/sim process process/property lab/trace algorithm algorithm/...
+lab/check/audit:       lab/check process algorithm internal/gen/splice
+
+internal/gen/model/run:    lab/check process algorithm internal/test/longrun internal/gen/splice
+
+# The words for what a Spec declares, and the pages made of them.
+lab/describe:     process
+internal/gen/pages:        lab/describe internal/gen/splice process lab/trace algorithm algorithm/broken lab/measure lab/scenario
+internal/gen/pages/run:    internal/gen/pages algorithm
+internal/gen/duties:       internal/gen/pages lab/check lab/check/audit lab/measure lab/scenario process algorithm
+internal/gen/duties/run:   internal/gen/duties internal/gen/pages lab/check/audit process algorithm
+
+# The engine of the lab's page: requests in, frames out.
+lab/course: # lessons and challenges, which are data
+lab/engine:            lab/course lab/scenario lab/sim lab/check lab/check/audit lab/measure lab/trace lab/trace/journal process algorithm algorithm/broken lab/describe lab/scenarios
+lab/host:              lab/engine # serves the engine on loopback
+web/wasm:              lab/engine # and this in a worker of a browser
+
+# Service: the replicated state, the core that decides, what gives it a disk, a
+# network and clients, and the server.
+api:
+internal/service/version:
+internal/service/access:        internal/kit/wire
+internal/service/registry:      algorithm/view internal/kit/histogram internal/kit/wire internal/service/access internal/service/version
+internal/service/agreement:     internal/kit/wire
+internal/service/founding:
+internal/service/lease:         internal/service/registry
+internal/kit/near:
+internal/service/clocks:        algorithm/clock/ntp process internal/kit/wire
+internal/service/host:          algorithm algorithm/globalstate algorithm/view process process/property internal/service/access internal/service/lease internal/service/registry internal/kit/histogram internal/kit/near internal/kit/wire
+internal/service/replica:       algorithm/view internal/kit/histogram internal/service/access internal/service/agreement internal/service/lease internal/service/registry internal/service/version internal/kit/wire
+internal/service/queue:         internal/service/registry
+internal/service/store:         internal/service/founding internal/kit/wire
+internal/service/peering:       internal/service/founding internal/kit/wire
+internal/service/transport:     internal/service/founding internal/service/peering internal/kit/wire
+internal/service/backup:        internal/service/registry internal/service/store internal/kit/outfile internal/kit/wire
+internal/service/node:          algorithm/view internal/kit/near internal/kit/histogram internal/service/access internal/service/backup internal/service/clocks internal/service/host internal/service/founding internal/service/replica internal/service/agreement internal/service/registry internal/service/store internal/service/transport internal/service/peering internal/service/queue internal/service/version internal/kit/boottime internal/kit/wire
+internal/service/convert:       api internal/service/registry
+internal/service/feed:          api internal/service/convert internal/service/registry
+internal/service/audit:         api internal/service/registry # what an audit log has, for servers and for people who check it
+internal/service/stream:        api internal/service/convert internal/service/registry
+internal/service/server:        algorithm/view internal/kit/near internal/kit/histogram internal/service/access internal/service/audit internal/service/clocks internal/service/host api internal/service/backup internal/service/convert internal/service/feed internal/service/node internal/service/registry internal/service/replica internal/service/store internal/service/stream internal/service/transport internal/service/peering internal/service/version internal/kit/boottime internal/service/ops
+
+internal/service/server/servertest: internal/service/server # for tests only: no line below may name it
+
+# A model of the sessions of the service, for the checker, and its searches.
+internal/test/leasemodel:   process internal/service/founding
+internal/test/leasemodel/run: internal/test/leasemodel lab/check process internal/test/longrun
+
+# Faces: what people touch. The client speaks the protocol and links no server.
+internal/client/line:         api
+.:                     api internal/kit/boottime internal/client/line internal/kit/near
+embed:                 . internal/service/server # a server in the user's process, and a client of it
+web:                   # the page for browsers
+internal/cli/guard:        internal/kit/boottime
+internal/cli/local:        . internal/service/server
+internal/cli/bench:        . internal/cli/local internal/kit/boottime lab/measure process api internal/service/server internal/service/version
+internal/cli/demo:         . internal/cli/local internal/kit/boottime internal/service/server internal/service/version
+internal/cli:          . internal/cli/guard internal/cli/local internal/cli/bench internal/cli/demo internal/kit/boottime lab/describe internal/kit/outfile internal/kit/authority internal/service/server internal/service/access internal/service/audit internal/service/backup internal/service/version web process algorithm algorithm/broken algorithm/view lab/trace lab/sim lab/measure lab/scenario lab/check lab/check/audit lab/host
+internal/gen/man/run:      internal/cli # writes the manual pages
+cmd/conclave:          internal/cli
+lab/extend:                internal/cli algorithm process # the command line with algorithms of another module
+
+# Tests of the whole, and of the repository.
+internal/test/longrun/run:  internal/test/longrun
+internal/test/vopr:         algorithm algorithm/view internal/kit/near internal/service/access internal/service/host internal/service/feed internal/service/peering internal/service/stream internal/service/queue internal/service/founding internal/service/replica internal/service/agreement internal/service/registry internal/service/version internal/service/convert api internal/client/line internal/test/leasemodel internal/test/longrun internal/test/mutation # the server in a simulated world
+internal/test/vopr/run:     internal/test/vopr internal/test/longrun
+internal/test/e2e:
+internal/test/attack:
+internal/test/nemesis:
+internal/test/upgrade:
+internal/test/selftest:
+`
+
+// doors says which packages may use which other modules.
+const doors = `
+go.etcd.io/raft/v3...:                 internal/service/agreement
+go.etcd.io/raft/v3:                    internal/service/agreement internal/service/store internal/service/peering # the latter two: see TestOnlyAgreementDrivesRaft
+go.etcd.io/raft/v3/raftpb:             internal/service/agreement internal/service/store internal/service/transport internal/service/replica internal/service/node internal/test/vopr
+go.etcd.io/etcd/...:                   internal/service/store
+go.uber.org/zap...:                    internal/service/store
+
+google.golang.org/protobuf/...:        api internal/service/agreement internal/service/store internal/service/transport internal/service/server internal/test/vopr
+google.golang.org/genproto/...:        internal/service/server
+google.golang.org/grpc...:             . api internal/service/server internal/cli/bench
+github.com/prometheus/...:             internal/service/server
+github.com/BurntSushi/toml:            internal/service/server internal/cli
+github.com/andybalholm/brotli:         web
+go.yaml.in/yaml/v3:                    lab/scenario lab/course
+
+github.com/spf13/...:                  internal/cli internal/gen/man/run cmd/conclave
+github.com/coreos/go-systemd/v22/...:  internal/cli
+github.com/HdrHistogram/...:           internal/cli/bench internal/cli/demo
+
+golang.org/x/sys/...:                  internal/kit/boottime internal/cli/guard internal/cli internal/cli/demo internal/cli/local internal/cli/bench internal/service/store internal/service/server
+golang.org/x/sync/...:                 internal/service/server internal/cli/bench internal/cli/demo internal/cli/local
+golang.org/x/net/...:                  internal/service/server
+
+github.com/cespare/xxhash/v2:          internal/service/registry
+github.com/tidwall/btree:              internal/service/registry
+
+github.com/anishathalye/porcupine:    internal/test/vopr
+github.com/cockroachdb/datadriven:     process/processtest
+pgregory.net/rapid:                    process/processtest
+github.com/google/go-cmp/cmp:          process/processtest
+`
+
+func TestFloors(t *testing.T) {
+	rules, err := ParseFloors(floors)
+	if err != nil {
+		t.Fatal(err)
+	}
+	report(t, CheckFloors(load(t), rules))
+}
+
+func TestDoors(t *testing.T) {
+	rules, err := parseRules(doors)
+	if err != nil {
+		t.Fatal(err)
+	}
+	report(t, CheckDoors(load(t), rules))
+}
+
+// predicates are the functions of raft that internal/service/store and internal/service/peering may call on
+// raft's records. They keep no state.
+var predicates = []string{"IsEmptyHardState", "IsEmptySnap", "MustSync", "IsLocalMsgTarget"}
+
+func TestOnlyAgreementDrivesRaft(t *testing.T) {
+	report(t, drivers(load(t), "go.etcd.io/raft/v3", "internal/service/agreement", predicates))
+}
+
+// drivers complains about packages other than one that use more of a package
+// than they are allowed.
+func drivers(t *Tree, name, driver string, allowed []string) []string {
+	var complaints []string
+	for _, p := range t.Packages {
+		for _, f := range p.sources() {
+			if p.Path == driver || !f.imports(name) {
+				continue
+			}
+			ast.Inspect(f.Syntax, func(n ast.Node) bool {
+				sel, ok := n.(*ast.SelectorExpr)
+				if !ok {
+					return true
+				}
+				if x, ok := sel.X.(*ast.Ident); ok && x.Name == "raft" && !slices.Contains(allowed, sel.Sel.Name) {
+					complaints = append(complaints, t.complaint(n, "only %s may use raft.%s", driver, sel.Sel.Name))
+				}
+				return true
+			})
+		}
+	}
+	return complaints
+}
+
+func TestDriversAreFound(t *testing.T) {
+	const source = "import \"x/raft\"\nvar a = raft.IsEmptySnap\nvar b = raft.NewRawNode\nvar c = other.Thing\n"
+	tree := small(t, map[string]string{"core/a.go": "package core\n" + source, "host/a.go": "package host\n" + source})
+	expect(t, drivers(tree, "x/raft", "core", predicates), []string{"host/a.go:4:9: only core may use raft.NewRawNode"})
+}
+
+// The client becomes part of users' programs. On no system may it import a server, a
+// consensus library or a metrics library.
+func TestClientLinksNoServer(t *testing.T) {
+	for _, goos := range []string{"linux", "darwin", "windows"} {
+		deps := goCommand(t, []string{"GOOS=" + goos, "CGO_ENABLED=0"}, "list", "-deps", ".")
+		report(t, unwanted(strings.Fields(deps)))
+	}
+}
+
+func unwanted(deps []string) []string {
+	var complaints []string
+	for _, dep := range deps {
+		own, _ := inModule(dep)
+		server := strings.HasPrefix(own, "internal/service/")
+		if server || strings.HasPrefix(dep, "go.etcd.io/") || strings.Contains(dep, "prometheus") {
+			complaints = append(complaints, "the client links "+dep)
+		}
+	}
+	return complaints
+}
+
+func TestUnwantedIsFound(t *testing.T) {
+	expect(t, unwanted([]string{
+		"net", module, module + "/api", module + "/internal/kit/boottime", module + "/internal/service/registry",
+		"go.etcd.io/raft/v3", "github.com/prometheus/client_golang/prometheus", "google.golang.org/grpc",
+	}), []string{
+		"the client links " + module + "/internal/service/registry",
+		"the client links go.etcd.io/raft/v3",
+		"the client links github.com/prometheus/client_golang/prometheus",
+	})
+}
+
+func TestFloorsPointDownward(t *testing.T) {
+	_, err := ParseFloors("a: b\nb:\n")
+	if err == nil || !strings.Contains(err.Error(), "a may not import b, which does not stand above it") {
+		t.Errorf("an upward rule is accepted: %v", err)
+	}
+	if _, err := ParseFloors("b/...:\na: b/c\n"); err != nil {
+		t.Errorf("a pattern above is not found: %v", err)
+	}
+	if _, err := ParseFloors("no colon\n"); err == nil {
+		t.Error("a line without a colon is accepted")
+	}
+}
+
+func TestFloorsAreChecked(t *testing.T) {
+	rules, err := ParseFloors("low:\nlow/other:\nhigh: low # a comment\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree := small(t, map[string]string{
+		"low/a.go":         "package low\nimport _ \"" + module + "/high\"\n",
+		"high/a.go":        "package high\nimport _ \"" + module + "/low\"\nimport _ \"os\"\n",
+		"high/b_darwin.go": "package high\nimport _ \"" + module + "/low/other\"\n",
+		"high/a_test.go":   "package high\nimport _ \"" + module + "/low/other\"\n",
+		"new/a.go":         "package new\n",
+	})
+	expect(t, CheckFloors(tree, rules), []string{
+		"high/b_darwin.go:2:8: high may not import low/other",
+		"low/a.go:2:8: low may not import high",
+		"new: no floor is given",
+	})
+}
+
+func TestDoorsAreChecked(t *testing.T) {
+	rules, err := parseRules("example.org/raft...: core\nexample.org/raft/pb: core host\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree := small(t, map[string]string{
+		"core/a.go":      "package core\nimport _ \"example.org/raft/tracker\"\nimport _ \"example.org/raft/pb\"\n",
+		"host/a.go":      "package host\nimport _ \"example.org/raft/pb\"\nimport _ \"example.org/raft\"\n",
+		"host/b.go":      "package host\nimport _ \"example.org/new\"\nimport _ \"net\"\n",
+		"host/a_test.go": "package host\nimport _ \"example.org/raft\"\n",
+	})
+	expect(t, CheckDoors(tree, rules), []string{
+		"host/a.go:3:8: host may not import example.org/raft;",
+		"host/b.go:2:8: host may not import example.org/new;",
+	})
+}

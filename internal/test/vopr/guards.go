@@ -1,0 +1,312 @@
+package vopr
+
+import (
+	"math/rand/v2"
+	"slices"
+
+	"github.com/conclave-io/conclave/algorithm/view"
+	"github.com/conclave-io/conclave/internal/service/registry"
+	"github.com/conclave-io/conclave/internal/service/replica"
+)
+
+// SeatStats are counts of plans in which algorithms guard names.
+type SeatStats struct {
+	Renewals int // of seats, answered
+	Epochs   int
+	Expired  int // seats whose leases expired
+	Closed   int // seats that their owners closed
+	Adopted  int // holds that the heir of a leaving home took over
+	Entered  int // holds by algorithms
+	Granted  int // grants by agreement of names that algorithms guard at other times
+	Moved    int // requests that agreement redirected to an algorithm
+	Switched int // completed changes of guards
+}
+
+func (s *SeatStats) add(o *SeatStats) {
+	s.Renewals += o.Renewals
+	s.Epochs += o.Epochs
+	s.Expired += o.Expired
+	s.Closed += o.Closed
+	s.Adopted += o.Adopted
+	s.Entered += o.Entered
+	s.Granted += o.Granted
+	s.Moved += o.Moved
+	s.Switched += o.Switched
+}
+
+// DrawLive returns the plan of a seed in which algorithms guard names. All servers run a release
+// that supports this. In three of four plans, the servers run the real algorithms.
+func DrawLive(seed uint64, millis int64) Plan {
+	if seed%4 != 0 {
+		return DrawHosts(seed, millis)
+	}
+	return drawSeats(seed, millis)
+}
+
+// DrawHosts returns the plan of a seed in which servers run the algorithms that guard names.
+func DrawHosts(seed uint64, millis int64) Plan {
+	p := drawSeats(seed, millis)
+	p.Hosts, p.Deadlocks = true, false // servers do not refuse a deadlock across homes
+	rng := rand.New(rand.NewPCG(seed, 9))
+	if seed%2 == 0 { // a seat needs long to come back, so that fewer faults let some seats last
+		p.Faults = slices.DeleteFunc(p.Faults, func(Fault) bool { return rng.IntN(4) > 0 })
+	}
+	for at := int64(2500); at < millis; at += 2000 + rng.Int64N(12_000) {
+		f := Fault{At: at, Kind: Freeze, Who: rng.IntN(16), For: 300 + rng.Int64N(5000)}
+		switch rng.IntN(4) {
+		case 0, 1:
+			p.Faults = append(p.Faults, f)
+			continue
+		case 2:
+			f.Kind, f.Arg = Leave, 50+rng.Int64N(2500)
+			p.Faults = append(p.Faults, f)
+			continue
+		}
+		f.Kind = Crash // crash repeatedly
+		for range 2 + rng.IntN(6) {
+			f.At, f.For = f.At+f.For+rng.Int64N(1500), 50+rng.Int64N(400)
+			p.Faults = append(p.Faults, f)
+		}
+	}
+	p.Faults = append(p.Faults, drawLeaves(seed, millis)...)
+	p.Watch = seed%5 < 2
+	if p.Steady = seed%3 > 0; p.Steady {
+		p.Faults = append(p.Faults, drawLapses(seed, millis)...)
+	}
+	slices.SortStableFunc(p.Faults, func(a, b Fault) int { return int(a.At - b.At) })
+	if p.Near = seed%4 == 1; p.Near {
+		for i := range p.Faults {
+			if f := &p.Faults[i]; f.Kind == Freeze {
+				f.Kind = Pause
+			}
+		}
+	}
+	return p
+}
+
+// drawLapses returns faults for the leases of seats. A server is paused for a part of a lease, or
+// receives messages of the leader late. Then it is isolated. What it was told before the isolation
+// is valid for the longest possible time.
+func drawLapses(seed uint64, millis int64) (faults []Fault) {
+	rng := rand.New(rand.NewPCG(seed, 11))
+	for at := 4000 + rng.Int64N(4000); at < millis; at += 3000 + rng.Int64N(12_000) {
+		late := Fault{At: at, Kind: []Kind{Freeze, Pause, Narrow}[rng.IntN(3)], Who: rng.IntN(16), For: 100 + rng.Int64N(900)}
+		cut := Fault{At: at + late.For + rng.Int64N(60), Kind: []Kind{Crash, Strand}[rng.IntN(2)], Who: late.Who, For: 1500 + rng.Int64N(2000)}
+		if late.Kind == Narrow {
+			late.Who, late.Arg = -1, 10+rng.Int64N(30)
+		}
+		faults = append(faults, late, cut)
+	}
+	return faults
+}
+
+// drawSeats returns the plan of a seed in which a stand-in replaces the algorithms.
+func drawSeats(seed uint64, millis int64) Plan {
+	p := Draw(seed, millis)
+	p.Live, p.Levels, p.Limits, p.Shared = true, false, false, false
+	rng := rand.New(rand.NewPCG(seed, 8))
+	for at := int64(2500); at < millis; at += 500 + rng.Int64N(5000) {
+		// These faults affect seats most: a paused leader, a crashed leader, and two servers that
+		// cannot reach each other.
+		f := Fault{At: at, Kind: []Kind{Pause, Crash, Strand, Sever}[rng.IntN(4)], Who: rng.IntN(16), For: 300 + rng.Int64N(4000)}
+		if f.Kind == Sever {
+			f.Arg = rng.Int64N(16)
+		} else if rng.IntN(2) == 0 {
+			f.Who = -1
+		}
+		p.Faults = append(p.Faults, f)
+	}
+	slices.SortStableFunc(p.Faults, func(a, b Fault) int { return int(a.At - b.At) })
+	return p
+}
+
+// drawLeaves returns orderly stops of servers, in a third of the plans. Usually one server stops
+// after another, as in an upgrade. Sometimes two stop at once.
+func drawLeaves(seed uint64, millis int64) (faults []Fault) {
+	if seed%3 != 0 {
+		return nil
+	}
+	rng := rand.New(rand.NewPCG(seed, 11)) // a separate source, so that all other random choices stay the same
+	for at, who := 3000+rng.Int64N(4000), 0; at < millis; who++ {
+		faults = append(faults, Fault{At: at, Kind: Leave, Who: who, For: 50 + rng.Int64N(1500), Arg: 300 + rng.Int64N(3000)})
+		if rng.IntN(4) > 0 {
+			at += 1500 + rng.Int64N(7000)
+		}
+		at += rng.Int64N(100)
+	}
+	return faults
+}
+
+// operatorConn and tenantConn are the connections of the operator and the tenants.
+const (
+	operatorConn = 1 << 50
+	tenantConn   = 1 << 51
+)
+
+// mayHaveNone reports whether a server may still be without a seat.
+func (l *seating) mayHaveNone(id uint64) bool {
+	h := l.homes[id]
+	return h != nil && h.later > l.w.now
+}
+
+// end checks a seat that ends. No client of the seat may rely on a hold, unless the home has
+// announced the end.
+func (l *seating) end(seat view.Seat, log *view.Log) {
+	h := l.seats[seat]
+	if h == nil || h.seat != seat {
+		return
+	}
+	if h.closes == 0 {
+		l.w.stats.Seats.Expired++
+		if h.promise > l.w.now {
+			l.w.violate("seat", "the seat of server %d ends %d ms before the deadlines of its clients", seat.Server, (h.promise-l.w.now)/ms)
+		}
+		return
+	}
+	l.w.stats.Seats.Closed++
+	for _, x := range h.held() {
+		if heir := h.heir; heir != nil && heir.runs() && slices.Contains(log.Seats, heir.seat) {
+			x.home = heir
+			l.w.stats.Seats.Adopted++
+		} else {
+			x.over = true
+		}
+	}
+}
+
+// enter checks a client of a home that begins to hold a name.
+func (h *home) enter(name string) {
+	fresh := &liveHold{name: name, home: h}
+	for _, x := range h.holds {
+		if x.name == name && x.believed() {
+			h.w.violate("live", "%s is entered at server %d in epoch %d, and a client of server %d holds it for another %d ms", name, h.s.id, h.epoch, x.home.s.id, (x.home.promise-h.w.now)/ms)
+		}
+	}
+	for _, t := range h.tenant {
+		if t.holds(name) {
+			h.w.violate("guard", "%s is entered at server %d in epoch %d, and agreement has granted it to a session that lives for another %d ms", name, h.s.id, h.epoch, (t.deadline-h.w.now)/ms)
+		}
+	}
+	h.w.stats.Seats.Entered++
+	h.seating.holds = append(slices.DeleteFunc(h.seating.holds, func(x *liveHold) bool { return x.over }), fresh)
+}
+
+func (x *liveHold) believed() bool { return !x.over && x.home.w.now < x.home.promise }
+
+// tenant is a program that acquires, by agreement, names that algorithms guard at other times.
+type tenant struct {
+	*seating
+	conn     uint64
+	id       registry.SessionID
+	opened   bool
+	deadline int64
+	sequence uint64
+	sent     map[uint64]int64
+	name     string
+	asked    int64  // when it sent the request
+	claim    uint64 // the request, or 0
+	granted  bool
+	leaves   int64 // when it releases the name
+}
+
+func newTenant(l *seating, n int) *tenant { return &tenant{seating: l, conn: tenantConn + uint64(n)} }
+
+func (t *tenant) holds(name string) bool {
+	return t.granted && t.name == name && t.w.now < t.deadline
+}
+
+// act does the next step of the tenant if it is due.
+func (t *tenant) act() {
+	switch {
+	case t.id == (registry.SessionID{}) || t.opened && t.w.now >= t.deadline:
+		*t = tenant{seating: t.seating, conn: t.conn, id: t.sessionID(), sent: make(map[uint64]int64)}
+		fallthrough
+	case !t.opened:
+		t.sequence = 1
+		t.send(registry.Command{Op: registry.OpOpen, Sequence: 1, TTL: 2000 * ms})
+		return
+	case t.rng.IntN(4) == 0:
+		t.sequence++
+		t.send(registry.Command{Op: registry.OpRenew, Sequence: t.sequence})
+	}
+	switch {
+	case t.claim == 0 && !t.w.healed && t.rng.IntN(2) == 0:
+		t.sequence++
+		t.name, t.claim, t.asked = liveNames[t.rng.IntN(len(liveNames))], t.sequence, t.w.now
+		t.send(registry.Command{Op: registry.OpAcquire, Sequence: t.claim, Name: t.name, Try: t.rng.IntN(2) == 0})
+	case t.claim != 0 && !t.granted && t.w.now-t.asked > 2500*ms, t.w.healed && t.claim != 0 && !t.granted:
+		t.sequence++
+		t.send(registry.Command{Op: registry.OpClose, Sequence: t.sequence})
+		t.id = registry.SessionID{}
+	case t.granted && (t.w.now >= t.leaves || t.w.healed):
+		// The answer to a release may be lost. So the tenant repeats it until the claim has ended.
+		t.leaves = t.w.now + 300*ms
+		t.sequence++
+		t.name = ""
+		t.send(registry.Command{Op: registry.OpRelease, Sequence: t.sequence, Hold: t.claim})
+	}
+}
+
+func (t *tenant) send(c registry.Command) {
+	leader := t.w.leader()
+	if leader == nil || t.rng.IntN(40) == 0 {
+		return
+	}
+	c.Session = t.id
+	if c.Op == registry.OpOpen || c.Op == registry.OpRenew {
+		t.sent[c.Sequence] = t.w.now
+	}
+	t.w.after(t.rng.Int64N(2*ms), func() {
+		leader.receive(func() { leader.replica.Submit(leader.tellTime(), t.conn, []registry.Command{c}) })
+	})
+}
+
+// tell passes the answers of a server to the tenants.
+func (l *seating) tell(replies []replica.Reply) {
+	for _, r := range replies {
+		if n := r.Conn - tenantConn; r.Conn >= tenantConn && n < uint64(len(l.tenant)) && l.rng.IntN(40) > 0 {
+			l.w.after(l.rng.Int64N(2*ms), func() { l.tenant[n].hear(r.Outcome) })
+		}
+	}
+}
+
+func (t *tenant) hear(o registry.Outcome) {
+	if o.Session != t.id {
+		return
+	}
+	if sent, renewal := t.sent[o.Sequence]; renewal && o.Result.Code == registry.OK {
+		t.opened, t.deadline = true, max(t.deadline, sent+believed(o.Result.Remaining))
+		if slices.Contains(o.Result.Revoked, t.claim) {
+			t.leaves = 0
+		}
+		return
+	}
+	switch code := o.Result.Code; {
+	case code == registry.SessionGone:
+		t.id = registry.SessionID{}
+	case code == registry.Revoked && o.Sequence == t.claim:
+		t.leaves = 0
+	case o.Sequence == t.claim && code == registry.OK && !t.granted:
+		t.begin()
+	case o.Sequence == t.claim && code != registry.Queued && !t.granted:
+		if t.claim = 0; code == registry.Moved {
+			t.w.stats.Seats.Moved++
+		}
+	case t.granted && t.name == "" && (code == registry.OK || code == registry.NotHeld):
+		t.claim, t.granted = 0, false
+	}
+}
+
+// begin records a grant.
+func (t *tenant) begin() {
+	t.granted, t.leaves = true, t.w.now+t.rng.Int64N(1500*ms)
+	t.w.stats.Seats.Granted++
+	if t.w.now >= t.deadline {
+		return
+	}
+	for _, x := range t.seating.holds {
+		if x.name == t.name && x.believed() {
+			t.w.violate("guard", "agreement grants %s, and a client of server %d holds it for another %d ms", t.name, x.home.s.id, (x.home.promise-t.w.now)/ms)
+		}
+	}
+}
