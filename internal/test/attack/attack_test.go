@@ -106,7 +106,7 @@ func TestAttacksElsewhere(t *testing.T) {
 		if (a.run == nil) != (a.elsewhere != "") {
 			t.Errorf("attack %d: it needs a function or the name of a test, not both", a.number)
 		}
-		if folder, test, _ := strings.Cut(a.elsewhere, " "); a.run == nil && !declares(t, filepath.Join("..", "..", folder), test) {
+		if folder, test, _ := strings.Cut(a.elsewhere, " "); a.run == nil && !declares(t, filepath.Join("..", "..", "..", folder), test) {
 			t.Errorf("attack %d: %s: no such test", a.number, a.elsewhere)
 		}
 	}
