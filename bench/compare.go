@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path"
@@ -24,6 +25,9 @@ const worse = 20
 type side struct {
 	name, tree, binary, results string
 	tests                       map[string]string // by package
+	// rename returns what a row of this side is called in this tree, and false if it was removed.
+	rename func(benchRow) (benchRow, bool)
+	rows   map[benchRow]bool // of the results, with the names of this tree
 }
 
 // compare builds another commit in a separate worktree. The benchmarks and loads of both commits
@@ -43,14 +47,20 @@ func compare(ctx context.Context, o *options) (err error) {
 	if err != nil {
 		return err
 	}
-	base := &side{name: "base", tree: filepath.Join(o.dir, "tree")}
-	head := &side{name: "head", tree: here}
+	moves, err := parseMoves(moveTable)
+	if err != nil {
+		return err
+	}
+	base, head := sidesOf(here, o.dir, moves)
 	if err := command(ctx, here, "git", "worktree", "add", "--quiet", "--detach", base.tree, o.base); err != nil {
 		return err
 	}
 	defer func() { // also after ctx was cancelled
 		err = errors.Join(err, command(context.WithoutCancel(ctx), here, "git", "worktree", "remove", "--force", base.tree))
 	}()
+	if err := paired(ctx, moves, base, head); err != nil {
+		return err
+	}
 	sides := []*side{base, head}
 	for _, s := range sides {
 		if err := s.build(ctx, o.dir); err != nil {
@@ -62,32 +72,82 @@ func compare(ctx context.Context, o *options) (err error) {
 		if err := o.takeTurns(ctx, sides, round); err != nil {
 			return err
 		}
+		if err := unpaired(moves, base.rows, head.rows); err != nil {
+			return err
+		}
 	}
 	return verdict(ctx, base.results, head.results)
+}
+
+// sidesOf returns the older commit, whose rows get the names of this tree, and this tree.
+func sidesOf(here, dir string, moves []move) (base, head *side) {
+	base = &side{name: "base", tree: filepath.Join(dir, "tree"), rename: func(r benchRow) (benchRow, bool) { return now(moves, r) }}
+	head = &side{name: "head", tree: here, rename: func(r benchRow) (benchRow, bool) { return r, true }}
+	for _, s := range []*side{base, head} {
+		s.tests, s.rows = make(map[string]string), make(map[benchRow]bool)
+	}
+	return base, head
+}
+
+// paired fails if a benchmark in the sources of one side has no partner on the other. The cases of
+// a benchmark are known only when it has run.
+func paired(ctx context.Context, moves []move, base, head *side) error {
+	before, err := base.benchmarks(ctx)
+	if err != nil {
+		return err
+	}
+	after, err := head.benchmarks(ctx)
+	if err != nil {
+		return err
+	}
+	return unpaired(moves, before, after)
+}
+
+// benchmarks returns the benchmarks in the sources of a side, with the names of this tree. It also lists
+// their packages. What belongs to another module is left out.
+func (s *side) benchmarks(ctx context.Context) (map[benchRow]bool, error) {
+	grep := exec.CommandContext(ctx, "git", "grep", "-o", "^func Benchmark[A-Za-z0-9_]*", "--", "*_test.go")
+	grep.Dir = s.tree
+	lines, err := grep.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s: no benchmarks: %w", s.name, err)
+	}
+	all := make(map[benchRow]bool)
+	for line := range strings.Lines(string(lines)) {
+		file, function, _ := strings.Cut(strings.TrimSpace(line), ":func ")
+		pkg := path.Dir(file)
+		if s.otherModule(pkg) {
+			continue
+		}
+		s.tests[pkg] = ""
+		if r, ok := s.rename(benchRow{pkg, function}); ok {
+			all[r] = true
+		}
+	}
+	return all, nil
+}
+
+// otherModule tells whether a package belongs to a module below the root.
+func (s *side) otherModule(pkg string) bool {
+	for ; pkg != "."; pkg = path.Dir(pkg) {
+		if _, err := os.Stat(filepath.Join(s.tree, pkg, "go.mod")); err == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // build builds the command and the tests of all packages that have benchmarks.
 func (s *side) build(ctx context.Context, dir string) error {
 	s.binary = filepath.Join(dir, s.name+"-conclave")
 	s.results = filepath.Join(dir, s.name)
-	s.tests = make(map[string]string)
 	if err := os.WriteFile(s.results, []byte("Unit ops/s better=higher\n"), 0o600); err != nil {
 		return err
 	}
 	if err := command(ctx, s.tree, "go", "build", "-buildvcs=false", "-o", s.binary, "./cmd/conclave"); err != nil {
 		return err
 	}
-	grep := exec.CommandContext(ctx, "git", "grep", "-l", "^func Benchmark", "--", "*_test.go")
-	grep.Dir = s.tree
-	files, err := grep.Output()
-	if err != nil {
-		return fmt.Errorf("no benchmarks: %w", err)
-	}
-	for _, file := range strings.Fields(string(files)) {
-		pkg := path.Dir(file)
-		if s.tests[pkg] != "" || strings.HasPrefix(file, "bench/") || strings.HasPrefix(file, "tools/") {
-			continue
-		}
+	for pkg := range s.tests {
 		test := filepath.Join(dir, s.name+"-"+strings.ReplaceAll(pkg, "/", "-")+".test")
 		if err := command(ctx, s.tree, "go", "test", "-c", "-o", test, "./"+pkg); err != nil {
 			return err
@@ -97,23 +157,35 @@ func (s *side) build(ctx context.Context, dir string) error {
 	return nil
 }
 
+// turns returns the packages that have benchmarks, by what they are called in this tree.
+func (s *side) turns() map[string][]string {
+	all := make(map[string][]string)
+	for pkg := range s.tests {
+		at, _ := s.rename(benchRow{pkg: pkg})
+		all[at.pkg] = append(all[at.pkg], pkg)
+	}
+	return all
+}
+
 // takeTurns runs each benchmark and each load for both commits, one directly after the other. Every
 // other round reverses the order.
 func (o *options) takeTurns(ctx context.Context, sides []*side, round int) error {
 	if round%2 == 1 {
 		sides = []*side{sides[1], sides[0]}
 	}
-	var packages []string
-	for pkg := range sides[0].tests {
-		if sides[1].tests[pkg] != "" {
+	turns := []map[string][]string{sides[0].turns(), sides[1].turns()}
+	packages := slices.Sorted(maps.Keys(turns[0]))
+	for pkg := range turns[1] {
+		if turns[0][pkg] == nil {
 			packages = append(packages, pkg)
 		}
 	}
-	slices.Sort(packages)
-	for _, pkg := range packages {
-		for _, s := range sides {
-			if err := s.benchmark(ctx, pkg, o.pattern); err != nil {
-				return fmt.Errorf("%s, %s: %w", s.name, pkg, err)
+	for _, turn := range packages {
+		for i, s := range sides {
+			for _, pkg := range turns[i][turn] {
+				if err := s.benchmark(ctx, pkg, o.pattern); err != nil {
+					return fmt.Errorf("%s, %s: %w", s.name, pkg, err)
+				}
 			}
 		}
 	}
@@ -134,11 +206,10 @@ func (s *side) benchmark(ctx context.Context, pkg, pattern string) error {
 	if err != nil {
 		return fmt.Errorf("%w: %s", err, said)
 	}
-	return s.append(said)
+	return s.keep(said)
 }
 
-// load runs conclave bench, which starts its own cluster. It records the figures that both commits
-// have.
+// load runs conclave bench, which starts its own cluster.
 func (s *side) load(ctx context.Context, k loadCase, seconds int, dir string) error {
 	cmd := exec.CommandContext(ctx, s.binary, "bench", "--cluster", "3", "--workload", k.Workload, "--clients", fmt.Sprint(k.Clients),
 		"--connections", fmt.Sprint(k.Connections), "--seconds", fmt.Sprint(seconds), "--json")
@@ -153,7 +224,7 @@ func (s *side) load(ctx context.Context, k loadCase, seconds int, dir string) er
 	if err != nil {
 		return err
 	}
-	return s.append([]byte(line))
+	return s.keep([]byte(line))
 }
 
 // units has the figures of a load that are compared, and their units.
@@ -176,10 +247,16 @@ func benchmarkLine(k loadCase, report []byte) (string, error) {
 		}
 	}
 	b.WriteByte('\n')
+	if !strings.Contains(b.String(), "ops/s") {
+		return "", fmt.Errorf("no ops_per_s in %q", report)
+	}
 	return b.String(), nil
 }
 
-func (s *side) append(lines []byte) error {
+// keep adds the output of benchmarks to the results.
+func (s *side) keep(output []byte) error {
+	lines, rows := renamed(output, s.rename)
+	maps.Copy(s.rows, rows)
 	f, err := os.OpenFile(s.results, os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		return err
