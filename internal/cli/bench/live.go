@@ -126,7 +126,7 @@ func (l *livery) begin(ctx context.Context) (err error) {
 	if l.control, err = dial(""); err != nil {
 		return errors.Join(err, l.cluster.Died())
 	}
-	if err := l.cluster.Raise(ctx, l.control, version.Live); err != nil {
+	if err := l.cluster.Raise(ctx, l.control, version.Guarded); err != nil {
 		return err
 	}
 	for _, address := range l.cluster.Addresses() {

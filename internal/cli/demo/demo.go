@@ -144,7 +144,7 @@ func (s *stage) open(ctx context.Context) error {
 
 // guard makes the algorithm guard the lock, and waits until all servers take part.
 func (s *stage) guard(ctx context.Context) error {
-	if err := s.cluster.Raise(ctx, s.client, version.Live); err != nil {
+	if err := s.cluster.Raise(ctx, s.client, version.Guarded); err != nil {
 		return err
 	}
 	use := conclave.Use{Algorithm: s.Algorithm}

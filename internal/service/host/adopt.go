@@ -220,6 +220,6 @@ func (h *Host) merge(a *aside) {
 func (h *Host) sayInherited() {
 	if h.heir && h.told != h.member.Epoch {
 		h.told = h.member.Epoch
-		h.order(registry.Command{Op: registry.OpQuiet, Live: &registry.Live{Epoch: h.member.Epoch}})
+		h.order(registry.Command{Op: registry.OpQuiet, Guarding: &registry.Guarding{Epoch: h.member.Epoch}})
 	}
 }

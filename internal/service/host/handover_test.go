@@ -120,7 +120,7 @@ func TestInherited(t *testing.T) {
 			t.Errorf("heir %t: the request is answered %v, want %v", heir, got, want)
 		}
 		told := slices.ContainsFunc(o.Seat, func(c registry.Command) bool {
-			return c.Op == registry.OpQuiet && c.Live.Change == 0 && c.Live.Epoch == 2
+			return c.Op == registry.OpQuiet && c.Guarding.Change == 0 && c.Guarding.Epoch == 2
 		})
 		if told != heir || len(l.Adopted()) > 0 != heir || len(l.asides) > 0 {
 			t.Errorf("heir %t: the log is told %t, adopted %v", heir, told, l.Adopted())
@@ -170,7 +170,7 @@ func TestStandsStill(t *testing.T) {
 			o := l.Output()
 			number := closes(o)
 			at := slices.IndexFunc(o.Seat, func(c registry.Command) bool { return c.Op == registry.OpClose })
-			if number == 0 || o.Seat[at].Live == nil || o.Seat[at].Live.Heir != seatTwo {
+			if number == 0 || o.Seat[at].Guarding == nil || o.Seat[at].Guarding.Heir != seatTwo {
 				t.Fatalf("the log is told %+v", o.Seat)
 			}
 			l.Answer(l.now, []registry.Outcome{{Session: registry.SeatID(seatOne), Sequence: number, Result: registry.Result{Code: registry.NotMember}}})

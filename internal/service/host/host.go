@@ -270,6 +270,6 @@ func (h *Host) Owes() bool {
 func (h *Host) askTurn(why string) {
 	if !h.turned {
 		h.turned = true
-		h.order(registry.Command{Op: registry.OpTurn, Value: why, Live: &registry.Live{Epoch: h.member.Epoch}})
+		h.order(registry.Command{Op: registry.OpTurn, Value: why, Guarding: &registry.Guarding{Epoch: h.member.Epoch}})
 	}
 }

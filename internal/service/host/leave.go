@@ -227,7 +227,7 @@ func (h *Host) close(heir view.Seat) {
 	h.seat.closing = true
 	c := registry.Command{Op: registry.OpClose}
 	if heir != (view.Seat{}) {
-		c.Live = &registry.Live{Heir: heir}
+		c.Guarding = &registry.Guarding{Heir: heir}
 	}
 	h.order(c)
 	h.checkLapse()

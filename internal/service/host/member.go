@@ -287,7 +287,7 @@ func (h *Host) sayQuiet() {
 		g := &h.guards[i]
 		if g.Change != 0 && g.Use.Live() && g.said != g.Change && g.busy == 0 && h.member.State != view.Out {
 			g.said = g.Change
-			h.order(registry.Command{Op: registry.OpQuiet, Live: &registry.Live{Epoch: h.member.Epoch, Change: g.Change}})
+			h.order(registry.Command{Op: registry.OpQuiet, Guarding: &registry.Guarding{Epoch: h.member.Epoch, Change: g.Change}})
 		}
 	}
 }

@@ -100,7 +100,7 @@ func mu(span int64) int64 {
 func (h *Host) enter(id [2]uint64) {
 	own := view.Seat{Server: h.cfg.Server, ID: id}
 	h.seat = seat{id: registry.SeatID(own), since: h.now}
-	h.order(registry.Command{Op: registry.OpEnter, TTL: h.cfg.lease(), Host: h.cfg.Host, PID: h.cfg.PID, Live: &registry.Live{Server: h.cfg.Server}})
+	h.order(registry.Command{Op: registry.OpEnter, TTL: h.cfg.lease(), Host: h.cfg.Host, PID: h.cfg.PID, Guarding: &registry.Guarding{Server: h.cfg.Server}})
 }
 
 // order queues a command for the seat.

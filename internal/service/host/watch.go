@@ -194,10 +194,10 @@ func (h *Host) propose() {
 		return
 	}
 	if w.asked = wants; wants {
-		h.order(registry.Command{Op: registry.OpTurn, Value: "elected", Live: &registry.Live{Epoch: h.member.Epoch, Coordinator: h.cfg.Server}})
+		h.order(registry.Command{Op: registry.OpTurn, Value: "elected", Guarding: &registry.Guarding{Epoch: h.member.Epoch, Coordinator: h.cfg.Server}})
 		return
 	}
-	h.seat.open = slices.DeleteFunc(h.seat.open, func(o order) bool { return o.Op == registry.OpTurn && o.Live.Coordinator != 0 })
+	h.seat.open = slices.DeleteFunc(h.seat.open, func(o order) bool { return o.Op == registry.OpTurn && o.Guarding.Coordinator != 0 })
 }
 
 // doubts returns the members that the watch doubts.

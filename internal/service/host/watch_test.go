@@ -43,7 +43,7 @@ func TestEachStackElects(t *testing.T) {
 	for _, d := range algorithm.Detectors {
 		for _, e := range algorithm.Elections {
 			stack := d.Name + "+" + e.Name
-			if !version.Watches(version.Live, stack) {
+			if !version.Watches(version.Guarded, stack) {
 				t.Errorf("%s is not part of the level", stack)
 			}
 			if err := CheckWatch(view.Use{Algorithm: stack}); err != nil {
@@ -131,7 +131,7 @@ func TestTwoMembersProposeAtOnce(t *testing.T) {
 			for _, c := range s.host.orders() {
 				if c.Op == registry.OpTurn {
 					proposals++
-					w.log.Turn(c.Live.Epoch, c.Live.Coordinator)
+					w.log.Turn(c.Guarding.Epoch, c.Guarding.Coordinator)
 					w.settle()
 				}
 			}

@@ -274,19 +274,19 @@ func (w *world) order(s *server, c *registry.Command) {
 		result.Remaining = forever
 	case registry.OpTurn:
 		w.say("server %d asks for a turn: %s", s.id, c.Value)
-		if c.Live.Coordinator != 0 && w.elected != 0 && w.now < w.elected+10e9 { // V4
+		if c.Guarding.Coordinator != 0 && w.elected != 0 && w.now < w.elected+10e9 { // V4
 			result = registry.Result{Code: registry.Unavailable, Remaining: w.elected + 10e9 - w.now}
 			break
 		}
-		if c.Live.Coordinator != 0 {
+		if c.Guarding.Coordinator != 0 {
 			w.elected = w.now
 			w.elections++
 		}
-		w.log.Turn(c.Live.Epoch, c.Live.Coordinator)
+		w.log.Turn(c.Guarding.Epoch, c.Guarding.Coordinator)
 	case registry.OpQuiet:
-		w.say("server %d: quiet %d", s.id, c.Live.Change)
-		if w.log.Quiet(seat, c.Live.Change, c.Live.Epoch); c.Live.Change == 0 {
-			w.log.Inherited(seat, c.Live.Epoch)
+		w.say("server %d: quiet %d", s.id, c.Guarding.Change)
+		if w.log.Quiet(seat, c.Guarding.Change, c.Guarding.Epoch); c.Guarding.Change == 0 {
+			w.log.Inherited(seat, c.Guarding.Epoch)
 		}
 	case registry.OpClose:
 		result.Code = w.closes(s, c)
@@ -305,23 +305,23 @@ func (w *world) closes(s *server, c *registry.Command) registry.Code {
 	if len(s.near) > 0 {
 		w.fail("server %d closes its seat while its own program holds %v", s.id, s.near)
 	}
-	if c.Live == nil {
+	if c.Guarding == nil {
 		if len(s.holds) > 0 {
 			w.fail("server %d closes its seat while its clients hold %v", s.id, s.holds)
 		}
 		w.log.End(seat)
 		return registry.OK
 	}
-	if !w.log.CanInherit(seat, c.Live.Heir) || w.random.IntN(8) == 0 {
-		w.say("server %d: %v is no heir", s.id, c.Live.Heir)
+	if !w.log.CanInherit(seat, c.Guarding.Heir) || w.random.IntN(8) == 0 {
+		w.say("server %d: %v is no heir", s.id, c.Guarding.Heir)
 		return registry.NotMember
 	}
-	w.say("server %d: its clients go on at %v", s.id, c.Live.Heir)
-	w.log.Bequeath(seat, c.Live.Heir)
+	w.say("server %d: its clients go on at %v", s.id, c.Guarding.Heir)
+	w.log.Bequeath(seat, c.Guarding.Heir)
 	w.heirs++
-	heir := w.servers[c.Live.Heir.Server-1]
+	heir := w.servers[c.Guarding.Heir.Server-1]
 	if heir.host == nil { // its seat outlasts what they were promised, and they do not find it
-		i := slices.IndexFunc(w.ghosts, func(g ghost) bool { return g.seat == c.Live.Heir })
+		i := slices.IndexFunc(w.ghosts, func(g ghost) bool { return g.seat == c.Guarding.Heir })
 		for _, p := range inOrder(s.holds) {
 			w.ghosts[i].holds[place{len(w.ghosts[i].holds) + 1000, p.name}] = s.holds[p]
 		}

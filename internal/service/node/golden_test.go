@@ -17,14 +17,14 @@ func TestGoldenSeat(t *testing.T) {
 	id := registry.SessionID{0: 0xc0, 1: 0xff, 2: 0xee, 15: 1}
 	said := seatOrders{
 		commands: []registry.Command{
-			{Op: registry.OpEnter, Session: id, Sequence: 1, Low: 1, TTL: 1.2e9, Host: "conclave-2.example", PID: 4711, Live: &registry.Live{Server: 2}},
+			{Op: registry.OpEnter, Session: id, Sequence: 1, Low: 1, TTL: 1.2e9, Host: "conclave-2.example", PID: 4711, Guarding: &registry.Guarding{Server: 2}},
 			{Op: registry.OpRenew, Session: id, Sequence: 300, Low: 2},
-			{Op: registry.OpTurn, Session: id, Sequence: 301, Low: 2, Value: "too many names", Live: &registry.Live{Epoch: 1 << 20}},
-			{Op: registry.OpQuiet, Session: id, Sequence: 302, Low: 2, Live: &registry.Live{Epoch: 1 << 20, Change: 7}},
+			{Op: registry.OpTurn, Session: id, Sequence: 301, Low: 2, Value: "too many names", Guarding: &registry.Guarding{Epoch: 1 << 20}},
+			{Op: registry.OpQuiet, Session: id, Sequence: 302, Low: 2, Guarding: &registry.Guarding{Epoch: 1 << 20, Change: 7}},
 		},
 		report: replica.Report{Seat: id, Epoch: 1 << 20, Reaches: []uint64{1, 3}, Complains: []uint64{3}, Doubts: []uint64{1}},
 	}
-	got, err := readOrders(golden.Same(t, version.Live, "seat", said.append(nil)))
+	got, err := readOrders(golden.Same(t, version.Guarded, "seat", said.append(nil)))
 	if diff := cmp.Diff(said, got, cmp.AllowUnexported(seatOrders{}, replica.Report{})); err != nil || diff != "" {
 		t.Error(err, diff)
 	}
@@ -32,7 +32,7 @@ func TestGoldenSeat(t *testing.T) {
 		{Session: id, Sequence: 300, Result: registry.Result{Code: registry.OK, Remaining: 1.1e9}},
 		{Session: id, Sequence: 301, Result: registry.Result{Code: registry.Unavailable, Remaining: -1, Message: "ask later"}},
 	}
-	told, err := readTold(golden.Same(t, version.Live, "told", appendTold(nil, answers)))
+	told, err := readTold(golden.Same(t, version.Guarded, "told", appendTold(nil, answers)))
 	if diff := cmp.Diff(answers, told); err != nil || diff != "" {
 		t.Error(err, diff)
 	}

@@ -301,7 +301,7 @@ func (n *Node) tellHost(view bool) {
 		n.live.with(func(h *host.Host, now int64) { h.Rules(now, rules) })
 	}
 	if view {
-		n.live.with(func(h *host.Host, now int64) { h.View(now, reg.Live()) })
+		n.live.with(func(h *host.Host, now int64) { h.View(now, reg.Guarded()) })
 	}
 }
 

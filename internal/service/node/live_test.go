@@ -23,10 +23,10 @@ import (
 // liveCluster returns a cluster at the level of live names.
 func liveCluster(t *testing.T, n int) *cluster {
 	c := newCluster(t, n, func(cfg *Config) {
-		cfg.Limits.Levels.Max, cfg.Limits.LevelSoak = version.Live, 1e6
+		cfg.Limits.Levels.Max, cfg.Limits.LevelSoak = version.Guarded, 1e6
 	})
 	c.until("the level is that of live names", func() (there bool) {
-		_ = c.leader().View(c.ctx, func(r *replica.Replica) { there = r.Level() == version.Live })
+		_ = c.leader().View(c.ctx, func(r *replica.Replica) { there = r.Level() == version.Guarded })
 		return there
 	})
 	return c
@@ -36,7 +36,7 @@ func liveCluster(t *testing.T, n int) *cluster {
 func (c *cluster) guard(prefix string, u view.Use) registry.Result {
 	c.t.Helper()
 	n := byte(guardRequests.Add(1))
-	return c.do(registry.Command{Op: registry.OpGuard, Name: prefix, Live: &registry.Live{Use: u}, By: &registry.Origin{Request: [16]byte{9, n}}})
+	return c.do(registry.Command{Op: registry.OpGuard, Name: prefix, Guarding: &registry.Guarding{Use: u}, By: &registry.Origin{Request: [16]byte{9, n}}})
 }
 
 var guardRequests atomic.Uint32
@@ -53,7 +53,7 @@ func (c *cluster) members(n int) {
 		}
 		drains := false
 		_ = c.leader().View(c.ctx, func(r *replica.Replica) {
-			drains = slices.ContainsFunc(r.Registry().Live().Guards, func(g view.Guard) bool { return g.Change != 0 })
+			drains = slices.ContainsFunc(r.Registry().Guarded().Guards, func(g view.Guard) bool { return g.Change != 0 })
 		})
 		return !drains && len(epochs) == n && len(slices.Compact(epochs)) == 1
 	})
@@ -200,7 +200,7 @@ func TestAlgorithmsBetweenNodes(t *testing.T) {
 	}
 	c.guard("central/", view.Use{})
 	c.until("agreement guards the prefix", func() (done bool) {
-		_ = c.leader().View(c.ctx, func(r *replica.Replica) { done = !r.Registry().Live().Find("central/").Use.Live() })
+		_ = c.leader().View(c.ctx, func(r *replica.Replica) { done = !r.Registry().Guarded().Find("central/").Use.Live() })
 		return done
 	})
 	x := c.tenant(2)
@@ -288,7 +288,7 @@ func TestHomeThatLeaves(t *testing.T) {
 		t.Errorf("after the server has left, the lock is %+v", res)
 	}
 	_ = c.leader().View(c.ctx, func(r *replica.Replica) {
-		for _, s := range r.Registry().Live().Seats {
+		for _, s := range r.Registry().Guarded().Seats {
 			if s.Server == leaver {
 				t.Error("the seat of a server that has left is still there")
 			}
@@ -327,10 +327,10 @@ func TestGuardsNeedALevel(t *testing.T) {
 func TestSeatWords(t *testing.T) {
 	said := seatOrders{
 		commands: []registry.Command{
-			{Op: registry.OpEnter, Session: owner, Sequence: 1, Low: 1, TTL: 1.2e9, Host: "h", PID: 7, Live: &registry.Live{Server: 3}},
+			{Op: registry.OpEnter, Session: owner, Sequence: 1, Low: 1, TTL: 1.2e9, Host: "h", PID: 7, Guarding: &registry.Guarding{Server: 3}},
 			{Op: registry.OpRenew, Session: owner, Sequence: 2, Low: 1},
-			{Op: registry.OpTurn, Session: owner, Sequence: 3, Low: 1, Value: "why", Live: &registry.Live{Epoch: 4, Coordinator: 3}},
-			{Op: registry.OpQuiet, Session: owner, Sequence: 4, Low: 1, Live: &registry.Live{Epoch: 4, Change: 2}},
+			{Op: registry.OpTurn, Session: owner, Sequence: 3, Low: 1, Value: "why", Guarding: &registry.Guarding{Epoch: 4, Coordinator: 3}},
+			{Op: registry.OpQuiet, Session: owner, Sequence: 4, Low: 1, Guarding: &registry.Guarding{Epoch: 4, Change: 2}},
 		},
 		report: replica.Report{Seat: owner, Epoch: 4, Reaches: []uint64{1, 2}, Complains: []uint64{2}, Doubts: []uint64{1}},
 	}

@@ -123,7 +123,7 @@ func (n *Node) open() error {
 		Peers:     n.others(),
 		ServerTLS: n.cfg.PeerServerTLS, ClientTLS: n.cfg.PeerClientTLS, Roster: n.cfg.PeerRoster,
 		Founding: n.records.phase, Ready: n.ready.Load, Removed: n.records.removed, Takes: n.records.takes,
-		MinLevel: reads.Min, MaxLevel: reads.Max, Level: n.level.Load, FrameLevel: version.Live, Build: n.cfg.Build[:min(len(n.cfg.Build), peering.MaxBuild)],
+		MinLevel: reads.Min, MaxLevel: reads.Max, Level: n.level.Load, FrameLevel: version.Guarded, Build: n.cfg.Build[:min(len(n.cfg.Build), peering.MaxBuild)],
 		Calls:   n.cfg.Calls,
 		Handler: &handler{n},
 		Log:     n.log,

@@ -32,7 +32,7 @@ func (o *seatOrders) append(b []byte) []byte {
 			b = wire.AppendUint(b, server)
 		}
 	}
-	return (&registry.Batch{Commands: o.commands}).Append(b, version.Live)
+	return (&registry.Batch{Commands: o.commands}).Append(b, version.Guarded)
 }
 
 // readOrders reads what append wrote.

@@ -96,7 +96,7 @@ func TestDecisionsAtApply(t *testing.T) {
 		{session(OpUpdate, "a", 5, Command{Hold: 4, Value: "v"}), OK, ""},
 		{session(OpRevoke, "a", 6, Command{Name: "x/1"}), Denied, `cert:a may not revoke "x/1": none of its roles (x) allows revoke there; see conclave access check revoke x/1`},
 		{Command{Op: OpEnd, Session: sessionNamed("b"), By: new(by("cert:a", 1))}, Denied, "cert:a may not end the session of another principal: none of its roles (x) allows end-session; see conclave access check end-session"},
-		{Command{Op: OpGuard, Name: "x/", Live: &Live{}, By: new(by("cert:a", 2))}, Denied, "cert:a may not change members, guards or views: none of its roles (x) allows members; see conclave access check members"},
+		{Command{Op: OpGuard, Name: "x/", Guarding: &Guarding{}, By: new(by("cert:a", 2))}, Denied, "cert:a may not change members, guards or views: none of its roles (x) allows members; see conclave access check members"},
 		{Command{Op: OpAccess, Change: ruling(2, mode(access.Open)).Change, By: new(by("cert:ops", 3))}, Denied, "cert:ops may not change the rules: none of its roles (operator) allows access; see conclave access check access"},
 		{Command{Op: OpAccess, Change: ruling(2, mode(access.Open)).Change, By: new(by("", 4))}, Unauthenticated, "anonymous may not change the rules: prove who you are by a client certificate or a token"},
 		{ruling(3, role("x", "allow hold on prefix z/")), OK, ""}, // b waits no longer, a holds on
@@ -191,21 +191,21 @@ func TestQuotasAtApply(t *testing.T) {
 // TestNoRules: without rules, nothing is refused and nothing is counted. Below their
 // level, rules cannot exist.
 func TestNoRules(t *testing.T) {
-	low := atLevel(version.Live)
+	low := atLevel(version.Guarded)
 	for _, c := range []Command{ruling(1, mode(access.Closed)), {Op: OpNote, Name: "backup", By: &Origin{Request: [16]byte{3}}}} {
 		if got := answerTo(t, low, c); got.Code != Invalid || low.Rules() != nil || len(low.Records(0)) != 0 {
-			t.Errorf("level %d: %+v", version.Live, got)
+			t.Errorf("level %d: %+v", version.Guarded, got)
 		}
 	}
 	low.Apply(1, &Batch{Time: infancy, Commands: []Command{openBy("a", "cert:a")}}, new(Effects))
-	applyAll(low, Command{Op: OpLevel, From: version.Live, To: version.Access})
+	applyAll(low, Command{Op: OpLevel, From: version.Guarded, To: version.Access})
 	if m := low.Rules().Mode(); m != access.Open {
 		t.Errorf("a cluster that was used is %v", m)
 	}
 	if got := answerTo(t, low, acquire("a", 2, "n")); got.Code != OK || low.usage != nil {
 		t.Errorf("%+v, counted %+v", got, low.usage)
 	}
-	applyAll(low, ruling(1, mode(access.Closed)), Command{Op: OpLevel, From: version.Access, To: version.Live})
+	applyAll(low, ruling(1, mode(access.Closed)), Command{Op: OpLevel, From: version.Access, To: version.Guarded})
 	if level, _ := low.Level(); level != version.Access || len(low.Freeze().Uses(version.Access)) != 1 {
 		t.Errorf("level %d under rules", level)
 	}
@@ -220,14 +220,14 @@ func TestNoRules(t *testing.T) {
 		{access.Edit{Kind: access.PutToken, Token: access.Token{ID: "abcdefghijklmnop", Hash: [32]byte{1}, Name: "b"}}, access.Edit{Kind: access.DropToken, Token: access.Token{ID: "abcdefghijklmnop"}}, "the token abcdefghijklmnop"},
 		{access.Edit{Kind: access.SetNames, Names: []string{"dns"}}, access.Edit{Kind: access.SetNames, Names: []string{"uri", "cn"}}, "certificate names other than uri,cn"},
 	} {
-		applyAll(low, ruling(byte(10+i), put.edit), Command{Op: OpLevel, From: version.Access, To: version.Live})
+		applyAll(low, ruling(byte(10+i), put.edit), Command{Op: OpLevel, From: version.Access, To: version.Guarded})
 		if level, _ := low.Level(); level != version.Access || !slices.Equal(low.Freeze().Uses(version.Access), []string{put.rest}) {
 			t.Errorf("level %d: %q is in the way, want %q", level, low.Freeze().Uses(version.Access), put.rest)
 		}
 		applyAll(low, ruling(byte(20+i), put.drop))
 	}
-	applyAll(low, Command{Op: OpLevel, From: version.Access, To: version.Live})
-	if level, _ := low.Level(); level != version.Live || low.Rules() != nil || low.Records(0) != nil {
+	applyAll(low, Command{Op: OpLevel, From: version.Access, To: version.Guarded})
+	if level, _ := low.Level(); level != version.Guarded || low.Rules() != nil || low.Records(0) != nil {
 		t.Errorf("level %d without rules", level)
 	}
 	throughSnapshot(t, low)
@@ -280,17 +280,17 @@ func TestModeFromBefore(t *testing.T) {
 	}{
 		{false, 0, access.Unset}, {false, 100 * infancy, access.Unset}, {true, infancy - 1, access.Unset}, {true, infancy, access.Open},
 	} {
-		r := atLevel(version.Live)
+		r := atLevel(version.Guarded)
 		batch := Batch{Time: c.time}
 		if c.used {
 			batch.Commands = []Command{openBy("a", "")}
 		}
 		r.Apply(1, &batch, new(Effects))
 		below := r.Mode()
-		applyAll(r, Command{Op: OpLevel, From: version.Live, To: version.Access}, Command{Op: OpClose, Session: sessionNamed("a"), Sequence: 2})
+		applyAll(r, Command{Op: OpLevel, From: version.Guarded, To: version.Access}, Command{Op: OpClose, Session: sessionNamed("a"), Sequence: 2})
 		at := r.Mode()
 		throughSnapshot(t, r)
-		applyAll(r, Command{Op: OpLevel, From: version.Access, To: version.Live})
+		applyAll(r, Command{Op: OpLevel, From: version.Access, To: version.Guarded})
 		if after := r.Mode(); below != c.want || at != c.want || after != c.want || r.Rules() != nil {
 			t.Errorf("used %v at %d ns: %v below the level of rules, %v at it, %v after it was lowered; want %v", c.used, c.time, below, at, after, c.want)
 		}
@@ -464,7 +464,7 @@ func BenchmarkRules(b *testing.B) {
 	for i := range rules {
 		rules[i] = fmt.Sprintf("allow read,hold on prefix team-%d/reports/%d/", i%20, i)
 	}
-	for name, r := range map[string]*Registry{"below": atLevel(version.Live), "none": atLevel(version.Access), "closed": atLevel(version.Access)} {
+	for name, r := range map[string]*Registry{"below": atLevel(version.Guarded), "none": atLevel(version.Access), "closed": atLevel(version.Access)} {
 		if name == "closed" {
 			applyAll(r, ruling(1, role("x", rules...), bind("cert:a", "x"), quota("", "team-7/", access.Amount{Claims: 9}), mode(access.Closed)))
 		}

@@ -37,8 +37,8 @@ func (batch *Batch) Append(b []byte, level uint32) []byte {
 // entryKeeps is the first format in which requests list the holds that their callers keep.
 var entryKeeps = version.At(version.Keeps).Entry
 
-// entryLive is the first format with operations about seats and guards.
-var entryLive = version.At(version.Live).Entry
+// entryGuarded is the first format with operations about seats and guards.
+var entryGuarded = version.At(version.Guarded).Entry
 
 // entryAccess is the first format with operations about rules and recorded acts.
 var entryAccess = version.At(version.Access).Entry
@@ -90,7 +90,7 @@ func (c *Command) append(b []byte, format byte) []byte {
 	case OpEnd:
 		return c.Origin().append(wire.AppendBytes(append(b, c.Session[:]...), c.Value))
 	case OpGuard:
-		return c.appendGuard(b)
+		return c.appendGuardOp(b)
 	case OpAccess:
 		return c.Origin().append(c.change().Append(b))
 	case OpNote:
@@ -140,7 +140,7 @@ func (c *Command) appendOperands(b []byte, format byte) []byte {
 	case OpClose:
 		b = c.appendHeir(b)
 	case OpEnter, OpTurn, OpQuiet:
-		b = c.appendSeat(b)
+		b = c.appendSeatOp(b)
 	}
 	return b
 }
@@ -208,7 +208,7 @@ func readCommand(r *wire.Reader, c *Command, format byte) {
 		c.Value, c.By = r.String(), readBy(r)
 		return
 	case OpGuard:
-		readGuard(r, c)
+		readGuardOp(r, c)
 		return
 	case OpAccess, OpNote:
 		readForAccess(r, c)
@@ -259,7 +259,7 @@ func readOperands(r *wire.Reader, c *Command, format byte) {
 		c.Hold = r.Uint()
 		c.Value = r.String()
 	case OpEnter, OpTurn, OpQuiet:
-		readSeat(r, c)
+		readSeatOp(r, c)
 	default:
 		r.Fail(fmt.Errorf("unknown operation %d", c.Op))
 	}

@@ -115,9 +115,9 @@ func (op Op) client() bool {
 	return OpOpen <= op && op <= OpUpdate || op == OpRevoke || op == OpTransfer || op.ofSeat()
 }
 
-// Live reports whether an operation is about seats or guards. Only a level with live names
+// ForGuards reports whether an operation is about seats or guards. Only a level with guarded names
 // can express it.
-func (op Op) Live() bool { return op.ofSeat() || op == OpGuard || op == opBequeath }
+func (op Op) ForGuards() bool { return op.ofSeat() || op == OpGuard || op == opBequeath }
 
 // Unbound reports whether an operation, sent by an operator, belongs to no session.
 func (op Op) Unbound() bool { return op == OpEnd || op == OpGuard || op.ForAccess() }
@@ -186,10 +186,10 @@ type Command struct {
 	// Member is the server that the command is about (OpMember), nil for others.
 	Member *Member
 
-	// Live are the operands of OpEnter, OpTurn, OpQuiet and OpGuard, nil for others. An OpEnter
+	// Guarding are the operands of OpEnter, OpTurn, OpQuiet and OpGuard, nil for others. An OpEnter
 	// also has TTL, Host and PID. An OpGuard has its prefix in Name, or no name and the class
 	// View. An OpGuard or an OpTurn has its reason in Value.
-	Live *Live
+	Guarding *Guarding
 
 	// Change is the change of an OpAccess. An OpNote has the kind of the act in Name, and its
 	// description in Value.

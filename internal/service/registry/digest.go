@@ -16,8 +16,8 @@ func (r *Registry) Digest() uint64 {
 	for _, m := range r.Members() {
 		head += sum(m.ID, m.UID, uint64(m.Standing), hashText(m.PeerAddress), hashText(m.ClientAddress))
 	}
-	if hasLive(r.level) {
-		head += hashText(string(appendLive(nil, r.Live())))
+	if hasGuarded(r.level) {
+		head += hashText(string(appendGuarded(nil, r.Guarded())))
 	}
 	return head + r.rulesHash + r.trail.hash() + r.tally.digest
 }

@@ -212,7 +212,7 @@ func TestDigestHasNoSeed(t *testing.T) {
 		var states [2][]byte
 		for i := range digests {
 			seed, salt = maphash.MakeSeed(), rand.Uint64()
-			r := atLevel(version.Live) // with what waiters keep
+			r := atLevel(version.Guarded) // with what waiters keep
 			for i := range log {
 				r.Apply(uint64(i)/8, &log[i], new(Effects))
 			}

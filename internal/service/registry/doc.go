@@ -27,7 +27,7 @@
 // made it. Two requests of one session exclude each other like requests of
 // two sessions.
 //
-// # Live names
+// # Guarded names
 //
 // The names under a prefix can be guarded by an algorithm that runs between the servers. The
 // registry then records the algorithm and the servers that take part: each has a session, its

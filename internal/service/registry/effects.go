@@ -18,7 +18,7 @@ type Effects struct {
 	WatchLocks bool
 	// Members means that the record of a server has changed.
 	Members bool
-	// View means that the result of Live has changed.
+	// View means that the result of Guarded has changed.
 	View bool
 	// Deeds, if not nil, counts the effects.
 	Deeds *Deeds

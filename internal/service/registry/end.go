@@ -28,7 +28,7 @@ func (r *Registry) end(sessions []*session, how Ending, fx *Effects) {
 		s.ended = true
 		r.deeds.over(s, how)
 		if s.server != 0 {
-			r.thawLive().End(SeatOf(s.server, s.id))
+			r.thawGuarded().End(SeatOf(s.server, s.id))
 			fx.View = true
 		}
 		r.changed.ended = append(r.changed.ended, s.sessionState)

@@ -86,8 +86,8 @@ func contested(op Op, own bool) (*Registry, Command) {
 	c := Command{
 		Op: op, Session: sessionNamed("b"), Sequence: 9, Hold: 2, Name: "n", TTL: 10e9, Value: "b", Term: 1,
 		Verdicts: []Verdict{{Session: a, Renewals: r.sessions[a].renewals}}, Claims: []ClaimID{{a, 2}},
-		Live:   &Live{Use: view.Use{Algorithm: "central"}, Force: true},
-		Change: &access.Change{Force: true, EndSessions: true, Edits: []access.Edit{mode(access.Closed)}},
+		Guarding: &Guarding{Use: view.Use{Algorithm: "central"}, Force: true},
+		Change:   &access.Change{Force: true, EndSessions: true, Edits: []access.Edit{mode(access.Closed)}},
 	}
 	switch {
 	case own:

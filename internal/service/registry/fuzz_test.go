@@ -111,10 +111,10 @@ func release(name string, sequence, hold uint64) Command {
 }
 
 func guard(prefix, algorithm string) Command {
-	return Command{Op: OpGuard, Name: prefix, Value: "why", Live: &Live{Use: view.Use{Algorithm: algorithm}, Wait: 5e9}, By: &Origin{Actor: "cert:ops"}}
+	return Command{Op: OpGuard, Name: prefix, Value: "why", Guarding: &Guarding{Use: view.Use{Algorithm: algorithm}, Wait: 5e9}, By: &Origin{Actor: "cert:ops"}}
 }
 
 // enter opens a seat of a server.
 func enter(name string, server uint64) Command {
-	return Command{Op: OpEnter, Session: sessionNamed(name), Sequence: 1, TTL: 12e8, Live: &Live{Server: server}}
+	return Command{Op: OpEnter, Session: sessionNamed(name), Sequence: 1, TTL: 12e8, Guarding: &Guarding{Server: server}}
 }

@@ -88,18 +88,18 @@ func history2() []Batch {
 	}}}
 }
 
-// history3 is more entries, of the level that has live names: seats, epochs, and guards,
+// history3 is more entries, of the level that has guarded names: seats, epochs, and guards,
 // some of which drain.
 func history3() []Batch {
 	by := Origin{Actor: "cert:operator", Via: "grpc", Remote: "10.0.0.9:40000", Request: [16]byte{15: 8}}
 	guard := func(prefix, algorithm string) Command {
-		return Command{Op: OpGuard, Name: prefix, Value: "faster", Live: &Live{Use: view.Use{Algorithm: algorithm}, Wait: 30e9}, By: &by}
+		return Command{Op: OpGuard, Name: prefix, Value: "faster", Guarding: &Guarding{Use: view.Use{Algorithm: algorithm}, Wait: 30e9}, By: &by}
 	}
-	seat := func(op Op, n byte, sequence uint64, l Live) Command {
-		return Command{Op: op, Session: SessionID{n}, Sequence: sequence, Low: 1, Live: &l}
+	seat := func(op Op, n byte, sequence uint64, l Guarding) Command {
+		return Command{Op: op, Session: SessionID{n}, Sequence: sequence, Low: 1, Guarding: &l}
 	}
 	enter := func(n byte, server uint64) Command {
-		c := seat(OpEnter, n, 1, Live{Server: server})
+		c := seat(OpEnter, n, 1, Guarding{Server: server})
 		c.TTL, c.Host, c.PID = 12e8, "a9", 77
 		return c
 	}
@@ -110,16 +110,16 @@ func history3() []Batch {
 	for i, commands := range [][]Command{
 		{{Op: OpLevel, From: 2, To: 3}},
 		{guard("live/", "suzuki-kasami"), guard("pool/", "k-ricart-agrawala"), ask(9, 4, "live/a")},
-		{{Op: OpGuard, Class: View, Value: "who leads", Live: &Live{Use: view.Use{Algorithm: "swim+bully", Options: "delay=20000"}}, By: &by}},
+		{{Op: OpGuard, Class: View, Value: "who leads", Guarding: &Guarding{Use: view.Use{Algorithm: "swim+bully", Options: "delay=20000"}}, By: &by}},
 		{enter(20, 1), enter(21, 2)},
 		{enter(22, 1), ask(9, 5, "live/a"), ask(9, 6, "slow/a"), ask(8, 6, "slow/a")},
 		{guard("slow/", "maekawa"), guard("live/new/", "central"), guard("pool/", ""), ask(8, 7, "slow/b"), ask(8, 9, "late/a")},
-		{seat(OpQuiet, 20, 2, Live{Epoch: 3, Change: 4}), seat(OpQuiet, 21, 2, Live{Epoch: 2, Change: 5}), seat(OpTurn, 20, 3, Live{Epoch: 9})},
-		{seat(OpTurn, 21, 3, Live{Epoch: 3, Coordinator: 2})},
-		{seat(OpQuiet, 20, 4, Live{Epoch: 4, Change: 5}), guard("late/", "raymond"), guard("late/", "bakery")},
-		{enter(23, 2), seat(OpClose, 22, 2, Live{Heir: SeatOf(1, SessionID{20})})},
-		{seat(OpClose, 21, 4, Live{Heir: SeatOf(1, SessionID{20})})},
-		{seat(OpQuiet, 20, 5, Live{Epoch: 5, Change: 5}), guard("live/old/", "raymond")},
+		{seat(OpQuiet, 20, 2, Guarding{Epoch: 3, Change: 4}), seat(OpQuiet, 21, 2, Guarding{Epoch: 2, Change: 5}), seat(OpTurn, 20, 3, Guarding{Epoch: 9})},
+		{seat(OpTurn, 21, 3, Guarding{Epoch: 3, Coordinator: 2})},
+		{seat(OpQuiet, 20, 4, Guarding{Epoch: 4, Change: 5}), guard("late/", "raymond"), guard("late/", "bakery")},
+		{enter(23, 2), seat(OpClose, 22, 2, Guarding{Heir: SeatOf(1, SessionID{20})})},
+		{seat(OpClose, 21, 4, Guarding{Heir: SeatOf(1, SessionID{20})})},
+		{seat(OpQuiet, 20, 5, Guarding{Epoch: 5, Change: 5}), guard("live/old/", "raymond")},
 	} {
 		batches = append(batches, Batch{Time: 50e9 + int64(i)*1e9, Wall: 1795245285451414000, Commands: commands})
 	}
@@ -213,8 +213,8 @@ func TestGoldenRegistry(t *testing.T) {
 	requireEverything(t, r)
 	requireGolden(t, 2, r, history2(), seen)
 	requireWaits(t, r)
-	requireGolden(t, version.Live, r, history3(), seen)
-	requireLive(t, r)
+	requireGolden(t, version.Guarded, r, history3(), seen)
+	requireGuarded(t, r)
 	requireGolden(t, version.Access, r, history4(), seen)
 	requireRules(t, r)
 	for op := range Op(255) {
@@ -232,10 +232,10 @@ func requireWaits(t *testing.T, r *Registry) {
 	}
 }
 
-// requireLive requires of a state that it has something of everything that is live.
-func requireLive(t *testing.T, r *Registry) {
+// requireGuarded requires of a state that it has something of everything about guarded names.
+func requireGuarded(t *testing.T, r *Registry) {
 	t.Helper()
-	l := r.Live()
+	l := r.Guarded()
 	if len(l.Members) != 2 || len(l.Seats) != 3 || len(l.Heirs) != 1 || l.Coordinator != 2 || l.Epoch != 5 || r.Epoch() != 5 {
 		t.Errorf("the view is %+v", l)
 	}

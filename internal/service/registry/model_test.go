@@ -26,8 +26,8 @@ func TestModel(t *testing.T) {
 	coverage := map[string]int{}
 	for range 5 {
 		rapid.Check(t, func(t *rapid.T) {
-			w := &walk{t: t, reg: atLevel(version.Live), term: 1, seen: coverage}
-			w.naive.live = naiveLive{guards: map[string]*naiveGuard{}, voters: map[uint64]bool{}, quiet: map[string]bool{}}
+			w := &walk{t: t, reg: atLevel(version.Guarded), term: 1, seen: coverage}
+			w.naive.guarded = naiveGuarded{guards: map[string]*naiveGuard{}, voters: map[uint64]bool{}, quiet: map[string]bool{}}
 			for range max(1, *steps/modelChecks) {
 				w.step()
 			}
@@ -137,7 +137,7 @@ func (w *walk) step() {
 // command draws what comes next.
 func (w *walk) command() Command {
 	if rapid.IntRange(0, 6).Draw(w.t, "live") == 0 {
-		return w.aboutLive()
+		return w.aboutGuarded()
 	}
 	who := rapid.IntRange(0, len(w.clients)-1).Draw(w.t, "who")
 	client := &w.clients[who]
@@ -324,24 +324,24 @@ func (w *walk) malformed(who int) Command {
 	return bad
 }
 
-// aboutLive draws a change of a guard, or a command of a seat, at times again.
-func (w *walk) aboutLive() Command {
+// aboutGuarded draws a change of a guard, or a command of a seat, at times again.
+func (w *walk) aboutGuarded() Command {
 	if rapid.IntRange(0, 2).Draw(w.t, "guard") == 0 {
-		c := Command{Op: OpGuard, Value: "why", Live: &Live{}, By: &Origin{Request: [16]byte(sessionNamed("op"))}}
+		c := Command{Op: OpGuard, Value: "why", Guarding: &Guarding{}, By: &Origin{Request: [16]byte(sessionNamed("op"))}}
 		if rapid.IntRange(0, 5).Draw(w.t, "watch") == 0 {
-			c.Class, c.Live.Use.Algorithm = View, rapid.SampledFrom([]string{"", "swim+bully", "reliable+le-lann", "swim", "bully+swim"}).Draw(w.t, "stack")
+			c.Class, c.Guarding.Use.Algorithm = View, rapid.SampledFrom([]string{"", "swim+bully", "reliable+le-lann", "swim", "bully+swim"}).Draw(w.t, "stack")
 			return c
 		}
 		c.Name = rapid.SampledFrom([]string{"a", "b", "p", "po", "x"}).Draw(w.t, "prefix")
 		switch rapid.IntRange(0, 5).Draw(w.t, "how") {
 		case 0:
-			c.Live.Remove = true
+			c.Guarding.Remove = true
 		case 1:
-			c.Live.Change = w.naive.live.changes - min(w.naive.live.changes, rapid.Uint64Range(0, 2).Draw(w.t, "change"))
+			c.Guarding.Change = w.naive.guarded.changes - min(w.naive.guarded.changes, rapid.Uint64Range(0, 2).Draw(w.t, "change"))
 		case 2, 3:
-			c.Live.Use.Algorithm = rapid.SampledFrom([]string{"central", "raymond", "bakery"}).Draw(w.t, "algorithm")
+			c.Guarding.Use.Algorithm = rapid.SampledFrom([]string{"central", "raymond", "bakery"}).Draw(w.t, "algorithm")
 		}
-		c.Live.Force = rapid.IntRange(0, 3).Draw(w.t, "force") == 0
+		c.Guarding.Force = rapid.IntRange(0, 3).Draw(w.t, "force") == 0
 		return c
 	}
 	who := rapid.IntRange(0, len(w.seats)-1).Draw(w.t, "seat")
@@ -349,9 +349,9 @@ func (w *walk) aboutLive() Command {
 	if len(seat.sent) > 0 && rapid.IntRange(0, 9).Draw(w.t, "late") == 0 {
 		return w.again(seat)
 	}
-	l := &w.naive.live
-	how := &Live{Epoch: l.epoch - min(l.epoch, rapid.SampledFrom([]uint64{0, 0, 0, 1}).Draw(w.t, "older"))}
-	c := Command{Op: rapid.SampledFrom([]Op{OpEnter, OpEnter, OpTurn, OpQuiet, OpQuiet, OpQuiet, OpRenew, OpClose, OpAcquire}).Draw(w.t, "op"), TTL: 12e8, Name: "a", Live: how}
+	l := &w.naive.guarded
+	how := &Guarding{Epoch: l.epoch - min(l.epoch, rapid.SampledFrom([]uint64{0, 0, 0, 1}).Draw(w.t, "older"))}
+	c := Command{Op: rapid.SampledFrom([]Op{OpEnter, OpEnter, OpTurn, OpQuiet, OpQuiet, OpQuiet, OpRenew, OpClose, OpAcquire}).Draw(w.t, "op"), TTL: 12e8, Name: "a", Guarding: how}
 	servers := []uint64{1, 2, 1, 3}
 	switch c.Op {
 	case OpEnter:
@@ -403,7 +403,7 @@ func (w *walk) compareStates() {
 	shown := w.reg.Counts()
 	want := Counts{Sessions: len(w.naive.sessions)}
 	want.Fence = w.naive.fence()
-	if got, want := liveText(w.reg.Live()), w.naive.live.text(); got != want {
+	if got, want := guardedText(w.reg.Guarded()), w.naive.guarded.text(); got != want {
 		w.t.Fatalf("the view and the guards are\n%swant\n%s", got, want)
 	}
 	for _, class := range []Class{Lock, Election} {

@@ -20,7 +20,7 @@ type naive struct {
 	now      int64
 	turn     int
 
-	live naiveLive
+	guarded naiveGuarded
 
 	fx Effects // of the present step
 }
@@ -79,7 +79,7 @@ func (m *naive) step(term uint64, now int64, c *Command) {
 			}
 		}
 	case OpMember:
-		m.live.voters[c.Member.ID] = c.Member.UID != 0
+		m.guarded.voters[c.Member.ID] = c.Member.UID != 0
 	case OpGuard:
 		m.tell(SessionID(c.Origin().Request), 0, m.setGuard(c))
 	case OpEnd:
@@ -163,7 +163,7 @@ func naiveValid(c *Command) bool {
 	switch {
 	case c.Sequence == 0 || c.Session == SessionID{}:
 		return false
-	case c.Op == OpEnter && c.how().Server == 0:
+	case c.Op == OpEnter && c.guarding().Server == 0:
 		return false
 	case c.Op == OpOpen || c.Op == OpEnter:
 		return c.TTL >= 100e6 && c.TTL <= 3600e9
@@ -248,7 +248,7 @@ func (m *naive) fresh(s *naiveSession, c *Command) Result {
 		}
 		return m.acquire(s, c)
 	case OpClose:
-		if c.how().Heir != (view.Seat{}) && !m.inherits(s, c.how().Heir) {
+		if c.guarding().Heir != (view.Seat{}) && !m.inherits(s, c.guarding().Heir) {
 			return Result{Code: NotMember}
 		}
 		m.end([]*naiveSession{s})
@@ -336,7 +336,7 @@ func (m *naive) dismiss(c *Command) Result {
 	switch {
 	case s == nil:
 		return Result{Code: NotFound}
-	case m.live.seated(s.id) != nil:
+	case m.guarded.seated(s.id) != nil:
 		return Result{Code: Invalid}
 	}
 	s.leaving = true
@@ -421,7 +421,7 @@ func (m *naive) acquire(s *naiveSession, c *Command) Result {
 	if c.Class == Election {
 		claim.value, claim.priority, claim.patience = c.Value, c.Priority, c.Patience
 	}
-	use, drains := m.live.use(k)
+	use, drains := m.guarded.use(k)
 	if len(waiting) > 0 {
 		holding = append(slices.Clone(holding), waiting[0]) // of the same limit
 	}
@@ -491,7 +491,7 @@ func (c *naiveClaim) holder() *Holder {
 // room reports whether a claim may hold together with the present holders: a shared one
 // with shared ones, others up to the limit and not with a shared one.
 func (m *naive) room(claim *naiveClaim) bool {
-	if _, drains := m.live.use(claim.key); drains {
+	if _, drains := m.guarded.use(claim.key); drains {
 		return false
 	}
 	holding := m.holders(claim.key)
@@ -554,8 +554,8 @@ func (m *naive) end(over []*naiveSession) {
 	var freed []key
 	for _, s := range over {
 		m.sessions = slices.DeleteFunc(m.sessions, func(other *naiveSession) bool { return other == s })
-		m.live.seats = slices.DeleteFunc(m.live.seats, func(seat naiveSeat) bool { return seat.id == s.id })
-		m.live.heirs = slices.DeleteFunc(m.live.heirs, func(h naiveHeir) bool { return h.seat.id == s.id })
+		m.guarded.seats = slices.DeleteFunc(m.guarded.seats, func(seat naiveSeat) bool { return seat.id == s.id })
+		m.guarded.heirs = slices.DeleteFunc(m.guarded.heirs, func(h naiveHeir) bool { return h.seat.id == s.id })
 		m.fx.Ended = append(m.fx.Ended, s.id)
 		for _, claim := range m.own(s.id) {
 			m.remove(claim)

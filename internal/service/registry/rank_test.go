@@ -42,7 +42,7 @@ func TestRankIsAsSortedInFull(t *testing.T) {
 
 // While a guard changes, a lock can have waiters and no holder. Every read describes it.
 func TestReadsOfALockWithoutHolder(t *testing.T) {
-	r := atLevel(version.Live)
+	r := atLevel(version.Guarded)
 	for _, name := range []string{"a", "b"} {
 		applyAll(r, Command{Op: OpOpen, Session: sessionNamed(name), Sequence: 1, TTL: 1e9})
 	}

@@ -79,7 +79,7 @@ func (r *Registry) Apply(term uint64, batch *Batch, fx *Effects) {
 	for i := range batch.Commands {
 		r.apply(term, &batch.Commands[i], fx)
 	}
-	r.settleLive(fx)
+	r.settleGuarded(fx)
 	if r.changed.len() >= mostChanges {
 		r.fold()
 	}
@@ -253,7 +253,7 @@ func (r *Registry) begin(c *Command, result *Result, fx *Effects) (s *session) {
 		*result = NoSession(c.Session)
 	case !r.refusesSeat(c, result):
 		s = r.open(c)
-		r.enterSeat(s, c.how().Server, fx)
+		r.enterSeat(s, c.guarding().Server, fx)
 	}
 	return s
 }

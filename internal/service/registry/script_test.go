@@ -180,7 +180,7 @@ func (s *script) list(class Class) {
 }
 
 func (s *script) live() {
-	l := s.reg.Live()
+	l := s.reg.Guarded()
 	fmt.Fprintf(&s.out, "  epoch %d of %d:%s; seats:%s; coordinator %d%s\n", l.Epoch, s.reg.Epoch(), seatsText(l.Members), seatsText(l.Seats), l.Coordinator, watchText(l.Watch))
 	for i := range l.Guards {
 		fmt.Fprintf(&s.out, "  %s\n", guardText(&l.Guards[i]))

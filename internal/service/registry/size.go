@@ -15,8 +15,8 @@ type tally struct {
 // Size returns the approximate size of the result of Encode.
 func (r *Registry) Size() int {
 	size := 64 + 96*len(r.members) + r.tally.bytes
-	if r.live != nil {
-		size += r.live.bytes
+	if r.guarded != nil {
+		size += r.guarded.bytes
 	}
 	if r.rules != nil {
 		size += r.rules.Size() + r.trail.size()

@@ -50,8 +50,8 @@ func (v *Version) EncodeInSteps(pause func()) []byte {
 		b = s.append(b)
 		return stepped()
 	})
-	if hasLive(v.level) {
-		b = appendLive(b, v.Live())
+	if hasGuarded(v.level) {
+		b = appendGuarded(b, v.Guarded())
 	}
 	b = v.appendAccess(b)
 	b = wire.AppendUint(b, uint64(v.names.len()))
@@ -92,7 +92,7 @@ func Decode(data []byte) (*Registry, error) {
 	})
 	r.tally.fence = r.fence()
 	each(rd, func() { r.readSession(rd) })
-	r.readLive(rd)
+	r.readGuarded(rd)
 	r.readAccess(rd)
 	var held []*resource
 	each(rd, func() { held = append(held, r.readResource(rd)) })
@@ -383,7 +383,7 @@ func (r *Registry) Check() error {
 	case listed != len(r.revoked)+len(r.eager):
 		return fmt.Errorf("%d claims are revoked and %d eager, %d should be either", len(r.revoked), len(r.eager), listed)
 	}
-	return cmp.Or(r.checkUsage(), r.checkLive())
+	return cmp.Or(r.checkUsage(), r.checkGuarded())
 }
 
 func (s *session) check() error {

@@ -146,18 +146,18 @@ func parseCommand(r *Registry, w words) (Command, error) {
 			c.Class, c.Name = Lock, w.at(1)
 		}
 		c.By = &Origin{Actor: w.options["by"], Request: [16]byte(sessionNamed("op"))}
-		c.Live = &Live{
+		c.Guarding = &Guarding{
 			Use:    view.Use{Algorithm: w.options["algorithm"], Options: w.options["options"]},
 			Remove: w.options["remove"] != "", Force: w.options["force"] != "", Change: w.number("change", 0),
 		}
 		if text, given := w.options["wait"]; given {
 			d, err := time.ParseDuration(text)
 			w.note(err)
-			c.Live.Wait = int64(d)
+			c.Guarding.Wait = int64(d)
 		}
 	case OpEnter:
 		c.Session, c.Sequence, c.TTL = sessionNamed(w.at(1)), 1, 12e8
-		c.Live = &Live{Server: w.sequence()}
+		c.Guarding = &Guarding{Server: w.sequence()}
 	case OpMember:
 		id, err := strconv.ParseUint(w.at(1), 10, 64)
 		w.note(err)
@@ -184,7 +184,7 @@ func parseRequest(w *words, c *Command) {
 	c.Sequence = w.sequence()
 	c.Hold, c.Value = w.number("hold", 0), w.options["value"]
 	if c.Op == OpTurn || c.Op == OpQuiet {
-		c.Live = &Live{Epoch: w.number("epoch", 0), Coordinator: w.number("coordinator", 0), Change: w.number("change", 0)}
+		c.Guarding = &Guarding{Epoch: w.number("epoch", 0), Coordinator: w.number("coordinator", 0), Change: w.number("change", 0)}
 	}
 	if c.Op != OpAcquire && c.Op != OpRevoke {
 		return

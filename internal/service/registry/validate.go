@@ -34,7 +34,7 @@ const (
 // not check again.
 func (c *Command) Validate() string {
 	switch {
-	case c.Op.Live() && c.Live == nil:
+	case c.Op.ForGuards() && c.Guarding == nil:
 		return fmt.Sprintf("operation %d has no operands", c.Op)
 	case c.Op == OpEnd:
 		return firstProblem(c.validateReason(), c.Origin().validate())
@@ -72,7 +72,7 @@ func (c *Command) Validate() string {
 }
 
 func (c *Command) validateEnter() string {
-	if c.how().Server == 0 {
+	if c.guarding().Server == 0 {
 		return "server: 0: must be the id of a server, from 1 up"
 	}
 	return c.validateOpen()
@@ -82,29 +82,29 @@ func (c *Command) validateGuard() string {
 	if c.Class != Lock {
 		return c.validateWatch()
 	}
-	switch use := c.how().Use; {
-	case c.how().Wait < 0:
-		return fmt.Sprintf("wait: %d ns: must not be negative", c.how().Wait)
-	case c.how().Remove && use != view.Use{}:
+	switch use := c.guarding().Use; {
+	case c.guarding().Wait < 0:
+		return fmt.Sprintf("wait: %d ns: must not be negative", c.guarding().Wait)
+	case c.guarding().Remove && use != view.Use{}:
 		return "guard: names an algorithm and is to be removed: name one or remove it"
 	case !use.Live() && use.Options != "":
 		return fmt.Sprintf("options: %s: agreement has none", quoted(use.Options))
 	}
-	return firstProblem(ValidateName(c.Name), validateText("options", c.how().Use.Options), c.validateReason(), c.Origin().validate())
+	return firstProblem(ValidateName(c.Name), validateText("options", c.guarding().Use.Options), c.validateReason(), c.Origin().validate())
 }
 
 func (c *Command) validateWatch() string {
-	switch use := c.how().Use; {
+	switch use := c.guarding().Use; {
 	case c.Class != View:
 		return fmt.Sprintf("guard: class %d has none: 0 is a lock, %d the view", c.Class, View)
 	case c.Name != "":
 		return fmt.Sprintf("watch: prefix %s: must be empty, the stack is that of all members", quoted(c.Name))
-	case *c.how() != Live{Use: use}:
+	case *c.guarding() != Guarding{Use: use}:
 		return "watch: a stack changes at once: neither remove, wait, force nor cancel it"
 	case !use.Live() && use.Options != "":
 		return fmt.Sprintf("options: %s: no stack has none", quoted(use.Options))
 	}
-	return firstProblem(validateText("options", c.how().Use.Options), c.validateReason(), c.Origin().validate())
+	return firstProblem(validateText("options", c.guarding().Use.Options), c.validateReason(), c.Origin().validate())
 }
 
 func (c *Command) validateOpen() string {

@@ -41,7 +41,7 @@ type head struct {
 	held     [classes]int      // resources
 	members  map[uint64]Member // replaced, never changed
 	home     bool              // see NewHome
-	live     *live             // seats and guards, nil if there never were any; changed after thawLive
+	guarded  *guarded          // seats and guards, nil if there never were any; changed after thawGuarded
 	rules    *access.State     // nil below the level that has them; replaced, never changed
 	trail    *trail            // nil if nothing is recorded; replaced, never changed
 }
@@ -127,7 +127,7 @@ type feature struct {
 }
 
 // featuresOf are the features of all levels above the first.
-var featuresOf = []feature{{version.Keeps, (*Version).keeper}, {version.Live, (*Version).guarded}, {version.Access, (*Version).ruled}}
+var featuresOf = []feature{{version.Keeps, (*Version).keeper}, {version.Guarded, (*Version).anyGuard}, {version.Access, (*Version).ruled}}
 
 // Used reports whether a session was ever opened.
 func (h *head) Used() bool { return h.renewals > 0 }

@@ -69,10 +69,10 @@ func TestWhatIsDeniedIsNotLogged(t *testing.T) {
 func TestRulesNeedTheirLevel(t *testing.T) {
 	c := newCluster(t, 3, 62)
 	for _, s := range c.each() {
-		s.newest = version.Live
+		s.newest = version.Guarded
 	}
 	c.start()
-	c.until("the level is that of live names", func() bool { return c.level() == version.Live })
+	c.until("the level is that of guarded names", func() bool { return c.level() == version.Guarded })
 	refused := c.want(c.administer("local:1/0", rules()), registry.Invalid)
 	if !strings.HasPrefix(refused.Message, "level 3: there are rules of access from level 4 on") {
 		t.Error(refused.Message)

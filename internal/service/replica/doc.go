@@ -40,7 +40,7 @@
 //   - The leader stops renewing the seats of members that hold up the others, at most half of
 //     the members at a time. These seats then expire. See shun.
 //   - A server whose seat has expired waits before it gets another one, because the end of a
-//     seat stops all live names for a TTL.
+//     seat stops all guarded names for a TTL.
 //   - A change of a guard that takes longer than its operator allowed is cancelled.
 //
 // # Leases

@@ -114,7 +114,7 @@ type waiting struct {
 func weight(c *registry.Command) int {
 	by := c.Origin()
 	return 64 + c.KeepsSize() + c.ChangeSize() + len(c.Name) + len(c.Value) + len(c.Host) + len(c.Program) + len(c.Owner) +
-		len(by.Actor) + len(by.Via) + len(by.Remote) + c.LiveSize()
+		len(by.Actor) + len(by.Via) + len(by.Remote) + c.GuardingSize()
 }
 
 // cost returns what the command uses of its session's turn and of an entry's room.
@@ -152,7 +152,7 @@ func (l *lanes) inFirst(c *registry.Command, open, unanswered bool) bool {
 	case registry.OpRenew, registry.OpCancel, registry.OpClose, registry.OpRevoke, registry.OpEnd:
 		return true
 	}
-	return c.Op.Live() || c.Op.ForAccess()
+	return c.Op.ForGuards() || c.Op.ForAccess()
 }
 
 // push appends a command to the queue of its session in a lane. The principal of the session is ""

@@ -202,7 +202,7 @@ type Replica struct {
 	leases     *lease.Table
 	ousted     *lease.Revocations
 	looked     int   // ticks since elections were last looked at
-	seats      seats // of live names; some of it of every server
+	seats      seats // of guarded names; some of it of every server
 	rounds     rounds
 
 	met      map[uint64]registry.Member // what each server said of itself when last met

@@ -112,7 +112,7 @@ func (r *Replica) submitSeat(server uint64, c *registry.Command) {
 		r.refuse(conn, at, registry.Invalid, fmt.Sprintf("operation %d is not one of a seat", c.Op))
 	case !r.Leading():
 		r.refuse(conn, at, registry.NotLeader, fmt.Sprintf("server %d does not lead", r.cfg.ID))
-	case open && s.Server != server, c.Op == registry.OpEnter && c.Live.Server != server:
+	case open && s.Server != server, c.Op == registry.OpEnter && c.Guarding.Server != server:
 		r.refuse(conn, at, registry.Invalid, fmt.Sprintf("session %v is not the seat of server %d", c.Session, server))
 	case r.seats.shunned[c.Session] && c.Op.Renews():
 		// Its lease must expire.
@@ -144,7 +144,7 @@ func (r *Replica) entersLater(conn, server uint64, at routeKey) bool {
 		return r.later(conn, at, 0, fmt.Sprintf("seat: server %d has not caught up with the log", server))
 	}
 	own := r.seats.reports[server]
-	for _, m := range r.reg.Live().Members {
+	for _, m := range r.reg.Guarded().Members {
 		other := r.seats.reports[m.Server]
 		if m.Server != server && !(slices.Contains(own.Reaches, m.Server) && slices.Contains(other.Reaches, server)) {
 			return r.later(conn, at, 0, fmt.Sprintf("seat: servers %d and %d do not reach each other", server, m.Server))
@@ -156,7 +156,7 @@ func (r *Replica) entersLater(conn, server uint64, at routeKey) bool {
 // turnsLater refuses another epoch too soon after the last requested one (V4).
 func (r *Replica) turnsLater(conn uint64, c *registry.Command, at routeKey) bool {
 	last, every := &r.seats.swept, int64(sweepEvery)
-	if c.Live.Coordinator != 0 {
+	if c.Guarding.Coordinator != 0 {
 		last, every = &r.seats.elected, electEvery
 	}
 	if wait := *last + every - r.now; *last != 0 && wait > 0 {
@@ -169,7 +169,7 @@ func (r *Replica) turnsLater(conn uint64, c *registry.Command, at routeKey) bool
 // followSeats notes which seats were taken and left. Every server that applies the log does
 // so, so that a new leader knows which servers crash again and again.
 func (r *Replica) followSeats() {
-	present := r.reg.Live().Seats
+	present := r.reg.Guarded().Seats
 	for _, s := range present {
 		if _, known := r.seats.since[s]; !known {
 			r.seats.since[s] = r.now
@@ -207,7 +207,7 @@ func (s *seats) pause(server uint64, now, seated int64) {
 // tendSeats decides, as the leader, which seats are no longer renewed, and which changes of
 // guards have taken too long.
 func (r *Replica) tendSeats() {
-	l := r.reg.Live()
+	l := r.reg.Guarded()
 	if len(l.Seats)+len(l.Guards) == 0 {
 		return
 	}
@@ -222,7 +222,7 @@ func (r *Replica) tendSeats() {
 		if !known {
 			since = r.now
 		} else if r.now-since >= g.Conditions.Wait {
-			r.verdicts = append(r.verdicts, registry.Command{Op: registry.OpGuard, Name: g.Prefix, Live: &registry.Live{Change: g.Change}})
+			r.verdicts = append(r.verdicts, registry.Command{Op: registry.OpGuard, Name: g.Prefix, Guarding: &registry.Guarding{Change: g.Change}})
 			since = r.now // when to try again, if this entry is lost
 		}
 		waiting[g.Change] = since
@@ -387,8 +387,8 @@ func (r *Replica) express(level uint32) {
 // inexpressible returns why a level cannot express an operation, or "".
 func inexpressible(op registry.Op, level uint32) string {
 	switch {
-	case op.Live() && level < version.Live:
-		return fmt.Sprintf("level %d: algorithms guard locks from level %d on: see conclave upgrade status", level, version.Live)
+	case op.ForGuards() && level < version.Guarded:
+		return fmt.Sprintf("level %d: algorithms guard locks from level %d on: see conclave upgrade status", level, version.Guarded)
 	case op.ForAccess() && level < version.Access:
 		return fmt.Sprintf("level %d: there are rules of access from level %d on: see conclave upgrade status", level, version.Access)
 	}

@@ -50,7 +50,7 @@ func (c *cluster) seat(s *server) {
 	a.sequence++
 	beat := registry.Command{Op: registry.OpRenew, Session: a.id, Sequence: a.sequence}
 	if a.lives == 0 {
-		beat.Op, beat.TTL, beat.Live = registry.OpEnter, seatTTL, &registry.Live{Server: s.id}
+		beat.Op, beat.TTL, beat.Guarding = registry.OpEnter, seatTTL, &registry.Guarding{Server: s.id}
 	}
 	a.sent[a.sequence] = c.now
 	commands := []registry.Command{beat}
@@ -60,7 +60,7 @@ func (c *cluster) seat(s *server) {
 		commands = append(commands, extra)
 	}
 	a.extra = nil
-	a.report.Seat, a.report.Epoch = a.id, s.replica.Registry().Live().Epoch
+	a.report.Seat, a.report.Epoch = a.id, s.replica.Registry().Guarded().Epoch
 	if a.behind {
 		a.report.Epoch--
 	}
@@ -81,30 +81,30 @@ func (a *seated) hear(now int64, o registry.Outcome) {
 	}
 }
 
-// live returns a cluster at the level of live names, whose servers have seats and where
+// guardedCluster returns a cluster at the level of guarded names, whose servers have seats and where
 // central guards live/.
-func live(t *testing.T, n int, seed uint64) *cluster {
+func guardedCluster(t *testing.T, n int, seed uint64) *cluster {
 	c := newCluster(t, n, seed)
 	for _, s := range c.each() {
-		s.newest = version.Live
+		s.newest = version.Guarded
 		c.newSeat(s, 0)
 	}
 	c.start()
-	c.until("the level is that of live names", func() bool { return c.level() == version.Live })
-	c.want(c.guard("live/", registry.Live{Use: view.Use{Algorithm: "central"}}), registry.OK)
+	c.until("the level is that of guarded names", func() bool { return c.level() == version.Guarded })
+	c.want(c.guard("live/", registry.Guarding{Use: view.Use{Algorithm: "central"}}), registry.OK)
 	c.until("all have seats", func() bool { return len(c.view().Members) == n })
 	return c
 }
 
-func (c *cluster) view() *view.Log { return c.await().replica.Registry().Live() }
+func (c *cluster) view() *view.Log { return c.await().replica.Registry().Guarded() }
 
 // guard sets a guard, and returns the answer.
-func (c *cluster) guard(prefix string, how registry.Live) registry.Result {
+func (c *cluster) guard(prefix string, how registry.Guarding) registry.Result {
 	c.t.Helper()
 	c.asked++
 	request := [16]byte{1: c.asked, 2: 1}
 	s := c.await()
-	s.replica.Submit(c.now, 1, []registry.Command{{Op: registry.OpGuard, Name: prefix, Live: &how, By: &registry.Origin{Request: request}}})
+	s.replica.Submit(c.now, 1, []registry.Command{{Op: registry.OpGuard, Name: prefix, Guarding: &how, By: &registry.Origin{Request: request}}})
 	return c.answerTo(registry.SessionID(request), 0)
 }
 
@@ -121,7 +121,7 @@ func (c *cluster) seatOf(server uint64) (registry.SessionID, bool) {
 // A server that crashes keeps its seat until the lease ends. After its restart, it must
 // wait for that end, and then for a growing pause.
 func TestSeatOfAServerThatReturns(t *testing.T) {
-	c := live(t, 3, 81)
+	c := guardedCluster(t, 3, 81)
 	pauses := []int64{}
 	for life := byte(1); life < 4; life++ {
 		old, lives := c.servers[2].seat.id, c.servers[2].seat.lives
@@ -157,7 +157,7 @@ func TestSeatOfAServerThatReturns(t *testing.T) {
 // A member that reports two others is suspected itself, and the others are not. Its seat
 // lives until the promised time is over.
 func TestShunnedSeatExpires(t *testing.T) {
-	c := live(t, 3, 82)
+	c := guardedCluster(t, 3, 82)
 	deaf := c.servers[3].seat
 	deaf.report.Complains = []uint64{1, 2}
 	began := c.now
@@ -177,7 +177,7 @@ func TestShunnedSeatExpires(t *testing.T) {
 // What a member says of the members of an earlier epoch means other seats: those that two
 // servers had before they came back, for example.
 func TestComplaintsOfAnEarlierEpoch(t *testing.T) {
-	c := live(t, 3, 92)
+	c := guardedCluster(t, 3, 92)
 	behind := c.servers[3].seat
 	behind.behind, behind.report.Complains, behind.report.Doubts = true, []uint64{1, 2}, []uint64{1}
 	c.servers[2].seat.behind, c.servers[2].seat.report.Doubts = true, []uint64{1}
@@ -192,7 +192,7 @@ func TestComplaintsOfAnEarlierEpoch(t *testing.T) {
 // A failure detector that doubts a member again and again costs it its seat each time. The
 // pauses between its seats bound how many epochs begin because of that (S5).
 func TestAFlappingDetector(t *testing.T) {
-	c := live(t, 3, 84)
+	c := guardedCluster(t, 3, 84)
 	doubt, life := false, byte(0)
 	seat, epochs, seats := c.servers[3].seat, c.view().Epoch, 1
 	for until := c.now + 70_000*ms; c.now < until; {
@@ -223,7 +223,7 @@ func TestAFlappingDetector(t *testing.T) {
 // A server that outlives a majority keeps its seat when they return: it complains of both,
 // whose old seats are still there, but they do not renew them.
 func TestTheSurvivorKeepsItsSeat(t *testing.T) {
-	c := live(t, 3, 91)
+	c := guardedCluster(t, 3, 91)
 	survivor := c.servers[3].seat
 	for _, id := range []uint64{1, 2} {
 		c.crash(c.servers[id])
@@ -284,7 +284,7 @@ func TestWhoIsShunned(t *testing.T) {
 
 // At most half of the members are shunned at a time, however many complain.
 func TestHalfAtMostAreShunned(t *testing.T) {
-	c := live(t, 5, 83)
+	c := guardedCluster(t, 5, 83)
 	for _, s := range c.each() {
 		s.seat.report.Complains = []uint64{s.id%5 + 1, (s.id+1)%5 + 1}
 	}
@@ -303,10 +303,10 @@ func TestHalfAtMostAreShunned(t *testing.T) {
 
 // A seat's commands come from its server, and from nobody else.
 func TestSeatsAreCommandedByTheirServers(t *testing.T) {
-	c := live(t, 3, 84)
+	c := guardedCluster(t, 3, 84)
 	seat := c.servers[2].seat.id
 	for sequence, op := range []registry.Op{registry.OpRenew, registry.OpClose, registry.OpTurn, registry.OpQuiet, registry.OpEnter, registry.OpOpen} {
-		command := registry.Command{Op: op, Session: seat, Sequence: 900 + uint64(sequence), TTL: seatTTL, Live: &registry.Live{Server: 2, Epoch: c.view().Epoch}}
+		command := registry.Command{Op: op, Session: seat, Sequence: 900 + uint64(sequence), TTL: seatTTL, Guarding: &registry.Guarding{Server: 2, Epoch: c.view().Epoch}}
 		c.want(c.do(command), registry.Invalid)
 	}
 	leader, request := c.await(), [16]byte{3: 3}
@@ -322,7 +322,7 @@ func TestSeatsAreCommandedByTheirServers(t *testing.T) {
 // A server enters only if it and the members reach each other.
 func TestSeatNeedsLanes(t *testing.T) {
 	for _, how := range []string{"it does not reach", "it is not reached"} {
-		c := live(t, 3, 85)
+		c := guardedCluster(t, 3, 85)
 		c.servers[3].seat.extra = []registry.Command{{Op: registry.OpClose}}
 		c.until("the seat is closed", func() bool { _, seated := c.seatOf(3); return !seated })
 		if how == "it is not reached" {
@@ -348,7 +348,7 @@ func TestSeatNeedsLanes(t *testing.T) {
 // A server enters only when it has the log. Otherwise all members would wait for it at the
 // START (S2).
 func TestSeatNeedsTheLog(t *testing.T) {
-	c := live(t, 3, 90)
+	c := guardedCluster(t, 3, 90)
 	behind := c.servers[c.await().id%3+1]
 	behind.seat.extra = []registry.Command{{Op: registry.OpClose}}
 	c.until("the seat is closed", func() bool { _, seated := c.seatOf(behind.id); return !seated })
@@ -372,10 +372,10 @@ func TestSeatNeedsTheLog(t *testing.T) {
 // A change of a guard that takes longer than its operator wanted is cancelled, also by
 // the next leader.
 func TestGuardChangeIsCancelled(t *testing.T) {
-	c := live(t, 3, 86)
+	c := guardedCluster(t, 3, 86)
 	c.want(c.do(open(9, 1, 60_000*ms)), registry.OK)
 	c.want(c.do(acquire(9, 2, "slow/x")), registry.OK)
-	c.want(c.guard("slow/", registry.Live{Use: view.Use{Algorithm: "raymond"}, Wait: 2000 * ms}), registry.OK)
+	c.want(c.guard("slow/", registry.Guarding{Use: view.Use{Algorithm: "raymond"}, Wait: 2000 * ms}), registry.OK)
 	began := c.now
 	c.run(1000 * ms)
 	c.crash(c.await())
@@ -391,9 +391,9 @@ func TestGuardChangeIsCancelled(t *testing.T) {
 
 // Epochs that servers ask for do not follow each other at once.
 func TestTurnsAreRare(t *testing.T) {
-	c := live(t, 3, 87)
+	c := guardedCluster(t, 3, 87)
 	turn := func(s *server, coordinator uint64) registry.Result {
-		s.seat.extra = []registry.Command{{Op: registry.OpTurn, Live: &registry.Live{Epoch: c.view().Epoch, Coordinator: coordinator}}}
+		s.seat.extra = []registry.Command{{Op: registry.OpTurn, Guarding: &registry.Guarding{Epoch: c.view().Epoch, Coordinator: coordinator}}}
 		c.until("it was sent", func() bool { return s.seat.extra == nil })
 		sequence := s.seat.sequence
 		c.until("it is answered", func() bool { _, told := s.seat.answers[sequence]; return told })
@@ -416,12 +416,12 @@ func TestTurnsAreRare(t *testing.T) {
 func TestGuardsNeedTheirLevel(t *testing.T) {
 	c := newCluster(t, 3, 88)
 	for _, s := range c.each() {
-		s.newest = version.Live - 1
+		s.newest = version.Guarded - 1
 		c.newSeat(s, 0)
 	}
 	c.start()
-	c.until("the level has risen", func() bool { return c.level() == version.Live-1 })
-	got := c.want(c.guard("live/", registry.Live{Use: view.Use{Algorithm: "central"}}), registry.Invalid)
+	c.until("the level has risen", func() bool { return c.level() == version.Guarded-1 })
+	got := c.want(c.guard("live/", registry.Guarding{Use: view.Use{Algorithm: "central"}}), registry.Invalid)
 	if !strings.Contains(got.Message, "from level 3 on") {
 		t.Errorf("the answer is %q", got.Message)
 	}
@@ -435,25 +435,25 @@ func TestGuardsNeedTheirLevel(t *testing.T) {
 }
 
 // The level comes down only when nothing is live.
-func TestLevelStaysWhileNamesAreLive(t *testing.T) {
-	c := live(t, 3, 89)
-	if err := c.upgrade(Lower, version.Live-1); err == nil || !strings.Contains(err.Error(), `the guard of the prefix "live/"`) {
+func TestLevelStaysWhileNamesAreGuarded(t *testing.T) {
+	c := guardedCluster(t, 3, 89)
+	if err := c.upgrade(Lower, version.Guarded-1); err == nil || !strings.Contains(err.Error(), `the guard of the prefix "live/"`) {
 		t.Fatalf("error %v", err)
 	}
-	c.want(c.guard("live/", registry.Live{Remove: true}), registry.OK)
+	c.want(c.guard("live/", registry.Guarding{Remove: true}), registry.OK)
 	for _, s := range c.each() {
-		s.seat.extra = []registry.Command{{Op: registry.OpQuiet, Live: &registry.Live{Epoch: c.view().Epoch, Change: c.view().Changes}}}
+		s.seat.extra = []registry.Command{{Op: registry.OpQuiet, Guarding: &registry.Guarding{Epoch: c.view().Epoch, Change: c.view().Changes}}}
 	}
 	c.until("the guard is gone", func() bool { return len(c.view().Guards) == 0 })
-	if err := c.upgrade(Lower, version.Live-1); err == nil || !strings.Contains(err.Error(), "the seat of server 1") {
+	if err := c.upgrade(Lower, version.Guarded-1); err == nil || !strings.Contains(err.Error(), "the seat of server 1") {
 		t.Fatalf("error %v", err)
 	}
 	for _, s := range c.each() {
 		s.seat.silent = true
 	}
 	c.until("the seats have ended", func() bool { return len(c.view().Seats) == 0 })
-	if err := c.upgrade(Lower, version.Live-1); err != nil {
+	if err := c.upgrade(Lower, version.Guarded-1); err != nil {
 		t.Fatal(err)
 	}
-	c.want(c.guard("live/", registry.Live{Use: view.Use{Algorithm: "central"}}), registry.Invalid)
+	c.want(c.guard("live/", registry.Guarding{Use: view.Use{Algorithm: "central"}}), registry.Invalid)
 }

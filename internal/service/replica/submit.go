@@ -58,7 +58,7 @@ func (r *Replica) submit(conn uint64, c *registry.Command) {
 // everybody may know it.
 func (r *Replica) ofServer(c *registry.Command) bool {
 	s, open := r.reg.Session(c.Session)
-	return c.Op.Seated() && c.Op.Live() || open && s.Server != 0 && !c.Op.Unbound()
+	return c.Op.Seated() && c.Op.ForGuards() || open && s.Server != 0 && !c.Op.Unbound()
 }
 
 // forward processes a valid request.

@@ -95,7 +95,7 @@ func TestAuditGrants(t *testing.T) {
 	first := dial(t, c.Address(1), nil)
 	servertest.Eventually(t, "the level is that of live names", func() bool {
 		s, err := first.Status(t.Context(), &api.StatusRequest{})
-		return err == nil && s.GetLevel() >= version.Live
+		return err == nil && s.GetLevel() >= version.Guarded
 	})
 	setGuard(t, c, 3, &api.SetGuardRequest{Prefix: "pay/live/", Algorithm: "central"})
 	home := attachHome(t, first)

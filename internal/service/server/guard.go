@@ -24,7 +24,7 @@ func (s service) SetGuard(ctx context.Context, req *api.SetGuardRequest) (*api.S
 	}
 	command := registry.Command{
 		Op: registry.OpGuard, Name: req.GetPrefix(), Value: req.GetReason(), By: &by,
-		Live: &registry.Live{
+		Guarding: &registry.Guarding{
 			Use:    view.Use{Algorithm: req.GetAlgorithm(), Options: req.GetOptions()},
 			Remove: req.GetRemove(), Wait: req.GetWaitNs(), Force: req.GetForce(),
 		},
@@ -33,7 +33,7 @@ func (s service) SetGuard(ctx context.Context, req *api.SetGuardRequest) (*api.S
 	if req.GetWatch() {
 		command.Class, check = registry.View, host.CheckWatch
 	}
-	if err := check(command.Live.Use); err != nil {
+	if err := check(command.Guarding.Use); err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
 	return onLeaderInTime(ctx, s.Server, func(ctx context.Context) (*api.SetGuardResponse, error) {
@@ -45,7 +45,7 @@ func (s service) SetGuard(ctx context.Context, req *api.SetGuardRequest) (*api.S
 func (s service) View(ctx context.Context, req *api.ViewRequest) (*api.ViewResponse, error) {
 	answer := new(api.ViewResponse)
 	look := func(state node.State) {
-		l := state.Live()
+		l := state.Guarded()
 		answer.Epoch, answer.Coordinator = l.Epoch, l.Coordinator
 		answer.Watch, answer.WatchOptions = l.Watch.Algorithm, l.Watch.Options
 		answer.Members = s.seats(ctx, l.Members)

@@ -58,7 +58,7 @@ func (s *Server) turnAway(frames attachStream) error {
 	}
 	// The view of a server that is stopping has no members.
 	_ = s.node.View(frames.Context(), func(r *replica.Replica) {
-		for _, m := range r.Registry().Live().Members {
+		for _, m := range r.Registry().Guarded().Members {
 			if address := s.node.ClientAddress(m.Server); address != "" && m.Server != s.cfg.ID {
 				farewell.Members = append(farewell.Members, address)
 			}
@@ -121,7 +121,7 @@ func atEachMember[T any](ctx context.Context, s *Server, here func(context.Conte
 	defer cancel()
 	var all []fromMember[T]
 	err := s.node.View(ctx, func(r *replica.Replica) {
-		for _, m := range r.Registry().Live().Members {
+		for _, m := range r.Registry().Guarded().Members {
 			all = append(all, fromMember[T]{server: m.Server})
 		}
 	})
@@ -154,7 +154,7 @@ func (s *Server) explainAtHomes(ctx context.Context, req *api.ExplainRequest, an
 	here := func(context.Context) (*api.ExplainResponse, error) { return s.explainHere(req) }
 	all := &api.Resource{Name: req.GetName(), Class: req.GetClass(), Limit: 1}
 	_ = s.node.View(ctx, func(r *replica.Replica) {
-		if g := r.Registry().Live().GuardOf(req.GetName()); g != nil {
+		if g := r.Registry().Guarded().GuardOf(req.GetName()); g != nil {
 			all.Limit = host.Units(g.Use)
 		}
 	})
@@ -257,7 +257,7 @@ func (s *Server) lists(ctx context.Context, prefix string) (live bool) {
 		return rules.Mode() != access.Closed || err == nil && rules.Rights(who.Principal).Somewhere(access.Read, access.Lock, prefix)
 	}
 	_ = s.node.View(ctx, func(r *replica.Replica) { // fails if the server is stopping: then nothing is listed
-		live = slices.ContainsFunc(r.Registry().Live().Guards, func(g view.Guard) bool {
+		live = slices.ContainsFunc(r.Registry().Guarded().Guards, func(g view.Guard) bool {
 			switch {
 			case !g.Use.Live():
 				return false
@@ -280,7 +280,7 @@ func (s *Server) listHere(ctx context.Context, req *api.ListRequest) (*api.ListR
 	_ = s.node.View(ctx, func(r *replica.Replica) {
 		for i := range found {
 			res := convert.Resource(&found[i])
-			if g := r.Registry().Live().GuardOf(res.GetName()); g != nil {
+			if g := r.Registry().Guarded().GuardOf(res.GetName()); g != nil {
 				res.Guard, res.Limit = g.Use.Algorithm, host.Units(g.Use)
 			}
 			answer.Resources = append(answer.Resources, res)

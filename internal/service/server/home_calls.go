@@ -87,7 +87,7 @@ func (s *Server) doAsHome(ctx context.Context, req *api.Request) (*api.Reply, er
 // a known member of the view.
 func (s *Server) anyHome(ctx context.Context) (home uint64, err error) {
 	err = s.node.View(ctx, func(r *replica.Replica) {
-		for _, m := range r.Registry().Live().Members {
+		for _, m := range r.Registry().Guarded().Members {
 			if home == 0 || m.Server == s.cfg.ID {
 				home = m.Server
 			}

@@ -21,7 +21,7 @@ func (s *Server) revokesLive(ctx context.Context, req *api.Request) (live bool) 
 		return false
 	}
 	_ = s.node.View(ctx, func(r *replica.Replica) { // fails if the server is stopping: then nothing is revoked
-		g := r.Registry().Live().GuardOf(req.GetRevoke().GetName())
+		g := r.Registry().Guarded().GuardOf(req.GetRevoke().GetName())
 		live = g != nil && g.Use.Live()
 	})
 	return live

@@ -161,7 +161,7 @@ func explainFrom(state node.State, class registry.Class, req *api.ExplainRequest
 		answer.Resource = convert.Resource(&res)
 	}
 	answer.Past = convert.All(past, convert.Ended)
-	if g := state.Live().GuardOf(req.GetName()); class == registry.Lock && g != nil && g.Use.Live() {
+	if g := state.Guarded().GuardOf(req.GetName()); class == registry.Lock && g != nil && g.Use.Live() {
 		answer.Guard = &api.Guard{Prefix: g.Prefix, Algorithm: g.Use.Algorithm}
 	}
 }

@@ -47,7 +47,7 @@ var errNoElection = status.Error(codes.NotFound, "elect: the members run no elec
 // mayElect returns why no member can elect a coordinator, as far as this server knows.
 func (s *Server) mayElect(ctx context.Context) (why error) {
 	err := s.node.View(ctx, func(r *replica.Replica) {
-		switch live := r.Registry().Live(); {
+		switch live := r.Registry().Guarded(); {
 		case len(live.Members) == 0:
 			why = status.Error(codes.NotFound, "elect: there is no view: no algorithm guards any lock")
 		case !live.Watch.Live():

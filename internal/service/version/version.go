@@ -42,13 +42,13 @@ var levels = [...]Formats{
 // while they wait. Requests that would complete a deadlock are refused.
 const Keeps = 2
 
-// Live is the level from which algorithms on the servers may guard names.
-const Live = 3
+// Guarded is the level from which algorithms on the servers may guard names.
+const Guarded = 3
 
 // Access is the level from which there are access rules, quotas, and an audit trail.
 const Access = 4
 
-// machines are the names of the algorithms that may guard names from level Live on. What
+// machines are the names of the algorithms that may guard names from level Guarded on. What
 // they send and do is part of the level.
 var machines = []string{
 	"central", "central-clock", "k-ricart-agrawala", "lamport", "maekawa", "majority", "naimi-trehel", "raymond", "ricart-agrawala",
@@ -57,13 +57,13 @@ var machines = []string{
 
 // Machines returns the names of the algorithms that may guard names at a level, sorted.
 func Machines(level uint32) []string {
-	if level < Live {
+	if level < Guarded {
 		return nil
 	}
 	return machines
 }
 
-// detectors and elections may watch over a view from level Live on, one of each together.
+// detectors and elections may watch over a view from level Guarded on, one of each together.
 var (
 	detectors = []string{"heartbeat", "phi-accrual", "reliable", "swim"}
 	elections = []string{
@@ -76,7 +76,7 @@ var (
 // an election, joined by a plus.
 func Watches(level uint32, stack string) bool {
 	detector, election, _ := strings.Cut(stack, "+")
-	return level >= Live && slices.Contains(detectors, detector) && slices.Contains(elections, election)
+	return level >= Guarded && slices.Contains(detectors, detector) && slices.Contains(elections, election)
 }
 
 // At returns the formats of a level. A level above all known ones, which only simulations of

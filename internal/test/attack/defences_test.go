@@ -171,7 +171,7 @@ var defences = []defence{
 		[]mutation.Edit{
 			{File: "internal/service/registry/registry.go", Old: "\tusage     *usage\n", New: "\tusage     *usage\n\tbefore    amounts\n"},
 			{File: "internal/service/registry/registry.go", Old: "\tfor i := range batch.Commands {\n", New: "\tr.countBefore()\n\tfor i := range batch.Commands {\n"},
-			{File: "internal/service/registry/registry.go", Old: "\tr.settleLive(fx)\n\tif", New: "\tr.countBefore()\n\tr.settleLive(fx)\n\tif"},
+			{File: "internal/service/registry/registry.go", Old: "\tr.settleGuarded(fx)\n\tif", New: "\tr.countBefore()\n\tr.settleGuarded(fx)\n\tif"},
 			{File: "internal/service/registry/usage.go", Old: "// exceeds reports", New: "type amounts map[string]access.Amount\n\nfunc (r *Registry) countBefore() {\n\tr.before = make(amounts)\n\tif r.usage != nil {\n\t\tfor who, a := range r.usage.owners {\n\t\t\tr.before[who] = a.Amount\n\t\t}\n\t}\n}\n\n// exceeds reports"},
 			{File: "internal/service/registry/usage.go", Old: "More(principal, has.Amount, more)", New: "More(principal, r.before[principal], more)"},
 		},

@@ -43,8 +43,8 @@ func (c *Command) future() bool {
 	}, {
 		File: "internal/service/registry/version.go", Old: "\tstay    bool\n", New: "\tstay    bool\n\tfuture  uint64\n",
 	}, {
-		File: "internal/service/registry/version.go", Old: "var featuresOf = []feature{{version.Keeps, (*Version).keeper}, {version.Live, (*Version).guarded}, {version.Access, (*Version).ruled}}\n",
-		New: `var featuresOf = []feature{{version.Keeps, (*Version).keeper}, {version.Live, (*Version).guarded}, {version.Access, (*Version).ruled}, {5, func(v *Version) string {
+		File: "internal/service/registry/version.go", Old: "var featuresOf = []feature{{version.Keeps, (*Version).keeper}, {version.Guarded, (*Version).anyGuard}, {version.Access, (*Version).ruled}}\n",
+		New: `var featuresOf = []feature{{version.Keeps, (*Version).keeper}, {version.Guarded, (*Version).anyGuard}, {version.Access, (*Version).ruled}, {5, func(v *Version) string {
 	list, _ := v.List(Lock, "` + future + `", "", 1, 0)
 	if len(list) == 0 {
 		return ""

@@ -47,7 +47,7 @@ func (x *homeRules) confirm() {
 	if wanted <= x.inForce {
 		return
 	}
-	members := leader.replica.Registry().Live().Members
+	members := leader.replica.Registry().Guarded().Members
 	late := make(map[uint64]bool)
 	for _, m := range members {
 		late[m.Server] = true

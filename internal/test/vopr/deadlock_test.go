@@ -18,10 +18,10 @@ func TestJudgeHasTheEpochsOfTheServers(t *testing.T) {
 	p, server := newPretested(), registry.New()
 	id := registry.SessionID{1}
 	entries := [][]registry.Command{
-		{{Op: registry.OpLevel, From: 1, To: version.Live}},
+		{{Op: registry.OpLevel, From: 1, To: version.Guarded}},
 		{
 			{Op: registry.OpOpen, Session: id, Sequence: 1, TTL: registry.MaxTTL},
-			{Op: registry.OpGuard, Name: "live/", Live: &registry.Live{Use: view.Use{Algorithm: "central"}}, By: &registry.Origin{Request: [16]byte{1}}},
+			{Op: registry.OpGuard, Name: "live/", Guarding: &registry.Guarding{Use: view.Use{Algorithm: "central"}}, By: &registry.Origin{Request: [16]byte{1}}},
 			{Op: registry.OpAcquire, Session: id, Sequence: 2, Name: "a"},
 		},
 	}
@@ -37,7 +37,7 @@ func TestJudgeHasTheEpochsOfTheServers(t *testing.T) {
 		}
 	}
 	held, _, _ := p.reg.Explain(registry.Lock, "a", 0)
-	if server.Live().Epoch == 0 || len(held.Holders) != 1 || held.Holders[0].Fence>>fenceBits >= server.Live().Epoch {
-		t.Errorf("epoch %d, %+v: want a hold of the epoch before", server.Live().Epoch, held)
+	if server.Guarded().Epoch == 0 || len(held.Holders) != 1 || held.Holders[0].Fence>>fenceBits >= server.Guarded().Epoch {
+		t.Errorf("epoch %d, %+v: want a hold of the epoch before", server.Guarded().Epoch, held)
 	}
 }

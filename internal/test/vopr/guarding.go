@@ -40,7 +40,7 @@ func (l *guarding) operate() {
 	}
 	if l.w.plan.Steady && l.last.Find("live/") == nil {
 		l.w.after(500*ms, l.operate)
-		l.setGuard("live/", registry.Live{Use: l.drawUse()})
+		l.setGuard("live/", registry.Guarding{Use: l.drawUse()})
 		return
 	}
 	l.w.after((500+l.rng.Int64N(l.often))*ms, l.operate)
@@ -58,7 +58,7 @@ func (l *guarding) drawUse() (u view.Use) {
 	return u
 }
 
-func (l *guarding) drawGuard() (prefix string, how registry.Live) {
+func (l *guarding) drawGuard() (prefix string, how registry.Guarding) {
 	prefix = livePrefixes[l.rng.IntN(len(livePrefixes))]
 	what := l.rng.IntN(6)
 	if l.w.hosts != nil && what < 3 && l.rng.IntN(2) == 0 {
@@ -77,13 +77,13 @@ func (l *guarding) drawGuard() (prefix string, how registry.Live) {
 	return prefix, how
 }
 
-func (l *guarding) setGuard(prefix string, how registry.Live) {
+func (l *guarding) setGuard(prefix string, how registry.Guarding) {
 	leader := l.w.leader()
 	if leader == nil {
 		return
 	}
 	l.asked++
-	c := registry.Command{Op: registry.OpGuard, Name: prefix, Value: "chance", Live: &how, By: &registry.Origin{Actor: "cert:operator", Request: [16]byte{0: 1, 14: byte(l.asked >> 8), 15: byte(l.asked)}}}
+	c := registry.Command{Op: registry.OpGuard, Name: prefix, Value: "chance", Guarding: &how, By: &registry.Origin{Actor: "cert:operator", Request: [16]byte{0: 1, 14: byte(l.asked >> 8), 15: byte(l.asked)}}}
 	leader.receive(func() { leader.replica.Submit(leader.tellTime(), operatorConn, []registry.Command{c}) })
 }
 
@@ -91,7 +91,7 @@ func (l *guarding) setGuard(prefix string, how registry.Live) {
 // the guard is in effect.
 func (l *guarding) heal() {
 	l.w.after(2000*ms, func() {
-		l.setGuard("live/", registry.Live{Use: view.Use{Algorithm: "central"}})
+		l.setGuard("live/", registry.Guarding{Use: view.Use{Algorithm: "central"}})
 		if g := l.last.Find("live/"); g == nil || !g.Use.Live() || g.Change != 0 {
 			l.heal()
 		}
@@ -101,7 +101,7 @@ func (l *guarding) heal() {
 // unfinished returns what must still happen before the run is quiet, or "". All servers that may
 // have a seat must have one, and no guard may be changing.
 func (l *guarding) unfinished(leader *server) string {
-	log := leader.replica.Registry().Live()
+	log := leader.replica.Registry().Guarded()
 	if !log.Covering("live/").Live() {
 		return "no algorithm guards live/"
 	}
@@ -120,7 +120,7 @@ func (l *guarding) unfinished(leader *server) string {
 
 // watch checks what a server has applied.
 func (l *guarding) watch(s *server, first bool) {
-	log := s.replica.Registry().Live()
+	log := s.replica.Registry().Guarded()
 	switch present, known := l.views[log.Epoch]; {
 	case !known:
 		l.views[log.Epoch] = log.Clone()

@@ -88,7 +88,7 @@ func (l *hosting) turn() {
 		return
 	}
 	l.w.after((50+l.rng.Int64N(l.seldom))*ms, l.turn)
-	var how registry.Live
+	var how registry.Guarding
 	if g := l.last.Find("turn/"); l.last.Live() && (g == nil || !g.Use.Live()) {
 		how.Use = view.Use{Algorithm: "central"}
 	}
@@ -163,7 +163,7 @@ func (l *hosting) begin(s *server) {
 	s.host, s.shown, s.answered = host.New(cfg), nil, 0
 	s.guests = nil
 	l.showRules(s)
-	s.host.View(s.now(), s.replica.Registry().Live())
+	s.host.View(s.now(), s.replica.Registry().Guarded())
 }
 
 // stop ends the host when its process ends.
@@ -207,7 +207,7 @@ func (l *hosting) tick(s *server) {
 func (l *hosting) follow(s *server, out *replica.Output) {
 	l.showRules(s)
 	if out.View && s.host != nil {
-		s.host.View(s.now(), s.replica.Registry().Live())
+		s.host.View(s.now(), s.replica.Registry().Guarded())
 	}
 	for _, r := range out.Seats {
 		to := l.w.servers[r.Server-1]

@@ -28,10 +28,10 @@ func (s *server) install() {
 		s.levels = replica.Levels{Min: version.Min, Max: version.Access}
 		return
 	case s.w.plan.Live:
-		s.levels = replica.Levels{Min: version.Min, Max: version.Live}
+		s.levels = replica.Levels{Min: version.Min, Max: version.Guarded}
 		return
 	case !s.w.plan.Levels && s.w.plan.Deadlocks:
-		s.levels = replica.Levels{Min: version.Min, Max: version.Live}
+		s.levels = replica.Levels{Min: version.Min, Max: version.Guarded}
 		return
 	case !s.w.plan.Levels:
 		s.levels = replica.Levels{Min: 1, Max: 1}

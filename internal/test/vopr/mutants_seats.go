@@ -50,7 +50,7 @@ var seatMutants = []Mutant{
 		Why:  "What guards a prefix changes although agreement has granted locks under it: an algorithm grants them again.",
 		Live: true,
 		Edits: []Edit{{
-			"internal/service/registry/live.go", "held = len(res.holders()) > 0 && r.live", "held = len(res.holders()) > 1 && r.live",
+			"internal/service/registry/guarded.go", "held = len(res.holders()) > 0 && r.guarded", "held = len(res.holders()) > 1 && r.guarded",
 		}},
 	},
 	{
@@ -58,7 +58,7 @@ var seatMutants = []Mutant{
 		Why:  "Those who wait for a lock when an algorithm begins to guard it are told nothing: they wait forever.",
 		Live: true,
 		Edits: []Edit{{
-			"internal/service/registry/live.go", "for elsewhere && len(res.queue()) > 0 {", "for elsewhere && len(res.queue()) > 1 {",
+			"internal/service/registry/guarded.go", "for elsewhere && len(res.queue()) > 0 {", "for elsewhere && len(res.queue()) > 1 {",
 		}},
 	},
 }

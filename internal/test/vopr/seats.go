@@ -105,7 +105,7 @@ func (l *seating) beat() {
 func (h *home) runs() bool { return h.s.on && h.s.life == h.life }
 
 // log returns the view at the server.
-func (h *home) log() *view.Log { return h.s.replica.Registry().Live() }
+func (h *home) log() *view.Log { return h.s.replica.Registry().Guarded() }
 
 func (h *home) member() bool { return slices.Contains(h.log().Members, h.seat) }
 
@@ -183,11 +183,11 @@ func (h *home) serve(l *view.Log) {
 	for _, g := range l.Guards {
 		if g.Change != 0 && g.Use.Live() && !h.said[g.Change] && h.member() && !h.holdsUnder(l, g.Prefix) && h.closes == 0 {
 			h.said[g.Change] = true
-			h.ask(registry.Command{Op: registry.OpQuiet, Live: &registry.Live{Epoch: h.epoch, Change: g.Change}})
+			h.ask(registry.Command{Op: registry.OpQuiet, Guarding: &registry.Guarding{Epoch: h.epoch, Change: g.Change}})
 		}
 	}
 	if h.member() && h.rng.IntN(150) == 0 && !h.w.healed {
-		h.ask(registry.Command{Op: registry.OpTurn, Value: "chance", Live: &registry.Live{Epoch: h.epoch, Coordinator: h.s.id * h.rng.Uint64N(2)}})
+		h.ask(registry.Command{Op: registry.OpTurn, Value: "chance", Guarding: &registry.Guarding{Epoch: h.epoch, Coordinator: h.s.id * h.rng.Uint64N(2)}})
 	}
 }
 
@@ -285,7 +285,7 @@ func (h *home) speak(l *view.Log) {
 	id := registry.SeatID(h.seat)
 	beat := registry.Command{Op: registry.OpRenew, Session: id, Sequence: h.sequence}
 	if !h.entered {
-		beat.Op, beat.TTL, beat.Live = registry.OpEnter, seatTTL, &registry.Live{Server: h.s.id}
+		beat.Op, beat.TTL, beat.Guarding = registry.OpEnter, seatTTL, &registry.Guarding{Server: h.s.id}
 	}
 	h.sent[h.sequence] = h.w.now
 	commands := []registry.Command{beat}

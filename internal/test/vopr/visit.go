@@ -49,7 +49,7 @@ func (s *server) farewell() *api.Farewell {
 	if to := s.host.Successor(); to != 0 {
 		f.Heir = s.w.servers[to-1].said().ClientAddress
 	}
-	for _, m := range s.replica.Registry().Live().Members {
+	for _, m := range s.replica.Registry().Guarded().Members {
 		f.Members = append(f.Members, s.w.servers[m.Server-1].said().ClientAddress)
 	}
 	return f

@@ -46,7 +46,7 @@ func (x *watching) operate() {
 	}
 	if leader := x.w.leader(); leader != nil {
 		x.asked++
-		c := registry.Command{Op: registry.OpGuard, Class: registry.View, Value: "chance", Live: &registry.Live{Use: u}, By: &registry.Origin{Actor: "cert:operator", Request: [16]byte{0: 1, 14: byte(x.asked >> 8), 15: byte(x.asked)}}}
+		c := registry.Command{Op: registry.OpGuard, Class: registry.View, Value: "chance", Guarding: &registry.Guarding{Use: u}, By: &registry.Origin{Actor: "cert:operator", Request: [16]byte{0: 1, 14: byte(x.asked >> 8), 15: byte(x.asked)}}}
 		leader.receive(func() { leader.replica.Submit(leader.tellTime(), operatorConn, []registry.Command{c}) })
 	}
 }

@@ -9,52 +9,52 @@ import (
 	"github.com/conclave-io/conclave/internal/kit/wire"
 )
 
-func (c *Command) appendGuard(b []byte) []byte {
-	b = appendUse(wire.AppendBytes(append(b, byte(c.Class)), c.Name), c.how().Use)
-	b = wire.AppendBool(b, c.how().Remove)
-	b = wire.AppendInt(b, c.how().Wait)
-	b = wire.AppendBool(b, c.how().Force)
-	b = wire.AppendUint(b, c.how().Change)
+func (c *Command) appendGuardOp(b []byte) []byte {
+	b = appendUse(wire.AppendBytes(append(b, byte(c.Class)), c.Name), c.guarding().Use)
+	b = wire.AppendBool(b, c.guarding().Remove)
+	b = wire.AppendInt(b, c.guarding().Wait)
+	b = wire.AppendBool(b, c.guarding().Force)
+	b = wire.AppendUint(b, c.guarding().Change)
 	return c.Origin().append(wire.AppendBytes(b, c.Value))
 }
 
-func readGuard(r *wire.Reader, c *Command) {
+func readGuardOp(r *wire.Reader, c *Command) {
 	c.Class, c.Name = Class(r.Byte()), r.String()
-	c.Live = &Live{Use: readUse(r), Remove: r.Bool(), Wait: r.Int(), Force: r.Bool(), Change: r.Uint()}
+	c.Guarding = &Guarding{Use: readUse(r), Remove: r.Bool(), Wait: r.Int(), Force: r.Bool(), Change: r.Uint()}
 	c.Value, c.By = r.String(), readBy(r)
 }
 
-func (c *Command) appendSeat(b []byte) []byte {
+func (c *Command) appendSeatOp(b []byte) []byte {
 	switch c.Op {
 	case OpEnter:
-		b = wire.AppendUint(b, c.how().Server)
+		b = wire.AppendUint(b, c.guarding().Server)
 		b = wire.AppendInt(b, c.TTL)
 		b = wire.AppendBytes(b, c.Host)
 		return wire.AppendInt(b, c.PID)
 	case OpTurn:
-		b = wire.AppendUint(wire.AppendUint(b, c.how().Epoch), c.how().Coordinator)
+		b = wire.AppendUint(wire.AppendUint(b, c.guarding().Epoch), c.guarding().Coordinator)
 		return wire.AppendBytes(b, c.Value)
 	}
-	return wire.AppendUint(wire.AppendUint(b, c.how().Epoch), c.how().Change)
+	return wire.AppendUint(wire.AppendUint(b, c.guarding().Epoch), c.guarding().Change)
 }
 
-func readSeat(r *wire.Reader, c *Command) {
+func readSeatOp(r *wire.Reader, c *Command) {
 	switch c.Op {
 	case OpEnter:
-		c.Live = &Live{Server: r.Uint()}
+		c.Guarding = &Guarding{Server: r.Uint()}
 		c.TTL, c.Host, c.PID = r.Int(), r.String(), r.Int()
 	case OpTurn:
-		c.Live = &Live{Epoch: r.Uint(), Coordinator: r.Uint()}
+		c.Guarding = &Guarding{Epoch: r.Uint(), Coordinator: r.Uint()}
 		c.Value = r.String()
 	default:
-		c.Live = &Live{Epoch: r.Uint(), Change: r.Uint()}
+		c.Guarding = &Guarding{Epoch: r.Uint(), Change: r.Uint()}
 	}
 }
 
 // written returns the number of the operation in entries. An OpClose with an heir has its own,
 // so that the format for clients is the same as at lower levels.
 func (c *Command) written() Op {
-	if c.Op == OpClose && c.how().Heir != (view.Seat{}) {
+	if c.Op == OpClose && c.guarding().Heir != (view.Seat{}) {
 		return opBequeath
 	}
 	return c.Op
@@ -62,26 +62,26 @@ func (c *Command) written() Op {
 
 func readOp(r *wire.Reader, c *Command, format byte) {
 	switch c.Op = Op(r.Byte()); {
-	case c.Op.Live() && format < entryLive, c.Op.ForAccess() && format < entryAccess:
+	case c.Op.ForGuards() && format < entryGuarded, c.Op.ForAccess() && format < entryAccess:
 		r.Fail(fmt.Errorf("unknown operation %d", c.Op))
 	case c.Op == opBequeath:
-		c.Op, c.Live = OpClose, new(Live)
+		c.Op, c.Guarding = OpClose, new(Guarding)
 	}
 }
 
 // appendHeir appends the heir of a seat, if it has one.
 func (c *Command) appendHeir(b []byte) []byte {
-	if heir := c.how().Heir; heir != (view.Seat{}) {
+	if heir := c.guarding().Heir; heir != (view.Seat{}) {
 		return appendSeat(b, heir)
 	}
 	return b
 }
 
 func readHeir(r *wire.Reader, c *Command) {
-	if c.Live == nil {
+	if c.Guarding == nil {
 		return
 	}
-	if c.Live.Heir = readSeatOf(r, r.Uint()); r.Err() == nil && c.Live.Heir == (view.Seat{}) {
+	if c.Guarding.Heir = readSeatOf(r, r.Uint()); r.Err() == nil && c.Guarding.Heir == (view.Seat{}) {
 		r.Fail(errors.New("a seat closes with an heir that is not a seat"))
 	}
 }
@@ -116,7 +116,7 @@ func appendUse(b []byte, u view.Use) []byte {
 
 func readUse(rd *wire.Reader) view.Use { return view.Use{Algorithm: rd.String(), Options: rd.String()} }
 
-func appendLive(b []byte, l *view.Log) []byte {
+func appendGuarded(b []byte, l *view.Log) []byte {
 	b = appendSeats(wire.AppendUint(b, l.Epoch), l.Members)
 	b = appendSeats(b, l.Seats)
 	b = wire.AppendUint(b, uint64(len(l.Heirs)))
@@ -144,11 +144,11 @@ func appendLive(b []byte, l *view.Log) []byte {
 	return b
 }
 
-func (r *Registry) readLive(rd *wire.Reader) {
-	if !hasLive(r.level) {
+func (r *Registry) readGuarded(rd *wire.Reader) {
+	if !hasGuarded(r.level) {
 		return
 	}
-	l := &live{generation: r.generation}
+	l := &guarded{generation: r.generation}
 	l.Epoch, l.Members, l.Seats = rd.Uint(), readSeats(rd), readSeats(rd)
 	each(rd, func() {
 		l.Heirs = append(l.Heirs, view.Heir{Of: readSeatOf(rd, rd.Uint()), Seat: readSeatOf(rd, rd.Uint()), Epoch: rd.Uint()})
@@ -166,7 +166,7 @@ func (r *Registry) readLive(rd *wire.Reader) {
 	if l.empty() {
 		return
 	}
-	l.bytes = len(appendLive(nil, &l.Log))
+	l.bytes = len(appendGuarded(nil, &l.Log))
 	for _, s := range l.Seats {
 		if of := r.sessions[SeatID(s)]; of == nil || of.server != 0 || s.Server == 0 {
 			rd.Fail(fmt.Errorf("the seat of server %d has no session of its own", s.Server))
@@ -174,12 +174,12 @@ func (r *Registry) readLive(rd *wire.Reader) {
 			of.server = s.Server
 		}
 	}
-	r.live = l
+	r.guarded = l
 }
 
-// checkLive returns the first broken invariant of seats and guards, or nil.
-func (r *Registry) checkLive() error {
-	l := r.Live()
+// checkGuarded returns the first broken invariant of seats and guards, or nil.
+func (r *Registry) checkGuarded() error {
+	l := r.Guarded()
 	for i, s := range l.Members {
 		if i > 0 && l.Members[i-1].Server >= s.Server {
 			return fmt.Errorf("the members of epoch %d are not in order or not unique", l.Epoch)
@@ -211,7 +211,7 @@ func (r *Registry) checkLive() error {
 	switch {
 	case l.Epoch > r.epoch || l.Turning || r.unsettled:
 		return fmt.Errorf("epoch %d of the view is not settled: the epoch of the fences is %d", l.Epoch, r.epoch)
-	case r.live != nil && !hasLive(r.level):
+	case r.guarded != nil && !hasGuarded(r.level):
 		return fmt.Errorf("level %d has seats or guards", r.level)
 	}
 	return nil

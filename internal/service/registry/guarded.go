@@ -25,8 +25,8 @@ const (
 	MaxSeats = 16
 )
 
-// Live are the operands of the commands about seats and guards.
-type Live struct {
+// Guarding are the operands of the commands about seats and guards.
+type Guarding struct {
 	// Server is the server whose seat it is (OpEnter).
 	Server uint64
 	// Heir is the seat at which the clients of a seat that closes continue, or none
@@ -49,52 +49,52 @@ type Live struct {
 	Force  bool
 }
 
-// how returns the operands of a command, which may be zeros.
-func (c *Command) how() *Live {
-	if c.Live == nil {
-		return new(Live)
+// guarding returns the operands of a command, which may be zeros.
+func (c *Command) guarding() *Guarding {
+	if c.Guarding == nil {
+		return new(Guarding)
 	}
-	return c.Live
+	return c.Guarding
 }
 
-// LiveSize returns the approximate size of the operands of a command about live names.
-func (c *Command) LiveSize() int {
-	if c.Live == nil {
+// GuardingSize returns the approximate size of the operands of a command about seats and guards.
+func (c *Command) GuardingSize() int {
+	if c.Guarding == nil {
 		return 0
 	}
-	return 32 + len(c.Live.Use.Algorithm) + len(c.Live.Use.Options)
+	return 32 + len(c.Guarding.Use.Algorithm) + len(c.Guarding.Use.Options)
 }
 
-// live is the state of seats and guards.
-type live struct {
+// guarded is the state of seats and guards.
+type guarded struct {
 	view.Log
 	generation uint64 // the registry's generation when this became its own
 	bytes      int    // about, encoded
 }
 
 // empty reports whether there never was a guard or a seat, and there is no watch stack.
-func (l *live) empty() bool {
+func (l *guarded) empty() bool {
 	return l.Epoch == 0 && l.Changes == 0 && len(l.Guards)+len(l.Seats) == 0 && !l.Watch.Live()
 }
 
-// hasLive reports whether a level has live names.
-func hasLive(level uint32) bool { return level >= version.Live }
+// hasGuarded reports whether a level has guarded names.
+func hasGuarded(level uint32) bool { return level >= version.Guarded }
 
-// Live returns who takes part, and which algorithm guards which names. The caller must not
+// Guarded returns who takes part, and which algorithm guards which names. The caller must not
 // change it; that of a Registry is valid until the next entry.
-func (h *head) Live() *view.Log {
-	if h.live == nil {
+func (h *head) Guarded() *view.Log {
+	if h.guarded == nil {
 		return new(view.Log)
 	}
-	return &h.live.Log
+	return &h.guarded.Log
 }
 
 // guard returns the guard of a resource, or nil if it is agreement alone.
 func (h *head) guard(class Class, name string) *view.Guard {
-	if h.live == nil || class != Lock {
+	if h.guarded == nil || class != Lock {
 		return nil
 	}
-	return h.live.GuardOf(name)
+	return h.guarded.GuardOf(name)
 }
 
 // drains reports whether nothing of a resource may be granted, because its guard changes (G3)
@@ -136,16 +136,16 @@ func (r *Registry) elsewhere(c *Command, result *Result) bool {
 	return true
 }
 
-// thawLive makes the state of seats and guards this registry's own, so that it may be changed.
+// thawGuarded makes the state of seats and guards this registry's own, so that it may be changed.
 // It is settled at the end of the entry.
-func (r *Registry) thawLive() *live {
-	if r.live == nil {
-		r.live = &live{generation: r.generation}
-	} else if r.live.generation != r.generation {
-		r.live = &live{Log: *r.live.Clone(), generation: r.generation, bytes: r.live.bytes}
+func (r *Registry) thawGuarded() *guarded {
+	if r.guarded == nil {
+		r.guarded = &guarded{generation: r.generation}
+	} else if r.guarded.generation != r.generation {
+		r.guarded = &guarded{Log: *r.guarded.Clone(), generation: r.generation, bytes: r.guarded.bytes}
 	}
 	r.unsettled = true
-	return r.live
+	return r.guarded
 }
 
 // SeatID returns the id of a seat's session.
@@ -162,15 +162,15 @@ func SeatOf(server uint64, id SessionID) view.Seat {
 
 // refusesSeat refuses a seat to a server and fills in the reason, or returns false.
 func (r *Registry) refusesSeat(c *Command, result *Result) bool {
-	m, known := r.members[c.how().Server]
+	m, known := r.members[c.guarding().Server]
 	switch {
-	case !hasLive(r.level):
-		*result = Result{Code: Invalid, Message: fmt.Sprintf("seat: the cluster is at level %d: seats need level %d", r.level, version.Live)}
+	case !hasGuarded(r.level):
+		*result = Result{Code: Invalid, Message: fmt.Sprintf("seat: the cluster is at level %d: seats need level %d", r.level, version.Guarded)}
 	case !known || m.Standing != Voter || m.Reserved():
-		*result = Result{Code: NotMember, Message: fmt.Sprintf("seat: server %d does not vote", c.how().Server)}
-	case !r.Live().Live():
+		*result = Result{Code: NotMember, Message: fmt.Sprintf("seat: server %d does not vote", c.guarding().Server)}
+	case !r.Guarded().Live():
 		*result = Result{Code: Unavailable, Message: "seat: no algorithm guards any prefix"}
-	case len(r.Live().Seats) >= MaxSeats:
+	case len(r.Guarded().Seats) >= MaxSeats:
 		*result = Result{Code: Exhausted, Message: fmt.Sprintf("seat: %d seats are taken, the most there may be", MaxSeats)}
 	default:
 		return false
@@ -181,16 +181,16 @@ func (r *Registry) refusesSeat(c *Command, result *Result) bool {
 // enterSeat makes a new session the seat of a server.
 func (r *Registry) enterSeat(s *session, server uint64, fx *Effects) {
 	s.server = server
-	r.thawLive().Enter(SeatOf(server, s.id))
+	r.thawGuarded().Enter(SeatOf(server, s.id))
 	fx.View = true
 }
 
 // misfits returns why a command does not fit a session, depending on whether it is a seat, or "".
 func (s *session) misfits(c *Command) string {
 	switch {
-	case c.Op == OpEnter && s.server != c.how().Server:
-		return fmt.Sprintf("seat: server %d: the session is not a seat of it", c.how().Server)
-	case s.server == 0 && (c.Op.ofSeat() || c.Live != nil && c.Live.Heir != view.Seat{}):
+	case c.Op == OpEnter && s.server != c.guarding().Server:
+		return fmt.Sprintf("seat: server %d: the session is not a seat of it", c.guarding().Server)
+	case s.server == 0 && (c.Op.ofSeat() || c.Guarding != nil && c.Guarding.Heir != view.Seat{}):
 		return "the session is not a seat"
 	case s.server != 0 && !c.Op.Seated():
 		return fmt.Sprintf("the session is the seat of server %d: it holds nothing", s.server)
@@ -203,10 +203,10 @@ func (r *Registry) turn(s *session, c *Command, fx *Effects) Result {
 	if problem := r.outOf(s, c); problem.Code != 0 {
 		return problem
 	}
-	if c.how().Coordinator != 0 && c.how().Coordinator != s.server {
-		return Result{Code: Invalid, Message: fmt.Sprintf("coordinator: server %d: must be the server that asks, %d", c.how().Coordinator, s.server)}
+	if c.guarding().Coordinator != 0 && c.guarding().Coordinator != s.server {
+		return Result{Code: Invalid, Message: fmt.Sprintf("coordinator: server %d: must be the server that asks, %d", c.guarding().Coordinator, s.server)}
 	}
-	r.thawLive().Turn(c.how().Epoch, c.how().Coordinator)
+	r.thawGuarded().Turn(c.guarding().Epoch, c.guarding().Coordinator)
 	fx.View = true
 	return Result{Code: OK}
 }
@@ -216,10 +216,10 @@ func (r *Registry) quiet(s *session, c *Command, fx *Effects) Result {
 	if problem := r.outOf(s, c); problem.Code != 0 {
 		return problem
 	}
-	if seat := SeatOf(s.server, s.id); c.how().Change == 0 {
-		r.thawLive().Inherited(seat, c.how().Epoch)
+	if seat := SeatOf(s.server, s.id); c.guarding().Change == 0 {
+		r.thawGuarded().Inherited(seat, c.guarding().Epoch)
 	} else {
-		r.thawLive().Quiet(seat, c.how().Change, c.how().Epoch)
+		r.thawGuarded().Quiet(seat, c.guarding().Change, c.guarding().Epoch)
 	}
 	fx.View = true
 	return Result{Code: OK}
@@ -227,12 +227,12 @@ func (r *Registry) quiet(s *session, c *Command, fx *Effects) Result {
 
 // close ends a session at its own request. The clients of a seat may continue at another (P2).
 func (r *Registry) close(s *session, c *Command, fx *Effects) Result {
-	if heir := c.how().Heir; heir != (view.Seat{}) {
+	if heir := c.guarding().Heir; heir != (view.Seat{}) {
 		own := SeatOf(s.server, s.id)
-		if r.epoch >= view.MaxEpoch || !r.Live().CanInherit(own, heir) {
-			return Result{Code: NotMember, Message: fmt.Sprintf("heir: the seat of server %d takes no part in epoch %d", heir.Server, r.Live().Epoch)}
+		if r.epoch >= view.MaxEpoch || !r.Guarded().CanInherit(own, heir) {
+			return Result{Code: NotMember, Message: fmt.Sprintf("heir: the seat of server %d takes no part in epoch %d", heir.Server, r.Guarded().Epoch)}
 		}
-		r.thawLive().Bequeath(own, heir)
+		r.thawGuarded().Bequeath(own, heir)
 	}
 	r.end([]*session{s}, Closed, fx)
 	return Result{Code: OK}
@@ -240,10 +240,10 @@ func (r *Registry) close(s *session, c *Command, fx *Effects) Result {
 
 // outOf refuses a command of a seat that is not a member, or in an epoch that is over.
 func (r *Registry) outOf(s *session, c *Command) (refusal Result) {
-	l := r.Live()
+	l := r.Guarded()
 	switch {
-	case c.how().Epoch != l.Epoch:
-		refusal = Result{Code: Stale, Message: fmt.Sprintf("epoch %d: the present one is %d", c.how().Epoch, l.Epoch)}
+	case c.guarding().Epoch != l.Epoch:
+		refusal = Result{Code: Stale, Message: fmt.Sprintf("epoch %d: the present one is %d", c.guarding().Epoch, l.Epoch)}
 	case !slices.Contains(l.Members, SeatOf(s.server, s.id)):
 		refusal = Result{Code: NotMember, Message: fmt.Sprintf("the seat of server %d takes no part in epoch %d", s.server, l.Epoch)}
 	}
@@ -262,17 +262,17 @@ func (r *Registry) setGuard(c *Command, fx *Effects) Result {
 	if refusal = r.refusesGuard(c); refusal.Code != 0 {
 		return refusal
 	}
-	how := *c.how()
+	how := *c.guarding()
 	if c.Class == View {
-		r.thawLive().SetWatch(how.Use)
+		r.thawGuarded().SetWatch(how.Use)
 		fx.View = true
 		return Result{Code: OK}
 	}
 	if how.Change != 0 {
-		how.Use = r.live.Find(c.Name).Use
+		how.Use = r.guarded.Find(c.Name).Use
 	}
 	conditions := view.Conditions{Wait: how.Wait, Force: how.Force, Reason: c.Value, By: c.Origin().Actor}
-	if l := r.thawLive(); how.Remove {
+	if l := r.thawGuarded(); how.Remove {
 		l.Remove(c.Name, conditions)
 	} else {
 		l.Set(c.Name, how.Use, conditions)
@@ -286,11 +286,11 @@ func (r *Registry) setGuard(c *Command, fx *Effects) Result {
 }
 
 func (r *Registry) refusesGuard(c *Command) (refusal Result) {
-	l, how := r.Live(), c.how()
+	l, how := r.Guarded(), c.guarding()
 	g := l.Find(c.Name)
 	switch {
-	case !hasLive(r.level):
-		refusal = Result{Code: Invalid, Message: fmt.Sprintf("level %d: algorithms guard locks from level %d on: see conclave upgrade status", r.level, version.Live)}
+	case !hasGuarded(r.level):
+		refusal = Result{Code: Invalid, Message: fmt.Sprintf("level %d: algorithms guard locks from level %d on: see conclave upgrade status", r.level, version.Guarded)}
 	case c.Class == View && how.Use.Live() && !version.Watches(r.level, how.Use.Algorithm):
 		refusal = Result{Code: Invalid, Message: fmt.Sprintf("watch: %s: must be a detector and an election, such as swim+bully, that servers run at level %d", quoted(how.Use.Algorithm), r.level)}
 	case c.Class == View && r.epoch < view.MaxEpoch:
@@ -311,11 +311,11 @@ func (r *Registry) refusesGuard(c *Command) (refusal Result) {
 
 // askAll asks the holders of locks under a prefix that drains to leave (G6).
 func (r *Registry) askAll(c *Command, fx *Effects) {
-	if g := r.live.Find(c.Name); g == nil || g.Change == 0 || g.Use.Live() {
+	if g := r.guarded.Find(c.Name); g == nil || g.Change == 0 || g.Use.Live() {
 		return
 	}
 	for _, res := range r.locksUnder(c.Name) {
-		if r.live.GuardOf(res.name).Prefix != c.Name {
+		if r.guarded.GuardOf(res.name).Prefix != c.Name {
 			continue
 		}
 		res = r.thaw(res)
@@ -343,7 +343,7 @@ func (r *Registry) locksUnder(prefix string) (list []*resource) {
 // again (G5).
 func (r *Registry) reguard(prefix string, fx *Effects) {
 	for _, res := range r.locksUnder(prefix) {
-		g := r.live.GuardOf(res.name)
+		g := r.guarded.GuardOf(res.name)
 		elsewhere := g != nil && g.Use.Live()
 		if len(res.queue()) == 0 || !elsewhere && r.drains(res) {
 			continue
@@ -373,20 +373,20 @@ func (r *Registry) heldUnder(prefix string) (held bool) {
 		if res.class != Lock || !strings.HasPrefix(res.name, prefix) {
 			return false
 		}
-		held = len(res.holders()) > 0 && r.live.GuardOf(res.name).Prefix == prefix
+		held = len(res.holders()) > 0 && r.guarded.GuardOf(res.name).Prefix == prefix
 		return !held
 	})
 	return held
 }
 
-// settleLive ends an entry. If the entry has changed who takes part, or has removed the last
+// settleGuarded ends an entry. If the entry has changed who takes part, or has removed the last
 // hold under a prefix that drains, the next epoch begins.
-func (r *Registry) settleLive(fx *Effects) {
-	if r.live == nil {
+func (r *Registry) settleGuarded(fx *Effects) {
+	if r.guarded == nil {
 		return
 	}
 	var draining []string
-	for _, g := range r.live.Guards {
+	for _, g := range r.guarded.Guards {
 		if g.Change != 0 {
 			draining = append(draining, g.Prefix)
 			r.unsettled = r.unsettled || !g.Use.Live() && !r.heldUnder(g.Prefix)
@@ -395,7 +395,7 @@ func (r *Registry) settleLive(fx *Effects) {
 	if !r.unsettled {
 		return
 	}
-	l := r.thawLive()
+	l := r.thawGuarded()
 	// If no member is left, a guard that waits for its members to be quiet may change next.
 	for l.Settle(r.epoch, r.heldUnder) {
 		r.epoch, r.counter = l.Epoch, 0
@@ -406,32 +406,32 @@ func (r *Registry) settleLive(fx *Effects) {
 			}
 		}
 	}
-	if l.bytes, r.unsettled = len(appendLive(nil, &l.Log)), false; l.empty() {
-		r.live = nil // the same as after reading a snapshot
+	if l.bytes, r.unsettled = len(appendGuarded(nil, &l.Log)), false; l.empty() {
+		r.guarded = nil // the same as after reading a snapshot
 	}
 }
 
 // relevel follows a change of the level. It begins an epoch, so that an epoch has only one
-// level. Below the level of live names it removes all of their state (G7).
+// level. Below the level of guarded names it removes all of their state (G7).
 func (r *Registry) relevel() {
 	r.relevelAccess()
 	switch {
-	case !hasLive(r.level):
-		r.live = nil
-	case r.live != nil && len(r.live.Members) > 0:
-		r.thawLive().Turning = true
+	case !hasGuarded(r.level):
+		r.guarded = nil
+	case r.guarded != nil && len(r.guarded.Members) > 0:
+		r.thawGuarded().Turning = true
 	}
 }
 
 // pinned reports whether the level cannot go down because there are seats, guards or rules.
 func (r *Registry) pinned(level uint32) bool {
-	l := r.Live()
-	return !hasLive(level) && (len(l.Guards)+len(l.Seats) > 0 || l.Watch.Live()) || !hasAccess(level) && r.rules.Rest() != ""
+	l := r.Guarded()
+	return !hasGuarded(level) && (len(l.Guards)+len(l.Seats) > 0 || l.Watch.Live()) || !hasAccess(level) && r.rules.Rest() != ""
 }
 
-// guarded returns the name of a prefix with a guard, or of a seat, or "".
-func (v *Version) guarded() string {
-	switch l := v.Live(); {
+// anyGuard returns the name of a prefix with a guard, or of a seat, or "".
+func (v *Version) anyGuard() string {
+	switch l := v.Guarded(); {
 	case len(l.Guards) > 0:
 		return "the guard of the prefix " + quoted(l.Guards[0].Prefix)
 	case len(l.Seats) > 0:
@@ -445,13 +445,13 @@ func (v *Version) guarded() string {
 // reseat empties the view of a cluster that is founded again: guards stay as they are, and
 // their changes are cancelled.
 func (r *Registry) reseat() {
-	if r.live == nil {
+	if r.guarded == nil {
 		return
 	}
-	l := r.thawLive()
+	l := r.thawGuarded()
 	for i := range l.Guards {
 		l.Guards[i] = view.Guard{Prefix: l.Guards[i].Prefix, Use: l.Guards[i].Use}
 	}
 	l.View, l.Coordinator, l.Heirs = view.View{Epoch: r.epoch}, 0, nil
-	l.bytes, r.unsettled = len(appendLive(nil, &l.Log)), false
+	l.bytes, r.unsettled = len(appendGuarded(nil, &l.Log)), false
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/conclave-io/conclave/internal/service/version"
 )
 
-// naiveLive has the members and the guards, written only from the rules. It remembers
+// naiveGuarded has the members and the guards, written only from the rules. It remembers
 // every command, and computes the present state from them.
-type naiveLive struct {
+type naiveGuarded struct {
 	epoch       uint64
 	members     []naiveSeat
 	seats       []naiveSeat // in the order of entering
@@ -38,7 +38,7 @@ type naiveHeir struct {
 
 // inherits reports whether a seat may have an heir.
 func (m *naive) inherits(s *naiveSession, heir view.Seat) bool {
-	l, own := &m.live, m.live.seated(s.id)
+	l, own := &m.guarded, m.guarded.seated(s.id)
 	to := naiveSeat{heir.Server, SeatID(heir)}
 	live := slices.Contains(l.seats, to) && slices.Contains(l.members, to) && slices.Contains(l.members, *own) && to != *own
 	if live {
@@ -55,7 +55,7 @@ type naiveGuard struct {
 }
 
 // covering returns the longest prefix of a name that has a guard, and that.
-func (l *naiveLive) covering(name string) (prefix string, g *naiveGuard) {
+func (l *naiveGuarded) covering(name string) (prefix string, g *naiveGuard) {
 	for i := 0; i <= len(name); i++ {
 		if found := l.guards[name[:i]]; found != nil {
 			prefix, g = name[:i], found
@@ -65,14 +65,14 @@ func (l *naiveLive) covering(name string) (prefix string, g *naiveGuard) {
 }
 
 // use is what guards a resource, and drains that nothing is granted of it.
-func (l *naiveLive) use(k key) (use string, drains bool) {
+func (l *naiveGuarded) use(k key) (use string, drains bool) {
 	if _, g := l.covering(k.name); g != nil && k.class == Lock {
 		return g.use, g.change != 0
 	}
 	return "", false
 }
 
-func (l *naiveLive) prefixes() (all []string) {
+func (l *naiveGuarded) prefixes() (all []string) {
 	for prefix := range l.guards {
 		all = append(all, prefix)
 	}
@@ -81,7 +81,7 @@ func (l *naiveLive) prefixes() (all []string) {
 }
 
 // wanted reports whether seats are.
-func (l *naiveLive) wanted() bool {
+func (l *naiveGuarded) wanted() bool {
 	for _, g := range l.guards {
 		if g.use != "" || g.next != "" {
 			return true
@@ -90,7 +90,7 @@ func (l *naiveLive) wanted() bool {
 	return false
 }
 
-func (l *naiveLive) seated(id SessionID) *naiveSeat {
+func (l *naiveGuarded) seated(id SessionID) *naiveSeat {
 	for i := range l.seats {
 		if l.seats[i].id == id {
 			return &l.seats[i]
@@ -102,33 +102,33 @@ func (l *naiveLive) seated(id SessionID) *naiveSeat {
 // enter is the request of a server for a seat that it does not have.
 func (m *naive) enter(c *Command) (Result, *naiveSession) {
 	switch {
-	case !m.live.voters[c.how().Server]:
+	case !m.guarded.voters[c.guarding().Server]:
 		return Result{Code: NotMember}, nil
-	case !m.live.wanted():
+	case !m.guarded.wanted():
 		return Result{Code: Unavailable}, nil
-	case len(m.live.seats) >= MaxSeats:
+	case len(m.guarded.seats) >= MaxSeats:
 		return Result{Code: Exhausted}, nil
 	}
-	m.live.seats = append(m.live.seats, naiveSeat{c.how().Server, c.Session})
+	m.guarded.seats = append(m.guarded.seats, naiveSeat{c.guarding().Server, c.Session})
 	return Result{}, m.open(c)
 }
 
 // fits reports whether a command is one of its session.
 func (m *naive) fits(c *Command) bool {
-	seat := m.live.seated(c.Session)
+	seat := m.guarded.seated(c.Session)
 	ofSeat := c.Op == OpEnter || c.Op == OpTurn || c.Op == OpQuiet
 	switch {
 	case seat == nil:
-		return !ofSeat && c.how().Heir == view.Seat{}
+		return !ofSeat && c.guarding().Heir == view.Seat{}
 	case c.Op == OpEnter:
-		return c.how().Server == seat.server
+		return c.guarding().Server == seat.server
 	}
 	return ofSeat || c.Op == OpRenew || c.Op == OpClose
 }
 
 // say is a turn or a quiet of a seat.
 func (m *naive) say(c *Command) Result {
-	l, seat, how := &m.live, *m.live.seated(c.Session), c.how()
+	l, seat, how := &m.guarded, *m.guarded.seated(c.Session), c.guarding()
 	switch {
 	case how.Epoch != l.epoch:
 		return Result{Code: Stale}
@@ -154,7 +154,7 @@ func (m *naive) say(c *Command) Result {
 
 // setGuard is what an operator asks for, or the leader.
 func (m *naive) setGuard(c *Command) Result {
-	l, how := &m.live, *c.how()
+	l, how := &m.guarded, *c.guarding()
 	if c.Class == View {
 		if known := []string{"", "swim+bully", "reliable+le-lann"}; !slices.Contains(known, how.Use.Algorithm) {
 			return Result{Code: Invalid}
@@ -168,10 +168,10 @@ func (m *naive) setGuard(c *Command) Result {
 	case how.Change != 0 && (g == nil || g.change != how.Change):
 		return Result{Code: Stale}
 	case how.Change != 0:
-		how = Live{Use: view.Use{Algorithm: g.use}}
+		how = Guarding{Use: view.Use{Algorithm: g.use}}
 	case how.Remove && g == nil:
 		return Result{Code: NotFound}
-	case how.Use.Algorithm != "" && !slices.Contains(version.Machines(version.Live), how.Use.Algorithm):
+	case how.Use.Algorithm != "" && !slices.Contains(version.Machines(version.Guarded), how.Use.Algorithm):
 		return Result{Code: Invalid}
 	}
 	if g == nil {
@@ -216,7 +216,7 @@ func (m *naive) under(prefix string) (all []key) {
 // release grants the waiters under a prefix, unless it still drains.
 func (m *naive) release(prefix string) {
 	for _, k := range m.under(prefix) {
-		use, drains := m.live.use(k)
+		use, drains := m.guarded.use(k)
 		for _, claim := range m.queue(k) {
 			if use != "" {
 				m.remove(claim)
@@ -237,7 +237,7 @@ func (m *naive) settle() {
 }
 
 func (m *naive) start() bool {
-	l := &m.live
+	l := &m.guarded
 	start, over := l.turning, []string{}
 	l.turning = false
 	for _, prefix := range l.prefixes() {
@@ -266,16 +266,16 @@ func (m *naive) start() bool {
 
 func (m *naive) drained(prefix string, g *naiveGuard) bool {
 	if g.use != "" {
-		return !slices.ContainsFunc(m.live.members, func(s naiveSeat) bool { return !m.live.quiet[fmt.Sprint(s, g.change, m.live.epoch)] })
+		return !slices.ContainsFunc(m.guarded.members, func(s naiveSeat) bool { return !m.guarded.quiet[fmt.Sprint(s, g.change, m.guarded.epoch)] })
 	}
 	return !slices.ContainsFunc(m.under(prefix), func(k key) bool {
-		of, _ := m.live.covering(k.name)
+		of, _ := m.guarded.covering(k.name)
 		return of == prefix && len(m.holders(k)) > 0
 	})
 }
 
 // target is the only seat of each server, or the one that takes part.
-func (l *naiveLive) target() (target []naiveSeat) {
+func (l *naiveGuarded) target() (target []naiveSeat) {
 	count := map[uint64]int{}
 	for _, s := range l.seats {
 		count[s.server]++
@@ -290,7 +290,7 @@ func (l *naiveLive) target() (target []naiveSeat) {
 }
 
 // text is what the registry is to show.
-func (l *naiveLive) text() string {
+func (l *naiveGuarded) text() string {
 	var b strings.Builder
 	seats := func(seats []naiveSeat) {
 		for _, s := range seats {
@@ -323,8 +323,8 @@ func (l *naiveLive) text() string {
 	return b.String()
 }
 
-// liveText is what it shows.
-func liveText(l *view.Log) string {
+// guardedText is what it shows.
+func guardedText(l *view.Log) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "epoch %d:%s;%s;", l.Epoch, seatsText(l.Members), seatsText(l.Seats))
 	for _, h := range l.Heirs {
