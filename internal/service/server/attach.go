@@ -45,8 +45,8 @@ func (s service) Attach(frames attachStream) error {
 		return err
 	}
 	out, cut := s.outboxFor(ctx, who)
-	s.metrics.attached.Add(1)
-	defer s.metrics.attached.Add(-1)
+	s.metrics.Attached.Add(1)
+	defer s.metrics.Attached.Add(-1)
 	conn, err := s.connect(ctx, out)
 	switch {
 	case errors.Is(err, node.ErrNotLeader) && wantsRelay(ctx):
@@ -160,7 +160,7 @@ func (s *Server) write(frames attachStream, out *outbox) error {
 		}
 		for last := false; !last; {
 			var frame *api.ServerFrame
-			frame, last = out.take(s.metrics.observe)
+			frame, last = out.take(s.metrics.Observe)
 			if now := s.node.Acquaintance(); now != told && !last {
 				if frame == nil {
 					frame = new(api.ServerFrame)

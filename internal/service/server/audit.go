@@ -161,9 +161,3 @@ func (s service) getAudit(r *http.Request) (any, error) {
 		Records []audit.Line `json:"records"`
 	}{lines}, err
 }
-
-// recorded returns the number of records so far, as far as this server has applied the log.
-func (s *Server) recorded() uint64 {
-	trail, _ := s.node.Trail()
-	return trail.Numbered
-}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"net"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -32,9 +33,9 @@ type auditor struct {
 	wake   chan struct{}
 	done   chan struct{} // closed when the writer has ended
 	reopen atomic.Bool
-	// lines counts the lines written, errors the failed writes, and newest is the time of the
+	// lines counts the lines written, failures the failed writes, and newest is the time of the
 	// last line, in ns since 1970.
-	lines, errors, newest atomic.Int64
+	lines, failures, newest atomic.Int64
 
 	mu      sync.Mutex
 	journal *audit.Journal
@@ -61,6 +62,15 @@ func (s *Server) startAudit() {
 	go a.run()
 	s.serving.Go(a.mind)
 }
+
+// Lines implements metrics.AuditLog.
+func (a *auditor) Lines() int64 { return a.lines.Load() }
+
+// Failures implements metrics.AuditLog.
+func (a *auditor) Failures() int64 { return a.failures.Load() }
+
+// Newest implements metrics.AuditLog.
+func (a *auditor) Newest() int64 { return a.newest.Load() }
 
 // stopAudit waits until the writer has ended, but not for a write that hangs.
 func (s *Server) stopAudit() {
@@ -144,7 +154,7 @@ func (a *auditor) write() {
 	a.mu.Unlock()
 	why := ""
 	if err := a.attempt(); err != nil {
-		a.errors.Add(1)
+		a.failures.Add(1)
 		why = err.Error()
 	}
 	a.mu.Lock()
@@ -268,7 +278,7 @@ func (s *Server) unaudited() string {
 	if !s.cfg.AuditRequired || s.audit.failing == "" {
 		return ""
 	}
-	return "audit log: server " + idLabel(s.cfg.ID) + " cannot write it, and is set to take nothing that belongs into it; try another server"
+	return "audit log: server " + strconv.FormatUint(s.cfg.ID, 10) + " cannot write it, and is set to take nothing that belongs into it; try another server"
 }
 
 // audited refuses an act of administration while the audit log cannot be written.

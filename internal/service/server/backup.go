@@ -33,7 +33,7 @@ func (s service) Backup(req *api.BackupRequest, stream grpc.ServerStreamingServe
 			}
 		}
 	}
-	s.metrics.backup.Store(time.Now().UnixNano())
+	s.metrics.LastBackup.Store(time.Now().UnixNano())
 	return nil
 }
 

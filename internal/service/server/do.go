@@ -33,7 +33,7 @@ const (
 func (s service) Do(ctx context.Context, req *api.Request) (*api.Reply, error) {
 	reply := s.do(ctx, req)
 	if reply.GetCode() == api.Code_CODE_DENIED {
-		s.metrics.denied(verbOfRequest(req))
+		s.metrics.Denied(verbOfRequest(req))
 	}
 	if who, err := callerOf(ctx); err == nil {
 		s.audit.answered(who, "Do", reply.GetCode(), reply.GetMessage())

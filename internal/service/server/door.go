@@ -38,17 +38,17 @@ func (s *Server) admit(ctx context.Context, who identity, authorization []string
 		}
 	}
 	if err != nil {
-		s.metrics.imposters.WithLabelValues("token", whyToken(err)).Inc()
+		s.metrics.AuthFailure("token", whyToken(err))
 		return who.caller, status.Error(codes.Unauthenticated, err.Error())
 	}
 	switch err := who.expired(); {
 	case proven: // a server that joins by a token shows its own certificate, which names no client
 		who.Principal = principal
 	case who.err != nil:
-		s.metrics.imposters.WithLabelValues("certificate", "name").Inc()
+		s.metrics.AuthFailure("certificate", "name")
 		return who.caller, status.Error(codes.Unauthenticated, who.err.Error())
 	case err != nil:
-		s.metrics.imposters.WithLabelValues("certificate", "expired").Inc()
+		s.metrics.AuthFailure("certificate", "expired")
 		return who.caller, err
 	}
 	return who.caller, nil
@@ -101,10 +101,10 @@ func (s *Server) admitCall(ctx context.Context, req any, info *grpc.UnaryServerI
 		return nil, err
 	}
 	defer leave()
-	defer s.metrics.served(info.FullMethod, time.Now())
+	defer s.served(info.FullMethod, time.Now())
 	answer, err := serve(ctx, req)
 	if wanted, _ := ctx.Value(needKey{}).(need); wanted.kind == byName { // otherwise permit has checked the verb
-		s.metrics.answered(wanted, err)
+		s.countDenial(wanted, err)
 	}
 	return answer, err
 }
@@ -115,7 +115,7 @@ func (s *Server) admitStream(srv any, stream grpc.ServerStream, info *grpc.Strea
 		return err
 	}
 	defer leave()
-	defer s.metrics.served(info.FullMethod, time.Now())
+	defer s.served(info.FullMethod, time.Now())
 	ctx, because := s.whileProven(ctx, identityOf(stream.Context()), metadata.ValueFromIncomingContext(ctx, "authorization"))
 	return because(serve(srv, provenStream{stream, ctx}))
 }
@@ -149,7 +149,7 @@ func (s *Server) enter(ctx context.Context, call entering) (_ context.Context, l
 		leave, err = s.share(who, call.part)
 	}
 	if err != nil {
-		s.metrics.answered(call.need, err)
+		s.countDenial(call.need, err)
 		s.audit.refused(who, call.name, err)
 		return nil, nil, err
 	}

@@ -6,12 +6,15 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/pprof"
-
-	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"time"
 
 	"github.com/conclave-io/conclave/internal/service/node"
 	"github.com/conclave-io/conclave/internal/service/replica"
 )
+
+// readyTimeout is how long a probe waits for the node, which may be busy, to find out whether
+// the server is ready.
+const readyTimeout = 2 * time.Second
 
 // healthz reports whether the process works at all; if not, it should be restarted.
 func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
@@ -38,7 +41,7 @@ func (s *Server) ready(ctx context.Context) error {
 	if stall := s.node.Stall(); stall.What != "" {
 		return fmt.Errorf("server %d: %v", s.cfg.ID, stall)
 	}
-	ctx, cancel := context.WithTimeout(ctx, scrapeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	var leader, applied uint64
 	err := s.node.View(ctx, func(r *replica.Replica) { leader, applied = r.Leader(), r.Applied() })
@@ -87,10 +90,6 @@ func (s *Server) probablyReady() bool {
 	return !s.stopping() && s.node.Stall().What == "" && known.Leader.Load() != 0 && known.Applied.Load() != 0
 }
 
-func (s *Server) metricsHandler() http.Handler {
-	return promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{})
-}
-
 // profiles serves net/http/pprof. That package registers itself with the default mux, which
 // this server does not use.
 func profiles() http.Handler {
@@ -109,6 +108,6 @@ func (s *Server) probePages() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", s.healthz)
 	mux.HandleFunc("GET /readyz", s.readyz)
-	mux.Handle("GET /metrics", s.metricsHandler())
+	mux.Handle("GET /metrics", s.metrics.Handler())
 	return mux
 }

@@ -45,8 +45,8 @@ func (s service) AttachHome(frames attachStream) error {
 	if err != nil {
 		return s.turnAway(frames)
 	}
-	s.metrics.attached.Add(1)
-	defer s.metrics.attached.Add(-1)
+	s.metrics.Attached.Add(1)
+	defer s.metrics.Attached.Add(-1)
 	return s.converse(frames, conn, out, cut)
 }
 

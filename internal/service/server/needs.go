@@ -2,6 +2,11 @@ package server
 
 import (
 	"net/http"
+	"path"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/conclave-io/conclave/api"
 	"github.com/conclave-io/conclave/internal/service/access"
@@ -96,6 +101,20 @@ func needOf(method string, req any) need {
 		}
 	}
 	return methods[method].need
+}
+
+// served notes the duration of a gRPC call, given the full name of its method.
+func (s *Server) served(method string, begun time.Time) {
+	if name := methods[path.Base(method)].timed; name != "" {
+		s.metrics.Called(name, begun)
+	}
+}
+
+// countDenial counts the refusal of a call, if err is a refusal by the rules of access.
+func (s *Server) countDenial(wanted need, err error) {
+	if status.Code(err) == codes.PermissionDenied && wanted.verb != 0 {
+		s.metrics.Denied(wanted.verb)
+	}
 }
 
 // router is a mux that knows what the calls of each pattern need.

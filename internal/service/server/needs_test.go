@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/conclave-io/conclave/api"
+	"github.com/conclave-io/conclave/internal/service/metrics"
 )
 
 // TestEveryCallHasANeed: every call has a verb that it needs, and a call without one is
@@ -24,7 +25,7 @@ func TestEveryCallHasANeed(t *testing.T) {
 	if diff := cmp.Diff(offered, slices.Sorted(maps.Keys(methods))); diff != "" {
 		t.Errorf("methods that are served (-) and in the table (+) differ:\n%s", diff)
 	}
-	s := &Server{metrics: new(metrics)}
+	s := &Server{metrics: new(metrics.Metrics)}
 	var free []string
 	for pattern, wanted := range (service{Server: s}).mux().needs {
 		switch wanted.kind {

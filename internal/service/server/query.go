@@ -55,7 +55,7 @@ func (s *Server) statusFor(ctx context.Context) (*api.StatusResponse, error) {
 func (s *Server) status(ctx context.Context) (*api.StatusResponse, error) {
 	answer := &api.StatusResponse{
 		Cluster: s.identity, Server: s.cfg.ID, Version: s.cfg.Version,
-		UptimeNs: time.Since(s.started).Nanoseconds(), LeaderSinceUnixNs: s.node.Metrics().LeaderSince.Load(), Figures: s.figures(),
+		UptimeNs: time.Since(s.started).Nanoseconds(), LeaderSinceUnixNs: s.node.Metrics().LeaderSince.Load(), Figures: s.metrics.Figures(),
 		Home: homeOf(s.node.Live()), Clocks: clocksOf(s.node.Clocks()),
 		CertificateExpiresUnixNs: s.secrets.soonest(),
 	}

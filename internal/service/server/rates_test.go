@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/conclave-io/conclave/api"
+	"github.com/conclave-io/conclave/internal/service/metrics"
 )
 
 // At any rate, at most the requests of two seconds are accepted within one second: those
@@ -70,7 +71,7 @@ func TestWhatCounts(t *testing.T) {
 		}
 	}
 	free := 0
-	for pattern := range (service{Server: &Server{metrics: new(metrics)}}).mux().needs {
+	for pattern := range (service{Server: &Server{metrics: new(metrics.Metrics)}}).mux().needs {
 		if !countedRoute(pattern) {
 			free++
 		}

@@ -26,8 +26,8 @@ func wantsRelay(ctx context.Context) bool {
 
 // pass passes a client's stream on to the leader, if it should be passed on.
 func (s *Server) pass(frames attachStream, known *sessions) error {
-	before := s.relayed.Add(1) - 1
-	defer s.relayed.Add(-1)
+	before := s.metrics.Relayed.Add(1) - 1
+	defer s.metrics.Relayed.Add(-1)
 	leader := s.awaitLeader(frames.Context())
 	arrival := stream.Arrival{Caller: known.caller, Asked: true, Self: s.cfg.ID, Leader: leader, Relayed: int(before)}
 	switch arrival.Way() {

@@ -68,7 +68,7 @@ func (s service) mux() *router {
 	s.routeServers(mux)
 	mux.HandleFunc("GET /healthz", anybody, s.healthz)
 	mux.HandleFunc("GET /readyz", anybody, s.readyz)
-	mux.Handle("GET /metrics", needs(access.Status), s.metricsHandler())
+	mux.Handle("GET /metrics", needs(access.Status), s.metrics.Handler())
 	mux.HandleFunc("GET /v1/{$}", anyProven, s.listCalls)
 	mux.HandleFunc("GET /{$}", need{kind: proofUnlessPage}, s.frontPage)
 	mux.HandleFunc("/", need{kind: proofUnlessPage}, s.elsewhere)
@@ -109,7 +109,7 @@ type problem struct {
 // timed makes a handler from a function that returns the body of its response.
 func (s *Server) timed(method string, serve func(*http.Request) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		defer s.metrics.call("http_"+method, time.Now())
+		defer s.metrics.Called("http_"+method, time.Now())
 		control := http.NewResponseController(w)
 		var body any
 		err := s.receive(control, w, r)
@@ -119,7 +119,7 @@ func (s *Server) timed(method string, serve func(*http.Request) (any, error)) ht
 		_ = control.SetWriteDeadline(time.Now().Add(s.cfg.ioTimeout)) // fails if the client is gone
 		if err != nil {
 			wanted, _ := r.Context().Value(needKey{}).(need)
-			s.metrics.answered(wanted, err)
+			s.countDenial(wanted, err)
 			writeError(w, err)
 			return
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/conclave-io/conclave/api"
 	"github.com/conclave-io/conclave/internal/kit/near"
 	"github.com/conclave-io/conclave/internal/service/audit"
+	"github.com/conclave-io/conclave/internal/service/metrics"
 	"github.com/conclave-io/conclave/internal/service/node"
 	"github.com/conclave-io/conclave/internal/service/registry"
 )
@@ -35,12 +36,10 @@ type Server struct {
 
 	secrets  *secrets
 	node     *node.Node
-	metrics  *metrics
+	metrics  *metrics.Metrics
 	callees  callees
 	numbers  numbers
-	usage    usage
 	reports  reports
-	relayed  atomic.Int64 // streams passed on to the leader
 	splitter *splitter
 	audit    *auditor
 	holds    *audit.Holds // nil without --audit-grants
@@ -180,15 +179,15 @@ func (s *Server) serve(secrets *secrets) error {
 		return err
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	s.metrics = newMetrics(s)
 	s.callees = newCallees(s.node)
 	s.startAudit()
+	s.metrics = metrics.New(s.measured())
 	if admin != nil {
 		admin = noted{admin, s}
 	}
 	s.splitter = newSplitter(s.cfg.Listener, admin, secrets.clients, s.cfg.ioTimeout, s.log)
 	s.splitter.roster = secrets.programs
-	s.splitter.stranger = func(why string) { s.metrics.imposters.WithLabelValues("certificate", why).Inc() }
+	s.splitter.stranger = func(why string) { s.metrics.AuthFailure("certificate", why) }
 	s.grpc = s.newGRPC(grpc.UnaryInterceptor(s.admitCall), grpc.StreamInterceptor(s.admitStream))
 	s.vouched = s.newGRPC(grpc.UnaryInterceptor(s.believeCall), grpc.StreamInterceptor(s.believeStream))
 	s.http = s.newHTTP(service{Server: s}.routes())
@@ -337,6 +336,18 @@ func (s *Server) Stop(ctx context.Context) error {
 	}
 }
 
+// measured returns what the metrics are about.
+func (s *Server) measured() metrics.Source {
+	of := metrics.Source{
+		ID: s.cfg.ID, Version: s.cfg.Version, Node: s.node, Dir: s.cfg.Data, AccessMode: s.accessMode, Ready: s.probablyReady,
+		Certificates: s.secrets.expiryByUse, Audit: s.audit,
+	}
+	if s.cfg.Memory {
+		of.Dir = ""
+	}
+	return of
+}
+
 func (s *Server) stopping() bool { return ended(s.leaving) || ended(s.node.Done()) }
 
 // finish closes everything once the node has stopped.
@@ -379,4 +390,13 @@ func (s *Server) end() {
 		ending.Go(func() { s.probes.Close() })
 	}
 	ending.Wait()
+}
+
+func ended(done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	default:
+		return false
+	}
 }

@@ -172,7 +172,7 @@ func (s *Server) pace(who caller) error {
 	if most == 0 || s.rates.take(who.Principal, most, monotonic()) {
 		return nil
 	}
-	s.metrics.hasty.Add(1)
+	s.metrics.RateRefusals.Add(1)
 	return &hastyError{who.Principal, most, s.cfg.ID}
 }
 

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/conclave-io/conclave/api"
+	"github.com/conclave-io/conclave/internal/service/metrics"
 )
 
 // A principal has at most its share of pending work, whatever others have. Nothing is
@@ -60,7 +61,7 @@ func TestPartOf(t *testing.T) {
 			t.Errorf("%s takes one of the %s", method, partNames[got])
 		}
 	}
-	for pattern := range (service{Server: &Server{metrics: new(metrics)}}).mux().needs {
+	for pattern := range (service{Server: &Server{metrics: new(metrics.Metrics)}}).mux().needs {
 		want := map[bool]part{true: aWatch, false: aCall}[pattern == "GET /v1/watch" || pattern == "GET /v1/watch/locks" || pattern == "GET /v1/watch/elections" || pattern == "GET /v1/elections/{name}/watch"]
 		if got := partOfRoute(pattern); got != want {
 			t.Errorf("%s takes one of the %s", pattern, partNames[got])

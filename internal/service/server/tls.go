@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"slices"
 	"strings"
@@ -177,13 +178,12 @@ func (s *Server) Reload() error {
 	if closed > 0 {
 		s.log.Warn("closed connections whose certificates no trusted authority has signed", "connections", closed)
 	}
+	s.metrics.Reloaded(err)
 	if err != nil {
-		s.metrics.reloads.WithLabelValues("failed").Inc()
 		s.audit.note(registry.Record{Kind: "certificates", Result: registry.Invalid, Reason: err.Error()})
 		s.log.Error("cannot reload the certificates; the previous ones stay in use", "err", strings.ReplaceAll(err.Error(), "\n", "; "))
 		return err
 	}
-	s.metrics.reloads.WithLabelValues("ok").Inc()
 	s.audit.note(registry.Record{Kind: "certificates", Reason: fmt.Sprintf("connections closed: %d", closed)})
 	s.log.Info("reloaded the certificates")
 	return nil
@@ -310,6 +310,17 @@ func (s *secrets) expiries() (list []expiry) {
 		}
 	}
 	return list
+}
+
+// expiryByUse yields the use of each certificate, and when it expires.
+func (s *secrets) expiryByUse() iter.Seq2[string, time.Time] {
+	return func(yield func(string, time.Time) bool) {
+		for _, e := range s.expiries() {
+			if !yield(e.use, e.when) {
+				return
+			}
+		}
+	}
 }
 
 // soonest returns when the first certificate expires, in ns since 1970; 0 if there is none.

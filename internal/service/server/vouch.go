@@ -72,7 +72,7 @@ func (s *Server) believeCall(ctx context.Context, req any, info *grpc.UnaryServe
 	if err != nil {
 		return nil, err
 	}
-	defer s.metrics.served(info.FullMethod, time.Now())
+	defer s.served(info.FullMethod, time.Now())
 	return serve(ctx, req)
 }
 
@@ -81,7 +81,7 @@ func (s *Server) believeStream(srv any, stream grpc.ServerStream, info *grpc.Str
 	if err != nil {
 		return err
 	}
-	defer s.metrics.served(info.FullMethod, time.Now())
+	defer s.served(info.FullMethod, time.Now())
 	return serve(srv, provenStream{stream, ctx})
 }
 

@@ -43,8 +43,8 @@ func (s *Server) watch(ctx context.Context, req *api.WatchRequest, send func(*ap
 		return err
 	}
 	defer watch.Close()
-	s.metrics.watching.Add(1)
-	defer s.metrics.watching.Add(-1)
+	s.metrics.Watching.Add(1)
+	defer s.metrics.Watching.Add(-1)
 	told.Readable = func(state *registry.Version) func(string) bool { return reader(ctx, state.Rules(), told.Class) }
 	send = atMost(int(req.GetMost()), &told, send)
 	err = s.sendAll(ctx, &told, send)
@@ -203,8 +203,8 @@ func (s *Server) observe(ctx context.Context, name string, send func(*api.Observ
 		return err
 	}
 	defer watch.Close()
-	s.metrics.watching.Add(1)
-	defer s.metrics.watching.Add(-1)
+	s.metrics.Watching.Add(1)
+	defer s.metrics.Watching.Add(-1)
 	told := feed.Election{Name: name}
 	for {
 		state, err := s.node.Read(ctx)

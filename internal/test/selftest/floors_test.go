@@ -89,7 +89,8 @@ internal/service/convert:       api internal/service/registry
 internal/service/feed:          api internal/service/convert internal/service/registry
 internal/service/audit:         api internal/service/registry # what an audit log has, for servers and for people who check it
 internal/service/stream:        api internal/service/convert internal/service/registry
-internal/service/server:        algorithm/view internal/kit/near internal/kit/histogram internal/service/access internal/service/audit internal/service/clocks internal/service/host api internal/service/backup internal/service/convert internal/service/feed internal/service/node internal/service/registry internal/service/replica internal/service/store internal/service/stream internal/service/transport internal/service/peering internal/service/version internal/kit/boottime internal/service/ops
+internal/service/metrics:       api internal/kit/histogram internal/service/access internal/service/clocks internal/service/host internal/service/node internal/service/ops internal/service/registry internal/service/replica internal/service/store internal/service/transport internal/service/version
+internal/service/server:        algorithm/view internal/kit/near internal/kit/histogram internal/service/access internal/service/audit internal/service/clocks internal/service/host api internal/service/backup internal/service/convert internal/service/feed internal/service/node internal/service/registry internal/service/replica internal/service/store internal/service/stream internal/service/transport internal/service/peering internal/service/version internal/kit/boottime internal/service/metrics
 
 internal/service/server/servertest: internal/service/server # for tests only: no line below may name it
 
@@ -133,7 +134,7 @@ go.uber.org/zap...:                    internal/service/store
 google.golang.org/protobuf/...:        api internal/service/agreement internal/service/store internal/service/transport internal/service/server internal/test/vopr
 google.golang.org/genproto/...:        internal/service/server
 google.golang.org/grpc...:             . api internal/service/server internal/cli/bench
-github.com/prometheus/...:             internal/service/server
+github.com/prometheus/...:             internal/service/metrics
 github.com/BurntSushi/toml:            internal/service/server internal/cli
 github.com/andybalholm/brotli:         web
 go.yaml.in/yaml/v3:                    lab/scenario lab/course
@@ -142,7 +143,7 @@ github.com/spf13/...:                  internal/cli internal/gen/man/run cmd/con
 github.com/coreos/go-systemd/v22/...:  internal/cli
 github.com/HdrHistogram/...:           internal/cli/bench internal/cli/demo
 
-golang.org/x/sys/...:                  internal/kit/boottime internal/cli/guard internal/cli internal/cli/demo internal/cli/local internal/cli/bench internal/service/store internal/service/server
+golang.org/x/sys/...:                  internal/kit/boottime internal/cli/guard internal/cli internal/cli/demo internal/cli/local internal/cli/bench internal/service/store internal/service/metrics internal/service/server
 golang.org/x/sync/...:                 internal/service/server internal/cli/bench internal/cli/demo internal/cli/local
 golang.org/x/net/...:                  internal/service/server
 

@@ -1,4 +1,4 @@
-package server
+package metrics
 
 import (
 	"runtime"
@@ -18,20 +18,20 @@ import (
 // readings read the values of metrics, by name. Each name is in ops.Metrics.
 var readings = map[string]probe{
 	"conclave_leader":                       one(func(v *snapshot) uint64 { return v.node.Leader.Load() }),
-	"conclave_is_leader":                    truth(func(v *snapshot) bool { return v.node.Leader.Load() == v.server.cfg.ID }),
+	"conclave_is_leader":                    truth(func(v *snapshot) bool { return v.node.Leader.Load() == v.of.ID }),
 	"conclave_leader_changes_total":         one(func(v *snapshot) uint64 { return v.node.LeaderChanges.Load() }),
 	"conclave_term":                         one(func(v *snapshot) uint64 { return v.Term }),
 	"conclave_commit_index":                 one(func(v *snapshot) uint64 { return v.Commit }),
 	"conclave_applied_index":                one(func(v *snapshot) uint64 { return v.node.Applied.Load() }),
 	"conclave_access_mode":                  accessModes,
-	"conclave_peers_connected":              one(func(v *snapshot) int { return len(v.server.node.Connected()) }),
+	"conclave_peers_connected":              one(func(v *snapshot) int { return len(v.of.Node.Connected()) }),
 	"conclave_requests_total":               one(func(v *snapshot) uint64 { return v.node.Requests.Load() }),
 	"conclave_replies_total":                one(func(v *snapshot) uint64 { return v.node.Replies.Load() }),
 	"conclave_exhausted_total":              one(func(v *snapshot) uint64 { return v.node.Exhausted.Load() }),
-	"conclave_rate_refusals_total":          one(func(v *snapshot) int64 { return v.server.metrics.hasty.Load() }),
-	"conclave_streams":                      one(func(v *snapshot) int64 { return v.server.metrics.attached.Load() }),
-	"conclave_watches":                      one(func(v *snapshot) int64 { return v.server.metrics.watching.Load() }),
-	"conclave_relayed_streams":              one(func(v *snapshot) int64 { return v.server.relayed.Load() }),
+	"conclave_rate_refusals_total":          one(func(v *snapshot) int64 { return v.counts.RateRefusals.Load() }),
+	"conclave_streams":                      one(func(v *snapshot) int64 { return v.counts.Attached.Load() }),
+	"conclave_watches":                      one(func(v *snapshot) int64 { return v.counts.Watching.Load() }),
+	"conclave_relayed_streams":              one(func(v *snapshot) int64 { return v.counts.Relayed.Load() }),
 	"conclave_pending_requests":             one(func(v *snapshot) int { return v.Pending }),
 	"conclave_sessions":                     one(func(v *snapshot) int { return v.Sessions }),
 	"conclave_locks":                        one(func(v *snapshot) int { return v.Locks }),
@@ -51,10 +51,10 @@ var readings = map[string]probe{
 	"conclave_home_sessions":                one(func(v *snapshot) int { return v.live.Sessions }),
 	"conclave_live_names":                   labelled([]string{"busy", "idle"}, func(v *snapshot) []int { return []int{v.live.Busy, v.live.Names - v.live.Busy} }),
 	"conclave_live_entries_total":           one(func(v *snapshot) uint64 { return v.live.Entries }),
-	"conclave_audit_records_total":          one(func(v *snapshot) uint64 { return v.server.recorded() }),
-	"conclave_audit_lines_total":            one(func(v *snapshot) int64 { return v.server.audit.lines.Load() }),
-	"conclave_audit_write_errors_total":     one(func(v *snapshot) int64 { return v.server.audit.errors.Load() }),
-	"conclave_audit_last_timestamp_seconds": one(func(v *snapshot) float64 { return seconds(v.server.audit.newest.Load()) }),
+	"conclave_audit_records_total":          one(func(v *snapshot) uint64 { return v.recorded() }),
+	"conclave_audit_lines_total":            one(func(v *snapshot) int64 { return v.of.Audit.Lines() }),
+	"conclave_audit_write_errors_total":     one(func(v *snapshot) int64 { return v.of.Audit.Failures() }),
+	"conclave_audit_last_timestamp_seconds": one(func(v *snapshot) float64 { return seconds(v.of.Audit.Newest()) }),
 	"conclave_live_messages_total":          labelled([]string{"protocol", "other", "watch", "view"}, liveMessages),
 	"conclave_link_unacked":                 unacknowledged,
 	"conclave_shunned_total":                labelled(replica.Whys[:], func(v *snapshot) []uint64 { return v.Shunned[:] }),
@@ -88,9 +88,9 @@ var readings = map[string]probe{
 	"conclave_peer_up":                              ofPeers(func(p transport.Standing) float64 { return zeroOrOne(p.Up) }),
 	"conclave_peer_lag_entries":                     lags,
 	"conclave_build_info":                           buildInfo,
-	"conclave_level":                                one(func(v *snapshot) uint32 { return v.server.node.Level() }),
+	"conclave_level":                                one(func(v *snapshot) uint32 { return v.of.Node.Level() }),
 	"conclave_level_max":                            one(func(*snapshot) uint32 { return version.Max }),
-	"conclave_ready":                                truth(func(v *snapshot) bool { return v.server.probablyReady() }),
+	"conclave_ready":                                truth(func(v *snapshot) bool { return v.of.Ready() }),
 	"conclave_certificate_expiry_timestamp_seconds": expiries,
 	"conclave_log_bytes":                            ofDisk(func(r *room) int64 { return r.log }),
 	"conclave_snapshot_bytes":                       ofDisk(func(r *room) int64 { return r.snapshots }),
@@ -112,7 +112,7 @@ var timeReadings = map[string]timeProbe{
 // accessModes returns 1 for the access mode in force at a server.
 func accessModes(v *snapshot, emit func(float64, ...string)) {
 	for _, mode := range []access.Mode{access.Unset, access.Open, access.Closed} {
-		emit(zeroOrOne(v.server.accessMode() == mode), mode.String())
+		emit(zeroOrOne(v.of.AccessMode() == mode), mode.String())
 	}
 }
 
@@ -148,10 +148,16 @@ func seconds[T int64 | time.Duration](ns T) float64 { return time.Duration(ns).S
 // idLabel returns the id of a server as a label.
 func idLabel(id uint64) string { return strconv.FormatUint(id, 10) }
 
+// recorded returns the number of audit records, as far as the server has applied the log.
+func (v *snapshot) recorded() uint64 {
+	trail, _ := v.of.Node.Trail()
+	return trail.Numbered
+}
+
 // stalled returns for how long an operation has been under way that has to do with the disk,
 // or with something else.
 func stalled(v *snapshot, disk bool) float64 {
-	if stall := v.server.node.Stall(); stall.Disk == disk {
+	if stall := v.of.Node.Stall(); stall.Disk == disk {
 		return stall.Took.Seconds()
 	}
 	return 0
@@ -210,7 +216,7 @@ func lags(v *snapshot, emit func(float64, ...string)) {
 }
 
 func buildInfo(v *snapshot, emit func(float64, ...string)) {
-	emit(1, v.server.cfg.Version, runtime.Version())
+	emit(1, v.of.Version, runtime.Version())
 }
 
 // ofDisk reads figures of the data directory, if known.
@@ -232,13 +238,13 @@ func ofFileSystem(read func(*room) int64) probe {
 }
 
 func expiries(v *snapshot, emit func(float64, ...string)) {
-	for _, e := range v.server.secrets.expiries() {
-		emit(float64(e.when.Unix()), e.use)
+	for use, when := range v.of.Certificates() {
+		emit(float64(when.Unix()), use)
 	}
 }
 
 func lastBackup(v *snapshot, emit func(float64, ...string)) {
-	if at := v.server.metrics.backup.Load(); at > 0 {
+	if at := v.counts.LastBackup.Load(); at > 0 {
 		emit(time.Duration(at).Seconds())
 	}
 }

@@ -1,4 +1,4 @@
-package server
+package metrics
 
 import (
 	"fmt"
@@ -9,20 +9,20 @@ import (
 	"github.com/conclave-io/conclave/api"
 )
 
-// figures returns the figures of this server. It does not wait: those of the replica are from
+// Figures returns the figures of the server. It does not wait: those of the replica are from
 // after its newest output.
-func (s *Server) figures() *api.Figures {
-	known := s.node.Metrics()
+func (m *Metrics) Figures() *api.Figures {
+	known := m.of.Node.Metrics()
 	f := &api.Figures{
 		Requests: known.Requests.Load(), Replies: known.Replies.Load(), Exhausted: known.Exhausted.Load(),
 		Fsyncs: known.Fsyncs.Load(), Snapshots: known.Snapshots.Load(), LeaderChanges: known.LeaderChanges.Load(),
-		Pending: uint64(known.Stats().Pending), Streams: uint64(s.metrics.attached.Load()), Watches: uint64(s.metrics.watching.Load()),
-		Latencies: s.metrics.latencies.counts(),
+		Pending: uint64(known.Stats().Pending), Streams: uint64(m.Attached.Load()), Watches: uint64(m.Watching.Load()),
+		Latencies: m.latencies.counts(),
 	}
-	if u := s.usage.of(s.cfg); u != nil {
+	if u := m.usage.of(m.of.Dir); u != nil {
 		f.DiskBytes, f.LogBytes = uint64(u.all), uint64(u.log)
 	}
-	if stall := s.node.Stall(); stall.What != "" {
+	if stall := m.of.Node.Stall(); stall.What != "" {
 		f.Stalled = fmt.Sprint(stall)
 	}
 	return f

@@ -1,4 +1,4 @@
-package server
+package metrics
 
 import (
 	"sync"
@@ -28,16 +28,16 @@ type room struct {
 	free, size          int64 // of the file system, 0 if that is unknown
 }
 
-// of returns the usage of the disk; nil if it is not known or there is no disk. It does not
+// of returns the usage of the disk by a data directory; nil if it is not known or there is no disk. It does not
 // wait for a disk that hangs.
-func (u *usage) of(cfg Config) *room {
-	if cfg.Memory {
+func (u *usage) of(dir string) *room {
+	if dir == "" {
 		return nil
 	}
 	u.mu.Lock()
 	if u.done == nil || time.Since(u.looked) > usageAge && ended(u.done) {
 		u.looked, u.done = time.Now(), make(chan struct{})
-		go u.look(cfg.Data)
+		go u.look(dir)
 	}
 	done := u.done
 	u.mu.Unlock()

@@ -1,4 +1,4 @@
-package server
+package metrics
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
@@ -14,7 +14,8 @@ import (
 
 // scraped are the metrics whose values are read at each scrape.
 type scraped struct {
-	server *Server
+	of     Source
+	counts *Metrics
 	all    []scrapedMetric
 }
 
@@ -33,7 +34,8 @@ type timeProbe func(v *snapshot, emit func(d *histogram.Durations, labels ...str
 
 // snapshot is the data that probes read.
 type snapshot struct {
-	server *Server
+	of     Source
+	counts *Metrics
 	node   *node.Metrics
 	times  node.Times
 	live   host.Status
@@ -43,8 +45,8 @@ type snapshot struct {
 	replica.Stats
 }
 
-func newScraped(s *Server) *scraped {
-	c := &scraped{server: s}
+func newScraped(of Source, counts *Metrics) *scraped {
+	c := &scraped{of: of, counts: counts}
 	for _, m := range ops.Metrics {
 		read, time := readings[m.Name], timeReadings[m.Name]
 		if read == nil && time == nil {
@@ -69,10 +71,10 @@ func (c *scraped) Describe(descs chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector. It does not wait: the figures of the replica are
 // from after its newest output, even if the replica has been busy since.
 func (c *scraped) Collect(values chan<- prometheus.Metric) {
-	n := c.server.node
+	n := c.of.Node
 	v := snapshot{
-		server: c.server, node: n.Metrics(), times: n.Metrics().Times(), Stats: n.Metrics().Stats(), live: n.Live(),
-		clocks: n.Clocks(), others: n.Standings(), disk: c.server.usage.of(c.server.cfg),
+		of: c.of, counts: c.counts, node: n.Metrics(), times: n.Metrics().Times(), Stats: n.Metrics().Stats(), live: n.Live(),
+		clocks: n.Clocks(), others: n.Standings(), disk: c.counts.usage.of(c.of.Dir),
 	}
 	for _, one := range c.all {
 		if one.time != nil {
