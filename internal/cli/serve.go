@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/conclave-io/conclave/internal/service/auditlog"
 	"github.com/conclave-io/conclave/internal/service/server"
 	"github.com/conclave-io/conclave/web"
 )
@@ -154,7 +155,7 @@ func (a *app) serve(cfg server.Config, settings func() (server.Config, error)) (
 	}
 	cfg = s.Config()
 	greet := a.stdout
-	if cfg.AuditLog == server.StandardOutput {
+	if cfg.AuditLog == auditlog.StandardOutput {
 		greet = a.stderr
 	}
 	fmt.Fprintf(greet, "server %d of cluster %s takes clients at %s and servers at %s, data in %s\n",

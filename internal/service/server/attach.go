@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/conclave-io/conclave/api"
+	"github.com/conclave-io/conclave/internal/kit/wait"
 	"github.com/conclave-io/conclave/internal/service/node"
 	"github.com/conclave-io/conclave/internal/service/registry"
 	"github.com/conclave-io/conclave/internal/service/replica"
@@ -70,7 +71,7 @@ func (s *Server) outboxFor(ctx context.Context, who caller) (out *outbox, cut ch
 			go hangUp(ctx)
 		}
 	})
-	out.denied = func(r registry.Result) { s.audit.answered(who, "Attach", api.Code(r.Code), r.Message) }
+	out.denied = func(r registry.Result) { s.audit.Answered(who, "Attach", api.Code(r.Code), r.Message) }
 	return out, cut
 }
 
@@ -231,7 +232,7 @@ func (s *Server) awaitLeader(ctx context.Context) (leader uint64) {
 		if leader != 0 {
 			return leader
 		}
-		if pause(ctx, s.pollInterval()) != nil {
+		if wait.For(ctx, s.pollInterval()) != nil {
 			return 0
 		}
 	}

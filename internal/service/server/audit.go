@@ -65,6 +65,16 @@ func (s *Server) auditLog(ctx context.Context, req *api.AuditLogRequest) (lines 
 	return lines, nil
 }
 
+// newestRecord returns the number of the newest record of the cluster, or after if that is newer.
+func (s *Server) newestRecord(ctx context.Context, after uint64) (uint64, error) {
+	ctx = withCaller(ctx, caller{Principal: s.local(), Via: "local"})
+	lines, err := s.auditLog(ctx, &api.AuditLogRequest{After: after})
+	if err != nil || len(lines) == 0 {
+		return after, err
+	}
+	return lines[len(lines)-1].Number, nil
+}
+
 // collectLines reads lines from another server.
 func collectLines(ctx context.Context, leader api.ConclaveClient, req *api.AuditLogRequest) ([]audit.Line, error) {
 	var lines []audit.Line

@@ -45,7 +45,7 @@ func (s *Server) backup(ctx context.Context, req *api.BackupRequest) ([][]byte, 
 	}
 	if req.GetStale() {
 		by.Request = [16]byte{} // which only the log needs
-		s.audit.note(registry.Record{Kind: "backup", Origin: by, Reason: "stale"})
+		s.audit.Note(registry.Record{Kind: "backup", Origin: by, Reason: "stale"})
 		parts, err := s.state(ctx, true, s.node.Stale)
 		return parts, s.spoken(ctx, err)
 	}

@@ -36,7 +36,7 @@ func (s service) Do(ctx context.Context, req *api.Request) (*api.Reply, error) {
 		s.metrics.Denied(verbOfRequest(req))
 	}
 	if who, err := callerOf(ctx); err == nil {
-		s.audit.answered(who, "Do", reply.GetCode(), reply.GetMessage())
+		s.audit.Answered(who, "Do", reply.GetCode(), reply.GetMessage())
 	}
 	return reply, nil
 }
@@ -142,13 +142,13 @@ func cmpCode(reply *api.Reply, err error) error {
 func (s *Server) failed(ctx context.Context, req *api.Request, err error) *api.Reply {
 	switch status.Code(err) {
 	case codes.FailedPrecondition:
-		reply := stream.Refusal(req, api.Code_CODE_NOT_LEADER, reason(err))
+		reply := stream.Refusal(req, api.Code_CODE_NOT_LEADER, api.Reason(err))
 		reply.Leader = s.node.ClientAddress(s.node.Metrics().Leader.Load())
 		return reply
 	case codes.Unavailable, codes.Canceled:
-		return stream.Refusal(req, api.Code_CODE_UNAVAILABLE, reason(err)+"; the outcome is unknown")
+		return stream.Refusal(req, api.Code_CODE_UNAVAILABLE, api.Reason(err)+"; the outcome is unknown")
 	}
-	return stream.Refusal(req, api.Code_CODE_INTERNAL, reason(err))
+	return stream.Refusal(req, api.Code_CODE_INTERNAL, api.Reason(err))
 }
 
 // call is the client of a node for one request.

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/conclave-io/conclave/api"
+	"github.com/conclave-io/conclave/internal/kit/wait"
 	"github.com/conclave-io/conclave/internal/service/access"
 	"github.com/conclave-io/conclave/internal/service/registry"
 )
@@ -94,6 +95,21 @@ func (s *Server) mayAct(ctx context.Context, who caller, wanted need) error {
 	return s.audited(wanted)
 }
 
+// audited refuses an act of administration while the audit log cannot be written.
+func (s *Server) audited(wanted need) error {
+	if wanted.kind != onCluster && wanted.kind != byName || wanted.verb == access.Hold || wanted.verb == access.Read || wanted.verb == access.Revoke {
+		return nil // for requests in sessions the leader decides
+	}
+	switch wanted.verb {
+	case access.Status, access.Sessions, access.AccessRead, access.Audit:
+		return nil
+	}
+	if why := s.audit.Unwritable(); why != "" {
+		return status.Error(codes.Unavailable, why)
+	}
+	return nil
+}
+
 // admitCall and admitStream call admit and permit for every gRPC method.
 func (s *Server) admitCall(ctx context.Context, req any, info *grpc.UnaryServerInfo, serve grpc.UnaryHandler) (any, error) {
 	ctx, leave, err := s.enterCall(ctx, info.FullMethod, req)
@@ -150,7 +166,7 @@ func (s *Server) enter(ctx context.Context, call entering) (_ context.Context, l
 	}
 	if err != nil {
 		s.countDenial(call.need, err)
-		s.audit.refused(who, call.name, err)
+		s.audit.Refused(who, call.name, err)
 		return nil, nil, err
 	}
 	return withCaller(context.WithValue(ctx, needKey{}, call.need), who), leave, nil
@@ -340,7 +356,7 @@ func (s *Server) whileProven(ctx context.Context, who identity, authorization []
 
 // watchBearer cancels a stream once its bearer token has become invalid.
 func (s *Server) watchBearer(ctx context.Context, cancel context.CancelCauseFunc, authorization []string) {
-	for range ticks(ctx, tokenEvery) {
+	for range wait.Ticks(ctx, tokenEvery) {
 		if _, _, err := s.bearer(authorization); err != nil {
 			cancel(status.Error(codes.Unauthenticated, err.Error()))
 			return

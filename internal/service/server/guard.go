@@ -76,7 +76,7 @@ func (s *Server) askHomes(ctx context.Context, members []*api.Seat) {
 		case at < 0:
 			m.Problem = "it takes no part, as far as this server knows"
 		case said[at].err != nil:
-			m.Problem = reason(said[at].err)
+			m.Problem = api.Reason(said[at].err)
 		default:
 			m.Home = said[at].answer.GetHome()
 		}

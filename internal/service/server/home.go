@@ -162,7 +162,7 @@ func (s *Server) explainAtHomes(ctx context.Context, req *api.ExplainRequest, an
 	for _, m := range atMembers(ctx, s, here, asking(api.ConclaveClient.Explain, asked)) {
 		home := &api.AtHome{Server: m.server}
 		if m.err != nil {
-			home.Problem = reason(m.err)
+			home.Problem = api.Reason(m.err)
 		} else if home.Resource = m.answer.GetResource(); home.Resource != nil {
 			all.Holders = append(all.Holders, home.Resource.GetHolders()...)
 			all.Waiters = append(all.Waiters, home.Resource.GetWaiters()...)

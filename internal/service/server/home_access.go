@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/conclave-io/conclave/api"
+	"github.com/conclave-io/conclave/internal/kit/wait"
 	"github.com/conclave-io/conclave/internal/service/access"
 	"github.com/conclave-io/conclave/internal/service/registry"
 )
@@ -95,7 +96,7 @@ func (s *Server) endAnonymousAtHomes(ctx context.Context) error {
 		unknown := status.Error(codes.NotFound, "the session has ended")
 		_, err := s.endSessionAtHome(s.atHomes(ctx), &api.EndSessionRequest{Id: one.GetId(), Reason: command.Value}, &command, unknown)
 		if err != nil && status.Code(err) != codes.NotFound {
-			return status.Errorf(codes.Unavailable, "the rules are turned on, but a session at server %d was not ended: %s; end it with conclave sessions end", one.GetHome(), reason(err))
+			return status.Errorf(codes.Unavailable, "the rules are turned on, but a session at server %d was not ended: %s; end it with conclave sessions end", one.GetHome(), api.Reason(err))
 		}
 	}
 	return nil
@@ -115,7 +116,7 @@ func (s *Server) awaitHomes(ctx context.Context) error {
 		if late == 0 {
 			return nil
 		}
-		if err := pause(end, s.pollInterval()); err != nil {
+		if err := wait.For(end, s.pollInterval()); err != nil {
 			return status.Error(codes.Internal, fmt.Sprintf("the rules are changed, but server %d has not confirmed it: until it has, its clients may get locks under an algorithm by the rules before", late))
 		}
 	}

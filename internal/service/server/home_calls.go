@@ -178,7 +178,7 @@ func (s *Server) endSessionAtHome(ctx context.Context, req *api.EndSessionReques
 		case m.err == nil:
 			return m.answer, nil
 		case status.Code(m.err) != codes.NotFound:
-			unknown = status.Errorf(codes.Unavailable, "cannot find out whether server %d keeps the session: %s", m.server, reason(m.err))
+			unknown = status.Errorf(codes.Unavailable, "cannot find out whether server %d keeps the session: %s", m.server, api.Reason(m.err))
 		}
 	}
 	return nil, unknown

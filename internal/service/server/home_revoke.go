@@ -58,7 +58,7 @@ func (s *Server) revokeLive(ctx context.Context, req *api.Request) (*api.Reply, 
 	}) {
 		switch {
 		case r.err != nil:
-			answer = s.revokeNone(req, unanswered(r.server, reason(r.err)))
+			answer = s.revokeNone(req, unanswered(r.server, api.Reason(r.err)))
 		case r.answer.GetCode() == api.Code_CODE_OK:
 			r.answer.Session = req.GetSession()
 			return r.answer, nil

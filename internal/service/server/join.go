@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/conclave-io/conclave/api"
+	"github.com/conclave-io/conclave/internal/kit/wait"
 	"github.com/conclave-io/conclave/internal/service/store"
 )
 
@@ -81,15 +82,15 @@ func (c Config) join(ctx context.Context, secrets *secrets, uid uint64) (store.J
 				c.Log.Info("joined the cluster", "server", joined.Server, "cluster", FormatCluster(joined.Cluster), "address", address)
 				return joined, nil
 			case slices.Contains(refusals, status.Code(err)):
-				return joined, fmt.Errorf("join: refused by %s: %s", address, reason(err))
+				return joined, fmt.Errorf("join: refused by %s: %s", address, api.Reason(err))
 			}
-			failures = append(failures, fmt.Sprintf("%s: %s", address, reason(err)))
+			failures = append(failures, fmt.Sprintf("%s: %s", address, api.Reason(err)))
 		}
 		if why := strings.Join(failures, "; "); why != told {
 			told = why
 			c.Log.Warn("cannot join the cluster yet; retrying", "why", why)
 		}
-		if pause(ctx, joinPause) != nil {
+		if wait.For(ctx, joinPause) != nil {
 			return store.Joined{}, fmt.Errorf("join: not accepted within %v: %s", joinTimeout, told)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/conclave-io/conclave/api"
+	"github.com/conclave-io/conclave/internal/kit/wait"
 	"github.com/conclave-io/conclave/internal/service/node"
 )
 
@@ -46,11 +47,11 @@ func onLeader[T any](ctx context.Context, s *Server, here func(context.Context) 
 		if time.Since(begun) > time.Second {
 			lost = time.Now()
 		}
-		if pause(end, s.pollInterval()) != nil {
+		if wait.For(end, s.pollInterval()) != nil {
 			return result, s.spoken(ctx, err)
 		}
 		if time.Since(lost) > defaultDeadline {
-			return result, unavailable("no leader was found within %v: %v", defaultDeadline, reason(err))
+			return result, unavailable("no leader was found within %v: %v", defaultDeadline, api.Reason(err))
 		}
 	}
 }
@@ -183,14 +184,6 @@ func (s *Server) spoken(ctx context.Context, err error) error {
 		return unavailable("%v", err)
 	}
 	return err
-}
-
-// reason returns the text of an error without the prefix that gRPC adds.
-func reason(err error) string {
-	if text, is := status.FromError(err); is {
-		return text.Message()
-	}
-	return err.Error()
 }
 
 // pool has a connection for each server name.

@@ -80,7 +80,7 @@ func TestWhatCounts(t *testing.T) {
 		t.Errorf("%d routes do not count", free)
 	}
 	err := error(&hastyError{"cert:a", 7, 3})
-	if got := "cert:a sends more than 7 requests per second to server 3: send fewer, or have the quota raised"; err.Error() != got || status.Code(err) != codes.ResourceExhausted || codeOf(err) != api.Code_CODE_QUOTA {
-		t.Errorf("%v, %v, %v", err, status.Code(err), codeOf(err))
+	if got := "cert:a sends more than 7 requests per second to server 3: send fewer, or have the quota raised"; err.Error() != got || status.Code(err) != codes.ResourceExhausted || api.CodeOf(err) != api.Code_CODE_QUOTA {
+		t.Errorf("%v, %v, %v", err, status.Code(err), api.CodeOf(err))
 	}
 }

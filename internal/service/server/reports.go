@@ -118,7 +118,7 @@ func (s *Server) ask(id uint64) *report {
 		s.reports.mu.Lock()
 		defer s.reports.mu.Unlock()
 		if r.problem = ""; err != nil {
-			r.problem = reason(err)
+			r.problem = api.Reason(err)
 		} else {
 			r.status, r.came = status, time.Now().UTC()
 		}

@@ -18,9 +18,6 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
-
 	"github.com/conclave-io/conclave/api"
 	"github.com/conclave-io/conclave/internal/service/access"
 	"github.com/conclave-io/conclave/internal/service/stream"
@@ -167,7 +164,7 @@ func malformed(format string, args ...any) error {
 func writeError(w http.ResponseWriter, err error) {
 	reply, is := errors.AsType[refused](err)
 	if !is {
-		reply = refused{&api.Reply{Code: codeOf(err), Message: reason(err)}}
+		reply = refused{&api.Reply{Code: api.CodeOf(err), Message: api.Reason(err)}}
 	}
 	meaning := api.MeaningOf(reply.GetCode())
 	body := problem{Code: meaning.Name, Message: reply.GetMessage(), Leader: reply.GetLeader()}
@@ -176,28 +173,6 @@ func writeError(w http.ResponseWriter, err error) {
 	}
 	body.CycleLength, body.Cycle = reply.GetCycleLength(), listed(reply.GetCycle(), dependencyToJSON)
 	writeJSON(w, meaning.HTTP, body)
-}
-
-// codeOf returns the code for the error of a call that has no reply.
-func codeOf(err error) api.Code {
-	if isA[overQuota](err) {
-		return api.Code_CODE_QUOTA
-	}
-	switch status.Code(err) {
-	case codes.InvalidArgument:
-		return api.Code_CODE_INVALID
-	case codes.ResourceExhausted:
-		return api.Code_CODE_EXHAUSTED
-	case codes.NotFound:
-		return api.Code_CODE_NOT_FOUND
-	case codes.Unauthenticated:
-		return api.Code_CODE_UNAUTHENTICATED
-	case codes.PermissionDenied:
-		return api.Code_CODE_DENIED
-	case codes.Unavailable, codes.FailedPrecondition, codes.Aborted, codes.Canceled, codes.DeadlineExceeded:
-		return api.Code_CODE_UNAVAILABLE
-	}
-	return api.Code_CODE_INTERNAL
 }
 
 // with returns a function that reads the body of a request, and passes it to serve.

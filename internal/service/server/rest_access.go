@@ -185,7 +185,7 @@ func (s service) postAccess(r *http.Request, body *accessBody) (any, error) {
 	change := &api.AccessChange{Expected: uint64(body.Expected), Force: body.Force, DryRun: body.DryRun, EndSessions: body.EndSessions, Edits: edits}
 	answer, err := s.Access(r.Context(), &api.AccessRequest{Ask: &api.AccessRequest_Change{Change: change}})
 	if status.Code(err) == codes.Aborted {
-		return nil, refused{&api.Reply{Code: api.Code_CODE_STALE, Message: reason(err)}}
+		return nil, refused{&api.Reply{Code: api.Code_CODE_STALE, Message: api.Reason(err)}}
 	}
 	if err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/conclave-io/conclave/api"
+	"github.com/conclave-io/conclave/internal/kit/wait"
 	"github.com/conclave-io/conclave/internal/service/feed"
 	"github.com/conclave-io/conclave/internal/service/node"
 	"github.com/conclave-io/conclave/internal/service/registry"
@@ -147,7 +148,7 @@ type lackJSON struct {
 }
 
 func lack(part string, err error) lackJSON {
-	return lackJSON{part, api.MeaningOf(codeOf(err)).Name, reason(err)}
+	return lackJSON{part, api.MeaningOf(api.CodeOf(err)).Name, api.Reason(err)}
 }
 
 // tellSamples sends the state of the servers until ctx ends.
@@ -159,7 +160,7 @@ func (s *Server) tellSamples(ctx context.Context, every time.Duration, event tel
 		} else if ctx.Err() == nil {
 			_ = event("lack", lack("status", err))
 		}
-		_ = pause(ctx, max(every-time.Since(begun), time.Millisecond))
+		_ = wait.For(ctx, max(every-time.Since(begun), time.Millisecond))
 	}
 }
 
@@ -172,10 +173,10 @@ func (s *Server) tellChanges(ctx context.Context, req *api.WatchRequest, part st
 			continue
 		}
 		_ = event("lack", lack(part, err))
-		if codeOf(err) == api.Code_CODE_EXHAUSTED {
+		if api.CodeOf(err) == api.Code_CODE_EXHAUSTED {
 			return
 		}
-		_ = pause(ctx, retryEvery)
+		_ = wait.For(ctx, retryEvery)
 	}
 }
 
@@ -270,6 +271,6 @@ func (e *events) fail(err error) {
 		writeError(e.w, err)
 		return
 	}
-	meaning := api.MeaningOf(codeOf(err))
-	_ = e.event("end", problem{Code: meaning.Name, Message: reason(err)})
+	meaning := api.MeaningOf(api.CodeOf(err))
+	_ = e.event("end", problem{Code: meaning.Name, Message: api.Reason(err)})
 }

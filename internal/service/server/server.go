@@ -18,6 +18,7 @@ import (
 	"github.com/conclave-io/conclave/api"
 	"github.com/conclave-io/conclave/internal/kit/near"
 	"github.com/conclave-io/conclave/internal/service/audit"
+	"github.com/conclave-io/conclave/internal/service/auditlog"
 	"github.com/conclave-io/conclave/internal/service/metrics"
 	"github.com/conclave-io/conclave/internal/service/node"
 	"github.com/conclave-io/conclave/internal/service/registry"
@@ -41,7 +42,7 @@ type Server struct {
 	numbers  numbers
 	reports  reports
 	splitter *splitter
-	audit    *auditor
+	audit    *auditlog.Log
 	holds    *audit.Holds // nil without --audit-grants
 	shares   shares
 	rates    rates
@@ -180,10 +181,10 @@ func (s *Server) serve(secrets *secrets) error {
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.callees = newCallees(s.node)
-	s.startAudit()
+	s.audit = s.startAudit()
 	s.metrics = metrics.New(s.measured())
 	if admin != nil {
-		admin = noted{admin, s}
+		admin = recorded{admin, s}
 	}
 	s.splitter = newSplitter(s.cfg.Listener, admin, secrets.clients, s.cfg.ioTimeout, s.log)
 	s.splitter.roster = secrets.programs
@@ -196,7 +197,6 @@ func (s *Server) serve(secrets *secrets) error {
 	s.serving.Go(func() { s.report(s.vouched.Serve(s.calls)) })
 	s.serving.Go(func() { s.report(s.http.Serve(s.splitter.http)) })
 	s.serving.Go(s.watchSecrets)
-	s.serving.Go(s.anchor)
 	if s.exposed() {
 		s.serving.Go(s.remind)
 	}
@@ -336,6 +336,17 @@ func (s *Server) Stop(ctx context.Context) error {
 	}
 }
 
+// startAudit starts to write the audit log.
+func (s *Server) startAudit() *auditlog.Log {
+	return auditlog.Start(s.ctx, auditlog.Config{
+		Server: s.cfg.ID, Version: s.cfg.Version, Path: s.cfg.AuditLog, Required: s.cfg.AuditRequired, Holds: s.holds, AnchorEvery: s.cfg.AnchorEvery,
+		Node: s.node, Newest: s.newestRecord, Log: s.log,
+	})
+}
+
+// Reopen opens the audit log again, after the file was renamed.
+func (s *Server) Reopen() { s.audit.Reopen() }
+
 // measured returns what the metrics are about.
 func (s *Server) measured() metrics.Source {
 	of := metrics.Source{
@@ -358,12 +369,12 @@ func (s *Server) finish() {
 	if s.err != nil {
 		stop.Reason += ": " + s.err.Error()
 	}
-	s.audit.note(stop)
+	s.audit.Note(stop)
 	s.cancel()
 	s.splitter.close()
 	s.end()
 	s.tasks.Wait()
-	s.stopAudit()
+	s.audit.Wait()
 	s.callees.close()
 	s.serving.Wait()
 	close(s.done)

@@ -70,13 +70,8 @@ func (e *crowdedError) Error() string {
 	return fmt.Sprintf("%.64s has %d of %d %s at server %d: end some", e.who, partMost[e.part], partMost[e.part], partNames[e.part], e.server)
 }
 
-// overQuota is the error of a call that is beyond a quota which a server counts by itself.
-type overQuota interface {
-	error
-	overQuota()
-}
-
-func (*crowdedError) overQuota() {}
+// Code implements api.CodedError.
+func (*crowdedError) Code() api.Code { return api.Code_CODE_QUOTA }
 
 // GRPCStatus is the error for callers over gRPC.
 func (e *crowdedError) GRPCStatus() *status.Status {
@@ -183,7 +178,8 @@ type hastyError struct {
 	server uint64
 }
 
-func (*hastyError) overQuota() {}
+// Code implements api.CodedError.
+func (*hastyError) Code() api.Code { return api.Code_CODE_QUOTA }
 
 func (e *hastyError) Error() string {
 	return fmt.Sprintf("%.64s sends more than %d requests per second to server %d: send fewer, or have the quota raised", e.who, e.most, e.server)
@@ -200,7 +196,7 @@ func (s *Server) tooFast(who caller, req *api.Request) *api.Reply {
 		return nil
 	}
 	if err := s.pace(who); err != nil {
-		return stream.Refusal(req, codeOf(err), reason(err))
+		return stream.Refusal(req, api.CodeOf(err), api.Reason(err))
 	}
 	return nil
 }

@@ -49,8 +49,8 @@ func TestShares(t *testing.T) {
 		}
 	})
 	err := error(&crowdedError{"cert:a", aStream, 3})
-	if got := "cert:a has 256 of 256 streams at server 3: end some"; err.Error() != got || status.Code(err) != codes.ResourceExhausted || codeOf(err) != api.Code_CODE_QUOTA {
-		t.Errorf("%v, %v, %v", err, status.Code(err), codeOf(err))
+	if got := "cert:a has 256 of 256 streams at server 3: end some"; err.Error() != got || status.Code(err) != codes.ResourceExhausted || api.CodeOf(err) != api.Code_CODE_QUOTA {
+		t.Errorf("%v, %v, %v", err, status.Code(err), api.CodeOf(err))
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/conclave-io/conclave/internal/service/registry"
 )
 
 const (
@@ -92,6 +94,25 @@ func (p *placed) Close() error {
 		err = os.Remove(p.path)
 	}
 	return err
+}
+
+// recorded is the admin socket. Each connection through it is recorded in the audit log.
+type recorded struct {
+	net.Listener
+	server *Server
+}
+
+func (l recorded) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if socket, is := conn.(*net.UnixConn); err == nil && is {
+		who, problem := throughSocket(socket, l.server.cfg.ID)
+		rec := registry.Record{Kind: "socket", Origin: registry.Origin{Actor: who, Via: "local", Remote: socketName}, Result: registry.OK}
+		if problem != nil {
+			rec.Result, rec.Reason = registry.Denied, problem.Error()
+		}
+		l.server.audit.Note(rec)
+	}
+	return conn, err
 }
 
 // clearSocket removes the socket of a server that was killed. It keeps files that are not

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/conclave-io/conclave/api"
+	"github.com/conclave-io/conclave/internal/kit/wait"
 	"github.com/conclave-io/conclave/internal/service/registry"
 	"github.com/conclave-io/conclave/internal/service/transport"
 )
@@ -180,11 +181,11 @@ func (s *Server) Reload() error {
 	}
 	s.metrics.Reloaded(err)
 	if err != nil {
-		s.audit.note(registry.Record{Kind: "certificates", Result: registry.Invalid, Reason: err.Error()})
+		s.audit.Note(registry.Record{Kind: "certificates", Result: registry.Invalid, Reason: err.Error()})
 		s.log.Error("cannot reload the certificates; the previous ones stay in use", "err", strings.ReplaceAll(err.Error(), "\n", "; "))
 		return err
 	}
-	s.audit.note(registry.Record{Kind: "certificates", Reason: fmt.Sprintf("connections closed: %d", closed)})
+	s.audit.Note(registry.Record{Kind: "certificates", Reason: fmt.Sprintf("connections closed: %d", closed)})
 	s.log.Info("reloaded the certificates")
 	return nil
 }
@@ -194,7 +195,7 @@ func (s *Server) Reload() error {
 func (s *Server) watchSecrets() {
 	said := make(warnings)
 	s.warnOfExpiry(said, time.Now())
-	for range ticks(s.ctx, s.cfg.LookEvery) {
+	for range wait.Ticks(s.ctx, s.cfg.LookEvery) {
 		if s.secrets.changed() {
 			_ = s.Reload() // it logs its error
 		}

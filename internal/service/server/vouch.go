@@ -96,7 +96,7 @@ func (s *Server) enterVouched(ctx context.Context, method string, req any) (cont
 	wanted := needOf(path.Base(method), req)
 	err = s.mayAct(ctx, who, wanted)
 	if err != nil {
-		s.audit.refused(who, path.Base(method), err)
+		s.audit.Refused(who, path.Base(method), err)
 	}
 	return context.WithValue(ctx, needKey{}, wanted), err
 }

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/conclave-io/conclave/api"
+	"github.com/conclave-io/conclave/internal/kit/wait"
 	"github.com/conclave-io/conclave/internal/service/convert"
 	"github.com/conclave-io/conclave/internal/service/feed"
 	"github.com/conclave-io/conclave/internal/service/node"
@@ -49,7 +50,7 @@ func (s *Server) watch(ctx context.Context, req *api.WatchRequest, send func(*ap
 	send = atMost(int(req.GetMost()), &told, send)
 	err = s.sendAll(ctx, &told, send)
 	for err == nil {
-		if err := pause(ctx, interval); err != nil {
+		if err := wait.For(ctx, interval); err != nil {
 			return err
 		}
 		select {
@@ -93,37 +94,6 @@ func atMost(most int, told *feed.Watch, send func(*api.Changes) error) func(*api
 			return status.Errorf(codes.ResourceExhausted, "prefix: %q: over %d names begin with it; give a longer one", told.Prefix, most)
 		}
 		return send(c)
-	}
-}
-
-// pause waits for d, or until ctx ends.
-func pause(ctx context.Context, d time.Duration) error {
-	if d == 0 {
-		return nil
-	}
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-// ticks yields after each interval, until ctx ends.
-func ticks(ctx context.Context, every time.Duration) func(yield func() bool) {
-	return func(yield func() bool) {
-		ticker := time.NewTicker(every)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ticker.C:
-				if !yield() {
-					return
-				}
-			case <-ctx.Done():
-				return
-			}
-		}
 	}
 }
 

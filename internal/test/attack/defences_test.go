@@ -194,11 +194,11 @@ var defences = []defence{
 	},
 	{
 		"what-cannot-be-recorded-is-refused", []int{31}, "a server that has to write its audit log, and cannot, takes everything",
-		without("internal/service/server/auditor.go", "r.Restrict(why)", "r.Restrict(why[:0])"),
+		without("internal/service/auditlog/log.go", "r.Restrict(why)", "r.Restrict(why[:0])"),
 	},
 	{
 		"who-cannot-record-does-not-lead", []int{31}, "a leader that has to write its audit log, and cannot, goes on leading",
-		without("internal/service/server/auditor.go", "if handsOver {\n\t\t\t\t\tr.Resign()", "if handsOver && why == \"\" {\n\t\t\t\t\tr.Resign()"),
+		without("internal/service/auditlog/log.go", "if handsOver {\n\t\t\t\t\tr.Resign()", "if handsOver && why == \"\" {\n\t\t\t\t\tr.Resign()"),
 	},
 	{
 		"renewals-need-no-record", []int{31}, "a server that has to write its audit log, and cannot, refuses renewals",

@@ -14,6 +14,7 @@ const floors = `
 # Ground: the contract between algorithms and hosts, and odds and ends that
 # know nothing of either.
 internal/kit/boottime:
+internal/kit/wait:
 internal/kit/wire:
 internal/test/longrun:
 internal/kit/outfile:
@@ -89,8 +90,9 @@ internal/service/convert:       api internal/service/registry
 internal/service/feed:          api internal/service/convert internal/service/registry
 internal/service/audit:         api internal/service/registry # what an audit log has, for servers and for people who check it
 internal/service/stream:        api internal/service/convert internal/service/registry
+internal/service/auditlog:      api internal/kit/wait internal/service/audit internal/service/node internal/service/registry internal/service/replica internal/service/stream # the file that a server writes
 internal/service/metrics:       api internal/kit/histogram internal/service/access internal/service/clocks internal/service/host internal/service/node internal/service/ops internal/service/registry internal/service/replica internal/service/store internal/service/transport internal/service/version
-internal/service/server:        algorithm/view internal/kit/near internal/kit/histogram internal/service/access internal/service/audit internal/service/clocks internal/service/host api internal/service/backup internal/service/convert internal/service/feed internal/service/node internal/service/registry internal/service/replica internal/service/store internal/service/stream internal/service/transport internal/service/peering internal/service/version internal/kit/boottime internal/service/metrics
+internal/service/server:        algorithm/view internal/kit/near internal/kit/histogram internal/service/access internal/service/audit internal/service/clocks internal/service/host api internal/service/backup internal/service/convert internal/service/feed internal/service/node internal/service/registry internal/service/replica internal/service/store internal/service/stream internal/service/transport internal/service/peering internal/service/version internal/kit/boottime internal/kit/wait internal/service/auditlog internal/service/metrics
 
 internal/service/server/servertest: internal/service/server # for tests only: no line below may name it
 
@@ -107,7 +109,7 @@ internal/cli/guard:        internal/kit/boottime
 internal/cli/local:        . internal/service/server
 internal/cli/bench:        . internal/cli/local internal/kit/boottime lab/measure process api internal/service/server internal/service/version
 internal/cli/demo:         . internal/cli/local internal/kit/boottime internal/service/server internal/service/version
-internal/cli:          . internal/cli/guard internal/cli/local internal/cli/bench internal/cli/demo internal/kit/boottime lab/describe internal/kit/outfile internal/kit/authority internal/service/server internal/service/access internal/service/audit internal/service/backup internal/service/version web process algorithm algorithm/broken algorithm/view lab/trace lab/sim lab/measure lab/scenario lab/check lab/check/audit lab/host
+internal/cli:          . internal/cli/guard internal/cli/local internal/cli/bench internal/cli/demo internal/kit/boottime lab/describe internal/kit/outfile internal/kit/authority internal/service/server internal/service/access internal/service/audit internal/service/auditlog internal/service/backup internal/service/version web process algorithm algorithm/broken algorithm/view lab/trace lab/sim lab/measure lab/scenario lab/check lab/check/audit lab/host
 internal/gen/man/run:      internal/cli # writes the manual pages
 cmd/conclave:          internal/cli
 lab/extend:                internal/cli algorithm process # the command line with algorithms of another module
@@ -133,7 +135,7 @@ go.uber.org/zap...:                    internal/service/store
 
 google.golang.org/protobuf/...:        api internal/service/agreement internal/service/store internal/service/transport internal/service/server internal/test/vopr
 google.golang.org/genproto/...:        internal/service/server
-google.golang.org/grpc...:             . api internal/service/server internal/cli/bench
+google.golang.org/grpc...:             . api internal/service/auditlog internal/service/server internal/cli/bench
 github.com/prometheus/...:             internal/service/metrics
 github.com/BurntSushi/toml:            internal/service/server internal/cli
 github.com/andybalholm/brotli:         web

@@ -1,4 +1,4 @@
-package server
+package auditlog
 
 import (
 	"errors"
@@ -15,8 +15,8 @@ import (
 // StandardOutput is the file name that stands for standard output.
 const StandardOutput = "-"
 
-// auditFile is a file to which the lines of an audit log are appended.
-type auditFile struct {
+// file is a file to which the lines of an audit log are appended.
+type file struct {
 	*os.File
 	path    string
 	regular bool
@@ -25,25 +25,25 @@ type auditFile struct {
 	rest    []byte // the unwritten part of a line, for a pipe that took only the first part
 }
 
-// openAudit opens a file and finds its end. An incomplete line at the end is removed.
-func openAudit(path string) (*auditFile, error) {
+// openFile opens a file and finds its end. An incomplete line at the end is removed.
+func openFile(path string) (*file, error) {
 	if path == StandardOutput {
-		return &auditFile{File: os.Stdout, path: path}, nil
+		return &file{File: os.Stdout, path: path}, nil
 	}
 	// Opening a pipe without a reader must fail, not block.
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|syscall.O_NONBLOCK, 0o600)
+	opened, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|syscall.O_NONBLOCK, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	f := &auditFile{File: file, path: path}
+	f := &file{File: opened, path: path}
 	if err := f.resume(); err != nil {
-		file.Close()
+		opened.Close()
 		return nil, err
 	}
 	return f, nil
 }
 
-func (f *auditFile) resume() error {
+func (f *file) resume() error {
 	info, err := f.Stat()
 	if err != nil || !info.Mode().IsRegular() {
 		return err
@@ -70,7 +70,7 @@ func (f *auditFile) resume() error {
 
 // append writes a line. A regular file gets all of it or nothing; for a pipe that took
 // part of a line, the rest is written first.
-func (f *auditFile) append(line []byte) error {
+func (f *file) append(line []byte) error {
 	if err := f.flush(); err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (f *auditFile) append(line []byte) error {
 }
 
 // flush writes the rest of a line.
-func (f *auditFile) flush() error {
+func (f *file) flush() error {
 	if len(f.rest) == 0 {
 		return nil
 	}
@@ -97,14 +97,14 @@ func (f *auditFile) flush() error {
 	return err
 }
 
-func (f *auditFile) write(text []byte) (int, error) {
+func (f *file) write(text []byte) (int, error) {
 	// Only pipes and the like have deadlines.
 	_ = f.SetWriteDeadline(time.Now().Add(time.Duration(audit.HungAfter)))
 	return f.Write(text)
 }
 
 // moved reports whether the path now leads to another file, or to none.
-func (f *auditFile) moved() bool {
+func (f *file) moved() bool {
 	if f.path == StandardOutput {
 		return false
 	}
@@ -117,13 +117,13 @@ func (f *auditFile) moved() bool {
 }
 
 // shorter reports whether the file has lost text that was written to it.
-func (f *auditFile) shorter() bool {
+func (f *file) shorter() bool {
 	open, err := f.Stat()
 	return err == nil && f.regular && open.Size() < f.whole
 }
 
 // finish closes the file.
-func (f *auditFile) finish() {
+func (f *file) finish() {
 	if f.File != os.Stdout {
 		f.File.Close()
 	}

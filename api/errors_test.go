@@ -1,4 +1,4 @@
-package server
+package api_test
 
 import (
 	"testing"
@@ -13,7 +13,7 @@ import (
 // that new epochs ended.
 func TestWhatCanBeTriedAgainIsUnavailable(t *testing.T) {
 	for _, code := range []codes.Code{codes.Unavailable, codes.FailedPrecondition, codes.Aborted, codes.Canceled, codes.DeadlineExceeded} {
-		if got := codeOf(status.Error(code, "")); got != api.Code_CODE_UNAVAILABLE {
+		if got := api.CodeOf(status.Error(code, "")); got != api.Code_CODE_UNAVAILABLE {
 			t.Errorf("%v is %v", code, got)
 		}
 	}
