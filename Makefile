@@ -235,7 +235,7 @@ upgrade-test: go-version ## replace the servers of running clusters by the next 
 LEVEL     ?= 1
 .PHONY: golden
 golden: go-version ## write the golden files of LEVEL (1) that are missing; with FORCE=1, all
-	$(GO) test -count 1 -run Golden ./internal/service/registry ./internal/service/replica ./internal/service/peering ./internal/service/backup ./internal/service/store ./internal/service/node ./internal/service/host \
+	$(GO) test -count 1 -run Golden ./internal/service/registry ./internal/service/replica ./internal/service/peering ./internal/service/backup ./internal/service/store ./internal/service/guarded/home ./internal/service/host \
 		-args -golden-level=$(LEVEL) -golden-force=$(if $(FORCE),true,false)
 
 .PHONY: latency

@@ -94,7 +94,7 @@ type Batch struct {
 	Data   []byte
 }
 
-// Host manages live names at a server. It must not be used by two goroutines at the same time.
+// Host manages guarded names at a server. It must not be used by two goroutines at the same time.
 type Host struct {
 	cfg     Config
 	now     int64 // the latest clock reading of the caller

@@ -73,7 +73,7 @@ func (c *scraped) Describe(descs chan<- *prometheus.Desc) {
 func (c *scraped) Collect(values chan<- prometheus.Metric) {
 	n := c.of.Node
 	v := snapshot{
-		of: c.of, counts: c.counts, node: n.Metrics(), times: n.Metrics().Times(), Stats: n.Metrics().Stats(), live: n.Live(),
+		of: c.of, counts: c.counts, node: n.Metrics(), times: n.Metrics().Times(), Stats: n.Metrics().Stats(), live: n.Home().Status(),
 		clocks: n.Clocks(), others: n.Standings(), disk: c.counts.usage.of(c.of.Dir),
 	}
 	for _, one := range c.all {

@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 
+	"github.com/conclave-io/conclave/internal/service/guarded/home"
 	"github.com/conclave-io/conclave/internal/service/queue"
 	"github.com/conclave-io/conclave/internal/service/registry"
 	"github.com/conclave-io/conclave/internal/service/replica"
 )
 
 // ErrStopped is returned once the node has stopped.
-var ErrStopped = errors.New("the server is stopping")
+var ErrStopped = home.ErrStopped
 
 // ErrNotLeader is returned by calls that only the leader can serve.
 var ErrNotLeader = errors.New("this server does not lead")

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/conclave-io/conclave/internal/service/founding"
+	"github.com/conclave-io/conclave/internal/service/guarded/home"
 	"github.com/conclave-io/conclave/internal/service/registry"
 	"github.com/conclave-io/conclave/internal/service/replica"
 	"github.com/conclave-io/conclave/internal/service/store"
@@ -120,7 +121,7 @@ func (c Config) WithDefaults() Config {
 		c.Election = 4 * c.Heartbeat
 	}
 	if c.ViewLease == 0 {
-		c.ViewLease = LeastViewLease(c.Election)
+		c.ViewLease = home.LeastLease(c.Election)
 	}
 	if c.Log == nil {
 		c.Log = slog.Default()
@@ -158,8 +159,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("state-limit: %d bytes: must be between %d MiB and %d MiB", c.StateLimit, MinStateLimit>>20, MaxStateLimit>>20)
 	case c.Election < 2*c.Heartbeat:
 		return fmt.Errorf("election timeout: %v: must be at least twice the heartbeat of %v", c.Election, c.Heartbeat)
-	case c.ViewLease < LeastViewLease(c.Election) || c.ViewLease > MostViewLease(c.Election):
-		return fmt.Errorf("view lease: %v: must be between %v and %v", c.ViewLease, LeastViewLease(c.Election), MostViewLease(c.Election))
+	case c.ViewLease < home.LeastLease(c.Election) || c.ViewLease > home.MostLease(c.Election):
+		return fmt.Errorf("view lease: %v: must be between %v and %v", c.ViewLease, home.LeastLease(c.Election), home.MostLease(c.Election))
 	}
 	return nil
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/conclave-io/conclave/algorithm/view"
-	"github.com/conclave-io/conclave/internal/service/host"
+	"github.com/conclave-io/conclave/internal/service/guarded/home"
 	"github.com/conclave-io/conclave/internal/service/registry"
 )
 
@@ -15,8 +15,8 @@ import (
 // node asks for has one token of each lock.
 func TestCutsUnderLoad(t *testing.T) {
 	t.Parallel()
-	c := liveCluster(t, 3)
-	if _, err := c.nodes[1].Cut(c.ctx, ""); err != ErrNotMember {
+	c := guardedCluster(t, 3)
+	if _, err := c.nodes[1].Home().Cut(c.ctx, ""); err != home.ErrNotMember {
 		t.Errorf("a node without a seat says %v", err)
 	}
 	tokens := []string{"suzuki-kasami", "raymond", "naimi-trehel", "singhal"}
@@ -54,7 +54,7 @@ func TestCutsUnderLoad(t *testing.T) {
 		if round%30 == 15 { // another epoch, sooner or later
 			c.guard("more/", view.Use{Algorithm: []string{"central", "lamport"}[round/30%2]})
 		}
-		cut, err := c.nodes[uint64(round%3)+1].Cut(c.ctx, "")
+		cut, err := c.nodes[uint64(round%3)+1].Home().Cut(c.ctx, "")
 		if err != nil {
 			t.Errorf("no cut: %v", err)
 			break
@@ -80,22 +80,52 @@ func TestCutsUnderLoad(t *testing.T) {
 // wait start no second cut. Otherwise cuts would pile up at all members.
 func TestOneCutAtATime(t *testing.T) {
 	t.Parallel()
-	c := liveCluster(t, 3)
+	c := guardedCluster(t, 3)
 	c.guard("a/", view.Use{Algorithm: "suzuki-kasami"})
 	c.members(3)
-	stands := c.nodes[2].live
-	stands.mu.Lock()
+	sent := func() uint64 { return c.nodes[1].Home().Status().Messages }
+	before := sent()
+	if _, err := c.nodes[1].Home().Cut(c.ctx, "a/"); err != nil {
+		t.Fatal(err)
+	}
+	takes := sent() - before
+	if takes == 0 {
+		t.Fatal("a cut takes no messages")
+	}
+	goOn := standStill(t, c.nodes[2].Home())
+	before = sent()
 	for range 20 {
 		ctx, cancel := context.WithTimeout(c.ctx, 5*time.Millisecond)
-		if cut, err := c.nodes[1].Cut(ctx, "a/"); err == nil {
+		if cut, err := c.nodes[1].Home().Cut(ctx, "a/"); err == nil {
 			t.Errorf("a member stands still, and there is %+v", cut)
 		}
 		cancel()
 	}
-	var number uint64
-	c.nodes[1].live.with(func(h *host.Host, now int64) { number, _ = h.Cut(now, "a/") })
-	stands.mu.Unlock()
-	if number != 2 {
-		t.Errorf("%d cuts were begun while the first was under way", number-2)
+	if more := sent() - before; more > takes {
+		t.Errorf("%d messages for cuts were sent while one was under way, which takes %d", more, takes)
 	}
+	goOn()
 }
+
+// standStill makes a home do nothing until the function that it returns is called: a client of it
+// does not take its reply.
+func standStill(t *testing.T, h *home.Home) (goOn func()) {
+	s := stalled{stands: make(chan struct{}), released: make(chan struct{})}
+	conn, err := h.Connect(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go conn.Submit(t.Context(), []registry.Command{{Op: registry.OpRenew, Session: registry.SessionID{9}, Sequence: 1}})
+	<-s.stands
+	return func() { close(s.released) }
+}
+
+// stalled is a client that takes no reply before it is released.
+type stalled struct{ stands, released chan struct{} }
+
+func (s stalled) Deliver([]Reply) {
+	close(s.stands)
+	<-s.released
+}
+
+func (s stalled) Depose() {}

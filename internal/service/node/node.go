@@ -15,6 +15,7 @@ import (
 
 	"github.com/conclave-io/conclave/internal/kit/boottime"
 	"github.com/conclave-io/conclave/internal/service/access"
+	"github.com/conclave-io/conclave/internal/service/guarded/home"
 	"github.com/conclave-io/conclave/internal/service/peering"
 	"github.com/conclave-io/conclave/internal/service/registry"
 	"github.com/conclave-io/conclave/internal/service/replica"
@@ -34,7 +35,7 @@ type Node struct {
 
 	messages chan *raftpb.Message
 	intake   *intake
-	live     *live
+	home     *home.Home
 	clocks   *peerClocks
 	calls    chan func()
 	refused  chan refusal
@@ -89,7 +90,7 @@ func Start(cfg Config) (*Node, error) {
 		done:     make(chan struct{}),
 	}
 	n.recorded.Store(&recorded{changed: make(chan struct{})})
-	n.live, n.clocks = newLive(n), newPeerClocks(n)
+	n.home, n.clocks = n.newHome(), newPeerClocks(n)
 	if err := n.open(); err != nil {
 		if cfg.PeerListener != nil {
 			cfg.PeerListener.Close()
@@ -134,7 +135,7 @@ func (n *Node) open() error {
 		n.store.Close()
 		return err
 	}
-	n.live.begin(n.net)
+	n.home.Begin(n.net)
 	n.clocks.begin(n.net)
 	return nil
 }
@@ -155,7 +156,7 @@ func (n *Node) others() map[uint64]string {
 // what is on the disk. It returns an error if the node had already stopped by itself, or if a
 // write to the disk did not end.
 func (n *Node) Stop(ctx context.Context) error {
-	n.live.leave(ctx)
+	n.home.Leave(ctx)
 	leads := false
 	_ = n.call(ctx, func(r *replica.Replica) error {
 		if r != nil {
@@ -243,9 +244,9 @@ func (n *Node) run() {
 	if n.err = n.begin(); n.err != nil || n.replica == nil {
 		return
 	}
-	n.tellHost(true)
+	n.updateHome(true)
 	n.tasks.Go(func() { n.watchers.run(n.stop) })
-	n.tasks.Go(func() { n.live.run(n.stop) })
+	n.tasks.Go(func() { n.home.Run(n.stop) })
 	n.tasks.Go(func() { n.clocks.run(n.stop) })
 	if !n.cfg.Memory {
 		n.disk.working.Go(func() { n.disk.run(n.stop) })
@@ -271,8 +272,8 @@ func (n *Node) loop() error {
 			n.replica.Receive(now(), m)
 		case <-requests:
 			n.takeRequests()
-		case <-n.live.mine:
-			n.takeOrders()
+		case <-n.home.Ordered():
+			n.submitOwnOrders()
 		case w := <-n.disk.done:
 			if err := n.saved(w); err != nil {
 				return err
@@ -380,8 +381,8 @@ func (n *Node) carryOut(out *replica.Output) error {
 	}
 	n.metrics.note(n.replica.Stats()) // before a client can ask about its reply
 	n.deliver(out.Replies)
-	n.tellSeats(out.Seats)
-	n.tellHost(out.View || out.Restored)
+	n.answerSeats(out.Seats)
+	n.updateHome(out.View || out.Restored)
 	n.tellAudit(out)
 	n.finishReads(out.Reads)
 	if out.Deposed {
@@ -479,7 +480,7 @@ func (n *Node) AccessMode() access.Mode { return access.Mode(n.mode.Load()) }
 // close releases all resources and wakes all callers that wait.
 func (n *Node) close() {
 	n.stopOnce.Do(func() { close(n.stop) })
-	n.live.end()
+	n.home.End()
 	n.tasks.Wait()
 	if err := n.net.Close(); err != nil {
 		n.log.Warn("cannot close the connections to peers", "err", err)

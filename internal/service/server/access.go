@@ -26,7 +26,7 @@ func (s service) Access(ctx context.Context, req *api.AccessRequest) (*api.Acces
 	if req.GetWhoAmI() != nil {
 		answer := s.whoAmI(who)
 		if passedOn(ctx) { // the leader asks by which rules this home goes
-			answer.Revision = s.node.HomeRevision()
+			answer.Revision = s.node.Home().Revision()
 		}
 		return answer, nil
 	}

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/conclave-io/conclave/internal/service/node"
+	"github.com/conclave-io/conclave/internal/service/guarded/home"
 	"github.com/conclave-io/conclave/internal/service/replica"
 )
 
@@ -180,7 +180,7 @@ func (c Config) WithDefaults() Config {
 	}
 	set(&c.Heartbeat, c.factor()*defaultHeartbeat)
 	set(&c.Election, 4*c.Heartbeat)
-	set(&c.ViewLease, node.LeastViewLease(c.Election))
+	set(&c.ViewLease, home.LeastLease(c.Election))
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}

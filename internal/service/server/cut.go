@@ -10,8 +10,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/conclave-io/conclave/api"
+	"github.com/conclave-io/conclave/internal/service/guarded/home"
 	"github.com/conclave-io/conclave/internal/service/host"
-	"github.com/conclave-io/conclave/internal/service/node"
 	"github.com/conclave-io/conclave/internal/service/registry"
 )
 
@@ -25,16 +25,16 @@ func (s service) Cut(ctx context.Context, req *api.CutRequest) (*api.CutResponse
 	if !s.lists(ctx, req.GetPrefix()) {
 		return nil, status.Errorf(codes.NotFound, "no algorithm guards locks that start with %q", req.GetPrefix())
 	}
-	cut, err := s.node.Cut(ctx, req.GetPrefix())
+	cut, err := s.node.Home().Cut(ctx, req.GetPrefix())
 	var size *host.CutSizeError
 	switch {
 	case err == nil:
 		return cutResponse(cut), nil
 	case errors.As(err, &size):
 		return nil, status.Error(codes.InvalidArgument, err.Error())
-	case errors.Is(err, node.ErrCutAborted):
+	case errors.Is(err, home.ErrCutAborted):
 		return nil, status.Error(codes.Aborted, err.Error())
-	case errors.Is(err, node.ErrNotMember):
+	case errors.Is(err, home.ErrNotMember):
 		return s.cutElsewhere(ctx, req)
 	case errors.Is(err, context.DeadlineExceeded):
 		return nil, unavailable("a member did not answer in time")

@@ -93,7 +93,7 @@ func TestAuditGrants(t *testing.T) {
 	everywhere()
 
 	first := dial(t, c.Address(1), nil)
-	servertest.Eventually(t, "the level is that of live names", func() bool {
+	servertest.Eventually(t, "the level is that of guarded names", func() bool {
 		s, err := first.Status(t.Context(), &api.StatusRequest{})
 		return err == nil && s.GetLevel() >= version.Guarded
 	})

@@ -31,7 +31,7 @@ func (s service) AttachHome(frames attachStream) error {
 	out, cut := s.outboxFor(ctx, who)
 	out.home = true
 	welcome := &api.Welcome{Cluster: s.identity, Server: s.cfg.ID, Version: protocolVersion}
-	conn, err := s.node.ConnectHome(out)
+	conn, err := s.node.Home().Connect(out)
 	if err == nil {
 		defer conn.Close()
 		welcome.Seat, welcome.LeaseNs = conn.Seat[:], int64(conn.Lease)
@@ -53,7 +53,7 @@ func (s service) AttachHome(frames attachStream) error {
 // turnAway sends a farewell to a client because this server is not, or no longer, a home.
 func (s *Server) turnAway(frames attachStream) error {
 	farewell := &api.Farewell{Code: api.Code_CODE_NOT_MEMBER, Message: fmt.Sprintf("server %d takes no part in the view: ask a member", s.cfg.ID)}
-	if to := s.node.Successor(); to != 0 {
+	if to := s.node.Home().Successor(); to != 0 {
 		farewell.Heir = s.node.ClientAddress(to)
 	}
 	// The view of a server that is stopping has no members.
@@ -190,7 +190,7 @@ func (s *Server) asked(ctx context.Context, homes int) error {
 // requireHome returns an error unless this server takes part in the view. After a restart, clients of
 // its former seat may hold locks that this process does not know.
 func (s *Server) requireHome() error {
-	if !s.node.IsHome() {
+	if !s.node.Home().IsMember() {
 		return status.Errorf(codes.Unavailable, "server %d takes no part in the view", s.cfg.ID)
 	}
 	return nil
@@ -202,7 +202,7 @@ func (s *Server) explainHere(req *api.ExplainRequest) (*api.ExplainResponse, err
 		return nil, err
 	}
 	answer := new(api.ExplainResponse)
-	res, known, past := s.node.ExplainLive(req.GetName(), waiters(req.GetWaiters()))
+	res, known, past := s.node.Home().Explain(req.GetName(), waiters(req.GetWaiters()))
 	if known {
 		answer.Resource = convert.Resource(&res)
 	}
@@ -295,7 +295,7 @@ func (s *Server) readableHere(ctx context.Context, req *api.ListRequest, most in
 	may, after := reader(ctx, s.rules(), registry.Lock), req.GetAfter()
 	for further := true; further; {
 		var page []registry.Resource
-		page, further = s.node.ListLive(req.GetPrefix(), after, pageSize, waiters(req.GetWaiters()))
+		page, further = s.node.Home().List(req.GetPrefix(), after, pageSize, waiters(req.GetWaiters()))
 		for i := range page {
 			after = page[i].Name
 			switch {

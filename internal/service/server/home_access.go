@@ -124,7 +124,7 @@ func (s *Server) awaitHomes(ctx context.Context) error {
 
 // lateHome returns a member that does not go by a revision of the rules, or 0.
 func (s *Server) lateHome(ctx context.Context, wanted uint64) uint64 {
-	here := func(context.Context) (uint64, error) { return s.node.HomeRevision(), nil }
+	here := func(context.Context) (uint64, error) { return s.node.Home().Revision(), nil }
 	all := atMembers(s.atHomes(ctx), s, here, func(ctx context.Context, member api.ConclaveClient) (uint64, error) {
 		answer, err := member.Access(ctx, &api.AccessRequest{Ask: &api.AccessRequest_WhoAmI{WhoAmI: &api.WhoAmI{}}})
 		return answer.GetRevision(), err

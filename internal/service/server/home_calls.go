@@ -13,6 +13,7 @@ import (
 
 	"github.com/conclave-io/conclave/api"
 	"github.com/conclave-io/conclave/internal/service/convert"
+	"github.com/conclave-io/conclave/internal/service/guarded/home"
 	"github.com/conclave-io/conclave/internal/service/node"
 	"github.com/conclave-io/conclave/internal/service/registry"
 	"github.com/conclave-io/conclave/internal/service/replica"
@@ -32,14 +33,14 @@ func (s *Server) carryOutAtHome(ctx context.Context, req *api.Request) *api.Repl
 	case !there:
 		reply, err = s.doAsHome(ctx, req)
 	case passedOn(ctx):
-		err = node.ErrNotMember
+		err = home.ErrNotMember
 	default:
 		reply, err = s.passToHome(ctx, req)
 	}
 	switch {
 	case err == nil:
 		return reply
-	case errors.Is(err, node.ErrNotMember):
+	case errors.Is(err, home.ErrNotMember):
 		return stream.Refusal(req, api.Code_CODE_NOT_MEMBER, fmt.Sprintf("home: server %d takes no part in the view, and keeps no session: open another one", req.GetHome()))
 	}
 	if there && waits(req) { // it may be in a queue now or later, but nobody waits for it any more
@@ -67,7 +68,7 @@ func (s *Server) passToHome(ctx context.Context, req *api.Request) (*api.Reply, 
 func (s *Server) doAsHome(ctx context.Context, req *api.Request) (*api.Reply, error) {
 	who, _ := callerOf(ctx)
 	c := newCall()
-	conn, err := s.node.ConnectHome(c)
+	conn, err := s.node.Home().Connect(c)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +79,7 @@ func (s *Server) doAsHome(ctx context.Context, req *api.Request) (*api.Reply, er
 	}
 	reply, err := s.await(ctx, c, req)
 	if errors.Is(err, node.ErrNotLeader) { // the home is gone, and all its sessions with it
-		err = node.ErrNotMember
+		err = home.ErrNotMember
 	}
 	return reply, err
 }
@@ -116,7 +117,7 @@ func (s *Server) sessionsAtHomes(ctx context.Context, req *api.SessionsRequest, 
 
 // sessionsHere returns the sessions at this server as a home.
 func (s *Server) sessionsHere(req *api.SessionsRequest, after registry.SessionID) *api.SessionsResponse {
-	page, left, more := s.node.LiveSessions(after, limited(req.GetLimit()))
+	page, left, more := s.node.Home().Sessions(after, limited(req.GetLimit()))
 	answer := &api.SessionsResponse{More: more}
 	for i := range page {
 		one := convert.Session(&page[i], left[i])
@@ -186,7 +187,7 @@ func (s *Server) endSessionAtHome(ctx context.Context, req *api.EndSessionReques
 
 // endSessionHere ends a session that this server keeps as a home.
 func (s *Server) endSessionHere(command *registry.Command) (*api.EndSessionResponse, error) {
-	holds, result := s.node.EndLiveSession(command)
+	holds, result := s.node.Home().EndSession(command)
 	if result.Code != registry.OK {
 		return nil, failureOf(result)
 	}

@@ -93,7 +93,7 @@ func (s *Server) heldAtHomes(ctx context.Context, revoke *api.Revoke) (held *api
 
 // revokeHere asks the holder at this server as a home.
 func (s *Server) revokeHere(req *api.Request, command registry.Command) *api.Reply {
-	switch result := s.node.RevokeLive(&command); result.Code {
+	switch result := s.node.Home().Revoke(&command); result.Code {
 	case registry.OK:
 		return &api.Reply{Session: req.GetSession(), Sequence: req.GetSequence(), Code: api.Code_CODE_OK, Fence: result.Fence}
 	case registry.Unavailable:

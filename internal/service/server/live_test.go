@@ -30,7 +30,7 @@ func live(t *testing.T, n int) *servertest.Cluster {
 		}
 	})
 	client := dial(t, c.Address(1), nil)
-	servertest.Eventually(t, "the level is that of live names", func() bool {
+	servertest.Eventually(t, "the level is that of guarded names", func() bool {
 		s, err := client.Status(t.Context(), &api.StatusRequest{})
 		return err == nil && s.GetLevel() >= version.Guarded
 	})

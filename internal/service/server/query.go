@@ -56,7 +56,7 @@ func (s *Server) status(ctx context.Context) (*api.StatusResponse, error) {
 	answer := &api.StatusResponse{
 		Cluster: s.identity, Server: s.cfg.ID, Version: s.cfg.Version,
 		UptimeNs: time.Since(s.started).Nanoseconds(), LeaderSinceUnixNs: s.node.Metrics().LeaderSince.Load(), Figures: s.metrics.Figures(),
-		Home: homeOf(s.node.Live()), Clocks: clocksOf(s.node.Clocks()),
+		Home: homeOf(s.node.Home().Status()), Clocks: clocksOf(s.node.Clocks()),
 		CertificateExpiresUnixNs: s.secrets.soonest(),
 	}
 	err := s.node.View(ctx, func(r *replica.Replica) { s.describe(r, answer) })

@@ -268,7 +268,7 @@ func (s *Server) newHTTP(handler http.Handler) *http.Server {
 }
 
 // Near returns this server for programs in its own process.
-func (s *Server) Near() near.Server { return s.node.Near(s.local()) }
+func (s *Server) Near() near.Server { return s.node.Home().Near(s.local()) }
 
 // report logs why the server of a listener ended, if that is unexpected.
 func (s *Server) report(err error) {

@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/conclave-io/conclave/internal/service/guarded/home"
 	"github.com/conclave-io/conclave/internal/service/node"
 )
 
@@ -120,8 +121,8 @@ func (c Config) checkTimes() error {
 		return fmt.Errorf("heartbeat: %v: must be between 5ms and 1m", c.Heartbeat)
 	case c.Election < 2*c.Heartbeat || c.Election > time.Hour:
 		return fmt.Errorf("election-timeout: %v: must be between twice the heartbeat, %v, and 1h", c.Election, 2*c.Heartbeat)
-	case c.ViewLease < node.LeastViewLease(c.Election) || c.ViewLease > node.MostViewLease(c.Election):
-		return fmt.Errorf("view-lease: %v: must be between %v, which a change of leaders may take, and %v", c.ViewLease, node.LeastViewLease(c.Election), node.MostViewLease(c.Election))
+	case c.ViewLease < home.LeastLease(c.Election) || c.ViewLease > home.MostLease(c.Election):
+		return fmt.Errorf("view-lease: %v: must be between %v, which a change of leaders may take, and %v", c.ViewLease, home.LeastLease(c.Election), home.MostLease(c.Election))
 	}
 	return nil
 }

@@ -59,7 +59,7 @@ func (s *Server) mayElect(ctx context.Context) (why error) {
 
 // callElectionHere makes this server call an election.
 func (s *Server) callElectionHere(context.Context) (*api.CallElectionResponse, error) {
-	if !s.node.Campaign() {
+	if !s.node.Home().Campaign() {
 		return nil, errNoElection
 	}
 	return &api.CallElectionResponse{Members: []uint64{s.cfg.ID}}, nil

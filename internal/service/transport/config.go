@@ -77,7 +77,7 @@ type Config struct {
 	// names its build, in at most 64 bytes.
 	MinLevel, MaxLevel uint32
 	Build              string
-	// FrameLevel is the level that a peer must read to be sent frames of live names and
+	// FrameLevel is the level that a peer must read to be sent frames of guarded names and
 	// messages about seats. 0 means that no peer is sent any.
 	FrameLevel uint32
 	// Level returns the level of the cluster, 0 while it is not known. Many goroutines call

@@ -26,7 +26,7 @@ const (
 	kindChunk                      // the next part of a snapshot's data
 	kindTaken                      // nothing: the snapshot was taken over
 	kindNote                       // a note, of a few bytes
-	kindFrameHello                 // Hello, for a connection that carries frames of live names
+	kindFrameHello                 // Hello, for a connection that carries frames of guarded names
 	kindFrames                     // a batch of such frames
 	kindSeat                       // commands of a server for its seat, to the leader
 	kindTold                       // the leader's answers to these

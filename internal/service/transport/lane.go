@@ -109,7 +109,7 @@ func (t *Transport) sendAside(server uint64, k kind, text []byte) {
 	p.arrange(func(out *outgoing) { out.Note(note{k, text}) })
 }
 
-// readsFrames reports whether the peer is connected and supports live names.
+// readsFrames reports whether the peer is connected and supports guarded names.
 func (p *peer) readsFrames() bool {
 	h, live := p.who()
 	least := p.t.cfg.FrameLevel

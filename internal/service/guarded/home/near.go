@@ -1,4 +1,4 @@
-package node
+package home
 
 import (
 	"time"
@@ -9,12 +9,12 @@ import (
 
 // Near returns this server for programs in its own process. Their holds are shown with
 // the given principal.
-func (n *Node) Near(principal string) near.Server { return &nearby{n.live, principal} }
+func (l *Home) Near(principal string) near.Server { return &nearby{l, principal} }
 
-// nearby passes the calls of programs in this process to the host of live names. Most calls
+// nearby passes the calls of programs in this process to the host of guarded names. Most calls
 // leave nothing to be carried out.
 type nearby struct {
-	*live
+	*Home
 	principal string
 }
 
@@ -111,7 +111,7 @@ func (l *nearby) Deadline(h *near.Hold) time.Duration {
 }
 
 // Lease implements near.Server.
-func (l *nearby) Lease() time.Duration { return l.node.cfg.ViewLease }
+func (l *nearby) Lease() time.Duration { return l.cfg.Lease }
 
 // Close implements near.Server.
 func (l *nearby) Close(o *near.Owner) {
@@ -129,7 +129,7 @@ func (l *nearby) Close(o *near.Owner) {
 }
 
 // inform tells the holder of a near hold its new state. The caller holds mu.
-func (l *live) inform(h *near.Hold, s near.State) {
+func (l *Home) inform(h *near.Hold, s near.State) {
 	if tell := l.watchers[h]; tell != nil {
 		tell(near.Event{State: s, Reason: h.Reason})
 	}
@@ -138,19 +138,19 @@ func (l *live) inform(h *near.Hold, s near.State) {
 	}
 }
 
-// tell delivers the output of the host to programs within this process. The caller holds mu.
-func (l *live) tell(out *host.Output) {
+// notify delivers the output of the host to programs within this process. The caller holds mu.
+func (l *Home) notify(out *host.Output) {
 	l.endCuts(out.Cuts)
 	for _, h := range out.Near {
 		l.inform(h, h.State)
 	}
 	if out.Moved {
-		l.tellAll(func(h *near.Hold) near.State { return h.State })
+		l.notifyAll(func(h *near.Hold) near.State { return h.State })
 	}
 }
 
-// tellAll tells the holders of all near holds their new states. The caller holds mu.
-func (l *live) tellAll(state func(*near.Hold) near.State) {
+// notifyAll tells the holders of all near holds their new states. The caller holds mu.
+func (l *Home) notifyAll(state func(*near.Hold) near.State) {
 	for h := range l.watchers {
 		l.inform(h, state(h))
 	}

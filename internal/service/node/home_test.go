@@ -11,21 +11,20 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/conclave-io/conclave/algorithm"
 	"github.com/conclave-io/conclave/algorithm/view"
+	"github.com/conclave-io/conclave/internal/service/guarded/home"
 	"github.com/conclave-io/conclave/internal/service/registry"
 	"github.com/conclave-io/conclave/internal/service/replica"
 	"github.com/conclave-io/conclave/internal/service/version"
 )
 
-// liveCluster returns a cluster at the level of live names.
-func liveCluster(t *testing.T, n int) *cluster {
+// guardedCluster returns a cluster at the level of guarded names.
+func guardedCluster(t *testing.T, n int) *cluster {
 	c := newCluster(t, n, func(cfg *Config) {
 		cfg.Limits.Levels.Max, cfg.Limits.LevelSoak = version.Guarded, 1e6
 	})
-	c.until("the level is that of live names", func() (there bool) {
+	c.until("the level is that of guarded names", func() (there bool) {
 		_ = c.leader().View(c.ctx, func(r *replica.Replica) { there = r.Level() == version.Guarded })
 		return there
 	})
@@ -47,7 +46,7 @@ func (c *cluster) members(n int) {
 	c.until(fmt.Sprintf("%d nodes are open", n), func() bool {
 		var epochs []uint64
 		for _, id := range slices.Sorted(maps.Keys(c.nodes)) {
-			if s := c.nodes[id].Live(); s.State == view.Open && len(s.View.Members) == n && !s.Lapsed {
+			if s := c.nodes[id].Home().Status(); s.State == view.Open && len(s.View.Members) == n && !s.Lapsed {
 				epochs = append(epochs, s.View.Epoch)
 			}
 		}
@@ -62,7 +61,7 @@ func (c *cluster) members(n int) {
 // tenant is a client of a home, with a session of its own.
 type tenant struct {
 	t        *testing.T
-	conn     *HomeConn
+	conn     *home.Conn
 	told     *recorder
 	session  registry.SessionID
 	sequence uint64
@@ -80,7 +79,7 @@ func (c *cluster) tenant(id uint64) *tenant {
 	x.session = registry.SessionID{7, tenants.n}
 	tenants.Unlock()
 	var err error
-	if x.conn, err = c.nodes[id].ConnectHome(x.told); err != nil {
+	if x.conn, err = c.nodes[id].Home().Connect(x.told); err != nil {
 		c.t.Error(err)
 	}
 	x.do(registry.Command{Op: registry.OpOpen, TTL: int64(10 * time.Second)})
@@ -163,8 +162,8 @@ func (h *holders) leave(name string) {
 // again, and its fences are larger.
 func TestAlgorithmsBetweenNodes(t *testing.T) {
 	t.Parallel()
-	c := liveCluster(t, 3)
-	if links := c.nodes[1].Live().Links; len(links) > 0 {
+	c := guardedCluster(t, 3)
+	if links := c.nodes[1].Home().Status().Links; len(links) > 0 {
 		t.Errorf("there are lanes, and no algorithm guards a name: %v", links)
 	}
 	for _, spec := range algorithm.Served {
@@ -220,7 +219,7 @@ func TestAlgorithmsBetweenNodes(t *testing.T) {
 // lease is over. The server comes back with another seat.
 func TestHomeThatDies(t *testing.T) {
 	t.Parallel()
-	c := liveCluster(t, 3)
+	c := guardedCluster(t, 3)
 	c.guard("a/", view.Use{Algorithm: "suzuki-kasami"})
 	c.members(3)
 	victim := c.leader().cfg.ID%3 + 1
@@ -252,7 +251,7 @@ func TestHomeThatDies(t *testing.T) {
 // what they hold. The seat ends at once.
 func TestHomeThatLeaves(t *testing.T) {
 	t.Parallel()
-	c := liveCluster(t, 3)
+	c := guardedCluster(t, 3)
 	c.guard("a/", view.Use{Algorithm: "ricart-agrawala"})
 	c.members(3)
 	leaver := c.leader().cfg.ID
@@ -273,18 +272,18 @@ func TestHomeThatLeaves(t *testing.T) {
 		t.Fatal("granted to another while it is held")
 	}
 	seat := x.conn.Seat
-	heir := c.nodes[node.Successor()]
+	heir := c.nodes[node.Home().Successor()]
 	if heir == nil {
-		t.Fatalf("server %d has taken over", node.Successor())
+		t.Fatalf("server %d has taken over", node.Home().Successor())
 	}
 	x.told = newRecorder()
 	var err error
-	if x.conn, err = heir.ConnectHome(x.told); err != nil || !slices.Contains(x.conn.Adopted, seat) {
+	if x.conn, err = heir.Home().Connect(x.told); err != nil || !slices.Contains(x.conn.Adopted, seat) {
 		t.Fatalf("the seats that it has adopted are %v, %v", x.conn.Adopted, err)
 	}
 	x.renew()
 	c.members(2)
-	if res, known, _ := heir.ExplainLive("a/1", 0); !known || len(res.Holders) != 1 || res.Holders[0].Fence != fence {
+	if res, known, _ := heir.Home().Explain("a/1", 0); !known || len(res.Holders) != 1 || res.Holders[0].Fence != fence {
 		t.Errorf("after the server has left, the lock is %+v", res)
 	}
 	_ = c.leader().View(c.ctx, func(r *replica.Replica) {
@@ -317,51 +316,8 @@ func TestGuardsNeedALevel(t *testing.T) {
 	if r.Code != registry.Invalid || !strings.Contains(r.Message, "from level 3 on") {
 		t.Errorf("code %d: %s", r.Code, r.Message)
 	}
-	if _, err := c.leader().ConnectHome(newRecorder()); !errors.Is(err, ErrNotMember) {
+	if _, err := c.leader().Home().Connect(newRecorder()); !errors.Is(err, home.ErrNotMember) {
 		t.Errorf("connecting to a home: %v", err)
-	}
-}
-
-// TestSeatWords: the messages about seats decode to what was encoded, and are not longer
-// than before.
-func TestSeatWords(t *testing.T) {
-	said := seatOrders{
-		commands: []registry.Command{
-			{Op: registry.OpEnter, Session: owner, Sequence: 1, Low: 1, TTL: 1.2e9, Host: "h", PID: 7, Guarding: &registry.Guarding{Server: 3}},
-			{Op: registry.OpRenew, Session: owner, Sequence: 2, Low: 1},
-			{Op: registry.OpTurn, Session: owner, Sequence: 3, Low: 1, Value: "why", Guarding: &registry.Guarding{Epoch: 4, Coordinator: 3}},
-			{Op: registry.OpQuiet, Session: owner, Sequence: 4, Low: 1, Guarding: &registry.Guarding{Epoch: 4, Change: 2}},
-		},
-		report: replica.Report{Seat: owner, Epoch: 4, Reaches: []uint64{1, 2}, Complains: []uint64{2}, Doubts: []uint64{1}},
-	}
-	text := said.append(nil)
-	read, err := readOrders(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(said.commands, read.commands); diff != "" || !cmp.Equal(said.report, read.report, cmp.AllowUnexported(replica.Report{})) {
-		t.Errorf("%s\n%+v", diff, read.report)
-	}
-	told := []registry.Outcome{{Session: owner, Sequence: 9, Result: registry.Result{Code: registry.Unavailable, Remaining: 5, Message: "later"}}}
-	answer := appendTold(nil, told)
-	got, err := readTold(answer)
-	if diff := cmp.Diff(told, got); diff != "" || err != nil {
-		t.Errorf("%v %s", err, diff)
-	}
-	for n := range text {
-		if _, err := readOrders(text[:n]); err == nil {
-			t.Errorf("%d of %d bytes of orders are read", n, len(text))
-		}
-	}
-	for n := range answer {
-		if _, err := readTold(answer[:n]); err == nil {
-			t.Errorf("%d of %d bytes of answers are read", n, len(answer))
-		}
-	}
-	for _, other := range [][]byte{{2}, append([]byte{2}, text[1:]...)} {
-		if _, err := readOrders(other); err == nil {
-			t.Error("another version is read")
-		}
 	}
 }
 
@@ -369,7 +325,7 @@ func TestSeatWords(t *testing.T) {
 // number of messages that the algorithm claims.
 func TestMessagesOfAnEntry(t *testing.T) {
 	t.Parallel()
-	c := liveCluster(t, 3)
+	c := guardedCluster(t, 3)
 	per := map[string]uint64{ // with three servers
 		"lamport": 6, "ricart-agrawala": 4, "central-clock": 4, "maekawa": 3,
 		"ricart-agrawala-token": 0, "suzuki-kasami": 0, "raymond": 0, "singhal": 0, // once the token is there
@@ -381,7 +337,7 @@ func TestMessagesOfAnEntry(t *testing.T) {
 	x := c.tenant(2)
 	sent := func() (n uint64) {
 		for _, node := range c.nodes {
-			n += node.Live().Messages
+			n += node.Home().Status().Messages
 		}
 		return n
 	}

@@ -1,4 +1,4 @@
-package node
+package home
 
 import (
 	"github.com/conclave-io/conclave/internal/kit/wire"
@@ -11,58 +11,58 @@ import (
 // seatVersion is the version of the messages about seats, their first byte.
 const seatVersion = 1
 
-// seatOrders is a message of a server to the leader about its seat.
-type seatOrders struct {
-	commands []registry.Command
-	report   replica.Report
+// Orders are a message of a server to the leader about its seat.
+type Orders struct {
+	Commands []registry.Command
+	Report   replica.Report
 }
 
-// ordersOf returns the message of a host. It has at least one command.
-func ordersOf(commands []registry.Command, r host.Report) seatOrders {
-	return seatOrders{commands, replica.Report{Seat: commands[0].Session, Epoch: r.Epoch, Reaches: r.Reaches, Complains: r.Complains, Doubts: r.Doubts}}
+// OrdersOf returns the message of a host. It has at least one command.
+func OrdersOf(commands []registry.Command, r host.Report) Orders {
+	return Orders{commands, replica.Report{Seat: commands[0].Session, Epoch: r.Epoch, Reaches: r.Reaches, Complains: r.Complains, Doubts: r.Doubts}}
 }
 
-func (o *seatOrders) append(b []byte) []byte {
+func (o *Orders) Append(b []byte) []byte {
 	b = append(b, seatVersion)
-	b = append(b, o.report.Seat[:]...)
-	b = wire.AppendUint(b, o.report.Epoch)
-	for _, list := range [...][]uint64{o.report.Reaches, o.report.Complains, o.report.Doubts} {
+	b = append(b, o.Report.Seat[:]...)
+	b = wire.AppendUint(b, o.Report.Epoch)
+	for _, list := range [...][]uint64{o.Report.Reaches, o.Report.Complains, o.Report.Doubts} {
 		b = wire.AppendUint(b, uint64(len(list)))
 		for _, server := range list {
 			b = wire.AppendUint(b, server)
 		}
 	}
-	return (&registry.Batch{Commands: o.commands}).Append(b, version.Guarded)
+	return (&registry.Batch{Commands: o.Commands}).Append(b, version.Guarded)
 }
 
-// readOrders reads what append wrote.
-func readOrders(data []byte) (o seatOrders, err error) {
+// ReadOrders reads what Append wrote.
+func ReadOrders(data []byte) (o Orders, err error) {
 	r := wire.NewReader(data)
 	if v := r.Byte(); r.Err() == nil && v != seatVersion {
 		return o, &version.Error{Text: "orders of a seat: unknown version"}
 	}
-	r.Fixed(o.report.Seat[:])
-	o.report.Epoch = r.Uint()
-	for _, list := range [...]*[]uint64{&o.report.Reaches, &o.report.Complains, &o.report.Doubts} {
+	r.Fixed(o.Report.Seat[:])
+	o.Report.Epoch = r.Uint()
+	for _, list := range [...]*[]uint64{&o.Report.Reaches, &o.Report.Complains, &o.Report.Doubts} {
 		for range r.Count() {
 			*list = append(*list, r.Uint())
 		}
 	}
 	rest := r.Rest()
 	if err := r.Close(); err != nil {
-		return seatOrders{}, err
+		return Orders{}, err
 	}
 	batch, err := registry.DecodeBatch(rest)
 	if err != nil {
-		return seatOrders{}, err
+		return Orders{}, err
 	}
-	o.commands = batch.Commands
+	o.Commands = batch.Commands
 	return o, nil
 }
 
-// appendTold appends the answers of a leader to the commands of a seat, with the fields
+// AppendAnswers appends the answers of a leader to the commands of a seat, with the fields
 // that a host reads.
-func appendTold(b []byte, outcomes []registry.Outcome) []byte {
+func AppendAnswers(b []byte, outcomes []registry.Outcome) []byte {
 	b = append(b, seatVersion)
 	b = wire.AppendUint(b, uint64(len(outcomes)))
 	for i := range outcomes {
@@ -76,8 +76,8 @@ func appendTold(b []byte, outcomes []registry.Outcome) []byte {
 	return b
 }
 
-// readTold reads what appendTold wrote.
-func readTold(data []byte) (outcomes []registry.Outcome, err error) {
+// ReadAnswers reads what AppendAnswers wrote.
+func ReadAnswers(data []byte) (outcomes []registry.Outcome, err error) {
 	r := wire.NewReader(data)
 	if v := r.Byte(); r.Err() == nil && v != seatVersion {
 		return nil, &version.Error{Text: "answers about a seat: unknown version"}

@@ -1,4 +1,4 @@
-package node
+package home
 
 import (
 	"context"
@@ -19,8 +19,7 @@ var ErrCutAborted = fmt.Errorf("the members of the view changed %d times before 
 // If a member does not answer, it waits until the seat of that member ends or ctx is done.
 // It fails with ErrNotMember if this server takes no part in the view, and with a
 // *host.CutSizeError if the cut is too large.
-func (n *Node) Cut(ctx context.Context, prefix string) (*host.Cut, error) {
-	l := n.live
+func (l *Home) Cut(ctx context.Context, prefix string) (*host.Cut, error) {
 	select {
 	case l.turn <- struct{}{}:
 	case <-ctx.Done():
@@ -42,7 +41,7 @@ func (n *Node) Cut(ctx context.Context, prefix string) (*host.Cut, error) {
 }
 
 // cut is one attempt. If ctx is done first, it returns a channel that reports the end of the attempt.
-func (l *live) cut(ctx context.Context, prefix string) (*host.Cut, <-chan host.CutEnd, error) {
+func (l *Home) cut(ctx context.Context, prefix string) (*host.Cut, <-chan host.CutEnd, error) {
 	ended := make(chan host.CutEnd, 1)
 	var number uint64
 	err := ErrStopped
@@ -66,7 +65,7 @@ func (l *live) cut(ctx context.Context, prefix string) (*host.Cut, <-chan host.C
 }
 
 // endCuts reports the results of cuts to their callers. The caller holds mu.
-func (l *live) endCuts(ends []host.CutEnd) {
+func (l *Home) endCuts(ends []host.CutEnd) {
 	for _, end := range ends {
 		if ended := l.cuts[end.Number]; ended != nil {
 			delete(l.cuts, end.Number)
@@ -76,7 +75,7 @@ func (l *live) endCuts(ends []host.CutEnd) {
 }
 
 // failCuts tells all callers that their cuts have failed. The caller of failCuts holds mu.
-func (l *live) failCuts(err error) {
+func (l *Home) failCuts(err error) {
 	for number, ended := range l.cuts {
 		delete(l.cuts, number)
 		ended <- host.CutEnd{Err: err}
