@@ -64,7 +64,7 @@ import (
 	"github.com/conclave-io/conclave/algorithm/transaction/paxoscommit"
 	"github.com/conclave-io/conclave/algorithm/transaction/threephase"
 	"github.com/conclave-io/conclave/algorithm/transaction/twophase"
-	"github.com/conclave-io/conclave/algorithm/view"
+	"github.com/conclave-io/conclave/algorithm/view/viewcheck"
 	"github.com/conclave-io/conclave/process"
 )
 
@@ -163,14 +163,14 @@ var Broken = broken.Specs()
 // Find returns the algorithm with the given name, from All or Broken, or nil if there
 // is none. Names joined by plus signs are those of a stack, bottom first, such as
 // chandy-lamport+token-ring; see stack.Over for what can stand above what. An algorithm
-// after "views+" is the protocol of views with it as the lock; see view.Over.
+// after "views+" is the protocol of views with it as the lock; see viewcheck.Over.
 func Find(name string) *process.Spec {
-	if lock, views := strings.CutPrefix(name, view.Prefix); views {
+	if lock, views := strings.CutPrefix(name, viewcheck.Prefix); views {
 		spec := Find(lock)
-		if spec == nil || spec.Family != process.Mutex || spec.Depth() > 1 || strings.HasPrefix(lock, view.Prefix) {
+		if spec == nil || spec.Family != process.Mutex || spec.Depth() > 1 || strings.HasPrefix(lock, viewcheck.Prefix) {
 			return nil
 		}
-		return view.Over(spec)
+		return viewcheck.Over(spec)
 	}
 	if names := strings.Split(name, "+"); len(names) > 1 {
 		return findStack(names)

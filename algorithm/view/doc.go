@@ -13,8 +13,10 @@
 //   - [Log] is the state that the log determines: seats, epochs, guards. It is a part
 //     of the registry.
 //   - [Member] is what a server does about it, and [Name] what it does about one name.
-//   - [Over] makes one algorithm of these, a lock and faults, which the model checker
-//     searches and the simulator runs. Its machines use Log, Member and Name unchanged.
+//
+// Package viewcheck makes one algorithm of these, a lock and faults, which the model
+// checker searches and the simulator runs. Its machines use Log, Member and Name
+// unchanged.
 //
 // # Rules
 //
@@ -67,13 +69,4 @@
 // and those of a later epoch are larger. Within an epoch a late member may grant a
 // fence below one that a process has seen and that the member heard of through the next
 // epoch.
-//
-// # Deviations and bounds
-//
-// In Over there is one name, and one client for each server. The lease is a message: a
-// server tells the log that the deadline of its client is over, and only then the log
-// ends its seat. A home that has lapsed asks for nothing and returns its grants,
-// because its client is past its deadline. Links do not break, and idle machines are
-// not dropped. Waiting requests are not handed over. At most one server stops, so no
-// server is the heir of an heir.
 package view

@@ -63,8 +63,6 @@ type Conditions struct {
 // function of them. Rules V and G. The caller refuses what Log does not allow; Log
 // accepts everything that it is told.
 type Log struct {
-	flaw Flaw
-
 	View
 	Seats       []Seat  // live, in the order of entering
 	Heirs       []Heir  // in the order in which they became heirs
@@ -254,7 +252,7 @@ func (l *Log) Find(prefix string) *Guard {
 // Quiet notes that a seat has nothing held, asked for or being entered again under the
 // prefix with that change. It counts only in its own epoch (G4).
 func (l *Log) Quiet(s Seat, change, epoch uint64) {
-	if epoch != l.Epoch && !l.flaw.QuietInAny || !slices.Contains(l.Members, s) {
+	if epoch != l.Epoch || !slices.Contains(l.Members, s) {
 		return
 	}
 	for i := range l.Guards {
@@ -304,9 +302,6 @@ func (l *Log) complete(held func(prefix string) bool) (any bool) {
 }
 
 func (l *Log) drained(g *Guard, held func(prefix string) bool) bool {
-	if l.flaw.SwitchesAtOnce {
-		return true
-	}
 	if !g.Use.Live() {
 		return !held(g.Prefix)
 	}
@@ -324,24 +319,10 @@ func (l *Log) target() []Seat {
 	target := []Seat{}
 	for _, s := range l.Seats {
 		several := slices.ContainsFunc(l.Seats, func(t Seat) bool { return t.Server == s.Server && t != s })
-		if !several || slices.Contains(l.Members, s) || l.flaw.TakesNewSeats && l.newest(s) {
+		if !several || slices.Contains(l.Members, s) {
 			target = append(target, s)
 		}
 	}
-	if l.flaw.TakesNewSeats {
-		target = slices.DeleteFunc(target, func(s Seat) bool { return !l.newest(s) })
-	}
 	slices.SortFunc(target, func(a, b Seat) int { return cmp.Compare(a.Server, b.Server) })
 	return target
-}
-
-// newest reports whether no seat of the same server has entered after this one.
-func (l *Log) newest(s Seat) bool {
-	last := s
-	for _, t := range l.Seats {
-		if t.Server == s.Server {
-			last = t
-		}
-	}
-	return last == s
 }

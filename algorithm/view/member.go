@@ -24,8 +24,6 @@ func (s State) String() string { return stateNames[s] }
 // Member is what a server does about views. Rules M and L4. A new Member has a Server
 // and a Seat; everything else begins at zero.
 type Member struct {
-	flaw Flaw
-
 	Server uint64
 	Seat   [2]uint64 // the id of its own seat; zero: none
 	Lapsed bool      // the lease of its seat may have expired (S4)
@@ -87,11 +85,9 @@ const (
 // Fate says what to do with a frame of an epoch (L4).
 func (m *Member) Fate(epoch uint64) Fate {
 	switch {
-	case epoch > m.Epoch && m.flaw.DropsNewFrames:
-		return Drop
 	case epoch > m.Epoch:
 		return Keep
-	case m.State != Out && (epoch == m.Epoch || m.flaw.TakesOldFrames):
+	case m.State != Out && epoch == m.Epoch:
 		return Take
 	}
 	return Drop
@@ -110,10 +106,10 @@ func (m *Member) Advance() (resumes, opens bool) {
 	if m.State != Resuming || !m.Begun {
 		return false, false
 	}
-	if !m.Said && (m.Left == 0 || m.flaw.ResumesEarly) {
+	if !m.Said && m.Left == 0 {
 		m.Said, resumes = true, true
 	}
-	if m.Said && len(m.Resumed) == len(m.Members)-1 || m.flaw.SkipsBarrier {
+	if m.Said && len(m.Resumed) == len(m.Members)-1 {
 		m.State, opens = Open, true
 	}
 	return resumes, opens
@@ -138,8 +134,6 @@ const (
 	Inside
 )
 
-var phaseNames = []string{"IDLE", "ASKED", "INSIDE"}
-
 // Feed is the event to give to the machine of a name now.
 type Feed uint8
 
@@ -155,7 +149,7 @@ const (
 // (M2).
 func (m *Member) Begin(n *Name) Feed {
 	n.Phase, n.Again = Idle, false
-	if !n.Held || m.flaw.ForgetsHolds {
+	if !n.Held {
 		return Nothing
 	}
 	n.Phase, n.Again = Asked, true
@@ -167,7 +161,6 @@ func (m *Member) Begin(n *Name) Feed {
 // draining says that its guard drains (G3), and cancels that its algorithm has a rule
 // for Cancel.
 func (m *Member) Next(n *Name, draining, cancels bool) Feed {
-	draining = draining && !m.flaw.FeedsDraining
 	switch {
 	case n.Phase == Asked && !n.Again && cancels && (draining || !n.Wanted):
 		n.Phase = Idle
@@ -187,10 +180,10 @@ func (m *Member) Granted(n *Name, draining bool) (tell bool, feed Feed) {
 	if n.Again {
 		n.Again = false
 		m.Left--
-		if n.Held || m.flaw.IgnoresLateGrant {
+		if n.Held {
 			return false, Nothing
 		}
-	} else if n.Wanted && (!draining || m.flaw.FeedsDraining) && (!m.Lapsed || m.flaw.TellsLapsed) {
+	} else if n.Wanted && !draining && !m.Lapsed {
 		n.Wanted, n.Held = false, true
 		return true, Nothing
 	}
@@ -211,5 +204,5 @@ func (m *Member) Leave(n *Name) Feed {
 
 // Quiet reports whether nothing is held, asked for or being entered again (G4).
 func (m *Member) Quiet(n *Name) bool {
-	return !n.Held && n.Phase == Idle || m.flaw.QuietWhileHeld
+	return !n.Held && n.Phase == Idle
 }

@@ -7,12 +7,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/conclave-io/conclave/algorithm/mutex/central"
 	"github.com/conclave-io/conclave/process"
-	"github.com/conclave-io/conclave/process/processtest"
 )
-
-func TestScripts(t *testing.T) { processtest.Script(t, Over(central.Spec), "testdata") }
 
 // naive is a Log that keeps the whole history, and computes each answer from it.
 type naive struct {

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/conclave-io/conclave/algorithm/view"
+	"github.com/conclave-io/conclave/algorithm/view/viewcheck"
 	"github.com/conclave-io/conclave/lab/check"
 	"github.com/conclave-io/conclave/lab/scenario"
 	"github.com/conclave-io/conclave/lab/sim"
@@ -30,8 +30,8 @@ const (
 func (c *checking) config(name string) (cfg check.Config, err error) {
 	cfg = c.search
 	if c.views {
-		name = view.Prefix + name
-		c.n += view.Others
+		name = viewcheck.Prefix + name
+		c.n += viewcheck.Others
 	}
 	if cfg.Spec, err = findAlgorithm(name); err != nil {
 		return cfg, err
@@ -95,8 +95,8 @@ func (c *checking) named(cfg *check.Config) error {
 	if cfg.Requesters, err = ranks(&cfg.Process, "--requesters", c.requesters); err != nil {
 		return err
 	}
-	if len(c.requesters) == 0 && strings.HasPrefix(cfg.Spec.Name, view.Prefix) {
-		for p := range process.ID(cfg.Process.N - view.Others) {
+	if len(c.requesters) == 0 && strings.HasPrefix(cfg.Spec.Name, viewcheck.Prefix) {
+		for p := range process.ID(cfg.Process.N - viewcheck.Others) {
 			cfg.Requesters = append(cfg.Requesters, p)
 		}
 	}

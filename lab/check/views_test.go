@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/conclave-io/conclave/algorithm"
-	"github.com/conclave-io/conclave/algorithm/view"
+	"github.com/conclave-io/conclave/algorithm/view/viewcheck"
 	"github.com/conclave-io/conclave/lab/check"
 	"github.com/conclave-io/conclave/process"
 )
@@ -20,7 +20,7 @@ type viewed struct {
 	options    string // such as "faults=1 changes=1"; live: look for runs that continue forever, too
 	states     uint64
 	properties []process.Property
-	flaw       view.Flaw
+	flaw       viewcheck.Flaw
 	broken     process.Property
 	depth      int // of a violation
 }
@@ -32,7 +32,7 @@ func (v *viewed) config(t *testing.T) check.Config {
 		t.Fatalf("there is no algorithm %s", v.lock)
 	}
 	c := check.Config{
-		Spec: v.flaw.Over(lock), Process: process.Config{N: v.servers + view.Others},
+		Spec: v.flaw.Over(lock), Process: process.Config{N: v.servers + viewcheck.Others},
 		Entries: v.entries, Properties: v.properties,
 	}
 	for p := range process.ID(v.asks) {
@@ -60,7 +60,7 @@ func (v *viewed) run(t *testing.T) {
 	if v.broken != "" && r.Depth != v.depth || v.states != 0 && r.States != v.states {
 		t.Errorf("%d states, depth %d; want %d states, depth %d", r.States, r.Depth, v.states, v.depth)
 	}
-	if v.broken != "" && v.flaw == (view.Flaw{}) {
+	if v.broken != "" && v.flaw == (viewcheck.Flaw{}) {
 		replayed(t, r)
 	}
 }
@@ -113,22 +113,22 @@ func TestViewsOfAll(t *testing.T) {
 // Each rule is needed: without it a small world breaks a promise.
 func TestViewFlaws(t *testing.T) {
 	for name, v := range map[string]viewed{
-		"ends seats at once": {flaw: view.Flaw{EndsSeatsAtOnce: true}, lock: "suzuki-kasami", broken: process.MutualExclusion, depth: 5},
-		"tells lapsed":       {flaw: view.Flaw{TellsLapsed: true}, lock: "suzuki-kasami", broken: process.MutualExclusion, depth: 7},
-		"takes new seats":    {flaw: view.Flaw{TakesNewSeats: true}, lock: "suzuki-kasami", broken: process.MutualExclusion, depth: 10},
-		"skips the barrier":  {flaw: view.Flaw{SkipsBarrier: true}, lock: "ricart-agrawala", broken: process.MutualExclusion, depth: 13},
-		"forgets holds":      {flaw: view.Flaw{ForgetsHolds: true}, lock: "suzuki-kasami", broken: process.MutualExclusion, depth: 10},
-		"resumes early":      {flaw: view.Flaw{ResumesEarly: true}, lock: "suzuki-kasami", servers: 3, broken: process.MutualExclusion, depth: 15},
-		"takes old frames":   {flaw: view.Flaw{TakesOldFrames: true}, lock: "ricart-agrawala", broken: process.MutualExclusion, depth: 14},
-		"drops new frames":   {flaw: view.Flaw{DropsNewFrames: true}, lock: "ricart-agrawala", broken: process.Progress, depth: 12},
-		"bare fences":        {flaw: view.Flaw{BareFences: true}, lock: "suzuki-kasami", broken: process.FencesGrow, depth: 5},
-		"quiet while held":   {flaw: view.Flaw{QuietWhileHeld: true}, lock: "suzuki-kasami", options: "faults=0 changes=1", broken: process.MutualExclusion, depth: 10},
-		"feeds draining":     {flaw: view.Flaw{FeedsDraining: true}, lock: "suzuki-kasami", options: "faults=0 changes=1", broken: process.MutualExclusion, depth: 10},
-		"switches at once":   {flaw: view.Flaw{SwitchesAtOnce: true}, lock: "suzuki-kasami", options: "faults=0 changes=1", broken: process.MutualExclusion, depth: 6},
-		"ignores promises":   {flaw: view.Flaw{IgnoresPromise: true}, lock: "suzuki-kasami", options: "faults=1 leaves=1", broken: process.MutualExclusion, depth: 12},
-		"takes while still":  {flaw: view.Flaw{TakesWhileStill: true}, lock: "suzuki-kasami", options: "faults=0 leaves=1", broken: assertion, depth: 10},
-		"quiet in any epoch": {flaw: view.Flaw{QuietInAny: true}, lock: "suzuki-kasami", options: "faults=0 changes=1 leaves=1", broken: process.MutualExclusion, depth: 13},
-		"keeps a late grant": {flaw: view.Flaw{IgnoresLateGrant: true}, lock: "suzuki-kasami", entries: 2, broken: process.Progress, depth: 16},
+		"ends seats at once": {flaw: viewcheck.Flaw{EndsSeatsAtOnce: true}, lock: "suzuki-kasami", broken: process.MutualExclusion, depth: 5},
+		"tells lapsed":       {flaw: viewcheck.Flaw{TellsLapsed: true}, lock: "suzuki-kasami", broken: process.MutualExclusion, depth: 7},
+		"takes new seats":    {flaw: viewcheck.Flaw{TakesNewSeats: true}, lock: "suzuki-kasami", broken: process.MutualExclusion, depth: 10},
+		"skips the barrier":  {flaw: viewcheck.Flaw{SkipsBarrier: true}, lock: "ricart-agrawala", broken: process.MutualExclusion, depth: 13},
+		"forgets holds":      {flaw: viewcheck.Flaw{ForgetsHolds: true}, lock: "suzuki-kasami", broken: process.MutualExclusion, depth: 10},
+		"resumes early":      {flaw: viewcheck.Flaw{ResumesEarly: true}, lock: "suzuki-kasami", servers: 3, broken: process.MutualExclusion, depth: 15},
+		"takes old frames":   {flaw: viewcheck.Flaw{TakesOldFrames: true}, lock: "ricart-agrawala", broken: process.MutualExclusion, depth: 14},
+		"drops new frames":   {flaw: viewcheck.Flaw{DropsNewFrames: true}, lock: "ricart-agrawala", broken: process.Progress, depth: 12},
+		"bare fences":        {flaw: viewcheck.Flaw{BareFences: true}, lock: "suzuki-kasami", broken: process.FencesGrow, depth: 5},
+		"quiet while held":   {flaw: viewcheck.Flaw{QuietWhileHeld: true}, lock: "suzuki-kasami", options: "faults=0 changes=1", broken: process.MutualExclusion, depth: 10},
+		"feeds draining":     {flaw: viewcheck.Flaw{FeedsDraining: true}, lock: "suzuki-kasami", options: "faults=0 changes=1", broken: process.MutualExclusion, depth: 10},
+		"switches at once":   {flaw: viewcheck.Flaw{SwitchesAtOnce: true}, lock: "suzuki-kasami", options: "faults=0 changes=1", broken: process.MutualExclusion, depth: 6},
+		"ignores promises":   {flaw: viewcheck.Flaw{IgnoresPromise: true}, lock: "suzuki-kasami", options: "faults=1 leaves=1", broken: process.MutualExclusion, depth: 12},
+		"takes while still":  {flaw: viewcheck.Flaw{TakesWhileStill: true}, lock: "suzuki-kasami", options: "faults=0 leaves=1", broken: assertion, depth: 10},
+		"quiet in any epoch": {flaw: viewcheck.Flaw{QuietInAny: true}, lock: "suzuki-kasami", options: "faults=0 changes=1 leaves=1", broken: process.MutualExclusion, depth: 13},
+		"keeps a late grant": {flaw: viewcheck.Flaw{IgnoresLateGrant: true}, lock: "suzuki-kasami", entries: 2, broken: process.Progress, depth: 16},
 	} {
 		if v.asks = 2; v.servers == 0 {
 			v.servers = 2
@@ -139,6 +139,6 @@ func TestViewFlaws(t *testing.T) {
 
 // Two members do not show whether RESUMED waits for the grants.
 func TestViewFlawTooSmall(t *testing.T) {
-	v := viewed{flaw: view.Flaw{ResumesEarly: true}, lock: "suzuki-kasami", servers: 2, asks: 2, states: 3068}
+	v := viewed{flaw: viewcheck.Flaw{ResumesEarly: true}, lock: "suzuki-kasami", servers: 2, asks: 2, states: 3068}
 	v.run(t)
 }

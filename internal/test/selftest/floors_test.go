@@ -41,6 +41,7 @@ algorithm/deadlock/...: process process/property algorithm/deadlock
 algorithm/broken/...:  process algorithm/... # variants of these, with a rule left out or changed
 algorithm/broken:      process algorithm/...
 algorithm/stack:       process algorithm/... # puts them on top of each other
+algorithm/view/viewcheck: process algorithm/view # the protocol of views as one algorithm
 algorithm:             process algorithm/...
 
 # Laboratory: the deterministic world in which algorithms are watched. It knows
@@ -110,7 +111,7 @@ internal/cli/guard:        internal/kit/boottime
 internal/cli/local:        . internal/service/server
 internal/cli/bench:        . internal/cli/local internal/kit/boottime lab/measure process api internal/service/server internal/service/version
 internal/cli/demo:         . internal/cli/local internal/kit/boottime internal/service/server internal/service/version
-internal/cli:          . internal/cli/guard internal/cli/local internal/cli/bench internal/cli/demo internal/kit/boottime lab/describe internal/kit/outfile internal/kit/authority internal/service/server internal/service/access internal/service/audit internal/service/auditlog internal/service/backup internal/service/version web process algorithm algorithm/broken algorithm/view lab/trace lab/sim lab/measure lab/scenario lab/check lab/check/audit lab/host
+internal/cli:          . internal/cli/guard internal/cli/local internal/cli/bench internal/cli/demo internal/kit/boottime lab/describe internal/kit/outfile internal/kit/authority internal/service/server internal/service/access internal/service/audit internal/service/auditlog internal/service/backup internal/service/version web process algorithm algorithm/broken algorithm/view/viewcheck lab/trace lab/sim lab/measure lab/scenario lab/check lab/check/audit lab/host
 internal/gen/man/run:      internal/cli # writes the manual pages
 cmd/conclave:          internal/cli
 lab/extend:                internal/cli algorithm process # the command line with algorithms of another module

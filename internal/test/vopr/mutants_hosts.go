@@ -8,7 +8,7 @@ var hostMutants = []Mutant{
 		Why:  "A member asks for new names without waiting for RESUMED of all.",
 		Live: true,
 		Edits: []Edit{{
-			"algorithm/view/member.go", "m.Said && len(m.Resumed) == len(m.Members)-1 ||", "m.Said ||",
+			"algorithm/view/member.go", "m.Said && len(m.Resumed) == len(m.Members)-1 {", "m.Said {",
 		}},
 	},
 	{
@@ -16,7 +16,7 @@ var hostMutants = []Mutant{
 		Why:  "RESUMED is said when what is held was asked for, not when it was granted.",
 		Live: true,
 		Edits: []Edit{{
-			"algorithm/view/member.go", "(m.Left == 0 || m.flaw.ResumesEarly)", "(m.Left >= 0 || m.flaw.ResumesEarly)",
+			"algorithm/view/member.go", "!m.Said && m.Left == 0", "!m.Said && m.Left >= 0",
 		}},
 	},
 	{
@@ -24,7 +24,7 @@ var hostMutants = []Mutant{
 		Why:  "What is held is not entered again.",
 		Live: true,
 		Edits: []Edit{{
-			"algorithm/view/member.go", "!n.Held || m.flaw.ForgetsHolds", "n.Held || !n.Held",
+			"algorithm/view/member.go", "if !n.Held {", "if n.Held || !n.Held {",
 		}},
 	},
 	{
@@ -72,7 +72,7 @@ var hostMutants = []Mutant{
 		Why:  "Frames of earlier epochs are taken.",
 		Live: true,
 		Edits: []Edit{{
-			"algorithm/view/member.go", "(epoch == m.Epoch || m.flaw.TakesOldFrames)", "(epoch <= m.Epoch || m.flaw.TakesOldFrames)",
+			"algorithm/view/member.go", "m.State != Out && epoch == m.Epoch", "m.State != Out && epoch <= m.Epoch",
 		}},
 	},
 	{
@@ -120,7 +120,7 @@ var hostMutants = []Mutant{
 		Why:  "Quiet is said while something is held.",
 		Live: true,
 		Edits: []Edit{{
-			"algorithm/view/member.go", "!n.Held && n.Phase == Idle ||", "n.Held || n.Phase == Idle ||",
+			"algorithm/view/member.go", "return !n.Held && n.Phase == Idle", "return n.Held || n.Phase == Idle",
 		}},
 	},
 	{
@@ -128,9 +128,11 @@ var hostMutants = []Mutant{
 		Why:  "Names under a guard that drains are asked for and granted.",
 		Live: true,
 		Edits: []Edit{{
-			"algorithm/view/member.go", "draining = draining && !m.flaw.FeedsDraining", "draining = false",
+			"algorithm/view/member.go", "cancels && (draining || !n.Wanted)", "cancels && !n.Wanted",
 		}, {
-			"algorithm/view/member.go", "(!draining || m.flaw.FeedsDraining)", "true",
+			"algorithm/view/member.go", "!m.Lapsed && !draining:", "!m.Lapsed:",
+		}, {
+			"algorithm/view/member.go", "n.Wanted && !draining && !m.Lapsed", "n.Wanted && !m.Lapsed",
 		}},
 	},
 	{

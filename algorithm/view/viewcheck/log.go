@@ -1,8 +1,9 @@
-package view
+package viewcheck
 
 import (
 	"slices"
 
+	"github.com/conclave-io/conclave/algorithm/view"
 	"github.com/conclave-io/conclave/process"
 )
 
@@ -12,7 +13,7 @@ type logger struct {
 	c *process.Config
 	n int
 
-	log    Log
+	log    log
 	holder process.ID   // of the lock of agreement, or None
 	queue  []process.ID // those that wait for it
 	count  uint64       // the last number of a fence
@@ -24,30 +25,34 @@ const name = "x"
 
 func newLogger(o *over, c *process.Config) *logger {
 	m := &logger{o: o, c: c, n: c.N - Others, holder: process.None}
-	m.log = Log{flaw: o.flaw, View: first(m.n)}
+	m.log = log{Log: view.Log{View: first(m.n)}, flaw: o.flaw}
 	m.log.Seats = slices.Clone(m.log.Members)
-	m.log.Guards = []Guard{{Prefix: name, Use: firstUse(o, c)}}
+	m.log.Guards = []view.Guard{{Prefix: name, Use: firstUse(o, c)}}
 	return m
 }
 
 // first is the epoch with which a run begins: every server is seated.
-func first(n int) View {
-	v := View{Epoch: 1}
+func first(n int) view.View {
+	v := view.View{Epoch: 1}
 	for p := range n {
 		v.Members = append(v.Members, seatOf(process.ID(p), 1))
 	}
 	return v
 }
 
-func firstUse(o *over, c *process.Config) Use {
+func firstUse(o *over, c *process.Config) view.Use {
 	if c.Option("guard", guardLive) == guardAgreement {
-		return Use{}
+		return view.Use{}
 	}
-	return Use{Algorithm: o.lock.Name}
+	return view.Use{Algorithm: o.lock.Name}
 }
 
 // seatOf is the seat of a process that has started this many times.
-func seatOf(p process.ID, start uint64) Seat { return Seat{uint64(p) + 1, [2]uint64{start}} }
+func seatOf(p process.ID, start uint64) view.Seat { return seat(uint64(p)+1, start) }
+
+func seat(server, start uint64) view.Seat {
+	return view.Seat{Server: server, ID: [2]uint64{start}}
+}
 
 // Step dispatches the event.
 func (m *logger) Step(ev *process.Event, fx *process.Effects) {
@@ -91,11 +96,11 @@ func (m *logger) Step(ev *process.Event, fx *process.Effects) {
 	m.pass(fx)
 }
 
-func (m *logger) guard() *Guard { return &m.log.Guards[0] }
+func (m *logger) guard() *view.Guard { return &m.log.Guards[0] }
 
 // onLapsed decides about a silent seat: it is renewed or expires. The seat of a crashed
 // server expires.
-func (m *logger) onLapsed(s Seat, msg *process.Message, fx *process.Effects) {
+func (m *logger) onLapsed(s view.Seat, msg *process.Message, fx *process.Effects) {
 	if !slices.Contains(m.log.Seats, s) {
 		return
 	}
@@ -109,7 +114,7 @@ func (m *logger) onLapsed(s Seat, msg *process.Message, fx *process.Effects) {
 }
 
 // onClose ends a seat at the server's own request, with or without an heir.
-func (m *logger) onClose(s Seat, msg *process.Message, fx *process.Effects) {
+func (m *logger) onClose(s view.Seat, msg *process.Message, fx *process.Effects) {
 	switch heir := seatOf(msg.Subject, msg.Clock); {
 	case msg.Subject == process.None:
 		m.log.End(s)
@@ -127,11 +132,11 @@ func (m *logger) onChange(fx *process.Effects) {
 	g := m.guard()
 	switch {
 	case g.Change != 0:
-		m.log.Set(name, g.Use, Conditions{})
+		m.log.Set(name, g.Use, view.Conditions{})
 	case g.Use.Live():
-		m.log.Set(name, Use{}, Conditions{})
+		m.log.Set(name, view.Use{}, view.Conditions{})
 	default:
-		m.log.Set(name, Use{Algorithm: m.o.lock.Name}, Conditions{})
+		m.log.Set(name, view.Use{Algorithm: m.o.lock.Name}, view.Conditions{})
 	}
 }
 
@@ -182,7 +187,7 @@ func (m *logger) Fields(f *process.Fields) {
 	f.Uint("epoch", &m.log.Epoch)
 	process.List(f, "members", &m.log.Members, seatFields)
 	process.List(f, "seats", &m.log.Seats, seatFields)
-	process.List(f, "heirs", &m.log.Heirs, func(f *process.Fields, h *Heir) {
+	process.List(f, "heirs", &m.log.Heirs, func(f *process.Fields, h *view.Heir) {
 		seatFields(f, &h.Of)
 		seatFields(f, &h.Seat)
 		f.Uint("epoch", &h.Epoch)
@@ -194,15 +199,15 @@ func (m *logger) Fields(f *process.Fields) {
 	f.ID("holder", &m.holder)
 	f.IDs("queue", &m.queue)
 	f.Uint("count", &m.count)
-	g.Use, g.Next = Use{}, Use{}
-	if live := (Use{Algorithm: m.o.lock.Name}); m.live {
+	g.Use, g.Next = view.Use{}, view.Use{}
+	if live := (view.Use{Algorithm: m.o.lock.Name}); m.live {
 		g.Use = live
 	} else if g.Change != 0 {
 		g.Next = live
 	}
 }
 
-func seatFields(f *process.Fields, s *Seat) {
+func seatFields(f *process.Fields, s *view.Seat) {
 	f.Uint("server", &s.Server)
 	f.Uint("seat", &s.ID[0])
 }

@@ -1,8 +1,22 @@
-package view
+// Package viewcheck is the protocol of package view as one algorithm, which the model
+// checker searches and the simulator runs: servers with a lock between them, their
+// clients, the log, and faults. Its machines use view.Log, view.Member and view.Name
+// unchanged. A [Flaw] makes one of the deliberate mistakes that the searches must find.
+//
+// # Deviations and bounds
+//
+// There is one name, and one client for each server. The lease is a message: a server
+// tells the log that the deadline of its client is over, and only then the log ends its
+// seat. A home that has lapsed asks for nothing and returns its grants, because its
+// client is past its deadline. Links do not break, and idle machines are not dropped.
+// Waiting requests are not handed over. At most one server stops, so no server is the
+// heir of an heir.
+package viewcheck
 
 import (
 	"slices"
 
+	"github.com/conclave-io/conclave/algorithm/view"
 	"github.com/conclave-io/conclave/process"
 )
 
@@ -283,8 +297,8 @@ func (m *faults) Fields(f *process.Fields) { f.Bool("sent", &m.left) }
 // machine in the present epoch, the next one will begin with 0.
 func (o *over) normalState(m process.Machine, visit func(group uint64, p *uint64)) {
 	h, ok := m.(*home)
-	if !ok || h.member.State == Out {
-		epoch, zero := uint64(MaxEpoch), uint64(0)
+	if !ok || h.member.State == view.Out {
+		epoch, zero := uint64(view.MaxEpoch), uint64(0)
 		if ok {
 			epoch = h.seen.Epoch + 1
 		}

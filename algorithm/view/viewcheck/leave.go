@@ -1,8 +1,9 @@
-package view
+package viewcheck
 
 import (
 	"slices"
 
+	"github.com/conclave-io/conclave/algorithm/view"
 	"github.com/conclave-io/conclave/process"
 )
 
@@ -16,11 +17,11 @@ type leave struct {
 	named    bool   // and was told of the heir
 	freed    bool   // the client has left since the home froze
 
-	aside     uint64 // the client of another home whose hold is set aside here
-	asideSeat Seat   // of that home
-	asideFree bool   // that client has left since
-	guest     uint64 // the client of another server that holds through this home
-	owed      uint64 // the seat to report to the log as lapsed when that client is past its deadline
+	aside     uint64    // the client of another home whose hold is set aside here
+	asideSeat view.Seat // of that home
+	asideFree bool      // that client has left since
+	guest     uint64    // the client of another server that holds through this home
+	owed      uint64    // the seat to report to the log as lapsed when that client is past its deadline
 }
 
 func (l *leave) still() bool { return l.to != 0 }
@@ -31,7 +32,7 @@ func raised(p process.ID) uint64         { return uint64(p) + 1 }
 
 // onStop handles that a server is told to stop.
 func (m *home) onStop() {
-	if !m.down && m.member.State != Out && !m.leave.stopping {
+	if !m.down && m.member.State != view.Out && !m.leave.stopping {
 		m.leave.stopping, m.member.Lapsed = true, true
 	}
 }
@@ -104,8 +105,8 @@ func (m *home) onAdopted(msg *process.Message, fx *process.Effects) {
 // and drops it if the seat has ended otherwise.
 func (m *home) inherit(fx *process.Effects) {
 	l := &m.leave
-	own := Seat{m.member.Server, m.member.Seat}
-	heir := slices.ContainsFunc(m.heirs, func(h Heir) bool { return h.Of == l.asideSeat && h.Seat == own })
+	own := view.Seat{Server: m.member.Server, ID: m.member.Seat}
+	heir := slices.ContainsFunc(m.heirs, func(h view.Heir) bool { return h.Of == l.asideSeat && h.Seat == own })
 	switch {
 	case l.aside == 0 || !heir && slices.Contains(m.member.Members, l.asideSeat):
 		return
@@ -114,14 +115,14 @@ func (m *home) inherit(fx *process.Effects) {
 		process.Assert(!m.name.Held, "no other server holds what is handed over")
 		m.name.Held, l.guest = true, l.aside
 	}
-	l.aside, l.asideSeat, l.asideFree = 0, Seat{}, false
+	l.aside, l.asideSeat, l.asideFree = 0, view.Seat{}, false
 }
 
 // ended is the end of this server's seat: its client continues at the heir, if there is
 // one.
 func (m *home) ended(fx *process.Effects) {
 	l := &m.leave
-	own := Seat{m.member.Server, m.member.Seat}
+	own := view.Seat{Server: m.member.Server, ID: m.member.Seat}
 	for _, h := range m.heirs {
 		if h.Of != own || l.guest != 0 {
 			continue

@@ -1,8 +1,9 @@
-package view
+package viewcheck
 
 import (
 	"slices"
 
+	"github.com/conclave-io/conclave/algorithm/view"
 	"github.com/conclave-io/conclave/process"
 )
 
@@ -14,12 +15,12 @@ type home struct {
 	self    process.ID
 	configs []*process.Config // of the lock, by the number of members less 1
 	inner   process.Effects
-	queue   Feed   // the next event for the machine
-	fitted  [2]int // the members of the view and the rank of the machine
+	queue   view.Feed // the next event for the machine
+	fitted  [2]int    // the members of the view and the rank of the machine
 
 	// The server.
-	member  Member
-	name    Name
+	member  member
+	name    view.Name
 	down    bool
 	starts  uint64            // number of its starts, and of its last seat
 	over    uint64            // a seat of a crashed server that was not reported to the log yet, or 0
@@ -30,7 +31,7 @@ type home struct {
 	said    uint64            // the change for which it has sent quiet in this epoch, or 0
 
 	// What the log has reported.
-	seen   View
+	seen   view.View
 	live   bool   // whether the lock guards the name
 	change uint64 // the number of the change, while the guard drains
 
@@ -43,7 +44,7 @@ type home struct {
 	at     uint64 // 1 + the server that has taken over its hold, or 0
 
 	leave leave
-	heirs []Heir // in the view that is being applied
+	heirs []view.Heir // in the view that is being applied
 }
 
 func newHome(o *over, self process.ID, c *process.Config) *home {
@@ -53,16 +54,16 @@ func newHome(o *over, self process.ID, c *process.Config) *home {
 	}
 	m.seen = first(c.N - Others)
 	v := first(c.N - Others)
-	m.member = Member{flaw: o.flaw, Server: uint64(self) + 1, Seat: v.Members[self].ID}
+	m.member = newMember(o, uint64(self)+1, v.Members[self].ID)
 	m.member.Apply(&v)
-	m.member.Begun, m.member.Said, m.member.State = true, true, Open
+	m.member.Begun, m.member.Said, m.member.State = true, true, view.Open
 	m.renew()
 	return m
 }
 
 // config returns the configuration of the lock in the present view, and the rank.
 func (m *home) config() (*process.Config, process.ID) {
-	if m.member.State == Out {
+	if m.member.State == view.Out {
 		return m.configs[0], 0
 	}
 	return m.configs[len(m.member.Members)-1], m.member.Rank()
@@ -166,8 +167,8 @@ func (m *home) onDie(fx *process.Effects) {
 	m.died(fx)
 	m.forgetLeave()
 	m.abandon(fx)
-	m.name, m.kept = Name{}, nil
-	m.member = Member{flaw: m.o.flaw, Server: m.member.Server}
+	m.name, m.kept = view.Name{}, nil
+	m.member = newMember(m.o, m.member.Server, [2]uint64{})
 	m.renew()
 }
 
@@ -175,8 +176,8 @@ func (m *home) onDie(fx *process.Effects) {
 func (m *home) enter(fx *process.Effects) {
 	m.starts++
 	m.forgetLeave()
-	m.name = Name{}
-	m.member = Member{flaw: m.o.flaw, Server: m.member.Server, Seat: [2]uint64{m.starts}}
+	m.name = view.Name{}
+	m.member = newMember(m.o, m.member.Server, [2]uint64{m.starts})
 	fx.Send(m.log(), process.Message{Type: msgEnter, Seq: m.starts})
 	if m.over != 0 {
 		m.lapsed(m.over, fx)
@@ -189,7 +190,7 @@ func (m *home) abandon(fx *process.Effects) {
 	for _, t := range m.timers {
 		fx.Disarm(process.Timer(t))
 	}
-	m.timers, m.said, m.queue = m.timers[:0], 0, Nothing
+	m.timers, m.said, m.queue = m.timers[:0], 0, view.Nothing
 	m.renew()
 }
 
@@ -212,12 +213,12 @@ func (m *home) onLapse(ev *process.Event, fx *process.Effects) {
 // onView applies an entry of the log. A server that is down does so when it starts.
 func (m *home) onView(ev *process.Event, fx *process.Effects) {
 	msg := ev.Message
-	m.seen = View{Epoch: msg.Term.Round()}
+	m.seen = view.View{Epoch: msg.Term.Round()}
 	for i, p := range msg.IDs {
 		m.seen.Members = append(m.seen.Members, seatOf(p, msg.Vector[i]))
 	}
 	for h := range slices.Chunk(msg.Vector[len(msg.IDs):], 4) {
-		m.heirs = append(m.heirs, Heir{Of: Seat{h[0], [2]uint64{h[1]}}, Seat: Seat{h[2], [2]uint64{h[3]}}})
+		m.heirs = append(m.heirs, view.Heir{Of: seat(h[0], h[1]), Seat: seat(h[2], h[3])})
 	}
 	m.live, m.change = msg.Value == 1, msg.Clock
 	if !m.down {
@@ -229,24 +230,24 @@ func (m *home) onView(ev *process.Event, fx *process.Effects) {
 // apply is M1, M2 and M5.
 func (m *home) apply(ev *process.Event, fx *process.Effects) {
 	was := m.member.State
-	v := View{m.seen.Epoch, slices.Clone(m.seen.Members)}
+	v := view.View{Epoch: m.seen.Epoch, Members: slices.Clone(m.seen.Members)}
 	switch m.member.Apply(&v) {
-	case Left:
+	case view.Left:
 		fx.Rule(ruleM5)
 		m.abandon(fx)
-		if was != Out {
+		if was != view.Out {
 			fx.Rule(ruleS5)
 			m.ended(fx)
 			m.enter(fx)
 			m.member.Apply(&v)
 			m.renew()
 		}
-	case Began:
+	case view.Began:
 		fx.Rule(ruleM1)
 		m.abandon(fx)
 		m.inherit(fx)
 		again := m.member.Begin(&m.name)
-		if again != Nothing {
+		if again != view.Nothing {
 			fx.Rule(ruleM2)
 		}
 		m.feed(again, ev, fx)
@@ -254,7 +255,7 @@ func (m *home) apply(ev *process.Event, fx *process.Effects) {
 		if m.leave.still() && !m.leave.closes {
 			m.goOn(ev, fx)
 		}
-	case Same:
+	case view.Same:
 		return
 	}
 	m.takeKept(ev, fx)
@@ -276,12 +277,12 @@ func (m *home) onFrame(ev *process.Event, msg *process.Message, fx *process.Effe
 	}
 	epoch := msg.Term.Round()
 	switch m.member.Fate(epoch) {
-	case Drop:
+	case view.Drop:
 		fx.Rule(ruleL4b)
-	case Keep:
+	case view.Keep:
 		fx.Rule(ruleL4)
 		m.keep(msg)
-	case Take:
+	case view.Take:
 		m.take(ev, msg, fx)
 	}
 }

@@ -1,8 +1,9 @@
-package view
+package viewcheck
 
 import (
 	"slices"
 
+	"github.com/conclave-io/conclave/algorithm/view"
 	"github.com/conclave-io/conclave/process"
 )
 
@@ -28,7 +29,7 @@ func (m *home) settle(ev *process.Event, fx *process.Effects) {
 		m.feed(m.member.Next(&m.name, drains, m.o.lock.Cancels), ev, fx)
 	}
 	m.depart(fx)
-	if drains && m.said != m.change && m.member.State != Out && m.member.Quiet(&m.name) {
+	if drains && m.said != m.change && m.member.State != view.Out && m.member.Quiet(&m.name) {
 		fx.Rule(ruleG4)
 		m.said = m.change
 		fx.Send(m.log(), process.Message{Type: msgQuiet, Seq: m.starts, Clock: m.change, Term: termOf(m.member.Epoch)})
@@ -54,12 +55,12 @@ func (m *home) instance(ev *process.Event, fx *process.Effects) {
 	m.step(process.Event{Kind: process.Start, Incarnation: 1, Now: ev.Now}, fx)
 }
 
-var commands = [...]process.Kind{Acquire: process.Acquire, Release: process.Release, Cancel: process.Cancel}
+var commands = [...]process.Kind{view.Acquire: process.Acquire, view.Release: process.Release, view.Cancel: process.Cancel}
 
 // feed gives an event to the machine, and carries out its effects.
-func (m *home) feed(f Feed, ev *process.Event, fx *process.Effects) {
-	for f != Nothing {
-		if f == Acquire && !m.made {
+func (m *home) feed(f view.Feed, ev *process.Event, fx *process.Effects) {
+	for f != view.Nothing {
+		if f == view.Acquire && !m.made {
 			m.instance(ev, fx)
 			if c, rank := m.config(); m.o.lock.Needs.Awake && rank != c.Topology.Coordinator {
 				to := m.member.Members[c.Topology.Coordinator]
@@ -67,7 +68,7 @@ func (m *home) feed(f Feed, ev *process.Event, fx *process.Effects) {
 			}
 		}
 		m.machineStep(process.Event{Kind: commands[f], Now: ev.Now}, fx)
-		f, m.queue = m.queue, Nothing
+		f, m.queue = m.queue, view.Nothing
 	}
 }
 
@@ -75,7 +76,7 @@ func (m *home) feed(f Feed, ev *process.Event, fx *process.Effects) {
 func (m *home) step(ev process.Event, fx *process.Effects) {
 	m.machineStep(ev, fx)
 	f := m.queue
-	m.queue = Nothing
+	m.queue = view.Nothing
 	m.feed(f, &ev, fx)
 }
 
@@ -128,7 +129,7 @@ func (m *home) send(to process.ID, in *process.Message, fx *process.Effects) {
 func (m *home) granted(f process.Fence, fx *process.Effects) {
 	process.Assert(f.Round() == 0, "a lock in a view has no elections")
 	tell, next := m.member.Granted(&m.name, m.live && m.change != 0)
-	if m.queue = next; next == Release {
+	if m.queue = next; next == view.Release {
 		fx.Rule(ruleM2b)
 	}
 	if !tell {
@@ -140,6 +141,11 @@ func (m *home) granted(f process.Fence, fx *process.Effects) {
 	}
 	fx.Grant(f)
 }
+
+var (
+	stateNames = []string{view.Out.String(), view.Resuming.String(), view.Open.String()}
+	phaseNames = []string{"IDLE", "ASKED", "INSIDE"}
+)
 
 // Fields names the state. The view comes before the machine, which depends on it.
 func (m *home) Fields(f *process.Fields) {
