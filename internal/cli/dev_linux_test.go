@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-const devLimit = 30 * time.Second
+const devLimit = time.Minute
 
 // transcript takes what a process prints.
 type transcript struct {

@@ -204,7 +204,7 @@ func (r *run) until(what string, cond func() bool) {
 	r.t.Helper()
 	poll := time.NewTicker(5 * time.Millisecond)
 	defer poll.Stop()
-	for end := time.Now().Add(20 * time.Second); !cond(); <-poll.C {
+	for end := time.Now().Add(time.Minute); !cond(); <-poll.C {
 		if time.Now().After(end) {
 			r.t.Fatal("waited in vain until ", what)
 		}

@@ -31,7 +31,7 @@ func TestWrapperAndGuardKilled(t *testing.T) {
 				w.cmd.Process.Kill()
 				unix.Kill(guard, unix.SIGKILL)
 				r.gone()
-				r.diedBefore(killed.Add(5 * time.Second)) // at once, and not at the deadline
+				r.diedBefore(killed.Add(15 * time.Second)) // at once, and not at the deadline
 			})
 		}
 	}

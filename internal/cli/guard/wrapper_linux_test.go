@@ -107,7 +107,7 @@ func TestWrapperKilled(t *testing.T) {
 			killed := boottime.Now()
 			w.cmd.Process.Kill()
 			r.gone()
-			r.diedBefore(killed.Add(5 * time.Second)) // at once, and not at the deadline
+			r.diedBefore(killed.Add(15 * time.Second)) // at once, and not at the deadline
 		})
 	}
 }

@@ -203,7 +203,7 @@ func (g *Group) Await(ctx context.Context, limit time.Duration, not string, look
 // needed or the highest that all read, if that is above. It rises by itself only if no
 // program uses the cluster before.
 func (g *Group) Raise(ctx context.Context, client *conclave.Client, needed uint32) error {
-	return g.Await(ctx, 10*time.Second, fmt.Sprintf("the level of the cluster is not %d", needed), func(ctx context.Context) (bool, error) {
+	return g.Await(ctx, 30*time.Second, fmt.Sprintf("the level of the cluster is not %d", needed), func(ctx context.Context) (bool, error) {
 		u, err := client.Upgrade(ctx)
 		switch {
 		case err != nil || len(u.Obstacles) > 0:

@@ -124,7 +124,7 @@ func TestBinaryThatIsNone(t *testing.T) {
 // await waits until a server has said something.
 func await(t *testing.T, c *Cluster, id int) string {
 	t.Helper()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(time.Minute)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for {

@@ -48,7 +48,7 @@ func TestMetricsOfABusyServer(t *testing.T) {
 	defer close(done)
 	begun := time.Now()
 	text := get(t, s, "/metrics")
-	if took := time.Since(begun); took > time.Second || !strings.Contains(text, want) {
+	if took := time.Since(begun); took > 20*time.Second || !strings.Contains(text, want) {
 		t.Errorf("a scrape of a busy server took %v; it says\n%s", took, lines(text, "conclave_sessions "))
 	}
 }

@@ -24,7 +24,7 @@ func TestCertificatesOfClientsExpire(t *testing.T) {
 	t.Parallel()
 	servers, clients := servertest.NewAuthority(t), servertest.NewAuthority(t)
 	c := servertest.Start(t, 1, servers.Secure, func(cfg *server.Config) { cfg.TLSCA = clients.File })
-	end := time.Now().Add(4 * time.Second).Truncate(time.Second)
+	end := time.Now().Add(9 * time.Second).Truncate(time.Second)
 	hold := func(name string, ttl time.Duration) (*conclave.Client, *conclave.Lock) {
 		t.Helper()
 		cert, key := clients.IssueUntil(name, end)
@@ -43,13 +43,13 @@ func TestCertificatesOfClientsExpire(t *testing.T) {
 		}
 		return client, lock
 	}
-	renewing, kept := hold("renewing", 3*time.Second)
-	_, lost := hold("forgetful", time.Second)
+	renewing, kept := hold("renewing", 6*time.Second)
+	_, lost := hold("forgetful", 4*time.Second)
 	session := renewing.SessionID()
 	clients.Issue("renewing")
 	select {
 	case <-lost.Context().Done():
-	case <-time.After(20 * time.Second):
+	case <-time.After(limit):
 		t.Fatal("a program whose certificate has expired still holds its lock")
 	}
 	if time.Now().Before(end) || !errors.Is(context.Cause(lost.Context()), conclave.ErrLost) {
@@ -59,7 +59,7 @@ func TestCertificatesOfClientsExpire(t *testing.T) {
 	select {
 	case <-kept.Context().Done():
 		t.Fatalf("with another certificate the lock is lost: %v", context.Cause(kept.Context()))
-	case <-time.After(time.Until(end.Add(4 * time.Second))):
+	case <-time.After(time.Until(end.Add(7 * time.Second))):
 	}
 	if renewing.SessionID() != session {
 		t.Errorf("session %s became %s", session, renewing.SessionID())
@@ -71,7 +71,7 @@ func TestCallsWithAnExpiredCertificate(t *testing.T) {
 	t.Parallel()
 	servers, clients := servertest.NewAuthority(t), servertest.NewAuthority(t)
 	c := servertest.Start(t, 1, servers.Secure, func(cfg *server.Config) { cfg.TLSCA = clients.File })
-	end := time.Now().Add(2 * time.Second).Truncate(time.Second).Add(time.Second)
+	end := time.Now().Add(6 * time.Second).Truncate(time.Second)
 	cert, key := clients.IssueUntil("bob", end)
 	cfg, err := conclave.TLSFiles(cert, key, servers.File)
 	if err != nil {

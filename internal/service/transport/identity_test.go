@@ -82,7 +82,7 @@ func greetOverTLS(t *testing.T, s *server, h Hello, cfg *tls.Config) (kind, []by
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { raw.Close() })
-	if err := raw.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+	if err := raw.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	l := newConnection(raw, tls.Client(raw, cfg))
@@ -224,7 +224,7 @@ func TestCallWithACertificateOfAClient(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer raw.Close()
-			raw.SetDeadline(time.Now().Add(20 * time.Second))
+			raw.SetDeadline(time.Now().Add(time.Minute))
 			conn := tls.Client(raw, &tls.Config{RootCAs: ca.pool, Certificates: test.certs, ServerName: "127.0.0.1", NextProtos: []string{"h2"}})
 			if _, err := conn.Read(make([]byte, 1)); err == nil {
 				t.Error("it is answered")

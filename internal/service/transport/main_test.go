@@ -259,7 +259,7 @@ func alone(t testing.TB, change func(*Config)) *server {
 // eventually waits until condition holds.
 func eventually(t testing.TB, what string, condition func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for !condition() {
 		if time.Now().After(deadline) {
 			t.Fatalf("not in time: %s", what)
@@ -293,7 +293,7 @@ func ring(t testing.TB, s *server, h Hello) *connection {
 	}
 	l := newConnection(conn, conn)
 	t.Cleanup(l.close)
-	if err := conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	if err := l.write(kindHello, h.Append(nil), nil, true); err != nil {

@@ -30,7 +30,7 @@ func intrude(t *testing.T, s *server, b []byte) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	// The other side may close before it has read everything.
@@ -102,7 +102,7 @@ func TestStalledStrangersDoNotBlock(t *testing.T) {
 	if n := s.places.count(); n > most {
 		t.Errorf("%d handshakes are under way, over the bound of %d", n, most)
 	}
-	if err := ends[0].SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+	if err := ends[0].SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := io.Copy(io.Discard, ends[0]); errors.Is(err, os.ErrDeadlineExceeded) {
@@ -181,7 +181,7 @@ func FuzzVisitors(f *testing.F) {
 		_, _ = conn.Write(b)
 		// Nothing more comes, so the other side comes to an end.
 		_ = conn.(*net.TCPConn).CloseWrite()
-		_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+		_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
 		_, _ = io.Copy(io.Discard, conn)
 		peer := enter(t, s, visitHello())
 		if err := peer.writeMessage(&raftpb.Message{}, true); err != nil {

@@ -144,7 +144,7 @@ func tlsVisit(t *testing.T, s *server, cfg *tls.Config) error {
 		t.Fatal(err)
 	}
 	defer raw.Close()
-	if err := raw.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+	if err := raw.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	l := newConnection(raw, tls.Client(raw, cfg))

@@ -37,7 +37,7 @@ func joinByToken(w *world) {
 	r.expectCode("an operator puts a join token in the place of the token of bob", err, codes.PermissionDenied)
 	_, err = operator.Access(r.within(), changing(bind("join:*", "admin"), r.joinToken("x", first, soon)))
 	r.expectCode("an operator gives a role to join tokens", err, codes.InvalidArgument)
-	late := time.Now().Add(2 * time.Second)
+	late := time.Now().Add(6 * time.Second)
 	for name, edit := range map[string]*api.AccessEdit{
 		"join": r.joinToken("join", first, soon), "gone": r.joinToken("gone", second, soon), "late": r.joinToken("late", third, late),
 	} {

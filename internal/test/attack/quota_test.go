@@ -160,7 +160,7 @@ func exhaustTheServer(w *world) {
 	r.change(role("floods", `allow read,hold on prefix "flood/"`), bind("token:dave", "floods"))
 	r.tooManyStreams()
 	r.tooManyRequests()
-	const ttl = 4 * time.Second
+	const ttl = 16 * time.Second
 	ctx, stop := context.WithCancel(r.within())
 	defer stop()
 	var flooding sync.WaitGroup
@@ -171,7 +171,7 @@ func exhaustTheServer(w *world) {
 	r.connectSilently()
 	victim := r.attachTo(r.within(), r.as("bob"), newSecret()).open(ttl)
 	held := victim.expect(victim.send(acquiring("reports/victim")), api.Code_CODE_OK)
-	for begun := time.Now(); time.Since(begun) < 2*ttl; {
+	for begun := time.Now(); time.Since(begun) < ttl/2; {
 		asked := time.Now()
 		if renewed := victim.expect(victim.send(renewal()), api.Code_CODE_OK); len(renewed.GetRevoked()) > 0 {
 			r.Errorf("the victim is told %v", renewed)
@@ -181,7 +181,7 @@ func exhaustTheServer(w *world) {
 		if took := time.Since(asked); took > ttl/2 { // the client renews after a third of the TTL
 			r.Errorf("a renewal, an acquisition and a release took %v", took)
 		}
-		time.Sleep(ttl / 20) // the program works
+		time.Sleep(ttl / 80) // the program works
 	}
 	if x, err := r.admin.Explain(r.within(), &api.ExplainRequest{Name: "reports/victim"}); err != nil || x.GetResource().GetHolders()[0].GetFence() != held.GetFence() {
 		r.Errorf("the victim's lock is %v, %v", x, err)

@@ -254,7 +254,7 @@ func (p *play) strike(victim int, held []*conclave.Lock, entered []chan grant) {
 		}
 		took := g.at.Sub(began)
 		p.took[spec] = took
-		if g.err != nil || !g.knew || g.late <= fences[i] || took > 3*time.Second {
+		if g.err != nil || !g.knew || g.late <= fences[i] || took > entersWithin {
 			p.Errorf("%s: %s: the next entry after %v with fence %d after %d; the holder knew: %v; %v", p.role.name, l.Name(), took, g.late, fences[i], g.knew, g.err)
 		}
 	}

@@ -276,7 +276,7 @@ func goes(t *testing.T, c *local.Cluster, client *conclave.Client, name string, 
 		t.Errorf("%s: the next has fence %d, the last had %d and knew of its loss: %v", name, later, fence, got.knew)
 	}
 	took := got.at.Sub(gone)
-	if took > 3*time.Second {
+	if took > entersWithin {
 		t.Errorf("%s: the next entry took %v", name, took)
 	}
 	if err := got.Unlock(within(t)); err != nil {

@@ -20,7 +20,7 @@ import (
 
 // timeout is the timeout for everything, long enough for a machine that runs other tests
 // too.
-const timeout = 20 * time.Second
+const timeout = time.Minute
 
 // Cluster is a cluster of servers in this process. Its methods end the test if they fail.
 type Cluster struct {
