@@ -37,7 +37,7 @@ proven name.
 
 A change applies to all later requests. A holder keeps its lock.`
 
-func newAccess(a *app) *cobra.Command {
+func newAccess(a *caller) *cobra.Command {
 	return group(&cobra.Command{
 		Use:   "access",
 		Short: "Show and change who may do what in the cluster",
@@ -53,7 +53,7 @@ func newAccess(a *app) *cobra.Command {
 	)
 }
 
-func newWhoAmI(a *app) *cobra.Command {
+func newWhoAmI(a *caller) *cobra.Command {
 	return a.withJSON(&cobra.Command{
 		Use:   "whoami",
 		Short: "Print who the cluster thinks that this program is",
@@ -79,7 +79,7 @@ const accessCheckHelp = `VERB is one of the verbs that conclave access --help li
 Without --as, the question is about this program, and everyone may ask it. With --as, the
 caller needs the verb access-read.`
 
-func newAccessCheck(a *app) *cobra.Command {
+func newAccessCheck(a *caller) *cobra.Command {
 	var check conclave.AccessCheck
 	cmd := &cobra.Command{
 		Use:         "check VERB [NAME]",
@@ -145,8 +145,8 @@ more. --end-sessions ends these sessions. Their holders are asked to leave.`
 // everyoneRole is the role that init gives to everyone.
 const everyoneRole = "everyone"
 
-func newAccessInit(a *app) *cobra.Command {
-	r := &reform{app: a}
+func newAccessInit(a *caller) *cobra.Command {
+	r := &reform{caller: a}
 	var admins []string
 	var everyone string
 	cmd := &cobra.Command{
@@ -202,8 +202,8 @@ const accessDisableHelp = `From then on, everyone who reaches a server may do ev
 quotas are kept, and apply again after conclave access init. The audit log records the change.
 The command requires --force.`
 
-func newAccessDisable(a *app) *cobra.Command {
-	r := &reform{app: a}
+func newAccessDisable(a *caller) *cobra.Command {
+	r := &reform{caller: a}
 	cmd := &cobra.Command{
 		Use:   "disable --force",
 		Short: "Turn the rules off, so that everyone may do everything",

@@ -11,7 +11,7 @@ import (
 	"github.com/conclave-io/conclave"
 )
 
-func newAccessShow(a *app) *cobra.Command {
+func newAccessShow(a *caller) *cobra.Command {
 	return a.withJSON(&cobra.Command{
 		Use:   "show",
 		Short: "Print roles, bindings and quotas as a file for access apply",
@@ -52,8 +52,8 @@ not change. FILE is TOML:
 FILE may begin with a line such as names = ["uri", "cn"]. It says which names of a client
 certificate count, in order of preference: uri, cn, dns.`
 
-func newAccessApply(a *app) *cobra.Command {
-	r := &reform{app: a}
+func newAccessApply(a *caller) *cobra.Command {
+	r := &reform{caller: a}
 	cmd := &cobra.Command{
 		Use:   "apply FILE",
 		Short: "Replace roles, bindings and quotas with those in a file",

@@ -19,7 +19,7 @@ import (
 
 // reform is a command that changes the rules.
 type reform struct {
-	*app
+	*caller
 	force, dryRun, revokeHolds, endSessions bool
 }
 

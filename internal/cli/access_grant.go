@@ -12,8 +12,8 @@ import (
 	"github.com/conclave-io/conclave/internal/service/access"
 )
 
-func newAccessGrant(a *app) *cobra.Command {
-	r := &reform{app: a}
+func newAccessGrant(a *caller) *cobra.Command {
+	r := &reform{caller: a}
 	return r.register(&cobra.Command{
 		Use:   "grant WHO ROLE",
 		Short: "Give a role to a principal",
@@ -42,8 +42,8 @@ WHO keeps its other roles.`,
 	})
 }
 
-func newWithdraw(a *app) *cobra.Command {
-	r := &reform{app: a}
+func newWithdraw(a *caller) *cobra.Command {
+	r := &reform{caller: a}
 	return r.register(&cobra.Command{
 		Use:   "withdraw WHO ROLE",
 		Short: "Take a role away from a principal",
@@ -73,7 +73,7 @@ new rules would not grant.`,
 	})
 }
 
-func newRole(a *app) *cobra.Command {
+func newRole(a *caller) *cobra.Command {
 	return group(&cobra.Command{
 		Use:   "role",
 		Short: "Set, drop and show roles",
@@ -86,8 +86,8 @@ func newRole(a *app) *cobra.Command {
 	}, newRoleSet(a), newRoleDrop(a), newRoleShow(a))
 }
 
-func newRoleSet(a *app) *cobra.Command {
-	r := &reform{app: a}
+func newRoleSet(a *caller) *cobra.Command {
+	r := &reform{caller: a}
 	return r.register(&cobra.Command{
 		Use:   "set NAME RULE...",
 		Short: "Create a role, or replace its rules",
@@ -120,8 +120,8 @@ a prefix with one of / - . : because the prefix reports also selects reports-sec
 	})
 }
 
-func newRoleDrop(a *app) *cobra.Command {
-	r := &reform{app: a}
+func newRoleDrop(a *caller) *cobra.Command {
+	r := &reform{caller: a}
 	return r.register(&cobra.Command{
 		Use:   "drop NAME",
 		Short: "Remove a role that no binding uses",
@@ -143,7 +143,7 @@ conclave access withdraw.`,
 	})
 }
 
-func newRoleShow(a *app) *cobra.Command {
+func newRoleShow(a *caller) *cobra.Command {
 	return a.withJSON(&cobra.Command{
 		Use:   "show [NAME]",
 		Short: "Print the rules of a role, or of all roles",

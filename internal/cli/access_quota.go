@@ -12,7 +12,7 @@ import (
 	"github.com/conclave-io/conclave/internal/service/access"
 )
 
-func newQuota(a *app) *cobra.Command {
+func newQuota(a *caller) *cobra.Command {
 	return group(&cobra.Command{
 		Use:   "quota",
 		Short: "Set, drop and list quotas",
@@ -53,8 +53,8 @@ func ofQuota(q conclave.Quota) string {
 	return shown(q.Who)
 }
 
-func newQuotaSet(a *app) *cobra.Command {
-	r := &reform{app: a}
+func newQuotaSet(a *caller) *cobra.Command {
+	r := &reform{caller: a}
 	var q conclave.Quota
 	cmd := &cobra.Command{
 		Use:   "set WHO | --prefix PREFIX",
@@ -102,8 +102,8 @@ func amountsOf(q conclave.Quota) []amount {
 	return slices.DeleteFunc(all, func(a amount) bool { return a.n == 0 })
 }
 
-func newQuotaDrop(a *app) *cobra.Command {
-	r := &reform{app: a}
+func newQuotaDrop(a *caller) *cobra.Command {
+	r := &reform{caller: a}
 	var q conclave.Quota
 	cmd := &cobra.Command{
 		Use:   "drop WHO | --prefix PREFIX",
@@ -130,7 +130,7 @@ func newQuotaDrop(a *app) *cobra.Command {
 	return r.registerForce(cmd)
 }
 
-func newQuotaList(a *app) *cobra.Command {
+func newQuotaList(a *caller) *cobra.Command {
 	return a.withJSON(&cobra.Command{
 		Use:   "list",
 		Short: "List the quotas",
@@ -151,12 +151,4 @@ func newQuotaList(a *app) *cobra.Command {
 			})
 		},
 	})
-}
-
-// bounded returns a limit of a quota as text. 0 is no limit.
-func bounded(n uint64) string {
-	if n == 0 {
-		return "-"
-	}
-	return number(n)
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/conclave-io/conclave/internal/kit/outfile"
 )
 
-func newToken(a *app) *cobra.Command {
+func newToken(a *caller) *cobra.Command {
 	return group(&cobra.Command{
 		Use:   "token",
 		Short: "Create, list, rotate and revoke tokens",
@@ -134,21 +134,6 @@ func (i *tokenIssue) create(cmd *cobra.Command, name string, others func(conclav
 	})
 }
 
-// writeToken writes a token to a file with mode 0600, unless file is empty.
-func writeToken(file, token string) error {
-	if file == "" {
-		return nil
-	}
-	err := outfile.Write(file, 0o600, func(w io.Writer) error {
-		_, err := fmt.Fprintln(w, token)
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("--file: %w", err)
-	}
-	return nil
-}
-
 // until describes when a token expires.
 func until(expires time.Time) string {
 	if expires.IsZero() {
@@ -157,8 +142,8 @@ func until(expires time.Time) string {
 	return " until " + expires.Format(time.RFC3339)
 }
 
-func newTokenCreate(a *app) *cobra.Command {
-	i := &tokenIssue{reform: reform{app: a}}
+func newTokenCreate(a *caller) *cobra.Command {
+	i := &tokenIssue{reform: reform{caller: a}}
 	return i.register(&cobra.Command{
 		Use:   "create NAME",
 		Short: "Create a token that proves token:NAME",
@@ -175,8 +160,8 @@ conclave access grant.`,
 	})
 }
 
-func newTokenRotate(a *app) *cobra.Command {
-	i := &tokenIssue{reform: reform{app: a}}
+func newTokenRotate(a *caller) *cobra.Command {
+	i := &tokenIssue{reform: reform{caller: a}}
 	overlap := duration(time.Hour)
 	cmd := &cobra.Command{
 		Use:   "rotate NAME",
@@ -217,7 +202,7 @@ func tokensEnding(rules conclave.Access, name string, end time.Time) (old []conc
 	return old, nil
 }
 
-func newTokenList(a *app) *cobra.Command {
+func newTokenList(a *caller) *cobra.Command {
 	return a.withJSON(&cobra.Command{
 		Use:   "list",
 		Short: "List the tokens, without their secrets",
@@ -251,8 +236,8 @@ func newTokenList(a *app) *cobra.Command {
 	})
 }
 
-func newTokenRevoke(a *app) *cobra.Command {
-	r := &reform{app: a}
+func newTokenRevoke(a *caller) *cobra.Command {
+	r := &reform{caller: a}
 	return r.registerForce(&cobra.Command{
 		Use:   "revoke ID|NAME",
 		Short: "Revoke a token, or all tokens of a name",

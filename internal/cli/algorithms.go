@@ -34,9 +34,9 @@ func newAlgorithms(a *app) *cobra.Command {
 			case mistaken && len(args) > 0:
 				return exclude("--broken", "the argument NAME")
 			case mistaken:
-				return a.listVariants()
+				return listVariants(a)
 			case len(args) == 0:
-				return a.listAlgorithms()
+				return listAlgorithms(a)
 			}
 			spec, err := findAlgorithm(args[0])
 			if err != nil {
@@ -49,7 +49,7 @@ func newAlgorithms(a *app) *cobra.Command {
 	return a.withJSON(cmd)
 }
 
-func (a *app) listAlgorithms() error {
+func listAlgorithms(a *app) error {
 	return a.print(map[string]any{"algorithms": each(algorithm.All, viewSpec)}, func(w io.Writer) error {
 		t := newTable(w, "NAME", "TITLE", "FAMILY", "MESSAGES PER ENTRY")
 		for _, spec := range algorithm.All {
@@ -59,7 +59,7 @@ func (a *app) listAlgorithms() error {
 	})
 }
 
-func (a *app) listVariants() error {
+func listVariants(a *app) error {
 	views := make([]*variantView, 0, len(broken.Variants))
 	for i := range broken.Variants {
 		views = append(views, viewVariant(&broken.Variants[i]))
@@ -74,13 +74,6 @@ func (a *app) listVariants() error {
 }
 
 func nameOf(spec *process.Spec) string { return spec.Name }
-
-func orDash(text string) string {
-	if text == "" {
-		return "-"
-	}
-	return text
-}
 
 // page writes the description of an algorithm.
 type page struct{ w io.Writer }

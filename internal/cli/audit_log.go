@@ -29,8 +29,8 @@ them. With --servers, it also compares them with the records of the cluster. It 
 first lines are in no file that you name. Nobody can tell whether the last lines of a file about the
 server itself, and about grants, were cut off.`
 
-func newAuditLog(a *app) *cobra.Command {
-	c := auditLog{app: a}
+func newAuditLog(a *caller) *cobra.Command {
+	c := auditLog{caller: a}
 	cmd := &cobra.Command{
 		Use:         "audit-log [--verify FILE...]",
 		Short:       "Print administrative actions, and refused ones",
@@ -70,7 +70,7 @@ func newAuditLog(a *app) *cobra.Command {
 }
 
 type auditLog struct {
-	*app
+	*caller
 	query          conclave.AuditQuery
 	since          duration
 	follow, verify bool
@@ -86,7 +86,7 @@ func (c *auditLog) asked() conclave.AuditQuery {
 func (c *auditLog) printAll(ctx context.Context, client *conclave.Client) error {
 	records, err := client.AuditLog(ctx, c.asked())
 	for i := range records {
-		if err := c.line(&records[i], recordLine(&records[i])); err != nil {
+		if err := printEvent(c.caller, &records[i], recordLine(&records[i])); err != nil {
 			return err
 		}
 	}
@@ -99,7 +99,7 @@ func (c *auditLog) printNew(ctx context.Context, client *conclave.Client) error 
 		return err
 	}
 	for r := range records {
-		if err := c.line(&r, recordLine(&r)); err != nil {
+		if err := printEvent(c.caller, &r, recordLine(&r)); err != nil {
 			return err
 		}
 	}

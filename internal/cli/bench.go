@@ -15,8 +15,8 @@ import (
 	"github.com/conclave-io/conclave/internal/cli/local"
 )
 
-func newBench(a *app) *cobra.Command {
-	run := benchRun{app: a, workload: bench.Uncontended, clients: 1, connections: 1, limit: 4, seconds: seconds(10 * time.Second)}
+func newBench(a *caller) *cobra.Command {
+	run := benchRun{caller: a, workload: bench.Uncontended, clients: 1, connections: 1, limit: 4, seconds: seconds(10 * time.Second)}
 	cmd := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure the throughput and latency of a cluster",
@@ -73,7 +73,7 @@ func (s *seconds) Set(text string) error {
 }
 
 type benchRun struct {
-	*app
+	*caller
 	workload             string
 	clients, connections int
 	limit                int
@@ -125,7 +125,7 @@ func (b *benchRun) measure(ctx context.Context, cfg bench.Config) error {
 		return err
 	}
 	fmt.Fprint(b.stderr, report.Warnings())
-	return b.printReport(report, report.Text())
+	return printReport(b.app, report, report.Text())
 }
 
 // newDiskBench is the hidden command with which bench measures the disk.

@@ -75,7 +75,7 @@ func newCertAuthority(a *app) *cobra.Command {
 			return err
 		}
 		pair, err := authority.Create(args[0], *name, time.Duration(*days)*day)
-		return a.printPair(pair, err)
+		return printPair(a, pair, err)
 	}
 	return cmd
 }
@@ -107,7 +107,7 @@ then names the server as conclave://CLUSTER/ID, and its peer address may change.
 		pair, err := issue(cmd, args[0], *days, func(by *authority.Authority, valid time.Duration) (authority.Pair, error) {
 			return by.Server(s, valid)
 		})
-		return a.printPair(pair, err)
+		return printPair(a, pair, err)
 	}
 	return cmd
 }
@@ -131,7 +131,7 @@ this certificate is the principal cert:NAME.`,
 		pair, err := issue(cmd, args[0], *days, func(by *authority.Authority, valid time.Duration) (authority.Pair, error) {
 			return by.Client(*name, valid)
 		})
-		return a.printPair(pair, err)
+		return printPair(a, pair, err)
 	}
 	return cmd
 }
@@ -239,7 +239,7 @@ type pairView struct {
 	Expires time.Time `json:"expires"`
 }
 
-func (a *app) printPair(pair authority.Pair, err error) error {
+func printPair(a *app, pair authority.Pair, err error) error {
 	if err != nil {
 		return err
 	}

@@ -187,7 +187,7 @@ func (c *checking) run(ctx context.Context, name string) error {
 		c.say("--open: nothing to open, because no property is broken")
 		return nil
 	}
-	return c.openRun(r.Scenario(), r.RecordOfNoReturn())
+	return openRun(c.app, r.Scenario(), r.RecordOfNoReturn())
 }
 
 // checkScenario refuses a file that cannot be written, before a search that may take long.

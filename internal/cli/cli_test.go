@@ -18,12 +18,12 @@ func TestFailure(t *testing.T) {
 	}{
 		{errors.New("conclave: two\nlines"), StatusError, "conclave: two; lines\n"},
 		{failure(StatusNotAcquired, "not in time"), StatusNotAcquired, "conclave: not in time\n"},
-		{fmt.Errorf("the demo: %w", context.Canceled), statusInterrupted, "conclave: interrupted\n"},
+		{fmt.Errorf("the demo: %w", context.Canceled), StatusInterrupted, "conclave: interrupted\n"},
 		{failure(StatusLost, "lost: %w", context.Canceled), StatusLost, "conclave: lost: context canceled\n"},
 	} {
 		var said bytes.Buffer
 		a := &app{stderr: &said}
-		if status := a.fail(newRoot(a), c.err); status != c.status || said.String() != c.said {
+		if status := fail(a, Command(), c.err); status != c.status || said.String() != c.said {
 			t.Errorf("%v: status %d, %q, want %d, %q", c.err, status, said.String(), c.status, c.said)
 		}
 	}

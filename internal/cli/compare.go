@@ -122,7 +122,7 @@ func (c *comparison) runLocks() error {
 	if err := c.within(1, largest, ""); err != nil {
 		return err
 	}
-	rows, err := c.measureWith(measure.Algorithm, specs, c.sizes)
+	rows, err := measureWith(c.app, measure.Algorithm, specs, c.sizes)
 	if err != nil {
 		return err
 	}
@@ -165,7 +165,7 @@ func (c *comparison) runElections() error {
 	if c.plot != "" {
 		return exclude("--plot", "--elections")
 	}
-	rows, err := c.measureWith(measure.Election, specs, c.sizes)
+	rows, err := measureWith(c.app, measure.Election, specs, c.sizes)
 	if err != nil {
 		return err
 	}
@@ -283,7 +283,7 @@ func (c *comparison) draw(rows []measure.Row) error {
 
 // measureWith measures on all processors. The order of the rows does not depend
 // on how many there are.
-func (a *app) measureWith(one func(*process.Spec, int) ([]measure.Row, error), specs []*process.Spec, sizes []int) ([]measure.Row, error) {
+func measureWith(a *app, one func(*process.Spec, int) ([]measure.Row, error), specs []*process.Spec, sizes []int) ([]measure.Row, error) {
 	type job struct {
 		rows []measure.Row
 		err  error

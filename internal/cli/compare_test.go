@@ -13,8 +13,7 @@ import (
 func compareWith(t *testing.T, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
 	var out, said bytes.Buffer
-	a := &app{stdout: &out, stderr: &said}
-	status = a.main(append([]string{"compare"}, args...))
+	status = Run(&out, &said, append([]string{"compare"}, args...)...)
 	return status, out.String(), said.String()
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/conclave-io/conclave"
 )
 
-func newCut(a *app) *cobra.Command {
+func newCut(a *caller) *cobra.Command {
 	return a.withJSON(&cobra.Command{
 		Use:   "cut [PREFIX]",
 		Short: "Record a consistent global state of locks that algorithms guard",

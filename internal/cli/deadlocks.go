@@ -21,7 +21,7 @@ A program reports what it keeps with each request. In Go, these are the holds wh
 parent of the call's context. A conclave lock that runs under another conclave lock keeps that
 lock. Processes that keep nothing while they wait are not shown.`
 
-func newDeadlocks(a *app) *cobra.Command {
+func newDeadlocks(a *caller) *cobra.Command {
 	var dot, svg bool
 	cmd := &cobra.Command{
 		Use:   "deadlocks",

@@ -5,10 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/signal"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -33,7 +31,7 @@ With --scenario deadlock, two programs take two locks in opposite order. The cal
 the deadlock fails with an error that names the cycle, and the other program continues. This
 takes a few seconds.`
 
-func newDemo(a *app) *cobra.Command {
+func newDemo(a *caller) *cobra.Command {
 	var (
 		dir        string
 		membership bool
@@ -57,11 +55,11 @@ func newDemo(a *app) *cobra.Command {
 			case algorithm != "" && !slices.Contains(known, algorithm):
 				return fmt.Errorf("--algorithm: %.40q: expected one of %s", algorithm, strings.Join(known, ", "))
 			case !cmd.Flags().Changed("scenario"):
-				return a.demo(dir, membership, strings.TrimPrefix(algorithm, agreement))
+				return runDemo(a, dir, membership, strings.TrimPrefix(algorithm, agreement))
 			case scenario != "deadlock":
 				return failure(StatusError, "--scenario: %.40q: expected deadlock", scenario)
 			}
-			return a.demoDeadlock(dir)
+			return runDeadlockDemo(a, dir)
 		},
 	}
 	cmd.Flags().StringVar(&scenario, "scenario", "", "show another scenario: deadlock")
@@ -73,14 +71,14 @@ func newDemo(a *app) *cobra.Command {
 	return cmd
 }
 
-func (a *app) demo(dir string, membership bool, algorithm string) error {
+func runDemo(a *caller, dir string, membership bool, algorithm string) error {
 	var report demo.Report
 	err := onThisMachine(dir, "conclave-demo-", func(ctx context.Context, binary, dir string) (err error) {
 		report, err = demo.Run(ctx, demo.Config{Binary: binary, Dir: dir, Progress: a.stderr, Membership: membership, Algorithm: algorithm})
 		return err
 	})
 	if err == nil {
-		err = a.printReport(report, report.Text())
+		err = printReport(a.app, report, report.Text())
 	}
 	if err == nil && !report.Good() {
 		err = failure(StatusError, "the lock was not safe: %d overlaps, %d fence regressions%s", report.Overlaps, report.FenceRegressions, report.Lost())
@@ -88,14 +86,14 @@ func (a *app) demo(dir string, membership bool, algorithm string) error {
 	return err
 }
 
-func (a *app) demoDeadlock(dir string) error {
+func runDeadlockDemo(a *caller, dir string) error {
 	var report demo.DeadlockReport
 	err := onThisMachine(dir, "conclave-demo-", func(ctx context.Context, binary, dir string) (err error) {
 		report, err = demo.RunDeadlock(ctx, demo.Config{Binary: binary, Dir: dir, Progress: a.stderr})
 		return err
 	})
 	if err == nil {
-		err = a.printReport(report, report.Text())
+		err = printReport(a.app, report, report.Text())
 	}
 	if err == nil && !report.Good() {
 		err = failure(StatusError, "the deadlock was not resolved: refused %q, continued %q", report.Refused, report.WentOn)
@@ -103,43 +101,7 @@ func (a *app) demoDeadlock(dir string) error {
 	return err
 }
 
-// untilSignal returns a context that ends with a signal that ends a program, except those that this
-// process ignores, as under nohup.
-func untilSignal() (context.Context, context.CancelFunc) {
-	var ends []os.Signal
-	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
-		if !signal.Ignored(sig) {
-			ends = append(ends, sig)
-		}
-	}
-	if len(ends) == 0 { // no signal would mean all of them
-		return context.WithCancel(context.Background())
-	}
-	return signal.NotifyContext(context.Background(), ends...)
-}
-
-// onThisMachine runs something that starts servers on this machine, until a signal ends its
-// context. It passes on the path of this binary, and dir, which it creates if necessary. If dir is
-// empty, it creates a temporary directory and removes it at the end.
-func onThisMachine(dir, pattern string, run func(ctx context.Context, binary, dir string) error) error {
-	ctx, stop := untilSignal()
-	defer stop()
-	binary, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	if dir != "" {
-		err = os.MkdirAll(dir, 0o700)
-	} else if dir, err = os.MkdirTemp("", pattern); err == nil {
-		defer os.RemoveAll(dir)
-	}
-	if err != nil {
-		return err
-	}
-	return run(ctx, binary, dir)
-}
-
-func (a *app) printReport(report any, text string) error {
+func printReport(a *app, report any, text string) error {
 	if a.json {
 		return json.NewEncoder(a.stdout).Encode(report)
 	}
@@ -148,7 +110,7 @@ func (a *app) printReport(report any, text string) error {
 }
 
 // newDemoWorker is the hidden command with which demo runs a worker.
-func newDemoWorker(a *app) *cobra.Command {
+func newDemoWorker(a *caller) *cobra.Command {
 	var number int
 	var path string
 	cmd := &cobra.Command{
@@ -167,7 +129,7 @@ func newDemoWorker(a *app) *cobra.Command {
 }
 
 // newDemoProgram is the hidden command with which the deadlock demo runs a program.
-func newDemoProgram(a *app) *cobra.Command {
+func newDemoProgram(a *caller) *cobra.Command {
 	var name, first, second string
 	cmd := &cobra.Command{
 		Use:    demo.DeadlockCommand,

@@ -59,7 +59,7 @@ Server N accepts clients on port --port + N - 1, and other servers on a port tha
   conclave dev --servers 5 --data ./cluster
   conclave dev --port 8400`,
 		Args: noArguments,
-		RunE: func(*cobra.Command, []string) error { return a.dev(servers, port, dir) },
+		RunE: func(*cobra.Command, []string) error { return runDev(a, servers, port, dir) },
 	}
 	cmd.Flags().IntVar(&servers, "servers", 3, "how many servers, 1 to 9")
 	cmd.Flags().StringVar(&dir, "data", "", "keep data and logs in this `directory`, and continue with its content (default: a temporary one)")
@@ -67,7 +67,7 @@ Server N accepts clients on port --port + N - 1, and other servers on a port tha
 	return cmd
 }
 
-func (a *app) dev(servers, port int, dir string) error {
+func runDev(a *app, servers, port int, dir string) error {
 	if servers < 1 || servers > 9 {
 		return fmt.Errorf("--servers: %d: must be between 1 and 9", servers)
 	}

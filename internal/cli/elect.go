@@ -20,8 +20,8 @@ the leader is asked to leave. So a preferred candidate takes over some time afte
 candidate that fails more often than that never replaces the leader.
 `
 
-func newElect(a *app) *cobra.Command {
-	s := &seeker{app: a, of: resourceClass{election: true}}
+func newElect(a *caller) *cobra.Command {
+	s := &seeker{app: &runner{caller: a}, of: resourceClass{election: true}}
 	var c candidacy
 	cmd := &cobra.Command{
 		Use:   "elect NAME [flags] -- COMMAND [ARGUMENTS]",

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -36,22 +35,6 @@ Examples:
 Run ` + "`{{.CommandPath}} COMMAND --help`" + ` for the help of a command.
 {{end}}`
 
-// statuses returns the annotation of a command with the exit statuses in rows. A row is a status,
-// a space and its meaning, which may have several lines. If there is no row for 125, it is added.
-func statuses(rows ...string) map[string]string {
-	if !slices.ContainsFunc(rows, func(row string) bool { return strings.HasPrefix(row, "125 ") }) {
-		rows = append(rows, "125 conclave failed, or its arguments are invalid")
-	}
-	var b strings.Builder
-	b.WriteString("Exit status:\n")
-	for _, row := range rows {
-		status, meaning, _ := strings.Cut(row, " ")
-		meaning = strings.ReplaceAll(meaning, "\n", "\n"+strings.Repeat(" ", 8))
-		fmt.Fprintf(&b, "  %-5s %s\n", status, meaning)
-	}
-	return map[string]string{"statuses": b.String()}
-}
-
 // finishHelp completes the help of a command and of its subcommands. It hides the flags that
 // the command refuses, and the default 0s of flags that have no default.
 func finishHelp(cmd *cobra.Command) {
@@ -74,7 +57,7 @@ func finishHelp(cmd *cobra.Command) {
 }
 
 // newHelp differs from cobra's own help command: it fails if there is no such command.
-func newHelp(*app) *cobra.Command {
+func newHelp() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND]",
 		Short: "Explain a command",

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"io"
 	"regexp"
 	"strings"
 	"testing"
@@ -12,7 +11,7 @@ import (
 // TestHelp: the help of each command begins with a sentence of less than 70 characters, which is
 // an imperative, and has 3 to 5 examples and a table of exit statuses.
 func TestHelp(t *testing.T) {
-	eachCommand(newRoot(&app{stdout: io.Discard, stderr: io.Discard}), func(cmd *cobra.Command) {
+	eachCommand(Command(), func(cmd *cobra.Command) {
 		if cmd.Hidden {
 			return
 		}
@@ -45,7 +44,7 @@ var word = regexp.MustCompile(`'[^']*'|"[^"]*"|[^\s'"]+`)
 // TestExamples: each example that runs conclave has flags and arguments that its command accepts.
 func TestExamples(t *testing.T) {
 	tried := 0
-	eachCommand(newRoot(&app{stdout: io.Discard, stderr: io.Discard}), func(cmd *cobra.Command) {
+	eachCommand(Command(), func(cmd *cobra.Command) {
 		for _, line := range exampleLine.FindAllString(strings.ReplaceAll(cmd.Example, "\\\n", " "), -1) {
 			line, _, _ = strings.Cut(line, "  #")
 			if line = strings.TrimSpace(line); !strings.HasPrefix(line, "conclave ") {
@@ -58,7 +57,7 @@ func TestExamples(t *testing.T) {
 				args = append(args, strings.Trim(w, `'"`))
 			}
 			tried++
-			root := newRoot(&app{stdout: io.Discard, stderr: io.Discard})
+			root := Command()
 			root.InitDefaultVersionFlag()
 			found, rest, err := root.Find(args)
 			if err == nil {

@@ -46,7 +46,7 @@ from make build: go run and go install leave out the engine for browsers.`,
 		Args: atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if export == "" {
-				return a.lab(strings.Join(args, ""), listen)
+				return openLab(a, strings.Join(args, ""), listen)
 			}
 			if len(args) > 0 {
 				return exclude("--export", "the argument FILE")
@@ -64,25 +64,25 @@ from make build: go run and go install leave out the engine for browsers.`,
 	return cmd
 }
 
-// lab serves the lab until a signal ends it.
-func (a *app) lab(file, listen string) error {
+// openLab serves the lab until a signal ends it.
+func openLab(a *app, file, listen string) error {
 	place, err := labPlace(file)
 	if err != nil {
 		return err
 	}
-	return a.serveLab(place, listen)
+	return serveLab(a, place, listen)
 }
 
 // openRun serves the lab until a signal ends it. It first shows a run after a record.
-func (a *app) openRun(text []byte, record int) error {
+func openRun(a *app, text []byte, record int) error {
 	place, err := placeOf("the run", text)
 	if err != nil {
 		return err
 	}
-	return a.serveLab(fmt.Sprintf("%s?t=%d", place, record), "127.0.0.1:0")
+	return serveLab(a, fmt.Sprintf("%s?t=%d", place, record), "127.0.0.1:0")
 }
 
-func (a *app) serveLab(place, listen string) error {
+func serveLab(a *app, place, listen string) error {
 	page, err := web.Handler()
 	if err != nil {
 		return err
@@ -94,7 +94,7 @@ func (a *app) serveLab(place, listen string) error {
 		return err
 	}
 	h, err := host.New(listener, host.Options{
-		Page: page, Build: readVersion().Version, Cores: runtime.NumCPU(), Memory: labMemory,
+		Page: page, Build: readBuild().Version, Cores: runtime.NumCPU(), Memory: labMemory,
 	})
 	if err != nil {
 		return err

@@ -19,7 +19,7 @@ To replace a leader, ask it to leave with conclave release NAME --election --for
 leader is the candidate with the highest --priority, and of equal ones the first to arrive. Only
 the leader itself can choose its successor (Leadership.Transfer in Go).`
 
-func newLeader(a *app) *cobra.Command {
+func newLeader(a *caller) *cobra.Command {
 	watch := false
 	cmd := &cobra.Command{
 		Use:   "leader NAME",
@@ -30,15 +30,15 @@ func newLeader(a *app) *cobra.Command {
   conclave leader scheduler --watch --json`,
 		Annotations:       statuses("0 a process leads", "1 nobody leads"),
 		Args:              oneName,
-		ValidArgsFunction: a.completeNames(&resourceClass{election: true}),
+		ValidArgsFunction: completeNames(a, &resourceClass{election: true}),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if watch {
 				return a.follow(cmd.Context(), func(ctx context.Context, client *conclave.Client) error {
-					return a.watchLeader(ctx, client, args[0])
+					return watchLeader(a, ctx, client, args[0])
 				})
 			}
 			return a.ask(cmd.Context(), func(ctx context.Context, client *conclave.Client) error {
-				return a.printLeader(ctx, client, args[0])
+				return printLeader(a, ctx, client, args[0])
 			})
 		},
 	}
@@ -65,7 +65,7 @@ func observationJSON(o conclave.Observation) observationView {
 }
 
 // printLeader asks the cluster, not a single server that may lag behind.
-func (a *app) printLeader(ctx context.Context, client *conclave.Client, name string) error {
+func printLeader(a *caller, ctx context.Context, client *conclave.Client, name string) error {
 	x, err := client.ExplainElection(ctx, name)
 	if err != nil {
 		return err
@@ -81,7 +81,7 @@ func (a *app) printLeader(ctx context.Context, client *conclave.Client, name str
 	return a.printLine(observationJSON(o), leaderLine(o))
 }
 
-func (a *app) watchLeader(ctx context.Context, client *conclave.Client, name string) error {
+func watchLeader(a *caller, ctx context.Context, client *conclave.Client, name string) error {
 	seen, err := client.Observe(ctx, name)
 	if err != nil {
 		return err
@@ -89,7 +89,7 @@ func (a *app) watchLeader(ctx context.Context, client *conclave.Client, name str
 	for o := range seen {
 		view, at := observationJSON(o), time.Now()
 		view.At = &at
-		if err := a.line(view, leaderLine(o)); err != nil {
+		if err := printEvent(a, view, leaderLine(o)); err != nil {
 			return err
 		}
 	}

@@ -57,8 +57,8 @@ func helpFor(it string) string {
 	return fmt.Sprintf(runHelp, it, strings.ToUpper(it[:1])+it[1:])
 }
 
-func newLock(a *app) *cobra.Command {
-	s := &seeker{app: a}
+func newLock(a *caller) *cobra.Command {
+	s := &seeker{app: &runner{caller: a}}
 	var sharing lockSharing
 	cmd := &cobra.Command{
 		Use:   "lock NAME [flags] -- COMMAND [ARGUMENTS]",

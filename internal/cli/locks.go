@@ -11,7 +11,7 @@ import (
 	"github.com/conclave-io/conclave"
 )
 
-func newLocks(a *app) *cobra.Command {
+func newLocks(a *caller) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "locks [PREFIX]",
 		Short: "List locks with their holders and the number of waiters",
@@ -23,11 +23,11 @@ clients hold are missing or have no holder, and standard error names the server.
   conclave locks --prefix reports/ --json`,
 		Args: atMostOne,
 	}
-	cmd.RunE = a.listing(cmd, "locks", "HOLDER", resourceClass{})
+	cmd.RunE = listing(a, cmd, "locks", "HOLDER", resourceClass{})
 	return a.withJSON(cmd)
 }
 
-func newElections(a *app) *cobra.Command {
+func newElections(a *caller) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "elections [PREFIX]",
 		Short: "List elections with their leaders and the number of candidates",
@@ -37,7 +37,7 @@ func newElections(a *app) *cobra.Command {
   conclave elections scheduler --json`,
 		Args: atMostOne,
 	}
-	cmd.RunE = a.listing(cmd, "elections", leaderColumn, resourceClass{election: true})
+	cmd.RunE = listing(a, cmd, "elections", leaderColumn, resourceClass{election: true})
 	return a.withJSON(cmd)
 }
 
@@ -46,7 +46,7 @@ const leaderColumn = "LEADER"
 // listing prints what is held. The JSON is an object with one key, and with the servers that did not
 // answer, if any. The prefix of the names
 // is an argument or a flag.
-func (a *app) listing(cmd *cobra.Command, key, holder string, of resourceClass) func(*cobra.Command, []string) error {
+func listing(a *caller, cmd *cobra.Command, key, holder string, of resourceClass) func(*cobra.Command, []string) error {
 	var prefix string
 	cmd.Flags().StringVar(&prefix, "prefix", "", "list only names that start with this `prefix`; the same as the argument")
 	return func(cmd *cobra.Command, args []string) error {

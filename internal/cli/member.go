@@ -16,7 +16,7 @@ import (
 	"github.com/conclave-io/conclave/internal/service/access"
 )
 
-func newMember(a *app) *cobra.Command {
+func newMember(a *caller) *cobra.Command {
 	return group(&cobra.Command{
 		Use:   "member",
 		Short: "Add, remove, promote and list the servers of the cluster",
@@ -31,7 +31,7 @@ good, remove it, and let a new one join.`,
 	}, newMemberList(a), newMemberAdd(a), newMemberPromote(a), newMemberLead(a), newMemberRemove(a))
 }
 
-func newMemberList(a *app) *cobra.Command {
+func newMemberList(a *caller) *cobra.Command {
 	return a.withJSON(&cobra.Command{
 		Use:   "list",
 		Short: "List the servers with their roles and how far they lag behind",
@@ -63,7 +63,7 @@ func membersTable(w io.Writer, members []conclave.Member) error {
 // joinLife is how long a join token is valid.
 const joinLife = time.Hour
 
-func newMemberAdd(a *app) *cobra.Command {
+func newMemberAdd(a *caller) *cobra.Command {
 	var learner bool
 	var file string
 	cmd := &cobra.Command{
@@ -87,11 +87,11 @@ need it.`,
 				}
 			}
 			return a.ask(cmd.Context(), func(ctx context.Context, client *conclave.Client) error {
-				view, err := a.addMember(ctx, client, args[0], learner, file)
+				view, err := addMember(a, ctx, client, args[0], learner, file)
 				if err != nil {
 					return err
 				}
-				return a.print(view, func(w io.Writer) error { return a.showJoin(w, &view, args[0]) })
+				return a.print(view, func(w io.Writer) error { return showJoin(a, w, &view, args[0]) })
 			})
 		},
 	}
@@ -101,11 +101,11 @@ need it.`,
 }
 
 // addMember reserves an id for a server, and creates the join token that it needs.
-func (a *app) addMember(ctx context.Context, client *conclave.Client, peerAddress string, learner bool, file string) (view joinView, err error) {
+func addMember(a *caller, ctx context.Context, client *conclave.Client, peerAddress string, learner bool, file string) (view joinView, err error) {
 	if view.ID, err = client.AddMember(ctx, peerAddress, learner); err != nil {
 		return view, err
 	}
-	view.Command = a.joinCommand(ctx, client, peerAddress)
+	view.Command = joinCommand(a, ctx, client, peerAddress)
 	token, err := joinToken(ctx, client, peerAddress)
 	if err != nil {
 		return view, fmt.Errorf("create a join token for server %d at %s: %w", view.ID, shown(peerAddress), err)
@@ -128,7 +128,7 @@ type joinView struct {
 	Token   string `json:"token,omitempty"`
 }
 
-func (a *app) showJoin(w io.Writer, view *joinView, peerAddress string) error {
+func showJoin(a *caller, w io.Writer, view *joinView, peerAddress string) error {
 	a.say("server %d is reserved for %s; start it there with your own --data, --listen and certificates:", view.ID, shown(peerAddress))
 	fmt.Fprintln(w, view.Command)
 	if view.Token == "" {
@@ -153,7 +153,7 @@ func joinToken(ctx context.Context, client *conclave.Client, peerAddress string)
 
 // joinCommand returns the command for the machine of a new server. It prefers the addresses that
 // the servers advertise over those in --servers, which may work only here.
-func (a *app) joinCommand(ctx context.Context, client *conclave.Client, peerAddress string) string {
+func joinCommand(a *caller, ctx context.Context, client *conclave.Client, peerAddress string) string {
 	servers := a.client.servers
 	if members, err := client.Members(ctx); err == nil {
 		var known []string
@@ -169,15 +169,15 @@ func (a *app) joinCommand(ctx context.Context, client *conclave.Client, peerAddr
 	return fmt.Sprintf("conclave serve --join %s --data conclave-data --listen HOST:7400 --peer-listen %s", strings.Join(servers, ","), peerAddress)
 }
 
-func newMemberPromote(a *app) *cobra.Command {
-	return a.changesMember("promote", 4, "has a vote", (*conclave.Client).PromoteMember, &cobra.Command{
+func newMemberPromote(a *caller) *cobra.Command {
+	return changesMember(a, "promote", 4, "has a vote", (*conclave.Client).PromoteMember, &cobra.Command{
 		Short: "Give a vote to a learner that has caught up",
 		Long:  "conclave member list shows how far a learner lags behind.",
 	})
 }
 
-func newMemberLead(a *app) *cobra.Command {
-	return a.changesMember("lead", 3, "leads", (*conclave.Client).LeadMember, &cobra.Command{
+func newMemberLead(a *caller) *cobra.Command {
+	return changesMember(a, "lead", 3, "leads", (*conclave.Client).LeadMember, &cobra.Command{
 		Short: "Make a server the leader",
 		Long: `The command transfers the leadership of the cluster to a server with a vote, and returns once that
 server leads. Locks, elections and sessions do not change. Requests are delayed by some
@@ -185,12 +185,12 @@ milliseconds. The command fails if the server is not up, or more than 100 entrie
 	})
 }
 
-func newMemberRemove(a *app) *cobra.Command {
+func newMemberRemove(a *caller) *cobra.Command {
 	var force bool
 	remove := func(client *conclave.Client, ctx context.Context, id uint64) error {
 		return client.RemoveMember(ctx, id, force)
 	}
-	cmd := a.changesMember("remove", 2, "removed", remove, &cobra.Command{
+	cmd := changesMember(a, "remove", 2, "removed", remove, &cobra.Command{
 		Short: "Remove a server for good",
 		Long: `The server stops, and keeps its data directory. Its id is never used again. A leader first hands
 over to another server. The command fails if the remaining voters that are up
@@ -202,7 +202,7 @@ would not be a quorum. When it succeeds, the cluster does not need the server an
 
 // changesMember completes a command that changes one server and prints what was done. The examples
 // are about the server with the id example.
-func (a *app) changesMember(name string, example int, done string, change func(*conclave.Client, context.Context, uint64) error, cmd *cobra.Command) *cobra.Command {
+func changesMember(a *caller, name string, example int, done string, change func(*conclave.Client, context.Context, uint64) error, cmd *cobra.Command) *cobra.Command {
 	cmd.Use, cmd.Args = name+" ID", takes("ID")
 	cmd.Example = fmt.Sprintf("  conclave member list\n  conclave member %[1]s %[2]d\n  conclave member %[1]s %[2]d --json", name, example)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

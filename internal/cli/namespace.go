@@ -61,7 +61,7 @@ With k-ricart-agrawala, option k (default 2) is the number of programs that can 
 same time; each takes one unit, without --limit.`
 }
 
-func newNamespace(a *app) *cobra.Command {
+func newNamespace(a *caller) *cobra.Command {
 	return group(&cobra.Command{
 		Use:   "namespace",
 		Short: "Show and set which algorithm guards which locks",
@@ -72,7 +72,7 @@ func newNamespace(a *app) *cobra.Command {
 	}, newNamespaceList(a), newNamespaceSet(a), newNamespaceRemove(a))
 }
 
-func newNamespaceList(a *app) *cobra.Command {
+func newNamespaceList(a *caller) *cobra.Command {
 	return a.withJSON(&cobra.Command{
 		Use: "list", Short: "List the guard of each prefix",
 		Long: "CHANGES TO shows the next guard while a change is in progress.",
@@ -104,7 +104,7 @@ func (c *changing) register(cmd *cobra.Command) *cobra.Command {
 }
 
 // guardOptions returns the options of the change. It extends --timeout by --wait.
-func (c *changing) guardOptions(a *app) (options []conclave.GuardOption, err error) {
+func (c *changing) guardOptions(a *caller) (options []conclave.GuardOption, err error) {
 	wait := time.Duration(c.wait)
 	switch {
 	case c.reason != "" && !c.force:
@@ -121,7 +121,7 @@ func (c *changing) guardOptions(a *app) (options []conclave.GuardOption, err err
 	return options, nil
 }
 
-func newNamespaceSet(a *app) *cobra.Command {
+func newNamespaceSet(a *caller) *cobra.Command {
 	var (
 		how       changing
 		algorithm string
@@ -145,7 +145,7 @@ func newNamespaceSet(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.changeGuard(cmd.Context(), args[0], func(ctx context.Context, client *conclave.Client) error {
+			return changeGuard(a, cmd.Context(), args[0], func(ctx context.Context, client *conclave.Client) error {
 				return client.SetGuard(ctx, args[0], use, options...)
 			}, func(g *conclave.Guard) bool { return g != nil && g.Use == use })
 		},
@@ -155,7 +155,7 @@ func newNamespaceSet(a *app) *cobra.Command {
 	return how.register(cmd)
 }
 
-func newNamespaceRemove(a *app) *cobra.Command {
+func newNamespaceRemove(a *caller) *cobra.Command {
 	var how changing
 	return how.register(&cobra.Command{
 		Use: "remove PREFIX", Short: "Remove the guard of a prefix",
@@ -170,7 +170,7 @@ waits until no lock under the prefix is held; see conclave namespace --help.`,
 			if err != nil {
 				return err
 			}
-			return a.changeGuard(cmd.Context(), args[0], func(ctx context.Context, client *conclave.Client) error {
+			return changeGuard(a, cmd.Context(), args[0], func(ctx context.Context, client *conclave.Client) error {
 				return client.RemoveGuard(ctx, args[0], options...)
 			}, func(g *conclave.Guard) bool { return g == nil })
 		},
@@ -188,7 +188,7 @@ func guardName(algorithm string) string {
 }
 
 // changeGuard begins a change and waits until it is complete or cancelled.
-func (a *app) changeGuard(ctx context.Context, prefix string, begin func(context.Context, *conclave.Client) error, made func(*conclave.Guard) bool) error {
+func changeGuard(a *caller, ctx context.Context, prefix string, begin func(context.Context, *conclave.Client) error, made func(*conclave.Guard) bool) error {
 	return a.ask(ctx, func(ctx context.Context, client *conclave.Client) error {
 		if err := begin(ctx, client); err != nil {
 			return err
@@ -276,4 +276,22 @@ func writeGuards(w io.Writer, guards []conclave.Guard) error {
 		t.row(shown(g.Prefix), guardName(g.Use.Algorithm), shown(g.Use.Options), next)
 	}
 	return t.flush()
+}
+
+// blockedBy says that nobody gets the lock because its guard is changing, or returns "".
+func blockedBy(guards []conclave.Guard, name string) string {
+	var own *conclave.Guard
+	for i := range guards {
+		if g := &guards[i]; strings.HasPrefix(name, g.Prefix) && (own == nil || len(g.Prefix) > len(own.Prefix)) {
+			own = g
+		}
+	}
+	if own == nil || own.Change == nil {
+		return ""
+	}
+	next := "that of a shorter prefix"
+	if !own.Change.Remove {
+		next = guardName(own.Change.Use.Algorithm)
+	}
+	return fmt.Sprintf("no lock under %q is granted while its guard changes from %s to %s; the change waits until none is held there", own.Prefix, guardName(own.Use.Algorithm), next)
 }

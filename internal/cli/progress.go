@@ -6,8 +6,6 @@ import (
 	"os"
 	"sync"
 	"time"
-
-	"github.com/conclave-io/conclave/lab/scenario"
 )
 
 // progress is a line on the terminal about a long computation. It is overwritten at each report, and
@@ -25,13 +23,20 @@ const progressPause = 2 * time.Second
 
 // watchProgress returns progress that is shown if standard error is a terminal.
 func (a *app) watchProgress() *progress {
-	p := &progress{now: time.Now}
 	if file, is := a.stderr.(*os.File); is && isTerminal(file) {
-		p.to = file
+		return newProgress(file, time.Now)
 	}
-	p.last = p.now()
-	return p
+	return newProgress(nil, time.Now)
 }
+
+// newProgress returns progress that is shown on a terminal, or nowhere if there is none. It takes the
+// time from now.
+func newProgress(terminal io.Writer, now func() time.Time) *progress {
+	return &progress{to: terminal, now: now, last: now()}
+}
+
+// shown reports whether anybody sees the line.
+func (p *progress) shown() bool { return p.to != nil }
 
 // report writes a line, if progressPause has passed since the last one.
 func (p *progress) report(format string, args ...any) {
@@ -55,15 +60,3 @@ func (p *progress) done() {
 
 // wipe moves the cursor to the start of the line and clears it.
 const wipe = "\r\x1b[K"
-
-// follow reports on the runs of a scenario until done.
-func (p *progress) follow(sc *scenario.Scenario) {
-	if p.to == nil {
-		return
-	}
-	cfg := sc.Config()
-	sc.Progress = func(at scenario.Progress) {
-		p.report("%s, n = %d: %d events, %d entries, at %s D", cfg.Spec.Name, cfg.Process.N, at.Events, at.Entries,
-			short(float64(at.Time)/float64(cfg.Process.D())))
-	}
-}

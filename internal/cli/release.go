@@ -22,7 +22,7 @@ their command: they send TERM first. The next waiter gets the lock when a holder
 one TTL of the holder's session. By then the holder knows that it lost the lock. A holder that asks
 for the lock again waits behind all others.`
 
-func newRelease(a *app) *cobra.Command {
+func newRelease(a *caller) *cobra.Command {
 	r := &releaser{app: a}
 	cmd := &cobra.Command{
 		Use:   "release NAME --force",
@@ -34,7 +34,7 @@ func newRelease(a *app) *cobra.Command {
   conclave release scheduler --election --force --wait 30s
   conclave release crawlers --force --fence 1099511627780    # one holder of several`,
 		Args:              oneName,
-		ValidArgsFunction: a.completeNames(&r.of),
+		ValidArgsFunction: completeNames(a, &r.of),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.name = args[0]
 			if err := r.check(cmd.Flags()); err != nil {
@@ -55,7 +55,7 @@ func newRelease(a *app) *cobra.Command {
 
 // releaser asks holders to leave.
 type releaser struct {
-	app    *app
+	app    *caller
 	of     resourceClass
 	name   string
 	force  bool

@@ -6,50 +6,54 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// commands are the constructors of all commands, in the order of the help.
-var commands = []func(*app) *cobra.Command{
-	newServe,
-	newDev,
-	newCert,
-	newLock,
-	newElect,
-	newDemo,
-	newAlgorithms,
-	newSim,
-	newLab,
-	newCheck,
-	newAudit,
-	newCompare,
-	newBench,
-	newStatus,
-	newMember,
-	newUpgrade,
-	newAccess,
-	newAuditLog,
-	newNamespace,
-	newView,
-	newCut,
-	newSnapshot,
-	newLocks,
-	newElections,
-	newWhy,
-	newDeadlocks,
-	newWatch,
-	newLeader,
-	newRelease,
-	newTop,
-	newSessions,
-	newVersion,
-	newCompletion,
-	newDemoWorker,
-	newDemoProgram,
-	newDiskBench,
+// commands returns all commands, in the order of the help.
+func commands(a *caller) []*cobra.Command {
+	return []*cobra.Command{
+		newServe(a.app),
+		newDev(a.app),
+		newCert(a.app),
+		newLock(a),
+		newElect(a),
+		newDemo(a),
+		newAlgorithms(a.app),
+		newSim(a.app),
+		newLab(a.app),
+		newCheck(a.app),
+		newAudit(a.app),
+		newCompare(a.app),
+		newBench(a),
+		newStatus(a),
+		newMember(a),
+		newUpgrade(a),
+		newAccess(a),
+		newAuditLog(a),
+		newNamespace(a),
+		newView(a),
+		newCut(a),
+		newSnapshot(a),
+		newLocks(a),
+		newElections(a),
+		newWhy(a),
+		newDeadlocks(a),
+		newWatch(a),
+		newLeader(a),
+		newRelease(a),
+		newTop(a),
+		newSessions(a),
+		newVersion(a.app),
+		newCompletion(a.app),
+		newDemoWorker(a),
+		newDemoProgram(a),
+		newDiskBench(a.app),
+	}
 }
 
 // Command returns all commands as one tree. The manual pages are made from it.
-func Command() *cobra.Command { return newRoot(&app{stdout: io.Discard, stderr: io.Discard}) }
+func Command() *cobra.Command {
+	return newRoot(&caller{app: &app{stdout: io.Discard, stderr: io.Discard}})
+}
 
-func newRoot(a *app) *cobra.Command {
+func newRoot(a *caller) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "conclave COMMAND",
 		Short: "Coordinate programs on different machines with locks and elections",
@@ -64,7 +68,7 @@ algorithms; they need no cluster.`,
   conclave lock nightly-report -- echo "nobody else runs this now"
   conclave elect scheduler --value "$(hostname)" -- sleep 10
   conclave status`,
-		Version:       readVersion().text(),
+		Version:       readBuild().text(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		// explain adds the suggestion, so that an error stays one line.
@@ -75,21 +79,13 @@ algorithms; they need no cluster.`,
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.SetHelpCommand(newHelp(a))
+	root.SetHelpCommand(newHelp())
 	root.SetFlagErrorFunc(misuse)
 	root.SetVersionTemplate("{{.Version}}\n")
 	a.client.register(root.PersistentFlags())
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return refuseClientFlags(cmd) }
-	for _, construct := range commands {
-		root.AddCommand(construct(a))
-	}
+	root.AddCommand(commands(a)...)
 	root.InitDefaultHelpCmd()
 	finishHelp(root)
 	return root
-}
-
-// withJSON adds the flag --json, and returns the command.
-func (a *app) withJSON(cmd *cobra.Command) *cobra.Command {
-	cmd.Flags().BoolVar(&a.json, "json", false, "print one JSON value on standard output")
-	return cmd
 }

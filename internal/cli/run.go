@@ -155,13 +155,6 @@ type interruption struct{ sig os.Signal }
 
 func (e *interruption) Error() string { return "ended by signal: " + e.sig.String() }
 
-func signalStatus(sig os.Signal) int {
-	if n, ok := sig.(syscall.Signal); ok {
-		return 128 + int(n)
-	}
-	return StatusError
-}
-
 // errLost means that the hold is lost. errRevoked means that the holder was asked to leave: the
 // hold lasts until it is released, which must happen when no process of the command is left.
 var (
@@ -184,9 +177,15 @@ func endOf(h hold) error {
 // stands reports whether a hold must still be released.
 func stands(h hold) bool { return h.Context().Err() == nil || errors.Is(endOf(h), errRevoked) }
 
+// runner runs commands under holds.
+type runner struct {
+	*caller
+	keeps []conclave.Kept // the holds under which this process runs
+}
+
 // runUnder runs a command under h, and returns when no process of it is left. The error is errLost,
 // errRevoked, or why the command has no result.
-func (a *app) runUnder(h hold, argv []string, f *runFlags, arrived signals) (guard.Result, error) {
+func (a *runner) runUnder(h hold, argv []string, f *runFlags, arrived signals) (guard.Result, error) {
 	handle, err := a.startUnder(h, argv, f)
 	if err != nil {
 		return guard.Result{}, &notStarted{err}
@@ -242,7 +241,7 @@ func numbers(h hold, inherited []conclave.Kept) ([]string, error) {
 
 // startUnder starts a command under h. If little time is left until the deadline, it first waits
 // for a renewal.
-func (a *app) startUnder(h hold, argv []string, f *runFlags) (*guard.Handle, error) {
+func (a *runner) startUnder(h hold, argv []string, f *runFlags) (*guard.Handle, error) {
 	for {
 		env, err := numbers(h, a.keeps)
 		if err != nil {
@@ -275,7 +274,7 @@ const keepsVar = "CONCLAVE_KEEPS"
 
 // inherit reads the holds under which this process runs. It ignores malformed entries: the only
 // effect is that a deadlock may not be detected.
-func (a *app) inherit() {
+func (a *runner) inherit() {
 	for _, text := range strings.Fields(os.Getenv(keepsVar)) {
 		var k conclave.Kept
 		if err := k.UnmarshalText([]byte(text)); err != nil {

@@ -16,7 +16,7 @@ import (
 
 // seeker waits for a lock or a leadership, runs a command under it, and releases it.
 type seeker struct {
-	app  *app
+	app  *runner
 	of   resourceClass
 	name string
 	argv []string
@@ -341,24 +341,6 @@ func (s *seeker) blocked(ctx context.Context, client *conclave.Client, r *concla
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	return s.of.blocked(ctx, client, s.name, r != nil && len(r.Holders) > 0)
-}
-
-// blockedBy says that nobody gets the lock because its guard is changing, or returns "".
-func blockedBy(guards []conclave.Guard, name string) string {
-	var own *conclave.Guard
-	for i := range guards {
-		if g := &guards[i]; strings.HasPrefix(name, g.Prefix) && (own == nil || len(g.Prefix) > len(own.Prefix)) {
-			own = g
-		}
-	}
-	if own == nil || own.Change == nil {
-		return ""
-	}
-	next := "that of a shorter prefix"
-	if !own.Change.Remove {
-		next = guardName(own.Change.Use.Algorithm)
-	}
-	return fmt.Sprintf("no lock under %q is granted while its guard changes from %s to %s; the change waits until none is held there", own.Prefix, guardName(own.Use.Algorithm), next)
 }
 
 // waitingFor describes who has a resource, and how many requests are ahead of that of a session, or

@@ -61,7 +61,7 @@ func newServe(a *app) *cobra.Command {
 			}
 			restWell()
 			a.serving = true
-			return a.serve(cfg, settings)
+			return runServer(a, cfg, settings)
 		},
 	}
 	cmd.Flags().StringVar(&file, "config", os.Getenv("CONCLAVE_CONFIG"), "TOML `file` with settings, under the names of these flags (CONCLAVE_CONFIG)")
@@ -124,7 +124,7 @@ func serverConfig(file string, set []*settingFlag) (server.Config, error) {
 			}
 		}
 	}
-	cfg.Version = readVersion().Version
+	cfg.Version = readBuild().Version
 	var err error
 	if cfg.Page, err = web.Handler(); err != nil {
 		return cfg, err
@@ -133,8 +133,8 @@ func serverConfig(file string, set []*settingFlag) (server.Config, error) {
 	return cfg, cfg.Validate()
 }
 
-// serve runs a server until a signal or an error of its own ends it. SIGHUP reloads its settings.
-func (a *app) serve(cfg server.Config, settings func() (server.Config, error)) (err error) {
+// runServer runs a server until a signal or an error of its own ends it. SIGHUP reloads its settings.
+func runServer(a *app, cfg server.Config, settings func() (server.Config, error)) (err error) {
 	given, level := cfg, new(slog.LevelVar)
 	if cfg.Log, err = cfg.Logger(a.stderr, level); err != nil {
 		return err

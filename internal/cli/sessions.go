@@ -13,7 +13,7 @@ import (
 	"github.com/conclave-io/conclave"
 )
 
-func newSessions(a *app) *cobra.Command {
+func newSessions(a *caller) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sessions",
 		Short: "List the live sessions of programs",
@@ -46,7 +46,7 @@ reason: the contexts of the holds end, and conclave lock and conclave elect end 
 next waiter gets a hold when the holder has left, or after one TTL of the session. Until then, the
 session can renew and release, but not acquire.`
 
-func newEndSession(a *app) *cobra.Command {
+func newEndSession(a *caller) *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
 		Use:         "end SESSION --reason WHY",
@@ -65,7 +65,7 @@ func newEndSession(a *app) *cobra.Command {
 				return reasonTooLong(reason)
 			}
 			return a.ask(cmd.Context(), func(ctx context.Context, client *conclave.Client) error {
-				return a.endSession(ctx, client, args[0], reason)
+				return endSession(a, ctx, client, args[0], reason)
 			})
 		},
 	}
@@ -93,7 +93,7 @@ type endedSessionView struct {
 	Holds int    `json:"holds"`
 }
 
-func (a *app) endSession(ctx context.Context, client *conclave.Client, given, reason string) error {
+func endSession(a *caller, ctx context.Context, client *conclave.Client, given, reason string) error {
 	id, err := whole(ctx, client, given)
 	if err != nil {
 		return err

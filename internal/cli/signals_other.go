@@ -12,7 +12,3 @@ var passed = []os.Signal{os.Interrupt, syscall.SIGTERM}
 
 // ending reports whether a signal ends a process that only waits.
 func ending(os.Signal) bool { return true }
-
-func share(syscall.Signal) {}
-
-func yield(os.Signal) {}

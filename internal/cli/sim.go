@@ -148,7 +148,7 @@ func (s *simulation) run(cmd *cobra.Command, args []string) error {
 	views := make([]runView, 0, len(scenarios))
 	watched, brokenAt := s.watchProgress(), 0
 	for _, sc := range scenarios {
-		watched.follow(sc)
+		follow(watched, sc)
 		outcome, err := s.simulate(sc)
 		watched.done()
 		if err != nil {
@@ -171,7 +171,7 @@ func (s *simulation) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	return s.openRun(text, brokenAt)
+	return openRun(s.app, text, brokenAt)
 }
 
 // noAlgorithm returns an error if an argument names an algorithm, as that of check does, and no file.

@@ -10,8 +10,7 @@ import (
 func simulated(t *testing.T, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
 	var out, said bytes.Buffer
-	a := &app{stdout: &out, stderr: &said}
-	status = a.main(append([]string{"sim"}, args...))
+	status = Run(&out, &said, append([]string{"sim"}, args...)...)
 	return status, out.String(), said.String()
 }
 

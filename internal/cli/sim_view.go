@@ -206,9 +206,6 @@ func rough(v float64) string {
 	return strconv.FormatFloat(two, 'f', -1, 64)
 }
 
-// short returns a figure with five digits.
-func short(v float64) string { return strconv.FormatFloat(v, 'g', 5, 64) }
-
 // globalStateView is a recorded global state: the state of each process, and the messages in transit.
 type globalStateView struct {
 	Asker  string      `json:"asked_by"`

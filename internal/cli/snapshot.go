@@ -18,7 +18,7 @@ import (
 	"github.com/conclave-io/conclave/internal/service/backup"
 )
 
-func newSnapshot(a *app) *cobra.Command {
+func newSnapshot(a *caller) *cobra.Command {
 	return group(&cobra.Command{
 		Use:   "snapshot",
 		Short: "Back up the state of the cluster, and restore it",
@@ -33,7 +33,7 @@ cluster. It has no sessions, and therefore no holders.`,
 	}, newSnapshotSave(a), newSnapshotInspect(a), newSnapshotRestore(a))
 }
 
-func newSnapshotSave(a *app) *cobra.Command {
+func newSnapshotSave(a *caller) *cobra.Command {
 	var stale bool
 	cmd := &cobra.Command{
 		Use:   "save FILE",
@@ -50,7 +50,7 @@ which the link points.`,
 				return err
 			}
 			return a.ask(cmd.Context(), func(ctx context.Context, client *conclave.Client) error {
-				return a.saveSnapshot(ctx, client, args[0], stale)
+				return saveSnapshot(a, ctx, client, args[0], stale)
 			})
 		},
 	}
@@ -58,7 +58,7 @@ which the link points.`,
 	return a.withJSON(cmd)
 }
 
-func (a *app) saveSnapshot(ctx context.Context, client *conclave.Client, path string, stale bool) error {
+func saveSnapshot(a *caller, ctx context.Context, client *conclave.Client, path string, stale bool) error {
 	var options []conclave.BackupOption
 	if stale {
 		options = append(options, conclave.Stale())
@@ -74,10 +74,10 @@ func (a *app) saveSnapshot(ctx context.Context, client *conclave.Client, path st
 	if err := backup.Write(path, file.Bytes()); err != nil {
 		return fmt.Errorf("save %s: %w", path, err)
 	}
-	return a.printBackup(path, b)
+	return printBackup(a, path, b)
 }
 
-func newSnapshotInspect(a *app) *cobra.Command {
+func newSnapshotInspect(a *caller) *cobra.Command {
 	return a.withJSON(&cobra.Command{
 		Use:   "inspect FILE",
 		Short: "Check a backup file, and describe its content",
@@ -91,12 +91,12 @@ func newSnapshotInspect(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.printBackup(args[0], b)
+			return printBackup(a, args[0], b)
 		},
 	})
 }
 
-func newSnapshotRestore(a *app) *cobra.Command {
+func newSnapshotRestore(a *caller) *cobra.Command {
 	var dir, above string
 	var withoutAccess bool
 	cmd := &cobra.Command{
@@ -127,7 +127,7 @@ again. --without-access leaves out rules, tokens and quotas. Use it on all serve
 			if err != nil {
 				return fmt.Errorf("--above: %q: expected a fence, an integer of at least 0", above)
 			}
-			return a.restoreSnapshot(args[0], dir, least, withoutAccess)
+			return restoreSnapshot(a, args[0], dir, least, withoutAccess)
 		},
 	}
 	cmd.Flags().StringVar(&dir, "data", "", "data `directory` to create; it must be empty or must not exist")
@@ -136,7 +136,7 @@ again. --without-access leaves out rules, tokens and quotas. Use it on all serve
 	return a.withJSON(cmd)
 }
 
-func (a *app) restoreSnapshot(path, dir string, above uint64, withoutAccess bool) error {
+func restoreSnapshot(a *caller, path, dir string, above uint64, withoutAccess bool) error {
 	b, err := backup.Restore(path, dir, above, withoutAccess)
 	if err != nil {
 		return err
@@ -200,7 +200,7 @@ func backupJSON(path string, b *backup.Backup) backupView {
 	return v
 }
 
-func (a *app) printBackup(path string, b *backup.Backup) error {
+func printBackup(a *caller, path string, b *backup.Backup) error {
 	v := backupJSON(path, b)
 	return a.print(v, func(w io.Writer) error {
 		linearizable := "linearizable"

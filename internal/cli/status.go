@@ -12,7 +12,7 @@ import (
 	"github.com/conclave-io/conclave"
 )
 
-func newStatus(a *app) *cobra.Command {
+func newStatus(a *caller) *cobra.Command {
 	return a.withJSON(&cobra.Command{
 		Use:   "status",
 		Short: "Print the state of the cluster and its servers",
@@ -30,7 +30,7 @@ the locks that algorithms guard.`,
 				if err != nil {
 					return err
 				}
-				return a.printStatus(s, seatsOf(ctx, client, s))
+				return printStatus(a, s, seatsOf(ctx, client, s))
 			})
 		},
 	})
@@ -47,7 +47,7 @@ func seatsOf(ctx context.Context, client *conclave.Client, s conclave.Status) (v
 	return v
 }
 
-func (a *app) printStatus(s conclave.Status, v conclave.View) error {
+func printStatus(a *caller, s conclave.Status, v conclave.View) error {
 	shown := statusJSON(s)
 	shown.Seats = each(v.Members, seatJSON)
 	return a.print(shown, func(w io.Writer) error {

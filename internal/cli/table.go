@@ -10,8 +10,6 @@ import (
 	"text/tabwriter"
 	"time"
 	"unicode"
-
-	"github.com/conclave-io/conclave"
 )
 
 // Columns that are left out if no row has a value.
@@ -109,17 +107,27 @@ func since(t time.Time) string {
 	return max(time.Since(t), 0).Round(time.Second).String() + " ago"
 }
 
-// by describes a holder, as the end of a sentence.
-func by(h conclave.Holder) string {
-	if h.Fence == 0 {
-		return ""
-	}
-	return fmt.Sprintf(" by %s since %s, fence %d", party(h.Owner, h.Program, h.PID, h.Host), h.Since.Format(time.RFC3339), h.Fence)
-}
-
 func yes(b bool) string {
 	if b {
 		return "yes"
 	}
 	return "no"
 }
+
+// bounded returns a limit of a quota as text. 0 is no limit.
+func bounded(n uint64) string {
+	if n == 0 {
+		return "-"
+	}
+	return number(n)
+}
+
+func orDash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}
+
+// short returns a figure with five digits.
+func short(v float64) string { return strconv.FormatFloat(v, 'g', 5, 64) }

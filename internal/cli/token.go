@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
+
+	"github.com/conclave-io/conclave/internal/kit/outfile"
 )
 
 // The variables that can contain a token. No flag takes a token, because all users of the machine
@@ -63,4 +66,19 @@ func hideToken() {
 	blank(tokenVar)
 	os.Unsetenv(tokenVar)
 	os.Unsetenv(tokenFileVar)
+}
+
+// writeToken writes a token to a file with mode 0600, unless file is empty.
+func writeToken(file, token string) error {
+	if file == "" {
+		return nil
+	}
+	err := outfile.Write(file, 0o600, func(w io.Writer) error {
+		_, err := fmt.Fprintln(w, token)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("--file: %w", err)
+	}
+	return nil
 }

@@ -22,7 +22,7 @@ const (
 	topShare = 4
 )
 
-func newTop(a *app) *cobra.Command {
+func newTop(a *caller) *cobra.Command {
 	t := &top{app: a, interval: duration(time.Second)}
 	cmd := &cobra.Command{
 		Use:   "top",
@@ -58,7 +58,7 @@ the rates are those of one --interval.`,
 
 // top shows a cluster and updates the screen.
 type top struct {
-	app      *app
+	app      *caller
 	of       resourceClass
 	interval duration
 	once     bool

@@ -11,12 +11,6 @@ import (
 	"github.com/conclave-io/conclave"
 )
 
-// The size of a terminal that does not report its own.
-const (
-	defaultWidth  = 80
-	defaultHeight = 24
-)
-
 // topView makes lines of text from the last samples.
 type topView struct {
 	of       resourceClass

@@ -16,7 +16,7 @@ restart the servers with the new release, one at a time. When all servers have b
 next level for one hour, the level rises automatically. Until then you can go back to the previous
 release.`
 
-func newUpgrade(a *app) *cobra.Command {
+func newUpgrade(a *caller) *cobra.Command {
 	cmd := group(&cobra.Command{
 		Use:   "upgrade",
 		Short: "Show and change the level of the formats that servers share",
@@ -71,7 +71,7 @@ func finishUpgrade(ctx context.Context, client *conclave.Client) (conclave.Upgra
 	return now, nil
 }
 
-func newUpgradeStep(a *app, step upgradeStep) *cobra.Command {
+func newUpgradeStep(a *caller, step upgradeStep) *cobra.Command {
 	return a.withJSON(&cobra.Command{
 		Use: step.name, Short: step.short, Long: step.long,
 		Example: fmt.Sprintf("  conclave upgrade %[1]s\n  conclave upgrade %[1]s --timeout 30s\n  conclave upgrade %[1]s --json", step.name),

@@ -13,8 +13,7 @@ import (
 // inProcess carries out a command line.
 func inProcess(args ...string) (status int, stdout, stderr string) {
 	var out, said bytes.Buffer
-	a := &app{stdout: &out, stderr: &said}
-	status = a.main(args)
+	status = Run(&out, &said, args...)
 	return status, out.String(), said.String()
 }
 
@@ -47,7 +46,7 @@ var unfit = map[string][]string{
 // names the flag, the value, and the expected form.
 func TestUnfitValues(t *testing.T) {
 	tried := 0
-	eachCommand(newRoot(&app{stdout: &bytes.Buffer{}, stderr: &bytes.Buffer{}}), func(cmd *cobra.Command) {
+	eachCommand(Command(), func(cmd *cobra.Command) {
 		cmd.InitDefaultHelpFlag()
 		path := strings.Fields(cmd.CommandPath())[1:]
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
@@ -88,7 +87,7 @@ func complaint(flag, value, said string) bool {
 // Commands that do not refuse the flags for one, and do not show them.
 func TestAloneOrNot(t *testing.T) {
 	asking := strings.Fields("__demo-deadlock __demo-worker __fdatasync access audit-log bench cut deadlocks elect elections leader lock locks member namespace release sessions snapshot status top upgrade view watch why")
-	root := newRoot(&app{stdout: &bytes.Buffer{}, stderr: &bytes.Buffer{}})
+	root := Command()
 	for _, cmd := range root.Commands() {
 		asks := false
 		for _, name := range asking {
@@ -108,7 +107,7 @@ func TestAloneOrNot(t *testing.T) {
 // TestHelpIsWhole looks for the text that the flag library prints for a default that it
 // treats as empty.
 func TestHelpIsWhole(t *testing.T) {
-	eachCommand(newRoot(&app{stdout: &bytes.Buffer{}, stderr: &bytes.Buffer{}}), func(cmd *cobra.Command) {
+	eachCommand(Command(), func(cmd *cobra.Command) {
 		for _, line := range strings.Split(cmd.LocalFlags().FlagUsages(), "\n") {
 			for _, bad := range []string{"(default )", "(default [])", `(default "")`, "(default 0s)"} {
 				if strings.Contains(line, bad) {

@@ -15,7 +15,7 @@ import (
 	"github.com/conclave-io/conclave"
 )
 
-func newView(a *app) *cobra.Command {
+func newView(a *caller) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "view [COMMAND]",
 		Short: "Show which servers guard locks by algorithms",
@@ -69,7 +69,7 @@ runs while no algorithm guards a lock.
 The option delay is the bound of one message delay in microseconds (default 50000). conclave algorithms
 NAME lists the other options.`
 
-func newViewSet(a *app) *cobra.Command {
+func newViewSet(a *caller) *cobra.Command {
 	var (
 		options []string
 		reason  string
@@ -99,7 +99,7 @@ func newViewSet(a *app) *cobra.Command {
 	return cmd
 }
 
-func newViewElect(a *app) *cobra.Command {
+func newViewElect(a *caller) *cobra.Command {
 	return &cobra.Command{
 		Use: "elect", Short: "Make the members elect a coordinator now",
 		Long: `The command prints the members that take part. If they elect another member, a new epoch begins, and

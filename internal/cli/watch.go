@@ -15,7 +15,7 @@ import (
 	"github.com/conclave-io/conclave"
 )
 
-func newWatch(a *app) *cobra.Command {
+func newWatch(a *caller) *cobra.Command {
 	var of resourceClass
 	cmd := &cobra.Command{
 		Use:   "watch [PREFIX]",
@@ -37,7 +37,7 @@ as in the output of conclave locks; "held" is absent if nobody holds the lock. F
 		RunE: func(cmd *cobra.Command, args []string) error {
 			prefix := strings.Join(args, "")
 			return a.follow(cmd.Context(), func(ctx context.Context, client *conclave.Client) error {
-				return a.watch(ctx, client, of, prefix)
+				return watchResources(a, ctx, client, of, prefix)
 			})
 		},
 	}
@@ -47,7 +47,7 @@ as in the output of conclave locks; "held" is absent if nobody holds the lock. F
 	return cmd
 }
 
-func (a *app) watch(ctx context.Context, client *conclave.Client, of resourceClass, prefix string) error {
+func watchResources(a *caller, ctx context.Context, client *conclave.Client, of resourceClass, prefix string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	changes, err := of.watch(ctx, client, prefix)
@@ -58,7 +58,7 @@ func (a *app) watch(ctx context.Context, client *conclave.Client, of resourceCla
 	if !of.election {
 		live = looks(ctx, client, prefix)
 	}
-	return a.printChanges(of, changes, live)
+	return printChanges(a, of, changes, live)
 }
 
 func (k resourceClass) watch(ctx context.Context, client *conclave.Client, prefix string) (<-chan conclave.Changes, error) {
@@ -68,8 +68,8 @@ func (k resourceClass) watch(ctx context.Context, client *conclave.Client, prefi
 	return client.Watch(ctx, prefix)
 }
 
-// line prints one JSON object, or one line for people.
-func (a *app) line(value any, text string) error {
+// printEvent prints one JSON object, or one line for people.
+func printEvent(a *caller, value any, text string) error {
 	if !a.json {
 		_, err := fmt.Fprintln(a.stdout, text)
 		return err
@@ -85,7 +85,7 @@ type changeView struct {
 	Held *resourceView `json:"held,omitempty"`
 }
 
-func (a *app) printChanges(of resourceClass, changes <-chan conclave.Changes, live <-chan look) error {
+func printChanges(a *caller, of resourceClass, changes <-chan conclave.Changes, live <-chan look) error {
 	agreed, guarded := newNews(), liveNews{locks: newNews()}
 	for {
 		var fresh []conclave.Resource
@@ -99,7 +99,7 @@ func (a *app) printChanges(of resourceClass, changes <-chan conclave.Changes, li
 			}
 			fresh = agreed.take(c)
 		case l := <-live:
-			if err := a.printStarts(guarded.starts(l)); err != nil {
+			if err := printStarts(a, guarded.starts(l)); err != nil {
 				return err
 			}
 			fresh = guarded.take(l)
@@ -109,20 +109,20 @@ func (a *app) printChanges(of resourceClass, changes <-chan conclave.Changes, li
 				}
 			}
 		}
-		if err := a.printResources(of, fresh); err != nil {
+		if err := printResources(a, of, fresh); err != nil {
 			return err
 		}
 	}
 }
 
-func (a *app) printResources(of resourceClass, fresh []conclave.Resource) error {
+func printResources(a *caller, of resourceClass, fresh []conclave.Resource) error {
 	for _, r := range fresh {
 		at := time.Now()
 		view := changeView{At: at, Name: r.Name}
 		if len(r.Holders) > 0 {
 			view.Held = new(resourceJSON(r))
 		}
-		if err := a.line(view, at.Format(time.TimeOnly)+"  "+of.sentence(r)); err != nil {
+		if err := printEvent(a, view, at.Format(time.TimeOnly)+"  "+of.sentence(r)); err != nil {
 			return err
 		}
 	}
@@ -306,9 +306,9 @@ func (n *liveNews) starts(l look) (fresh []conclave.ViewStart) {
 	return fresh
 }
 
-func (a *app) printStarts(starts []conclave.ViewStart) error {
+func printStarts(a *caller, starts []conclave.ViewStart) error {
 	for _, s := range starts {
-		if err := a.line(startView{s.At, s.Epoch, s.Why}, fmt.Sprintf("%s  epoch %d begins: %s", s.At.Local().Format(time.TimeOnly), s.Epoch, shown(s.Why))); err != nil {
+		if err := printEvent(a, startView{s.At, s.Epoch, s.Why}, fmt.Sprintf("%s  epoch %d begins: %s", s.At.Local().Format(time.TimeOnly), s.Epoch, shown(s.Why))); err != nil {
 			return err
 		}
 	}

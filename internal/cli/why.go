@@ -12,7 +12,7 @@ import (
 	"github.com/conclave-io/conclave"
 )
 
-func newWhy(a *app) *cobra.Command {
+func newWhy(a *caller) *cobra.Command {
 	var of resourceClass
 	cmd := &cobra.Command{
 		Use:   "why NAME",
@@ -29,7 +29,7 @@ If nobody holds NAME and no hold is remembered, why says so and exits with 0.`,
   conclave why scheduler --election
   conclave why nightly-report --json`,
 		Args:              oneName,
-		ValidArgsFunction: a.completeNames(&of),
+		ValidArgsFunction: completeNames(a, &of),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.ask(cmd.Context(), func(ctx context.Context, client *conclave.Client) error {
 				x, err := of.explain(ctx, client, args[0])
@@ -348,7 +348,7 @@ const completionTimeout = time.Second
 
 // completeNames completes the name of what is held now. It completes nothing if the cluster
 // does not answer in time.
-func (a *app) completeNames(of *resourceClass) func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func completeNames(a *caller, of *resourceClass) func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return func(_ *cobra.Command, args []string, begun string) (names []cobra.Completion, _ cobra.ShellCompDirective) {
 		if len(args) == 0 {
 			a.client.timeout = min(a.client.timeout, duration(completionTimeout))
@@ -363,4 +363,12 @@ func (a *app) completeNames(of *resourceClass) func(*cobra.Command, []string, st
 		}
 		return names, cobra.ShellCompDirectiveNoFileComp
 	}
+}
+
+// by describes a holder, as the end of a sentence.
+func by(h conclave.Holder) string {
+	if h.Fence == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" by %s since %s, fence %d", party(h.Owner, h.Program, h.PID, h.Host), h.Since.Format(time.RFC3339), h.Fence)
 }
