@@ -19,6 +19,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/conclave-io/conclave/algorithm"
+	"github.com/conclave-io/conclave/internal/cli/cluster/connect"
+	"github.com/conclave-io/conclave/internal/cli/cluster/servers"
+	"github.com/conclave-io/conclave/internal/cli/ui"
 	"github.com/conclave-io/conclave/internal/service/server"
 )
 
@@ -26,36 +29,36 @@ import (
 // binary.
 func Main(args ...string) int {
 	if len(args) < 2 || args[1] != "serve" {
-		leaveFirstThread()
+		servers.LeaveFirstThread()
 	}
 	return Run(os.Stdout, os.Stderr, args[1:]...)
 }
 
 // Run runs a command line, without the name of the binary, and returns the exit status.
 func Run(stdout, stderr io.Writer, args ...string) int {
-	a := &caller{app: &app{stdout: stdout, stderr: stderr}}
+	a := &connect.App{App: &ui.App{Stdout: stdout, Stderr: stderr}}
 	root := newRoot(a)
 	root.SetArgs(args)
 	if cmd, err := root.ExecuteC(); err != nil {
-		return fail(a.app, cmd, err)
+		return fail(a.App, cmd, err)
 	}
-	return a.status
+	return a.Status
 }
 
 // fail prints err as one line and returns the exit status.
-func fail(a *app, cmd *cobra.Command, err error) int {
-	var s *statusError
+func fail(a *ui.App, cmd *cobra.Command, err error) int {
+	var s *ui.Error
 	if !errors.As(err, &s) && errors.Is(err, context.Canceled) {
-		err, s = errors.New("interrupted"), &statusError{status: StatusInterrupted}
+		err, s = errors.New("interrupted"), &ui.Error{Status: ui.StatusInterrupted}
 	}
-	a.say("%s", oneLine(explain(cmd.Root(), err)))
+	a.Say("%s", ui.OneLine(explain(cmd.Root(), err)))
 	switch {
 	case s != nil:
-		return s.status
-	case cmd.CommandPath() == "conclave serve" && (!a.serving || server.Final(err)):
-		return StatusFinal
+		return s.Status
+	case cmd.CommandPath() == "conclave serve" && (!a.Serving || server.Final(err)):
+		return ui.StatusFinal
 	}
-	return StatusError
+	return ui.StatusError
 }
 
 // explain rewrites errors of libraries: cobra's of an unknown command, with a suggestion, and of

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+
+	"github.com/conclave-io/conclave/internal/cli/ui"
 )
 
 // TestFailure: each failure prints one line and has its exit status. An interrupted
@@ -16,13 +18,13 @@ func TestFailure(t *testing.T) {
 		status int
 		said   string
 	}{
-		{errors.New("conclave: two\nlines"), StatusError, "conclave: two; lines\n"},
-		{failure(StatusNotAcquired, "not in time"), StatusNotAcquired, "conclave: not in time\n"},
-		{fmt.Errorf("the demo: %w", context.Canceled), StatusInterrupted, "conclave: interrupted\n"},
-		{failure(StatusLost, "lost: %w", context.Canceled), StatusLost, "conclave: lost: context canceled\n"},
+		{errors.New("conclave: two\nlines"), ui.StatusError, "conclave: two; lines\n"},
+		{ui.Failure(ui.StatusNotAcquired, "not in time"), ui.StatusNotAcquired, "conclave: not in time\n"},
+		{fmt.Errorf("the demo: %w", context.Canceled), ui.StatusInterrupted, "conclave: interrupted\n"},
+		{ui.Failure(ui.StatusLost, "lost: %w", context.Canceled), ui.StatusLost, "conclave: lost: context canceled\n"},
 	} {
 		var said bytes.Buffer
-		a := &app{stderr: &said}
+		a := &ui.App{Stderr: &said}
 		if status := fail(a, Command(), c.err); status != c.status || said.String() != c.said {
 			t.Errorf("%v: status %d, %q, want %d, %q", c.err, status, said.String(), c.status, c.said)
 		}

@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/conclave-io/conclave/internal/cli/ui"
 )
 
 // helpTemplate begins each help text with the sentence that lists of commands show.
@@ -44,7 +46,7 @@ func finishHelp(cmd *cobra.Command) {
 		}
 	})
 	if cmd.Annotations == nil {
-		cmd.Annotations = statuses("0 success")
+		cmd.Annotations = ui.Statuses("0 success")
 	}
 	cmd.SetHelpTemplate(helpTemplate)
 	cmd.SetUsageTemplate(usageTemplate)
@@ -81,7 +83,7 @@ func newHelp() *cobra.Command {
 
 // newCompletion differs from cobra's own completion command: it fails if it does not know the
 // shell.
-func newCompletion(a *app) *cobra.Command {
+func newCompletion(a *ui.App) *cobra.Command {
 	shells := []string{"bash", "zsh", "fish", "powershell"}
 	return &cobra.Command{
 		Use:   "completion bash|zsh|fish|powershell",
@@ -92,20 +94,20 @@ elections that are held. For names it contacts the cluster for up to one second.
   conclave completion zsh > "${fpath[1]}/_conclave"
   conclave completion fish > ~/.config/fish/completions/conclave.fish`,
 		ValidArgs: shells,
-		Args:      takes("SHELL"),
+		Args:      ui.Takes("SHELL"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			root := cmd.Root()
 			switch args[0] {
 			case "bash":
-				return root.GenBashCompletionV2(a.stdout, true)
+				return root.GenBashCompletionV2(a.Stdout, true)
 			case "zsh":
-				return root.GenZshCompletion(a.stdout)
+				return root.GenZshCompletion(a.Stdout)
 			case "fish":
-				return root.GenFishCompletion(a.stdout, true)
+				return root.GenFishCompletion(a.Stdout, true)
 			case "powershell":
-				return root.GenPowerShellCompletionWithDesc(a.stdout)
+				return root.GenPowerShellCompletionWithDesc(a.Stdout)
 			}
-			return fmt.Errorf("shell: %q: unsupported; expected %s", args[0], orList(shells))
+			return fmt.Errorf("shell: %q: unsupported; expected %s", args[0], ui.OrList(shells))
 		},
 	}
 }

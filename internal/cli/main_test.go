@@ -2,10 +2,8 @@ package cli
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
-	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -23,9 +21,6 @@ func TestMain(m *testing.M) {
 	os.Setenv("GORACE", "atexit_sleep_ms=0") // or each process of a -race binary would sleep for a second at its end
 	testscript.Main(leakChecked{m}, map[string]func(){
 		"conclave": func() { os.Exit(Main(os.Args...)) },
-		// How often a process begins that rests well, on its first thread or on another.
-		"rest-here":  func() { countStarts(restWell) },
-		"rest-there": func() { countStarts(elsewhere(restWell)) },
 	})
 }
 
@@ -35,28 +30,6 @@ type leakChecked struct{ m *testing.M }
 func (l leakChecked) Run() (code int) {
 	goleak.VerifyTestMain(l.m, goleak.Cleanup(func(c int) { code = c }))
 	return code
-}
-
-// countStarts prints how often this process has executed itself, once do returns.
-func countStarts(do func()) {
-	before, _ := strconv.Atoi(os.Getenv("STARTS"))
-	os.Setenv("STARTS", strconv.Itoa(before+1))
-	do()
-	fmt.Println("starts:", before+1)
-	os.Exit(0)
-}
-
-// elsewhere does the same on another thread than the caller's.
-func elsewhere(do func()) func() {
-	return func() {
-		runtime.LockOSThread()
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			do()
-		}()
-		<-done
-	}
 }
 
 // TestScripts runs command lines that need no server.

@@ -4,56 +4,64 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
+
+	"github.com/conclave-io/conclave/internal/cli/cluster"
+	"github.com/conclave-io/conclave/internal/cli/cluster/access"
+	"github.com/conclave-io/conclave/internal/cli/cluster/connect"
+	"github.com/conclave-io/conclave/internal/cli/cluster/servers"
+	"github.com/conclave-io/conclave/internal/cli/cluster/wrap"
+	"github.com/conclave-io/conclave/internal/cli/lab"
+	"github.com/conclave-io/conclave/internal/cli/ui"
 )
 
 // commands returns all commands, in the order of the help.
-func commands(a *caller) []*cobra.Command {
+func commands(a *connect.App) []*cobra.Command {
 	return []*cobra.Command{
-		newServe(a.app),
-		newDev(a.app),
-		newCert(a.app),
-		newLock(a),
-		newElect(a),
-		newDemo(a),
-		newAlgorithms(a.app),
-		newSim(a.app),
-		newLab(a.app),
-		newCheck(a.app),
-		newAudit(a.app),
-		newCompare(a.app),
-		newBench(a),
-		newStatus(a),
-		newMember(a),
-		newUpgrade(a),
-		newAccess(a),
-		newAuditLog(a),
-		newNamespace(a),
-		newView(a),
-		newCut(a),
-		newSnapshot(a),
-		newLocks(a),
-		newElections(a),
-		newWhy(a),
-		newDeadlocks(a),
-		newWatch(a),
-		newLeader(a),
-		newRelease(a),
-		newTop(a),
-		newSessions(a),
-		newVersion(a.app),
-		newCompletion(a.app),
-		newDemoWorker(a),
-		newDemoProgram(a),
-		newDiskBench(a.app),
+		servers.NewServe(a.App),
+		servers.NewDev(a.App),
+		servers.NewCert(a.App),
+		wrap.NewLock(a),
+		wrap.NewElect(a),
+		servers.NewDemo(a),
+		lab.NewAlgorithms(a.App),
+		lab.NewSim(a.App),
+		lab.NewLab(a.App),
+		lab.NewCheck(a.App),
+		lab.NewAudit(a.App),
+		lab.NewCompare(a.App),
+		servers.NewBench(a),
+		cluster.NewStatus(a),
+		cluster.NewMember(a),
+		cluster.NewUpgrade(a),
+		access.NewAccess(a),
+		cluster.NewAuditLog(a),
+		cluster.NewNamespace(a),
+		cluster.NewView(a),
+		cluster.NewCut(a),
+		cluster.NewSnapshot(a),
+		cluster.NewLocks(a),
+		cluster.NewElections(a),
+		cluster.NewWhy(a),
+		cluster.NewDeadlocks(a),
+		cluster.NewWatch(a),
+		cluster.NewLeader(a),
+		cluster.NewRelease(a),
+		cluster.NewTop(a),
+		cluster.NewSessions(a),
+		newVersion(a.App),
+		newCompletion(a.App),
+		servers.NewDemoWorker(a),
+		servers.NewDemoProgram(a),
+		servers.NewDiskBench(a.App),
 	}
 }
 
 // Command returns all commands as one tree. The manual pages are made from it.
 func Command() *cobra.Command {
-	return newRoot(&caller{app: &app{stdout: io.Discard, stderr: io.Discard}})
+	return newRoot(&connect.App{App: &ui.App{Stdout: io.Discard, Stderr: io.Discard}})
 }
 
-func newRoot(a *caller) *cobra.Command {
+func newRoot(a *connect.App) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "conclave COMMAND",
 		Short: "Coordinate programs on different machines with locks and elections",
@@ -68,7 +76,7 @@ algorithms; they need no cluster.`,
   conclave lock nightly-report -- echo "nobody else runs this now"
   conclave elect scheduler --value "$(hostname)" -- sleep 10
   conclave status`,
-		Version:       readBuild().text(),
+		Version:       ui.ReadBuild().Text(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		// explain adds the suggestion, so that an error stays one line.
@@ -76,13 +84,13 @@ algorithms; they need no cluster.`,
 		DisableFlagsInUseLine:      true,
 		SuggestionsMinimumDistance: 2,
 	}
-	root.SetOut(a.stdout)
-	root.SetErr(a.stderr)
+	root.SetOut(a.Stdout)
+	root.SetErr(a.Stderr)
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpCommand(newHelp())
 	root.SetFlagErrorFunc(misuse)
 	root.SetVersionTemplate("{{.Version}}\n")
-	a.client.register(root.PersistentFlags())
+	a.Client.Register(root.PersistentFlags())
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return refuseClientFlags(cmd) }
 	root.AddCommand(commands(a)...)
 	root.InitDefaultHelpCmd()

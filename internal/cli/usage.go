@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/conclave-io/conclave/algorithm"
+	"github.com/conclave-io/conclave/internal/cli/ui"
 )
 
 // misuse returns what is wrong with a flag.
@@ -99,7 +100,7 @@ func tooMany(err error) string {
 		return ""
 	}
 	names := strings.Fields(given[strings.LastIndex(given, "[")+1:])
-	return exclude("--"+names[0], "--"+names[1]).Error()
+	return ui.Exclude("--"+names[0], "--"+names[1]).Error()
 }
 
 // alone are the commands that do not contact a cluster. They refuse the flags that say how to

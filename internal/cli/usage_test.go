@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/conclave-io/conclave/internal/cli/ui"
 )
 
 // inProcess carries out a command line.
@@ -57,9 +59,9 @@ func TestUnfitValues(t *testing.T) {
 			for _, value := range values {
 				tried++
 				args := append(append([]string{}, path...), fmt.Sprintf("--%s=%s", f.Name, value))
-				want := StatusError
+				want := ui.StatusError
 				if args[0] == "serve" {
-					want = StatusFinal
+					want = ui.StatusFinal
 				}
 				status, printed, said := inProcess(args...)
 				if status != want || printed != "" || complaint(f.Name, value, said) {

@@ -2,20 +2,22 @@ package cli
 
 import (
 	"github.com/spf13/cobra"
+
+	"github.com/conclave-io/conclave/internal/cli/ui"
 )
 
-func newVersion(a *app) *cobra.Command {
-	return a.withJSON(&cobra.Command{
+func newVersion(a *ui.App) *cobra.Command {
+	return a.WithJSON(&cobra.Command{
 		Use:   "version",
 		Short: "Print the version of this binary",
 		Long:  "With --json, the output also has the revision of the source.",
 		Example: `  conclave version
   conclave --version
   conclave version --json`,
-		Args: noArguments,
+		Args: ui.NoArguments,
 		RunE: func(*cobra.Command, []string) error {
-			v := readBuild()
-			return a.printLine(v, v.text())
+			v := ui.ReadBuild()
+			return a.PrintLine(v, v.Text())
 		},
 	})
 }

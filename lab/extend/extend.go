@@ -22,6 +22,7 @@ import (
 
 	"github.com/conclave-io/conclave/algorithm"
 	"github.com/conclave-io/conclave/internal/cli"
+	"github.com/conclave-io/conclave/internal/cli/ui"
 	"github.com/conclave-io/conclave/process"
 )
 
@@ -31,7 +32,7 @@ import (
 func Main(algorithms ...*process.Spec) {
 	if err := algorithm.Add(algorithms...); err != nil {
 		fmt.Fprintln(os.Stderr, "conclave:", err)
-		os.Exit(cli.StatusError)
+		os.Exit(ui.StatusError)
 	}
 	os.Exit(cli.Main(os.Args...))
 }

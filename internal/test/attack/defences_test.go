@@ -230,11 +230,11 @@ var defences = []defence{
 	},
 	{
 		"no-answer-is-no-refusal", []int{37}, "a command takes silence of the cluster for a lock that somebody else has",
-		without("internal/cli/seek.go", "failure(StatusError, \"%s %q: %w; whether", "failure(StatusNotAcquired, \"%s %q: %w; whether"),
+		without("internal/cli/cluster/wrap/seek.go", "Failure(ui.StatusError, \"%s %q: %w; whether", "Failure(ui.StatusNotAcquired, \"%s %q: %w; whether"),
 	},
 	{
 		"commands-inherit-no-token", []int{38}, "the command under a lock inherits the token",
-		without("internal/cli/token.go", "\tos.Unsetenv(tokenVar)\n", ""),
+		without("internal/cli/cluster/connect/token.go", "\tos.Unsetenv(tokenVar)\n", ""),
 	},
 	{
 		"the-socket-has-one-user", []int{39}, "the admin socket takes whoever can open it",
@@ -242,7 +242,7 @@ var defences = []defence{
 	},
 	{
 		"a-restore-names-administrators", []int{40}, "a restore does not say whose rules it brings back",
-		without("internal/cli/snapshot.go", "err != nil || rules.Mode() != access.Closed {", "err != nil || rules.Mode() != access.Unset {"),
+		without("internal/cli/cluster/snapshot.go", "err != nil || rules.Mode() != access.Closed {", "err != nil || rules.Mode() != access.Unset {"),
 	},
 	{
 		"homes-are-on-record", []int{45}, "the log does not record what an operator asks of the clients of homes",

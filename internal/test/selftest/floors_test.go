@@ -111,10 +111,18 @@ internal/cli/guard:        internal/kit/boottime
 internal/cli/local:        . internal/service/server
 internal/cli/bench:        . internal/cli/local internal/kit/boottime lab/measure process api internal/service/server internal/service/version
 internal/cli/demo:         . internal/cli/local internal/kit/boottime internal/service/server internal/service/version
-internal/cli:          . internal/cli/guard internal/cli/local internal/cli/bench internal/cli/demo internal/kit/boottime lab/describe internal/kit/outfile internal/kit/authority internal/service/server internal/service/access internal/service/audit internal/service/auditlog internal/service/backup internal/service/version web process algorithm algorithm/broken algorithm/view/viewcheck lab/trace lab/sim lab/measure lab/scenario lab/check lab/check/audit lab/host
+internal/cli/ui: # arguments, tables, errors and the terminal, for all commands
+internal/cli/lab:      internal/cli/ui internal/cli/bench internal/kit/outfile algorithm algorithm/broken algorithm/view/viewcheck process lab/check lab/check/audit lab/describe lab/host lab/measure lab/scenario lab/sim lab/trace web # commands that contact no cluster
+internal/cli/cluster/connect: . internal/cli/ui internal/kit/outfile
+internal/cli/cluster:  . internal/cli/cluster/connect internal/cli/ui internal/kit/outfile algorithm internal/service/access internal/service/audit internal/service/backup
+internal/cli/cluster/access: . internal/cli/cluster internal/cli/cluster/connect internal/cli/ui internal/kit/outfile internal/service/access internal/service/version
+internal/cli/cluster/wrap: . internal/cli/cluster internal/cli/cluster/connect internal/cli/guard internal/cli/ui internal/kit/boottime
+internal/cli/cluster/servers: . internal/cli/bench internal/cli/cluster internal/cli/cluster/connect internal/cli/demo internal/cli/local internal/cli/ui internal/kit/authority internal/service/auditlog internal/service/server web
+internal/cli:          internal/cli/ui internal/cli/lab internal/cli/cluster internal/cli/cluster/access internal/cli/cluster/connect internal/cli/cluster/servers internal/cli/cluster/wrap algorithm internal/service/server
+internal/cli/clitest:  internal/cli # for tests only: no line below may name it
 internal/gen/man/run:      internal/cli # writes the manual pages
 cmd/conclave:          internal/cli
-lab/extend:                internal/cli algorithm process # the command line with algorithms of another module
+lab/extend:                internal/cli internal/cli/ui algorithm process # the command line with algorithms of another module
 
 # Tests of the whole, and of the repository.
 internal/test/longrun/run:  internal/test/longrun
@@ -139,15 +147,15 @@ google.golang.org/protobuf/...:        api internal/service/agreement internal/s
 google.golang.org/genproto/...:        internal/service/server
 google.golang.org/grpc...:             . api internal/service/auditlog internal/service/server internal/cli/bench
 github.com/prometheus/...:             internal/service/metrics
-github.com/BurntSushi/toml:            internal/service/server internal/cli
+github.com/BurntSushi/toml:            internal/service/server internal/cli/cluster/access
 github.com/andybalholm/brotli:         web
 go.yaml.in/yaml/v3:                    lab/scenario lab/course
 
-github.com/spf13/...:                  internal/cli internal/gen/man/run cmd/conclave
-github.com/coreos/go-systemd/v22/...:  internal/cli
+github.com/spf13/...:                  internal/cli internal/cli/ui internal/cli/lab internal/cli/cluster... internal/gen/man/run
+github.com/coreos/go-systemd/v22/...:  internal/cli/cluster/servers
 github.com/HdrHistogram/...:           internal/cli/bench internal/cli/demo
 
-golang.org/x/sys/...:                  internal/kit/boottime internal/cli/guard internal/cli internal/cli/demo internal/cli/local internal/cli/bench internal/service/store internal/service/metrics internal/service/server
+golang.org/x/sys/...:                  internal/kit/boottime internal/cli/guard internal/cli/ui internal/cli/cluster/servers internal/cli/demo internal/cli/local internal/cli/bench internal/service/store internal/service/metrics internal/service/server
 golang.org/x/sync/...:                 internal/service/server internal/cli/bench internal/cli/demo internal/cli/local
 golang.org/x/net/...:                  internal/service/server
 

@@ -1,0 +1,220 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/internal/cli/cluster/connect"
+	"github.com/conclave-io/conclave/internal/cli/ui"
+)
+
+// NewStatus returns the command status.
+func NewStatus(a *connect.App) *cobra.Command {
+	return a.WithJSON(&cobra.Command{
+		Use:   "status",
+		Short: "Print the state of the cluster and its servers",
+		Long: `The output shows the leader, each server with its role and addresses, the offsets of the clocks, and
+the servers that guard locks by algorithms. ON DISK is the newest entry of the log on a server's disk;
+only the leader knows it. The counts and the newest fence are those of agreement; conclave top counts
+the locks that algorithms guard.`,
+		Example: `  conclave status
+  conclave status --json
+  conclave status --servers 10.0.0.1:7400,10.0.0.2:7400 --json`,
+		Args: ui.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.Ask(cmd.Context(), func(ctx context.Context, client *conclave.Client) error {
+				s, err := client.Status(ctx)
+				if err != nil {
+					return err
+				}
+				return printStatus(a, s, seatsOf(ctx, client, s))
+			})
+		},
+	})
+}
+
+// seatsOf returns the servers that guard locks by algorithms. If no server answers, the status is
+// shown without them.
+func seatsOf(ctx context.Context, client *conclave.Client, s conclave.Status) (v conclave.View) {
+	if s.Leader != 0 {
+		ctx, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		v, _ = client.Homes(ctx)
+	}
+	return v
+}
+
+func printStatus(a *connect.App, s conclave.Status, v conclave.View) error {
+	shown := statusJSON(s)
+	shown.Seats = ui.Each(v.Members, seatJSON)
+	return a.Print(shown, func(w io.Writer) error {
+		err := statusTable(w, s)
+		if err == nil && len(s.Clocks) > 0 {
+			err = writeClocks(w, s)
+		}
+		if err == nil && len(v.Members) > 0 {
+			fmt.Fprintf(w, "\nalgorithms guard locks in epoch %d\n", v.Epoch)
+			err = writeSeats(w, &v)
+		}
+		return err
+	})
+}
+
+type statusView struct {
+	Cluster       string       `json:"cluster"`
+	Server        uint64       `json:"server"`
+	Leader        uint64       `json:"leader"`
+	Term          uint64       `json:"term,string"`
+	CommitIndex   uint64       `json:"commit_index,string"`
+	AppliedIndex  uint64       `json:"applied_index,string"`
+	SnapshotIndex uint64       `json:"snapshot_index,string"`
+	Sessions      uint64       `json:"sessions"`
+	Locks         uint64       `json:"locks"`
+	Elections     uint64       `json:"elections"`
+	Waiters       uint64       `json:"waiters"`
+	Fence         uint64       `json:"fence,string"`
+	Version       string       `json:"version"`
+	UptimeMS      int64        `json:"uptime_ms"`
+	Members       []memberView `json:"members"`
+	// Clocks are the clocks of other servers, compared with that of the server that answers.
+	Clocks []clockView `json:"clocks"`
+	// Seats are the servers that guard locks by algorithms.
+	Seats []seatView `json:"seats,omitempty"`
+}
+
+type memberView struct {
+	ID            uint64 `json:"id"`
+	PeerAddress   string `json:"peer_address"`
+	ClientAddress string `json:"client_address"`
+	Voter         bool   `json:"voter"`
+	Leader        bool   `json:"leader"`
+	Connected     bool   `json:"connected"`
+	MatchIndex    uint64 `json:"match_index,string"`
+	Learner       bool   `json:"learner"`
+	Behind        uint64 `json:"behind,string"`
+	// Stage is settled, reserved, joining or leaving.
+	Stage conclave.Stage `json:"stage"`
+	// CertificateExpires is when the first of its certificates expires, if that is known.
+	CertificateExpires time.Time `json:"certificate_expires,omitzero"`
+}
+
+func statusJSON(s conclave.Status) statusView {
+	return statusView{
+		Cluster: s.Cluster, Server: s.Server, Leader: s.Leader, Term: s.Term, CommitIndex: s.CommitIndex,
+		AppliedIndex: s.AppliedIndex, SnapshotIndex: s.SnapshotIndex, Sessions: s.Sessions, Locks: s.Locks,
+		Elections: s.Elections, Waiters: s.Waiters, Fence: s.Fence, Version: s.Version,
+		UptimeMS: s.Uptime.Milliseconds(), Members: ui.Each(s.Members, memberJSON), Clocks: ui.Each(s.Clocks, clockJSON),
+	}
+}
+
+func memberJSON(m conclave.Member) memberView { return memberView(m) }
+
+func statusTable(w io.Writer, s conclave.Status) error {
+	if len(s.Members) == 0 { // the caller does not have the verb status
+		_, err := fmt.Fprintf(w, "cluster %s, leader %d\nanswered by server %d (%s); more requires the verb status, see `conclave access check status`\n",
+			ui.Shown(s.Cluster), s.Leader, s.Server, ui.Shown(s.Version))
+		return err
+	}
+	leader := "no leader known"
+	if s.Leader != 0 {
+		leader = fmt.Sprintf("leader %d in term %d", s.Leader, s.Term)
+	}
+	fmt.Fprintf(w, "cluster %s, %s\n", ui.Shown(s.Cluster), leader)
+	fmt.Fprintf(w, "answered by server %d (%s, up %v): log %d, applied %d, snapshot %d\n",
+		s.Server, ui.Shown(s.Version), s.Uptime.Round(time.Second), s.CommitIndex, s.AppliedIndex, s.SnapshotIndex)
+	fmt.Fprintf(w, "sessions %d, locks held %d, elections led %d, waiters %d, newest fence %d\n\n", s.Sessions, s.Locks, s.Elections, s.Waiters, s.Fence)
+	columns := []string{"SERVER", "ROLE", "CLIENTS AT", "PEERS AT", "CONNECTED", "ON DISK"}
+	certificates := slices.ContainsFunc(s.Members, func(m conclave.Member) bool { return !m.CertificateExpires.IsZero() })
+	if certificates {
+		columns = append(columns, "CERTIFICATE UNTIL")
+	}
+	t := ui.NewTable(w, columns...)
+	for _, m := range s.Members {
+		onDisk := ui.Bounded(m.MatchIndex) // only the leader knows
+		cells := []string{ui.Number(m.ID), role(m), ui.Shown(m.ClientAddress), ui.Shown(m.PeerAddress), ui.Yes(m.Connected || m.ID == s.Server), onDisk}
+		if certificates {
+			cells = append(cells, validUntil(m.CertificateExpires))
+		}
+		t.Row(cells...)
+	}
+	return t.Flush()
+}
+
+// validUntil is the day on which a certificate expires, or "-".
+func validUntil(expires time.Time) string {
+	if expires.IsZero() {
+		return "-"
+	}
+	return expires.UTC().Format(time.DateOnly)
+}
+
+func role(m conclave.Member) string {
+	switch {
+	case m.Leader:
+		return "leader"
+	case m.Voter:
+		return "follower"
+	case m.Learner:
+		return "learner"
+	}
+	return "-"
+}
+
+// clockView is the clock of another server. Drift is how much faster it runs, if that is known:
+// 0.01 is 1 %.
+type clockView struct {
+	Server     uint64   `json:"server"`
+	Offset     string   `json:"offset"`
+	Error      string   `json:"error"`
+	Drift      *float64 `json:"drift,omitempty"`
+	DriftError *float64 `json:"drift_error,omitempty"`
+	Over       string   `json:"over,omitempty"`
+	Notable    bool     `json:"notable,omitempty"`
+}
+
+func clockJSON(c conclave.Clock) clockView {
+	v := clockView{Server: c.Server, Offset: c.Offset.String(), Error: c.Error.String(), Notable: c.Notable}
+	if c.Over > 0 {
+		v.Drift, v.DriftError, v.Over = &c.Drift, &c.DriftError, c.Over.String()
+	}
+	return v
+}
+
+// writeClocks writes the clocks of other servers, and warnings about them.
+func writeClocks(w io.Writer, s conclave.Status) error {
+	fmt.Fprintf(w, "\nclocks, compared with that of server %d\n", s.Server)
+	t := ui.NewTable(w, "SERVER", "AHEAD BY", "DRIFT")
+	for _, c := range s.Clocks {
+		ahead, drift := "-", "-"
+		lost := slices.ContainsFunc(s.Members, func(m conclave.Member) bool { return m.ID == c.Server && !m.Connected && !m.Leader })
+		if !lost { // otherwise the estimate is of earlier
+			ahead = fmt.Sprintf("%v +- %v", rounded(c.Offset), rounded(c.Error))
+		}
+		if !lost && c.Over > 0 {
+			drift = fmt.Sprintf("%.4f %% +- %.4f %%", 100*c.Drift, 100*c.DriftError)
+		}
+		t.Row(ui.Number(c.Server), ahead, drift)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for _, c := range s.Clocks {
+		if c.Notable {
+			fmt.Fprintf(w, "WARNING: the clocks of servers %d and %d drift apart by %.2f %%; leases are safe up to 10 %%\n", s.Server, c.Server, 100*c.Drift)
+		}
+	}
+	return nil
+}
+
+func rounded(d time.Duration) time.Duration {
+	if d.Abs() < time.Millisecond {
+		return d.Round(time.Microsecond)
+	}
+	return d.Round(10 * time.Microsecond)
+}

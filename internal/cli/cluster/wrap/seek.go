@@ -1,0 +1,381 @@
+package wrap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/internal/cli/cluster"
+	"github.com/conclave-io/conclave/internal/cli/cluster/connect"
+	"github.com/conclave-io/conclave/internal/cli/guard"
+	"github.com/conclave-io/conclave/internal/cli/ui"
+)
+
+// seeker waits for a lock or a leadership, runs a command under it, and releases it.
+type seeker struct {
+	app  *runner
+	of   cluster.ResourceClass
+	name string
+	argv []string
+	// try means not to wait, repeat to start again after a loss, and quiet not to report a wait.
+	try, repeat, quiet bool
+	runFlags
+	// until is when the wait ends, if --wait is given.
+	until time.Time
+
+	acquire func(ctx context.Context, client *conclave.Client) (hold, error)
+	release func(ctx context.Context, h hold) error
+	list    func(ctx context.Context, client *conclave.Client) (known []conclave.Resource, silent []uint64, err error)
+}
+
+// register adds the flags of all commands that run another command.
+func (s *seeker) register(cmd *cobra.Command) {
+	s.list = func(ctx context.Context, client *conclave.Client) ([]conclave.Resource, []uint64, error) {
+		return s.of.ListAll(ctx, client, s.name)
+	}
+	s.runFlags.register(cmd)
+	cmd.Flags().BoolVar(&s.try, "try", false, "do not wait: exit with status 124 if it is not free at once")
+	cmd.Flags().BoolVar(&s.quiet, "quiet", false, "do not print who holds it while waiting")
+}
+
+func (s *seeker) main(cmd *cobra.Command, args []string) error {
+	if err := s.resolve(cmd.Flags()); err != nil {
+		return err
+	}
+	if s.try && cmd.Flags().Changed("wait") {
+		return ui.Exclude("--try", "--wait")
+	}
+	var err error
+	if s.name, s.argv, err = split(cmd, args); err != nil {
+		return err
+	}
+	cfg, err := s.app.Client.Config()
+	if err != nil {
+		return err
+	}
+	cfg.TTL, cfg.Program = time.Duration(s.ttl), s.argv[0]
+	if !guard.Complete {
+		s.app.Say("warning: on this system, conclave ends only the process group of the command if the %s is lost", s.of)
+	}
+	connect.HideToken()
+	s.app.inherit()
+	result, err := s.seek(cmd.Context(), cfg)
+	var gaveUp *interruption
+	if errors.As(err, &gaveUp) {
+		yield(gaveUp.sig)
+		s.app.Status = ui.SignalStatus(gaveUp.sig)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	s.app.Status = result.Status
+	if result.Foreground {
+		share(result.Signal)
+	}
+	return nil
+}
+
+// seek connects, takes its turns and disconnects.
+func (s *seeker) seek(ctx context.Context, cfg conclave.Config) (result guard.Result, err error) {
+	arrived := catchSignals()
+	defer arrived.stop()
+	var client *conclave.Client
+	s.until = time.Now().Add(time.Duration(s.runFlags.wait))
+	sig := arrived.during(ctx, func(ctx context.Context) {
+		ctx, cancel := s.bounded(ctx)
+		defer cancel()
+		client, err = s.app.DialReady(ctx, cfg)
+	})
+	if client != nil {
+		defer hangUp(client)
+	}
+	switch {
+	case sig != nil:
+		return result, &interruption{sig}
+	case err != nil:
+		return result, s.unknown(err)
+	}
+	return s.turns(ctx, client, arrived)
+}
+
+// bounded returns a context that ends when --wait is over.
+func (s *seeker) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	if s.runFlags.wait <= 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithDeadline(ctx, s.until)
+}
+
+// hangUp closes the session. If no server confirms in time, the session expires by itself.
+func hangUp(client *conclave.Client) {
+	closed := make(chan struct{})
+	go func() {
+		client.Close()
+		close(closed)
+	}()
+	select {
+	case <-closed:
+	case <-time.After(closeTimeout):
+	}
+}
+
+// closeTimeout bounds how long closing the session delays the exit.
+const closeTimeout = 500 * time.Millisecond
+
+// turns takes one turn, or with repeat another one after each loss.
+func (s *seeker) turns(ctx context.Context, client *conclave.Client, arrived signals) (guard.Result, error) {
+	for {
+		result, err := s.turn(ctx, client, arrived)
+		if !s.repeat || !errors.Is(err, errLost) && !errors.Is(err, errRevoked) {
+			return result, err
+		}
+		s.app.Say("%s; waiting for it again", ui.OneLine(err.Error()))
+		s.until = time.Now().Add(time.Duration(s.runFlags.wait))
+	}
+}
+
+// turn waits once, and runs the command once.
+func (s *seeker) turn(ctx context.Context, client *conclave.Client, arrived signals) (guard.Result, error) {
+	h, err := s.wait(ctx, client, arrived)
+	if err != nil {
+		return guard.Result{}, err
+	}
+	return s.hold(h, arrived)
+}
+
+// wait returns a hold, or why there is none.
+func (s *seeker) wait(ctx context.Context, client *conclave.Client, arrived signals) (h hold, err error) {
+	ctx = conclave.Keeping(ctx, s.app.keeps...)
+	sig := arrived.during(ctx, func(ctx context.Context) {
+		ctx, cancel := s.bounded(ctx)
+		if s.try { // wait only for the answer
+			ctx, cancel = context.WithTimeout(ctx, time.Duration(s.app.Client.Timeout))
+		}
+		defer cancel()
+		defer s.report(ctx, client)()
+		h, err = s.acquire(ctx, client)
+	})
+	var held *conclave.HeldError
+	switch {
+	case sig != nil:
+		// A hold that was granted meanwhile ends with the session.
+		return nil, &interruption{sig}
+	case errors.As(err, &held):
+		if held.Holder.Fence == 0 {
+			if blocked := s.blocked(ctx, client, nil); blocked != "" {
+				return nil, ui.Failure(ui.StatusNotAcquired, "%s %q: %s", s.of, s.name, blocked)
+			}
+		}
+		return nil, ui.Failure(ui.StatusNotAcquired, "%s %q: %s%s", s.of, s.name, s.of.Taken(), cluster.By(held.Holder))
+	case errors.Is(err, conclave.ErrDeadlock):
+		return nil, &ui.Error{Status: ui.StatusNotAcquired, Err: err}
+	case errors.Is(err, conclave.ErrUnavailable):
+		return nil, s.unknown(connect.Silence(err, s.limit()))
+	case errors.Is(err, context.DeadlineExceeded):
+		holder, err := s.holder(ctx, client)
+		if errors.Is(err, context.DeadlineExceeded) {
+			return nil, s.unknown(&connect.Unanswered{Within: s.limit(), Tried: ui.OneLine(err.Error()), Err: err})
+		}
+		return nil, ui.Failure(ui.StatusNotAcquired, "%s %q: not acquired within %v%s", s.of, s.name, &s.runFlags.wait, holder)
+	}
+	return h, err
+}
+
+// limit is how long this command waits for an answer.
+func (s *seeker) limit() ui.Duration {
+	if s.runFlags.wait > 0 {
+		return s.runFlags.wait
+	}
+	return s.app.Client.Timeout
+}
+
+// unknown adds to err that the state of the lock is unknown, if the cluster did not answer. The
+// status is then not StatusNotAcquired, which is an answer of the cluster.
+func (s *seeker) unknown(err error) error {
+	var silent *connect.Unanswered
+	if !errors.As(err, &silent) {
+		return err
+	}
+	silent.Within = min(silent.Within, s.limit())
+	return ui.Failure(ui.StatusError, "%s %q: %w; whether it is free is unknown", s.of, s.name, silent)
+}
+
+// hold runs the command and releases the hold. It returns when no process of the command is left.
+func (s *seeker) hold(h hold, arrived signals) (guard.Result, error) {
+	result, err := s.app.runUnder(h, s.argv, &s.runFlags, arrived)
+	if stands(h) {
+		// A new context: the release is necessary even if the command was interrupted.
+		ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
+		defer cancel()
+		if r := s.release(ctx, h); r != nil && !errors.Is(r, conclave.ErrNotHeld) {
+			s.app.Say("%s %q: release failed: %s; it will be free within %v", s.of, s.name, ui.OneLine(r.Error()), &s.ttl)
+		}
+	}
+	end := "the command was ended"
+	if early := new(notStarted); errors.As(err, &early) {
+		err, end = early.error, "the command was not started"
+	}
+	switch {
+	case errors.Is(err, errRevoked):
+		return result, ui.Failure(ui.StatusLost, "%s %q: revoked: %w; %s", s.of, s.name, err, end)
+	case errors.Is(err, errLost):
+		return result, ui.Failure(ui.StatusLost, "%s %q: lost: %w; %s", s.of, s.name, err, end)
+	}
+	return result, err
+}
+
+// releaseTimeout bounds the wait for the confirmation of a release. Without one, the hold ends
+// when the session expires.
+const releaseTimeout = 5 * time.Second
+
+// holder describes who holds what was not acquired. The error means that no server answered at
+// once.
+func (s *seeker) holder(ctx context.Context, client *conclave.Client) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	resources, silent, err := s.list(ctx, client)
+	r := named(s.name, resources)
+	if r != nil && len(r.Holders) > 0 {
+		return ": " + s.of.Taken() + cluster.By(r.Holders[0]), nil
+	}
+	if blocked := s.blocked(ctx, client, r); blocked != "" {
+		return ": " + blocked, nil
+	}
+	if away := cluster.NoAnswer(silent); away != "" {
+		return ": " + away, nil
+	}
+	return "", err
+}
+
+// reportAfter is how long a wait lasts before it is reported.
+const reportAfter = time.Second
+
+// report prints who holds what this command waits for: after reportAfter, and at each change. The
+// function that it returns stops it.
+func (s *seeker) report(ctx context.Context, client *conclave.Client) (stop func()) {
+	if s.try || s.quiet {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		select {
+		case <-time.After(reportAfter):
+			s.follow(ctx, client)
+		case <-ctx.Done():
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+// askEvery is how often the servers are asked about a lock whose changes they do not report: one
+// that an algorithm guards, or that nobody gets until its guard has changed.
+const askEvery = 2 * time.Second
+
+// follow prints a line for the holder and the requests ahead, and one for each change. It ignores
+// errors, because the wait itself reports them.
+func (s *seeker) follow(ctx context.Context, client *conclave.Client) {
+	said := ""
+	say := func(r *conclave.Resource, silent []uint64) {
+		if text := s.waitText(ctx, client, r, silent); text != said && text != "" && ctx.Err() == nil {
+			s.app.Say("waiting for %s %q: %s", s.of, s.name, text)
+			said = text
+		}
+	}
+	for {
+		now, silent, err := s.list(ctx, client)
+		if err != nil {
+			return
+		}
+		r := named(s.name, now)
+		say(r, silent)
+		if r != nil && len(r.Holders) > 0 && r.Guard == "" {
+			break
+		}
+		select {
+		case <-time.After(askEvery):
+		case <-ctx.Done():
+			return
+		}
+	}
+	changes, err := s.of.Watch(ctx, client, s.name)
+	if err != nil {
+		return
+	}
+	for c := range changes {
+		say(named(s.name, c.Resources), nil)
+	}
+}
+
+// waitText says why the wait lasts, or returns "".
+func (s *seeker) waitText(ctx context.Context, client *conclave.Client, r *conclave.Resource, silent []uint64) string {
+	if blocked := s.blocked(ctx, client, r); blocked != "" || r == nil {
+		return blocked
+	}
+	if away := cluster.NoAnswer(silent); away != "" && len(r.Holders) == 0 && r.Guard != "" {
+		return away
+	}
+	return s.waitingFor(r, client.SessionID())
+}
+
+// named returns the resource with the name, or nil.
+func named(name string, resources []conclave.Resource) *conclave.Resource {
+	i := slices.IndexFunc(resources, func(r conclave.Resource) bool { return r.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &resources[i]
+}
+
+// blocked says why nobody gets what this command waits for, if nobody holds it and the reason is a
+// change of its guard, or returns "".
+func (s *seeker) blocked(ctx context.Context, client *conclave.Client, r *conclave.Resource) string {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	return s.of.Blocked(ctx, client, s.name, r != nil && len(r.Holders) > 0)
+}
+
+// waitingFor describes who has a resource, and how many requests are ahead of that of a session, or
+// how many others wait if an algorithm guards it. It returns "" if the session does not wait.
+func (s *seeker) waitingFor(r *conclave.Resource, session string) string {
+	ahead := slices.IndexFunc(r.Waiters, func(w conclave.Waiter) bool { return w.Session == session })
+	var more string
+	switch {
+	case r.Guard != "": // no server knows the order
+		if r.QueueLength == 2 {
+			more = "; 1 other request waits"
+		} else if r.QueueLength > 2 {
+			more = fmt.Sprintf("; %d other requests wait", r.QueueLength-1)
+		}
+	case ahead < 0 && int(r.QueueLength) == len(r.Waiters):
+		return ""
+	case ahead < 0:
+		more = fmt.Sprintf("; at least %d requests are ahead", len(r.Waiters))
+	case ahead == 1:
+		more = "; 1 request is ahead"
+	case ahead > 1:
+		more = fmt.Sprintf("; %d requests are ahead", ahead)
+	}
+	var holders []string
+	for _, h := range r.Holders {
+		holders = append(holders, strings.TrimPrefix(cluster.By(h), " by "))
+	}
+	switch len(holders) {
+	case 0:
+		return "in transit to the next holder" + more
+	case 1:
+		return fmt.Sprintf("%s by %s%s", s.of.Taken(), holders[0], more)
+	}
+	return fmt.Sprintf("%s by %d processes, the first is %s%s", s.of.Taken(), len(holders), holders[0], more)
+}

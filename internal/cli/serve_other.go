@@ -1,8 +1,0 @@
-//go:build !linux
-
-package cli
-
-// restWell does nothing: timer slack exists only on Linux.
-func restWell() {}
-
-func leaveFirstThread() {}

@@ -1,0 +1,7 @@
+package ui
+
+// The size of a terminal that does not report its own.
+const (
+	defaultWidth  = 80
+	DefaultHeight = 24
+)
