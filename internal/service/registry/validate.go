@@ -3,6 +3,7 @@ package registry
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -241,4 +242,9 @@ func quoted(text string) string {
 		cut = i // the start of a character
 	}
 	return strconv.Quote(text[:cut]) + "..."
+}
+
+// ClipText cuts a text to at most MaxText bytes of UTF-8.
+func ClipText(text string) string {
+	return strings.ToValidUTF8(text[:min(len(text), MaxText)], "")
 }

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"errors"
-	"net/http"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
@@ -153,26 +152,6 @@ func listRules(rules *access.State, answer *api.AccessResponse) {
 		answer.Quotas = append(answer.Quotas, &api.Quota{Who: q.Who, Prefix: q.Prefix, Sessions: q.Most.Sessions, Claims: q.Most.Claims, Bytes: q.Most.Bytes, Requests: q.Most.Requests})
 	}
 	answer.Names = &api.CertificateNames{Names: rules.Names()}
-}
-
-// whoAmIJSON is the caller as the servers see it.
-type whoAmIJSON struct {
-	Principal string   `json:"principal"`
-	Via       string   `json:"via"`
-	Remote    string   `json:"remote"`
-	Roles     []string `json:"roles"`
-}
-
-func (s service) getWhoAmI(r *http.Request) (any, error) {
-	if err := newParameters(r).check(); err != nil {
-		return nil, err
-	}
-	who, err := callerOf(r.Context())
-	if err != nil {
-		return nil, err
-	}
-	answer := s.whoAmI(who)
-	return whoAmIJSON{answer.GetPrincipal(), answer.GetVia(), answer.GetRemote(), append([]string{}, answer.GetRoles()...)}, nil
 }
 
 // maxDenied bounds the holds listed in the answer to a change.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -76,62 +75,4 @@ func cutResponse(cut *host.Cut) *api.CutResponse {
 		answer.Locks = append(answer.Locks, lock)
 	}
 	return answer
-}
-
-type cutJSON struct {
-	Epoch   uint64        `json:"epoch"`
-	Members []uint64      `json:"members"`
-	Locks   []cutLockJSON `json:"locks"`
-}
-
-type cutLockJSON struct {
-	Name      string           `json:"name"`
-	Algorithm string           `json:"algorithm"`
-	Machines  []cutMachineJSON `json:"machines"`
-	Messages  []cutMessageJSON `json:"messages"`
-	// Tokens is the number of tokens, for an algorithm that promises a single one.
-	Tokens *uint32 `json:"tokens,omitempty"`
-	Wrong  string  `json:"wrong,omitempty"`
-}
-
-type cutMachineJSON struct {
-	Server uint64         `json:"server"`
-	Made   bool           `json:"made"`
-	State  []cutFieldJSON `json:"state"`
-	Holder sessionID      `json:"holder,omitempty"`
-}
-
-type cutFieldJSON struct {
-	Name  string `json:"name"`
-	Value string `json:"value"`
-}
-
-type cutMessageJSON struct {
-	From uint64 `json:"from"`
-	To   uint64 `json:"to"`
-	Text string `json:"text"`
-}
-
-// getCut serves GET /v1/cut.
-func (s service) getCut(r *http.Request) (any, error) {
-	q := newParameters(r)
-	req := &api.CutRequest{Prefix: q.text("prefix")}
-	return answered(r, q, s.Cut, req, func(answer *api.CutResponse) any { return cutToJSON(answer) })
-}
-
-func cutToJSON(answer *api.CutResponse) cutJSON {
-	body := cutJSON{answer.GetEpoch(), answer.GetMembers(), []cutLockJSON{}}
-	for _, l := range answer.GetLocks() {
-		messages := listed(l.GetMessages(), func(m *api.CutMessage) cutMessageJSON { return cutMessageJSON{m.GetFrom(), m.GetTo(), m.GetText()} })
-		lock := cutLockJSON{Name: l.GetName(), Algorithm: l.GetAlgorithm(), Messages: messages, Wrong: l.GetWrong()}
-		for _, m := range l.GetMachines() {
-			state := listed(m.GetState(), func(f *api.CutField) cutFieldJSON { return cutFieldJSON{f.GetName(), f.GetValue()} })
-			lock.Machines = append(lock.Machines, cutMachineJSON{m.GetServer(), m.GetMade(), state, m.GetHolder()})
-		}
-		if l.GetOneToken() {
-			lock.Tokens = &l.Tokens
-		}
-		body.Locks = append(body.Locks, lock)
-	}
-	return body
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/conclave-io/conclave/internal/service/rest"
+
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
@@ -56,11 +58,11 @@ func (s *Server) admit(ctx context.Context, who identity, authorization []string
 }
 
 // permit returns an error if a caller may not make a call with the given need.
-func (s *Server) permit(ctx context.Context, who caller, wanted need) error {
+func (s *Server) permit(ctx context.Context, who caller, wanted access.Need) error {
 	switch {
-	case wanted.kind == unmapped:
+	case wanted.Kind == access.NeedUnmapped:
 		return status.Error(codes.PermissionDenied, "this call has no verb, so nobody may make it")
-	case wanted.kind == nothing:
+	case wanted.Kind == access.NeedNothing:
 		return nil
 	}
 	mode := s.node.AccessMode() // before the rules, because the node sets it first
@@ -68,12 +70,12 @@ func (s *Server) permit(ctx context.Context, who caller, wanted need) error {
 	switch {
 	case rules.Mode() != access.Closed:
 		return s.withoutRules(ctx, who, mode)
-	case access.Source(who.Principal) == access.Joining && wanted != ofMembers:
+	case access.Source(who.Principal) == access.Joining && wanted != access.OfMembers:
 		return status.Error(codes.PermissionDenied, "a join token lets a server join, and nothing else")
 	case who.Principal == "":
 		return status.Error(codes.Unauthenticated, "anonymous: prove who you are by a client certificate or a token")
-	case wanted.kind == onCluster:
-		return denied(rules, who, wanted.verb, access.Any, "")
+	case wanted.Kind == access.NeedOnCluster:
+		return denied(rules, who, wanted.Verb, access.Any, "")
 	}
 	return nil
 }
@@ -88,7 +90,7 @@ func denied(rules *access.State, who caller, verb access.Verb, class access.Clas
 
 // mayAct is permit for a call that is about to be made. It also refuses an act that could not
 // be written to the audit log.
-func (s *Server) mayAct(ctx context.Context, who caller, wanted need) error {
+func (s *Server) mayAct(ctx context.Context, who caller, wanted access.Need) error {
 	if err := s.permit(ctx, who, wanted); err != nil {
 		return err
 	}
@@ -96,11 +98,11 @@ func (s *Server) mayAct(ctx context.Context, who caller, wanted need) error {
 }
 
 // audited refuses an act of administration while the audit log cannot be written.
-func (s *Server) audited(wanted need) error {
-	if wanted.kind != onCluster && wanted.kind != byName || wanted.verb == access.Hold || wanted.verb == access.Read || wanted.verb == access.Revoke {
+func (s *Server) audited(wanted access.Need) error {
+	if wanted.Kind != access.NeedOnCluster && wanted.Kind != access.NeedByName || wanted.Verb == access.Hold || wanted.Verb == access.Read || wanted.Verb == access.Revoke {
 		return nil // for requests in sessions the leader decides
 	}
-	switch wanted.verb {
+	switch wanted.Verb {
 	case access.Status, access.Sessions, access.AccessRead, access.Audit:
 		return nil
 	}
@@ -119,7 +121,7 @@ func (s *Server) admitCall(ctx context.Context, req any, info *grpc.UnaryServerI
 	defer leave()
 	defer s.served(info.FullMethod, time.Now())
 	answer, err := serve(ctx, req)
-	if wanted, _ := ctx.Value(needKey{}).(need); wanted.kind == byName { // otherwise permit has checked the verb
+	if wanted, _ := ctx.Value(needKey{}).(access.Need); wanted.Kind == access.NeedByName { // otherwise permit has checked the verb
 		s.countDenial(wanted, err)
 	}
 	return answer, err
@@ -147,7 +149,7 @@ func (s *Server) enterCall(ctx context.Context, fullMethod string, req any) (_ c
 type entering struct {
 	authorization []string
 	name          string // the method or the route
-	need          need
+	need          access.Need
 	counts        bool // as one request
 	part          part // the share that it takes
 }
@@ -181,11 +183,11 @@ type provenStream struct {
 func (s provenStream) Context() context.Context { return s.ctx }
 
 // guard calls admit and permit for every HTTP call.
-func (s *Server) guard(mux *router) http.Handler {
+func (s *Server) guard(calls *rest.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		pattern, wanted := mux.find(r)
-		if wanted.kind == nothing || wanted.kind == proofUnlessPage && s.forPage(r) {
-			mux.ServeHTTP(w, r)
+		pattern, wanted := calls.Find(r)
+		if wanted.Kind == access.NeedNothing || wanted.Kind == access.NeedProofUnlessPage && calls.ForPage(r) {
+			calls.ServeHTTP(w, r)
 			return
 		}
 		authorization := r.Header.Values("Authorization")
@@ -193,12 +195,12 @@ func (s *Server) guard(mux *router) http.Handler {
 		if err != nil {
 			// The rest of the body must arrive until then.
 			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.cfg.ioTimeout))
-			writeError(w, err)
+			rest.WriteError(w, err)
 			return
 		}
 		defer leave()
 		ctx, because := s.whileProven(ctx, identityOf(r.Context()), authorization)
-		mux.ServeHTTP(w, r.WithContext(ctx))
+		calls.ServeHTTP(w, r.WithContext(ctx))
 		_ = because(nil) // a stream of events has reported the reason itself
 	})
 }
@@ -212,8 +214,8 @@ type needKey struct{}
 // rules have changed since it was admitted. A read is linearizable only if it follows the
 // rules in force at that time.
 func (s *Server) recheck(ctx context.Context) error {
-	wanted, _ := ctx.Value(needKey{}).(need)
-	if wanted.kind != onCluster || !slices.Contains(onlyReads, wanted.verb) {
+	wanted, _ := ctx.Value(needKey{}).(access.Need)
+	if wanted.Kind != access.NeedOnCluster || !slices.Contains(onlyReads, wanted.Verb) {
 		return nil
 	}
 	who, err := callerOf(ctx)

@@ -95,7 +95,7 @@ func (s *Server) anyHome(ctx context.Context) (home uint64, err error) {
 		}
 	})
 	if err == nil && home == 0 {
-		err = malformed("home: no server takes part: no algorithm guards a lock, or the servers are about to begin")
+		err = status.Error(codes.InvalidArgument, "home: no server takes part: no algorithm guards a lock, or the servers are about to begin")
 	}
 	return home, err
 }
@@ -137,7 +137,7 @@ func (s *Server) endSessionOnRecord(ctx context.Context, req *api.EndSessionRequ
 	if s.node.Level() >= version.Access {
 		by := command.Origin()
 		rand.Read(by.Request[:]) // the log has answered the other number; never fails
-		if err := s.note(ctx, by, "end-session", clip(what+": "+req.GetReason())); err != nil {
+		if err := s.note(ctx, by, "end-session", registry.ClipText(what+": "+req.GetReason())); err != nil {
 			return nil, err
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/conclave-io/conclave/internal/service/rest"
 )
 
 // guardHost protects a server that listens only on this machine against DNS rebinding: it
@@ -30,7 +32,7 @@ func (s *Server) guardHost(next http.Handler) http.Handler {
 		// The rest of the body must arrive until then.
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.cfg.ioTimeout))
 		message := fmt.Sprintf("host: %.100q: this server is for this machine only; use localhost, 127.0.0.1, [::1] or the host of --advertise", r.Host)
-		writeJSON(w, http.StatusMisdirectedRequest, problem{Code: "INVALID", Message: message})
+		rest.WriteInvalid(w, http.StatusMisdirectedRequest, message)
 	})
 }
 

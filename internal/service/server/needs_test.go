@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/conclave-io/conclave/internal/service/access"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/conclave-io/conclave/api"
@@ -27,11 +29,11 @@ func TestEveryCallHasANeed(t *testing.T) {
 	}
 	s := &Server{metrics: new(metrics.Metrics)}
 	var free []string
-	for pattern, wanted := range (service{Server: s}).mux().needs {
-		switch wanted.kind {
-		case nothing:
+	for pattern, wanted := range s.newREST().Needs() {
+		switch wanted.Kind {
+		case access.NeedNothing:
 			free = append(free, pattern)
-		case unmapped:
+		case access.NeedUnmapped:
 			t.Errorf("%s needs nothing that is known", pattern)
 		}
 	}
@@ -39,7 +41,7 @@ func TestEveryCallHasANeed(t *testing.T) {
 		t.Errorf("without a proof anybody may call %v", free)
 	}
 	for name, wanted := range methods {
-		if wanted.kind == unmapped || wanted.kind == nothing {
+		if wanted.Kind == access.NeedUnmapped || wanted.Kind == access.NeedNothing {
 			t.Errorf("%s needs %v", name, wanted)
 		}
 	}

@@ -2,9 +2,6 @@ package server
 
 import (
 	"context"
-	"encoding/hex"
-	"fmt"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -156,14 +153,4 @@ func (s *sessions) Secret(id registry.SessionID) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.names.Secret(id)
-}
-
-// parsePublicID reads the text of a public id.
-func parsePublicID(text string) (id registry.SessionID, err error) {
-	digits, public := strings.CutPrefix(text, stream.PublicPrefix)
-	raw, err := hex.DecodeString(digits)
-	if !public || err != nil || len(raw) != len(id) {
-		return id, fmt.Errorf(`%.40q: not the public id of a session; must be %q and 32 hexadecimal digits`, text, stream.PublicPrefix)
-	}
-	return registry.SessionID(raw), nil
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/conclave-io/conclave/internal/service/clocks"
+
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -46,7 +48,7 @@ func (s *Server) statusFor(ctx context.Context) (*api.StatusResponse, error) {
 		return nil, err
 	}
 	answer, err := s.status(ctx)
-	if err == nil && s.permit(ctx, who, needs(access.Status)) != nil {
+	if err == nil && s.permit(ctx, who, access.OnCluster(access.Status)) != nil {
 		answer = &api.StatusResponse{Cluster: answer.GetCluster(), Server: answer.GetServer(), Leader: answer.GetLeader(), Version: answer.GetVersion()}
 	}
 	return answer, err
@@ -307,4 +309,15 @@ func listByName(state node.State, class registry.Class, req *api.ListRequest, ma
 		return !more
 	})
 	return more
+}
+
+// clocksOf returns what this server knows of the clocks of others.
+func clocksOf(all []clocks.Estimate) (list []*api.Clock) {
+	for i := range all {
+		e := &all[i]
+		list = append(list, &api.Clock{
+			Server: e.Server, OffsetNs: e.Offset, ErrorNs: e.Error, Drift: e.Drift, DriftError: e.DriftError, OverNs: e.Over, Notable: e.Notable(),
+		})
+	}
+	return list
 }

@@ -4,12 +4,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/conclave-io/conclave/internal/service/metrics"
+
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"pgregory.net/rapid"
 
 	"github.com/conclave-io/conclave/api"
-	"github.com/conclave-io/conclave/internal/service/metrics"
 )
 
 // At any rate, at most the requests of two seconds are accepted within one second: those
@@ -71,7 +72,7 @@ func TestWhatCounts(t *testing.T) {
 		}
 	}
 	free := 0
-	for pattern := range (service{Server: &Server{metrics: new(metrics.Metrics)}}).mux().needs {
+	for pattern := range (&Server{metrics: new(metrics.Metrics)}).newREST().Needs() {
 		if !countedRoute(pattern) {
 			free++
 		}

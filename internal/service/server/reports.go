@@ -5,6 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/conclave-io/conclave/api/jsonform"
+
 	"github.com/conclave-io/conclave/api"
 	"github.com/conclave-io/conclave/internal/service/access"
 )
@@ -33,32 +35,13 @@ type report struct {
 	problem string // why there was no answer to the last question
 }
 
-// sampleJSON is the state of all servers at one time.
-type sampleJSON struct {
-	// The status is that of the server that was asked. Its members are as the leader sees
-	// them, if the leader answers.
-	*statusJSON
-	Time    time.Time    `json:"time"`
-	Servers []reportJSON `json:"servers"`
-}
-
-// reportJSON is the last answer of one server.
-type reportJSON struct {
-	ID uint64 `json:"id"`
-	// At is the time of the answer, absent if there was none. Problem is why there is no
-	// newer answer.
-	At      time.Time   `json:"at,omitzero"`
-	Problem string      `json:"problem,omitempty"`
-	Status  *statusJSON `json:"status,omitempty"`
-}
-
 // sample returns the state of all servers that answer quickly.
-func (s *Server) sample(ctx context.Context) (*sampleJSON, error) {
+func (s *Server) sample(ctx context.Context) (*jsonform.Sample, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
 	who, err := callerOf(ctx)
 	if err == nil {
-		err = s.permit(ctx, who, needs(access.Status))
+		err = s.permit(ctx, who, access.OnCluster(access.Status))
 	}
 	if err != nil {
 		return nil, err
@@ -67,7 +50,7 @@ func (s *Server) sample(ctx context.Context) (*sampleJSON, error) {
 	if err != nil {
 		return nil, err
 	}
-	body := &sampleJSON{statusJSON: statusToJSON(own), Time: time.Now().UTC()}
+	body := &jsonform.Sample{Status: jsonform.StatusOf(own), Time: time.Now().UTC()}
 	var asked []*report
 	for _, m := range own.GetMembers() {
 		if m.GetId() != s.cfg.ID {
@@ -77,9 +60,9 @@ func (s *Server) sample(ctx context.Context) (*sampleJSON, error) {
 	s.awaitSome(ctx, asked)
 	for _, m := range own.GetMembers() {
 		if m.GetId() == s.cfg.ID {
-			one := *body.statusJSON
+			one := *body.Status
 			one.Members = nil
-			body.Servers = append(body.Servers, reportJSON{ID: s.cfg.ID, At: body.Time, Status: &one})
+			body.Servers = append(body.Servers, jsonform.Report{ID: s.cfg.ID, At: body.Time, Status: &one})
 			continue
 		}
 		said, members := s.reports.read(m.GetId())
@@ -156,15 +139,15 @@ func (s *Server) awaitSome(ctx context.Context, asked []*report) {
 }
 
 // read returns the last answer of a server, and the members as that server sees them.
-func (r *reports) read(id uint64) (reportJSON, []memberJSON) {
+func (r *reports) read(id uint64) (jsonform.Report, []jsonform.Member) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	known := r.of[id]
-	said := reportJSON{ID: id, At: known.came, Problem: known.problem}
+	said := jsonform.Report{ID: id, At: known.came, Problem: known.problem}
 	if known.status == nil {
 		return said, nil
 	}
-	said.Status = statusToJSON(known.status)
+	said.Status = jsonform.StatusOf(known.status)
 	members := said.Status.Members
 	said.Status.Members = nil
 	return said, members

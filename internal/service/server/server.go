@@ -191,7 +191,7 @@ func (s *Server) serve(secrets *secrets) error {
 	s.splitter.stranger = func(why string) { s.metrics.AuthFailure("certificate", why) }
 	s.grpc = s.newGRPC(grpc.UnaryInterceptor(s.admitCall), grpc.StreamInterceptor(s.admitStream))
 	s.vouched = s.newGRPC(grpc.UnaryInterceptor(s.believeCall), grpc.StreamInterceptor(s.believeStream))
-	s.http = s.newHTTP(service{Server: s}.routes())
+	s.http = s.newHTTP(s.routes())
 	s.serving.Go(s.splitter.run)
 	s.serving.Go(func() { s.report(s.grpc.Serve(s.splitter.grpc)) })
 	s.serving.Go(func() { s.report(s.vouched.Serve(s.calls)) })

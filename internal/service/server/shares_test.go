@@ -4,12 +4,13 @@ import (
 	"net"
 	"testing"
 
+	"github.com/conclave-io/conclave/internal/service/metrics"
+
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"pgregory.net/rapid"
 
 	"github.com/conclave-io/conclave/api"
-	"github.com/conclave-io/conclave/internal/service/metrics"
 )
 
 // A principal has at most its share of pending work, whatever others have. Nothing is
@@ -61,7 +62,7 @@ func TestPartOf(t *testing.T) {
 			t.Errorf("%s takes one of the %s", method, partNames[got])
 		}
 	}
-	for pattern := range (service{Server: &Server{metrics: new(metrics.Metrics)}}).mux().needs {
+	for pattern := range (&Server{metrics: new(metrics.Metrics)}).newREST().Needs() {
 		want := map[bool]part{true: aWatch, false: aCall}[pattern == "GET /v1/watch" || pattern == "GET /v1/watch/locks" || pattern == "GET /v1/watch/elections" || pattern == "GET /v1/elections/{name}/watch"]
 		if got := partOfRoute(pattern); got != want {
 			t.Errorf("%s takes one of the %s", pattern, partNames[got])

@@ -57,7 +57,7 @@ func (s *Server) confirm(ctx context.Context, at *atomic.Int64, still func(*api.
 	if last := at.Load(); last != 0 && monotonic()-last <= int64(confirmedFor) {
 		return nil
 	}
-	ctx = context.WithValue(withCaller(ctx, caller{Principal: s.local(), Via: "local"}), needKey{}, need{})
+	ctx = context.WithValue(withCaller(ctx, caller{Principal: s.local(), Via: "local"}), needKey{}, access.Need{})
 	answer, err := service{Server: s}.Access(ctx, &api.AccessRequest{Ask: &api.AccessRequest_Check{Check: &api.CheckAccess{Verb: access.Status.String()}}})
 	switch {
 	case err != nil:

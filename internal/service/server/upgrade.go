@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"net/http"
 	"strings"
 
 	"google.golang.org/grpc/codes"
@@ -45,48 +44,4 @@ func (s service) Upgrade(ctx context.Context, req *api.UpgradeRequest) (*api.Upg
 		})
 		return answer, err
 	}, asking(api.ConclaveClient.Upgrade, req))
-}
-
-// upgradeJSON is what is known of the next level.
-type upgradeJSON struct {
-	Level     uint32   `json:"level"`
-	Target    uint32   `json:"target"`
-	Held      bool     `json:"held"`
-	RisesIn   spanJSON `json:"rises_in"`
-	Obstacles []string `json:"obstacles"`
-}
-
-var actionNames = map[string]api.UpgradeRequest_Action{
-	"finish": api.UpgradeRequest_ACTION_FINISH, "hold": api.UpgradeRequest_ACTION_HOLD,
-	"release": api.UpgradeRequest_ACTION_RELEASE, "lower": api.UpgradeRequest_ACTION_LOWER,
-}
-
-func (s service) getUpgrade(r *http.Request) (any, error) {
-	if err := newParameters(r).check(); err != nil {
-		return nil, err
-	}
-	return s.upgradeJSON(r, &api.UpgradeRequest{})
-}
-
-type upgradeBody struct {
-	Action string `json:"action"`
-	Level  uint32 `json:"level"`
-}
-
-func (s service) postUpgrade(r *http.Request, body *upgradeBody) (any, error) {
-	action, known := actionNames[body.Action]
-	if !known {
-		return nil, malformed("action: %.40q: must be finish, hold, release or lower", body.Action)
-	}
-	return s.upgradeJSON(r, &api.UpgradeRequest{Action: action, Level: body.Level})
-}
-
-func (s service) upgradeJSON(r *http.Request, req *api.UpgradeRequest) (any, error) {
-	answer, err := s.Upgrade(r.Context(), req)
-	if err != nil {
-		return nil, err
-	}
-	return upgradeJSON{
-		answer.GetLevel(), answer.GetTarget(), answer.GetHeld(), spanJSON(answer.GetRisesInNs()), append([]string{}, answer.GetObstacles()...),
-	}, nil
 }

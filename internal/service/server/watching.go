@@ -3,9 +3,7 @@ package server
 import (
 	"cmp"
 	"context"
-	"net/http"
 	"slices"
-	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -63,69 +61,4 @@ func (s *Server) callElectionHere(context.Context) (*api.CallElectionResponse, e
 		return nil, errNoElection
 	}
 	return &api.CallElectionResponse{Members: []uint64{s.cfg.ID}}, nil
-}
-
-// postElect serves POST /v1/view/elect.
-func (s service) postElect(r *http.Request) (any, error) {
-	if err := newParameters(r).check(); err != nil {
-		return nil, err
-	}
-	answer, err := s.CallElection(r.Context(), new(api.CallElectionRequest))
-	if err != nil {
-		return nil, err
-	}
-	return struct {
-		Members []uint64 `json:"members"`
-	}{answer.GetMembers()}, nil
-}
-
-// noWatch is the name in JSON for the absence of a watch stack.
-const noWatch = "none"
-
-type watchBody struct {
-	Stack   string `json:"stack"`
-	Options string `json:"options"`
-	Reason  string `json:"reason"`
-}
-
-// postWatch serves POST /v1/view/watch.
-func (s service) postWatch(r *http.Request, body *watchBody) (any, error) {
-	if body.Stack == "" {
-		return nil, malformed("stack: name a detector and an election, such as swim+bully, or none")
-	}
-	req := &api.SetGuardRequest{Watch: true, Options: body.Options, Reason: body.Reason}
-	if body.Stack != noWatch {
-		req.Algorithm = body.Stack
-	}
-	_, err := s.SetGuard(r.Context(), req)
-	return body, err
-}
-
-// watchingJSON is the state of a server's failure detector and election.
-type watchingJSON struct {
-	Stack      string   `json:"stack"`
-	Doubted    []uint64 `json:"doubted,omitempty"`
-	Elected    uint64   `json:"elected,omitempty"`
-	Suspicions uint64   `json:"suspicions"`
-	Failures   uint64   `json:"failures"`
-	Trusts     uint64   `json:"trusts"`
-	Elections  uint64   `json:"elections"`
-	Messages   uint64   `json:"messages"`
-}
-
-// viewStartJSON is the beginning of an epoch, as a server saw it.
-type viewStartJSON struct {
-	Epoch uint64    `json:"epoch"`
-	At    time.Time `json:"at"`
-	Why   string    `json:"why"`
-}
-
-func watchingToJSON(w *api.Watching) *watchingJSON {
-	if w.GetStack() == "" {
-		return nil
-	}
-	return &watchingJSON{
-		w.GetStack(), w.GetDoubted(), w.GetElected(),
-		w.GetSuspicions(), w.GetFailures(), w.GetTrusts(), w.GetElections(), w.GetMessages(),
-	}
 }

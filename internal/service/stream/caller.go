@@ -9,12 +9,8 @@ import (
 	"github.com/conclave-io/conclave/internal/service/registry"
 )
 
-const (
-	// SecretSize is the size of the secret of a session, and of its id, in bytes.
-	SecretSize = len(registry.SessionID{})
-	// PublicPrefix starts the text of every public id, and of no secret.
-	PublicPrefix = "s-"
-)
+// SecretSize is the size of the secret of a session, and of its id, in bytes.
+const SecretSize = len(registry.SessionID{})
 
 // Caller is who opened a stream or made a call.
 type Caller struct {
@@ -44,7 +40,7 @@ func (c Caller) Session(sent []byte) registry.SessionID {
 // wrong with the value.
 func (c Caller) ID(sent []byte) (id registry.SessionID, problem string) {
 	switch {
-	case bytes.HasPrefix(sent, []byte(PublicPrefix)) && len(sent) != SecretSize:
+	case bytes.HasPrefix(sent, []byte(api.PublicPrefix)) && len(sent) != SecretSize:
 		return id, PublicID(string(sent), "the secret that it was opened with")
 	case len(sent) != SecretSize:
 		return id, fmt.Sprintf("session: %d bytes: the secret of a session has %d", len(sent), SecretSize)

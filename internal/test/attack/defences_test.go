@@ -67,7 +67,7 @@ var defences = []defence{
 	{
 		"calls-without-a-need-are-refused", []int{11}, "a call that is missing in the table of needs is allowed",
 		[]mutation.Edit{
-			{File: "internal/service/server/needs.go", Old: "\t\"Backup\":        {needs(access.Backup), \"backup\"},\n", New: ""},
+			{File: "internal/service/server/needs.go", Old: "\t\"Backup\":        {access.OnCluster(access.Backup), \"backup\"},\n", New: ""},
 			{File: "internal/service/server/door.go", Old: "case wanted.kind == unmapped:\n\t\treturn status", New: "case wanted.kind == unmapped:\n\t\treturn nil\n\tcase wanted.kind < unmapped:\n\t\treturn status"},
 		},
 	},
@@ -156,7 +156,7 @@ var defences = []defence{
 	},
 	{
 		"one-origin", []int{26}, "a server carries out what pages of other origins send",
-		without("internal/service/server/rest.go", "http.NewCrossOriginProtection().Handler(s.guard(mux))", "s.guard(mux)"),
+		without("internal/service/server/rest.go", "http.NewCrossOriginProtection().Handler(s.guard(s.newREST()))", "s.guard(s.newREST())"),
 	},
 	{
 		"texts-are-plain", []int{27}, "programs, hosts and reasons may have control characters",

@@ -199,7 +199,7 @@ func Served(p *Package) []string {
 	for _, f := range p.sources() {
 		for n := range ast.Preorder(f.Syntax) {
 			call, ok := n.(*ast.CallExpr)
-			if !ok || len(call.Args) < 2 || !strings.HasSuffix(callee(call), ".HandleFunc") && !strings.HasSuffix(callee(call), ".Handle") {
+			if !ok || len(call.Args) < 2 || !slices.Contains([]string{"Handle", "HandleFunc", "handle"}, callee(call)[strings.LastIndex(callee(call), ".")+1:]) {
 				continue
 			}
 			if pattern, ok := call.Args[0].(*ast.BasicLit); ok && strings.Contains(pattern.Value, " /") {

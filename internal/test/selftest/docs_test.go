@@ -163,14 +163,14 @@ func TestHTTPIsDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(Routes(string(document)), Served(tree.at("internal/service/server"))); diff != "" {
+	if diff := cmp.Diff(Routes(string(document)), Served(tree.at("internal/service/rest"))); diff != "" {
 		t.Errorf("docs/http.md (-) and what is served (+) differ:\n%s", diff)
 	}
 }
 
 func TestRoutesAreFound(t *testing.T) {
 	tree := small(t, map[string]string{"a.go": "package a\nfunc f() {\nmux.HandleFunc(\"GET /a/{b}\", g)\n" +
-		"mux.Handle(\"GET /{$}\", g)\nmux.HandleFunc(\"/\", g)\nlog.Print(\"GET /no\", g)\n}\n"})
+		"mux.Handle(\"GET /{$}\", g)\nh.handle(\"/\", g)\nlog.Print(\"GET /no\", g)\n}\n"})
 	want := []string{"GET /", "GET /a/{b}"}
 	if diff := cmp.Diff(want, Served(tree.at("."))); diff != "" {
 		t.Error(diff)

@@ -71,6 +71,7 @@ web/wasm:              lab/engine # and this in a worker of a browser
 # Service: the replicated state, the core that decides, what gives it a disk, a
 # network and clients, and the server.
 api:
+api/jsonform:                  api # the JSON forms of its messages
 internal/service/version:
 internal/service/access:        internal/kit/wire
 internal/service/registry:      algorithm/view internal/kit/histogram internal/kit/wire internal/service/access internal/service/version
@@ -94,7 +95,8 @@ internal/service/audit:         api internal/service/registry # what an audit lo
 internal/service/stream:        api internal/service/convert internal/service/registry
 internal/service/auditlog:      api internal/kit/wait internal/service/audit internal/service/node internal/service/registry internal/service/replica internal/service/stream # the file that a server writes
 internal/service/metrics:       api internal/kit/histogram internal/service/access internal/service/clocks internal/service/host internal/service/node internal/service/ops internal/service/registry internal/service/replica internal/service/store internal/service/transport internal/service/version
-internal/service/server:        internal/service/guarded/home algorithm/view internal/kit/near internal/kit/histogram internal/service/access internal/service/audit internal/service/clocks internal/service/host api internal/service/backup internal/service/convert internal/service/feed internal/service/node internal/service/registry internal/service/replica internal/service/store internal/service/stream internal/service/transport internal/service/peering internal/service/version internal/kit/boottime internal/kit/wait internal/service/auditlog internal/service/metrics
+internal/service/rest:          api api/jsonform internal/kit/wait internal/service/access internal/service/audit internal/service/registry internal/service/stream # the calls over HTTP
+internal/service/server:        api/jsonform internal/service/rest internal/service/guarded/home algorithm/view internal/kit/near internal/kit/histogram internal/service/access internal/service/audit internal/service/clocks internal/service/host api internal/service/backup internal/service/convert internal/service/feed internal/service/node internal/service/registry internal/service/replica internal/service/store internal/service/stream internal/service/transport internal/service/peering internal/service/version internal/kit/boottime internal/kit/wait internal/service/auditlog internal/service/metrics
 
 internal/service/server/servertest: internal/service/server # for tests only: no line below may name it
 
@@ -145,7 +147,7 @@ go.uber.org/zap...:                    internal/service/store
 
 google.golang.org/protobuf/...:        api internal/service/agreement internal/service/store internal/service/transport internal/service/server internal/test/vopr
 google.golang.org/genproto/...:        internal/service/server
-google.golang.org/grpc...:             . api internal/service/auditlog internal/service/server internal/cli/bench
+google.golang.org/grpc...:             . api internal/service/auditlog internal/service/rest internal/service/server internal/cli/bench
 github.com/prometheus/...:             internal/service/metrics
 github.com/BurntSushi/toml:            internal/service/server internal/cli/cluster/access
 github.com/andybalholm/brotli:         web

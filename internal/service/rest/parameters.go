@@ -1,14 +1,18 @@
-package server
+package rest
 
 import (
 	"context"
+	"encoding/hex"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/conclave-io/conclave/api"
+	"github.com/conclave-io/conclave/internal/service/stream"
 )
 
 // parameters reads the query of a request, and refuses unknown parameters.
@@ -109,15 +113,15 @@ func (p *parameters) sessionID(key string) []byte {
 	if text == "" {
 		return nil
 	}
-	id, err := parsePublicID(text)
+	id, err := parseSessionID(text)
 	if err != nil {
 		p.fail("%s: %v", key, err)
 	}
-	return id[:]
+	return id
 }
 
-// answered checks the parameters of an HTTP call, carries out a request, and translates the answer.
-func answered[Q, A any](r *http.Request, q *parameters, call func(context.Context, Q) (A, error), req Q, translate func(A) any) (any, error) {
+// answered checks the parameters of a call, carries out a request, and translates the answer.
+func answered[Q, A, F any](r *http.Request, q *parameters, call func(context.Context, Q) (A, error), req Q, form func(A) F) (any, error) {
 	if err := q.check(); err != nil {
 		return nil, err
 	}
@@ -125,7 +129,7 @@ func answered[Q, A any](r *http.Request, q *parameters, call func(context.Contex
 	if err != nil {
 		return nil, err
 	}
-	return translate(answer), nil
+	return form(answer), nil
 }
 
 // check returns the first error.
@@ -136,4 +140,14 @@ func (p *parameters) check() error {
 		}
 	}
 	return p.err
+}
+
+// parseSessionID reads the text of a public id.
+func parseSessionID(text string) ([]byte, error) {
+	digits, public := strings.CutPrefix(text, api.PublicPrefix)
+	id, err := hex.DecodeString(digits)
+	if !public || err != nil || len(id) != stream.SecretSize {
+		return nil, fmt.Errorf(`%.40q: not the public id of a session; must be %q and 32 hexadecimal digits`, text, api.PublicPrefix)
+	}
+	return id, nil
 }

@@ -1,4 +1,4 @@
-package server
+package rest
 
 import (
 	"fmt"
@@ -49,20 +49,20 @@ var front = template.Must(template.New("front").Parse(`<!doctype html>
 `))
 
 // frontPage serves the page to browsers, and the list of calls to others.
-func (s *Server) frontPage(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) frontPage(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Vary", "Accept")
-	if s.forPage(r) {
-		s.cfg.Page.ServeHTTP(w, r)
+	if h.ForPage(r) {
+		h.cfg.Page.ServeHTTP(w, r)
 		return
 	}
-	s.listCalls(w, r)
+	h.listCalls(w, r)
 }
 
-// forPage reports whether a request that matches no call is for a file of the page.
-func (s *Server) forPage(r *http.Request) bool {
+// ForPage reports whether a request that matches no call is for a file of the page.
+func (h *Handler) ForPage(r *http.Request) bool {
 	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
 	switch {
-	case s.cfg.Page == nil || !reads || strings.HasPrefix(r.URL.Path, "/v1/"):
+	case h.cfg.Page == nil || !reads || strings.HasPrefix(r.URL.Path, "/v1/"):
 		return false
 	case r.URL.Path == "/":
 		return acceptsHTML(r)
@@ -82,17 +82,16 @@ func acceptsHTML(r *http.Request) bool {
 }
 
 // elsewhere serves the files of the page, and refuses unknown paths.
-func (s *Server) elsewhere(w http.ResponseWriter, r *http.Request) {
-	if s.forPage(r) {
-		s.cfg.Page.ServeHTTP(w, r)
+func (h *Handler) elsewhere(w http.ResponseWriter, r *http.Request) {
+	if h.ForPage(r) {
+		h.cfg.Page.ServeHTTP(w, r)
 		return
 	}
-	message := fmt.Sprintf("there is no %s %s here: GET /v1/ lists what there is", r.Method, r.URL.Path)
-	writeJSON(w, http.StatusNotFound, problem{Code: "INVALID", Message: message})
+	WriteInvalid(w, http.StatusNotFound, fmt.Sprintf("there is no %s %s here: GET /v1/ lists what there is", r.Method, r.URL.Path))
 }
 
 // listCalls lists the calls of this server.
-func (s *Server) listCalls(w http.ResponseWriter, _ *http.Request) {
+func (h *Handler) listCalls(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_ = front.Execute(w, map[string]any{"Server": s.cfg.ID, "Cluster": s.identity, "Version": s.cfg.Version})
+	_ = front.Execute(w, map[string]any{"Server": h.cfg.ID, "Cluster": h.cfg.Cluster, "Version": h.cfg.Version})
 }

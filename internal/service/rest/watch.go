@@ -1,4 +1,4 @@
-package server
+package rest
 
 import (
 	"context"
@@ -9,14 +9,10 @@ import (
 	"sync"
 	"time"
 
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
+	"github.com/conclave-io/conclave/internal/kit/wait"
 
 	"github.com/conclave-io/conclave/api"
-	"github.com/conclave-io/conclave/internal/kit/wait"
-	"github.com/conclave-io/conclave/internal/service/feed"
-	"github.com/conclave-io/conclave/internal/service/node"
-	"github.com/conclave-io/conclave/internal/service/registry"
+	"github.com/conclave-io/conclave/api/jsonform"
 )
 
 // keepAlive is how often a stream without news sends a comment, so that proxies do not
@@ -26,69 +22,41 @@ const keepAlive = 15 * time.Second
 // errEnough ends an observation that has got what it needs.
 var errEnough = errors.New("enough")
 
-func (s service) getElection(r *http.Request) (any, error) {
+func (h *Handler) getElection(r *http.Request) (any, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), defaultDeadline)
 	defer cancel()
 	var seen *api.Observation
-	err := s.follow(ctx, r.PathValue("name"), func(o *api.Observation) error {
+	err := h.server.Follow(ctx, r.PathValue("name"), func(o *api.Observation) error {
 		seen = o
 		return errEnough
 	})
 	if !errors.Is(err, errEnough) {
 		return nil, err
 	}
-	return electionToJSON(seen), nil
-}
-
-// follow observes an election on the current leader until send fails or no leader is found
-// for the default deadline.
-func (s *Server) follow(ctx context.Context, name string, send func(*api.Observation) error) error {
-	if problem := registry.ValidateName(name); problem != "" {
-		return status.Error(codes.InvalidArgument, problem)
-	}
-	var last *api.Observation
-	news := func(o *api.Observation) error {
-		if last != nil && !feed.Differ(last, o) {
-			return nil
-		}
-		last = o
-		return send(o)
-	}
-	here := func(ctx context.Context) error { return s.observe(ctx, name, news) }
-	return streamed(ctx, s, here, api.ConclaveClient.Observe, &api.ObserveRequest{Name: name}, news)
+	return jsonform.ElectionOf(seen), nil
 }
 
 // watchElection streams the states of an election as server-sent events.
-func (s *Server) watchElection(w http.ResponseWriter, r *http.Request) {
-	s.stream(w, r, func(ctx context.Context, event tell) error {
-		return s.follow(ctx, r.PathValue("name"), func(o *api.Observation) error {
-			return event("election", electionToJSON(o))
+func (h *Handler) watchElection(w http.ResponseWriter, r *http.Request) {
+	h.stream(w, r, func(ctx context.Context, event tell) error {
+		return h.server.Follow(ctx, r.PathValue("name"), func(o *api.Observation) error {
+			return event("election", jsonform.ElectionOf(o))
 		})
 	})
 }
 
-// changesJSON has the changed resources under a prefix.
-type changesJSON struct {
-	Resources []resourceJSON `json:"resources"`
-	Gone      []string       `json:"gone"`
-	// Reset means to forget everything received before. More means that the rest of the
-	// holds follows.
-	Reset bool `json:"reset,omitempty"`
-	More  bool `json:"more,omitempty"`
-}
-
 // watchClass returns the function that streams the resources of a class under a prefix as
 // server-sent events: first those that are held, then each change.
-func (s *Server) watchClass(class api.Class) http.HandlerFunc {
+func (h *Handler) watchClass(class api.Class) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		q := newParameters(r)
 		prefix := q.text("prefix")
 		if err := q.check(); err != nil {
-			writeError(w, err)
+			WriteError(w, err)
 			return
 		}
-		s.stream(w, r, func(ctx context.Context, event tell) error {
-			return s.changes(ctx, &api.WatchRequest{Class: class, Prefix: prefix}, "changes", event)
+		h.stream(w, r, func(ctx context.Context, event tell) error {
+			return h.changes(ctx, &api.WatchRequest{Class: class, Prefix: prefix}, "changes", event)
 		})
 	}
 }
@@ -107,55 +75,45 @@ const (
 
 // watchAll streams the state of the servers, and the locks and elections under prefixes,
 // as server-sent events. It continues if some part is unavailable for a while.
-func (s *Server) watchAll(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) watchAll(w http.ResponseWriter, r *http.Request) {
 	q := newParameters(r)
 	every := q.duration("status", 500*time.Millisecond, time.Minute)
 	var parts []func(ctx context.Context, event tell)
 	if every != 0 {
-		parts = append(parts, func(ctx context.Context, event tell) { s.tellSamples(ctx, every, event) })
+		parts = append(parts, func(ctx context.Context, event tell) { h.tellSamples(ctx, every, event) })
 	}
 	for key, class := range map[string]api.Class{"locks": api.Class_CLASS_LOCK, "elections": api.Class_CLASS_ELECTION} {
 		if q.given(key) {
 			req := &api.WatchRequest{Class: class, Prefix: q.text(key), Waiters: 1, IntervalNs: changesEvery.Nanoseconds(), Most: mostNames}
-			parts = append(parts, func(ctx context.Context, event tell) { s.tellChanges(ctx, req, key, event) })
+			parts = append(parts, func(ctx context.Context, event tell) { h.tellChanges(ctx, req, key, event) })
 		}
 	}
 	if len(parts) == 0 {
 		q.fail("status, locks, elections: missing; set at least one of them")
 	}
 	if err := q.check(); err != nil {
-		writeError(w, err)
+		WriteError(w, err)
 		return
 	}
-	s.stream(w, r, func(ctx context.Context, event tell) error {
+	h.stream(w, r, func(ctx context.Context, event tell) error {
 		var telling sync.WaitGroup
 		for _, part := range parts {
 			telling.Go(func() { part(ctx, event) })
 		}
 		telling.Wait()
-		if s.stopping() {
-			return s.spoken(ctx, node.ErrStopped)
-		}
-		return s.spoken(ctx, context.Cause(ctx))
+		return h.server.Ended(ctx)
 	})
 }
 
-// lackJSON reports that a part of the stream is unavailable, and why.
-type lackJSON struct {
-	Part    string `json:"part"`
-	Code    string `json:"code"`
-	Message string `json:"message"`
-}
-
-func lack(part string, err error) lackJSON {
-	return lackJSON{part, api.MeaningOf(api.CodeOf(err)).Name, api.Reason(err)}
+func lack(part string, err error) jsonform.Lack {
+	return jsonform.Lack{Part: part, Code: api.MeaningOf(api.CodeOf(err)).Name, Message: api.Reason(err)}
 }
 
 // tellSamples sends the state of the servers until ctx ends.
-func (s *Server) tellSamples(ctx context.Context, every time.Duration, event tell) {
+func (h *Handler) tellSamples(ctx context.Context, every time.Duration, event tell) {
 	for ctx.Err() == nil {
 		begun := time.Now()
-		if body, err := s.sample(ctx); err == nil {
+		if body, err := h.server.Sample(ctx); err == nil {
 			_ = event("status", body) // fails when ctx ends
 		} else if ctx.Err() == nil {
 			_ = event("lack", lack("status", err))
@@ -166,9 +124,9 @@ func (s *Server) tellSamples(ctx context.Context, every time.Duration, event tel
 
 // tellChanges sends the holds under a prefix, and then changes, until ctx ends or there are
 // too many names. While there is no leader it reports that from time to time.
-func (s *Server) tellChanges(ctx context.Context, req *api.WatchRequest, part string, event tell) {
+func (h *Handler) tellChanges(ctx context.Context, req *api.WatchRequest, part string, event tell) {
 	for ctx.Err() == nil {
-		err := s.changes(ctx, req, part, event)
+		err := h.changes(ctx, req, part, event)
 		if err == nil || ctx.Err() != nil {
 			continue
 		}
@@ -181,17 +139,13 @@ func (s *Server) tellChanges(ctx context.Context, req *api.WatchRequest, part st
 }
 
 // changes sends the holds under a prefix, and then changes, as events with the name kind.
-func (s *Server) changes(ctx context.Context, req *api.WatchRequest, kind string, event tell) error {
-	send := func(c *api.Changes) error {
-		return event(kind, changesJSON{listed(c.GetResources(), resourceToJSON), append([]string{}, c.GetGone()...), c.GetReset_(), c.GetMore()})
-	}
-	here := func(ctx context.Context) error { return s.watch(ctx, req, send) }
-	return streamed(ctx, s, here, api.ConclaveClient.Watch, req, send)
+func (h *Handler) changes(ctx context.Context, req *api.WatchRequest, kind string, event tell) error {
+	return h.server.Changes(ctx, req, func(c *api.Changes) error { return event(kind, jsonform.ChangesOf(c)) })
 }
 
 // stream writes what produce sends as server-sent events, with a comment from time to time
 // to keep the connection alive.
-func (s *Server) stream(w http.ResponseWriter, r *http.Request, produce func(ctx context.Context, event tell) error) {
+func (h *Handler) stream(w http.ResponseWriter, r *http.Request, produce func(ctx context.Context, event tell) error) {
 	type news struct {
 		kind string
 		data any
@@ -200,7 +154,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, produce func(ctx
 	defer cancel()
 	states := make(chan news)
 	ended := make(chan error, 1)
-	s.tasks.Go(func() {
+	h.server.Go(func() {
 		ended <- produce(ctx, func(kind string, data any) error {
 			select {
 			case states <- news{kind, data}:
@@ -210,7 +164,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, produce func(ctx
 			}
 		})
 	})
-	out := &events{w: w, control: http.NewResponseController(w), ioTimeout: s.cfg.ioTimeout}
+	out := &events{w: w, control: http.NewResponseController(w), ioTimeout: h.cfg.IOTimeout}
 	alive := time.NewTicker(keepAlive)
 	defer alive.Stop()
 	for {
@@ -268,9 +222,9 @@ func (e *events) write(format string, args ...any) error {
 // fail reports why the stream ends.
 func (e *events) fail(err error) {
 	if !e.begun {
-		writeError(e.w, err)
+		WriteError(e.w, err)
 		return
 	}
 	meaning := api.MeaningOf(api.CodeOf(err))
-	_ = e.event("end", problem{Code: meaning.Name, Message: api.Reason(err)})
+	_ = e.event("end", jsonform.Error{Code: meaning.Name, Message: api.Reason(err)})
 }
