@@ -3,6 +3,8 @@ package clitest
 
 import (
 	"bytes"
+	"os"
+	"os/signal"
 
 	"github.com/conclave-io/conclave/internal/cli"
 )
@@ -13,4 +15,13 @@ func Run(args ...string) (status int, stdout, stderr string) {
 	var out, said bytes.Buffer
 	status = cli.Run(&out, &said, args...)
 	return status, out.String(), said.String()
+}
+
+// HeedInterrupts makes the processes that a test starts end by SIGINT where the tests themselves were
+// started with SIGINT ignored, as in the background of a shell: a process inherits what is ignored, and
+// commands leave it so.
+func HeedInterrupts() {
+	if signal.Ignored(os.Interrupt) {
+		signal.Notify(make(chan os.Signal, 1), os.Interrupt)
+	}
 }

@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/internal/cli/clitest"
 	"github.com/conclave-io/conclave/internal/cli/local"
 )
 
@@ -40,6 +41,7 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) int {
+	clitest.HeedInterrupts()
 	// Tests here mostly wait for leases to end. The command line may still say otherwise.
 	if err := flag.Set("test.parallel", "6"); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/conclave-io/conclave/internal/cli"
+	"github.com/conclave-io/conclave/internal/cli/clitest"
 	"github.com/conclave-io/conclave/internal/cli/cluster/servers"
 )
 
@@ -28,6 +29,7 @@ func TestMain(m *testing.M) {
 type leakChecked struct{ m *testing.M }
 
 func (l leakChecked) Run() (code int) {
+	clitest.HeedInterrupts()
 	goleak.VerifyTestMain(l.m, goleak.Cleanup(func(c int) { code = c }))
 	return code
 }

@@ -365,17 +365,17 @@ func TestCommandThatCannotRun(t *testing.T) {
 // must still have time.
 func TestHoldShorterThanTTL(t *testing.T) {
 	tr := newTrial("true")
-	tr.grace = ui.Duration(defaultGrace)
-	g := newGrant(830 * time.Millisecond) // what is left of 1.2 s right before a renewal
-	g.ttl = 1200 * time.Millisecond
-	ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
+	tr.grace = ui.Duration(4 * defaultGrace)
+	g := newGrant(3320 * time.Millisecond) // what is left of 4.8 s right before a renewal
+	g.ttl = 4800 * time.Millisecond
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 	go func() {
 		defer g.lose(conclave.ErrLost)
 		for renewal := time.NewTicker(150 * time.Millisecond); ; {
 			select {
 			case <-renewal.C:
-				g.renew(830 * time.Millisecond)
+				g.renew(3320 * time.Millisecond)
 			case <-ctx.Done():
 				renewal.Stop()
 				return
