@@ -19,7 +19,7 @@ TIMEOUT   ?= 30m
 # What ends processes shortly before a deadline, and fails if others keep it from its work.
 ALONE     := internal/cli/guard
 # What runs on the machines of clients, and must build for theirs.
-CLIENT    := . ./internal/kit/boottime ./internal/cli/guard ./internal/cli/ui ./internal/cli/lab ./internal/cli/cluster/... ./internal/cli ./cmd/conclave
+CLIENT    := . ./admin ./internal/client/... ./internal/kit/boottime ./internal/cli/guard ./internal/cli/ui ./internal/cli/lab ./internal/cli/cluster/... ./internal/cli ./cmd/conclave
 
 .PHONY: help
 help: ## list the targets

@@ -1,4 +1,4 @@
-package conclave
+package conclave_test
 
 import (
 	"context"
@@ -10,7 +10,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/admin"
 	"github.com/conclave-io/conclave/api"
+	"github.com/conclave-io/conclave/internal/client"
+	"github.com/conclave-io/conclave/internal/test/clienttest"
 )
 
 func TestLinksNoServer(t *testing.T) {
@@ -18,7 +22,7 @@ func TestLinksNoServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ours := []string{"github.com/conclave-io/conclave", "github.com/conclave-io/conclave/internal/kit/boottime", "github.com/conclave-io/conclave/internal/client/line", "github.com/conclave-io/conclave/internal/kit/near", "github.com/conclave-io/conclave/api"}
+	ours := []string{"github.com/conclave-io/conclave", "github.com/conclave-io/conclave/internal/kit/boottime", "github.com/conclave-io/conclave/internal/client", "github.com/conclave-io/conclave/internal/client/line", "github.com/conclave-io/conclave/internal/client/pool", "github.com/conclave-io/conclave/internal/kit/near", "github.com/conclave-io/conclave/api"}
 	for dep := range strings.Lines(string(out)) {
 		dep = strings.TrimSpace(dep)
 		if strings.HasPrefix(dep, "github.com/") && !slices.Contains(ours, dep) || strings.HasPrefix(dep, "go.etcd.io/") {
@@ -28,8 +32,8 @@ func TestLinksNoServer(t *testing.T) {
 }
 
 func TestBadNames(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		c := newCluster(t, 1).connect()
+	synctest.Test(t, func(t *testing.T) {
+		c := clienttest.New(t, 1).Connect()
 		for name, want := range map[string]string{
 			"":                       `conclave: name: "": must have 1 to 512 bytes`,
 			strings.Repeat("x", 513): `conclave: name: "` + strings.Repeat("x", 64) + `...": 513 bytes: must have at most 512 bytes`,
@@ -41,7 +45,7 @@ func TestBadNames(t *testing.T) {
 			_, campaign := c.Campaign(t.Context(), name, nil)
 			_, observe := c.Observe(t.Context(), name)
 			for _, err := range []error{lock, try, campaign, observe} {
-				var bad *NameError
+				var bad *conclave.NameError
 				if !errors.As(err, &bad) || err.Error() != want {
 					t.Errorf("got %v\nwant %s", err, want)
 				}
@@ -50,7 +54,7 @@ func TestBadNames(t *testing.T) {
 		if _, err := c.Lock(t.Context(), strings.Repeat("é", 256)); err != nil {
 			t.Errorf("a name of 512 bytes: %v", err)
 		}
-		if _, err := c.Campaign(t.Context(), "e", make([]byte, MaxValue+1)); err == nil || !strings.Contains(err.Error(), "65537 bytes") {
+		if _, err := c.Campaign(t.Context(), "e", make([]byte, conclave.MaxValue+1)); err == nil || !strings.Contains(err.Error(), "65537 bytes") {
 			t.Errorf("a value of 64 KiB and 1 byte: %v", err)
 		}
 	})
@@ -58,7 +62,7 @@ func TestBadNames(t *testing.T) {
 
 func TestBadConfig(t *testing.T) {
 	one := []string{"127.0.0.1:7400"}
-	for want, cfg := range map[string]Config{
+	for want, cfg := range map[string]conclave.Config{
 		"Config.Servers: missing":                {},
 		`"localhost": expected host:port`:        {Servers: []string{"localhost"}},
 		`"127.0.0.1:99999": expected host:port`:  {Servers: []string{"127.0.0.1:99999"}},
@@ -68,8 +72,8 @@ func TestBadConfig(t *testing.T) {
 		"-1s: must be":                           {Servers: one, TTL: -time.Second},
 		`"c1": expected 16`:                      {Servers: one, Cluster: "c1"},
 	} {
-		_, err := Dial(t.Context(), cfg)
-		var bad *ConfigError
+		_, err := conclave.Dial(t.Context(), cfg)
+		var bad *conclave.ConfigError
 		if !errors.As(err, &bad) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("got %v\nwant %s", err, want)
 		}
@@ -77,75 +81,72 @@ func TestBadConfig(t *testing.T) {
 }
 
 func TestCloseReleases(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		cl := newCluster(t, 3)
-		c := cl.connect()
-		l := mustLock(t, c, "x")
-		other := cl.connect()
-		mustLock(t, other, "y")
-		waiting := inBackground(t.Context(), c, "y")
+	synctest.Test(t, func(t *testing.T) {
+		cl := clienttest.New(t, 3)
+		c := cl.Connect()
+		l := clienttest.Lock(t, c, "x")
+		other := cl.Connect()
+		clienttest.Lock(t, other, "y")
+		waiting := clienttest.InBackground(t.Context(), c, "y")
 		synctest.Wait()
 		if err := c.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if o := <-waiting; !errors.Is(o.err, ErrClosed) {
-			t.Errorf("waiting call: %v", o.err)
+		if o := <-waiting; !errors.Is(o.Err, conclave.ErrClosed) {
+			t.Errorf("waiting call: %v", o.Err)
 		}
-		if context.Cause(l.Context()) != ErrReleased {
+		if context.Cause(l.Context()) != conclave.ErrReleased {
 			t.Errorf("cause %v", context.Cause(l.Context()))
 		}
-		if err := l.Unlock(t.Context()); !errors.Is(err, ErrNotHeld) {
+		if err := l.Unlock(t.Context()); !errors.Is(err, conclave.ErrNotHeld) {
 			t.Errorf("Unlock: %v", err)
 		}
-		if _, err := c.Lock(t.Context(), "z"); !errors.Is(err, ErrClosed) {
+		if _, err := c.Lock(t.Context(), "z"); !errors.Is(err, conclave.ErrClosed) {
 			t.Errorf("Lock: %v", err)
 		}
-		if _, err := c.Observe(t.Context(), "z"); !errors.Is(err, ErrClosed) {
+		if _, err := c.Observe(t.Context(), "z"); !errors.Is(err, conclave.ErrClosed) {
 			t.Errorf("Observe: %v", err)
 		}
 		if err := c.Close(); err != nil {
 			t.Errorf("second Close: %v", err)
 		}
-		if len(cl.queue("x")) != 0 || len(cl.queue("y")) != 1 {
+		if len(cl.Queue("x")) != 0 || len(cl.Queue("y")) != 1 {
 			t.Error("the session lives on")
 		}
 	})
 }
 
 func TestCloseWithoutServers(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		cl := newCluster(t, 1)
-		c := cl.connect()
-		mustLock(t, c, "x")
-		cl.servers[0].kill()
+	synctest.Test(t, func(t *testing.T) {
+		cl := clienttest.New(t, 1)
+		c := cl.Connect()
+		clienttest.Lock(t, c, "x")
+		cl.Servers[0].Kill()
 		began := time.Now()
-		if err := c.Close(); err == nil || time.Since(began) > closeLimit {
+		if err := c.Close(); err == nil || time.Since(began) > client.CloseLimit {
 			t.Fatalf("after %v: %v", time.Since(began), err)
 		}
 	})
 }
 
 func TestOneHeartbeatHoweverManyLocks(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		cl := newCluster(t, 1)
-		c := cl.connect(func(cfg *Config) { cfg.TTL = 4 * time.Second })
-		l := mustLock(t, c, "first")
+	synctest.Test(t, func(t *testing.T) {
+		cl := clienttest.New(t, 1)
+		c := cl.Connect(func(cfg *conclave.Config) { cfg.TTL = 4 * time.Second })
+		l := clienttest.Lock(t, c, "first")
 		for _, name := range strings.Split("abcdefghijklmnopqrstuvwxyz", "") {
-			mustLock(t, c, name)
+			clienttest.Lock(t, c, name)
 		}
 		renewals := 0
-		cl.mu.Lock()
-		cl.lag = func(rep *api.Reply) time.Duration {
+		cl.Delay(func(rep *api.Reply) time.Duration {
 			if rep.RemainingNs != 0 {
 				renewals++
 			}
 			return 0
-		}
-		cl.mu.Unlock()
+		})
 		before := l.Deadline()
 		time.Sleep(20*time.Second + time.Millisecond)
-		cl.mu.Lock()
-		defer cl.mu.Unlock()
+		cl.Delay(nil)
 		if renewals < 19 || renewals > 21 {
 			t.Errorf("%d renewals in 20 s with a TTL of 4 s", renewals)
 		}
@@ -161,9 +162,9 @@ func TestOneHeartbeatHoweverManyLocks(t *testing.T) {
 }
 
 func TestElectionAndObserver(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		cl := newCluster(t, 3)
-		a, b, watcher := cl.connect(), cl.connect(), cl.connect()
+	synctest.Test(t, func(t *testing.T) {
+		cl := clienttest.New(t, 3)
+		a, b, watcher := cl.Connect(), cl.Connect(), cl.Connect()
 		ctx, cancel := context.WithCancel(t.Context())
 		seen, err := watcher.Observe(ctx, "e")
 		if err != nil {
@@ -191,7 +192,7 @@ func TestElectionAndObserver(t *testing.T) {
 			t.Fatal(err)
 		}
 		expect("a2")
-		second := make(chan *Leadership, 1)
+		second := make(chan *conclave.Leadership, 1)
 		go func() {
 			l, err := b.Campaign(t.Context(), "e", []byte("b"))
 			if err != nil {
@@ -202,19 +203,19 @@ func TestElectionAndObserver(t *testing.T) {
 		synctest.Wait()
 
 		// A change while the watcher's server is dead is seen all the same.
-		cl.servers[0].kill()
-		cl.lead(1)
+		cl.Servers[0].Kill()
+		cl.Lead(1)
 		if err := first.Resign(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if err := first.SetValue(t.Context(), nil); !errors.Is(err, ErrNotHeld) {
+		if err := first.SetValue(t.Context(), nil); !errors.Is(err, conclave.ErrNotHeld) {
 			t.Fatalf("SetValue after Resign: %v", err)
 		}
 		l := <-second
 		expect("b")
 		f1, _ := l.Fence()
-		if f1 <= first.h.fence || l.Name() != "e" {
-			t.Fatalf("fence %d after %d", f1, first.h.fence)
+		if f1 <= first.Kept().Fence || l.Name() != "e" {
+			t.Fatalf("fence %d after %d", f1, first.Kept().Fence)
 		}
 
 		// What a slow reader missed is merged into the newest.
@@ -234,17 +235,17 @@ func TestElectionAndObserver(t *testing.T) {
 }
 
 func TestObserverLeavesAStoppedServer(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		cl := newCluster(t, 2)
-		a := cl.connect()
-		watcher := cl.connect(func(cfg *Config) { slices.Reverse(cfg.Servers) })
+	synctest.Test(t, func(t *testing.T) {
+		cl := clienttest.New(t, 2)
+		a := cl.Connect()
+		watcher := cl.Connect(func(cfg *conclave.Config) { slices.Reverse(cfg.Servers) })
 		seen, err := watcher.Observe(t.Context(), "e")
 		if err != nil {
 			t.Fatal(err)
 		}
 		<-seen
-		cl.servers[0].stop()
-		cl.lead(1)
+		cl.Servers[0].Stop()
+		cl.Lead(1)
 		if _, err := a.Campaign(t.Context(), "e", []byte("v")); err != nil {
 			t.Fatal(err)
 		}
@@ -252,21 +253,21 @@ func TestObserverLeavesAStoppedServer(t *testing.T) {
 		if o := <-seen; !o.Elected || time.Since(began) > 6*time.Second {
 			t.Fatalf("%+v after %v", o, time.Since(began))
 		}
-		cl.servers[0].resume()
+		cl.Servers[0].Resume()
 	})
 }
 
 func TestQueries(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		cl := newCluster(t, 3)
-		c := cl.connect()
+	synctest.Test(t, func(t *testing.T) {
+		cl := clienttest.New(t, 3)
+		c := cl.Connect()
 		for _, name := range []string{"a/1", "a/2", "a/3", "b"} {
-			mustLock(t, c, name)
+			clienttest.Lock(t, c, name)
 		}
 		if _, err := c.Campaign(t.Context(), "a/e", []byte("v")); err != nil {
 			t.Fatal(err)
 		}
-		names := func(rs []Resource, err error) (out []string) {
+		names := func(rs []conclave.Resource, err error) (out []string) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -281,37 +282,37 @@ func TestQueries(t *testing.T) {
 		if got := names(c.ListElections(t.Context(), "")); !slices.Equal(got, []string{"a/e"}) {
 			t.Errorf("elections %q", got)
 		}
-		mustLock(t, cl.connect(), "y")
-		mustLock(t, cl.connect(), "z")
-		if sessions, err := c.Sessions(t.Context()); err != nil || len(sessions) != 3 || sessions[0].Program != "test" {
+		clienttest.Lock(t, cl.Connect(), "y")
+		clienttest.Lock(t, cl.Connect(), "z")
+		if sessions, err := admin.New(c).Sessions(t.Context()); err != nil || len(sessions) != 3 || sessions[0].Program != "test" {
 			t.Errorf("sessions %+v, %v", sessions, err)
 		}
-		cl.lead(-1) // the status needs no leader
-		cl.servers[0].kill()
-		if s, err := c.Status(t.Context()); err != nil || s.Cluster != cl.identity || s.Leader != 0 || len(s.Members) != 1 {
+		cl.Lead(-1) // the status needs no leader
+		cl.Servers[0].Kill()
+		if s, err := admin.New(c).Status(t.Context()); err != nil || s.Cluster != cl.Identity || s.Leader != 0 || len(s.Members) != 1 {
 			t.Errorf("status %+v, %v", s, err)
 		}
-		cl.servers[1].kill()
-		cl.servers[2].stop()
+		cl.Servers[1].Kill()
+		cl.Servers[2].Stop()
 		began := time.Now()
-		_, err := c.Status(t.Context())
-		if !errors.Is(err, context.DeadlineExceeded) || time.Since(began) > callLimit || !strings.Contains(err.Error(), "connection refused") {
+		_, err := admin.New(c).Status(t.Context())
+		if !errors.Is(err, context.DeadlineExceeded) || time.Since(began) > 10*time.Second || !strings.Contains(err.Error(), "connection refused") {
 			t.Errorf("after %v: %v", time.Since(began), err)
 		}
 	})
 }
 
 func TestLookingOpensNoSession(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		cl := newCluster(t, 1)
-		c := cl.connect()
+	synctest.Test(t, func(t *testing.T) {
+		cl := clienttest.New(t, 1)
+		c := cl.Connect()
 		if _, err := c.List(t.Context(), ""); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)
-		cl.inspect(func(st *state) {
-			if st.opened != 0 {
-				t.Errorf("%d sessions were opened", st.opened)
+		cl.Inspect(func(st *clienttest.State) {
+			if st.Opened != 0 {
+				t.Errorf("%d sessions were opened", st.Opened)
 			}
 		})
 	})

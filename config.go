@@ -13,7 +13,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/conclave-io/conclave/internal/kit/boottime"
 	"github.com/conclave-io/conclave/internal/kit/near"
 )
 
@@ -48,8 +47,8 @@ type Config struct {
 	// TLS makes connections use TLS; nil means plain text.
 	TLS *tls.Config
 
-	// Token returns a token that proves who this program is: cvt1_ID_SECRET, as NewToken and
-	// conclave access token create make it. It is asked for each stream and each call, so
+	// Token returns a token that proves who this program is: cvt1_ID_SECRET, as admin.NewToken
+	// and conclave access token create make it. It is asked for each stream and each call, so
 	// that it can return another token before the first one expires. A token goes only over
 	// TLS or to this machine, and through no admin socket. nil means that there is none.
 	Token func(ctx context.Context) (string, error)
@@ -78,9 +77,6 @@ type Config struct {
 	// Near is the server in this process: package embed sets it. Locks that an algorithm
 	// guards are asked for there first, without a message.
 	Near near.Server
-
-	// now is the clock of deadlines; a seam for tests.
-	now func() boottime.Time
 }
 
 // WithDefaults returns the configuration with every zero field replaced by its
@@ -94,9 +90,6 @@ func (cfg Config) WithDefaults() Config {
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
-	if cfg.now == nil {
-		cfg.now = boottime.Now
 	}
 	if path, is := cfg.socket(); is {
 		cfg.Dialer = func(ctx context.Context, _ string) (net.Conn, error) {

@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/conclave-io/conclave/api"
+	"github.com/conclave-io/conclave/internal/client"
 	"github.com/conclave-io/conclave/internal/client/line"
+	"github.com/conclave-io/conclave/internal/client/pool"
 )
 
 // The errors that callers tell apart with errors.Is.
@@ -64,9 +66,6 @@ var (
 	// ErrUnauthenticated means that the servers require a proof of who this program is,
 	// or refused the proof that it gave.
 	ErrUnauthenticated = errors.New("the servers do not know who this program is")
-
-	// ErrConflict means that the rules of the cluster have changed since they were read.
-	ErrConflict = errors.New("the rules have changed meanwhile")
 
 	// ErrDenied means that the rules of the cluster do not allow the call.
 	ErrDenied = errors.New("denied by the rules of the cluster")
@@ -284,15 +283,6 @@ func (e *UnavailableError) Unwrap() error { return e.Err }
 // Is makes errors.Is(err, ErrUnavailable) true.
 func (e *UnavailableError) Is(target error) bool { return target == ErrUnavailable }
 
-// lossOf returns the cause with which handles end when their session ends for
-// the given reason.
-func lossOf(err error) error {
-	if errors.Is(err, ErrClosed) {
-		return ErrReleased
-	}
-	return ErrLost
-}
-
 // QuotaError means that this principal, or all principals together under a prefix, have reached
 // a quota. A retry does not help until something is released.
 type QuotaError struct {
@@ -323,14 +313,112 @@ func refusal(op, name string, rep *api.Reply) error {
 	return &RequestError{Op: op, Name: name, Code: rep.GetCode(), Message: rep.GetMessage()}
 }
 
-// interrupted is the error of a call whose context ended before its outcome.
-func interrupted(ctx context.Context, op, name string, o outcome) error {
-	err := ctx.Err()
-	if cause := context.Cause(ctx); !errors.Is(err, cause) {
-		err = fmt.Errorf("%w (%w)", err, cause)
+// publicError returns the public form of the error of one server.
+func publicError(err error) error {
+	fault, is := err.(*pool.Fault)
+	if !is {
+		return err
 	}
-	if !errors.Is(err, context.DeadlineExceeded) || o.known {
-		return fmt.Errorf("conclave: %s %q: %w", op, name, err)
+	switch fault.Kind {
+	case pool.UnknownAuthority:
+		return &TLSError{UnknownAuthority, fault.Text}
+	case pool.ClientRefused:
+		return &TLSError{ClientRefused, fault.Text}
+	case pool.NoTLS:
+		return &TLSError{NoTLS, fault.Text}
+	case pool.TokenInClear:
+		return &TLSError{TokenInClear, fault.Text}
+	case pool.UnknownHost:
+		return &AddressError{UnknownHost, fault.Text}
+	case pool.PeerPort:
+		return &AddressError{PeerPort, fault.Text}
+	case pool.Unauthenticated:
+		return &callError{fault.Text, ErrUnauthenticated}
+	case pool.Denied:
+		return &callError{fault.Text, ErrDenied}
 	}
-	return &UnavailableError{Op: op, Name: name, Attempts: o.attempts, Err: err}
+	return err
+}
+
+func attemptsOf(tried []client.Attempt) []Attempt {
+	return client.Each(tried, func(a client.Attempt) Attempt { return Attempt{a.Server, publicError(a.Err)} })
+}
+
+// callFailed returns the error of a call that failed.
+func callFailed(op, name string, err error) error {
+	what := op
+	if name != "" {
+		what = fmt.Sprintf("%s %q", op, name)
+	}
+	var interrupted *client.Interrupted
+	var rejected *client.Rejected
+	var refused *line.Refused
+	switch {
+	case errors.As(err, &interrupted) && !interrupted.Known && errors.Is(err, context.DeadlineExceeded):
+		return &UnavailableError{Op: op, Name: name, Attempts: attemptsOf(interrupted.Attempts), Err: interrupted.Err}
+	case interrupted != nil:
+		err = interrupted.Err
+	case errors.As(err, &rejected):
+		return refusal(op, name, rejected.Reply)
+	case errors.As(err, &refused):
+		err = refusal("open a session", "", refused.Reply)
+	}
+	return fmt.Errorf("conclave: %s: %w", what, publicError(err))
+}
+
+// acquireFailed returns the error of a call to acquire that failed.
+func acquireFailed(a *api.Acquire, err error) error {
+	class := "lock"
+	if a.GetClass() == api.Class_CLASS_ELECTION {
+		class = "election"
+	}
+	var rejected *client.Rejected
+	if !errors.As(err, &rejected) {
+		return callFailed(class, a.GetName(), err)
+	}
+	switch reply := rejected.Reply; reply.GetCode() {
+	case api.Code_CODE_HELD:
+		return &HeldError{Name: a.GetName(), Holder: holderOf(reply.GetHolder()), election: class == "election"}
+	case api.Code_CODE_MOVED:
+		return &GuardedError{Name: a.GetName(), Prefix: reply.GetGuard().GetPrefix(), Algorithm: reply.GetGuard().GetAlgorithm()}
+	case api.Code_CODE_DEADLOCK:
+		return deadlockOf(a, reply)
+	}
+	return callFailed(class, a.GetName(), err)
+}
+
+// holdFailed returns the error of a request about a hold that failed, or nil.
+func holdFailed(op, class string, h hold, err error) error {
+	var ended *client.NotHeld
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &ended):
+		return notHeld(class, h.Name(), ended.Cause)
+	}
+	return callFailed(op+" "+class, h.Name(), err)
+}
+
+// numberOf returns a number of a grant while it is held.
+func numberOf(number uint64, class string, h hold) (uint64, error) {
+	switch cause := h.Ended(); {
+	case cause == nil:
+		return number, nil
+	case errors.Is(cause, ErrLost):
+		return 0, fmt.Errorf("conclave: %s %q: %w", class, h.Name(), cause)
+	default:
+		return 0, notHeld(class, h.Name(), cause)
+	}
+}
+
+// notHeld says why a handle holds nothing any more. Without a cause the servers have ended the
+// session meanwhile.
+func notHeld(class, name string, cause error) error {
+	switch {
+	case cause == nil:
+		return fmt.Errorf("conclave: %s %q: %w: its session ended before the release", class, name, ErrNotHeld)
+	case errors.Is(cause, ErrLost):
+		return fmt.Errorf("conclave: %s %q: %w: %w", class, name, ErrNotHeld, cause)
+	}
+	return fmt.Errorf("conclave: %s %q: %w: it was released before", class, name, ErrNotHeld)
 }

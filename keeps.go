@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/conclave-io/conclave/api"
+	"github.com/conclave-io/conclave/internal/client"
 )
 
 // ErrDeadlock means that a call would wait forever: the holder of what it waits for waits, directly
@@ -19,7 +20,7 @@ var ErrDeadlock = errors.New("deadlock")
 
 // MaxKeeps is how many holds a call keeps at most. If there are more, the last ones
 // count.
-const MaxKeeps = 64
+const MaxKeeps = client.MaxKeeps
 
 // Kept names a hold that a caller keeps while it waits for another. Kept.MarshalText
 // writes it for other processes.
@@ -66,27 +67,10 @@ func (k *Kept) UnmarshalText(text []byte) error {
 }
 
 // Kept names this hold.
-func (l *Lock) Kept() Kept {
-	if l.near != nil {
-		return l.near.kept()
-	}
-	return l.h.kept()
-}
+func (l *Lock) Kept() Kept { return Kept(l.hold.Kept()) }
 
 // Kept names this leadership.
-func (l *Leadership) Kept() Kept { return l.h.kept() }
-
-func (h *hold) kept() Kept {
-	return Kept{Cluster: h.client.identity, Election: h.class == "election", Name: h.name, Fence: h.fence}
-}
-
-type keepsKey struct{}
-
-// keep is what a context says of one hold.
-type keep struct {
-	Kept
-	under *holdContext // of the hold, if it is of this process
-}
+func (l *Leadership) Kept() Kept { return Kept(l.hold.Kept()) }
 
 // Keeping returns a context that says what the caller of Lock and Campaign keeps while
 // the call waits: these holds and no others. With none it says that the caller keeps
@@ -98,47 +82,12 @@ type keep struct {
 // side by side, and the holds of another process that waits for this one. The servers
 // ignore a hold that has ended, and those of another principal.
 func Keeping(ctx context.Context, holds ...Kept) context.Context {
-	keeps := make([]keep, len(holds))
-	for i, k := range holds {
-		keeps[i].Kept = k
-	}
-	return context.WithValue(ctx, keepsKey{}, keeps)
+	return client.Keeping(ctx, client.Each(holds, func(k Kept) client.Kept { return client.Kept(k) }))
 }
 
 // Keeps returns what a context says that its caller keeps, the innermost hold last.
 func Keeps(ctx context.Context) (holds []Kept) {
-	for _, k := range keepsOf(ctx) {
-		holds = append(holds, k.Kept)
-	}
-	return holds
-}
-
-// keepsOf leaves out what has ended, as far as this process knows.
-func keepsOf(ctx context.Context) (keeps []keep) {
-	all, _ := ctx.Value(keepsKey{}).([]keep)
-	for _, k := range all {
-		if k.under == nil || k.under.Err() == nil {
-			keeps = append(keeps, k)
-		}
-	}
-	return keeps[max(0, len(keeps)-MaxKeeps):]
-}
-
-// messageOf returns what of it is in the cluster of this client.
-func (c *Client) messageOf(keeps []keep) (message []*api.Kept) {
-	for _, k := range keeps {
-		if k.Cluster == c.identity {
-			message = append(message, &api.Kept{Class: classOf(k.Election), Name: k.Name, Fence: k.Fence})
-		}
-	}
-	return message
-}
-
-func classOf(election bool) api.Class {
-	if election {
-		return api.Class_CLASS_ELECTION
-	}
-	return api.Class_CLASS_LOCK
+	return client.Each(client.Keeps(ctx), func(k client.Kept) Kept { return Kept(k) })
 }
 
 // DeadlockError says which cycle a call would have completed.
@@ -177,7 +126,7 @@ func (e *DeadlockError) Is(target error) bool { return target == ErrDeadlock }
 func deadlockOf(a *api.Acquire, r *api.Reply) error {
 	return &DeadlockError{
 		Name: a.GetName(), Election: a.GetClass() == api.Class_CLASS_ELECTION, Length: int(r.GetCycleLength()), text: r.GetMessage(),
-		Cycle: each(r.GetCycle(), func(d *api.Dependency) Dependency {
+		Cycle: client.Each(r.GetCycle(), func(d *api.Dependency) Dependency {
 			return Dependency{waiterOf(d.GetWaiter()), d.GetClass() == api.Class_CLASS_ELECTION, d.GetName(), holderOf(d.GetHolder())}
 		}),
 	}
@@ -202,14 +151,14 @@ type Waiting struct {
 // tries for 10 seconds.
 func (c *Client) Waits(ctx context.Context) (waits []Waiting, more bool, err error) {
 	answer, err := call(ctx, c, "waits", api.ConclaveClient.Waits, &api.WaitsRequest{})
-	return each(answer.GetWaits(), waitingOf), answer.GetMore(), err
+	return client.Each(answer.GetWaits(), waitingOf), answer.GetMore(), err
 }
 
 func waitingOf(w *api.Waiting) Waiting {
 	return Waiting{
 		Waiter: waiterOf(w.GetWaiter()), Election: w.GetClass() == api.Class_CLASS_ELECTION, Name: w.GetName(),
-		Holders: each(w.GetHolders(), holderOf), HolderCount: int(w.GetHolderCount()),
-		Keeps: each(w.GetKeeps(), func(k *api.Kept) Kept {
+		Holders: client.Each(w.GetHolders(), holderOf), HolderCount: int(w.GetHolderCount()),
+		Keeps: client.Each(w.GetKeeps(), func(k *api.Kept) Kept {
 			return Kept{Election: k.GetClass() == api.Class_CLASS_ELECTION, Name: k.GetName(), Fence: k.GetFence()}
 		}),
 	}

@@ -2,16 +2,36 @@ package conclave
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/conclave-io/conclave/api"
+	"github.com/conclave-io/conclave/internal/client"
 )
 
 // Lock is a handle on a lock that is, or was, held. Its methods may be called
 // by many goroutines at once.
-type Lock struct {
-	h    *hold
-	near *nearHold // or it is held at the server in this process
+type Lock struct{ hold hold }
+
+// hold is what a handle holds: a *client.Hold, or a *client.NearHold.
+type hold interface {
+	Name() string
+	Fence() uint64
+	Floor() uint64
+	Ended() error
+	Context() context.Context
+	Deadline() time.Duration
+	TTL() time.Duration
+	Renewed() <-chan struct{}
+	Kept() client.Kept
+	Release(ctx context.Context) error
+}
+
+// nearLock is the handle on a lock that is held at the server in this process. All of it is one
+// piece of memory.
+type nearLock struct {
+	lock Lock
+	hold client.NearHold
 }
 
 // LockOption says how to lock. Without any, a lock excludes all others.
@@ -57,29 +77,67 @@ func (c *Client) lock(ctx context.Context, name string, try bool, options []Lock
 	if l := c.lockNear(ctx, name, options); l != nil {
 		return l, nil
 	}
-	h, err := c.acquire(ctx, lockOf(name, try, options))
+	a := &api.Acquire{Class: api.Class_CLASS_LOCK, Name: name, Try: try}
+	for _, option := range options {
+		option.set(a)
+	}
+	h, err := c.acquire(ctx, a)
 	if err != nil {
 		return nil, err
 	}
-	return &Lock{h: h}, nil
+	return &Lock{h}, nil
+}
+
+// lockNear returns a lock that the server in this process has granted at once, or nil: then
+// the caller asks as any client does.
+func (c *Client) lockNear(ctx context.Context, name string, options []LockOption) *Lock {
+	if !c.conn.HasNear() || len(options) > 0 || ctx.Err() != nil || ValidateName(name) != nil {
+		return nil
+	}
+	n := new(nearLock)
+	if !c.conn.LockNear(ctx, name, &n.hold) {
+		return nil
+	}
+	n.lock.hold = &n.hold
+	return &n.lock
+}
+
+// acquire waits until a is granted.
+func (c *Client) acquire(ctx context.Context, a *api.Acquire) (*client.Hold, error) {
+	if err := validate(a); err != nil {
+		return nil, err
+	}
+	h, err := c.conn.Acquire(ctx, a)
+	if err != nil {
+		return nil, acquireFailed(a, err)
+	}
+	return h, nil
+}
+
+// validate spares the servers what they would refuse.
+func validate(a *api.Acquire) error {
+	if err := ValidateName(a.GetName()); err != nil {
+		return err
+	}
+	switch name, limit := a.GetName(), a.GetLimit(); {
+	case limit > MaxLimit:
+		return fmt.Errorf("conclave: lock %q: limit: %d: must be between 1 and %d", name, limit, MaxLimit)
+	case limit > 1 && a.GetShared():
+		return fmt.Errorf("conclave: lock %q: limit: %d: cannot be combined with Shared", name, limit)
+	case a.GetPatienceNs() < 0 || a.GetPatienceNs() > int64(MaxTTL):
+		return fmt.Errorf("conclave: election %q: patience: %v: must be between 0s and %v", name, time.Duration(a.GetPatienceNs()), MaxTTL)
+	}
+	return validateValue(a.GetName(), a.GetValue())
 }
 
 // Name returns the name of the lock.
-func (l *Lock) Name() string {
-	if l.near != nil {
-		return l.near.hold.Name
-	}
-	return l.h.name
-}
+func (l *Lock) Name() string { return l.hold.Name() }
 
 // Fence returns the number of this grant, which is larger than that of every
 // earlier grant: send it along with each write, and Floor with it. Fence returns
 // ErrLost once the deadline has passed, and ErrNotHeld after Unlock.
 func (l *Lock) Fence() (uint64, error) {
-	if l.near != nil {
-		return l.near.number(l.near.hold.Fence)
-	}
-	return l.h.number(l.h.fence)
+	return numberOf(l.hold.Fence(), "lock", l.hold)
 }
 
 // Floor returns the smallest fence among the holders at the moment of this grant.
@@ -88,10 +146,7 @@ func (l *Lock) Fence() (uint64, error) {
 // those who held before. For a lock that excludes all others the floor is the
 // fence. Floor fails as Fence does.
 func (l *Lock) Floor() (uint64, error) {
-	if l.near != nil {
-		return l.near.number(l.near.hold.Floor)
-	}
-	return l.h.number(l.h.floor)
+	return numberOf(l.hold.Floor(), "lock", l.hold)
 }
 
 // Context ends no later than the hold does: when the deadline passes or the
@@ -100,47 +155,24 @@ func (l *Lock) Floor() (uint64, error) {
 // Client.Close (ErrReleased). Its Err reads the clock. Its Deadline
 // reports none, because renewals move it. Whoever waits for another lock under it is
 // taken to keep this one meanwhile; see Keeping.
-func (l *Lock) Context() context.Context {
-	if l.near != nil {
-		return l.near.watch().ctx
-	}
-	return l.h.ctx
-}
+func (l *Lock) Context() context.Context { return l.hold.Context() }
 
 // Deadline returns the reading of the clock of deadlines (CLOCK_BOOTTIME on
 // Linux) before which the hold is certain, unless it is released. It never
 // moves back.
-func (l *Lock) Deadline() time.Duration {
-	if l.near != nil {
-		return l.near.deadline()
-	}
-	return l.h.deadline()
-}
+func (l *Lock) Deadline() time.Duration { return l.hold.Deadline() }
 
 // TTL returns how long the hold lasts at most if it is not renewed: Config.TTL, or the
 // lease of a server, if an algorithm guards the lock and that is shorter (by default 1.2 s).
-func (l *Lock) TTL() time.Duration {
-	if l.near != nil {
-		return l.near.ttl()
-	}
-	return l.h.ttl
-}
+func (l *Lock) TTL() time.Duration { return l.hold.TTL() }
 
 // Renewed returns a channel that receives a value after Deadline has moved.
 // Several moves may be reported by one value.
-func (l *Lock) Renewed() <-chan struct{} {
-	if l.near != nil {
-		return l.near.watch().moved
-	}
-	return l.h.renewed()
-}
+func (l *Lock) Renewed() <-chan struct{} { return l.hold.Renewed() }
 
 // Unlock ends Context and then gives the lock up. If ctx ends before the server answers,
 // Unlock continues to send the release in the background, and the error wraps ctx.Err().
 // Unlock returns ErrNotHeld if the lock was unlocked before or lost.
 func (l *Lock) Unlock(ctx context.Context) error {
-	if l.near != nil {
-		return l.near.release()
-	}
-	return l.h.release(ctx)
+	return holdFailed("release", "lock", l.hold, l.hold.Release(ctx))
 }

@@ -1,82 +1,11 @@
 package conclave
 
 import (
-	"encoding/hex"
 	"strings"
 	"time"
 
 	"github.com/conclave-io/conclave/api"
-)
-
-// Status is one server's view of itself and of the cluster.
-type Status struct {
-	Cluster string
-	Server  uint64
-	// Leader is the id of the leader, or 0 if the server knows none.
-	Leader        uint64
-	Term          uint64
-	CommitIndex   uint64
-	AppliedIndex  uint64
-	SnapshotIndex uint64
-	Members       []Member
-	Sessions      uint64
-	Locks         uint64
-	Elections     uint64
-	Waiters       uint64
-	// Fence is the fence of the newest grant.
-	Fence   uint64
-	Version string
-	Uptime  time.Duration
-	// Clocks has this server's estimates of the clocks of other servers, by id.
-	Clocks []Clock
-}
-
-// Clock compares the clock of another server with that of the server that was asked.
-type Clock struct {
-	Server uint64
-	// Offset is how far the other wall clock is ahead. The estimate is wrong by at most Error.
-	Offset, Error time.Duration
-	// Drift is how much faster the clock runs that measures leases there: 0.01 is 1 %. The
-	// estimate is wrong by at most DriftError. It was measured over the time Over, which is 0 if
-	// the drift is not known yet. Leases require a drift below 0.1.
-	Drift, DriftError float64
-	Over              time.Duration
-	// Notable means that the drift certainly exceeds a tenth of what leases allow.
-	Notable bool
-}
-
-// Member is one server of the cluster.
-type Member struct {
-	ID          uint64
-	PeerAddress string
-	// ClientAddress is empty if the answering server does not know it yet.
-	ClientAddress string
-	Voter         bool
-	Leader        bool
-	// Connected reports whether the answering server has a connection to this member.
-	Connected bool
-	// MatchIndex is the last log index known to be on the member's disk. Only the leader
-	// knows it.
-	MatchIndex uint64
-	// Learner means that the member receives the log and has no vote.
-	Learner bool
-	// Behind is the number of committed log entries that the member may not have yet. Only the
-	// leader knows it.
-	Behind uint64
-	Stage  Stage
-	// CertificateExpires is when the first of its certificates expires. It is zero without TLS,
-	// and if the answering server does not know it.
-	CertificateExpires time.Time
-}
-
-// Stage is how far a server has got in joining or leaving the cluster.
-type Stage string
-
-const (
-	Settled  Stage = "settled"  // no change is under way
-	Reserved Stage = "reserved" // it has an id, and has not asked to join yet
-	Joining  Stage = "joining"  // it has asked to join, and has not caught up yet
-	Leaving  Stage = "leaving"  // it is being removed
+	"github.com/conclave-io/conclave/internal/client"
 )
 
 // Resource is a lock or an election, with its holders and waiters.
@@ -182,34 +111,6 @@ type Ended struct {
 	Owner string
 }
 
-// SessionInfo describes a live session.
-type SessionInfo struct {
-	// ID is public: "s-" and 32 hexadecimal digits.
-	ID string
-	// Owner is the principal that opened it. It is empty for an anonymous one.
-	Owner string
-	// Leaving means that EndSession is ending the session.
-	Leaving bool
-	TTL     time.Duration
-	Host    string
-	PID     int64
-	Program string
-	Holds   uint32
-	Waits   uint32
-	Opened  time.Time
-	// Remaining is the time left before the session expires. It is 0 if the answering server
-	// does not know it.
-	Remaining time.Duration
-	// Home is the server that alone keeps the session, for locks that an algorithm guards. It
-	// is 0 for a session that the whole cluster keeps.
-	Home uint64
-}
-
-// publicPrefix begins the text of every public id of a session.
-const publicPrefix = "s-"
-
-func publicID(id []byte) string { return publicPrefix + hex.EncodeToString(id) }
-
 // Observation is the state of an election at one moment.
 type Observation struct {
 	Name string
@@ -218,64 +119,16 @@ type Observation struct {
 	Leader  Holder
 }
 
-// each converts a list. It returns nil for an empty one.
-func each[From, To any](list []From, convert func(From) To) (converted []To) {
-	for _, from := range list {
-		converted = append(converted, convert(from))
-	}
-	return converted
-}
-
-func statusOf(r *api.StatusResponse) Status {
-	return Status{
-		Cluster: r.GetCluster(), Server: r.GetServer(), Leader: r.GetLeader(), Term: r.GetTerm(),
-		CommitIndex: r.GetCommitIndex(), AppliedIndex: r.GetAppliedIndex(), SnapshotIndex: r.GetSnapshotIndex(),
-		Sessions: r.GetSessions(), Locks: r.GetLocks(), Elections: r.GetElections(), Waiters: r.GetWaiters(),
-		Fence: r.GetFence(), Version: r.GetVersion(), Uptime: time.Duration(r.GetUptimeNs()),
-		Members: each(r.GetMembers(), memberOf), Clocks: each(r.GetClocks(), clockOf),
-	}
-}
-
-func clockOf(c *api.Clock) Clock {
-	return Clock{
-		c.GetServer(), time.Duration(c.GetOffsetNs()), time.Duration(c.GetErrorNs()), c.GetDrift(), c.GetDriftError(), time.Duration(c.GetOverNs()), c.GetNotable(),
-	}
-}
-
-func memberOf(m *api.Member) Member {
-	member := Member{
-		ID: m.GetId(), PeerAddress: m.GetPeerAddress(), ClientAddress: m.GetClientAddress(), Voter: m.GetVoter(),
-		Leader: m.GetLeader(), Connected: m.GetConnected(), MatchIndex: m.GetMatchIndex(),
-		Learner: m.GetLearner(), Behind: m.GetBehind(), Stage: stageOf(m.GetStage()),
-	}
-	if at := m.GetCertificateExpiresUnixNs(); at != 0 {
-		member.CertificateExpires = time.Unix(0, at).UTC()
-	}
-	return member
-}
-
-func stageOf(s api.Stage) Stage {
-	switch s {
-	case api.Stage_STAGE_RESERVED:
-		return Reserved
-	case api.Stage_STAGE_JOINING:
-		return Joining
-	case api.Stage_STAGE_LEAVING:
-		return Leaving
-	}
-	return Settled
-}
-
 func resourceOf(r *api.Resource) Resource {
 	return Resource{
-		Name: r.GetName(), Limit: r.GetLimit(), Holders: each(r.GetHolders(), holderOf), Waiters: each(r.GetWaiters(), waiterOf),
+		Name: r.GetName(), Limit: r.GetLimit(), Holders: client.Each(r.GetHolders(), holderOf), Waiters: client.Each(r.GetWaiters(), waiterOf),
 		QueueLength: r.GetQueueLength(), Guard: r.GetGuard(),
 	}
 }
 
 func waiterOf(w *api.Waiter) Waiter {
 	return Waiter{
-		Session: publicID(w.GetSession()), Owner: w.GetOwner(), Sequence: w.GetSequence(), Since: time.Unix(0, w.GetSinceUnixNs()),
+		Session: client.PublicID(w.GetSession()), Owner: w.GetOwner(), Sequence: w.GetSequence(), Since: time.Unix(0, w.GetSinceUnixNs()),
 		Host: w.GetHost(), PID: w.GetPid(), Program: w.GetProgram(),
 		Value: w.GetValue(), Priority: w.GetPriority(), Shared: w.GetShared(),
 	}
@@ -287,7 +140,7 @@ func holderOf(h *api.Holder) Holder {
 		return Holder{}
 	}
 	return Holder{
-		Session: publicID(h.GetSession()), Owner: h.GetOwner(), Sequence: h.GetSequence(), Fence: h.GetFence(),
+		Session: client.PublicID(h.GetSession()), Owner: h.GetOwner(), Sequence: h.GetSequence(), Fence: h.GetFence(),
 		Since: time.Unix(0, h.GetSinceUnixNs()), Host: h.GetHost(), PID: h.GetPid(), Program: h.GetProgram(), Value: h.GetValue(),
 		Shared: h.GetShared(), Priority: h.GetPriority(), Revoked: h.GetRevoked(), Reason: h.GetReason(),
 	}
@@ -295,8 +148,8 @@ func holderOf(h *api.Holder) Holder {
 
 func explanationOf(e *api.ExplainResponse) Explanation {
 	return Explanation{
-		Held: len(e.GetResource().GetHolders()) > 0, Resource: resourceOf(e.GetResource()), Past: each(e.GetPast(), endedOf),
-		Algorithm: e.GetGuard().GetAlgorithm(), Prefix: e.GetGuard().GetPrefix(), Homes: each(e.GetHomes(), atHomeOf),
+		Held: len(e.GetResource().GetHolders()) > 0, Resource: resourceOf(e.GetResource()), Past: client.Each(e.GetPast(), endedOf),
+		Algorithm: e.GetGuard().GetAlgorithm(), Prefix: e.GetGuard().GetPrefix(), Homes: client.Each(e.GetHomes(), atHomeOf),
 	}
 }
 
@@ -310,13 +163,5 @@ func endedOf(p *api.Ended) Ended {
 		Host: p.GetHost(), PID: p.GetPid(), Program: p.GetProgram(),
 		How: strings.ToLower(strings.TrimPrefix(p.GetHow().String(), "ENDING_")), Reason: p.GetReason(),
 		Owner: p.GetOwner(), By: p.GetBy(),
-	}
-}
-
-func sessionInfoOf(s *api.Session) SessionInfo {
-	return SessionInfo{
-		ID: publicID(s.GetId()), Owner: s.GetOwner(), Leaving: s.GetLeaving(), TTL: time.Duration(s.GetTtlNs()), Host: s.GetHost(), PID: s.GetPid(),
-		Program: s.GetProgram(), Holds: s.GetHolds(), Waits: s.GetWaits(), Opened: time.Unix(0, s.GetOpenedUnixNs()),
-		Remaining: time.Duration(s.GetRemainingNs()), Home: s.GetHome(),
 	}
 }

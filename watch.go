@@ -2,13 +2,12 @@ package conclave
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"time"
 
 	"google.golang.org/grpc"
 
 	"github.com/conclave-io/conclave/api"
+	"github.com/conclave-io/conclave/internal/client"
 	"github.com/conclave-io/conclave/internal/client/line"
 )
 
@@ -46,16 +45,12 @@ func (c *Client) watchClass(ctx context.Context, req *api.WatchRequest) (<-chan 
 		case <-ctx.Done():
 		}
 	}
-	return subscribe(ctx, c, fmt.Sprintf("watch %q", req.GetPrefix()), out, open, report)
+	return follow(ctx, c, fmt.Sprintf("watch %q", req.GetPrefix()), out, open, report)
 }
 
 func changesOf(c *api.Changes) Changes {
-	return Changes{Resources: each(c.GetResources(), resourceOf), Gone: c.GetGone(), Reset: c.GetReset_(), More: c.GetMore()}
+	return Changes{Resources: client.Each(c.GetResources(), resourceOf), Gone: c.GetGone(), Reset: c.GetReset_(), More: c.GetMore()}
 }
-
-// observePing is the interval between pings to an observed server, and the time in which
-// it must answer. An election may not change for months, so silence alone proves nothing.
-const observePing = time.Second
 
 // Observe reports who leads an election: first the present state, then each change, until
 // ctx ends or the client is closed; then the channel is closed. A reader that is slower
@@ -80,102 +75,13 @@ func (c *Client) Observe(ctx context.Context, name string) (<-chan Observation, 
 		}
 		out <- Observation{Name: o.GetName(), Elected: o.GetElected(), Leader: holderOf(o.GetLeader())} // nobody else sends: there is room
 	}
-	return subscribe(ctx, c, fmt.Sprintf("observe %q", name), out, open, report)
+	return follow(ctx, c, fmt.Sprintf("observe %q", name), out, open, report)
 }
 
-// feed starts a task that fills a channel until ctx ends or the client is closed, and then
-// closes the channel.
-func feed[T any](ctx context.Context, c *Client, op string, out chan T, fill func(context.Context)) (<-chan T, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	err := c.start(func() {
-		defer context.AfterFunc(c.ctx, cancel)()
-		defer cancel()
-		defer close(out)
-		fill(ctx)
-	})
-	if err != nil {
-		cancel()
-		return nil, fmt.Errorf("conclave: %s: %w", op, err)
+// follow fills a channel with what one server after the other streams, and returns it.
+func follow[Event, T any](ctx context.Context, c *Client, op string, out chan T, open client.Opening[Event], report func(context.Context, *Event)) (<-chan T, error) {
+	if err := client.Subscribe(ctx, c.conn, op, out, open, report); err != nil {
+		return nil, c.conn.Failed(op, "", err)
 	}
 	return out, nil
-}
-
-// roam follows what one server after the other has to tell, until ctx ends.
-// follow returns when there is no more, and reports whether anything came.
-func (c *Client) roam(ctx context.Context, follow func(ctx context.Context, address string) bool) {
-	for failures := 1; ; failures++ {
-		for _, address := range c.addresses() {
-			if follow(ctx, address) {
-				failures = 1
-			}
-			if ctx.Err() != nil {
-				return
-			}
-		}
-		select {
-		case <-time.After(pause(failures)):
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-// opening opens a stream at one server.
-type opening[Event any] func(ctx context.Context, server api.ConclaveClient) (grpc.ServerStreamingClient[Event], error)
-
-// openAt opens a stream at the server with an address. The stream outlives the question that makes
-// sure of the cluster.
-func openAt[Event any](ctx context.Context, c *Client, address string, open opening[Event]) (stream grpc.ServerStreamingClient[Event], err error) {
-	err = c.put(ctx, address, func(_ context.Context, server api.ConclaveClient) (err error) {
-		stream, err = open(ctx, server)
-		return err
-	})
-	return stream, err
-}
-
-// subscribe fills a channel with what one server after the other streams. It leaves a server that
-// does not answer pings.
-func subscribe[Event, T any](ctx context.Context, c *Client, op string, out chan T, open opening[Event], report func(context.Context, *Event)) (<-chan T, error) {
-	follow := func(ctx context.Context, address string) (heard bool) {
-		ctx, cancel := context.WithCancel(ctx)
-		defer cancel()
-		stream, err := openAt(ctx, c, address, open)
-		if err != nil {
-			c.pool.failed(address)
-			c.cfg.Logger.Debug("cannot follow", "call", op, "server", address, "err", err)
-			return false
-		}
-		c.tasks.Go(func() {
-			defer cancel()
-			c.listen(ctx, address)
-		})
-		for {
-			event, err := stream.Recv()
-			if err != nil {
-				return heard
-			}
-			heard = true
-			report(ctx, event)
-		}
-	}
-	return feed(ctx, c, op, out, func(ctx context.Context) { c.roam(ctx, follow) })
-}
-
-// listen returns when the server no longer answers pings, or ctx ends.
-func (c *Client) listen(ctx context.Context, address string) {
-	tick := time.NewTicker(observePing)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		if err := c.pingOnce(ctx, address, observePing); err != nil {
-			if !errors.Is(ctx.Err(), context.Canceled) {
-				c.pool.silent(address)
-			}
-			return
-		}
-	}
 }

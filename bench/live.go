@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/admin"
 	load "github.com/conclave-io/conclave/internal/cli/bench"
 
 	"github.com/conclave-io/conclave/bench/competitor"
@@ -129,14 +130,14 @@ func (l *liveBench) close() {
 func (l *liveBench) guard(ctx context.Context, prefix, algorithm string) error {
 	err := l.cluster.Await(ctx, time.Minute, "no algorithm may guard locks", func(ctx context.Context) (bool, error) {
 		// A new cluster may need a few seconds to reach the required level.
-		err := l.control.SetGuard(ctx, prefix, conclave.Use{Algorithm: algorithm})
+		err := admin.New(l.control).SetGuard(ctx, prefix, admin.Use{Algorithm: algorithm})
 		return err == nil, err
 	})
 	if err != nil {
 		return err
 	}
 	return l.cluster.Await(ctx, time.Minute, "the servers do not guard locks in one epoch", func(ctx context.Context) (bool, error) {
-		v, err := l.control.Homes(ctx)
+		v, err := admin.New(l.control).Homes(ctx)
 		open := len(v.Members) == len(l.cluster.Addresses)
 		for _, m := range v.Members {
 			open = open && m.Home != nil && m.Home.State == "OPEN" && m.Home.Epoch == v.Epoch
@@ -149,9 +150,9 @@ func (l *liveBench) guard(ctx context.Context, prefix, algorithm string) error {
 }
 
 func (l *liveBench) remove(ctx context.Context, _ *liveReport) error {
-	v, err := l.control.View(ctx)
+	v, err := admin.New(l.control).View(ctx)
 	for _, g := range v.Guards {
-		err = errors.Join(err, l.control.RemoveGuard(ctx, g.Prefix))
+		err = errors.Join(err, admin.New(l.control).RemoveGuard(ctx, g.Prefix))
 	}
 	return errors.Join(err, pause(ctx, 5*time.Second)) // until the servers have closed their seats
 }
@@ -294,20 +295,20 @@ func (l *liveBench) pauseOnce(ctx context.Context) (ms float64, err error) {
 	if err := l.guard(ctx, "turn/", "central"); err != nil {
 		return 0, err
 	}
-	v, err := l.control.Homes(ctx)
+	v, err := admin.New(l.control).Homes(ctx)
 	if err != nil {
 		return 0, err
 	}
 	for _, m := range v.Members {
 		ms = max(ms, m.Home.Paused.Seconds()*1e3)
 	}
-	if err := l.control.RemoveGuard(ctx, "turn/"); err != nil {
+	if err := admin.New(l.control).RemoveGuard(ctx, "turn/"); err != nil {
 		return 0, err
 	}
 	// Setting the guard again before it is gone would cancel the change.
 	return ms, l.cluster.Await(ctx, time.Minute, "a guard is not removed", func(ctx context.Context) (bool, error) {
-		v, err := l.control.View(ctx)
-		return !slices.ContainsFunc(v.Guards, func(g conclave.Guard) bool { return g.Prefix == "turn/" }), err
+		v, err := admin.New(l.control).View(ctx)
+		return !slices.ContainsFunc(v.Guards, func(g admin.Guard) bool { return g.Prefix == "turn/" }), err
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/admin"
 	"github.com/conclave-io/conclave/embed"
 	"github.com/conclave-io/conclave/internal/service/server"
 )
@@ -131,7 +132,7 @@ func pairs(ctx context.Context, client *conclave.Client, name string, spell time
 
 // sent returns how many messages of algorithms the servers have sent.
 func sent(ctx context.Context, client *conclave.Client) (n uint64, err error) {
-	v, err := client.Homes(ctx)
+	v, err := admin.New(client).Homes(ctx)
 	for _, m := range v.Members {
 		if m.Home == nil {
 			return 0, errors.New(m.Problem)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/conclave-io/conclave/admin"
 	load "github.com/conclave-io/conclave/internal/cli/bench"
 
 	"github.com/conclave-io/conclave"
@@ -35,19 +36,19 @@ func rules(ctx context.Context, b *bench) (section, error) {
 		return section{}, err
 	}
 	defer c.Stop()
-	admin, err := conclave.Dial(ctx, conclave.Config{Servers: []string{"unix:" + c.Sockets[0]}})
+	operator, err := conclave.Dial(ctx, conclave.Config{Servers: []string{"unix:" + c.Sockets[0]}})
 	if err != nil {
 		return section{}, err
 	}
-	defer admin.Close()
-	if err := prepare(ctx, admin, c); err != nil {
+	defer operator.Close()
+	if err := prepare(ctx, operator, c); err != nil {
 		return section{}, err
 	}
 	var turns []ruledTurn
 	for round := range b.rounds {
 		for _, clients := range []int{1, 128} {
 			for i := range 2 {
-				t, err := b.underRules(ctx, admin, c, clients, (round+i)%2*ruleCount)
+				t, err := b.underRules(ctx, operator, c, clients, (round+i)%2*ruleCount)
 				if err != nil {
 					return section{}, err
 				}
@@ -61,21 +62,21 @@ func rules(ctx context.Context, b *bench) (section, error) {
 }
 
 // prepare adds rules to a new cluster in the mode "open", and creates a token for its clients.
-func prepare(ctx context.Context, admin *conclave.Client, c *competitor.Conclave) error {
-	if err := c.Raise(ctx, admin, 0); err != nil {
+func prepare(ctx context.Context, operator *conclave.Client, c *competitor.Conclave) error {
+	if err := c.Raise(ctx, operator, 0); err != nil {
 		return err
 	}
-	role := conclave.Role{Name: "load", Rules: []string{`allow read,hold on prefix "bench-"`}}
+	role := admin.Role{Name: "load", Rules: []string{`allow read,hold on prefix "bench-"`}}
 	for i := range ruleCount - len(role.Rules) {
 		role.Rules = append(role.Rules, fmt.Sprintf(`allow read,hold on prefix "team-%d/reports/%d/"`, i%20, i))
 	}
-	token, put, _ := conclave.NewToken("load", time.Now().Add(24*time.Hour), "")
+	token, put, _ := admin.NewToken("load", time.Now().Add(24*time.Hour), "")
 	c.Token = token
-	return change(ctx, admin, conclave.PutRole(role), put, conclave.PutBinding(conclave.Binding{Who: "token:load", Roles: []string{"load"}}), conclave.SetMode("open"))
+	return change(ctx, operator, admin.PutRole(role), put, admin.PutBinding(admin.Binding{Who: "token:load", Roles: []string{"load"}}), admin.SetMode("open"))
 }
 
-func change(ctx context.Context, admin *conclave.Client, edits ...conclave.AccessEdit) error {
-	_, err := admin.ChangeAccess(ctx, conclave.AccessChange{
+func change(ctx context.Context, operator *conclave.Client, edits ...admin.AccessEdit) error {
+	_, err := admin.New(operator).ChangeAccess(ctx, admin.AccessChange{
 		Edits:       edits,
 		Force:       true, // the only administrator is the admin socket
 		EndSessions: true, // ends the session of the client that waited for a leader, which has no name
@@ -84,12 +85,12 @@ func change(ctx context.Context, admin *conclave.Client, edits ...conclave.Acces
 }
 
 // underRules runs one turn with the given number of rules.
-func (b *bench) underRules(ctx context.Context, admin *conclave.Client, c *competitor.Conclave, clients, count int) (ruledTurn, error) {
+func (b *bench) underRules(ctx context.Context, operator *conclave.Client, c *competitor.Conclave, clients, count int) (ruledTurn, error) {
 	mode := "open"
 	if count > 0 {
 		mode = "closed"
 	}
-	if err := change(ctx, admin, conclave.SetMode(mode)); err != nil {
+	if err := change(ctx, operator, admin.SetMode(mode)); err != nil {
 		return ruledTurn{}, err
 	}
 	lockers, stop, err := c.Lockers(ctx, load.Uncontended, clients, 1)

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/admin"
 	load "github.com/conclave-io/conclave/internal/cli/bench"
 
 	"github.com/conclave-io/conclave/bench/competitor"
@@ -220,7 +221,7 @@ func whenGone(ctx context.Context, watch *conclave.Client, due time.Time) (float
 	ctx, cancel := context.WithDeadline(ctx, due.Add(time.Minute))
 	defer cancel()
 	for {
-		status, err := watch.Status(ctx)
+		status, err := admin.New(watch).Status(ctx)
 		if err != nil {
 			return 0, err
 		}

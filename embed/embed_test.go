@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/admin"
 	"github.com/conclave-io/conclave/embed"
 	"github.com/conclave-io/conclave/internal/service/server"
 )
@@ -332,7 +333,7 @@ func TestTheOwnerIsThisProcess(t *testing.T) {
 	client := open(t, embed.Config{})
 	defer shut(t, client)
 	lock(t, client, "x")
-	live, err := client.Sessions(within(t))
+	live, err := admin.New(client.Client).Sessions(within(t))
 	want := fmt.Sprintf("local:%d/%d", client.Instance().Config().ID, os.Getuid())
 	if err != nil || len(live) != 1 || live[0].Owner != want || live[0].ID != client.SessionID() {
 		t.Errorf("got %+v, %v; want a session of %q", live, err, want)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/admin"
 	"github.com/conclave-io/conclave/embed"
 	"github.com/conclave-io/conclave/internal/kit/boottime"
 )
@@ -18,11 +19,11 @@ func guarded(t testing.TB) *embed.Client {
 	client := open(t, embed.Config{Program: "near"})
 	ctx := within(t)
 	for {
-		err := client.SetGuard(ctx, "n/", conclave.Use{Algorithm: "suzuki-kasami"})
+		err := admin.New(client.Client).SetGuard(ctx, "n/", admin.Use{Algorithm: "suzuki-kasami"})
 		if err != nil && ctx.Err() != nil { // else the level of the cluster has not risen yet
 			t.Fatal(err)
 		}
-		if v, err := client.Homes(ctx); err != nil {
+		if v, err := admin.New(client.Client).Homes(ctx); err != nil {
 			t.Fatal(err)
 		} else if len(v.Members) == 1 && v.Members[0].Home != nil && v.Members[0].Home.State == "OPEN" {
 			return client
@@ -46,8 +47,8 @@ func cause(t testing.TB, ctx context.Context) error {
 func TestNear(t *testing.T) {
 	client := guarded(t)
 	held, first := lock(t, client, "n/1")
-	sessions, err := client.Sessions(within(t))
-	if err != nil || slices.ContainsFunc(sessions, func(s conclave.SessionInfo) bool { return s.Program != "" }) { // there is the seat of the server
+	sessions, err := admin.New(client.Client).Sessions(within(t))
+	if err != nil || slices.ContainsFunc(sessions, func(s admin.SessionInfo) bool { return s.Program != "" }) { // there is the seat of the server
 		t.Errorf("it has opened %v, %v", sessions, err)
 	}
 	list, err := client.List(within(t), "n/")
@@ -106,7 +107,7 @@ func TestNearEnds(t *testing.T) {
 	client := guarded(t)
 	revoked, _ := lock(t, client, "n/1")
 	ctx := revoked.Context()
-	if _, err := client.Revoke(within(t), "n/1", "why"); err != nil {
+	if _, err := admin.New(client.Client).Revoke(within(t), "n/1", "why"); err != nil {
 		t.Fatal(err)
 	}
 	var asked *conclave.RevokedError

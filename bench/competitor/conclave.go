@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/admin"
 	"github.com/conclave-io/conclave/internal/cli/bench"
 )
 
@@ -89,7 +90,7 @@ func (c *Conclave) Leader(ctx context.Context) (int, error) {
 	if err := client.Ready(ctx); err != nil { // so that the client is connected to the leader
 		return 0, err
 	}
-	status, err := client.Status(ctx)
+	status, err := admin.New(client).Status(ctx)
 	if err != nil {
 		return 0, err
 	}

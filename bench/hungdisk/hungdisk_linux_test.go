@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/admin"
 	"github.com/conclave-io/conclave/internal/test/longrun"
 
 	"github.com/conclave-io/conclave/bench/trial"
@@ -188,11 +189,11 @@ func TestRemovedServerIsNotNeeded(t *testing.T) {
 	leader := c.leader(0)
 	other, third := leader%3+1, (leader+1)%3+1
 	c.acquire(ctx, client, 1)
-	if err := client.RemoveMember(ctx, uint64(third), false); err != nil {
+	if err := admin.New(client).RemoveMember(ctx, uint64(third), false); err != nil {
 		t.Fatal(err)
 	}
 	c.disks[leader-1].slow(100 * time.Millisecond)
-	if err := client.RemoveMember(ctx, uint64(other), false); err != nil {
+	if err := admin.New(client).RemoveMember(ctx, uint64(other), false); err != nil {
 		t.Fatal(err)
 	}
 	c.disks[leader-1].lose()

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/admin"
 	"github.com/conclave-io/conclave/internal/cli/local"
 	"github.com/conclave-io/conclave/internal/service/version"
 	"github.com/conclave-io/conclave/lab/measure"
@@ -147,7 +148,7 @@ const stay = "compare/stay/"
 func (l *livery) settle(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	if err := l.guard(ctx, stay, conclave.Use{Algorithm: "central"}); err != nil {
+	if err := l.guard(ctx, stay, admin.Use{Algorithm: "central"}); err != nil {
 		return err
 	}
 	for i, c := range l.clients {
@@ -155,7 +156,7 @@ func (l *livery) settle(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		v, err := l.control.Homes(ctx)
+		v, err := admin.New(l.control).Homes(ctx)
 		if err == nil && v.Members[i].Home.Sessions == 0 {
 			err = fmt.Errorf("client %d is not at home at server %d", i+1, i+1)
 		}
@@ -203,7 +204,7 @@ func (l *livery) measureGuard(ctx context.Context, spec *process.Spec, mode stri
 	for _, rank := range measure.Requesters(spec, l.Servers) {
 		run.askers = append(run.askers, l.clients[rank])
 	}
-	if err := l.guard(ctx, prefix, conclave.Use{Algorithm: spec.Name, Options: optionsOf(mode)}); err != nil {
+	if err := l.guard(ctx, prefix, admin.Use{Algorithm: spec.Name, Options: optionsOf(mode)}); err != nil {
 		return err
 	}
 	if err := run.both(ctx); err != nil {
@@ -213,7 +214,7 @@ func (l *livery) measureGuard(ctx context.Context, spec *process.Spec, mode stri
 		l.report.Messages = append(l.report.Messages, LiveRow{row.Instead(run.messages[i]), row.Measured})
 	}
 	l.report.Times = append(l.report.Times, run.times(titled(spec.Name, mode)))
-	return l.guard(ctx, prefix, conclave.Use{})
+	return l.guard(ctx, prefix, admin.Use{})
 }
 
 // optionsOf are those with which the formulas hold that measure.Served returns: the first
@@ -228,18 +229,18 @@ func optionsOf(mode string) string {
 
 // guard changes what guards a prefix, to that of a shorter one if there is no algorithm,
 // and waits until it does at all servers.
-func (l *livery) guard(ctx context.Context, prefix string, use conclave.Use) (err error) {
+func (l *livery) guard(ctx context.Context, prefix string, use admin.Use) (err error) {
 	if use.Algorithm == "" {
-		err = l.control.RemoveGuard(ctx, prefix)
+		err = admin.New(l.control).RemoveGuard(ctx, prefix)
 	} else {
-		err = l.control.SetGuard(ctx, prefix, use)
+		err = admin.New(l.control).SetGuard(ctx, prefix, use)
 	}
 	if err != nil {
 		return err
 	}
 	return l.until(ctx, "the guard has changed", func() (bool, error) {
-		v, err := l.control.Homes(ctx)
-		at := slices.IndexFunc(v.Guards, func(g conclave.Guard) bool { return g.Prefix == prefix })
+		v, err := admin.New(l.control).Homes(ctx)
+		at := slices.IndexFunc(v.Guards, func(g admin.Guard) bool { return g.Prefix == prefix })
 		if err != nil || use.Algorithm == "" || at < 0 {
 			return at < 0, err
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/admin"
 	"github.com/conclave-io/conclave/lab/measure"
 )
 
@@ -115,7 +116,7 @@ func (r *liveRun) quiet(ctx context.Context, regime int) (sent uint64, err error
 	began := time.Now()
 	var before []uint64
 	err = r.until(ctx, "no message is on its way", func() (bool, error) {
-		v, err := r.control.Homes(ctx)
+		v, err := admin.New(r.control).Homes(ctx)
 		if err != nil {
 			return false, err
 		}

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/admin"
 	"github.com/conclave-io/conclave/api"
 )
 
@@ -135,7 +136,7 @@ func findLeader(ctx context.Context, cfg conclave.Config) (string, error) {
 	}
 	defer client.Close()
 	for {
-		status, err := client.Status(ctx)
+		status, err := admin.New(client).Status(ctx)
 		if err != nil {
 			return "", err
 		}

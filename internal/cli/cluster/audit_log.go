@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/admin"
 	"github.com/conclave-io/conclave/internal/cli/cluster/connect"
 	"github.com/conclave-io/conclave/internal/cli/ui"
 	"github.com/conclave-io/conclave/internal/service/audit"
@@ -74,12 +75,12 @@ func NewAuditLog(a *connect.App) *cobra.Command {
 
 type auditLog struct {
 	*connect.App
-	query          conclave.AuditQuery
+	query          admin.AuditQuery
 	since          ui.Duration
 	follow, verify bool
 }
 
-func (c *auditLog) asked() conclave.AuditQuery {
+func (c *auditLog) asked() admin.AuditQuery {
 	if c.since != 0 {
 		c.query.Since = time.Now().Add(-time.Duration(c.since))
 	}
@@ -87,7 +88,7 @@ func (c *auditLog) asked() conclave.AuditQuery {
 }
 
 func (c *auditLog) printAll(ctx context.Context, client *conclave.Client) error {
-	records, err := client.AuditLog(ctx, c.asked())
+	records, err := admin.New(client).AuditLog(ctx, c.asked())
 	for i := range records {
 		if err := printEvent(c.App, &records[i], recordLine(&records[i])); err != nil {
 			return err
@@ -97,7 +98,7 @@ func (c *auditLog) printAll(ctx context.Context, client *conclave.Client) error 
 }
 
 func (c *auditLog) printNew(ctx context.Context, client *conclave.Client) error {
-	records, err := client.FollowAuditLog(ctx, c.asked())
+	records, err := admin.New(client).FollowAuditLog(ctx, c.asked())
 	if err != nil {
 		return err
 	}
@@ -109,7 +110,7 @@ func (c *auditLog) printNew(ctx context.Context, client *conclave.Client) error 
 	return nil
 }
 
-func recordLine(r *conclave.AuditRecord) string {
+func recordLine(r *admin.AuditRecord) string {
 	actor := ui.Shown(r.Actor)
 	if r.Actor == "" {
 		actor = "anonymous"
@@ -236,7 +237,7 @@ func readLines(name string, v *audit.Verifier) error {
 }
 
 func clusterLines(ctx context.Context, client *conclave.Client) ([]audit.Line, error) {
-	records, err := client.AuditLog(ctx, conclave.AuditQuery{})
+	records, err := admin.New(client).AuditLog(ctx, admin.AuditQuery{})
 	if err != nil {
 		return nil, err
 	}

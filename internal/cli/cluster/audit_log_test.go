@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/admin"
 	"github.com/conclave-io/conclave/internal/service/audit"
 	"github.com/conclave-io/conclave/internal/service/registry"
 )
@@ -41,7 +41,7 @@ func Acts(n int) string {
 // to files, with all fields.
 func TestAuditRecordIsALine(t *testing.T) {
 	line := strings.Split(Acts(1), "\n")[1]
-	var rec conclave.AuditRecord
+	var rec admin.AuditRecord
 	if err := json.Unmarshal([]byte(line), &rec); err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func TestAuditRecordIsALine(t *testing.T) {
 	if err != nil || string(again) != line {
 		t.Errorf("%v\n%s\nis not\n%s", err, again, line)
 	}
-	one, two := reflect.TypeFor[conclave.AuditRecord](), reflect.TypeFor[audit.Line]()
+	one, two := reflect.TypeFor[admin.AuditRecord](), reflect.TypeFor[audit.Line]()
 	for i := range max(one.NumField(), two.NumField()) {
 		if one.Field(i).Tag != two.Field(i).Tag {
 			t.Errorf("field %d is %s, and %s", i, one.Field(i).Tag, two.Field(i).Tag)

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/admin"
 	"github.com/conclave-io/conclave/internal/cli/cluster/connect"
 	"github.com/conclave-io/conclave/internal/cli/ui"
 )
@@ -32,7 +33,7 @@ recording, the command tries again, up to five times.`,
 		Args: ui.AtMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.Ask(cmd.Context(), func(ctx context.Context, client *conclave.Client) error {
-				cut, err := client.Cut(ctx, strings.Join(args, ""))
+				cut, err := admin.New(client).Cut(ctx, strings.Join(args, ""))
 				if err != nil {
 					return err
 				}
@@ -76,14 +77,14 @@ type cutMessageView struct {
 	Text string `json:"text"`
 }
 
-func cutLockJSON(l conclave.CutLock) cutLockView {
+func cutLockJSON(l admin.CutLock) cutLockView {
 	v := cutLockView{
 		Name: l.Name, Algorithm: l.Algorithm, Wrong: l.Wrong,
-		Machines: ui.Each(l.Machines, func(m conclave.CutMachine) cutMachineView {
-			state := ui.Each(m.State, func(f conclave.CutField) cutFieldView { return cutFieldView(f) })
+		Machines: ui.Each(l.Machines, func(m admin.CutMachine) cutMachineView {
+			state := ui.Each(m.State, func(f admin.CutField) cutFieldView { return cutFieldView(f) })
 			return cutMachineView{m.Server, m.Made, state, m.Holder}
 		}),
-		Messages: ui.Each(l.Messages, func(m conclave.CutMessage) cutMessageView { return cutMessageView(m) }),
+		Messages: ui.Each(l.Messages, func(m admin.CutMessage) cutMessageView { return cutMessageView(m) }),
 	}
 	if l.OneToken {
 		v.Tokens = &l.Tokens
@@ -91,7 +92,7 @@ func cutLockJSON(l conclave.CutLock) cutLockView {
 	return v
 }
 
-func writeCut(w io.Writer, cut *conclave.Cut) error {
+func writeCut(w io.Writer, cut *admin.Cut) error {
 	fmt.Fprintf(w, "epoch %d, %d members, %d locks\n", cut.Epoch, len(cut.Members), len(cut.Locks))
 	if len(cut.Locks) == 0 {
 		return nil
@@ -123,7 +124,7 @@ func writeCut(w io.Writer, cut *conclave.Cut) error {
 }
 
 // stateText returns the state of a machine, each field under its name in the paper.
-func stateText(m *conclave.CutMachine) string {
+func stateText(m *admin.CutMachine) string {
 	var parts []string
 	for _, f := range m.State {
 		parts = append(parts, ui.Shown(f.Name+"="+f.Value))
@@ -136,7 +137,7 @@ func stateText(m *conclave.CutMachine) string {
 
 // tokensText reports whether each lock whose algorithm has one token has exactly one, and other
 // errors of the cut.
-func tokensText(cut *conclave.Cut) string {
+func tokensText(cut *admin.Cut) string {
 	var text strings.Builder
 	judged := 0
 	for i := range cut.Locks {

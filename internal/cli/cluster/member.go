@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/admin"
 	"github.com/conclave-io/conclave/internal/cli/cluster/connect"
 	"github.com/conclave-io/conclave/internal/cli/ui"
 	"github.com/conclave-io/conclave/internal/kit/outfile"
@@ -44,14 +45,14 @@ func newMemberList(a *connect.App) *cobra.Command {
   conclave member list --json`,
 		Args: ui.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return connect.Show(a, cmd, (*conclave.Client).Members, func(members []conclave.Member) error {
+			return connect.Show(a, cmd, (*admin.Admin).Members, func(members []admin.Member) error {
 				return a.Print(map[string]any{"members": ui.Each(members, memberJSON)}, func(w io.Writer) error { return membersTable(w, members) })
 			})
 		},
 	})
 }
 
-func membersTable(w io.Writer, members []conclave.Member) error {
+func membersTable(w io.Writer, members []admin.Member) error {
 	t := ui.NewTable(w, "SERVER", "ROLE", "STAGE", "CLIENTS AT", "PEERS AT", "CONNECTED", "BEHIND")
 	for _, m := range members {
 		behind := "-" // the server has never answered
@@ -105,7 +106,7 @@ need it.`,
 
 // addMember reserves an id for a server, and creates the join token that it needs.
 func addMember(a *connect.App, ctx context.Context, client *conclave.Client, peerAddress string, learner bool, file string) (view joinView, err error) {
-	if view.ID, err = client.AddMember(ctx, peerAddress, learner); err != nil {
+	if view.ID, err = admin.New(client).AddMember(ctx, peerAddress, learner); err != nil {
 		return view, err
 	}
 	view.Command = joinCommand(a, ctx, client, peerAddress)
@@ -145,12 +146,12 @@ func showJoin(a *connect.App, w io.Writer, view *joinView, peerAddress string) e
 // joinToken creates a token that lets a server join at an address. It returns "" if the cluster
 // requires none.
 func joinToken(ctx context.Context, client *conclave.Client, peerAddress string) (string, error) {
-	who, err := client.WhoAmI(ctx)
+	who, err := admin.New(client).WhoAmI(ctx)
 	if err != nil || who.Mode != access.Closed.String() {
 		return "", err
 	}
-	token, put := conclave.NewJoinToken(peerAddress, time.Now().Add(joinLife))
-	_, err = client.ChangeAccess(ctx, conclave.AccessChange{Edits: []conclave.AccessEdit{put}})
+	token, put := admin.NewJoinToken(peerAddress, time.Now().Add(joinLife))
+	_, err = admin.New(client).ChangeAccess(ctx, admin.AccessChange{Edits: []admin.AccessEdit{put}})
 	return token, err
 }
 
@@ -158,7 +159,7 @@ func joinToken(ctx context.Context, client *conclave.Client, peerAddress string)
 // the servers advertise over those in --servers, which may work only here.
 func joinCommand(a *connect.App, ctx context.Context, client *conclave.Client, peerAddress string) string {
 	servers := a.Client.Servers
-	if members, err := client.Members(ctx); err == nil {
+	if members, err := admin.New(client).Members(ctx); err == nil {
 		var known []string
 		for _, m := range members {
 			if m.Voter && m.ClientAddress != "" {
@@ -173,14 +174,14 @@ func joinCommand(a *connect.App, ctx context.Context, client *conclave.Client, p
 }
 
 func newMemberPromote(a *connect.App) *cobra.Command {
-	return changesMember(a, "promote", 4, "has a vote", (*conclave.Client).PromoteMember, &cobra.Command{
+	return changesMember(a, "promote", 4, "has a vote", (*admin.Admin).PromoteMember, &cobra.Command{
 		Short: "Give a vote to a learner that has caught up",
 		Long:  "conclave member list shows how far a learner lags behind.",
 	})
 }
 
 func newMemberLead(a *connect.App) *cobra.Command {
-	return changesMember(a, "lead", 3, "leads", (*conclave.Client).LeadMember, &cobra.Command{
+	return changesMember(a, "lead", 3, "leads", (*admin.Admin).LeadMember, &cobra.Command{
 		Short: "Make a server the leader",
 		Long: `The command transfers the leadership of the cluster to a server with a vote, and returns once that
 server leads. Locks, elections and sessions do not change. Requests are delayed by some
@@ -190,8 +191,8 @@ milliseconds. The command fails if the server is not up, or more than 100 entrie
 
 func newMemberRemove(a *connect.App) *cobra.Command {
 	var force bool
-	remove := func(client *conclave.Client, ctx context.Context, id uint64) error {
-		return client.RemoveMember(ctx, id, force)
+	remove := func(operator *admin.Admin, ctx context.Context, id uint64) error {
+		return operator.RemoveMember(ctx, id, force)
 	}
 	cmd := changesMember(a, "remove", 2, "removed", remove, &cobra.Command{
 		Short: "Remove a server for good",
@@ -205,7 +206,7 @@ would not be a quorum. When it succeeds, the cluster does not need the server an
 
 // changesMember completes a command that changes one server and prints what was done. The examples
 // are about the server with the id example.
-func changesMember(a *connect.App, name string, example int, done string, change func(*conclave.Client, context.Context, uint64) error, cmd *cobra.Command) *cobra.Command {
+func changesMember(a *connect.App, name string, example int, done string, change func(*admin.Admin, context.Context, uint64) error, cmd *cobra.Command) *cobra.Command {
 	cmd.Use, cmd.Args = name+" ID", ui.Takes("ID")
 	cmd.Example = fmt.Sprintf("  conclave member list\n  conclave member %[1]s %[2]d\n  conclave member %[1]s %[2]d --json", name, example)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -214,7 +215,7 @@ func changesMember(a *connect.App, name string, example int, done string, change
 			return fmt.Errorf("server: %q: expected an id of at least 1; `conclave member list` shows them", args[0])
 		}
 		return a.Ask(cmd.Context(), func(ctx context.Context, client *conclave.Client) error {
-			if err := change(client, ctx, id); err != nil {
+			if err := change(admin.New(client), ctx, id); err != nil {
 				return err
 			}
 			return a.PrintLine(map[string]any{"id": id, "done": true}, fmt.Sprintf("server %d %s", id, done))

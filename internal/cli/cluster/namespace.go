@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/admin"
 	"github.com/conclave-io/conclave/algorithm"
 	"github.com/conclave-io/conclave/internal/cli/cluster/connect"
 	"github.com/conclave-io/conclave/internal/cli/ui"
@@ -84,7 +85,7 @@ func newNamespaceList(a *connect.App) *cobra.Command {
   conclave namespace list --json`,
 		Args: ui.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return connect.Show(a, cmd, (*conclave.Client).View, func(v conclave.View) error {
+			return connect.Show(a, cmd, (*admin.Admin).View, func(v admin.View) error {
 				return a.Print(map[string]any{"guards": ui.Each(v.Guards, guardJSON)}, func(w io.Writer) error { return writeGuards(w, v.Guards) })
 			})
 		},
@@ -107,7 +108,7 @@ func (c *changing) register(cmd *cobra.Command) *cobra.Command {
 }
 
 // guardOptions returns the options of the change. It extends --timeout by --wait.
-func (c *changing) guardOptions(a *connect.App) (options []conclave.GuardOption, err error) {
+func (c *changing) guardOptions(a *connect.App) (options []admin.GuardOption, err error) {
 	wait := time.Duration(c.wait)
 	switch {
 	case c.reason != "" && !c.force:
@@ -115,11 +116,11 @@ func (c *changing) guardOptions(a *connect.App) (options []conclave.GuardOption,
 	case wait < 0:
 		return nil, fmt.Errorf("--wait: %v: must be at least 0s", wait)
 	case wait > 0:
-		options = append(options, conclave.CancelAfter(wait))
+		options = append(options, admin.CancelAfter(wait))
 		a.Client.Timeout += c.wait
 	}
 	if c.force {
-		options = append(options, conclave.AskHolders(c.reason))
+		options = append(options, admin.AskHolders(c.reason))
 	}
 	return options, nil
 }
@@ -140,7 +141,7 @@ func newNamespaceSet(a *connect.App) *cobra.Command {
 			if algorithm == "" {
 				return errors.New("--algorithm: missing; set it to an algorithm such as suzuki-kasami, or to agreement")
 			}
-			use := conclave.Use{Algorithm: algorithm, Options: strings.Join(slices.Sorted(slices.Values(how.options)), ",")}
+			use := admin.Use{Algorithm: algorithm, Options: strings.Join(slices.Sorted(slices.Values(how.options)), ",")}
 			if algorithm == Agreement {
 				use.Algorithm = ""
 			}
@@ -149,8 +150,8 @@ func newNamespaceSet(a *connect.App) *cobra.Command {
 				return err
 			}
 			return changeGuard(a, cmd.Context(), args[0], func(ctx context.Context, client *conclave.Client) error {
-				return client.SetGuard(ctx, args[0], use, options...)
-			}, func(g *conclave.Guard) bool { return g != nil && g.Use == use })
+				return admin.New(client).SetGuard(ctx, args[0], use, options...)
+			}, func(g *admin.Guard) bool { return g != nil && g.Use == use })
 		},
 	}
 	cmd.Flags().StringVar(&algorithm, "algorithm", "", "the guard: an `algorithm` such as suzuki-kasami, or agreement")
@@ -174,8 +175,8 @@ waits until no lock under the prefix is held; see conclave namespace --help.`,
 				return err
 			}
 			return changeGuard(a, cmd.Context(), args[0], func(ctx context.Context, client *conclave.Client) error {
-				return client.RemoveGuard(ctx, args[0], options...)
-			}, func(g *conclave.Guard) bool { return g == nil })
+				return admin.New(client).RemoveGuard(ctx, args[0], options...)
+			}, func(g *admin.Guard) bool { return g == nil })
 		},
 	})
 }
@@ -191,7 +192,7 @@ func guardName(algorithm string) string {
 }
 
 // changeGuard begins a change and waits until it is complete or cancelled.
-func changeGuard(a *connect.App, ctx context.Context, prefix string, begin func(context.Context, *conclave.Client) error, made func(*conclave.Guard) bool) error {
+func changeGuard(a *connect.App, ctx context.Context, prefix string, begin func(context.Context, *conclave.Client) error, made func(*admin.Guard) bool) error {
 	return a.Ask(ctx, func(ctx context.Context, client *conclave.Client) error {
 		if err := begin(ctx, client); err != nil {
 			return err
@@ -199,7 +200,7 @@ func changeGuard(a *connect.App, ctx context.Context, prefix string, begin func(
 		look := time.NewTicker(20 * time.Millisecond)
 		defer look.Stop()
 		for {
-			v, err := client.View(ctx)
+			v, err := admin.New(client).View(ctx)
 			if err != nil {
 				return err
 			}
@@ -233,8 +234,8 @@ func anyHeld(client *conclave.Client, prefix string) string {
 	return ""
 }
 
-func find(guards []conclave.Guard, prefix string) *conclave.Guard {
-	if at := slices.IndexFunc(guards, func(g conclave.Guard) bool { return g.Prefix == prefix }); at >= 0 {
+func find(guards []admin.Guard, prefix string) *admin.Guard {
+	if at := slices.IndexFunc(guards, func(g admin.Guard) bool { return g.Prefix == prefix }); at >= 0 {
 		return &guards[at]
 	}
 	return nil
@@ -257,7 +258,7 @@ type guardChangeView struct {
 	By        string   `json:"by,omitempty"`
 }
 
-func guardJSON(g conclave.Guard) guardView {
+func guardJSON(g admin.Guard) guardView {
 	view := guardView{Prefix: g.Prefix, Algorithm: guardName(g.Use.Algorithm), Options: g.Use.Options}
 	if c := g.Change; c != nil {
 		view.Change = &guardChangeView{guardName(c.Use.Algorithm), c.Use.Options, c.Remove, c.Quiet, c.Reason, c.By}
@@ -265,7 +266,7 @@ func guardJSON(g conclave.Guard) guardView {
 	return view
 }
 
-func writeGuards(w io.Writer, guards []conclave.Guard) error {
+func writeGuards(w io.Writer, guards []admin.Guard) error {
 	t := ui.NewTable(w, "PREFIX", "GUARD", "OPTIONS", "CHANGES TO")
 	for _, g := range guards {
 		next := "-"
@@ -282,8 +283,8 @@ func writeGuards(w io.Writer, guards []conclave.Guard) error {
 }
 
 // blockedBy says that nobody gets the lock because its guard is changing, or returns "".
-func blockedBy(guards []conclave.Guard, name string) string {
-	var own *conclave.Guard
+func blockedBy(guards []admin.Guard, name string) string {
+	var own *admin.Guard
 	for i := range guards {
 		if g := &guards[i]; strings.HasPrefix(name, g.Prefix) && (own == nil || len(g.Prefix) > len(own.Prefix)) {
 			own = g

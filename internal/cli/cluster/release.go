@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/admin"
 	"github.com/conclave-io/conclave/internal/cli/cluster/connect"
 	"github.com/conclave-io/conclave/internal/cli/ui"
 )
@@ -71,7 +72,7 @@ func (r *releaser) check(flags interface{ Changed(string) bool }) error {
 	switch {
 	case !r.force:
 		return ui.Failure(ui.StatusError, "%s %q: only its %s can release it; set --force to ask it to leave", r.of, r.name, r.of.leaves())
-	case len(r.reason) > conclave.MaxReason:
+	case len(r.reason) > admin.MaxReason:
 		return reasonTooLong(r.reason)
 	case flags.Changed("fence") && r.fence == 0:
 		return errors.New("--fence: 0: expected the fence of a holder, as `conclave why` shows it")
@@ -83,7 +84,7 @@ func (r *releaser) check(flags interface{ Changed(string) bool }) error {
 
 // reasonTooLong returns the error of a reason that is too long.
 func reasonTooLong(reason string) error {
-	return fmt.Errorf("--reason: %d bytes: must have at most %d bytes", len(reason), conclave.MaxReason)
+	return fmt.Errorf("--reason: %d bytes: must have at most %d bytes", len(reason), admin.MaxReason)
 }
 
 // releaseView has the holders that were asked, and with --wait how their holds ended.
@@ -127,9 +128,9 @@ func (r *releaser) ask(ctx context.Context, client *conclave.Client) ([]conclave
 	if err != nil {
 		return nil, err
 	}
-	var options []conclave.RevokeOption
+	var options []admin.RevokeOption
 	if r.fence != 0 {
-		options = append(options, conclave.OnlyFence(r.fence))
+		options = append(options, admin.OnlyFence(r.fence))
 	}
 	fence, err := r.of.Revoke(client)(ctx, r.name, r.reason, options...)
 	if err != nil {

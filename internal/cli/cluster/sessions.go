@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/admin"
 	"github.com/conclave-io/conclave/internal/cli/cluster/connect"
 	"github.com/conclave-io/conclave/internal/cli/ui"
 )
@@ -29,7 +30,7 @@ more than a second may be left of that session (conclave serve --view-lease).`,
   conclave sessions end s-1f2e3d4c --reason "a7 goes down at 18:00"`,
 		Args: ui.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return connect.Show(a, cmd, (*conclave.Client).Sessions, func(live []conclave.SessionInfo) error {
+			return connect.Show(a, cmd, (*admin.Admin).Sessions, func(live []admin.SessionInfo) error {
 				return a.Print(map[string]any{"sessions": ui.Each(live, sessionJSON)}, func(w io.Writer) error {
 					return sessionsTable(w, live)
 				})
@@ -64,7 +65,7 @@ func newEndSession(a *connect.App) *cobra.Command {
 			switch {
 			case reason == "":
 				return errors.New("--reason: missing; set it to a text for the owner of the session")
-			case len(reason) > conclave.MaxReason:
+			case len(reason) > admin.MaxReason:
 				return reasonTooLong(reason)
 			}
 			return a.Ask(cmd.Context(), func(ctx context.Context, client *conclave.Client) error {
@@ -101,7 +102,7 @@ func endSession(a *connect.App, ctx context.Context, client *conclave.Client, gi
 	if err != nil {
 		return err
 	}
-	holds, err := client.EndSession(ctx, id, reason)
+	holds, err := admin.New(client).EndSession(ctx, id, reason)
 	if errors.Is(err, conclave.ErrNotFound) {
 		return ui.Failure(ui.StatusNo, "session: %q: not found", id)
 	}
@@ -116,7 +117,7 @@ func whole(ctx context.Context, client *conclave.Client, given string) (string, 
 	if len(given) == wholeID {
 		return given, nil
 	}
-	live, err := client.Sessions(ctx)
+	live, err := admin.New(client).Sessions(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -151,13 +152,13 @@ type sessionView struct {
 	Opened      time.Time `json:"opened"`
 }
 
-func sessionJSON(s conclave.SessionInfo) sessionView {
+func sessionJSON(s admin.SessionInfo) sessionView {
 	return sessionView{
 		s.ID, s.Owner, s.Leaving, s.Host, s.PID, s.Program, s.TTL.Milliseconds(), s.Remaining.Milliseconds(), s.Holds, s.Waits, s.Home, s.Opened,
 	}
 }
 
-func sessionsTable(w io.Writer, live []conclave.SessionInfo) error {
+func sessionsTable(w io.Writer, live []admin.SessionInfo) error {
 	t := ui.NewTable(w, "SESSION", ui.OwnerColumn, "HOST", "PID", "PROGRAM", "TTL", "LEFT", "HOLDS", "WAITS", ui.HomeColumn, "OPENED", "LEAVING")
 	for _, s := range live {
 		left := "-" // only the leader knows

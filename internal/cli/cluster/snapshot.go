@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/admin"
 	"github.com/conclave-io/conclave/internal/cli/cluster/connect"
 	"github.com/conclave-io/conclave/internal/cli/ui"
 	"github.com/conclave-io/conclave/internal/kit/outfile"
@@ -62,12 +63,12 @@ which the link points.`,
 }
 
 func saveSnapshot(a *connect.App, ctx context.Context, client *conclave.Client, path string, stale bool) error {
-	var options []conclave.BackupOption
+	var options []admin.BackupOption
 	if stale {
-		options = append(options, conclave.Stale())
+		options = append(options, admin.Stale())
 	}
 	var file bytes.Buffer
-	if err := client.Backup(ctx, &file, options...); err != nil {
+	if err := admin.New(client).Backup(ctx, &file, options...); err != nil {
 		return err
 	}
 	b, err := backup.Decode(file.Bytes())

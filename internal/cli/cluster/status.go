@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/admin"
 	"github.com/conclave-io/conclave/internal/cli/cluster/connect"
 	"github.com/conclave-io/conclave/internal/cli/ui"
 )
@@ -29,7 +30,7 @@ the locks that algorithms guard.`,
 		Args: ui.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.Ask(cmd.Context(), func(ctx context.Context, client *conclave.Client) error {
-				s, err := client.Status(ctx)
+				s, err := admin.New(client).Status(ctx)
 				if err != nil {
 					return err
 				}
@@ -41,16 +42,16 @@ the locks that algorithms guard.`,
 
 // seatsOf returns the servers that guard locks by algorithms. If no server answers, the status is
 // shown without them.
-func seatsOf(ctx context.Context, client *conclave.Client, s conclave.Status) (v conclave.View) {
+func seatsOf(ctx context.Context, client *conclave.Client, s admin.Status) (v admin.View) {
 	if s.Leader != 0 {
 		ctx, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()
-		v, _ = client.Homes(ctx)
+		v, _ = admin.New(client).Homes(ctx)
 	}
 	return v
 }
 
-func printStatus(a *connect.App, s conclave.Status, v conclave.View) error {
+func printStatus(a *connect.App, s admin.Status, v admin.View) error {
 	shown := statusJSON(s)
 	shown.Seats = ui.Each(v.Members, seatJSON)
 	return a.Print(shown, func(w io.Writer) error {
@@ -99,12 +100,12 @@ type memberView struct {
 	Learner       bool   `json:"learner"`
 	Behind        uint64 `json:"behind,string"`
 	// Stage is settled, reserved, joining or leaving.
-	Stage conclave.Stage `json:"stage"`
+	Stage admin.Stage `json:"stage"`
 	// CertificateExpires is when the first of its certificates expires, if that is known.
 	CertificateExpires time.Time `json:"certificate_expires,omitzero"`
 }
 
-func statusJSON(s conclave.Status) statusView {
+func statusJSON(s admin.Status) statusView {
 	return statusView{
 		Cluster: s.Cluster, Server: s.Server, Leader: s.Leader, Term: s.Term, CommitIndex: s.CommitIndex,
 		AppliedIndex: s.AppliedIndex, SnapshotIndex: s.SnapshotIndex, Sessions: s.Sessions, Locks: s.Locks,
@@ -113,9 +114,9 @@ func statusJSON(s conclave.Status) statusView {
 	}
 }
 
-func memberJSON(m conclave.Member) memberView { return memberView(m) }
+func memberJSON(m admin.Member) memberView { return memberView(m) }
 
-func statusTable(w io.Writer, s conclave.Status) error {
+func statusTable(w io.Writer, s admin.Status) error {
 	if len(s.Members) == 0 { // the caller does not have the verb status
 		_, err := fmt.Fprintf(w, "cluster %s, leader %d\nanswered by server %d (%s); more requires the verb status, see `conclave access check status`\n",
 			ui.Shown(s.Cluster), s.Leader, s.Server, ui.Shown(s.Version))
@@ -130,7 +131,7 @@ func statusTable(w io.Writer, s conclave.Status) error {
 		s.Server, ui.Shown(s.Version), s.Uptime.Round(time.Second), s.CommitIndex, s.AppliedIndex, s.SnapshotIndex)
 	fmt.Fprintf(w, "sessions %d, locks held %d, elections led %d, waiters %d, newest fence %d\n\n", s.Sessions, s.Locks, s.Elections, s.Waiters, s.Fence)
 	columns := []string{"SERVER", "ROLE", "CLIENTS AT", "PEERS AT", "CONNECTED", "ON DISK"}
-	certificates := slices.ContainsFunc(s.Members, func(m conclave.Member) bool { return !m.CertificateExpires.IsZero() })
+	certificates := slices.ContainsFunc(s.Members, func(m admin.Member) bool { return !m.CertificateExpires.IsZero() })
 	if certificates {
 		columns = append(columns, "CERTIFICATE UNTIL")
 	}
@@ -154,7 +155,7 @@ func validUntil(expires time.Time) string {
 	return expires.UTC().Format(time.DateOnly)
 }
 
-func role(m conclave.Member) string {
+func role(m admin.Member) string {
 	switch {
 	case m.Leader:
 		return "leader"
@@ -178,7 +179,7 @@ type clockView struct {
 	Notable    bool     `json:"notable,omitempty"`
 }
 
-func clockJSON(c conclave.Clock) clockView {
+func clockJSON(c admin.Clock) clockView {
 	v := clockView{Server: c.Server, Offset: c.Offset.String(), Error: c.Error.String(), Notable: c.Notable}
 	if c.Over > 0 {
 		v.Drift, v.DriftError, v.Over = &c.Drift, &c.DriftError, c.Over.String()
@@ -187,12 +188,12 @@ func clockJSON(c conclave.Clock) clockView {
 }
 
 // writeClocks writes the clocks of other servers, and warnings about them.
-func writeClocks(w io.Writer, s conclave.Status) error {
+func writeClocks(w io.Writer, s admin.Status) error {
 	fmt.Fprintf(w, "\nclocks, compared with that of server %d\n", s.Server)
 	t := ui.NewTable(w, "SERVER", "AHEAD BY", "DRIFT")
 	for _, c := range s.Clocks {
 		ahead, drift := "-", "-"
-		lost := slices.ContainsFunc(s.Members, func(m conclave.Member) bool { return m.ID == c.Server && !m.Connected && !m.Leader })
+		lost := slices.ContainsFunc(s.Members, func(m admin.Member) bool { return m.ID == c.Server && !m.Connected && !m.Leader })
 		if !lost { // otherwise the estimate is of earlier
 			ahead = fmt.Sprintf("%v +- %v", rounded(c.Offset), rounded(c.Error))
 		}

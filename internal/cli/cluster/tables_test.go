@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/admin"
 )
 
 func TestTables(t *testing.T) {
@@ -47,7 +48,7 @@ e     cert:p  h       1    p        s-1f2e3d4c  0s ago  9      1        h:80   1
 		t.Errorf("got\n%swant\n%s", out.String(), want)
 	}
 	out.Reset()
-	s := conclave.Status{Cluster: "00ff", Server: 2, Leader: 1, Term: 4, Version: "v1", Members: []conclave.Member{
+	s := admin.Status{Cluster: "00ff", Server: 2, Leader: 1, Term: 4, Version: "v1", Members: []admin.Member{
 		{ID: 1, PeerAddress: "x:1", ClientAddress: "x:2", Voter: true, Leader: true, Connected: true, MatchIndex: 5}, {ID: 2, Voter: true},
 	}}
 	if err := statusTable(&out, s); err != nil {
@@ -65,11 +66,11 @@ SERVER  ROLE      CLIENTS AT  PEERS AT  CONNECTED  ON DISK
 		t.Errorf("got\n%swant\n%s", out.String(), want)
 	}
 	out.Reset()
-	s.Clocks = []conclave.Clock{
+	s.Clocks = []admin.Clock{
 		{Server: 1, Offset: -1_234_567, Error: 98_765, Drift: 0.0000123, DriftError: 0.000002, Over: time.Minute},
 		{Server: 3, Offset: 2 * time.Second, Error: 45678, Drift: 0.031, DriftError: 0.000002, Over: time.Minute, Notable: true}, {Server: 4}, {Server: 5, Error: 45678},
 	}
-	s.Members = append(s.Members, conclave.Member{ID: 5})
+	s.Members = append(s.Members, admin.Member{ID: 5})
 	if err := writeClocks(&out, s); err != nil {
 		t.Fatal(err)
 	}

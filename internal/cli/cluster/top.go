@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/admin"
 	"github.com/conclave-io/conclave/internal/cli/cluster/connect"
 	"github.com/conclave-io/conclave/internal/cli/ui"
 )
@@ -70,9 +71,9 @@ type top struct {
 // sample is the state of the cluster at one time, or the error of asking for it.
 type sample struct {
 	at        time.Time
-	status    conclave.Status
+	status    admin.Status
 	resources []conclave.Resource
-	view      conclave.View // empty if no server answers
+	view      admin.View // empty if no server answers
 	err       error
 }
 
@@ -122,7 +123,7 @@ func (t *top) look(ctx context.Context, client *conclave.Client) sample {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(t.app.Client.Timeout))
 	defer cancel()
 	s := sample{at: time.Now()}
-	if s.status, s.err = client.Status(ctx); s.err == nil {
+	if s.status, s.err = admin.New(client).Status(ctx); s.err == nil {
 		s.resources, _, s.err = t.of.ListAll(ctx, client, "")
 	}
 	if s.err == nil {

@@ -9,15 +9,16 @@ import (
 	"unicode/utf8"
 
 	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/admin"
 )
 
 // busyCluster is a view of three servers, one of them down, and many locks.
 func busyCluster(locks int) *topView {
 	began := time.Date(2026, 11, 21, 18, 0, 0, 0, time.UTC)
-	s := conclave.Status{
+	s := admin.Status{
 		Cluster: "00ff00ff00ff00ff", Server: 1, Leader: 1, Term: 2, CommitIndex: 1000, Fence: 1 << 40,
 		Sessions: 12, Locks: uint64(locks), Elections: 2, Waiters: 31,
-		Members: []conclave.Member{
+		Members: []admin.Member{
 			{ID: 1, ClientAddress: "10.0.0.1:7400", Voter: true, Leader: true, MatchIndex: 1200},
 			{ID: 2, ClientAddress: "10.0.0.2:7400", Voter: true, Connected: true, MatchIndex: 1190},
 			{ID: 3, ClientAddress: "10.0.0.3:7400", Voter: true, MatchIndex: 400},
@@ -109,11 +110,11 @@ func TestTopListsWhatNobodyHoldsLast(t *testing.T) {
 // TestTopShowsNamespaces: what all members did between two looks, added up.
 func TestTopShowsNamespaces(t *testing.T) {
 	v := busyCluster(1)
-	view := func(entries, messages uint64) conclave.View {
-		home := &conclave.Home{State: "OPEN", Remaining: time.Second, Paused: 2 * time.Millisecond, Namespaces: []conclave.Namespace{
+	view := func(entries, messages uint64) admin.View {
+		home := &admin.Home{State: "OPEN", Remaining: time.Second, Paused: 2 * time.Millisecond, Namespaces: []admin.Namespace{
 			{Prefix: "a/", Algorithm: "lamport", Names: 3, Entries: entries, Messages: messages},
 		}}
-		return conclave.View{Epoch: 7, Members: []conclave.Seat{{Server: 1, Home: home}, {Server: 2, Home: home}, {Server: 3, Problem: "no answer"}}}
+		return admin.View{Epoch: 7, Members: []admin.Seat{{Server: 1, Home: home}, {Server: 2, Home: home}, {Server: 3, Problem: "no answer"}}}
 	}
 	v.before.view, v.last.view = view(10, 60), view(30, 180)
 	text := strings.Join(v.lines(0, 40), "\n")

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/admin"
 	"github.com/conclave-io/conclave/internal/cli/ui"
 )
 
@@ -129,13 +130,13 @@ func (v *topView) epoch() string {
 // The counters of a restarted server begin at 0. Then no rates are shown.
 func (v *topView) namespaces() [][]string {
 	rows := [][]string{{"NAMESPACE", "GUARD", "NAMES", "ENTRIES/S", "MESSAGES/ENTRY", "WAIT"}}
-	var before []conclave.Namespace
+	var before []admin.Namespace
 	if v.before != nil {
 		before = perNamespace(&v.before.view)
 	}
 	for _, n := range perNamespace(&v.last.view) {
 		rate, messages, took := "-", "-", "-"
-		at := slices.IndexFunc(before, func(b conclave.Namespace) bool { return b.Prefix == n.Prefix })
+		at := slices.IndexFunc(before, func(b admin.Namespace) bool { return b.Prefix == n.Prefix })
 		if at >= 0 && n.Entries >= before[at].Entries && n.Messages >= before[at].Messages {
 			entries := float64(n.Entries - before[at].Entries)
 			rate = fmt.Sprintf("%.0f", entries/v.last.at.Sub(v.before.at).Seconds())

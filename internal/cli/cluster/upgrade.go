@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/admin"
 	"github.com/conclave-io/conclave/internal/cli/cluster/connect"
 	"github.com/conclave-io/conclave/internal/cli/ui"
 )
@@ -36,40 +37,40 @@ func NewUpgrade(a *connect.App) *cobra.Command {
 
 type upgradeStep struct {
 	name, short, long string
-	do                func(context.Context, *conclave.Client) (conclave.Upgrade, error)
+	do                func(context.Context, *conclave.Client) (admin.Upgrade, error)
 }
 
 var upgradeSteps = []upgradeStep{
-	{"status", "Show the level, and what prevents the next one", "The output also shows when the level rises automatically.", func(ctx context.Context, client *conclave.Client) (conclave.Upgrade, error) {
-		return client.Upgrade(ctx)
+	{"status", "Show the level, and what prevents the next one", "The output also shows when the level rises automatically.", func(ctx context.Context, client *conclave.Client) (admin.Upgrade, error) {
+		return admin.New(client).Upgrade(ctx)
 	}},
-	{"hold", "Stop the level from rising automatically", "conclave upgrade release ends this.", func(ctx context.Context, client *conclave.Client) (conclave.Upgrade, error) {
-		return client.HoldLevel(ctx, true)
+	{"hold", "Stop the level from rising automatically", "conclave upgrade release ends this.", func(ctx context.Context, client *conclave.Client) (admin.Upgrade, error) {
+		return admin.New(client).HoldLevel(ctx, true)
 	}},
-	{"release", "Let the level rise automatically again", "The command ends the effect of conclave upgrade hold and lower.", func(ctx context.Context, client *conclave.Client) (conclave.Upgrade, error) {
-		return client.HoldLevel(ctx, false)
+	{"release", "Let the level rise automatically again", "The command ends the effect of conclave upgrade hold and lower.", func(ctx context.Context, client *conclave.Client) (admin.Upgrade, error) {
+		return admin.New(client).HoldLevel(ctx, false)
 	}},
 	{"finish", "Raise the level now, as far as all servers can read it", "Afterwards the previous release cannot read the data.", finishUpgrade},
-	{"lower", "Lower the level by one and hold it", "Afterwards you can go back to the previous release.", func(ctx context.Context, client *conclave.Client) (conclave.Upgrade, error) {
-		now, err := client.Upgrade(ctx)
+	{"lower", "Lower the level by one and hold it", "Afterwards you can go back to the previous release.", func(ctx context.Context, client *conclave.Client) (admin.Upgrade, error) {
+		now, err := admin.New(client).Upgrade(ctx)
 		if err != nil {
 			return now, err
 		}
-		return client.LowerLevel(ctx, now.Level-1)
+		return admin.New(client).LowerLevel(ctx, now.Level-1)
 	}},
 }
 
 // finishUpgrade raises the level as far as all servers can read it. If the level is already that
 // high, this is a failure only if a server prevents a higher level.
-func finishUpgrade(ctx context.Context, client *conclave.Client) (conclave.Upgrade, error) {
-	now, err := client.Upgrade(ctx)
+func finishUpgrade(ctx context.Context, client *conclave.Client) (admin.Upgrade, error) {
+	now, err := admin.New(client).Upgrade(ctx)
 	switch {
 	case err != nil:
 		return now, err
 	case now.Target > now.Level:
-		return client.RaiseLevel(ctx, now.Target)
+		return admin.New(client).RaiseLevel(ctx, now.Target)
 	case len(now.Obstacles) > 0:
-		return client.RaiseLevel(ctx, now.Level+1)
+		return admin.New(client).RaiseLevel(ctx, now.Level+1)
 	}
 	return now, nil
 }
@@ -100,7 +101,7 @@ type upgradeView struct {
 	Obstacles []string `json:"obstacles"`
 }
 
-func writeUpgrade(w io.Writer, u conclave.Upgrade) error {
+func writeUpgrade(w io.Writer, u admin.Upgrade) error {
 	fmt.Fprintf(w, "level %d\n", u.Level)
 	switch {
 	case u.Held && u.Target > u.Level:

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/admin"
 	"github.com/conclave-io/conclave/internal/cli/cluster/connect"
 	"github.com/conclave-io/conclave/internal/cli/ui"
 )
@@ -44,8 +45,8 @@ coordinates the locks of namespaces with the option coordinator=elected, from th
   conclave view elect`,
 		Args: ui.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return connect.Show(a, cmd, (*conclave.Client).Homes, func(v conclave.View) error {
-				shown := viewView{v.Epoch, v.Coordinator, v.Watch.Algorithm, v.Watch.Options, ui.Each(v.Members, seatJSON), ui.Each(v.Others, seatJSON), ui.Each(v.Guards, guardJSON)}
+			return connect.Show(a, cmd, (*admin.Admin).Homes, func(v admin.View) error {
+				shown := viewView{v.Epoch, v.Coordinator, v.FailureDetector.Algorithm, v.FailureDetector.Options, ui.Each(v.Members, seatJSON), ui.Each(v.Others, seatJSON), ui.Each(v.Guards, guardJSON)}
 				return a.Print(shown, func(w io.Writer) error { return writeView(w, &v) })
 			})
 		},
@@ -85,7 +86,7 @@ func newViewSet(a *connect.App) *cobra.Command {
   conclave view set none`,
 		Args: ui.Takes("STACK"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			use := conclave.Use{Algorithm: args[0], Options: strings.Join(slices.Sorted(slices.Values(options)), ",")}
+			use := admin.Use{Algorithm: args[0], Options: strings.Join(slices.Sorted(slices.Values(options)), ",")}
 			switch args[0] {
 			case "": // often a variable that is not set
 				return errors.New("STACK: is empty; to run no stack, give " + noWatch)
@@ -93,7 +94,7 @@ func newViewSet(a *connect.App) *cobra.Command {
 				use.Algorithm = ""
 			}
 			return a.Ask(cmd.Context(), func(ctx context.Context, client *conclave.Client) error {
-				return client.SetWatch(ctx, use, reason)
+				return admin.New(client).SetFailureDetector(ctx, use, reason)
 			})
 		},
 	}
@@ -112,7 +113,7 @@ conclave view shows the new coordinator.`,
   conclave view`,
 		Args: ui.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return connect.Show(a, cmd, (*conclave.Client).CallElection, func(members []uint64) error {
+			return connect.Show(a, cmd, (*admin.Admin).CallElection, func(members []uint64) error {
 				_, err := fmt.Fprintf(a.Stdout, "servers %s elect a coordinator; `conclave view` shows the result\n", strings.Trim(fmt.Sprint(members), "[]"))
 				return err
 			})
@@ -139,11 +140,11 @@ type seatView struct {
 	Problem   string    `json:"problem,omitempty"`
 }
 
-func seatJSON(s conclave.Seat) seatView {
+func seatJSON(s admin.Seat) seatView {
 	return seatView{s.ID, s.Server, s.Address, s.Remaining.String(), homeJSON(s.Home), s.Problem}
 }
 
-func writeView(w io.Writer, v *conclave.View) error {
+func writeView(w io.Writer, v *admin.View) error {
 	if len(v.Guards) == 0 {
 		_, err := fmt.Fprintln(w, "agreement guards all locks; see `conclave namespace set`")
 		return err
@@ -152,8 +153,8 @@ func writeView(w io.Writer, v *conclave.View) error {
 	if v.Coordinator != 0 {
 		fmt.Fprintf(w, ", coordinator %d", v.Coordinator)
 	}
-	if v.Watch.Algorithm != "" {
-		fmt.Fprintf(w, ", watched by %s", strings.TrimSpace(v.Watch.Algorithm+" "+v.Watch.Options))
+	if v.FailureDetector.Algorithm != "" {
+		fmt.Fprintf(w, ", watched by %s", strings.TrimSpace(v.FailureDetector.Algorithm+" "+v.FailureDetector.Options))
 	}
 	fmt.Fprint(w, "\n\n")
 	if err := writeSeats(w, v); err != nil {
@@ -170,7 +171,7 @@ func writeView(w io.Writer, v *conclave.View) error {
 const fewStarts = 5
 
 // writeStarts shows the last changes of the epoch.
-func writeStarts(w io.Writer, v *conclave.View) error {
+func writeStarts(w io.Writer, v *admin.View) error {
 	starts := startsOf(v)
 	if len(starts) == 0 {
 		return nil
@@ -187,13 +188,13 @@ func writeStarts(w io.Writer, v *conclave.View) error {
 }
 
 // startsOf returns the latest epochs in order. Each has the time at which the first member saw it.
-func startsOf(v *conclave.View) (starts []conclave.ViewStart) {
+func startsOf(v *admin.View) (starts []admin.ViewStart) {
 	for _, m := range v.Members {
 		if m.Home == nil {
 			continue
 		}
 		for _, s := range m.Home.Starts {
-			at, found := slices.BinarySearchFunc(starts, s.Epoch, func(o conclave.ViewStart, epoch uint64) int { return cmp.Compare(o.Epoch, epoch) })
+			at, found := slices.BinarySearchFunc(starts, s.Epoch, func(o admin.ViewStart, epoch uint64) int { return cmp.Compare(o.Epoch, epoch) })
 			switch {
 			case !found:
 				starts = slices.Insert(starts, at, s)
@@ -254,33 +255,33 @@ type namespaceView struct {
 	Waited    string `json:"waited"`
 }
 
-func homeJSON(h *conclave.Home) *homeView {
+func homeJSON(h *admin.Home) *homeView {
 	if h == nil {
 		return nil
 	}
 	v := &homeView{
 		Epoch: h.Epoch, State: h.State, Remaining: h.Remaining.String(), Paused: h.Paused.String(), Missing: h.Missing,
-		Sessions: h.Sessions, Names: h.Names, Lanes: ui.Each(h.Lanes, func(l conclave.Lane) laneView { return laneView(l) }),
-		Namespaces: ui.Each(h.Namespaces, func(n conclave.Namespace) namespaceView {
+		Sessions: h.Sessions, Names: h.Names, Lanes: ui.Each(h.Lanes, func(l admin.Lane) laneView { return laneView(l) }),
+		Namespaces: ui.Each(h.Namespaces, func(n admin.Namespace) namespaceView {
 			return namespaceView{n.Prefix, n.Algorithm, n.Names, n.Entries, n.Messages, n.Others, n.Waited.String()}
 		}),
-		Starts: ui.Each(h.Starts, func(s conclave.ViewStart) viewStartView { return viewStartView(s) }),
+		Starts: ui.Each(h.Starts, func(s admin.ViewStart) viewStartView { return viewStartView(s) }),
 	}
-	if w := h.Watch; w != nil {
-		v.Watch = &watchingView{w.Stack, w.Doubted, w.Elected, w.Suspicions, w.Failures, w.Trusts, w.Elections, w.Messages}
+	if w := h.Detector; w != nil {
+		v.Watch = &watchingView{w.Stack, w.Suspected, w.Elected, w.Suspicions, w.Failures, w.Trusts, w.Elections, w.Messages}
 	}
 	return v
 }
 
 // writeSeats shows the servers that take part, and those that wait to take part.
-func writeSeats(w io.Writer, v *conclave.View) error {
+func writeSeats(w io.Writer, v *admin.View) error {
 	t := ui.NewTable(w, "SERVER", "ADDRESS", "SEAT", "LEASE LEFT", "PART", "CLIENTS", "NAMES", "LAST PAUSE", "LANES", "DOUBTS")
 	for _, s := range v.Members {
 		part, clients, names, paused, lanes, doubts := "no answer", "-", "-", "-", "-", "-"
 		if h := s.Home; h != nil {
 			part, clients, names, paused, lanes = partOf(h), ui.Number(h.Sessions), ui.Number(h.Names), h.Paused.Round(10*time.Microsecond).String(), lanesOf(h)
-			if h.Watch != nil && len(h.Watch.Doubted) > 0 {
-				doubts = strings.Trim(fmt.Sprint(h.Watch.Doubted), "[]")
+			if h.Detector != nil && len(h.Detector.Suspected) > 0 {
+				doubts = strings.Trim(fmt.Sprint(h.Detector.Suspected), "[]")
 			}
 		}
 		t.Row(ui.Number(s.Server), ui.Shown(s.Address), ui.ShortID(s.ID), s.Remaining.Round(time.Millisecond).String(), ui.Shown(part), clients, names, paused, lanes, doubts)
@@ -292,7 +293,7 @@ func writeSeats(w io.Writer, v *conclave.View) error {
 }
 
 // partOf describes the state of a member.
-func partOf(h *conclave.Home) string {
+func partOf(h *admin.Home) string {
 	switch {
 	case h.State == "OPEN" && h.Remaining == 0:
 		return "lapsed"
@@ -303,7 +304,7 @@ func partOf(h *conclave.Home) string {
 }
 
 // lanesOf says how many of the connections to other members are up.
-func lanesOf(h *conclave.Home) string {
+func lanesOf(h *admin.Home) string {
 	up := 0
 	for _, l := range h.Lanes {
 		if l.Up {
@@ -314,13 +315,13 @@ func lanesOf(h *conclave.Home) string {
 }
 
 // perNamespace adds up the counters of the members for each prefix.
-func perNamespace(v *conclave.View) (sums []conclave.Namespace) {
+func perNamespace(v *admin.View) (sums []admin.Namespace) {
 	for _, s := range v.Members {
 		if s.Home == nil {
 			continue
 		}
 		for _, n := range s.Home.Namespaces {
-			at := slices.IndexFunc(sums, func(sum conclave.Namespace) bool { return sum.Prefix == n.Prefix })
+			at := slices.IndexFunc(sums, func(sum admin.Namespace) bool { return sum.Prefix == n.Prefix })
 			if at < 0 {
 				sums = append(sums, n)
 				continue

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/admin"
 	"github.com/conclave-io/conclave/internal/cli/cluster/connect"
 	"github.com/conclave-io/conclave/internal/cli/ui"
 )
@@ -233,7 +234,7 @@ const lookEvery = time.Second
 type look struct {
 	locks  []conclave.Resource // that algorithms guard
 	silent []uint64            // servers that did not answer
-	starts []conclave.ViewStart
+	starts []admin.ViewStart
 }
 
 // looks asks every lookEvery until ctx ends. It skips a time at which no server answers.
@@ -260,7 +261,7 @@ func looks(ctx context.Context, client *conclave.Client, prefix string) <-chan l
 }
 
 func lookOnce(ctx context.Context, client *conclave.Client, prefix string) (l look, ok bool) {
-	v, err := client.Homes(ctx)
+	v, err := admin.New(client).Homes(ctx)
 	if err != nil {
 		return look{}, false
 	}
@@ -297,7 +298,7 @@ func (n *liveNews) take(l look) []conclave.Resource {
 }
 
 // starts returns those that were not returned before.
-func (n *liveNews) starts(l look) (fresh []conclave.ViewStart) {
+func (n *liveNews) starts(l look) (fresh []admin.ViewStart) {
 	for _, s := range l.starts {
 		if s.Epoch > n.epoch {
 			n.epoch = s.Epoch
@@ -310,7 +311,7 @@ func (n *liveNews) starts(l look) (fresh []conclave.ViewStart) {
 	return fresh
 }
 
-func printStarts(a *connect.App, starts []conclave.ViewStart) error {
+func printStarts(a *connect.App, starts []admin.ViewStart) error {
 	for _, s := range starts {
 		if err := printEvent(a, startView{s.At, s.Epoch, s.Why}, fmt.Sprintf("%s  epoch %d begins: %s", s.At.Local().Format(time.TimeOnly), s.Epoch, ui.Shown(s.Why))); err != nil {
 			return err

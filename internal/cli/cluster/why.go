@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/admin"
 	"github.com/conclave-io/conclave/internal/cli/cluster/connect"
 	"github.com/conclave-io/conclave/internal/cli/ui"
 )
@@ -63,7 +64,7 @@ func (k ResourceClass) Blocked(ctx context.Context, client *conclave.Client, nam
 	if held || k.Election {
 		return ""
 	}
-	v, err := client.View(ctx)
+	v, err := admin.New(client).View(ctx)
 	if err != nil {
 		return ""
 	}
@@ -92,11 +93,11 @@ func (k ResourceClass) Taken() string  { return k.either("held", "led") }
 func (k ResourceClass) leaves() string { return k.either("holder", "leader") }
 
 // Revoke returns the method that asks holders to leave.
-func (k ResourceClass) Revoke(client *conclave.Client) func(ctx context.Context, name, reason string, options ...conclave.RevokeOption) (uint64, error) {
+func (k ResourceClass) Revoke(client *conclave.Client) func(ctx context.Context, name, reason string, options ...admin.RevokeOption) (uint64, error) {
 	if k.Election {
-		return client.RevokeElection
+		return admin.New(client).RevokeElection
 	}
-	return client.Revoke
+	return admin.New(client).Revoke
 }
 
 func (k ResourceClass) explain(ctx context.Context, client *conclave.Client, name string) (conclave.Explanation, error) {

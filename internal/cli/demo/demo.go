@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/admin"
 	"github.com/conclave-io/conclave/internal/cli/local"
 	"github.com/conclave-io/conclave/internal/service/version"
 )
@@ -147,15 +148,15 @@ func (s *stage) guard(ctx context.Context) error {
 	if err := s.cluster.Raise(ctx, s.client, version.Guarded); err != nil {
 		return err
 	}
-	use := conclave.Use{Algorithm: s.Algorithm}
+	use := admin.Use{Algorithm: s.Algorithm}
 	if s.Algorithm == "k-ricart-agrawala" {
 		use.Options = "k=1" // more would be inside together
 	}
-	if err := s.client.SetGuard(ctx, Lock, use); err != nil {
+	if err := admin.New(s.client).SetGuard(ctx, Lock, use); err != nil {
 		return err
 	}
 	err := s.cluster.Await(ctx, 15*time.Second, s.Algorithm+" does not guard the lock", func(ctx context.Context) (bool, error) {
-		v, err := s.client.View(ctx)
+		v, err := admin.New(s.client).View(ctx)
 		return err == nil && len(v.Members) == s.cluster.Servers() && v.Guards[0].Change == nil, err
 	})
 	if err == nil {
@@ -238,7 +239,7 @@ func (s *stage) killLeader(ctx context.Context) error {
 
 func (s *stage) leader(ctx context.Context) (leader int, err error) {
 	err = s.cluster.Await(ctx, 10*time.Second, "no leader is known", func(ctx context.Context) (bool, error) {
-		status, err := s.client.Status(ctx)
+		status, err := admin.New(s.client).Status(ctx)
 		leader = int(status.Leader)
 		return leader != 0, err
 	})

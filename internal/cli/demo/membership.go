@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/admin"
 )
 
 // changes has the parts of the report that --membership adds.
@@ -73,7 +73,7 @@ func (s *stage) playMembership(ctx context.Context) error {
 
 // sessions returns the ids of the sessions of all workers.
 func (s *stage) sessions(ctx context.Context) ([]string, error) {
-	all, err := s.client.Sessions(ctx)
+	all, err := admin.New(s.client).Sessions(ctx)
 	var ids []string
 	for _, one := range all {
 		ids = append(ids, one.ID)
@@ -115,7 +115,7 @@ func (s *stage) replaceFollower(ctx context.Context) error {
 	if err := s.watch(ctx, time.Second); err != nil {
 		return err
 	}
-	if err := s.client.RemoveMember(ctx, uint64(dead), false); err != nil {
+	if err := admin.New(s.client).RemoveMember(ctx, uint64(dead), false); err != nil {
 		return err
 	}
 	s.say("server %d is removed from the cluster", dead)
@@ -130,7 +130,7 @@ func (s *stage) removeLeader(ctx context.Context) error {
 		return err
 	}
 	s.say("server %d, the leader, is to be removed from the cluster", leader)
-	if err := s.client.RemoveMember(ctx, uint64(leader), false); err != nil {
+	if err := admin.New(s.client).RemoveMember(ctx, uint64(leader), false); err != nil {
 		return err
 	}
 	if err := s.cluster.Ended(leader); err != nil {
@@ -158,8 +158,8 @@ func (s *stage) join(ctx context.Context) error {
 func (s *stage) awaitVoter(ctx context.Context, id int) error {
 	const near = 100 // entries
 	return s.cluster.Await(ctx, catchUp, fmt.Sprintf("server %d does not vote", id), func(ctx context.Context) (bool, error) {
-		members, err := s.client.Members(ctx)
-		return slices.ContainsFunc(members, func(m conclave.Member) bool {
+		members, err := admin.New(s.client).Members(ctx)
+		return slices.ContainsFunc(members, func(m admin.Member) bool {
 			return m.ID == uint64(id) && m.Voter && m.Connected && m.MatchIndex > 0 && m.Behind < near
 		}), err
 	})

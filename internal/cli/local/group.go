@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/admin"
 )
 
 // Group has the processes of one service, with ids from 1 up. They can be killed, stopped and
@@ -204,11 +205,11 @@ func (g *Group) Await(ctx context.Context, limit time.Duration, not string, look
 // program uses the cluster before.
 func (g *Group) Raise(ctx context.Context, client *conclave.Client, needed uint32) error {
 	return g.Await(ctx, 30*time.Second, fmt.Sprintf("the level of the cluster is not %d", needed), func(ctx context.Context) (bool, error) {
-		u, err := client.Upgrade(ctx)
+		u, err := admin.New(client).Upgrade(ctx)
 		switch {
 		case err != nil || len(u.Obstacles) > 0:
 		case u.Target > u.Level:
-			_, err = client.RaiseLevel(ctx, u.Target)
+			_, err = admin.New(client).RaiseLevel(ctx, u.Target)
 		case u.Level >= needed:
 			return true, nil
 		}

@@ -5,7 +5,7 @@
 //
 // A Line is a deterministic machine. Step takes one input: a call of the program, a frame of a
 // server, the end of a stream, or the time. Outputs returns what the host has to do: open streams,
-// send frames, tell callers. Only the host reads clocks and draws random numbers. The root package
+// send frames, tell callers. Only the host reads clocks and draws random numbers. Package client
 // drives a Line with goroutines, a clock and gRPC; internal/test/vopr drives the same code in its
 // simulated world.
 //

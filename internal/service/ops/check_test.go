@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/admin"
 	"github.com/conclave-io/conclave/internal/service/ops"
 	"github.com/conclave-io/conclave/internal/service/server"
 	"github.com/conclave-io/conclave/internal/service/server/servertest"
@@ -138,7 +139,7 @@ func use(t *testing.T, client *conclave.Client) {
 		waited <- err
 	}()
 	servertest.Eventually(t, "somebody waits", func() bool {
-		s, err := client.Status(t.Context())
+		s, err := admin.New(client).Status(t.Context())
 		return err == nil && s.Waiters > 0
 	})
 	if err := first.Unlock(t.Context()); err != nil {

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/admin"
 	"github.com/conclave-io/conclave/internal/service/server"
 	"github.com/conclave-io/conclave/internal/service/server/servertest"
 )
@@ -22,10 +22,10 @@ func TestAnchor(t *testing.T) {
 	})
 	client := program(t, c.Address(1), "")
 	servertest.Eventually(t, "the level has records", func() bool {
-		_, err := client.ChangeAccess(context.Background(), conclave.AccessChange{Edits: []conclave.AccessEdit{conclave.PutRole(conclave.Role{Name: "spare", Rules: []string{"allow status"}})}})
+		_, err := admin.New(client).ChangeAccess(context.Background(), admin.AccessChange{Edits: []admin.AccessEdit{admin.PutRole(admin.Role{Name: "spare", Rules: []string{"allow status"}})}})
 		return err == nil
 	})
-	records, err := client.AuditLog(t.Context(), conclave.AuditQuery{Kind: "access"})
+	records, err := admin.New(client).AuditLog(t.Context(), admin.AuditQuery{Kind: "access"})
 	if err != nil || len(records) == 0 {
 		t.Fatalf("the records are %v, %v", records, err)
 	}

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/admin"
 	"github.com/conclave-io/conclave/api"
 	"github.com/conclave-io/conclave/internal/service/server/servertest"
 	"github.com/conclave-io/conclave/internal/service/version"
@@ -131,9 +131,9 @@ func TestNamesOfCertificates(t *testing.T) {
 		answer, err := client.Access(within(t), &api.AccessRequest{Ask: &api.AccessRequest_WhoAmI{WhoAmI: &api.WhoAmI{}}})
 		return answer.GetPrincipal(), err
 	}
-	admin := program(t, "unix:"+filepath.Join(c.Config(1).Data, "admin.sock"), "")
+	operator := program(t, "unix:"+filepath.Join(c.Config(1).Data, "admin.sock"), "")
 	servertest.Eventually(t, "the level of rules", func() bool {
-		u, err := admin.Upgrade(t.Context())
+		u, err := admin.New(operator).Upgrade(t.Context())
 		return err == nil && u.Level == version.Max
 	})
 	if name, err := whoAmI(client); name != "cert:spiffe://prod/report" {
@@ -144,7 +144,7 @@ func TestNamesOfCertificates(t *testing.T) {
 	}{
 		{"cn", "cert:batch"}, {"dns,cn", "cert:batch.example"}, {"dns", "cert:batch.example"}, {"cn,uri", "cert:batch"}, {"uri,cn", "cert:spiffe://prod/report"},
 	} {
-		changeRules(t, admin, conclave.SetNames(strings.Split(test.names, ",")...))
+		changeRules(t, operator, admin.SetNames(strings.Split(test.names, ",")...))
 		servertest.Eventually(t, test.names+" count", func() bool {
 			name, err := whoAmI(client)
 			return err == nil && name == test.want

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/admin"
 	"github.com/conclave-io/conclave/api"
 	"github.com/conclave-io/conclave/internal/service/server"
 	"github.com/conclave-io/conclave/internal/service/server/servertest"
@@ -293,20 +294,20 @@ func TestJoinUnderRules(t *testing.T) {
 	t.Parallel()
 	authority := servertest.NewAuthority(t)
 	c := servertest.Start(t, 1, authority.Secure)
-	admin := program(t, "unix:"+filepath.Join(c.Config(1).Data, "admin.sock"), "")
+	operator := program(t, "unix:"+filepath.Join(c.Config(1).Data, "admin.sock"), "")
 	servertest.Eventually(t, "the level of rules", func() bool {
-		u, err := admin.Upgrade(t.Context())
+		u, err := admin.New(operator).Upgrade(t.Context())
 		return err == nil && u.Level == version.Max
 	})
-	changeRules(t, admin, conclave.PutBinding(conclave.Binding{Who: "cert:alice", Roles: []string{"admin"}}), conclave.SetMode("closed"))
+	changeRules(t, operator, admin.PutBinding(admin.Binding{Who: "cert:alice", Roles: []string{"admin"}}), admin.SetMode("closed"))
 	join := &api.JoinRequest{Uid: 9, PeerAddress: "127.0.0.1:9", ClientAddress: "127.0.0.1:10"}
 	if _, err := dial(t, c.Address(1), authority.Client("server-2")).Join(within(t), join); status.Code(err) != codes.PermissionDenied || !strings.Contains(err.Error(), "cert:server-2 may not change members, guards or views") {
 		t.Errorf("a server without the verb: %v", err)
 	}
-	changeRules(t, admin, conclave.PutBinding(conclave.Binding{Who: "cert:server-2", Roles: []string{"operator"}}))
+	changeRules(t, operator, admin.PutBinding(admin.Binding{Who: "cert:server-2", Roles: []string{"operator"}}))
 	id := c.Join(func(cfg *server.Config) { cfg.TLSCert, cfg.TLSKey = authority.Issue("server-2") })
 	var results []string
-	records, err := admin.AuditLog(t.Context(), conclave.AuditQuery{Kind: "member", Actor: "cert:server-2"})
+	records, err := admin.New(operator).AuditLog(t.Context(), admin.AuditQuery{Kind: "member", Actor: "cert:server-2"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -317,27 +318,27 @@ func TestJoinUnderRules(t *testing.T) {
 		t.Errorf("server %d has joined; on record of it are %v", id, results)
 	}
 	awaitVoter(t, dial(t, c.Address(1), authority.Client("server-2")), 2)
-	byToken(t, c, admin, authority)
+	byToken(t, c, operator, authority)
 }
 
 // byToken lets a third server join by a token in a file. Its certificate has no verb.
-func byToken(t *testing.T, c *servertest.Cluster, admin *conclave.Client, authority *servertest.Authority) {
+func byToken(t *testing.T, c *servertest.Cluster, operator *conclave.Client, authority *servertest.Authority) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "join.token")
 	id := c.Join(func(cfg *server.Config) {
-		token, put := conclave.NewJoinToken(cfg.PeerListen, time.Now().Add(time.Hour))
-		changeRules(t, admin, put)
+		token, put := admin.NewJoinToken(cfg.PeerListen, time.Now().Add(time.Hour))
+		changeRules(t, operator, put)
 		if err := os.WriteFile(file, []byte(token+"\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		cfg.TLSCert, cfg.TLSKey = authority.Issue("server-3")
 		cfg.JoinTokenFile = file
 	})
-	rules, err := admin.Access(t.Context())
+	rules, err := admin.New(operator).Access(t.Context())
 	if err != nil || len(rules.Tokens) != 1 || !rules.Tokens[0].Used || rules.Tokens[0].PeerAddress != c.Config(id).PeerListen {
 		t.Fatalf("the tokens are %+v, %v", rules.Tokens, err)
 	}
-	records, err := admin.AuditLog(t.Context(), conclave.AuditQuery{Kind: "member", Actor: "join:" + rules.Tokens[0].ID})
+	records, err := admin.New(operator).AuditLog(t.Context(), admin.AuditQuery{Kind: "member", Actor: "join:" + rules.Tokens[0].ID})
 	if err != nil || len(records) != 1 || records[0].Result != "OK" {
 		t.Errorf("server %d has joined; on record of its token are %v, %v", id, records, err)
 	}

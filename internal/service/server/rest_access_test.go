@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/conclave-io/conclave/admin"
 	"github.com/conclave-io/conclave/internal/service/server/servertest"
 )
 
@@ -53,7 +54,7 @@ func TestRulesOverHTTP(t *testing.T) {
 			t.Errorf("%s %s: %d %s, want %d and %s", step.method, step.body, got.status, got.text, step.status, step.want)
 		}
 	}
-	rules, err := program(t, c.Address(1), token).Access(t.Context())
+	rules, err := admin.New(program(t, c.Address(1), token)).Access(t.Context())
 	if err != nil || len(rules.Roles) != 1 || len(rules.Roles[0].Rules) != 2 || len(rules.Tokens) != 1 || rules.Tokens[0].Note != "for a test" || len(rules.Quotas) != 1 || rules.Quotas[0].Claims != 5 || strings.Join(rules.Names, " ") != "cn" {
 		t.Errorf("the rules are %+v, %v", rules, err)
 	}

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/admin"
 	"github.com/conclave-io/conclave/api"
 	"github.com/conclave-io/conclave/internal/service/server"
 	"github.com/conclave-io/conclave/internal/service/server/servertest"
@@ -76,13 +77,13 @@ func TestClosedByDefault(t *testing.T) {
 	})
 	for id := 1; id <= 3; id++ {
 		at := program(t, "unix:"+filepath.Join(c.Config(id).Data, "admin.sock"), "")
-		if who, err := at.WhoAmI(t.Context()); err != nil || !strings.HasPrefix(who.Principal, "local:") {
+		if who, err := admin.New(at).WhoAmI(t.Context()); err != nil || !strings.HasPrefix(who.Principal, "local:") {
 			t.Errorf("through the socket of server %d: %+v, %v", id, who, err)
 		}
 	}
-	admin := program(t, "unix:"+filepath.Join(c.Config(2).Data, "admin.sock"), "")
-	atLevel(t, admin, version.Max)
-	changeRules(t, admin, conclave.PutBinding(conclave.Binding{Who: "cert:alice", Roles: []string{"admin"}}), conclave.SetMode("closed"))
+	operator := program(t, "unix:"+filepath.Join(c.Config(2).Data, "admin.sock"), "")
+	atLevel(t, operator, version.Max)
+	changeRules(t, operator, admin.PutBinding(admin.Binding{Who: "cert:alice", Roles: []string{"admin"}}), admin.SetMode("closed"))
 	for id := 1; id <= 3; id++ {
 		servertest.Eventually(t, "the rules count", func() bool {
 			_, err := dial(t, c.Address(id), nil).Ping(within(t), &api.PingRequest{})
@@ -97,7 +98,7 @@ func TestClosedByDefault(t *testing.T) {
 func atLevel(t *testing.T, client *conclave.Client, level uint32) {
 	t.Helper()
 	servertest.Eventually(t, fmt.Sprint("the level is ", level), func() bool {
-		u, err := client.Upgrade(within(t))
+		u, err := admin.New(client).Upgrade(within(t))
 		return err == nil && u.Level == level
 	})
 }
@@ -132,14 +133,14 @@ func TestOpened(t *testing.T) {
 		return strings.Contains(log.String(), "anyone who can reach this server may do everything")
 	})
 
-	admin := program(t, "unix:"+filepath.Join(c.Config(1).Data, "admin.sock"), "")
-	atLevel(t, admin, version.Max)
-	change := conclave.AccessChange{Force: true, Edits: []conclave.AccessEdit{conclave.SetMode("closed")}}
-	if _, err := admin.ChangeAccess(t.Context(), change); err == nil || !strings.Contains(err.Error(), "sessions of anonymous programs: 2 (s-") {
+	operator := program(t, "unix:"+filepath.Join(c.Config(1).Data, "admin.sock"), "")
+	atLevel(t, operator, version.Max)
+	change := admin.AccessChange{Force: true, Edits: []admin.AccessEdit{admin.SetMode("closed")}}
+	if _, err := admin.New(operator).ChangeAccess(t.Context(), change); err == nil || !strings.Contains(err.Error(), "sessions of anonymous programs: 2 (s-") {
 		t.Errorf("rules are turned on while anonymous programs have sessions: %v", err)
 	}
 	change.EndSessions = true
-	if _, err := admin.ChangeAccess(t.Context(), change); err != nil {
+	if _, err := admin.New(operator).ChangeAccess(t.Context(), change); err != nil {
 		t.Fatal(err)
 	}
 	for _, lock := range held {
@@ -155,7 +156,7 @@ func TestOpened(t *testing.T) {
 		}
 	}
 	servertest.Eventually(t, "the sessions of anonymous programs are gone", func() bool {
-		live, err := admin.Sessions(t.Context())
+		live, err := admin.New(operator).Sessions(t.Context())
 		return err == nil && len(live) == 0
 	})
 }
@@ -169,22 +170,22 @@ func TestFromBefore(t *testing.T) {
 	c := servertest.Start(t, 3, servertest.Exposed, func(cfg *server.Config) {
 		cfg.Limits.Levels.Min, cfg.Limits.Levels.Max, cfg.Limits.LevelSoak = version.Min, newest, 1e6
 	})
-	admin := program(t, "unix:"+filepath.Join(c.Config(1).Data, "admin.sock"), "")
-	held, err := admin.Lock(t.Context(), "a")
+	operator := program(t, "unix:"+filepath.Join(c.Config(1).Data, "admin.sock"), "")
+	held, err := operator.Lock(t.Context(), "a")
 	if err != nil {
 		t.Fatal(err)
 	}
 	lets := func(id int) func() bool {
 		return func() bool { return letsIn(t, c.Address(id), nil) }
 	}
-	age(t, c, admin, nil)
+	age(t, c, operator, nil)
 	newest = version.Access
 	for id := 1; id <= 3; id++ {
 		c.Stop(id)
 		c.Restart(id)
 		servertest.Eventually(t, "an upgraded server lets everybody in", lets(id))
 	}
-	atLevel(t, admin, version.Access)
+	atLevel(t, operator, version.Access)
 	for id := 1; id <= 3; id++ {
 		if !lets(id)() {
 			t.Errorf("server %d locks out whoever was let in before", id)
@@ -203,11 +204,11 @@ func letsIn(t *testing.T, address string, secrecy *tls.Config) bool {
 
 // age uses a new cluster without rules until its servers accept all callers. Each entry
 // tells them the age of the cluster.
-func age(t *testing.T, c *servertest.Cluster, admin *conclave.Client, secrecy *tls.Config) {
+func age(t *testing.T, c *servertest.Cluster, operator *conclave.Client, secrecy *tls.Config) {
 	t.Helper()
 	for id := 1; id <= c.Servers(); id++ {
 		servertest.Eventually(t, "a used cluster without rules lets everybody in", func() bool {
-			if lock, err := admin.Lock(t.Context(), "b"); err != nil || lock.Unlock(t.Context()) != nil {
+			if lock, err := operator.Lock(t.Context(), "b"); err != nil || lock.Unlock(t.Context()) != nil {
 				t.Fatal(err)
 			}
 			return letsIn(t, c.Address(id), secrecy)
@@ -241,8 +242,8 @@ func TestTLSFromBefore(t *testing.T) {
 		}
 		return lock.Unlock(within(t))
 	}
-	admin := program(t, "unix:"+filepath.Join(c.Config(1).Data, "admin.sock"), "")
-	age(t, c, admin, authority.Client("other"))
+	operator := program(t, "unix:"+filepath.Join(c.Config(1).Data, "admin.sock"), "")
+	age(t, c, operator, authority.Client("other"))
 	batch := client("batch")
 	held, err := batch.Lock(within(t), "jobs/a")
 	if err != nil {
@@ -263,10 +264,10 @@ func TestTLSFromBefore(t *testing.T) {
 			t.Errorf("at the level of rules: %v", err)
 		}
 	}
-	if _, err := admin.ChangeAccess(within(t), conclave.AccessChange{Force: true, Edits: []conclave.AccessEdit{
-		conclave.PutRole(conclave.Role{Name: "jobs", Rules: []string{`allow read,hold on prefix "jobs/"`}}),
-		conclave.PutBinding(conclave.Binding{Who: "cert:batch", Roles: []string{"jobs"}}),
-		conclave.SetMode("closed"),
+	if _, err := admin.New(operator).ChangeAccess(within(t), admin.AccessChange{Force: true, Edits: []admin.AccessEdit{
+		admin.PutRole(admin.Role{Name: "jobs", Rules: []string{`allow read,hold on prefix "jobs/"`}}),
+		admin.PutBinding(admin.Binding{Who: "cert:batch", Roles: []string{"jobs"}}),
+		admin.SetMode("closed"),
 	}}); err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/admin"
 	"github.com/conclave-io/conclave/api"
 )
 
@@ -54,7 +55,7 @@ func endSession(w *world) {
 	v := w.victim()
 	granted := w.queue(v.name)
 	operator := w.program()
-	holds, err := operator.EndSession(w.within(), v.client.SessionID(), "a7 goes down")
+	holds, err := admin.New(operator).EndSession(w.within(), v.client.SessionID(), "a7 goes down")
 	if err != nil || holds != 1 {
 		w.Fatalf("the end of %s is answered with %d, %v", v.client.SessionID(), holds, err)
 	}
@@ -80,7 +81,7 @@ func endSession(w *world) {
 		w.Errorf("the victim cannot leave: %v", err)
 	}
 	await(w.T, granted)
-	if _, err := operator.EndSession(w.within(), "s-"+hexOf(v.before.GetSession()), "again"); !errors.Is(err, conclave.ErrNotFound) {
+	if _, err := admin.New(operator).EndSession(w.within(), "s-"+hexOf(v.before.GetSession()), "again"); !errors.Is(err, conclave.ErrNotFound) {
 		w.Errorf("the end of a session that is gone: %v", err)
 	}
 	// The program continues in a new session.

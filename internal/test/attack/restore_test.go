@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/admin"
 	"github.com/conclave-io/conclave/api"
 	"github.com/conclave-io/conclave/internal/service/server"
 	"github.com/conclave-io/conclave/internal/service/server/servertest"
@@ -45,19 +46,19 @@ func returnByABackup(w *world) {
 			w.Errorf("restore with %q says %q", args, said)
 		}
 		again := servertest.Start(w.T, 1, func(cfg *server.Config) { cfg.Data = data })
-		admin, err := conclave.Dial(w.within(), conclave.Config{Servers: []string{"unix:" + filepath.Join(data, "admin.sock")}})
+		operator, err := conclave.Dial(w.within(), conclave.Config{Servers: []string{"unix:" + filepath.Join(data, "admin.sock")}})
 		if err != nil {
 			w.Fatal(err)
 		}
-		rules, err := admin.Access(w.within())
+		rules, err := admin.New(operator).Access(w.within())
 		if err != nil || (rules.Mode == "closed") == without || (len(rules.Tokens) == 0) != without {
 			w.Errorf("after a restore with %q the rules are %+v, %v", args, rules, err)
 		}
-		records, err := admin.AuditLog(w.within(), conclave.AuditQuery{})
-		if err != nil || !slices.ContainsFunc(records, func(rec conclave.AuditRecord) bool { return rec.Kind == "restore" }) {
+		records, err := admin.New(operator).AuditLog(w.within(), admin.AuditQuery{})
+		if err != nil || !slices.ContainsFunc(records, func(rec admin.AuditRecord) bool { return rec.Kind == "restore" }) {
 			w.Errorf("on record are %v, %v", records, err)
 		}
-		if err := admin.Close(); err != nil {
+		if err := operator.Close(); err != nil {
 			w.Error(err)
 		}
 		again.Stop(1)

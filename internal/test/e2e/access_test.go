@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/admin"
 	"github.com/conclave-io/conclave/internal/service/version"
 	"github.com/conclave-io/conclave/internal/test/selftest"
 )
@@ -121,7 +122,7 @@ func TestRulesNeedTheirLevel(t *testing.T) {
 	if err := c.Raise(ctx, client, version.Access); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := client.LowerLevel(ctx, version.Access-1); err != nil {
+	if _, err := admin.New(client).LowerLevel(ctx, version.Access-1); err != nil {
 		t.Fatal(err)
 	}
 	init := func() string {

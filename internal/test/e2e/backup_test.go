@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/admin"
 	"github.com/conclave-io/conclave/internal/cli/local"
 )
 
@@ -217,7 +218,7 @@ func TestRestoredAgainIsEmptied(t *testing.T) {
 	last := newFence(t, cluster, "a")
 	client := dial(t, conclave.Config{Servers: cluster.Addresses()})
 	voters := func() (n int) {
-		s, err := client.Status(within(t))
+		s, err := admin.New(client).Status(within(t))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/admin"
 	"github.com/conclave-io/conclave/internal/service/server/servertest"
 )
 
@@ -146,7 +147,7 @@ func TestDataOfAnotherServer(t *testing.T) {
 func allConnected(t *testing.T, client *conclave.Client) {
 	t.Helper()
 	until(t, "all servers are connected", func() bool {
-		status, err := client.Status(within(t))
+		status, err := admin.New(client).Status(within(t))
 		connected := 0
 		for _, m := range status.Members {
 			if m.Connected || m.ID == status.Server {

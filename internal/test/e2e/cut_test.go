@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/admin"
 )
 
 // TestCutsOfServers: while programs take locks at three servers, and one server is killed
@@ -19,7 +20,7 @@ func TestCutsOfServers(t *testing.T) {
 	c := live(t, 3)
 	tokens := []string{"suzuki-kasami", "raymond", "token-ring", "naimi-trehel"}
 	control := dial(t, conclave.Config{Servers: c.Addresses()})
-	if _, err := control.Cut(within(t), ""); !errors.Is(err, conclave.ErrNotFound) {
+	if _, err := admin.New(control).Cut(within(t), ""); !errors.Is(err, conclave.ErrNotFound) {
 		t.Errorf("without an algorithm: %v", err)
 	}
 	for _, name := range tokens {
@@ -47,7 +48,7 @@ func TestCutsOfServers(t *testing.T) {
 	}
 	record := func(rounds int) (locks, moving int) {
 		for range rounds {
-			cut, err := control.Cut(within(t), "")
+			cut, err := admin.New(control).Cut(within(t), "")
 			if err != nil {
 				t.Errorf("no cut: %v", err)
 				return locks, moving
@@ -63,7 +64,7 @@ func TestCutsOfServers(t *testing.T) {
 		return locks, moving
 	}
 	until(t, "all locks are taken", func() bool {
-		cut, err := control.Cut(within(t), "")
+		cut, err := admin.New(control).Cut(within(t), "")
 		return err == nil && len(cut.Locks) == len(tokens)
 	})
 	begun := time.Now()

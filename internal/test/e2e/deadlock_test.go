@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/admin"
 	"github.com/conclave-io/conclave/internal/cli/local"
 )
 
@@ -26,9 +27,9 @@ func raised(t *testing.T, servers int) *local.Cluster {
 	cluster := startCluster(t, servers)
 	client := dial(t, conclave.Config{Servers: cluster.Addresses()})
 	until(t, "the level is the newest", func() bool {
-		u, err := client.Upgrade(within(t))
+		u, err := admin.New(client).Upgrade(within(t))
 		if err == nil && len(u.Obstacles) == 0 && u.Target > u.Level {
-			u, err = client.RaiseLevel(within(t), u.Target)
+			u, err = admin.New(client).RaiseLevel(within(t), u.Target)
 		}
 		return err == nil && u.Level > 1 && u.Level == u.Target
 	})

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/admin"
 	"github.com/conclave-io/conclave/algorithm"
 	"github.com/conclave-io/conclave/internal/cli/local"
 	"github.com/conclave-io/conclave/internal/test/longrun"
@@ -100,9 +101,9 @@ func playRoles(t *testing.T, pass int, took map[string][]time.Duration) {
 func waitOpen(t *testing.T, control *conclave.Client) {
 	t.Helper()
 	until(t, "all servers are open", func() bool {
-		v, err := control.Homes(within(t))
-		open := func(s conclave.Seat) bool { return s.Home != nil && s.Home.State == "OPEN" && s.Home.Epoch == v.Epoch }
-		return err == nil && len(v.Members) == 3 && !slices.ContainsFunc(v.Members, func(s conclave.Seat) bool { return !open(s) })
+		v, err := admin.New(control).Homes(within(t))
+		open := func(s admin.Seat) bool { return s.Home != nil && s.Home.State == "OPEN" && s.Home.Epoch == v.Epoch }
+		return err == nil && len(v.Members) == 3 && !slices.ContainsFunc(v.Members, func(s admin.Seat) bool { return !open(s) })
 	})
 }
 
@@ -179,7 +180,7 @@ func (p *play) run() {
 func (p *play) cast() (victim, home, other int) {
 	var leader int
 	until(p.T, "a leader is known", func() bool {
-		s, err := p.control.Status(within(p.T))
+		s, err := admin.New(p.control).Status(within(p.T))
 		leader = int(s.Leader)
 		return err == nil && leader != 0
 	})

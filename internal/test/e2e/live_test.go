@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/admin"
 	"github.com/conclave-io/conclave/algorithm"
 	"github.com/conclave-io/conclave/internal/cli/local"
 )
@@ -50,7 +51,7 @@ func tell(t *testing.T, c *local.Cluster, args ...string) string {
 func members(t *testing.T, client *conclave.Client, n int) {
 	t.Helper()
 	until(t, fmt.Sprint(n, " servers take part"), func() bool {
-		v, err := client.View(within(t))
+		v, err := admin.New(client).View(within(t))
 		return err == nil && len(v.Members) == n
 	})
 }
@@ -211,7 +212,7 @@ func TestHomeThatIsGone(t *testing.T) {
 		members(t, client, 3)
 		victim, rest := 0, 0
 		until(t, "a leader is known", func() bool {
-			all, err := client.Members(within(t))
+			all, err := admin.New(client).Members(within(t))
 			for _, m := range all {
 				if m.Leader == round.leads {
 					victim = int(m.ID)
@@ -319,8 +320,8 @@ func TestRestartedHomeKnowsNothing(t *testing.T) {
 	}
 	back := dial(t, conclave.Config{Servers: c.Addresses()[home-1 : home]})
 	seat := func() bool {
-		v, err := client.View(within(t))
-		return err == nil && slices.ContainsFunc(v.Members, func(s conclave.Seat) bool { return int(s.Server) == home })
+		v, err := admin.New(client).View(within(t))
+		return err == nil && slices.ContainsFunc(v.Members, func(s admin.Seat) bool { return int(s.Server) == home })
 	}
 	for asked := range 20 {
 		if free := listedAsFree(t, back, "s/a"); free != "" && seat() {
@@ -358,7 +359,7 @@ func TestSurvivorOfAMajority(t *testing.T) {
 	client := dial(t, conclave.Config{Servers: c.Addresses(), Home: c.Addresses()[2]})
 	members(t, client, 3)
 	seat := func() (session string) {
-		v, err := client.View(within(t))
+		v, err := admin.New(client).View(within(t))
 		for _, s := range v.Members {
 			if s.Server == 3 {
 				session = s.ID

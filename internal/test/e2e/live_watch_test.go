@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/admin"
 )
 
 // The members elect a coordinator, which coordinates the locks. When it is killed,
@@ -23,12 +24,12 @@ func TestAnElectedCoordinator(t *testing.T) {
 	tell(t, c, "view", "set", "swim+bully", "--reason", "a test")
 	elected := func(server uint64, members int) func() bool {
 		return func() bool {
-			v, err := client.Homes(within(t))
+			v, err := admin.New(client).Homes(within(t))
 			if err != nil || v.Coordinator != server || len(v.Members) != members {
 				return false
 			}
 			for _, m := range v.Members {
-				if m.Home == nil || m.Home.State != "OPEN" || m.Home.Epoch != v.Epoch || m.Home.Watch == nil || m.Home.Watch.Stack != "swim+bully" {
+				if m.Home == nil || m.Home.State != "OPEN" || m.Home.Epoch != v.Epoch || m.Home.Detector == nil || m.Home.Detector.Stack != "swim+bully" {
 					return false
 				}
 			}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/admin"
 	"github.com/conclave-io/conclave/internal/cli/local"
 )
 
@@ -56,7 +57,7 @@ func startLoad(t *testing.T, cluster *local.Cluster) *load {
 
 func (l *load) sessions(t *testing.T) []string {
 	t.Helper()
-	all, err := l.holder.Sessions(within(t))
+	all, err := admin.New(l.holder).Sessions(within(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +97,7 @@ func (l *load) end(t *testing.T) {
 func (l *load) awaitVoter(t *testing.T, id int) {
 	t.Helper()
 	until(t, "server "+strconv.Itoa(id)+" votes", func() bool {
-		members, err := l.holder.Members(within(t))
+		members, err := admin.New(l.holder).Members(within(t))
 		if err != nil {
 			return false
 		}
@@ -124,7 +125,7 @@ func (l *load) member(t *testing.T, args ...string) map[string]any {
 func (l *load) leader(t *testing.T) (leader int) {
 	t.Helper()
 	until(t, "a leader is known", func() bool {
-		s, err := l.holder.Status(within(t))
+		s, err := admin.New(l.holder).Status(within(t))
 		leader = int(s.Leader)
 		return err == nil && leader != 0
 	})

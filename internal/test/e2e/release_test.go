@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/admin"
 )
 
 // TestRevokedCommandIsDeadBeforeTheNextHolderWrites lets an operator repeatedly ask the
@@ -206,7 +207,7 @@ func TestWatchTellsEachChange(t *testing.T) {
 	}
 	text.await(t, "w/a: held by process ")
 	objects.await(t, `"name":"w/a","held":{`)
-	if _, err := client.Revoke(within(t), "w/a", "why not"); err != nil {
+	if _, err := admin.New(client).Revoke(within(t), "w/a", "why not"); err != nil {
 		t.Fatal(err)
 	}
 	text.await(t, "asked to leave (why not)")

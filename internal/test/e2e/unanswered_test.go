@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/admin"
 )
 
 // TestClusterLostWhileQueued stops the servers while a command waits in a queue: the fact
@@ -64,7 +65,7 @@ func TestWaitWithoutAnswerOverHTTP(t *testing.T) {
 	if _, err := client.Lock(within(t), "x"); err != nil {
 		t.Fatal(err)
 	}
-	status, err := client.Status(within(t))
+	status, err := admin.New(client).Status(within(t))
 	if err != nil {
 		t.Fatal(err)
 	}

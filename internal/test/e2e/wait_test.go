@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/admin"
 	"github.com/conclave-io/conclave/internal/cli/local"
 )
 
@@ -96,7 +97,7 @@ func TestAWaitUnderAGuardIsReported(t *testing.T) {
 	held := lockUnder(t, within(t), client, "g/x")
 	line, end := waitFor(t, cluster, "g/x")
 	line(`^conclave: waiting for lock "g/x": held by process \d+ \(first\) on \S+ since \S+, fence \d+$`)
-	if err := client.SetGuard(within(t), "g/", conclave.Use{Algorithm: "central"}); err != nil {
+	if err := admin.New(client).SetGuard(within(t), "g/", admin.Use{Algorithm: "central"}); err != nil {
 		t.Fatal(err)
 	}
 	blocked := `no lock under "g/" is granted while its guard changes from raymond to central; the change waits until none is held there`
@@ -117,7 +118,7 @@ func TestAWaitUnderAGuardIsReported(t *testing.T) {
 func TestAddressesThatAreWrong(t *testing.T) {
 	t.Parallel()
 	cluster := startCluster(t, 1)
-	members, err := dial(t, conclave.Config{Servers: cluster.Addresses()}).Members(within(t))
+	members, err := admin.New(dial(t, conclave.Config{Servers: cluster.Addresses()})).Members(within(t))
 	if err != nil || len(members) != 1 {
 		t.Fatal(members, err)
 	}

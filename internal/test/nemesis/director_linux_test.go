@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/admin"
 )
 
 // testTimeout is the time for anything that must happen soon. After the last fault, all workers must
@@ -150,7 +151,7 @@ func (s *trial) whole(ctx context.Context) error {
 		if err := s.cluster.Died(); err != nil {
 			return err
 		}
-		members, err := s.client.Members(ctx)
+		members, err := admin.New(s.client).Members(ctx)
 		if err != nil {
 			return err
 		}

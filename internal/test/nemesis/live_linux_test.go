@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/admin"
 	"github.com/conclave-io/conclave/internal/cli/local"
 	"github.com/conclave-io/conclave/internal/test/longrun"
 )
@@ -120,7 +121,7 @@ func (h *homes) inCluster(first, last int, round func(h *homes, ctx context.Cont
 		return err
 	}
 	for _, algorithm := range guarding {
-		if err := h.control.SetGuard(ctx, algorithm+"/", conclave.Use{Algorithm: algorithm}); err != nil {
+		if err := admin.New(h.control).SetGuard(ctx, algorithm+"/", admin.Use{Algorithm: algorithm}); err != nil {
 			return err
 		}
 	}
@@ -265,7 +266,7 @@ func (h *homes) judge(ctx context.Context, kind string, clients map[int]*conclav
 
 // open returns an error until all servers take part.
 func (h *homes) open(ctx context.Context) error {
-	v, err := h.control.Homes(ctx)
+	v, err := admin.New(h.control).Homes(ctx)
 	if err != nil {
 		return err
 	}

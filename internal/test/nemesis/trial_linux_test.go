@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/admin"
 	"github.com/conclave-io/conclave/internal/cli/local"
 	"github.com/conclave-io/conclave/internal/kit/boottime"
 )
@@ -178,7 +179,7 @@ func (s *trial) leader() int {
 func (s *trial) asked(ctx context.Context) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	members, err := s.client.Members(ctx)
+	members, err := admin.New(s.client).Members(ctx)
 	for _, m := range members {
 		if m.Leader {
 			return int(m.ID), nil

@@ -106,20 +106,24 @@ internal/test/leasemodel/run: internal/test/leasemodel lab/check process interna
 
 # Faces: what people touch. The client speaks the protocol and links no server.
 internal/client/line:         api
-.:                     api internal/kit/boottime internal/client/line internal/kit/near
+internal/client/pool:         api internal/client/line
+internal/client:       api internal/client/line internal/client/pool internal/kit/boottime internal/kit/near
+.:                     api internal/client internal/client/line internal/client/pool internal/kit/near
+admin:                 . api internal/client
+internal/test/clienttest:   . api internal/client internal/client/line internal/kit/boottime # for tests only: no line below may name it
 embed:                 . internal/service/server # a server in the user's process, and a client of it
 web:                   # the page for browsers
 internal/cli/guard:        internal/kit/boottime
-internal/cli/local:        . internal/service/server
-internal/cli/bench:        . internal/cli/local internal/kit/boottime lab/measure process api internal/service/server internal/service/version
-internal/cli/demo:         . internal/cli/local internal/kit/boottime internal/service/server internal/service/version
+internal/cli/local:        . admin internal/service/server
+internal/cli/bench:        . admin internal/cli/local internal/kit/boottime lab/measure process api internal/service/server internal/service/version
+internal/cli/demo:         . admin internal/cli/local internal/kit/boottime internal/service/server internal/service/version
 internal/cli/ui: # arguments, tables, errors and the terminal, for all commands
 internal/cli/lab:      internal/cli/ui internal/cli/bench internal/kit/outfile algorithm algorithm/broken algorithm/view/viewcheck process lab/check lab/check/audit lab/describe lab/host lab/measure lab/scenario lab/sim lab/trace web # commands that contact no cluster
-internal/cli/cluster/connect: . internal/cli/ui internal/kit/outfile
-internal/cli/cluster:  . internal/cli/cluster/connect internal/cli/ui internal/kit/outfile algorithm internal/service/access internal/service/audit internal/service/backup
-internal/cli/cluster/access: . internal/cli/cluster internal/cli/cluster/connect internal/cli/ui internal/kit/outfile internal/service/access internal/service/version
-internal/cli/cluster/wrap: . internal/cli/cluster internal/cli/cluster/connect internal/cli/guard internal/cli/ui internal/kit/boottime
-internal/cli/cluster/servers: . internal/cli/bench internal/cli/cluster internal/cli/cluster/connect internal/cli/demo internal/cli/local internal/cli/ui internal/kit/authority internal/service/auditlog internal/service/server web
+internal/cli/cluster/connect: . admin internal/cli/ui internal/kit/outfile
+internal/cli/cluster:  . admin internal/cli/cluster/connect internal/cli/ui internal/kit/outfile algorithm internal/service/access internal/service/audit internal/service/backup
+internal/cli/cluster/access: . admin internal/cli/cluster internal/cli/cluster/connect internal/cli/ui internal/kit/outfile internal/service/access internal/service/version
+internal/cli/cluster/wrap: . admin internal/cli/cluster internal/cli/cluster/connect internal/cli/guard internal/cli/ui internal/kit/boottime
+internal/cli/cluster/servers: . admin internal/cli/bench internal/cli/cluster internal/cli/cluster/connect internal/cli/demo internal/cli/local internal/cli/ui internal/kit/authority internal/service/auditlog internal/service/server web
 internal/cli:          internal/cli/ui internal/cli/lab internal/cli/cluster internal/cli/cluster/access internal/cli/cluster/connect internal/cli/cluster/servers internal/cli/cluster/wrap algorithm internal/service/server
 internal/cli/clitest:  internal/cli # for tests only: no line below may name it
 internal/gen/man/run:      internal/cli # writes the manual pages
@@ -147,7 +151,7 @@ go.uber.org/zap...:                    internal/service/store
 
 google.golang.org/protobuf/...:        api internal/service/agreement internal/service/store internal/service/transport internal/service/server internal/test/vopr
 google.golang.org/genproto/...:        internal/service/server
-google.golang.org/grpc...:             . api internal/service/auditlog internal/service/rest internal/service/server internal/cli/bench
+google.golang.org/grpc...:             . admin api internal/client internal/client/pool internal/test/clienttest internal/service/auditlog internal/service/rest internal/service/server internal/cli/bench
 github.com/prometheus/...:             internal/service/metrics
 github.com/BurntSushi/toml:            internal/service/server internal/cli/cluster/access
 github.com/andybalholm/brotli:         web

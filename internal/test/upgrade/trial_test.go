@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/admin"
 	"github.com/conclave-io/conclave/internal/cli/local"
 	"github.com/conclave-io/conclave/internal/kit/wire"
 )
@@ -119,7 +120,7 @@ func (tr *trial) start(id, age int) {
 		if err := tr.cluster.Died(); err != nil {
 			tr.Fatal(err)
 		}
-		members, _ := tr.client.Members(within(tr.T))
+		members, _ := admin.New(tr.client).Members(within(tr.T))
 		for _, m := range members {
 			if m.ID == uint64(id) {
 				return m.Voter && m.Connected && m.MatchIndex > 0 && m.Behind < 100
@@ -144,7 +145,7 @@ func (tr *trial) led(age int) {
 	for range 20 {
 		var leader int
 		until(tr.T, "a leader is known", func() bool {
-			s, err := tr.client.Status(within(tr.T))
+			s, err := admin.New(tr.client).Status(within(tr.T))
 			leader = int(s.Leader)
 			return err == nil && leader != 0
 		})

@@ -41,7 +41,7 @@
 // sectors may be there. That the real store fulfils the contract, whichever part of the unsynced
 // data is there, is shown by its TestCrash.
 //
-// Clients run the core of the Go client (internal/client/line), which the root package drives with
+// Clients run the core of the Go client (internal/client/line), which package client drives with
 // goroutines, gRPC and a clock. Servers run the code that makes the decisions about client streams
 // in internal/service/server and internal/service/node: internal/service/stream (sessions and their secrets, the outbox,
 // passing streams on, and their end) and internal/service/queue (the turns of connections). A server relays

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/admin"
 	"github.com/conclave-io/conclave/internal/cli/cluster/connect"
 	"github.com/conclave-io/conclave/internal/cli/ui"
 	"github.com/conclave-io/conclave/internal/service/access"
@@ -69,7 +70,7 @@ address from which the server sees the connection.`,
   conclave access whoami --json`,
 		Args: ui.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return connect.Show(a, cmd, (*conclave.Client).WhoAmI, func(who conclave.Caller) error {
+			return connect.Show(a, cmd, (*admin.Admin).WhoAmI, func(who admin.Caller) error {
 				if who.Roles == nil {
 					who.Roles = []string{} // in JSON a list, not null
 				}
@@ -85,7 +86,7 @@ Without --as, the question is about this program, and everyone may ask it. With 
 caller needs the verb access-read.`
 
 func newAccessCheck(a *connect.App) *cobra.Command {
-	var check conclave.AccessCheck
+	var check admin.AccessCheck
 	cmd := &cobra.Command{
 		Use:         "check VERB [NAME]",
 		Short:       "Print whether a principal may use a verb, and which rule decides",
@@ -101,7 +102,7 @@ func newAccessCheck(a *connect.App) *cobra.Command {
 				check.Name = args[1]
 			}
 			return a.Ask(cmd.Context(), func(ctx context.Context, client *conclave.Client) error {
-				verdict, err := client.CheckAccess(ctx, check)
+				verdict, err := admin.New(client).CheckAccess(ctx, check)
 				if err != nil {
 					return err
 				}
@@ -173,7 +174,7 @@ func newAccessInit(a *connect.App) *cobra.Command {
 					return fmt.Errorf("--everyone: %w", err)
 				}
 			}
-			return r.change(cmd, func(rules conclave.Access) (edits, error) { return initial(rules, admins, verbs), nil })
+			return r.change(cmd, func(rules admin.Access) (edits, error) { return initial(rules, admins, verbs), nil })
 		},
 	}
 	cmd.Flags().StringSliceVar(&admins, "admin", nil, "`principals` that get the role admin, separated by commas")
@@ -183,24 +184,24 @@ func newAccessInit(a *connect.App) *cobra.Command {
 }
 
 // initial returns the edits that turn rules on.
-func initial(rules conclave.Access, admins []string, verbs access.Verbs) edits {
+func initial(rules admin.Access, admins []string, verbs access.Verbs) edits {
 	e := edits{done: "rules are on; administrators: " + strings.Join(admins, ", ")}
 	for _, who := range admins {
 		e.list = append(e.list, bound(rules, who, "admin"))
 	}
 	if verbs != 0 {
 		rule := access.Rule{Verbs: verbs, Class: access.Any}
-		e.list = append(e.list, conclave.PutRole(conclave.Role{Name: everyoneRole, Rules: []string{rule.String()}}), bound(rules, access.Everyone, everyoneRole))
+		e.list = append(e.list, admin.PutRole(admin.Role{Name: everyoneRole, Rules: []string{rule.String()}}), bound(rules, access.Everyone, everyoneRole))
 	}
-	e.list = append(e.list, conclave.SetMode(access.Closed.String()))
+	e.list = append(e.list, admin.SetMode(access.Closed.String()))
 	return e
 }
 
 // bound returns the edit that adds roles to a binding.
-func bound(rules conclave.Access, who string, roles ...string) conclave.AccessEdit {
+func bound(rules admin.Access, who string, roles ...string) admin.AccessEdit {
 	all := append(slices.Clone(rolesOf(rules, who)), roles...)
 	slices.Sort(all)
-	return conclave.PutBinding(conclave.Binding{Who: who, Roles: slices.Compact(all)})
+	return admin.PutBinding(admin.Binding{Who: who, Roles: slices.Compact(all)})
 }
 
 const accessDisableHelp = `From then on, everyone who reaches a server may do everything. Roles, bindings, tokens and
@@ -221,8 +222,8 @@ func newAccessDisable(a *connect.App) *cobra.Command {
 			if !r.force {
 				return errors.New("--force: missing; without rules, everyone who reaches a server may do everything")
 			}
-			return r.change(cmd, func(conclave.Access) (edits, error) {
-				return edits{[]conclave.AccessEdit{conclave.SetMode(access.Open.String())}, "rules are off"}, nil
+			return r.change(cmd, func(admin.Access) (edits, error) {
+				return edits{[]admin.AccessEdit{admin.SetMode(access.Open.String())}, "rules are off"}, nil
 			})
 		},
 	}

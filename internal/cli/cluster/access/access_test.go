@@ -9,20 +9,20 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/admin"
 )
 
 // The command apply reads the output of show without losing any rule, whatever characters
 // the names have.
 func TestRulesAreReadAsTheyAreWritten(t *testing.T) {
-	rules := conclave.Access{
+	rules := admin.Access{
 		Mode: "closed", Revision: 7, Names: []string{"dns", "uri"},
-		Roles: []conclave.Role{
+		Roles: []admin.Role{
 			{Name: "batch", Rules: []string{`allow read,hold on prefix "reports/"`, `deny hold on lock name "a \"b\" \\c"`, `allow status,members`, `allow revoke on election prefix ""`, `deny read on prefix ""`}},
 			{Name: "empty", Rules: []string{}},
 		},
-		Bindings: []conclave.Binding{{Who: "cert:batch-*", Roles: []string{"batch", "viewer"}}, {Who: "everyone", Roles: []string{"empty"}}},
-		Quotas:   []conclave.Quota{{Prefix: "reports/", Claims: 5, Bytes: 1 << 40}, {Who: "everyone", Sessions: 3}},
+		Bindings: []admin.Binding{{Who: "cert:batch-*", Roles: []string{"batch", "viewer"}}, {Who: "everyone", Roles: []string{"empty"}}},
+		Quotas:   []admin.Quota{{Prefix: "reports/", Claims: 5, Bytes: 1 << 40}, {Who: "everyone", Sessions: 3}},
 	}
 	var file bytes.Buffer
 	if err := writeRules(&file, rules); err != nil {
@@ -47,17 +47,17 @@ func TestRulesAreReadAsTheyAreWritten(t *testing.T) {
 
 // The difference shows what is removed and what is added, and has one edit for each item.
 func TestDifferenceOfRules(t *testing.T) {
-	before := conclave.Access{
+	before := admin.Access{
 		Names:    []string{"uri", "cn"},
-		Roles:    []conclave.Role{{Name: "a", Rules: []string{"allow status", "allow members"}}, {Name: "b", Rules: []string{"allow audit"}}},
-		Bindings: []conclave.Binding{{Who: "cert:x", Roles: []string{"a", "b"}}, {Who: "cert:y", Roles: []string{"b"}}},
-		Quotas:   []conclave.Quota{{Who: "cert:x", Claims: 5}},
+		Roles:    []admin.Role{{Name: "a", Rules: []string{"allow status", "allow members"}}, {Name: "b", Rules: []string{"allow audit"}}},
+		Bindings: []admin.Binding{{Who: "cert:x", Roles: []string{"a", "b"}}, {Who: "cert:y", Roles: []string{"b"}}},
+		Quotas:   []admin.Quota{{Who: "cert:x", Claims: 5}},
 	}
-	after := conclave.Access{
+	after := admin.Access{
 		Names:    []string{"cn"},
-		Roles:    []conclave.Role{{Name: "a", Rules: []string{"allow status"}}, {Name: "c", Rules: []string{"allow audit"}}},
-		Bindings: []conclave.Binding{{Who: "cert:x", Roles: []string{"a"}}, {Who: "cert:z", Roles: []string{"c"}}},
-		Quotas:   []conclave.Quota{{Who: "cert:x", Claims: 6}, {Prefix: "p/", Bytes: 1}},
+		Roles:    []admin.Role{{Name: "a", Rules: []string{"allow status"}}, {Name: "c", Rules: []string{"allow audit"}}},
+		Bindings: []admin.Binding{{Who: "cert:x", Roles: []string{"a"}}, {Who: "cert:z", Roles: []string{"c"}}},
+		Quotas:   []admin.Quota{{Who: "cert:x", Claims: 6}, {Prefix: "p/", Bytes: 1}},
 	}
 	want := []string{
 		`- bind "cert:x": b`, `- bind "cert:y": b`, `+ bind "cert:z": c`, `+ names: cn`, `- names: uri, cn`, `- quota of cert:x: 5 claims`, `+ quota of cert:x: 6 claims`,

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/admin"
 	"github.com/conclave-io/conclave/internal/cli/cluster/connect"
 	"github.com/conclave-io/conclave/internal/cli/ui"
 )
@@ -23,7 +23,7 @@ func newAccessShow(a *connect.App) *cobra.Command {
   conclave access show --json`,
 		Args: ui.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return connect.Show(a, cmd, (*conclave.Client).Access, func(rules conclave.Access) error {
+			return connect.Show(a, cmd, (*admin.Admin).Access, func(rules admin.Access) error {
 				return a.Print(rules, func(w io.Writer) error { return writeRules(w, rules) })
 			})
 		},
@@ -70,7 +70,7 @@ func newAccessApply(a *connect.App) *cobra.Command {
 				return err
 			}
 			r.warn(all)
-			return r.change(cmd, func(rules conclave.Access) (edits, error) {
+			return r.change(cmd, func(rules admin.Access) (edits, error) {
 				if wanted.Names == nil {
 					wanted.Names = rules.Names
 				}
@@ -83,17 +83,17 @@ func newAccessApply(a *connect.App) *cobra.Command {
 }
 
 // replacing returns the edits that make rules what is wanted.
-func replacing(rules, wanted conclave.Access) []conclave.AccessEdit {
-	roles, noRoles := compared(rules.Roles, wanted.Roles, roleKey, func(a, b conclave.Role) bool { return slices.Equal(a.Rules, b.Rules) })
-	binds, unbinds := compared(rules.Bindings, wanted.Bindings, bindingKey, func(a, b conclave.Binding) bool { return slices.Equal(a.Roles, b.Roles) })
-	quotas, noQuotas := compared(rules.Quotas, wanted.Quotas, quotaKeyOf, func(a, b conclave.Quota) bool { return a == b })
+func replacing(rules, wanted admin.Access) []admin.AccessEdit {
+	roles, noRoles := compared(rules.Roles, wanted.Roles, roleKey, func(a, b admin.Role) bool { return slices.Equal(a.Rules, b.Rules) })
+	binds, unbinds := compared(rules.Bindings, wanted.Bindings, bindingKey, func(a, b admin.Binding) bool { return slices.Equal(a.Roles, b.Roles) })
+	quotas, noQuotas := compared(rules.Quotas, wanted.Quotas, quotaKeyOf, func(a, b admin.Quota) bool { return a == b })
 	list := slices.Concat(
-		ui.Each(roles, conclave.PutRole), ui.Each(noRoles, func(r conclave.Role) conclave.AccessEdit { return conclave.DropRole(r.Name) }),
-		ui.Each(binds, conclave.PutBinding), ui.Each(unbinds, func(b conclave.Binding) conclave.AccessEdit { return conclave.DropBinding(b.Who) }),
-		ui.Each(quotas, conclave.PutQuota), ui.Each(noQuotas, conclave.DropQuota),
+		ui.Each(roles, admin.PutRole), ui.Each(noRoles, func(r admin.Role) admin.AccessEdit { return admin.DropRole(r.Name) }),
+		ui.Each(binds, admin.PutBinding), ui.Each(unbinds, func(b admin.Binding) admin.AccessEdit { return admin.DropBinding(b.Who) }),
+		ui.Each(quotas, admin.PutQuota), ui.Each(noQuotas, admin.DropQuota),
 	)
 	if !slices.Equal(rules.Names, wanted.Names) {
-		list = append(list, conclave.SetNames(wanted.Names...))
+		list = append(list, admin.SetNames(wanted.Names...))
 	}
 	return list
 }
@@ -120,7 +120,7 @@ func compared[T any](have, wanted []T, key func(T) string, same func(a, b T) boo
 }
 
 // difference returns one line for each removal, with a minus, and each addition, with a plus.
-func difference(rules, wanted conclave.Access) []string {
+func difference(rules, wanted admin.Access) []string {
 	before, after := linesOf(rules), linesOf(wanted)
 	var lines []string
 	for line := range before {
@@ -142,7 +142,7 @@ func difference(rules, wanted conclave.Access) []string {
 }
 
 // linesOf returns the rules as a set of lines.
-func linesOf(rules conclave.Access) map[string]bool {
+func linesOf(rules admin.Access) map[string]bool {
 	lines := map[string]bool{"names: " + strings.Join(rules.Names, ", "): true}
 	for _, r := range rules.Roles {
 		lines[roleKey(r)] = true

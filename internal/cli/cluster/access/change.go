@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/admin"
 	"github.com/conclave-io/conclave/internal/cli/cluster"
 	"github.com/conclave-io/conclave/internal/cli/cluster/connect"
 	"github.com/conclave-io/conclave/internal/cli/ui"
@@ -39,7 +40,7 @@ func (r *reform) registerForce(cmd *cobra.Command) *cobra.Command {
 
 // edits are changes of the rules, and a line that describes them.
 type edits struct {
-	list []conclave.AccessEdit
+	list []admin.AccessEdit
 	done string
 }
 
@@ -48,16 +49,16 @@ type reformed struct {
 	Revision uint64 `json:"revision"`
 	// Denied counts the holds that the new rules would not grant, and Revoked the holders of
 	// those that were asked to leave.
-	Denied  uint64                `json:"denied"`
-	Holds   []conclave.DeniedHold `json:"denied_holds"`
-	Revoked int                   `json:"revoked"`
+	Denied  uint64             `json:"denied"`
+	Holds   []admin.DeniedHold `json:"denied_holds"`
+	Revoked int                `json:"revoked"`
 }
 
 // reformAttempts bounds the retries of a change that conflicts with another change of the rules.
 const reformAttempts = 5
 
 // change reads the rules, changes them and prints the result.
-func (r *reform) change(cmd *cobra.Command, of func(conclave.Access) (edits, error)) error {
+func (r *reform) change(cmd *cobra.Command, of func(admin.Access) (edits, error)) error {
 	return r.Ask(cmd.Context(), func(ctx context.Context, client *conclave.Client) error {
 		done, err := r.make(ctx, client, of)
 		if err == nil {
@@ -74,11 +75,11 @@ func (r *reform) change(cmd *cobra.Command, of func(conclave.Access) (edits, err
 }
 
 // make changes the rules. It retries if another change came in between.
-func (r *reform) make(ctx context.Context, client *conclave.Client, of func(conclave.Access) (edits, error)) (done reformed, err error) {
+func (r *reform) make(ctx context.Context, client *conclave.Client, of func(admin.Access) (edits, error)) (done reformed, err error) {
 	begun := time.Now()
 	for attempt, again := 1, true; again; attempt++ {
 		done, err = r.once(ctx, client, of)
-		again = errors.Is(err, conclave.ErrConflict) && attempt < reformAttempts
+		again = errors.Is(err, admin.ErrConflict) && attempt < reformAttempts
 		if err != nil && !again {
 			again, err = levelToo(ctx, client, begun, err)
 		}
@@ -87,8 +88,8 @@ func (r *reform) make(ctx context.Context, client *conclave.Client, of func(conc
 }
 
 // once changes the rules, unless another change came in between.
-func (r *reform) once(ctx context.Context, client *conclave.Client, of func(conclave.Access) (edits, error)) (reformed, error) {
-	rules, err := client.Access(ctx)
+func (r *reform) once(ctx context.Context, client *conclave.Client, of func(admin.Access) (edits, error)) (reformed, error) {
+	rules, err := admin.New(client).Access(ctx)
 	if err != nil {
 		return reformed{}, err
 	}
@@ -96,11 +97,11 @@ func (r *reform) once(ctx context.Context, client *conclave.Client, of func(conc
 	if err != nil {
 		return reformed{}, err
 	}
-	done := reformed{Done: e.done, Revision: rules.Revision, Holds: []conclave.DeniedHold{}}
+	done := reformed{Done: e.done, Revision: rules.Revision, Holds: []admin.DeniedHold{}}
 	if len(e.list) == 0 {
 		return done, nil
 	}
-	changed, err := client.ChangeAccess(ctx, conclave.AccessChange{Edits: e.list, Expected: rules.Revision, Force: r.force, DryRun: r.dryRun, EndSessions: r.endSessions})
+	changed, err := admin.New(client).ChangeAccess(ctx, admin.AccessChange{Edits: e.list, Expected: rules.Revision, Force: r.force, DryRun: r.dryRun, EndSessions: r.endSessions})
 	if err != nil {
 		return done, err
 	}
@@ -133,7 +134,7 @@ func (r *reform) dealWith(ctx context.Context, client *conclave.Client, done *re
 // revokeAll asks the holders of all holds to leave that the rules would not grant, and returns how
 // many the servers have listed. One answer lists a part of them.
 func (r *reform) revokeAll(ctx context.Context, client *conclave.Client, done *reformed) (listed int, err error) {
-	none := conclave.AccessChange{Edits: []conclave.AccessEdit{conclave.SetMode(access.Closed.String())}, Force: true, DryRun: true}
+	none := admin.AccessChange{Edits: []admin.AccessEdit{admin.SetMode(access.Closed.String())}, Force: true, DryRun: true}
 	for holds := done.Holds; len(holds) > 0; {
 		listed += len(holds)
 		if err := r.revoke(ctx, client, holds, done); err != nil || uint64(listed) >= done.Denied {
@@ -150,16 +151,16 @@ func (r *reform) revokeAll(ctx context.Context, client *conclave.Client, done *r
 }
 
 // changeAccess is Client.ChangeAccess, for at most the time that a call may take.
-func (r *reform) changeAccess(ctx context.Context, client *conclave.Client, change conclave.AccessChange) (conclave.AccessChanged, error) {
+func (r *reform) changeAccess(ctx context.Context, client *conclave.Client, change admin.AccessChange) (admin.AccessChanged, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(r.Client.Timeout))
 	defer cancel()
-	return client.ChangeAccess(ctx, change)
+	return admin.New(client).ChangeAccess(ctx, change)
 }
 
 // revokedAtOnce is how many holders are asked to leave at the same time.
 const revokedAtOnce = 32
 
-func (r *reform) revoke(ctx context.Context, client *conclave.Client, holds []conclave.DeniedHold, done *reformed) error {
+func (r *reform) revoke(ctx context.Context, client *conclave.Client, holds []admin.DeniedHold, done *reformed) error {
 	for some := range slices.Chunk(holds, revokedAtOnce) {
 		errs := make([]error, len(some))
 		var asking sync.WaitGroup
@@ -179,10 +180,10 @@ func (r *reform) revoke(ctx context.Context, client *conclave.Client, holds []co
 	return nil
 }
 
-func (r *reform) revokeOne(ctx context.Context, client *conclave.Client, h conclave.DeniedHold) error {
+func (r *reform) revokeOne(ctx context.Context, client *conclave.Client, h admin.DeniedHold) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(r.Client.Timeout))
 	defer cancel()
-	_, err := cluster.ResourceClass{Election: h.Election}.Revoke(client)(ctx, h.Name, "the rules of access no longer allow it", conclave.OnlyFence(h.Fence))
+	_, err := cluster.ResourceClass{Election: h.Election}.Revoke(client)(ctx, h.Name, "the rules of access no longer allow it", admin.OnlyFence(h.Fence))
 	return err
 }
 
@@ -206,7 +207,7 @@ const young = 2 * time.Second
 // levelToo checks whether the level of the cluster is too low for rules of access. If so, it
 // waits briefly and returns again, or returns why the level is not higher.
 func levelToo(ctx context.Context, client *conclave.Client, begun time.Time, err error) (again bool, why error) {
-	now, unknown := client.Upgrade(ctx)
+	now, unknown := admin.New(client).Upgrade(ctx)
 	switch {
 	case unknown != nil || now.Level >= version.Access:
 		return false, err
@@ -235,7 +236,7 @@ func (r *reform) warn(rules []access.Rule) {
 }
 
 // rolesOf returns the roles that a binding has now.
-func rolesOf(rules conclave.Access, who string) []string {
+func rolesOf(rules admin.Access, who string) []string {
 	for _, b := range rules.Bindings {
 		if b.Who == who {
 			return b.Roles

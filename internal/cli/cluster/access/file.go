@@ -10,7 +10,7 @@ import (
 
 	"github.com/BurntSushi/toml"
 
-	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/admin"
 	"github.com/conclave-io/conclave/internal/cli/ui"
 	"github.com/conclave-io/conclave/internal/service/access"
 )
@@ -19,10 +19,10 @@ import (
 type ruleFile struct {
 	// Names says which names of a client's certificate count. If it is empty, the cluster keeps
 	// its own.
-	Names  []string           `toml:"names"`
-	Roles  []roleEntry        `toml:"role"`
-	Binds  []conclave.Binding `toml:"bind"`
-	Quotas []conclave.Quota   `toml:"quota"`
+	Names  []string        `toml:"names"`
+	Roles  []roleEntry     `toml:"role"`
+	Binds  []admin.Binding `toml:"bind"`
+	Quotas []admin.Quota   `toml:"quota"`
 }
 
 type roleEntry struct {
@@ -72,7 +72,7 @@ func (e *ruleEntry) rule() (r access.Rule, err error) {
 
 // readRules reads a file of rules, or standard input for "-". It returns the content in the form
 // in which the cluster shows it, and all rules in the file.
-func readRules(path string, stdin io.Reader) (wanted conclave.Access, all []access.Rule, err error) {
+func readRules(path string, stdin io.Reader) (wanted admin.Access, all []access.Rule, err error) {
 	var content []byte
 	if path == "-" {
 		content, err = io.ReadAll(stdin)
@@ -92,7 +92,7 @@ func readRules(path string, stdin io.Reader) (wanted conclave.Access, all []acce
 	}
 	wanted.Names, wanted.Bindings, wanted.Quotas = file.Names, file.Binds, file.Quotas
 	for _, entry := range file.Roles {
-		role := conclave.Role{Name: entry.Name, Rules: []string{}}
+		role := admin.Role{Name: entry.Name, Rules: []string{}}
 		for i := range entry.Rules {
 			rule, err := entry.Rules[i].rule()
 			if err != nil {
@@ -109,7 +109,7 @@ func readRules(path string, stdin io.Reader) (wanted conclave.Access, all []acce
 }
 
 // twice reports an entry that is in a file twice. One of both would be lost.
-func twice(path string, wanted conclave.Access) error {
+func twice(path string, wanted admin.Access) error {
 	seen := make(map[string]bool)
 	for _, key := range slices.Concat(ui.Each(wanted.Roles, roleKey), ui.Each(wanted.Bindings, bindingKey), ui.Each(wanted.Quotas, quotaKeyOf)) {
 		if seen[key] {
@@ -120,12 +120,12 @@ func twice(path string, wanted conclave.Access) error {
 	return nil
 }
 
-func roleKey(r conclave.Role) string       { return fmt.Sprintf("role %q", r.Name) }
-func bindingKey(b conclave.Binding) string { return fmt.Sprintf("bind %q", b.Who) }
-func quotaKeyOf(q conclave.Quota) string   { return "quota of " + ofQuota(q) }
+func roleKey(r admin.Role) string       { return fmt.Sprintf("role %q", r.Name) }
+func bindingKey(b admin.Binding) string { return fmt.Sprintf("bind %q", b.Who) }
+func quotaKeyOf(q admin.Quota) string   { return "quota of " + ofQuota(q) }
 
 // writeRules writes rules as a file that readRules reads.
-func writeRules(w io.Writer, rules conclave.Access) error {
+func writeRules(w io.Writer, rules admin.Access) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# mode %s, revision %d\nnames = %s\n", rules.Mode, rules.Revision, tomlList(rules.Names))
 	for _, role := range rules.Roles {

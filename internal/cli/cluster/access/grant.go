@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/admin"
 	"github.com/conclave-io/conclave/internal/cli/cluster/connect"
 	"github.com/conclave-io/conclave/internal/cli/ui"
 	"github.com/conclave-io/conclave/internal/service/access"
@@ -34,11 +34,11 @@ WHO keeps its other roles.`,
 			if err := connect.NoToken(who); err != nil {
 				return err
 			}
-			return r.change(cmd, func(rules conclave.Access) (edits, error) {
+			return r.change(cmd, func(rules admin.Access) (edits, error) {
 				if slices.Contains(rolesOf(rules, who), role) {
 					return edits{nil, fmt.Sprintf("%s already has the role %s", ui.Shown(who), ui.Shown(role))}, nil
 				}
-				return edits{[]conclave.AccessEdit{bound(rules, who, role)}, fmt.Sprintf("%s has the role %s", ui.Shown(who), ui.Shown(role))}, nil
+				return edits{[]admin.AccessEdit{bound(rules, who, role)}, fmt.Sprintf("%s has the role %s", ui.Shown(who), ui.Shown(role))}, nil
 			})
 		},
 	})
@@ -59,17 +59,17 @@ new rules would not grant.`,
 		Args: ui.Takes("WHO", "ROLE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			who, role := args[0], args[1]
-			return r.change(cmd, func(rules conclave.Access) (edits, error) {
+			return r.change(cmd, func(rules admin.Access) (edits, error) {
 				roles := slices.Clone(rolesOf(rules, who))
 				at := slices.Index(roles, role)
 				if at < 0 {
 					return edits{}, ui.Failure(ui.StatusNo, "binding: %q: does not have the role %q", who, role)
 				}
-				put := conclave.PutBinding(conclave.Binding{Who: who, Roles: slices.Delete(roles, at, at+1)})
+				put := admin.PutBinding(admin.Binding{Who: who, Roles: slices.Delete(roles, at, at+1)})
 				if len(roles) == 1 {
-					put = conclave.DropBinding(who)
+					put = admin.DropBinding(who)
 				}
-				return edits{[]conclave.AccessEdit{put}, fmt.Sprintf("%s no longer has the role %s", ui.Shown(who), ui.Shown(role))}, nil
+				return edits{[]admin.AccessEdit{put}, fmt.Sprintf("%s no longer has the role %s", ui.Shown(who), ui.Shown(role))}, nil
 			})
 		},
 	})
@@ -106,7 +106,7 @@ a prefix with one of / - . : because the prefix reports also selects reports-sec
 			return ui.Takes("NAME", "RULE")(cmd, args[:min(len(args), 2)])
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			role := conclave.Role{Name: args[0]}
+			role := admin.Role{Name: args[0]}
 			for _, text := range args[1:] {
 				rule, err := access.ParseRule(text)
 				if err != nil {
@@ -115,8 +115,8 @@ a prefix with one of / - . : because the prefix reports also selects reports-sec
 				r.warn([]access.Rule{rule})
 				role.Rules = append(role.Rules, rule.String())
 			}
-			return r.change(cmd, func(conclave.Access) (edits, error) {
-				return edits{[]conclave.AccessEdit{conclave.PutRole(role)}, fmt.Sprintf("role %s: %s", ui.Shown(role.Name), strings.Join(role.Rules, "; "))}, nil
+			return r.change(cmd, func(admin.Access) (edits, error) {
+				return edits{[]admin.AccessEdit{admin.PutRole(role)}, fmt.Sprintf("role %s: %s", ui.Shown(role.Name), strings.Join(role.Rules, "; "))}, nil
 			})
 		},
 	})
@@ -135,11 +135,11 @@ conclave access withdraw.`,
 		Annotations: ui.Statuses("0 the role is removed", "1 no role has this name"),
 		Args:        ui.Takes("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return r.change(cmd, func(rules conclave.Access) (edits, error) {
-				if !slices.ContainsFunc(rules.Roles, func(role conclave.Role) bool { return role.Name == args[0] }) {
+			return r.change(cmd, func(rules admin.Access) (edits, error) {
+				if !slices.ContainsFunc(rules.Roles, func(role admin.Role) bool { return role.Name == args[0] }) {
 					return edits{}, ui.Failure(ui.StatusNo, "role: %q: not found", args[0])
 				}
-				return edits{[]conclave.AccessEdit{conclave.DropRole(args[0])}, fmt.Sprintf("role %s removed", ui.Shown(args[0]))}, nil
+				return edits{[]admin.AccessEdit{admin.DropRole(args[0])}, fmt.Sprintf("role %s removed", ui.Shown(args[0]))}, nil
 			})
 		},
 	})
@@ -156,10 +156,10 @@ func newRoleShow(a *connect.App) *cobra.Command {
 		Annotations: ui.Statuses("0 success", "1 no role has this name"),
 		Args:        ui.AtMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return connect.Show(a, cmd, (*conclave.Client).Access, func(rules conclave.Access) error {
+			return connect.Show(a, cmd, (*admin.Admin).Access, func(rules admin.Access) error {
 				roles := allRoles(rules)
 				if len(args) > 0 {
-					roles = slices.DeleteFunc(roles, func(role conclave.Role) bool { return role.Name != args[0] })
+					roles = slices.DeleteFunc(roles, func(role admin.Role) bool { return role.Name != args[0] })
 				}
 				if len(args) > 0 && len(roles) == 0 {
 					return ui.Failure(ui.StatusNo, "role: %q: not found", args[0])
@@ -179,10 +179,10 @@ func newRoleShow(a *connect.App) *cobra.Command {
 }
 
 // allRoles returns the built-in roles, and then those of the cluster.
-func allRoles(rules conclave.Access) []conclave.Role {
-	var all []conclave.Role
+func allRoles(rules admin.Access) []admin.Role {
+	var all []admin.Role
 	for _, fixed := range access.Fixed() {
-		role := conclave.Role{Name: fixed.Name}
+		role := admin.Role{Name: fixed.Name}
 		for _, rule := range fixed.Rules {
 			role.Rules = append(role.Rules, rule.String())
 		}

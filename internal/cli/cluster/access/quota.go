@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/admin"
 	"github.com/conclave-io/conclave/internal/cli/cluster/connect"
 	"github.com/conclave-io/conclave/internal/cli/ui"
 	"github.com/conclave-io/conclave/internal/service/access"
@@ -35,7 +35,7 @@ server. Requests have no default limit, and a prefix has no default limits.`,
 }
 
 // quotaKey sets whose quota it is: the argument WHO, or --prefix.
-func quotaKey(q *conclave.Quota, args []string) error {
+func quotaKey(q *admin.Quota, args []string) error {
 	switch {
 	case len(args) == 1 && q.Prefix != "":
 		return ui.Exclude("--prefix", "the argument WHO")
@@ -48,7 +48,7 @@ func quotaKey(q *conclave.Quota, args []string) error {
 }
 
 // ofQuota returns whose quota it is.
-func ofQuota(q conclave.Quota) string {
+func ofQuota(q admin.Quota) string {
 	if q.Who == "" {
 		return access.PrefixQuota(q.Prefix)
 	}
@@ -57,7 +57,7 @@ func ofQuota(q conclave.Quota) string {
 
 func newQuotaSet(a *connect.App) *cobra.Command {
 	r := &reform{App: a}
-	var q conclave.Quota
+	var q admin.Quota
 	cmd := &cobra.Command{
 		Use:   "set WHO | --prefix PREFIX",
 		Short: "Create a quota, or replace its limits",
@@ -70,8 +70,8 @@ func newQuotaSet(a *connect.App) *cobra.Command {
 			if err := quotaKey(&q, args); err != nil {
 				return err
 			}
-			return r.change(cmd, func(conclave.Access) (edits, error) {
-				return edits{[]conclave.AccessEdit{conclave.PutQuota(q)}, "quota of " + amountOf(q)}, nil
+			return r.change(cmd, func(admin.Access) (edits, error) {
+				return edits{[]admin.AccessEdit{admin.PutQuota(q)}, "quota of " + amountOf(q)}, nil
 			})
 		},
 	}
@@ -84,7 +84,7 @@ func newQuotaSet(a *connect.App) *cobra.Command {
 }
 
 // amountOf returns whose quota it is, and its limits.
-func amountOf(q conclave.Quota) string {
+func amountOf(q admin.Quota) string {
 	text := ofQuota(q) + ":"
 	for _, amount := range amountsOf(q) {
 		text += fmt.Sprintf(" %d %s", amount.n, amount.name)
@@ -99,14 +99,14 @@ type amount struct {
 }
 
 // amountsOf returns the limits that a quota sets.
-func amountsOf(q conclave.Quota) []amount {
+func amountsOf(q admin.Quota) []amount {
 	all := []amount{{"sessions", q.Sessions}, {"claims", q.Claims}, {"bytes", q.Bytes}, {"requests", q.Requests}}
 	return slices.DeleteFunc(all, func(a amount) bool { return a.n == 0 })
 }
 
 func newQuotaDrop(a *connect.App) *cobra.Command {
 	r := &reform{App: a}
-	var q conclave.Quota
+	var q admin.Quota
 	cmd := &cobra.Command{
 		Use:   "drop WHO | --prefix PREFIX",
 		Short: "Remove a quota",
@@ -120,11 +120,11 @@ func newQuotaDrop(a *connect.App) *cobra.Command {
 			if err := quotaKey(&q, args); err != nil {
 				return err
 			}
-			return r.change(cmd, func(rules conclave.Access) (edits, error) {
-				if !slices.ContainsFunc(rules.Quotas, func(set conclave.Quota) bool { return set.Who == q.Who && set.Prefix == q.Prefix }) {
+			return r.change(cmd, func(rules admin.Access) (edits, error) {
+				if !slices.ContainsFunc(rules.Quotas, func(set admin.Quota) bool { return set.Who == q.Who && set.Prefix == q.Prefix }) {
 					return edits{}, ui.Failure(ui.StatusNo, "quota of %s: not found", ofQuota(q))
 				}
-				return edits{[]conclave.AccessEdit{conclave.DropQuota(q)}, fmt.Sprintf("quota of %s removed", ofQuota(q))}, nil
+				return edits{[]admin.AccessEdit{admin.DropQuota(q)}, fmt.Sprintf("quota of %s removed", ofQuota(q))}, nil
 			})
 		},
 	}
@@ -142,7 +142,7 @@ func newQuotaList(a *connect.App) *cobra.Command {
   conclave access quota list --json`,
 		Args: ui.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return connect.Show(a, cmd, (*conclave.Client).Access, func(rules conclave.Access) error {
+			return connect.Show(a, cmd, (*admin.Admin).Access, func(rules admin.Access) error {
 				return a.Print(map[string]any{"quotas": rules.Quotas}, func(w io.Writer) error {
 					t := ui.NewTable(w, "QUOTA OF", "SESSIONS", "CLAIMS", "BYTES", "REQUESTS/S")
 					for _, q := range rules.Quotas {

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/admin"
 	"github.com/conclave-io/conclave/internal/cli/clitest"
 	"github.com/conclave-io/conclave/internal/cli/ui"
 )
@@ -13,7 +13,7 @@ import (
 // TestTokensAreNotRepeated: who gives a token where something else belongs does not find it in a message,
 // in the rules, or in the audit log.
 func TestTokensAreNotRepeated(t *testing.T) {
-	token, _, _ := conclave.NewToken("red", time.Time{}, "")
+	token, _, _ := admin.NewToken("red", time.Time{}, "")
 	for _, args := range [][]string{
 		{"access", "whoami", "--token-file", token},
 		{"access", "token", "revoke", token},

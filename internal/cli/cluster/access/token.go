@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/admin"
 	"github.com/conclave-io/conclave/internal/cli/cluster/connect"
 	"github.com/conclave-io/conclave/internal/cli/ui"
 	"github.com/conclave-io/conclave/internal/kit/outfile"
@@ -96,7 +97,7 @@ type tokenView struct {
 }
 
 // create draws a token for a name, and makes it valid together with other edits of the rules.
-func (i *tokenIssue) create(cmd *cobra.Command, name string, others func(conclave.Access) ([]conclave.AccessEdit, error)) error {
+func (i *tokenIssue) create(cmd *cobra.Command, name string, others func(admin.Access) ([]admin.AccessEdit, error)) error {
 	if i.life.never && !i.force {
 		return errors.New("--expires: never: requires --force")
 	}
@@ -104,21 +105,21 @@ func (i *tokenIssue) create(cmd *cobra.Command, name string, others func(conclav
 	if !i.life.never {
 		expires = time.Now().Add(i.life.valid).UTC().Truncate(time.Second)
 	}
-	token, put, id := conclave.NewToken(name, expires, i.note)
+	token, put, id := admin.NewToken(name, expires, i.note)
 	if i.file != "" {
 		if _, err := outfile.Place(i.file); err != nil {
 			return fmt.Errorf("--file: %w", err)
 		}
 	}
 	return i.Ask(cmd.Context(), func(ctx context.Context, client *conclave.Client) error {
-		if _, err := i.reform.make(ctx, client, func(rules conclave.Access) (edits, error) {
+		if _, err := i.reform.make(ctx, client, func(rules admin.Access) (edits, error) {
 			more, err := others(rules)
 			return edits{list: append(more, put)}, err
 		}); err != nil {
 			return err
 		}
 		if err := connect.WriteToken(i.file, token); err != nil { // nobody can use it: withdraw it
-			_, again := client.ChangeAccess(ctx, conclave.AccessChange{Edits: []conclave.AccessEdit{conclave.DropToken(id)}})
+			_, again := admin.New(client).ChangeAccess(ctx, admin.AccessChange{Edits: []admin.AccessEdit{admin.DropToken(id)}})
 			return errors.Join(err, again)
 		}
 		view := tokenView{ID: id, Principal: "token:" + name, Expires: expires, Token: token}
@@ -157,7 +158,7 @@ conclave access grant.`,
   conclave access token create reports --expires never --force --json`,
 		Args: ui.Takes("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return i.create(cmd, args[0], func(conclave.Access) ([]conclave.AccessEdit, error) { return nil, nil })
+			return i.create(cmd, args[0], func(admin.Access) ([]admin.AccessEdit, error) { return nil, nil })
 		},
 	})
 }
@@ -179,7 +180,7 @@ program that reads its token from a file uses the new one for its next connectio
 			if overlap < 0 {
 				return fmt.Errorf("--overlap: %v: must be at least 0s", &overlap)
 			}
-			return i.create(cmd, args[0], func(rules conclave.Access) ([]conclave.AccessEdit, error) {
+			return i.create(cmd, args[0], func(rules admin.Access) ([]admin.AccessEdit, error) {
 				return tokensEnding(rules, args[0], time.Now().Add(time.Duration(overlap)))
 			})
 		},
@@ -190,12 +191,12 @@ program that reads its token from a file uses the new one for its next connectio
 
 // tokensEnding returns the edits that let the tokens of a name expire at end, unless they expire
 // before.
-func tokensEnding(rules conclave.Access, name string, end time.Time) (old []conclave.AccessEdit, err error) {
+func tokensEnding(rules admin.Access, name string, end time.Time) (old []admin.AccessEdit, err error) {
 	found := false
 	for _, t := range rules.Tokens {
 		found = found || t.Name == name
 		if t.Name == name && (t.Expires.IsZero() || t.Expires.After(end)) {
-			old = append(old, conclave.ExpireToken(t, end))
+			old = append(old, admin.ExpireToken(t, end))
 		}
 	}
 	if !found {
@@ -214,7 +215,7 @@ func newTokenList(a *connect.App) *cobra.Command {
   conclave access token list --json`,
 		Args: ui.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return connect.Show(a, cmd, (*conclave.Client).Access, func(rules conclave.Access) error {
+			return connect.Show(a, cmd, (*admin.Admin).Access, func(rules admin.Access) error {
 				return a.Print(map[string]any{"tokens": rules.Tokens}, func(w io.Writer) error {
 					t := ui.NewTable(w, "ID", "PROVES", "CREATED BY", "CREATED", "EXPIRES", "NOTE")
 					for _, token := range rules.Tokens {
@@ -254,14 +255,14 @@ if the programs had died.`,
 			if connect.IsToken(args[0]) {
 				return errors.New("token: give its ID, which is between cvt1_ and the next _, or its name: others can see the arguments of a command")
 			}
-			return r.change(cmd, func(rules conclave.Access) (e edits, err error) {
-				var byName []conclave.AccessEdit
+			return r.change(cmd, func(rules admin.Access) (e edits, err error) {
+				var byName []admin.AccessEdit
 				for _, t := range rules.Tokens {
 					switch args[0] {
 					case t.ID:
-						e.list = append(e.list, conclave.DropToken(t.ID))
+						e.list = append(e.list, admin.DropToken(t.ID))
 					case t.Name:
-						byName = append(byName, conclave.DropToken(t.ID))
+						byName = append(byName, admin.DropToken(t.ID))
 					}
 				}
 				if len(e.list) == 0 {

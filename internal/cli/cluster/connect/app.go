@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/admin"
 	"github.com/conclave-io/conclave/internal/cli/ui"
 )
 
@@ -130,9 +131,9 @@ func (a *App) Ask(ctx context.Context, question func(context.Context, *conclave.
 }
 
 // Show asks a question, and prints the answer.
-func Show[Answer any](a *App, cmd *cobra.Command, question func(*conclave.Client, context.Context) (Answer, error), print func(Answer) error) error {
+func Show[Answer any](a *App, cmd *cobra.Command, question func(*admin.Admin, context.Context) (Answer, error), print func(Answer) error) error {
 	return a.Ask(cmd.Context(), func(ctx context.Context, client *conclave.Client) error {
-		answer, err := question(client, ctx)
+		answer, err := question(admin.New(client), ctx)
 		if err != nil {
 			return err
 		}
