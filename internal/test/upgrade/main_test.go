@@ -3,9 +3,12 @@
 package upgrade
 
 import (
+	"archive/tar"
+	"bytes"
 	_ "embed"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,6 +30,8 @@ const (
 type pair struct {
 	name string
 	age  [2]string
+	// missing says why the history of this checkout does not have the release.
+	missing error
 }
 
 // The ages of a pair.
@@ -40,6 +45,8 @@ var (
 	pairs []pair
 	// missing says why there is none.
 	missing error
+	// errHistory is the error if a release cannot be read from the history.
+	errHistory = errors.New("not in the history of this checkout; get all of it with git fetch --unshallow")
 )
 
 func TestMain(m *testing.M) {
@@ -56,8 +63,13 @@ func run(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
-	if pairs, missing = build(dir); missing != nil && os.Getenv("UPGRADE_REQUIRED") == "1" {
-		fmt.Fprintln(os.Stderr, "UPGRADE_REQUIRED is 1, and the releases cannot be built:", missing)
+	pairs, missing = build(dir)
+	lacking := missing
+	for _, p := range pairs {
+		lacking = errors.Join(lacking, p.missing)
+	}
+	if lacking != nil && os.Getenv("UPGRADE_REQUIRED") == "1" {
+		fmt.Fprintln(os.Stderr, "UPGRADE_REQUIRED is 1, and the releases cannot be built:", lacking)
 		return 1
 	}
 	status := m.Run()
@@ -84,10 +96,11 @@ func build(dir string) ([]pair, error) {
 			continue
 		}
 		binary := filepath.Join(dir, commit)
-		if err := compileCommit(commit, binary); err != nil {
+		err := compileCommit(commit, binary)
+		if err != nil && !errors.Is(err, errHistory) {
 			return nil, err
 		}
-		all = append(all, pair{commit, [...]string{binary, tree}})
+		all = append(all, pair{commit, [...]string{binary, tree}, err})
 	}
 	overlay, err := next.Overlay(absolute(root), dir)
 	if err != nil {
@@ -97,17 +110,59 @@ func build(dir string) ([]pair, error) {
 	if err := compile(root, binary, "-overlay", overlay); err != nil {
 		return nil, err
 	}
-	return append(all, pair{"next", [...]string{tree, binary}}), nil
+	return append(all, pair{"next", [...]string{tree, binary}, nil}), nil
 }
 
-// compileCommit builds a release from the history of the repository.
+// compileCommit builds a release from the history of the repository. It changes nothing there, and
+// works if the checkout belongs to another user.
 func compileCommit(commit, binary string) error {
-	sources := binary + ".sources"
-	if text, err := exec.Command("git", "-C", root, "worktree", "add", "--detach", sources, commit).CombinedOutput(); err != nil {
-		return fmt.Errorf("release %s: %w: %s", commit, err, text)
+	var stderr strings.Builder
+	archive := exec.Command("git", "-c", "safe.directory=*", "-C", root, "archive", "--format=tar", commit)
+	archive.Stderr = &stderr
+	text, err := archive.Output()
+	if err != nil {
+		return fmt.Errorf("release %s: %w: %v: %s", commit, errHistory, err, strings.TrimSpace(stderr.String()))
 	}
-	err := compile(sources, binary)
-	return errors.Join(err, exec.Command("git", "-C", root, "worktree", "remove", "--force", sources).Run())
+	sources := binary + ".sources"
+	if err := extract(text, sources); err != nil {
+		return fmt.Errorf("release %s: %w", commit, err)
+	}
+	return compile(sources, binary)
+}
+
+// extract writes the directories and files of a tar archive into a new directory.
+func extract(archive []byte, dir string) error {
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	within, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer within.Close()
+	r := tar.NewReader(bytes.NewReader(archive))
+	for {
+		h, err := r.Next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		text, err := io.ReadAll(r)
+		if err != nil {
+			return err
+		}
+		switch h.Typeflag {
+		case tar.TypeDir:
+			err = within.MkdirAll(h.Name, 0o700)
+		case tar.TypeReg:
+			err = within.WriteFile(h.Name, text, 0o600)
+		}
+		if err != nil {
+			return err
+		}
+	}
 }
 
 func compile(sources, binary string, flags ...string) error {

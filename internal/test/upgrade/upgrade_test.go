@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/conclave-io/conclave/internal/service/version"
 )
 
 // TestUpgrade replaces the servers of a cluster one after the other by those of the next
@@ -52,15 +54,21 @@ func orders(ids ...int) (all [][]int) {
 }
 
 func (p play) run(t *testing.T, binaries pair) {
+	if binaries.missing != nil {
+		t.Skip(binaries.missing)
+	}
 	tr := found(t, binaries, make([]int, len(p.order))...)
 	tr.settle()
 	tr.begin()
 	p.up(tr)
-	if binaries.name == next.Name {
+	switch {
+	case binaries.name == next.Name:
 		p.all(tr, old)
 		p.all(tr, young)
 		p.raise(tr)
 		p.useAndLower(tr)
+	case tr.base < version.Max:
+		p.raiseAndLower(tr)
 	}
 	p.all(tr, old)
 	tr.at(tr.base)
@@ -138,19 +146,48 @@ func (p play) useAndLower(tr *trial) {
 	if err := held.Unlock(within(tr.T)); err != nil {
 		tr.Fatal(err)
 	}
-	before := make(map[int]uint64) // of servers that do not wait for a snapshot when they end
+	p.lower(tr, tr.base)
+	tr.load.goesOn(tr.T)
+}
+
+// raiseAndLower raises the level from that of an older release to that of this tree, and lowers
+// it again, one level at a time. Meanwhile servers of this tree get the state from their disks
+// and from another server, and the older release does not start on data of the higher level.
+func (p play) raiseAndLower(tr *trial) {
+	if u, err := tr.ask(old, "finish"); err != nil || u.Level != version.Max {
+		tr.Fatalf("the level is not raised: %+v, %v", u, err)
+	}
+	tr.load.goesOn(tr.T)
+	tr.replace(p.order[1], young, p.signals[0])
+	tr.empty(p.order[1], young)
+	last := p.order[len(p.order)-1]
+	tr.stop(last, p.signals[0])
+	tr.refused(last, old, " reads ", "install a")
+	tr.start(last, young)
+	tr.load.goesOn(tr.T)
+	for level := uint32(version.Max); level > tr.base; level-- {
+		until(tr.T, "all servers are connected", func() bool { return len(tr.at(level).Obstacles) == 0 })
+		p.lower(tr, level-1)
+	}
+	tr.load.goesOn(tr.T)
+}
+
+// lower lowers the level by one. It waits for the snapshots of servers that will not make one
+// when they end.
+func (p play) lower(tr *trial, to uint32) {
+	tr.Helper()
+	before := make(map[int]uint64)
 	for i, id := range p.order {
 		if p.signals[i%len(p.signals)] == syscall.SIGKILL {
 			before[id], _ = tr.backup(young, id)
 		}
 	}
-	if u, err := tr.ask(young, "lower"); err != nil || u.Level != tr.base || !u.Held {
-		tr.Fatalf("the level is not lowered: %+v, %v", u, err)
+	if u, err := tr.ask(young, "lower"); err != nil || u.Level != to || !u.Held {
+		tr.Fatalf("the level is not lowered to %d: %+v, %v", to, u, err)
 	}
 	for id, index := range before {
-		until(tr.T, fmt.Sprintf("server %d has a snapshot of the lower level", id), func() bool { return tr.snapshot(id) > index })
+		until(tr.T, fmt.Sprintf("server %d has a snapshot of level %d", id, to), func() bool { return tr.snapshot(id) > index })
 	}
-	tr.load.goesOn(tr.T)
 }
 
 // tooOld starts the old release on data of the next level, without data, and as a server
