@@ -10,9 +10,9 @@ import (
 
 	"github.com/conclave-io/conclave/api"
 	"github.com/conclave-io/conclave/internal/service/access"
-	"github.com/conclave-io/conclave/internal/service/convert"
 	"github.com/conclave-io/conclave/internal/service/node"
 	"github.com/conclave-io/conclave/internal/service/registry"
+	"github.com/conclave-io/conclave/internal/service/stream"
 	"github.com/conclave-io/conclave/internal/service/version"
 )
 
@@ -115,7 +115,7 @@ func answerCheck(check *api.CheckAccess) (answering, error) {
 			return nil, err
 		}
 	}
-	class, problem := convert.Class(check.GetClass())
+	class, problem := stream.ClassFromProto(check.GetClass())
 	if verb.OnNames() && problem == "" {
 		problem = registry.ValidateName(check.GetName())
 	}

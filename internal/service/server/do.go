@@ -12,7 +12,6 @@ import (
 
 	"github.com/conclave-io/conclave/api"
 	"github.com/conclave-io/conclave/internal/service/access"
-	"github.com/conclave-io/conclave/internal/service/convert"
 	"github.com/conclave-io/conclave/internal/service/node"
 	"github.com/conclave-io/conclave/internal/service/registry"
 	"github.com/conclave-io/conclave/internal/service/stream"
@@ -204,7 +203,7 @@ func (s *Server) await(ctx context.Context, c *call, req *api.Request) (*api.Rep
 				continue // for another call in the same session
 			}
 			if r.Result.Code != registry.Queued {
-				return convert.Reply(req.GetSession(), &r), nil
+				return stream.ReplyProto(req.GetSession(), &r), nil
 			}
 			queued = true
 			silence.Stop()

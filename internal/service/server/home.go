@@ -14,7 +14,6 @@ import (
 	"github.com/conclave-io/conclave/algorithm/view"
 	"github.com/conclave-io/conclave/api"
 	"github.com/conclave-io/conclave/internal/service/access"
-	"github.com/conclave-io/conclave/internal/service/convert"
 	"github.com/conclave-io/conclave/internal/service/host"
 	"github.com/conclave-io/conclave/internal/service/registry"
 	"github.com/conclave-io/conclave/internal/service/replica"
@@ -204,9 +203,9 @@ func (s *Server) explainHere(req *api.ExplainRequest) (*api.ExplainResponse, err
 	answer := new(api.ExplainResponse)
 	res, known, past := s.node.Home().Explain(req.GetName(), waiters(req.GetWaiters()))
 	if known {
-		answer.Resource = convert.Resource(&res)
+		answer.Resource = stream.ResourceProto(&res)
 	}
-	answer.Past = convert.All(past, convert.Ended)
+	answer.Past = stream.ProtoList(past, stream.EndedProto)
 	return answer, nil
 }
 
@@ -279,7 +278,7 @@ func (s *Server) listHere(ctx context.Context, req *api.ListRequest) (*api.ListR
 	answer := &api.ListResponse{More: more}
 	_ = s.node.View(ctx, func(r *replica.Replica) {
 		for i := range found {
-			res := convert.Resource(&found[i])
+			res := stream.ResourceProto(&found[i])
 			if g := r.Registry().Guarded().GuardOf(res.GetName()); g != nil {
 				res.Guard, res.Limit = g.Use.Algorithm, host.Units(g.Use)
 			}

@@ -12,7 +12,6 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/conclave-io/conclave/api"
-	"github.com/conclave-io/conclave/internal/service/convert"
 	"github.com/conclave-io/conclave/internal/service/guarded/home"
 	"github.com/conclave-io/conclave/internal/service/node"
 	"github.com/conclave-io/conclave/internal/service/registry"
@@ -120,7 +119,7 @@ func (s *Server) sessionsHere(req *api.SessionsRequest, after registry.SessionID
 	page, left, more := s.node.Home().Sessions(after, limited(req.GetLimit()))
 	answer := &api.SessionsResponse{More: more}
 	for i := range page {
-		one := convert.Session(&page[i], left[i])
+		one := stream.SessionProto(&page[i], left[i])
 		one.Home = s.cfg.ID
 		answer.Sessions = append(answer.Sessions, one)
 	}

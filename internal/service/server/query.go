@@ -13,20 +13,19 @@ import (
 
 	"github.com/conclave-io/conclave/api"
 	"github.com/conclave-io/conclave/internal/service/access"
-	"github.com/conclave-io/conclave/internal/service/convert"
-	"github.com/conclave-io/conclave/internal/service/feed"
 	"github.com/conclave-io/conclave/internal/service/node"
 	"github.com/conclave-io/conclave/internal/service/registry"
 	"github.com/conclave-io/conclave/internal/service/replica"
+	"github.com/conclave-io/conclave/internal/service/stream"
 	"github.com/conclave-io/conclave/internal/service/version"
 )
 
 const (
 	// pageSize is the default and the largest size of a page.
-	pageSize = feed.PageSize
+	pageSize = stream.WatchPage
 	// defaultWaiters is how many waiters of a resource are listed by default, and maxWaiters
 	// the most that can be asked for.
-	defaultWaiters = feed.Waiters
+	defaultWaiters = stream.DefaultWaiters
 	maxWaiters     = 10000
 )
 
@@ -90,7 +89,7 @@ func (s *Server) describe(r *replica.Replica, answer *api.StatusResponse) {
 
 // List returns locks or elections.
 func (s service) List(ctx context.Context, req *api.ListRequest) (*api.ListResponse, error) {
-	class, problem := convert.Class(req.GetClass())
+	class, problem := stream.ClassFromProto(req.GetClass())
 	if problem != "" {
 		return nil, status.Error(codes.InvalidArgument, problem)
 	}
@@ -103,7 +102,7 @@ func (s service) List(ctx context.Context, req *api.ListRequest) (*api.ListRespo
 	look := func(state node.State) {
 		may := reader(ctx, state.Rules(), class)
 		answer.More, complete = each(state, class, may, limited(req.GetLimit()), waiters(req.GetWaiters()), func(res *registry.Resource) {
-			answer.Resources = append(answer.Resources, convert.Resource(res))
+			answer.Resources = append(answer.Resources, stream.ResourceProto(res))
 		})
 	}
 	answer, err = read(ctx, s.Server, req.GetStale(), answer, look, asking(api.ConclaveClient.List, req))
@@ -123,7 +122,7 @@ func (s service) List(ctx context.Context, req *api.ListRequest) (*api.ListRespo
 
 // Explain returns who holds a resource, who waits, and how its last holds ended.
 func (s service) Explain(ctx context.Context, req *api.ExplainRequest) (*api.ExplainResponse, error) {
-	class, problem := convert.Class(req.GetClass())
+	class, problem := stream.ClassFromProto(req.GetClass())
 	if problem == "" {
 		problem = registry.ValidateName(req.GetName())
 	}
@@ -160,9 +159,9 @@ func (s service) Explain(ctx context.Context, req *api.ExplainRequest) (*api.Exp
 func explainFrom(state node.State, class registry.Class, req *api.ExplainRequest, answer *api.ExplainResponse) {
 	res, held, past := state.Explain(class, req.GetName(), waiters(req.GetWaiters()))
 	if held {
-		answer.Resource = convert.Resource(&res)
+		answer.Resource = stream.ResourceProto(&res)
 	}
-	answer.Past = convert.All(past, convert.Ended)
+	answer.Past = stream.ProtoList(past, stream.EndedProto)
 	if g := state.Guarded().GuardOf(req.GetName()); class == registry.Lock && g != nil && g.Use.Live() {
 		answer.Guard = &api.Guard{Prefix: g.Prefix, Algorithm: g.Use.Algorithm}
 	}
@@ -181,7 +180,7 @@ func (s service) Waits(ctx context.Context, req *api.WaitsRequest) (*api.WaitsRe
 		for i := range page {
 			if w := &page[i]; may(w.Class, w.Name) {
 				w.Keeps = slices.DeleteFunc(w.Keeps, func(k registry.Kept) bool { return !may(k.Class, k.Name) })
-				answer.Waits = append(answer.Waits, convert.Waiting(w))
+				answer.Waits = append(answer.Waits, stream.WaitingProto(w))
 			}
 		}
 	}
@@ -200,7 +199,7 @@ func (s service) Sessions(ctx context.Context, req *api.SessionsRequest) (*api.S
 		page, more := state.Sessions(after, limited(req.GetLimit()))
 		answer.More = more
 		for i, left := range s.remaining(ctx, page) {
-			answer.Sessions = append(answer.Sessions, convert.Session(&page[i], left))
+			answer.Sessions = append(answer.Sessions, stream.SessionProto(&page[i], left))
 		}
 	}
 	answer, err := read(ctx, s.Server, req.GetStale(), answer, look, asking(api.ConclaveClient.Sessions, req))

@@ -13,10 +13,10 @@ import (
 	"github.com/conclave-io/conclave/api/jsonform"
 	"github.com/conclave-io/conclave/internal/service/access"
 	"github.com/conclave-io/conclave/internal/service/audit"
-	"github.com/conclave-io/conclave/internal/service/feed"
 	"github.com/conclave-io/conclave/internal/service/node"
 	"github.com/conclave-io/conclave/internal/service/registry"
 	"github.com/conclave-io/conclave/internal/service/rest"
+	"github.com/conclave-io/conclave/internal/service/stream"
 )
 
 // restCalls carries out the calls over HTTP. It implements rest.Server.
@@ -70,7 +70,7 @@ func (c restCalls) Follow(ctx context.Context, election string, send func(*api.O
 	}
 	var last *api.Observation
 	news := func(o *api.Observation) error {
-		if last != nil && !feed.Differ(last, o) {
+		if last != nil && !stream.Differ(last, o) {
 			return nil
 		}
 		last = o

@@ -12,10 +12,9 @@ import (
 
 	"github.com/conclave-io/conclave/api"
 	"github.com/conclave-io/conclave/internal/kit/wait"
-	"github.com/conclave-io/conclave/internal/service/convert"
-	"github.com/conclave-io/conclave/internal/service/feed"
 	"github.com/conclave-io/conclave/internal/service/node"
 	"github.com/conclave-io/conclave/internal/service/registry"
+	"github.com/conclave-io/conclave/internal/service/stream"
 )
 
 // Watch streams the resources under a prefix. If this server does not lead, it ends as
@@ -71,21 +70,21 @@ func (s *Server) watch(ctx context.Context, req *api.WatchRequest, send func(*ap
 }
 
 // told returns the watch that a request asks for, and the least time between two messages.
-func told(req *api.WatchRequest) (feed.Watch, time.Duration, error) {
-	class, problem := convert.Class(req.GetClass())
+func told(req *api.WatchRequest) (stream.Watch, time.Duration, error) {
+	class, problem := stream.ClassFromProto(req.GetClass())
 	if problem != "" {
-		return feed.Watch{}, 0, status.Error(codes.InvalidArgument, problem)
+		return stream.Watch{}, 0, status.Error(codes.InvalidArgument, problem)
 	}
 	interval := time.Duration(req.GetIntervalNs())
 	if interval < 0 || interval > time.Minute {
-		return feed.Watch{}, 0, status.Errorf(codes.InvalidArgument, "interval_ns: %d: must be between 0 and %d (1 min)", req.GetIntervalNs(), time.Minute)
+		return stream.Watch{}, 0, status.Errorf(codes.InvalidArgument, "interval_ns: %d: must be between 0 and %d (1 min)", req.GetIntervalNs(), time.Minute)
 	}
-	return feed.Watch{Class: class, Prefix: req.GetPrefix(), Waiters: waiters(req.GetWaiters())}, interval, nil
+	return stream.Watch{Class: class, Prefix: req.GetPrefix(), Waiters: waiters(req.GetWaiters())}, interval, nil
 }
 
 // atMost returns a send that fails once more than most resources were sent and are
 // held; 0 sets no bound.
-func atMost(most int, told *feed.Watch, send func(*api.Changes) error) func(*api.Changes) error {
+func atMost(most int, told *stream.Watch, send func(*api.Changes) error) func(*api.Changes) error {
 	if most == 0 {
 		return send
 	}
@@ -98,7 +97,7 @@ func atMost(most int, told *feed.Watch, send func(*api.Changes) error) func(*api
 }
 
 // sendAll sends everything under a prefix, and which known resources are gone.
-func (s *Server) sendAll(ctx context.Context, told *feed.Watch, send func(*api.Changes) error) error {
+func (s *Server) sendAll(ctx context.Context, told *stream.Watch, send func(*api.Changes) error) error {
 	told.Begin()
 	for more := true; more; {
 		state, err := s.node.Read(ctx)
@@ -115,7 +114,7 @@ func (s *Server) sendAll(ctx context.Context, told *feed.Watch, send func(*api.C
 }
 
 // sendChanged sends the current state of the resources with the given names.
-func (s *Server) sendChanged(ctx context.Context, told *feed.Watch, names []string, send func(*api.Changes) error) error {
+func (s *Server) sendChanged(ctx context.Context, told *stream.Watch, names []string, send func(*api.Changes) error) error {
 	state, err := s.node.Read(ctx)
 	if err != nil {
 		return err
@@ -175,7 +174,7 @@ func (s *Server) observe(ctx context.Context, name string, send func(*api.Observ
 	defer watch.Close()
 	s.metrics.Watching.Add(1)
 	defer s.metrics.Watching.Add(-1)
-	told := feed.Election{Name: name}
+	told := stream.Election{Name: name}
 	for {
 		state, err := s.node.Read(ctx)
 		if err != nil {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/conclave-io/conclave/api"
-	"github.com/conclave-io/conclave/internal/service/convert"
 	"github.com/conclave-io/conclave/internal/service/registry"
 )
 
@@ -65,7 +64,7 @@ func (c Caller) Command(req *api.Request) (command registry.Command, problem str
 	id, problem := c.ID(req.GetSession())
 	if problem == "" {
 		origin := c.Origin()
-		problem = convert.Command(&command, &origin, id, req)
+		problem = commandFromProto(&command, &origin, id, req)
 	}
 	return command, problem
 }

@@ -2,7 +2,6 @@ package stream
 
 import (
 	"github.com/conclave-io/conclave/api"
-	"github.com/conclave-io/conclave/internal/service/convert"
 	"github.com/conclave-io/conclave/internal/service/registry"
 )
 
@@ -106,7 +105,7 @@ func (o *Outbox) Take(now int64, names Names, timed func(op registry.Op, code re
 		if i == 0 || o.outcomes[i].Session != o.outcomes[i-1].Session {
 			secret = names.Secret(o.outcomes[i].Session)
 		}
-		frame.Replies = append(frame.Replies, convert.Reply(secret, &o.outcomes[i]))
+		frame.Replies = append(frame.Replies, ReplyProto(secret, &o.outcomes[i]))
 	}
 	o.answered(now, o.outcomes[:n], timed)
 	if n > 0 {

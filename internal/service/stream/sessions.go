@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/conclave-io/conclave/api"
-	"github.com/conclave-io/conclave/internal/service/convert"
 	"github.com/conclave-io/conclave/internal/service/registry"
 )
 
@@ -71,7 +70,7 @@ func Commands(c Caller, names Names, frame *api.ClientFrame) (commands []registr
 	for _, req := range frame.GetRequests() {
 		id, problem := names.ID(req.GetSession())
 		if problem == "" {
-			problem = convert.Command(&commands[n], &origin, id, req)
+			problem = commandFromProto(&commands[n], &origin, id, req)
 		}
 		if problem != "" {
 			commands[n] = registry.Command{}

@@ -89,14 +89,12 @@ internal/service/transport:     internal/service/founding internal/service/peeri
 internal/service/backup:        internal/service/registry internal/service/store internal/kit/outfile internal/kit/wire
 internal/service/guarded/home:  algorithm/view internal/kit/boottime internal/kit/near internal/kit/wire internal/service/access internal/service/host internal/service/registry internal/service/replica internal/service/transport internal/service/version # names under algorithms
 internal/service/node:          internal/service/guarded/home internal/kit/histogram internal/service/access internal/service/backup internal/service/clocks internal/service/founding internal/service/replica internal/service/agreement internal/service/registry internal/service/store internal/service/transport internal/service/peering internal/service/queue internal/service/version internal/kit/boottime internal/kit/wire
-internal/service/convert:       api internal/service/registry
-internal/service/feed:          api internal/service/convert internal/service/registry
 internal/service/audit:         api internal/service/registry # what an audit log has, for servers and for people who check it
-internal/service/stream:        api internal/service/convert internal/service/registry
+internal/service/stream:        api internal/service/registry
 internal/service/auditlog:      api internal/kit/wait internal/service/audit internal/service/node internal/service/registry internal/service/replica internal/service/stream # the file that a server writes
 internal/service/metrics:       api internal/kit/histogram internal/service/access internal/service/clocks internal/service/host internal/service/node internal/service/ops internal/service/registry internal/service/replica internal/service/store internal/service/transport internal/service/version
 internal/service/rest:          api api/jsonform internal/kit/wait internal/service/access internal/service/audit internal/service/registry internal/service/stream # the calls over HTTP
-internal/service/server:        api/jsonform internal/service/rest internal/service/guarded/home algorithm/view internal/kit/near internal/kit/histogram internal/service/access internal/service/audit internal/service/clocks internal/service/host api internal/service/backup internal/service/convert internal/service/feed internal/service/node internal/service/registry internal/service/replica internal/service/store internal/service/stream internal/service/transport internal/service/peering internal/service/version internal/kit/boottime internal/kit/wait internal/service/auditlog internal/service/metrics
+internal/service/server:        api/jsonform internal/service/rest internal/service/guarded/home algorithm/view internal/kit/near internal/kit/histogram internal/service/access internal/service/audit internal/service/clocks internal/service/host api internal/service/backup internal/service/node internal/service/registry internal/service/replica internal/service/store internal/service/stream internal/service/transport internal/service/peering internal/service/version internal/kit/boottime internal/kit/wait internal/service/auditlog internal/service/metrics
 
 internal/service/server/servertest: internal/service/server # for tests only: no line below may name it
 
@@ -132,7 +130,7 @@ lab/extend:                internal/cli internal/cli/ui algorithm process # the 
 
 # Tests of the whole, and of the repository.
 internal/test/longrun/run:  internal/test/longrun
-internal/test/vopr:         algorithm algorithm/view internal/kit/near internal/service/access internal/service/host internal/service/feed internal/service/peering internal/service/stream internal/service/queue internal/service/founding internal/service/replica internal/service/agreement internal/service/registry internal/service/version internal/service/convert api internal/client/line internal/test/leasemodel internal/test/longrun internal/test/mutation # the server in a simulated world
+internal/test/vopr:         algorithm algorithm/view internal/kit/near internal/service/access internal/service/host internal/service/peering internal/service/stream internal/service/queue internal/service/founding internal/service/replica internal/service/agreement internal/service/registry internal/service/version api internal/client/line internal/test/leasemodel internal/test/longrun internal/test/mutation # the server in a simulated world
 internal/test/vopr/run:     internal/test/vopr internal/test/longrun
 internal/test/e2e:
 internal/test/attack:

@@ -10,7 +10,7 @@
 // # What is real and what is simulated
 //
 // Real are founding, replica, agreement with etcd's raft, registry, the streams of clients, what
-// observers are told (internal/service/feed), and the encoding of messages. Simulated are the parts of
+// observers are told (internal/service/stream), and the encoding of messages. Simulated are the parts of
 // internal/service/node, internal/service/transport and internal/service/store: ticks and clocks, a network, a disk.
 //
 // Servers start with empty disks, some of them late, and found their cluster. They dial

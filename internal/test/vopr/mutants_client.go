@@ -94,14 +94,14 @@ var clientMutants = []Mutant{
 		Name: "gone-not-told",
 		Why:  "Where everything is told again, what is gone is not: a watch shows it as held.",
 		Edits: []Edit{{
-			"internal/service/feed/feed.go", "changes.Gone = slices.Sorted(maps.Keys(w.gone))", "_ = slices.Sorted(maps.Keys(w.gone))",
+			"internal/service/stream/watch.go", "changes.Gone = slices.Sorted(maps.Keys(w.gone))", "_ = slices.Sorted(maps.Keys(w.gone))",
 		}},
 	},
 	{
 		Name: "reset-not-told",
 		Why:  "A watch that goes on at another server does not forget what it was told by the one before.",
 		Edits: []Edit{{
-			"internal/service/feed/feed.go", "&api.Changes{Reset_: w.after == \"\" && len(w.known) == 0}", "&api.Changes{Reset_: w.after == \"\" && len(w.known) == 0 && len(state.Members()) == 0}",
+			"internal/service/stream/watch.go", "&api.Changes{Reset_: w.after == \"\" && len(w.known) == 0}", "&api.Changes{Reset_: w.after == \"\" && len(w.known) == 0 && len(state.Members()) == 0}",
 		}},
 	},
 	{
@@ -109,7 +109,7 @@ var clientMutants = []Mutant{
 		Hole: "Session ids were bearer secrets",
 		Why:  "The owner of a session is not the caller that was proven.",
 		Edits: []Edit{{
-			"internal/service/convert/convert.go", "registry.OpOpen, op.Open.GetTtlNs(), origin.Actor", "registry.OpOpen, op.Open.GetTtlNs(), op.Open.GetProgram()",
+			"internal/service/stream/message.go", "registry.OpOpen, op.Open.GetTtlNs(), origin.Actor", "registry.OpOpen, op.Open.GetTtlNs(), op.Open.GetProgram()",
 		}},
 	},
 }

@@ -6,8 +6,8 @@ import (
 
 	"github.com/conclave-io/conclave/api"
 	"github.com/conclave-io/conclave/internal/client/line"
-	"github.com/conclave-io/conclave/internal/service/feed"
 	"github.com/conclave-io/conclave/internal/service/registry"
+	"github.com/conclave-io/conclave/internal/service/stream"
 )
 
 const (
@@ -212,8 +212,8 @@ type viewer struct {
 	life     int
 	heard    int64 // when the client last received something
 
-	election feed.Election
-	watch    feed.Watch
+	election stream.Election
+	watch    stream.Watch
 	all      bool // the server must send everything
 	more     bool // the server must send the next page of everything
 	changed  map[string]bool
@@ -232,7 +232,7 @@ func (s *server) show(v *viewer) {
 		return
 	}
 	o := v.observer
-	v.election, v.watch = feed.Election{Name: o.name}, feed.Watch{Class: o.class, Prefix: o.name, Waiters: feed.Waiters}
+	v.election, v.watch = stream.Election{Name: o.name}, stream.Watch{Class: o.class, Prefix: o.name, Waiters: stream.DefaultWaiters}
 	v.changed, v.signal, v.all = make(map[string]bool), true, o.prefix
 	s.viewers = append(s.viewers, v)
 	s.replica.WatchLocks(true)

@@ -1,4 +1,4 @@
-package feed
+package stream
 
 import (
 	"fmt"
@@ -85,7 +85,7 @@ func TestReaderOfAWatchHasWhatIsHeld(t *testing.T) {
 	if all(); len(got) != 0 {
 		t.Fatalf("nothing is held, and the reader has %v", got)
 	}
-	for n := range PageSize + 5 {
+	for n := range WatchPage + 5 {
 		w.acquire(registry.Lock, fmt.Sprintf("n%04d", n), "")
 	}
 	w.acquire(registry.Lock, "other", "")

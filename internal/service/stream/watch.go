@@ -1,29 +1,18 @@
-// Package feed decides what observers of elections and watchers of locks are told, without I/O:
-// the host reads versions of the state, learns which names changed, and sends messages.
-// Package server drives it with goroutines and gRPC, and internal/test/vopr in its
-// simulated world.
-//
-// # What is promised
-//
-// A feed is given versions in order, so the changes that it reports are in order too. It
-// reports the state of a version. Changes between two versions are reported once, as the
-// newest state, or not at all.
-package feed
+package stream
 
 import (
 	"maps"
 	"slices"
 
 	"github.com/conclave-io/conclave/api"
-	"github.com/conclave-io/conclave/internal/service/convert"
 	"github.com/conclave-io/conclave/internal/service/registry"
 )
 
 const (
-	// PageSize is the number of resources in one message of a Watch, while it reports everything.
-	PageSize = 1000
-	// Waiters is the default number of waiters reported for each resource.
-	Waiters = 100
+	// WatchPage is the number of resources in one message of a Watch, while it reports everything.
+	WatchPage = 1000
+	// DefaultWaiters is the default number of waiters reported for each resource.
+	DefaultWaiters = 100
 )
 
 // Election reports who leads an election.
@@ -38,7 +27,7 @@ func (e *Election) News(state *registry.Version) *api.Observation {
 	now := &api.Observation{Name: e.Name}
 	leader, elected := state.Leader(e.Name)
 	if now.Elected = elected; elected {
-		now.Leader = convert.Holder(&leader)
+		now.Leader = HolderProto(&leader)
 	}
 	if e.last != nil && !Differ(e.last, now) {
 		return nil
@@ -85,13 +74,13 @@ func (w *Watch) Begin() {
 // message even if nothing is held, so that its reader knows that it has seen everything.
 func (w *Watch) Page(state *registry.Version) (changes *api.Changes, more bool) {
 	changes = &api.Changes{Reset_: w.after == "" && len(w.known) == 0}
-	page, more := state.List(w.Class, w.Prefix, w.after, PageSize, w.Waiters)
+	page, more := state.List(w.Class, w.Prefix, w.after, WatchPage, w.Waiters)
 	may := w.readable(state)
 	for i := range page {
 		if w.after = page[i].Name; !may(w.after) {
 			continue
 		}
-		changes.Resources = append(changes.Resources, convert.Resource(&page[i]))
+		changes.Resources = append(changes.Resources, ResourceProto(&page[i]))
 		w.known[w.after] = true
 		delete(w.gone, w.after)
 	}
@@ -130,7 +119,7 @@ func (w *Watch) Changed(state *registry.Version, names []string) *api.Changes {
 		res, held, _ := state.Explain(w.Class, name, w.Waiters)
 		if held && may(name) {
 			w.known[name] = true
-			changes.Resources = append(changes.Resources, convert.Resource(&res))
+			changes.Resources = append(changes.Resources, ResourceProto(&res))
 		} else if w.known[name] {
 			delete(w.known, name)
 			changes.Gone = append(changes.Gone, name)

@@ -1,6 +1,4 @@
-// Package convert translates between the public interface and the replicated state:
-// requests to commands, and outcomes and views to messages.
-package convert
+package stream
 
 import (
 	"fmt"
@@ -10,10 +8,10 @@ import (
 	"github.com/conclave-io/conclave/internal/service/registry"
 )
 
-// Command translates a request in the session with an id into an empty command, or returns what is
+// commandFromProto translates a request in the session with an id into an empty command, or returns what is
 // wrong with it. The registry checks the rest. The caller is the proven one, in origin: the owner of a
 // session, and the actor of a revocation, are never taken from the request.
-func Command(c *registry.Command, origin *registry.Origin, id registry.SessionID, req *api.Request) (problem string) {
+func commandFromProto(c *registry.Command, origin *registry.Origin, id registry.SessionID, req *api.Request) (problem string) {
 	c.Session, c.Sequence, c.Low = id, req.GetSequence(), req.GetLow()
 	switch op := req.GetOp().(type) {
 	case *api.Request_Open:
@@ -43,13 +41,13 @@ func Command(c *registry.Command, origin *registry.Origin, id registry.SessionID
 }
 
 func acquireOf(c *registry.Command, a *api.Acquire) (problem string) {
-	class, problem := Class(a.GetClass())
+	class, problem := ClassFromProto(a.GetClass())
 	c.Op, c.Class = registry.OpAcquire, class
 	c.Name, c.Try, c.Value = a.GetName(), a.GetTry(), string(a.GetValue())
 	c.Limit, c.Shared = a.GetLimit(), a.GetShared()
 	c.Priority, c.Patience = a.GetPriority(), a.GetPatienceNs()
 	for _, k := range a.GetKeeps() {
-		of, wrong := Class(k.GetClass())
+		of, wrong := ClassFromProto(k.GetClass())
 		if wrong != "" {
 			problem = "keeps: " + wrong
 		}
@@ -59,23 +57,23 @@ func acquireOf(c *registry.Command, a *api.Acquire) (problem string) {
 }
 
 func revokeOf(c *registry.Command, r *api.Revoke) (problem string) {
-	class, problem := Class(r.GetClass())
+	class, problem := ClassFromProto(r.GetClass())
 	c.Op, c.Class = registry.OpRevoke, class
 	c.Name, c.Fence, c.Value = r.GetName(), r.GetFence(), r.GetReason()
 	return problem
 }
 
-// Class translates a class, or returns what is wrong with it.
-func Class(class api.Class) (registry.Class, string) {
+// ClassFromProto translates a class, or returns what is wrong with it.
+func ClassFromProto(class api.Class) (registry.Class, string) {
 	if class < 0 || class > api.Class_CLASS_ELECTION {
 		return 0, fmt.Sprintf("class %d is unknown: 0 is a lock, 1 an election", class)
 	}
 	return registry.Class(class), ""
 }
 
-// Reply translates an outcome in the session with a secret. The codes are the same in the
+// ReplyProto translates an outcome in the session with a secret. The codes are the same in the
 // interface.
-func Reply(secret []byte, o *registry.Outcome) *api.Reply {
+func ReplyProto(secret []byte, o *registry.Outcome) *api.Reply {
 	r := &o.Result
 	reply := &api.Reply{
 		Session: secret, Sequence: o.Sequence,
@@ -86,33 +84,33 @@ func Reply(secret []byte, o *registry.Outcome) *api.Reply {
 		reply.Id = o.Session[:]
 	}
 	if r.Holder != nil {
-		reply.Holder = Holder(r.Holder)
+		reply.Holder = HolderProto(r.Holder)
 	}
 	if r.Guard != nil {
 		reply.Guard = &api.Guard{Prefix: r.Guard.Prefix, Algorithm: r.Guard.Algorithm}
 	}
 	if r.Deadlock != nil {
 		reply.CycleLength = uint32(r.Deadlock.Length)
-		reply.Cycle = All(r.Deadlock.Cycle, dependency)
+		reply.Cycle = ProtoList(r.Deadlock.Cycle, dependencyProto)
 	}
 	return reply
 }
 
-func dependency(d *registry.Dependency) *api.Dependency {
-	return &api.Dependency{Waiter: waiter(&d.Waiter), Class: api.Class(d.Class), Name: d.Name, Holder: Holder(&d.Holder)}
+func dependencyProto(d *registry.Dependency) *api.Dependency {
+	return &api.Dependency{Waiter: waiterProto(&d.Waiter), Class: api.Class(d.Class), Name: d.Name, Holder: HolderProto(&d.Holder)}
 }
 
-// Waiting translates a waiter that keeps other holds meanwhile.
-func Waiting(w *registry.Waiting) *api.Waiting {
+// WaitingProto translates a waiter that keeps other holds meanwhile.
+func WaitingProto(w *registry.Waiting) *api.Waiting {
 	return &api.Waiting{
-		Waiter: waiter(&w.Waiter), Class: api.Class(w.Class), Name: w.Name, HolderCount: uint32(w.HolderCount), Holders: All(w.Holders, Holder),
-		Keeps: All(w.Keeps, func(k *registry.Kept) *api.Kept {
+		Waiter: waiterProto(&w.Waiter), Class: api.Class(w.Class), Name: w.Name, HolderCount: uint32(w.HolderCount), Holders: ProtoList(w.Holders, HolderProto),
+		Keeps: ProtoList(w.Keeps, func(k *registry.Kept) *api.Kept {
 			return &api.Kept{Class: api.Class(k.Class), Name: k.Name, Fence: k.Fence}
 		}),
 	}
 }
 
-func waiter(w *registry.Waiter) *api.Waiter {
+func waiterProto(w *registry.Waiter) *api.Waiter {
 	return &api.Waiter{
 		Session: slices.Clone(w.Session[:]), Sequence: w.Sequence, SinceUnixNs: w.Since,
 		Host: w.Host, Pid: w.PID, Program: w.Program,
@@ -120,8 +118,8 @@ func waiter(w *registry.Waiter) *api.Waiter {
 	}
 }
 
-// Holder translates a holder.
-func Holder(h *registry.Holder) *api.Holder {
+// HolderProto translates a holder.
+func HolderProto(h *registry.Holder) *api.Holder {
 	return &api.Holder{
 		Session: slices.Clone(h.Session[:]), Sequence: h.Sequence, Fence: h.Fence, SinceUnixNs: h.Since,
 		Host: h.Host, Pid: h.PID, Program: h.Program, Value: []byte(h.Value),
@@ -129,24 +127,24 @@ func Holder(h *registry.Holder) *api.Holder {
 	}
 }
 
-// Resource translates a resource with its holders and waiters.
-func Resource(r *registry.Resource) *api.Resource {
+// ResourceProto translates a resource with its holders and waiters.
+func ResourceProto(r *registry.Resource) *api.Resource {
 	return &api.Resource{
 		Name: r.Name, Class: api.Class(r.Class), Limit: r.Limit, QueueLength: uint32(r.QueueLength),
-		Holders: All(r.Holders, Holder), Waiters: All(r.Waiters, waiter),
+		Holders: ProtoList(r.Holders, HolderProto), Waiters: ProtoList(r.Waiters, waiterProto),
 	}
 }
 
-// All translates the elements of a list, if there are any.
-func All[A, B any](list []A, translate func(*A) *B) (all []*B) {
+// ProtoList translates the elements of a list, if there are any.
+func ProtoList[A, B any](list []A, translate func(*A) *B) (all []*B) {
 	for i := range list {
 		all = append(all, translate(&list[i]))
 	}
 	return all
 }
 
-// Ended translates a hold that has ended.
-func Ended(e *registry.Ended) *api.Ended {
+// EndedProto translates a hold that has ended.
+func EndedProto(e *registry.Ended) *api.Ended {
 	return &api.Ended{
 		Fence: e.Fence, SinceUnixNs: e.Since, UntilUnixNs: e.Until,
 		Host: e.Host, Pid: e.PID, Program: e.Program, How: api.Ending(e.How), Reason: e.Reason,
@@ -154,8 +152,8 @@ func Ended(e *registry.Ended) *api.Ended {
 	}
 }
 
-// Session translates a session. Only the leader knows its remaining time, in ns.
-func Session(s *registry.Session, remaining int64) *api.Session {
+// SessionProto translates a session. Only the leader knows its remaining time, in ns.
+func SessionProto(s *registry.Session, remaining int64) *api.Session {
 	return &api.Session{
 		Id: s.ID[:], TtlNs: s.TTL, Host: s.Host, Pid: s.PID, Program: s.Program,
 		Holds: uint32(s.Holds), Waits: uint32(s.Waits), OpenedUnixNs: s.Opened, RemainingNs: remaining,
