@@ -107,13 +107,15 @@ tidy: go-version ## fail if go.mod or go.sum is not tidy
 	$(GO) -C examples/martin mod tidy -diff
 
 .PHONY: generate
-generate: go-version ## write the code that the .proto files describe
+generate: go-version ## write the code that the .proto files describe, and the page's types of the JSON forms
 	$(GO) run -C internal/gen/tools ./protogen api/conclave.proto
+	$(GO) run -C internal/gen/tools ./tsgen
 
 .PHONY: generated
-generated: go-version ## fail if the generated code is not what the .proto files describe
+generated: go-version ## fail if the generated code is not what the .proto files and the JSON forms describe
 	$(GO) -C internal/gen/tools test ./...
 	$(GO) run -C internal/gen/tools ./protogen -check api/conclave.proto
+	$(GO) run -C internal/gen/tools ./tsgen -check
 
 .PHONY: staticcheck
 staticcheck: go-version ## staticcheck, in the version that internal/gen/tools/go.mod names

@@ -78,7 +78,7 @@ func GuardOf(g *api.GuardState) Guard {
 type Home struct {
 	Seat      SessionID `json:"seat"`
 	Epoch     uint64    `json:"epoch"`
-	State     string    `json:"state"`
+	State     string    `json:"state" tstype:"'OUT' | 'RESUMING' | 'OPEN'"`
 	Remaining Duration  `json:"remaining"`
 	Missing   []uint64  `json:"missing,omitempty"`
 	Sessions  uint64    `json:"sessions"`

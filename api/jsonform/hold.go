@@ -3,25 +3,51 @@ package jsonform
 import (
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/conclave-io/conclave/api"
 )
 
+// TextOrBase64 is the value of a candidate: as text if it is UTF-8, otherwise in base64.
+type TextOrBase64 struct {
+	Value       *string `json:"value,omitempty"`
+	ValueBase64 []byte  `json:"value_base64,omitempty"`
+}
+
+// TextOrBase64Of returns the form of a value.
+func TextOrBase64Of(value []byte) TextOrBase64 {
+	if len(value) == 0 {
+		return TextOrBase64{}
+	}
+	if text := string(value); utf8.ValidString(text) {
+		return TextOrBase64{Value: &text}
+	}
+	return TextOrBase64{ValueBase64: value}
+}
+
+// Bytes returns the value.
+func (v TextOrBase64) Bytes() []byte {
+	if v.Value != nil {
+		return []byte(*v.Value)
+	}
+	return v.ValueBase64
+}
+
 // Holder is a holder of a lock, or the leader of an election.
 type Holder struct {
-	SessionID SessionID `json:"session_id"`
-	Owner     string    `json:"owner,omitempty"`
-	Hold      Uint64    `json:"hold"`
-	Fence     Uint64    `json:"fence"`
-	Since     time.Time `json:"since"`
-	Host      string    `json:"host"`
-	PID       int64     `json:"pid"`
-	Program   string    `json:"program"`
-	TextOrBase64
-	Shared   bool   `json:"shared,omitempty"`
-	Priority int64  `json:"priority,omitempty"`
-	Revoked  bool   `json:"revoked,omitempty"`
-	Reason   string `json:"reason,omitempty"`
+	SessionID    SessionID `json:"session_id"`
+	Owner        string    `json:"owner,omitempty"`
+	Hold         Uint64    `json:"hold"`
+	Fence        Uint64    `json:"fence"`
+	Since        time.Time `json:"since"`
+	Host         string    `json:"host"`
+	PID          int64     `json:"pid"`
+	Program      string    `json:"program"`
+	TextOrBase64 `tstype:",extends"`
+	Shared       bool   `json:"shared,omitempty"`
+	Priority     int64  `json:"priority,omitempty"`
+	Revoked      bool   `json:"revoked,omitempty"`
+	Reason       string `json:"reason,omitempty"`
 }
 
 // HolderOf returns the form of a holder.
@@ -36,15 +62,15 @@ func HolderOf(h *api.Holder) *Holder {
 
 // Waiter waits for a lock, or to lead an election.
 type Waiter struct {
-	SessionID SessionID `json:"session_id"`
-	Owner     string    `json:"owner,omitempty"`
-	Since     time.Time `json:"since"`
-	Host      string    `json:"host"`
-	PID       int64     `json:"pid"`
-	Program   string    `json:"program"`
-	TextOrBase64
-	Shared   bool  `json:"shared,omitempty"`
-	Priority int64 `json:"priority,omitempty"`
+	SessionID    SessionID `json:"session_id"`
+	Owner        string    `json:"owner,omitempty"`
+	Since        time.Time `json:"since"`
+	Host         string    `json:"host"`
+	PID          int64     `json:"pid"`
+	Program      string    `json:"program"`
+	TextOrBase64 `tstype:",extends"`
+	Shared       bool  `json:"shared,omitempty"`
+	Priority     int64 `json:"priority,omitempty"`
 }
 
 // WaiterOf returns the form of a waiter.
@@ -59,7 +85,7 @@ func WaiterOf(w *api.Waiter) Waiter {
 type Resource struct {
 	Name        string    `json:"name"`
 	Limit       uint32    `json:"limit"`
-	Holders     []*Holder `json:"holders"`
+	Holders     []*Holder `json:"holders" tstype:"Holder[]"`
 	Waiters     []Waiter  `json:"waiters"`
 	QueueLength uint32    `json:"queue_length"`
 	// Guard is the algorithm that guards the lock, absent if agreement does.
@@ -109,7 +135,7 @@ type Ended struct {
 	PID     int64     `json:"pid"`
 	Program string    `json:"program"`
 	// How is released, closed, expired or dropped.
-	How    string `json:"how"`
+	How    string `json:"how" tstype:"'released' | 'closed' | 'expired' | 'dropped'"`
 	Reason string `json:"reason,omitempty"`
 	Owner  string `json:"owner,omitempty"`
 	By     string `json:"by,omitempty"`
@@ -195,15 +221,15 @@ func ResourceNameOf(class api.Class, name string) ResourceName {
 
 // Kept names a hold.
 type Kept struct {
-	ResourceName
-	Fence Uint64 `json:"fence"`
+	ResourceName `tstype:",extends"`
+	Fence        Uint64 `json:"fence"`
 }
 
 // Dependency is a waiter, and the hold that it waits for.
 type Dependency struct {
-	Waiter Waiter `json:"waiter"`
-	ResourceName
-	Holder *Holder `json:"holder"`
+	Waiter       Waiter `json:"waiter"`
+	ResourceName `tstype:",extends"`
+	Holder       *Holder `json:"holder" tstype:",required"`
 }
 
 // DependencyOf returns the form of a dependency.
@@ -213,11 +239,11 @@ func DependencyOf(d *api.Dependency) Dependency {
 
 // Waiting is a waiter that keeps other holds meanwhile.
 type Waiting struct {
-	Waiter Waiter `json:"waiter"`
-	ResourceName
-	Holders     []*Holder `json:"holders"`
-	HolderCount uint32    `json:"holder_count"`
-	Keeps       []Kept    `json:"keeps"`
+	Waiter       Waiter `json:"waiter"`
+	ResourceName `tstype:",extends"`
+	Holders      []*Holder `json:"holders" tstype:"Holder[] | null"`
+	HolderCount  uint32    `json:"holder_count"`
+	Keeps        []Kept    `json:"keeps" tstype:"Kept[] | null"`
 }
 
 // WaitingOf returns the form of a waiter with its holds.

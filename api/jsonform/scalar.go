@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/conclave-io/conclave/api"
 )
@@ -62,30 +61,8 @@ func (d *Duration) UnmarshalText(text []byte) error {
 // String returns the duration with its unit.
 func (d Duration) String() string { return time.Duration(d).String() }
 
-// TextOrBase64 is the value of a candidate: as text if it is UTF-8, otherwise in base64.
-type TextOrBase64 struct {
-	Value       *string `json:"value,omitempty"`
-	ValueBase64 []byte  `json:"value_base64,omitempty"`
-}
-
-// TextOrBase64Of returns the form of a value.
-func TextOrBase64Of(value []byte) TextOrBase64 {
-	if len(value) == 0 {
-		return TextOrBase64{}
-	}
-	if text := string(value); utf8.ValidString(text) {
-		return TextOrBase64{Value: &text}
-	}
-	return TextOrBase64{ValueBase64: value}
-}
-
-// Bytes returns the value.
-func (v TextOrBase64) Bytes() []byte {
-	if v.Value != nil {
-		return []byte(*v.Value)
-	}
-	return v.ValueBase64
-}
+// LatencyCount is an upper bound of a latency in us, and the number of requests.
+type LatencyCount [2]uint64
 
 // each translates the values of a list. Without any the result is an empty list in JSON, not null.
 func each[A, B any](list []A, translate func(A) B) []B {

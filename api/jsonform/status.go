@@ -19,7 +19,7 @@ type Member struct {
 	Learner       bool   `json:"learner"`
 	Behind        Uint64 `json:"behind"`
 	// Stage is settled, reserved, joining or leaving.
-	Stage string `json:"stage"`
+	Stage string `json:"stage" tstype:"'settled' | 'reserved' | 'joining' | 'leaving'"`
 }
 
 // MemberOf returns the form of a member.
@@ -89,20 +89,19 @@ func StatusOf(st *api.StatusResponse) *Status {
 // Figures has the counters and sizes of one server. Counters are JSON numbers, because
 // none reaches 2^53.
 type Figures struct {
-	Requests      uint64 `json:"requests"`
-	Replies       uint64 `json:"replies"`
-	Exhausted     uint64 `json:"exhausted"`
-	Fsyncs        uint64 `json:"fsyncs"`
-	Snapshots     uint64 `json:"snapshots"`
-	LeaderChanges uint64 `json:"leader_changes"`
-	Pending       uint64 `json:"pending"`
-	Streams       uint64 `json:"streams"`
-	Watches       uint64 `json:"watches"`
-	DiskBytes     uint64 `json:"disk_bytes"`
-	LogBytes      uint64 `json:"log_bytes"`
-	Stalled       string `json:"stalled,omitempty"`
-	// Latencies are pairs of an upper bound in us and a number of requests.
-	Latencies [][2]uint64 `json:"latencies"`
+	Requests      uint64         `json:"requests"`
+	Replies       uint64         `json:"replies"`
+	Exhausted     uint64         `json:"exhausted"`
+	Fsyncs        uint64         `json:"fsyncs"`
+	Snapshots     uint64         `json:"snapshots"`
+	LeaderChanges uint64         `json:"leader_changes"`
+	Pending       uint64         `json:"pending"`
+	Streams       uint64         `json:"streams"`
+	Watches       uint64         `json:"watches"`
+	DiskBytes     uint64         `json:"disk_bytes"`
+	LogBytes      uint64         `json:"log_bytes"`
+	Stalled       string         `json:"stalled,omitempty"`
+	Latencies     []LatencyCount `json:"latencies"`
 }
 
 // FiguresOf returns the form of figures, or nil.
@@ -115,7 +114,7 @@ func FiguresOf(f *api.Figures) *Figures {
 		Snapshots: f.GetSnapshots(), LeaderChanges: f.GetLeaderChanges(), Pending: f.GetPending(),
 		Streams: f.GetStreams(), Watches: f.GetWatches(), DiskBytes: f.GetDiskBytes(), LogBytes: f.GetLogBytes(),
 		Stalled:   f.GetStalled(),
-		Latencies: each(f.GetLatencies(), func(l *api.Latency) [2]uint64 { return [2]uint64{l.GetAtMostUs(), l.GetCount()} }),
+		Latencies: each(f.GetLatencies(), func(l *api.Latency) LatencyCount { return LatencyCount{l.GetAtMostUs(), l.GetCount()} }),
 	}
 }
 
@@ -144,7 +143,7 @@ func ClockOf(c *api.Clock) Clock {
 type Sample struct {
 	// The status is that of the server that was asked. Its members are as the leader sees
 	// them, if the leader answers.
-	*Status
+	*Status `tstype:",extends,required"`
 	Time    time.Time `json:"time"`
 	Servers []Report  `json:"servers"`
 }
@@ -161,7 +160,7 @@ type Report struct {
 
 // Lack reports that a part of a stream of events is unavailable, and why.
 type Lack struct {
-	Part    string `json:"part"`
+	Part    string `json:"part" tstype:"'status' | 'locks' | 'elections'"`
 	Code    string `json:"code"`
 	Message string `json:"message"`
 }

@@ -4,7 +4,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import type { Resource, Sample, Session } from "../src/dashboard/api";
+import type { Resource, Sample, Session } from "../src/dashboard/forms";
 import { conclave } from "./hosts";
 
 const run = promisify(execFile);

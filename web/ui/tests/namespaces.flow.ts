@@ -1,6 +1,6 @@
 import type { ChildProcess } from "node:child_process";
 import { afterAll, beforeAll, expect } from "vitest";
-import type { View } from "../src/dashboard/api";
+import type { View } from "../src/dashboard/forms";
 import { words } from "../src/strings/dashboard";
 import { accessible, flow, picture, sizes, useBrowser } from "./browser";
 import { Cluster, ended, eventually } from "./cluster";

@@ -1,210 +1,5 @@
+import type { EndedSession, Explanation, Locks, Resource, Session, Sessions, Verdict, View, WhoAmI } from "./forms";
 import type { Order } from "./names";
-
-/** What the server answers, as docs/http.md describes it. Numbers of 64 bits are strings. */
-
-export interface Holder {
-  session_id: string;
-  owner?: string;
-  hold: string;
-  fence: string;
-  since: string;
-  host: string;
-  pid: number;
-  program: string;
-  value?: string;
-  value_base64?: string;
-  shared?: boolean;
-  priority?: number;
-  revoked?: boolean;
-  reason?: string;
-}
-
-export type Waiter = Omit<Holder, "hold" | "fence" | "revoked" | "reason">;
-
-/** A lock or an election that somebody holds. */
-export interface Resource {
-  name: string;
-  limit: number;
-  holders: Holder[];
-  waiters: Waiter[];
-  queue_length: number;
-}
-
-/** A hold that has ended. */
-export interface Ended {
-  fence: string;
-  since: string;
-  until: string;
-  host: string;
-  pid: number;
-  program: string;
-  how: "released" | "closed" | "expired" | "dropped";
-  reason?: string;
-  owner?: string;
-  by?: string;
-}
-
-export interface Why {
-  held?: Resource;
-  past: Ended[];
-  guard?: { prefix: string; algorithm: string };
-  homes?: { server: number; held: boolean; queue_length: number; problem?: string }[];
-}
-
-export interface Session {
-  session_id: string;
-  owner?: string;
-  leaving?: boolean;
-  ttl: string;
-  remaining?: string;
-  opened: string;
-  host: string;
-  pid: number;
-  program: string;
-  holds: number;
-  waits: number;
-}
-
-export interface Member {
-  id: number;
-  peer_address: string;
-  client_address: string;
-  voter: boolean;
-  leader: boolean;
-  connected: boolean;
-  match_index: string;
-  learner: boolean;
-  behind: string;
-  stage: "settled" | "reserved" | "joining" | "leaving";
-}
-
-export interface Figures {
-  requests: number;
-  replies: number;
-  exhausted: number;
-  fsyncs: number;
-  snapshots: number;
-  leader_changes: number;
-  pending: number;
-  streams: number;
-  watches: number;
-  disk_bytes: number;
-  log_bytes: number;
-  stalled?: string;
-  latencies: [number, number][];
-}
-
-export interface Status {
-  cluster: string;
-  server: number;
-  leader: number;
-  term: string;
-  commit_index: string;
-  applied_index: string;
-  sessions: number;
-  locks: number;
-  elections: number;
-  waiters: number;
-  fence: string;
-  version: string;
-  uptime: string;
-  leader_since?: string;
-  state_bytes: number;
-  state_limit_bytes: number;
-  figures?: Figures;
-  /** The level of the formats. */
-  level?: number;
-  /** What the server does about locks that algorithms guard, if it has part in that. */
-  home?: Home;
-}
-
-export interface Home {
-  epoch: number;
-  state: "OUT" | "RESUMING" | "OPEN";
-  remaining: string;
-  missing?: number[];
-  sessions: number;
-  names: number;
-  lanes: { server: number; up: boolean; unacknowledged: number }[];
-}
-
-/** What a server has that guards locks by algorithms, or wants to. */
-export interface Seat {
-  id: string;
-  server: number;
-  client_address: string;
-  remaining?: string;
-  /** What the server says of itself, or why it says nothing. */
-  home?: { watch?: Watching; starts: ViewStart[] };
-  problem?: string;
-}
-
-/** What a server says of its failure detector and its election. */
-export interface Watching {
-  stack: string;
-  doubted?: number[];
-  elected?: number;
-  suspicions: number;
-  failures: number;
-  trusts: number;
-  elections: number;
-  messages: number;
-}
-
-/** The beginning of an epoch, as a server saw it. */
-export interface ViewStart {
-  epoch: number;
-  at: string;
-  why: string;
-}
-
-/** What guards the locks whose names start with a prefix, and what is to. */
-export interface Guard {
-  prefix: string;
-  algorithm: string;
-  options?: string;
-  change?: { algorithm: string; options?: string; remove?: boolean; quiet?: number[]; wait?: string; reason?: string; by?: string };
-}
-
-export interface View {
-  epoch: number;
-  coordinator: number;
-  members: Seat[];
-  others: Seat[];
-  guards: Guard[];
-  /** A failure detector and an election, such as swim+bully. */
-  watch?: string;
-  watch_options?: string;
-}
-
-/** What one server said of itself. */
-export interface Report {
-  id: number;
-  at?: string;
-  problem?: string;
-  status?: Status;
-}
-
-/** The state of all servers at a moment, as one of them tells it. */
-export interface Sample extends Status {
-  time: string;
-  members: Member[];
-  servers: Report[];
-}
-
-export interface Changes {
-  resources: Resource[];
-  gone: string[];
-  reset?: boolean;
-  more?: boolean;
-}
-
-/** Something of the stream that cannot be told now. */
-export interface Lack {
-  part: "status" | Class;
-  code: string;
-  message: string;
-}
 
 /** The two classes of names, as paths and parameters call them. */
 export type Class = "locks" | "elections";
@@ -212,22 +7,8 @@ export type Class = "locks" | "elections";
 /** kindOf is what one name of a class is called. */
 const kindOf = (of: Class): "lock" | "election" => (of === "locks" ? "lock" : "election");
 
-/** Whom the servers take the caller for. The principal is empty if nothing proves it. */
-export interface WhoAmI {
-  principal: string;
-  via: string;
-  remote: string;
-  roles: string[];
-}
-
 /** The verbs of rules that the page has an action for. */
 export type Verb = "revoke" | "end-session" | "members";
-
-/** Whether the rules allow something, and the line that says why. */
-export interface Right {
-  allowed: boolean;
-  why: string;
-}
 
 /** Refused is an answer that is no success. */
 export class Refused extends Error {
@@ -296,14 +77,14 @@ async function post<T>(path: string, body: object): Promise<T> {
 export const whoAmI = (signal: AbortSignal, proof?: string): Promise<WhoAmI> => call(url("v1/access/whoami"), signal, proof);
 
 /** right asks whether this page may do something, to a name or to the cluster. */
-export const right = (verb: Verb, of: Class | undefined, name: string | undefined, signal: AbortSignal): Promise<Right> =>
+export const right = (verb: Verb, of: Class | undefined, name: string | undefined, signal: AbortSignal): Promise<Verdict> =>
   call(url("v1/access/check", { verb, ...(of && { [kindOf(of)]: name }) }), signal);
 
 /** handOver makes a voter the leader, and returns once it leads. */
 export const handOver = (to: number): Promise<unknown> => post("v1/leader", { to });
 
 /** endSession has a session end, and returns how many holds it has to release first. */
-export const endSession = async (id: string, reason: string): Promise<number> => (await post<{ holds: number }>(`v1/sessions/${id}/end`, { reason })).holds;
+export const endSession = async (id: string, reason: string): Promise<number> => (await post<EndedSession>(`v1/sessions/${id}/end`, { reason })).holds;
 
 /** askToLeave asks the holder with a fence to leave, in a session that is made for it. */
 export async function askToLeave(of: Class, name: string, fence: string, reason: string): Promise<void> {
@@ -315,16 +96,16 @@ export async function askToLeave(of: Class, name: string, fence: string, reason:
   }
 }
 
-export const why = (of: Class, name: string, signal: AbortSignal): Promise<Why> =>
-  call<Why>(url(`v1/${of}/${encodeURIComponent(name)}/why`, { waiters: 100 }), signal);
+export const why = (of: Class, name: string, signal: AbortSignal): Promise<Explanation> =>
+  call<Explanation>(url(`v1/${of}/${encodeURIComponent(name)}/why`, { waiters: 100 }), signal);
 
-export const sessions = (after: string, limit: number, signal: AbortSignal): Promise<{ sessions: Session[]; more: boolean }> =>
+export const sessions = (after: string, limit: number, signal: AbortSignal): Promise<Sessions> =>
   call(url("v1/sessions", { limit, after: after || undefined }), signal);
 
 export const view = (signal: AbortSignal): Promise<View> => call(url("v1/view", { homes: "true" }), signal);
 
 /** heldUnder lists the first held locks whose names start with a prefix, by name. */
-export const heldUnder = (prefix: string, limit: number, signal: AbortSignal): Promise<{ locks: Resource[]; more: boolean; silent?: number[] }> =>
+export const heldUnder = (prefix: string, limit: number, signal: AbortSignal): Promise<Locks> =>
   call(url("v1/locks", { prefix, limit, waiters: 1 }), signal);
 
 /** ranked lists the first names of a class in an order. */

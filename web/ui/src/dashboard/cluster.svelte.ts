@@ -1,4 +1,5 @@
-import { ranked, why, type Changes, type Class, type Lack, type Resource, type Sample } from "./api";
+import { ranked, why, type Class } from "./api";
+import type { Changes, Lack, Resource, Sample } from "./forms";
 import { History, leaderOf } from "./history";
 import { Names, rowOf, type Order, type Row } from "./names";
 import { problems, type Problem } from "./problems";

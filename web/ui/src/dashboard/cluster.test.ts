@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Figures, Member, Report, Resource, Sample, Status } from "./api";
+import type { Figures, Member, Report, Resource, Sample, Status } from "./forms";
 import { History } from "./history";
 import { rowOf } from "./names";
 import { hashOf, placeOf, type Place } from "./place";
@@ -14,7 +14,7 @@ const figures = (more: Partial<Figures> = {}): Figures => ({
 });
 
 const status = (server: number, leader: number, more: Partial<Status> = {}): Status => ({
-  cluster: "c", server, leader, term: "2", commit_index: "1", applied_index: "1", sessions: 0, locks: 0, elections: 0, waiters: 0,
+  cluster: "c", server, leader, term: "2", commit_index: "1", applied_index: "1", snapshot_index: "0", level: 4, clocks: [], sessions: 0, locks: 0, elections: 0, waiters: 0,
   fence: "1099511627776", version: "v", uptime: "1m", state_bytes: 10, state_limit_bytes: 1000, figures: figures(), ...more,
 });
 

@@ -1,4 +1,4 @@
-import type { Report, Sample, Status } from "./api";
+import type { Report, Sample, Status } from "./forms";
 
 /** What is kept of one sample: the figures of the server that led. */
 interface Point {

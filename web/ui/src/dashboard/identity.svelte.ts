@@ -1,4 +1,5 @@
-import { show, whoAmI, type WhoAmI } from "./api";
+import { show, whoAmI } from "./api";
+import type { WhoAmI } from "./forms";
 
 /** Identity is who this page is to the servers. */
 class Identity {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Changes, Resource } from "./api";
+import type { Changes, Resource } from "./forms";
 import { Names, orders } from "./names";
 
 const held = (name: string, fence: number, queue = 0, since = fence): Resource => ({

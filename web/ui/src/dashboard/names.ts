@@ -1,4 +1,4 @@
-import type { Changes, Holder, Lack, Resource } from "./api";
+import type { Changes, Holder, Lack, Resource } from "./forms";
 
 /** A name that is held. What tables and problems ask of thousands of rows is kept ready. */
 export interface Row {

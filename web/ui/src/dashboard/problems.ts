@@ -1,4 +1,5 @@
-import type { Class, Member, Report, Sample } from "./api";
+import type { Class } from "./api";
+import type { Member, Report, Sample } from "./forms";
 import { leaderOf } from "./history";
 import type { Row } from "./names";
 import { words } from "../strings/dashboard";
@@ -36,7 +37,7 @@ export function problems(known: Known, now: number): Problem[] {
   const { sample } = known;
   return [
     ...ofTheCluster(sample),
-    ...sample.members.flatMap((member) => ofAMember(member, sample)),
+    ...(sample.members ?? []).flatMap((member) => ofAMember(member, sample)),
     ...sample.servers.flatMap((server) => ofAServer(server, known, now)),
     ...few(ofHolds("locks", known, now), "locks"),
     ...few(ofHolds("elections", known, now), "elections"),
@@ -46,7 +47,7 @@ export function problems(known: Known, now: number): Problem[] {
 function ofTheCluster(sample: Sample): Problem[] {
   if (sample.leader !== 0) return [];
   const since = sample.leader_since ? Date.parse(sample.leader_since) : Date.parse(sample.time);
-  const voters = sample.members.filter((m) => m.voter).map((m) => m.id);
+  const voters = (sample.members ?? []).filter((m) => m.voter).map((m) => m.id);
   const answering = sample.servers.filter((s) => voters.includes(s.id) && s.status && !s.problem).length;
   const at = { tab: "cluster" } as const;
   const all = [{ id: "leader", text: words.noLeader(since), at }];

@@ -1,4 +1,5 @@
-import type { Class, Holder } from "../dashboard/api";
+import type { Class } from "../dashboard/api";
+import type { Holder } from "../dashboard/forms";
 import { age, bytes, clock, count, plural, shown, span, who } from "../dashboard/text";
 
 /** What the dashboard says. */
