@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/conclave-io/conclave/internal/service/certs"
 	"github.com/conclave-io/conclave/internal/service/guarded/home"
 	"github.com/conclave-io/conclave/internal/service/replica"
 )
@@ -198,6 +199,14 @@ func set[T comparable](field *T, value T) {
 	var zero T
 	if *field == zero {
 		*field = value
+	}
+}
+
+// certFiles returns the files of the certificates.
+func (c Config) certFiles() certs.Files {
+	return certs.Files{
+		Cert: c.TLSCert, Key: c.TLSKey, CA: c.TLSCA, Optional: c.ClientCert == certOptional,
+		PeerCert: c.PeerCert, PeerKey: c.PeerKey, PeerCA: c.PeerCA,
 	}
 }
 

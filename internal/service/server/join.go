@@ -20,6 +20,7 @@ import (
 
 	"github.com/conclave-io/conclave/api"
 	"github.com/conclave-io/conclave/internal/kit/wait"
+	"github.com/conclave-io/conclave/internal/service/certs"
 	"github.com/conclave-io/conclave/internal/service/store"
 )
 
@@ -45,13 +46,13 @@ type origin struct {
 
 // resolve finds out which server of which cluster this is: from the configuration or, for
 // a server that joins, from its data directory or from the cluster.
-func (c Config) resolve(ctx context.Context, secrets *secrets) (Config, origin, error) {
+func (c Config) resolve(ctx context.Context, certificates *certs.Store) (Config, origin, error) {
 	if c.Join == "" {
 		cluster, err := c.Cluster()
 		peers, _ := ParsePeers(c.Peers) // Validate has read them
 		return c, origin{cluster: cluster, peers: peers}, err
 	}
-	told, err := store.Join(c.Data, func(uid uint64) (store.Joined, error) { return c.join(ctx, secrets, uid) })
+	told, err := store.Join(c.Data, func(uid uint64) (store.Joined, error) { return c.join(ctx, certificates, uid) })
 	if err != nil {
 		return c, origin{}, err
 	}
@@ -63,12 +64,12 @@ func (c Config) resolve(ctx context.Context, secrets *secrets) (Config, origin, 
 
 // join asks one server of the cluster after the other to let this server join, until the
 // leader has answered. While another change of members is under way it waits.
-func (c Config) join(ctx context.Context, secrets *secrets, uid uint64) (store.Joined, error) {
+func (c Config) join(ctx context.Context, certificates *certs.Store, uid uint64) (store.Joined, error) {
 	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
 	defer cancel()
 	secrecy := insecure.NewCredentials()
-	if secrets.joining != nil {
-		secrecy = credentials.NewTLS(secrets.joining())
+	if certificates.Joining != nil {
+		secrecy = credentials.NewTLS(certificates.Joining())
 	}
 	pool := newPool(grpc.WithTransportCredentials(secrecy))
 	defer pool.close()

@@ -58,7 +58,7 @@ func (s *Server) status(ctx context.Context) (*api.StatusResponse, error) {
 		Cluster: s.identity, Server: s.cfg.ID, Version: s.cfg.Version,
 		UptimeNs: time.Since(s.started).Nanoseconds(), LeaderSinceUnixNs: s.node.Metrics().LeaderSince.Load(), Figures: s.metrics.Figures(),
 		Home: homeOf(s.node.Home().Status()), Clocks: clocksOf(s.node.Clocks()),
-		CertificateExpiresUnixNs: s.secrets.soonest(),
+		CertificateExpiresUnixNs: s.certs.FirstExpiry(),
 	}
 	err := s.node.View(ctx, func(r *replica.Replica) { s.describe(r, answer) })
 	if errors.Is(err, node.ErrNotLeader) {

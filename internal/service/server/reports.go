@@ -26,6 +26,16 @@ type reports struct {
 	of map[uint64]*report
 }
 
+// expiry returns when the first certificate of a server expires, by its last answer.
+func (r *reports) expiry(id uint64) int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if known := r.of[id]; known != nil {
+		return known.status.GetCertificateExpiresUnixNs()
+	}
+	return 0
+}
+
 // report is the last answer of one server.
 type report struct {
 	asked   time.Time
@@ -72,6 +82,23 @@ func (s *Server) sample(ctx context.Context) (*jsonform.Sample, error) {
 		}
 	}
 	return body, nil
+}
+
+// askExpiries asks the other servers when their certificates expire.
+func (s *Server) askExpiries(ctx context.Context, answer *api.StatusResponse) {
+	var asked []*report
+	for _, m := range answer.GetMembers() {
+		if m.GetId() != s.cfg.ID {
+			asked = append(asked, s.ask(m.GetId()))
+		}
+	}
+	s.awaitSome(ctx, asked)
+	for _, m := range answer.GetMembers() {
+		m.CertificateExpiresUnixNs = s.reports.expiry(m.GetId())
+		if m.GetId() == s.cfg.ID {
+			m.CertificateExpiresUnixNs = answer.GetCertificateExpiresUnixNs()
+		}
+	}
 }
 
 // ask asks another server for its status, unless that was done a moment ago.

@@ -19,6 +19,7 @@ import (
 	"github.com/conclave-io/conclave/internal/kit/near"
 	"github.com/conclave-io/conclave/internal/service/audit"
 	"github.com/conclave-io/conclave/internal/service/auditlog"
+	"github.com/conclave-io/conclave/internal/service/certs"
 	"github.com/conclave-io/conclave/internal/service/metrics"
 	"github.com/conclave-io/conclave/internal/service/node"
 	"github.com/conclave-io/conclave/internal/service/registry"
@@ -35,7 +36,7 @@ type Server struct {
 	peers    map[uint64]string // the servers named at the start
 	started  time.Time
 
-	secrets  *secrets
+	certs    *certs.Store
 	node     *node.Node
 	metrics  *metrics.Metrics
 	callees  callees
@@ -82,7 +83,7 @@ func StartContext(ctx context.Context, cfg Config) (*Server, error) {
 		closeAll(cfg.Listener, cfg.PeerListener)
 		return nil, err
 	}
-	secrets, err := cfg.loadSecrets()
+	certificates, err := certs.Load(cfg.certFiles())
 	if err != nil {
 		closeAll(cfg.Listener, cfg.PeerListener)
 		return nil, err
@@ -90,23 +91,23 @@ func StartContext(ctx context.Context, cfg Config) (*Server, error) {
 	if cfg, err = cfg.listen(); err != nil {
 		return nil, err
 	}
-	cfg, from, err := cfg.resolve(ctx, secrets)
+	cfg, from, err := cfg.resolve(ctx, certificates)
 	if err != nil {
 		closeAll(cfg.Listener, cfg.PeerListener)
 		return nil, err
 	}
 	s := &Server{
-		cfg: cfg, log: cfg.Log, secrets: secrets, started: time.Now(), calls: newBranch(cfg.PeerListener.Addr()),
+		cfg: cfg, log: cfg.Log, certs: certificates, started: time.Now(), calls: newBranch(cfg.PeerListener.Addr()),
 		leaving: make(chan struct{}), done: make(chan struct{}),
 	}
 	if cfg.AuditGrants != "" {
 		s.holds = audit.NewHolds(cfg.AuditGrants)
 	}
-	if err := s.startNode(secrets, from); err != nil {
+	if err := s.startNode(from); err != nil {
 		closeAll(cfg.Listener)
 		return nil, err
 	}
-	if err := s.serve(secrets); err != nil {
+	if err := s.serve(); err != nil {
 		closeAll(cfg.Listener)
 		return nil, errors.Join(err, s.node.Stop(context.Background()))
 	}
@@ -157,7 +158,7 @@ func closeAll(listeners ...net.Listener) {
 	}
 }
 
-func (s *Server) startNode(secrets *secrets, from origin) (err error) {
+func (s *Server) startNode(from origin) (err error) {
 	s.identity, s.peers = FormatCluster(from.cluster), from.peers
 	var audits node.Audits
 	if s.holds != nil {
@@ -165,7 +166,7 @@ func (s *Server) startNode(secrets *secrets, from origin) (err error) {
 	}
 	s.node, err = node.Start(node.Config{
 		ID: s.cfg.ID, Cluster: from.cluster, Peers: from.peers, Joined: from.joined, UID: from.uid, Dir: s.cfg.Data,
-		PeerListener: s.cfg.PeerListener, PeerServerTLS: secrets.peerServer, PeerClientTLS: secrets.peerClient, PeerRoster: secrets.peers, Calls: s.calls.conns,
+		PeerListener: s.cfg.PeerListener, PeerServerTLS: s.certs.PeerServer, PeerClientTLS: s.certs.PeerClient, PeerRoster: s.certs.PeerConns, Calls: s.calls.conns,
 		ClientAddress: s.cfg.Advertise, Heartbeat: s.cfg.Heartbeat, Election: s.cfg.Election, ViewLease: s.cfg.ViewLease, StateLimit: s.cfg.StateLimit,
 		Memory: s.cfg.Memory, Build: s.cfg.Version, Log: s.log, Limits: s.cfg.Limits, Audits: audits,
 	})
@@ -173,7 +174,7 @@ func (s *Server) startNode(secrets *secrets, from origin) (err error) {
 }
 
 // serve starts to serve clients.
-func (s *Server) serve(secrets *secrets) error {
+func (s *Server) serve() error {
 	admin, err := s.listenAside()
 	if err != nil {
 		closeAll(s.profiles, s.probed)
@@ -186,8 +187,8 @@ func (s *Server) serve(secrets *secrets) error {
 	if admin != nil {
 		admin = recorded{admin, s}
 	}
-	s.splitter = newSplitter(s.cfg.Listener, admin, secrets.clients, s.cfg.ioTimeout, s.log)
-	s.splitter.roster = secrets.programs
+	s.splitter = newSplitter(s.cfg.Listener, admin, s.certs.Clients, s.cfg.ioTimeout, s.log)
+	s.splitter.roster = s.certs.ClientConns
 	s.splitter.stranger = func(why string) { s.metrics.AuthFailure("certificate", why) }
 	s.grpc = s.newGRPC(grpc.UnaryInterceptor(s.admitCall), grpc.StreamInterceptor(s.admitStream))
 	s.vouched = s.newGRPC(grpc.UnaryInterceptor(s.believeCall), grpc.StreamInterceptor(s.believeStream))
@@ -196,7 +197,7 @@ func (s *Server) serve(secrets *secrets) error {
 	s.serving.Go(func() { s.report(s.grpc.Serve(s.splitter.grpc)) })
 	s.serving.Go(func() { s.report(s.vouched.Serve(s.calls)) })
 	s.serving.Go(func() { s.report(s.http.Serve(s.splitter.http)) })
-	s.serving.Go(s.watchSecrets)
+	s.serving.Go(func() { s.certs.Watch(s.ctx, s.cfg.LookEvery, s.log, s.Reload) })
 	if s.exposed() {
 		s.serving.Go(s.remind)
 	}
@@ -344,6 +345,24 @@ func (s *Server) startAudit() *auditlog.Log {
 	})
 }
 
+// Reload reads the TLS files again; the server also does so by itself when they change. New
+// connections use the new files; present connections stay, unless only a removed authority
+// has signed their certificate. A pair that does not fit together or has expired is refused, and the
+// previous one stays in use.
+func (s *Server) Reload() error {
+	if s.certs.Clients == nil && s.certs.PeerServer == nil {
+		return nil
+	}
+	closed, err := s.certs.Reload(s.log)
+	s.metrics.Reloaded(err)
+	record := registry.Record{Kind: "certificates", Reason: fmt.Sprintf("connections closed: %d", closed)}
+	if err != nil {
+		record = registry.Record{Kind: "certificates", Result: registry.Invalid, Reason: err.Error()}
+	}
+	s.audit.Note(record)
+	return err
+}
+
 // Reopen opens the audit log again, after the file was renamed.
 func (s *Server) Reopen() { s.audit.Reopen() }
 
@@ -351,7 +370,7 @@ func (s *Server) Reopen() { s.audit.Reopen() }
 func (s *Server) measured() metrics.Source {
 	of := metrics.Source{
 		ID: s.cfg.ID, Version: s.cfg.Version, Node: s.node, Dir: s.cfg.Data, AccessMode: s.accessMode, Ready: s.probablyReady,
-		Certificates: s.secrets.expiryByUse, Audit: s.audit,
+		Certificates: s.certs.Expiries, Audit: s.audit,
 	}
 	if s.cfg.Memory {
 		of.Dir = ""

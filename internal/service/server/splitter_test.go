@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/conclave-io/conclave/internal/service/certs"
 )
 
 // newTestSplitter answers HTTP/2 connections with "two", and all others with "one" and
@@ -112,7 +114,7 @@ func serverSecrets(t *testing.T) *tls.Config {
 	s.StartTLS()
 	defer s.Close()
 	cfg := &tls.Config{Certificates: s.TLS.Certificates, MinVersion: tls.VersionTLS12}
-	preferHTTP1(cfg)
+	certs.PreferHTTP1(cfg)
 	return cfg
 }
 

@@ -133,17 +133,17 @@ var defences = []defence{
 	},
 	{
 		"bad-certificates-are-refused", []int{33}, "a server takes over a certificate that has expired",
-		without("internal/service/server/tls.go", "return s.load(func(cfg *tls.Config) error { return current(cfg.Certificates[0].Leaf, time.Now()) })", "return s.load(func(cfg *tls.Config) error { return nil })"),
+		without("internal/service/certs/certs.go", "return s.load(func(cfg *tls.Config) error { return current(cfg.Certificates[0].Leaf, time.Now()) })", "return s.load(func(cfg *tls.Config) error { return nil })"),
 	},
 	{
 		"removed-authorities-are-cut", []int{33}, "connections stay whose authority is not trusted any more",
-		without("internal/service/server/tls.go", "closed := s.secrets.judge()", "closed := 0"),
+		without("internal/service/certs/certs.go", "closed = s.judge()", "closed = 0"),
 	},
 	{
 		"authorities-are-read-again", []int{33}, "after a reload a server also trusts the authorities from before",
 		[]mutation.Edit{
-			{File: "internal/service/server/tls.go", Old: "func loadAuthorities(", New: "var poolsBefore sync.Map\n\nfunc loadAuthorities("},
-			{File: "internal/service/server/tls.go", Old: "\tpool := x509.NewCertPool()\n\tif !pool", New: "\tpool := x509.NewCertPool()\n\tif before, found := poolsBefore.Load(path); found {\n\t\tpool = before.(*x509.CertPool).Clone()\n\t}\n\tdefer poolsBefore.Store(path, pool)\n\tif !pool"},
+			{File: "internal/service/certs/certs.go", Old: "func loadAuthorities(", New: "var poolsBefore sync.Map\n\nfunc loadAuthorities("},
+			{File: "internal/service/certs/certs.go", Old: "\tpool := x509.NewCertPool()\n\tif !pool", New: "\tpool := x509.NewCertPool()\n\tif before, found := poolsBefore.Load(path); found {\n\t\tpool = before.(*x509.CertPool).Clone()\n\t}\n\tdefer poolsBefore.Store(path, pool)\n\tif !pool"},
 		},
 	},
 	{
@@ -222,7 +222,7 @@ var defences = []defence{
 	},
 	{
 		"certificates-of-servers-end", []int{34}, "a server takes a certificate of another one that has expired",
-		without("internal/service/server/tls.go", "ClientCAs: authorities, ClientAuth: tls.RequireAndVerifyClientCert,\n\t}\n\tclient = ", "ClientCAs: authorities, ClientAuth: tls.RequireAnyClientCert,\n\t}\n\tclient = "),
+		without("internal/service/certs/certs.go", "ClientCAs: authorities, ClientAuth: tls.RequireAndVerifyClientCert,\n\t}\n\tclient = ", "ClientCAs: authorities, ClientAuth: tls.RequireAnyClientCert,\n\t}\n\tclient = "),
 	},
 	{
 		"a-log-ends-where-it-had-come", []int{35}, "a server takes a log that ends before what was committed for a whole one",

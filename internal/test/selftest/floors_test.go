@@ -92,9 +92,10 @@ internal/service/node:          internal/service/guarded/home internal/kit/histo
 internal/service/audit:         api internal/service/registry # what an audit log has, for servers and for people who check it
 internal/service/stream:        api internal/service/registry
 internal/service/auditlog:      api internal/kit/wait internal/service/audit internal/service/node internal/service/registry internal/service/replica internal/service/stream # the file that a server writes
+internal/service/certs:         internal/kit/wait internal/service/transport
 internal/service/metrics:       api internal/kit/histogram internal/service/access internal/service/clocks internal/service/host internal/service/node internal/service/ops internal/service/registry internal/service/replica internal/service/store internal/service/transport internal/service/version
 internal/service/rest:          api api/jsonform internal/kit/wait internal/service/access internal/service/audit internal/service/registry internal/service/stream # the calls over HTTP
-internal/service/server:        api/jsonform internal/service/rest internal/service/guarded/home algorithm/view internal/kit/near internal/kit/histogram internal/service/access internal/service/audit internal/service/clocks internal/service/host api internal/service/backup internal/service/node internal/service/registry internal/service/replica internal/service/store internal/service/stream internal/service/transport internal/service/peering internal/service/version internal/kit/boottime internal/kit/wait internal/service/auditlog internal/service/metrics
+internal/service/server:        api/jsonform internal/service/rest internal/service/guarded/home algorithm/view internal/kit/near internal/kit/histogram internal/service/access internal/service/audit internal/service/clocks internal/service/host api internal/service/backup internal/service/node internal/service/registry internal/service/replica internal/service/store internal/service/stream internal/service/transport internal/service/peering internal/service/version internal/kit/boottime internal/kit/wait internal/service/auditlog internal/service/metrics internal/service/convert internal/service/feed internal/service/certs
 
 internal/service/server/servertest: internal/service/server # for tests only: no line below may name it
 
