@@ -10,6 +10,7 @@ import (
 
 	"github.com/conclave-io/conclave/api"
 	"github.com/conclave-io/conclave/internal/service/access"
+	"github.com/conclave-io/conclave/internal/service/authn"
 	"github.com/conclave-io/conclave/internal/service/node"
 	"github.com/conclave-io/conclave/internal/service/registry"
 	"github.com/conclave-io/conclave/internal/service/stream"
@@ -18,13 +19,13 @@ import (
 
 // Access answers who the caller is and who may do what, or changes the access rules.
 func (s service) Access(ctx context.Context, req *api.AccessRequest) (*api.AccessResponse, error) {
-	who, err := callerOf(ctx)
+	who, err := authn.CallerOf(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if req.GetWhoAmI() != nil {
 		answer := s.whoAmI(who)
-		if passedOn(ctx) { // the leader asks by which rules this home goes
+		if authn.IsForwarded(ctx) { // the leader asks by which rules this home goes
 			answer.Revision = s.node.Home().Revision()
 		}
 		return answer, nil
@@ -73,12 +74,12 @@ func (s *Server) changeRules(ctx context.Context, command *registry.Command) err
 	return nil
 }
 
-func (s *Server) whoAmI(who caller) *api.AccessResponse {
+func (s *Server) whoAmI(who stream.Caller) *api.AccessResponse {
 	return describeRules(s.rules(), s.node.AccessMode(), who)
 }
 
 // describeRules returns the part that all answers have.
-func describeRules(rules *access.State, mode access.Mode, who caller) *api.AccessResponse {
+func describeRules(rules *access.State, mode access.Mode, who stream.Caller) *api.AccessResponse {
 	return &api.AccessResponse{
 		Principal: who.Principal, Via: who.Via, Remote: who.Remote,
 		Roles: rules.Roles(who.Principal), Mode: mode.String(), Revision: rules.Revision(),
@@ -86,13 +87,13 @@ func describeRules(rules *access.State, mode access.Mode, who caller) *api.Acces
 }
 
 // answering fills in the answer to a request.
-type answering func(ctx context.Context, state node.State, who caller, answer *api.AccessResponse) error
+type answering func(ctx context.Context, state node.State, who stream.Caller, answer *api.AccessResponse) error
 
 // answerOf returns the function that fills in the answer to a request.
 func (s *Server) answerOf(req *api.AccessRequest) (answering, error) {
 	switch ask := req.GetAsk().(type) {
 	case *api.AccessRequest_Show:
-		return func(_ context.Context, state node.State, _ caller, answer *api.AccessResponse) error {
+		return func(_ context.Context, state node.State, _ stream.Caller, answer *api.AccessResponse) error {
 			listRules(state.Rules(), answer)
 			return nil
 		}, nil
@@ -122,7 +123,7 @@ func answerCheck(check *api.CheckAccess) (answering, error) {
 	if problem != "" {
 		return nil, errors.New(problem)
 	}
-	return func(ctx context.Context, state node.State, who caller, answer *api.AccessResponse) error {
+	return func(ctx context.Context, state node.State, who stream.Caller, answer *api.AccessResponse) error {
 		principal, rules := check.GetPrincipal(), state.Rules()
 		if principal == "" {
 			principal = who.Principal
@@ -158,7 +159,7 @@ func listRules(rules *access.State, answer *api.AccessResponse) {
 const maxDenied = 1000
 
 // changeCommand returns the command for a change by a caller.
-func (s *Server) changeCommand(ctx context.Context, who caller, sent *api.AccessChange) (*registry.Command, error) {
+func (s *Server) changeCommand(ctx context.Context, who stream.Caller, sent *api.AccessChange) (*registry.Command, error) {
 	change, err := changeOfRules(s.rules(), sent)
 	command := &registry.Command{Op: registry.OpAccess, By: new(who.Origin()), Change: change}
 	command.By.Request = requestOf(ctx, who)
@@ -180,7 +181,7 @@ func (s *Server) conflicting(ctx context.Context, change *access.Change, err err
 // answerChange returns the function that reports the effect of a change, or of a trial.
 func (s *Server) answerChange(sent *api.AccessChange) (answering, error) {
 	if !sent.GetDryRun() {
-		return func(ctx context.Context, state node.State, who caller, answer *api.AccessResponse) error {
+		return func(ctx context.Context, state node.State, who stream.Caller, answer *api.AccessResponse) error {
 			s.listDenied(ctx, state, state.Rules(), who, answer)
 			return nil
 		}, nil
@@ -189,7 +190,7 @@ func (s *Server) answerChange(sent *api.AccessChange) (answering, error) {
 	if err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context, state node.State, who caller, answer *api.AccessResponse) error {
+	return func(ctx context.Context, state node.State, who stream.Caller, answer *api.AccessResponse) error {
 		rules := state.Rules()
 		if rules == nil {
 			level, _ := state.Level()
@@ -213,7 +214,7 @@ func (s *Server) answerChange(sent *api.AccessChange) (answering, error) {
 
 // listDenied adds to an answer the present holds that some rules would not grant and that were not
 // revoked yet, as far as the caller may read their names now.
-func (s *Server) listDenied(ctx context.Context, state node.State, rules *access.State, who caller, answer *api.AccessResponse) {
+func (s *Server) listDenied(ctx context.Context, state node.State, rules *access.State, who stream.Caller, answer *api.AccessResponse) {
 	if rules.Mode() != access.Closed {
 		return
 	}
@@ -236,7 +237,7 @@ func (s *Server) listDenied(ctx context.Context, state node.State, rules *access
 	})
 }
 
-func addDenied(res *registry.Resource, rules, now *access.State, who caller, answer *api.AccessResponse) {
+func addDenied(res *registry.Resource, rules, now *access.State, who stream.Caller, answer *api.AccessResponse) {
 	for i := range res.Holders {
 		h := &res.Holders[i]
 		if rules.Allows(h.Owner, access.Hold, access.Class(res.Class), res.Name) {

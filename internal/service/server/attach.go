@@ -13,6 +13,7 @@ import (
 
 	"github.com/conclave-io/conclave/api"
 	"github.com/conclave-io/conclave/internal/kit/wait"
+	"github.com/conclave-io/conclave/internal/service/authn"
 	"github.com/conclave-io/conclave/internal/service/node"
 	"github.com/conclave-io/conclave/internal/service/registry"
 	"github.com/conclave-io/conclave/internal/service/replica"
@@ -41,7 +42,7 @@ func (s service) Attach(frames attachStream) error {
 	if err := frames.Send(&api.ServerFrame{Welcome: welcome}); err != nil {
 		return err
 	}
-	who, err := callerOf(ctx)
+	who, err := authn.CallerOf(ctx)
 	if err != nil {
 		return err
 	}
@@ -61,14 +62,14 @@ func (s service) Attach(frames attachStream) error {
 
 // outboxFor returns an outbox for a stream. If the client does not read its replies, its
 // connection is closed, or cut is closed if others share the connection.
-func (s *Server) outboxFor(ctx context.Context, who caller) (out *outbox, cut chan struct{}) {
+func (s *Server) outboxFor(ctx context.Context, who stream.Caller) (out *outbox, cut chan struct{}) {
 	cut = make(chan struct{})
 	out = newOutbox(who, func() {
 		s.log.Warn("closing the connection of a client that does not read its replies", "remote", who.Remote)
 		if who.Vouched {
 			close(cut)
 		} else {
-			go hangUp(ctx)
+			go authn.HangUp(ctx)
 		}
 	})
 	out.denied = func(r registry.Result) { s.audit.Answered(who, "Attach", api.Code(r.Code), r.Message) }

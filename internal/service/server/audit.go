@@ -14,6 +14,7 @@ import (
 	"github.com/conclave-io/conclave/api"
 	"github.com/conclave-io/conclave/internal/service/access"
 	"github.com/conclave-io/conclave/internal/service/audit"
+	"github.com/conclave-io/conclave/internal/service/authn"
 	"github.com/conclave-io/conclave/internal/service/node"
 )
 
@@ -66,7 +67,7 @@ func (s *Server) auditLog(ctx context.Context, req *api.AuditLogRequest) (lines 
 
 // newestRecord returns the number of the newest record of the cluster, or after if that is newer.
 func (s *Server) newestRecord(ctx context.Context, after uint64) (uint64, error) {
-	ctx = withCaller(ctx, caller{Principal: s.local(), Via: "local"})
+	ctx = authn.WithCaller(ctx, authn.Local(s.cfg.ID))
 	lines, err := s.auditLog(ctx, &api.AuditLogRequest{After: after})
 	if err != nil || len(lines) == 0 {
 		return after, err
@@ -99,7 +100,7 @@ func collectLines(ctx context.Context, leader api.ConclaveClient, req *api.Audit
 func (s *Server) followAuditLog(ctx context.Context, req *api.AuditLogRequest, sent []audit.Line, send func([]audit.Line) error) error {
 	ctx, stop := s.live(ctx)
 	defer stop()
-	who, err := callerOf(ctx)
+	who, err := authn.CallerOf(ctx)
 	if err != nil {
 		return err
 	}

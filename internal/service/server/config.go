@@ -8,13 +8,16 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/conclave-io/conclave/internal/service/authn"
 	"github.com/conclave-io/conclave/internal/service/certs"
 	"github.com/conclave-io/conclave/internal/service/guarded/home"
+	"github.com/conclave-io/conclave/internal/service/listen"
 	"github.com/conclave-io/conclave/internal/service/replica"
 )
 
@@ -252,3 +255,38 @@ func (c Config) Cluster() (uint64, error) {
 
 // FormatCluster returns an identity in the form that people and the protocol use.
 func FormatCluster(cluster uint64) string { return fmt.Sprintf("%016x", cluster) }
+
+// socketPath returns the path of the admin socket, or "" if there is none.
+func (c Config) socketPath() string {
+	switch {
+	case c.AdminSocket != "":
+		return c.AdminSocket
+	case c.Memory:
+		return ""
+	}
+	return filepath.Join(c.Data, authn.SocketName)
+}
+
+func (c Config) checkSocket() error {
+	if n := len(c.AdminSocket); n > listen.LongestSocket {
+		return fmt.Errorf("admin-socket: %.40q...: %d bytes: must have at most %d", c.AdminSocket, n, listen.LongestSocket)
+	}
+	return nil
+}
+
+// listenAdmin opens the admin socket. If the default path is too long for a socket, there is none.
+func (c Config) listenAdmin() (net.Listener, error) {
+	path := c.socketPath()
+	switch {
+	case path == "":
+		return nil, nil
+	case len(path) > listen.LongestSocket && c.AdminSocket == "":
+		c.Log.Warn("no admin socket: its default path is too long; set --admin-socket to a shorter path", "path", path, "bytes", len(path), "max_bytes", listen.LongestSocket)
+		return nil, nil
+	}
+	l, err := listen.Socket(path)
+	if err != nil {
+		return nil, fmt.Errorf("admin-socket: %w", err)
+	}
+	return l, nil
+}

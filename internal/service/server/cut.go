@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/conclave-io/conclave/api"
+	"github.com/conclave-io/conclave/internal/service/authn"
 	"github.com/conclave-io/conclave/internal/service/guarded/home"
 	"github.com/conclave-io/conclave/internal/service/host"
 	"github.com/conclave-io/conclave/internal/service/registry"
@@ -44,7 +45,7 @@ func (s service) Cut(ctx context.Context, req *api.CutRequest) (*api.CutResponse
 // cutElsewhere asks a member for the cut, because this server takes no part in the view.
 func (s *Server) cutElsewhere(ctx context.Context, req *api.CutRequest) (*api.CutResponse, error) {
 	home, err := s.anyHome(ctx)
-	if err != nil || home == s.cfg.ID || passedOn(ctx) {
+	if err != nil || home == s.cfg.ID || authn.IsForwarded(ctx) {
 		return nil, unavailable("server %d takes no part, or is about to begin", s.cfg.ID)
 	}
 	ctx, member, err := s.reach(ctx, home)

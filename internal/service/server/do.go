@@ -12,6 +12,7 @@ import (
 
 	"github.com/conclave-io/conclave/api"
 	"github.com/conclave-io/conclave/internal/service/access"
+	"github.com/conclave-io/conclave/internal/service/authn"
 	"github.com/conclave-io/conclave/internal/service/node"
 	"github.com/conclave-io/conclave/internal/service/registry"
 	"github.com/conclave-io/conclave/internal/service/stream"
@@ -34,7 +35,7 @@ func (s service) Do(ctx context.Context, req *api.Request) (*api.Reply, error) {
 	if reply.GetCode() == api.Code_CODE_DENIED {
 		s.metrics.Denied(verbOfRequest(req))
 	}
-	if who, err := callerOf(ctx); err == nil {
+	if who, err := authn.CallerOf(ctx); err == nil {
 		s.audit.Answered(who, "Do", reply.GetCode(), reply.GetMessage())
 	}
 	return reply, nil
@@ -50,20 +51,20 @@ func verbOfRequest(req *api.Request) access.Verb {
 
 // do has one request carried out by the leader. The reply reports every failure.
 func (s *Server) do(ctx context.Context, req *api.Request) *api.Reply {
-	who, err := callerOf(ctx)
+	who, err := authn.CallerOf(ctx)
 	if err != nil {
 		return s.failed(ctx, req, err)
 	}
 	if _, problem := who.Command(req); problem != "" {
 		return stream.Refusal(req, api.Code_CODE_INVALID, problem)
 	}
-	ctx, cancel := deadlineFor(withCaller(ctx, who), waits(req))
+	ctx, cancel := deadlineFor(authn.WithCaller(ctx, who), waits(req))
 	defer cancel()
 	if s.asksHome(ctx, req) {
 		command, _ := who.Command(req)
 		return s.revokeHere(req, command)
 	}
-	if req.GetSequence() != 0 || passedOn(ctx) {
+	if req.GetSequence() != 0 || authn.IsForwarded(ctx) {
 		return s.carryOut(ctx, req)
 	}
 	return s.carryOutNumbered(ctx, req)
@@ -109,7 +110,7 @@ func (s *Server) carryOut(ctx context.Context, req *api.Request) *api.Reply {
 			return s.doHere(ctx, req)
 		},
 		func(ctx context.Context, leader api.ConclaveClient) (*api.Reply, error) {
-			who, _ := callerOf(ctx)
+			who, _ := authn.CallerOf(ctx)
 			passed := who.PassedOn(req)
 			passed.Home = 0
 			reply, err := leader.Do(ctx, passed)
@@ -121,9 +122,9 @@ func (s *Server) carryOut(ctx context.Context, req *api.Request) *api.Reply {
 	if err == nil {
 		return reply
 	}
-	if waits(req) && !passedOn(ctx) {
+	if waits(req) && !authn.IsForwarded(ctx) {
 		// It may be in a queue now or later, but nobody waits for it any more.
-		who, _ := callerOf(ctx)
+		who, _ := authn.CallerOf(ctx)
 		s.tasks.Go(func() { s.withdraw(who, req) })
 	}
 	return s.failed(ctx, req, err)
@@ -181,7 +182,7 @@ func (s *Server) doHere(ctx context.Context, req *api.Request) (*api.Reply, erro
 		return nil, err
 	}
 	defer conn.Close()
-	who, _ := callerOf(ctx)
+	who, _ := authn.CallerOf(ctx)
 	command, _ := who.Command(req) // the caller has checked it
 	if err := conn.Submit(ctx, []registry.Command{command}); err != nil {
 		return nil, err
@@ -223,7 +224,7 @@ func (s *Server) await(ctx context.Context, c *call, req *api.Request) (*api.Rep
 // leave removes a waiting request from its queue and returns the reply. It continues
 // even if the caller is gone: otherwise nobody would release a later grant.
 func (s *Server) leave(ctx context.Context, req *api.Request) (*api.Reply, error) {
-	who, _ := callerOf(ctx)
+	who, _ := authn.CallerOf(ctx)
 	left := make(chan error, 1)
 	s.tasks.Go(func() { left <- s.withdraw(who, req) })
 	select {
@@ -241,8 +242,8 @@ func (s *Server) leave(ctx context.Context, req *api.Request) (*api.Reply, error
 // withdraw withdraws a request to acquire: it removes the request from the queue, or
 // releases the hold if it was granted after all. A request that was never carried out never
 // will be.
-func (s *Server) withdraw(who caller, req *api.Request) error {
-	ctx, cancel := context.WithTimeout(withCaller(s.ctx, who), withdrawal)
+func (s *Server) withdraw(who stream.Caller, req *api.Request) error {
+	ctx, cancel := context.WithTimeout(authn.WithCaller(s.ctx, who), withdrawal)
 	defer cancel()
 	hold := req.GetSequence()
 	again := func(op *api.Request) *api.Request {

@@ -2,17 +2,11 @@ package server
 
 import (
 	"context"
-	"crypto/x509"
-	"encoding/base64"
 	"errors"
-	"fmt"
 	"net/http"
 	"path"
 	"slices"
-	"strings"
 	"time"
-
-	"github.com/conclave-io/conclave/internal/service/rest"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -22,43 +16,44 @@ import (
 	"github.com/conclave-io/conclave/api"
 	"github.com/conclave-io/conclave/internal/kit/wait"
 	"github.com/conclave-io/conclave/internal/service/access"
+	"github.com/conclave-io/conclave/internal/service/authn"
 	"github.com/conclave-io/conclave/internal/service/registry"
+	"github.com/conclave-io/conclave/internal/service/rest"
+	"github.com/conclave-io/conclave/internal/service/stream"
 )
 
 // admit finds out who makes a client's call. A bearer token takes precedence over a
 // certificate. A call with an invalid token is refused: it never falls back to the
 // certificate or to an anonymous caller.
-func (s *Server) admit(ctx context.Context, who identity, authorization []string) (caller, error) {
-	if who.cert != nil {
-		who.Principal, who.err = principalOf(who.cert, s.rules().Names())
-	}
-	principal, proven, err := s.bearer(authorization)
-	if errors.Is(err, errUnknownToken) {
+func (s *Server) admit(ctx context.Context, who authn.Identity, authorization []string) (stream.Caller, error) {
+	who.NameBy(s.rules().Names())
+	principal, proven, err := authn.Bearer(s.rules(), authorization)
+	if errors.Is(err, authn.ErrUnknownToken) {
 		// This server may lag behind the change that created the token.
 		own := s.rules().Revision()
 		if err := s.confirm(ctx, &s.current, func(answer *api.AccessResponse) bool { return answer.GetRevision() == own }); err != nil {
-			return who.caller, err
+			return who.Caller, err
 		}
 	}
 	if err != nil {
-		s.metrics.AuthFailure("token", whyToken(err))
-		return who.caller, status.Error(codes.Unauthenticated, err.Error())
+		s.metrics.AuthFailure("token", authn.WhyInvalid(err))
+		return who.Caller, status.Error(codes.Unauthenticated, err.Error())
 	}
-	switch err := who.expired(); {
+	switch err := who.Expired(); {
 	case proven: // a server that joins by a token shows its own certificate, which names no client
 		who.Principal = principal
-	case who.err != nil:
+	case who.Err != nil:
 		s.metrics.AuthFailure("certificate", "name")
-		return who.caller, status.Error(codes.Unauthenticated, who.err.Error())
+		return who.Caller, status.Error(codes.Unauthenticated, who.Err.Error())
 	case err != nil:
 		s.metrics.AuthFailure("certificate", "expired")
-		return who.caller, err
+		return who.Caller, err
 	}
-	return who.caller, nil
+	return who.Caller, nil
 }
 
 // permit returns an error if a caller may not make a call with the given need.
-func (s *Server) permit(ctx context.Context, who caller, wanted access.Need) error {
+func (s *Server) permit(ctx context.Context, who stream.Caller, wanted access.Need) error {
 	switch {
 	case wanted.Kind == access.NeedUnmapped:
 		return status.Error(codes.PermissionDenied, "this call has no verb, so nobody may make it")
@@ -81,7 +76,7 @@ func (s *Server) permit(ctx context.Context, who caller, wanted access.Need) err
 }
 
 // denied returns an error if the rules do not let a caller do something.
-func denied(rules *access.State, who caller, verb access.Verb, class access.Class, name string) error {
+func denied(rules *access.State, who stream.Caller, verb access.Verb, class access.Class, name string) error {
 	if allowed, why := rules.Decide(who.Principal, verb, class, name); !allowed {
 		return status.Error(codes.PermissionDenied, why.String())
 	}
@@ -90,7 +85,7 @@ func denied(rules *access.State, who caller, verb access.Verb, class access.Clas
 
 // mayAct is permit for a call that is about to be made. It also refuses an act that could not
 // be written to the audit log.
-func (s *Server) mayAct(ctx context.Context, who caller, wanted access.Need) error {
+func (s *Server) mayAct(ctx context.Context, who stream.Caller, wanted access.Need) error {
 	if err := s.permit(ctx, who, wanted); err != nil {
 		return err
 	}
@@ -134,7 +129,7 @@ func (s *Server) admitStream(srv any, stream grpc.ServerStream, info *grpc.Strea
 	}
 	defer leave()
 	defer s.served(info.FullMethod, time.Now())
-	ctx, because := s.whileProven(ctx, identityOf(stream.Context()), metadata.ValueFromIncomingContext(ctx, "authorization"))
+	ctx, because := s.whileProven(ctx, authn.IdentityOf(stream.Context()), metadata.ValueFromIncomingContext(ctx, "authorization"))
 	return because(serve(srv, provenStream{stream, ctx}))
 }
 
@@ -156,7 +151,7 @@ type entering struct {
 
 // enter admits a call of a client. The caller of enter calls leave when the call has ended.
 func (s *Server) enter(ctx context.Context, call entering) (_ context.Context, leave func(), err error) {
-	who, err := s.admit(ctx, identityOf(ctx), call.authorization)
+	who, err := s.admit(ctx, authn.IdentityOf(ctx), call.authorization)
 	if err == nil {
 		err = s.mayAct(ctx, who, call.need)
 	}
@@ -171,7 +166,7 @@ func (s *Server) enter(ctx context.Context, call entering) (_ context.Context, l
 		s.audit.Refused(who, call.name, err)
 		return nil, nil, err
 	}
-	return withCaller(context.WithValue(ctx, needKey{}, call.need), who), leave, nil
+	return authn.WithCaller(context.WithValue(ctx, needKey{}, call.need), who), leave, nil
 }
 
 // provenStream is a stream whose context has the caller.
@@ -199,7 +194,7 @@ func (s *Server) guard(calls *rest.Handler) http.Handler {
 			return
 		}
 		defer leave()
-		ctx, because := s.whileProven(ctx, identityOf(r.Context()), authorization)
+		ctx, because := s.whileProven(ctx, authn.IdentityOf(r.Context()), authorization)
 		calls.ServeHTTP(w, r.WithContext(ctx))
 		_ = because(nil) // a stream of events has reported the reason itself
 	})
@@ -218,7 +213,7 @@ func (s *Server) recheck(ctx context.Context) error {
 	if wanted.Kind != access.NeedOnCluster || !slices.Contains(onlyReads, wanted.Verb) {
 		return nil
 	}
-	who, err := callerOf(ctx)
+	who, err := authn.CallerOf(ctx)
 	if err != nil {
 		return err
 	}
@@ -234,109 +229,26 @@ func reader(ctx context.Context, rules *access.State, class registry.Class) func
 	if rules.Mode() != access.Closed {
 		return nil
 	}
-	who, err := callerOf(ctx)
+	who, err := authn.CallerOf(ctx)
 	rights := rules.Rights(who.Principal)
 	return func(name string) bool { return err == nil && rights.Allows(access.Read, access.Class(class), name) }
 }
 
 // mayRead returns an error if the caller may not read a name.
 func mayRead(ctx context.Context, rules *access.State, class registry.Class, name string) error {
-	who, err := callerOf(ctx)
+	who, err := authn.CallerOf(ctx)
 	if err != nil {
 		return err
 	}
 	return denied(rules, who, access.Read, access.Class(class), name)
 }
 
-// bearer returns the principal that a bearer token proves, if one is given.
-func (s *Server) bearer(authorization []string) (principal string, given bool, err error) {
-	for _, value := range authorization {
-		scheme, proof, _ := strings.Cut(value, " ")
-		if !strings.EqualFold(scheme, "bearer") {
-			continue // credentials for a proxy, which has dealt with them
-		}
-		if given {
-			return "", true, errors.New("authorization: more than one bearer token: send one")
-		}
-		given = true
-		if principal, err = s.provenBy(strings.TrimSpace(proof)); err != nil {
-			return "", true, err
-		}
-	}
-	return principal, given, nil
-}
-
-// errUnknownToken says that no record proves a token.
-var errUnknownToken = errors.New("is unknown or revoked")
-
-// provenBy returns the principal that a token proves.
-func (s *Server) provenBy(token string) (string, error) {
-	rules := s.rules()
-	if rules == nil {
-		return "", errors.New("authorization: this cluster has no tokens: send no bearer token")
-	}
-	rest, is := strings.CutPrefix(token, tokenPrefix)
-	id, encoded, _ := strings.Cut(rest, "_")
-	secret, err := base64.RawURLEncoding.Strict().DecodeString(encoded)
-	if !is || err != nil || len(secret) != tokenSecretSize {
-		return "", errors.New("authorization: not a token: expected " + tokenPrefix + "ID_SECRET")
-	}
-	record, found := rules.Token(id)
-	switch {
-	case !found || !record.Proves(secret): // one answer for both, because ids are not secret, but whether they exist is
-		return "", fmt.Errorf("the token %s%.4s... %w", tokenPrefix, id, errUnknownToken)
-	case record.Expired(time.Now().UnixNano()):
-		return "", fmt.Errorf("the token %s%.4s... %w on %s", tokenPrefix, id, errExpiredToken, time.Unix(0, record.Expires).UTC().Format(time.DateOnly))
-	}
-	return record.Principal(), nil
-}
-
-const (
-	// tokenPrefix starts every token, so that secret scanners recognise them.
-	tokenPrefix = "cvt1_"
-	// tokenSecretSize is the size of a token's secret, in bytes.
-	tokenSecretSize = 32
-	// tokenEvery is how often a stream checks that its token is still valid.
-	tokenEvery = 500 * time.Millisecond
-)
-
-// expired returns an error if the client certificate of a connection has expired since the
-// handshake.
-func (who identity) expired() error {
-	if who.until.IsZero() || time.Now().Before(who.until) {
-		return nil
-	}
-	return status.Error(codes.Unauthenticated, fmt.Sprintf("the client certificate of %s expired on %s: connect again with a valid one", who.Principal, who.until.UTC().Format(time.RFC3339)))
-}
-
-// errExpiredToken means that a token has expired.
-var errExpiredToken = errors.New("expired")
-
-// whyToken says in a word, for figures, why a bearer token proves nobody.
-func whyToken(err error) string {
-	switch {
-	case errors.Is(err, errUnknownToken):
-		return "unknown"
-	case errors.Is(err, errExpiredToken):
-		return "expired"
-	}
-	return "malformed"
-}
-
-// whyCertificate says it of a certificate that was refused in the handshake.
-func whyCertificate(err error) string {
-	if invalid := (x509.CertificateInvalidError{}); errors.As(err, &invalid) && invalid.Reason == x509.Expired {
-		return "expired"
-	}
-	return "untrusted"
-}
-
 // whileProven ends a stream soon after its proof has become invalid: its bearer token or,
 // without one, its client certificate. It returns the context of the stream, and a function
 // that adds the reason to the stream's error.
-func (s *Server) whileProven(ctx context.Context, who identity, authorization []string) (context.Context, func(error) error) {
-	_, given, _ := s.bearer(authorization)
-	if !given && who.until.IsZero() {
+func (s *Server) whileProven(ctx context.Context, who authn.Identity, authorization []string) (context.Context, func(error) error) {
+	_, given, _ := authn.Bearer(s.rules(), authorization)
+	if !given && who.Until.IsZero() {
 		return ctx, func(err error) error { return err }
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -344,7 +256,7 @@ func (s *Server) whileProven(ctx context.Context, who identity, authorization []
 	if given {
 		s.tasks.Go(func() { s.watchBearer(ctx, cancel, authorization) })
 	} else {
-		stop = time.AfterFunc(time.Until(who.until), func() { cancel(who.expired()) }).Stop
+		stop = time.AfterFunc(time.Until(who.Until), func() { cancel(who.Expired()) }).Stop
 	}
 	return ctx, func(err error) error {
 		defer cancel(nil)
@@ -356,10 +268,13 @@ func (s *Server) whileProven(ctx context.Context, who identity, authorization []
 	}
 }
 
+// tokenEvery is how often a stream checks that its token is still valid.
+const tokenEvery = 500 * time.Millisecond
+
 // watchBearer cancels a stream once its bearer token has become invalid.
 func (s *Server) watchBearer(ctx context.Context, cancel context.CancelCauseFunc, authorization []string) {
 	for range wait.Ticks(ctx, tokenEvery) {
-		if _, _, err := s.bearer(authorization); err != nil {
+		if _, _, err := authn.Bearer(s.rules(), authorization); err != nil {
 			cancel(status.Error(codes.Unauthenticated, err.Error()))
 			return
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/conclave-io/conclave/api"
 	"github.com/conclave-io/conclave/internal/service/access"
+	"github.com/conclave-io/conclave/internal/service/authn"
 	"github.com/conclave-io/conclave/internal/service/node"
 	"github.com/conclave-io/conclave/internal/service/registry"
 	"github.com/conclave-io/conclave/internal/service/replica"
@@ -31,8 +32,8 @@ func (s service) EndSession(ctx context.Context, req *api.EndSessionRequest) (*a
 		return nil, status.Errorf(codes.InvalidArgument, "id: %d bytes: the public id of a session has %d", n, stream.SecretSize)
 	}
 	command := registry.Command{Op: registry.OpEnd, Session: registry.SessionID(req.GetId()), Value: req.GetReason(), By: &by}
-	if req.GetHome() && passedOn(ctx) { // asked by the leader, which has it on record
-		who, _ := callerOf(ctx)
+	if req.GetHome() && authn.IsForwarded(ctx) { // asked by the leader, which has it on record
+		who, _ := authn.CallerOf(ctx)
 		if err := s.permit(ctx, who, access.OnCluster(access.EndSession)); err != nil {
 			return nil, err
 		}
@@ -56,7 +57,7 @@ func (s service) EndSession(ctx context.Context, req *api.EndSessionRequest) (*a
 
 // requestOf returns the number of a request without a session: the one drawn by the server
 // that passed it on, or a new one.
-func requestOf(ctx context.Context, who caller) (request [16]byte) {
+func requestOf(ctx context.Context, who stream.Caller) (request [16]byte) {
 	if drawn := metadata.ValueFromIncomingContext(ctx, requestHeader); who.Vouched && len(drawn) == 1 && len(drawn[0]) == len(request) {
 		return [16]byte([]byte(drawn[0]))
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/conclave-io/conclave/algorithm/view"
 	"github.com/conclave-io/conclave/api"
 	"github.com/conclave-io/conclave/internal/service/access"
+	"github.com/conclave-io/conclave/internal/service/authn"
 	"github.com/conclave-io/conclave/internal/service/host"
 	"github.com/conclave-io/conclave/internal/service/registry"
 	"github.com/conclave-io/conclave/internal/service/replica"
@@ -23,7 +24,7 @@ import (
 // AttachHome serves one client process whose sessions this server keeps by itself.
 func (s service) AttachHome(frames attachStream) error {
 	ctx := frames.Context()
-	who, err := callerOf(ctx)
+	who, err := authn.CallerOf(ctx)
 	if err != nil {
 		return err
 	}
@@ -251,7 +252,7 @@ func merged(list []*api.Resource) (all []*api.Resource) {
 // read. Others are not told which prefixes are guarded.
 func (s *Server) lists(ctx context.Context, prefix string) (live bool) {
 	rules := s.rules()
-	who, err := callerOf(ctx)
+	who, err := authn.CallerOf(ctx)
 	reads := func(prefix string) bool {
 		return rules.Mode() != access.Closed || err == nil && rules.Rights(who.Principal).Somewhere(access.Read, access.Lock, prefix)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/conclave-io/conclave/api"
 	"github.com/conclave-io/conclave/internal/kit/wait"
 	"github.com/conclave-io/conclave/internal/service/access"
+	"github.com/conclave-io/conclave/internal/service/authn"
 	"github.com/conclave-io/conclave/internal/service/registry"
 )
 
@@ -19,7 +20,7 @@ import (
 
 // atHomes returns the context in which this server asks the homes on its own behalf.
 func (s *Server) atHomes(ctx context.Context) context.Context {
-	return withCaller(ctx, caller{Principal: s.local(), Via: "local"})
+	return authn.WithCaller(ctx, authn.Local(s.cfg.ID))
 }
 
 // holdsAtHomes calls see for the guarded locks that clients of homes hold or wait for. A member
@@ -91,7 +92,7 @@ func (s *Server) endAnonymousAtHomes(ctx context.Context) error {
 	for _, one := range s.anonymousSessions(ctx) {
 		command := registry.Command{
 			Op: registry.OpEnd, Session: registry.SessionID(one.GetId()), Value: "rules of access are turned on",
-			By: &registry.Origin{Actor: s.local(), Via: "local"},
+			By: &registry.Origin{Actor: authn.Local(s.cfg.ID).Principal, Via: "local"},
 		}
 		unknown := status.Error(codes.NotFound, "the session has ended")
 		_, err := s.endSessionAtHome(s.atHomes(ctx), &api.EndSessionRequest{Id: one.GetId(), Reason: command.Value}, &command, unknown)

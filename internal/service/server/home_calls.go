@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/conclave-io/conclave/api"
+	"github.com/conclave-io/conclave/internal/service/authn"
 	"github.com/conclave-io/conclave/internal/service/guarded/home"
 	"github.com/conclave-io/conclave/internal/service/node"
 	"github.com/conclave-io/conclave/internal/service/registry"
@@ -31,7 +32,7 @@ func (s *Server) carryOutAtHome(ctx context.Context, req *api.Request) *api.Repl
 	switch {
 	case !there:
 		reply, err = s.doAsHome(ctx, req)
-	case passedOn(ctx):
+	case authn.IsForwarded(ctx):
 		err = home.ErrNotMember
 	default:
 		reply, err = s.passToHome(ctx, req)
@@ -43,7 +44,7 @@ func (s *Server) carryOutAtHome(ctx context.Context, req *api.Request) *api.Repl
 		return stream.Refusal(req, api.Code_CODE_NOT_MEMBER, fmt.Sprintf("home: server %d takes no part in the view, and keeps no session: open another one", req.GetHome()))
 	}
 	if there && waits(req) { // it may be in a queue now or later, but nobody waits for it any more
-		who, _ := callerOf(ctx)
+		who, _ := authn.CallerOf(ctx)
 		s.tasks.Go(func() { s.withdraw(who, req) })
 	}
 	return s.failed(ctx, req, s.spoken(ctx, err))
@@ -51,7 +52,7 @@ func (s *Server) carryOutAtHome(ctx context.Context, req *api.Request) *api.Repl
 
 // passToHome passes a request on to the home of its session.
 func (s *Server) passToHome(ctx context.Context, req *api.Request) (*api.Reply, error) {
-	who, _ := callerOf(ctx)
+	who, _ := authn.CallerOf(ctx)
 	ctx, home, err := s.reach(ctx, req.GetHome())
 	if err != nil {
 		return nil, err
@@ -65,7 +66,7 @@ func (s *Server) passToHome(ctx context.Context, req *api.Request) (*api.Reply, 
 
 // doAsHome carries out a request in a session that this server keeps by itself.
 func (s *Server) doAsHome(ctx context.Context, req *api.Request) (*api.Reply, error) {
-	who, _ := callerOf(ctx)
+	who, _ := authn.CallerOf(ctx)
 	c := newCall()
 	conn, err := s.node.Home().Connect(c)
 	if err != nil {

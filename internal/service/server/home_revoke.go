@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/conclave-io/conclave/api"
+	"github.com/conclave-io/conclave/internal/service/authn"
 	"github.com/conclave-io/conclave/internal/service/registry"
 	"github.com/conclave-io/conclave/internal/service/replica"
 	"github.com/conclave-io/conclave/internal/service/stream"
@@ -29,7 +30,7 @@ func (s *Server) revokesLive(ctx context.Context, req *api.Request) (live bool) 
 
 // asksHome reports whether the leader asks this server as a home to carry out a request to revoke.
 func (s *Server) asksHome(ctx context.Context, req *api.Request) bool {
-	return req.GetRevoke() != nil && req.GetHome() == s.cfg.ID && passedOn(ctx)
+	return req.GetRevoke() != nil && req.GetHome() == s.cfg.ID && authn.IsForwarded(ctx)
 }
 
 // revokeLive asks the holders of a lock at all homes to release it (H9). This server leads.
@@ -47,7 +48,7 @@ func (s *Server) revokeLive(ctx context.Context, req *api.Request) (*api.Reply, 
 	if held == nil {
 		return s.revokeNone(req, unknown), nil
 	}
-	who, _ := callerOf(ctx)
+	who, _ := authn.CallerOf(ctx)
 	command, _ := who.Command(req) // the caller has checked it
 	here := func(context.Context) (*api.Reply, error) { return s.revokeHere(req, command), nil }
 	answer := s.revokeNone(req, "")

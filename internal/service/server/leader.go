@@ -14,6 +14,7 @@ import (
 
 	"github.com/conclave-io/conclave/api"
 	"github.com/conclave-io/conclave/internal/kit/wait"
+	"github.com/conclave-io/conclave/internal/service/authn"
 	"github.com/conclave-io/conclave/internal/service/node"
 )
 
@@ -41,7 +42,7 @@ func onLeader[T any](ctx context.Context, s *Server, here func(context.Context) 
 	for {
 		begun := time.Now()
 		result, err := attempt(ctx, s, here, there)
-		if !again(err) || passedOn(ctx) {
+		if !again(err) || authn.IsForwarded(ctx) {
 			return unlessDenied(result, err), s.spoken(ctx, err)
 		}
 		if time.Since(begun) > time.Second {
@@ -104,7 +105,7 @@ func unlessDenied[T any](result T, err error) T {
 
 func attempt[T any](ctx context.Context, s *Server, here func(context.Context) (T, error), there func(context.Context, api.ConclaveClient) (T, error)) (result T, err error) {
 	leader := s.node.Metrics().Leader.Load()
-	if leader == s.cfg.ID || passedOn(ctx) {
+	if leader == s.cfg.ID || authn.IsForwarded(ctx) {
 		if result, err = here(ctx); err == nil {
 			err = s.recheck(ctx)
 		}

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/conclave-io/conclave/api"
+	"github.com/conclave-io/conclave/internal/service/authn"
 	"github.com/conclave-io/conclave/internal/service/peering"
 	"github.com/conclave-io/conclave/internal/service/registry"
 	"github.com/conclave-io/conclave/internal/service/replica"
@@ -159,7 +160,7 @@ func describe(c *replica.Change) string {
 // originOf returns the caller of an act with the number of the request, and the context for
 // passing that number on to the leader.
 func originOf(ctx context.Context) (context.Context, registry.Origin, error) {
-	who, err := callerOf(ctx)
+	who, err := authn.CallerOf(ctx)
 	if err != nil {
 		return ctx, registry.Origin{}, status.Error(codes.Unauthenticated, err.Error())
 	}

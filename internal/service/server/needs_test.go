@@ -5,12 +5,12 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/conclave-io/conclave/internal/service/access"
-
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/conclave-io/conclave/api"
+	"github.com/conclave-io/conclave/internal/service/access"
 	"github.com/conclave-io/conclave/internal/service/metrics"
+	"github.com/conclave-io/conclave/internal/service/stream"
 )
 
 // TestEveryCallHasANeed: every call has a verb that it needs, and a call without one is
@@ -45,7 +45,7 @@ func TestEveryCallHasANeed(t *testing.T) {
 			t.Errorf("%s needs %v", name, wanted)
 		}
 	}
-	if err := s.permit(t.Context(), caller{Principal: "cert:alice"}, needOf("Dance", nil)); err == nil {
+	if err := s.permit(t.Context(), stream.Caller{Principal: "cert:alice"}, needOf("Dance", nil)); err == nil {
 		t.Error("a call that is not in the table is permitted")
 	}
 }

@@ -33,7 +33,7 @@ type outbox struct {
 	box stream.Outbox
 }
 
-func newOutbox(who caller, overflow func()) *outbox {
+func newOutbox(who stream.Caller, overflow func()) *outbox {
 	return &outbox{
 		sessions: newSessions(who),
 		overflow: overflow,
@@ -133,13 +133,15 @@ func monotonic() int64 { return int64(time.Since(began)) }
 // sessions are the sessions of one stream: its reader derives ids from secrets, and its
 // writer turns ids back into secrets.
 type sessions struct {
-	caller caller
+	caller stream.Caller
 
 	mu    sync.Mutex
 	names *stream.Sessions
 }
 
-func newSessions(c caller) *sessions { return &sessions{caller: c, names: stream.NewSessions(c)} }
+func newSessions(c stream.Caller) *sessions {
+	return &sessions{caller: c, names: stream.NewSessions(c)}
+}
 
 // ID implements stream.Names.
 func (s *sessions) ID(sent []byte) (registry.SessionID, string) {

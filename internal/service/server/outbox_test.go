@@ -3,12 +3,9 @@ package server
 import (
 	"context"
 	"errors"
-	"net"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"google.golang.org/grpc/peer"
 
 	"github.com/conclave-io/conclave/internal/service/node"
 	"github.com/conclave-io/conclave/internal/service/registry"
@@ -19,7 +16,7 @@ func untimed(registry.Op, registry.Code, time.Duration) {}
 
 func TestOutboxOverflowsOnce(t *testing.T) {
 	overflows := 0
-	o := newOutbox(caller{}, func() { overflows++ })
+	o := newOutbox(stream.Caller{}, func() { overflows++ })
 	o.Deliver(make([]node.Reply, stream.DefaultLimits.Most))
 	if overflows != 0 {
 		t.Fatal("it overflows when it is full")
@@ -33,7 +30,7 @@ func TestOutboxOverflowsOnce(t *testing.T) {
 
 func TestOutboxAdmitsWhenThereIsRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := newOutbox(caller{}, nil)
+		o := newOutbox(stream.Caller{}, nil)
 		o.Deliver(make([]node.Reply, stream.DefaultLimits.HighWater+1))
 		admitted := make(chan error)
 		go func() { admitted <- o.admit(t.Context()) }()
@@ -51,25 +48,12 @@ func TestOutboxAdmitsWhenThereIsRoom(t *testing.T) {
 }
 
 func TestOutboxAdmitsNothingAfterTheEnd(t *testing.T) {
-	o := newOutbox(caller{}, nil)
+	o := newOutbox(stream.Caller{}, nil)
 	o.Deliver(make([]node.Reply, stream.DefaultLimits.HighWater+1))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := o.admit(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
-	}
-}
-
-func TestHangUpClosesTheConnection(t *testing.T) {
-	near, far := net.Pipe()
-	defer far.Close()
-	conn, info, err := conveyor{}.ServerHandshake(near)
-	if err != nil || conn != near {
-		t.Fatal(conn, err)
-	}
-	hangUp(peer.NewContext(t.Context(), &peer.Peer{Addr: near.LocalAddr(), AuthInfo: info}))
-	if _, err := far.Read(make([]byte, 1)); err == nil {
-		t.Error("the connection is still open")
 	}
 }
 

@@ -6,13 +6,13 @@ import (
 	"slices"
 	"time"
 
-	"github.com/conclave-io/conclave/internal/service/clocks"
-
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"github.com/conclave-io/conclave/api"
 	"github.com/conclave-io/conclave/internal/service/access"
+	"github.com/conclave-io/conclave/internal/service/authn"
+	"github.com/conclave-io/conclave/internal/service/clocks"
 	"github.com/conclave-io/conclave/internal/service/node"
 	"github.com/conclave-io/conclave/internal/service/registry"
 	"github.com/conclave-io/conclave/internal/service/replica"
@@ -42,7 +42,7 @@ func (s service) Status(ctx context.Context, req *api.StatusRequest) (*api.Statu
 
 // statusFor returns the status for a caller. Without the verb it has only what clients need.
 func (s *Server) statusFor(ctx context.Context) (*api.StatusResponse, error) {
-	who, err := callerOf(ctx)
+	who, err := authn.CallerOf(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +111,7 @@ func (s service) List(ctx context.Context, req *api.ListRequest) (*api.ListRespo
 	}
 	switch {
 	case err != nil || class != registry.Lock || req.GetOrder() != api.Order_ORDER_NAME:
-	case passedOn(ctx) && req.GetStale(): // asked by a member
+	case authn.IsForwarded(ctx) && req.GetStale(): // asked by a member
 		return s.listHere(ctx, req)
 	case !answer.GetHomesAsked(): // otherwise the leader has, which knows all that is guarded, and where
 		answer.HomesAsked = true
@@ -142,7 +142,7 @@ func (s service) Explain(ctx context.Context, req *api.ExplainRequest) (*api.Exp
 	}
 	switch {
 	case err != nil || answer.GetGuard() == nil:
-	case !passedOn(ctx) || !req.GetStale():
+	case !authn.IsForwarded(ctx) || !req.GetStale():
 		if len(answer.GetHomes()) == 0 { // otherwise the leader has asked them, which knows where they are
 			err = s.explainAtHomes(ctx, req, answer)
 		}
@@ -205,7 +205,7 @@ func (s service) Sessions(ctx context.Context, req *api.SessionsRequest) (*api.S
 	answer, err := read(ctx, s.Server, req.GetStale(), answer, look, asking(api.ConclaveClient.Sessions, req))
 	switch {
 	case err != nil:
-	case !passedOn(ctx):
+	case !authn.IsForwarded(ctx):
 		s.sessionsAtHomes(ctx, req, after, answer)
 	case req.GetStale(): // asked by a member
 		return s.sessionsHere(req, after), nil

@@ -4,13 +4,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/conclave-io/conclave/internal/service/metrics"
-
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"pgregory.net/rapid"
 
 	"github.com/conclave-io/conclave/api"
+	"github.com/conclave-io/conclave/internal/service/metrics"
 )
 
 // At any rate, at most the requests of two seconds are accepted within one second: those

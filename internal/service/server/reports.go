@@ -5,10 +5,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/conclave-io/conclave/api/jsonform"
-
 	"github.com/conclave-io/conclave/api"
+	"github.com/conclave-io/conclave/api/jsonform"
 	"github.com/conclave-io/conclave/internal/service/access"
+	"github.com/conclave-io/conclave/internal/service/authn"
 )
 
 const (
@@ -49,7 +49,7 @@ type report struct {
 func (s *Server) sample(ctx context.Context) (*jsonform.Sample, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
-	who, err := callerOf(ctx)
+	who, err := authn.CallerOf(ctx)
 	if err == nil {
 		err = s.permit(ctx, who, access.OnCluster(access.Status))
 	}
@@ -141,7 +141,7 @@ func (s *Server) ask(id uint64) *report {
 func (s *Server) statusOf(id uint64) (*api.StatusResponse, error) {
 	ctx, cancel := context.WithTimeout(s.ctx, answerWithin)
 	defer cancel()
-	ctx, client, err := s.reach(withCaller(ctx, caller{Principal: s.local(), Via: "local"}), id)
+	ctx, client, err := s.reach(authn.WithCaller(ctx, authn.Local(s.cfg.ID)), id)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/conclave-io/conclave/api/jsonform"
 	"github.com/conclave-io/conclave/internal/service/access"
 	"github.com/conclave-io/conclave/internal/service/audit"
+	"github.com/conclave-io/conclave/internal/service/authn"
 	"github.com/conclave-io/conclave/internal/service/node"
 	"github.com/conclave-io/conclave/internal/service/registry"
 	"github.com/conclave-io/conclave/internal/service/rest"
@@ -88,7 +89,7 @@ func (c restCalls) Changes(ctx context.Context, req *api.WatchRequest, send func
 
 // Permit implements rest.Server.
 func (c restCalls) Permit(ctx context.Context, wanted access.Need) error {
-	who, err := callerOf(ctx)
+	who, err := authn.CallerOf(ctx)
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"google.golang.org/grpc"
@@ -19,7 +18,9 @@ import (
 	"github.com/conclave-io/conclave/internal/kit/near"
 	"github.com/conclave-io/conclave/internal/service/audit"
 	"github.com/conclave-io/conclave/internal/service/auditlog"
+	"github.com/conclave-io/conclave/internal/service/authn"
 	"github.com/conclave-io/conclave/internal/service/certs"
+	"github.com/conclave-io/conclave/internal/service/listen"
 	"github.com/conclave-io/conclave/internal/service/metrics"
 	"github.com/conclave-io/conclave/internal/service/node"
 	"github.com/conclave-io/conclave/internal/service/registry"
@@ -42,7 +43,7 @@ type Server struct {
 	callees  callees
 	numbers  numbers
 	reports  reports
-	splitter *splitter
+	splitter *listen.Splitter
 	audit    *auditlog.Log
 	holds    *audit.Holds // nil without --audit-grants
 	shares   shares
@@ -50,7 +51,7 @@ type Server struct {
 	grpc     *grpc.Server
 	// calls are the connections over which other servers call this one, and vouched
 	// serves them.
-	calls    *branch
+	calls    *listen.Queue
 	vouched  *grpc.Server
 	http     *http.Server
 	pprof    *http.Server
@@ -97,7 +98,7 @@ func StartContext(ctx context.Context, cfg Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		cfg: cfg, log: cfg.Log, certs: certificates, started: time.Now(), calls: newBranch(cfg.PeerListener.Addr()),
+		cfg: cfg, log: cfg.Log, certs: certificates, started: time.Now(), calls: listen.NewQueue(cfg.PeerListener.Addr()),
 		leaving: make(chan struct{}), done: make(chan struct{}),
 	}
 	if cfg.AuditGrants != "" {
@@ -119,13 +120,13 @@ func StartContext(ctx context.Context, cfg Config) (*Server, error) {
 func (c Config) listen() (Config, error) {
 	var err error
 	if c.Listener == nil {
-		if c.Listener, err = listen("listen", c.Listen); err != nil {
+		if c.Listener, err = listen.TCP("listen", c.Listen); err != nil {
 			closeAll(c.PeerListener)
 			return c, err
 		}
 	}
 	if c.PeerListener == nil {
-		if c.PeerListener, err = listen("peer-listen", c.PeerListen); err != nil {
+		if c.PeerListener, err = listen.TCP("peer-listen", c.PeerListen); err != nil {
 			closeAll(c.Listener)
 			return c, err
 		}
@@ -137,17 +138,6 @@ func (c Config) listen() (Config, error) {
 		c.PeerAdvertise = c.PeerListener.Addr().String()
 	}
 	return c, nil
-}
-
-func listen(key, address string) (net.Listener, error) {
-	l, err := net.Listen("tcp", address)
-	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, fmt.Errorf("%s: %s is taken by another process: choose another address with --%s", key, address, key)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", key, err)
-	}
-	return l, nil
 }
 
 func closeAll(listeners ...net.Listener) {
@@ -166,7 +156,7 @@ func (s *Server) startNode(from origin) (err error) {
 	}
 	s.node, err = node.Start(node.Config{
 		ID: s.cfg.ID, Cluster: from.cluster, Peers: from.peers, Joined: from.joined, UID: from.uid, Dir: s.cfg.Data,
-		PeerListener: s.cfg.PeerListener, PeerServerTLS: s.certs.PeerServer, PeerClientTLS: s.certs.PeerClient, PeerRoster: s.certs.PeerConns, Calls: s.calls.conns,
+		PeerListener: s.cfg.PeerListener, PeerServerTLS: s.certs.PeerServer, PeerClientTLS: s.certs.PeerClient, PeerRoster: s.certs.PeerConns, Calls: s.calls.Conns(),
 		ClientAddress: s.cfg.Advertise, Heartbeat: s.cfg.Heartbeat, Election: s.cfg.Election, ViewLease: s.cfg.ViewLease, StateLimit: s.cfg.StateLimit,
 		Memory: s.cfg.Memory, Build: s.cfg.Version, Log: s.log, Limits: s.cfg.Limits, Audits: audits,
 	})
@@ -187,16 +177,17 @@ func (s *Server) serve() error {
 	if admin != nil {
 		admin = recorded{admin, s}
 	}
-	s.splitter = newSplitter(s.cfg.Listener, admin, s.certs.Clients, s.cfg.ioTimeout, s.log)
-	s.splitter.roster = s.certs.ClientConns
-	s.splitter.stranger = func(why string) { s.metrics.AuthFailure("certificate", why) }
+	s.splitter = listen.NewSplitter(listen.Config{
+		Clients: s.cfg.Listener, Admin: admin, TLS: s.certs.Clients, Roster: s.certs.ClientConns, Timeout: s.cfg.ioTimeout,
+		Untrusted: func(why string) { s.metrics.AuthFailure("certificate", why) }, Log: s.log,
+	})
 	s.grpc = s.newGRPC(grpc.UnaryInterceptor(s.admitCall), grpc.StreamInterceptor(s.admitStream))
 	s.vouched = s.newGRPC(grpc.UnaryInterceptor(s.believeCall), grpc.StreamInterceptor(s.believeStream))
 	s.http = s.newHTTP(s.routes())
-	s.serving.Go(s.splitter.run)
-	s.serving.Go(func() { s.report(s.grpc.Serve(s.splitter.grpc)) })
+	s.serving.Go(s.splitter.Run)
+	s.serving.Go(func() { s.report(s.grpc.Serve(s.splitter.GRPC)) })
 	s.serving.Go(func() { s.report(s.vouched.Serve(s.calls)) })
-	s.serving.Go(func() { s.report(s.http.Serve(s.splitter.http)) })
+	s.serving.Go(func() { s.report(s.http.Serve(s.splitter.HTTP)) })
 	s.serving.Go(func() { s.certs.Watch(s.ctx, s.cfg.LookEvery, s.log, s.Reload) })
 	if s.exposed() {
 		s.serving.Go(s.remind)
@@ -221,7 +212,7 @@ func listenIfAsked(key, address string) (net.Listener, error) {
 	if address == "" {
 		return nil, nil
 	}
-	return listen(key, address)
+	return listen.TCP(key, address)
 }
 
 // serveAside serves profiles and probes.
@@ -236,10 +227,29 @@ func (s *Server) serveAside() {
 	}
 }
 
+// recorded is the admin socket. Each connection through it is recorded in the audit log.
+type recorded struct {
+	net.Listener
+	server *Server
+}
+
+func (l recorded) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if socket, is := conn.(*net.UnixConn); err == nil && is {
+		who, problem := authn.SocketUser(socket, l.server.cfg.ID)
+		rec := registry.Record{Kind: "socket", Origin: registry.Origin{Actor: who, Via: "local", Remote: authn.SocketName}, Result: registry.OK}
+		if problem != nil {
+			rec.Result, rec.Reason = registry.Denied, problem.Error()
+		}
+		l.server.audit.Note(rec)
+	}
+	return conn, err
+}
+
 // newGRPC returns a gRPC server with all calls. The interceptors find out who makes them.
 func (s *Server) newGRPC(interceptors ...grpc.ServerOption) *grpc.Server {
 	server := grpc.NewServer(append(interceptors,
-		grpc.Creds(conveyor{server: s.cfg.ID}),
+		grpc.Creds(authn.Credentials{Server: s.cfg.ID}),
 		grpc.WaitForHandlers(true),
 		grpc.ConnectionTimeout(s.cfg.ioTimeout),
 		grpc.MaxConcurrentStreams(4096),
@@ -262,14 +272,14 @@ func (s *Server) newHTTP(handler http.Handler) *http.Server {
 		MaxHeaderBytes:    64 << 10,
 		BaseContext:       func(net.Listener) context.Context { return s.ctx },
 		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
-			return withIdentity(ctx, identify(conn, "http", s.cfg.ID))
+			return authn.WithIdentity(ctx, authn.Identify(conn, "http", s.cfg.ID))
 		},
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 }
 
 // Near returns this server for programs in its own process.
-func (s *Server) Near() near.Server { return s.node.Home().Near(s.local()) }
+func (s *Server) Near() near.Server { return s.node.Home().Near(authn.Local(s.cfg.ID).Principal) }
 
 // report logs why the server of a listener ended, if that is unexpected.
 func (s *Server) report(err error) {
@@ -390,7 +400,7 @@ func (s *Server) finish() {
 	}
 	s.audit.Note(stop)
 	s.cancel()
-	s.splitter.close()
+	s.splitter.Close()
 	s.end()
 	s.tasks.Wait()
 	s.audit.Wait()

@@ -110,7 +110,7 @@ func (s *shares) leave(who string, p part) {
 // share takes a share for a call of a client, and returns the function that returns it. There
 // is no limit without access rules, because then all programs without a proof are the same
 // principal, nor for the user who runs the server.
-func (s *Server) share(who caller, p part) (leave func(), err error) {
+func (s *Server) share(who stream.Caller, p part) (leave func(), err error) {
 	if who.Via == "local" || s.rules().Mode() != access.Closed {
 		return func() {}, nil
 	}
@@ -162,7 +162,7 @@ func (r *rates) forget(now int64) {
 // pace reports why a request of a caller is not taken now. Single calls count at the server
 // that has them from the caller, and requests on a stream where they are read: at the leader,
 // or at a home.
-func (s *Server) pace(who caller) error {
+func (s *Server) pace(who stream.Caller) error {
 	most := s.rules().Pace(who.Principal)
 	if most == 0 || s.rates.take(who.Principal, most, monotonic()) {
 		return nil
@@ -191,7 +191,7 @@ func (e *hastyError) GRPCStatus() *status.Status {
 }
 
 // tooFast returns the refusal of a request on a stream that comes too soon, or nil.
-func (s *Server) tooFast(who caller, req *api.Request) *api.Reply {
+func (s *Server) tooFast(who stream.Caller, req *api.Request) *api.Reply {
 	if always(req) {
 		return nil
 	}

@@ -1,16 +1,14 @@
 package server
 
 import (
-	"net"
 	"testing"
-
-	"github.com/conclave-io/conclave/internal/service/metrics"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"pgregory.net/rapid"
 
 	"github.com/conclave-io/conclave/api"
+	"github.com/conclave-io/conclave/internal/service/metrics"
 )
 
 // A principal has at most its share of pending work, whatever others have. Nothing is
@@ -67,43 +65,5 @@ func TestPartOf(t *testing.T) {
 		if got := partOfRoute(pattern); got != want {
 			t.Errorf("%s takes one of the %s", pattern, partNames[got])
 		}
-	}
-}
-
-// stranger is a connection from an address.
-type stranger struct {
-	net.Conn
-	from string
-}
-
-func (s *stranger) RemoteAddr() net.Addr { return s }
-func (s *stranger) Network() string      { return "tcp" }
-func (s *stranger) String() string       { return s.from }
-
-// The number of silent connections is bounded. The address with the most of them loses
-// its oldest one, and no other address loses any.
-func TestGuests(t *testing.T) {
-	g := newGuests()
-	honest := &stranger{from: "10.0.0.1:1"}
-	g.enter(honest)
-	var flood []*stranger
-	for i := range 3 * mostGuests {
-		conn := &stranger{from: "10.0.0.66:9"}
-		flood = append(flood, conn)
-		goes := g.enter(conn)
-		if full := i >= mostGuests-1; full && goes != flood[i-mostGuests+1] || !full && goes != nil {
-			t.Fatalf("connection %d: %v goes", i, goes)
-		}
-		if len(g.all()) > mostGuests {
-			t.Fatal("too many")
-		}
-	}
-	g.leave(honest)
-	g.leave(honest)
-	for _, conn := range flood {
-		g.leave(conn)
-	}
-	if len(g.all()) != 0 || g.count != 0 || len(g.from) != 0 {
-		t.Errorf("%d are left, %d are counted, of %d hosts", len(g.all()), g.count, len(g.from))
 	}
 }

@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/conclave-io/conclave/internal/service/listen"
 )
 
 // impatient starts a server that waits for nobody.
@@ -37,7 +40,7 @@ func TestSlowClientsAreNotWaitedFor(t *testing.T) {
 		"",
 		"POST /v1/open HTTP/1.1\r\nHost: localhost\r\n",
 		"POST /v1/open HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{",
-		preface,
+		listen.Preface,
 	} {
 		conn := dial(t, s.Addr())
 		io.WriteString(conn, says)
@@ -81,4 +84,21 @@ func TestAWaitIsNotASlowRequest(t *testing.T) {
 			t.Errorf("%s %s: %d %s", step.path, step.body, code, text)
 		}
 	}
+}
+
+func dial(t *testing.T, address net.Addr) net.Conn {
+	t.Helper()
+	conn, err := net.Dial("tcp", address.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	conn.SetDeadline(time.Now().Add(20 * time.Second))
+	return conn
+}
+
+// said returns all bytes until the other side closes. A reset counts as the end.
+func said(conn net.Conn) string {
+	text, _ := io.ReadAll(conn)
+	return string(text)
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/conclave-io/conclave/api"
 	"github.com/conclave-io/conclave/internal/service/access"
+	"github.com/conclave-io/conclave/internal/service/authn"
+	"github.com/conclave-io/conclave/internal/service/stream"
 )
 
 const (
@@ -38,7 +40,7 @@ func (s *Server) accessMode() access.Mode {
 // withoutRules returns an error if a caller may not make a call in a cluster without rules.
 // Callers on this machine may do everything. Others may do nothing until somebody creates rules
 // or opens the cluster.
-func (s *Server) withoutRules(ctx context.Context, who caller, mode access.Mode) error {
+func (s *Server) withoutRules(ctx context.Context, who stream.Caller, mode access.Mode) error {
 	if mode != access.Unset || s.cfg.Access == accessOpen || who.Vouched || who.Via == "local" || !s.exposed() {
 		return nil
 	}
@@ -57,7 +59,7 @@ func (s *Server) confirm(ctx context.Context, at *atomic.Int64, still func(*api.
 	if last := at.Load(); last != 0 && monotonic()-last <= int64(confirmedFor) {
 		return nil
 	}
-	ctx = context.WithValue(withCaller(ctx, caller{Principal: s.local(), Via: "local"}), needKey{}, access.Need{})
+	ctx = context.WithValue(authn.WithCaller(ctx, authn.Local(s.cfg.ID)), needKey{}, access.Need{})
 	answer, err := service{Server: s}.Access(ctx, &api.AccessRequest{Ask: &api.AccessRequest_Check{Check: &api.CheckAccess{Verb: access.Status.String()}}})
 	switch {
 	case err != nil:

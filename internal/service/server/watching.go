@@ -9,12 +9,13 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/conclave-io/conclave/api"
+	"github.com/conclave-io/conclave/internal/service/authn"
 	"github.com/conclave-io/conclave/internal/service/replica"
 )
 
 // CallElection makes the members of the view elect a coordinator.
 func (s service) CallElection(ctx context.Context, req *api.CallElectionRequest) (*api.CallElectionResponse, error) {
-	if req.GetStale() && passedOn(ctx) { // who passed it on has recorded it
+	if req.GetStale() && authn.IsForwarded(ctx) { // who passed it on has recorded it
 		return s.callElectionHere(ctx)
 	}
 	if err := s.mayElect(ctx); err != nil {

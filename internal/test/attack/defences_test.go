@@ -101,7 +101,7 @@ var defences = []defence{
 	},
 	{
 		"clients-vouch-for-nobody", []int{17}, "a server believes a client that says, as servers do, who has called",
-		without("internal/service/server/door.go", "\twho, err := s.admit(ctx, identityOf(ctx), ", "\tif said, err := believe(ctx); err == nil {\n\t\tctx = said\n\t}\n\twho, err := s.admit(ctx, identityOf(ctx), "),
+		without("internal/service/server/door.go", "\twho, err := s.admit(ctx, authn.IdentityOf(ctx), ", "\tif said, err := authn.Forwarded(ctx); err == nil {\n\t\tctx = said\n\t}\n\twho, err := s.admit(ctx, authn.IdentityOf(ctx), "),
 	},
 	{
 		"servers-are-known-by-host", []int{18, 19}, "any certificate of the authority for servers is that of any server",
@@ -109,15 +109,15 @@ var defences = []defence{
 	},
 	{
 		"names-are-checked", []int{20}, "whatever a certificate has as its name is the name of a principal",
-		without("internal/service/server/caller.go", "case len(name) > maxPrincipal:", "case name != \"\":\n\t\treturn nil\n\tcase len(name) > maxPrincipal:"),
+		without("internal/service/authn/caller.go", "case len(name) > maxPrincipal:", "case name != \"\":\n\t\treturn nil\n\tcase len(name) > maxPrincipal:"),
 	},
 	{
 		"streams-end-with-their-proof", []int{22}, "a stream that a token has opened goes on without it",
-		without("internal/service/server/door.go", "if !given && who.until.IsZero() {", "if given || who.until.IsZero() {"),
+		without("internal/service/server/door.go", "if !given && who.Until.IsZero() {", "if given || who.Until.IsZero() {"),
 	},
 	{
 		"tokens-expire", []int{22}, "a server accepts a token that has expired",
-		without("internal/service/server/door.go", "case record.Expired(time.Now().UnixNano()):", "case record.Expired(record.Made):"),
+		without("internal/service/authn/token.go", "case record.Expired(time.Now().UnixNano()):", "case record.Expired(record.Made):"),
 	},
 	{
 		"a-join-token-serves-once", []int{21}, "a join token lets any number of servers join",
@@ -148,7 +148,7 @@ var defences = []defence{
 	},
 	{
 		"a-bad-bearer-is-refused", []int{25}, "a bearer that proves nobody leaves the certificate beside it",
-		without("internal/service/server/door.go", "if errors.Is(err, errUnknownToken) {", "if err != nil {\n\t\treturn who.caller, nil\n\t}\n\tif errors.Is(err, errUnknownToken) {"),
+		without("internal/service/server/door.go", "if errors.Is(err, authn.ErrUnknownToken) {", "if err != nil {\n\t\treturn who.Caller, nil\n\t}\n\tif errors.Is(err, authn.ErrUnknownToken) {"),
 	},
 	{
 		"this-machine-only", []int{26}, "a server on this machine answers to any Host",
@@ -186,7 +186,7 @@ var defences = []defence{
 	},
 	{
 		"who-says-nothing-goes", []int{29}, "a server keeps any number of connections that say nothing until their time is over",
-		without("internal/service/server/splitter.go", "if g.count >= mostGuests {", "if g.count >= 100*mostGuests {"),
+		without("internal/service/listen/splitter.go", "if f.count >= mostFresh {", "if f.count >= 100*mostFresh {"),
 	},
 	{
 		"tables-have-a-seed", []int{30}, "everybody knows where the tables of a server put an entry",
@@ -238,7 +238,7 @@ var defences = []defence{
 	},
 	{
 		"the-socket-has-one-user", []int{39}, "the admin socket takes whoever can open it",
-		without("internal/service/server/socket.go", "if uid != 0 && uid != os.Geteuid() {", "if uid < 0 {"),
+		without("internal/service/authn/socket.go", "if uid != 0 && uid != os.Geteuid() {", "if uid < 0 {"),
 	},
 	{
 		"a-restore-names-administrators", []int{40}, "a restore does not say whose rules it brings back",

@@ -90,12 +90,14 @@ internal/service/backup:        internal/service/registry internal/service/store
 internal/service/guarded/home:  algorithm/view internal/kit/boottime internal/kit/near internal/kit/wire internal/service/access internal/service/host internal/service/registry internal/service/replica internal/service/transport internal/service/version # names under algorithms
 internal/service/node:          internal/service/guarded/home internal/kit/histogram internal/service/access internal/service/backup internal/service/clocks internal/service/founding internal/service/replica internal/service/agreement internal/service/registry internal/service/store internal/service/transport internal/service/peering internal/service/queue internal/service/version internal/kit/boottime internal/kit/wire
 internal/service/audit:         api internal/service/registry # what an audit log has, for servers and for people who check it
-internal/service/stream:        api internal/service/registry
+internal/service/stream:        api internal/service/registry internal/service/convert
+internal/service/authn:         api internal/service/access internal/service/stream # who makes a call
 internal/service/auditlog:      api internal/kit/wait internal/service/audit internal/service/node internal/service/registry internal/service/replica internal/service/stream # the file that a server writes
+internal/service/listen:        internal/service/transport # the connections of clients, by protocol
 internal/service/certs:         internal/kit/wait internal/service/transport
 internal/service/metrics:       api internal/kit/histogram internal/service/access internal/service/clocks internal/service/host internal/service/node internal/service/ops internal/service/registry internal/service/replica internal/service/store internal/service/transport internal/service/version
 internal/service/rest:          api api/jsonform internal/kit/wait internal/service/access internal/service/audit internal/service/registry internal/service/stream # the calls over HTTP
-internal/service/server:        api/jsonform internal/service/rest internal/service/guarded/home algorithm/view internal/kit/near internal/kit/histogram internal/service/access internal/service/audit internal/service/clocks internal/service/host api internal/service/backup internal/service/node internal/service/registry internal/service/replica internal/service/store internal/service/stream internal/service/transport internal/service/peering internal/service/version internal/kit/boottime internal/kit/wait internal/service/auditlog internal/service/metrics internal/service/convert internal/service/feed internal/service/certs
+internal/service/server:        api/jsonform internal/service/rest internal/service/guarded/home algorithm/view internal/kit/near internal/kit/histogram internal/service/access internal/service/audit internal/service/clocks internal/service/host api internal/service/backup internal/service/node internal/service/registry internal/service/replica internal/service/store internal/service/stream internal/service/transport internal/service/peering internal/service/version internal/kit/boottime internal/kit/wait internal/service/auditlog internal/service/metrics internal/service/convert internal/service/feed internal/service/certs internal/service/authn internal/service/listen
 
 internal/service/server/servertest: internal/service/server # for tests only: no line below may name it
 
@@ -150,7 +152,7 @@ go.uber.org/zap...:                    internal/service/store
 
 google.golang.org/protobuf/...:        api internal/service/agreement internal/service/store internal/service/transport internal/service/server internal/test/vopr
 google.golang.org/genproto/...:        internal/service/server
-google.golang.org/grpc...:             . admin api internal/client internal/client/pool internal/test/clienttest internal/service/auditlog internal/service/rest internal/service/server internal/cli/bench
+google.golang.org/grpc...:      . admin api internal/client internal/client/pool internal/test/clienttest internal/service/auditlog internal/service/rest internal/service/server internal/cli/bench internal/service/authn
 github.com/prometheus/...:             internal/service/metrics
 github.com/BurntSushi/toml:            internal/service/server internal/cli/cluster/access
 github.com/andybalholm/brotli:         web
@@ -160,7 +162,7 @@ github.com/spf13/...:                  internal/cli internal/cli/ui internal/cli
 github.com/coreos/go-systemd/v22/...:  internal/cli/cluster/servers
 github.com/HdrHistogram/...:           internal/cli/bench internal/cli/demo
 
-golang.org/x/sys/...:                  internal/kit/boottime internal/cli/guard internal/cli/ui internal/cli/cluster/servers internal/cli/demo internal/cli/local internal/cli/bench internal/service/store internal/service/metrics internal/service/server
+golang.org/x/sys/...:           internal/kit/boottime internal/cli/guard internal/cli/ui internal/cli/cluster/servers internal/cli/demo internal/cli/local internal/cli/bench internal/service/store internal/service/metrics internal/service/server internal/cli internal/service/authn
 golang.org/x/sync/...:                 internal/service/server internal/cli/bench internal/cli/demo internal/cli/local
 golang.org/x/net/...:                  internal/service/server
 

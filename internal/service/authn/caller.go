@@ -1,4 +1,6 @@
-package server
+// Package authn finds out who makes a call: from the client certificate or the Unix socket of a
+// connection, from a bearer token, or from another server that passes the call on.
+package authn
 
 import (
 	"context"
@@ -15,7 +17,9 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
 
 	"github.com/conclave-io/conclave/internal/service/access"
 	"github.com/conclave-io/conclave/internal/service/stream"
@@ -24,73 +28,98 @@ import (
 // maxPrincipal bounds the name of a principal, in bytes.
 const maxPrincipal = 256
 
-// caller is who made a call.
-type caller = stream.Caller
+// Identity is who is at the other end of a connection, or why that is unknown.
+type Identity struct {
+	stream.Caller
+	Err error
+	// Until is when the client certificate that proves the principal expires; zero if none does.
+	Until time.Time
 
-// identity is who is at the other end of a connection, or why that is unknown.
-type identity struct {
-	caller
-	err error
-	// cert is the client certificate, which TLS has verified; nil if there is none. Until
-	// admit is called, the principal is the certificate's default name.
+	// cert is the client certificate, which TLS has verified; nil if there is none.
 	cert *x509.Certificate
-	// until is when the client certificate that proves the principal expires; zero if none does.
-	until time.Time
 }
 
-// identify finds out who is at the other end of a connection from a client.
-func identify(conn net.Conn, via string, server uint64) identity {
-	who := identity{caller: caller{Via: via, Remote: conn.RemoteAddr().String()}}
+// NameBy names the principal after the names in its certificate, if it has one, that the rules of access
+// select. Before, the principal is the default name.
+func (who *Identity) NameBy(names []string) {
+	if who.cert != nil {
+		who.Principal, who.Err = principalOf(who.cert, names)
+	}
+}
+
+// Expired returns an error if the client certificate of the connection has expired since the
+// handshake.
+func (who *Identity) Expired() error {
+	if who.Until.IsZero() || time.Now().Before(who.Until) {
+		return nil
+	}
+	return status.Error(codes.Unauthenticated, fmt.Sprintf("the client certificate of %s expired on %s: connect again with a valid one", who.Principal, who.Until.UTC().Format(time.RFC3339)))
+}
+
+// Identify finds out who is at the other end of a connection from a client. If some bytes of the
+// connection were read before, its method Inner returns the connection itself.
+func Identify(conn net.Conn, via string, server uint64) Identity {
+	who := Identity{Caller: stream.Caller{Via: via, Remote: conn.RemoteAddr().String()}}
 	if conn.RemoteAddr().Network() == "pipe" { // of net.Pipe: no other process has an end of it
 		who.Principal, who.Via = localPrincipal(server, os.Getuid()), "local"
 		return who
 	}
-	if s, ok := conn.(*sniffed); ok {
-		conn = s.Conn
+	if read, ok := conn.(interface{ Inner() net.Conn }); ok {
+		conn = read.Inner()
 	}
 	switch conn := conn.(type) {
 	case *tls.Conn:
 		if state := conn.ConnectionState(); len(state.VerifiedChains) > 0 {
 			who.cert = state.PeerCertificates[0]
-			who.until = who.cert.NotAfter
-			who.Principal, who.err = principalOf(who.cert, (*access.State)(nil).Names())
+			who.Until = who.cert.NotAfter
+			who.Principal, who.Err = principalOf(who.cert, (*access.State)(nil).Names())
 		}
 	case *net.UnixConn:
-		who.Principal, who.err = throughSocket(conn, server)
-		who.Via, who.Remote = "local", socketName
+		who.Principal, who.Err = SocketUser(conn, server)
+		who.Via, who.Remote = "local", SocketName
 	}
 	return who
 }
 
 type callerKey struct{}
 
-// withCaller attaches the caller to the context of a call.
-func withCaller(ctx context.Context, c caller) context.Context {
-	return withIdentity(ctx, identity{caller: c})
+// WithCaller attaches the caller to the context of a call.
+func WithCaller(ctx context.Context, who stream.Caller) context.Context {
+	return WithIdentity(ctx, Identity{Caller: who})
 }
 
-func withIdentity(ctx context.Context, who identity) context.Context {
+// WithIdentity attaches the identity to the context of a call.
+func WithIdentity(ctx context.Context, who Identity) context.Context {
 	return context.WithValue(ctx, callerKey{}, who)
 }
 
-// callerOf returns who made the call of a context: the caller that withCaller attached,
+// CallerOf returns who made the call of a context: the caller that WithCaller attached,
 // otherwise whoever is at the other end of the gRPC connection.
-func callerOf(ctx context.Context) (caller, error) {
-	who := identityOf(ctx)
-	return who.caller, who.err
+func CallerOf(ctx context.Context) (stream.Caller, error) {
+	who := IdentityOf(ctx)
+	return who.Caller, who.Err
 }
 
-func identityOf(ctx context.Context) identity {
-	if who, attached := ctx.Value(callerKey{}).(identity); attached {
+// IdentityOf is CallerOf with what proves it.
+func IdentityOf(ctx context.Context) Identity {
+	if who, attached := ctx.Value(callerKey{}).(Identity); attached {
 		return who
 	}
 	if p, ok := peer.FromContext(ctx); ok {
-		if l, ok := p.AuthInfo.(callInfo); ok {
-			return l.identity
+		if c, ok := p.AuthInfo.(connInfo); ok {
+			return c.Identity
 		}
 	}
-	return identity{caller: caller{Via: "grpc"}}
+	return Identity{Caller: stream.Caller{Via: "grpc"}}
 }
+
+// Local is the caller within the process of a server.
+func Local(server uint64) stream.Caller {
+	return stream.Caller{Principal: localPrincipal(server, os.Getuid()), Via: "local"}
+}
+
+// localPrincipal is the principal of callers on the server's own machine or in its process.
+func localPrincipal(server uint64, uid int) string { return fmt.Sprintf("local:%d/%d", server, uid) }
 
 // principalOf returns the principal that a client certificate proves, if the certificate names
 // in names count.

@@ -1,4 +1,4 @@
-package server
+package listen
 
 import (
 	"bufio"
@@ -23,11 +23,11 @@ func newTestSplitter(t *testing.T, secrecy *tls.Config, ioTimeout time.Duration)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newSplitter(inner, nil, secrecy, ioTimeout, slog.New(slog.DiscardHandler))
-	s.tasks.Go(s.run)
-	s.tasks.Go(func() { answer(s.grpc, "two ") })
-	s.tasks.Go(func() { answer(s.http, "one ") })
-	t.Cleanup(s.close)
+	s := NewSplitter(Config{Clients: inner, TLS: secrecy, Timeout: ioTimeout, Untrusted: func(string) {}, Log: slog.New(slog.DiscardHandler)})
+	s.tasks.Go(s.Run)
+	s.tasks.Go(func() { answer(s.GRPC, "two ") })
+	s.tasks.Go(func() { answer(s.HTTP, "one ") })
+	t.Cleanup(s.Close)
 	return inner.Addr()
 }
 
@@ -64,7 +64,7 @@ func TestSplitterTellsWhatIsSpoken(t *testing.T) {
 	address := newTestSplitter(t, nil, 10*time.Second)
 	for _, test := range []struct{ says, want string }{
 		{"GET / HTTP/1.1\r\n", "one GET / HTTP/1.1\r\n"},
-		{preface, "two PRI * HTTP/2.0\r\n"},
+		{Preface, "two PRI * HTTP/2.0\r\n"},
 		{"PRI * HTTP/1.1\r\n", "one PRI * HTTP/1.1\r\n"},
 		{"\x16\x03\x01\x00\n", "one \x16\x03\x01\x00\n"},
 		{"\n", "one \n"},
@@ -80,8 +80,8 @@ func TestSplitterTellsWhatIsSpoken(t *testing.T) {
 func TestSplitterTakesThePrefaceInPieces(t *testing.T) {
 	address := newTestSplitter(t, nil, 10*time.Second)
 	conn := dial(t, address)
-	for i := range len(preface) {
-		io.WriteString(conn, preface[i:i+1])
+	for i := range len(Preface) {
+		io.WriteString(conn, Preface[i:i+1])
 	}
 	if got := said(conn); got != "two PRI * HTTP/2.0\r\n" {
 		t.Errorf("got %q", got)
@@ -129,7 +129,7 @@ func TestSplitterGoesByALPN(t *testing.T) {
 		{[]string{"h2", "http/1.1"}, "GET /\n", "one GET /\n", "http/1.1"},
 		{[]string{"http/1.1"}, "GET /\n", "one GET /\n", "http/1.1"},
 		{nil, "GET /\n", "one GET /\n", ""},
-		{nil, preface, "two PRI * HTTP/2.0\r\n", ""},
+		{nil, Preface, "two PRI * HTTP/2.0\r\n", ""},
 	} {
 		conn := tls.Client(dial(t, address), &tls.Config{InsecureSkipVerify: true, NextProtos: test.offers})
 		io.WriteString(conn, test.says)
@@ -145,9 +145,9 @@ func TestSplitterGoesByALPN(t *testing.T) {
 func TestSplitterRefusesWhatIsNotTLS(t *testing.T) {
 	address := newTestSplitter(t, serverSecrets(t), 10*time.Second)
 	conn := dial(t, address)
-	io.WriteString(conn, preface)
+	io.WriteString(conn, Preface)
 	if got := said(conn); len(got) > 7 { // a TLS alert, or nothing
-		t.Errorf("after the preface of HTTP/2: got %q", got)
+		t.Errorf("after the Preface of HTTP/2: got %q", got)
 	}
 	conn = dial(t, address)
 	io.WriteString(conn, "GET /")
@@ -157,5 +157,43 @@ func TestSplitterRefusesWhatIsNotTLS(t *testing.T) {
 	other := tls.Client(dial(t, address), &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h3"}})
 	if err := other.Handshake(); err == nil {
 		t.Error("a protocol that is not served is negotiated")
+	}
+}
+
+// stranger is a connection from an address.
+type stranger struct {
+	net.Conn
+	from string
+}
+
+func (s *stranger) RemoteAddr() net.Addr { return s }
+func (s *stranger) Network() string      { return "tcp" }
+func (s *stranger) String() string       { return s.from }
+
+// The number of silent connections is bounded. The address with the most of them loses
+// its oldest one, and no other address loses any.
+func TestFreshConnectionsAreBounded(t *testing.T) {
+	g := newFresh()
+	honest := &stranger{from: "10.0.0.1:1"}
+	g.enter(honest)
+	var flood []*stranger
+	for i := range 3 * mostFresh {
+		conn := &stranger{from: "10.0.0.66:9"}
+		flood = append(flood, conn)
+		goes := g.enter(conn)
+		if full := i >= mostFresh-1; full && goes != flood[i-mostFresh+1] || !full && goes != nil {
+			t.Fatalf("connection %d: %v goes", i, goes)
+		}
+		if len(g.all()) > mostFresh {
+			t.Fatal("too many")
+		}
+	}
+	g.leave(honest)
+	g.leave(honest)
+	for _, conn := range flood {
+		g.leave(conn)
+	}
+	if len(g.all()) != 0 || g.count != 0 || len(g.from) != 0 {
+		t.Errorf("%d are left, %d are counted, of %d hosts", len(g.all()), g.count, len(g.from))
 	}
 }
