@@ -250,7 +250,7 @@ var defences = []defence{
 	},
 	{
 		"only-servers-ask-homes", []int{45}, "a client ends a session at a home without a record",
-		without("internal/service/server/end.go", "if req.GetHome() && passedOn(ctx) {", "if req.GetHome() {"),
+		without("internal/service/server/end.go", "if req.GetHome() && authn.IsForwarded(ctx) {", "if req.GetHome() {"),
 	},
 	{
 		"the-leader-names-the-home", []int{45}, "a request on a stream to revoke says which home carries it out, whatever the rules say",
