@@ -54,7 +54,7 @@ var defences = []defence{
 	},
 	{
 		"verbs-on-the-cluster", []int{11}, "a server asks no rule for a call about the cluster",
-		without("internal/service/server/door.go", "return denied(rules, who, wanted.verb, access.Any, \"\")", "return nil"),
+		without("internal/service/server/door.go", "return denied(rules, who, wanted.Verb, access.Any, \"\")", "return nil"),
 	},
 	{
 		"acts-are-decided-at-their-entry", []int{11}, "the registry asks no rule for an act of administration",
@@ -68,7 +68,7 @@ var defences = []defence{
 		"calls-without-a-need-are-refused", []int{11}, "a call that is missing in the table of needs is allowed",
 		[]mutation.Edit{
 			{File: "internal/service/server/needs.go", Old: "\t\"Backup\":        {access.OnCluster(access.Backup), \"backup\"},\n", New: ""},
-			{File: "internal/service/server/door.go", Old: "case wanted.kind == unmapped:\n\t\treturn status", New: "case wanted.kind == unmapped:\n\t\treturn nil\n\tcase wanted.kind < unmapped:\n\t\treturn status"},
+			{File: "internal/service/server/door.go", Old: "case wanted.Kind == access.NeedUnmapped:\n\t\treturn status", New: "case wanted.Kind == access.NeedUnmapped:\n\t\treturn nil\n\tcase wanted.Kind < access.NeedUnmapped:\n\t\treturn status"},
 		},
 	},
 	{
@@ -129,7 +129,7 @@ var defences = []defence{
 	},
 	{
 		"a-join-token-only-joins", []int{21}, "the bearer of a join token has the rights of every proven name",
-		without("internal/service/server/door.go", "case access.Source(who.Principal) == access.Joining && wanted != ofMembers:", "case access.Source(who.Principal) == access.Joining && wanted.kind == unmapped:"),
+		without("internal/service/server/door.go", "case access.Source(who.Principal) == access.Joining && wanted != access.OfMembers:", "case access.Source(who.Principal) == access.Joining && wanted.Kind == access.NeedUnmapped:"),
 	},
 	{
 		"bad-certificates-are-refused", []int{33}, "a server takes over a certificate that has expired",
