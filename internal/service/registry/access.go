@@ -325,7 +325,7 @@ func (r *Registry) withdrawDenied(fx *Effects) {
 	}
 	r.fold()
 	var found []*resource
-	r.names.scan(func(res *resource) bool {
+	r.names.Scan(func(res *resource) bool {
 		if slices.ContainsFunc(res.queue(), denied) {
 			found = append(found, res)
 		}

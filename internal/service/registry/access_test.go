@@ -385,7 +385,7 @@ func TestRulesAtRandom(t *testing.T) {
 }
 
 func requireNoDeniedWaiters(t *rapid.T, r *Registry) {
-	for res := range r.names.scan {
+	for res := range r.names.Scan {
 		for _, c := range res.queue() {
 			if !r.rules.Allows(c.session.owner, access.Hold, access.Class(res.class), res.name) {
 				t.Fatalf("%s waits for %q, which it may not hold", c.session.owner, res.name)

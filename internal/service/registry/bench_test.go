@@ -196,7 +196,7 @@ func BenchmarkRank(b *testing.B) {
 	for i := range all {
 		all[i] = &resource{class: Lock, name: fmt.Sprintf("%07d", i), one: [1]*claim{holder}}
 	}
-	v.names.fill(all)
+	v.names.Fill(all)
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, _, ok := v.Rank(Lock, "", ByQueue, 50, 1); !ok {

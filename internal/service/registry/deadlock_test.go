@@ -33,7 +33,7 @@ func (w *walk) checkDeadlocks(c *Command, fx *Effects) {
 		}
 		w.seen["deadlock of "+[]string{"", "one", "two", "three", "four", "five", "six"}[d.Length]]++
 	}
-	if w.reg.graph.len() > 0 {
+	if w.reg.graph.Len() > 0 {
 		w.seen["waits and keeps"]++
 	}
 }

@@ -328,7 +328,7 @@ func (r *Registry) askAll(c *Command, fx *Effects) {
 // locksUnder returns the locks whose names start with a prefix, by name.
 func (r *Registry) locksUnder(prefix string) (list []*resource) {
 	r.fold()
-	r.names.ascend(&resource{class: Lock, name: prefix}, func(res *resource) bool {
+	r.names.Ascend(&resource{class: Lock, name: prefix}, func(res *resource) bool {
 		under := res.class == Lock && strings.HasPrefix(res.name, prefix)
 		if under {
 			list = append(list, res)
@@ -369,7 +369,7 @@ func movedFrom(name string, g *view.Guard) Result {
 // heldUnder reports whether a lock is held whose guard is that of the prefix.
 func (r *Registry) heldUnder(prefix string) (held bool) {
 	r.fold()
-	r.names.ascend(&resource{class: Lock, name: prefix}, func(res *resource) bool {
+	r.names.Ascend(&resource{class: Lock, name: prefix}, func(res *resource) bool {
 		if res.class != Lock || !strings.HasPrefix(res.name, prefix) {
 			return false
 		}

@@ -58,7 +58,7 @@ func sizeOf(keeps []Kept) (n int) {
 // link adds the holds that a waiter keeps to the graph.
 func (r *Registry) link(c *claim) {
 	for _, k := range c.keeps.holds {
-		r.graph.set(edge{k.key(), k.Fence, c.id(), c.resource.key()})
+		r.graph.Put(edge{k.key(), k.Fence, c.id(), c.resource.key()})
 	}
 }
 
@@ -68,7 +68,7 @@ func (r *Registry) unlink(c *claim) {
 		return
 	}
 	for _, k := range c.keeps.holds {
-		r.graph.remove(edge{k.key(), k.Fence, c.id(), c.resource.key()})
+		r.graph.Remove(edge{k.key(), k.Fence, c.id(), c.resource.key()})
 	}
 }
 
@@ -107,11 +107,11 @@ func (res *resource) holder(fence uint64) *claim {
 // level without them.
 func (r *Registry) forgetKeeps() {
 	var waits []edge
-	r.graph.scan(func(e edge) bool {
+	r.graph.Scan(func(e edge) bool {
 		waits = append(waits, e)
 		return true
 	})
-	r.graph.clear()
+	r.graph.Clear()
 	for _, e := range waits {
 		res := r.thaw(r.find(e.of.class, e.of.name))
 		res.countQueue()
@@ -189,7 +189,7 @@ func (k *keeping) ordered() bool {
 
 // keeper returns the name of a resource whose waiter keeps something, or "".
 func (v *Version) keeper() (name string) {
-	v.graph.scan(func(e edge) bool {
+	v.graph.Scan(func(e edge) bool {
 		name = fmt.Sprintf("request %d of %v, which keeps %s while it waits for %s", e.wait.Sequence, e.wait.Session, quoted(e.hold.name), quoted(e.of.name))
 		return false
 	})

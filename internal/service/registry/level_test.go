@@ -279,7 +279,7 @@ func requireRules(t *testing.T, r *Registry) {
 func requireEverything(t *testing.T, r *Registry) {
 	t.Helper()
 	has, v := make(map[string]bool), r.Freeze()
-	v.byID.scan(func(s *sessionState) bool {
+	v.byID.Scan(func(s *sessionState) bool {
 		has["owner"] = has["owner"] || s.of.owner != ""
 		has["leaving"] = has["leaving"] || s.leaving
 		has["silent"] = has["silent"] || s.silent
@@ -288,7 +288,7 @@ func requireEverything(t *testing.T, r *Registry) {
 		}
 		return true
 	})
-	v.names.scan(func(res *resource) bool {
+	v.names.Scan(func(res *resource) bool {
 		has["limit"] = has["limit"] || res.limit > 1
 		for _, c := range slices.Concat(res.holders(), res.queue()) {
 			has["queue"] = has["queue"] || !c.held()

@@ -3,6 +3,8 @@ package registry
 import (
 	"fmt"
 	"iter"
+
+	"github.com/conclave-io/conclave/internal/service/registry/sorted"
 )
 
 // A fence is the epoch, then a counter of grants.
@@ -33,8 +35,8 @@ type Registry struct {
 
 	tally tally
 	// byID and names are the sessions and resources in order. fold updates them.
-	byID    *sorted[*sessionState]
-	names   *sorted[*resource]
+	byID    *sorted.Set[*sessionState]
+	names   *sorted.Set[*resource]
 	changed changes
 
 	// revoked are the holds whose holders are asked to leave, and eager the candidates that
@@ -42,7 +44,7 @@ type Registry struct {
 	revoked map[ClaimID]*claim
 	eager   map[ClaimID]*claim
 	// graph has the holds that waiters keep.
-	graph *sorted[edge]
+	graph *sorted.Set[edge]
 	// unsettled means that the present entry has changed seats or guards.
 	unsettled bool
 
@@ -62,12 +64,12 @@ func New() *Registry {
 	return &Registry{
 		head:       head{level: 1, epoch: 1, members: make(map[uint64]Member)},
 		generation: 1,
-		byID:       newSorted(func(a, b *sessionState) bool { return a.of.id.Compare(b.of.id) < 0 }),
-		names:      newSorted(func(a, b *resource) bool { return a.class < b.class || a.class == b.class && a.name < b.name }),
+		byID:       sorted.New(func(a, b *sessionState) bool { return a.of.id.Compare(b.of.id) < 0 }),
+		names:      sorted.New(func(a, b *resource) bool { return a.class < b.class || a.class == b.class && a.name < b.name }),
 		sessions:   make(map[SessionID]*session),
 		revoked:    make(map[ClaimID]*claim),
 		eager:      make(map[ClaimID]*claim),
-		graph:      newSorted(edge.before),
+		graph:      sorted.New(edge.before),
 	}
 }
 
@@ -488,6 +490,6 @@ func (r *Registry) settle(res *resource, fx *Effects) {
 func (r *Registry) all() iter.Seq[*session] {
 	r.fold()
 	return func(yield func(*session) bool) {
-		r.byID.scan(func(s *sessionState) bool { return yield(s.of) })
+		r.byID.Scan(func(s *sessionState) bool { return yield(s.of) })
 	}
 }

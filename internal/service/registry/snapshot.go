@@ -45,8 +45,8 @@ func (v *Version) EncodeInSteps(pause func()) []byte {
 		}
 		return true
 	}
-	b = wire.AppendUint(b, uint64(v.byID.len()))
-	v.byID.scan(func(s *sessionState) bool {
+	b = wire.AppendUint(b, uint64(v.byID.Len()))
+	v.byID.Scan(func(s *sessionState) bool {
 		b = s.append(b)
 		return stepped()
 	})
@@ -54,8 +54,8 @@ func (v *Version) EncodeInSteps(pause func()) []byte {
 		b = appendGuarded(b, v.Guarded())
 	}
 	b = v.appendAccess(b)
-	b = wire.AppendUint(b, uint64(v.names.len()))
-	v.names.scan(func(res *resource) bool {
+	b = wire.AppendUint(b, uint64(v.names.Len()))
+	v.names.Scan(func(res *resource) bool {
 		b = res.append(b)
 		return stepped()
 	})
@@ -311,7 +311,7 @@ func (r *Registry) insert(rd *wire.Reader, res *resource) {
 		return
 	}
 	r.add(res)
-	r.names.set(res)
+	r.names.Put(res)
 	res.place = present
 }
 
@@ -356,7 +356,7 @@ func (r *Registry) Check() error {
 	}
 	r.fold()
 	claims, waiters, listed := 0, 0, 0
-	for res := range r.names.scan {
+	for res := range r.names.Scan {
 		if err := r.checkResource(res); err != nil {
 			return err
 		}
@@ -374,8 +374,8 @@ func (r *Registry) Check() error {
 		claims -= s.claims.len()
 	}
 	switch {
-	case r.resources.len() != r.names.len() || r.held[Lock]+r.held[Election] != r.names.len() || len(r.sessions) != r.byID.len():
-		return fmt.Errorf("%d of %d resources (%v by class) and %d of %d sessions are in order", r.names.len(), r.resources.len(), r.held, r.byID.len(), len(r.sessions))
+	case r.resources.len() != r.names.Len() || r.held[Lock]+r.held[Election] != r.names.Len() || len(r.sessions) != r.byID.Len():
+		return fmt.Errorf("%d of %d resources (%v by class) and %d of %d sessions are in order", r.names.Len(), r.resources.len(), r.held, r.byID.Len(), len(r.sessions))
 	case claims != 0:
 		return fmt.Errorf("resources have %d claims more than sessions", claims)
 	case waiters != r.waiters:

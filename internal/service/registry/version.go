@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/conclave-io/conclave/internal/service/access"
+	"github.com/conclave-io/conclave/internal/service/registry/sorted"
 	"github.com/conclave-io/conclave/internal/service/version"
 )
 
@@ -16,9 +17,9 @@ type Version struct {
 	head
 	// size is the approximate size of the result of Encode.
 	size  int
-	byID  *sorted[*sessionState]
-	names *sorted[*resource]
-	graph *sorted[edge]
+	byID  *sorted.Set[*sessionState]
+	names *sorted.Set[*resource]
+	graph *sorted.Set[edge]
 	// past has the history of resources, in the order in which their last holds ended.
 	past []*record
 }
@@ -52,7 +53,7 @@ type head struct {
 func (r *Registry) Freeze() *Version {
 	if r.frozen == nil {
 		r.fold()
-		r.frozen = &Version{head: r.head, size: r.Size(), byID: r.byID.copy(), names: r.names.copy(), graph: r.graph.copy(), past: r.recent.inOrder()}
+		r.frozen = &Version{head: r.head, size: r.Size(), byID: r.byID.Copy(), names: r.names.Copy(), graph: r.graph.Copy(), past: r.recent.inOrder()}
 		r.generation++
 	}
 	return r.frozen
@@ -171,7 +172,7 @@ func (v *Version) List(class Class, prefix, after string, limit, waiters int) (l
 // resources would produce as much garbage.
 func (v *Version) Visit(class Class, prefix, after string, waiters int, see func(*Resource) bool) {
 	var view Resource
-	v.names.ascend(&resource{class: class, name: max(prefix, after)}, func(res *resource) bool {
+	v.names.Ascend(&resource{class: class, name: max(prefix, after)}, func(res *resource) bool {
 		switch {
 		case res.class != class || !strings.HasPrefix(res.name, prefix):
 			return false
@@ -185,7 +186,7 @@ func (v *Version) Visit(class Class, prefix, after string, waiters int, see func
 
 // find returns a resource, or nil if nobody holds it.
 func (v *Version) find(class Class, name string) *resource {
-	return v.names.get(&resource{class: class, name: name})
+	return v.names.Get(&resource{class: class, name: name})
 }
 
 // Explain returns a resource, if anybody holds it, with at most the given number of waiters,
@@ -214,7 +215,7 @@ func (v *Version) Leader(name string) (Holder, bool) {
 // Sessions returns at most limit sessions whose ids come after the given one,
 // by id, and whether there are more.
 func (v *Version) Sessions(after SessionID, limit int) (list []Session, more bool) {
-	v.byID.ascend(&sessionState{of: &session{id: after}}, func(s *sessionState) bool {
+	v.byID.Ascend(&sessionState{of: &session{id: after}}, func(s *sessionState) bool {
 		switch {
 		case s.of.id == after:
 			return true
@@ -230,14 +231,14 @@ func (v *Version) Sessions(after SessionID, limit int) (list []Session, more boo
 
 // Each calls f for every session, in the order of ids.
 func (v *Version) Each(f func(Session)) {
-	v.byID.scan(func(s *sessionState) bool {
+	v.byID.Scan(func(s *sessionState) bool {
 		f(s.view())
 		return true
 	})
 }
 
 // Counts returns the totals.
-func (v *Version) Counts() Counts { return v.counts(v.byID.len()) }
+func (v *Version) Counts() Counts { return v.counts(v.byID.Len()) }
 
 func (h *head) counts(sessions int) Counts {
 	counts := Counts{Sessions: sessions, Locks: h.held[Lock], Elections: h.held[Election], Waiters: h.waiters}

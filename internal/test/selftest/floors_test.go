@@ -74,7 +74,8 @@ api:
 api/jsonform:                  api # the JSON forms of its messages
 internal/service/version:
 internal/service/access:        internal/kit/wire
-internal/service/registry:      algorithm/view internal/kit/histogram internal/kit/wire internal/service/access internal/service/version
+internal/service/registry/sorted: # sets in order
+internal/service/registry:      internal/service/registry/sorted algorithm/view internal/kit/histogram internal/kit/wire internal/service/access internal/service/version
 internal/service/agreement:     internal/kit/wire
 internal/service/founding:
 internal/service/lease:         internal/service/registry
@@ -167,7 +168,7 @@ golang.org/x/sync/...:                 internal/service/server internal/cli/benc
 golang.org/x/net/...:                  internal/service/server
 
 github.com/cespare/xxhash/v2:          internal/service/registry
-github.com/tidwall/btree:              internal/service/registry
+github.com/tidwall/btree:              internal/service/registry/sorted
 
 github.com/anishathalye/porcupine:    internal/test/vopr
 github.com/cockroachdb/datadriven:     process/processtest

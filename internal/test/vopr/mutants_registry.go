@@ -124,7 +124,7 @@ var registryMutants = []Mutant{
 		Name: "expiry-wakes-nobody",
 		Why:  "When a session expires, those who wait behind its holds are not granted.",
 		Edits: []Edit{{
-			"internal/service/registry/end.go", "res.sweep()\n\t\tr.settle(res, fx)",
+			"internal/service/registry/session.go", "res.sweep()\n\t\tr.settle(res, fx)",
 			"res.sweep()\n\t\tif len(res.queue()) == 0 {\n\t\t\tr.settle(res, fx)\n\t\t}",
 		}},
 	},
@@ -140,7 +140,7 @@ var registryMutants = []Mutant{
 		Name: "holds-outlive-sessions",
 		Why:  "A session ends and its holds stay.",
 		Edits: []Edit{{
-			"internal/service/registry/end.go", "claims = s.sortedClaims(claims[:0])\n",
+			"internal/service/registry/session.go", "claims = s.sortedClaims(claims[:0])\n",
 			"claims = s.sortedClaims(claims[:0])[:0]\n",
 		}},
 	},
@@ -199,7 +199,7 @@ var registryMutants = []Mutant{
 		Name: "expiry-not-remembered",
 		Why:  "How a hold ended is forgotten if its session expired: why shows the holder before it.",
 		Edits: []Edit{{
-			"internal/service/registry/end.go", "\t\tr.remember(c, how)\n", "\t\tif how != Expired {\n\t\t\tr.remember(c, how)\n\t\t}\n",
+			"internal/service/registry/session.go", "\t\tr.remember(c, how)\n", "\t\tif how != Expired {\n\t\t\tr.remember(c, how)\n\t\t}\n",
 		}},
 	},
 	{

@@ -1,4 +1,4 @@
-package registry
+package sorted
 
 import (
 	"cmp"
@@ -11,8 +11,8 @@ import (
 
 func less(a, b int) bool { return a/2 < b/2 } // so 2 and 3 equal each other
 
-func (p *sorted[T]) all() (all []T) {
-	p.scan(func(e T) bool {
+func (p *Set[T]) all() (all []T) {
+	p.Scan(func(e T) bool {
 		all = append(all, e)
 		return true
 	})
@@ -23,15 +23,15 @@ func (p *sorted[T]) all() (all []T) {
 // copy stays unchanged.
 func TestSorted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p, want := newSorted(less), map[int]int{}
+		p, want := New(less), map[int]int{}
 		inOrder := func() []int { return slices.Sorted(maps.Values(want)) }
 		type frozen struct {
-			copy *sorted[int]
+			copy *Set[int]
 			want []int
 		}
 		var copies []frozen
 		put := func(e int) {
-			p.set(e)
+			p.Put(e)
 			want[e/2] = e
 		}
 		for range rapid.IntRange(0, 60).Draw(t, "steps") {
@@ -51,20 +51,20 @@ func TestSorted(t *testing.T) {
 				}
 			case 3:
 				for e := from; e < from+3*n; e += 1 + e%2 {
-					p.remove(e)
+					p.Remove(e)
 					delete(want, e/2)
 				}
 			case 4:
-				copies = append(copies, frozen{p.copy(), inOrder()})
+				copies = append(copies, frozen{p.Copy(), inOrder()})
 			case 5:
 				maps.DeleteFunc(want, func(_, e int) bool { return e%3 == 0 })
-				p.fill(inOrder())
+				p.Fill(inOrder())
 			}
-			if p.len() != len(want) {
-				t.Fatalf("%d entries, want %d", p.len(), len(want))
+			if p.Len() != len(want) {
+				t.Fatalf("%d entries, want %d", p.Len(), len(want))
 			}
 			var later []int
-			p.ascend(from, func(e int) bool {
+			p.Ascend(from, func(e int) bool {
 				later = append(later, e)
 				return len(later) < n
 			})
@@ -73,16 +73,16 @@ func TestSorted(t *testing.T) {
 			if most := max(n, 1); !slices.Equal(later, all[at:min(len(all), at+most)]) {
 				t.Fatalf("from %d: %v, want %d of %v", from, later, most, all[at:])
 			}
-			if got := p.get(from); got != want[from/2] {
+			if got := p.Get(from); got != want[from/2] {
 				t.Fatalf("%d is %d, want %d", from, got, want[from/2])
 			}
 		}
 		for _, c := range append(copies, frozen{p, inOrder()}) {
-			if all := c.copy.all(); !slices.Equal(all, c.want) || c.copy.len() != len(all) {
+			if all := c.copy.all(); !slices.Equal(all, c.want) || c.copy.Len() != len(all) {
 				t.Fatalf("%v, want %v", all, c.want)
 			}
 		}
-		if p.clear(); p.len() != 0 || p.all() != nil {
+		if p.Clear(); p.Len() != 0 || p.all() != nil {
 			t.Fatal("not empty")
 		}
 	})
@@ -92,19 +92,19 @@ func TestSorted(t *testing.T) {
 // but for a few, if most are taken out.
 func TestSortedIsDense(t *testing.T) {
 	const n = 10_000
-	p := newSorted(less)
+	p := New(less)
 	for e := range n {
-		p.set(2 * e)
+		p.Put(2 * e)
 	}
 	if got := p.tree.Len(); got > n/leafSize+1 {
 		t.Errorf("%d leaves for %d ascending entries", got, n)
 	}
 	for e := range n {
 		if e%100 != 0 {
-			p.remove(2 * e)
+			p.Remove(2 * e)
 		}
 	}
-	if got := p.tree.Len(); p.len() != n/100 || got > 4*4*n/100/leafSize {
-		t.Errorf("%d leaves for %d entries", got, p.len())
+	if got := p.tree.Len(); p.Len() != n/100 || got > 4*4*n/100/leafSize {
+		t.Errorf("%d leaves for %d entries", got, p.Len())
 	}
 }

@@ -1,4 +1,5 @@
-package registry
+// Package sorted has a set of entries in ascending order, of which copies can be kept.
+package sorted
 
 import (
 	"slices"
@@ -6,14 +7,14 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// sorted is a set in ascending order. Its entries are in leaves, and a B-tree finds the leaves. A
+// Set is a set in ascending order; New makes one. Its entries are in leaves, and a B-tree finds the leaves. A
 // B-tree of the entries themselves would need twice the memory for names that arrive in
 // ascending order: it splits a full leaf in the middle, and each half keeps the
 // memory for a full one.
 //
 // Copying takes the same time for any number of entries. A leaf that a copy may share never
 // changes: a new leaf replaces it.
-type sorted[T any] struct {
+type Set[T any] struct {
 	less  func(a, b T) bool
 	tree  *btree.BTreeG[*leaf[T]]
 	count int
@@ -30,29 +31,32 @@ type leaf[T any] struct {
 
 const leafSize = 64
 
-func newSorted[T any](less func(a, b T) bool) *sorted[T] {
+// New returns an empty set in the order of less. Two entries are equal if neither is less than the other.
+func New[T any](less func(a, b T) bool) *Set[T] {
 	order := func(a, b *leaf[T]) bool { return less(a.entries[0], b.entries[0]) }
-	return &sorted[T]{less: less, tree: btree.NewBTreeGOptions(order, btree.Options{NoLocks: true})}
+	return &Set[T]{less: less, tree: btree.NewBTreeGOptions(order, btree.Options{NoLocks: true})}
 }
 
-func (p *sorted[T]) len() int { return p.count }
+// Len returns the number of entries.
+func (p *Set[T]) Len() int { return p.count }
 
-func (p *sorted[T]) clear() {
+// Clear removes all entries.
+func (p *Set[T]) Clear() {
 	p.tree.Clear()
 	p.count = 0
 }
 
-// fill fills p with entries, which are in order.
-func (p *sorted[T]) fill(entries []T) {
-	p.clear()
+// Fill replaces the contents of p by entries, which are in order.
+func (p *Set[T]) Fill(entries []T) {
+	p.Clear()
 	for some := range slices.Chunk(entries, leafSize) {
 		p.tree.Load(&leaf[T]{p.generation, slices.Clone(some)})
 	}
 	p.count = len(entries)
 }
 
-// copy returns a copy, which does not change when p does.
-func (p *sorted[T]) copy() *sorted[T] {
+// Copy returns a copy, which does not change when p does.
+func (p *Set[T]) Copy() *Set[T] {
 	frozen := *p
 	frozen.tree = p.tree.Copy()
 	p.generation++
@@ -60,7 +64,7 @@ func (p *sorted[T]) copy() *sorted[T] {
 }
 
 // at returns the leaf that has an entry, or in which it belongs; nil if there is none.
-func (p *sorted[T]) at(e T) *leaf[T] {
+func (p *Set[T]) at(e T) *leaf[T] {
 	if last, ok := p.tree.Max(); !ok || !p.less(e, last.entries[0]) {
 		return last
 	}
@@ -73,7 +77,7 @@ func (p *sorted[T]) at(e T) *leaf[T] {
 }
 
 // search returns the index of an entry in a leaf, or where it belongs.
-func (p *sorted[T]) search(q *leaf[T], e T) (int, bool) {
+func (p *Set[T]) search(q *leaf[T], e T) (int, bool) {
 	low, high := 0, len(q.entries)-1
 	if p.less(q.entries[high], e) {
 		return high + 1, false
@@ -89,7 +93,7 @@ func (p *sorted[T]) search(q *leaf[T], e T) (int, bool) {
 }
 
 // own returns a leaf that may be changed, which replaces one that a copy may share.
-func (p *sorted[T]) own(q *leaf[T]) *leaf[T] {
+func (p *Set[T]) own(q *leaf[T]) *leaf[T] {
 	if q.generation == p.generation {
 		return q
 	}
@@ -97,14 +101,14 @@ func (p *sorted[T]) own(q *leaf[T]) *leaf[T] {
 }
 
 // insert adds a leaf with the entries to the tree.
-func (p *sorted[T]) insert(entries []T) *leaf[T] {
+func (p *Set[T]) insert(entries []T) *leaf[T] {
 	q := &leaf[T]{p.generation, entries}
 	p.tree.Set(q)
 	return q
 }
 
-// set adds an entry, or replaces an equal one.
-func (p *sorted[T]) set(e T) {
+// Put adds an entry, or replaces an equal one.
+func (p *Set[T]) Put(e T) {
 	q := p.at(e)
 	if q == nil {
 		p.insert([]T{e})
@@ -134,8 +138,8 @@ func (p *sorted[T]) set(e T) {
 	p.count++
 }
 
-// remove removes the entry that equals e, if there is one.
-func (p *sorted[T]) remove(e T) {
+// Remove removes the entry that equals e, if there is one.
+func (p *Set[T]) Remove(e T) {
 	q := p.at(e)
 	if q == nil {
 		return
@@ -157,7 +161,7 @@ func (p *sorted[T]) remove(e T) {
 }
 
 // join merges a leaf that has few entries with a neighbour, if that has few too.
-func (p *sorted[T]) join(q *leaf[T]) {
+func (p *Set[T]) join(q *leaf[T]) {
 	before, next := q, q
 	p.tree.Descend(q, func(other *leaf[T]) bool {
 		before = other
@@ -179,8 +183,8 @@ func (p *sorted[T]) join(q *leaf[T]) {
 	}
 }
 
-// get returns the entry that equals e, or the zero value.
-func (p *sorted[T]) get(e T) (found T) {
+// Get returns the entry that equals e, or the zero value.
+func (p *Set[T]) Get(e T) (found T) {
 	if q := p.at(e); q != nil {
 		if i, ok := p.search(q, e); ok {
 			found = q.entries[i]
@@ -189,8 +193,8 @@ func (p *sorted[T]) get(e T) (found T) {
 	return found
 }
 
-// ascend calls f for the entries from one on, in order, until f returns false.
-func (p *sorted[T]) ascend(from T, f func(T) bool) {
+// Ascend calls f for the entries from one on, in order, until f returns false.
+func (p *Set[T]) Ascend(from T, f func(T) bool) {
 	first := p.at(from)
 	if first == nil {
 		return
@@ -207,8 +211,8 @@ func (p *sorted[T]) ascend(from T, f func(T) bool) {
 	})
 }
 
-// scan calls f for all entries, in order, until f returns false.
-func (p *sorted[T]) scan(f func(T) bool) {
+// Scan calls f for all entries, in order, until f returns false.
+func (p *Set[T]) Scan(f func(T) bool) {
 	p.tree.Scan(func(q *leaf[T]) bool {
 		for _, e := range q.entries {
 			if !f(e) {
