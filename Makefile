@@ -59,7 +59,7 @@ test: go-version ## all tests (under 8 minutes on 2 quiet cores, with only Go)
 	$(MAKE) example-check
 
 # What starts servers, plays whole clusters or searches large models is left to test.
-SLOW      := internal/test/e2e internal/test/vopr internal/test/attack internal/test/leasemodel internal/test/selftest internal/test/upgrade internal/cli/bench internal/service/node internal/service/server lab/sim/simtest lab/measure lab/check algorithm/stack algorithm/broken web/wasm
+SLOW      := internal/test/e2e internal/test/vopr internal/test/vopr/mutants internal/test/attack internal/test/leasemodel internal/test/selftest internal/test/upgrade internal/cli/bench internal/service/node internal/service/server lab/sim/simtest lab/measure lab/check algorithm/stack algorithm/broken web/wasm
 QUICK      = $$($(GO) list ./... | grep -v -E "/($$(echo $(SLOW) | tr ' ' '|'))$$")
 
 .PHONY: quick
@@ -188,7 +188,7 @@ long-live: go-version ## under each algorithm: 20 kills of the holder's home, th
 .PHONY: long-mutants
 long-mutants: go-version ## every mistake of internal/test/vopr and internal/service/host is found
 	LONG=1 $(GO) test -count 1 -timeout 1h ./internal/service/host -run TestMutants
-	LONG=1 $(GO) test -count 1 -timeout 1h ./internal/test/vopr -run TestMutants
+	LONG=1 $(GO) test -count 1 -timeout 1h ./internal/test/vopr/mutants -run TestMutants
 
 .PHONY: long-attacks
 long-attacks: go-version ## every attack of internal/test/attack against the program without its defence
@@ -196,7 +196,7 @@ long-attacks: go-version ## every attack of internal/test/attack against the pro
 
 .PHONY: mutants
 mutants: go-version ## every mistake of internal/test/vopr with its recorded plan, and another plan where it finds nothing any more
-	MUTANTS=all $(GO) test -count 1 -v -timeout 5h ./internal/test/vopr -run TestMutants
+	MUTANTS=all $(GO) test -count 1 -v -timeout 5h ./internal/test/vopr/mutants -run TestMutants
 
 .PHONY: long-disk
 long-disk: go-version ## servers whose disk hangs, as processes on a FUSE file system (needs root)

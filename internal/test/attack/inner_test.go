@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/conclave-io/conclave/internal/test/mutation"
-	"github.com/conclave-io/conclave/internal/test/vopr"
+	"github.com/conclave-io/conclave/internal/test/vopr/mutants"
 )
 
 // innerDefence is code that prevents a mistake which no attack of this package can show. Tests of
@@ -71,7 +71,7 @@ var innerDefences = []innerDefence{
 }
 
 // mistakes are the mistakes in access, audit, levels and the log that tests must find. The names
-// are those of defences, and of mutants of package vopr.
+// are those of defences, and of package mutants.
 var mistakes = []struct {
 	what  string
 	names []string
@@ -144,7 +144,7 @@ func finder(name string) string {
 			return "`" + strings.Join(d.tests, "`, `") + "`"
 		}
 	}
-	if slices.ContainsFunc(vopr.Mutants, func(m vopr.Mutant) bool { return m.Name == name }) {
+	if slices.ContainsFunc(mutants.All, func(m mutants.Mutant) bool { return m.Name == name }) {
 		return "a recorded plan of `internal/test/vopr`"
 	}
 	return ""

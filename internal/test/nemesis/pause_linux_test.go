@@ -17,7 +17,7 @@ import (
 	"github.com/conclave-io/conclave"
 	"github.com/conclave-io/conclave/internal/kit/boottime"
 	"github.com/conclave-io/conclave/internal/test/mutation"
-	"github.com/conclave-io/conclave/internal/test/vopr"
+	"github.com/conclave-io/conclave/internal/test/vopr/mutants"
 )
 
 // clockVariable is the environment variable with the path of a server's clock file. The file has the
@@ -63,12 +63,12 @@ func TestPausedHomes(t *testing.T) {
 	fmt.Sscan(os.Getenv("PAUSES"), &pauses)
 	noteFigures(t, runNemesis(t, plan{Pauses: pauses}, settableClock...))
 
-	i := slices.IndexFunc(vopr.Mutants, func(m vopr.Mutant) bool { return m.Name == trustsItsClock })
+	i := slices.IndexFunc(mutants.All, func(m mutants.Mutant) bool { return m.Name == trustsItsClock })
 	if i < 0 {
-		t.Fatalf("mutant %s is missing in internal/test/vopr", trustsItsClock)
+		t.Fatalf("mutant %s is missing in internal/test/vopr/mutants", trustsItsClock)
 	}
 	edits := settableClock
-	for _, edit := range vopr.Mutants[i].Edits {
+	for _, edit := range mutants.All[i].Edits {
 		edits = append(edits, mutation.Edit(edit))
 	}
 	dir := t.TempDir()

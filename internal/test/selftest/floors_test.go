@@ -134,8 +134,12 @@ lab/extend:                internal/cli internal/cli/ui algorithm process # the 
 
 # Tests of the whole, and of the repository.
 internal/test/longrun/run:  internal/test/longrun
-internal/test/vopr:         algorithm algorithm/view internal/kit/near internal/service/access internal/service/host internal/service/peering internal/service/stream internal/service/queue internal/service/founding internal/service/replica internal/service/agreement internal/service/registry internal/service/version api internal/client/line internal/test/leasemodel internal/test/longrun internal/test/mutation # the server in a simulated world
-internal/test/vopr/run:     internal/test/vopr internal/test/longrun
+internal/test/vopr/clock:
+internal/test/vopr/faults: # the plans of what happens
+internal/test/vopr/stats:  internal/test/leasemodel internal/test/longrun
+internal/test/vopr:         algorithm algorithm/view internal/kit/near internal/service/access internal/service/host internal/service/peering internal/service/stream internal/service/queue internal/service/founding internal/service/replica internal/service/agreement internal/service/registry internal/service/version api internal/client/line internal/test/leasemodel internal/test/vopr/clock internal/test/vopr/faults internal/test/vopr/stats # the server in a simulated world
+internal/test/vopr/mutants: internal/test/mutation # mistakes in it
+internal/test/vopr/run:     internal/test/vopr internal/test/vopr/faults internal/test/vopr/mutants internal/test/vopr/stats internal/test/longrun
 internal/test/e2e:
 internal/test/attack:
 internal/test/nemesis:

@@ -4,7 +4,7 @@ package upgrade
 
 import (
 	"github.com/conclave-io/conclave/internal/service/version"
-	"github.com/conclave-io/conclave/internal/test/vopr"
+	"github.com/conclave-io/conclave/internal/test/vopr/mutants"
 )
 
 const (
@@ -18,9 +18,9 @@ const (
 
 // next is the release after this one. Its formats have numbers that this tree does not
 // read.
-var next = vopr.Mutant{
+var next = mutants.Mutant{
 	Name: "next",
-	Edits: []vopr.Edit{{
+	Edits: []mutants.Edit{{
 		File: "internal/service/version/version.go", Old: "\tMax = 4\n", New: "\tMax = 5\n",
 	}, {
 		File: "internal/service/version/version.go", Old: "\t{Entry: 6, Snapshot: 6},\n", New: "\t{Entry: 6, Snapshot: 6},\n\t{Entry: 105, Snapshot: 105},\n",

@@ -11,41 +11,6 @@ import (
 	"github.com/conclave-io/conclave/internal/service/registry"
 )
 
-// AccessStats counts events in plans with rules.
-type AccessStats struct {
-	Changed   int // changes of the rules that were applied
-	Denied    int // acquires refused by the rules
-	Withdrawn int // waits ended by a change of the rules
-	Quotas    int // acquires refused by a quota
-	Judged    int // decisions that the judge checked
-	Confirmed int // changes that all homes confirmed
-	AtHomes   int // grants of homes that the judge checked
-	Refused   int // acquires that homes denied
-}
-
-func (s *AccessStats) add(o *AccessStats) {
-	s.Changed += o.Changed
-	s.Denied += o.Denied
-	s.Withdrawn += o.Withdrawn
-	s.Quotas += o.Quotas
-	s.Judged += o.Judged
-	s.Confirmed += o.Confirmed
-	s.AtHomes += o.AtHomes
-	s.Refused += o.Refused
-}
-
-// DrawAccess returns the plan of a seed in which an administrator changes rules and quotas. In a third
-// of the plans, algorithms on the servers guard some names.
-func DrawAccess(seed uint64, millis int64) Plan {
-	p := Draw(seed, millis)
-	if seed%3 == 0 {
-		p = DrawHosts(seed, millis)
-		p.Near = false // programs in the processes of servers need no rights
-	}
-	p.Access, p.Levels, p.Limits, p.Shared, p.Deadlocks = true, false, false, false, false
-	return p
-}
-
 // ruling is an administrator who changes the rules, and a judge of the decisions about them. The
 // judge applies the log itself, entry by entry. It checks all rules one by one.
 type ruling struct {

@@ -1,13 +1,18 @@
 package vopr
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/conclave-io/conclave/internal/test/vopr/faults"
+	"github.com/conclave-io/conclave/internal/test/vopr/stats"
+)
 
 // TestAccess runs a sample of the plans in which rules and quotas change.
 func TestAccess(t *testing.T) {
 	const runs = 3
-	var all Stats
+	var all stats.Stats
 	for n := range uint64(runs) {
-		plan := DrawAccess(*first+n, 20_000)
+		plan := faults.DrawAccess(*first+n, 20_000)
 		result := Run(plan, nil)
 		all.Add(&result.Stats)
 		if v := result.Violation; v != nil {

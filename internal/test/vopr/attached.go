@@ -82,7 +82,7 @@ func (s *server) awaitLeader(most int64, then func()) {
 		return
 	}
 	life := s.life
-	s.w.after(s.clock.real(heartbeat/5), func() {
+	s.w.after(s.clock.Real(heartbeat/5), func() {
 		if s.life == life {
 			s.takeAlways(func() { s.awaitLeader(most-heartbeat/5, then) })
 		}
@@ -283,7 +283,7 @@ func (a *attached) look() {
 	if a.unrelay() {
 		return
 	}
-	s.w.after(s.clock.real(pause), func() {
+	s.w.after(s.clock.Real(pause), func() {
 		if s.life == a.life {
 			s.takeAlways(a.look)
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/conclave-io/conclave/api"
 	"github.com/conclave-io/conclave/internal/client/line"
 	"github.com/conclave-io/conclave/internal/service/registry"
+	"github.com/conclave-io/conclave/internal/test/vopr/clock"
 )
 
 // client is a program. It contains the core of the Go client, and drives it as the root package
@@ -16,7 +17,7 @@ type client struct {
 	w     *world
 	slot  int
 	life  int
-	clock clock
+	clock clock.Clock
 	ttl   int64
 
 	paused, dead bool
@@ -47,7 +48,7 @@ var ttls = []int64{300, 500, 1000, 1500, 2000, 3000, 5000, 800}
 const workersEach = 2
 
 func newClient(w *world, slot int) *client {
-	c := &client{w: w, slot: slot, ttl: ttls[slot%len(ttls)] * ms, clock: clock{base: int64(slot+1) * 7e11}}
+	c := &client{w: w, slot: slot, ttl: ttls[slot%len(ttls)] * ms, clock: clock.Clock{Base: int64(slot+1) * 7e11}}
 	for n := range workersEach {
 		c.workers = append(c.workers, &worker{client: c, number: n})
 	}
@@ -94,7 +95,7 @@ func (c *client) derive(secret []byte) registry.SessionID {
 	return registry.Derive(c.principal(), secret)
 }
 
-func (c *client) now() int64 { return c.clock.read(c.w.now) }
+func (c *client) now() int64 { return c.clock.Read(c.w.now) }
 
 // receive passes an input to the client. If the client is paused, it receives the input later.
 func (c *client) receive(input func()) {
@@ -147,7 +148,7 @@ func (c *client) turnBack() {
 // later makes the client do something after a time.
 func (c *client) later(d int64, do func()) {
 	life := c.life
-	c.w.after(c.clock.real(d), func() {
+	c.w.after(c.clock.Real(d), func() {
 		if c.life == life {
 			c.receive(do)
 		}
@@ -371,10 +372,10 @@ func (c *client) flood(n int) {
 
 // turnClock changes the drift of a client's clock.
 func (c *client) turnClock(drift int64) {
-	c.clock.turn(c.w.now, drift)
+	c.clock.Turn(c.w.now, drift)
 	for _, s := range c.sessions {
 		if !s.lost && c.now() < s.until {
-			s.endsAt = c.clock.when(s.until)
+			s.endsAt = c.clock.When(s.until)
 		}
 	}
 	c.due = forever

@@ -113,7 +113,7 @@ func (c *conn) arrives(at int, take func()) {
 // beat sends pings from one end. It closes the connection if nothing arrives.
 func (c *conn) beat(end int) {
 	s := c.ends[end]
-	s.w.after(s.clock.real(pingInterval), func() {
+	s.w.after(s.clock.Real(pingInterval), func() {
 		if !c.alive(end) {
 			return
 		}

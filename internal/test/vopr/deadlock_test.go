@@ -8,13 +8,14 @@ import (
 	"github.com/conclave-io/conclave/algorithm/view"
 	"github.com/conclave-io/conclave/internal/service/registry"
 	"github.com/conclave-io/conclave/internal/service/version"
+	"github.com/conclave-io/conclave/internal/test/vopr/faults"
 )
 
 // An epoch begins at the end of an entry. The judge of deadlocks identifies holds by their fences.
 // So its epochs must be those of the servers. In seed 3140 of the live plans they differed: a
 // request that keeps the hold of another program seemed to complete a deadlock.
 func TestJudgeHasTheEpochsOfTheServers(t *testing.T) {
-	w := &world{plan: Plan{Live: true}, checks: Promises}
+	w := &world{plan: faults.Plan{Live: true}, checks: Promises}
 	p, server := newPretested(), registry.New()
 	id := registry.SessionID{1}
 	entries := [][]registry.Command{

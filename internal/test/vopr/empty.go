@@ -10,6 +10,7 @@ import (
 	"github.com/conclave-io/conclave/internal/service/founding"
 	"github.com/conclave-io/conclave/internal/service/registry"
 	"github.com/conclave-io/conclave/internal/service/replica"
+	"github.com/conclave-io/conclave/internal/test/vopr/faults"
 )
 
 // loss says what a server lost with its disk.
@@ -21,7 +22,7 @@ const (
 
 // empty takes a server down and deletes its disk. It does nothing if acknowledged data may need the
 // disk: see mayEmpty.
-func (w *world) empty(f Fault, s *server) {
+func (w *world) empty(f faults.Fault, s *server) {
 	switch {
 	case f.Arg == lossOfRecord && s.disk.record != nil && s.disk.kept.Snapshot != nil:
 		s.crash()
@@ -45,7 +46,7 @@ func (w *world) empty(f Fault, s *server) {
 }
 
 // bootSlowly restarts a server that needs long to read its disk.
-func (w *world) bootSlowly(f Fault, s *server) {
+func (w *world) bootSlowly(f faults.Fault, s *server) {
 	if !s.on {
 		return
 	}

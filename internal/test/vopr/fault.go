@@ -6,42 +6,43 @@ import (
 	"github.com/conclave-io/conclave/internal/service/agreement"
 	"github.com/conclave-io/conclave/internal/service/registry"
 	"github.com/conclave-io/conclave/internal/service/replica"
+	"github.com/conclave-io/conclave/internal/test/vopr/faults"
 )
 
 // strike injects a fault.
-func (w *world) strike(f Fault) {
+func (w *world) strike(f faults.Fault) {
 	if w.healed {
 		return
 	}
 	w.stats.Faults++
 	w.note(string(f.Kind), uint64(f.Who), uint64(f.For))
 	switch f.Kind {
-	case Outage:
+	case faults.Outage:
 		for _, s := range w.servers {
-			w.strikeServer(f, s, Crash)
+			w.strikeServer(f, s, faults.Crash)
 		}
-	case Storm:
+	case faults.Storm:
 		w.storm = &f
 		w.after(f.For*ms, func() {
 			if w.storm == &f {
 				w.storm = nil
 			}
 		})
-	case Split:
+	case faults.Split:
 		side := endpoint(f.Arg)&0xff | endpoint(f.Arg)>>8<<clientBit
 		w.sever(f.For*ms, &cut{side, ^side}, &cut{^side, side})
-	case Sever:
+	case faults.Sever:
 		if a, b := w.target(f.Who), w.target(int(f.Arg)); a != nil && a != b {
 			w.sever(f.For*ms, &cut{a.endpoint(), b.endpoint()}, &cut{b.endpoint(), a.endpoint()})
 		}
-	case Join, Remove, Promote, Resign:
+	case faults.Join, faults.Remove, faults.Promote, faults.Resign:
 		w.reshape(f)
-	case End:
+	case faults.End:
 		w.dismiss(w.clients[max(f.Who, 0)%len(w.clients)])
-	case Nap, Die, Away, Stuck, Flood, Unread, Theft:
+	case faults.Nap, faults.Die, faults.Away, faults.Stuck, faults.Flood, faults.Unread, faults.Theft:
 		w.strikeClient(f, w.clients[max(f.Who, 0)%len(w.clients)])
 	default:
-		if f.Kind == Drift && f.Who >= 16 {
+		if f.Kind == faults.Drift && f.Who >= 16 {
 			c := w.clients[f.Who%len(w.clients)]
 			c.turnClock(f.Arg)
 			return
@@ -70,10 +71,10 @@ func (w *world) target(who int) *server {
 	return present[max(who, 0)%len(present)]
 }
 
-func (w *world) strikeServer(f Fault, s *server, kind Kind) {
+func (w *world) strikeServer(f faults.Fault, s *server, kind faults.Kind) {
 	me := s.endpoint()
 	switch kind {
-	case Crash:
+	case faults.Crash:
 		if f.Arg&1 > 0 && s.on {
 			s.disk.fuse = true
 		} else {
@@ -83,11 +84,11 @@ func (w *world) strikeServer(f Fault, s *server, kind Kind) {
 			s.slowness = f.For * ms
 		}
 		w.hold(s, f.For*ms)
-	case Boot:
+	case faults.Boot:
 		w.bootSlowly(f, s)
-	case Empty:
+	case faults.Empty:
 		w.empty(f, s)
-	case Pause:
+	case faults.Pause:
 		if s.on && !s.paused {
 			s.pause()
 			life := s.life
@@ -97,36 +98,36 @@ func (w *world) strikeServer(f Fault, s *server, kind Kind) {
 				}
 			})
 		}
-	case Freeze:
+	case faults.Freeze:
 		w.freeze(s, f.For*ms)
-	case Leave:
+	case faults.Leave:
 		if w.hosts != nil {
 			w.hosts.leave(s, f)
 		}
-	case Isolate:
+	case faults.Isolate:
 		w.sever(f.For*ms, &cut{me, everybody}, &cut{everybody, me})
-	case Deafen:
+	case faults.Deafen:
 		w.sever(f.For*ms, &cut{allServers, me})
-	case Mute:
+	case faults.Mute:
 		w.sever(f.For*ms, &cut{me, allServers})
-	case Strand:
+	case faults.Strand:
 		w.sever(f.For*ms, &cut{me, allServers}, &cut{allServers, me})
-	case Narrow:
+	case faults.Narrow:
 		s.narrow += f.Arg * ms
 		w.after(f.For*ms, func() { s.narrow = max(0, s.narrow-f.Arg*ms) })
-	case Slow:
+	case faults.Slow:
 		s.disk.slow += 20
 		w.after(f.For*ms, func() { s.disk.slow = max(0, s.disk.slow-20) })
-	case Hang:
+	case faults.Hang:
 		s.disk.hung++
 		w.after(f.For*ms, s.disk.release)
-	case Full:
+	case faults.Full:
 		s.disk.full = true
 		w.hold(s, f.For*ms)
 		w.after(f.For*ms, func() { s.disk.full = false })
-	case Drift:
-		s.clock.turn(w.now, f.Arg)
-	case Jump:
+	case faults.Drift:
+		s.clock.Turn(w.now, f.Arg)
+	case faults.Jump:
 		s.wall += f.Arg * ms
 	}
 }
@@ -140,7 +141,7 @@ func (w *world) freeze(s *server, d int64) {
 	life, shown := s.life, s.now()
 	w.after(d, func() {
 		if s.life == life && s.paused {
-			s.clock.since, s.clock.base = w.now, shown
+			s.clock.Since, s.clock.Base = w.now, shown
 			s.resume()
 		}
 	})
@@ -166,12 +167,12 @@ func (w *world) raise(s *server) {
 	}
 }
 
-func (w *world) strikeClient(f Fault, c *client) {
+func (w *world) strikeClient(f faults.Fault, c *client) {
 	me := c.endpoint()
 	switch f.Kind {
-	case Die:
+	case faults.Die:
 		c.die()
-	case Nap:
+	case faults.Nap:
 		if !c.dead && !c.paused {
 			c.paused = true
 			life := c.life
@@ -181,7 +182,7 @@ func (w *world) strikeClient(f Fault, c *client) {
 				}
 			})
 		}
-	case Away:
+	case faults.Away:
 		w.sever(f.For*ms, &cut{me, allServers}, &cut{allServers, me})
 		if f.Arg > 0 {
 			w.after((f.For+f.Arg)*ms, func() {
@@ -190,7 +191,7 @@ func (w *world) strikeClient(f Fault, c *client) {
 				}
 			})
 		}
-	case Flood:
+	case faults.Flood:
 		c.flood(int(f.Arg))
 		if w.plan.Shared { // also those that share a name, and one that does not
 			for _, other := range w.clients[:sharers+1] {
@@ -199,12 +200,12 @@ func (w *world) strikeClient(f Fault, c *client) {
 				}
 			}
 		}
-	case Unread:
+	case faults.Unread:
 		c.flood(int(f.Arg))
 		c.turnAway(f.For * ms)
-	case Theft:
+	case faults.Theft:
 		c.steal(f.Arg)
-	case Stuck:
+	case faults.Stuck:
 		if s := w.target(int(f.Arg%8) - 1); s != nil {
 			w.sever(f.For*ms, &cut{me, s.endpoint()}, &cut{s.endpoint(), me})
 		}
@@ -240,7 +241,7 @@ func (w *world) heal() {
 type operator struct {
 	asking *replica.Change
 	until  int64
-	wish   Fault // what the operator asks for
+	wish   faults.Fault // what the operator asks for
 }
 
 const (
@@ -252,9 +253,9 @@ const (
 )
 
 // reshape starts a change of the members, if none is in progress.
-func (w *world) reshape(f Fault) {
+func (w *world) reshape(f faults.Fault) {
 	s := w.target(f.Who)
-	if s == nil || w.asking != nil || w.anyLost() && f.Kind != Resign {
+	if s == nil || w.asking != nil || w.anyLost() && f.Kind != faults.Resign {
 		return
 	}
 	present := 0
@@ -264,22 +265,22 @@ func (w *world) reshape(f Fault) {
 		}
 	}
 	switch {
-	case f.Kind == Resign:
+	case f.Kind == faults.Resign:
 		if leader := w.leader(); leader != nil {
 			leader.receive(func() { leader.replica.Resign() })
 			w.handsOver(leader, leader.replica.Term())
 		}
 		return
-	case f.Kind == Join && present <= w.plan.Servers && len(w.servers) < mostServer:
+	case f.Kind == faults.Join && present <= w.plan.Servers && len(w.servers) < mostServer:
 		said := (&server{w: w, id: uint64(len(w.servers)) + 1}).said()
 		said.ID, said.UID = 0, w.drawUID()
 		if f.Arg%3 == 0 {
 			said.Standing = registry.Learner
 		}
 		w.asking = &replica.Change{Kind: replica.Join, Server: said}
-	case f.Kind == Remove && present > 2:
+	case f.Kind == faults.Remove && present > 2:
 		w.asking = &replica.Change{Kind: replica.Remove, ID: s.id}
-	case f.Kind == Promote:
+	case f.Kind == faults.Promote:
 		w.asking = &replica.Change{Kind: replica.Promote, ID: s.id}
 	default:
 		return

@@ -147,8 +147,8 @@ func (s *server) dialFor(ln peering.Lane, other *server, x *crate) {
 			})
 		}
 	}
-	s.w.after(s.clock.real(dialTimeout), giveUp(&c.there))
-	s.w.after(s.clock.real(handshakeTime), giveUp(&c.up))
+	s.w.after(s.clock.Real(dialTimeout), giveUp(&c.there))
+	s.w.after(s.clock.Real(handshakeTime), giveUp(&c.up))
 }
 
 // atConn makes a server do something for a connection that is open at its end.
@@ -167,7 +167,7 @@ func (s *server) dialAgain(c *conn, refused bool) {
 	other := c.ends[acceptor]
 	pause := s.remote(other.id).backoff.Next(s.w.now-c.begun, refused, s.w.net.Int64N)
 	life := s.life
-	s.w.after(s.clock.real(pause), func() {
+	s.w.after(s.clock.Real(pause), func() {
 		if s.life == life {
 			s.takeAlways(func() {
 				if r := s.remote(other.id); r.dialled == c {
@@ -208,7 +208,7 @@ func (s *server) admit(c *conn, h peering.Hello, contest *peering.Contest, until
 		s.admit(c, h, contest, until)
 		return
 	case contested:
-		s.w.after(s.clock.real(pingInterval), func() {
+		s.w.after(s.clock.Real(pingInterval), func() {
 			s.atConn(c, acceptor, func() { s.contested(c, h, contest, until) })
 		})
 		return
@@ -238,7 +238,7 @@ func (s *server) contested(c *conn, h peering.Hello, contest *peering.Contest, u
 	case verdict == peering.Retry:
 		s.admit(c, h, new(peering.Contest), until)
 	default:
-		s.w.after(s.clock.real(pingInterval), func() {
+		s.w.after(s.clock.Real(pingInterval), func() {
 			s.atConn(c, acceptor, func() { s.contested(c, h, contest, until) })
 		})
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/conclave-io/conclave/internal/service/host"
 	"github.com/conclave-io/conclave/internal/service/registry"
 	"github.com/conclave-io/conclave/internal/service/replica"
+	"github.com/conclave-io/conclave/internal/test/vopr/faults"
 )
 
 // hosting is the part of a world in which each server runs a host beside its replica, in the same
@@ -20,44 +21,6 @@ type hosting struct {
 	watches *watching                                 // nil if the plan has no watch stack
 	near    *nearby                                   // nil if the plan has no near holds
 	seldom  int64                                     // approximate maximum time between two turns, in ms
-}
-
-// HostStats are counts of plans in which servers run the algorithms.
-type HostStats struct {
-	Grants    int // grants by an algorithm
-	Agreed    int // grants by agreement of the same names
-	Moved     int // requests that were repeated elsewhere
-	Batches   int // batches of frames that arrived
-	Breaks    int // broken lanes
-	Gone      int // seats that a host gave up or lost
-	Farewells int // streams to homes that their servers ended
-	Lost      int // holds at homes that their clients lost
-	Asked     int // requests of the operator to end a hold
-	Heirs     int // homes that another server took over
-	Handed    int // holds that clients kept in such a case
-	Near      int // grants to programs within the processes of servers
-	Doubts    int // reports of seats that suspected a member
-	Elected   int // coordinators that were elected
-
-	Longest int64 // longest time that a client waited for a free name without a fault, in ns
-}
-
-func (s *HostStats) add(o *HostStats) {
-	s.Grants += o.Grants
-	s.Agreed += o.Agreed
-	s.Moved += o.Moved
-	s.Batches += o.Batches
-	s.Breaks += o.Breaks
-	s.Gone += o.Gone
-	s.Farewells += o.Farewells
-	s.Lost += o.Lost
-	s.Asked += o.Asked
-	s.Heirs += o.Heirs
-	s.Handed += o.Handed
-	s.Near += o.Near
-	s.Doubts += o.Doubts
-	s.Elected += o.Elected
-	s.Longest = max(s.Longest, o.Longest)
 }
 
 // liveReuse is the number of idle machines that a host keeps. It is so small that hosts drop
@@ -179,7 +142,7 @@ func (l *hosting) stop(s *server) {
 }
 
 // leave stops a server in order. The server first gives up its seat, within the given time.
-func (l *hosting) leave(s *server, f Fault) {
+func (l *hosting) leave(s *server, f faults.Fault) {
 	life := s.life
 	l.w.homeRules().strip()
 	s.receive(func() {

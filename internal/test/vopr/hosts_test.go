@@ -3,14 +3,17 @@ package vopr
 import (
 	"os"
 	"testing"
+
+	"github.com/conclave-io/conclave/internal/test/vopr/faults"
+	"github.com/conclave-io/conclave/internal/test/vopr/stats"
 )
 
 // TestHosts runs a sample of the plans in which servers run the algorithms that guard names.
 func TestHosts(t *testing.T) {
-	var all Stats
-	plans := []Plan{leaving(t)}
+	var all stats.Stats
+	plans := []faults.Plan{leaving(t)}
 	for n := range uint64(*liveSeeds) {
-		plans = append(plans, DrawHosts(*first+n, 25_000))
+		plans = append(plans, faults.DrawHosts(*first+n, 25_000))
 	}
 	for _, plan := range plans {
 		result := Run(plan, nil)
@@ -30,7 +33,7 @@ func TestHosts(t *testing.T) {
 			t.Errorf("no %s in %d runs", what, *liveSeeds)
 		}
 	}
-	again := DrawHosts(*first, 10_000)
+	again := faults.DrawHosts(*first, 10_000)
 	if one, two := Run(again, nil), Run(again, nil); one.Digest != two.Digest {
 		t.Error("the same plan gave two runs")
 	}
@@ -38,13 +41,13 @@ func TestHosts(t *testing.T) {
 
 // leaving is a plan in which servers hand over their homes, with what clients hold there. Few
 // short plans that are drawn have that.
-func leaving(t *testing.T) Plan {
+func leaving(t *testing.T) faults.Plan {
 	t.Helper()
-	text, err := os.ReadFile(recorded + "/adopter-ignores-promises.json")
+	text, err := os.ReadFile("mutants/testdata/adopter-ignores-promises.json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, err := Decode(text)
+	plan, err := faults.Decode(text)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/conclave-io/conclave/internal/service/registry"
+	"github.com/conclave-io/conclave/internal/test/vopr/faults"
 )
 
 // past is what the servers remember about the ended holds of a resource, as of the last check.
@@ -154,7 +155,7 @@ func (r *resource) asked(s *server, c claimID, h *registry.Holder, waiters []cla
 	s.w.stats.Overtaken++
 	for _, id := range waiters {
 		q := r.claims[id]
-		least := q.patience - q.patience*maxDrift/1_000_000
+		least := q.patience - q.patience*faults.MaxDrift/1_000_000
 		if q.patience > 0 && q.priority > h.Priority && s.w.now-max(q.called, p.called) >= least {
 			return
 		}

@@ -52,7 +52,7 @@ func (j *judge) favourites(w *world) {
 			j.patience[res.name] = f
 			continue
 		}
-		if waited := w.now - j.patience[res.name].since; waited > leader.clock.real(length)+patienceSlack {
+		if waited := w.now - j.patience[res.name].since; waited > leader.clock.Real(length)+patienceSlack {
 			w.violate("patience", "a candidate of %q waits for %d ms behind a leader of lower priority, and said %d", res.name, waited/ms, length/ms)
 		}
 		w.stats.Patient++

@@ -8,6 +8,8 @@ import (
 	"github.com/conclave-io/conclave/algorithm/view"
 	"github.com/conclave-io/conclave/internal/service/registry"
 	"github.com/conclave-io/conclave/internal/service/replica"
+	"github.com/conclave-io/conclave/internal/test/vopr/clock"
+	"github.com/conclave-io/conclave/internal/test/vopr/faults"
 )
 
 // seating is the part of a world in which algorithms on the servers guard names. Servers have
@@ -341,7 +343,7 @@ func believed(remaining int64) int64 {
 	if remaining < 1000*ms {
 		margin = remaining / 3
 	}
-	return (remaining - margin) * million / (million - maxDrift)
+	return (remaining - margin) * clock.Million / (clock.Million - faults.MaxDrift)
 }
 
 func (h *home) hear(o registry.Outcome) {

@@ -3,15 +3,18 @@ package vopr
 import (
 	"flag"
 	"testing"
+
+	"github.com/conclave-io/conclave/internal/test/vopr/faults"
+	"github.com/conclave-io/conclave/internal/test/vopr/stats"
 )
 
 var liveSeeds = flag.Int("live-seeds", 5, "how many seeds TestSeats plays")
 
 // TestSeats runs a sample of the plans in which algorithms guard names.
 func TestSeats(t *testing.T) {
-	var all Stats
+	var all stats.Stats
 	for n := range uint64(*liveSeeds) {
-		plan := drawSeats(*first+n, 40_000)
+		plan := faults.DrawSeats(*first+n, 40_000)
 		result := Run(plan, nil)
 		all.Add(&result.Stats)
 		if v := result.Violation; v != nil {
@@ -29,7 +32,7 @@ func TestSeats(t *testing.T) {
 			t.Errorf("no %s in %d runs", what, *liveSeeds)
 		}
 	}
-	again := drawSeats(*first, 10_000)
+	again := faults.DrawSeats(*first, 10_000)
 	if one, two := Run(again, nil), Run(again, nil); one.Digest != two.Digest {
 		t.Error("the same plan gave two runs")
 	}

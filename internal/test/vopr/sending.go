@@ -245,7 +245,7 @@ func (s *server) report(to uint64, r *remote) {
 	if wait > 0 {
 		r.reporting = true
 		life := s.life
-		s.w.after(s.clock.real(wait), func() {
+		s.w.after(s.clock.Real(wait), func() {
 			if s.life == life {
 				s.takeAlways(func() {
 					r.reporting = false

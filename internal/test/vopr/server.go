@@ -14,6 +14,7 @@ import (
 	"github.com/conclave-io/conclave/internal/service/peering"
 	"github.com/conclave-io/conclave/internal/service/queue"
 	"github.com/conclave-io/conclave/internal/service/replica"
+	"github.com/conclave-io/conclave/internal/test/vopr/clock"
 )
 
 const (
@@ -43,7 +44,7 @@ type server struct {
 	members         // as it knew them last
 	askingBack bool // an operator joins it again
 
-	clock clock
+	clock clock.Clock
 	time  int64 // the latest clock reading that the replica received
 	wall  int64 // the error of the wall clock
 	life  int   // counts starts and crashes; callbacks of an earlier life have no effect
@@ -80,7 +81,7 @@ type server struct {
 // addServer creates a machine with an empty disk.
 func (w *world) addServer() *server {
 	id := uint64(len(w.servers)) + 1
-	s := &server{w: w, id: id, clock: clock{base: int64(id) * 1e12}}
+	s := &server{w: w, id: id, clock: clock.Clock{Base: int64(id) * 1e12}}
 	s.disk.w, s.disk.owner = w, s
 	w.servers = append(w.servers, s)
 	return s
@@ -88,7 +89,7 @@ func (w *world) addServer() *server {
 
 func (s *server) up() bool { return s.replica != nil }
 
-func (s *server) now() int64 { return s.clock.read(s.w.now) }
+func (s *server) now() int64 { return s.clock.Read(s.w.now) }
 
 // tellTime returns the clock reading for the replica.
 func (s *server) tellTime() int64 {
@@ -107,7 +108,7 @@ func (s *server) crash() {
 	s.on, s.replica, s.inbox, s.paused, s.ended = false, nil, nil, false, s.w.now
 	s.hangUp()
 	s.life++
-	s.clock.begin(s.w.now, s.w.plan.Seed^s.id<<32^uint64(s.life)<<48)
+	s.clock.Begin(s.w.now, s.w.plan.Seed^s.id<<32^uint64(s.life)<<48)
 	s.disk.crash()
 	s.w.stats.Restarts++
 	for _, a := range s.streams {
@@ -140,7 +141,7 @@ func (s *server) retire() {
 
 // scheduleTick schedules the next tick. Like a real ticker, it is sometimes a little late.
 func (s *server) scheduleTick(life int) {
-	s.w.after(s.clock.real(tick), func() {
+	s.w.after(s.clock.Real(tick), func() {
 		if s.life != life {
 			return
 		}

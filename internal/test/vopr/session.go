@@ -54,7 +54,7 @@ func (c *client) opened(o line.Output) {
 
 // promise moves the deadline.
 func (s *session) promise(until int64) {
-	s.until, s.endsAt = until, s.client.clock.when(until)
+	s.until, s.endsAt = until, s.client.clock.When(until)
 }
 
 // home reports whether a home keeps the session.

@@ -1,11 +1,15 @@
 package vopr
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/conclave-io/conclave/internal/test/vopr/faults"
+)
 
 // Shrink searches for a smaller plan that breaks the same promise. It leaves out faults, many at a
 // time and then one by one. It ends the run earlier, and shortens the remaining faults. It does at
 // most the given number of runs.
-func Shrink(plan Plan, v *Violation, most int) (Plan, *Violation) {
+func Shrink(plan faults.Plan, v *Violation, most int) (faults.Plan, *Violation) {
 	s := shrinker{plan: plan, found: v, left: most}
 	s.cutShort()
 	for {
@@ -26,13 +30,13 @@ func Shrink(plan Plan, v *Violation, most int) (Plan, *Violation) {
 }
 
 type shrinker struct {
-	plan  Plan
+	plan  faults.Plan
 	found *Violation
 	left  int
 }
 
 // try replaces the plan by another one if that breaks the same promise.
-func (s *shrinker) try(p Plan) bool {
+func (s *shrinker) try(p faults.Plan) bool {
 	if s.left <= 0 {
 		return false
 	}
@@ -60,7 +64,7 @@ func (s *shrinker) leaveOut(size int) {
 func (s *shrinker) cutShort() {
 	at := s.found.At / ms
 	p := s.plan
-	p.Faults = slices.DeleteFunc(slices.Clone(p.Faults), func(f Fault) bool { return f.At > at })
+	p.Faults = slices.DeleteFunc(slices.Clone(p.Faults), func(f faults.Fault) bool { return f.At > at })
 	if len(p.Faults) < len(s.plan.Faults) {
 		s.try(p)
 	}

@@ -8,6 +8,10 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+
+	"github.com/conclave-io/conclave/internal/test/vopr/clock"
+	"github.com/conclave-io/conclave/internal/test/vopr/faults"
+	"github.com/conclave-io/conclave/internal/test/vopr/stats"
 )
 
 var (
@@ -17,9 +21,9 @@ var (
 
 // TestSample runs a sample of the plans that `make long-vopr` runs for a simulated day.
 func TestSample(t *testing.T) {
-	var all Stats
+	var all stats.Stats
 	for n := range uint64(*seeds) {
-		plan := Draw(*first+n, 40_000)
+		plan := faults.Draw(*first+n, 40_000)
 		result := Run(plan, nil)
 		all.Add(&result.Stats)
 		if v := result.Violation; v != nil {
@@ -53,7 +57,7 @@ func TestSample(t *testing.T) {
 }
 
 func TestSamePlanSameRun(t *testing.T) {
-	plan := Draw(7, 10_000)
+	plan := faults.Draw(7, 10_000)
 	var one, two bytes.Buffer
 	a, b := Run(plan, &one), Run(plan, &two)
 	if a != b && (a.Violation == nil || b.Violation == nil) || a.Digest != b.Digest {
@@ -62,11 +66,11 @@ func TestSamePlanSameRun(t *testing.T) {
 	if one.Len() < 10_000 || !bytes.Equal(one.Bytes(), two.Bytes()) {
 		t.Errorf("the logs of one plan, of %d and %d bytes, differ or are short", one.Len(), two.Len())
 	}
-	if c := Run(Draw(9, 10_000), nil); c.Digest == a.Digest {
+	if c := Run(faults.Draw(9, 10_000), nil); c.Digest == a.Digest {
 		t.Error("another seed gave the same digest")
 	}
 	text := plan.Encode()
-	again, err := Decode(text)
+	again, err := faults.Decode(text)
 	if err != nil || !slices.Equal(again.Faults, plan.Faults) || again.Seed != plan.Seed {
 		t.Errorf("a plan is not read as it was written: %v\n%s", err, text)
 	}
@@ -75,13 +79,13 @@ func TestSamePlanSameRun(t *testing.T) {
 // TestRegressions runs the plans in testdata. Each of them once found a mistake in the server.
 // Every setting of a plan is in its text.
 func TestPlansAreWholeAsText(t *testing.T) {
-	plan := Draw(7, 10_000)
+	plan := faults.Draw(7, 10_000)
 	for _, field := range reflect.ValueOf(&plan).Elem().Fields() {
 		if field.Kind() == reflect.Bool {
 			field.SetBool(true)
 		}
 	}
-	again, err := Decode(plan.Encode())
+	again, err := faults.Decode(plan.Encode())
 	if err != nil || !reflect.DeepEqual(again, plan) {
 		t.Errorf("the text of a plan says %+v, the plan %+v; %v", again, plan, err)
 	}
@@ -97,7 +101,7 @@ func TestRegressions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		plan, err := Decode(text)
+		plan, err := faults.Decode(text)
 		if err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}
@@ -112,19 +116,19 @@ func TestDecodeRefuses(t *testing.T) {
 		"{", `{"seed":1,"servers":0,"clients":1,"millis":2000}`, `{"seed":1,"servers":3,"clients":99,"millis":2000}`,
 		`{"seed":1,"servers":3,"clients":1,"millis":2}`, `{"seed":1,"servers":3,"clients":1,"millis":2000,"faults":[{"kind":"?"}]}`,
 	} {
-		if _, err := Decode([]byte(text)); err == nil {
+		if _, err := faults.Decode([]byte(text)); err == nil {
 			t.Errorf("%s is taken for a plan", text)
 		}
 	}
 }
 
 func TestClocks(t *testing.T) {
-	c := clock{base: 100}
-	c.turn(1000, -maxDrift)
+	c := clock.Clock{Base: 100}
+	c.Turn(1000, -faults.MaxDrift)
 	for _, reading := range []int64{1100, 1101, 5_000_000_007} {
-		at := c.when(reading)
-		if c.read(at) < reading || c.read(at-1) >= reading {
-			t.Errorf("the clock shows %d at %d, and %d just before: not %d", c.read(at), at, c.read(at-1), reading)
+		at := c.When(reading)
+		if c.Read(at) < reading || c.Read(at-1) >= reading {
+			t.Errorf("the clock shows %d at %d, and %d just before: not %d", c.Read(at), at, c.Read(at-1), reading)
 		}
 	}
 }

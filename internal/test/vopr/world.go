@@ -1,6 +1,9 @@
 package vopr
 
 import (
+	"github.com/conclave-io/conclave/internal/test/vopr/faults"
+	"github.com/conclave-io/conclave/internal/test/vopr/stats"
+
 	crand "crypto/rand"
 	"encoding/binary"
 	"fmt"
@@ -11,9 +14,12 @@ import (
 	"github.com/conclave-io/conclave/internal/service/registry"
 )
 
+// ms is a millisecond, in ns.
+const ms = int64(1e6)
+
 // world is the state of one run.
 type world struct {
-	plan   Plan
+	plan   faults.Plan
 	checks Checks
 	log    io.Writer // nil: no log
 	now    int64     // ns, from the start
@@ -34,7 +40,7 @@ type world struct {
 	clients     []*client
 	owners      map[registry.SessionID]string // principals of all sessions that clients opened, also of those given up
 	cuts        []*cut
-	storm       *Fault
+	storm       *faults.Fault
 	uneasy      int64  // when there was last a fault of the servers, or a change of the members
 	numbers     uint64 // the number of the latest connection or stream
 	healed      bool
@@ -47,7 +53,7 @@ type world struct {
 	// guards is the common part of live and hosts, or nil.
 	guards *guarding
 	rules  *ruling // nil if the plan has no rules
-	stats  Stats
+	stats  stats.Stats
 	found  *Violation
 }
 
@@ -64,7 +70,7 @@ func (v *Violation) Error() string {
 
 // Result is the result of a run.
 type Result struct {
-	Stats     Stats
+	Stats     stats.Stats
 	Violation *Violation // nil if there was none
 	// Digest is always the same for the same plan, and almost always different for different plans.
 	Digest uint64
@@ -81,12 +87,12 @@ const (
 )
 
 // Run runs a plan with all checks.
-func Run(plan Plan, log io.Writer) Result { return Check(plan, log, Promises|Traces) }
+func Run(plan faults.Plan, log io.Writer) Result { return Check(plan, log, Promises|Traces) }
 
 // Check runs a plan to its end, or until a check fails. If log is not nil, it receives a
 // description of the events. Only one run at a time is possible, because raft draws its election
 // timeouts from crypto/rand, and Check replaces that during the run.
-func Check(plan Plan, log io.Writer, checks Checks) (result Result) {
+func Check(plan faults.Plan, log io.Writer, checks Checks) (result Result) {
 	real := crand.Reader
 	crand.Reader = chance{rand.New(rand.NewPCG(plan.Seed, 1))}
 	defer func() { crand.Reader = real }()
@@ -119,7 +125,7 @@ func (c chance) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-func newWorld(plan Plan, log io.Writer, checks Checks) *world {
+func newWorld(plan faults.Plan, log io.Writer, checks Checks) *world {
 	w := &world{
 		plan: plan, checks: checks, log: log, end: plan.Millis * ms, judge: newJudge(),
 		owners:   make(map[registry.SessionID]string),

@@ -17,6 +17,9 @@ import (
 
 	"github.com/conclave-io/conclave/internal/test/longrun"
 	"github.com/conclave-io/conclave/internal/test/vopr"
+	"github.com/conclave-io/conclave/internal/test/vopr/faults"
+	"github.com/conclave-io/conclave/internal/test/vopr/mutants"
+	"github.com/conclave-io/conclave/internal/test/vopr/stats"
 )
 
 type options struct {
@@ -79,11 +82,11 @@ func (o *options) do() error {
 		if err != nil {
 			return err
 		}
-		plan, err := vopr.Decode(text)
+		plan, err := faults.Decode(text)
 		if err != nil {
 			return err
 		}
-		return o.judge(plan, &vopr.Stats{})
+		return o.judge(plan, &stats.Stats{})
 	}
 	if o.every > 0 {
 		return o.work(os.Stdout)
@@ -93,7 +96,7 @@ func (o *options) do() error {
 
 // play plays one seed after the other, and stops at the first that fails.
 func (o *options) play() error {
-	var all vopr.Stats
+	var all stats.Stats
 	start := time.Now()
 	next, end, err := o.source()
 	if err != nil {
@@ -131,7 +134,7 @@ func (o *options) play() error {
 }
 
 // more reports whether there is more to play after what was played.
-func (o *options) more(played *vopr.Stats) bool {
+func (o *options) more(played *stats.Stats) bool {
 	if o.hours > 0 {
 		return float64(played.Nanos) < o.hours*3600e9
 	}
@@ -139,13 +142,13 @@ func (o *options) more(played *vopr.Stats) bool {
 }
 
 // plan draws the plan of a seed.
-func (o *options) plan(seed uint64) vopr.Plan {
-	draw := vopr.Draw
+func (o *options) plan(seed uint64) faults.Plan {
+	draw := faults.Draw
 	if o.live {
-		draw = vopr.DrawLive
+		draw = faults.DrawLive
 	}
 	if o.access {
-		draw = vopr.DrawAccess
+		draw = faults.DrawAccess
 	}
 	plan := draw(seed, o.seconds*1000)
 	if o.servers > 0 {
@@ -155,13 +158,13 @@ func (o *options) plan(seed uint64) vopr.Plan {
 }
 
 // one plays one seed.
-func (o *options) one(seed uint64) (stats vopr.Stats, err error) {
+func (o *options) one(seed uint64) (stats stats.Stats, err error) {
 	err = o.judge(o.plan(seed), &stats)
 	return stats, err
 }
 
 // judge plays a plan. If it fails, a smaller one that does as well is written down.
-func (o *options) judge(plan vopr.Plan, all *vopr.Stats) error {
+func (o *options) judge(plan faults.Plan, all *stats.Stats) error {
 	var log io.Writer
 	if o.log {
 		log = os.Stdout
@@ -193,12 +196,12 @@ func (o *options) judge(plan vopr.Plan, all *vopr.Stats) error {
 // breed builds this command with a mistake in the server, and has that do what this
 // one was asked to.
 func (o *options) breed() error {
-	var chosen *vopr.Mutant
+	var chosen *mutants.Mutant
 	var names []string
-	for i := range vopr.Mutants {
-		names = append(names, vopr.Mutants[i].Name)
-		if vopr.Mutants[i].Name == o.mutant {
-			chosen = &vopr.Mutants[i]
+	for i := range mutants.All {
+		names = append(names, mutants.All[i].Name)
+		if mutants.All[i].Name == o.mutant {
+			chosen = &mutants.All[i]
 		}
 	}
 	if chosen == nil {

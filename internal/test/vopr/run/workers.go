@@ -9,6 +9,7 @@ import (
 	"os/exec"
 
 	"github.com/conclave-io/conclave/internal/test/vopr"
+	"github.com/conclave-io/conclave/internal/test/vopr/stats"
 )
 
 // A process can play one world at a time, because a world replaces the source of random numbers
@@ -19,13 +20,13 @@ import (
 // played is what a seed gave.
 type played struct {
 	Seed   uint64
-	Stats  vopr.Stats
+	Stats  stats.Stats
 	Failed bool
 }
 
 // source returns a function that plays the seeds, which must be asked for in order. end must be
 // called after the last.
-func (o *options) source() (next func(seed uint64) (vopr.Stats, error), end func(), err error) {
+func (o *options) source() (next func(seed uint64) (stats.Stats, error), end func(), err error) {
 	if o.workers == 1 || o.log {
 		return o.one, func() {}, nil
 	}
@@ -48,7 +49,7 @@ func (o *options) source() (next func(seed uint64) (vopr.Stats, error), end func
 		}
 		workers = append(workers, w)
 	}
-	return func(seed uint64) (vopr.Stats, error) {
+	return func(seed uint64) (stats.Stats, error) {
 		p, err := workers[(seed-o.seed)%uint64(o.workers)].next(seed)
 		if err != nil || !p.Failed {
 			return p.Stats, err

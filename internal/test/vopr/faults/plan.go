@@ -1,4 +1,6 @@
-package vopr
+// Package faults has the plans of runs: the faults that happen, when, and to whom. A plan is drawn from a
+// seed, or read from a file.
+package faults
 
 import (
 	"bytes"
@@ -103,10 +105,10 @@ type Fault struct {
 	Arg int64 `json:"arg,omitempty"` // parts per million, ms, a number, or the other side
 }
 
-// maxDrift is the maximum drift of a clock, in parts per million. Two clocks drift apart by less
+// MaxDrift is the maximum drift of a clock, in parts per million. Two clocks drift apart by less
 // than the margin of the clients, which is a tenth of a TTL. docs/operations.md requires this of
 // machines.
-const maxDrift = 45_000
+const MaxDrift = 45_000
 
 // weights has the relative frequency of each kind of fault.
 var weights = []struct {
@@ -145,7 +147,7 @@ func drawFault(rng *rand.Rand, at int64) Fault {
 	}
 	switch f.Kind {
 	case Drift:
-		f.Arg = rng.Int64N(2*maxDrift+1) - maxDrift
+		f.Arg = rng.Int64N(2*MaxDrift+1) - MaxDrift
 	case Jump:
 		f.Arg = rng.Int64N(7_200_000) - 3_600_000
 		if rng.IntN(2) == 0 {

@@ -1,4 +1,4 @@
-package vopr
+package mutants
 
 // replicaMutants are mistakes in agreement, leadership and the measurement of time.
 var replicaMutants = []Mutant{

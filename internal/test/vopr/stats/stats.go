@@ -1,4 +1,5 @@
-package vopr
+// Package stats counts what happened in runs.
+package stats
 
 import (
 	"fmt"
@@ -83,6 +84,7 @@ func (s *Stats) addParts(o *Stats) {
 	s.Access.add(&o.Access)
 }
 
+// Add adds the counts of other runs.
 func (s *Stats) Add(o *Stats) {
 	s.Runs += o.Runs
 	s.Nanos += o.Nanos

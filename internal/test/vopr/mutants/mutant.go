@@ -1,4 +1,6 @@
-package vopr
+// Package mutants has plausible mistakes in servers and clients, each with a plan that finds it. Its tests
+// build them, to show that package vopr would find such a mistake.
+package mutants
 
 import (
 	"fmt"
@@ -35,8 +37,8 @@ type Mutant struct {
 // Edit replaces a text that occurs exactly once in the file.
 type Edit struct{ File, Old, New string }
 
-// Mutants are plausible mistakes in a server or a client.
-var Mutants = slices.Concat(replicaMutants, registryMutants, deadlockMutants, clientMutants, foundingMutants, streamMutants, peeringMutants, sendingMutants, seatMutants, hostMutants, accessMutants, watchMutants)
+// All are plausible mistakes in a server or a client.
+var All = slices.Concat(replicaMutants, registryMutants, deadlockMutants, clientMutants, foundingMutants, streamMutants, peeringMutants, sendingMutants, seatMutants, hostMutants, accessMutants, watchMutants)
 
 // Check returns the name of the check that finds the mutant, as the command run names it.
 func (m *Mutant) Check() string {

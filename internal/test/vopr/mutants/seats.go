@@ -1,4 +1,4 @@
-package vopr
+package mutants
 
 // seatMutants are mistakes in seats and guards, in plans in which algorithms on the servers guard
 // names.

@@ -1,4 +1,4 @@
-package vopr
+package mutants
 
 import (
 	"os"
@@ -37,8 +37,9 @@ func TestMutantsLeaveTheModel(t *testing.T) {
 	for _, i := range chosen(t, size, len(strayed)) {
 		x := &strayed[i]
 		t.Run(x.mutant, func(t *testing.T) {
+			t.Parallel()
 			m, by := mutant(t, x.mutant), mutant(t, x.plan)
-			out, err := exec.Command(build(t, m), "-check=traces", "-replay", by.Plan(recorded)).CombinedOutput()
+			out, err := exec.Command(build(t, m), "-check=traces", "-replay", by.Plan(Recorded)).CombinedOutput()
 			if first, _, _ := strings.Cut(string(out), "\n"); err == nil || !strings.HasPrefix(first, "trace: ") || !strings.Contains(first, x.objection) {
 				t.Errorf("the model allows what it decides, or objects to something else than %q\n%s", x.objection, out)
 			}
@@ -47,9 +48,9 @@ func TestMutantsLeaveTheModel(t *testing.T) {
 }
 
 func mutant(t *testing.T, name string) *Mutant {
-	i := slices.IndexFunc(Mutants, func(m Mutant) bool { return m.Name == name })
+	i := slices.IndexFunc(All, func(m Mutant) bool { return m.Name == name })
 	if i < 0 {
 		t.Fatalf("there is no mutant %s", name)
 	}
-	return &Mutants[i]
+	return &All[i]
 }

@@ -1,4 +1,4 @@
-package vopr
+package mutants
 
 // clientMutants are mistakes in the client, and in what servers assume about clients.
 var clientMutants = []Mutant{

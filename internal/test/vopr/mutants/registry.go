@@ -1,4 +1,4 @@
-package vopr
+package mutants
 
 // registryMutants are mistakes in how servers apply log entries.
 var registryMutants = []Mutant{

@@ -1,4 +1,4 @@
-package vopr
+package mutants
 
 // streamMutants are mistakes in the decisions about client streams.
 var streamMutants = []Mutant{

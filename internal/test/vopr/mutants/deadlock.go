@@ -1,4 +1,4 @@
-package vopr
+package mutants
 
 // deadlockMutants are mistakes in the refusal of deadlocks.
 var deadlockMutants = []Mutant{

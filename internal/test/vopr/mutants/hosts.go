@@ -1,4 +1,4 @@
-package vopr
+package mutants
 
 // hostMutants are mistakes in the hosts of the algorithms, in homes, and in the lines of their
 // clients.

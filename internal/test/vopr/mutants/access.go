@@ -1,4 +1,4 @@
-package vopr
+package mutants
 
 // accessMutants are mistakes in access rules and quotas.
 var accessMutants = []Mutant{

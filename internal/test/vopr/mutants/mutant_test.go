@@ -1,4 +1,4 @@
-package vopr
+package mutants
 
 import (
 	"fmt"
@@ -9,10 +9,12 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/conclave-io/conclave/internal/test/vopr/faults"
 )
 
 const (
-	recorded = "testdata/mutants"
+	Recorded = "testdata"
 	// sample is the number of mutants that TestMutants builds.
 	sample = 8
 )
@@ -24,8 +26,8 @@ const (
 // tries at most 1,000 seeds, or 200 for a harmless mutant. It records the plan that finds the
 // mutant.
 func TestMutants(t *testing.T) {
-	for i := range Mutants {
-		if _, err := Mutants[i].Overlay("../../..", t.TempDir()); err != nil {
+	for i := range All {
+		if _, err := All[i].Overlay("../../../..", t.TempDir()); err != nil {
 			t.Error(err)
 		}
 	}
@@ -36,13 +38,11 @@ func TestMutants(t *testing.T) {
 		searchForAll(t)
 		return
 	}
-	harmful := slices.DeleteFunc(slices.Clone(Mutants), func(m Mutant) bool { return m.Harmless })
+	harmful := slices.DeleteFunc(slices.Clone(All), func(m Mutant) bool { return m.Harmless })
 	for _, i := range chosen(t, sample, len(harmful)) {
 		m := &harmful[i]
 		t.Run(m.Name, func(t *testing.T) {
-			if all() {
-				t.Parallel()
-			}
+			t.Parallel()
 			binary := build(t, m)
 			out, found := replay(m, binary)
 			switch {
@@ -50,7 +50,7 @@ func TestMutants(t *testing.T) {
 			case all():
 				search(t, m, binary)
 			default:
-				t.Errorf("%s does not find it; run make mutants, which records another plan\n%s", m.Plan(recorded), out)
+				t.Errorf("%s does not find it; run make mutants, which records another plan\n%s", m.Plan(Recorded), out)
 			}
 		})
 	}
@@ -73,14 +73,14 @@ func chosen(t *testing.T, size, of int) []int {
 func all() bool { return os.Getenv("MUTANTS") == "all" }
 
 func searchForAll(t *testing.T) {
-	for i := range Mutants {
-		m := &Mutants[i]
+	for i := range All {
+		m := &All[i]
 		t.Run(m.Name, func(t *testing.T) {
 			binary := build(t, m)
 			if !m.Written {
 				search(t, m, binary)
 			} else if out, found := replay(m, binary); !found {
-				t.Errorf("%s does not find it: write another plan\n%s", m.Plan(recorded), out)
+				t.Errorf("%s does not find it: write another plan\n%s", m.Plan(Recorded), out)
 			}
 		})
 	}
@@ -88,13 +88,13 @@ func searchForAll(t *testing.T) {
 
 // replay runs the recorded plan, and reports whether it finds the mutant.
 func replay(m *Mutant, binary string) (out []byte, found bool) {
-	out, err := exec.Command(binary, "-check="+m.Check(), "-replay", m.Plan(recorded)).CombinedOutput()
+	out, err := exec.Command(binary, "-check="+m.Check(), "-replay", m.Plan(Recorded)).CombinedOutput()
 	return out, err != nil && strings.Contains(string(out), " ms\n")
 }
 
 // search runs a mutant with many seeds until one of them finds it, and records the plan.
 func search(t *testing.T, m *Mutant, binary string) {
-	seeds, record := 1000, m.Plan(recorded)
+	seeds, record := 1000, m.Plan(Recorded)
 	if m.Harmless {
 		seeds, record = 200, ""
 	}
@@ -115,10 +115,10 @@ func build(t *testing.T, m *Mutant) string {
 
 // TestEveryMutantHasAPlan checks that every mutant that must be found has a recorded plan.
 func TestEveryMutantHasAPlan(t *testing.T) {
-	for i := range Mutants {
-		m := &Mutants[i]
-		text, err := os.ReadFile(m.Plan(recorded))
-		if _, bad := Decode(text); !m.Harmless && (err != nil || bad != nil) {
+	for i := range All {
+		m := &All[i]
+		text, err := os.ReadFile(m.Plan(Recorded))
+		if _, bad := faults.Decode(text); !m.Harmless && (err != nil || bad != nil) {
 			t.Errorf("%s: %v %v; make long-mutants records one", m.Name, err, bad)
 		}
 	}
@@ -127,13 +127,13 @@ func TestEveryMutantHasAPlan(t *testing.T) {
 // TestHolesAreThoseThatWereFound checks that docs/verification.md lists the hole of each mutant
 // among those that attacks found.
 func TestHolesAreThoseThatWereFound(t *testing.T) {
-	page, err := os.ReadFile(reportIn)
+	page, err := os.ReadFile("../../../../docs/verification.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, found, _ := strings.Cut(string(page), "\n## What attacks found\n")
-	for i := range Mutants {
-		if m := &Mutants[i]; m.Hole != "" && !strings.Contains(found, "\n**"+m.Hole) && !strings.Contains(found, "\n"+m.Hole) {
+	for i := range All {
+		if m := &All[i]; m.Hole != "" && !strings.Contains(found, "\n**"+m.Hole) && !strings.Contains(found, "\n"+m.Hole) {
 			t.Errorf("%s: no attack has found %q", m.Name, m.Hole)
 		}
 	}

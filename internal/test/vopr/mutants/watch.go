@@ -1,4 +1,4 @@
-package vopr
+package mutants
 
 // watchMutants are mistakes in the failure detectors and elections of members.
 var watchMutants = []Mutant{
