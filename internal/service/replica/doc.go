@@ -6,6 +6,8 @@
 //
 // # Duties of the host
 //
+// The scripts in testdata/script show them, and what clients see.
+//
 //  1. Call Output after one or more inputs, and carry out all of it.
 //  2. Make every Save durable, in order, before calling Saved with it. Saves may share one
 //     fsync. Send and Replies may go out at once: messages that must wait for the disk are

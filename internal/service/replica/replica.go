@@ -455,3 +455,11 @@ func (r *Replica) depose() {
 	r.changing, r.lowering = false, false
 	r.rising = 0
 }
+
+// BootstrapFrom returns the snapshot from which every member starts that founds a cluster with
+// an existing state. Its index and term must be above those of Bootstrap.
+func BootstrapFrom(voters []uint64, index, term uint64, state []byte) *raftpb.Snapshot {
+	snapshot := agreement.Bootstrap(voters, state)
+	snapshot.Metadata.Index, snapshot.Metadata.Term = &index, &term
+	return snapshot
+}

@@ -59,9 +59,9 @@ var replicaMutants = []Mutant{
 		}, {
 			"internal/service/replica/replica.go", "r.promote()", "r.promote(wall)",
 		}, {
-			"internal/service/replica/oust.go", "func (r *Replica) promote() {", "func (r *Replica) promote(wall int64) {",
+			"internal/service/replica/apply.go", "func (r *Replica) promote() {", "func (r *Replica) promote(wall int64) {",
 		}, {
-			"internal/service/replica/oust.go", "r.reg.Overtaken(r.time())", "r.reg.Overtaken(wall)",
+			"internal/service/replica/apply.go", "r.reg.Overtaken(r.time())", "r.reg.Overtaken(wall)",
 		}},
 	},
 	{
