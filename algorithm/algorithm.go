@@ -1,6 +1,6 @@
 // Package algorithm is the list of all algorithms. The command line, the
 // documentation, the tables and the tests are generated from it: no tool knows an
-// algorithm that is not here.
+// algorithm that is not here. Servers run those of package served, and link no others.
 package algorithm
 
 import (
@@ -23,18 +23,8 @@ import (
 	clocklamport "github.com/conclave-io/conclave/algorithm/clock/lamport"
 	"github.com/conclave-io/conclave/algorithm/clock/ntp"
 	"github.com/conclave-io/conclave/algorithm/clock/vector"
-	"github.com/conclave-io/conclave/algorithm/detector/heartbeat"
-	"github.com/conclave-io/conclave/algorithm/detector/phiaccrual"
-	"github.com/conclave-io/conclave/algorithm/detector/swim"
-	"github.com/conclave-io/conclave/algorithm/election/bully"
-	"github.com/conclave-io/conclave/algorithm/election/byload"
-	"github.com/conclave-io/conclave/algorithm/election/changroberts"
 	"github.com/conclave-io/conclave/algorithm/election/franklin"
-	"github.com/conclave-io/conclave/algorithm/election/hirschbergsinclair"
-	"github.com/conclave-io/conclave/algorithm/election/lelann"
 	"github.com/conclave-io/conclave/algorithm/election/peterson"
-	"github.com/conclave-io/conclave/algorithm/election/ringactivelist"
-	"github.com/conclave-io/conclave/algorithm/election/ringlist"
 	"github.com/conclave-io/conclave/algorithm/election/superpeer"
 	"github.com/conclave-io/conclave/algorithm/election/treeelection"
 	"github.com/conclave-io/conclave/algorithm/globalstate"
@@ -43,24 +33,17 @@ import (
 	"github.com/conclave-io/conclave/algorithm/multicast/reliable"
 	"github.com/conclave-io/conclave/algorithm/multicast/totallamport"
 	"github.com/conclave-io/conclave/algorithm/multicast/totalsequencer"
-	"github.com/conclave-io/conclave/algorithm/mutex/central"
-	"github.com/conclave-io/conclave/algorithm/mutex/centralclock"
 	"github.com/conclave-io/conclave/algorithm/mutex/chandymisra"
 	"github.com/conclave-io/conclave/algorithm/mutex/dijkstra"
-	"github.com/conclave-io/conclave/algorithm/mutex/kricartagrawala"
-	"github.com/conclave-io/conclave/algorithm/mutex/lamport"
 	"github.com/conclave-io/conclave/algorithm/mutex/lease"
-	"github.com/conclave-io/conclave/algorithm/mutex/maekawa"
 	"github.com/conclave-io/conclave/algorithm/mutex/majority"
-	"github.com/conclave-io/conclave/algorithm/mutex/naimitrehel"
 	"github.com/conclave-io/conclave/algorithm/mutex/neilsenmizuno"
-	"github.com/conclave-io/conclave/algorithm/mutex/raymond"
-	"github.com/conclave-io/conclave/algorithm/mutex/ricartagrawala"
-	"github.com/conclave-io/conclave/algorithm/mutex/ricartagrawalatoken"
-	"github.com/conclave-io/conclave/algorithm/mutex/singhal"
-	"github.com/conclave-io/conclave/algorithm/mutex/suzukikasami"
-	"github.com/conclave-io/conclave/algorithm/mutex/tokenring"
+	"github.com/conclave-io/conclave/algorithm/served"
 	"github.com/conclave-io/conclave/algorithm/stack"
+	"github.com/conclave-io/conclave/algorithm/stack/consensus"
+	"github.com/conclave-io/conclave/algorithm/stack/deadlocks"
+	"github.com/conclave-io/conclave/algorithm/stack/ordered"
+	"github.com/conclave-io/conclave/algorithm/stack/recovering"
 	"github.com/conclave-io/conclave/algorithm/transaction/paxoscommit"
 	"github.com/conclave-io/conclave/algorithm/transaction/threephase"
 	"github.com/conclave-io/conclave/algorithm/transaction/twophase"
@@ -70,52 +53,36 @@ import (
 
 // All lists every algorithm, in the order in which they are taught. Those of other modules
 // come last. Only Add changes it.
-var All = []*process.Spec{
-	central.Spec,
-	centralclock.Spec,
-	tokenring.Spec,
-	lamport.Spec,
-	ricartagrawala.Spec,
-	ricartagrawalatoken.Spec,
-	suzukikasami.Spec,
-	raymond.Spec,
-	naimitrehel.Spec,
-	singhal.Spec,
-	maekawa.Spec,
-	majority.Spec,
-	lease.Spec,
-	lease.Redlock,
-	dijkstra.Spec,
-	kricartagrawala.Spec,
+var All = slices.Concat(mutex, election, detector, multicast, agreement, transaction, clock, others, stacks, printed)
+
+// The families. A list of package served is where the algorithms of a family begin that
+// servers run; the others follow, or stand after the one that is taught before them.
+
+var mutex = with(
+	after(majority.Spec, single(served.Locks), lease.Spec, lease.Redlock, dijkstra.Spec),
 	neilsenmizuno.Spec,
 	chandymisra.Spec,
+)
 
-	bully.Spec,
-	changroberts.Spec,
-	changroberts.Repaired,
-	lelann.Spec,
-	hirschbergsinclair.Spec,
-	peterson.Spec,
-	franklin.Spec,
-	ringlist.Spec,
-	ringactivelist.Spec,
-	byload.List,
-	byload.Ring,
-	byload.Bully,
+var election = with(
+	after(peterson.Spec, served.Elections, franklin.Spec),
 	superpeer.Spec,
 	treeelection.Spec,
+)
 
-	heartbeat.Spec,
-	heartbeat.Reliable,
-	phiaccrual.Spec,
-	swim.Spec,
+var detector = with(
+	served.Detectors,
+)
 
+var multicast = []*process.Spec{
 	reliable.Spec,
 	fifo.Spec,
 	causal.Spec,
 	totallamport.Spec,
 	totalsequencer.Spec,
+}
 
+var agreement = []*process.Spec{
 	floodset.Spec,
 	paxos.Spec,
 	paxos.Proposers,
@@ -124,36 +91,62 @@ var All = []*process.Spec{
 	generals.Consistency,
 	signedgenerals.Spec,
 	phaseking.Spec,
+}
 
+var transaction = []*process.Spec{
 	twophase.Spec,
 	threephase.Spec,
 	paxoscommit.Spec,
+}
 
+var clock = []*process.Spec{
 	clocklamport.Spec,
 	vector.Spec,
 	cristian.Spec,
 	berkeley.Spec,
 	ntp.Spec,
-	globalstate.Spec,
+}
 
-	stack.CentralRecovering,
-	stack.TokenRingRecovering,
-	stack.CentralSwim,
-	stack.TokenRingSwim,
-	stack.TotalOrder,
-	stack.TotalOrderSequencer,
-	stack.RaftMutex,
-	stack.RaftElection,
-	stack.TokenConsensus,
-	stack.ElectionConsensus,
-	stack.PaxosBully,
-	stack.WaitForGraph,
-	stack.EdgeChasing,
-	stack.Diffusion,
-	stack.MaekawaEdgeChasing,
+var others = []*process.Spec{
+	globalstate.Spec,
+}
+
+var stacks = slices.Concat([]*process.Spec{
+	recovering.CentralRecovering,
+	recovering.TokenRingRecovering,
+	recovering.CentralSwim,
+	recovering.TokenRingSwim,
+}, ordered.All, []*process.Spec{
+	consensus.RaftMutex,
+	consensus.RaftElection,
+	consensus.TokenConsensus,
+	consensus.ElectionConsensus,
+	consensus.PaxosBully,
+	deadlocks.WaitForGraph,
+	deadlocks.EdgeChasing,
+	deadlocks.Diffusion,
+	deadlocks.MaekawaEdgeChasing,
+})
+
+var printed = []*process.Spec{
 	broken.SinghalPrinted,
 	maekawaslides.Spec,
 	changrobertsprinted.Spec,
+}
+
+// with returns a list with more algorithms at its end.
+func with(list []*process.Spec, more ...*process.Spec) []*process.Spec {
+	return slices.Concat(list, more)
+}
+
+// after returns a list with more algorithms after one of them.
+func after(spec *process.Spec, list []*process.Spec, more ...*process.Spec) []*process.Spec {
+	return slices.Insert(slices.Clone(list), slices.Index(list, spec)+1, more...)
+}
+
+// single returns the algorithms of a list that are no stacks.
+func single(list []*process.Spec) []*process.Spec {
+	return slices.DeleteFunc(slices.Clone(list), func(s *process.Spec) bool { return s.Depth() > 1 })
 }
 
 // Broken lists the variants with a mistake. The printed ones are also in All. It must
@@ -176,6 +169,13 @@ func Find(name string) *process.Spec {
 		return findStack(names)
 	}
 	return cmp.Or(named(All, name), named(Broken, name))
+}
+
+func named(list []*process.Spec, name string) *process.Spec {
+	if i := slices.IndexFunc(list, func(s *process.Spec) bool { return s.Name == name }); i >= 0 {
+		return list[i]
+	}
+	return nil
 }
 
 // findStack puts the last of the algorithms above the others. Each may occur once.
@@ -231,41 +231,4 @@ func wellNamed(name string) bool {
 	return name != "" && !slices.ContainsFunc(strings.Split(name, "-"), func(word string) bool {
 		return word == "" || strings.ContainsFunc(word, other)
 	})
-}
-
-// Nearest returns the known name that was probably meant, or "". If several names begin
-// with the given text, it returns the shortest.
-func Nearest(name string, known []string) string {
-	best, least, begun := "", len(name)/2+1, false
-	for _, k := range known {
-		d, begins := distance(name, k), name != "" && strings.HasPrefix(k, name)
-		switch {
-		case begins && !begun, begins == begun && d < least:
-			best, least, begun = k, d, begins
-		}
-	}
-	return best
-}
-
-// distance is the smallest number of insertions, deletions and replacements that turn a
-// into b. Long words are cut: they are not names.
-func distance(a, b string) int {
-	a, b = a[:min(len(a), 64)], b[:min(len(b), 64)]
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		before := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			replaced := before
-			if a[i] != b[j] {
-				replaced++
-			}
-			before = row[j+1]
-			row[j+1] = min(replaced, row[j]+1, before+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/conclave-io/conclave/algorithm"
+	"github.com/conclave-io/conclave/algorithm/served"
 	"github.com/conclave-io/conclave/process"
 )
 
@@ -42,7 +43,7 @@ func ExampleFind() {
 
 // What servers run is in the list, and is for mutual exclusion.
 func TestServed(t *testing.T) {
-	for _, s := range algorithm.Served {
+	for _, s := range served.Locks {
 		if algorithm.Find(s.Name) != s || s.Layer(uint8(s.Depth()-1)).Family != process.Mutex || s.Needs.Synchrony {
 			t.Errorf("servers cannot run %s", s.Name)
 		}

@@ -5,11 +5,11 @@ import (
 	"github.com/conclave-io/conclave/algorithm/deadlock/edgechasing"
 	"github.com/conclave-io/conclave/algorithm/deadlock/requests"
 	"github.com/conclave-io/conclave/algorithm/deadlock/waitforgraph"
-	"github.com/conclave-io/conclave/algorithm/stack"
+	"github.com/conclave-io/conclave/algorithm/stack/deadlocks"
 	"github.com/conclave-io/conclave/process"
 )
 
-var ofWaitForGraph = of(stack.WaitForGraph, []Variant{
+var ofWaitForGraph = of(deadlocks.WaitForGraph, []Variant{
 	{
 		Name:     "wait-for-graph-no-confirmation",
 		New:      waitforgraph.Flaw{NoConfirmation: true}.New,
@@ -32,7 +32,7 @@ var ofWaitForGraph = of(stack.WaitForGraph, []Variant{
 	},
 })
 
-var ofDiffusion = of(stack.Diffusion, []Variant{
+var ofDiffusion = of(deadlocks.Diffusion, []Variant{
 	{
 		Name:     "diffusion-first-reply",
 		New:      diffusion.Flaw{FirstReply: true}.New,
@@ -63,7 +63,7 @@ func probesOverOr() *process.Spec {
 	return s
 }
 
-var ofEdgeChasing = of(stack.EdgeChasing, []Variant{
+var ofEdgeChasing = of(deadlocks.EdgeChasing, []Variant{
 	{
 		Name:     "edge-chasing-no-debt",
 		New:      edgechasing.Flaw{NoDebt: true}.New,

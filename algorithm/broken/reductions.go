@@ -5,11 +5,11 @@ import (
 	"github.com/conclave-io/conclave/algorithm/agreement/bymutex"
 	electionbyconsensus "github.com/conclave-io/conclave/algorithm/election/byconsensus"
 	mutexbyconsensus "github.com/conclave-io/conclave/algorithm/mutex/byconsensus"
-	"github.com/conclave-io/conclave/algorithm/stack"
+	"github.com/conclave-io/conclave/algorithm/stack/consensus"
 	"github.com/conclave-io/conclave/process"
 )
 
-var ofRaftMutex = of(stack.RaftMutex, []Variant{
+var ofRaftMutex = of(consensus.RaftMutex, []Variant{
 	{
 		Name:     "raft-mutex-enters-when-decided",
 		New:      mutexbyconsensus.Flaw{EntersWhenDecided: true}.New,
@@ -30,7 +30,7 @@ var ofRaftMutex = of(stack.RaftMutex, []Variant{
 	},
 })
 
-var ofRaftElection = of(stack.RaftElection, []Variant{
+var ofRaftElection = of(consensus.RaftElection, []Variant{
 	{
 		Name:     "raft-election-leads-at-once",
 		New:      electionbyconsensus.Flaw{LeadsAtOnce: true}.New,
@@ -51,7 +51,7 @@ var ofRaftElection = of(stack.RaftElection, []Variant{
 	},
 })
 
-var ofTokenConsensus = of(stack.TokenConsensus, []Variant{
+var ofTokenConsensus = of(consensus.TokenConsensus, []Variant{
 	{
 		Name:     "suzuki-kasami-consensus-never-reads",
 		New:      bymutex.Flaw{NeverReads: true}.New,
@@ -72,7 +72,7 @@ var ofTokenConsensus = of(stack.TokenConsensus, []Variant{
 	},
 })
 
-var ofElectionConsensus = of(stack.ElectionConsensus, []Variant{
+var ofElectionConsensus = of(consensus.ElectionConsensus, []Variant{
 	{
 		Name:     "bully-consensus-followers-lead",
 		New:      byelection.Flaw{FollowersLead: true}.New,

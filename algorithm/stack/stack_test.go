@@ -3,48 +3,69 @@ package stack
 import (
 	"testing"
 
+	"github.com/conclave-io/conclave/algorithm/clock/lamport"
+	"github.com/conclave-io/conclave/algorithm/clock/vector"
+	"github.com/conclave-io/conclave/algorithm/globalstate"
+	"github.com/conclave-io/conclave/algorithm/mutex/central"
+	"github.com/conclave-io/conclave/algorithm/mutex/ricartagrawala"
+	"github.com/conclave-io/conclave/algorithm/mutex/suzukikasami"
+	"github.com/conclave-io/conclave/algorithm/mutex/tokenring"
 	"github.com/conclave-io/conclave/process"
 	"github.com/conclave-io/conclave/process/processtest"
 )
 
-// TestConform skips a stack if other stacks contain each of its pairs of neighbouring
-// layers.
-func TestConform(t *testing.T) {
-	for _, spec := range []*process.Spec{CentralRecovering, TokenRingRecovering, TokenRingSwim, BullyHeartbeat, BullyPhi} {
-		t.Run(spec.Name, func(t *testing.T) {
-			t.Parallel()
-			processtest.Conform(t, spec)
-		})
+// TestOver: what carries messages changes nothing of what stands above it.
+func TestOver(t *testing.T) {
+	for _, c := range []struct {
+		top   *process.Spec
+		below []*process.Spec
+	}{
+		{tokenring.Spec, []*process.Spec{globalstate.Spec}},
+		{ricartagrawala.Spec, []*process.Spec{lamport.Spec}},
+		{central.Spec, []*process.Spec{vector.Spec}},
+		{suzukikasami.Spec, []*process.Spec{vector.Spec, globalstate.Spec}},
+	} {
+		spec, err := Over(c.top, c.below...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// A name on the command line has plus signs, a name in the list has not.
+		name := spec.Name
+		spec.Name = "over"
+		t.Run(name, func(t *testing.T) { processtest.Conform(t, spec) })
 	}
 }
 
-func TestScripts(t *testing.T) {
-	for _, spec := range []*process.Spec{CentralRecovering, TokenRingRecovering, TokenRingSwim, BullyPhi} {
-		t.Run(spec.Name, func(t *testing.T) { processtest.Script(t, spec, "testdata/"+spec.Name) })
+// TestOverPromises: a stack promises what its top and its carriers promise, and survives
+// the faults that all layers survive.
+func TestOverPromises(t *testing.T) {
+	spec, err := Over(ricartagrawala.Spec, vector.Spec, globalstate.Spec)
+	if err != nil {
+		t.Fatal(err)
 	}
-}
-
-// TestOptionsReachTheirLayers: the options of all layers are options of the whole.
-func TestOptionsReachTheirLayers(t *testing.T) {
-	for _, spec := range []*process.Spec{CentralRecovering, TokenRingRecovering} {
-		for _, o := range []process.OptionValue{{Name: "announce", Value: "all"}, {Name: "beat-period", Value: "9"}, {Name: "delta", Value: "5"}} {
-			err := spec.Validate(&process.Config{N: 2, Options: []process.OptionValue{o}})
-			if wrong := o.Name == "delta" && spec == CentralRecovering; (err != nil) != wrong {
-				t.Errorf("%s with %s=%s: %v", spec.Name, o.Name, o.Value, err)
-			}
+	promised := map[process.Property]bool{}
+	for _, c := range spec.Claims.Properties {
+		promised[c.Property] = !c.Fails
+	}
+	for _, p := range []process.Property{process.MutualExclusion, process.StrongClock, process.ConsistentCut} {
+		if !promised[p] {
+			t.Errorf("%s does not promise %s", spec.Name, p)
 		}
 	}
+	if !spec.Needs.FIFO || spec.Survives(process.Reorder, "") || spec.Survives(process.CrashHolder, "fresh") {
+		t.Errorf("%s needs %+v and survives %+v, a recorder below survives no crash and needs FIFO links", spec.Name, spec.Needs, spec.Claims.Survives)
+	}
+	over, err := Over(ricartagrawala.Spec, vector.Spec)
+	if err != nil || !over.Survives(process.Reorder, "") {
+		t.Errorf("over a vector clock reordering is not survived (%v)", err)
+	}
+	if n := len(ricartagrawala.Spec.Claims.Survives); n == 0 {
+		t.Error("the claims of the top were changed")
+	}
 }
 
-// TestNeeds: what the layers give each other is not asked of the host.
-func TestNeeds(t *testing.T) {
-	for _, spec := range All {
-		want := process.Needs{FIFO: true, Reliable: true, Synchrony: true, Topology: spec.Needs.Topology}
-		want.FIFO = spec.Family == process.Mutex || spec == BullyReliable
-		want.Clock = spec == BullyPhi
-		want.Awake = spec == TokenRingRecovering || spec == TokenRingSwim // the token must meet everyone
-		if spec.Needs != want {
-			t.Errorf("%s needs %+v, want %+v", spec.Name, spec.Needs, want)
-		}
+func TestNothingStandsOverALock(t *testing.T) {
+	if _, err := Over(tokenring.Spec, central.Spec); err == nil {
+		t.Error("a token ring over a central coordinator is accepted")
 	}
 }

@@ -18,10 +18,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/conclave-io/conclave/algorithm"
 	"github.com/conclave-io/conclave/internal/cli/cluster/connect"
 	"github.com/conclave-io/conclave/internal/cli/cluster/servers"
 	"github.com/conclave-io/conclave/internal/cli/ui"
+	"github.com/conclave-io/conclave/internal/kit/spelling"
 	"github.com/conclave-io/conclave/internal/service/server"
 )
 
@@ -76,7 +76,7 @@ func explain(root *cobra.Command, err error) string {
 		return err.Error()
 	}
 	if near := root.SuggestionsFor(name); len(near) > 0 {
-		return fmt.Sprintf("%q: unknown command; did you mean %q?", name, cmp.Or(algorithm.Nearest(name, near), near[0]))
+		return fmt.Sprintf("%q: unknown command; did you mean %q?", name, cmp.Or(spelling.Nearest(name, near), near[0]))
 	}
 	return fmt.Sprintf("%q: unknown command; `conclave --help` lists the commands", name)
 }

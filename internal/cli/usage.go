@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/conclave-io/conclave/algorithm"
 	"github.com/conclave-io/conclave/internal/cli/ui"
+	"github.com/conclave-io/conclave/internal/kit/spelling"
 )
 
 // misuse returns what is wrong with a flag.
@@ -48,7 +48,7 @@ func unknownFlag(cmd *cobra.Command, unknown *pflag.NotExistError, help string) 
 			known = append(known, f.Name)
 		}
 	})
-	if near := algorithm.Nearest(name, known); near != "" {
+	if near := spelling.Nearest(name, known); near != "" {
 		return fmt.Errorf("--%s: unknown flag; did you mean --%s?", name, near)
 	}
 	return fmt.Errorf("--%s: unknown flag%s", name, help)

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/conclave-io/conclave/algorithm"
-	"github.com/conclave-io/conclave/algorithm/stack"
+	"github.com/conclave-io/conclave/algorithm/stack/deadlocks"
 	"github.com/conclave-io/conclave/lab/check"
 	"github.com/conclave-io/conclave/process"
 )
@@ -29,20 +29,20 @@ func TestDetectionIsProved(t *testing.T) {
 		live     bool
 		states   uint64
 	}{
-		{stack.WaitForGraph, 3, 1, nil, declare("1"), check.AsNeeded, 0, false, 225},
-		{stack.WaitForGraph, 2, 1, nil, declare("1"), check.AnyTime, 5, false, 1585},
-		{stack.WaitForGraph, 3, 1, two, declare("2"), check.AnyTime, 2, false, 102205},
-		{stack.WaitForGraph, 3, 1, nil, nil, check.AsNeeded, 0, true, 277},
-		{stack.WaitForGraph, 3, 1, nil, both, check.AsNeeded, 0, false, 9496},
-		{stack.EdgeChasing, 3, 1, nil, declare("1"), check.AnyTime, 0, false, 4343},
-		{stack.EdgeChasing, 3, 1, nil, nil, check.AsNeeded, 0, true, 243},
-		{stack.EdgeChasing, 3, 1, nil, nil, check.AnyTime, 3, false, 19988},
-		{stack.EdgeChasing, 3, 1, nil, both, check.AsNeeded, 0, true, 11787},
-		{stack.Diffusion, 2, 1, nil, declare("1"), check.AnyTime, 4, false, 251},
-		{stack.Diffusion, 3, 1, nil, nil, check.AsNeeded, 0, true, 17338},
-		{stack.MaekawaEdgeChasing, 3, 1, nil, nil, check.AsNeeded, 0, true, 467},
-		{stack.MaekawaEdgeChasing, 3, 2, nil, nil, check.AsNeeded, 0, true, 12896},
-		{stack.MaekawaEdgeChasing, 4, 1, []process.ID{0, 1, 2}, nil, check.AsNeeded, 0, false, 25715},
+		{deadlocks.WaitForGraph, 3, 1, nil, declare("1"), check.AsNeeded, 0, false, 225},
+		{deadlocks.WaitForGraph, 2, 1, nil, declare("1"), check.AnyTime, 5, false, 1585},
+		{deadlocks.WaitForGraph, 3, 1, two, declare("2"), check.AnyTime, 2, false, 102205},
+		{deadlocks.WaitForGraph, 3, 1, nil, nil, check.AsNeeded, 0, true, 277},
+		{deadlocks.WaitForGraph, 3, 1, nil, both, check.AsNeeded, 0, false, 9496},
+		{deadlocks.EdgeChasing, 3, 1, nil, declare("1"), check.AnyTime, 0, false, 4343},
+		{deadlocks.EdgeChasing, 3, 1, nil, nil, check.AsNeeded, 0, true, 243},
+		{deadlocks.EdgeChasing, 3, 1, nil, nil, check.AnyTime, 3, false, 19988},
+		{deadlocks.EdgeChasing, 3, 1, nil, both, check.AsNeeded, 0, true, 11787},
+		{deadlocks.Diffusion, 2, 1, nil, declare("1"), check.AnyTime, 4, false, 251},
+		{deadlocks.Diffusion, 3, 1, nil, nil, check.AsNeeded, 0, true, 17338},
+		{deadlocks.MaekawaEdgeChasing, 3, 1, nil, nil, check.AsNeeded, 0, true, 467},
+		{deadlocks.MaekawaEdgeChasing, 3, 2, nil, nil, check.AsNeeded, 0, true, 12896},
+		{deadlocks.MaekawaEdgeChasing, 4, 1, []process.ID{0, 1, 2}, nil, check.AsNeeded, 0, false, 25715},
 		{algorithm.Find("bully+wait-for-graph"), 2, 1, nil, nil, check.AsNeeded, 0, false, 103},
 		{algorithm.Find("chang-roberts+wait-for-graph"), 3, 1, nil, nil, check.AsNeeded, 0, false, 270},
 	} {
@@ -63,7 +63,7 @@ func TestTwoCycles(t *testing.T) {
 		t.Skip("searches 800,000 states")
 	}
 	r := searched(t, check.Config{
-		Spec: stack.EdgeChasing, Process: process.Config{N: 3, Options: []process.OptionValue{{Name: "ask", Value: "2"}}},
+		Spec: deadlocks.EdgeChasing, Process: process.Config{N: 3, Options: []process.OptionValue{{Name: "ask", Value: "2"}}},
 		Timing: check.AnyTime, Timeouts: 3,
 	})
 	if r.Verdict != check.Violated || r.Broken.Property != process.NoPhantom || len(r.Path.Steps) != 15 {

@@ -73,10 +73,10 @@ var hardships = []hardship{
 var scripted = map[string]map[string]string{
 	"paxos":          {"P8": "../../algorithm/agreement/paxos/testdata/paxos/refused"},
 	"token-ring":     {"T4": "../../algorithm/mutex/tokenring/testdata/wrong_detector"},
-	"wait-for-graph": {"maintainer W6a": "../../algorithm/stack/testdata/wait-for-graph/two_maintainers"},
+	"wait-for-graph": {"maintainer W6a": "../../algorithm/stack/deadlocks/testdata/wait-for-graph/two_maintainers"},
 	"edge-chasing": { // nobody lends anything there
-		"probes D3b": "../../algorithm/stack/testdata/maekawa-edge-chasing/lent_vote",
-		"probes D3c": "../../algorithm/stack/testdata/maekawa-edge-chasing/through_voters",
+		"probes D3b": "../../algorithm/stack/deadlocks/testdata/maekawa-edge-chasing/lent_vote",
+		"probes D3c": "../../algorithm/stack/deadlocks/testdata/maekawa-edge-chasing/through_voters",
 	},
 }
 

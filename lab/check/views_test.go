@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/conclave-io/conclave/algorithm"
+	"github.com/conclave-io/conclave/algorithm/served"
 	"github.com/conclave-io/conclave/algorithm/view/viewcheck"
 	"github.com/conclave-io/conclave/lab/check"
 	"github.com/conclave-io/conclave/process"
@@ -103,7 +104,7 @@ func TestViews(t *testing.T) {
 
 // Every algorithm that servers run is among them.
 func TestViewsOfAll(t *testing.T) {
-	for _, spec := range algorithm.Served {
+	for _, spec := range served.Locks {
 		if spec.Depth() == 1 && !slices.ContainsFunc(views, func(v viewed) bool { return v.lock == spec.Name }) {
 			t.Errorf("%s is in no search", spec.Name)
 		}

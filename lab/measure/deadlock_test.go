@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/conclave-io/conclave/algorithm/stack"
+	"github.com/conclave-io/conclave/algorithm/stack/deadlocks"
 	"github.com/conclave-io/conclave/lab/sim"
 	"github.com/conclave-io/conclave/process"
 )
@@ -14,12 +14,12 @@ import (
 // It compares each cost of each detector with a measurement.
 func TestDetectionsCostWhatTheSpecsSay(t *testing.T) {
 	compared := map[*process.Cost]bool{}
-	for _, spec := range []*process.Spec{stack.WaitForGraph, stack.EdgeChasing, stack.Diffusion} {
+	for _, spec := range []*process.Spec{deadlocks.WaitForGraph, deadlocks.EdgeChasing, deadlocks.Diffusion} {
 		for _, n := range []int{2, 3, 4, 7} {
 			for i := range spec.Claims.Costs {
 				c := &spec.Claims.Costs[i]
 				ask := 1
-				if c.Regime == process.Worst || spec == stack.Diffusion {
+				if c.Regime == process.Worst || spec == deadlocks.Diffusion {
 					ask = n - 1 // all wait for all
 				}
 				got, err := detection(spec, n, []process.OptionValue{{Name: "mode", Value: "declare"}, {Name: "ask", Value: strconv.Itoa(ask)}}, c.Regime == process.AllStart)

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/conclave-io/conclave/algorithm"
-	"github.com/conclave-io/conclave/algorithm/stack"
+	"github.com/conclave-io/conclave/algorithm/stack/ordered"
 	"github.com/conclave-io/conclave/lab/sim"
 	"github.com/conclave-io/conclave/process"
 )
@@ -84,7 +84,7 @@ func TestTotalOrdersCostWhatTheySay(t *testing.T) {
 	if !testing.Short() {
 		sizes = append(sizes, 100)
 	}
-	for _, spec := range []*process.Spec{stack.TotalOrder, stack.TotalOrderSequencer} {
+	for _, spec := range []*process.Spec{ordered.TotalOrder, ordered.TotalOrderSequencer} {
 		t.Run(spec.Name, func(t *testing.T) {
 			t.Parallel()
 			for _, n := range sizes {

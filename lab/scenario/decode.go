@@ -12,7 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/conclave-io/conclave/algorithm"
+	"github.com/conclave-io/conclave/internal/kit/spelling"
 )
 
 // Error says what is wrong in a file, and on which line.
@@ -250,7 +250,7 @@ func (d *decoder) scalar(n *yaml.Node) string {
 // Near is the end of an error about an unknown name: the name that was probably
 // meant, or all names if they are few.
 func Near(name string, known []string) string {
-	if best := algorithm.Nearest(name, known); best != "" {
+	if best := spelling.Nearest(name, known); best != "" {
 		return didYouMean + strconv.Quote(best) + "?"
 	}
 	if len(known) == 0 {

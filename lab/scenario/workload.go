@@ -7,7 +7,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/conclave-io/conclave/algorithm"
+	"github.com/conclave-io/conclave/internal/kit/spelling"
 	"github.com/conclave-io/conclave/lab/sim"
 	"github.com/conclave-io/conclave/process"
 )
@@ -80,7 +80,7 @@ func (r *reader) verb(n *yaml.Node, what string, verbs []string) string {
 // complainVerb reports that no key names the kind, and suggests a similar one.
 func (r *reader) complainVerb(n *yaml.Node, what string, verbs []string) {
 	for _, key := range keys(n) {
-		if near := algorithm.Nearest(key.Value, verbs); near != "" && len(key.Value) > 2 { // short keys such as "at" are similar to too many
+		if near := spelling.Nearest(key.Value, verbs); near != "" && len(key.Value) > 2 { // short keys such as "at" are similar to too many
 			r.complain(key, "%s has no key %q; did you mean %q?", what, key.Value, near)
 			return
 		}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/conclave-io/conclave"
 	"github.com/conclave-io/conclave/admin"
-	"github.com/conclave-io/conclave/algorithm"
+	"github.com/conclave-io/conclave/algorithm/served"
 	"github.com/conclave-io/conclave/internal/cli/cluster/connect"
 	"github.com/conclave-io/conclave/internal/cli/ui"
 )
@@ -37,7 +37,7 @@ change stays in progress; set the present guard again to cancel it, or use --wai
 // Guards returns the names of all guards.
 func Guards() []string {
 	names := []string{Agreement}
-	for _, s := range algorithm.Served {
+	for _, s := range served.Locks {
 		names = append(names, s.Name)
 	}
 	slices.Sort(names)

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/conclave-io/conclave/algorithm"
+	"github.com/conclave-io/conclave/algorithm/served"
 	"github.com/conclave-io/conclave/internal/cli/bench"
 	"github.com/conclave-io/conclave/internal/cli/ui"
 	"github.com/conclave-io/conclave/lab/measure"
@@ -208,7 +209,7 @@ func (c *comparison) runLive(sizes given) error {
 	case c.sizes[0] < 3 || c.sizes[0] > bench.MaxServers:
 		return fmt.Errorf("--processes: %d: must be between 3 and %d with --live", c.sizes[0], bench.MaxServers)
 	}
-	specs, err := c.among(algorithm.Served)
+	specs, err := c.among(served.Locks)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package duties
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -143,36 +144,23 @@ func TestScripts(t *testing.T) { processtest.Script(t, Spec, "testdata") }
 
 const listFile = "algorithm/algorithm.go"
 
-// list returns the text of the list of algorithms with one more behind those of its family.
+// list returns the text of the list of algorithms with one more at the end of those of its
+// family.
 func list(text, familyName, pkg string) (string, error) {
-	const module = "github.com/conclave-io/conclave/algorithm/"
-	imports := regexp.MustCompile(`\t(?:(\w+) )?"` + module + familyName + `/(\w+)"\n`)
-	head, all, found := strings.Cut(text, "\nvar All = ")
-	matches := imports.FindAllStringSubmatchIndex(head, -1)
-	if !found || len(matches) == 0 {
-		return "", fmt.Errorf("%s: no list All, or no import of %s", listFile, module+familyName)
-	}
-	at := 0 // behind the last line of the family
-	for _, m := range imports.FindAllStringSubmatch(head, -1) {
-		used := m[2]
-		if m[1] != "" {
-			used = m[1]
-		}
-		for _, line := range regexp.MustCompile(`\n\t`+used+`\.\w+,`).FindAllStringIndex(all, -1) {
-			at = max(at, line[1])
-		}
+	const module = "github.com/conclave-io/conclave/"
+	const contract = "\t\"" + module + "process\"\n"
+	family := regexp.MustCompile(`(?s)\nvar ` + familyName + ` = .*?\n[)}]\n`).FindStringIndex(text)
+	if family == nil || !strings.Contains(text, contract) {
+		return "", fmt.Errorf("%s: no list %s, or no import of %sprocess", listFile, familyName, module)
 	}
 	as := ""
-	if strings.Contains(head, "/"+pkg+"\"\n") {
-		as = familyName + pkg + " "
+	if strings.Contains(text, "/"+pkg+"\"\n") {
+		as = familyName + pkg
 	}
-	first := matches[0][0]
-	head = head[:first] + "\t" + as + `"` + module + familyName + "/" + pkg + "\"\n" + head[first:]
-	line := "\n\t" + strings.TrimSpace(as)
-	if as == "" {
-		line += pkg
-	}
-	out, err := format.Source([]byte(head + "\nvar All = " + all[:at] + line + ".Spec," + all[at:]))
+	end := family[1] - len("\n}\n")
+	text = text[:end] + "\n\t" + cmp.Or(as, pkg) + ".Spec," + text[end:]
+	text = strings.Replace(text, contract, fmt.Sprintf("\t%s \"%salgorithm/%s/%s\"\n%s", as, module, familyName, pkg, contract), 1)
+	out, err := format.Source([]byte(text))
 	return string(out), err
 }
 

@@ -69,23 +69,31 @@ import (
 	"github.com/conclave-io/conclave/algorithm/election/bully"
 	"github.com/conclave-io/conclave/algorithm/mutex/lamport"
 	"github.com/conclave-io/conclave/algorithm/mutex/lease"
+	"github.com/conclave-io/conclave/process"
 )
 
-var All = []*process.Spec{
+var mutex = []*process.Spec{
 	lamport.Spec,
 	lease.Spec,
 	lease.Redlock,
+}
 
-	bully.Spec,
+var election = with(
+	served.Elections,
+)
 
+var clock = []*process.Spec{
 	clocklamport.Spec,
+}
+
+var others = []*process.Spec{
 	globalstate.Spec,
 }
 `
 	for _, c := range []struct{ family, pkg, imported, listed string }{
-		{"mutex", "next", "mutex/lease\"\n\t\"github.com/conclave-io/conclave/algorithm/mutex/next\"\n)", "\tlease.Redlock,\n\tnext.Spec,\n\n"},
-		{"election", "lamport", "\telectionlamport \"github.com/conclave-io/conclave/algorithm/election/lamport\"\n", "\tbully.Spec,\n\telectionlamport.Spec,\n\n"},
-		{"clock", "next", "\t\"github.com/conclave-io/conclave/algorithm/clock/next\"\n", "\tclocklamport.Spec,\n\tnext.Spec,\n\tglobalstate.Spec,\n"},
+		{"mutex", "next", "mutex/lease\"\n\t\"github.com/conclave-io/conclave/algorithm/mutex/next\"\n", "\tlease.Redlock,\n\tnext.Spec,\n}\n"},
+		{"election", "lamport", "\telectionlamport \"github.com/conclave-io/conclave/algorithm/election/lamport\"\n", "\tserved.Elections,\n\telectionlamport.Spec,\n)\n"},
+		{"clock", "next", "\t\"github.com/conclave-io/conclave/algorithm/clock/next\"\n", "\tclocklamport.Spec,\n\tnext.Spec,\n}\n"},
 	} {
 		got, err := list(text, c.family, c.pkg)
 		if err != nil || !strings.Contains(got, c.imported) || !strings.Contains(got, c.listed) {

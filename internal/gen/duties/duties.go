@@ -106,7 +106,7 @@ func untested(root string, specs []*process.Spec) (missing []string, err error) 
 	}
 	for _, s := range specs {
 		if s.Layers != nil {
-			continue // tested in algorithm/stack
+			continue // tested in the packages of algorithm/stack
 		}
 		folder := code[s.Name]
 		if folder == "" {

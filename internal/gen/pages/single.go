@@ -10,6 +10,7 @@ import (
 
 	"github.com/conclave-io/conclave/algorithm"
 	"github.com/conclave-io/conclave/algorithm/broken"
+	"github.com/conclave-io/conclave/algorithm/served"
 	"github.com/conclave-io/conclave/internal/gen/splice"
 	"github.com/conclave-io/conclave/lab/measure"
 	"github.com/conclave-io/conclave/process"
@@ -111,7 +112,7 @@ func mistakes(family process.Family) string {
 // guardCosts is the table of what the algorithms cost that servers run.
 func guardCosts() string {
 	var rows [][]string
-	for _, s := range algorithm.Served {
+	for _, s := range served.Locks {
 		for _, mode := range [...]string{"", "keep"} {
 			name := fmt.Sprintf("[%s](algorithms/%s.md)", s.Name, s.Name)
 			if mode != "" {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/conclave-io/conclave/algorithm"
+	"github.com/conclave-io/conclave/algorithm/served"
 	"github.com/conclave-io/conclave/process"
 )
 
@@ -27,7 +27,7 @@ type cutKey struct{ server, number uint64 }
 
 // bearers returns the algorithms with one token.
 func bearers() (specs []*process.Spec) {
-	for _, s := range algorithm.Served {
+	for _, s := range served.Locks {
 		if _, ok := s.New(0, configOf(s)).(process.Bearer); ok {
 			specs = append(specs, s)
 		}
@@ -144,7 +144,7 @@ func (c *cutter) text(n *CutName) string {
 // A cut shows the holder of a name, the state of each machine, and the messages in
 // flight. It is refused if it is too large, or if a server takes no part.
 func TestCutOfALock(t *testing.T) {
-	spec := algorithm.Servable("suzuki-kasami")
+	spec := served.Lock("suzuki-kasami")
 	w := newWorld(1, spec, 3, false)
 	w.cutter = &cutter{random: rand.New(rand.NewPCG(1, 1)), asked: make(map[cutKey]string)}
 	if _, err := New(Config{Server: 9}).Cut(w.now, ""); err != ErrOut {

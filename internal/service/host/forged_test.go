@@ -6,8 +6,8 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/conclave-io/conclave/algorithm"
 	"github.com/conclave-io/conclave/algorithm/globalstate"
+	"github.com/conclave-io/conclave/algorithm/served"
 	"github.com/conclave-io/conclave/process"
 )
 
@@ -87,7 +87,7 @@ func TestForgedMessages(t *testing.T) {
 			failed++
 		}
 	}
-	for _, spec := range algorithm.Served {
+	for _, spec := range served.Locks {
 		for seed := range uint64(10) {
 			f := newForger(newWorld(seed, spec, 3, false), seed)
 			for range 30 {
@@ -98,8 +98,8 @@ func TestForgedMessages(t *testing.T) {
 			ended(f)
 		}
 	}
-	for i, e := range algorithm.Elections {
-		stack := algorithm.Detectors[i%len(algorithm.Detectors)].Name + "+" + e.Name
+	for i, e := range served.Elections {
+		stack := served.Detectors[i%len(served.Detectors)].Name + "+" + e.Name
 		for seed := range uint64(10) {
 			w := watched(t, stack, "delay=2000")
 			w.tells = false
@@ -123,7 +123,7 @@ func TestForgedMessages(t *testing.T) {
 // refused, and the victim continues.
 func TestForgedMarkers(t *testing.T) {
 	for _, of := range []process.ID{0, process.None} {
-		f := newForger(newWorld(1, algorithm.Servable("suzuki-kasami"), 3, false), 1)
+		f := newForger(newWorld(1, served.Lock("suzuki-kasami"), 3, false), 1)
 		for seq := range uint64(3) {
 			marker := process.Message{Type: cutMarker, Subject: of, Seq: 70 + seq}
 			if !f.send(t, globalstate.Spec, &marker, frame{kind: frameCut, name: []byte("a/")}) {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/conclave-io/conclave/algorithm"
+	"github.com/conclave-io/conclave/algorithm/served"
 )
 
 var update = flag.Bool("update", false, "write the golden traces anew")
@@ -16,7 +16,7 @@ var update = flag.Bool("update", false, "write the golden traces anew")
 // trace. Three members use one name, and the second one to ask waits. An epoch begins
 // while the name is held. The holder enters again and leaves, and the second one follows.
 func TestGolden(t *testing.T) {
-	for _, spec := range algorithm.Served {
+	for _, spec := range served.Locks {
 		w := newWorld(1, spec, 3, true)
 		w.trace.Reset()
 		everywhere := func() {

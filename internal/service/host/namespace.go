@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/conclave-io/conclave/algorithm"
+	"github.com/conclave-io/conclave/algorithm/served"
 	"github.com/conclave-io/conclave/algorithm/view"
 	"github.com/conclave-io/conclave/process"
 )
@@ -61,9 +61,9 @@ func Units(u view.Use) uint32 {
 	return uint32(own.IntOption("k", 2))
 }
 
-// served returns the names of the algorithms that servers run.
-func served() (names []string) {
-	for _, s := range algorithm.Served {
+// lockNames returns the names of the algorithms that servers run.
+func lockNames() (names []string) {
+	for _, s := range served.Locks {
 		names = append(names, s.Name)
 	}
 	slices.Sort(names)
@@ -107,9 +107,9 @@ func (h *Host) space(g *view.Guard, coordinator uint64) *namespace {
 
 // configure is I3, for n members.
 func configure(u view.Use, n int, coordinator process.ID) (*namespace, error) {
-	spec := algorithm.Servable(u.Algorithm)
+	spec := served.Lock(u.Algorithm)
 	if spec == nil {
-		return nil, fmt.Errorf("guard: %q is not an algorithm that servers run; use one of %s", u.Algorithm, strings.Join(served(), ", "))
+		return nil, fmt.Errorf("guard: %q is not an algorithm that servers run; use one of %s", u.Algorithm, strings.Join(lockNames(), ", "))
 	}
 	s := &namespace{spec: spec, elected: coordinator}
 	shared := process.Config{N: n}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/conclave-io/conclave/algorithm"
+	"github.com/conclave-io/conclave/algorithm/served"
 	"github.com/conclave-io/conclave/algorithm/view"
 	"github.com/conclave-io/conclave/internal/service/registry"
 	"github.com/conclave-io/conclave/process"
@@ -71,7 +71,7 @@ func CheckWatch(u view.Use) error {
 }
 
 func configureWatch(u view.Use, n int) (*namespace, error) {
-	spec, err := algorithm.Watch(u.Algorithm)
+	spec, err := served.Watch(u.Algorithm)
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/conclave-io/conclave/algorithm"
+	"github.com/conclave-io/conclave/algorithm/served"
 	"github.com/conclave-io/conclave/algorithm/view"
 	"github.com/conclave-io/conclave/internal/service/registry"
 	"github.com/conclave-io/conclave/internal/service/version"
@@ -15,7 +15,7 @@ import (
 // itself.
 func watched(t *testing.T, stack, options string) *world {
 	t.Helper()
-	w := newWorld(1, algorithm.Servable("central"), 3, true)
+	w := newWorld(1, served.Lock("central"), 3, true)
 	for _, prefix := range []string{"a/", "c"} {
 		w.log.Set(prefix, view.Use{}, view.Conditions{})
 		w.log.Set(prefix, view.Use{Algorithm: "central", Options: "coordinator=elected"}, view.Conditions{})
@@ -40,8 +40,8 @@ func (w *world) let(t *testing.T, ms int) {
 // next epoch on. For a minute after that, no member asks for another coordinator, and
 // none is suspected.
 func TestEachStackElects(t *testing.T) {
-	for _, d := range algorithm.Detectors {
-		for _, e := range algorithm.Elections {
+	for _, d := range served.Detectors {
+		for _, e := range served.Elections {
 			stack := d.Name + "+" + e.Name
 			if !version.Watches(version.Guarded, stack) {
 				t.Errorf("%s is not part of the level", stack)

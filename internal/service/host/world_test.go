@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/conclave-io/conclave/algorithm"
+	"github.com/conclave-io/conclave/algorithm/served"
 	"github.com/conclave-io/conclave/algorithm/view"
 	"github.com/conclave-io/conclave/internal/kit/near"
 	"github.com/conclave-io/conclave/internal/service/registry"
@@ -864,8 +864,8 @@ func (w *world) standing() (text string) {
 
 // ofSeed makes the world of a seed: each algorithm has its turn.
 func ofSeed(seed uint64, tells bool) *world {
-	spec := algorithm.Served[seed%uint64(len(algorithm.Served))]
-	w := newWorld(seed, spec, 1+int(seed/uint64(len(algorithm.Served))+2)%4, tells)
+	spec := served.Locks[seed%uint64(len(served.Locks))]
+	w := newWorld(seed, spec, 1+int(seed/uint64(len(served.Locks))+2)%4, tells)
 	if seed%3 == 0 {
 		w.watches = rand.New(rand.NewPCG(seed, 2))
 		w.setWatch()
@@ -884,7 +884,7 @@ func (w *world) setWatch() {
 		return
 	}
 	u := view.Use{
-		Algorithm: algorithm.Detectors[w.watches.IntN(len(algorithm.Detectors))].Name + "+" + algorithm.Elections[w.watches.IntN(len(algorithm.Elections))].Name,
+		Algorithm: served.Detectors[w.watches.IntN(len(served.Detectors))].Name + "+" + served.Elections[w.watches.IntN(len(served.Elections))].Name,
 		Options:   fmt.Sprintf("delay=%d", 200<<w.watches.IntN(8)),
 	}
 	if w.watches.IntN(8) == 0 {

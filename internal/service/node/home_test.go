@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/conclave-io/conclave/algorithm"
+	"github.com/conclave-io/conclave/algorithm/served"
 	"github.com/conclave-io/conclave/algorithm/view"
 	"github.com/conclave-io/conclave/internal/service/guarded/home"
 	"github.com/conclave-io/conclave/internal/service/registry"
@@ -166,7 +166,7 @@ func TestAlgorithmsBetweenNodes(t *testing.T) {
 	if links := c.nodes[1].Home().Status().Links; len(links) > 0 {
 		t.Errorf("there are lanes, and no algorithm guards a name: %v", links)
 	}
-	for _, spec := range algorithm.Served {
+	for _, spec := range served.Locks {
 		u := view.Use{Algorithm: spec.Name}
 		if spec.Name == "k-ricart-agrawala" {
 			u.Options = "k=1"
@@ -178,7 +178,7 @@ func TestAlgorithmsBetweenNodes(t *testing.T) {
 	c.members(3)
 	judge := &holders{held: make(map[string]bool), fence: make(map[string]uint64)}
 	var all sync.WaitGroup
-	for _, spec := range algorithm.Served {
+	for _, spec := range served.Locks {
 		for id := range uint64(3) {
 			x := c.tenant(id + 1)
 			all.Go(func() {

@@ -15,7 +15,7 @@ import (
 
 	"github.com/conclave-io/conclave"
 	"github.com/conclave-io/conclave/admin"
-	"github.com/conclave-io/conclave/algorithm"
+	"github.com/conclave-io/conclave/algorithm/served"
 	"github.com/conclave-io/conclave/internal/cli/local"
 	"github.com/conclave-io/conclave/internal/test/longrun"
 )
@@ -59,7 +59,7 @@ func TestFaultsByRole(t *testing.T) {
 	for pass := range passes {
 		t.Run(fmt.Sprint("pass ", pass+1), func(t *testing.T) { playRoles(t, pass, took) })
 	}
-	for _, spec := range algorithm.Served {
+	for _, spec := range served.Locks {
 		figures := []longrun.Figure{{Name: "faults of each kind", Value: float64(passes)}}
 		for _, r := range roles {
 			all := took[spec.Name+" "+r.name]
@@ -79,7 +79,7 @@ func TestFaultsByRole(t *testing.T) {
 // expire often must wait for its next seat.
 func playRoles(t *testing.T, pass int, took map[string][]time.Duration) {
 	c := live(t, 3)
-	for _, spec := range algorithm.Served {
+	for _, spec := range served.Locks {
 		args := []string{"namespace", "set", spec.Name + "/", "--algorithm", spec.Name}
 		if spec.Name == "k-ricart-agrawala" {
 			args = append(args, "--option", "k=1")
@@ -142,8 +142,8 @@ func (p *play) run() {
 	}
 	var held, kept []*conclave.Lock
 	var queue sync.WaitGroup
-	entered := make([]chan grant, len(algorithm.Served))
-	for i, spec := range algorithm.Served {
+	entered := make([]chan grant, len(served.Locks))
+	for i, spec := range served.Locks {
 		name := coordinatedBy(fmt.Sprintf("%s/%d-", spec.Name, p.number), coordinator)
 		held = append(held, lockUnder(p.T, within(p.T), p.clients[holder], name))
 		kept = append(kept, lockUnder(p.T, within(p.T), p.clients[home], name+"-kept"))
@@ -248,7 +248,7 @@ func (p *play) strike(victim int, held []*conclave.Lock, entered []chan grant) {
 		}
 	}
 	for i, l := range held {
-		spec := algorithm.Served[i].Name
+		spec := served.Locks[i].Name
 		g := <-entered[i]
 		for g.home == victim { // it can be back in time
 			g = <-entered[i]

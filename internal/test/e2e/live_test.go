@@ -20,7 +20,7 @@ import (
 
 	"github.com/conclave-io/conclave"
 	"github.com/conclave-io/conclave/admin"
-	"github.com/conclave-io/conclave/algorithm"
+	"github.com/conclave-io/conclave/algorithm/served"
 	"github.com/conclave-io/conclave/internal/cli/local"
 )
 
@@ -109,7 +109,7 @@ func fenceOf(t *testing.T, l *conclave.Lock) uint64 {
 func TestAlgorithmsGuardLocks(t *testing.T) {
 	t.Parallel()
 	c := live(t, 3)
-	for _, spec := range algorithm.Served {
+	for _, spec := range served.Locks {
 		args := []string{"namespace", "set", spec.Name + "/", "--algorithm", spec.Name}
 		if spec.Name == "k-ricart-agrawala" {
 			args = append(args, "--option", "k=1")
@@ -123,7 +123,7 @@ func TestAlgorithmsGuardLocks(t *testing.T) {
 	members(t, clients[0], 3)
 	judge := newEntries()
 	var all sync.WaitGroup
-	for _, spec := range algorithm.Served {
+	for _, spec := range served.Locks {
 		for _, client := range clients {
 			all.Go(func() {
 				name := spec.Name + "/lock"
@@ -567,7 +567,7 @@ func TestMessagesPerEntry(t *testing.T) {
 		t.Fatal(err)
 	}
 	const keep = 1 // Ricart and Agrawala's algorithm is measured in both of its modes
-	if len(report.Messages) != 2*(len(algorithm.Served)+keep) || len(report.Times) != 1+len(algorithm.Served)+keep {
+	if len(report.Messages) != 2*(len(served.Locks)+keep) || len(report.Times) != 1+len(served.Locks)+keep {
 		t.Errorf("%d rows of messages, %d of times", len(report.Messages), len(report.Times))
 	}
 	for _, r := range report.Messages {

@@ -19,6 +19,7 @@ internal/kit/wire:
 internal/test/longrun:
 internal/kit/outfile:
 internal/kit/histogram:
+internal/kit/spelling:
 internal/service/ops: # the list of metrics, panels and alerts
 internal/gen/ops/run:      internal/service/ops
 internal/kit/authority: # certificates for tests and small clusters
@@ -39,8 +40,13 @@ algorithm/election/...: process process/property algorithm/election/ring
 algorithm/election/byload: process algorithm/election/ring algorithm/election/... # puts another order into them
 algorithm/deadlock/...: process process/property algorithm/deadlock
 algorithm/broken/...:  process algorithm/... # variants of these, with a rule left out or changed
+algorithm/stack:       process # puts them on top of each other
+algorithm/stack/ordered: process algorithm/...
+algorithm/stack/recovering: process algorithm/...
+algorithm/stack/consensus: process algorithm/...
+algorithm/stack/deadlocks: process algorithm/...
 algorithm/broken:      process algorithm/...
-algorithm/stack:       process algorithm/... # puts them on top of each other
+algorithm/served:      process algorithm/... internal/kit/spelling # what servers run
 algorithm/view/viewcheck: process algorithm/view # the protocol of views as one algorithm
 algorithm:             process algorithm/...
 
@@ -49,7 +55,7 @@ algorithm:             process algorithm/...
 lab/sim:               process process/property lab/trace lab/trace/journal algorithm algorithm/... internal/test/longrun
 lab/sim/simtest:       lab/sim process process/property lab/trace lab/trace/journal algorithm algorithm/... internal/test/longrun
 lab/measure:           lab/sim process lab/trace algorithm algorithm/... internal/test/longrun
-lab/scenario:          lab/sim process lab/trace lab/trace/journal algorithm algorithm/...
+lab/scenario:          lab/sim process lab/trace lab/trace/journal algorithm algorithm/... internal/kit/spelling
 lab/check:             lab/scenario lab/sim process process/property lab/trace algorithm algorithm/...
 lab/check/audit:       lab/check process algorithm internal/gen/splice
 
@@ -57,7 +63,7 @@ internal/gen/model/run:    lab/check process algorithm internal/test/longrun int
 
 # The words for what a Spec declares, and the pages made of them.
 lab/describe:     process
-internal/gen/pages:        lab/describe internal/gen/splice process lab/trace algorithm algorithm/broken lab/measure lab/scenario
+internal/gen/pages:        lab/describe internal/gen/splice process lab/trace algorithm algorithm/broken algorithm/served lab/measure lab/scenario
 internal/gen/pages/run:    internal/gen/pages algorithm
 internal/gen/duties:       internal/gen/pages lab/check lab/check/audit lab/measure lab/scenario process algorithm
 internal/gen/duties/run:   internal/gen/duties internal/gen/pages lab/check/audit process algorithm
@@ -81,7 +87,7 @@ internal/service/founding:
 internal/service/lease:         internal/service/registry
 internal/kit/near:
 internal/service/clocks:        algorithm/clock/ntp process internal/kit/wire
-internal/service/host:          algorithm algorithm/globalstate algorithm/view process process/property internal/service/access internal/service/lease internal/service/registry internal/kit/histogram internal/kit/near internal/kit/wire
+internal/service/host:          algorithm/globalstate algorithm/served algorithm/view process process/property internal/service/access internal/service/lease internal/service/registry internal/kit/histogram internal/kit/near internal/kit/wire
 internal/service/replica:       algorithm/view internal/kit/histogram internal/service/access internal/service/agreement internal/service/lease internal/service/registry internal/service/version internal/kit/wire
 internal/service/queue:         internal/service/registry
 internal/service/store:         internal/service/founding internal/kit/wire
@@ -120,13 +126,13 @@ internal/cli/local:        . admin internal/service/server
 internal/cli/bench:        . admin internal/cli/local internal/kit/boottime lab/measure process api internal/service/server internal/service/version
 internal/cli/demo:         . admin internal/cli/local internal/kit/boottime internal/service/server internal/service/version
 internal/cli/ui: # arguments, tables, errors and the terminal, for all commands
-internal/cli/lab:      internal/cli/ui internal/cli/bench internal/kit/outfile algorithm algorithm/broken algorithm/view/viewcheck process lab/check lab/check/audit lab/describe lab/host lab/measure lab/scenario lab/sim lab/trace web # commands that contact no cluster
+internal/cli/lab:      internal/cli/ui internal/cli/bench internal/kit/outfile algorithm algorithm/broken algorithm/served algorithm/view/viewcheck process lab/check lab/check/audit lab/describe lab/host lab/measure lab/scenario lab/sim lab/trace web # commands that contact no cluster
 internal/cli/cluster/connect: . admin internal/cli/ui internal/kit/outfile
-internal/cli/cluster:  . admin internal/cli/cluster/connect internal/cli/ui internal/kit/outfile algorithm internal/service/access internal/service/audit internal/service/backup
+internal/cli/cluster:  . admin internal/cli/cluster/connect internal/cli/ui internal/kit/outfile algorithm/served internal/service/access internal/service/audit internal/service/backup
 internal/cli/cluster/access: . admin internal/cli/cluster internal/cli/cluster/connect internal/cli/ui internal/kit/outfile internal/service/access internal/service/version
 internal/cli/cluster/wrap: . admin internal/cli/cluster internal/cli/cluster/connect internal/cli/guard internal/cli/ui internal/kit/boottime
 internal/cli/cluster/servers: . admin internal/cli/bench internal/cli/cluster internal/cli/cluster/connect internal/cli/demo internal/cli/local internal/cli/ui internal/kit/authority internal/service/auditlog internal/service/server web
-internal/cli:          internal/cli/ui internal/cli/lab internal/cli/cluster internal/cli/cluster/access internal/cli/cluster/connect internal/cli/cluster/servers internal/cli/cluster/wrap algorithm internal/service/server
+internal/cli:          internal/cli/ui internal/cli/lab internal/cli/cluster internal/cli/cluster/access internal/cli/cluster/connect internal/cli/cluster/servers internal/cli/cluster/wrap internal/kit/spelling internal/service/server
 internal/cli/clitest:  internal/cli # for tests only: no line below may name it
 internal/gen/man/run:      internal/cli # writes the manual pages
 cmd/conclave:          internal/cli
@@ -137,7 +143,7 @@ internal/test/longrun/run:  internal/test/longrun
 internal/test/vopr/clock:
 internal/test/vopr/faults: # the plans of what happens
 internal/test/vopr/stats:  internal/test/leasemodel internal/test/longrun
-internal/test/vopr:         algorithm algorithm/view internal/kit/near internal/service/access internal/service/host internal/service/peering internal/service/stream internal/service/queue internal/service/founding internal/service/replica internal/service/agreement internal/service/registry internal/service/version api internal/client/line internal/test/leasemodel internal/test/vopr/clock internal/test/vopr/faults internal/test/vopr/stats # the server in a simulated world
+internal/test/vopr:         algorithm/served algorithm/view internal/kit/near internal/service/access internal/service/host internal/service/peering internal/service/stream internal/service/queue internal/service/founding internal/service/replica internal/service/agreement internal/service/registry internal/service/version api internal/client/line internal/test/leasemodel internal/test/vopr/clock internal/test/vopr/faults internal/test/vopr/stats # the server in a simulated world
 internal/test/vopr/mutants: internal/test/mutation # mistakes in it
 internal/test/vopr/run:     internal/test/vopr internal/test/vopr/faults internal/test/vopr/mutants internal/test/vopr/stats internal/test/longrun
 internal/test/e2e:
@@ -263,6 +269,40 @@ func TestUnwantedIsFound(t *testing.T) {
 		"the client links " + module + "/internal/service/registry",
 		"the client links go.etcd.io/raft/v3",
 		"the client links github.com/prometheus/client_golang/prometheus",
+	})
+}
+
+// ownMachines are the algorithms that servers run for themselves. Those that they run for
+// locks are in package served.
+var ownMachines = []string{"algorithm/view", "algorithm/globalstate", "algorithm/clock/ntp"}
+
+// A server links the algorithms that it runs, and nothing of the laboratory.
+func TestServersLinkWhatTheyServe(t *testing.T) {
+	served := goCommand(t, nil, "list", "-deps", "./algorithm/served")
+	deps := goCommand(t, nil, "list", "-deps", "./internal/service/...", "./embed")
+	report(t, unserved(strings.Fields(deps), strings.Fields(served)))
+}
+
+func unserved(deps, served []string) []string {
+	var complaints []string
+	for _, dep := range deps {
+		own, _ := inModule(dep)
+		algorithm := own == "algorithm" || strings.HasPrefix(own, "algorithm/")
+		if strings.HasPrefix(own, "lab/") || algorithm && !slices.Contains(served, dep) && !slices.Contains(ownMachines, own) {
+			complaints = append(complaints, "servers link "+own+", which they do not run")
+		}
+	}
+	return complaints
+}
+
+func TestUnservedIsFound(t *testing.T) {
+	expect(t, unserved([]string{
+		"net", module, module + "/process", module + "/algorithm/view", module + "/algorithm/mutex/central",
+		module + "/algorithm/view/viewcheck", module + "/algorithm", module + "/lab/sim",
+	}, []string{module + "/algorithm/mutex/central"}), []string{
+		"servers link algorithm/view/viewcheck, which they do not run",
+		"servers link algorithm, which they do not run",
+		"servers link lab/sim, which they do not run",
 	})
 }
 

@@ -5,7 +5,7 @@ import "testing"
 var (
 	// machines are what any host may run: simulator, checker, server.
 	machines = Pure{
-		Packages: []string{"process", "process/property", "algorithm/...", "internal/test/leasemodel"},
+		Packages: []string{"process", "process/property", "algorithm/...", "internal/kit/spelling", "internal/test/leasemodel"},
 		Standard: []string{"bytes", "cmp", "encoding/binary", "errors", "fmt", "iter", "math", "math/bits", "slices", "strconv", "strings", "unicode/utf8"},
 	}
 	// decisions are the parts of a server that must reach the same state on every server

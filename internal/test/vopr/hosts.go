@@ -3,7 +3,7 @@ package vopr
 import (
 	"slices"
 
-	"github.com/conclave-io/conclave/algorithm"
+	"github.com/conclave-io/conclave/algorithm/served"
 	"github.com/conclave-io/conclave/algorithm/view"
 	"github.com/conclave-io/conclave/internal/service/host"
 	"github.com/conclave-io/conclave/internal/service/registry"
@@ -28,7 +28,7 @@ type hosting struct {
 const liveReuse = 2
 
 func newHosting(w *world) *hosting {
-	l := &hosting{guarding: newGuarding(w, served()...), witness: newWitness(), lanes: make(map[[2]uint64]*track), heirs: make(map[registry.SessionID]registry.SessionID)}
+	l := &hosting{guarding: newGuarding(w, lockNames()...), witness: newWitness(), lanes: make(map[[2]uint64]*track), heirs: make(map[registry.SessionID]registry.SessionID)}
 	l.over, l.seatless, l.often = l.end, l.mayHaveNone, 9000
 	if l.seldom = 1500; w.plan.Steady {
 		l.seldom = []int64{6000, 30_000}[l.rng.IntN(2)]
@@ -58,9 +58,9 @@ func (l *hosting) turn() {
 	l.setGuard("turn/", how)
 }
 
-// served returns the algorithms that servers run.
-func served() (names []string) {
-	for _, spec := range algorithm.Served {
+// lockNames returns the names of the algorithms that servers run for locks.
+func lockNames() (names []string) {
+	for _, spec := range served.Locks {
 		names = append(names, spec.Name)
 	}
 	return names

@@ -3,7 +3,7 @@ package vopr
 import (
 	"math/rand/v2"
 
-	"github.com/conclave-io/conclave/algorithm"
+	"github.com/conclave-io/conclave/algorithm/served"
 	"github.com/conclave-io/conclave/algorithm/view"
 	"github.com/conclave-io/conclave/internal/service/registry"
 )
@@ -41,7 +41,7 @@ func (x *watching) operate() {
 	}
 	var u view.Use
 	if x.rng.IntN(6) > 0 {
-		u.Algorithm = algorithm.Detectors[x.rng.IntN(len(algorithm.Detectors))].Name + "+" + algorithm.Elections[x.rng.IntN(len(algorithm.Elections))].Name
+		u.Algorithm = served.Detectors[x.rng.IntN(len(served.Detectors))].Name + "+" + served.Elections[x.rng.IntN(len(served.Elections))].Name
 		u.Options = []string{"", "delay=20000", "delay=100000"}[x.rng.IntN(3)]
 	}
 	if leader := x.w.leader(); leader != nil {

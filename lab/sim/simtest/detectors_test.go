@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/conclave-io/conclave/algorithm/stack"
+	"github.com/conclave-io/conclave/algorithm/stack/recovering"
 	"github.com/conclave-io/conclave/lab/sim"
 	"github.com/conclave-io/conclave/lab/sim/simtest"
 	"github.com/conclave-io/conclave/process"
 )
 
-var watchful = []*process.Spec{stack.BullyHeartbeat, stack.BullyReliable, stack.BullyPhi, stack.BullySwim}
+var watchful = []*process.Spec{recovering.BullyHeartbeat, recovering.BullyReliable, recovering.BullyPhi, recovering.BullySwim}
 
 // TestElectionsOverDetectors runs the election over each detector under the faults
 // that it claims to survive.
@@ -59,7 +59,7 @@ func TestLeaderIsReplaced(t *testing.T) {
 // TestTokenIsMadeAnew: the holder crashes inside, over either detector that says
 // Fail, and the others enter.
 func TestTokenIsMadeAnew(t *testing.T) {
-	for _, spec := range []*process.Spec{stack.TokenRingRecovering, stack.TokenRingSwim, stack.CentralRecovering, stack.CentralSwim} {
+	for _, spec := range []*process.Spec{recovering.TokenRingRecovering, recovering.TokenRingSwim, recovering.CentralRecovering, recovering.CentralSwim} {
 		for holder := range process.ID(5) {
 			at := func(ms int) process.Duration { return process.Duration(ms) * process.Millisecond }
 			r, err := sim.Run(sim.Config{

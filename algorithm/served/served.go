@@ -1,4 +1,9 @@
-package algorithm
+// Package served lists the algorithms that servers run. A server links these and no
+// others; package algorithm lists all.
+//
+// In addition, servers run the machines of packages view, globalstate and ntp for
+// themselves.
+package served
 
 import (
 	"fmt"
@@ -30,23 +35,22 @@ import (
 	"github.com/conclave-io/conclave/algorithm/mutex/suzukikasami"
 	"github.com/conclave-io/conclave/algorithm/mutex/tokenring"
 	"github.com/conclave-io/conclave/algorithm/stack"
+	"github.com/conclave-io/conclave/algorithm/stack/ordered"
+	"github.com/conclave-io/conclave/internal/kit/spelling"
 	"github.com/conclave-io/conclave/process"
 )
 
-// Served lists the algorithms that servers run among themselves for the locks of
+// Locks lists the algorithms that servers run among themselves for the locks of
 // clients: mutual exclusion that needs no detector, election or time bound while no
 // process crashes. Views handle crashes. The list must not be modified.
-var Served = []*process.Spec{
+var Locks = append([]*process.Spec{
 	central.Spec, centralclock.Spec, tokenring.Spec, lamport.Spec,
 	ricartagrawala.Spec, ricartagrawalatoken.Spec, suzukikasami.Spec, raymond.Spec,
 	naimitrehel.Spec, singhal.Spec, maekawa.Spec, majority.Spec, kricartagrawala.Spec,
-	stack.TotalOrder, stack.TotalOrderSequencer,
-}
+}, ordered.All...)
 
-// Servable returns the algorithm of Served with the given name, or nil.
-func Servable(name string) *process.Spec {
-	return named(Served, name)
-}
+// Lock returns the algorithm of Locks with the given name, or nil.
+func Lock(name string) *process.Spec { return named(Locks, name) }
 
 // Detectors and Elections list the algorithms. Servers run one of each list while they
 // guard locks, to find members that do not answer and to elect a coordinator. A wrong
@@ -72,7 +76,7 @@ func Watch(name string) (*process.Spec, error) {
 				known = append(known, d.Name+"+"+e.Name)
 			}
 		}
-		if nearest := Nearest(name, known); nearest != "" {
+		if nearest := spelling.Nearest(name, known); nearest != "" {
 			return nil, fmt.Errorf("watch: %q: not a detector and an election that servers run; did you mean %q?", name, nearest)
 		}
 		return nil, fmt.Errorf("watch: %q: name a detector (%s) and an election (%s), such as swim+bully", name, texts(Detectors), texts(Elections))
