@@ -14,7 +14,6 @@ import (
 	"github.com/conclave-io/conclave"
 	"github.com/conclave-io/conclave/admin"
 	"github.com/conclave-io/conclave/embed"
-	"github.com/conclave-io/conclave/internal/service/server"
 )
 
 // nearReport is the result of a program that contains one of the servers. It takes one lock
@@ -101,7 +100,7 @@ func (l *liveBench) members(ctx context.Context) (members []*embed.Client, err e
 		peers = append(peers, fmt.Sprintf("%d=%s", i+1, listeners[i][1].Addr()))
 	}
 	for i, at := range listeners {
-		m, err := embed.Open(ctx, embed.Config{Dir: filepath.Join(l.dir, fmt.Sprint("member-", i+1)), Member: &server.Config{
+		m, err := embed.Open(ctx, embed.Config{Dir: filepath.Join(l.dir, fmt.Sprint("member-", i+1)), Member: &embed.Member{
 			ID: uint64(i + 1), Peers: strings.Join(peers, ","), Listen: at[0].Addr().String(), Listener: at[0], PeerListener: at[1],
 		}})
 		if err != nil {

@@ -45,6 +45,11 @@
 // settings of `conclave serve`. It accepts other servers and other clients over the
 // network, and votes. A cluster of three such processes works with one of them down,
 // and not with two. Restart them one at a time.
+//
+// Client.Instance has the server itself: its addresses, its state, and what a signal
+// does to a `conclave serve`. What operators do in Go is in package admin:
+//
+//	members, err := admin.New(client.Client).Members(ctx)
 package embed
 
 import (
@@ -73,9 +78,9 @@ type Config struct {
 	// which only a server that is alone can do.
 	Dir string
 
-	// Member makes the server a member of a cluster, with these settings. Its Data
-	// is Dir, unless it has one of its own. Nil means alone.
-	Member *server.Config
+	// Member makes the server a member of a cluster, with these settings. Nil means
+	// alone.
+	Member *Member
 
 	// TTL, Program and Logger are what conclave.Config says of them, and Logger
 	// takes what the server has to say as well. TLS is for connections to the
@@ -89,7 +94,7 @@ type Config struct {
 // Client is a client of the server in this process, and that server.
 type Client struct {
 	*conclave.Client
-	server *server.Server
+	server *Server
 }
 
 // Open starts the server, attaches a client to it, and returns once the server has
@@ -108,15 +113,16 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("embed: %w", err)
 	}
+	instance := &Server{s}
 	if cfg.Member != nil {
-		client.Servers, client.Home = []string{s.Config().Advertise}, s.Config().Advertise
+		client.Servers, client.Home = []string{instance.Advertised()}, instance.Advertised()
 	}
 	client.Cluster, client.Near = s.Cluster(), s.Near()
 	c, err := conclave.Dial(ctx, client)
 	if err != nil {
-		return nil, errors.Join(err, stop(s))
+		return nil, errors.Join(err, instance.stop())
 	}
-	return &Client{c, s}, nil
+	return &Client{c, instance}, nil
 }
 
 // settings returns those of the server and of the client.
@@ -127,16 +133,13 @@ func (cfg Config) settings() (server.Config, conclave.Config, error) {
 		client.Servers, client.Dialer, client.TLS = []string{address}, dialer, nil
 		return settings, client, client.Validate()
 	}
-	settings := *cfg.Member
-	if settings.Data == "" {
-		settings.Data = cfg.Dir
-	}
+	settings := cfg.Member.server(cfg.Dir)
 	if settings.Log == nil {
 		settings.Log = cfg.Logger
 	}
 	client.Servers = []string{address}
 	switch {
-	case settings.Data == "":
+	case cfg.Dir == "" && !settings.Memory:
 		return settings, client, errors.New("Config.Dir: missing; a member of a cluster must keep its state on disk")
 	case settings.TLSCert != "" && cfg.TLS == nil:
 		return settings, client, errors.New("Config.TLS: missing; a server with a TLSCert takes clients only with TLS")
@@ -157,7 +160,7 @@ func (cfg Config) alone() (server.Config, dialer) {
 }
 
 // Instance returns the server in this process.
-func (c *Client) Instance() *server.Server { return c.server }
+func (c *Client) Instance() *Server { return c.server }
 
 // Done is closed when the server has stopped: by Close, or by itself, for example because
 // its disk failed.
@@ -171,12 +174,6 @@ func (c *Client) Close() error {
 		_ = c.Client.Close() // it could only say that there is no server any more
 		return c.server.Err()
 	default:
-		return errors.Join(c.Client.Close(), stop(c.server))
+		return errors.Join(c.Client.Close(), c.server.stop())
 	}
-}
-
-func stop(s *server.Server) error {
-	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
-	defer cancel()
-	return s.Stop(ctx)
 }

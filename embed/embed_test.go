@@ -183,7 +183,7 @@ func TestMembers(t *testing.T) {
 	}
 	var members []*embed.Client
 	for id := 1; id <= 3; id++ {
-		members = append(members, open(t, embed.Config{Dir: t.TempDir(), Member: &server.Config{
+		members = append(members, open(t, embed.Config{Dir: t.TempDir(), Member: &embed.Member{
 			ID: uint64(id), Peers: strings.Join(peers, ","), Election: 400 * time.Millisecond,
 			Listen: clients[id-1].Addr().String(), Listener: clients[id-1], PeerListener: others[id-1],
 		}}))
@@ -224,17 +224,58 @@ func TestJoin(t *testing.T) {
 	settings.Join = first.Instance().Addr().String()
 	second := open(t, embed.Config{Dir: t.TempDir(), Member: settings})
 	defer shutAll(t, first, second)
-	if second.Cluster() != first.Cluster() || second.Instance().Config().ID != 2 {
-		t.Errorf("it is server %d of %s, not 2 of %s", second.Instance().Config().ID, second.Cluster(), first.Cluster())
+	if second.Cluster() != first.Cluster() || second.Instance().ID() != 2 {
+		t.Errorf("it is server %d of %s, not 2 of %s", second.Instance().ID(), second.Cluster(), first.Cluster())
 	}
 	if _, err := second.TryLock(within(t), "a"); !errors.As(err, new(*conclave.HeldError)) {
 		t.Errorf("a hold of another member: %v", err)
 	}
 }
 
+// A program can ask and tell its server what others ask and tell a server of their own.
+func TestInstance(t *testing.T) {
+	settings := memberAt(loopback(t), loopback(t))
+	settings.HealthListen, settings.Pprof = "127.0.0.1:0", "127.0.0.1:0"
+	settings.AuditLog = filepath.Join(t.TempDir(), "audit.log")
+	client := open(t, embed.Config{Dir: t.TempDir(), Member: settings})
+	lock(t, client, "a") // so that it leads
+	s := client.Instance()
+	if s.ID() != 1 || s.Leader() != 1 || s.Cluster() != client.Cluster() || !strings.HasPrefix(s.State(), "leader in term ") {
+		t.Errorf("server %d of %s, led by %d, is %s", s.ID(), s.Cluster(), s.Leader(), s.State())
+	}
+	if s.Addr().String() != settings.Listen || s.Advertised() != settings.Listen || s.PeerAddr().String() != settings.PeerListen {
+		t.Errorf("it listens at %v, says %s, and is at %v for servers", s.Addr(), s.Advertised(), s.PeerAddr())
+	}
+	for _, address := range []net.Addr{s.HealthAddr(), s.PprofAddr()} {
+		conn, err := net.Dial("tcp", address.String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn.Close()
+	}
+	if err := os.Remove(settings.AuditLog); err != nil {
+		t.Fatal(err)
+	}
+	s.ReopenAuditLog()
+	for again := within(t); ; time.Sleep(10 * time.Millisecond) {
+		if _, err := os.Stat(settings.AuditLog); err == nil {
+			break
+		} else if again.Err() != nil {
+			t.Fatalf("the audit log is not opened again: %v", err)
+		}
+	}
+	if err := errors.Join(s.Alive(within(t)), s.Reload()); err != nil {
+		t.Error(err)
+	}
+	shut(t, client)
+	if <-s.Done(); s.Err() != nil {
+		t.Error(s.Err())
+	}
+}
+
 // memberAt returns the settings of a member with the given listeners.
-func memberAt(clients, others net.Listener) *server.Config {
-	return &server.Config{
+func memberAt(clients, others net.Listener) *embed.Member {
+	return &embed.Member{
 		Listen: clients.Addr().String(), Listener: clients, Election: 400 * time.Millisecond,
 		PeerListen: others.Addr().String(), PeerListener: others,
 	}
@@ -243,11 +284,11 @@ func memberAt(clients, others net.Listener) *server.Config {
 func TestWhatCannotBe(t *testing.T) {
 	peers := "1=127.0.0.1:7501,2=127.0.0.1:7502"
 	for want, cfg := range map[string]embed.Config{
-		"Config.Dir: missing; a member of a cluster must keep": {Member: &server.Config{ID: 1, Peers: peers}},
+		"Config.Dir: missing; a member of a cluster must keep": {Member: &embed.Member{ID: 1, Peers: peers}},
 		"TTL: 1ms: must be between":                            {TTL: time.Millisecond},
-		"a server with a TLSCert takes":                        {Dir: t.TempDir(), Member: &server.Config{TLSCert: "a", TLSKey: "b"}},
-		"not among the peers":                                  {Dir: t.TempDir(), Member: &server.Config{ID: 3, Peers: peers}},
-		`is not empty: it has "pipes.go"`:                      {Dir: "."},
+		"a server with a TLSCert takes":                        {Dir: t.TempDir(), Member: &embed.Member{TLSCert: "a", TLSKey: "b"}},
+		"not among the peers":                                  {Dir: t.TempDir(), Member: &embed.Member{ID: 3, Peers: peers}},
+		`is not empty: it has "server.go"`:                     {Dir: "."},
 	} {
 		client, err := embed.Open(within(t), cfg)
 		if err == nil {
@@ -334,7 +375,7 @@ func TestTheOwnerIsThisProcess(t *testing.T) {
 	defer shut(t, client)
 	lock(t, client, "x")
 	live, err := admin.New(client.Client).Sessions(within(t))
-	want := fmt.Sprintf("local:%d/%d", client.Instance().Config().ID, os.Getuid())
+	want := fmt.Sprintf("local:%d/%d", client.Instance().ID(), os.Getuid())
 	if err != nil || len(live) != 1 || live[0].Owner != want || live[0].ID != client.SessionID() {
 		t.Errorf("got %+v, %v; want a session of %q", live, err, want)
 	}

@@ -7,8 +7,8 @@ import (
 	"os"
 
 	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/admin"
 	"github.com/conclave-io/conclave/embed"
-	"github.com/conclave-io/conclave/internal/service/server"
 )
 
 // A program that shares its locks with nobody else, in memory.
@@ -72,7 +72,7 @@ func nextFence(ctx context.Context, client *conclave.Client) uint64 {
 func ExampleOpen_member() {
 	client, err := embed.Open(context.Background(), embed.Config{
 		Dir: "/var/lib/reporter",
-		Member: &server.Config{
+		Member: &embed.Member{
 			ID:     1,
 			Peers:  "1=10.0.0.1:7500,2=10.0.0.2:7500,3=10.0.0.3:7500",
 			Listen: "10.0.0.1:7400",
@@ -85,4 +85,26 @@ func ExampleOpen_member() {
 		log.Fatal(err)
 	}
 	defer client.Close()
+}
+
+// The embedded server has what a program needs for its own health checks, and package admin what
+// operators do.
+func ExampleClient_Instance() {
+	ctx := context.Background()
+	client, err := embed.Open(ctx, embed.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+	if err := client.Ready(ctx); err != nil {
+		log.Fatal(err)
+	}
+
+	server := client.Instance()
+	fmt.Println("server", server.ID(), "is led by", server.Leader(), server.Alive(ctx))
+	members, err := admin.New(client.Client).Members(ctx)
+	fmt.Println(len(members), "member", err)
+	// Output:
+	// server 1 is led by 1 <nil>
+	// 1 member <nil>
 }

@@ -119,7 +119,7 @@ internal/client:       api internal/client/line internal/client/pool internal/ki
 .:                     api internal/client internal/client/line internal/client/pool internal/kit/near
 admin:                 . api internal/client
 internal/test/clienttest:   . api internal/client internal/client/line internal/kit/boottime # for tests only: no line below may name it
-embed:                 . internal/service/server # a server in the user's process, and a client of it
+embed:                 . internal/service/server internal/service/replica # a server in the user's process, and a client of it
 web:                   # the page for browsers
 internal/cli/guard:        internal/kit/boottime
 internal/cli/local:        . admin internal/service/server
