@@ -257,10 +257,9 @@ func TestInstance(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.ReopenAuditLog()
-	for again := within(t); ; time.Sleep(10 * time.Millisecond) {
-		if _, err := os.Stat(settings.AuditLog); err == nil {
-			break
-		} else if again.Err() != nil {
+	ctx := within(t)
+	for _, err := os.Stat(settings.AuditLog); err != nil; _, err = os.Stat(settings.AuditLog) {
+		if ctx.Err() != nil {
 			t.Fatalf("the audit log is not opened again: %v", err)
 		}
 	}
