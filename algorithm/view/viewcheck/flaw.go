@@ -11,7 +11,7 @@ import (
 // its own.
 type Flaw struct {
 	EndsSeatsAtOnce  bool // S1: a seat ends when its server dies, not when its lease is over
-	TellsLapsed      bool // H6: a home reports a grant although its seat has lapsed
+	TellsLapsed      bool // S4: a home reports a grant although its seat has lapsed
 	TakesNewSeats    bool // V3: of two seats of a server the new one takes part
 	SkipsBarrier     bool // M4: a member asks for new names without waiting for RESUMED
 	ForgetsHolds     bool // M2: what is held is not entered again

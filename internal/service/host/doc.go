@@ -4,34 +4,33 @@
 // frames, answers of the leader and requests of clients, each with a clock reading, and carries
 // out its Output.
 //
-// It follows rules M and G of package view, and these:
+// It follows the rules of package view, to which these belong:
 //
-//	S1  each seat is asked for once: a request that is late would bring it back when it has
-//	    ended.
 //	S2  a server wants a seat while an algorithm guards some name, and closes it when none
 //	    does. It then grants nothing any more.
 //	S3  the seat is renewed each twelfth of its lease L, and each 10 ms while clients with
 //	    a shorter TTL wait. Each Renew has a number of its own.
-//	S4  the seat has lapsed when the time is over that the leader gave it, counted from
-//	    when the Renew was sent, less a margin.
+//	S6  each seat is asked for once: a request that is late would bring it back when it has
+//	    ended.
+//	S7  the commands of the seat go with a report on the peers that hold this member up.
 //	L1  there is one link for each peer and epoch. A batch has a version, the epoch, the
 //	    number of its first frame, an acknowledgement, and frames.
 //	L3  frames that were not acknowledged are kept, and sent again when the lane is up
 //	    again. The receiver takes the next frame only. Nothing is sent again otherwise:
 //	    frames are lost with a connection, and in no other way.
-//	L4  frames of an older epoch are dropped. Those of a newer one are kept without
-//	    acknowledgement, for the newest epoch seen, until that begins here.
 //	L5  a link over half full lets this member ask for no name. Answers always go out.
 //	I1  a machine is made by the first wish or the first frame for its name. Until then it
 //	    is in its initial state, which depends on nothing but the configuration.
 //	I2  where processes that wait rely on others having started (Needs.Awake), who asks
 //	    first wakes the coordinator.
+//	I3  the configuration of a machine follows from the guard, the number of members and the
+//	    coordinator of the name alone, so it is the same at all members.
 //	I4  a machine has one request at a time.
 //	I5  a machine that is idle and may be forgotten is kept for a while and then dropped.
 //	    Its marks are the base of machines made later.
 //	I6  all others live until the next START. When there are too many, this member asks
 //	    for one.
-//	I7  a fence is the epoch and, within it, the fence of the machine.
+//	I8  a timer of a machine ends at a time that is drawn from its range.
 //	I9  a failed assertion of a machine, or a message that it fails at, ends the live part of
 //	    this server, not the server.
 //	E1  in each epoch a member runs the watch stack of that epoch: a failure detector and an
@@ -40,10 +39,9 @@
 //	    coordinate and doubts nobody. An election is called when an epoch opens whose
 //	    coordinator takes no part, or whose stack is new; by load, every 30 s.
 //	E3  whom the detector doubts stands in the report (S7). It has no other effect.
-//	S5  when the seat has ended all of it is thrown away, and the server pauses before the
-//	    next, each time longer.
-//	S7  the commands of the seat go with a report on the peers that hold this member up.
 //	H2  a client has a session at its home. It is that of one seat, and gone with it.
+//	H3  a client may rely on a renewal for T_h: its TTL, or the lease L of the seat if that
+//	    is shorter.
 //	H4  an Open or a Renew of a client is answered by the first Renew of the seat that was
 //	    sent after it had come: what the leader then says of the seat, it says after the
 //	    client has sent. So the clock of the home need not be trusted.
@@ -58,13 +56,6 @@
 //	H9  a hold that is asked back is dropped when its holder must have learned of it.
 //	P1  a server that stops takes nothing new, asks the holders to leave, and closes its seat
 //	    when nothing is held, if no member takes its home over.
-//	P2  otherwise the home stands still, and a member sets it aside: sessions, what they hold
-//	    and wait for, and what is left of the promises to their clients. The member says so
-//	    when its own seat outlasts those promises, by a renewal that was sent after all had
-//	    come. Then the log is told that it is the heir of the seat that closes. What was set
-//	    aside counts if and only if the log says so: it is taken over at that START, before
-//	    anything is entered again. Who may be an heir does not close its seat before it
-//	    knows. If there is no heir after all, the home continues.
 //	C1  a cut of the machines of names is recorded by the machine of algorithm/globalstate:
 //	    its markers are frames among the others, so the links of an epoch give them the
 //	    order that they need. A START ends what is under way: its asker may try again.

@@ -186,7 +186,7 @@ func TestSeatThatIsRefused(t *testing.T) {
 	}
 }
 
-// S1: an old seat is never revived. A late request for a seat would revive it after its
+// S6: an old seat is never revived. A late request for a seat would revive it after its
 // end, so a request is sent again only if it was refused. If there is no answer, the
 // server asks for another seat.
 func TestASeatIsAskedForOnce(t *testing.T) {

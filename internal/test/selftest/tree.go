@@ -1,6 +1,7 @@
 // Package selftest tests the repository itself: which package may import which, what the
 // deterministic packages may not do, how long a function and how large a package may be, which words and habits
-// are not allowed, and whether the documents are right about files and commands.
+// are not allowed, whether comments name promises that are listed, and whether the
+// documents are right about files and commands.
 //
 // Every check is a function from a Tree to complaints. Each complaint is one line with
 // the file and line, what is wrong, and what is expected. The checks themselves are
