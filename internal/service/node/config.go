@@ -1,6 +1,7 @@
 package node
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/conclave-io/conclave/internal/service/agreement"
 	"github.com/conclave-io/conclave/internal/service/founding"
 	"github.com/conclave-io/conclave/internal/service/guarded/home"
 	"github.com/conclave-io/conclave/internal/service/registry"
@@ -195,3 +197,18 @@ func (c Config) replica() replica.Config {
 
 // Reply is an answer for a client.
 type Reply = registry.Outcome
+
+// levels maps raft's log levels. Raft's messages about ordinary elections help only to
+// find a fault, so they are logged one level lower.
+var levels = map[agreement.Level]slog.Level{
+	agreement.LevelDebug: slog.LevelDebug,
+	agreement.LevelInfo:  slog.LevelDebug,
+	agreement.LevelWarn:  slog.LevelWarn,
+	agreement.LevelError: slog.LevelError,
+}
+
+func raftLog(log *slog.Logger) func(agreement.Level, string) {
+	return func(level agreement.Level, text string) {
+		log.Log(context.Background(), levels[level], text, "from", "raft")
+	}
+}
