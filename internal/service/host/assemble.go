@@ -134,7 +134,7 @@ func (h *Host) read(prefix string, rank process.ID, data []byte, of func(name st
 			return err
 		}
 		name := string(f.name)
-		if s := h.spaceOf(name); s != nil && strings.HasPrefix(name, prefix) && f.kind == frameLock {
+		if s := h.prefixOf(name); s != nil && strings.HasPrefix(name, prefix) && f.kind == frameLock {
 			var m process.Message
 			if err := s.codec.Decode(f.message, &m); err != nil {
 				return err
@@ -147,7 +147,7 @@ func (h *Host) read(prefix string, rank process.ID, data []byte, of func(name st
 
 // judge completes what the parts say about a name, and checks the invariant.
 func (h *Host) judge(name string, d *draft, servers []uint64, labels []process.Label) (CutName, error) {
-	s := h.spaceOf(name)
+	s := h.prefixOf(name)
 	if s == nil {
 		return CutName{}, fmt.Errorf("host: part of a cut: no algorithm guards %q in epoch %d", name, h.member.Epoch)
 	}
@@ -177,7 +177,7 @@ func (h *Host) judge(name string, d *draft, servers []uint64, labels []process.L
 }
 
 // machine returns the machine of a member, as recorded or in its initial state.
-func (h *Host) machine(s *namespace, rank process.ID, config *process.Config, c *counted) (process.Machine, CutMachine, error) {
+func (h *Host) machine(s *guardedPrefix, rank process.ID, config *process.Config, c *counted) (process.Machine, CutMachine, error) {
 	m, shown := s.spec.New(rank, config), CutMachine{}
 	if c != nil {
 		shown.Made = c.made

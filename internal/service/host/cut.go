@@ -302,7 +302,7 @@ func only[E any](all iter.Seq[E], wanted func(E) bool) iter.Seq[E] {
 // machine here, or is held or waited for.
 func (h *Host) belongs(name string) bool {
 	in := h.names[name]
-	return h.spaceOf(name) != nil && (h.made(in) || in.state.Held || in.state.Wanted)
+	return h.prefixOf(name) != nil && (h.made(in) || in.state.Held || in.state.Wanted)
 }
 
 // made reports whether a name has a machine in the present epoch.

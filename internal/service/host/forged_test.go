@@ -104,7 +104,7 @@ func TestForgedMessages(t *testing.T) {
 			w := watched(t, stack, "delay=2000")
 			w.tells = false
 			f := newForger(w, seed)
-			spec := f.servers[1].host.watch.in.space.spec
+			spec := f.servers[1].host.watch.in.prefix.spec
 			for range 30 {
 				if !f.send(t, spec, f.message(spec), frame{kind: frameSystem}) {
 					break

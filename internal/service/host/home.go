@@ -177,7 +177,7 @@ func (h *Host) promise(command uint64, remaining int64) {
 
 // acquire makes a client wait for a name, if an algorithm guards it.
 func (h *Host) acquire(conn uint64, c *registry.Command) {
-	s := h.spaceOf(c.Name)
+	s := h.prefixOf(c.Name)
 	id := registry.ClaimID{Session: c.Session, Sequence: c.Sequence}
 	switch {
 	case h.home.reg.Carried(c.Session, c.Sequence): // sent again
@@ -299,7 +299,7 @@ func (h *Host) admit(in *instance, fence uint64) {
 	if h.admitNear(in, fence) {
 		return
 	}
-	any := h.home.reg.Admit(in.name, fence, in.space.units, h.wall, &h.home.fx)
+	any := h.home.reg.Admit(in.name, fence, in.prefix.units, h.wall, &h.home.fx)
 	process.Assert(any, "a grant that is told has a client")
 }
 

@@ -21,14 +21,14 @@ type Config struct {
 	Host  string
 	PID   int64
 
-	// MaxNames bounds the names of one namespace that have a machine here; beyond it
+	// MaxNames bounds the names under one prefix that have a machine here; beyond it
 	// new local ones are refused (I6). 0 means 100,000, or 64 for a token ring, whose tokens
 	// are always in transit.
 	MaxNames int
 	// OnHold, if not nil, is told of each grant and each end of a hold of a client of this home.
 	OnHold func(registry.Holding)
 
-	// Reuse is the number of idle machines of one namespace kept for reuse (I5); 0 means 4,096.
+	// Reuse is the number of idle machines under one prefix kept for reuse (I5); 0 means 4,096.
 	Reuse int
 }
 
@@ -117,7 +117,7 @@ type Host struct {
 	heir      bool          // the log names this seat as an heir
 	told      uint64        // the epoch in which it was told that the seat has taken over, or 0
 	successor uint64        // the server at which the clients of the last seat continue, or 0
-	serves    bool          // some namespace is live, or about to be, and this server knows all guards
+	serves    bool          // an algorithm guards some prefix, or is about to, and this server knows all guards
 	started   int64         // when the epoch began here
 	paused    int64         // how long the last epoch took to open here, in ns
 	opened    uint64        // how many epochs have opened here
@@ -128,7 +128,7 @@ type Host struct {
 	guards   []guard
 	table    uint32 // the number of the list of guards, for what instances keep of it
 	links    []*link
-	spaces   []*namespace // of the epoch, sorted by prefix
+	prefixes []*guardedPrefix // of the epoch, sorted by prefix
 	names    map[string]*instance
 	local    list        // instances in use by clients of this server or their machines
 	todo     []*instance // to be processed when there is time and room

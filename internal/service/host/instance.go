@@ -10,7 +10,7 @@ import (
 )
 
 // instance is the machine of one name at this member, with what its clients want. There may be
-// 100,000 of a namespace: the fields are ordered so that they leave no gaps.
+// 100,000 under a prefix: the fields are ordered so that they leave no gaps.
 type instance struct {
 	name   string
 	state  view.Name
@@ -21,7 +21,7 @@ type instance struct {
 
 	// The following fields belong to an epoch, and are void in any other.
 	epoch   uint64
-	space   *namespace // nil: no algorithm guards the name
+	prefix  *guardedPrefix // nil: no algorithm guards the name
 	machine process.Machine
 	timers  []timer
 
@@ -84,19 +84,19 @@ func (h *Host) instance(name string) *instance {
 
 // refresh brings an instance into the present epoch: its machine is in its initial state (M1).
 func (h *Host) refresh(in *instance) {
-	if in.epoch == h.member.Epoch && in.space != nil {
+	if in.epoch == h.member.Epoch && in.prefix != nil {
 		return
 	}
 	in.epoch, in.begun, in.machine, in.timers = h.member.Epoch, false, nil, in.timers[:0]
 	in.state.Phase, in.state.Again = view.Idle, false
-	if in.space = h.spaceOf(in.name); in.space != nil {
-		in.space.names++
+	if in.prefix = h.prefixOf(in.name); in.prefix != nil {
+		in.prefix.names++
 	}
 }
 
-// spaceOf returns the namespace of a name in the present epoch, or nil.
-func (h *Host) spaceOf(name string) (found *namespace) {
-	for _, s := range h.spaces {
+// prefixOf returns the guarded prefix of a name in the present epoch, or nil.
+func (h *Host) prefixOf(name string) (found *guardedPrefix) {
+	for _, s := range h.prefixes {
 		if strings.HasPrefix(name, s.prefix) && (found == nil || len(s.prefix) > len(found.prefix)) {
 			found = s
 		}
@@ -109,7 +109,7 @@ func (h *Host) spaceOf(name string) (found *namespace) {
 
 // room reports whether a name has, or may have, a machine (I6). It asks for a sweep before there
 // is no room.
-func (h *Host) room(name string, s *namespace) bool {
+func (h *Host) room(name string, s *guardedPrefix) bool {
 	if in := h.names[name]; in != nil && in.machine != nil {
 		return true
 	}
@@ -144,7 +144,7 @@ func (h *Host) leave(in *instance) {
 // clients are told to ask elsewhere (M2, M4, H8).
 func (h *Host) attend(in *instance) {
 	h.refresh(in)
-	if h.member.State != view.Out && in.space == nil {
+	if h.member.State != view.Out && in.prefix == nil {
 		h.move(in)
 		return
 	}
@@ -157,7 +157,7 @@ func (h *Host) attend(in *instance) {
 		in.begun = true
 		h.feed(in, h.member.Begin(&in.state))
 	}
-	h.feed(in, h.member.Next(&in.state, h.drains(in), in.space != nil && in.space.spec.Cancels))
+	h.feed(in, h.member.Next(&in.state, h.drains(in), in.prefix != nil && in.prefix.spec.Cancels))
 }
 
 // move tells the clients that wait for a name that no algorithm guards it (H8).
@@ -207,7 +207,7 @@ func (h *Host) make(in *instance) {
 	if in.machine != nil {
 		return
 	}
-	in.machine = in.space.spec.New(h.member.Rank(), in.space.config(in.name))
+	in.machine = in.prefix.spec.New(h.member.Rank(), in.prefix.config(in.name))
 	h.event = process.Event{Kind: process.Start, Incarnation: 1}
 	next := h.step(in)
 	process.Assert(next == view.Nothing, "a machine grants nothing when it starts")
@@ -215,8 +215,8 @@ func (h *Host) make(in *instance) {
 
 // wake makes the coordinator start its machine, where others wait for that (I2).
 func (h *Host) wake(in *instance) {
-	c := in.space.coordinator(in.name)
-	if in.space.spec.Needs.Awake && c != h.member.Rank() {
+	c := in.prefix.coordinator(in.name)
+	if in.prefix.spec.Needs.Awake && c != h.member.Rank() {
 		h.send(c, &frame{kind: frameWake, name: []byte(in.name)})
 	}
 }
@@ -224,7 +224,7 @@ func (h *Host) wake(in *instance) {
 // step gives the machine the current event and carries out its effects. It returns the next
 // event for the machine.
 func (h *Host) step(in *instance) view.Feed {
-	if in.space.spec.Needs.Clock {
+	if in.prefix.spec.Needs.Clock {
 		h.event.Now = process.Duration(h.now)
 	}
 	h.next = view.Nothing
@@ -233,7 +233,7 @@ func (h *Host) step(in *instance) view.Feed {
 	for i := range h.fx.Len() {
 		e := h.fx.At(i)
 		if in == h.watch.in {
-			h.note(e)
+			h.announced(e)
 		}
 		if !e.Internal { // otherwise another layer of a stack has handled it
 			h.interpret(in, e)
@@ -268,11 +268,11 @@ func (h *Host) interpret(in *instance, e *process.Effect) {
 
 // post sends a message of a machine.
 func (h *Host) post(in *instance, m *process.Message) {
-	h.body = in.space.codec.Append(h.body[:0], m)
-	if in.space.spec.Message(m.Layer, m.Type).Class == process.Protocol {
-		in.space.counts.Messages++
+	h.body = in.prefix.codec.Append(h.body[:0], m)
+	if in.prefix.spec.Message(m.Layer, m.Type).Class == process.Protocol {
+		in.prefix.counts.Messages++
 	} else {
-		in.space.counts.Others++
+		in.prefix.counts.Others++
 	}
 	if in == h.watch.in {
 		h.observed.Messages++
@@ -298,8 +298,8 @@ func (h *Host) grant(in *instance, f process.Fence) {
 	tell, next := h.member.Granted(&in.state, h.drains(in))
 	if h.next = next; tell {
 		h.entries++
-		in.space.counts.Entries++
-		in.space.counts.Waited += h.now - in.since
+		in.prefix.counts.Entries++
+		in.prefix.counts.Waited += h.now - in.since
 		h.waits.Note(h.now - in.since)
 		h.admit(in, h.member.Epoch<<fenceBits|uint64(f))
 	}
@@ -321,7 +321,7 @@ func (h *Host) account(in *instance) {
 		in.move(nil)
 		return
 	}
-	idle := &in.space.idle
+	idle := &in.prefix.idle
 	in.since = h.now
 	in.move(nil)
 	in.move(idle)
@@ -332,7 +332,7 @@ func (h *Host) account(in *instance) {
 
 // forget drops machines that have been idle for long (I5).
 func (h *Host) forget() {
-	for _, s := range h.spaces {
+	for _, s := range h.prefixes {
 		for s.idle.first != nil && h.now-s.idle.first.since >= idleFor {
 			h.drop(s.idle.first)
 		}
@@ -341,7 +341,7 @@ func (h *Host) forget() {
 
 // drop removes an instance if only the marks of its machine are still needed (I5).
 func (h *Host) drop(in *instance) {
-	if s := in.space; s != nil {
+	if s := in.prefix; s != nil {
 		s.names--
 		if in.machine != nil {
 			used := process.HighWater(in.machine)
@@ -349,6 +349,6 @@ func (h *Host) drop(in *instance) {
 		}
 	}
 	in.move(nil)
-	in.space, in.machine, in.timers = nil, nil, slices.Clip(in.timers[:0])
+	in.prefix, in.machine, in.timers = nil, nil, slices.Clip(in.timers[:0])
 	delete(h.names, in.name)
 }

@@ -78,7 +78,7 @@ func (h *Host) bound(in *instance) bool {
 	if !in.state.Held {
 		return false
 	}
-	return in.near != nil || in.space != nil && in.space.units || strings.HasPrefix(h.home.reg.HeldBy(in.name), "local:")
+	return in.near != nil || in.prefix != nil && in.prefix.units || strings.HasPrefix(h.home.reg.HeldBy(in.name), "local:")
 }
 
 // stops is the reason that a stopping server gives to holders.

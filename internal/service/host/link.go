@@ -294,7 +294,7 @@ func (h *Host) frame(from process.ID, data []byte) error {
 		return h.heard(from, f.message)
 	}
 	in := h.instance(string(f.name))
-	if in.space == nil {
+	if in.prefix == nil {
 		return fmt.Errorf("host: server %d sends a frame for %q, which no algorithm guards in epoch %d", h.member.Members[from].Server, f.name, h.member.Epoch)
 	}
 	if f.kind == frameWake {
@@ -312,7 +312,7 @@ func (h *Host) frame(from process.ID, data []byte) error {
 
 // decode reads a message of another member for a machine.
 func (h *Host) decode(in *instance, from process.ID, message []byte) error {
-	if err := in.space.codec.Decode(message, &h.message); err != nil {
+	if err := in.prefix.codec.Decode(message, &h.message); err != nil {
 		return err
 	}
 	if h.message.From != from || h.message.To != h.member.Rank() {

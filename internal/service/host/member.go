@@ -59,7 +59,7 @@ func (h *Host) View(now int64, s *view.Log) {
 	h.finish()
 }
 
-// serves reports whether some namespace is live, or about to be, and this server knows all
+// serves reports whether an algorithm guards some prefix, or is about to, and this server knows all
 // algorithms (S2).
 func serves(l *view.Log) bool {
 	return l.Live() && CheckWatch(l.Watch) == nil && !slices.ContainsFunc(l.Guards, func(g view.Guard) bool { return Check(g.Use) != nil || Check(g.Next) != nil })
@@ -86,12 +86,12 @@ func (h *Host) discard() {
 	h.endCuts()
 	h.discardNear()
 	if !h.handover.named { // otherwise the holds continue at the heir
-		h.home.reg.TellLost()
+		h.home.reg.ReportLost()
 	}
 	h.seated, h.logged, h.overflow = false, false, false
 	clear(h.names)
 	h.local = list{}
-	h.spaces, h.guards, h.todo, h.alarms = nil, nil, nil, nil
+	h.prefixes, h.guards, h.todo, h.alarms = nil, nil, nil, nil
 	h.home, h.seat, h.turned = newHome(h.cfg.OnHold), seat{}, false
 	h.watch = watch{}
 	h.handover, h.asides, h.early, h.seats, h.heir, h.told = handover{}, nil, nil, nil, false, 0
@@ -106,12 +106,12 @@ func (h *Host) discard() {
 // for stays.
 func (h *Host) start(s *view.Log) {
 	h.endCuts()
-	h.spaces = nil
+	h.prefixes = nil
 	for i := range s.Guards {
 		if g := &s.Guards[i]; g.Use.Live() && !g.New {
-			h.spaces = append(h.spaces, h.space(g, s.Coordinator))
+			h.prefixes = append(h.prefixes, h.newPrefix(g, s.Coordinator))
 		} else if !g.New {
-			h.spaces = append(h.spaces, &namespace{prefix: g.Prefix})
+			h.prefixes = append(h.prefixes, &guardedPrefix{prefix: g.Prefix})
 		}
 	}
 	h.alarms, h.turned, h.started = h.alarms[:0], false, h.now

@@ -33,7 +33,7 @@ func (h *Host) Lock(now int64, n *near.Hold) bool {
 	}
 	in := h.names[n.Name]
 	if in == nil {
-		s := h.spaceOf(n.Name)
+		s := h.prefixOf(n.Name)
 		if s == nil || !h.room(n.Name, s) {
 			return false
 		}
@@ -60,12 +60,12 @@ func (h *Host) admitNear(in *instance, fence uint64) bool {
 		return false
 	}
 	n.Fence, n.Floor, n.Since, n.State = fence, fence, h.wall, near.Held
-	if in.space.units {
+	if in.prefix.units {
 		n.Floor = 0
 	}
 	in.near = n
 	h.near.held++
-	h.tellNear(n, 0)
+	h.reportNear(n, 0)
 	return true
 }
 
@@ -140,7 +140,7 @@ func (h *Host) forgetNear(in *instance, state near.State) {
 	default:
 		how = registry.Expired
 	}
-	h.tellNear(n, how)
+	h.reportNear(n, how)
 	n.State, n.Until = state, h.seat.until
 	in.near = nil
 	h.near.held--
@@ -249,8 +249,8 @@ func (h *Host) addNear(list []registry.Resource, prefix, after string, limit int
 	return list, more
 }
 
-// tellNear reports the grant or the end of a near hold for the audit log.
-func (h *Host) tellNear(n *near.Hold, how registry.Ending) {
+// reportNear reports the grant or the end of a near hold for the audit log.
+func (h *Host) reportNear(n *near.Hold, how registry.Ending) {
 	if h.cfg.OnHold != nil {
 		h.cfg.OnHold(registry.Holding{Class: registry.Lock, Name: n.Name, Fence: n.Fence, Owner: n.Owner.Principal, How: how, Time: h.wall})
 	}

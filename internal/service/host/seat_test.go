@@ -113,7 +113,7 @@ func TestCrowded(t *testing.T) {
 	}
 }
 
-// S2, S5: a server wants a seat while some namespace is live. After a seat has ended, it
+// S2, S5: a server wants a seat while an algorithm guards some prefix. After a seat has ended, it
 // pauses, each time longer. It closes its seat when nothing is live any more.
 func TestSeat(t *testing.T) {
 	h := New(Config{Server: 1})

@@ -28,12 +28,12 @@ type Status struct {
 	Links     []Link
 	// Paused is how long the last epoch took to open here, in ns, and Opened how many epochs
 	// have opened here.
-	Paused     int64
-	Opened     uint64
-	Namespaces []Namespace // of the epoch, guarded by algorithms
-	Watch      Watch
-	Starts     []Start // the latest, the newest last
-	StartsFor  [len(Reasons)]uint64
+	Paused    int64
+	Opened    uint64
+	Prefixes  []GuardedPrefix // of the epoch, guarded by algorithms
+	Watch     Watch
+	Starts    []Start // the latest, the newest last
+	StartsFor [len(Reasons)]uint64
 }
 
 // Watch is the status of the detector and the election that a host runs.
@@ -44,8 +44,8 @@ type Watch struct {
 	WatchCounts
 }
 
-// Namespace is the status of one prefix.
-type Namespace struct {
+// GuardedPrefix is the status of one prefix.
+type GuardedPrefix struct {
 	Prefix, Algorithm string
 	Names             int // that have a machine here, or are waited for
 	Counts
@@ -81,9 +81,9 @@ func (h *Host) Status() Status {
 		}
 	}
 	s.Paused, s.Opened, s.Waits = h.paused, h.opened, h.waits
-	for _, n := range h.spaces {
+	for _, n := range h.prefixes {
 		if n.spec != nil {
-			s.Namespaces = append(s.Namespaces, Namespace{n.prefix, n.spec.Name, n.names, *n.counts})
+			s.Prefixes = append(s.Prefixes, GuardedPrefix{n.prefix, n.spec.Name, n.names, *n.counts})
 		}
 	}
 	s.Busy = h.local.length
@@ -94,7 +94,7 @@ func (h *Host) Status() Status {
 	s.Starts, s.StartsFor = slices.Clone(h.starts.latest), h.starts.counts
 	s.Watch = Watch{Doubted: h.doubts(), WatchCounts: h.observed.WatchCounts}
 	if w := &h.watch; w.in != nil {
-		s.Watch.Stack = w.in.space.spec.Name
+		s.Watch.Stack = w.in.prefix.spec.Name
 		if w.leader != process.None {
 			s.Watch.Elected = h.member.Members[w.leader].Server
 		}

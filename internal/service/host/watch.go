@@ -70,7 +70,7 @@ func CheckWatch(u view.Use) error {
 	return nil
 }
 
-func configureWatch(u view.Use, n int) (*namespace, error) {
+func configureWatch(u view.Use, n int) (*guardedPrefix, error) {
 	spec, err := served.Watch(u.Algorithm)
 	if err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func configureWatch(u view.Use, n int) (*namespace, error) {
 	}
 	shared.Delay = process.Duration(common.IntOption("delay", defaultWatchDelay)) * process.Microsecond
 	configs := slices.Repeat([]*process.Config{&shared}, n)
-	return &namespace{spec: spec, codec: process.NewCodec(spec, n), configs: configs, place: first, counts: new(Counts)}, spec.Validate(&shared)
+	return &guardedPrefix{spec: spec, codec: process.NewCodec(spec, n), configs: configs, place: first, counts: new(Counts)}, spec.Validate(&shared)
 }
 
 // observe starts the watch of an epoch (E1). An election is called if no member coordinates, or
@@ -96,7 +96,7 @@ func (h *Host) observe(l *view.Log) {
 	}
 	s, err := configureWatch(l.Watch, len(h.member.Members))
 	process.Assert(err == nil, "a watch stack was checked")
-	h.watch.in = &instance{epoch: h.member.Epoch, space: s}
+	h.watch.in = &instance{epoch: h.member.Epoch, prefix: s}
 	h.watch.byLoad = s.spec.Layer(uint8(s.spec.Depth() - 1)).Needs.Load
 	h.watch.call = h.watch.coordinator == process.None || known && before != l.Watch
 	h.make(h.watch.in)
@@ -152,8 +152,8 @@ func (h *Host) heard(from process.ID, message []byte) error {
 	return nil
 }
 
-// note processes an announcement of a layer of the watch.
-func (h *Host) note(e *process.Effect) {
+// announced processes an announcement of a layer of the watch.
+func (h *Host) announced(e *process.Effect) {
 	w, counts := &h.watch, &h.observed.WatchCounts
 	at, doubted := slices.BinarySearch(w.doubted, e.Peer)
 	switch e.Kind {

@@ -58,7 +58,7 @@ func TestEachStackElects(t *testing.T) {
 			w.let(t, 3000)
 			for _, s := range w.servers {
 				status := s.host.Status()
-				if status.Watch.Stack != stack || status.Watch.Doubted != nil || s.host.spaces[0].coordinator("c") != s.host.member.RankOf(w.log.Coordinator) {
+				if status.Watch.Stack != stack || status.Watch.Doubted != nil || s.host.prefixes[0].coordinator("c") != s.host.member.RankOf(w.log.Coordinator) {
 					t.Errorf("%s at server %d: %+v", stack, s.id, status.Watch)
 				}
 			}
@@ -94,8 +94,8 @@ func TestTheCoordinatorCrashes(t *testing.T) {
 	w.now += 10e9 // since the last election
 	w.expire(0)
 	for _, s := range w.servers {
-		if w.apply(s); s.host.spaces[0].coordinator("c") != 0 {
-			t.Errorf("rank %d coordinates when the elected one is gone", s.host.spaces[0].coordinator("c"))
+		if w.apply(s); s.host.prefixes[0].coordinator("c") != 0 {
+			t.Errorf("rank %d coordinates when the elected one is gone", s.host.prefixes[0].coordinator("c"))
 		}
 	}
 	w.let(t, 2000)

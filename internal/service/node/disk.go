@@ -125,15 +125,15 @@ func (d *disk) add(w write) {
 func (d *disk) addSnapshot(s *raftpb.Snapshot) {
 	d.working.Go(func() {
 		begun := time.Now()
-		d.note(&d.file, activity{begun, len(s.GetData())})
+		d.setActivity(&d.file, activity{begun, len(s.GetData())})
 		err := d.store.WriteSnapshot(s)
-		d.note(&d.file, activity{})
+		d.setActivity(&d.file, activity{})
 		d.add(write{snapshot: s, took: time.Since(begun), err: err})
 	})
 }
 
-// note sets the operation that is under way.
-func (d *disk) note(at *activity, a activity) {
+// setActivity sets the operation that is under way.
+func (d *disk) setActivity(at *activity, a activity) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	*at = a
@@ -176,7 +176,7 @@ func (d *disk) run(stop <-chan struct{}) {
 		begun := time.Now()
 		result := written{writes: writes, synced: slices.ContainsFunc(writes, write.durable), err: d.write(writes)}
 		result.took = time.Since(begun)
-		d.note(&d.log, activity{})
+		d.setActivity(&d.log, activity{})
 		select {
 		case d.done <- result:
 		case <-stop:

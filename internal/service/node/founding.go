@@ -50,7 +50,7 @@ func (n *Node) begin() error {
 		n.replica.Met(memberOf(hello), levelsOf(hello))
 	}
 	n.acquaint()
-	n.noteLevel()
+	n.updateLevel()
 	n.ready.Store(true)
 	return nil
 }
@@ -105,7 +105,7 @@ func (n *Node) decide() (founding.Step, error) {
 			n.net.Introduce()
 		}
 		if a.Tell {
-			n.tellWait(a.Decision)
+			n.logWait(a.Decision)
 		}
 		switch a.Step {
 		case founding.Write:
@@ -121,8 +121,8 @@ func (n *Node) decide() (founding.Step, error) {
 	}
 }
 
-// tellWait logs which servers this one waits for.
-func (n *Node) tellWait(d founding.Decision) {
+// logWait logs which servers this one waits for.
+func (n *Node) logWait(d founding.Decision) {
 	switch {
 	case d.Differs:
 		n.log.Error("peers have the data or the founding record of another cluster; waiting until either they or this server are started with an empty data directory", "peers", d.Missing)

@@ -20,7 +20,7 @@ func (h *handler) Receive(m *raftpb.Message) {
 
 func (h *handler) Met(hello transport.Hello) {
 	h.node.records.met(hello)
-	h.tell(func(r *replica.Replica) {
+	h.post(func(r *replica.Replica) {
 		h.node.reconsider()
 		r.Met(memberOf(hello), levelsOf(hello))
 	})
@@ -40,15 +40,15 @@ func (h *handler) Noted(peer uint64, note []byte) {
 	if err != nil {
 		return // a note of a later release
 	}
-	h.tell(func(r *replica.Replica) { r.Compare(peer, digest) })
+	h.post(func(r *replica.Replica) { r.Compare(peer, digest) })
 }
 
 func (h *handler) Unreachable(peer uint64) {
-	h.tell(func(r *replica.Replica) { r.Unreachable(peer) })
+	h.post(func(r *replica.Replica) { r.Unreachable(peer) })
 }
 
 func (h *handler) SnapshotSent(peer uint64, ok bool) {
-	h.tell(func(r *replica.Replica) { r.SnapshotSent(peer, ok) })
+	h.post(func(r *replica.Replica) { r.SnapshotSent(peer, ok) })
 }
 
 func (h *handler) Refused(peer uint64, err error) {
@@ -58,8 +58,8 @@ func (h *handler) Refused(peer uint64, err error) {
 	}
 }
 
-// tell calls f with the replica, if there is one yet.
-func (h *handler) tell(f func(*replica.Replica)) {
+// post calls f with the replica, if there is one yet.
+func (h *handler) post(f func(*replica.Replica)) {
 	n := h.node
 	select {
 	case n.calls <- func() {

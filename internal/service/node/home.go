@@ -61,7 +61,7 @@ func (h *handler) Seat(peer uint64, text []byte) {
 	if err != nil {
 		return // from a later release
 	}
-	h.tell(func(r *replica.Replica) { r.SubmitSeat(now(), peer, o.Commands, o.Report) })
+	h.post(func(r *replica.Replica) { r.SubmitSeat(now(), peer, o.Commands, o.Report) })
 }
 
 // Told implements transport.Handler.

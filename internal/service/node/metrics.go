@@ -61,14 +61,14 @@ func (m *Metrics) Stats() replica.Stats {
 	return m.stats
 }
 
-func (m *Metrics) note(stats replica.Stats) {
+func (m *Metrics) setStats(stats replica.Stats) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.stats = stats
 }
 
-// noteSync counts an fsync.
-func (n *Node) noteSync(w written) {
+// countSync counts an fsync.
+func (n *Node) countSync(w written) {
 	if w.synced {
 		n.metrics.Fsyncs.Add(1)
 		n.times.Fsyncs.Note(int64(w.took))

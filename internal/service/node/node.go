@@ -351,7 +351,7 @@ func (n *Node) saved(w written) error {
 	if w.err != nil {
 		return w.err
 	}
-	n.noteSync(w)
+	n.countSync(w)
 	for _, write := range w.writes {
 		if write.snapshot != nil {
 			n.times.Snapshots.Note(int64(write.took))
@@ -379,11 +379,11 @@ func (n *Node) carryOut(out *replica.Output) error {
 	if e := out.Encode; e.Version != nil {
 		n.tasks.Go(func() { n.encode(e) })
 	}
-	n.metrics.note(n.replica.Stats()) // before a client can ask about its reply
+	n.metrics.setStats(n.replica.Stats()) // before a client can ask about its reply
 	n.deliver(out.Replies)
 	n.answerSeats(out.Seats)
 	n.updateHome(out.View || out.Restored)
-	n.tellAudit(out)
+	n.reportHolds(out)
 	n.finishReads(out.Reads)
 	if out.Deposed {
 		n.depose()
@@ -439,10 +439,10 @@ func (n *Node) depose() {
 	n.watchers.depose()
 }
 
-// observe notes a change of the leader in the log and the metrics.
+// observe records a change of the leader in the log and the metrics.
 func (n *Node) observe() {
 	n.metrics.Applied.Store(n.replica.Applied())
-	n.noteLevel()
+	n.updateLevel()
 	leader := n.replica.Leader()
 	if leader == n.leader {
 		return
@@ -462,11 +462,11 @@ func (n *Node) observe() {
 	}
 }
 
-// noteLevel notes the level of the cluster and the access rules in force.
-func (n *Node) noteLevel() {
+// updateLevel publishes the level of the cluster and the access rules in force.
+func (n *Node) updateLevel() {
 	n.level.Store(n.replica.Level())
 	n.rules.Store(n.replica.Registry().Rules())
-	n.noteTrail()
+	n.updateTrail()
 	n.mode.Store(uint32(n.replica.Registry().Mode()))
 }
 

@@ -19,8 +19,8 @@ func (n *Node) Trail() (trail registry.Trail, changed <-chan struct{}) {
 	return now.trail, now.changed
 }
 
-// noteTrail updates the audit trail if it has changed.
-func (n *Node) noteTrail() {
+// updateTrail updates the audit trail if it has changed.
+func (n *Node) updateTrail() {
 	before, trail := n.recorded.Load(), n.replica.Registry().Trail()
 	if trail.Same(before.trail) {
 		return
@@ -29,8 +29,8 @@ func (n *Node) noteTrail() {
 	close(before.changed)
 }
 
-// tellAudit passes on the grants and ends of holds.
-func (n *Node) tellAudit(out *replica.Output) {
+// reportHolds passes on the grants and ends of holds.
+func (n *Node) reportHolds(out *replica.Output) {
 	if n.cfg.Audits == nil {
 		return
 	}

@@ -74,8 +74,8 @@ func (w *Watch) Take() (names []string, all bool) {
 	return names, all
 }
 
-// note adds the names of changed resources; all means that some are missing.
-func (w *Watch) note(names []string, all bool) {
+// add adds the names of changed resources; all means that some are missing.
+func (w *Watch) add(names []string, all bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.ended {
@@ -198,16 +198,16 @@ func (s *watchers) run(stop <-chan struct{}) {
 	for {
 		select {
 		case <-s.wake:
-			s.tell()
+			s.distribute()
 		case <-stop:
 			return
 		}
 	}
 }
 
-// tell passes changes on. It holds the lock only briefly, however many watches there are,
+// distribute passes changes on. It holds the lock only briefly, however many watches there are,
 // because announce must not wait.
-func (s *watchers) tell() {
+func (s *watchers) distribute() {
 	s.mu.Lock()
 	changed := s.news
 	s.news = [2]news{}
@@ -218,7 +218,7 @@ func (s *watchers) tell() {
 	s.mu.Unlock()
 	for _, w := range watches {
 		if n := changed[w.class]; len(n.names) > 0 {
-			w.note(n.names, n.more)
+			w.add(n.names, n.more)
 		}
 	}
 }

@@ -180,22 +180,22 @@ type Holdings struct {
 // part of the state, and no command depends on it.
 func (r *Registry) OnHold(f func(Holding)) { r.onHold = f }
 
-func (r *Registry) tell(c *claim, how Ending) {
+func (r *Registry) reportHold(c *claim, how Ending) {
 	if r.onHold != nil && c.session.server == 0 {
 		r.onHold(Holding{Class: c.resource.class, Name: c.resource.name, Fence: c.fence, Owner: c.session.owner, How: how, Time: r.wall})
 	}
 }
 
-// TellLost reports the ends of all holds to the function that OnHold has set: the state is
+// ReportLost reports the ends of all holds to the function that OnHold has set: the state is
 // about to be discarded.
-func (r *Registry) TellLost() {
+func (r *Registry) ReportLost() {
 	if r.onHold == nil {
 		return
 	}
 	for _, id := range slices.SortedFunc(maps.Keys(r.sessions), SessionID.Compare) {
 		for _, c := range r.sessions[id].sortedClaims(nil) {
 			if c.held() {
-				r.tell(c, Expired)
+				r.reportHold(c, Expired)
 			}
 		}
 	}

@@ -115,8 +115,8 @@ func (l *recent) inOrder() []*record {
 	return records
 }
 
-// note remembers how a hold ended.
-func (r *Registry) note(k key, e *ending) {
+// keepEnding remembers how a hold ended.
+func (r *Registry) keepEnding(k key, e *ending) {
 	rec := r.recent.find(k)
 	if rec == nil {
 		rec = r.makeRoom()
@@ -173,13 +173,13 @@ func (r *Registry) makeRoom() *record {
 // remember records how a hold ended that ends now.
 func (r *Registry) remember(c *claim, how Ending) {
 	r.deeds.ended(c, how, r.wall)
-	r.tell(c, how)
+	r.reportHold(c, how)
 	var e ending
 	e.fence, e.since, e.until, e.of, e.how = c.fence, c.since, r.wall, c.session.party, how
 	if c.reason != "" || c.by != "" {
 		e.asked = &asked{c.reason, c.by}
 	}
-	r.note(c.resource.key(), &e)
+	r.keepEnding(c.resource.key(), &e)
 }
 
 func (l *recent) link(rec *record) {
@@ -261,7 +261,7 @@ func (r *Registry) readPast(rd *wire.Reader) {
 			if reason != "" || by != "" {
 				e.asked = &asked{reason, by}
 			}
-			r.note(k, &e)
+			r.keepEnding(k, &e)
 		})
 	})
 }

@@ -199,7 +199,7 @@ func (c *claim) state() (result Result) {
 	if c.held() {
 		result.granted(c)
 	} else {
-		result.Code, result.Ahead = Queued, c.resource.ahead(c)
+		result.Code, result.Ahead = Queued, c.resource.position(c)
 	}
 	return result
 }
@@ -354,7 +354,7 @@ func (r *Registry) hold(c *claim, fence uint64, fx *Effects) {
 	r.thawSession(c.session)
 	c.session.holds++
 	r.deeds.granted(c)
-	r.tell(c, 0)
+	r.reportHold(c, 0)
 	fx.changed(c.resource)
 }
 

@@ -158,8 +158,8 @@ func (res *resource) prefer(at int, heir *claim) {
 	present.queue = slices.Insert(slices.Delete(present.queue, at, at+1), 0, heir)
 }
 
-// ahead returns the number of waiters before c.
-func (res *resource) ahead(c *claim) uint32 {
+// position returns the number of waiters before c.
+func (res *resource) position(c *claim) uint32 {
 	return uint32(slices.Index(res.queue(), c))
 }
 

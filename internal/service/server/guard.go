@@ -122,7 +122,7 @@ func homeOf(h host.Status) *api.Home {
 	for _, l := range h.Links {
 		home.Lanes = append(home.Lanes, &api.Lane{Server: l.Server, Up: l.Up, Unacknowledged: uint64(l.Unacked)})
 	}
-	for _, n := range h.Namespaces {
+	for _, n := range h.Prefixes {
 		home.Namespaces = append(home.Namespaces, &api.Namespace{
 			Prefix: n.Prefix, Algorithm: n.Algorithm, Names: uint64(n.Names), Entries: n.Entries, Messages: n.Messages, OtherMessages: n.Others, WaitedNs: n.Waited,
 		})

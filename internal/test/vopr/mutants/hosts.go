@@ -96,7 +96,7 @@ var hostMutants = []Mutant{
 		Why:  "Machines that are made after a drop begin at zero.",
 		Live: true,
 		Edits: []Edit{{
-			"internal/service/host/namespace.go", "if s.base == (process.Base{}) {", "if s.base == s.base {",
+			"internal/service/host/prefix.go", "if s.base == (process.Base{}) {", "if s.base == s.base {",
 		}},
 	},
 	{
@@ -226,7 +226,7 @@ var hostMutants = []Mutant{
 		Why:  "A server that stops hands its home over while a program in its process holds something.",
 		Live: true,
 		Edits: []Edit{{
-			"internal/service/host/leave.go", "return in.near != nil || in.space", "return in.space",
+			"internal/service/host/leave.go", "return in.near != nil || in.prefix", "return in.prefix",
 		}},
 	},
 	{

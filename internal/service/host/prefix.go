@@ -70,8 +70,8 @@ func lockNames() (names []string) {
 	return names
 }
 
-// namespace is a prefix that an algorithm guards in the present epoch.
-type namespace struct {
+// guardedPrefix is a prefix that an algorithm guards in the present epoch.
+type guardedPrefix struct {
 	prefix  string
 	spec    *process.Spec
 	codec   *process.Codec
@@ -90,8 +90,8 @@ type namespace struct {
 	idle   list    // instances to reuse, the longest idle first
 }
 
-// space makes the namespace of a guard in the present epoch.
-func (h *Host) space(g *view.Guard, coordinator uint64) *namespace {
+// newPrefix returns the guarded prefix of a guard in the present epoch.
+func (h *Host) newPrefix(g *view.Guard, coordinator uint64) *guardedPrefix {
 	n := len(h.member.Members)
 	c, err := configure(g.Use, n, max(0, h.member.RankOf(coordinator)))
 	process.Assert(err == nil, "a guard was checked")
@@ -106,12 +106,12 @@ func (h *Host) space(g *view.Guard, coordinator uint64) *namespace {
 }
 
 // configure is I3, for n members.
-func configure(u view.Use, n int, coordinator process.ID) (*namespace, error) {
+func configure(u view.Use, n int, coordinator process.ID) (*guardedPrefix, error) {
 	spec := served.Lock(u.Algorithm)
 	if spec == nil {
 		return nil, fmt.Errorf("guard: %q is not an algorithm that servers run; use one of %s", u.Algorithm, strings.Join(lockNames(), ", "))
 	}
-	s := &namespace{spec: spec, elected: coordinator}
+	s := &guardedPrefix{spec: spec, elected: coordinator}
 	shared := process.Config{N: n}
 	common, err := split("guard", u.Options, Options, &shared)
 	if err != nil {
@@ -194,7 +194,7 @@ func votes(options []process.OptionValue, n int) []process.OptionValue {
 }
 
 // coordinator returns the rank of the coordinator of a name (I3).
-func (s *namespace) coordinator(name string) process.ID {
+func (s *guardedPrefix) coordinator(name string) process.ID {
 	switch s.place {
 	case elected:
 		return s.elected
@@ -210,7 +210,7 @@ func (s *namespace) coordinator(name string) process.ID {
 
 // config returns the configuration of a new machine for a name. It has its own Base only after a
 // machine was dropped.
-func (s *namespace) config(name string) *process.Config {
+func (s *guardedPrefix) config(name string) *process.Config {
 	c := s.coordinator(name)
 	if s.base == (process.Base{}) {
 		return s.configs[c]
