@@ -191,7 +191,7 @@ type Replica struct {
 	restricted string
 	base       int64 // the replicated time when this server's clock showed origin
 	origin     int64
-	pending    *lanes
+	pending    *scheduler
 	verdicts   []registry.Command
 	entry      []registry.Command // the next, if it was drawn and could not be proposed
 	inflight   int
@@ -233,7 +233,7 @@ func New(cfg Config, disk agreement.Disk) (*Replica, error) {
 	r := &Replica{
 		cfg: cfg, reg: registry.New(),
 		routes: make(map[routeKey]route), homes: make(map[registry.SessionID]lease.Streams),
-		pending: newLanes(), rounds: newRounds(),
+		pending: newScheduler(), rounds: newRounds(),
 		leases: lease.NewTable(), ousted: lease.NewRevocations(), seats: newSeats(),
 		met:    map[uint64]registry.Member{cfg.ID: {ID: cfg.ID, UID: cfg.UID, PeerAddress: cfg.PeerAddress, ClientAddress: cfg.ClientAddress}},
 		levels: make(map[uint64]Levels), heard: make(map[uint64]int64), digests: make(digests),
@@ -439,7 +439,7 @@ func (r *Replica) checkElection(term uint64) {
 func (r *Replica) depose() {
 	r.out.Deposed = true
 	r.ready = false
-	r.pending, r.entry = newLanes(), nil
+	r.pending, r.entry = newScheduler(), nil
 	r.sent = nil
 	r.verdicts, r.inflight, r.proposed = nil, 0, 0
 	r.leases = lease.NewTable()

@@ -174,7 +174,7 @@ var replicaMutants = []Mutant{
 		Hole: "Floods",
 		Why:  "Releases wait behind the acquires of a flood.",
 		Edits: []Edit{{
-			"internal/service/replica/lanes.go", "\t\treturn !unanswered\n", "\t\treturn false\n",
+			"internal/service/replica/scheduler.go", "\t\treturn !unanswered\n", "\t\treturn false\n",
 		}},
 	},
 	{
@@ -182,7 +182,7 @@ var replicaMutants = []Mutant{
 		Hole: "Floods",
 		Why:  "A session whose turn it is puts all that it has waiting into the log: others wait for a flood to pass.",
 		Edits: []Edit{{
-			"internal/service/replica/lanes.go", "quantum        = 16 << 10", "quantum        = 16 << 20",
+			"internal/service/replica/scheduler.go", "quantum        = 16 << 10", "quantum        = 16 << 20",
 		}},
 	},
 	{
@@ -190,7 +190,7 @@ var replicaMutants = []Mutant{
 		Hole: "Floods",
 		Why:  "Sessions take turns, not principals: who opens more sessions gets more into the log.",
 		Edits: []Edit{{
-			"internal/service/replica/lanes.go", "\tif principal == \"\" || c.Op.Unbound() {", "\tif len(principal) >= 0 || c.Op.Unbound() {",
+			"internal/service/replica/scheduler.go", "\tif principal == \"\" || c.Op.Unbound() {", "\tif len(principal) >= 0 || c.Op.Unbound() {",
 		}},
 	},
 	// Each half of expiry-without-term is harmless alone. A leader proposes a verdict in the term

@@ -6,13 +6,13 @@ import (
 	"github.com/conclave-io/conclave/internal/service/registry"
 )
 
-// lanes holds the requests that wait to get into the log, so that those with many requests do not
+// scheduler holds the requests that wait to get into the log, so that those with many requests do not
 // delay those with few.
 //
-// The first lane has requests that keep sessions alive and that make room: renewals, releases,
+// The first band has requests that keep sessions alive and that make room: renewals, releases,
 // cancels, closes, revocations, ends, and requests about seats, guards and rules. It goes first
-// and leaves a quarter of an entry to the second lane, which has requests that take room. In each
-// lane every principal has an account with a FIFO queue for each of its sessions; each session of
+// and leaves a quarter of an entry to the second band, which has requests that take room. In each
+// band every principal has an account with a FIFO queue for each of its sessions; each session of
 // an anonymous caller has an account of its own. Accounts take turns, and within the turn of an
 // account its queues do, both by deficit round robin in two rings, as in FQ-CoDel (RFC 8290).
 // A new account or queue is in the first ring, for one turn of quantum bytes. If it is not empty then,
@@ -22,10 +22,10 @@ import (
 // because many requests of one session are read, applied and answered together for less. Empty
 // accounts and queues are removed, so they cost nothing. No choice depends on the order of a map.
 //
-// Requests of one session can overtake each other only from the first lane past the second.
+// Requests of one session can overtake each other only from the first band past the second.
 // Requests that must not overtake stay behind (see inFirst):
 //
-//   - All requests of a session stay behind an Open of the session that waits in the second lane.
+//   - All requests of a session stay behind an Open of the session that waits in the second band.
 //     A Close that overtook it would find no session, and the Open would then leave one that
 //     nobody closes.
 //   - A Release stays behind the Acquire that it names until that was answered. It would find
@@ -35,8 +35,8 @@ import (
 // advance. A Close ends the session, so the Acquires that it overtook are told that the session
 // is gone, as if they had come later. A renewal or a revocation does not refer to another request
 // of its session.
-type lanes struct {
-	first, second lane
+type scheduler struct {
+	first, second band
 	longest       longest[account]
 	count         int
 	bytes         int
@@ -61,19 +61,19 @@ const (
 	spares = 1024
 )
 
-func newLanes() *lanes {
-	return &lanes{first: newLane(), second: newLane()}
+func newScheduler() *scheduler {
+	return &scheduler{first: newBand(), second: newBand()}
 }
 
-// lane has the accounts that take turns.
-type lane struct {
+// band has the accounts that take turns.
+type band struct {
 	bySession map[registry.SessionID]*queue
 	byPayer   map[payer]*account
 	turns     turns[account]
 }
 
-func newLane() lane {
-	return lane{bySession: make(map[registry.SessionID]*queue), byPayer: make(map[payer]*account)}
+func newBand() band {
+	return band{bySession: make(map[registry.SessionID]*queue), byPayer: make(map[payer]*account)}
 }
 
 // payer is who has an account: a principal, an anonymous session or, if both are zero, operators,
@@ -83,16 +83,16 @@ type payer struct {
 	session   registry.SessionID
 }
 
-// account has the waiting requests of one payer in one lane. It is never empty.
+// account has the waiting requests of one payer in one band. It is never empty.
 type account struct {
 	member[account]
 	payer   payer
-	lane    *lane
+	band    *band
 	turns   turns[queue]
 	longest longest[queue]
 }
 
-// queue has the waiting requests of one session in one lane. It is never empty.
+// queue has the waiting requests of one session in one band. It is never empty.
 type queue struct {
 	member[queue]
 	session registry.SessionID
@@ -137,10 +137,10 @@ func payerOf(c *registry.Command, principal string) payer {
 	return payer{principal: principal}
 }
 
-// inFirst reports whether a command goes into the first lane. Open means that the registry has
+// inFirst reports whether a command goes into the first band. Open means that the registry has
 // the session; unanswered means that the request which a Release names still waits for its
 // first answer.
-func (l *lanes) inFirst(c *registry.Command, open, unanswered bool) bool {
+func (l *scheduler) inFirst(c *registry.Command, open, unanswered bool) bool {
 	if q := l.second.bySession[sessionOf(c)]; q != nil && q.opens > 0 {
 		return false
 	}
@@ -155,16 +155,16 @@ func (l *lanes) inFirst(c *registry.Command, open, unanswered bool) bool {
 	return c.Op.ForGuards() || c.Op.ForAccess()
 }
 
-// push appends a command to the queue of its session in a lane. The principal of the session is ""
+// push appends a command to the queue of its session in a band. The principal of the session is ""
 // if it is anonymous.
-func (l *lanes) push(c *registry.Command, principal string, first bool) {
-	lane, id := &l.second, sessionOf(c)
+func (l *scheduler) push(c *registry.Command, principal string, first bool) {
+	band, id := &l.second, sessionOf(c)
 	if first {
-		lane = &l.first
+		band = &l.first
 	}
-	q := lane.bySession[id]
+	q := band.bySession[id]
 	if q == nil {
-		q = l.newQueue(l.accountOf(lane, payerOf(c, principal)), id)
+		q = l.newQueue(l.accountOf(band, payerOf(c, principal)), id)
 	}
 	w := reuse(&l.spare)
 	w.command, w.weight = *c, weight(c)
@@ -174,25 +174,25 @@ func (l *lanes) push(c *registry.Command, principal string, first bool) {
 	heap.Fix(&l.longest, q.account.at)
 }
 
-func (l *lanes) newQueue(a *account, id registry.SessionID) *queue {
+func (l *scheduler) newQueue(a *account, id registry.SessionID) *queue {
 	l.made++
 	q := reuse(&l.spareQueues)
 	q.member = member[queue]{of: q, number: l.made}
 	q.session, q.account = id, a
-	a.lane.bySession[id] = q
+	a.band.bySession[id] = q
 	a.turns.fresh.link(&q.member)
 	heap.Push(&a.longest, &q.member)
 	return q
 }
 
-func (l *lanes) accountOf(of *lane, who payer) *account {
+func (l *scheduler) accountOf(of *band, who payer) *account {
 	if a := of.byPayer[who]; a != nil {
 		return a
 	}
 	l.made++
 	a := reuse(&l.spareAccounts)
 	a.member = member[account]{of: a, number: l.made}
-	a.payer, a.lane = who, of
+	a.payer, a.band = who, of
 	of.byPayer[who] = a
 	of.turns.fresh.link(&a.member)
 	heap.Push(&l.longest, &a.member)
@@ -220,14 +220,14 @@ func keep[T any](spare *[]*T, t *T) {
 }
 
 // draw appends the requests for the next entry, which has room for this cost. It takes at least
-// one command from each lane that has some.
-func (l *lanes) draw(entry []registry.Command, room int) []registry.Command {
+// one command from each band that has some.
+func (l *scheduler) draw(entry []registry.Command, room int) []registry.Command {
 	before := l.first.turns.cost()
-	entry = l.drawLane(&l.first, entry, room-min(room/4, l.second.turns.cost()))
-	return l.drawLane(&l.second, entry, max(room-(before-l.first.turns.cost()), 1))
+	entry = l.drawBand(&l.first, entry, room-min(room/4, l.second.turns.cost()))
+	return l.drawBand(&l.second, entry, max(room-(before-l.first.turns.cost()), 1))
 }
 
-func (l *lanes) drawLane(from *lane, entry []registry.Command, room int) []registry.Command {
+func (l *scheduler) drawBand(from *band, entry []registry.Command, room int) []registry.Command {
 	return from.turns.draw(entry, room, func(a *account, entry []registry.Command, room int, must bool) []registry.Command {
 		if room = min(room, a.deficit); must && a.deficit > 0 {
 			room = max(room, 1)
@@ -240,7 +240,7 @@ func (l *lanes) drawLane(from *lane, entry []registry.Command, room int) []regis
 	})
 }
 
-func (l *lanes) drawAccount(from *account, entry []registry.Command, room int) []registry.Command {
+func (l *scheduler) drawAccount(from *account, entry []registry.Command, room int) []registry.Command {
 	return from.turns.draw(entry, room, func(q *queue, entry []registry.Command, room int, must bool) []registry.Command {
 		for left := q.deficit; q.head != nil; {
 			price := q.head.cost()
@@ -260,7 +260,7 @@ func (l *lanes) drawAccount(from *account, entry []registry.Command, room int) [
 
 // refuse removes the newest command from the longest queue of the principal with the most bytes.
 // There must be one.
-func (l *lanes) refuse() registry.Command {
+func (l *scheduler) refuse() registry.Command {
 	a := l.longest[0].of
 	q := a.longest[0].of
 	c := q.tail.command
@@ -271,7 +271,7 @@ func (l *lanes) refuse() registry.Command {
 }
 
 // remove removes a request from its queue.
-func (l *lanes) remove(q *queue, w *waiting) {
+func (l *scheduler) remove(q *queue, w *waiting) {
 	l.grow(q, w, -1)
 	q.remove(w)
 	keep(&l.spare, w)
@@ -302,7 +302,7 @@ func (q *queue) remove(w *waiting) {
 }
 
 // grow counts a request that is added (1) or removed (-1).
-func (l *lanes) grow(q *queue, w *waiting, by int) {
+func (l *scheduler) grow(q *queue, w *waiting, by int) {
 	bytes, price := by*w.weight, by*w.cost()
 	l.count += by
 	l.bytes += bytes
@@ -315,26 +315,26 @@ func (l *lanes) grow(q *queue, w *waiting, by int) {
 
 // settleQueue puts a queue from which something was removed in its place among the longest, or
 // removes it if it is empty.
-func (l *lanes) settleQueue(q *queue) {
+func (l *scheduler) settleQueue(q *queue) {
 	if q.head != nil {
 		heap.Fix(&q.account.longest, q.at)
 		return
 	}
 	heap.Remove(&q.account.longest, q.at)
 	q.ring.unlink(&q.member)
-	delete(q.account.lane.bySession, q.session)
+	delete(q.account.band.bySession, q.session)
 	keep(&l.spareQueues, q)
 }
 
 // settleAccount does for an account what settleQueue does for a queue.
-func (l *lanes) settleAccount(a *account) {
+func (l *scheduler) settleAccount(a *account) {
 	if a.cost > 0 {
 		heap.Fix(&l.longest, a.at)
 		return
 	}
 	heap.Remove(&l.longest, a.at)
 	a.ring.unlink(&a.member)
-	delete(a.lane.byPayer, a.payer)
+	delete(a.band.byPayer, a.payer)
 	memory := a.longest // used again
 	keep(&l.spareAccounts, a)
 	a.longest = memory

@@ -10,9 +10,9 @@ import (
 	"github.com/conclave-io/conclave/internal/service/registry"
 )
 
-// fill puts commands in the second lane, or the first if they belong there, all of
+// fill puts commands in the second band, or the first if they belong there, all of
 // sessions that are open.
-func fill(l *lanes, commands ...registry.Command) {
+func fill(l *scheduler, commands ...registry.Command) {
 	for i := range commands {
 		l.push(&commands[i], commands[i].Owner, l.inFirst(&commands[i], true, false))
 	}
@@ -44,7 +44,7 @@ func want(t *testing.T, got []registry.Command, wanted string) {
 // A first turn is a quantum: of requests that weigh a quarter of it, four. Later turns are
 // longer, and begin when all others have had their first.
 func TestSessionsTakeTurns(t *testing.T) {
-	l, quarter := newLanes(), strings.Repeat("x", quantum/4-64)
+	l, quarter := newScheduler(), strings.Repeat("x", quantum/4-64)
 	fill(l, many(1, 1, 9, quarter)...)
 	fill(l, many(2, 1, 2, quarter)...)
 	fill(l, many(3, 1, 5, quarter)...)
@@ -64,11 +64,11 @@ func TestSessionsTakeTurns(t *testing.T) {
 	}
 }
 
-func wantEmpty(t *testing.T, l *lanes) {
+func wantEmpty(t *testing.T, l *scheduler) {
 	t.Helper()
-	for _, lane := range []lane{l.first, l.second} {
-		if lane.turns != (turns[account]{}) || len(lane.bySession)+len(lane.byPayer) != 0 {
-			t.Fatalf("something is left: %+v", lane)
+	for _, band := range []band{l.first, l.second} {
+		if band.turns != (turns[account]{}) || len(band.bySession)+len(band.byPayer) != 0 {
+			t.Fatalf("something is left: %+v", band)
 		}
 	}
 	if l.count != 0 || l.bytes != 0 || len(l.longest) != 0 {
@@ -79,7 +79,7 @@ func wantEmpty(t *testing.T, l *lanes) {
 // A client that sends one request at a time waits for the first turns of earlier clients,
 // but not for their backlogs.
 func TestBacklogsDelayNobody(t *testing.T) {
-	l, flooders := newLanes(), byte(64)
+	l, flooders := newScheduler(), byte(64)
 	for n := range flooders {
 		fill(l, many(n+1, 1, 1000, "lock")...)
 	}
@@ -107,7 +107,7 @@ func TestBacklogsDelayNobody(t *testing.T) {
 // Sessions with a backlog keep half of each entry, however many sessions have few
 // requests.
 func TestBacklogsKeepHalf(t *testing.T) {
-	l := newLanes()
+	l := newScheduler()
 	fill(l, many(1, 1, 1000, "lock")...)
 	l.draw(nil, quantum) // its first turn
 	for n := byte(2); n < 200; n++ {
@@ -130,7 +130,7 @@ func TestBacklogsKeepHalf(t *testing.T) {
 // More sessions do not give a principal a larger share. When too many of its requests
 // wait, it loses the newest ones of all its sessions.
 func TestPrincipalsShare(t *testing.T) {
-	l := newLanes()
+	l := newScheduler()
 	of := func(principal string, commands []registry.Command) {
 		for i := range commands {
 			commands[i].Owner = principal
@@ -166,7 +166,7 @@ func TestPrincipalsShare(t *testing.T) {
 func TestEveryDrawTakesSomething(t *testing.T) {
 	for seed := range uint64(500) {
 		rng := rand.New(rand.NewPCG(seed, 1))
-		l, put, waits := newLanes(), make(map[byte]uint64), 0
+		l, put, waits := newScheduler(), make(map[byte]uint64), 0
 		next := make(map[byte]uint64)
 		for step := 0; step < 400 || waits > 0; step++ {
 			if step < 400 && rng.IntN(3) > 0 {
@@ -208,15 +208,15 @@ func TestEveryDrawTakesSomething(t *testing.T) {
 
 // What is heavier than a turn is paid for in later turns.
 func TestHeavyRequestsPay(t *testing.T) {
-	l := newLanes()
+	l := newScheduler()
 	fill(l, many(1, 1, 2, strings.Repeat("x", 6*quantum-64))...)
 	fill(l, many(2, 1, 9, strings.Repeat("x", quantum-64))...)
 	want(t, l.draw(nil, 1<<20), "1:1 2:1 2:2 2:3 2:4 2:5 1:2 2:6 2:7 2:8 2:9")
 }
 
 // Requests that free space go first, and leave a quarter of an entry to the others.
-func TestFirstLaneLeavesAQuarter(t *testing.T) {
-	l := newLanes()
+func TestFirstBandLeavesAQuarter(t *testing.T) {
+	l := newScheduler()
 	for n := byte(1); n <= 4; n++ {
 		for sequence := uint64(1); sequence <= 100; sequence++ {
 			fill(l, release(n, sequence, 1))
@@ -227,7 +227,7 @@ func TestFirstLaneLeavesAQuarter(t *testing.T) {
 	if got := count(drawn, registry.OpRelease); len(drawn) != 64 || got != 48 || drawn[0].Op != registry.OpRelease {
 		t.Fatalf("an entry of %d has %d releases, want 48 of 64", len(drawn), got)
 	}
-	l = newLanes()
+	l = newScheduler()
 	fill(l, many(9, 1, 2, "")...)
 	for sequence := uint64(1); sequence <= 100; sequence++ {
 		fill(l, release(1, sequence, 1))
@@ -272,19 +272,19 @@ func TestWhatOvertakes(t *testing.T) {
 		{what: "update", command: registry.Command{Op: registry.OpUpdate, Session: id(1)}, open: true},
 		{what: "transfer", command: registry.Command{Op: registry.OpTransfer, Session: id(1)}, open: true},
 	} {
-		l := newLanes()
+		l := newScheduler()
 		for i := range c.waiting {
 			l.push(&c.waiting[i], "", false)
 		}
 		if got := l.inFirst(&c.command, c.open, c.unanswered); got != c.first {
-			t.Errorf("%s: first lane %v, want %v", c.what, got, c.first)
+			t.Errorf("%s: first band %v, want %v", c.what, got, c.first)
 		}
 	}
 }
 
 // When too many wait, whoever has most waiting loses the newest.
 func TestLongestQueueIsRefused(t *testing.T) {
-	l := newLanes()
+	l := newScheduler()
 	fill(l, many(1, 1, 3, "a")...)
 	fill(l, many(2, 1, 4, "a")...)
 	fill(l, release(3, 1, 1))
