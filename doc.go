@@ -70,4 +70,10 @@
 // A Client takes any number of calls at once: requests of different goroutines
 // travel together, and fewer than 1,024 are unanswered at any time; calls beyond
 // that wait for their turn.
+//
+// # Other packages
+//
+// Package admin has what operators of a cluster do: members, rules of access, the audit log,
+// the end of holds and sessions of others, guards and backups. Package embed runs a server
+// inside the program that uses it.
 package conclave

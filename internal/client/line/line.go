@@ -150,8 +150,8 @@ const (
 	Adopted
 	Suspected
 	Left
-	// homeless means that a server knows of no server that takes part, so there is no home.
-	homeless
+	// noHome means that a server knows of no server that takes part, so there is no home.
+	noHome
 )
 
 // Output is an action or a report of a Line.
@@ -370,7 +370,7 @@ func (l *Line) close() {
 
 var actions = [...]string{
 	"dial", "hang up", "send", "ping", "done", "again", "opened", "extended", "revoked", "lost",
-	"attached", "hopeless", "closed", "routed", "adopted", "suspected", "left", "homeless",
+	"attached", "hopeless", "closed", "routed", "adopted", "suspected", "left", "no home",
 }
 
 func (a Action) String() string { return actions[a] }

@@ -56,7 +56,7 @@ func (l *Lines) at(c *Call) *Line {
 	switch {
 	case c.Of != nil:
 		return c.Of.line
-	case a == nil || a.GetClass() != api.Class_CLASS_LOCK || a.GetShared() || a.GetLimit() > 1 || !l.live(a.GetName()):
+	case a == nil || a.GetClass() != api.Class_CLASS_LOCK || a.GetShared() || a.GetLimit() > 1 || !l.guarded(a.GetName()):
 		return l.Line
 	}
 	l.used = l.now
@@ -73,9 +73,9 @@ func (l *Lines) leaveIdle() {
 	}
 }
 
-// live reports whether an algorithm guards a lock, as far as is known. If that is wrong, the
+// guarded reports whether an algorithm guards a lock, as far as is known. If that is wrong, the
 // answer is MOVED.
-func (l *Lines) live(name string) bool {
+func (l *Lines) guarded(name string) bool {
 	longest := new(api.Guard)
 	for _, g := range l.known {
 		if strings.HasPrefix(name, g.GetPrefix()) && len(g.GetPrefix()) >= len(longest.GetPrefix()) {
@@ -187,7 +187,7 @@ func (l *Lines) take(from *Line, now int64) {
 			if l.open--; l.open > 0 {
 				continue
 			}
-		case o.Action == homeless:
+		case o.Action == noHome:
 			l.leaveHomes()
 			continue
 		case o.Action == Done && o.Reply.GetCode() == api.Code_CODE_MOVED && l.move(from, o):

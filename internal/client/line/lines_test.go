@@ -10,10 +10,10 @@ import (
 func TestWhatIsKnownOfGuards(t *testing.T) {
 	l := new(Lines)
 	for _, step := range []struct {
-		name  string
-		guard *api.Guard
-		home  bool
-		live  map[string]bool
+		name    string
+		guard   *api.Guard
+		home    bool
+		guarded map[string]bool
 	}{
 		{"a/x", &api.Guard{Prefix: "a/", Algorithm: "central"}, false, map[string]bool{"a/x": true, "a/b/y": true, "b": false}},
 		{"a/b/y", &api.Guard{Prefix: "a/b/"}, true, map[string]bool{"a/x": true, "a/b/y": false}},
@@ -23,8 +23,8 @@ func TestWhatIsKnownOfGuards(t *testing.T) {
 		{"c", nil, true, map[string]bool{"c": false}},
 	} {
 		l.learn(step.name, step.guard, step.home)
-		for name, want := range step.live {
-			if got := l.live(name); got != want {
+		for name, want := range step.guarded {
+			if got := l.guarded(name); got != want {
 				t.Errorf("after MOVED of %q with %v: an algorithm guards %q: %t", step.name, step.guard, name, got)
 			}
 		}

@@ -211,7 +211,7 @@ func (l *Line) remove(st *stream) {
 func (l *Line) ended(st *stream, err error, permanent bool, leader string) {
 	inUse := st == l.using
 	l.remove(st)
-	l.note(st.address, err, permanent)
+	l.recordFailure(st.address, err, permanent)
 	if inUse {
 		l.emit(Output{Action: Left, Address: st.address, Err: err})
 		l.unbind()
@@ -239,9 +239,9 @@ func (l *Line) replace() {
 	}
 }
 
-// note records why a stream ended. If all configured servers have failed permanently before any
+// recordFailure records why a stream ended. If all configured servers have failed permanently before any
 // has answered, it reports that going on is useless.
-func (l *Line) note(address string, err error, permanent bool) {
+func (l *Line) recordFailure(address string, err error, permanent bool) {
 	l.attempts[address] = err
 	delete(l.permanent, address)
 	if permanent {

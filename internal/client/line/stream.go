@@ -100,7 +100,7 @@ func (l *Line) receive(st *stream, frame *api.ServerFrame) {
 		} else if members := farewell.GetMembers(); len(members) > 0 {
 			leader = members[l.cfg.Chance(int64(len(members)))]
 		} else if farewell.GetCode() == api.Code_CODE_NOT_MEMBER {
-			l.emit(Output{Action: homeless})
+			l.emit(Output{Action: noHome})
 		}
 		l.part(st, farewell.GetCode(), farewell.GetMessage(), leader)
 	}

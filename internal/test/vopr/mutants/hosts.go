@@ -242,7 +242,7 @@ var hostMutants = []Mutant{
 		Why:  "A call waits for a home though no server takes part any more.",
 		Live: true,
 		Edits: []Edit{{
-			"internal/client/line/stream.go", "\t\t\tl.emit(Output{Action: homeless})\n", "",
+			"internal/client/line/stream.go", "\t\t\tl.emit(Output{Action: noHome})\n", "",
 		}},
 	},
 }
