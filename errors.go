@@ -389,11 +389,11 @@ func acquireFailed(a *api.Acquire, err error) error {
 
 // holdFailed returns the error of a request about a hold that failed, or nil.
 func holdFailed(op, class string, h hold, err error) error {
+	if err == nil {
+		return nil // before a variable is allocated
+	}
 	var ended *client.NotHeld
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &ended):
+	if errors.As(err, &ended) {
 		return notHeld(class, h.Name(), ended.Cause)
 	}
 	return callFailed(op+" "+class, h.Name(), err)
