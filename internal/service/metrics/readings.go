@@ -43,27 +43,27 @@ var readings = map[string]probe{
 	"conclave_apply_stalled_seconds":        one(func(v *snapshot) float64 { return stalled(v, false) }),
 	"conclave_fsyncs_total":                 one(func(v *snapshot) uint64 { return v.node.Fsyncs.Load() }),
 	"conclave_snapshots_total":              one(func(v *snapshot) uint64 { return v.node.Snapshots.Load() }),
-	"conclave_view_epoch":                   one(func(v *snapshot) uint64 { return v.live.View.Epoch }),
-	"conclave_view_members":                 one(func(v *snapshot) int { return len(v.live.View.Members) }),
-	"conclave_view_changes_total":           labelled(host.Reasons[:], func(v *snapshot) []uint64 { return v.live.StartsFor[:] }),
-	"conclave_view_pause_seconds":           one(func(v *snapshot) float64 { return seconds(v.live.Paused) }),
-	"conclave_seat_remaining_seconds":       one(func(v *snapshot) float64 { return seconds(v.live.Remaining) }),
-	"conclave_home_sessions":                one(func(v *snapshot) int { return v.live.Sessions }),
-	"conclave_live_names":                   labelled([]string{"busy", "idle"}, func(v *snapshot) []int { return []int{v.live.Busy, v.live.Names - v.live.Busy} }),
-	"conclave_live_entries_total":           one(func(v *snapshot) uint64 { return v.live.Entries }),
+	"conclave_view_epoch":                   one(func(v *snapshot) uint64 { return v.home.View.Epoch }),
+	"conclave_view_members":                 one(func(v *snapshot) int { return len(v.home.View.Members) }),
+	"conclave_view_changes_total":           labelled(host.Reasons[:], func(v *snapshot) []uint64 { return v.home.StartsFor[:] }),
+	"conclave_view_pause_seconds":           one(func(v *snapshot) float64 { return seconds(v.home.Paused) }),
+	"conclave_seat_remaining_seconds":       one(func(v *snapshot) float64 { return seconds(v.home.Remaining) }),
+	"conclave_home_sessions":                one(func(v *snapshot) int { return v.home.Sessions }),
+	"conclave_live_names":                   labelled([]string{"busy", "idle"}, func(v *snapshot) []int { return []int{v.home.Busy, v.home.Names - v.home.Busy} }),
+	"conclave_live_entries_total":           one(func(v *snapshot) uint64 { return v.home.Entries }),
 	"conclave_audit_records_total":          one(func(v *snapshot) uint64 { return v.recorded() }),
 	"conclave_audit_lines_total":            one(func(v *snapshot) int64 { return v.of.Audit.Lines() }),
 	"conclave_audit_write_errors_total":     one(func(v *snapshot) int64 { return v.of.Audit.Failures() }),
 	"conclave_audit_last_timestamp_seconds": one(func(v *snapshot) float64 { return seconds(v.of.Audit.Newest()) }),
-	"conclave_live_messages_total":          labelled([]string{"protocol", "other", "watch", "view"}, liveMessages),
+	"conclave_live_messages_total":          labelled([]string{"protocol", "other", "watch", "view"}, guardedMessages),
 	"conclave_link_unacked":                 unacknowledged,
 	"conclave_shunned_total":                labelled(replica.Whys[:], func(v *snapshot) []uint64 { return v.Shunned[:] }),
-	"conclave_watch_doubted":                one(func(v *snapshot) int { return len(v.live.Watch.Doubted) }),
-	"conclave_watch_suspicions_total":       one(func(v *snapshot) uint64 { return v.live.Watch.Suspicions }),
-	"conclave_watch_failures_total":         one(func(v *snapshot) uint64 { return v.live.Watch.Failures }),
-	"conclave_watch_trusts_total":           one(func(v *snapshot) uint64 { return v.live.Watch.Trusts }),
-	"conclave_watch_elections_total":        one(func(v *snapshot) uint64 { return v.live.Watch.Elections }),
-	"conclave_watch_messages_total":         one(func(v *snapshot) uint64 { return v.live.Watch.Messages }),
+	"conclave_watch_doubted":                one(func(v *snapshot) int { return len(v.home.Watch.Doubted) }),
+	"conclave_watch_suspicions_total":       one(func(v *snapshot) uint64 { return v.home.Watch.Suspicions }),
+	"conclave_watch_failures_total":         one(func(v *snapshot) uint64 { return v.home.Watch.Failures }),
+	"conclave_watch_trusts_total":           one(func(v *snapshot) uint64 { return v.home.Watch.Trusts }),
+	"conclave_watch_elections_total":        one(func(v *snapshot) uint64 { return v.home.Watch.Elections }),
+	"conclave_watch_messages_total":         one(func(v *snapshot) uint64 { return v.home.Watch.Messages }),
 	"conclave_clock_offset_seconds":         ofClocks(false, func(e *clocks.Estimate) float64 { return seconds(e.Offset) }),
 	"conclave_clock_error_seconds":          ofClocks(false, func(e *clocks.Estimate) float64 { return seconds(e.Error) }),
 	"conclave_clock_drift_ratio":            ofClocks(true, func(e *clocks.Estimate) float64 { return e.Drift }),
@@ -103,7 +103,7 @@ var readings = map[string]probe{
 var timeReadings = map[string]timeProbe{
 	"conclave_wait_seconds":      timesByClass(func(v *snapshot, class registry.Class) *histogram.Durations { return &v.times.Waits[class] }),
 	"conclave_hold_seconds":      timesByClass(func(v *snapshot, class registry.Class) *histogram.Durations { return &v.times.Holds[class] }),
-	"conclave_live_wait_seconds": times(func(v *snapshot) *histogram.Durations { return &v.live.Waits }),
+	"conclave_live_wait_seconds": times(func(v *snapshot) *histogram.Durations { return &v.home.Waits }),
 	"conclave_commit_seconds":    times(func(v *snapshot) *histogram.Durations { return &v.times.Commits }),
 	"conclave_fsync_seconds":     times(func(v *snapshot) *histogram.Durations { return &v.times.Fsyncs }),
 	"conclave_snapshot_seconds":  times(func(v *snapshot) *histogram.Durations { return &v.times.Snapshots }),
@@ -163,13 +163,13 @@ func stalled(v *snapshot, disk bool) float64 {
 	return 0
 }
 
-func liveMessages(v *snapshot) []uint64 {
-	l := &v.live
+func guardedMessages(v *snapshot) []uint64 {
+	l := &v.home
 	return []uint64{l.All.Messages, l.All.Others, l.Watch.Messages, l.Messages - l.All.Messages - l.All.Others - l.Watch.Messages}
 }
 
 func unacknowledged(v *snapshot, emit func(float64, ...string)) {
-	for _, l := range v.live.Links {
+	for _, l := range v.home.Links {
 		emit(float64(l.Unacked), idLabel(l.Server))
 	}
 }

@@ -38,7 +38,7 @@ type snapshot struct {
 	counts *Metrics
 	node   *node.Metrics
 	times  node.Times
-	live   host.Status
+	home   host.Status
 	clocks []clocks.Estimate
 	others []transport.Standing
 	disk   *room // nil if it is not known
@@ -73,7 +73,7 @@ func (c *scraped) Describe(descs chan<- *prometheus.Desc) {
 func (c *scraped) Collect(values chan<- prometheus.Metric) {
 	n := c.of.Node
 	v := snapshot{
-		of: c.of, counts: c.counts, node: n.Metrics(), times: n.Metrics().Times(), Stats: n.Metrics().Stats(), live: n.Home().Status(),
+		of: c.of, counts: c.counts, node: n.Metrics(), times: n.Metrics().Times(), Stats: n.Metrics().Stats(), home: n.Home().Status(),
 		clocks: n.Clocks(), others: n.Standings(), disk: c.counts.usage.of(c.of.Dir),
 	}
 	for _, one := range c.all {

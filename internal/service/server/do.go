@@ -104,8 +104,8 @@ func (s *Server) carryOut(ctx context.Context, req *api.Request) *api.Reply {
 	}
 	reply, err := onLeader(ctx, s,
 		func(ctx context.Context) (*api.Reply, error) {
-			if s.revokesLive(ctx, req) {
-				return s.revokeLive(ctx, req)
+			if s.revokesGuarded(ctx, req) {
+				return s.revokeGuarded(ctx, req)
 			}
 			return s.doHere(ctx, req)
 		},

@@ -77,7 +77,7 @@ func (s *Server) divert(ctx context.Context, frame *api.ClientFrame, out *outbox
 			out.refuse([]*api.Reply{refusal})
 			continue
 		}
-		if req.GetRevoke() == nil || !s.revokesLive(ctx, req) {
+		if req.GetRevoke() == nil || !s.revokesGuarded(ctx, req) {
 			kept = append(kept, req)
 			continue
 		}

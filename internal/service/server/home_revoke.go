@@ -16,16 +16,16 @@ import (
 // The log does not know who holds a guarded lock. So the leader finds the holder, has the log
 // decide about the request and record it, and then asks the homes.
 
-// revokesLive reports whether a request revokes a guarded lock.
-func (s *Server) revokesLive(ctx context.Context, req *api.Request) (live bool) {
+// revokesGuarded reports whether a request revokes a guarded lock.
+func (s *Server) revokesGuarded(ctx context.Context, req *api.Request) (guarded bool) {
 	if req.GetRevoke() == nil || req.GetRevoke().GetClass() != api.Class_CLASS_LOCK {
 		return false
 	}
 	_ = s.node.View(ctx, func(r *replica.Replica) { // fails if the server is stopping: then nothing is revoked
 		g := r.Registry().Guarded().GuardOf(req.GetRevoke().GetName())
-		live = g != nil && g.Use.Live()
+		guarded = g != nil && g.Use.Live()
 	})
-	return live
+	return guarded
 }
 
 // asksHome reports whether the leader asks this server as a home to carry out a request to revoke.
@@ -33,8 +33,8 @@ func (s *Server) asksHome(ctx context.Context, req *api.Request) bool {
 	return req.GetRevoke() != nil && req.GetHome() == s.cfg.ID && authn.IsForwarded(ctx)
 }
 
-// revokeLive asks the holders of a lock at all homes to release it (H9). This server leads.
-func (s *Server) revokeLive(ctx context.Context, req *api.Request) (*api.Reply, error) {
+// revokeGuarded asks the holders of a lock at all homes to release it (H9). This server leads.
+func (s *Server) revokeGuarded(ctx context.Context, req *api.Request) (*api.Reply, error) {
 	held, unknown := s.heldAtHomes(ctx, req.GetRevoke())
 	logged := proto.CloneOf(req)
 	logged.Home = 0
