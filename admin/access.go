@@ -23,15 +23,15 @@ import (
 type Caller struct {
 	// Principal is the name that it has proven, such as "cert:alice"; empty for an
 	// anonymous caller.
-	Principal string `json:"principal"`
+	Principal string
 	// Via is how it calls: "grpc", "http", or "local", through the admin socket of a server
 	// or from within its process. Remote is from where.
-	Via    string `json:"via"`
-	Remote string `json:"remote"`
+	Via    string
+	Remote string
 	// Roles are those of the principal.
-	Roles []string `json:"roles"`
+	Roles []string
 	// Mode is that of the rules, as in Access.
-	Mode string `json:"mode"`
+	Mode string
 }
 
 // WhoAmI returns how the servers identify this program.
@@ -44,45 +44,45 @@ func (a *Admin) WhoAmI(ctx context.Context) (who Caller, err error) {
 type Access struct {
 	// Mode is "closed" if there are rules: what no rule allows is denied. It is "unset" if
 	// nobody has made rules yet, and "open" if there are to be none.
-	Mode string `json:"mode"`
+	Mode string
 	// Revision grows with each change.
-	Revision uint64 `json:"revision"`
+	Revision uint64
 	// Names are which names in a client's certificate name it, the first choice first:
 	// "uri", "cn", "dns".
-	Names    []string  `json:"names"`
-	Roles    []Role    `json:"roles"`
-	Bindings []Binding `json:"bindings"`
-	Tokens   []Token   `json:"tokens"`
-	Quotas   []Quota   `json:"quotas"`
+	Names    []string
+	Roles    []Role
+	Bindings []Binding
+	Tokens   []Token
+	Quotas   []Quota
 }
 
 // Role is a set of rules with a name. The roles "admin", "operator", "viewer" and
 // "metrics" are there always.
 type Role struct {
-	Name string `json:"name"`
+	Name string
 	// Rules are written as people read them: `allow read,hold on lock prefix "reports/"`,
 	// `deny hold on name "reports/frozen"`, `allow status`.
-	Rules []string `json:"rules"`
+	Rules []string
 }
 
 // Binding gives roles to a principal, such as "cert:alice"; to all that begin with what
 // comes before a trailing *; or to "everyone", which is all who have proven who they are.
 type Binding struct {
-	Who   string   `json:"who"`
-	Roles []string `json:"roles"`
+	Who   string
+	Roles []string
 }
 
 // Quota bounds what each principal may have that Who stands for, as in a Binding, or what
 // all together may have under a Prefix. One of both is set. 0 stands for the default of
 // principals, and for no bound under a prefix.
 type Quota struct {
-	Who      string `json:"who,omitempty"`
-	Prefix   string `json:"prefix,omitempty"`
-	Sessions uint64 `json:"sessions,omitempty"`
-	Claims   uint64 `json:"claims,omitempty"` // holds and waits
-	Bytes    uint64 `json:"bytes,omitempty"`  // of the values of elections
+	Who      string
+	Prefix   string
+	Sessions uint64
+	Claims   uint64 // holds and waits
+	Bytes    uint64 // of the values of elections
 	// Requests are per second, at each server; 0 stands for no bound. A prefix has none.
-	Requests uint64 `json:"requests,omitempty"`
+	Requests uint64
 }
 
 // Access returns the rules of the cluster.
@@ -123,11 +123,11 @@ type AccessCheck struct {
 
 // Verdict is the answer to an AccessCheck.
 type Verdict struct {
-	Allowed bool `json:"allowed"`
+	Allowed bool
 	// Why is one line that names the rule which decides.
-	Why string `json:"why"`
+	Why string
 	// Roles are those of the principal.
-	Roles []string `json:"roles"`
+	Roles []string
 }
 
 // CheckAccess returns whether the rules allow a verb to a principal, and which rule decides.
@@ -170,12 +170,12 @@ type AccessChanged struct {
 
 // DeniedHold is a hold that the rules would not grant now.
 type DeniedHold struct {
-	Name     string `json:"name"`
-	Election bool   `json:"election,omitempty"`
-	Fence    uint64 `json:"fence"`
-	Owner    string `json:"owner"`
+	Name     string
+	Election bool
+	Fence    uint64
+	Owner    string
 	// Session is the public id of its session.
-	Session string `json:"session"`
+	Session string
 }
 
 // ChangeAccess changes the rules of the cluster. Once it has returned, they decide
@@ -220,19 +220,19 @@ func (e *conflictError) Unwrap() error { return ErrConflict }
 // Token is the record of a token. The token itself is nowhere but with its holder.
 type Token struct {
 	// ID is public: 16 characters.
-	ID string `json:"id"`
+	ID string
 	// Name is the NAME in the principal "token:NAME" that the token proves.
-	Name string `json:"name,omitempty"`
+	Name string
 	// PeerAddress is, of a join token, where it lets a server join. It has no name. Used says
 	// that a server has joined by it.
-	PeerAddress string `json:"peer_address,omitempty"`
-	Used        bool   `json:"used,omitempty"`
+	PeerAddress string
+	Used        bool
 
-	Creator string    `json:"creator"`
-	Made    time.Time `json:"made"`
+	Creator string
+	Made    time.Time
 	// Expires is when it ends, by the clock of the leader; zero: never.
-	Expires time.Time `json:"expires,omitzero"`
-	Note    string    `json:"note,omitempty"`
+	Expires time.Time
+	Note    string
 }
 
 func tokenOf(t *api.Token) Token {

@@ -59,14 +59,14 @@ func (a *Admin) changeMembers(ctx context.Context, op string, req *api.ChangeMem
 // that all its servers agree on, whatever releases they run.
 type Upgrade struct {
 	// Level is the present one, and Target the highest that all servers read.
-	Level  uint32 `json:"level"`
-	Target uint32 `json:"target"`
+	Level  uint32
+	Target uint32
 	// Held says that the level does not rise by itself.
-	Held bool `json:"held"`
+	Held bool
 	// RisesIn is in how long it rises by itself; 0 if it does not.
-	RisesIn time.Duration `json:"rises_in"`
+	RisesIn time.Duration
 	// Obstacles say why Target is not higher, one line each.
-	Obstacles []string `json:"obstacles"`
+	Obstacles []string
 }
 
 // Upgrade returns what is known of the level of the cluster.

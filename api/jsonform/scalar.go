@@ -10,11 +10,25 @@ import (
 	"github.com/conclave-io/conclave/api"
 )
 
+// sessionIDSize is the size of the id of a session, in bytes.
+const sessionIDSize = 16
+
 // SessionID is the public id of a session, as people see it.
 type SessionID []byte
 
 // MarshalText implements encoding.TextMarshaler.
 func (id SessionID) MarshalText() ([]byte, error) { return []byte(id.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (id *SessionID) UnmarshalText(text []byte) error {
+	digits, public := strings.CutPrefix(string(text), api.PublicPrefix)
+	raw, err := hex.DecodeString(digits)
+	if !public || err != nil || len(raw) != sessionIDSize {
+		return fmt.Errorf(`%.40q: not the public id of a session; must be %q and 32 hexadecimal digits`, text, api.PublicPrefix)
+	}
+	*id = raw
+	return nil
+}
 
 // String returns the text of the id.
 func (id SessionID) String() string { return api.PublicPrefix + hex.EncodeToString(id) }

@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/conclave-io/conclave/internal/cli/cluster/forms"
+
 	"github.com/spf13/cobra"
 
 	"github.com/conclave-io/conclave"
@@ -37,59 +39,10 @@ recording, the command tries again, up to five times.`,
 				if err != nil {
 					return err
 				}
-				return a.Print(cutView{cut.Epoch, cut.Members, ui.Each(cut.Locks, cutLockJSON)}, func(w io.Writer) error { return writeCut(w, &cut) })
+				return a.Print(forms.CutOf(cut), func(w io.Writer) error { return writeCut(w, &cut) })
 			})
 		},
 	})
-}
-
-type cutView struct {
-	Epoch   uint64        `json:"epoch"`
-	Members []uint64      `json:"members"`
-	Locks   []cutLockView `json:"locks"`
-}
-
-type cutLockView struct {
-	Name      string           `json:"name"`
-	Algorithm string           `json:"algorithm"`
-	Machines  []cutMachineView `json:"machines"`
-	Messages  []cutMessageView `json:"messages"`
-	// Tokens counts the tokens, if the algorithm promises exactly one.
-	Tokens *int   `json:"tokens,omitempty"`
-	Wrong  string `json:"wrong,omitempty"`
-}
-
-type cutMachineView struct {
-	Server uint64         `json:"server"`
-	Made   bool           `json:"made"`
-	State  []cutFieldView `json:"state"`
-	Holder string         `json:"holder,omitempty"`
-}
-
-type cutFieldView struct {
-	Name  string `json:"name"`
-	Value string `json:"value"`
-}
-
-type cutMessageView struct {
-	From uint64 `json:"from"`
-	To   uint64 `json:"to"`
-	Text string `json:"text"`
-}
-
-func cutLockJSON(l admin.CutLock) cutLockView {
-	v := cutLockView{
-		Name: l.Name, Algorithm: l.Algorithm, Wrong: l.Wrong,
-		Machines: ui.Each(l.Machines, func(m admin.CutMachine) cutMachineView {
-			state := ui.Each(m.State, func(f admin.CutField) cutFieldView { return cutFieldView(f) })
-			return cutMachineView{m.Server, m.Made, state, m.Holder}
-		}),
-		Messages: ui.Each(l.Messages, func(m admin.CutMessage) cutMessageView { return cutMessageView(m) }),
-	}
-	if l.OneToken {
-		v.Tokens = &l.Tokens
-	}
-	return v
 }
 
 func writeCut(w io.Writer, cut *admin.Cut) error {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/conclave-io/conclave/internal/cli/cluster/forms"
+
 	"github.com/spf13/cobra"
 
 	"github.com/conclave-io/conclave"
@@ -65,51 +67,17 @@ type waitGraph struct {
 	more  bool // the server left some out
 }
 
-type keptView struct {
-	Lock     string `json:"lock,omitempty"`
-	Election string `json:"election,omitempty"`
-	Fence    uint64 `json:"fence,string"`
-}
-
-type waitingView struct {
-	Waiter   waiterView   `json:"waiter"`
-	Lock     string       `json:"lock,omitempty"`
-	Election string       `json:"election,omitempty"`
-	Holders  []holderView `json:"holders"`
-	// HolderCount counts all holders. Holders has the first of them.
-	HolderCount int        `json:"holder_count"`
-	Keeps       []keptView `json:"keeps"`
-}
-
-// apart returns a name as that of a lock or of an election.
-func apart(election bool, name string) (lock, elected string) {
-	if election {
-		return "", name
-	}
-	return name, ""
-}
-
 func (g waitGraph) view() any {
-	return map[string]any{"waits": ui.Each(g.waits, waitingJSON), "more": g.more}
-}
-
-func waitingJSON(w conclave.Waiting) waitingView {
-	lock, elected := apart(w.Election, w.Name)
-	return waitingView{waiterJSON(w.Waiter), lock, elected, ui.Each(w.Holders, holderJSON), w.HolderCount, ui.Each(w.Keeps, keptJSON)}
-}
-
-func keptJSON(k conclave.Kept) keptView {
-	lock, elected := apart(k.Election, k.Name)
-	return keptView{lock, elected, k.Fence}
+	return map[string]any{"waits": ui.Each(g.waits, forms.WaitingOf), "more": g.more}
 }
 
 // of returns the waits of the holders of a resource.
-func (g waitGraph) of(election bool, r *conclave.Resource) []waitingView {
-	views := []waitingView{}
+func (g waitGraph) of(election bool, r *conclave.Resource) []forms.Waiting {
+	views := []forms.Waiting{}
 	for i := range g.waits {
 		for _, h := range r.Holders {
 			if slices.Contains(g.keepers(election, r.Name, h.Fence), i) {
-				views = append(views, waitingJSON(g.waits[i]))
+				views = append(views, forms.WaitingOf(g.waits[i]))
 			}
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/conclave-io/conclave/internal/cli/cluster/forms"
+
 	"github.com/spf13/cobra"
 
 	"github.com/conclave-io/conclave"
@@ -51,22 +53,6 @@ func NewLeader(a *connect.App) *cobra.Command {
 	return cmd
 }
 
-// observationView is one observation. At is set only with --watch.
-type observationView struct {
-	At      *time.Time  `json:"at,omitempty"`
-	Name    string      `json:"name"`
-	Elected bool        `json:"elected"`
-	Leader  *holderView `json:"leader,omitempty"`
-}
-
-func observationJSON(o conclave.Observation) observationView {
-	v := observationView{Name: o.Name, Elected: o.Elected}
-	if o.Elected {
-		v.Leader = new(holderJSON(o.Leader))
-	}
-	return v
-}
-
 // printLeader asks the cluster, not a single server that may lag behind.
 func printLeader(a *connect.App, ctx context.Context, client *conclave.Client, name string) error {
 	x, err := client.ExplainElection(ctx, name)
@@ -76,12 +62,12 @@ func printLeader(a *connect.App, ctx context.Context, client *conclave.Client, n
 	o := conclave.Observation{Name: name, Elected: len(x.Resource.Holders) > 0}
 	if !o.Elected {
 		if a.JSON {
-			err = a.Print(observationJSON(o), nil)
+			err = a.Print(forms.ElectionOf(o), nil)
 		}
 		return errors.Join(err, ui.Failure(ui.StatusNo, "election %q: nobody leads", name))
 	}
 	o.Leader = x.Resource.Holders[0]
-	return a.PrintLine(observationJSON(o), leaderLine(o))
+	return a.PrintLine(forms.ElectionOf(o), leaderLine(o))
 }
 
 func watchLeader(a *connect.App, ctx context.Context, client *conclave.Client, name string) error {
@@ -90,7 +76,7 @@ func watchLeader(a *connect.App, ctx context.Context, client *conclave.Client, n
 		return err
 	}
 	for o := range seen {
-		view, at := observationJSON(o), time.Now()
+		view, at := forms.ElectionOf(o), time.Now()
 		view.At = &at
 		if err := printEvent(a, view, leaderLine(o)); err != nil {
 			return err

@@ -6,7 +6,8 @@ import (
 	"context"
 	"io"
 	"slices"
-	"time"
+
+	"github.com/conclave-io/conclave/internal/cli/cluster/forms"
 
 	"github.com/spf13/cobra"
 
@@ -67,70 +68,16 @@ func listing(a *connect.App, cmd *cobra.Command, key, holder string, of Resource
 			if err != nil {
 				return err
 			}
-			view := map[string]any{key: ui.Each(found, resourceJSON)}
+			form := map[string]any{key: ui.Each(found, forms.ResourceOf), "more": false}
 			if away := NoAnswer(silent); away != "" {
-				view["silent"] = silent
+				form["silent"] = silent
 				a.Say("%s", away)
 			}
-			return a.Print(view, func(w io.Writer) error {
+			return a.Print(form, func(w io.Writer) error {
 				return resourcesTable(w, holder, found)
 			})
 		})
 	}
-}
-
-type resourceView struct {
-	Name    string       `json:"name"`
-	Limit   uint32       `json:"limit"`
-	Holders []holderView `json:"holders"`
-	Waiters []waiterView `json:"waiters"`
-	// QueueLength counts all waiters. Waiters has the first of them.
-	QueueLength uint32 `json:"queue_length"`
-	// Guard is the algorithm that guards it.
-	Guard string `json:"guard,omitempty"`
-}
-
-// 64-bit numbers are strings, as over HTTP: many JSON parsers round numbers above 2^53.
-type partyView struct {
-	SessionID string    `json:"session_id"`
-	Owner     string    `json:"owner,omitempty"`
-	Sequence  uint64    `json:"sequence,string"`
-	Since     time.Time `json:"since"`
-	Host      string    `json:"host"`
-	PID       int64     `json:"pid"`
-	Program   string    `json:"program"`
-}
-
-type holderView struct {
-	partyView
-	Fence    uint64 `json:"fence,string"`
-	Value    string `json:"value,omitempty"`
-	Shared   bool   `json:"shared,omitempty"`
-	Priority int64  `json:"priority,omitempty"`
-	// Revoked means that the holder was asked to leave, for Reason.
-	Revoked bool   `json:"revoked,omitempty"`
-	Reason  string `json:"reason,omitempty"`
-}
-
-type waiterView struct {
-	partyView
-	Value    string `json:"value,omitempty"`
-	Shared   bool   `json:"shared,omitempty"`
-	Priority int64  `json:"priority,omitempty"`
-}
-
-func resourceJSON(r conclave.Resource) resourceView {
-	return resourceView{r.Name, r.Limit, ui.Each(r.Holders, holderJSON), ui.Each(r.Waiters, waiterJSON), r.QueueLength, r.Guard}
-}
-
-func holderJSON(h conclave.Holder) holderView {
-	party := partyView{h.Session, h.Owner, h.Sequence, h.Since, h.Host, h.PID, h.Program}
-	return holderView{party, h.Fence, string(h.Value), h.Shared, h.Priority, h.Revoked, h.Reason}
-}
-
-func waiterJSON(w conclave.Waiter) waiterView {
-	party := partyView{w.Session, w.Owner, w.Sequence, w.Since, w.Host, w.PID, w.Program}
-	return waiterView{party, string(w.Value), w.Shared, w.Priority}
 }
 
 // resourcesTable has a row for each holder. The columns of both locks and elections come first.

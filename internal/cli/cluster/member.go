@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/conclave-io/conclave/internal/cli/cluster/forms"
+
 	"github.com/spf13/cobra"
 
 	"github.com/conclave-io/conclave"
@@ -46,7 +48,7 @@ func newMemberList(a *connect.App) *cobra.Command {
 		Args: ui.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return connect.Show(a, cmd, (*admin.Admin).Members, func(members []admin.Member) error {
-				return a.Print(map[string]any{"members": ui.Each(members, memberJSON)}, func(w io.Writer) error { return membersTable(w, members) })
+				return a.Print(map[string]any{"members": ui.Each(members, forms.MemberOf)}, func(w io.Writer) error { return membersTable(w, members) })
 			})
 		},
 	})

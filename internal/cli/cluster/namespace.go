@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/conclave-io/conclave/internal/cli/cluster/forms"
+
 	"github.com/spf13/cobra"
 
 	"github.com/conclave-io/conclave"
@@ -86,7 +88,7 @@ func newNamespaceList(a *connect.App) *cobra.Command {
 		Args: ui.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return connect.Show(a, cmd, (*admin.Admin).View, func(v admin.View) error {
-				return a.Print(map[string]any{"guards": ui.Each(v.Guards, guardJSON)}, func(w io.Writer) error { return writeGuards(w, v.Guards) })
+				return a.Print(map[string]any{"guards": ui.Each(v.Guards, forms.GuardOf)}, func(w io.Writer) error { return writeGuards(w, v.Guards) })
 			})
 		},
 	})
@@ -239,31 +241,6 @@ func find(guards []admin.Guard, prefix string) *admin.Guard {
 		return &guards[at]
 	}
 	return nil
-}
-
-type guardView struct {
-	Prefix    string `json:"prefix"`
-	Algorithm string `json:"algorithm"`
-	Options   string `json:"options,omitempty"`
-	// Change is the change in progress, if any.
-	Change *guardChangeView `json:"change,omitempty"`
-}
-
-type guardChangeView struct {
-	Algorithm string   `json:"algorithm"`
-	Options   string   `json:"options,omitempty"`
-	Remove    bool     `json:"remove,omitempty"`
-	Quiet     []uint64 `json:"quiet,omitempty"`
-	Reason    string   `json:"reason,omitempty"`
-	By        string   `json:"by,omitempty"`
-}
-
-func guardJSON(g admin.Guard) guardView {
-	view := guardView{Prefix: g.Prefix, Algorithm: guardName(g.Use.Algorithm), Options: g.Use.Options}
-	if c := g.Change; c != nil {
-		view.Change = &guardChangeView{guardName(c.Use.Algorithm), c.Use.Options, c.Remove, c.Quiet, c.Reason, c.By}
-	}
-	return view
 }
 
 func writeGuards(w io.Writer, guards []admin.Guard) error {

@@ -9,6 +9,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/conclave-io/conclave/api/jsonform"
+	"github.com/conclave-io/conclave/internal/cli/cluster/forms"
+
 	"github.com/spf13/cobra"
 
 	"github.com/conclave-io/conclave"
@@ -89,9 +92,9 @@ func reasonTooLong(reason string) error {
 
 // releaseView has the holders that were asked, and with --wait how their holds ended.
 type releaseView struct {
-	Name  string       `json:"name"`
-	Asked []holderView `json:"asked"`
-	Ended []endedView  `json:"ended,omitempty"`
+	Name  string             `json:"name"`
+	Asked []*jsonform.Holder `json:"asked"`
+	Ended []jsonform.Ended   `json:"ended,omitempty"`
 }
 
 func (r *releaser) run(ctx context.Context) error {
@@ -103,7 +106,7 @@ func (r *releaser) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		view := releaseView{Name: r.name, Asked: ui.Each(asked, holderJSON)}
+		view := releaseView{Name: r.name, Asked: ui.Each(asked, forms.HolderOf)}
 		if r.wait > 0 {
 			if view.Ended, err = r.await(ctx, client, asked); err != nil {
 				return err
@@ -144,7 +147,7 @@ func (r *releaser) ask(ctx context.Context, client *conclave.Client) ([]conclave
 }
 
 // await waits until the holders have left, and returns how their holds ended.
-func (r *releaser) await(ctx context.Context, client *conclave.Client, asked []conclave.Holder) ([]endedView, error) {
+func (r *releaser) await(ctx context.Context, client *conclave.Client, asked []conclave.Holder) ([]jsonform.Ended, error) {
 	deadline := time.Now().Add(time.Duration(r.wait))
 	for {
 		round, cancel := context.WithTimeout(ctx, time.Duration(r.app.Client.Timeout))
@@ -176,11 +179,11 @@ func (r *releaser) meant(h conclave.Holder) bool {
 	return h.Revoked && (r.fence == 0 || h.Fence == r.fence)
 }
 
-func endedAmong(x conclave.Explanation, asked []conclave.Holder) []endedView {
-	ended := []endedView{}
+func endedAmong(x conclave.Explanation, asked []conclave.Holder) []jsonform.Ended {
+	ended := []jsonform.Ended{}
 	for _, p := range x.Past {
 		if slices.ContainsFunc(asked, func(h conclave.Holder) bool { return h.Fence == p.Fence }) {
-			ended = append(ended, endedView(p))
+			ended = append(ended, forms.EndedOf(p))
 		}
 	}
 	return ended

@@ -8,6 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/conclave-io/conclave/api/jsonform"
+	"github.com/conclave-io/conclave/internal/cli/cluster/forms"
+
 	"github.com/spf13/cobra"
 
 	"github.com/conclave-io/conclave"
@@ -31,7 +34,7 @@ more than a second may be left of that session (conclave serve --view-lease).`,
 		Args: ui.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return connect.Show(a, cmd, (*admin.Admin).Sessions, func(live []admin.SessionInfo) error {
-				return a.Print(map[string]any{"sessions": ui.Each(live, sessionJSON)}, func(w io.Writer) error {
+				return a.Print(jsonform.Sessions{Sessions: ui.Each(live, forms.SessionOf)}, func(w io.Writer) error {
 					return sessionsTable(w, live)
 				})
 			})
@@ -91,12 +94,6 @@ func oneSession(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// endedSessionView is a session that was ended, and how many holds it had then.
-type endedSessionView struct {
-	ID    string `json:"id"`
-	Holds int    `json:"holds"`
-}
-
 func endSession(a *connect.App, ctx context.Context, client *conclave.Client, given, reason string) error {
 	id, err := whole(ctx, client, given)
 	if err != nil {
@@ -109,7 +106,7 @@ func endSession(a *connect.App, ctx context.Context, client *conclave.Client, gi
 	if err != nil {
 		return err
 	}
-	return a.PrintLine(endedSessionView{id, holds}, fmt.Sprintf("session %s is ending; holds to release: %d", id, holds))
+	return a.PrintLine(jsonform.EndedSession{SessionID: forms.SessionIDOf(id), Holds: uint32(holds)}, fmt.Sprintf("session %s is ending; holds to release: %d", id, holds))
 }
 
 // whole returns the public id of the only session whose id starts with given.
@@ -135,27 +132,6 @@ func whole(ctx context.Context, client *conclave.Client, given string) (string, 
 		return "", ui.Failure(ui.StatusNo, "session: %q: not found", given)
 	}
 	return found, nil
-}
-
-type sessionView struct {
-	ID          string    `json:"id"`
-	Owner       string    `json:"owner,omitempty"`
-	Leaving     bool      `json:"leaving,omitempty"`
-	Host        string    `json:"host"`
-	PID         int64     `json:"pid"`
-	Program     string    `json:"program"`
-	TTLMS       int64     `json:"ttl_ms"`
-	RemainingMS int64     `json:"remaining_ms"`
-	Holds       uint32    `json:"holds"`
-	Waits       uint32    `json:"waits"`
-	Home        uint64    `json:"home,omitempty"`
-	Opened      time.Time `json:"opened"`
-}
-
-func sessionJSON(s admin.SessionInfo) sessionView {
-	return sessionView{
-		s.ID, s.Owner, s.Leaving, s.Host, s.PID, s.Program, s.TTL.Milliseconds(), s.Remaining.Milliseconds(), s.Holds, s.Waits, s.Home, s.Opened,
-	}
 }
 
 func sessionsTable(w io.Writer, live []admin.SessionInfo) error {

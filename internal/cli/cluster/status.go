@@ -7,6 +7,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/conclave-io/conclave/api"
+	"github.com/conclave-io/conclave/internal/cli/cluster/forms"
+	"github.com/conclave-io/conclave/internal/client"
+
 	"github.com/spf13/cobra"
 
 	"github.com/conclave-io/conclave"
@@ -30,11 +34,14 @@ the locks that algorithms guard.`,
 		Args: ui.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.Ask(cmd.Context(), func(ctx context.Context, client *conclave.Client) error {
+				if a.JSON {
+					return printStatusForm(a, ctx, client)
+				}
 				s, err := admin.New(client).Status(ctx)
 				if err != nil {
 					return err
 				}
-				return printStatus(a, s, seatsOf(ctx, client, s))
+				return writeStatus(a.Stdout, s, seatsOf(ctx, client, s.Leader))
 			})
 		},
 	})
@@ -42,8 +49,8 @@ the locks that algorithms guard.`,
 
 // seatsOf returns the servers that guard locks by algorithms. If no server answers, the status is
 // shown without them.
-func seatsOf(ctx context.Context, client *conclave.Client, s admin.Status) (v admin.View) {
-	if s.Leader != 0 {
+func seatsOf(ctx context.Context, client *conclave.Client, leader uint64) (v admin.View) {
+	if leader != 0 {
 		ctx, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()
 		v, _ = admin.New(client).Homes(ctx)
@@ -51,70 +58,27 @@ func seatsOf(ctx context.Context, client *conclave.Client, s admin.Status) (v ad
 	return v
 }
 
-func printStatus(a *connect.App, s admin.Status, v admin.View) error {
-	shown := statusJSON(s)
-	shown.Seats = ui.Each(v.Members, seatJSON)
-	return a.Print(shown, func(w io.Writer) error {
-		err := statusTable(w, s)
-		if err == nil && len(s.Clocks) > 0 {
-			err = writeClocks(w, s)
-		}
-		if err == nil && len(v.Members) > 0 {
-			fmt.Fprintf(w, "\nalgorithms guard locks in epoch %d\n", v.Epoch)
-			err = writeSeats(w, &v)
-		}
-		return err
-	})
-}
-
-type statusView struct {
-	Cluster       string       `json:"cluster"`
-	Server        uint64       `json:"server"`
-	Leader        uint64       `json:"leader"`
-	Term          uint64       `json:"term,string"`
-	CommitIndex   uint64       `json:"commit_index,string"`
-	AppliedIndex  uint64       `json:"applied_index,string"`
-	SnapshotIndex uint64       `json:"snapshot_index,string"`
-	Sessions      uint64       `json:"sessions"`
-	Locks         uint64       `json:"locks"`
-	Elections     uint64       `json:"elections"`
-	Waiters       uint64       `json:"waiters"`
-	Fence         uint64       `json:"fence,string"`
-	Version       string       `json:"version"`
-	UptimeMS      int64        `json:"uptime_ms"`
-	Members       []memberView `json:"members"`
-	// Clocks are the clocks of other servers, compared with that of the server that answers.
-	Clocks []clockView `json:"clocks"`
-	// Seats are the servers that guard locks by algorithms.
-	Seats []seatView `json:"seats,omitempty"`
-}
-
-type memberView struct {
-	ID            uint64 `json:"id"`
-	PeerAddress   string `json:"peer_address"`
-	ClientAddress string `json:"client_address"`
-	Voter         bool   `json:"voter"`
-	Leader        bool   `json:"leader"`
-	Connected     bool   `json:"connected"`
-	MatchIndex    uint64 `json:"match_index,string"`
-	Learner       bool   `json:"learner"`
-	Behind        uint64 `json:"behind,string"`
-	// Stage is settled, reserved, joining or leaving.
-	Stage admin.Stage `json:"stage"`
-	// CertificateExpires is when the first of its certificates expires, if that is known.
-	CertificateExpires time.Time `json:"certificate_expires,omitzero"`
-}
-
-func statusJSON(s admin.Status) statusView {
-	return statusView{
-		Cluster: s.Cluster, Server: s.Server, Leader: s.Leader, Term: s.Term, CommitIndex: s.CommitIndex,
-		AppliedIndex: s.AppliedIndex, SnapshotIndex: s.SnapshotIndex, Sessions: s.Sessions, Locks: s.Locks,
-		Elections: s.Elections, Waiters: s.Waiters, Fence: s.Fence, Version: s.Version,
-		UptimeMS: s.Uptime.Milliseconds(), Members: ui.Each(s.Members, memberJSON), Clocks: ui.Each(s.Clocks, clockJSON),
+// printStatusForm prints the status with all that the server tells, which is more than admin.Status has.
+func printStatusForm(a *connect.App, ctx context.Context, c *conclave.Client) error {
+	conn := client.Of(c)
+	answer, err := client.Call(ctx, conn, api.ConclaveClient.Status, &api.StatusRequest{Certificates: true})
+	if err != nil {
+		return conn.Failed("status", "", err)
 	}
+	return a.Print(forms.StatusOf(answer, seatsOf(ctx, c, answer.GetLeader()).Members), nil)
 }
 
-func memberJSON(m admin.Member) memberView { return memberView(m) }
+func writeStatus(w io.Writer, s admin.Status, v admin.View) error {
+	err := statusTable(w, s)
+	if err == nil && len(s.Clocks) > 0 {
+		err = writeClocks(w, s)
+	}
+	if err == nil && len(v.Members) > 0 {
+		fmt.Fprintf(w, "\nalgorithms guard locks in epoch %d\n", v.Epoch)
+		err = writeSeats(w, &v)
+	}
+	return err
+}
 
 func statusTable(w io.Writer, s admin.Status) error {
 	if len(s.Members) == 0 { // the caller does not have the verb status
@@ -165,26 +129,6 @@ func role(m admin.Member) string {
 		return "learner"
 	}
 	return "-"
-}
-
-// clockView is the clock of another server. Drift is how much faster it runs, if that is known:
-// 0.01 is 1 %.
-type clockView struct {
-	Server     uint64   `json:"server"`
-	Offset     string   `json:"offset"`
-	Error      string   `json:"error"`
-	Drift      *float64 `json:"drift,omitempty"`
-	DriftError *float64 `json:"drift_error,omitempty"`
-	Over       string   `json:"over,omitempty"`
-	Notable    bool     `json:"notable,omitempty"`
-}
-
-func clockJSON(c admin.Clock) clockView {
-	v := clockView{Server: c.Server, Offset: c.Offset.String(), Error: c.Error.String(), Notable: c.Notable}
-	if c.Over > 0 {
-		v.Drift, v.DriftError, v.Over = &c.Drift, &c.DriftError, c.Over.String()
-	}
-	return v
 }
 
 // writeClocks writes the clocks of other servers, and warnings about them.

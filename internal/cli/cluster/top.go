@@ -127,7 +127,7 @@ func (t *top) look(ctx context.Context, client *conclave.Client) sample {
 		s.resources, _, s.err = t.of.ListAll(ctx, client, "")
 	}
 	if s.err == nil {
-		s.view = seatsOf(ctx, client, s.status)
+		s.view = seatsOf(ctx, client, s.status.Leader)
 	}
 	return s
 }

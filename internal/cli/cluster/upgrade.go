@@ -6,6 +6,8 @@ import (
 	"io"
 	"time"
 
+	"github.com/conclave-io/conclave/internal/cli/cluster/forms"
+
 	"github.com/spf13/cobra"
 
 	"github.com/conclave-io/conclave"
@@ -86,19 +88,10 @@ func newUpgradeStep(a *connect.App, step upgradeStep) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				view := upgradeView{u.Level, u.Target, u.Held, u.RisesIn.String(), append([]string{}, u.Obstacles...)}
-				return a.Print(view, func(w io.Writer) error { return writeUpgrade(w, u) })
+				return a.Print(forms.UpgradeOf(u), func(w io.Writer) error { return writeUpgrade(w, u) })
 			})
 		},
 	})
-}
-
-type upgradeView struct {
-	Level     uint32   `json:"level"`
-	Target    uint32   `json:"target"`
-	Held      bool     `json:"held"`
-	RisesIn   string   `json:"rises_in"`
-	Obstacles []string `json:"obstacles"`
 }
 
 func writeUpgrade(w io.Writer, u admin.Upgrade) error {

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/conclave-io/conclave/internal/cli/cluster/forms"
+
 	"github.com/spf13/cobra"
 
 	"github.com/conclave-io/conclave"
@@ -46,8 +48,7 @@ coordinates the locks of namespaces with the option coordinator=elected, from th
 		Args: ui.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return connect.Show(a, cmd, (*admin.Admin).Homes, func(v admin.View) error {
-				shown := viewView{v.Epoch, v.Coordinator, v.FailureDetector.Algorithm, v.FailureDetector.Options, ui.Each(v.Members, seatJSON), ui.Each(v.Others, seatJSON), ui.Each(v.Guards, guardJSON)}
-				return a.Print(shown, func(w io.Writer) error { return writeView(w, &v) })
+				return a.Print(forms.ViewOf(v), func(w io.Writer) error { return writeView(w, &v) })
 			})
 		},
 	}
@@ -121,29 +122,6 @@ conclave view shows the new coordinator.`,
 	}
 }
 
-type viewView struct {
-	Epoch       uint64      `json:"epoch"`
-	Coordinator uint64      `json:"coordinator"`
-	Watch       string      `json:"watch,omitempty"`
-	Options     string      `json:"watch_options,omitempty"`
-	Members     []seatView  `json:"members"`
-	Others      []seatView  `json:"others"`
-	Guards      []guardView `json:"guards"`
-}
-
-type seatView struct {
-	Seat      string    `json:"seat"`
-	Server    uint64    `json:"server"`
-	Address   string    `json:"client_address"`
-	Remaining string    `json:"remaining"`
-	Home      *homeView `json:"home,omitempty"`
-	Problem   string    `json:"problem,omitempty"`
-}
-
-func seatJSON(s admin.Seat) seatView {
-	return seatView{s.ID, s.Server, s.Address, s.Remaining.String(), homeJSON(s.Home), s.Problem}
-}
-
 func writeView(w io.Writer, v *admin.View) error {
 	if len(v.Guards) == 0 {
 		_, err := fmt.Fprintln(w, "agreement guards all locks; see `conclave namespace set`")
@@ -204,73 +182,6 @@ func startsOf(v *admin.View) (starts []admin.ViewStart) {
 		}
 	}
 	return starts
-}
-
-// homeView is the state of a server that takes part in locks that algorithms guard.
-type homeView struct {
-	Epoch      uint64          `json:"epoch"`
-	State      string          `json:"state"`
-	Remaining  string          `json:"remaining"`
-	Paused     string          `json:"paused"`
-	Missing    []uint64        `json:"missing,omitempty"`
-	Sessions   uint64          `json:"sessions"`
-	Names      uint64          `json:"names"`
-	Lanes      []laneView      `json:"lanes"`
-	Namespaces []namespaceView `json:"namespaces"`
-	Watch      *watchingView   `json:"watch,omitempty"`
-	Starts     []viewStartView `json:"starts"`
-}
-
-// watchingView is the state of a failure detector and an election.
-type watchingView struct {
-	Stack      string   `json:"stack"`
-	Doubted    []uint64 `json:"doubted,omitempty"`
-	Elected    uint64   `json:"elected,omitempty"`
-	Suspicions uint64   `json:"suspicions"`
-	Failures   uint64   `json:"failures"`
-	Trusts     uint64   `json:"trusts"`
-	Elections  uint64   `json:"elections"`
-	Messages   uint64   `json:"messages"`
-}
-
-type viewStartView struct {
-	Epoch uint64    `json:"epoch"`
-	At    time.Time `json:"at"`
-	Why   string    `json:"why"`
-}
-
-type laneView struct {
-	Server         uint64 `json:"server"`
-	Up             bool   `json:"up"`
-	Unacknowledged uint64 `json:"unacknowledged"`
-}
-
-type namespaceView struct {
-	Prefix    string `json:"prefix"`
-	Algorithm string `json:"algorithm"`
-	Names     uint64 `json:"names"`
-	Entries   uint64 `json:"entries"`
-	Messages  uint64 `json:"messages"`
-	Others    uint64 `json:"other_messages"`
-	Waited    string `json:"waited"`
-}
-
-func homeJSON(h *admin.Home) *homeView {
-	if h == nil {
-		return nil
-	}
-	v := &homeView{
-		Epoch: h.Epoch, State: h.State, Remaining: h.Remaining.String(), Paused: h.Paused.String(), Missing: h.Missing,
-		Sessions: h.Sessions, Names: h.Names, Lanes: ui.Each(h.Lanes, func(l admin.Lane) laneView { return laneView(l) }),
-		Namespaces: ui.Each(h.Namespaces, func(n admin.Namespace) namespaceView {
-			return namespaceView{n.Prefix, n.Algorithm, n.Names, n.Entries, n.Messages, n.Others, n.Waited.String()}
-		}),
-		Starts: ui.Each(h.Starts, func(s admin.ViewStart) viewStartView { return viewStartView(s) }),
-	}
-	if w := h.Detector; w != nil {
-		v.Watch = &watchingView{w.Stack, w.Suspected, w.Elected, w.Suspicions, w.Failures, w.Trusts, w.Elections, w.Messages}
-	}
-	return v
 }
 
 // writeSeats shows the servers that take part, and those that wait to take part.

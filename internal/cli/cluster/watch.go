@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/conclave-io/conclave/internal/cli/cluster/forms"
+
 	"github.com/spf13/cobra"
 
 	"github.com/conclave-io/conclave"
@@ -84,10 +86,11 @@ func printEvent(a *connect.App, value any, text string) error {
 	return out.Encode(value)
 }
 
+// changeView is a change of a lock or an election.
 type changeView struct {
-	At   time.Time     `json:"at"`
-	Name string        `json:"name"`
-	Held *resourceView `json:"held,omitempty"`
+	At   time.Time       `json:"at"`
+	Name string          `json:"name"`
+	Held *forms.Resource `json:"held,omitempty"`
 }
 
 func printChanges(a *connect.App, of ResourceClass, changes <-chan conclave.Changes, live <-chan look) error {
@@ -125,7 +128,7 @@ func printResources(a *connect.App, of ResourceClass, fresh []conclave.Resource)
 		at := time.Now()
 		view := changeView{At: at, Name: r.Name}
 		if len(r.Holders) > 0 {
-			view.Held = new(resourceJSON(r))
+			view.Held = new(forms.ResourceOf(r))
 		}
 		if err := printEvent(a, view, at.Format(time.TimeOnly)+"  "+of.sentence(r)); err != nil {
 			return err
@@ -178,7 +181,7 @@ func (n *news) take(c conclave.Changes) (changed []conclave.Resource) {
 
 // fingerprint contains everything that a line shows.
 func fingerprint(r *conclave.Resource) string {
-	text, err := json.Marshal(resourceJSON(*r))
+	text, err := json.Marshal(forms.ResourceOf(*r))
 	if err != nil {
 		panic(err) // impossible: all fields can be encoded
 	}
@@ -275,12 +278,6 @@ func lookOnce(ctx context.Context, client *conclave.Client, prefix string) (l lo
 	return l, true
 }
 
-type startView struct {
-	At    time.Time `json:"at"`
-	Epoch uint64    `json:"epoch"`
-	Why   string    `json:"why"`
-}
-
 // liveNews filters what is new from one look to the next. Epochs before the first look are not new.
 type liveNews struct {
 	locks *news
@@ -313,7 +310,7 @@ func (n *liveNews) starts(l look) (fresh []admin.ViewStart) {
 
 func printStarts(a *connect.App, starts []admin.ViewStart) error {
 	for _, s := range starts {
-		if err := printEvent(a, startView{s.At, s.Epoch, s.Why}, fmt.Sprintf("%s  epoch %d begins: %s", s.At.Local().Format(time.TimeOnly), s.Epoch, ui.Shown(s.Why))); err != nil {
+		if err := printEvent(a, forms.ViewStartOf(s), fmt.Sprintf("%s  epoch %d begins: %s", s.At.Local().Format(time.TimeOnly), s.Epoch, ui.Shown(s.Why))); err != nil {
 			return err
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/conclave-io/conclave/internal/cli/cluster/forms"
+
 	"github.com/spf13/cobra"
 
 	"github.com/conclave-io/conclave"
@@ -45,7 +47,7 @@ If nobody holds NAME and no hold is remembered, why says so and exits with 0.`,
 					a.Say("warning: unknown what its holders wait for: %s", ui.OneLine(err.Error()))
 				}
 				g, blocked := waitGraph{waits, more}, of.Blocked(ctx, client, args[0], x.Held)
-				return a.Print(explanationJSON(args[0], x, blocked, g.of(of.Election, &x.Resource)), func(w io.Writer) error {
+				return a.Print(forms.ExplanationOf(args[0], x, blocked, g.of(of.Election, &x.Resource)), func(w io.Writer) error {
 					return of.tell(w, args[0], x, blocked, g)
 				})
 			})
@@ -114,53 +116,6 @@ func (k ResourceClass) ListAll(ctx context.Context, client *conclave.Client, pre
 		return known, nil, err
 	}
 	return client.ListKnown(ctx, prefix)
-}
-
-type explanationView struct {
-	Name string `json:"name"`
-	// Held is absent if nobody holds it or waits for it, according to those of Homes that answered.
-	Held *resourceView `json:"held,omitempty"`
-	Past []endedView   `json:"past"`
-	// Blocked is why nobody gets it, if the reason is a change of its guard.
-	Blocked string `json:"blocked,omitempty"`
-	// Waits are its holders that wait for something else meanwhile.
-	Waits []waitingView `json:"waits"`
-	// Algorithm guards it, and all other locks that start with Prefix.
-	Algorithm string       `json:"algorithm,omitempty"`
-	Prefix    string       `json:"prefix,omitempty"`
-	Homes     []atHomeView `json:"homes,omitempty"`
-}
-
-type atHomeView struct {
-	Server      uint64 `json:"server"`
-	Held        bool   `json:"held"`
-	QueueLength uint32 `json:"queue_length"`
-	Problem     string `json:"problem,omitempty"`
-}
-
-func atHomeJSON(h conclave.AtHome) atHomeView { return atHomeView(h) }
-
-type endedView struct {
-	Fence   uint64    `json:"fence,string"`
-	Since   time.Time `json:"since"`
-	Until   time.Time `json:"until"`
-	Host    string    `json:"host"`
-	PID     int64     `json:"pid"`
-	Program string    `json:"program"`
-	How     string    `json:"how"`
-	Reason  string    `json:"reason,omitempty"`
-	By      string    `json:"by,omitempty"`
-	Owner   string    `json:"owner,omitempty"`
-}
-
-func endedJSON(e conclave.Ended) endedView { return endedView(e) }
-
-func explanationJSON(name string, x conclave.Explanation, blocked string, waits []waitingView) explanationView {
-	v := explanationView{Name: name, Past: ui.Each(x.Past, endedJSON), Blocked: blocked, Waits: waits, Algorithm: x.Algorithm, Prefix: x.Prefix, Homes: ui.Each(x.Homes, atHomeJSON)}
-	if x.Held || x.Resource.QueueLength > 0 {
-		v.Held = new(resourceJSON(x.Resource))
-	}
-	return v
 }
 
 // tell writes an explanation for people. Blocked is why nobody gets it, or "".

@@ -7,6 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/conclave-io/conclave/api/jsonform"
+
+	"github.com/conclave-io/conclave/internal/cli/cluster/forms"
+
 	"github.com/conclave-io/conclave"
 	"github.com/conclave-io/conclave/internal/cli/ui"
 )
@@ -59,7 +63,7 @@ PAST FENCE  HOST  PID  PROGRAM  ENDED   HELD FOR  HOW
 // The names of fields are those of the HTTP interface.
 func TestWhyNamesHomesAsHTTPDoes(t *testing.T) {
 	x := conclave.Explanation{Algorithm: "raymond", Prefix: "r/", Homes: []conclave.AtHome{{Server: 1, Held: true, QueueLength: 2}}}
-	text, err := json.Marshal(explanationJSON("r/a", x, "", nil).Homes)
+	text, err := json.Marshal(forms.ExplanationOf("r/a", x, "", nil).Homes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +126,7 @@ QUEUE  HOST  PID  PROGRAM  SESSION  SINCE   SHARED
 1      h1    1    p        -        0s ago  no
 and 1 more
 `)
-	if v := explanationJSON("a/x", x, "", nil); v.Held == nil || len(v.Held.Waiters) != 1 {
+	if v := forms.ExplanationOf("a/x", x, "", nil); v.Held == nil || len(v.Held.Waiters) != 1 {
 		t.Errorf("as JSON: %+v", v)
 	}
 }
@@ -196,7 +200,7 @@ func TestOnlyWhoWasAskedIsAwaited(t *testing.T) {
 	}
 	past := []conclave.Ended{{Fence: 9}, {Fence: 7, How: "released"}}
 	ended := endedAmong(conclave.Explanation{Past: past}, []conclave.Holder{{Fence: 7}})
-	if !slices.Equal(ended, []endedView{{Fence: 7, How: "released"}}) {
+	if !slices.Equal(ended, []jsonform.Ended{{Fence: 7, How: "released"}}) {
 		t.Errorf("ended: %+v", ended)
 	}
 }

@@ -2,17 +2,14 @@ package rest
 
 import (
 	"context"
-	"encoding/hex"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/conclave-io/conclave/api"
-	"github.com/conclave-io/conclave/internal/service/stream"
+	"github.com/conclave-io/conclave/api/jsonform"
 )
 
 // parameters reads the query of a request, and refuses unknown parameters.
@@ -113,8 +110,8 @@ func (p *parameters) sessionID(key string) []byte {
 	if text == "" {
 		return nil
 	}
-	id, err := parseSessionID(text)
-	if err != nil {
+	var id jsonform.SessionID
+	if err := id.UnmarshalText([]byte(text)); err != nil {
 		p.fail("%s: %v", key, err)
 	}
 	return id
@@ -140,14 +137,4 @@ func (p *parameters) check() error {
 		}
 	}
 	return p.err
-}
-
-// parseSessionID reads the text of a public id.
-func parseSessionID(text string) ([]byte, error) {
-	digits, public := strings.CutPrefix(text, api.PublicPrefix)
-	id, err := hex.DecodeString(digits)
-	if !public || err != nil || len(id) != stream.SecretSize {
-		return nil, fmt.Errorf(`%.40q: not the public id of a session; must be %q and 32 hexadecimal digits`, text, api.PublicPrefix)
-	}
-	return id, nil
 }

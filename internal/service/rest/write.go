@@ -245,8 +245,8 @@ type endSessionBody struct {
 
 // postEndSession ends a session of another client.
 func (h *Handler) postEndSession(r *http.Request, body *endSessionBody) (any, error) {
-	id, err := parseSessionID(r.PathValue("id"))
-	if err != nil {
+	var id jsonform.SessionID
+	if err := id.UnmarshalText([]byte(r.PathValue("id"))); err != nil {
 		return nil, malformed("session: %v", err)
 	}
 	answer, err := h.server.EndSession(r.Context(), &api.EndSessionRequest{Id: id, Reason: body.Reason})

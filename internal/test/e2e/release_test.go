@@ -158,7 +158,7 @@ func TestEndingASession(t *testing.T) {
 		}
 	}
 	on(0, short+"  ", "sessions")
-	on(0, fmt.Sprintf(`"id": %q`, id), "sessions", "--json")
+	on(0, fmt.Sprintf(`"session_id": %q`, id), "sessions", "--json")
 	on(0, short+"  ", "locks")
 	on(0, fmt.Sprintf(`"session_id": %q`, id), "locks", "--json")
 	on(1, `session: "s-00000000": not found`, "sessions", "end", "s-00000000", "--reason", "leaked")

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/conclave-io/conclave/internal/cli/cluster/forms"
+
 	"github.com/spf13/cobra"
 
 	"github.com/conclave-io/conclave"
@@ -71,10 +73,7 @@ address from which the server sees the connection.`,
 		Args: ui.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return connect.Show(a, cmd, (*admin.Admin).WhoAmI, func(who admin.Caller) error {
-				if who.Roles == nil {
-					who.Roles = []string{} // in JSON a list, not null
-				}
-				return a.PrintLine(who, fmt.Sprintf("%s\tvia %s from %s", ui.Shown(cmp.Or(who.Principal, "anonymous")), who.Via, ui.Shown(who.Remote)))
+				return a.PrintLine(forms.WhoAmIOf(who), fmt.Sprintf("%s\tvia %s from %s", ui.Shown(cmp.Or(who.Principal, "anonymous")), who.Via, ui.Shown(who.Remote)))
 			})
 		},
 	})
@@ -109,8 +108,7 @@ func newAccessCheck(a *connect.App) *cobra.Command {
 				if !verdict.Allowed {
 					a.Status = ui.StatusNo
 				}
-				verdict.Roles = slices.Concat([]string{}, verdict.Roles)
-				return a.PrintLine(verdict, verdict.Why)
+				return a.PrintLine(forms.VerdictOf(verdict), verdict.Why)
 			})
 		},
 	}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/conclave-io/conclave/internal/cli/cluster/forms"
+
 	"github.com/spf13/cobra"
 
 	"github.com/conclave-io/conclave/admin"
@@ -24,7 +26,7 @@ func newAccessShow(a *connect.App) *cobra.Command {
 		Args: ui.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return connect.Show(a, cmd, (*admin.Admin).Access, func(rules admin.Access) error {
-				return a.Print(rules, func(w io.Writer) error { return writeRules(w, rules) })
+				return a.Print(forms.RulesOf(rules), func(w io.Writer) error { return writeRules(w, rules) })
 			})
 		},
 	})

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/conclave-io/conclave/internal/cli/cluster/forms"
+
 	"github.com/spf13/cobra"
 
 	"github.com/conclave-io/conclave"
@@ -44,14 +46,13 @@ type edits struct {
 	done string
 }
 
+// reformed is the result of a change of the rules.
 type reformed struct {
-	Done     string `json:"done"`
-	Revision uint64 `json:"revision"`
-	// Denied counts the holds that the new rules would not grant, and Revoked the holders of
-	// those that were asked to leave.
-	Denied  uint64             `json:"denied"`
-	Holds   []admin.DeniedHold `json:"denied_holds"`
-	Revoked int                `json:"revoked"`
+	done string
+	// AccessChanged has the holds that the new rules would not grant, and revoked counts the
+	// holders of those that were asked to leave.
+	admin.AccessChanged
+	revoked int
 }
 
 // reformAttempts bounds the retries of a change that conflicts with another change of the rules.
@@ -70,7 +71,7 @@ func (r *reform) change(cmd *cobra.Command, of func(admin.Access) (edits, error)
 		if r.dryRun {
 			r.Say("dry run: nothing changed")
 		}
-		return r.PrintLine(done, done.Done)
+		return r.PrintLine(forms.AccessChangedOf(done.done, done.AccessChanged, done.revoked), done.done)
 	})
 }
 
@@ -97,7 +98,7 @@ func (r *reform) once(ctx context.Context, client *conclave.Client, of func(admi
 	if err != nil {
 		return reformed{}, err
 	}
-	done := reformed{Done: e.done, Revision: rules.Revision, Holds: []admin.DeniedHold{}}
+	done := reformed{done: e.done, AccessChanged: admin.AccessChanged{Revision: rules.Revision}}
 	if len(e.list) == 0 {
 		return done, nil
 	}
@@ -105,8 +106,7 @@ func (r *reform) once(ctx context.Context, client *conclave.Client, of func(admi
 	if err != nil {
 		return done, err
 	}
-	done.Revision, done.Denied = changed.Revision, changed.Denied
-	done.Holds = append(done.Holds, changed.Holds...)
+	done.AccessChanged = changed
 	return done, nil
 }
 
@@ -171,7 +171,7 @@ func (r *reform) revoke(ctx context.Context, client *conclave.Client, holds []ad
 		for _, err := range errs {
 			switch {
 			case err == nil:
-				done.Revoked++
+				done.revoked++
 			case !errors.Is(err, conclave.ErrNotFound): // released meanwhile
 				return fmt.Errorf("revoke holds after the rules changed: %w", err)
 			}

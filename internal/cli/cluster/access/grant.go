@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/conclave-io/conclave/internal/cli/cluster/forms"
+
 	"github.com/spf13/cobra"
 
 	"github.com/conclave-io/conclave/admin"
@@ -164,7 +166,7 @@ func newRoleShow(a *connect.App) *cobra.Command {
 				if len(args) > 0 && len(roles) == 0 {
 					return ui.Failure(ui.StatusNo, "role: %q: not found", args[0])
 				}
-				return a.Print(map[string]any{"roles": roles}, func(w io.Writer) error {
+				return a.Print(map[string]any{"roles": ui.Each(roles, forms.RoleOf)}, func(w io.Writer) error {
 					t := ui.NewTable(w, "ROLE", "RULE")
 					for _, role := range roles {
 						for _, rule := range role.Rules {

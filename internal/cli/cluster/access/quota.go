@@ -6,6 +6,8 @@ import (
 	"io"
 	"slices"
 
+	"github.com/conclave-io/conclave/internal/cli/cluster/forms"
+
 	"github.com/spf13/cobra"
 
 	"github.com/conclave-io/conclave/admin"
@@ -143,7 +145,7 @@ func newQuotaList(a *connect.App) *cobra.Command {
 		Args: ui.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return connect.Show(a, cmd, (*admin.Admin).Access, func(rules admin.Access) error {
-				return a.Print(map[string]any{"quotas": rules.Quotas}, func(w io.Writer) error {
+				return a.Print(map[string]any{"quotas": ui.Each(rules.Quotas, forms.QuotaOf)}, func(w io.Writer) error {
 					t := ui.NewTable(w, "QUOTA OF", "SESSIONS", "CLAIMS", "BYTES", "REQUESTS/S")
 					for _, q := range rules.Quotas {
 						t.Row(ofQuota(q), ui.Bounded(q.Sessions), ui.Bounded(q.Claims), ui.Bounded(q.Bytes), ui.Bounded(q.Requests))

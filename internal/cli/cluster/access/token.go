@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/conclave-io/conclave/internal/cli/cluster/forms"
+
 	"github.com/spf13/cobra"
 
 	"github.com/conclave-io/conclave"
@@ -216,7 +218,7 @@ func newTokenList(a *connect.App) *cobra.Command {
 		Args: ui.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return connect.Show(a, cmd, (*admin.Admin).Access, func(rules admin.Access) error {
-				return a.Print(map[string]any{"tokens": rules.Tokens}, func(w io.Writer) error {
+				return a.Print(map[string]any{"tokens": ui.Each(rules.Tokens, forms.TokenOf)}, func(w io.Writer) error {
 					t := ui.NewTable(w, "ID", "PROVES", "CREATED BY", "CREATED", "EXPIRES", "NOTE")
 					for _, token := range rules.Tokens {
 						expires := "never"
