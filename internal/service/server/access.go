@@ -10,6 +10,7 @@ import (
 
 	"github.com/conclave-io/conclave/api"
 	"github.com/conclave-io/conclave/internal/service/access"
+	"github.com/conclave-io/conclave/internal/service/admission"
 	"github.com/conclave-io/conclave/internal/service/authn"
 	"github.com/conclave-io/conclave/internal/service/node"
 	"github.com/conclave-io/conclave/internal/service/registry"
@@ -196,7 +197,7 @@ func (s *Server) answerChange(sent *api.AccessChange) (answering, error) {
 			level, _ := state.Level()
 			return status.Errorf(codes.InvalidArgument, "level %d: there are rules of access from level %d on: see conclave upgrade status", level, version.Access)
 		}
-		if err := denied(rules, who, access.Access, access.Any, ""); err != nil {
+		if err := admission.Denied(rules, who, access.Access, access.Any, ""); err != nil {
 			return err
 		}
 		next, err := rules.Apply(change)

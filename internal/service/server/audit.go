@@ -13,6 +13,7 @@ import (
 
 	"github.com/conclave-io/conclave/api"
 	"github.com/conclave-io/conclave/internal/service/access"
+	"github.com/conclave-io/conclave/internal/service/admission"
 	"github.com/conclave-io/conclave/internal/service/audit"
 	"github.com/conclave-io/conclave/internal/service/authn"
 	"github.com/conclave-io/conclave/internal/service/node"
@@ -116,7 +117,7 @@ func (s *Server) followAuditLog(ctx context.Context, req *api.AuditLogRequest, s
 			cursor = &at
 		}
 		if cursor != nil {
-			if err := s.permit(ctx, who, access.OnCluster(access.Audit)); err != nil {
+			if err := s.gate.Permit(ctx, who, access.OnCluster(access.Audit)); err != nil {
 				return err
 			}
 			if err := send(chosen(ctx, req, s.rules(), cursor.Next(time.Now().UnixNano(), trail, true))); err != nil {
@@ -142,7 +143,7 @@ func chosen(ctx context.Context, req *api.AuditLogRequest, rules *access.State, 
 		case !strings.HasPrefix(rec.Name, req.GetNamePrefix()):
 			continue
 		case audit.Named(rec):
-			if may := reader(ctx, rules, rec.Class); may != nil && !may(rec.Name) {
+			if may := admission.Reader(ctx, rules, rec.Class); may != nil && !may(rec.Name) {
 				continue
 			}
 		}

@@ -34,7 +34,7 @@ func (s service) EndSession(ctx context.Context, req *api.EndSessionRequest) (*a
 	command := registry.Command{Op: registry.OpEnd, Session: registry.SessionID(req.GetId()), Value: req.GetReason(), By: &by}
 	if req.GetHome() && authn.IsForwarded(ctx) { // asked by the leader, which has it on record
 		who, _ := authn.CallerOf(ctx)
-		if err := s.permit(ctx, who, access.OnCluster(access.EndSession)); err != nil {
+		if err := s.gate.Permit(ctx, who, access.OnCluster(access.EndSession)); err != nil {
 			return nil, err
 		}
 		return s.endSessionHere(&command)

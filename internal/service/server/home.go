@@ -14,6 +14,7 @@ import (
 	"github.com/conclave-io/conclave/algorithm/view"
 	"github.com/conclave-io/conclave/api"
 	"github.com/conclave-io/conclave/internal/service/access"
+	"github.com/conclave-io/conclave/internal/service/admission"
 	"github.com/conclave-io/conclave/internal/service/authn"
 	"github.com/conclave-io/conclave/internal/service/host"
 	"github.com/conclave-io/conclave/internal/service/registry"
@@ -73,7 +74,7 @@ func (s *Server) turnAway(frames attachStream) error {
 func (s *Server) divert(ctx context.Context, frame *api.ClientFrame, out *outbox) {
 	kept := frame.Requests[:0]
 	for _, req := range frame.Requests {
-		if refusal := s.tooFast(out.sessions.caller, req); refusal != nil {
+		if refusal := s.gate.TooFast(out.sessions.caller, req); refusal != nil {
 			out.refuse([]*api.Reply{refusal})
 			continue
 		}
@@ -292,7 +293,7 @@ func (s *Server) listHere(ctx context.Context, req *api.ListRequest) (*api.ListR
 // readableHere returns the first locks of a list that the caller may read, and whether there are
 // more than most.
 func (s *Server) readableHere(ctx context.Context, req *api.ListRequest, most int) (found []registry.Resource, more bool) {
-	may, after := reader(ctx, s.rules(), registry.Lock), req.GetAfter()
+	may, after := admission.Reader(ctx, s.rules(), registry.Lock), req.GetAfter()
 	for further := true; further; {
 		var page []registry.Resource
 		page, further = s.node.Home().List(req.GetPrefix(), after, pageSize, waiters(req.GetWaiters()))

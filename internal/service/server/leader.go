@@ -107,7 +107,7 @@ func attempt[T any](ctx context.Context, s *Server, here func(context.Context) (
 	leader := s.node.Metrics().Leader.Load()
 	if leader == s.cfg.ID || authn.IsForwarded(ctx) {
 		if result, err = here(ctx); err == nil {
-			err = s.recheck(ctx)
+			err = s.gate.Recheck(ctx)
 		}
 		return result, err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/conclave-io/conclave/api"
 	"github.com/conclave-io/conclave/internal/service/access"
+	"github.com/conclave-io/conclave/internal/service/admission"
 	"github.com/conclave-io/conclave/internal/service/authn"
 	"github.com/conclave-io/conclave/internal/service/clocks"
 	"github.com/conclave-io/conclave/internal/service/node"
@@ -47,7 +48,7 @@ func (s *Server) statusFor(ctx context.Context) (*api.StatusResponse, error) {
 		return nil, err
 	}
 	answer, err := s.status(ctx)
-	if err == nil && s.permit(ctx, who, access.OnCluster(access.Status)) != nil {
+	if err == nil && s.gate.Permit(ctx, who, access.OnCluster(access.Status)) != nil {
 		answer = &api.StatusResponse{Cluster: answer.GetCluster(), Server: answer.GetServer(), Leader: answer.GetLeader(), Version: answer.GetVersion()}
 	}
 	return answer, err
@@ -100,7 +101,7 @@ func (s service) List(ctx context.Context, req *api.ListRequest) (*api.ListRespo
 	answer := new(api.ListResponse)
 	complete := true
 	look := func(state node.State) {
-		may := reader(ctx, state.Rules(), class)
+		may := admission.Reader(ctx, state.Rules(), class)
 		answer.More, complete = each(state, class, may, limited(req.GetLimit()), waiters(req.GetWaiters()), func(res *registry.Resource) {
 			answer.Resources = append(answer.Resources, stream.ResourceProto(res))
 		})
@@ -132,7 +133,7 @@ func (s service) Explain(ctx context.Context, req *api.ExplainRequest) (*api.Exp
 	answer := new(api.ExplainResponse)
 	var hidden error
 	look := func(state node.State) {
-		if hidden = mayRead(ctx, state.Rules(), class, req.GetName()); hidden == nil {
+		if hidden = admission.MayRead(ctx, state.Rules(), class, req.GetName()); hidden == nil {
 			explainFrom(state, class, req, answer)
 		}
 	}
@@ -173,7 +174,7 @@ func (s service) Waits(ctx context.Context, req *api.WaitsRequest) (*api.WaitsRe
 	look := func(state node.State) {
 		page, more := state.Waits(limited(req.GetLimit()))
 		answer.More = more
-		locks, elections := reader(ctx, state.Rules(), registry.Lock), reader(ctx, state.Rules(), registry.Election)
+		locks, elections := admission.Reader(ctx, state.Rules(), registry.Lock), admission.Reader(ctx, state.Rules(), registry.Election)
 		may := func(class registry.Class, name string) bool {
 			return locks == nil || class == registry.Lock && locks(name) || class == registry.Election && elections(name)
 		}

@@ -51,7 +51,7 @@ func (s *Server) sample(ctx context.Context) (*jsonform.Sample, error) {
 	defer cancel()
 	who, err := authn.CallerOf(ctx)
 	if err == nil {
-		err = s.permit(ctx, who, access.OnCluster(access.Status))
+		err = s.gate.Permit(ctx, who, access.OnCluster(access.Status))
 	}
 	if err != nil {
 		return nil, err

@@ -35,7 +35,7 @@ func (s *Server) newREST() *rest.Handler {
 func (s *Server) routes() http.Handler {
 	// A foreign web page in a browser must not be able to release somebody's locks.
 	// Programs send none of the headers that are checked here.
-	return s.guardHost(http.NewCrossOriginProtection().Handler(s.guard(s.newREST())))
+	return s.guardHost(http.NewCrossOriginProtection().Handler(s.gate.HTTP(s.newREST())))
 }
 
 // Perform implements rest.Server. The reserve is added to a wait, so that the request really waits that long.
@@ -93,7 +93,7 @@ func (c restCalls) Permit(ctx context.Context, wanted access.Need) error {
 	if err != nil {
 		return err
 	}
-	return c.permit(ctx, who, wanted)
+	return c.gate.Permit(ctx, who, wanted)
 }
 
 // Called implements rest.Server.
@@ -101,8 +101,7 @@ func (c restCalls) Called(call string, begun time.Time) { c.metrics.Called(call,
 
 // Refused implements rest.Server.
 func (c restCalls) Refused(ctx context.Context, err error) {
-	wanted, _ := ctx.Value(needKey{}).(access.Need)
-	c.countDenial(wanted, err)
+	c.gate.Refused(ctx, err)
 }
 
 // Ended implements rest.Server.

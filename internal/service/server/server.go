@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -16,6 +15,8 @@ import (
 
 	"github.com/conclave-io/conclave/api"
 	"github.com/conclave-io/conclave/internal/kit/near"
+	"github.com/conclave-io/conclave/internal/service/access"
+	"github.com/conclave-io/conclave/internal/service/admission"
 	"github.com/conclave-io/conclave/internal/service/audit"
 	"github.com/conclave-io/conclave/internal/service/auditlog"
 	"github.com/conclave-io/conclave/internal/service/authn"
@@ -46,8 +47,7 @@ type Server struct {
 	splitter *listen.Splitter
 	audit    *auditlog.Log
 	holds    *audit.Holds // nil without --audit-grants
-	shares   shares
-	rates    rates
+	gate     *admission.Gate
 	grpc     *grpc.Server
 	// calls are the connections over which other servers call this one, and vouched
 	// serves them.
@@ -63,8 +63,6 @@ type Server struct {
 	cancel context.CancelFunc
 	// serving are the listeners' goroutines, tasks those of calls.
 	serving, tasks sync.WaitGroup
-	unruled        atomic.Int64 // when a leader last confirmed that there are no rules yet, by monotonic(); 0 for never
-	current        atomic.Int64 // when the leader last confirmed that the rules of this server are in force, by monotonic(); 0 for never
 
 	stopOnce sync.Once
 	leaving  chan struct{} // closed when Stop begins
@@ -174,6 +172,7 @@ func (s *Server) serve() error {
 	s.callees = newCallees(s.node)
 	s.audit = s.startAudit()
 	s.metrics = metrics.New(s.measured())
+	s.gate = s.newGate()
 	if admin != nil {
 		admin = recorded{admin, s}
 	}
@@ -181,8 +180,8 @@ func (s *Server) serve() error {
 		Clients: s.cfg.Listener, Admin: admin, TLS: s.certs.Clients, Roster: s.certs.ClientConns, Timeout: s.cfg.ioTimeout,
 		Untrusted: func(why string) { s.metrics.AuthFailure("certificate", why) }, Log: s.log,
 	})
-	s.grpc = s.newGRPC(grpc.UnaryInterceptor(s.admitCall), grpc.StreamInterceptor(s.admitStream))
-	s.vouched = s.newGRPC(grpc.UnaryInterceptor(s.believeCall), grpc.StreamInterceptor(s.believeStream))
+	s.grpc = s.newGRPC(grpc.UnaryInterceptor(s.gate.Unary), grpc.StreamInterceptor(s.gate.Stream))
+	s.vouched = s.newGRPC(grpc.UnaryInterceptor(s.gate.ForwardedUnary), grpc.StreamInterceptor(s.gate.ForwardedStream))
 	s.http = s.newHTTP(s.routes())
 	s.serving.Go(s.splitter.Run)
 	s.serving.Go(func() { s.report(s.grpc.Serve(s.splitter.GRPC)) })
@@ -190,7 +189,7 @@ func (s *Server) serve() error {
 	s.serving.Go(func() { s.report(s.http.Serve(s.splitter.HTTP)) })
 	s.serving.Go(func() { s.certs.Watch(s.ctx, s.cfg.LookEvery, s.log, s.Reload) })
 	if s.exposed() {
-		s.serving.Go(s.remind)
+		s.serving.Go(func() { s.gate.Remind(s.ctx, s.log, s.Addr(), s.Leader) })
 	}
 	s.serveAside()
 	return nil
@@ -376,10 +375,27 @@ func (s *Server) Reload() error {
 // Reopen opens the audit log again, after the file was renamed.
 func (s *Server) Reopen() { s.audit.Reopen() }
 
+// newGate returns what decides which calls are served.
+func (s *Server) newGate() *admission.Gate {
+	return admission.New(admission.Config{
+		Server: s.cfg.ID, Node: s.node, Open: s.cfg.Access == accessOpen, Exposed: s.exposed(), Timeout: s.cfg.ioTimeout,
+		Ask: func(ctx context.Context) (*api.AccessResponse, error) {
+			return service{Server: s}.Access(ctx, &api.AccessRequest{Ask: &api.AccessRequest_Check{Check: &api.CheckAccess{Verb: access.Status.String()}}})
+		},
+		Go: s.tasks.Go, Metrics: s.metrics, Audit: s.audit,
+	})
+}
+
+// exposed reports whether other machines can reach the address for clients.
+func (s *Server) exposed() bool { return !loopback(s.Addr().String()) }
+
+// rules returns the rules known to this server, which may lag behind the cluster.
+func (s *Server) rules() *access.State { return s.node.Rules() }
+
 // measured returns what the metrics are about.
 func (s *Server) measured() metrics.Source {
 	of := metrics.Source{
-		ID: s.cfg.ID, Version: s.cfg.Version, Node: s.node, Dir: s.cfg.Data, AccessMode: s.accessMode, Ready: s.probablyReady,
+		ID: s.cfg.ID, Version: s.cfg.Version, Node: s.node, Dir: s.cfg.Data, AccessMode: func() access.Mode { return s.gate.Mode() }, Ready: s.probablyReady,
 		Certificates: s.certs.Expiries, Audit: s.audit,
 	}
 	if s.cfg.Memory {

@@ -4,10 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"path"
 	"slices"
 	"strconv"
-	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
@@ -27,41 +25,6 @@ func (s *Server) reach(ctx context.Context, server uint64) (context.Context, api
 	}
 	client, err := s.callees.get(server)
 	return ctx, client, err
-}
-
-// believeCall and believeStream call believe and permit for every gRPC method.
-func (s *Server) believeCall(ctx context.Context, req any, info *grpc.UnaryServerInfo, serve grpc.UnaryHandler) (any, error) {
-	ctx, err := s.enterVouched(ctx, info.FullMethod, req)
-	if err != nil {
-		return nil, err
-	}
-	defer s.served(info.FullMethod, time.Now())
-	return serve(ctx, req)
-}
-
-func (s *Server) believeStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, serve grpc.StreamHandler) error {
-	ctx, err := s.enterVouched(stream.Context(), info.FullMethod, nil)
-	if err != nil {
-		return err
-	}
-	defer s.served(info.FullMethod, time.Now())
-	return serve(srv, provenStream{stream, ctx})
-}
-
-// enterVouched admits a call that another server has passed on. The other server has checked
-// who the caller is, and this one decides what it may do.
-func (s *Server) enterVouched(ctx context.Context, method string, req any) (context.Context, error) {
-	ctx, err := authn.Forwarded(ctx)
-	if err != nil {
-		return nil, err
-	}
-	who, _ := authn.CallerOf(ctx)
-	wanted := needOf(path.Base(method), req)
-	err = s.mayAct(ctx, who, wanted)
-	if err != nil {
-		s.audit.Refused(who, path.Base(method), err)
-	}
-	return context.WithValue(ctx, needKey{}, wanted), err
 }
 
 // callees has a connection to each server to which calls were passed on. Callers may choose the

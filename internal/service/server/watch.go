@@ -12,6 +12,7 @@ import (
 
 	"github.com/conclave-io/conclave/api"
 	"github.com/conclave-io/conclave/internal/kit/wait"
+	"github.com/conclave-io/conclave/internal/service/admission"
 	"github.com/conclave-io/conclave/internal/service/node"
 	"github.com/conclave-io/conclave/internal/service/registry"
 	"github.com/conclave-io/conclave/internal/service/stream"
@@ -45,7 +46,9 @@ func (s *Server) watch(ctx context.Context, req *api.WatchRequest, send func(*ap
 	defer watch.Close()
 	s.metrics.Watching.Add(1)
 	defer s.metrics.Watching.Add(-1)
-	told.Readable = func(state *registry.Version) func(string) bool { return reader(ctx, state.Rules(), told.Class) }
+	told.Readable = func(state *registry.Version) func(string) bool {
+		return admission.Reader(ctx, state.Rules(), told.Class)
+	}
 	send = atMost(int(req.GetMost()), &told, send)
 	err = s.sendAll(ctx, &told, send)
 	for err == nil {
@@ -180,7 +183,7 @@ func (s *Server) observe(ctx context.Context, name string, send func(*api.Observ
 		if err != nil {
 			return err
 		}
-		if err := mayRead(ctx, state.Rules(), registry.Election, name); err != nil {
+		if err := admission.MayRead(ctx, state.Rules(), registry.Election, name); err != nil {
 			return err
 		}
 		if news := told.News(state.Version); news != nil {

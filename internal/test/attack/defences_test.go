@@ -54,7 +54,7 @@ var defences = []defence{
 	},
 	{
 		"verbs-on-the-cluster", []int{11}, "a server asks no rule for a call about the cluster",
-		without("internal/service/server/door.go", "return denied(rules, who, wanted.Verb, access.Any, \"\")", "return nil"),
+		without("internal/service/admission/gate.go", "return Denied(rules, who, wanted.Verb, access.Any, \"\")", "return nil"),
 	},
 	{
 		"acts-are-decided-at-their-entry", []int{11}, "the registry asks no rule for an act of administration",
@@ -62,13 +62,13 @@ var defences = []defence{
 	},
 	{
 		"a-proof-first", []int{12}, "a server lets callers in who have proven nothing",
-		without("internal/service/server/door.go", `case who.Principal == "":`, `case who.Principal == "" && who.Via == "":`),
+		without("internal/service/admission/gate.go", `case who.Principal == "":`, `case who.Principal == "" && who.Via == "":`),
 	},
 	{
 		"calls-without-a-need-are-refused", []int{11}, "a call that is missing in the table of needs is allowed",
 		[]mutation.Edit{
-			{File: "internal/service/server/needs.go", Old: "\t\"Backup\":        {access.OnCluster(access.Backup), \"backup\"},\n", New: ""},
-			{File: "internal/service/server/door.go", Old: "case wanted.Kind == access.NeedUnmapped:\n\t\treturn status", New: "case wanted.Kind == access.NeedUnmapped:\n\t\treturn nil\n\tcase wanted.Kind < access.NeedUnmapped:\n\t\treturn status"},
+			{File: "internal/service/admission/methods.go", Old: "\t\"Backup\":        {access.OnCluster(access.Backup), \"backup\"},\n", New: ""},
+			{File: "internal/service/admission/gate.go", Old: "case wanted.Kind == access.NeedUnmapped:\n\t\treturn status", New: "case wanted.Kind == access.NeedUnmapped:\n\t\treturn nil\n\tcase wanted.Kind < access.NeedUnmapped:\n\t\treturn status"},
 		},
 	},
 	{
@@ -81,19 +81,19 @@ var defences = []defence{
 	},
 	{
 		"answers-are-filtered", []int{14}, "lists have names that their reader may not read",
-		without("internal/service/server/door.go", "return err == nil && rights.Allows(access.Read, access.Class(class), name)", "return err == nil && (rights.Allows(access.Read, access.Class(class), name) || name != \"\")"),
+		without("internal/service/admission/gate.go", "return err == nil && rights.Allows(access.Read, access.Class(class), name)", "return err == nil && (rights.Allows(access.Read, access.Class(class), name) || name != \"\")"),
 	},
 	{
 		"stale-lists-are-filtered", []int{14}, "a list that may be stale has names that its reader may not read",
-		without("internal/service/server/query.go", "may := reader(ctx, state.Rules(), class)\n", "may := reader(ctx, state.Rules(), class)\n\t\tif req.GetStale() {\n\t\t\tmay = nil\n\t\t}\n"),
+		without("internal/service/server/query.go", "may := admission.Reader(ctx, state.Rules(), class)\n", "may := admission.Reader(ctx, state.Rules(), class)\n\t\tif req.GetStale() {\n\t\t\tmay = nil\n\t\t}\n"),
 	},
 	{
 		"rules-come-before-settings", []int{16}, "--access open lets callers in whatever the rules say",
-		without("internal/service/server/door.go", "case rules.Mode() != access.Closed:\n\t\treturn s.without", "case rules.Mode() != access.Closed || s.cfg.Access == accessOpen:\n\t\treturn s.without"),
+		without("internal/service/admission/gate.go", "case rules.Mode() != access.Closed:\n\t\treturn g.without", "case rules.Mode() != access.Closed || g.cfg.Open:\n\t\treturn g.without"),
 	},
 	{
 		"a-new-cluster-is-closed", []int{42}, "a server without rules lets other machines in",
-		without("internal/service/server/unruled.go", "who.Vouched || who.Via == \"local\" ||", "who.Vouched || who.Via != \"\" ||"),
+		without("internal/service/admission/rules.go", "who.Vouched || who.Via == \"local\" ||", "who.Vouched || who.Via != \"\" ||"),
 	},
 	{
 		"a-used-cluster-stays-open", []int{43}, "a cluster that comes to level 4 is as closed as a new one",
@@ -101,7 +101,7 @@ var defences = []defence{
 	},
 	{
 		"clients-vouch-for-nobody", []int{17}, "a server believes a client that says, as servers do, who has called",
-		without("internal/service/server/door.go", "\twho, err := s.admit(ctx, authn.IdentityOf(ctx), ", "\tif said, err := authn.Forwarded(ctx); err == nil {\n\t\tctx = said\n\t}\n\twho, err := s.admit(ctx, authn.IdentityOf(ctx), "),
+		without("internal/service/admission/gate.go", "\twho, err := g.admit(ctx, authn.IdentityOf(ctx), ", "\tif said, err := authn.Forwarded(ctx); err == nil {\n\t\tctx = said\n\t}\n\twho, err := g.admit(ctx, authn.IdentityOf(ctx), "),
 	},
 	{
 		"servers-are-known-by-host", []int{18, 19}, "any certificate of the authority for servers is that of any server",
@@ -113,7 +113,7 @@ var defences = []defence{
 	},
 	{
 		"streams-end-with-their-proof", []int{22}, "a stream that a token has opened goes on without it",
-		without("internal/service/server/door.go", "if !given && who.Until.IsZero() {", "if given || who.Until.IsZero() {"),
+		without("internal/service/admission/gate.go", "if !given && who.Until.IsZero() {", "if given || who.Until.IsZero() {"),
 	},
 	{
 		"tokens-expire", []int{22}, "a server accepts a token that has expired",
@@ -129,7 +129,7 @@ var defences = []defence{
 	},
 	{
 		"a-join-token-only-joins", []int{21}, "the bearer of a join token has the rights of every proven name",
-		without("internal/service/server/door.go", "case access.Source(who.Principal) == access.Joining && wanted != access.OfMembers:", "case access.Source(who.Principal) == access.Joining && wanted.Kind == access.NeedUnmapped:"),
+		without("internal/service/admission/gate.go", "case access.Source(who.Principal) == access.Joining && wanted != access.OfMembers:", "case access.Source(who.Principal) == access.Joining && wanted.Kind == access.NeedUnmapped:"),
 	},
 	{
 		"bad-certificates-are-refused", []int{33}, "a server takes over a certificate that has expired",
@@ -148,7 +148,7 @@ var defences = []defence{
 	},
 	{
 		"a-bad-bearer-is-refused", []int{25}, "a bearer that proves nobody leaves the certificate beside it",
-		without("internal/service/server/door.go", "if errors.Is(err, authn.ErrUnknownToken) {", "if err != nil {\n\t\treturn who.Caller, nil\n\t}\n\tif errors.Is(err, authn.ErrUnknownToken) {"),
+		without("internal/service/admission/gate.go", "if errors.Is(err, authn.ErrUnknownToken) {", "if err != nil {\n\t\treturn who.Caller, nil\n\t}\n\tif errors.Is(err, authn.ErrUnknownToken) {"),
 	},
 	{
 		"this-machine-only", []int{26}, "a server on this machine answers to any Host",
@@ -156,7 +156,7 @@ var defences = []defence{
 	},
 	{
 		"one-origin", []int{26}, "a server carries out what pages of other origins send",
-		without("internal/service/server/rest.go", "http.NewCrossOriginProtection().Handler(s.guard(s.newREST()))", "s.guard(s.newREST())"),
+		without("internal/service/server/rest.go", "http.NewCrossOriginProtection().Handler(s.gate.HTTP(s.newREST()))", "s.gate.HTTP(s.newREST())"),
 	},
 	{
 		"texts-are-plain", []int{27}, "programs, hosts and reasons may have control characters",
@@ -178,11 +178,11 @@ var defences = []defence{
 	},
 	{
 		"shares-at-the-door", []int{29}, "a principal may have any number of streams and watches at a server",
-		without("internal/service/server/shares.go", "if has[p] >= partMost[p] {", "if has[p] >= 100*partMost[p] {"),
+		without("internal/service/admission/limits.go", "if has[p] >= partMost[p] {", "if has[p] >= 100*partMost[p] {"),
 	},
 	{
 		"requests-have-a-rate", []int{29}, "a principal may send any number of requests per second",
-		without("internal/service/server/shares.go", "if due-now > int64(time.Second) {", "if due < now {"),
+		without("internal/service/admission/limits.go", "if due-now > int64(time.Second) {", "if due < now {"),
 	},
 	{
 		"who-says-nothing-goes", []int{29}, "a server keeps any number of connections that say nothing until their time is over",

@@ -25,8 +25,8 @@ type innerDefence struct {
 
 var innerDefences = []innerDefence{
 	{
-		"every-call-is-in-the-table", []string{"internal/service/server TestEveryCallHasANeed"}, "a gRPC method is missing in the table of what callers need",
-		without("internal/service/server/needs.go", "\t\"Backup\":        {access.OnCluster(access.Backup), \"backup\"},\n", ""),
+		"every-call-is-in-the-table", []string{"internal/service/admission TestEveryCallHasANeed"}, "a gRPC method is missing in the table of what callers need",
+		without("internal/service/admission/methods.go", "\t\"Backup\":        {access.OnCluster(access.Backup), \"backup\"},\n", ""),
 	},
 	{
 		"thawed-homes-ask-the-rules", []string{"internal/service/host TestRulesWhileHandedOver"}, "a home that no other server took over continues with waits that the rules have come to deny",

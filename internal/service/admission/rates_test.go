@@ -1,4 +1,4 @@
-package server
+package admission
 
 import (
 	"testing"
@@ -9,7 +9,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/conclave-io/conclave/api"
-	"github.com/conclave-io/conclave/internal/service/metrics"
 )
 
 // At any rate, at most the requests of two seconds are accepted within one second: those
@@ -71,7 +70,7 @@ func TestWhatCounts(t *testing.T) {
 		}
 	}
 	free := 0
-	for pattern := range (&Server{metrics: new(metrics.Metrics)}).newREST().Needs() {
+	for pattern := range routes() {
 		if !countedRoute(pattern) {
 			free++
 		}
@@ -79,7 +78,7 @@ func TestWhatCounts(t *testing.T) {
 	if free != 4 {
 		t.Errorf("%d routes do not count", free)
 	}
-	err := error(&hastyError{"cert:a", 7, 3})
+	err := error(&rateError{"cert:a", 7, 3})
 	if got := "cert:a sends more than 7 requests per second to server 3: send fewer, or have the quota raised"; err.Error() != got || status.Code(err) != codes.ResourceExhausted || api.CodeOf(err) != api.Code_CODE_QUOTA {
 		t.Errorf("%v, %v, %v", err, status.Code(err), api.CodeOf(err))
 	}

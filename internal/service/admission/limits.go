@@ -1,4 +1,4 @@
-package server
+package admission
 
 import (
 	"fmt"
@@ -59,22 +59,22 @@ type shares struct {
 	of map[string]*[parts]int
 }
 
-// crowdedError refuses a call of a principal that has too many under way.
-type crowdedError struct {
+// shareError refuses a call of a principal that has too many under way.
+type shareError struct {
 	who    string
 	part   part
 	server uint64
 }
 
-func (e *crowdedError) Error() string {
+func (e *shareError) Error() string {
 	return fmt.Sprintf("%.64s has %d of %d %s at server %d: end some", e.who, partMost[e.part], partMost[e.part], partNames[e.part], e.server)
 }
 
 // Code implements api.CodedError.
-func (*crowdedError) Code() api.Code { return api.Code_CODE_QUOTA }
+func (*shareError) Code() api.Code { return api.Code_CODE_QUOTA }
 
 // GRPCStatus is the error for callers over gRPC.
-func (e *crowdedError) GRPCStatus() *status.Status {
+func (e *shareError) GRPCStatus() *status.Status {
 	return status.New(codes.ResourceExhausted, e.Error())
 }
 
@@ -110,20 +110,20 @@ func (s *shares) leave(who string, p part) {
 // share takes a share for a call of a client, and returns the function that returns it. There
 // is no limit without access rules, because then all programs without a proof are the same
 // principal, nor for the user who runs the server.
-func (s *Server) share(who stream.Caller, p part) (leave func(), err error) {
-	if who.Via == "local" || s.rules().Mode() != access.Closed {
+func (g *Gate) share(who stream.Caller, p part) (leave func(), err error) {
+	if who.Via == "local" || g.rules().Mode() != access.Closed {
 		return func() {}, nil
 	}
-	if !s.shares.take(who.Principal, p) {
-		return nil, &crowdedError{who.Principal, p, s.cfg.ID}
+	if !g.shares.take(who.Principal, p) {
+		return nil, &shareError{who.Principal, p, g.cfg.Server}
 	}
-	return func() { s.shares.leave(who.Principal, p) }, nil
+	return func() { g.shares.leave(who.Principal, p) }, nil
 }
 
 // mostRates is from how many principals on those are forgotten that send nothing now.
 const mostRates = 1024
 
-// rates bounds how many requests per second this server takes from each principal. Whoever
+// rates bounds how many requests per second a server takes from each principal. Whoever
 // was silent may send those of one second at once.
 type rates struct {
 	mu sync.Mutex
@@ -162,40 +162,40 @@ func (r *rates) forget(now int64) {
 // pace reports why a request of a caller is not taken now. Single calls count at the server
 // that has them from the caller, and requests on a stream where they are read: at the leader,
 // or at a home.
-func (s *Server) pace(who stream.Caller) error {
-	most := s.rules().Pace(who.Principal)
-	if most == 0 || s.rates.take(who.Principal, most, monotonic()) {
+func (g *Gate) pace(who stream.Caller) error {
+	most := g.rules().Pace(who.Principal)
+	if most == 0 || g.rates.take(who.Principal, most, g.monotonic()) {
 		return nil
 	}
-	s.metrics.RateRefusals.Add(1)
-	return &hastyError{who.Principal, most, s.cfg.ID}
+	g.cfg.Metrics.RateRefusals.Add(1)
+	return &rateError{who.Principal, most, g.cfg.Server}
 }
 
-// hastyError refuses a request of a principal that sends too many.
-type hastyError struct {
+// rateError refuses a request of a principal that sends too many.
+type rateError struct {
 	who    string
 	most   uint64
 	server uint64
 }
 
 // Code implements api.CodedError.
-func (*hastyError) Code() api.Code { return api.Code_CODE_QUOTA }
+func (*rateError) Code() api.Code { return api.Code_CODE_QUOTA }
 
-func (e *hastyError) Error() string {
+func (e *rateError) Error() string {
 	return fmt.Sprintf("%.64s sends more than %d requests per second to server %d: send fewer, or have the quota raised", e.who, e.most, e.server)
 }
 
 // GRPCStatus tells it to whoever calls by gRPC.
-func (e *hastyError) GRPCStatus() *status.Status {
+func (e *rateError) GRPCStatus() *status.Status {
 	return status.New(codes.ResourceExhausted, e.Error())
 }
 
-// tooFast returns the refusal of a request on a stream that comes too soon, or nil.
-func (s *Server) tooFast(who stream.Caller, req *api.Request) *api.Reply {
+// TooFast returns the refusal of a request on a stream that comes too soon, or nil.
+func (g *Gate) TooFast(who stream.Caller, req *api.Request) *api.Reply {
 	if always(req) {
 		return nil
 	}
-	if err := s.pace(who); err != nil {
+	if err := g.pace(who); err != nil {
 		return stream.Refusal(req, api.CodeOf(err), api.Reason(err))
 	}
 	return nil

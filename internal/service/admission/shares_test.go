@@ -1,4 +1,4 @@
-package server
+package admission
 
 import (
 	"testing"
@@ -8,7 +8,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/conclave-io/conclave/api"
-	"github.com/conclave-io/conclave/internal/service/metrics"
 )
 
 // A principal has at most its share of pending work, whatever others have. Nothing is
@@ -47,7 +46,7 @@ func TestShares(t *testing.T) {
 			t.Fatalf("of those who left there are %v", s.of)
 		}
 	})
-	err := error(&crowdedError{"cert:a", aStream, 3})
+	err := error(&shareError{"cert:a", aStream, 3})
 	if got := "cert:a has 256 of 256 streams at server 3: end some"; err.Error() != got || status.Code(err) != codes.ResourceExhausted || api.CodeOf(err) != api.Code_CODE_QUOTA {
 		t.Errorf("%v, %v, %v", err, status.Code(err), api.CodeOf(err))
 	}
@@ -60,7 +59,7 @@ func TestPartOf(t *testing.T) {
 			t.Errorf("%s takes one of the %s", method, partNames[got])
 		}
 	}
-	for pattern := range (&Server{metrics: new(metrics.Metrics)}).newREST().Needs() {
+	for pattern := range routes() {
 		want := map[bool]part{true: aWatch, false: aCall}[pattern == "GET /v1/watch" || pattern == "GET /v1/watch/locks" || pattern == "GET /v1/watch/elections" || pattern == "GET /v1/elections/{name}/watch"]
 		if got := partOfRoute(pattern); got != want {
 			t.Errorf("%s takes one of the %s", pattern, partNames[got])

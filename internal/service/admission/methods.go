@@ -1,6 +1,7 @@
-package server
+package admission
 
 import (
+	"context"
 	"path"
 	"time"
 
@@ -65,15 +66,18 @@ func needOf(method string, req any) access.Need {
 }
 
 // served notes the duration of a gRPC call, given the full name of its method.
-func (s *Server) served(method string, begun time.Time) {
+func (g *Gate) served(method string, begun time.Time) {
 	if name := methods[path.Base(method)].timed; name != "" {
-		s.metrics.Called(name, begun)
+		g.cfg.Metrics.Called(name, begun)
 	}
 }
 
 // countDenial counts the refusal of a call, if err is a refusal by the rules of access.
-func (s *Server) countDenial(wanted access.Need, err error) {
+func (g *Gate) countDenial(wanted access.Need, err error) {
 	if status.Code(err) == codes.PermissionDenied && wanted.Verb != 0 {
-		s.metrics.Denied(wanted.Verb)
+		g.cfg.Metrics.Denied(wanted.Verb)
 	}
 }
+
+// Refused counts the refusal of an admitted call, if err is a refusal by the rules of access.
+func (g *Gate) Refused(ctx context.Context, err error) { g.countDenial(needIn(ctx), err) }
