@@ -66,9 +66,8 @@ const (
 // liveBench is a cluster, with clients that have their homes at each of the servers.
 type liveBench struct {
 	*bench
+	*load.Homes
 	cluster *competitor.Conclave
-	control *conclave.Client
-	homes   []*conclave.Client // one for each server
 }
 
 // live measures locks that algorithms guard and locks by agreement, in turns on one cluster of
@@ -94,65 +93,33 @@ func (b *bench) startLive(ctx context.Context) (*liveBench, error) {
 		return nil, err
 	}
 	l := &liveBench{bench: b, cluster: c}
-	if err := l.dial(ctx); err != nil {
+	if l.Homes, err = load.DialHomes(ctx, c.Config(), c.Addresses); err != nil {
 		l.close()
 		return nil, err
 	}
 	return l, nil
 }
 
-func (l *liveBench) dial(ctx context.Context) (err error) {
-	if l.control, err = conclave.Dial(ctx, l.cluster.Config()); err != nil {
-		return err
-	}
-	for _, home := range l.cluster.Addresses {
-		cfg := l.cluster.Config()
-		cfg.Home = home
-		client, err := conclave.Dial(ctx, cfg)
-		if err != nil {
-			return err
-		}
-		l.homes = append(l.homes, client)
-	}
-	return nil
-}
-
 func (l *liveBench) close() {
-	for _, c := range append(l.homes, l.control) {
-		if c != nil {
-			c.Close()
-		}
+	if l.Homes != nil {
+		l.Close()
 	}
 	l.cluster.Stop()
 }
 
 // guard sets the algorithm that guards a prefix, and waits until all servers have applied that.
 func (l *liveBench) guard(ctx context.Context, prefix, algorithm string) error {
-	err := l.cluster.Await(ctx, time.Minute, "no algorithm may guard locks", func(ctx context.Context) (bool, error) {
+	return l.cluster.Await(ctx, time.Minute, "no algorithm may guard locks", func(ctx context.Context) (bool, error) {
 		// A new cluster may need a few seconds to reach the required level.
-		err := admin.New(l.control).SetGuard(ctx, prefix, admin.Use{Algorithm: algorithm})
+		err := l.Guard(ctx, prefix, admin.Use{Algorithm: algorithm})
 		return err == nil, err
-	})
-	if err != nil {
-		return err
-	}
-	return l.cluster.Await(ctx, time.Minute, "the servers do not guard locks in one epoch", func(ctx context.Context) (bool, error) {
-		v, err := admin.New(l.control).Homes(ctx)
-		open := len(v.Members) == len(l.cluster.Addresses)
-		for _, m := range v.Members {
-			open = open && m.Home != nil && m.Home.State == "OPEN" && m.Home.Epoch == v.Epoch
-		}
-		for _, g := range v.Guards {
-			open = open && g.Change == nil
-		}
-		return open, err
 	})
 }
 
 func (l *liveBench) remove(ctx context.Context, _ *liveReport) error {
-	v, err := admin.New(l.control).View(ctx)
+	v, err := admin.New(l.Control).View(ctx)
 	for _, g := range v.Guards {
-		err = errors.Join(err, admin.New(l.control).RemoveGuard(ctx, g.Prefix))
+		err = errors.Join(err, admin.New(l.Control).RemoveGuard(ctx, g.Prefix))
 	}
 	return errors.Join(err, pause(ctx, 5*time.Second)) // until the servers have closed their seats
 }
@@ -194,7 +161,7 @@ func (l *liveBench) round(ctx context.Context) (r liveRound, err error) {
 	if r.EmptyCall, err = load.RoundTrip(ctx, l.cluster.Config(), time.Second); err != nil {
 		return r, err
 	}
-	alone := l.homes[:1]
+	alone := l.Clients[:1]
 	for _, t := range []struct {
 		prefix string
 		p50    *float64
@@ -218,12 +185,12 @@ func (l *liveBench) round(ctx context.Context) (r liveRound, err error) {
 		*t.p50, r.Fsyncs = *f.Acquire(50), after-before
 	}
 	for prefix, into := range map[string][2]*float64{"": {&r.AgreementRate, &r.AgreementHand}, underToken: {&r.LiveRate, &r.LiveHand}} {
-		f, err := l.turn(ctx, prefix, load.Uncontended, 128, l.homes)
+		f, err := l.turn(ctx, prefix, load.Uncontended, 128, l.Clients)
 		if err != nil {
 			return r, err
 		}
 		*into[0] = f.Rate()
-		if f, err = l.turn(ctx, prefix, load.Contended, 64, l.homes); err != nil {
+		if f, err = l.turn(ctx, prefix, load.Contended, 64, l.Clients); err != nil {
 			return r, err
 		}
 		*into[1] = *f.Handoff(50)
@@ -295,21 +262,15 @@ func (l *liveBench) pauseOnce(ctx context.Context) (ms float64, err error) {
 	if err := l.guard(ctx, "turn/", "central"); err != nil {
 		return 0, err
 	}
-	v, err := admin.New(l.control).Homes(ctx)
+	v, err := admin.New(l.Control).Homes(ctx)
 	if err != nil {
 		return 0, err
 	}
 	for _, m := range v.Members {
 		ms = max(ms, m.Home.Paused.Seconds()*1e3)
 	}
-	if err := admin.New(l.control).RemoveGuard(ctx, "turn/"); err != nil {
-		return 0, err
-	}
 	// Setting the guard again before it is gone would cancel the change.
-	return ms, l.cluster.Await(ctx, time.Minute, "a guard is not removed", func(ctx context.Context) (bool, error) {
-		v, err := admin.New(l.control).View(ctx)
-		return !slices.ContainsFunc(v.Guards, func(g admin.Guard) bool { return g.Prefix == "turn/" }), err
-	})
+	return ms, l.Guard(ctx, "turn/", admin.Use{})
 }
 
 // hold acquires the names with numbers in a range, with clients at all homes.
@@ -319,7 +280,7 @@ func (l *liveBench) hold(ctx context.Context, prefix string, from, to int) ([]*c
 	for worker := range 3 * 64 {
 		group.Go(func() (err error) {
 			for i := from + worker; i < to && err == nil; i += 3 * 64 {
-				held[i-from], err = l.homes[worker%len(l.homes)].Lock(ctx, prefix+lockName(i))
+				held[i-from], err = l.Clients[worker%len(l.Clients)].Lock(ctx, prefix+lockName(i))
 			}
 			return err
 		})

@@ -14,6 +14,7 @@ import (
 	"github.com/conclave-io/conclave"
 	"github.com/conclave-io/conclave/admin"
 	"github.com/conclave-io/conclave/embed"
+	load "github.com/conclave-io/conclave/internal/cli/bench"
 )
 
 // nearReport is the result of a program that contains one of the servers. It takes one lock
@@ -49,7 +50,7 @@ func (l *liveBench) near(ctx context.Context, r *liveReport) error {
 	if err != nil {
 		return err
 	}
-	inside := &liveBench{bench: l.bench, cluster: l.cluster, control: members[0].Client}
+	inside := &liveBench{bench: l.bench, cluster: l.cluster, Homes: &load.Homes{Control: members[0].Client, Servers: len(members)}}
 	if err := inside.guard(ctx, underToken, "suzuki-kasami"); err != nil {
 		return err
 	}

@@ -107,35 +107,25 @@ func titled(name, mode string) string {
 	return name + " mode=" + mode
 }
 
-// livery is a cluster with one client at each home.
+// livery is a cluster with one client at each home; the ranks of algorithms are those of servers.
 type livery struct {
 	LiveConfig
+	*Homes
 	cluster *local.Cluster
-	control *conclave.Client
-	clients []*conclave.Client // by rank
 	agreed  *liveRun
 	report  LiveReport
 }
 
 func (l *livery) begin(ctx context.Context) (err error) {
-	if l.cluster, err = local.Start(local.Config{Binary: l.Binary, Dir: l.Dir, Servers: l.Servers}); err != nil {
+	if l.cluster, err = local.Start(local.Config{Binary: l.Binary, Dir: l.Dir, Servers: l.LiveConfig.Servers}); err != nil {
 		return err
 	}
-	dial := func(home string) (*conclave.Client, error) {
-		return conclave.Dial(ctx, conclave.Config{Servers: l.cluster.Addresses(), Home: home, TTL: time.Minute, Program: "compare"})
-	}
-	if l.control, err = dial(""); err != nil {
+	cfg := conclave.Config{Servers: l.cluster.Addresses(), TTL: time.Minute, Program: "compare"}
+	if l.Homes, err = DialHomes(ctx, cfg, l.cluster.Addresses()); err != nil {
 		return errors.Join(err, l.cluster.Died())
 	}
-	if err := l.cluster.Raise(ctx, l.control, version.Guarded); err != nil {
+	if err := l.cluster.Raise(ctx, l.Control, version.Guarded); err != nil {
 		return err
-	}
-	for _, address := range l.cluster.Addresses() {
-		c, err := dial(address)
-		if err != nil {
-			return err
-		}
-		l.clients = append(l.clients, c)
 	}
 	return l.settle(ctx)
 }
@@ -151,12 +141,12 @@ func (l *livery) settle(ctx context.Context) error {
 	if err := l.guard(ctx, stay, admin.Use{Algorithm: "central"}); err != nil {
 		return err
 	}
-	for i, c := range l.clients {
+	for i, c := range l.Clients {
 		held, err := c.Lock(ctx, stay+"lock")
 		if err != nil {
 			return err
 		}
-		v, err := admin.New(l.control).Homes(ctx)
+		v, err := admin.New(l.Control).Homes(ctx)
 		if err == nil && v.Members[i].Home.Sessions == 0 {
 			err = fmt.Errorf("client %d is not at home at server %d", i+1, i+1)
 		}
@@ -168,10 +158,8 @@ func (l *livery) settle(ctx context.Context) error {
 }
 
 func (l *livery) end() (err error) {
-	for _, c := range append(l.clients, l.control) {
-		if c != nil {
-			c.Close()
-		}
+	if l.Homes != nil {
+		l.Close()
 	}
 	if l.cluster != nil {
 		err = l.cluster.Stop()
@@ -182,7 +170,7 @@ func (l *livery) end() (err error) {
 // measureAgreement measures under agreement, once more each time.
 func (l *livery) measureAgreement(ctx context.Context) error {
 	if l.agreed == nil {
-		l.agreed = &liveRun{livery: l, name: "compare/agreement/lock", askers: l.clients}
+		l.agreed = &liveRun{livery: l, name: "compare/agreement/lock", askers: l.Clients}
 		l.report.Times = append(l.report.Times, LiveTime{})
 	}
 	err := l.agreed.both(ctx)
@@ -195,14 +183,14 @@ func (l *livery) measureAgreement(ctx context.Context) error {
 // measureGuard measures under an algorithm, and removes it afterwards: machines that are
 // left over would continue sending.
 func (l *livery) measureGuard(ctx context.Context, spec *process.Spec, mode string) error {
-	rows, err := measure.Served(spec, l.Servers, mode)
+	rows, err := measure.Served(spec, l.LiveConfig.Servers, mode)
 	if err != nil {
 		return err
 	}
 	prefix := "compare/" + spec.Name + "/"
 	run := &liveRun{livery: l, rows: rows, prefix: prefix, name: prefix + "lock"}
-	for _, rank := range measure.Requesters(spec, l.Servers) {
-		run.askers = append(run.askers, l.clients[rank])
+	for _, rank := range measure.Requesters(spec, l.LiveConfig.Servers) {
+		run.askers = append(run.askers, l.Clients[rank])
 	}
 	if err := l.guard(ctx, prefix, admin.Use{Algorithm: spec.Name, Options: optionsOf(mode)}); err != nil {
 		return err
@@ -227,45 +215,17 @@ func optionsOf(mode string) string {
 	return options
 }
 
-// guard changes what guards a prefix, to that of a shorter one if there is no algorithm,
-// and waits until it does at all servers.
-func (l *livery) guard(ctx context.Context, prefix string, use admin.Use) (err error) {
-	if use.Algorithm == "" {
-		err = admin.New(l.control).RemoveGuard(ctx, prefix)
-	} else {
-		err = admin.New(l.control).SetGuard(ctx, prefix, use)
-	}
-	if err != nil {
-		return err
-	}
-	return l.until(ctx, "the guard has changed", func() (bool, error) {
-		v, err := admin.New(l.control).Homes(ctx)
-		at := slices.IndexFunc(v.Guards, func(g admin.Guard) bool { return g.Prefix == prefix })
-		if err != nil || use.Algorithm == "" || at < 0 {
-			return at < 0, err
-		}
-		open := v.Guards[at].Change == nil && len(v.Members) == l.Servers
-		for _, m := range v.Members {
-			open = open && m.Home != nil && m.Home.State == "OPEN" && m.Home.Epoch == v.Epoch
-		}
-		return open, nil
-	})
+// guard is Guard for servers that may end.
+func (l *livery) guard(ctx context.Context, prefix string, use admin.Use) error {
+	return l.orDied(l.Guard(ctx, prefix, use))
 }
 
-// until waits until something holds. A server that is asked may have no leader for a
-// moment, so an answer that is an error is no end.
-func (l *livery) until(ctx context.Context, what string, holds func() (bool, error)) error {
-	for {
-		ok, err := holds()
-		if ok && err == nil {
-			return nil
-		}
-		select {
-		case <-time.After(time.Millisecond):
-		case <-ctx.Done():
-			return fmt.Errorf("it took too long until %s: %w", what, errors.Join(err, ctx.Err(), l.cluster.Died()))
-		}
+// orDied adds to an error which servers have ended.
+func (l *livery) orDied(err error) error {
+	if err == nil {
+		return nil
 	}
+	return errors.Join(err, l.cluster.Died())
 }
 
 // middle is the median, in ms.

@@ -115,13 +115,13 @@ func (r *liveRun) quiet(ctx context.Context, regime int) (sent uint64, err error
 	bounded := r.rows[regime].Theory == nil && r.rows[regime].Bounds == nil
 	began := time.Now()
 	var before []uint64
-	err = r.until(ctx, "no message is on its way", func() (bool, error) {
-		v, err := admin.New(r.control).Homes(ctx)
+	err = Until(ctx, "no message is on its way", func() (bool, error) {
+		v, err := admin.New(r.Control).Homes(ctx)
 		if err != nil {
 			return false, err
 		}
 		r.epoch = v.Epoch
-		rest := len(v.Members) == r.Servers
+		rest := len(v.Members) == r.LiveConfig.Servers
 		var now []uint64
 		sent = 0
 		for _, m := range v.Members {
@@ -141,7 +141,7 @@ func (r *liveRun) quiet(ctx context.Context, regime int) (sent uint64, err error
 		before = now
 		return rest && same || bounded && time.Since(began) > restless, nil
 	})
-	return sent, err
+	return sent, r.orDied(err)
 }
 
 // entry is a client that has the lock.
@@ -231,7 +231,7 @@ func (r *liveRun) turns(ctx context.Context, entered <-chan entry) error {
 
 // settled reports whether all who are not inside wait.
 func (r *liveRun) settled(ctx context.Context, inside int) (bool, error) {
-	x, err := r.control.Explain(ctx, r.name)
+	x, err := r.Control.Explain(ctx, r.name)
 	if err != nil {
 		return false, err
 	}
