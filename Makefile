@@ -59,7 +59,7 @@ test: go-version ## all tests (under 8 minutes on 2 quiet cores, with only Go)
 	$(MAKE) example-check
 
 # What starts servers, plays whole clusters or searches large models is left to test.
-SLOW      := internal/test/e2e internal/test/vopr internal/test/vopr/mutants internal/test/attack internal/test/leasemodel internal/test/selftest internal/test/upgrade internal/cli/bench internal/service/node internal/service/server lab/sim/simtest lab/measure lab/check algorithm/stack/consensus algorithm/stack/recovering algorithm/broken web/wasm
+SLOW      := internal/test/e2e internal/test/vopr internal/test/vopr/guarded internal/test/vopr/mutants internal/test/vopr/rules internal/test/attack internal/test/leasemodel internal/test/selftest internal/test/upgrade internal/cli/bench internal/service/node internal/service/server lab/sim/simtest lab/measure lab/check algorithm/stack/consensus algorithm/stack/recovering algorithm/broken web/wasm
 QUICK      = $$($(GO) list ./... | grep -v -E "/($$(echo $(SLOW) | tr ' ' '|'))$$")
 
 .PHONY: quick

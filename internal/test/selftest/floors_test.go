@@ -145,9 +145,12 @@ internal/test/longrun/run:  internal/test/longrun
 internal/test/vopr/clock:
 internal/test/vopr/faults: # the plans of what happens
 internal/test/vopr/stats:  internal/test/leasemodel internal/test/longrun
-internal/test/vopr:         algorithm/served algorithm/view internal/kit/near internal/service/access internal/service/host internal/service/peering internal/service/stream internal/service/queue internal/service/founding internal/service/replica internal/service/agreement internal/service/registry internal/service/version api internal/client/line internal/test/leasemodel internal/test/vopr/clock internal/test/vopr/faults internal/test/vopr/stats # the server in a simulated world
+internal/test/vopr/world:   api internal/client/line internal/service/access internal/service/agreement internal/service/founding internal/service/host internal/service/peering internal/service/queue internal/service/registry internal/service/replica internal/service/stream internal/service/version internal/test/leasemodel internal/test/vopr/clock internal/test/vopr/faults internal/test/vopr/stats # servers, clients and the judge
+internal/test/vopr/rules:   internal/service/access internal/service/host internal/service/registry internal/test/vopr/world
+internal/test/vopr/guarded: algorithm/served algorithm/view internal/kit/near internal/service/host internal/service/registry internal/service/replica internal/test/vopr/clock internal/test/vopr/faults internal/test/vopr/world
+internal/test/vopr:         internal/test/vopr/faults internal/test/vopr/guarded internal/test/vopr/rules internal/test/vopr/stats internal/test/vopr/world # the server in a simulated world
 internal/test/vopr/mutants: internal/test/mutation # mistakes in it
-internal/test/vopr/run:     internal/test/vopr internal/test/vopr/faults internal/test/vopr/mutants internal/test/vopr/stats internal/test/longrun
+internal/test/vopr/run:     internal/test/vopr internal/test/vopr/faults internal/test/vopr/mutants internal/test/vopr/stats internal/test/vopr/world internal/test/longrun
 internal/test/e2e:
 internal/test/attack:
 internal/test/nemesis:
@@ -159,11 +162,11 @@ internal/test/selftest:
 const doors = `
 go.etcd.io/raft/v3...:                 internal/service/agreement
 go.etcd.io/raft/v3:                    internal/service/agreement internal/service/store internal/service/peering # the latter two: see TestOnlyAgreementDrivesRaft
-go.etcd.io/raft/v3/raftpb:             internal/service/agreement internal/service/store internal/service/transport internal/service/replica internal/service/node internal/test/vopr
+go.etcd.io/raft/v3/raftpb:             internal/service/agreement internal/service/store internal/service/transport internal/service/replica internal/service/node internal/test/vopr/world internal/test/vopr/rules
 go.etcd.io/etcd/...:                   internal/service/store
 go.uber.org/zap...:                    internal/service/store
 
-google.golang.org/protobuf/...:        api internal/service/agreement internal/service/store internal/service/transport internal/service/server internal/test/vopr
+google.golang.org/protobuf/...:        api internal/service/agreement internal/service/store internal/service/transport internal/service/server internal/test/vopr/world
 google.golang.org/genproto/...:        internal/service/server
 google.golang.org/grpc...:      . admin api internal/service/admission internal/client internal/client/pool internal/test/clienttest internal/service/auditlog internal/service/rest internal/service/server internal/cli/bench internal/service/authn
 github.com/prometheus/...:             internal/service/metrics
@@ -182,7 +185,7 @@ golang.org/x/net/...:                  internal/service/server
 github.com/cespare/xxhash/v2:          internal/service/registry
 github.com/tidwall/btree:              internal/service/registry/sorted
 
-github.com/anishathalye/porcupine:    internal/test/vopr
+github.com/anishathalye/porcupine:    internal/test/vopr/world
 github.com/cockroachdb/datadriven:     process/processtest
 pgregory.net/rapid:                    process/processtest
 github.com/google/go-cmp/cmp:          process/processtest

@@ -14,7 +14,7 @@ var shapes = map[string]Shape{
 	"internal/service/replica":  {Methods: 125},
 	"internal/service/server":   {Files: 31, Methods: 140},
 	"internal/test/leasemodel":  {Methods: 68},
-	"internal/test/vopr":        {Files: 45, Methods: 98},
+	"internal/test/vopr/world":  {Files: 34, Methods: 98},
 	"lab/check":                 {Files: 27, Methods: 129},
 	"lab/scenario":              {Methods: 71},
 	"lab/sim":                   {Files: 30, Methods: 168},

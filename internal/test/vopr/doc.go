@@ -2,10 +2,14 @@
 // whether its promises hold.
 //
 // A run has a cluster of three or five servers, eight clients with two workers each, an operator
-// who changes the members, and a plan of faults: see Kind. The servers run internal/service/founding and
+// who changes the members, and a plan of faults: see faults.Kind. The servers run internal/service/founding and
 // internal/service/replica, which is the code of the real server: their role, agreement, registry and
 // leases. All time is virtual and all randomness comes from seeds. So a plan determines a run
 // completely, and the same plan gives the same run: compare Result.Digest.
+//
+// Package world has the servers, clients, network and disks, and the judge. Package guarded adds algorithms
+// that guard names, and package rules an administrator who changes rules. Package faults draws plans,
+// package stats counts, and package mutants has mistakes that a run must find.
 //
 // # What is real and what is simulated
 //

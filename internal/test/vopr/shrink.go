@@ -4,12 +4,13 @@ import (
 	"slices"
 
 	"github.com/conclave-io/conclave/internal/test/vopr/faults"
+	"github.com/conclave-io/conclave/internal/test/vopr/world"
 )
 
 // Shrink searches for a smaller plan that breaks the same promise. It leaves out faults, many at a
 // time and then one by one. It ends the run earlier, and shortens the remaining faults. It does at
 // most the given number of runs.
-func Shrink(plan faults.Plan, v *Violation, most int) (faults.Plan, *Violation) {
+func Shrink(plan faults.Plan, v *world.Violation, most int) (faults.Plan, *world.Violation) {
 	s := shrinker{plan: plan, found: v, left: most}
 	s.cutShort()
 	for {
@@ -31,7 +32,7 @@ func Shrink(plan faults.Plan, v *Violation, most int) (faults.Plan, *Violation) 
 
 type shrinker struct {
 	plan  faults.Plan
-	found *Violation
+	found *world.Violation
 	left  int
 }
 

@@ -161,7 +161,7 @@ var peeringMutants = []Mutant{
 		Name: "refused-by-a-server-that-starts",
 		Why:  "A server that has not read its log refuses members for good that it does not know yet, and levels: they do not try again for seconds, not even when it connects to them.",
 		Edits: append([]Edit{{
-			"internal/test/vopr/handshake.go", "r.refused != 0 && d != nil", "false && d != nil",
+			"internal/test/vopr/world/handshake.go", "r.refused != 0 && d != nil", "false && d != nil",
 		}}, refusedAtTheStart...),
 	},
 	{

@@ -20,6 +20,7 @@ import (
 	"github.com/conclave-io/conclave/internal/test/vopr/faults"
 	"github.com/conclave-io/conclave/internal/test/vopr/mutants"
 	"github.com/conclave-io/conclave/internal/test/vopr/stats"
+	"github.com/conclave-io/conclave/internal/test/vopr/world"
 )
 
 type options struct {
@@ -41,7 +42,7 @@ type options struct {
 	every   uint64 // for a worker: it plays each seed of so many, until it is ended
 }
 
-var checks = map[string]vopr.Checks{"promises": vopr.Promises, "traces": vopr.Traces, "all": vopr.Promises | vopr.Traces}
+var checks = map[string]world.Checks{"promises": world.Promises, "traces": world.Traces, "all": world.Promises | world.Traces}
 
 func main() {
 	var o options

@@ -1,0 +1,144 @@
+package world
+
+import (
+	"slices"
+
+	"github.com/conclave-io/conclave/internal/service/agreement"
+)
+
+// lookPeriod is the time between two checks that clients receive answers.
+const lookPeriod = 50 * ms
+
+// attention is the maximum time that a client may wait for an answer while a majority of the
+// servers works. The answer that a request is queued counts. The time covers ten election timeouts
+// of 200 ms, and a second in which the client finds the leader. With homes it is longer: a new
+// leader waits until the leases of the seats have expired, and the servers have no seats until
+// then.
+func (w *World) attention() int64 {
+	const usual = 3000 * ms
+	if w.Plan.Hosts {
+		return usual + SeatTTL
+	}
+	return usual
+}
+
+// attendant records for how long the same servers have worked.
+type attendant struct {
+	well      endpoint // the working servers
+	wellSince int64
+}
+
+// attend checks that clients receive answers while a majority of the voters is up, has working
+// disks, and can communicate. The other servers may be down, paused, or have a hanging disk. This
+// includes the leader. A client needs a connection to one server of the majority. It need not be
+// the leader, because the other servers relay.
+func (w *World) attend() {
+	w.After(lookPeriod, w.attend)
+	if well := w.majority(); well != w.well || well == 0 {
+		w.well, w.wellSince = well, w.Now
+		return
+	}
+	for _, c := range w.Clients {
+		if c.dead || c.paused || c.away {
+			continue
+		}
+		if reach := w.reach(c); reach != c.reaches || reach == 0 {
+			c.reaches, c.reachesSince = reach, w.Now
+			continue
+		}
+		if c.observer != nil {
+			c.observer.isTold(max(w.wellSince, c.reachesSince, c.awake))
+		}
+		waits := w.Now - max(c.waitsSince(), w.wellSince, c.reachesSince)
+		w.Stats.Attended++
+		w.Stats.Longest = max(w.Stats.Longest, waits)
+		if waits > w.attention() {
+			w.Violate("availability", "client %d has waited %d ms for an answer, while the servers %b were well and it had a way to %b", c.slot, waits/ms, w.well, c.reaches)
+		}
+	}
+}
+
+// reach returns the servers of the majority with which a client can communicate in both directions.
+func (w *World) reach(c *client) (reach endpoint) {
+	for _, s := range w.Servers {
+		if me := s.Endpoint(); w.well&me != 0 && !w.Blocked(me, c.endpoint()) && !w.Blocked(c.endpoint(), me) {
+			reach |= me
+		}
+	}
+	return reach
+}
+
+// majority returns the voters that work. It returns 0 unless they are a majority in which all can
+// communicate with each other.
+func (w *World) majority() (well endpoint) {
+	between := func(c *cut) bool { return c.from&allServers != 0 && c.to&allServers != 0 }
+	if slices.ContainsFunc(w.cuts, between) || w.Storm != nil || w.asking != nil || w.outdated() {
+		return 0
+	}
+	var newest *Server
+	for _, s := range w.Servers {
+		if s.Up() && (newest == nil || s.Replica.Applied() > newest.Replica.Applied()) {
+			newest = s
+		}
+	}
+	if newest == nil {
+		return 0
+	}
+	if slices.ContainsFunc(w.Servers, func(s *Server) bool { return s.Narrow > 0 }) {
+		return 0
+	}
+	voters, peers, n := newest.Replica.Status().Voters, w.peers(), 0
+	for _, s := range w.Servers {
+		if s.Up() && !s.lost && !s.Replica.Blank() && !s.Paused && s.disk.hung == 0 && !s.disk.full && slices.Contains(voters, s.ID) && !fetches(s, peers) {
+			well |= s.Endpoint()
+			n++
+		}
+	}
+	if 2*n <= len(voters) {
+		return 0
+	}
+	return well
+}
+
+// outdated reports whether a server does not dial another one because one of them does not support
+// the level. After that is corrected, the server may need up to refusedPause to notice.
+func (w *World) outdated() bool {
+	for _, s := range w.Servers {
+		for _, other := range w.Servers {
+			if r := s.remotes[other.ID]; s.On && r != nil && r.dialled != nil && r.dialled.outdated {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// peers returns the leader's status of the other servers.
+func (w *World) peers() []agreement.Peer {
+	if leader := w.Leader(); leader != nil {
+		return leader.Replica.Status().Peers
+	}
+	return nil
+}
+
+// fetches reports whether a server waits for a snapshot. Until it has the snapshot, it acknowledges
+// no later entries.
+func fetches(s *Server, peers []agreement.Peer) bool {
+	return slices.ContainsFunc(peers, func(p agreement.Peer) bool { return p.ID == s.ID && p.State == "StateSnapshot" })
+}
+
+// waitsSince returns the time since which a client has waited for an answer. A client with a
+// session renews it continuously, so any answer counts. A client without a session may receive
+// nothing for a long time, so only its unanswered calls count.
+func (c *client) waitsSince() int64 {
+	since := c.w.Now
+	if c.session() != nil {
+		since = max(c.heard, c.awake)
+	}
+	for _, r := range c.requests {
+		if !r.answered {
+			since = min(since, max(r.born, c.awake))
+		}
+	}
+	return since
+}

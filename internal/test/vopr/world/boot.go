@@ -1,0 +1,178 @@
+package world
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/conclave-io/conclave/internal/service/founding"
+	"github.com/conclave-io/conclave/internal/service/peering"
+	"github.com/conclave-io/conclave/internal/service/queue"
+	"github.com/conclave-io/conclave/internal/service/registry"
+	"github.com/conclave-io/conclave/internal/service/replica"
+	"github.com/conclave-io/conclave/internal/service/version"
+)
+
+// foundCluster creates the founders with empty disks, and starts them.
+func (w *World) foundCluster() {
+	for range w.Plan.Servers {
+		w.founders = append(w.founders, w.addServer().ID)
+	}
+	for _, s := range w.Servers {
+		s.peers = w.founders
+		s.start()
+	}
+}
+
+// drawUID returns a UID for a new directory.
+func (w *World) drawUID() uint64 {
+	w.directories++
+	return w.directories * 1000
+}
+
+// start starts a server with the contents of its disk.
+func (s *Server) start() {
+	switch {
+	case s.On || s.removed || s.disk.hung > 0:
+	case s.disk.uid == 0 && s.mustJoin():
+		s.askBack()
+	default:
+		s.install()
+		s.boot()
+	}
+}
+
+// boot starts a server with the installed release. The server receives messages and answers them
+// while it reads its disk.
+func (s *Server) boot() {
+	s.On, s.served, s.ready = true, false, false
+	s.founding, s.contacts = founding.Machine{}, make(map[uint64]peering.Hello)
+	s.remotes = make(map[uint64]*remote)
+	s.inbox, s.turning, s.streams, s.viewers = nil, false, nil, nil
+	s.conns, s.queue = make(map[uint64]*attached), queue.Turns[*attached]{}
+	s.reads, s.Life = make(map[uint64]func(bool)), s.Life+1
+	s.applied, s.began = 0, s.w.Now
+	s.w.note("boot", s.ID, s.disk.uid)
+	s.scheduleTick(s.Life)
+	s.acquaint()
+	life := s.Life
+	s.w.After(s.w.disks.Int64N(2*ms)+s.slowness, func() {
+		if s.Life == life {
+			s.take(s.load)
+		}
+	})
+	s.slowness = 0
+}
+
+// load reads the disk. If there is no directory, it creates one.
+func (s *Server) load() {
+	if s.disk.uid == 0 {
+		s.disk.add(write{uid: s.w.drawUID(), then: s.load})
+		return
+	}
+	self := founding.Server{ID: s.ID, UID: s.disk.uid, Founders: s.w.founders, Record: s.disk.record}
+	s.ready = s.disk.fresh()
+	s.founding.Load(founding.Disk{Server: self, Joined: s.joined, State: !s.disk.fresh()})
+	s.acquaint()
+	s.introduce()
+	s.decide()
+}
+
+// decide carries out the decisions of the founding machine, as internal/service/node does.
+func (s *Server) decide() {
+	for life := s.Life; s.Life == life && s.On; {
+		a := s.founding.Step(s.Now())
+		if a.Introduce {
+			s.introduce()
+		}
+		if a.Tell {
+			s.w.Tell("server %d waits for %v, which differ: %v", s.ID, a.Missing, a.Differs)
+		}
+		switch a.Step {
+		case founding.Write:
+			s.disk.add(write{record: a.Record, then: s.recorded})
+		case founding.Found:
+			s.w.note("founds", s.ID, s.disk.uid)
+			s.disk.add(write{snapshot: replica.Bootstrap(s.w.founders), founds: true, then: s.hasFounded})
+		case founding.Rejoin:
+			s.w.note("rejoins", s.ID, s.disk.uid)
+			s.w.Stats.Rejoined++
+			s.run()
+		case founding.Resume:
+			s.run()
+		case founding.Wait:
+			return
+		}
+	}
+}
+
+func (s *Server) recorded() {
+	if s.founding.Written(true); s.Up() {
+		s.Replica.Founded(s.founders())
+	}
+	s.decide()
+}
+
+func (s *Server) hasFounded() {
+	s.founding.Gained()
+	s.decide()
+	s.run()
+}
+
+// founders returns the founders in the record.
+func (s *Server) founders() (all []registry.Member) {
+	for _, f := range s.founding.Record() {
+		all = append(all, registry.Member{ID: f.ID, UID: f.UID, PeerAddress: peerAddress(f.ID)})
+	}
+	return all
+}
+
+// run creates the replica from the contents of the disk.
+func (s *Server) run() {
+	said := s.said()
+	cfg := replica.Config{
+		ID: s.ID, UID: said.UID, PeerAddress: said.PeerAddress, ClientAddress: said.ClientAddress,
+		Tick: tick, SnapshotBytes: 12_000, TailEntries: 24, Levels: s.levels, LevelSoak: levelSoak, DigestEvery: 64,
+		MaxBatchBytes: batchBytes,
+	}
+	if s.w.Plan.Limits {
+		cfg.StateLimit = stateLimit - int(s.ID%3)*stateLimit/8
+	}
+	cfg.Founders = s.founders()
+	kept := s.disk.kept
+	kept.Entries = slices.Clone(kept.Entries)
+	made, err := replica.New(cfg, kept)
+	var gone *replica.RemovedError
+	var unread *version.Error
+	switch {
+	case errors.As(err, &unread) && s.w.Plan.Levels:
+		s.other()
+		return
+	case errors.As(err, &gone):
+		s.retire()
+		return
+	case err != nil:
+		s.w.Violate("start", "server %d does not start: %v", s.ID, err)
+		return
+	}
+	s.Replica = made
+	s.Log.begin(kept)
+	s.w.note("start", s.ID, made.Applied())
+	if s.w.Hosts != nil {
+		s.w.Hosts.Begin(s)
+	}
+	for _, other := range s.w.Servers {
+		if h, met := s.contacts[other.ID]; met {
+			made.Met(memberOf(h), levelsOf(h))
+		}
+	}
+	s.gained()
+}
+
+// gained records that the replica has state of the cluster, if it has.
+func (s *Server) gained() {
+	if !s.Replica.Blank() {
+		s.founding.Gained()
+	}
+	s.acquaint()
+	s.decide()
+}

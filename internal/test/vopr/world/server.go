@@ -1,0 +1,460 @@
+package world
+
+import (
+	"errors"
+	"slices"
+
+	"go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/conclave-io/conclave/internal/service/access"
+	"github.com/conclave-io/conclave/internal/service/agreement"
+	"github.com/conclave-io/conclave/internal/service/founding"
+	"github.com/conclave-io/conclave/internal/service/host"
+	"github.com/conclave-io/conclave/internal/service/peering"
+	"github.com/conclave-io/conclave/internal/service/queue"
+	"github.com/conclave-io/conclave/internal/service/replica"
+	"github.com/conclave-io/conclave/internal/test/vopr/clock"
+)
+
+const (
+	tick = 10 * ms
+	// maxInbox limits the number of inputs that wait for a paused server.
+	maxInbox = 4096
+)
+
+// Server runs a replica. It corresponds to the real internal/service/node.
+type Server struct {
+	w        *World
+	ID       uint64
+	On       bool // the process is running
+	founding founding.Machine
+	Replica  *replica.Replica // nil while the server is down or does not know its id
+	disk     disk
+	joined   bool                     // it is not a founder, or it joined again
+	peers    []uint64                 // the servers that it knew at its start
+	contacts map[uint64]peering.Hello // the introductions of servers with which it did a handshake
+	remotes  map[uint64]*remote
+	Narrow   int64 // the time that each frame for another server takes
+	ready    bool  // its disk is read and has no state of the cluster
+	served   bool  // it has had a leader
+	slowness int64 // the time that the next boot takes
+
+	lost       bool // its disk was emptied, and it was not taken back since
+	members         // as it knew them last
+	askingBack bool // an operator joins it again
+
+	clock clock.Clock
+	time  int64 // the latest clock reading that the replica received
+	Wall  int64 // the error of the wall clock
+	Life  int   // counts starts and crashes; callbacks of an earlier life have no effect
+
+	Paused  bool
+	removed bool // removed from the cluster; it stays down
+	held    int  // number of faults that keep it down
+
+	inbox   []func()
+	turning bool // a turn is scheduled
+	streams []*attached
+	viewers []*viewer
+	conns   map[uint64]*attached   // streams that this server serves, by number
+	queue   queue.Turns[*attached] // requests of these streams
+	reads   map[uint64]func(ok bool)
+	reading uint64 // number of reads so far
+
+	Host     *host.Host // nil in plans without hosts
+	Guests   []*visit
+	Shown    *access.State // the rules that the host knows
+	Answered uint64        // the revision of those rules when the host was last asked for answers
+
+	levels replica.Levels // levels that its release supports
+	before uint32         // the newest level of the release before
+	began  int64          // when this life began
+	ended  int64          // when the previous life ended
+	Woken  int64          // when it last resumed after a pause
+
+	applied uint64 // at the last check by the judge
+	Log     ledger // the entries of its log, for the judge
+	turns   turns
+}
+
+// addServer creates a machine with an empty disk.
+func (w *World) addServer() *Server {
+	id := uint64(len(w.Servers)) + 1
+	s := &Server{w: w, ID: id, clock: clock.Clock{Base: int64(id) * 1e12}}
+	s.disk.w, s.disk.owner = w, s
+	w.Servers = append(w.Servers, s)
+	return s
+}
+
+// Up reports whether the process of the server runs.
+func (s *Server) Up() bool { return s.Replica != nil }
+
+// Now returns the reading of its monotonic clock.
+func (s *Server) Now() int64 { return s.clock.Read(s.w.Now) }
+
+// TellTime returns the clock reading for the replica.
+func (s *Server) TellTime() int64 {
+	s.time = s.Now()
+	return s.time
+}
+
+// Crash takes a server down. Data that its disk has not synced is lost.
+func (s *Server) Crash() {
+	if !s.On {
+		return
+	}
+	s.noteMembers()
+	s.w.note("crash", s.ID, s.applied)
+	s.w.well &^= s.Endpoint() // the judge may not query it before it runs again
+	s.On, s.Replica, s.inbox, s.Paused, s.ended = false, nil, nil, false, s.w.Now
+	s.hangUp()
+	s.Life++
+	s.clock.Begin(s.w.Now, s.w.Plan.Seed^s.ID<<32^uint64(s.Life)<<48)
+	s.disk.crash()
+	s.w.Stats.Restarts++
+	for _, a := range s.streams {
+		a.call.Reset()
+		if a.above != nil {
+			a.above.close()
+		}
+	}
+	for _, v := range s.viewers {
+		s.transmit(v, told{end: true})
+	}
+	s.streams, s.viewers = nil, nil
+	if s.w.Hosts != nil {
+		s.w.Hosts.Stop(s)
+	}
+}
+
+// stopForWant stops a server whose disk is full.
+func (s *Server) stopForWant() {
+	s.w.Tell("server %d stops: its disk is full", s.ID)
+	s.Crash()
+}
+
+// retire takes a removed server down permanently.
+func (s *Server) retire() {
+	s.w.note("retire", s.ID, 0)
+	s.Crash()
+	s.removed = true
+}
+
+// scheduleTick schedules the next tick. Like a real ticker, it is sometimes a little late.
+func (s *Server) scheduleTick(life int) {
+	s.w.After(s.clock.Real(tick), func() {
+		if s.Life != life {
+			return
+		}
+		if !s.Paused {
+			s.take(s.tick)
+		}
+		s.scheduleTick(life)
+	})
+}
+
+// tick processes a tick.
+func (s *Server) tick() {
+	s.losses()
+	if s.Up() {
+		s.Replica.Tick(s.TellTime())
+		s.w.trace.ticks(s)
+		if s.w.Hosts != nil {
+			s.w.Hosts.Tick(s)
+		}
+		s.strays()
+		return
+	}
+	s.decide()
+}
+
+// Receive queues an input for the replica. The next turn processes it.
+func (s *Server) Receive(input func()) {
+	if s.Up() {
+		s.take(input)
+	}
+}
+
+// take queues any input.
+func (s *Server) take(input func()) {
+	if !s.On || len(s.inbox) >= maxInbox {
+		return
+	}
+	s.TakeAlways(input)
+}
+
+// TakeAlways is like take, but has no limit. It is for inputs from streams, whose windows already
+// limit them.
+func (s *Server) TakeAlways(input func()) {
+	if s.On {
+		s.inbox = append(s.inbox, input)
+		s.Wake()
+	}
+}
+
+// Wake schedules a turn. All inputs until then share one output.
+func (s *Server) Wake() {
+	if s.turning || s.Paused || !s.On {
+		return
+	}
+	s.turning = true
+	life := s.Life
+	s.w.After(s.w.net.Int64N(ms/10), func() {
+		if s.Life == life {
+			s.turning = false
+			s.turn()
+		}
+	})
+}
+
+func (s *Server) turn() {
+	if s.Paused {
+		return
+	}
+	life := s.Life
+	inputs := s.inbox
+	s.inbox = nil
+	for _, input := range inputs {
+		if input(); s.Life != life {
+			return
+		}
+	}
+	if s.Up() {
+		s.takeRequests()
+		s.carryOut(s.Replica.Output(s.w.Now + s.Wall))
+	}
+	if s.w.Hosts != nil && s.Up() {
+		s.w.Hosts.CarryOut(s)
+	}
+}
+
+// pause stops the server, and resume continues it. After resume, a due tick and all inputs that
+// arrived during the pause are processed in random order.
+func (s *Server) pause() { s.Paused = true }
+
+func (s *Server) resume() {
+	if !s.Paused {
+		return
+	}
+	s.Paused, s.Woken = false, s.w.Now
+	at := 0
+	if len(s.inbox) > 0 {
+		at = s.w.net.IntN(min(len(s.inbox), 20) + 1)
+	}
+	s.inbox = slices.Insert(s.inbox, at, s.tick)
+	s.Wake()
+	for _, other := range s.w.Servers {
+		if c := s.over(other.ID); c != nil {
+			s.write(c)
+		}
+	}
+	s.disk.begin()
+}
+
+// saved informs the replica that writes are durable.
+func (s *Server) saved(done []write) {
+	for _, x := range done {
+		if x.then != nil {
+			x.then()
+			continue
+		}
+		if x.snapshot != nil {
+			s.Replica.SnapshotStored()
+			continue
+		}
+		if x.save.Snapshot != nil {
+			s.w.Stats.Snapshots++
+		}
+		s.Replica.Saved(s.TellTime(), x.save)
+	}
+}
+
+func (s *Server) carryOut(out *replica.Output) {
+	var gone *replica.RemovedError
+	if errors.As(out.Err, &gone) {
+		s.retire()
+		return
+	}
+	if s.outdated(out.Err) {
+		return
+	}
+	if out.Err != nil {
+		s.w.Violate("stop", "server %d stops: %v", s.ID, out.Err)
+		return
+	}
+	// Refused requests do not wait. They were refused before the entries were chosen.
+	s.turns.answer(out.Replies)
+	for _, save := range out.Saves {
+		s.Log.append(save)
+		s.w.Judge.raises(s, save)
+		s.turns.enter(s, save)
+	}
+	s.w.trace.output(s, out)
+	s.w.Judge.watch(s)
+	s.takenBack()
+	s.served = s.served || s.Replica.Leader() != 0
+	for _, m := range out.Send {
+		s.w.Judge.answers(s, m)
+		s.send(m)
+	}
+	for _, d := range out.Digests {
+		s.tell(d)
+	}
+	s.store(out)
+	s.deliver(out.Replies)
+	if s.w.live != nil {
+		s.w.live.Answer(s, out.Seats)
+		s.w.live.Tell(out.Replies)
+	}
+	if s.w.Hosts != nil {
+		s.w.Hosts.Follow(s, out)
+	}
+	for _, read := range out.Reads {
+		finish := s.reads[read.ID]
+		delete(s.reads, read.ID)
+		finish(read.OK)
+	}
+	s.announce(out.Elections, out.Locks)
+	if out.Deposed {
+		s.dropViewers()
+		s.w.note("deposed", s.ID, s.Replica.Term())
+		for _, n := range sorted(s.conns) {
+			s.conns[n].depose()
+		}
+	}
+	if out.Members {
+		s.gained()
+	}
+	s.Replica.Clear()
+}
+
+// store passes the data to save to the disk.
+func (s *Server) store(out *replica.Output) {
+	for _, save := range out.Saves {
+		s.disk.add(write{save: save})
+	}
+	if e := out.Encode; e.Version != nil {
+		s.reportLater(func() { s.Replica.Encoded(e.Index, e.Version.Encode()) })
+	}
+	if out.Snapshot != nil {
+		s.disk.addFile(out.Snapshot)
+	}
+}
+
+// deliver passes replies to their streams, and sends them.
+func (s *Server) deliver(replies []replica.Reply) {
+	for _, r := range replies {
+		if a := s.conns[r.Conn]; a != nil {
+			a.deliver(r.Outcome)
+		}
+	}
+	for _, r := range replies {
+		if a := s.conns[r.Conn]; a != nil {
+			a.pump()
+		}
+	}
+}
+
+// reportLater is for results of work beside the replica. They arrive after a delay.
+func (s *Server) reportLater(report func()) {
+	life := s.Life
+	s.w.After(10*ms+s.w.net.Int64N(100*ms), func() {
+		if s.Life == life {
+			s.Receive(report)
+		}
+	})
+}
+
+// arrive processes a message that arrived on the newest connection of a peer.
+func (s *Server) arrive(c *conn, data []byte) {
+	if !s.Up() || !c.current {
+		return
+	}
+	m := new(raftpb.Message)
+	if err := proto.Unmarshal(data, m); err != nil {
+		s.w.Violate("codec", "a message of server %d cannot be read: %v", c.ends[dialler].ID, err)
+		return
+	}
+	s.accept(c, m)
+}
+
+func (s *Server) accept(c *conn, m *raftpb.Message) {
+	if s.Up() {
+		s.w.note(m.GetType().String(), c.ends[dialler].ID<<8|s.ID, m.GetTerm()<<32|m.GetIndex())
+		s.Replica.Receive(s.TellTime(), m)
+	}
+}
+
+// Leader returns the server that leads in the highest term, or nil.
+func (w *World) Leader() *Server {
+	var leader *Server
+	for _, s := range w.Servers {
+		if s.Up() && !s.Paused && s.Replica.Leading() && (leader == nil || s.Replica.Term() > leader.Replica.Term()) {
+			leader = s
+		}
+	}
+	return leader
+}
+
+// ledger is a record of the log of a server since its start. It has a number for each entry that
+// identifies its contents.
+type ledger struct {
+	base  uint64 // the index before the first mark
+	marks []uint64
+	all   []*raftpb.Entry // the entries of the marks
+}
+
+func (l *ledger) begin(d agreement.Disk) {
+	l.base, l.marks, l.all = d.Snapshot.GetMetadata().GetIndex(), nil, nil
+	l.add(d.Entries)
+}
+
+func (l *ledger) append(save *agreement.Save) {
+	if save.Snapshot != nil {
+		l.base, l.marks, l.all = save.Snapshot.GetMetadata().GetIndex(), nil, nil
+	}
+	l.add(save.Entries)
+}
+
+func (l *ledger) add(entries []*raftpb.Entry) {
+	for _, e := range entries {
+		if e.GetIndex() <= l.base {
+			continue
+		}
+		l.marks = append(l.marks[:e.GetIndex()-l.base-1], markOf(e))
+		l.all = append(l.all[:e.GetIndex()-l.base-1], e)
+	}
+}
+
+// at returns the mark of an entry. It returns false if the ledger does not contain the index.
+func (l *ledger) at(index uint64) (uint64, bool) {
+	if index <= l.base || index > l.base+uint64(len(l.marks)) {
+		return 0, false
+	}
+	return l.marks[index-l.base-1], true
+}
+
+// Entry returns an entry, or nil.
+func (l *ledger) Entry(index uint64) *raftpb.Entry {
+	if index <= l.base || index > l.base+uint64(len(l.all)) {
+		return nil
+	}
+	return l.all[index-l.base-1]
+}
+
+// trim deletes all entries except the newest.
+func (l *ledger) trim(most int) {
+	if drop := len(l.marks) - most; drop > most {
+		l.base += uint64(drop)
+		l.marks, l.all = slices.Clone(l.marks[drop:]), slices.Clone(l.all[drop:])
+	}
+}
+
+func markOf(e *raftpb.Entry) uint64 {
+	h := 0xcbf29ce484222325 ^ e.GetTerm()*0x9e3779b97f4a7c15
+	for _, b := range e.GetData() {
+		h = (h ^ uint64(b)) * 0x100000001b3
+	}
+	return h
+}

@@ -1,0 +1,388 @@
+package world
+
+import (
+	"fmt"
+
+	"github.com/conclave-io/conclave/api"
+	"github.com/conclave-io/conclave/internal/client/line"
+	"github.com/conclave-io/conclave/internal/service/registry"
+)
+
+// Resource is a lock or an election that clients use, with the judge's record of it.
+type Resource struct {
+	Class  registry.Class
+	Name   string
+	limit  uint32
+	shares bool // some clients acquire it shared
+	Live   bool // an algorithm guards it at times
+
+	Holds      []*Hold  // holds that may still count
+	held       int      // number of holds so far
+	waiting    []*claim // claims whose clients know that they wait
+	history    []operation
+	fates      map[claimID]*fate // fates of the claims that held
+	present    []claimID         // claims that hold, as of the last look
+	queued     int               // how many waiters the judge looks at
+	candidates []claimID         // candidates that waited, as of the last look
+	patient    map[claimID]int64 // the patience of candidates, in ns
+	claims     map[claimID]*claim
+	entered    []*claim // claims that may still be granted
+	past       past
+	handovers
+	Newest uint64             // for a live resource: the largest fence that a client has received
+	Given  map[uint64]claimID // for a live resource: the claim that was given each fence
+	floor  uint64             // the largest floor that the store behind the resource has seen
+	alone  uint64             // the largest fence of an exclusive holder that has written
+}
+
+func newResources() []*Resource {
+	resources := []*Resource{
+		{Name: "a"}, {Name: "b"}, {Name: "c"}, {Name: "d"},
+		{Name: "readers", shares: true}, {Name: "semaphore", limit: 3},
+		{Class: registry.Election, Name: "a", queued: 16, patient: make(map[claimID]int64)},
+		{Class: registry.Election, Name: "e", queued: 16, patient: make(map[claimID]int64)},
+	}
+	for _, r := range resources {
+		r.fates, r.claims = make(map[claimID]*fate), make(map[claimID]*claim)
+		r.past.how = make(map[uint64]registry.Ending)
+		r.past.revokers, r.named = make(map[string]bool), make(map[string]bool)
+	}
+	return resources
+}
+
+// room returns how many clients may hold a resource that is not shared.
+func (r *Resource) room() int { return max(int(r.limit), 1) }
+
+// worker is a goroutine of a program. It acquires, works, and releases.
+type worker struct {
+	client  *client
+	number  int
+	busy    bool
+	Hold    *Hold
+	request *request // the current acquire
+	turn    int      // counts its actions, so that old timers have no effect
+}
+
+// begin starts the worker. After it has abandoned everything, it starts again.
+func (k *worker) begin() {
+	k.busy, k.Hold, k.request = false, nil, nil
+	k.turn++
+	k.pace()
+}
+
+// pace makes the worker start a new action after a while.
+func (k *worker) pace() {
+	turn := k.turn
+	k.client.later(20*ms+k.client.w.work.Int64N(400*ms), func() {
+		if k.turn == turn {
+			k.choose()
+		}
+	})
+}
+
+// idle reports whether the worker has no current action.
+func (k *worker) idle() bool { return !k.busy }
+
+func (k *worker) rest() { k.begin() }
+
+func (k *worker) choose() {
+	w := k.client.w
+	if w.Now >= w.end {
+		return
+	}
+	k.busy = true
+	res := w.Judge.resources[w.work.IntN(len(w.Judge.resources))]
+	if w.Hosts != nil && w.work.IntN(3) > 0 {
+		k.chooseLive()
+		return
+	}
+	switch n := w.work.IntN(20); {
+	case n == 0:
+		k.client.submit(&request{call: line.Call{Op: &api.Request{Op: &api.Request_Revoke{
+			Revoke: &api.Revoke{Class: api.Class(res.Class), Name: res.Name, Reason: WhyAsked},
+		}}}}, func(*api.Reply) { k.rest() })
+	case n < 4:
+		k.query(res, 0)
+	default:
+		k.acquire(w.crowded(res))
+	}
+}
+
+// chooseLive is like choose, for names that an algorithm guards at times.
+func (k *worker) chooseLive() {
+	w := k.client.w
+	res := w.Judge.Live[w.work.IntN(len(w.Judge.Live))]
+	if w.work.IntN(12) == 0 {
+		w.Hosts.Revoke(res, k.client.principal())
+		k.rest()
+		return
+	}
+	k.acquire(res)
+}
+
+func (k *worker) acquire(res *Resource) {
+	w := k.client.w
+	a := &api.Acquire{Class: api.Class(res.Class), Name: res.Name, Limit: res.limit, Try: w.work.IntN(4) == 0}
+	a.Shared = res.shares && w.work.IntN(3) > 0
+	if res.Class == registry.Election {
+		a.Value, a.Priority = fmt.Appendf(nil, "%d.%d.%d", k.client.slot, k.number, k.turn), int64(w.work.IntN(3))
+		if w.work.IntN(4) == 0 {
+			a.PatienceNs = 200*ms + w.work.Int64N(1000*ms)
+		}
+	}
+	r := &request{res: res, call: line.Call{Op: &api.Request{Op: &api.Request_Acquire{Acquire: a}}}}
+	k.request = r
+	k.nest(r, a)
+	k.client.submit(r, func(reply *api.Reply) { k.acquired(r, reply) })
+	k.mayWithdraw(r)
+}
+
+// mayWithdraw withdraws one request in three if it still waits after a random time.
+func (k *worker) mayWithdraw(r *request) {
+	w := k.client.w
+	if w.work.IntN(3) > 0 || r.keeps != nil { // a worker that keeps holds continues waiting
+		return
+	}
+	turn := k.turn
+	k.client.later(50*ms+w.work.Int64N(1500*ms), func() {
+		if k.turn == turn && k.Hold == nil && w.Now < w.end {
+			k.client.withdraw(r)
+			k.rest()
+		}
+	})
+}
+
+// acquired handles the final answer to an acquire. reply is nil if there will be none.
+func (k *worker) acquired(r *request, reply *api.Reply) {
+	if codeOf(reply) != registry.OK {
+		k.rest()
+		return
+	}
+	if s := r.claim.owner; !s.valid() {
+		r.claim.end(s.EndsAt)
+		k.rest()
+		return
+	}
+	k.begins(r)
+}
+
+// begins handles the start of a hold.
+func (k *worker) begins(r *request) {
+	w := k.client.w
+	h := &Hold{request: r, Claim: r.claim, worker: k, Session: r.claim.owner}
+	k.Hold, r.hold, r.claim.hold = h, h, h
+	w.Judge.handOut(w, h)
+	turn := k.turn
+	length := 5*ms + w.work.Int64N(250*ms)
+	if w.work.IntN(12) == 0 {
+		length += w.work.Int64N(4000 * ms)
+	}
+	for n := w.work.IntN(3); n > 0; n-- {
+		k.client.later(w.work.Int64N(length), func() { h.write() })
+	}
+	if r.res.Class == registry.Election && w.work.IntN(3) == 0 {
+		k.client.later(length/2, func() { k.adorn(h) })
+	}
+	k.client.later(length, func() {
+		if k.turn == turn && k.Hold == h {
+			k.release(h)
+		}
+	})
+}
+
+// adorn changes the value of an election, or hands it over.
+func (k *worker) adorn(h *Hold) {
+	if !h.Counts() {
+		return
+	}
+	if k.client.w.work.IntN(2) == 0 {
+		k.transfer(h)
+		return
+	}
+	op := &api.Request{Op: &api.Request_Update{Update: &api.Update{Value: []byte("adorned")}}}
+	k.client.submit(&request{call: line.Call{Of: &h.request.call, Op: op}}, func(reply *api.Reply) {
+		if codeOf(reply) == registry.NotHeld && reply != nil && h.Counts() {
+			k.client.w.Violate("hold", "session %v changes the value of %q by its hold %d, and is told that it does not lead", h.Session.ID, h.Claim.Res.Name, h.Claim.sequence)
+		}
+	})
+}
+
+// release ends the hold first, and then informs the servers.
+func (k *worker) release(h *Hold) {
+	w, s := k.client.w, h.Session
+	if !s.valid() || h.released {
+		return // its session will report that the hold is lost, or its release is in transit
+	}
+	if h.kept > 0 && !h.over { // the holder was not asked to leave
+		h.due = true
+		return
+	}
+	sure := h.Counts()
+	h.over, h.released = true, true
+	op := &api.Request{Op: &api.Request_Release{Release: &api.Release{}}}
+	k.client.submit(&request{call: line.Call{Of: &h.request.call, Op: op}}, func(reply *api.Reply) {
+		if sure && codeOf(reply) == registry.NotHeld && !h.Claim.asked() {
+			w.Violate("once", "session %v released its hold %d of %q before its deadline, once, and is told that it did not hold it", s.ID, h.Claim.sequence, h.Claim.Res.Name)
+		}
+		k.rest()
+	})
+}
+
+// abandon ends the worker with its program.
+func (k *worker) abandon() {
+	k.turn++
+	if h := k.Hold; h != nil && !h.over {
+		h.over = true
+		h.Claim.end(h.Session.EndsAt)
+	}
+	k.busy, k.Hold, k.request = false, nil, nil
+}
+
+// Hold is a grant that a worker relies on.
+type Hold struct {
+	request *request
+	Claim   *claim
+	worker  *worker
+	Session *session
+	over    bool // released, asked to leave, lost, or its program has ended
+	// released means that a release was sent to the servers.
+	released bool
+	// kept counts the acquires whose callers keep the hold. due means that it must be released when
+	// they have ended.
+	kept int
+	due  bool
+	// known is the newest applied index known at the grant.
+	known uint64
+}
+
+// Counts reports whether the worker may rely on its hold at this moment.
+func (h *Hold) Counts() bool { return !h.over && h.Session.believed() }
+
+// told handles a request of the servers to release the hold. Most workers release it, and some only
+// stop using it.
+func (h *Hold) told() {
+	if h.over {
+		return
+	}
+	w, k := h.worker.client.w, h.worker
+	if !h.Session.valid() {
+		return // it is lost; the session will report that
+	}
+	h.over = true
+	if w.work.IntN(3) > 0 {
+		k.release(h)
+		return
+	}
+	h.Claim.end(w.Now)
+	k.rest()
+}
+
+// lost handles the end of the session.
+func (h *Hold) lost() {
+	if h.over {
+		return
+	}
+	h.over = true
+	h.worker.client.w.Stats.Lost++
+	if h.Session.Home() {
+		h.worker.client.w.Stats.Hosts.Lost++
+	}
+	h.Claim.end(h.Session.EndsAt)
+	h.worker.rest()
+}
+
+// write sends a write to the store behind the resource if the hold counts. The write arrives after
+// a delay. The delay is longer if the program or the network is paused in the meantime.
+func (h *Hold) write() {
+	if !h.Counts() {
+		return
+	}
+	w := h.worker.client.w
+	d := w.delay()
+	if w.work.IntN(20) == 0 {
+		d += w.work.Int64N(6000 * ms)
+	}
+	w.After(d, func() { h.written() })
+}
+
+// written handles a write at the store. The store remembers the largest floor that it has seen, and
+// refuses smaller fences.
+func (h *Hold) written() {
+	w, res, p := h.worker.client.w, h.Claim.Res, h.Claim
+	w.Stats.Writes++
+	refused := p.Fence < res.floor
+	switch {
+	case refused && h.Counts():
+		w.Violate("floor", "the store behind %q refuses the holder with fence %d, having seen the floor %d", res.Name, p.Fence, res.floor)
+	case !refused && p.Fence < res.alone:
+		w.Violate("floor", "the store behind %q takes a write with fence %d after one of a later holder that excluded all others, with fence %d", res.Name, p.Fence, res.alone)
+	}
+	if refused {
+		w.Stats.Refused++
+		return
+	}
+	res.floor = max(res.floor, p.floor)
+	if p.exclusive() {
+		res.alone = max(res.alone, p.Fence)
+	}
+	if !p.exclusive() && h.Counts() && p.floor < p.Fence {
+		w.Stats.Beside++
+	}
+}
+
+// query asks servers for the holders of a resource until the leader answers.
+func (k *worker) query(res *Resource, tries int) {
+	c, w := k.client, k.client.w
+	if tries == 4 {
+		k.rest()
+		return
+	}
+	s := w.Servers[w.work.IntN(len(w.Servers))]
+	if using := c.server(); using != nil && tries < 3 {
+		s = using
+	}
+	called, turn, life := w.Now, k.turn, s.Life
+	w.Stats.Operations++
+	answer := func(holders string, ok bool) {
+		w.carry(s.Endpoint(), c.endpoint(), func() {
+			c.receive(func() {
+				if k.turn != turn {
+					return
+				}
+				if !ok {
+					k.query(res, tries+1)
+					return
+				}
+				res.note(operation{kind: opQuery, call: called, ret: w.Now, holders: holders})
+				k.rest()
+			})
+		}, func() {})
+	}
+	w.carry(c.endpoint(), s.Endpoint(), func() {
+		if s.Life == life {
+			s.Receive(func() { s.read(res, answer) })
+		}
+	}, func() {})
+	c.later(1000*ms, func() {
+		if k.turn == turn {
+			k.turn++
+			k.query(res, tries+1)
+		}
+	})
+}
+
+// read answers a query from the registry after a quorum has confirmed that this server leads.
+func (s *Server) read(res *Resource, answer func(holders string, ok bool)) {
+	s.reading++
+	s.reads[s.reading] = func(ok bool) {
+		var present holders
+		if ok {
+			view, _, _ := s.Replica.Registry().Explain(res.Class, res.Name, 0)
+			for _, h := range view.Holders {
+				present.add(ClaimOf(h.Session, h.Sequence).text())
+			}
+		}
+		answer(present.claims, ok)
+	}
+	s.Replica.Read(s.reading)
+}
