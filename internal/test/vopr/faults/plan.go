@@ -12,9 +12,6 @@ import (
 	"slices"
 )
 
-// Plans have times in milliseconds. The world counts nanoseconds.
-const ms = int64(1e6)
-
 // Plan determines a run completely. The same plan gives the same run.
 type Plan struct {
 	Seed    uint64 `json:"seed"`
