@@ -61,13 +61,18 @@ type Gate struct {
 	began  time.Time
 	shares shares
 	rates  rates
-	// unruled is when a leader last confirmed that there are no rules yet, and current when it
-	// last confirmed that the rules of this server are in force, by monotonic(); 0 for never.
-	unruled, current atomic.Int64
+	// unruled is when a leader last confirmed that there are no rules yet, by monotonic(); 0 for never.
+	unruled atomic.Int64
+	// asking has room for the one call that asks the leader for the newest rules. That call alone
+	// uses confirmed.
+	asking    chan struct{}
+	confirmed confirmed
 }
 
 // New returns the gate of a server.
-func New(cfg Config) *Gate { return &Gate{cfg: cfg, began: time.Now()} }
+func New(cfg Config) *Gate {
+	return &Gate{cfg: cfg, began: time.Now(), asking: make(chan struct{}, 1)}
+}
 
 // monotonic returns the time since the gate was made, in ns.
 func (g *Gate) monotonic() int64 { return int64(time.Since(g.began)) }
@@ -80,10 +85,11 @@ func (g *Gate) admit(ctx context.Context, who authn.Identity, authorization []st
 	principal, proven, err := authn.Bearer(g.rules(), authorization)
 	if errors.Is(err, authn.ErrUnknownToken) {
 		// This server may lag behind the change that created the token.
-		own := g.rules().Revision()
-		if err := g.confirm(ctx, &g.current, func(answer *api.AccessResponse) bool { return answer.GetRevision() == own }); err != nil {
-			return who.Caller, err
+		rules, unsure := g.newest(ctx)
+		if unsure != nil {
+			return who.Caller, unsure
 		}
+		principal, proven, err = authn.Bearer(rules, authorization)
 	}
 	if err != nil {
 		g.cfg.Metrics.AuthFailure("token", authn.WhyInvalid(err))

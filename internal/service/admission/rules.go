@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"net"
-	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -22,7 +21,7 @@ const (
 	// access rules, and lookEvery how often it checks.
 	remindEvery = time.Minute
 	lookEvery   = time.Second
-	// confirmedFor is how long a server relies on the leader's word that its rules are in force.
+	// confirmedFor is how long a server relies on the leader's word that there are no rules.
 	confirmedFor = time.Second
 )
 
@@ -46,29 +45,55 @@ func (g *Gate) withoutRules(ctx context.Context, who stream.Caller, mode access.
 	}
 	// This server may lag behind, and a refused caller does not try again. So ask the
 	// leader.
-	if err := g.confirm(ctx, &g.unruled, func(answer *api.AccessResponse) bool { return answer.GetMode() == access.Unset.String() }); err != nil {
-		return err
+	if last := g.unruled.Load(); last == 0 || g.monotonic()-last > int64(confirmedFor) {
+		switch answer, err := g.ask(ctx); {
+		case err != nil:
+			return err
+		case answer.GetMode() != access.Unset.String():
+			return errLags
+		}
+		g.unruled.Store(g.monotonic())
 	}
 	return status.Error(codes.PermissionDenied, noRulesYet)
 }
 
-// confirm asks the leader whether what the server knows of the rules is still true, unless
-// the leader confirmed it a moment ago, which is recorded in at. If it is no longer true, the
-// caller has to try again.
-func (g *Gate) confirm(ctx context.Context, at *atomic.Int64, still func(*api.AccessResponse) bool) error {
-	if last := at.Load(); last != 0 && g.monotonic()-last <= int64(confirmedFor) {
-		return nil
+// errLags asks the caller to try again.
+var errLags = status.Error(codes.Unavailable, "this server does not know the rules of access yet; try again")
+
+// confirmed are rules that a leader said were the newest when it was asked at a time by monotonic().
+type confirmed struct {
+	rules *access.State
+	asked int64
+}
+
+// newest returns rules that were the newest at some time after it was called. If the server lags
+// behind them, the caller has to try again. One call at a time asks the leader, and its answer
+// serves all those that came before it asked.
+func (g *Gate) newest(ctx context.Context) (*access.State, error) {
+	came := g.monotonic()
+	select {
+	case g.asking <- struct{}{}:
+		defer func() { <-g.asking }()
+	case <-ctx.Done():
+		return nil, status.FromContextError(ctx.Err()).Err()
 	}
-	ctx = context.WithValue(authn.WithCaller(ctx, authn.Local(g.cfg.Server)), needKey{}, access.Need{})
-	answer, err := g.cfg.Ask(ctx)
-	switch {
+	if g.confirmed.asked > came {
+		return g.confirmed.rules, nil
+	}
+	now := confirmed{rules: g.rules(), asked: g.monotonic()}
+	switch answer, err := g.ask(ctx); {
 	case err != nil:
-		return err
-	case !still(answer):
-		return status.Error(codes.Unavailable, "this server does not know the rules of access yet; try again")
+		return nil, err
+	case answer.GetRevision() != now.rules.Revision():
+		return nil, errLags
 	}
-	at.Store(g.monotonic())
-	return nil
+	g.confirmed = now
+	return now.rules, nil
+}
+
+// ask asks the leader, in the name of this server, for the mode and the revision of the rules.
+func (g *Gate) ask(ctx context.Context) (*api.AccessResponse, error) {
+	return g.cfg.Ask(context.WithValue(authn.WithCaller(ctx, authn.Local(g.cfg.Server)), needKey{}, access.Need{}))
 }
 
 // Remind logs again and again that a server that other machines can reach at an address has no rules,
