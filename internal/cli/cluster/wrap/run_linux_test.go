@@ -204,6 +204,7 @@ func TestRevocationEndsTheCommandAndThenReleases(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "left")
 	g := newGrant(time.Hour)
 	tr := newTrial("sh", "-c", `trap 'echo left > "$0"; exit 0' TERM; echo ready > "$0"; while :; do sleep 0.01; done`, file)
+	tr.grace = ui.Duration(10 * time.Second) // the command needs its time to write
 	tr.release = func(context.Context, hold) error {
 		tr.released++
 		if text, _ := os.ReadFile(file); string(text) != "left\n" {
