@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -52,24 +53,40 @@ import (
 // A command that fails, and an assertion of the algorithm that fails in it, prints a
 // line "error: ...". -rewrite does not accept it: a script that is to show an error has
 // that line written by hand. A folder without scripts fails, and so does a script
-// without commands.
+// without commands. A folder "fuzz" in it has inputs of fuzz targets, and no scripts.
 func Script(t *testing.T, spec *process.Spec, folder string) {
 	t.Helper()
 	if err := checkScripts(folder); err != nil {
 		t.Fatal(err)
 	}
-	datadriven.Walk(t, folder, func(t *testing.T, path string) {
-		s := &script{spec: spec}
-		defer func() {
-			if t.Failed() && !rewriting() {
-				t.Log("if what was found is right, go test -rewrite writes it into the script")
-			}
-		}()
-		datadriven.RunTest(t, path, s.run)
-		if !s.begun {
-			t.Errorf("%s: no commands", path)
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.Name() == corpora {
+			continue
 		}
-	})
+		t.Run(e.Name(), func(t *testing.T) {
+			datadriven.Walk(t, filepath.Join(folder, e.Name()), func(t *testing.T, path string) { play(t, spec, path) })
+		})
+	}
+}
+
+// corpora is the folder in which go test expects the inputs of fuzz targets.
+const corpora = "fuzz"
+
+func play(t *testing.T, spec *process.Spec, path string) {
+	s := &script{spec: spec}
+	defer func() {
+		if t.Failed() && !rewriting() {
+			t.Log("if what was found is right, go test -rewrite writes it into the script")
+		}
+	}()
+	datadriven.RunTest(t, path, s.run)
+	if !s.begun {
+		t.Errorf("%s: no commands", path)
+	}
 }
 
 // rewriting reports whether the tests run with -rewrite, which writes everything but errors.
@@ -82,6 +99,9 @@ func rewriting() bool {
 func checkScripts(folder string) error {
 	found := false
 	err := filepath.WalkDir(folder, func(_ string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && d.Name() == corpora {
+			return fs.SkipDir
+		}
 		found = found || err == nil && !d.IsDir()
 		return err
 	})
