@@ -86,32 +86,53 @@ func (cfg Config) ports() ([]string, error) {
 
 // ports hands out ports, none of them twice in one process.
 var ports struct {
-	mu   sync.Mutex
-	next int
+	mu        sync.Mutex
+	next, end int
+	// claims are the listeners that keep other processes from the blocks of this one.
+	claims []net.Listener
 }
 
-// freePorts returns addresses that nobody listens on. They lie below the range
-// from which systems take ports for outgoing connections, so that a server
-// finds its own free when it comes back. Processes that run at the same time
-// begin at different places.
+// They lie below the range from which systems take ports for outgoing connections, so that a
+// server finds its own free when it comes back.
+const firstPort, portBlock, portBlocks = 20000, 64, 187
+
+// freePorts returns addresses that nobody listens on, and that no other process gets from here
+// until this one ends, also while the server at an address is down.
 func freePorts(n int) ([]string, error) {
-	const first, count, block = 20000, 12000, 64
 	ports.mu.Lock()
 	defer ports.mu.Unlock()
 	var addresses []string
-	for range count {
-		if len(addresses) == n {
-			return addresses, nil
+	for len(addresses) < n {
+		if ports.next == ports.end {
+			if err := claimPorts(); err != nil {
+				return nil, err
+			}
 		}
-		port := first + (os.Getpid()*block+ports.next)%count
-		ports.next++
-		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-		if l, err := net.Listen("tcp", address); err == nil {
+		if l, err := listenLocally(ports.next); err == nil {
+			addresses = append(addresses, l.Addr().String())
 			l.Close()
-			addresses = append(addresses, address)
+		}
+		ports.next++
+	}
+	return addresses, nil
+}
+
+// claimPorts makes the next block of ports that no process has claimed the one of this process. Who
+// listens on the first port of a block has it.
+func claimPorts() error {
+	for i := range portBlocks {
+		first := firstPort + (os.Getpid()+i)%portBlocks*portBlock
+		if l, err := listenLocally(first); err == nil {
+			ports.claims = append(ports.claims, l)
+			ports.next, ports.end = first+1, first+portBlock
+			return nil
 		}
 	}
-	return nil, fmt.Errorf("no %d ports are free among %d to %d", n, first, first+count)
+	return fmt.Errorf("all ports among %d to %d are in use", firstPort, firstPort+portBlocks*portBlock)
+}
+
+func listenLocally(port int) (net.Listener, error) {
+	return net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 }
 
 // Servers returns how many servers the cluster has had.

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os/exec"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -143,9 +144,11 @@ func TestDemoUnderAnAlgorithm(t *testing.T) {
 
 func demo(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
+	var said strings.Builder
+	cmd.Stderr = &said
 	output, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("%v\n%s", err, output)
+		t.Fatalf("%v\n%s%s", err, output, said.String())
 	}
 	var report struct {
 		Entries          int       `json:"entries"`
