@@ -218,7 +218,7 @@ func ExampleKeeping() {
 	// account/2
 }
 
-// Whoever waits under the context of a lock keeps that lock. If the call would then wait forever, it
+// A call that waits under the context of a lock keeps that lock. If the call would then wait forever, it
 // fails. Release what is kept, so that the others can continue, and start again.
 func ExampleDeadlockError() {
 	ctx := context.Background()

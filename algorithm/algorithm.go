@@ -144,7 +144,7 @@ func after(spec *process.Spec, list []*process.Spec, more ...*process.Spec) []*p
 	return slices.Insert(slices.Clone(list), slices.Index(list, spec)+1, more...)
 }
 
-// single returns the algorithms of a list that are no stacks.
+// single returns the algorithms of a list that are not stacks.
 func single(list []*process.Spec) []*process.Spec {
 	return slices.DeleteFunc(slices.Clone(list), func(s *process.Spec) bool { return s.Depth() > 1 })
 }
