@@ -11,53 +11,16 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/conclave-io/conclave/api"
+	"github.com/conclave-io/conclave/api/jsonform"
 	"github.com/conclave-io/conclave/internal/client"
 )
 
-// AuditRecord is the record of an administrative act, or of a refused one. Its JSON form is a
-// line of the audit log that servers write.
-type AuditRecord struct {
-	V int `json:"v"`
-	// Chain is "acts" or "refusals". In the audit log of a server it may also be "server".
-	Chain string `json:"chain"`
-	// Number orders the records.
-	Number uint64    `json:"number,string"`
-	Time   time.Time `json:"time"`
-	// Term is the term of the leader.
-	Term uint64 `json:"term,string"`
-	// Server is the server whose audit log has the record. It is 0 in the log of the cluster.
-	Server uint64 `json:"server,omitempty"`
-	// Kind is what was done: "access", "revoke", "end-session", "drop", "member", "level",
-	// "guard", "backup" and others.
-	Kind string `json:"kind"`
-	// Actor is the principal that did it. It is empty for an anonymous caller, and for an act of
-	// the servers themselves. Via and Remote say where the request came from, as in Caller.
-	Actor  string `json:"actor,omitempty"`
-	Via    string `json:"via,omitempty"`
-	Remote string `json:"remote,omitempty"`
-	// Request identifies the request: 32 hexadecimal digits.
-	Request string       `json:"request,omitempty"`
-	Target  *AuditTarget `json:"target,omitempty"`
-	// Reason is why it was done, or what exactly was changed.
-	Reason string `json:"reason,omitempty"`
-	// Result is "OK", or why the request was refused.
-	Result string `json:"result"`
-	// Count is how many times in a row the same request was refused.
-	Count uint64 `json:"count"`
-	// Previous is the hash of the previous record of the chain. Hash is the hash of this one.
-	Previous string `json:"previous"`
-	Hash     string `json:"hash"`
-}
-
-// AuditTarget is the object of an act.
-type AuditTarget struct {
-	// Class is "lock" or "election" if Name is the name of one.
-	Class  string `json:"class,omitempty"`
-	Name   string `json:"name,omitempty"`
-	Fence  uint64 `json:"fence,omitempty,string"`
-	Owner  string `json:"owner,omitempty"`
-	Server uint64 `json:"server,omitempty"`
-}
+// AuditRecord is the record of an administrative act, or of a refused one. AuditTarget is the object
+// of the act.
+type (
+	AuditRecord = jsonform.AuditRecord
+	AuditTarget = jsonform.AuditTarget
+)
 
 // AuditQuery selects records. The zero value selects all records that the cluster keeps and the
 // caller may read.

@@ -3,7 +3,6 @@ package cluster
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -166,10 +165,10 @@ func (c *auditLog) check(ctx context.Context, files []string, given bool) error 
 			return err
 		}
 	}
-	var cluster []audit.Line
+	var cluster []admin.AuditRecord
 	if given {
 		err := c.Ask(ctx, func(ctx context.Context, client *conclave.Client) (err error) {
-			cluster, err = clusterLines(ctx, client)
+			cluster, err = admin.New(client).AuditLog(ctx, admin.AuditQuery{})
 			return err
 		})
 		if err != nil {
@@ -234,22 +233,4 @@ func readLines(name string, v *audit.Verifier) error {
 			return fmt.Errorf("--verify: %w", err)
 		}
 	}
-}
-
-func clusterLines(ctx context.Context, client *conclave.Client) ([]audit.Line, error) {
-	records, err := admin.New(client).AuditLog(ctx, admin.AuditQuery{})
-	if err != nil {
-		return nil, err
-	}
-	lines := make([]audit.Line, len(records))
-	for i := range records {
-		text, err := json.Marshal(&records[i])
-		if err != nil {
-			return nil, err
-		}
-		if lines[i], err = audit.ParseLine(text); err != nil {
-			return nil, err
-		}
-	}
-	return lines, nil
 }

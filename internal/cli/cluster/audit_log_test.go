@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"reflect"
 	"strings"
 	"testing"
 
@@ -48,12 +47,6 @@ func TestAuditRecordIsALine(t *testing.T) {
 	again, err := json.Marshal(&rec)
 	if err != nil || string(again) != line {
 		t.Errorf("%v\n%s\nis not\n%s", err, again, line)
-	}
-	one, two := reflect.TypeFor[admin.AuditRecord](), reflect.TypeFor[audit.Line]()
-	for i := range max(one.NumField(), two.NumField()) {
-		if one.Field(i).Tag != two.Field(i).Tag {
-			t.Errorf("field %d is %s, and %s", i, one.Field(i).Tag, two.Field(i).Tag)
-		}
 	}
 	want := "1970-01-01T00:00:00Z  1  cert:alice  revoke chief-0 of cert:bob with fence 7 server 2: db1 goes down"
 	if got := recordLine(&rec); got != want {

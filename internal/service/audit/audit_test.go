@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/conclave-io/conclave/api/jsonform"
 	"github.com/conclave-io/conclave/internal/service/registry"
 )
 
@@ -93,7 +94,7 @@ func (f *file) restart(t *rapid.T) {
 	f.journal.Resume(last)
 }
 
-func verified(text []byte, ring ...Line) *Verifier {
+func verified(text []byte, ring ...jsonform.AuditRecord) *Verifier {
 	v, n := NewVerifier(), 0
 	for line := range bytes.Lines(text) {
 		n++
@@ -104,7 +105,7 @@ func verified(text []byte, ring ...Line) *Verifier {
 }
 
 // linesOf returns the lines of all that a ring has.
-func (r *ring) lines() (lines []Line) {
+func (r *ring) lines() (lines []jsonform.AuditRecord) {
 	var c Cursor
 	for _, e := range c.Next(0, r.trail, true) {
 		if e.Record != nil {
@@ -157,7 +158,7 @@ func TestJournal(t *testing.T) {
 		told := make(map[uint64]registry.Record)
 		for line := range bytes.Lines(f.text) {
 			l, _ := ParseLine(line)
-			rec, _, _ := l.record()
+			rec, _, _ := recordOfLine(&l)
 			if l.Chain != Own {
 				told[l.Number] = rec
 			}
@@ -239,7 +240,7 @@ func TestVerify(t *testing.T) {
 			lines[i] = altered
 		case 1: // altered with its hash
 			l, _ := ParseLine([]byte(lines[i]))
-			rec, previous, _ := l.record()
+			rec, previous, _ := recordOfLine(&l)
 			rec.Reason += "!"
 			rec.Hash = rec.Chained(previous)
 			altered := LineOf(l.Chain, previous, &rec)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/conclave-io/conclave/api/jsonform"
 	"github.com/conclave-io/conclave/internal/service/registry"
 )
 
@@ -87,7 +88,7 @@ func (q *Holds) take() (waiting []registry.Holdings, missing, lost uint64) {
 }
 
 // holds returns the lines for the grants and ends in a queue.
-func (j *Journal) holds(now int64, q *Holds) (lines []Line) {
+func (j *Journal) holds(now int64, q *Holds) (lines []jsonform.AuditRecord) {
 	waiting, missing, lost := q.take()
 	if missing > j.held.number || lost > 0 {
 		reason := fmt.Sprintf("grants and ends of holds up to log entry %d are missing here", max(missing, j.held.number))
@@ -131,7 +132,7 @@ func recordOf(held *registry.Holdings, h *registry.Holding) registry.Record {
 	return rec
 }
 
-func (j *Journal) holdLine(held *registry.Holdings, h registry.Holding) Line {
+func (j *Journal) holdLine(held *registry.Holdings, h registry.Holding) jsonform.AuditRecord {
 	rec := recordOf(held, &h)
 	if held.Index == 0 {
 		rec.Number, rec.Server = j.held.number, j.server

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/conclave-io/conclave/api/jsonform"
 	"github.com/conclave-io/conclave/internal/service/registry"
 )
 
@@ -55,10 +56,10 @@ func NewJournal(server uint64) *Journal {
 
 // Resume continues behind the lines that Tail found at the end of the log. It ignores lines
 // of other servers.
-func (j *Journal) Resume(last []Line) {
+func (j *Journal) Resume(last []jsonform.AuditRecord) {
 	for i := range last {
 		l := &last[i]
-		rec, _, err := l.record()
+		rec, _, err := recordOfLine(l)
 		switch {
 		case err != nil || l.Server != j.server:
 		case l.Chain == Acts:
@@ -128,7 +129,7 @@ func (j *Journal) settle(now int64) {
 
 // Next returns the next lines at a time, in ns since 1970. The caller must write all of
 // them, in order. For current see Cursor.Next. Holds may be nil.
-func (j *Journal) Next(now int64, trail registry.Trail, current bool, holds *Holds) (lines []Line) {
+func (j *Journal) Next(now int64, trail registry.Trail, current bool, holds *Holds) (lines []jsonform.AuditRecord) {
 	j.settle(now)
 	if j.lost > 0 {
 		lost := registry.Record{Time: now, Kind: KindGap, Name: Own, Reason: fmt.Sprintf("%d records of this server found no room", j.lost), Count: 1}
@@ -157,7 +158,7 @@ func (j *Journal) Next(now int64, trail registry.Trail, current bool, holds *Hol
 }
 
 // line chains a record of this server's own.
-func (j *Journal) line(rec *registry.Record) Line {
+func (j *Journal) line(rec *registry.Record) jsonform.AuditRecord {
 	rec.Number = j.own.number + 1
 	if rec.Result == 0 {
 		rec.Result = registry.OK

@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -10,6 +9,7 @@ import (
 	"time"
 
 	"github.com/conclave-io/conclave/api"
+	"github.com/conclave-io/conclave/api/jsonform"
 	"github.com/conclave-io/conclave/internal/service/registry"
 )
 
@@ -34,46 +34,11 @@ const KindFile = "audit-file"
 // KindStart is the kind of a line that says that the server has started.
 const KindStart = "start"
 
-// Line is a record as a line of JSON.
-type Line struct {
-	V     int    `json:"v"`
-	Chain string `json:"chain"`
-	// Number orders the records of a cluster, and a server's records in its own chain.
-	Number uint64    `json:"number,string"`
-	Time   time.Time `json:"time"`
-	Term   uint64    `json:"term,string"`
-	// Server is the server whose file this is, or 0.
-	Server  uint64  `json:"server,omitempty"`
-	Kind    string  `json:"kind"`
-	Actor   string  `json:"actor,omitempty"`
-	Via     string  `json:"via,omitempty"`
-	Remote  string  `json:"remote,omitempty"`
-	Request string  `json:"request,omitempty"`
-	Target  *Target `json:"target,omitempty"`
-	Reason  string  `json:"reason,omitempty"`
-	Result  string  `json:"result"`
-	// Count is how many times in a row the refusal was repeated.
-	Count uint64 `json:"count"`
-	// Previous is the hash of the previous record in the chain, and Hash that of this one.
-	Previous string `json:"previous"`
-	Hash     string `json:"hash"`
-}
-
-// Target is what an act was about. The name is that of a lock, an election, a session, a
-// guarded prefix or a chain, depending on the kind.
-type Target struct {
-	Class  string `json:"class,omitempty"`
-	Name   string `json:"name,omitempty"`
-	Fence  uint64 `json:"fence,omitempty,string"`
-	Owner  string `json:"owner,omitempty"`
-	Server uint64 `json:"server,omitempty"`
-}
-
 var classes = []string{registry.Lock: "lock", registry.Election: "election", registry.View: "view"}
 
 // LineOf returns the line of a record in a chain, given the hash of the previous one.
-func LineOf(chain string, previous [sha256.Size]byte, rec *registry.Record) Line {
-	l := Line{
+func LineOf(chain string, previous [sha256.Size]byte, rec *registry.Record) jsonform.AuditRecord {
+	l := jsonform.AuditRecord{
 		V: version, Chain: chain, Number: rec.Number, Time: time.Unix(0, rec.Time).UTC(), Term: rec.Term,
 		Kind: rec.Kind, Actor: rec.Origin.Actor, Via: rec.Origin.Via, Remote: rec.Origin.Remote,
 		Reason: rec.Reason, Result: api.MeaningOf(api.Code(rec.Result)).Name, Count: rec.Count,
@@ -82,11 +47,11 @@ func LineOf(chain string, previous [sha256.Size]byte, rec *registry.Record) Line
 	if rec.Origin.Request != [16]byte{} {
 		l.Request = hex.EncodeToString(rec.Origin.Request[:])
 	}
-	target := Target{Name: rec.Name, Fence: rec.Fence, Owner: rec.Owner, Server: rec.Server}
+	target := jsonform.AuditTarget{Name: rec.Name, Fence: rec.Fence, Owner: rec.Owner, Server: rec.Server}
 	if Named(rec) || rec.Class != registry.Lock {
 		target.Class = className(rec.Class)
 	}
-	if target != (Target{}) {
+	if target != (jsonform.AuditTarget{}) {
 		l.Target = &target
 	}
 	return l
@@ -109,20 +74,9 @@ func Named(rec *registry.Record) bool {
 	return false
 }
 
-// Append appends the line to b, with a line feed.
-func (l *Line) Append(b []byte) []byte {
-	out := bytes.NewBuffer(b)
-	enc := json.NewEncoder(out)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(l); err != nil {
-		panic(err) // every field has a JSON form
-	}
-	return out.Bytes()
-}
-
 // ParseLine reads a line.
-func ParseLine(text []byte) (Line, error) {
-	var l Line
+func ParseLine(text []byte) (jsonform.AuditRecord, error) {
+	var l jsonform.AuditRecord
 	if err := json.Unmarshal(text, &l); err != nil {
 		return l, errors.New("not a line of an audit log")
 	}
@@ -132,9 +86,9 @@ func ParseLine(text []byte) (Line, error) {
 	return l, nil
 }
 
-// record returns the record of a line, and the hash of the previous one.
-func (l *Line) record() (rec registry.Record, previous [sha256.Size]byte, err error) {
-	target := Target{}
+// recordOfLine returns the record of a line, and the hash of the previous one.
+func recordOfLine(l *jsonform.AuditRecord) (rec registry.Record, previous [sha256.Size]byte, err error) {
+	target := jsonform.AuditTarget{}
 	if l.Target != nil {
 		target = *l.Target
 	}

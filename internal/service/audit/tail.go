@@ -5,12 +5,14 @@ import (
 	"bytes"
 	"errors"
 	"io"
+
+	"github.com/conclave-io/conclave/api/jsonform"
 )
 
 // Tail reads an existing log. It returns the last line of each chain, and the number of
 // bytes of all complete lines: a server that crashed may have left part of a line behind
 // them.
-func Tail(log io.Reader) (last []Line, whole int64, err error) {
+func Tail(log io.Reader) (last []jsonform.AuditRecord, whole int64, err error) {
 	texts := make(map[string][]byte)
 	in := bufio.NewReaderSize(log, 1<<16)
 	for {

@@ -9,6 +9,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/conclave-io/conclave/api/jsonform"
 )
 
 // Verifier checks lines of audit logs, of any number of servers. The lines of each server
@@ -75,7 +77,7 @@ func (v *Verifier) Line(where string, text []byte) {
 		v.problem(where, "%v", err)
 		return
 	}
-	rec, previous, err := l.record()
+	rec, previous, err := recordOfLine(&l)
 	if err != nil {
 		v.problem(where, "%v", err)
 		return
@@ -99,7 +101,7 @@ func (v *Verifier) Line(where string, text []byte) {
 }
 
 // follow checks that a line continues its chain.
-func (v *Verifier) follow(where string, l *Line) {
+func (v *Verifier) follow(where string, l *jsonform.AuditRecord) {
 	at := chainOf{l.Server, l.Chain}
 	before := v.chains[at]
 	v.begin(where, l)
@@ -132,7 +134,7 @@ func (v *Verifier) follow(where string, l *Line) {
 }
 
 // begin checks the first line of a chain: in a log that is whole, nothing is before it.
-func (v *Verifier) begin(where string, l *Line) {
+func (v *Verifier) begin(where string, l *jsonform.AuditRecord) {
 	at := chainOf{l.Server, l.Chain}
 	if _, known := v.whole[l.Server]; !known {
 		v.whole[l.Server] = l.Chain == Own && l.Number == 1
@@ -164,7 +166,7 @@ func (v *Verifier) anew(server uint64) {
 }
 
 // keep remembers what the lines of a server say about a record.
-func (v *Verifier) keep(l *Line) {
+func (v *Verifier) keep(l *jsonform.AuditRecord) {
 	at := chainOf{l.Server, l.Chain}
 	if v.seen[at] == nil {
 		v.seen[at] = make(map[written]string)
@@ -178,7 +180,7 @@ func (v *Verifier) problem(where, format string, args ...any) {
 
 // Compare checks the replicated records of all servers against each other and, if there
 // are any, against those of the cluster in their order.
-func (v *Verifier) Compare(cluster []Line) {
+func (v *Verifier) Compare(cluster []jsonform.AuditRecord) {
 	servers := slices.SortedFunc(maps.Keys(v.seen), func(a, b chainOf) int {
 		return cmp.Or(strings.Compare(a.name, b.name), cmp.Compare(a.server, b.server))
 	})
@@ -191,7 +193,7 @@ func (v *Verifier) Compare(cluster []Line) {
 				v.between(before, at)
 			}
 		}
-		var of []Line
+		var of []jsonform.AuditRecord
 		for _, l := range cluster {
 			if l.Chain == at.name {
 				of = append(of, l)
@@ -203,12 +205,12 @@ func (v *Verifier) Compare(cluster []Line) {
 }
 
 // lacking finds chains that the cluster has, and of which a server has no line at all.
-func (v *Verifier) lacking(cluster []Line) {
+func (v *Verifier) lacking(cluster []jsonform.AuditRecord) {
 	if len(cluster) > 0 && v.Lines == 0 {
 		v.problem("", "the files have no lines, but the cluster has records")
 	}
 	for _, chain := range []string{Acts, Refusals} {
-		if !slices.ContainsFunc(cluster, func(l Line) bool { return l.Chain == chain }) {
+		if !slices.ContainsFunc(cluster, func(l jsonform.AuditRecord) bool { return l.Chain == chain }) {
 			continue
 		}
 		for _, id := range slices.Sorted(maps.Keys(v.whole)) {
@@ -234,7 +236,7 @@ func (w written) compare(other written) int {
 }
 
 // against checks a chain of a server against the cluster's chain.
-func (v *Verifier) against(at chainOf, cluster []Line) {
+func (v *Verifier) against(at chainOf, cluster []jsonform.AuditRecord) {
 	if len(cluster) == 0 {
 		return
 	}

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/conclave-io/conclave/api/jsonform"
 	"github.com/conclave-io/conclave/internal/service/audit"
 )
 
@@ -21,7 +22,7 @@ type file struct {
 	path    string
 	regular bool
 	whole   int64 // bytes of complete lines, in a regular file
-	last    []audit.Line
+	last    []jsonform.AuditRecord
 	rest    []byte // the unwritten part of a line, for a pipe that took only the first part
 }
 

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/conclave-io/conclave/api"
+	"github.com/conclave-io/conclave/api/jsonform"
 	"github.com/conclave-io/conclave/internal/kit/wait"
 	"github.com/conclave-io/conclave/internal/service/audit"
 	"github.com/conclave-io/conclave/internal/service/node"
@@ -79,7 +80,7 @@ type Log struct {
 	// The following fields belong to the writer.
 	file    *file
 	begun   bool // the file was open once
-	pending []audit.Line
+	pending []jsonform.AuditRecord
 	known   uint64 // the number of the newest record at a time after the start
 	asked   bool   // known is known
 }

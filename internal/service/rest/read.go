@@ -7,7 +7,6 @@ import (
 
 	"github.com/conclave-io/conclave/api"
 	"github.com/conclave-io/conclave/api/jsonform"
-	"github.com/conclave-io/conclave/internal/service/audit"
 )
 
 // defaultDeadline is how long a call that does not wait may take.
@@ -83,9 +82,9 @@ func (h *Handler) getAudit(r *http.Request) (any, error) {
 	}
 	lines, err := h.server.AuditLines(r.Context(), req)
 	if lines == nil {
-		lines = []audit.Line{} // in JSON a list
+		lines = []jsonform.AuditRecord{} // in JSON a list
 	}
 	return struct {
-		Records []audit.Line `json:"records"`
+		Records []jsonform.AuditRecord `json:"records"`
 	}{lines}, err
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/conclave-io/conclave/api"
 	"github.com/conclave-io/conclave/api/jsonform"
 	"github.com/conclave-io/conclave/internal/service/access"
-	"github.com/conclave-io/conclave/internal/service/audit"
 )
 
 // Server carries out the calls. Its context has the caller.
@@ -38,7 +37,7 @@ type Server interface {
 	// AnyHome returns a server that can keep sessions for guarded locks.
 	AnyHome(context.Context) (uint64, error)
 	// AuditLines returns records of the audit log.
-	AuditLines(context.Context, *api.AuditLogRequest) ([]audit.Line, error)
+	AuditLines(context.Context, *api.AuditLogRequest) ([]jsonform.AuditRecord, error)
 	// Follow reports the states of an election until send fails, or no leader is found for some time.
 	Follow(ctx context.Context, election string, send func(*api.Observation) error) error
 	// Changes reports the holds under a prefix, and then changes, until send fails, or no leader

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/conclave-io/conclave/api"
+	"github.com/conclave-io/conclave/api/jsonform"
 	"github.com/conclave-io/conclave/internal/service/access"
 	"github.com/conclave-io/conclave/internal/service/admission"
 	"github.com/conclave-io/conclave/internal/service/audit"
@@ -29,13 +30,13 @@ func (s service) AuditLog(req *api.AuditLogRequest, stream grpc.ServerStreamingS
 	if err := sendLines(stream, lines); err != nil || !req.GetFollow() {
 		return err
 	}
-	return s.spoken(ctx, s.followAuditLog(ctx, req, lines, func(lines []audit.Line) error { return sendLines(stream, lines) }))
+	return s.spoken(ctx, s.followAuditLog(ctx, req, lines, func(lines []jsonform.AuditRecord) error { return sendLines(stream, lines) }))
 }
 
 // linesAtOnce bounds the lines in a message.
 const linesAtOnce = 256
 
-func sendLines(stream grpc.ServerStreamingServer[api.AuditRecords], lines []audit.Line) error {
+func sendLines(stream grpc.ServerStreamingServer[api.AuditRecords], lines []jsonform.AuditRecord) error {
 	for some := range slices.Chunk(lines, linesAtOnce) {
 		message := new(api.AuditRecords)
 		for i := range some {
@@ -49,7 +50,7 @@ func sendLines(stream grpc.ServerStreamingServer[api.AuditRecords], lines []audi
 }
 
 // auditLog returns the lines that a request asks for and its caller may see.
-func (s *Server) auditLog(ctx context.Context, req *api.AuditLogRequest) (lines []audit.Line, err error) {
+func (s *Server) auditLog(ctx context.Context, req *api.AuditLogRequest) (lines []jsonform.AuditRecord, err error) {
 	look := func(state node.State) {
 		cursor := audit.At(state.Trail(), req.GetAfter())
 		lines = chosen(ctx, req, state.Rules(), cursor.Next(0, state.Trail(), true))
@@ -77,8 +78,8 @@ func (s *Server) newestRecord(ctx context.Context, after uint64) (uint64, error)
 }
 
 // collectLines reads lines from another server.
-func collectLines(ctx context.Context, leader api.ConclaveClient, req *api.AuditLogRequest) ([]audit.Line, error) {
-	var lines []audit.Line
+func collectLines(ctx context.Context, leader api.ConclaveClient, req *api.AuditLogRequest) ([]jsonform.AuditRecord, error) {
+	var lines []jsonform.AuditRecord
 	stream, err := leader.AuditLog(ctx, req)
 	err = eachOf(stream, err, func(message *api.AuditRecords) error {
 		for _, text := range message.GetLines() {
@@ -98,7 +99,7 @@ func collectLines(ctx context.Context, leader api.ConclaveClient, req *api.Audit
 
 // followAuditLog sends the lines that follow those sent, as this server learns of them, for as
 // long as the caller may see them.
-func (s *Server) followAuditLog(ctx context.Context, req *api.AuditLogRequest, sent []audit.Line, send func([]audit.Line) error) error {
+func (s *Server) followAuditLog(ctx context.Context, req *api.AuditLogRequest, sent []jsonform.AuditRecord, send func([]jsonform.AuditRecord) error) error {
 	ctx, stop := s.live(ctx)
 	defer stop()
 	who, err := authn.CallerOf(ctx)
@@ -134,7 +135,7 @@ func (s *Server) followAuditLog(ctx context.Context, req *api.AuditLogRequest, s
 
 // chosen returns the lines of the entries that a request asks for, except those about names
 // that its caller may not read.
-func chosen(ctx context.Context, req *api.AuditLogRequest, rules *access.State, entries []audit.Entry) (lines []audit.Line) {
+func chosen(ctx context.Context, req *api.AuditLogRequest, rules *access.State, entries []audit.Entry) (lines []jsonform.AuditRecord) {
 	for _, e := range entries {
 		rec := e.Record
 		switch {

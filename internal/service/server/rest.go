@@ -12,7 +12,6 @@ import (
 	"github.com/conclave-io/conclave/api"
 	"github.com/conclave-io/conclave/api/jsonform"
 	"github.com/conclave-io/conclave/internal/service/access"
-	"github.com/conclave-io/conclave/internal/service/audit"
 	"github.com/conclave-io/conclave/internal/service/authn"
 	"github.com/conclave-io/conclave/internal/service/node"
 	"github.com/conclave-io/conclave/internal/service/registry"
@@ -60,7 +59,7 @@ func (c restCalls) Sample(ctx context.Context) (*jsonform.Sample, error) { retur
 func (c restCalls) AnyHome(ctx context.Context) (uint64, error) { return c.anyHome(ctx) }
 
 // AuditLines implements rest.Server.
-func (c restCalls) AuditLines(ctx context.Context, req *api.AuditLogRequest) ([]audit.Line, error) {
+func (c restCalls) AuditLines(ctx context.Context, req *api.AuditLogRequest) ([]jsonform.AuditRecord, error) {
 	return c.auditLog(ctx, req)
 }
 

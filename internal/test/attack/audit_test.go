@@ -14,11 +14,12 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/conclave-io/conclave/api"
+	"github.com/conclave-io/conclave/api/jsonform"
 	"github.com/conclave-io/conclave/internal/service/audit"
 )
 
 // received reads lines from a stream until the stream ends or enough reports true.
-func (w *world) received(stream grpc.ServerStreamingClient[api.AuditRecords], err error, enough func([]audit.Line) bool) (lines []audit.Line) {
+func (w *world) received(stream grpc.ServerStreamingClient[api.AuditRecords], err error, enough func([]jsonform.AuditRecord) bool) (lines []jsonform.AuditRecord) {
 	w.Helper()
 	for err == nil {
 		var message *api.AuditRecords
@@ -43,7 +44,7 @@ func (w *world) received(stream grpc.ServerStreamingClient[api.AuditRecords], er
 }
 
 // recorded returns the lines of the audit record.
-func (r *ruled) recorded() []audit.Line {
+func (r *ruled) recorded() []jsonform.AuditRecord {
 	r.Helper()
 	stream, err := r.admin.AuditLog(r.within(), &api.AuditLogRequest{})
 	return r.received(stream, err, nil)
@@ -53,7 +54,7 @@ func floodTheRecord(w *world) {
 	r := w.withRules(1)
 	r.change(bind("cert:before", "admin"))
 	// An act that is answered is on record, whatever comes next.
-	if !slices.ContainsFunc(r.recorded(), func(l audit.Line) bool { return strings.Contains(l.Reason, "cert:before: admin") }) {
+	if !slices.ContainsFunc(r.recorded(), func(l jsonform.AuditRecord) bool { return strings.Contains(l.Reason, "cert:before: admin") }) {
 		r.Error("an act was answered and is not on record")
 	}
 	const calls, callers = 10_000, 100
@@ -116,7 +117,7 @@ func recordWithoutRight(w *world) {
 		}
 		r.expectCode("the record", err, map[string]codes.Code{"victor": codes.PermissionDenied, "": codes.Unauthenticated}[name])
 	}
-	var body struct{ Records []audit.Line }
+	var body struct{ Records []jsonform.AuditRecord }
 	for name, want := range map[string]int{"carol": 200, "victor": 403, "": 401} {
 		code, text := r.get("/v1/audit?name=open/", name)
 		if code != want || code == 200 && (json.Unmarshal([]byte(text), &body) != nil || len(body.Records) != 1) {
@@ -130,14 +131,14 @@ func recordWithoutRight(w *world) {
 func (r *ruled) followUntilWithdrawn(carol api.ConclaveClient) {
 	r.Helper()
 	stream, err := carol.AuditLog(r.within(), &api.AuditLogRequest{Follow: true})
-	r.received(stream, err, func(lines []audit.Line) bool {
-		return slices.ContainsFunc(lines, func(l audit.Line) bool { return l.Kind == "revoke" })
+	r.received(stream, err, func(lines []jsonform.AuditRecord) bool {
+		return slices.ContainsFunc(lines, func(l jsonform.AuditRecord) bool { return l.Kind == "revoke" })
 	})
 	for i := range 3 {
 		who := fmt.Sprint("cert:new-", i)
 		r.change(bind(who, "viewer"))
-		r.received(stream, nil, func(lines []audit.Line) bool {
-			return slices.ContainsFunc(lines, func(l audit.Line) bool { return strings.Contains(l.Reason, who) })
+		r.received(stream, nil, func(lines []jsonform.AuditRecord) bool {
+			return slices.ContainsFunc(lines, func(l jsonform.AuditRecord) bool { return strings.Contains(l.Reason, who) })
 		})
 	}
 	r.change(bind("token:carol", "looks"))

@@ -21,6 +21,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/conclave-io/conclave/api"
+	"github.com/conclave-io/conclave/api/jsonform"
 	"github.com/conclave-io/conclave/internal/service/audit"
 	"github.com/conclave-io/conclave/internal/service/server"
 	"github.com/conclave-io/conclave/internal/service/server/servertest"
@@ -214,7 +215,7 @@ func administerWithoutVerb(w *world) {
 		}
 	}
 	for _, kind := range []string{"access", "end-session", "guard", "leader", "level", "member"} {
-		if !slices.ContainsFunc(r.recorded(), func(l audit.Line) bool {
+		if !slices.ContainsFunc(r.recorded(), func(l jsonform.AuditRecord) bool {
 			return l.Kind == kind && l.Actor == "token:victor" && l.Chain != audit.Acts
 		}) {
 			r.Errorf("that token:victor was refused %s is not on record", kind)

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/conclave-io/conclave/api/jsonform"
 	"github.com/conclave-io/conclave/internal/service/audit"
 )
 
@@ -43,7 +44,7 @@ func TestAuditLogOnStandardOutput(t *testing.T) {
 		t.Error(err)
 	}
 	verifier := audit.NewVerifier()
-	var last audit.Line
+	var last jsonform.AuditRecord
 	for line := range strings.Lines(text.String()) {
 		verifier.Line("standard output", []byte(strings.TrimSuffix(line, "\n")))
 		if last, err = audit.ParseLine([]byte(line)); err != nil {

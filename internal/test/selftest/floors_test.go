@@ -96,10 +96,10 @@ internal/service/transport:     internal/service/founding internal/service/peeri
 internal/service/backup:        internal/service/registry internal/service/store internal/kit/outfile internal/kit/wire
 internal/service/guarded/home:  algorithm/view internal/kit/boottime internal/kit/near internal/kit/wire internal/service/access internal/service/host internal/service/registry internal/service/replica internal/service/transport internal/service/version # names under algorithms
 internal/service/node:          internal/service/guarded/home internal/kit/histogram internal/service/access internal/service/backup internal/service/clocks internal/service/founding internal/service/replica internal/service/agreement internal/service/registry internal/service/store internal/service/transport internal/service/peering internal/service/queue internal/service/version internal/kit/boottime internal/kit/wire
-internal/service/audit:         api internal/service/registry # what an audit log has, for servers and for people who check it
+internal/service/audit:         api api/jsonform internal/service/registry # what an audit log has, for servers and for people who check it
 internal/service/stream:        api internal/service/registry
 internal/service/authn:         api internal/service/access internal/service/stream # who makes a call
-internal/service/auditlog:      api internal/kit/wait internal/service/audit internal/service/node internal/service/registry internal/service/replica internal/service/stream # the file that a server writes
+internal/service/auditlog:      api api/jsonform internal/kit/wait internal/service/audit internal/service/node internal/service/registry internal/service/replica internal/service/stream # the file that a server writes
 internal/service/listen:        internal/service/transport # the connections of clients, by protocol
 internal/service/certs:         internal/kit/wait internal/service/transport
 internal/service/metrics:       api internal/kit/histogram internal/service/access internal/service/clocks internal/service/host internal/service/node internal/service/ops internal/service/registry internal/service/replica internal/service/store internal/service/transport internal/service/version
@@ -118,7 +118,7 @@ internal/client/line:         api
 internal/client/pool:         api internal/client/line
 internal/client:       api internal/client/line internal/client/pool internal/kit/boottime internal/kit/near
 .:                     api internal/client internal/client/line internal/client/pool internal/kit/near
-admin:                 . api internal/client
+admin:                 . api api/jsonform internal/client
 internal/test/clienttest:   . api internal/client internal/client/line internal/kit/boottime # for tests only: no line below may name it
 embed:                 . internal/service/server internal/service/replica # a server in the user's process, and a client of it
 web:                   # the page for browsers

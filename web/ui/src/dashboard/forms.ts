@@ -112,6 +112,86 @@ export interface WhoAmI {
 }
 
 //////////
+// source: audit.go
+
+/**
+ * AuditRecord is the record of an administrative act, or of a refused one. It is a line of the
+ * audit log that servers write, and they send it in the same form.
+ */
+export interface AuditRecord {
+  /**
+   * V is the version of the form, which is 1.
+   */
+  v: number /* int */;
+  /**
+   * Chain is "acts" or "refusals". In the audit log of a server it may also be "server" or
+   * "grants". Each record has the hash of the previous one in its chain.
+   */
+  chain: string;
+  /**
+   * Number orders the records of a cluster, and a server's records in its own chains.
+   */
+  number: Uint64;
+  time: string;
+  /**
+   * Term is the term of the leader.
+   */
+  term: Uint64;
+  /**
+   * Server is the server whose audit log has the record. It is 0 in the log of the cluster.
+   */
+  server?: number /* uint64 */;
+  /**
+   * Kind is what was done: "access", "revoke", "end-session", "drop", "member", "level",
+   * "guard", "backup" and others.
+   */
+  kind: string;
+  /**
+   * Actor is the principal that did it. It is empty for an anonymous caller, and for an act of
+   * the servers themselves. Via and Remote say where the request came from, as in Caller.
+   */
+  actor?: string;
+  via?: string;
+  remote?: string;
+  /**
+   * Request identifies the request: 32 hexadecimal digits.
+   */
+  request?: string;
+  target?: AuditTarget;
+  /**
+   * Reason is why it was done, or what exactly was changed.
+   */
+  reason?: string;
+  /**
+   * Result is "OK", or why the request was refused.
+   */
+  result: string;
+  /**
+   * Count is how many times in a row the same request was refused.
+   */
+  count: number /* uint64 */;
+  /**
+   * Previous is the hash of the previous record of the chain. Hash is the hash of this one.
+   */
+  previous: string;
+  hash: string;
+}
+/**
+ * AuditTarget is the object of an act.
+ */
+export interface AuditTarget {
+  /**
+   * Class is "lock" or "election" if Name is the name of one. Other names are those of a session,
+   * a guarded prefix or a chain, depending on the kind.
+   */
+  class?: string;
+  name?: string;
+  fence?: Uint64;
+  owner?: string;
+  server?: number /* uint64 */;
+}
+
+//////////
 // source: guard.go
 
 /**
