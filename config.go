@@ -74,10 +74,14 @@ type Config struct {
 	// this process. By default they are made by TCP.
 	Dialer func(ctx context.Context, address string) (net.Conn, error)
 
-	// Near is the server in this process: package embed sets it. Locks that an algorithm
-	// guards are asked for there first, without a message.
-	Near near.Server
+	// Near is the server in this process, as embed.Server.ClientConfig sets it. Locks that an
+	// algorithm guards are asked for there first, without a message.
+	Near LocalServer
 }
+
+// LocalServer is a server in this process. Only package embed makes one: a program can pass it from one
+// Config to another, and do nothing else with it.
+type LocalServer interface{ near.Server }
 
 // WithDefaults returns the configuration with every zero field replaced by its
 // default.

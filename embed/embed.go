@@ -113,11 +113,11 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("embed: %w", err)
 	}
-	instance := &Server{s}
 	if cfg.Member != nil {
-		client.Servers, client.Home = []string{instance.Advertised()}, instance.Advertised()
+		client.Servers, client.Home = []string{s.Config().Advertise}, s.Config().Advertise
 	}
 	client.Cluster, client.Near = s.Cluster(), s.Near()
+	instance := &Server{s, client}
 	c, err := conclave.Dial(ctx, client)
 	if err != nil {
 		return nil, errors.Join(err, instance.stop())

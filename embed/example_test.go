@@ -108,3 +108,34 @@ func ExampleClient_Instance() {
 	// server 1 is led by 1 <nil>
 	// 1 member <nil>
 }
+
+// A part of the program with a session of its own: what it holds ends with that session, and not with
+// that of the rest of the program. Both clients use the server in this process.
+func ExampleServer_ClientConfig() {
+	ctx := context.Background()
+	client, err := embed.Open(ctx, embed.Config{Program: "reporter"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+
+	cfg := client.Instance().ClientConfig()
+	cfg.Program = "reporter/uploads"
+	uploads, err := conclave.Dial(ctx, cfg)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := uploads.Lock(ctx, "reports/upload"); err != nil {
+		log.Fatal(err)
+	}
+	held, err := client.List(ctx, "reports/")
+	fmt.Println(held[0].Name, "is held by", held[0].Holders[0].Program, err)
+
+	fmt.Println(uploads.Close())
+	held, err = client.List(ctx, "reports/")
+	fmt.Println(len(held), "locks", err)
+	// Output:
+	// reports/upload is held by reporter/uploads <nil>
+	// <nil>
+	// 0 locks <nil>
+}

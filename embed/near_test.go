@@ -102,6 +102,34 @@ func TestNear(t *testing.T) {
 	shut(t, client)
 }
 
+// A second client of the server in this process also holds without a session there, and the two
+// exclude each other.
+func TestNearOfASecondClient(t *testing.T) {
+	client := guarded(t)
+	cfg := client.Instance().ClientConfig()
+	cfg.Program = "second"
+	second, err := conclave.Dial(within(t), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	held, err := second.Lock(within(t), "n/1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sessions, err := admin.New(client.Client).Sessions(within(t))
+	if err != nil || slices.ContainsFunc(sessions, func(s admin.SessionInfo) bool { return s.Program != "" }) {
+		t.Errorf("it has opened %v, %v", sessions, err)
+	}
+	if _, err := client.TryLock(within(t), "n/1"); !errors.Is(err, conclave.ErrHeld) {
+		t.Errorf("a second hold of one lock: %v", err)
+	}
+	if err := second.Close(); err != nil || cause(t, held.Context()) == nil {
+		t.Errorf("%v, and the cause is %v", err, context.Cause(held.Context()))
+	}
+	lock(t, client, "n/1")
+	shut(t, client)
+}
+
 // A near holder is asked to leave by an operator, by a server that stops, and by Close.
 func TestNearEnds(t *testing.T) {
 	client := guarded(t)

@@ -4,11 +4,20 @@ import (
 	"context"
 	"net"
 
+	"github.com/conclave-io/conclave"
 	"github.com/conclave-io/conclave/internal/service/server"
 )
 
 // Server is the server in this process. Its methods may be called by many goroutines at once.
-type Server struct{ server *server.Server }
+type Server struct {
+	server *server.Server
+	client conclave.Config
+}
+
+// ClientConfig returns the settings of the client that Open has made. A program that needs another
+// session on the same server changes TTL or Program and passes them to conclave.Dial. It must close that
+// client before the one of Open, which stops the server.
+func (s *Server) ClientConfig() conclave.Config { return s.client }
 
 // ID returns the id of the server in its cluster.
 func (s *Server) ID() uint64 { return s.server.Config().ID }

@@ -84,8 +84,8 @@ var readings = map[string]probe{
 	"conclave_quota_refusals_total":                 labelled(registry.QuotaKinds[:], func(v *snapshot) []uint64 { return v.times.Quotas[:] }),
 	"conclave_revocations_total":                    labelled(registry.Motives[:], func(v *snapshot) []uint64 { return v.times.Revoked[:] }),
 	"conclave_pauses_forgiven_seconds_total":        one(func(v *snapshot) float64 { return seconds(v.times.Forgiven) }),
-	"conclave_peer_messages_dropped_total":          ofPeers(func(p transport.Standing) float64 { return float64(p.Dropped) }),
-	"conclave_peer_up":                              ofPeers(func(p transport.Standing) float64 { return zeroOrOne(p.Up) }),
+	"conclave_peer_messages_dropped_total":          ofPeers(func(p transport.PeerState) float64 { return float64(p.Dropped) }),
+	"conclave_peer_up":                              ofPeers(func(p transport.PeerState) float64 { return zeroOrOne(p.Up) }),
 	"conclave_peer_lag_entries":                     lags,
 	"conclave_build_info":                           buildInfo,
 	"conclave_level":                                one(func(v *snapshot) uint32 { return v.of.Node.Level() }),
@@ -201,7 +201,7 @@ func timesByClass(read func(*snapshot, registry.Class) *histogram.Durations) tim
 	}
 }
 
-func ofPeers(read func(transport.Standing) float64) probe {
+func ofPeers(read func(transport.PeerState) float64) probe {
 	return func(v *snapshot, emit func(float64, ...string)) {
 		for _, p := range v.others {
 			emit(read(p), idLabel(p.ID))

@@ -40,7 +40,7 @@ type snapshot struct {
 	times  node.Times
 	home   host.Status
 	clocks []clocks.Estimate
-	others []transport.Standing
+	others []transport.PeerState
 	disk   *room // nil if it is not known
 	replica.Stats
 }
@@ -74,7 +74,7 @@ func (c *scraped) Collect(values chan<- prometheus.Metric) {
 	n := c.of.Node
 	v := snapshot{
 		of: c.of, counts: c.counts, node: n.Metrics(), times: n.Metrics().Times(), Stats: n.Metrics().Stats(), home: n.Home().Status(),
-		clocks: n.Clocks(), others: n.Standings(), disk: c.counts.usage.of(c.of.Dir),
+		clocks: n.Clocks(), others: n.PeerStates(), disk: c.counts.usage.of(c.of.Dir),
 	}
 	for _, one := range c.all {
 		if one.time != nil {

@@ -223,8 +223,8 @@ func (n *Node) Dial(ctx context.Context, server uint64) (net.Conn, error) {
 // Connected returns the servers that this one has a connection to.
 func (n *Node) Connected() []uint64 { return n.net.Connected() }
 
-// Standings returns the state of the connections to the other servers.
-func (n *Node) Standings() []transport.Standing { return n.net.Standings() }
+// PeerStates returns the state of the connections to the other servers.
+func (n *Node) PeerStates() []transport.PeerState { return n.net.PeerStates() }
 
 // Level returns the level of the cluster; 0 if it is not known.
 func (n *Node) Level() uint32 { return n.level.Load() }

@@ -38,7 +38,7 @@ type callees struct {
 // their identity.
 func newCallees(n *node.Node) callees {
 	known := func(server uint64) bool {
-		return slices.ContainsFunc(n.Standings(), func(s transport.Standing) bool { return s.ID == server })
+		return slices.ContainsFunc(n.PeerStates(), func(s transport.PeerState) bool { return s.ID == server })
 	}
 	return callees{known: known, pool: newPool(
 		grpc.WithTransportCredentials(insecure.NewCredentials()), // the node does TLS

@@ -161,22 +161,22 @@ func (t *Transport) Connected() []uint64 {
 	return ids
 }
 
-// Standing is the state of the connection to a peer.
-type Standing struct {
+// PeerState is the state of the connection to a peer.
+type PeerState struct {
 	ID      uint64
 	Up      bool   // there is a connection for messages
 	Dropped uint64 // messages to it that were dropped
 }
 
-// Standings returns the standing of every peer, in ascending order.
-func (t *Transport) Standings() []Standing {
+// PeerStates returns the state of the connection to every peer, in ascending order.
+func (t *Transport) PeerStates() []PeerState {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	all := make([]Standing, 0, len(t.peers))
+	all := make([]PeerState, 0, len(t.peers))
 	for id, p := range t.peers {
-		all = append(all, Standing{id, p.up(), p.dropped.Load()})
+		all = append(all, PeerState{id, p.up(), p.dropped.Load()})
 	}
-	slices.SortFunc(all, func(a, b Standing) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(all, func(a, b PeerState) int { return cmp.Compare(a.ID, b.ID) })
 	return all
 }
 
