@@ -12,6 +12,7 @@ import (
 	"github.com/conclave-io/conclave/internal/service/access"
 	"github.com/conclave-io/conclave/internal/service/admission"
 	"github.com/conclave-io/conclave/internal/service/authn"
+	"github.com/conclave-io/conclave/internal/service/forward"
 	"github.com/conclave-io/conclave/internal/service/node"
 	"github.com/conclave-io/conclave/internal/service/registry"
 	"github.com/conclave-io/conclave/internal/service/stream"
@@ -42,7 +43,7 @@ func (s service) Access(ctx context.Context, req *api.AccessRequest) (*api.Acces
 		}
 		ctx = metadata.AppendToOutgoingContext(ctx, requestHeader, string(command.By.Request[:]))
 	}
-	return onLeaderInTime(ctx, s.Server, func(ctx context.Context) (*api.AccessResponse, error) {
+	return forward.OnLeaderInTime(ctx, s.forward, func(ctx context.Context) (*api.AccessResponse, error) {
 		if err := s.changeRules(ctx, command); err != nil {
 			return nil, err
 		}
@@ -52,7 +53,7 @@ func (s service) Access(ctx context.Context, req *api.AccessRequest) (*api.Acces
 		}
 		answer := describeRules(state.Rules(), state.Mode(), who)
 		return answer, answerTo(ctx, state, who, answer)
-	}, asking(api.ConclaveClient.Access, req))
+	}, forward.Asking(api.ConclaveClient.Access, req))
 }
 
 // changeRules carries out a change of the rules, if there is one, at the leader.

@@ -3,29 +3,21 @@ package server
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"github.com/conclave-io/conclave/api"
-	"github.com/conclave-io/conclave/internal/kit/wait"
 	"github.com/conclave-io/conclave/internal/service/authn"
 	"github.com/conclave-io/conclave/internal/service/node"
 	"github.com/conclave-io/conclave/internal/service/registry"
-	"github.com/conclave-io/conclave/internal/service/replica"
 	"github.com/conclave-io/conclave/internal/service/stream"
 )
 
-const (
-	// protocolVersion is the version of the interface of this server.
-	protocolVersion = 1
-	// window is how many bytes a client may send before they are read.
-	window = 1 << 20
-)
+// protocolVersion is the version of the interface of this server.
+const protocolVersion = 1
 
 type attachStream = grpc.BidiStreamingServer[api.ClientFrame, api.ServerFrame]
 
@@ -108,7 +100,7 @@ func (s *Server) writeUntil(cut <-chan struct{}, frames attachStream, out *outbo
 // gets a moment to do so.
 func (s *Server) connect(ctx context.Context, client node.Client) (*node.Conn, error) {
 	conn, err := s.node.Connect(ctx, client)
-	if errors.Is(err, node.ErrNotLeader) && s.awaitLeader(ctx) == s.cfg.ID {
+	if errors.Is(err, node.ErrNotLeader) && s.forward.AwaitLeader(ctx) == s.cfg.ID {
 		conn, err = s.node.Connect(ctx, client)
 	}
 	return conn, err
@@ -201,61 +193,13 @@ func (s *Server) part(frames attachStream, out *outbox) error {
 // lead.
 func (s *Server) dismiss(frames attachStream, farewell *api.Farewell) error {
 	if farewell == nil {
-		leader := s.awaitLeader(frames.Context())
-		farewell = &api.Farewell{Code: api.Code_CODE_NOT_LEADER, Leader: s.node.ClientAddress(leader), Message: s.disclaim(leader)}
+		leader := s.forward.AwaitLeader(frames.Context())
+		farewell = &api.Farewell{Code: api.Code_CODE_NOT_LEADER, Leader: s.node.ClientAddress(leader), Message: s.forward.NotLeading(leader)}
 	}
 	return frames.Send(&api.ServerFrame{Farewell: farewell})
 }
 
-// disclaim returns why this server does not accept a request.
-func (s *Server) disclaim(leader uint64) string {
-	switch {
-	case s.stopping():
-		return fmt.Sprintf("server %d is stopping", s.cfg.ID)
-	case leader == 0:
-		return fmt.Sprintf("server %d does not lead, and knows no leader", s.cfg.ID)
-	case leader == s.cfg.ID:
-		return fmt.Sprintf("server %d led, lost that, and leads again", s.cfg.ID)
-	}
-	return fmt.Sprintf("server %d does not lead, server %d does", s.cfg.ID, leader)
-}
-
-// awaitLeader returns the id of the leader. If none is known it waits for at most two
-// heartbeats, since an election takes less; then it returns 0.
-func (s *Server) awaitLeader(ctx context.Context) (leader uint64) {
-	ctx, cancel := context.WithTimeout(ctx, 2*s.cfg.Heartbeat)
-	defer cancel()
-	for {
-		err := s.node.View(ctx, func(r *replica.Replica) { leader = r.Leader() })
-		if errors.Is(err, node.ErrStopped) {
-			return s.successor()
-		}
-		if leader != 0 {
-			return leader
-		}
-		if wait.For(ctx, s.pollInterval()) != nil {
-			return 0
-		}
-	}
-}
-
-// successor returns the last known leader, unless it was this server.
-func (s *Server) successor() uint64 {
-	if leader := s.node.Metrics().Leader.Load(); leader != s.cfg.ID {
-		return leader
-	}
-	return 0
-}
-
-// pollInterval is how often to check whether there is a leader.
-func (s *Server) pollInterval() time.Duration { return s.cfg.Heartbeat / 5 }
-
 // Ping does nothing.
 func (s service) Ping(context.Context, *api.PingRequest) (*api.PingResponse, error) {
 	return &api.PingResponse{}, nil
-}
-
-// unavailable returns the error of a call that cannot be served now.
-func unavailable(format string, args ...any) error {
-	return status.Errorf(codes.Unavailable, format, args...)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/conclave-io/conclave/internal/service/admission"
 	"github.com/conclave-io/conclave/internal/service/audit"
 	"github.com/conclave-io/conclave/internal/service/authn"
+	"github.com/conclave-io/conclave/internal/service/forward"
 	"github.com/conclave-io/conclave/internal/service/node"
 )
 
@@ -30,7 +31,7 @@ func (s service) AuditLog(req *api.AuditLogRequest, stream grpc.ServerStreamingS
 	if err := sendLines(stream, lines); err != nil || !req.GetFollow() {
 		return err
 	}
-	return s.spoken(ctx, s.followAuditLog(ctx, req, lines, func(lines []jsonform.AuditRecord) error { return sendLines(stream, lines) }))
+	return s.forward.Status(ctx, s.followAuditLog(ctx, req, lines, func(lines []jsonform.AuditRecord) error { return sendLines(stream, lines) }))
 }
 
 // linesAtOnce bounds the lines in a message.
@@ -55,7 +56,7 @@ func (s *Server) auditLog(ctx context.Context, req *api.AuditLogRequest) (lines 
 		cursor := audit.At(state.Trail(), req.GetAfter())
 		lines = chosen(ctx, req, state.Rules(), cursor.Next(0, state.Trail(), true))
 	}
-	_, err = read(ctx, s, req.GetStale(), struct{}{}, look, func(ctx context.Context, leader api.ConclaveClient) (struct{}, error) {
+	_, err = forward.Read(ctx, s.forward, req.GetStale(), struct{}{}, look, func(ctx context.Context, leader api.ConclaveClient) (struct{}, error) {
 		once := proto.CloneOf(req)
 		once.Follow = false
 		lines, err = collectLines(ctx, leader, once)
@@ -81,7 +82,7 @@ func (s *Server) newestRecord(ctx context.Context, after uint64) (uint64, error)
 func collectLines(ctx context.Context, leader api.ConclaveClient, req *api.AuditLogRequest) ([]jsonform.AuditRecord, error) {
 	var lines []jsonform.AuditRecord
 	stream, err := leader.AuditLog(ctx, req)
-	err = eachOf(stream, err, func(message *api.AuditRecords) error {
+	err = forward.EachOf(stream, err, func(message *api.AuditRecords) error {
 		for _, text := range message.GetLines() {
 			l, err := audit.ParseLine([]byte(text))
 			if err != nil {
@@ -100,7 +101,7 @@ func collectLines(ctx context.Context, leader api.ConclaveClient, req *api.Audit
 // followAuditLog sends the lines that follow those sent, as this server learns of them, for as
 // long as the caller may see them.
 func (s *Server) followAuditLog(ctx context.Context, req *api.AuditLogRequest, sent []jsonform.AuditRecord, send func([]jsonform.AuditRecord) error) error {
-	ctx, stop := s.live(ctx)
+	ctx, stop := s.forward.Serving(ctx)
 	defer stop()
 	who, err := authn.CallerOf(ctx)
 	if err != nil {

@@ -9,9 +9,12 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/conclave-io/conclave/api"
 	"github.com/conclave-io/conclave/internal/service/backup"
+	"github.com/conclave-io/conclave/internal/service/forward"
 	"github.com/conclave-io/conclave/internal/service/node"
 	"github.com/conclave-io/conclave/internal/service/registry"
 )
@@ -47,7 +50,7 @@ func (s *Server) backup(ctx context.Context, req *api.BackupRequest) ([][]byte, 
 		by.Request = [16]byte{} // which only the log needs
 		s.audit.Note(registry.Record{Kind: "backup", Origin: by, Reason: "stale"})
 		parts, err := s.state(ctx, true, s.node.Stale)
-		return parts, s.spoken(ctx, err)
+		return parts, s.forward.Status(ctx, err)
 	}
 	here := func(ctx context.Context) ([][]byte, error) {
 		if err := s.record(ctx, by); err != nil {
@@ -55,9 +58,9 @@ func (s *Server) backup(ctx context.Context, req *api.BackupRequest) ([][]byte, 
 		}
 		return s.state(ctx, false, s.node.Read)
 	}
-	return onLeader(ctx, s, here, func(ctx context.Context, leader api.ConclaveClient) (parts [][]byte, err error) {
+	return forward.OnLeader(ctx, s.forward, here, func(ctx context.Context, leader api.ConclaveClient) (parts [][]byte, err error) {
 		stream, err := leader.Backup(ctx, req)
-		err = eachOf(stream, err, func(chunk *api.BackupChunk) error {
+		err = forward.EachOf(stream, err, func(chunk *api.BackupChunk) error {
 			parts = append(parts, chunk.GetData())
 			return nil
 		})
@@ -73,7 +76,7 @@ func (s *Server) record(ctx context.Context, by registry.Origin) error {
 	if s.rules() == nil {
 		return nil
 	}
-	ctx, cancel := deadlineFor(ctx, false)
+	ctx, cancel := forward.WithDeadline(ctx)
 	defer cancel()
 	return s.note(ctx, by, "backup", "")
 }
@@ -89,7 +92,7 @@ func (s *Server) state(ctx context.Context, stale bool, read func(context.Contex
 	case err != nil:
 		return nil, err
 	case state.Applied == 0:
-		return nil, unavailable("server %d has no state yet: it waits for a snapshot from the leader", s.cfg.ID)
+		return nil, status.Errorf(codes.Unavailable, "server %d has no state yet: it waits for a snapshot from the leader", s.cfg.ID)
 	}
 	header := backup.Header{
 		Cluster: identity, Name: s.cfg.ClusterName, Server: s.cfg.ID, Version: s.cfg.Version,

@@ -10,6 +10,7 @@ import (
 
 	"github.com/conclave-io/conclave/api"
 	"github.com/conclave-io/conclave/internal/service/authn"
+	"github.com/conclave-io/conclave/internal/service/forward"
 	"github.com/conclave-io/conclave/internal/service/guarded/home"
 	"github.com/conclave-io/conclave/internal/service/host"
 	"github.com/conclave-io/conclave/internal/service/registry"
@@ -17,7 +18,7 @@ import (
 
 // Cut returns a consistent cut of the guarded locks under a prefix.
 func (s service) Cut(ctx context.Context, req *api.CutRequest) (*api.CutResponse, error) {
-	ctx, cancel := deadlineFor(ctx, false)
+	ctx, cancel := forward.WithDeadline(ctx)
 	defer cancel()
 	if len(req.GetPrefix()) > registry.MaxName {
 		return nil, status.Errorf(codes.InvalidArgument, "prefix: %d bytes: must be at most %d", len(req.GetPrefix()), registry.MaxName)
@@ -37,18 +38,18 @@ func (s service) Cut(ctx context.Context, req *api.CutRequest) (*api.CutResponse
 	case errors.Is(err, home.ErrNotMember):
 		return s.cutElsewhere(ctx, req)
 	case errors.Is(err, context.DeadlineExceeded):
-		return nil, unavailable("a member did not answer in time")
+		return nil, status.Errorf(codes.Unavailable, "a member did not answer in time")
 	}
-	return nil, s.spoken(ctx, err)
+	return nil, s.forward.Status(ctx, err)
 }
 
 // cutElsewhere asks a member for the cut, because this server takes no part in the view.
 func (s *Server) cutElsewhere(ctx context.Context, req *api.CutRequest) (*api.CutResponse, error) {
 	home, err := s.anyHome(ctx)
 	if err != nil || home == s.cfg.ID || authn.IsForwarded(ctx) {
-		return nil, unavailable("server %d takes no part, or is about to begin", s.cfg.ID)
+		return nil, status.Errorf(codes.Unavailable, "server %d takes no part, or is about to begin", s.cfg.ID)
 	}
-	ctx, member, err := s.reach(ctx, home)
+	ctx, member, err := s.forward.Reach(ctx, home)
 	if err != nil {
 		return nil, err
 	}

@@ -13,20 +13,15 @@ import (
 	"github.com/conclave-io/conclave/api"
 	"github.com/conclave-io/conclave/internal/service/access"
 	"github.com/conclave-io/conclave/internal/service/authn"
+	"github.com/conclave-io/conclave/internal/service/forward"
 	"github.com/conclave-io/conclave/internal/service/node"
 	"github.com/conclave-io/conclave/internal/service/registry"
 	"github.com/conclave-io/conclave/internal/service/stream"
 )
 
-const (
-	// reserve is how long before its deadline a call stops waiting, so that it can still
-	// leave the queue and report the result. If that is more than half of the remaining
-	// time, it stops after half.
-	reserve = 250 * time.Millisecond
-	// withdrawal is how long a server tries to withdraw the request of a caller that no
-	// longer waits.
-	withdrawal = 5 * time.Second
-)
+// withdrawal is how long a server tries to withdraw the request of a caller that no
+// longer waits.
+const withdrawal = 5 * time.Second
 
 // Do carries out one request. A caller that numbers its requests itself can safely
 // repeat one; other callers leave the number 0 and get one from the clock.
@@ -58,8 +53,12 @@ func (s *Server) do(ctx context.Context, req *api.Request) *api.Reply {
 	if _, problem := who.Command(req); problem != "" {
 		return stream.Refusal(req, api.Code_CODE_INVALID, problem)
 	}
-	ctx, cancel := deadlineFor(authn.WithCaller(ctx, who), waits(req))
-	defer cancel()
+	ctx = authn.WithCaller(ctx, who)
+	if !waits(req) {
+		var cancel context.CancelFunc
+		ctx, cancel = forward.WithDeadline(ctx)
+		defer cancel()
+	}
 	if s.asksHome(ctx, req) {
 		command, _ := who.Command(req)
 		return s.revokeHere(req, command)
@@ -73,14 +72,6 @@ func (s *Server) do(ctx context.Context, req *api.Request) *api.Reply {
 // waits reports whether a request may wait in a queue.
 func waits(req *api.Request) bool {
 	return req.GetAcquire() != nil && !req.GetAcquire().GetTry()
-}
-
-// deadlineFor gives a call the default deadline if it has none and may not wait.
-func deadlineFor(ctx context.Context, waits bool) (context.Context, context.CancelFunc) {
-	if _, has := ctx.Deadline(); has || waits {
-		return context.WithCancel(ctx)
-	}
-	return context.WithTimeout(ctx, defaultDeadline)
 }
 
 // carryOutNumbered gives a request a number. If the session has seen larger ones, for
@@ -102,7 +93,7 @@ func (s *Server) carryOut(ctx context.Context, req *api.Request) *api.Reply {
 	if req.GetHome() != 0 && req.GetRevoke() == nil {
 		return s.carryOutAtHome(ctx, req)
 	}
-	reply, err := onLeader(ctx, s,
+	reply, err := forward.OnLeader(ctx, s.forward,
 		func(ctx context.Context) (*api.Reply, error) {
 			if s.revokesGuarded(ctx, req) {
 				return s.revokeGuarded(ctx, req)
@@ -133,7 +124,7 @@ func (s *Server) carryOut(ctx context.Context, req *api.Request) *api.Reply {
 // cmpCode turns a reply into an error if its server turned out not to lead.
 func cmpCode(reply *api.Reply, err error) error {
 	if err == nil && reply.GetCode() == api.Code_CODE_NOT_LEADER {
-		return fmt.Errorf("%w: %s", errMoved, reply.GetMessage())
+		return fmt.Errorf("%w: %s", forward.ErrMoved, reply.GetMessage())
 	}
 	return err
 }
@@ -143,7 +134,7 @@ func (s *Server) failed(ctx context.Context, req *api.Request, err error) *api.R
 	switch status.Code(err) {
 	case codes.FailedPrecondition:
 		reply := stream.Refusal(req, api.Code_CODE_NOT_LEADER, api.Reason(err))
-		reply.Leader = s.node.ClientAddress(s.node.Metrics().Leader.Load())
+		reply.Leader = s.node.ClientAddress(s.forward.Leader())
 		return reply
 	case codes.Unavailable, codes.Canceled:
 		return stream.Refusal(req, api.Code_CODE_UNAVAILABLE, api.Reason(err)+"; the outcome is unknown")
@@ -193,9 +184,9 @@ func (s *Server) doHere(ctx context.Context, req *api.Request) (*api.Reply, erro
 // await waits for the result of a request, and while the request is queued, for the
 // grant. If there is no answer at all it gives up after the default deadline.
 func (s *Server) await(ctx context.Context, c *call, req *api.Request) (*api.Reply, error) {
-	end, stop := waitingEnd(ctx)
+	end, stop := forward.Waiting(ctx)
 	defer stop()
-	silence := time.NewTimer(defaultDeadline)
+	silence := time.NewTimer(forward.DefaultDeadline)
 	defer silence.Stop()
 	for queued := false; ; {
 		select {

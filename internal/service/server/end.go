@@ -12,6 +12,7 @@ import (
 	"github.com/conclave-io/conclave/api"
 	"github.com/conclave-io/conclave/internal/service/access"
 	"github.com/conclave-io/conclave/internal/service/authn"
+	"github.com/conclave-io/conclave/internal/service/forward"
 	"github.com/conclave-io/conclave/internal/service/node"
 	"github.com/conclave-io/conclave/internal/service/registry"
 	"github.com/conclave-io/conclave/internal/service/replica"
@@ -39,7 +40,7 @@ func (s service) EndSession(ctx context.Context, req *api.EndSessionRequest) (*a
 		}
 		return s.endSessionHere(&command)
 	}
-	return onLeaderInTime(ctx, s.Server, func(ctx context.Context) (*api.EndSessionResponse, error) {
+	return forward.OnLeaderInTime(ctx, s.forward, func(ctx context.Context) (*api.EndSessionResponse, error) {
 		err := s.carryOutAlone(ctx, command)
 		if status.Code(err) == codes.NotFound { // the log does not know the sessions that homes keep
 			return s.endSessionOnRecord(ctx, req, &command, err)
@@ -52,7 +53,7 @@ func (s service) EndSession(ctx context.Context, req *api.EndSessionRequest) (*a
 			left, _ := r.Registry().Session(command.Session)
 			answer.Holds = uint32(left.Holds)
 		})
-	}, asking(api.ConclaveClient.EndSession, &api.EndSessionRequest{Id: req.GetId(), Reason: req.GetReason()}))
+	}, forward.Asking(api.ConclaveClient.EndSession, &api.EndSessionRequest{Id: req.GetId(), Reason: req.GetReason()}))
 }
 
 // requestOf returns the number of a request without a session: the one drawn by the server

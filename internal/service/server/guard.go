@@ -9,6 +9,7 @@ import (
 
 	"github.com/conclave-io/conclave/algorithm/view"
 	"github.com/conclave-io/conclave/api"
+	"github.com/conclave-io/conclave/internal/service/forward"
 	"github.com/conclave-io/conclave/internal/service/host"
 	"github.com/conclave-io/conclave/internal/service/node"
 	"github.com/conclave-io/conclave/internal/service/registry"
@@ -34,9 +35,9 @@ func (s service) SetGuard(ctx context.Context, req *api.SetGuardRequest) (*api.S
 	if err := check(command.Guarding.Use); err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
-	return onLeaderInTime(ctx, s.Server, func(ctx context.Context) (*api.SetGuardResponse, error) {
+	return forward.OnLeaderInTime(ctx, s.forward, func(ctx context.Context) (*api.SetGuardResponse, error) {
 		return &api.SetGuardResponse{}, s.carryOutAlone(ctx, command)
-	}, asking(api.ConclaveClient.SetGuard, req))
+	}, forward.Asking(api.ConclaveClient.SetGuard, req))
 }
 
 // View returns which servers take part in the view, and which algorithm guards which prefix.
@@ -56,7 +57,7 @@ func (s service) View(ctx context.Context, req *api.ViewRequest) (*api.ViewRespo
 			answer.Guards = append(answer.Guards, guardState(&l.Guards[i]))
 		}
 	}
-	answer, err := read(ctx, s.Server, req.GetStale(), answer, look, asking(api.ConclaveClient.View, &api.ViewRequest{Stale: req.GetStale()}))
+	answer, err := forward.Read(ctx, s.forward, req.GetStale(), answer, look, forward.Asking(api.ConclaveClient.View, &api.ViewRequest{Stale: req.GetStale()}))
 	if err == nil && req.GetHomes() {
 		s.askHomes(ctx, answer.GetMembers())
 	}
@@ -67,7 +68,7 @@ func (s service) View(ctx context.Context, req *api.ViewRequest) (*api.ViewRespo
 func (s *Server) askHomes(ctx context.Context, members []*api.Seat) {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
-	said := atMembers(ctx, s, s.status, asking(api.ConclaveClient.Status, &api.StatusRequest{}))
+	said := atMembers(ctx, s, s.status, forward.Asking(api.ConclaveClient.Status, &api.StatusRequest{}))
 	for _, m := range members {
 		at := slices.IndexFunc(said, func(f fromMember[*api.StatusResponse]) bool { return f.server == m.GetServer() })
 		switch {

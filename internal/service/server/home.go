@@ -16,6 +16,7 @@ import (
 	"github.com/conclave-io/conclave/internal/service/access"
 	"github.com/conclave-io/conclave/internal/service/admission"
 	"github.com/conclave-io/conclave/internal/service/authn"
+	"github.com/conclave-io/conclave/internal/service/forward"
 	"github.com/conclave-io/conclave/internal/service/host"
 	"github.com/conclave-io/conclave/internal/service/registry"
 	"github.com/conclave-io/conclave/internal/service/replica"
@@ -118,7 +119,7 @@ func atMembers[T any](ctx context.Context, s *Server, here func(context.Context)
 
 // atEachMember is atMembers for calls that depend on the member.
 func atEachMember[T any](ctx context.Context, s *Server, here func(context.Context) (T, error), there func(context.Context, uint64, api.ConclaveClient) (T, error)) []fromMember[T] {
-	ctx, cancel := deadlineFor(ctx, false)
+	ctx, cancel := forward.WithDeadline(ctx)
 	defer cancel()
 	var all []fromMember[T]
 	err := s.node.View(ctx, func(r *replica.Replica) {
@@ -137,7 +138,7 @@ func atEachMember[T any](ctx context.Context, s *Server, here func(context.Conte
 				m.answer, m.err = here(ctx)
 				return
 			}
-			vouched, client, err := s.reach(ctx, m.server)
+			vouched, client, err := s.forward.Reach(ctx, m.server)
 			if err != nil {
 				m.err = err
 				return
@@ -160,7 +161,7 @@ func (s *Server) explainAtHomes(ctx context.Context, req *api.ExplainRequest, an
 		}
 	})
 	asked := &api.ExplainRequest{Class: req.GetClass(), Name: req.GetName(), Waiters: req.GetWaiters(), Stale: true}
-	for _, m := range atMembers(ctx, s, here, asking(api.ConclaveClient.Explain, asked)) {
+	for _, m := range atMembers(ctx, s, here, forward.Asking(api.ConclaveClient.Explain, asked)) {
 		home := &api.AtHome{Server: m.server}
 		if m.err != nil {
 			home.Problem = api.Reason(m.err)
@@ -185,7 +186,7 @@ func (s *Server) asked(ctx context.Context, homes int) error {
 	if homes > 0 {
 		return nil
 	}
-	return s.spoken(ctx, s.node.View(ctx, func(*replica.Replica) {}))
+	return s.forward.Status(ctx, s.node.View(ctx, func(*replica.Replica) {}))
 }
 
 // requireHome returns an error unless this server takes part in the view. After a restart, clients of
@@ -220,7 +221,7 @@ func (s *Server) listAtHomes(ctx context.Context, req *api.ListRequest, answer *
 	homes := 0
 	here := func(ctx context.Context) (*api.ListResponse, error) { return s.listHere(ctx, req) }
 	asked := &api.ListRequest{Prefix: req.GetPrefix(), After: req.GetAfter(), Limit: req.GetLimit(), Waiters: req.GetWaiters(), Stale: true}
-	for _, m := range atMembers(ctx, s, here, asking(api.ConclaveClient.List, asked)) {
+	for _, m := range atMembers(ctx, s, here, forward.Asking(api.ConclaveClient.List, asked)) {
 		if homes++; m.err != nil {
 			answer.Silent = append(answer.Silent, m.server)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/conclave-io/conclave/internal/kit/wait"
 	"github.com/conclave-io/conclave/internal/service/access"
 	"github.com/conclave-io/conclave/internal/service/authn"
+	"github.com/conclave-io/conclave/internal/service/forward"
 	"github.com/conclave-io/conclave/internal/service/registry"
 )
 
@@ -106,7 +107,7 @@ func (s *Server) endAnonymousAtHomes(ctx context.Context) error {
 // awaitHomes returns once all homes go by the rules that this server, which leads, knows. A home
 // that does not answer loses its seat after its lease.
 func (s *Server) awaitHomes(ctx context.Context) error {
-	end, stop := waitingEnd(ctx)
+	end, stop := forward.Waiting(ctx)
 	defer stop()
 	state, err := s.node.Read(ctx)
 	if err != nil {
@@ -117,7 +118,7 @@ func (s *Server) awaitHomes(ctx context.Context) error {
 		if late == 0 {
 			return nil
 		}
-		if err := wait.For(end, s.pollInterval()); err != nil {
+		if err := wait.For(end, s.forward.LookEvery()); err != nil {
 			return status.Error(codes.Internal, fmt.Sprintf("the rules are changed, but server %d has not confirmed it: until it has, its clients may get locks under an algorithm by the rules before", late))
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/conclave-io/conclave/api"
 	"github.com/conclave-io/conclave/internal/service/authn"
+	"github.com/conclave-io/conclave/internal/service/forward"
 	"github.com/conclave-io/conclave/internal/service/guarded/home"
 	"github.com/conclave-io/conclave/internal/service/node"
 	"github.com/conclave-io/conclave/internal/service/registry"
@@ -24,7 +25,7 @@ import (
 // carryOutAtHome has a request carried out by the home of its session: this server, or
 // another one, to which it is passed on once.
 func (s *Server) carryOutAtHome(ctx context.Context, req *api.Request) *api.Reply {
-	ctx, stop := s.live(ctx)
+	ctx, stop := s.forward.Serving(ctx)
 	defer stop()
 	there := req.GetHome() != s.cfg.ID
 	var reply *api.Reply
@@ -47,13 +48,13 @@ func (s *Server) carryOutAtHome(ctx context.Context, req *api.Request) *api.Repl
 		who, _ := authn.CallerOf(ctx)
 		s.tasks.Go(func() { s.withdraw(who, req) })
 	}
-	return s.failed(ctx, req, s.spoken(ctx, err))
+	return s.failed(ctx, req, s.forward.Status(ctx, err))
 }
 
 // passToHome passes a request on to the home of its session.
 func (s *Server) passToHome(ctx context.Context, req *api.Request) (*api.Reply, error) {
 	who, _ := authn.CallerOf(ctx)
-	ctx, home, err := s.reach(ctx, req.GetHome())
+	ctx, home, err := s.forward.Reach(ctx, req.GetHome())
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +106,7 @@ func (s *Server) anyHome(ctx context.Context) (home uint64, err error) {
 func (s *Server) sessionsAtHomes(ctx context.Context, req *api.SessionsRequest, after registry.SessionID, answer *api.SessionsResponse) {
 	here := func(context.Context) (*api.SessionsResponse, error) { return s.sessionsHere(req, after), nil }
 	asked := &api.SessionsRequest{After: req.GetAfter(), Limit: req.GetLimit(), Stale: true}
-	for _, m := range atMembers(ctx, s, here, asking(api.ConclaveClient.Sessions, asked)) {
+	for _, m := range atMembers(ctx, s, here, forward.Asking(api.ConclaveClient.Sessions, asked)) {
 		answer.Sessions = append(answer.Sessions, m.answer.GetSessions()...)
 		answer.More = answer.More || m.answer.GetMore()
 	}
@@ -174,7 +175,7 @@ func (s *Server) sessionAtHome(ctx context.Context, id registry.SessionID) (what
 func (s *Server) endSessionAtHome(ctx context.Context, req *api.EndSessionRequest, command *registry.Command, unknown error) (*api.EndSessionResponse, error) {
 	here := func(context.Context) (*api.EndSessionResponse, error) { return s.endSessionHere(command) }
 	asked := &api.EndSessionRequest{Id: req.GetId(), Reason: req.GetReason(), Home: true}
-	for _, m := range atMembers(ctx, s, here, asking(api.ConclaveClient.EndSession, asked)) {
+	for _, m := range atMembers(ctx, s, here, forward.Asking(api.ConclaveClient.EndSession, asked)) {
 		switch {
 		case m.err == nil:
 			return m.answer, nil

@@ -21,6 +21,7 @@ import (
 	"github.com/conclave-io/conclave/api"
 	"github.com/conclave-io/conclave/internal/kit/wait"
 	"github.com/conclave-io/conclave/internal/service/certs"
+	"github.com/conclave-io/conclave/internal/service/forward"
 	"github.com/conclave-io/conclave/internal/service/store"
 )
 
@@ -71,8 +72,8 @@ func (c Config) join(ctx context.Context, certificates *certs.Store, uid uint64)
 	if certificates.Joining != nil {
 		secrecy = credentials.NewTLS(certificates.Joining())
 	}
-	pool := newPool(grpc.WithTransportCredentials(secrecy))
-	defer pool.close()
+	pool := forward.NewPool(grpc.WithTransportCredentials(secrecy))
+	defer pool.Close()
 	told := ""
 	for {
 		var failures []string
@@ -106,10 +107,10 @@ func (c Config) joinAddresses() []string {
 }
 
 // joinBy asks one server.
-func (c Config) joinBy(ctx context.Context, pool *pool, address string, uid uint64) (joined store.Joined, err error) {
-	ctx, cancel := context.WithTimeout(ctx, defaultDeadline)
+func (c Config) joinBy(ctx context.Context, pool *forward.Pool, address string, uid uint64) (joined store.Joined, err error) {
+	ctx, cancel := context.WithTimeout(ctx, forward.DefaultDeadline)
 	defer cancel()
-	client, err := pool.get(address)
+	client, err := pool.Get(address)
 	if err != nil {
 		return joined, err
 	}

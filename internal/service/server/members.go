@@ -14,6 +14,7 @@ import (
 
 	"github.com/conclave-io/conclave/api"
 	"github.com/conclave-io/conclave/internal/service/authn"
+	"github.com/conclave-io/conclave/internal/service/forward"
 	"github.com/conclave-io/conclave/internal/service/peering"
 	"github.com/conclave-io/conclave/internal/service/registry"
 	"github.com/conclave-io/conclave/internal/service/replica"
@@ -36,7 +37,7 @@ func (s service) Members(ctx context.Context, req *api.MembersRequest) (*api.Mem
 		})
 		return answer, err
 	}
-	return onLeaderInTime(ctx, s.Server, here, asking(api.ConclaveClient.Members, req))
+	return forward.OnLeaderInTime(ctx, s.forward, here, forward.Asking(api.ConclaveClient.Members, req))
 }
 
 // member describes a server. What is not in the registry yet comes from the configuration
@@ -108,7 +109,7 @@ func (s service) ChangeMembers(ctx context.Context, req *api.ChangeMembersReques
 	if ctx, change.Origin, err = originOf(ctx); err != nil {
 		return nil, err
 	}
-	return onLeaderInTime(ctx, s.Server, func(ctx context.Context) (*api.ChangeMembersResponse, error) {
+	return forward.OnLeaderInTime(ctx, s.forward, func(ctx context.Context) (*api.ChangeMembersResponse, error) {
 		if change.Kind == replica.Lead && s.rules() != nil { // no log entry of its own records it
 			if err := s.note(ctx, change.Origin, "leader", describe(&change)); err != nil {
 				return nil, err
@@ -116,7 +117,7 @@ func (s service) ChangeMembers(ctx context.Context, req *api.ChangeMembersReques
 		}
 		id, err := s.node.Change(ctx, change)
 		return &api.ChangeMembersResponse{Id: id}, s.refusedChange(ctx, change.Origin, "member", describe(&change), err)
-	}, asking(api.ConclaveClient.ChangeMembers, req))
+	}, forward.Asking(api.ConclaveClient.ChangeMembers, req))
 }
 
 func changeOf(req *api.ChangeMembersRequest) (replica.Change, error) {
@@ -205,13 +206,13 @@ func (s service) Join(ctx context.Context, req *api.JoinRequest) (*api.JoinRespo
 	if ctx, change.Origin, err = originOf(ctx); err != nil {
 		return nil, err
 	}
-	return onLeaderInTime(ctx, s.Server, func(ctx context.Context) (*api.JoinResponse, error) {
+	return forward.OnLeaderInTime(ctx, s.forward, func(ctx context.Context) (*api.JoinResponse, error) {
 		id, err := s.node.Change(ctx, change)
 		if err != nil {
 			return nil, s.refusedChange(ctx, change.Origin, "member", describe(&change), err)
 		}
 		return s.welcome(ctx, id)
-	}, asking(api.ConclaveClient.Join, req))
+	}, forward.Asking(api.ConclaveClient.Join, req))
 }
 
 // welcome tells a server that joins its id and the other members.

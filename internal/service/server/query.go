@@ -14,6 +14,7 @@ import (
 	"github.com/conclave-io/conclave/internal/service/admission"
 	"github.com/conclave-io/conclave/internal/service/authn"
 	"github.com/conclave-io/conclave/internal/service/clocks"
+	"github.com/conclave-io/conclave/internal/service/forward"
 	"github.com/conclave-io/conclave/internal/service/node"
 	"github.com/conclave-io/conclave/internal/service/registry"
 	"github.com/conclave-io/conclave/internal/service/replica"
@@ -32,7 +33,7 @@ const (
 
 // Status describes this server.
 func (s service) Status(ctx context.Context, req *api.StatusRequest) (*api.StatusResponse, error) {
-	ctx, cancel := deadlineFor(ctx, false)
+	ctx, cancel := forward.WithDeadline(ctx)
 	defer cancel()
 	answer, err := s.statusFor(ctx)
 	if err == nil && req.GetCertificates() {
@@ -67,7 +68,7 @@ func (s *Server) status(ctx context.Context) (*api.StatusResponse, error) {
 		err = nil
 		answer.Members = s.founders()
 	}
-	return answer, s.spoken(ctx, err)
+	return answer, s.forward.Status(ctx, err)
 }
 
 func (s *Server) describe(r *replica.Replica, answer *api.StatusResponse) {
@@ -106,7 +107,7 @@ func (s service) List(ctx context.Context, req *api.ListRequest) (*api.ListRespo
 			answer.Resources = append(answer.Resources, stream.ResourceProto(res))
 		})
 	}
-	answer, err = read(ctx, s.Server, req.GetStale(), answer, look, asking(api.ConclaveClient.List, req))
+	answer, err = forward.Read(ctx, s.forward, req.GetStale(), answer, look, forward.Asking(api.ConclaveClient.List, req))
 	if err == nil && !complete {
 		return nil, status.Errorf(codes.ResourceExhausted, "order: more than %d names start with %.100q; give a longer prefix", registry.MaxRanked, req.GetPrefix())
 	}
@@ -137,7 +138,7 @@ func (s service) Explain(ctx context.Context, req *api.ExplainRequest) (*api.Exp
 			explainFrom(state, class, req, answer)
 		}
 	}
-	answer, err := read(ctx, s.Server, req.GetStale(), answer, look, asking(api.ConclaveClient.Explain, req))
+	answer, err := forward.Read(ctx, s.forward, req.GetStale(), answer, look, forward.Asking(api.ConclaveClient.Explain, req))
 	if err == nil && hidden != nil {
 		return nil, hidden
 	}
@@ -185,7 +186,7 @@ func (s service) Waits(ctx context.Context, req *api.WaitsRequest) (*api.WaitsRe
 			}
 		}
 	}
-	return read(ctx, s.Server, req.GetStale(), answer, look, asking(api.ConclaveClient.Waits, req))
+	return forward.Read(ctx, s.forward, req.GetStale(), answer, look, forward.Asking(api.ConclaveClient.Waits, req))
 }
 
 // Sessions returns the live sessions.
@@ -203,7 +204,7 @@ func (s service) Sessions(ctx context.Context, req *api.SessionsRequest) (*api.S
 			answer.Sessions = append(answer.Sessions, stream.SessionProto(&page[i], left))
 		}
 	}
-	answer, err := read(ctx, s.Server, req.GetStale(), answer, look, asking(api.ConclaveClient.Sessions, req))
+	answer, err := forward.Read(ctx, s.forward, req.GetStale(), answer, look, forward.Asking(api.ConclaveClient.Sessions, req))
 	switch {
 	case err != nil:
 	case !authn.IsForwarded(ctx):
@@ -239,24 +240,6 @@ func waiters(limit uint32) int {
 		return defaultWaiters
 	}
 	return int(min(limit, maxWaiters))
-}
-
-// read fills in an answer by calling look: with this server's own state if stale, otherwise
-// with the leader's, once a quorum has confirmed that it leads.
-func read[T any](ctx context.Context, s *Server, stale bool, answer T, look func(node.State), there func(context.Context, api.ConclaveClient) (T, error)) (T, error) {
-	ctx, cancel := deadlineFor(ctx, false)
-	defer cancel()
-	from := func(state node.State, err error) (T, error) {
-		if err == nil {
-			look(state)
-		}
-		return answer, err
-	}
-	if stale {
-		answer, err := from(s.node.Stale(ctx))
-		return answer, s.spoken(ctx, err)
-	}
-	return onLeader(ctx, s, func(ctx context.Context) (T, error) { return from(s.node.Read(ctx)) }, there)
 }
 
 // lister calls see for at most limit resources of a list that the caller may read, and

@@ -28,7 +28,7 @@ func wantsRelay(ctx context.Context) bool {
 func (s *Server) pass(frames attachStream, known *sessions) error {
 	before := s.metrics.Relayed.Add(1) - 1
 	defer s.metrics.Relayed.Add(-1)
-	leader := s.awaitLeader(frames.Context())
+	leader := s.forward.AwaitLeader(frames.Context())
 	arrival := stream.Arrival{Caller: known.caller, Asked: true, Self: s.cfg.ID, Leader: leader, Relayed: int(before)}
 	switch arrival.Way() {
 	case stream.PassOn:
@@ -93,7 +93,7 @@ func (s *sharedStream) Send(frame *api.ServerFrame) error {
 
 // attachTo opens a stream to the leader on behalf of the caller of ctx.
 func (s *Server) attachTo(ctx context.Context, leader uint64) (api.Conclave_AttachClient, error) {
-	ctx, client, err := s.reach(ctx, leader)
+	ctx, client, err := s.forward.Reach(ctx, leader)
 	if err != nil {
 		return nil, err
 	}

@@ -141,7 +141,7 @@ func (s *Server) ask(id uint64) *report {
 func (s *Server) statusOf(id uint64) (*api.StatusResponse, error) {
 	ctx, cancel := context.WithTimeout(s.ctx, answerWithin)
 	defer cancel()
-	ctx, client, err := s.reach(authn.WithCaller(ctx, authn.Local(s.cfg.ID)), id)
+	ctx, client, err := s.forward.Reach(authn.WithCaller(ctx, authn.Local(s.cfg.ID)), id)
 	if err != nil {
 		return nil, err
 	}

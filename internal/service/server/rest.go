@@ -13,6 +13,7 @@ import (
 	"github.com/conclave-io/conclave/api/jsonform"
 	"github.com/conclave-io/conclave/internal/service/access"
 	"github.com/conclave-io/conclave/internal/service/authn"
+	"github.com/conclave-io/conclave/internal/service/forward"
 	"github.com/conclave-io/conclave/internal/service/node"
 	"github.com/conclave-io/conclave/internal/service/registry"
 	"github.com/conclave-io/conclave/internal/service/rest"
@@ -41,7 +42,7 @@ func (s *Server) routes() http.Handler {
 func (c restCalls) Perform(ctx context.Context, req *api.Request, wait *time.Duration) *api.Reply {
 	if wait != nil {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, min(*wait, math.MaxInt64-reserve)+min(*wait, reserve))
+		ctx, cancel = context.WithTimeout(ctx, min(*wait, math.MaxInt64-forward.Reserve)+min(*wait, forward.Reserve))
 		defer cancel()
 	}
 	return c.do(ctx, req)
@@ -77,13 +78,13 @@ func (c restCalls) Follow(ctx context.Context, election string, send func(*api.O
 		return send(o)
 	}
 	here := func(ctx context.Context) error { return c.observe(ctx, election, news) }
-	return streamed(ctx, c.Server, here, api.ConclaveClient.Observe, &api.ObserveRequest{Name: election}, news)
+	return forward.Stream(ctx, c.forward, here, api.ConclaveClient.Observe, &api.ObserveRequest{Name: election}, news)
 }
 
 // Changes implements rest.Server.
 func (c restCalls) Changes(ctx context.Context, req *api.WatchRequest, send func(*api.Changes) error) error {
 	here := func(ctx context.Context) error { return c.watch(ctx, req, send) }
-	return streamed(ctx, c.Server, here, api.ConclaveClient.Watch, req, send)
+	return forward.Stream(ctx, c.forward, here, api.ConclaveClient.Watch, req, send)
 }
 
 // Permit implements rest.Server.
@@ -106,9 +107,9 @@ func (c restCalls) Refused(ctx context.Context, err error) {
 // Ended implements rest.Server.
 func (c restCalls) Ended(ctx context.Context) error {
 	if c.stopping() {
-		return c.spoken(ctx, node.ErrStopped)
+		return c.forward.Status(ctx, node.ErrStopped)
 	}
-	return c.spoken(ctx, context.Cause(ctx))
+	return c.forward.Status(ctx, context.Cause(ctx))
 }
 
 // Go implements rest.Server.

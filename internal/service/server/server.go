@@ -21,6 +21,7 @@ import (
 	"github.com/conclave-io/conclave/internal/service/auditlog"
 	"github.com/conclave-io/conclave/internal/service/authn"
 	"github.com/conclave-io/conclave/internal/service/certs"
+	"github.com/conclave-io/conclave/internal/service/forward"
 	"github.com/conclave-io/conclave/internal/service/listen"
 	"github.com/conclave-io/conclave/internal/service/metrics"
 	"github.com/conclave-io/conclave/internal/service/node"
@@ -41,7 +42,7 @@ type Server struct {
 	certs    *certs.Store
 	node     *node.Node
 	metrics  *metrics.Metrics
-	callees  callees
+	forward  *forward.Forwarder
 	numbers  numbers
 	reports  reports
 	splitter *listen.Splitter
@@ -169,7 +170,10 @@ func (s *Server) serve() error {
 		return err
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	s.callees = newCallees(s.node)
+	s.forward = forward.New(s.ctx, forward.Config{
+		Server: s.cfg.ID, Node: s.node, Heartbeat: s.cfg.Heartbeat, Stopping: s.stopping,
+		Recheck: func(ctx context.Context) error { return s.gate.Recheck(ctx) },
+	})
 	s.audit = s.startAudit()
 	s.metrics = metrics.New(s.measured())
 	s.gate = s.newGate()
@@ -253,8 +257,8 @@ func (s *Server) newGRPC(interceptors ...grpc.ServerOption) *grpc.Server {
 		grpc.ConnectionTimeout(s.cfg.ioTimeout),
 		grpc.MaxConcurrentStreams(4096),
 		// Windows of a fixed size avoid the pings with which gRPC estimates a better one.
-		grpc.StaticStreamWindowSize(window),
-		grpc.StaticConnWindowSize(window),
+		grpc.StaticStreamWindowSize(forward.Window),
+		grpc.StaticConnWindowSize(forward.Window),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
 	)...)
@@ -316,7 +320,7 @@ func (s *Server) Cluster() string { return s.identity }
 func (s *Server) Config() Config { return s.cfg }
 
 // Leader returns the id of the leader, or 0 if none is known.
-func (s *Server) Leader() uint64 { return s.node.Metrics().Leader.Load() }
+func (s *Server) Leader() uint64 { return s.forward.Leader() }
 
 // Node returns the node behind the server.
 func (s *Server) Node() *node.Node { return s.node }
@@ -420,7 +424,7 @@ func (s *Server) finish() {
 	s.end()
 	s.tasks.Wait()
 	s.audit.Wait()
-	s.callees.close()
+	s.forward.Close()
 	s.serving.Wait()
 	close(s.done)
 }

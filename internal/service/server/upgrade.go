@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/conclave-io/conclave/api"
+	"github.com/conclave-io/conclave/internal/service/forward"
 	"github.com/conclave-io/conclave/internal/service/replica"
 )
 
@@ -28,7 +29,7 @@ func (s service) Upgrade(ctx context.Context, req *api.UpgradeRequest) (*api.Upg
 	if err != nil {
 		return nil, err
 	}
-	return onLeaderInTime(ctx, s.Server, func(ctx context.Context) (*api.UpgradeResponse, error) {
+	return forward.OnLeaderInTime(ctx, s.forward, func(ctx context.Context) (*api.UpgradeResponse, error) {
 		if changes {
 			if err := s.node.ChangeLevel(ctx, what, req.GetLevel(), by); err != nil {
 				return nil, s.refusedChange(ctx, by, "level", strings.ToLower(strings.TrimPrefix(req.GetAction().String(), "ACTION_")), err)
@@ -43,5 +44,5 @@ func (s service) Upgrade(ctx context.Context, req *api.UpgradeRequest) (*api.Upg
 			answer.RisesInNs, answer.Obstacles = rise.In, rise.Obstacles
 		})
 		return answer, err
-	}, asking(api.ConclaveClient.Upgrade, req))
+	}, forward.Asking(api.ConclaveClient.Upgrade, req))
 }

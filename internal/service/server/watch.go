@@ -13,6 +13,7 @@ import (
 	"github.com/conclave-io/conclave/api"
 	"github.com/conclave-io/conclave/internal/kit/wait"
 	"github.com/conclave-io/conclave/internal/service/admission"
+	"github.com/conclave-io/conclave/internal/service/forward"
 	"github.com/conclave-io/conclave/internal/service/node"
 	"github.com/conclave-io/conclave/internal/service/registry"
 	"github.com/conclave-io/conclave/internal/service/stream"
@@ -37,7 +38,7 @@ func (s *Server) watch(ctx context.Context, req *api.WatchRequest, send func(*ap
 	if err != nil {
 		return err
 	}
-	ctx, stop := s.live(ctx)
+	ctx, stop := s.forward.Serving(ctx)
 	defer stop()
 	watch, err := s.node.Watch(ctx, told.Class, told.Prefix, true)
 	if err != nil {
@@ -153,22 +154,22 @@ func (s service) Observe(req *api.ObserveRequest, stream grpc.ServerStreamingSer
 func (s *Server) conclude(stream grpc.ServerStream, begun bool, err error) error {
 	ctx := stream.Context()
 	if !errors.Is(err, node.ErrNotLeader) && !errors.Is(err, node.ErrStopped) {
-		return s.spoken(ctx, err)
+		return s.forward.Status(ctx, err)
 	}
-	leader := s.awaitLeader(ctx)
+	leader := s.forward.AwaitLeader(ctx)
 	if address := s.node.ClientAddress(leader); address != "" {
-		stream.SetTrailer(metadata.Pairs(leaderTrailer, address))
+		stream.SetTrailer(metadata.Pairs(forward.LeaderTrailer, address))
 	}
 	if begun || errors.Is(err, node.ErrStopped) {
-		return unavailable("%s", s.disclaim(leader))
+		return status.Errorf(codes.Unavailable, "%s", s.forward.NotLeading(leader))
 	}
-	return status.Error(codes.FailedPrecondition, s.disclaim(leader))
+	return status.Error(codes.FailedPrecondition, s.forward.NotLeading(leader))
 }
 
 // observe sends the state of an election, and again after each change, until this server
 // ceases to lead. Several changes during one send are sent once, as the newest state.
 func (s *Server) observe(ctx context.Context, name string, send func(*api.Observation) error) error {
-	ctx, stop := s.live(ctx)
+	ctx, stop := s.forward.Serving(ctx)
 	defer stop()
 	watch, err := s.node.Watch(ctx, registry.Election, name, false)
 	if err != nil {

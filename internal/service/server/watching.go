@@ -10,6 +10,7 @@ import (
 
 	"github.com/conclave-io/conclave/api"
 	"github.com/conclave-io/conclave/internal/service/authn"
+	"github.com/conclave-io/conclave/internal/service/forward"
 	"github.com/conclave-io/conclave/internal/service/replica"
 )
 
@@ -29,7 +30,7 @@ func (s service) CallElection(ctx context.Context, req *api.CallElectionRequest)
 		return nil, err
 	}
 	answer, asked := new(api.CallElectionResponse), &api.CallElectionRequest{Stale: true}
-	for _, m := range atMembers(ctx, s.Server, s.callElectionHere, asking(api.ConclaveClient.CallElection, asked)) {
+	for _, m := range atMembers(ctx, s.Server, s.callElectionHere, forward.Asking(api.ConclaveClient.CallElection, asked)) {
 		if answer.Members = append(answer.Members, m.answer.GetMembers()...); m.err != nil {
 			err = m.err
 		}

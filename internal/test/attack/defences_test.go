@@ -262,7 +262,7 @@ var defences = []defence{
 	},
 	{
 		"known-servers-only", []int{47}, "a server connects to every server that a caller names",
-		without("internal/service/server/vouch.go", "if !c.has(name) && !c.known(server) {", "if !c.has(name) && server == 0 {"),
+		without("internal/service/forward/reach.go", "if !c.has(name) && !c.known(server) {", "if !c.has(name) && server == 0 {"),
 	},
 	{
 		"homes-ask-the-rules", []int{41}, "a home grants whatever the rules say",

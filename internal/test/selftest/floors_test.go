@@ -105,7 +105,8 @@ internal/service/certs:         internal/kit/wait internal/service/transport
 internal/service/metrics:       api internal/kit/histogram internal/service/access internal/service/clocks internal/service/host internal/service/node internal/service/ops internal/service/registry internal/service/replica internal/service/store internal/service/transport internal/service/version
 internal/service/rest:          api api/jsonform internal/kit/wait internal/service/access internal/service/audit internal/service/registry internal/service/stream # the calls over HTTP
 internal/service/admission:     api internal/kit/wait internal/service/access internal/service/auditlog internal/service/authn internal/service/metrics internal/service/registry internal/service/rest internal/service/stream # which calls are served
-internal/service/server:        api/jsonform internal/service/rest internal/service/guarded/home algorithm/view internal/kit/near internal/kit/histogram internal/service/access internal/service/audit internal/service/clocks internal/service/host api internal/service/backup internal/service/node internal/service/registry internal/service/replica internal/service/store internal/service/stream internal/service/transport internal/service/peering internal/service/version internal/kit/boottime internal/kit/wait internal/service/auditlog internal/service/metrics internal/service/certs internal/service/authn internal/service/listen internal/service/admission
+internal/service/forward:       api internal/kit/wait internal/service/authn internal/service/node internal/service/replica internal/service/transport # calls that another server serves
+internal/service/server:        api/jsonform internal/service/rest internal/service/guarded/home algorithm/view internal/kit/near internal/kit/histogram internal/service/access internal/service/audit internal/service/clocks internal/service/host api internal/service/backup internal/service/node internal/service/registry internal/service/replica internal/service/store internal/service/stream internal/service/transport internal/service/peering internal/service/version internal/kit/boottime internal/kit/wait internal/service/auditlog internal/service/metrics internal/service/certs internal/service/authn internal/service/listen internal/service/admission internal/service/forward
 
 internal/service/server/servertest: internal/service/server # for tests only: no line below may name it
 
@@ -168,7 +169,7 @@ go.uber.org/zap...:                    internal/service/store
 
 google.golang.org/protobuf/...:        api internal/service/agreement internal/service/store internal/service/transport internal/service/server internal/test/vopr/world
 google.golang.org/genproto/...:        internal/service/server
-google.golang.org/grpc...:      . admin api internal/service/admission internal/client internal/client/pool internal/test/clienttest internal/service/auditlog internal/service/rest internal/service/server internal/cli/bench internal/service/authn
+google.golang.org/grpc...:      . admin api internal/service/admission internal/client internal/client/pool internal/test/clienttest internal/service/auditlog internal/service/rest internal/service/forward internal/service/server internal/cli/bench internal/service/authn
 github.com/prometheus/...:             internal/service/metrics
 github.com/BurntSushi/toml:            internal/service/server internal/cli/cluster/access
 github.com/andybalholm/brotli:         web
