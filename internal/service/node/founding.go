@@ -12,7 +12,6 @@ import (
 	"github.com/conclave-io/conclave/internal/service/agreement"
 	"github.com/conclave-io/conclave/internal/service/backup"
 	"github.com/conclave-io/conclave/internal/service/founding"
-	"github.com/conclave-io/conclave/internal/service/peering"
 	"github.com/conclave-io/conclave/internal/service/registry"
 	"github.com/conclave-io/conclave/internal/service/replica"
 	"github.com/conclave-io/conclave/internal/service/transport"
@@ -200,14 +199,8 @@ type refusal struct {
 // returns an error if this server must stop.
 func (n *Node) weigh(r refusal) error {
 	why := founding.Misfit
-	var told *transport.Refusal
-	if errors.As(r.err, &told) {
-		switch told.Code {
-		case peering.Removed:
-			why = founding.Removed
-		case peering.UnknownServer:
-			why = founding.Unknown
-		}
+	if told, is := errors.AsType[*transport.Refusal](r.err); is {
+		why = told.Reason()
 	}
 	others := max(len(n.cfg.Peers), n.records.size()) - 1
 	stop := false

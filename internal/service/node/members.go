@@ -149,7 +149,7 @@ func (r *records) met(hello transport.Hello) {
 		r.hellos = make(map[uint64]transport.Hello)
 	}
 	r.hellos[hello.Server] = hello
-	r.founding.Hear(hello.Server, answerOf(hello))
+	r.founding.Hear(hello.Server, hello.Answer())
 }
 
 // lost notes that the connection to a server is broken.
@@ -165,12 +165,7 @@ func (r *records) lost(server uint64) {
 func (r *records) takes(hello transport.Hello) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.founding.Takes(answerOf(hello))
-}
-
-// answerOf returns what a server's introduction says about founding.
-func answerOf(h transport.Hello) founding.Answer {
-	return founding.Answer{UID: h.UID, Phase: h.Phase, Record: h.Record}
+	return r.founding.Takes(hello.Answer())
 }
 
 // with calls f with the machine that decides about founding.

@@ -150,6 +150,11 @@ func (h Hello) Check() error {
 	return nil
 }
 
+// Answer returns what the sender says about the founding of its cluster.
+func (h Hello) Answer() founding.Answer {
+	return founding.Answer{UID: h.UID, Phase: h.Phase, Record: h.Record}
+}
+
 // reads reports whether the sender reads a level.
 func (h Hello) reads(level uint32) bool { return h.MinLevel <= level && level <= h.MaxLevel }
 

@@ -19,6 +19,7 @@ type Peer[L comparable] struct {
 	known   Hello    // of the last handshake
 	live    int      // connections on which the peer introduced itself as known
 	inbound [Lanes]L // connections that the peer dialled
+	refused Code     // why the peer last refused this server for good, or 0
 }
 
 // Known returns the introduction of the peer, and whether a live connection confirms it.
@@ -30,11 +31,14 @@ func (p *Peer[L]) Inbound(ln Lane) L { return p.inbound[ln] }
 // differs reports whether a live connection contradicts an introduction.
 func (p *Peer[L]) differs(h Hello) bool { return p.live > 0 && p.known.Differs(h) }
 
-// Join counts a connection that this server dialled and on which the peer introduced itself.
-// If a live connection contradicts the introduction, Join counts nothing and returns false.
-func (p *Peer[L]) Join(h Hello) bool {
+// Join counts a connection that this server dialled for a lane and on which the peer introduced
+// itself. If a live connection contradicts the introduction, Join counts nothing and returns false.
+func (p *Peer[L]) Join(ln Lane, h Hello) bool {
 	if p.differs(h) {
 		return false
+	}
+	if ln == Messages {
+		p.refused = 0
 	}
 	p.known = h
 	p.live++
@@ -44,12 +48,20 @@ func (p *Peer[L]) Join(h Hello) bool {
 // Part undoes Join.
 func (p *Peer[L]) Part() { p.live-- }
 
-// Seat makes l the connection that the peer dialled for a lane, and counts it, unless it
-// conflicts with others: if connections with a different server of that id are live, it is
-// contested, and Contest decides. If there is an old connection of the same server, the
-// caller must close it and call Leave for it before it calls Seat again, so that the order of
-// messages holds.
-func (p *Peer[L]) Seat(ln Lane, l L, h Hello) (old L, contested bool) {
+// Refused notes that the peer refuses the connection for messages, and reports whether the host
+// should hear of it: refusals for good are reported once, until a connection succeeds or the peer
+// gives another reason.
+func (p *Peer[L]) Refused(r *Refusal) (news bool) {
+	if !r.Final() || p.refused == r.Code {
+		return false
+	}
+	p.refused = r.Code
+	return true
+}
+
+// seat makes l the connection that the peer dialled for a lane, and counts it, unless a live
+// connection contradicts the introduction, or an old connection of the same server holds the lane.
+func (p *Peer[L]) seat(ln Lane, l L, h Hello) (old L, contested bool) {
 	var none L
 	if p.differs(h) {
 		return none, true
@@ -63,7 +75,7 @@ func (p *Peer[L]) Seat(ln Lane, l L, h Hello) (old L, contested bool) {
 	return none, false
 }
 
-// Leave undoes Seat. After it, nothing that came over the connection is delivered.
+// Leave removes the connection that was admitted for a lane. After it, nothing that came over the connection is delivered.
 func (p *Peer[L]) Leave(ln Lane) {
 	var none L
 	p.inbound[ln] = none
@@ -77,39 +89,6 @@ func (p *Peer[L]) Again(peer uint64, h Hello) error {
 	}
 	p.known = h
 	return nil
-}
-
-// Contest is about a newcomer that has the id of a server with live connections. The server
-// may have lost its data and come back before its old connections were detected to be dead.
-// So they get the time of one ping to end. The newcomer is refused only if something arrives
-// on them after that.
-type Contest struct {
-	looked bool
-	heard  uint64
-}
-
-// Verdict is the result of looking at a Contest.
-type Verdict int
-
-// The verdicts.
-const (
-	Wait    Verdict = iota // look again after another ping
-	Retry                  // the other server is gone: call Seat again
-	Refuted                // the other server is alive
-)
-
-// Look decides what to do with a newcomer that introduced itself as h. The host calls it
-// after each ping interval, with the number of frames that have arrived from the peer on all
-// connections.
-func (c *Contest) Look(known Hello, live bool, h Hello, heard uint64) Verdict {
-	switch {
-	case !live || !known.Differs(h):
-		return Retry
-	case c.looked && heard != c.heard:
-		return Refuted
-	}
-	c.looked, c.heard = true, heard
-	return Wait
 }
 
 // Twice refuses a newcomer because a live server has its id.

@@ -24,23 +24,24 @@ func TestOneDirectoryAtATime(t *testing.T) {
 			uid := 1 + rng.Uint64N(2)
 			switch lane := Lane(rng.IntN(int(Lanes))); rng.IntN(4) {
 			case 0:
-				if p.Join(as(uid)) {
+				if p.Join(lane, as(uid)) {
 					dialled[link] = uid
 				}
 			case 1:
-				old, contested := p.Seat(lane, link, as(uid))
-				switch seat, taken := inbound[lane]; {
-				case contested:
+				n := Newcomer[int]{Lane: lane, Conn: link, Hello: as(uid)}
+				switch seat, taken := inbound[lane]; p.Admit(1, &n, 0, false).Step {
+				case Wait:
 					if known, live := p.Known(); !live || known.UID == uid {
 						t.Fatalf("seed %d: %d is contested by %d, live %t", seed, uid, known.UID, live)
 					}
-				case taken:
-					if uint64(old) != seat[0] {
+				case Replace:
+					if old := p.Inbound(lane); !taken || uint64(old) != seat[0] {
 						t.Fatalf("seed %d: link %d is in the way, not %d", seed, seat[0], old)
 					}
-				case old != 0:
-					t.Fatalf("seed %d: link %d is in the way of nobody", seed, old)
-				default:
+				case Admitted:
+					if taken {
+						t.Fatalf("seed %d: link %d is in the way of nobody", seed, seat[0])
+					}
 					inbound[lane] = [2]uint64{uint64(link), uid}
 				}
 			case 2:
@@ -75,7 +76,7 @@ func TestOneDirectoryAtATime(t *testing.T) {
 
 func TestAServerIntroducesItselfAgainAsItself(t *testing.T) {
 	var p Peer[int]
-	p.Seat(Messages, 1, as(22))
+	p.Admit(1, &Newcomer[int]{Conn: 1, Hello: as(22)}, 0, false)
 	changed := as(22)
 	changed.ClientAddress, changed.Level = "elsewhere:7400", 3
 	if err := p.Again(2, changed); err != nil {
@@ -137,28 +138,88 @@ func TestAServerThatStartsRefusesNobodyForGood(t *testing.T) {
 func TestContests(t *testing.T) {
 	for _, c := range []struct {
 		what  string
-		heard []uint64
-		gone  bool
-		want  Verdict
+		heard []uint64 // at the looks after the first
+		gone  bool     // at the last look
+		late  bool     // at the last look
+		want  Step
+		code  Code
 	}{
 		{what: "one look", heard: []uint64{5}, want: Wait},
 		{what: "silent", heard: []uint64{5, 5, 5}, want: Wait},
 		{what: "heard before the first look", heard: []uint64{9, 9}, want: Wait},
-		{what: "alive", heard: []uint64{5, 6}, want: Refuted},
-		{what: "gone", heard: []uint64{5, 5}, gone: true, want: Retry},
+		{what: "alive", heard: []uint64{5, 6}, want: Reject, code: Duplicate},
+		{what: "alive at the end", heard: []uint64{5, 6}, late: true, want: Reject, code: Duplicate},
+		{what: "silent to the end", heard: []uint64{5, 5}, late: true, want: Reject, code: Busy},
+		{what: "gone", heard: []uint64{5, 5}, gone: true, want: Admitted},
+		{what: "gone at the end", heard: []uint64{5, 5}, gone: true, late: true, want: Reject, code: Busy},
 	} {
-		var contest Contest
-		got := Wait
+		var p Peer[int]
+		p.Join(Messages, as(22))
+		n := Newcomer[int]{Conn: 1, Hello: as(23)}
+		got := p.Admit(1, &n, 4, false)
 		for i, heard := range c.heard {
-			got = contest.Look(as(22), !c.gone || i+1 < len(c.heard), as(23), heard)
+			if got.Step != Wait {
+				t.Errorf("%s: %d at look %d", c.what, got.Step, i)
+			}
+			last := i+1 == len(c.heard)
+			if c.gone && last {
+				p.Part()
+			}
+			got = p.Admit(1, &n, heard, c.late && last)
 		}
-		if got != c.want {
-			t.Errorf("%s: %d, want %d", c.what, got, c.want)
+		if got.Step != c.want || got.Refusal != nil && got.Refusal.Code != c.code || got.Refusal == nil && c.code != 0 {
+			t.Errorf("%s: %+v, want %d with %v", c.what, got, c.want, c.code)
 		}
 	}
-	var contest Contest
-	if got := contest.Look(as(22), true, as(22), 1); got != Retry {
-		t.Errorf("the same server: %d", got)
+}
+
+// A newcomer of the same server waits only until the old connection for its lane has left. If
+// that takes too long, it is refused for now.
+func TestANewerConnectionReplacesAnOlderOne(t *testing.T) {
+	var p Peer[int]
+	for link := 1; link < 4; link++ {
+		n := Newcomer[int]{Conn: link, Hello: as(22)}
+		if link > 1 {
+			if got := p.Admit(1, &n, 0, false); got.Step != Replace || p.Inbound(Messages) != link-1 {
+				t.Fatalf("link %d: %+v", link, got)
+			}
+			if got := p.Admit(1, &n, 0, true); got.Step != Reject || got.Refusal.Code != Busy {
+				t.Fatalf("link %d, too late: %+v", link, got)
+			}
+			p.Leave(Messages)
+		}
+		if got := p.Admit(1, &n, 0, true); got.Step != Admitted || p.Inbound(Messages) != link {
+			t.Fatalf("link %d: %+v", link, got)
+		}
+	}
+}
+
+// A refusal for good is reported once, and ends with a connection for messages. A server that
+// refused this one and is admitted is worth dialling at once.
+func TestRefusalsAreReportedOnce(t *testing.T) {
+	var p Peer[int]
+	stranger, removed := Refuse(UnknownServer, "?"), Refuse(Removed, "?")
+	for i, c := range []struct {
+		refusal *Refusal
+		want    bool
+	}{{Refuse(Busy, "?"), false}, {stranger, true}, {stranger, false}, {removed, true}, {stranger, true}} {
+		if got := p.Refused(c.refusal); got != c.want {
+			t.Errorf("refusal %d: %t", i, got)
+		}
+	}
+	if got := p.Admit(1, &Newcomer[int]{Conn: 1, Hello: as(22)}, 0, false); !got.Redial {
+		t.Errorf("it has refused this server, and comes: %+v", got)
+	}
+	p.Join(Snapshots, as(22))
+	if p.Refused(stranger) {
+		t.Error("a connection for a snapshot counts")
+	}
+	p.Join(Messages, as(22))
+	if got := p.Admit(1, &Newcomer[int]{Conn: 2, Hello: as(22), Lane: Frames}, 0, false); got.Redial {
+		t.Errorf("it is connected, and comes: %+v", got)
+	}
+	if !p.Refused(stranger) {
+		t.Error("it refuses this server after a connection")
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/conclave-io/conclave/internal/kit/wire"
+	"github.com/conclave-io/conclave/internal/service/founding"
 )
 
 // Code is the reason why a server refuses another. Codes are sent to other servers: new
@@ -59,6 +60,17 @@ func (r *Refusal) Error() string { return r.Text }
 // Final reports whether trying again is useless until somebody changes a
 // configuration.
 func (r *Refusal) Final() bool { return r.Code != Busy }
+
+// Reason returns the reason as package founding knows it, which decides whether this server stops.
+func (r *Refusal) Reason() founding.Refusal {
+	switch r.Code {
+	case Removed:
+		return founding.Removed
+	case UnknownServer:
+		return founding.Unknown
+	}
+	return founding.Misfit
+}
 
 // Refuse returns a Refusal with a text as Sprintf makes it.
 func Refuse(code Code, format string, args ...any) *Refusal {

@@ -207,42 +207,44 @@ func (t *Transport) examineAndWelcome(ctx context.Context, l *connection, h Hell
 }
 
 // welcome makes v the connection that the peer dialled for its lane. An older connection of the
-// same server is closed and no longer delivers when welcome returns, so that the order of
-// messages holds.
+// same server is closed and no longer delivers when welcome returns.
 func (v *visit) welcome(ctx context.Context, h Hello) *Refusal {
 	p := v.peer
+	n := peering.Newcomer[*connection]{Lane: v.lane, Conn: v.connection, Hello: h}
 	for {
-		old, contested := p.seat(v, h)
-		switch {
-		case old != nil:
+		admission, old := p.admit(&n, ctx.Err() != nil)
+		switch admission.Step {
+		case peering.Admitted:
+			v.release = context.AfterFunc(p.ctx, v.close)
+			return nil
+		case peering.Reject:
+			return admission.Refusal
+		case peering.Replace:
 			old.close()
 			select {
 			case <-old.done:
 			case <-ctx.Done():
-				return peering.Refuse(peering.Busy, "server %d still handles what came on an earlier connection of server %d; trying again helps",
-					p.t.cfg.Self.Server, p.id)
 			}
-		case contested:
-			if refusal := p.contest(ctx, h); refusal != nil {
-				return refusal
+		case peering.Wait:
+			select {
+			case <-time.After(p.t.cfg.PingInterval):
+			case <-ctx.Done():
 			}
-		default:
-			v.release = context.AfterFunc(p.ctx, v.close)
-			return nil
 		}
 	}
 }
 
-// seat calls Seat of peering.Peer.
-func (p *peer) seat(v *visit, h Hello) (old *connection, contested bool) {
+// admit calls Admit of peering.Peer. It returns the connection that the newcomer replaces, if any.
+func (p *peer) admit(n *peering.Newcomer[*connection], late bool) (admission peering.Admission, old *connection) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	defer signal(p.framing)
-	old, contested = p.known.Seat(v.lane, v.connection, h)
-	if old == nil && !contested && p.refused.Load() != 0 {
-		signal(p.redial) // a peer that refused this server may accept it now
+	old = p.known.Inbound(n.Lane)
+	admission = p.known.Admit(p.t.cfg.Self.Server, n, p.heard.Load(), late)
+	if admission.Redial {
+		signal(p.redial)
 	}
-	return old, contested
+	return admission, old
 }
 
 // leave undoes welcome.
@@ -254,29 +256,6 @@ func (v *visit) leave() {
 	defer p.mu.Unlock()
 	p.known.Leave(v.lane)
 	close(v.done)
-}
-
-// contest waits until peering.Contest has decided about a newcomer that has the id of a server
-// with live connections.
-func (p *peer) contest(ctx context.Context, h Hello) *Refusal {
-	ticker := time.NewTicker(p.t.cfg.PingInterval)
-	defer ticker.Stop()
-	var c peering.Contest
-	for {
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return peering.Refuse(peering.Busy, "server %d cannot tell yet whether an earlier connection of server %d is alive; trying again helps",
-				p.t.cfg.Self.Server, p.id)
-		}
-		known, live := p.who()
-		switch c.Look(known, live, h, p.heard.Load()) {
-		case peering.Retry:
-			return nil
-		case peering.Refuted:
-			return peering.Twice(p.t.cfg.Self.Server, h, known)
-		}
-	}
 }
 
 // turnAway logs why a connection is not served.

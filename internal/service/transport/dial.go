@@ -47,7 +47,7 @@ func (p *peer) shakeHands(raw net.Conn, address string, ln peering.Lane) (*conne
 	if err := l.start(&p.t.cfg); err != nil {
 		return nil, err
 	}
-	if err := p.join(h); err != nil {
+	if err := p.join(ln, h); err != nil {
 		return nil, err
 	}
 	p.adopt(l, address, ln)

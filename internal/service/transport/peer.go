@@ -22,11 +22,10 @@ type peer struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 
-	waits   chan struct{} // holds a token when there is something new to send
-	lost    chan struct{} // holds a token when messages were dropped
-	ships   chan struct{} // holds a token when there is a snapshot to send
-	redial  chan struct{} // holds a token when it is worth trying again at once
-	refused atomic.Uint32 // the Code last told to the handler
+	waits  chan struct{} // holds a token when there is something new to send
+	lost   chan struct{} // holds a token when messages were dropped
+	ships  chan struct{} // holds a token when there is a snapshot to send
+	redial chan struct{} // holds a token when it is worth trying again at once
 
 	// dropped counts the messages that did not fit into the queue, or came while there was no
 	// connection.
@@ -212,7 +211,6 @@ func (p *peer) converse() error {
 	if err != nil {
 		return p.complain(err)
 	}
-	p.refused.Store(0)
 	p.t.muted.forget(p.key("dial"))
 	p.t.wg.Go(func() { l.beat(p.t.cfg.PingInterval) })
 	ended := make(chan error, 1)
@@ -321,10 +319,10 @@ func (p *peer) listen(l *connection) error {
 
 // join counts a connection on which the peer introduced itself, unless a live connection
 // contradicts the introduction.
-func (p *peer) join(h Hello) error {
+func (p *peer) join(ln peering.Lane, h Hello) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.known.Join(h) {
+	if !p.known.Join(ln, h) {
 		// This is not a *Refusal, because this side is the one that refuses.
 		known, _ := p.known.Known()
 		return errors.New(peering.Twice(p.t.cfg.Self.Server, h, known).Text)
@@ -340,7 +338,7 @@ func (p *peer) complain(err error) error {
 	switch {
 	case p.ctx.Err() != nil:
 	case errors.As(err, &refusal) && refusal.Final():
-		if p.refused.Swap(uint32(refusal.Code)) != uint32(refusal.Code) {
+		if p.refuses(refusal) {
 			p.t.log.Info("a peer refuses connections from this server", "peer", p.id, "code", refusal.Code.String(), "err", err)
 			p.t.handler.Refused(p.id, refusal)
 		}
@@ -348,6 +346,13 @@ func (p *peer) complain(err error) error {
 		p.t.log.Warn("cannot reach a peer; retrying", "peer", p.id, "err", err)
 	}
 	return err
+}
+
+// refuses notes a refusal of the peer, and reports whether to report it.
+func (p *peer) refuses(r *Refusal) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.known.Refused(r)
 }
 
 func (p *peer) key(event string) string { return fmt.Sprintf("%s/%d", event, p.id) }

@@ -154,14 +154,14 @@ var peeringMutants = []Mutant{
 		Name: "duplicate-at-once",
 		Why:  "A server that comes back with another directory is refused for good if anything was ever heard of the old one: it stops.",
 		Edits: []Edit{{
-			"internal/service/peering/peer.go", "case c.looked && heard != c.heard:", "case heard != c.heard:",
+			"internal/service/peering/admit.go", "case c.looked && heard != c.heard:", "case heard != c.heard:",
 		}},
 	},
 	{
 		Name: "refused-by-a-server-that-starts",
 		Why:  "A server that has not read its log refuses members for good that it does not know yet, and levels: they do not try again for seconds, not even when it connects to them.",
 		Edits: append([]Edit{{
-			"internal/test/vopr/world/handshake.go", "r.refused != 0 && d != nil", "false && d != nil",
+			"internal/service/peering/admit.go", "Redial: p.refused != 0", "Redial: false",
 		}}, refusedAtTheStart...),
 	},
 	{

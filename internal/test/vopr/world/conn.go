@@ -12,7 +12,6 @@ type remote struct {
 	dialled *conn  // the newest that this server dialled
 	bulk    *conn  // the connection for a snapshot, or nil
 	heard   uint64 // number of frames that arrived on all of them
-	refused peering.Code
 
 	out       peering.Outgoing[*letter, replica.Digest]
 	reporting bool // when the next loss may be reported

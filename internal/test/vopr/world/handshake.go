@@ -54,7 +54,7 @@ func (s *Server) examiner(of uint64) *peering.Examiner {
 		Self: s.hello(of), Ready: s.Up() || s.ready,
 		Removed: func(id uint64) bool { return s.Up() && slices.Contains(s.Replica.Gone(), id) },
 		Knows:   s.knows,
-		Takes:   func(h peering.Hello) bool { return s.founding.Takes(answerOf(h)) },
+		Takes:   func(h peering.Hello) bool { return s.founding.Takes(h.Answer()) },
 	}
 }
 
@@ -64,10 +64,6 @@ func (s *Server) knows(id uint64) bool {
 	return slices.Contains(s.peers, id) || s.Up() && slices.ContainsFunc(s.Replica.Members(), func(m replica.Member) bool {
 		return m.ID == id && m.PeerAddress != "" && !m.Reserved()
 	})
-}
-
-func answerOf(h peering.Hello) founding.Answer {
-	return founding.Answer{UID: h.UID, Phase: h.Phase, Record: h.Record}
 }
 
 // introduced decodes an introduction that was received.
@@ -194,25 +190,32 @@ func (s *Server) greeted(c *conn, frame []byte) {
 		s.peers = append(s.peers[:len(s.peers):len(s.peers)], h.Server)
 		s.acquaint()
 	}
-	s.admit(c, h, new(peering.Contest), s.w.Now+handshakeTime*5/6)
+	s.admit(c, &peering.Newcomer[*conn]{Lane: c.lane, Conn: c, Hello: h}, s.w.Now+handshakeTime*5/6)
 }
 
-// admit makes a connection the current one with its peer, unless an earlier connection is still in
-// use.
-func (s *Server) admit(c *conn, h peering.Hello, contest *peering.Contest, until int64) {
-	r := s.remote(h.Server)
-	old, contested := r.known.Seat(c.lane, c, h)
-	switch {
-	case old != nil:
-		old.close(acceptor)
-		s.admit(c, h, contest, until)
-		return
-	case contested:
+// admit makes a connection the current one with its peer, or refuses it.
+func (s *Server) admit(c *conn, n *peering.Newcomer[*conn], until int64) {
+	r := s.remote(n.Hello.Server)
+	switch admission := r.known.Admit(s.ID, n, r.heard, s.w.Now > until); admission.Step {
+	case peering.Reject:
+		s.refuse(c, admission.Refusal)
+	case peering.Replace:
+		r.known.Inbound(c.lane).close(acceptor)
+		s.admit(c, n, until)
+	case peering.Wait:
 		s.w.After(s.clock.Real(pingInterval), func() {
-			s.atConn(c, acceptor, func() { s.contested(c, h, contest, until) })
+			s.atConn(c, acceptor, func() { s.admit(c, n, until) })
 		})
-		return
+	case peering.Admitted:
+		s.admitted(c, n.Hello)
+		if d := r.dialled; admission.Redial && d != nil && d.gone == [2]bool{true, true} {
+			r.dialled = nil
+			s.acquaint()
+		}
 	}
+}
+
+func (s *Server) admitted(c *conn, h peering.Hello) {
 	c.current, c.uids[acceptor] = true, h.UID
 	s.alike(c)
 	s.w.Stats.Connected++
@@ -220,28 +223,6 @@ func (s *Server) admit(c *conn, h peering.Hello, contest *peering.Contest, until
 	c.say(dialler, func() { c.ends[dialler].welcomed(c, frame) })
 	s.met(h)
 	c.beat(acceptor)
-	if d := r.dialled; r.refused != 0 && d != nil && d.gone == [2]bool{true, true} {
-		r.dialled = nil // it refused this server earlier; now it has connected itself, so it may accept this server too
-		s.acquaint()
-	}
-}
-
-// contested checks whether another server with the same id as a newcomer is alive.
-func (s *Server) contested(c *conn, h peering.Hello, contest *peering.Contest, until int64) {
-	r := s.remote(h.Server)
-	known, live := r.known.Known()
-	switch verdict := contest.Look(known, live, h, r.heard); {
-	case verdict == peering.Refuted:
-		s.refuse(c, peering.Twice(s.ID, h, known))
-	case s.w.Now > until:
-		s.refuse(c, peering.Refuse(peering.Busy, "server %d cannot tell yet whether an earlier connection of server %d is alive", s.ID, h.Server))
-	case verdict == peering.Retry:
-		s.admit(c, h, new(peering.Contest), until)
-	default:
-		s.w.After(s.clock.Real(pingInterval), func() {
-			s.atConn(c, acceptor, func() { s.contested(c, h, contest, until) })
-		})
-	}
 }
 
 // refuse refuses the connection of another server.
@@ -268,21 +249,10 @@ func (s *Server) refused(c *conn, frame []byte) {
 	}
 	c.outdated = refusal.Code == peering.LevelUnknown
 	s.dialAgain(c, refusal.Final())
-	if !refusal.Final() || r.refused == refusal.Code {
+	if !r.known.Refused(refusal) || refusal.Code == peering.LevelUnknown && s.replaced(refusal.Text) {
 		return
 	}
-	r.refused = refusal.Code
-	why := founding.Misfit
-	switch refusal.Code {
-	case peering.Removed:
-		why = founding.Removed
-	case peering.UnknownServer:
-		why = founding.Unknown
-	case peering.LevelUnknown:
-		if s.replaced(refusal.Text) {
-			return
-		}
-	}
+	why := refusal.Reason()
 	switch stop := s.founding.Refused(by, why, len(s.peers)-1, s.served); {
 	case stop && why == founding.Removed:
 		s.retire()
@@ -317,7 +287,7 @@ func (s *Server) welcomed(c *conn, frame []byte) {
 		return
 	}
 	r := s.remote(peer)
-	if s.examiner(peer).Recognise(peer, h) != nil || !r.known.Join(h) {
+	if s.examiner(peer).Recognise(peer, h) != nil || !r.known.Join(c.lane, h) {
 		c.close(dialler)
 		return
 	}
@@ -325,7 +295,6 @@ func (s *Server) welcomed(c *conn, frame []byte) {
 	if c.lane == peering.Snapshots {
 		c.up = true
 	} else {
-		r.refused = 0
 		s.connected(c, true)
 	}
 	s.alike(c)
@@ -348,7 +317,7 @@ func (s *Server) alike(c *conn) {
 // met records the introduction of another server.
 func (s *Server) met(h peering.Hello) {
 	s.contacts[h.Server] = h
-	s.founding.Hear(h.Server, answerOf(h))
+	s.founding.Hear(h.Server, h.Answer())
 	if s.Up() {
 		s.Replica.Met(memberOf(h), levelsOf(h))
 	}
