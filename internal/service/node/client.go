@@ -28,6 +28,28 @@ type Client interface {
 	Depose()
 }
 
+// Call is the Client of a node for one request.
+type Call struct {
+	Replies chan Reply
+	Deposed chan struct{} // is closed when the node ceases to lead
+}
+
+// NewCall returns a Call.
+func NewCall() *Call { return &Call{Replies: make(chan Reply, 8), Deposed: make(chan struct{})} }
+
+// Deliver implements Client.
+func (c *Call) Deliver(replies []Reply) {
+	for _, r := range replies {
+		select {
+		case c.Replies <- r:
+		default: // an extra reply
+		}
+	}
+}
+
+// Depose implements Client.
+func (c *Call) Depose() { close(c.Deposed) }
+
 // Conn is the connection of a client to a node.
 type Conn struct {
 	node   *Node

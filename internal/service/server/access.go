@@ -5,11 +5,11 @@ import (
 	"errors"
 
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"github.com/conclave-io/conclave/api"
 	"github.com/conclave-io/conclave/internal/service/access"
+	"github.com/conclave-io/conclave/internal/service/act"
 	"github.com/conclave-io/conclave/internal/service/admission"
 	"github.com/conclave-io/conclave/internal/service/authn"
 	"github.com/conclave-io/conclave/internal/service/forward"
@@ -38,10 +38,9 @@ func (s service) Access(ctx context.Context, req *api.AccessRequest) (*api.Acces
 	}
 	var command *registry.Command
 	if change := req.GetChange(); change != nil && !change.GetDryRun() {
-		if command, err = s.changeCommand(ctx, who, change); err != nil {
-			return nil, status.Error(codes.InvalidArgument, err.Error())
+		if ctx, command, err = s.changeCommand(ctx, change); err != nil {
+			return nil, err
 		}
-		ctx = metadata.AppendToOutgoingContext(ctx, requestHeader, string(command.By.Request[:]))
 	}
 	return forward.OnLeaderInTime(ctx, s.forward, func(ctx context.Context) (*api.AccessResponse, error) {
 		if err := s.changeRules(ctx, command); err != nil {
@@ -61,19 +60,13 @@ func (s *Server) changeRules(ctx context.Context, command *registry.Command) err
 	if command == nil {
 		return nil
 	}
-	if err := s.anonymousAtHomes(ctx, command.Change); err != nil {
+	if err := s.guarded.BeforeRules(ctx, command.Change); err != nil {
 		return err
 	}
-	if err := s.carryOutAlone(ctx, *command); err != nil {
+	if err := act.CarryOut(ctx, s.node, *command); err != nil {
 		return s.conflicting(ctx, command.Change, err)
 	}
-	if err := s.awaitHomes(ctx); err != nil {
-		return err
-	}
-	if command.Change.EndSessions {
-		return s.endAnonymousAtHomes(ctx)
-	}
-	return nil
+	return s.guarded.AfterRules(ctx, command.Change)
 }
 
 func (s *Server) whoAmI(who stream.Caller) *api.AccessResponse {
@@ -160,12 +153,14 @@ func listRules(rules *access.State, answer *api.AccessResponse) {
 // maxDenied bounds the holds listed in the answer to a change.
 const maxDenied = 1000
 
-// changeCommand returns the command for a change by a caller.
-func (s *Server) changeCommand(ctx context.Context, who stream.Caller, sent *api.AccessChange) (*registry.Command, error) {
+// changeCommand returns the command for a change, and the context for passing the change on.
+func (s *Server) changeCommand(ctx context.Context, sent *api.AccessChange) (context.Context, *registry.Command, error) {
 	change, err := changeOfRules(s.rules(), sent)
-	command := &registry.Command{Op: registry.OpAccess, By: new(who.Origin()), Change: change}
-	command.By.Request = requestOf(ctx, who)
-	return command, err
+	if err != nil {
+		return ctx, nil, status.Error(codes.InvalidArgument, err.Error())
+	}
+	ctx, by, err := act.OriginOf(ctx)
+	return ctx, &registry.Command{Op: registry.OpAccess, By: &by, Change: change}, err
 }
 
 // conflicting returns the error of a refused change. An outdated revision has its own code, so
@@ -223,14 +218,14 @@ func (s *Server) listDenied(ctx context.Context, state node.State, rules *access
 	for _, class := range []registry.Class{registry.Lock, registry.Election} {
 		for after, more := "", true; more; {
 			var page []registry.Resource
-			page, more = state.List(class, "", after, pageSize, 0)
+			page, more = state.List(class, "", after, stream.WatchPage, 0)
 			for i := range page {
 				after = page[i].Name
 				addDenied(&page[i], rules, state.Rules(), who, answer)
 			}
 		}
 	}
-	s.holdsAtHomes(ctx, func(res *api.Resource) {
+	s.guarded.EachHold(ctx, func(res *api.Resource) {
 		held := registry.Resource{Class: registry.Lock, Name: res.GetName()}
 		for _, h := range res.GetHolders() {
 			held.Holders = append(held.Holders, registry.Holder{Session: registry.SessionID(h.GetSession()), Owner: h.GetOwner(), Fence: h.GetFence(), Revoked: h.GetRevoked()})

@@ -21,12 +21,6 @@ const protocolVersion = 1
 
 type attachStream = grpc.BidiStreamingServer[api.ClientFrame, api.ServerFrame]
 
-// service implements the gRPC interface of a server, and the calls over HTTP.
-type service struct {
-	api.UnimplementedConclaveServer
-	*Server
-}
-
 // Attach serves one client process.
 func (s service) Attach(frames attachStream) error {
 	ctx := frames.Context()

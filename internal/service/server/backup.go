@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/conclave-io/conclave/api"
+	"github.com/conclave-io/conclave/internal/service/act"
 	"github.com/conclave-io/conclave/internal/service/backup"
 	"github.com/conclave-io/conclave/internal/service/forward"
 	"github.com/conclave-io/conclave/internal/service/node"
@@ -42,7 +43,7 @@ func (s service) Backup(req *api.BackupRequest, stream grpc.ServerStreamingServe
 
 // backup returns the file in parts.
 func (s *Server) backup(ctx context.Context, req *api.BackupRequest) ([][]byte, error) {
-	ctx, by, err := originOf(ctx)
+	ctx, by, err := act.OriginOf(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +79,7 @@ func (s *Server) record(ctx context.Context, by registry.Origin) error {
 	}
 	ctx, cancel := forward.WithDeadline(ctx)
 	defer cancel()
-	return s.note(ctx, by, "backup", "")
+	return act.Note(ctx, s.node, by, "backup", "")
 }
 
 // state creates the file from this server's state, which read returns.

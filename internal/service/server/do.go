@@ -14,6 +14,7 @@ import (
 	"github.com/conclave-io/conclave/internal/service/access"
 	"github.com/conclave-io/conclave/internal/service/authn"
 	"github.com/conclave-io/conclave/internal/service/forward"
+	"github.com/conclave-io/conclave/internal/service/guarded"
 	"github.com/conclave-io/conclave/internal/service/node"
 	"github.com/conclave-io/conclave/internal/service/registry"
 	"github.com/conclave-io/conclave/internal/service/stream"
@@ -59,9 +60,9 @@ func (s *Server) do(ctx context.Context, req *api.Request) *api.Reply {
 		ctx, cancel = forward.WithDeadline(ctx)
 		defer cancel()
 	}
-	if s.asksHome(ctx, req) {
+	if s.guarded.RouteOf(ctx, req) == guarded.ForLeader {
 		command, _ := who.Command(req)
-		return s.revokeHere(req, command)
+		return s.guarded.RevokeHere(req, command)
 	}
 	if req.GetSequence() != 0 || authn.IsForwarded(ctx) {
 		return s.carryOut(ctx, req)
@@ -90,13 +91,13 @@ func (s *Server) carryOutNumbered(ctx context.Context, req *api.Request) *api.Re
 
 // carryOut has a request carried out by the leader, or by the home of its session.
 func (s *Server) carryOut(ctx context.Context, req *api.Request) *api.Reply {
-	if req.GetHome() != 0 && req.GetRevoke() == nil {
+	if s.guarded.RouteOf(ctx, req) == guarded.AtHome {
 		return s.carryOutAtHome(ctx, req)
 	}
 	reply, err := forward.OnLeader(ctx, s.forward,
 		func(ctx context.Context) (*api.Reply, error) {
-			if s.revokesGuarded(ctx, req) {
-				return s.revokeGuarded(ctx, req)
+			if s.guarded.RouteOf(ctx, req) == guarded.ByHomes {
+				return s.guarded.Revoke(ctx, req)
 			}
 			return s.doHere(ctx, req)
 		},
@@ -142,32 +143,9 @@ func (s *Server) failed(ctx context.Context, req *api.Request, err error) *api.R
 	return stream.Refusal(req, api.Code_CODE_INTERNAL, api.Reason(err))
 }
 
-// call is the client of a node for one request.
-type call struct {
-	replies chan node.Reply
-	deposed chan struct{}
-}
-
-func newCall() *call {
-	return &call{replies: make(chan node.Reply, 8), deposed: make(chan struct{})}
-}
-
-// Deliver implements node.Client.
-func (c *call) Deliver(replies []node.Reply) {
-	for _, r := range replies {
-		select {
-		case c.replies <- r:
-		default: // an extra reply
-		}
-	}
-}
-
-// Depose implements node.Client.
-func (c *call) Depose() { close(c.deposed) }
-
 // doHere carries out a request on this server, which leads.
 func (s *Server) doHere(ctx context.Context, req *api.Request) (*api.Reply, error) {
-	c := newCall()
+	c := node.NewCall()
 	conn, err := s.node.Connect(ctx, c)
 	if err != nil {
 		return nil, err
@@ -183,14 +161,14 @@ func (s *Server) doHere(ctx context.Context, req *api.Request) (*api.Reply, erro
 
 // await waits for the result of a request, and while the request is queued, for the
 // grant. If there is no answer at all it gives up after the default deadline.
-func (s *Server) await(ctx context.Context, c *call, req *api.Request) (*api.Reply, error) {
+func (s *Server) await(ctx context.Context, c *node.Call, req *api.Request) (*api.Reply, error) {
 	end, stop := forward.Waiting(ctx)
 	defer stop()
 	silence := time.NewTimer(forward.DefaultDeadline)
 	defer silence.Stop()
 	for queued := false; ; {
 		select {
-		case r := <-c.replies:
+		case r := <-c.Replies:
 			if r.Sequence != 0 && r.Sequence != req.GetSequence() {
 				continue // for another call in the same session
 			}
@@ -199,7 +177,7 @@ func (s *Server) await(ctx context.Context, c *call, req *api.Request) (*api.Rep
 			}
 			queued = true
 			silence.Stop()
-		case <-c.deposed:
+		case <-c.Deposed:
 			return nil, node.ErrNotLeader
 		case <-silence.C:
 			return nil, context.DeadlineExceeded

@@ -9,11 +9,10 @@ import (
 	"slices"
 
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"github.com/conclave-io/conclave/api"
-	"github.com/conclave-io/conclave/internal/service/authn"
+	"github.com/conclave-io/conclave/internal/service/act"
 	"github.com/conclave-io/conclave/internal/service/forward"
 	"github.com/conclave-io/conclave/internal/service/peering"
 	"github.com/conclave-io/conclave/internal/service/registry"
@@ -106,12 +105,12 @@ func (s service) ChangeMembers(ctx context.Context, req *api.ChangeMembersReques
 	if err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
-	if ctx, change.Origin, err = originOf(ctx); err != nil {
+	if ctx, change.Origin, err = act.OriginOf(ctx); err != nil {
 		return nil, err
 	}
 	return forward.OnLeaderInTime(ctx, s.forward, func(ctx context.Context) (*api.ChangeMembersResponse, error) {
 		if change.Kind == replica.Lead && s.rules() != nil { // no log entry of its own records it
-			if err := s.note(ctx, change.Origin, "leader", describe(&change)); err != nil {
+			if err := act.Note(ctx, s.node, change.Origin, "leader", describe(&change)); err != nil {
 				return nil, err
 			}
 		}
@@ -158,23 +157,6 @@ func describe(c *replica.Change) string {
 	return fmt.Sprintf("try to hand the leadership to server %d", c.ID) // it is recorded before
 }
 
-// originOf returns the caller of an act with the number of the request, and the context for
-// passing that number on to the leader.
-func originOf(ctx context.Context) (context.Context, registry.Origin, error) {
-	who, err := authn.CallerOf(ctx)
-	if err != nil {
-		return ctx, registry.Origin{}, status.Error(codes.Unauthenticated, err.Error())
-	}
-	by := who.Origin()
-	by.Request = requestOf(ctx, who)
-	return metadata.AppendToOutgoingContext(ctx, requestHeader, string(by.Request[:])), by, nil
-}
-
-// note records an act that has no log entry of its own. It fails if the rules refuse the act.
-func (s *Server) note(ctx context.Context, by registry.Origin, kind, what string) error {
-	return s.carryOutAlone(ctx, registry.Command{Op: registry.OpNote, Name: kind, Value: what, By: &by})
-}
-
 // refusedChange returns the error for the caller of a refused change. A refusal by the rules
 // is recorded.
 func (s *Server) refusedChange(ctx context.Context, by registry.Origin, kind, what string, err error) error {
@@ -183,7 +165,7 @@ func (s *Server) refusedChange(ctx context.Context, by registry.Origin, kind, wh
 	case !errors.As(err, &refused):
 		return err
 	case refused.Code != 0:
-		return cmp.Or(s.note(ctx, by, kind, what), status.Error(api.MeaningOf(api.Code(refused.Code)).GRPC, refused.Text))
+		return cmp.Or(act.Note(ctx, s.node, by, kind, what), status.Error(api.MeaningOf(api.Code(refused.Code)).GRPC, refused.Text))
 	case refused.Busy:
 		return status.Error(codes.Aborted, refused.Text)
 	}
@@ -203,7 +185,7 @@ func (s service) Join(ctx context.Context, req *api.JoinRequest) (*api.JoinRespo
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
 	change := replica.Change{Kind: replica.Join, Server: newcomer}
-	if ctx, change.Origin, err = originOf(ctx); err != nil {
+	if ctx, change.Origin, err = act.OriginOf(ctx); err != nil {
 		return nil, err
 	}
 	return forward.OnLeaderInTime(ctx, s.forward, func(ctx context.Context) (*api.JoinResponse, error) {

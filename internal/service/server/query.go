@@ -15,20 +15,12 @@ import (
 	"github.com/conclave-io/conclave/internal/service/authn"
 	"github.com/conclave-io/conclave/internal/service/clocks"
 	"github.com/conclave-io/conclave/internal/service/forward"
+	"github.com/conclave-io/conclave/internal/service/guarded"
 	"github.com/conclave-io/conclave/internal/service/node"
 	"github.com/conclave-io/conclave/internal/service/registry"
 	"github.com/conclave-io/conclave/internal/service/replica"
 	"github.com/conclave-io/conclave/internal/service/stream"
 	"github.com/conclave-io/conclave/internal/service/version"
-)
-
-const (
-	// pageSize is the default and the largest size of a page.
-	pageSize = stream.WatchPage
-	// defaultWaiters is how many waiters of a resource are listed by default, and maxWaiters
-	// the most that can be asked for.
-	defaultWaiters = stream.DefaultWaiters
-	maxWaiters     = 10000
 )
 
 // Status describes this server.
@@ -59,7 +51,7 @@ func (s *Server) status(ctx context.Context) (*api.StatusResponse, error) {
 	answer := &api.StatusResponse{
 		Cluster: s.identity, Server: s.cfg.ID, Version: s.cfg.Version,
 		UptimeNs: time.Since(s.started).Nanoseconds(), LeaderSinceUnixNs: s.node.Metrics().LeaderSince.Load(), Figures: s.metrics.Figures(),
-		Home: homeOf(s.node.Home().Status()), Clocks: clocksOf(s.node.Clocks()),
+		Home: guarded.HomeProto(s.node.Home().Status()), Clocks: clocksOf(s.node.Clocks()),
 		CertificateExpiresUnixNs: s.certs.FirstExpiry(),
 	}
 	err := s.node.View(ctx, func(r *replica.Replica) { s.describe(r, answer) })
@@ -103,7 +95,7 @@ func (s service) List(ctx context.Context, req *api.ListRequest) (*api.ListRespo
 	complete := true
 	look := func(state node.State) {
 		may := admission.Reader(ctx, state.Rules(), class)
-		answer.More, complete = each(state, class, may, limited(req.GetLimit()), waiters(req.GetWaiters()), func(res *registry.Resource) {
+		answer.More, complete = each(state, class, may, stream.PageOf(req.GetLimit()), stream.WaitersOf(req.GetWaiters()), func(res *registry.Resource) {
 			answer.Resources = append(answer.Resources, stream.ResourceProto(res))
 		})
 	}
@@ -111,15 +103,10 @@ func (s service) List(ctx context.Context, req *api.ListRequest) (*api.ListRespo
 	if err == nil && !complete {
 		return nil, status.Errorf(codes.ResourceExhausted, "order: more than %d names start with %.100q; give a longer prefix", registry.MaxRanked, req.GetPrefix())
 	}
-	switch {
-	case err != nil || class != registry.Lock || req.GetOrder() != api.Order_ORDER_NAME:
-	case authn.IsForwarded(ctx) && req.GetStale(): // asked by a member
-		return s.listHere(ctx, req)
-	case !answer.GetHomesAsked(): // otherwise the leader has, which knows all that is guarded, and where
-		answer.HomesAsked = true
-		err = s.listAtHomes(ctx, req, answer)
+	if err != nil || class != registry.Lock || req.GetOrder() != api.Order_ORDER_NAME {
+		return answer, err
 	}
-	return answer, err
+	return s.guarded.CompleteList(ctx, req, answer)
 }
 
 // Explain returns who holds a resource, who waits, and how its last holds ended.
@@ -142,24 +129,15 @@ func (s service) Explain(ctx context.Context, req *api.ExplainRequest) (*api.Exp
 	if err == nil && hidden != nil {
 		return nil, hidden
 	}
-	switch {
-	case err != nil || answer.GetGuard() == nil:
-	case !authn.IsForwarded(ctx) || !req.GetStale():
-		if len(answer.GetHomes()) == 0 { // otherwise the leader has asked them, which knows where they are
-			err = s.explainAtHomes(ctx, req, answer)
-		}
-	default: // asked by a member
-		guard := answer.Guard
-		if answer, err = s.explainHere(req); err == nil {
-			answer.Guard = guard
-		}
+	if err != nil || answer.GetGuard() == nil {
+		return answer, err
 	}
-	return answer, err
+	return s.guarded.CompleteExplain(ctx, req, answer)
 }
 
 // explainFrom fills in what a state says about a resource.
 func explainFrom(state node.State, class registry.Class, req *api.ExplainRequest, answer *api.ExplainResponse) {
-	res, held, past := state.Explain(class, req.GetName(), waiters(req.GetWaiters()))
+	res, held, past := state.Explain(class, req.GetName(), stream.WaitersOf(req.GetWaiters()))
 	if held {
 		answer.Resource = stream.ResourceProto(&res)
 	}
@@ -173,7 +151,7 @@ func explainFrom(state node.State, class registry.Class, req *api.ExplainRequest
 func (s service) Waits(ctx context.Context, req *api.WaitsRequest) (*api.WaitsResponse, error) {
 	answer := new(api.WaitsResponse)
 	look := func(state node.State) {
-		page, more := state.Waits(limited(req.GetLimit()))
+		page, more := state.Waits(stream.PageOf(req.GetLimit()))
 		answer.More = more
 		locks, elections := admission.Reader(ctx, state.Rules(), registry.Lock), admission.Reader(ctx, state.Rules(), registry.Election)
 		may := func(class registry.Class, name string) bool {
@@ -198,21 +176,17 @@ func (s service) Sessions(ctx context.Context, req *api.SessionsRequest) (*api.S
 	copy(after[:], req.GetAfter())
 	answer := new(api.SessionsResponse)
 	look := func(state node.State) {
-		page, more := state.Sessions(after, limited(req.GetLimit()))
+		page, more := state.Sessions(after, stream.PageOf(req.GetLimit()))
 		answer.More = more
 		for i, left := range s.remaining(ctx, page) {
 			answer.Sessions = append(answer.Sessions, stream.SessionProto(&page[i], left))
 		}
 	}
 	answer, err := forward.Read(ctx, s.forward, req.GetStale(), answer, look, forward.Asking(api.ConclaveClient.Sessions, req))
-	switch {
-	case err != nil:
-	case !authn.IsForwarded(ctx):
-		s.sessionsAtHomes(ctx, req, after, answer)
-	case req.GetStale(): // asked by a member
-		return s.sessionsHere(req, after), nil
+	if err != nil {
+		return answer, err
 	}
-	return answer, err
+	return s.guarded.CompleteSessions(ctx, req, after, answer), nil
 }
 
 // remaining returns the remaining time of each session, as far as this server knows.
@@ -225,21 +199,6 @@ func (s *Server) remaining(ctx context.Context, sessions []registry.Session) []i
 		}
 	})
 	return left
-}
-
-// limited returns the number of entries of a page.
-func limited(limit uint32) int {
-	if limit == 0 || limit > pageSize {
-		return pageSize
-	}
-	return int(limit)
-}
-
-func waiters(limit uint32) int {
-	if limit == 0 {
-		return defaultWaiters
-	}
-	return int(min(limit, maxWaiters))
 }
 
 // lister calls see for at most limit resources of a list that the caller may read, and

@@ -25,7 +25,7 @@ type restCalls struct{ service }
 
 // newREST returns the handler of the calls over HTTP.
 func (s *Server) newREST() *rest.Handler {
-	return rest.New(restCalls{service{Server: s}}, rest.Config{
+	return rest.New(restCalls{s.service()}, rest.Config{
 		ID: s.cfg.ID, Cluster: s.identity, Version: s.cfg.Version, IOTimeout: s.cfg.ioTimeout, Page: s.cfg.Page,
 		Healthz: http.HandlerFunc(s.healthz), Readyz: http.HandlerFunc(s.readyz), Metrics: s.metrics.Handler(),
 	})
@@ -57,7 +57,7 @@ func (c restCalls) OwnStatus(ctx context.Context) (*api.StatusResponse, error) {
 func (c restCalls) Sample(ctx context.Context) (*jsonform.Sample, error) { return c.sample(ctx) }
 
 // AnyHome implements rest.Server.
-func (c restCalls) AnyHome(ctx context.Context) (uint64, error) { return c.anyHome(ctx) }
+func (c restCalls) AnyHome(ctx context.Context) (uint64, error) { return c.guarded.AnyHome(ctx) }
 
 // AuditLines implements rest.Server.
 func (c restCalls) AuditLines(ctx context.Context, req *api.AuditLogRequest) ([]jsonform.AuditRecord, error) {

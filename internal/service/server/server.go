@@ -22,6 +22,7 @@ import (
 	"github.com/conclave-io/conclave/internal/service/authn"
 	"github.com/conclave-io/conclave/internal/service/certs"
 	"github.com/conclave-io/conclave/internal/service/forward"
+	"github.com/conclave-io/conclave/internal/service/guarded"
 	"github.com/conclave-io/conclave/internal/service/listen"
 	"github.com/conclave-io/conclave/internal/service/metrics"
 	"github.com/conclave-io/conclave/internal/service/node"
@@ -43,6 +44,7 @@ type Server struct {
 	node     *node.Node
 	metrics  *metrics.Metrics
 	forward  *forward.Forwarder
+	guarded  *guarded.Door
 	numbers  numbers
 	reports  reports
 	splitter *listen.Splitter
@@ -174,6 +176,7 @@ func (s *Server) serve() error {
 		Server: s.cfg.ID, Node: s.node, Heartbeat: s.cfg.Heartbeat, Stopping: s.stopping,
 		Recheck: func(ctx context.Context) error { return s.gate.Recheck(ctx) },
 	})
+	s.guarded = guarded.New(guarded.Config{Server: s.cfg.ID, Node: s.node, Forward: s.forward, Decide: s.doHere, Status: s.status})
 	s.audit = s.startAudit()
 	s.metrics = metrics.New(s.measured())
 	s.gate = s.newGate()
@@ -249,6 +252,16 @@ func (l recorded) Accept() (net.Conn, error) {
 	return conn, err
 }
 
+// service implements the gRPC interface of a server, and the calls over HTTP.
+type service struct {
+	api.UnsafeConclaveServer // so that the compiler reports a call that is missing
+	*Server
+	*guarded.Door
+}
+
+// service returns all calls of the server.
+func (s *Server) service() service { return service{Server: s, Door: s.guarded} }
+
 // newGRPC returns a gRPC server with all calls. The interceptors find out who makes them.
 func (s *Server) newGRPC(interceptors ...grpc.ServerOption) *grpc.Server {
 	server := grpc.NewServer(append(interceptors,
@@ -262,7 +275,7 @@ func (s *Server) newGRPC(interceptors ...grpc.ServerOption) *grpc.Server {
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
 	)...)
-	api.RegisterConclaveServer(server, service{Server: s})
+	api.RegisterConclaveServer(server, s.service())
 	return server
 }
 
@@ -384,7 +397,7 @@ func (s *Server) newGate() *admission.Gate {
 	return admission.New(admission.Config{
 		Server: s.cfg.ID, Node: s.node, Open: s.cfg.Access == accessOpen, Exposed: s.exposed(), Timeout: s.cfg.ioTimeout,
 		Ask: func(ctx context.Context) (*api.AccessResponse, error) {
-			return service{Server: s}.Access(ctx, &api.AccessRequest{Ask: &api.AccessRequest_Check{Check: &api.CheckAccess{Verb: access.Status.String()}}})
+			return s.service().Access(ctx, &api.AccessRequest{Ask: &api.AccessRequest_Check{Check: &api.CheckAccess{Verb: access.Status.String()}}})
 		},
 		Go: s.tasks.Go, Metrics: s.metrics, Audit: s.audit,
 	})

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/conclave-io/conclave/api"
+	"github.com/conclave-io/conclave/internal/service/act"
 	"github.com/conclave-io/conclave/internal/service/forward"
 	"github.com/conclave-io/conclave/internal/service/replica"
 )
@@ -25,7 +26,7 @@ func (s service) Upgrade(ctx context.Context, req *api.UpgradeRequest) (*api.Upg
 	if !changes && req.GetAction() != api.UpgradeRequest_ACTION_STATUS {
 		return nil, status.Errorf(codes.InvalidArgument, "action: %d: unknown", req.GetAction())
 	}
-	ctx, by, err := originOf(ctx)
+	ctx, by, err := act.OriginOf(ctx)
 	if err != nil {
 		return nil, err
 	}

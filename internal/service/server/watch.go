@@ -83,7 +83,7 @@ func told(req *api.WatchRequest) (stream.Watch, time.Duration, error) {
 	if interval < 0 || interval > time.Minute {
 		return stream.Watch{}, 0, status.Errorf(codes.InvalidArgument, "interval_ns: %d: must be between 0 and %d (1 min)", req.GetIntervalNs(), time.Minute)
 	}
-	return stream.Watch{Class: class, Prefix: req.GetPrefix(), Waiters: waiters(req.GetWaiters())}, interval, nil
+	return stream.Watch{Class: class, Prefix: req.GetPrefix(), Waiters: stream.WaitersOf(req.GetWaiters())}, interval, nil
 }
 
 // atMost returns a send that fails once more than most resources were sent and are

@@ -106,7 +106,9 @@ internal/service/metrics:       api internal/kit/histogram internal/service/acce
 internal/service/rest:          api api/jsonform internal/kit/wait internal/service/access internal/service/audit internal/service/registry internal/service/stream # the calls over HTTP
 internal/service/admission:     api internal/kit/wait internal/service/access internal/service/auditlog internal/service/authn internal/service/metrics internal/service/registry internal/service/rest internal/service/stream # which calls are served
 internal/service/forward:       api internal/kit/wait internal/service/authn internal/service/node internal/service/replica internal/service/transport # calls that another server serves
-internal/service/server:        api/jsonform internal/service/rest internal/service/guarded/home algorithm/view internal/kit/near internal/kit/histogram internal/service/access internal/service/audit internal/service/clocks internal/service/host api internal/service/backup internal/service/node internal/service/registry internal/service/replica internal/service/store internal/service/stream internal/service/transport internal/service/peering internal/service/version internal/kit/boottime internal/kit/wait internal/service/auditlog internal/service/metrics internal/service/certs internal/service/authn internal/service/listen internal/service/admission internal/service/forward
+internal/service/act:           api internal/service/authn internal/service/node internal/service/registry internal/service/stream # commands without a session
+internal/service/guarded:       algorithm/view api internal/kit/wait internal/service/access internal/service/act internal/service/admission internal/service/authn internal/service/forward internal/service/guarded/home internal/service/host internal/service/node internal/service/registry internal/service/replica internal/service/stream internal/service/version # locks under an algorithm
+internal/service/server:        api/jsonform internal/service/rest internal/kit/near internal/service/access internal/service/act internal/service/audit internal/service/clocks api internal/service/backup internal/service/node internal/service/registry internal/service/replica internal/service/store internal/service/stream internal/service/transport internal/service/peering internal/service/version internal/kit/boottime internal/kit/wait internal/service/auditlog internal/service/metrics internal/service/certs internal/service/authn internal/service/listen internal/service/admission internal/service/forward internal/service/guarded internal/service/guarded/home
 
 internal/service/server/servertest: internal/service/server # for tests only: no line below may name it
 
@@ -167,9 +169,9 @@ go.etcd.io/raft/v3/raftpb:             internal/service/agreement internal/servi
 go.etcd.io/etcd/...:                   internal/service/store
 go.uber.org/zap...:                    internal/service/store
 
-google.golang.org/protobuf/...:        api internal/service/agreement internal/service/store internal/service/transport internal/service/server internal/test/vopr/world
+google.golang.org/protobuf/...:        api internal/service/agreement internal/service/store internal/service/transport internal/service/guarded internal/service/server internal/test/vopr/world
 google.golang.org/genproto/...:        internal/service/server
-google.golang.org/grpc...:      . admin api internal/service/admission internal/client internal/client/pool internal/test/clienttest internal/service/auditlog internal/service/rest internal/service/forward internal/service/server internal/cli/bench internal/service/authn
+google.golang.org/grpc...:      . admin api internal/service/admission internal/client internal/client/pool internal/test/clienttest internal/service/auditlog internal/service/rest internal/service/act internal/service/forward internal/service/guarded internal/service/server internal/cli/bench internal/service/authn
 github.com/prometheus/...:             internal/service/metrics
 github.com/BurntSushi/toml:            internal/service/server internal/cli/cluster/access
 github.com/andybalholm/brotli:         web

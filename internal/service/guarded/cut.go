@@ -1,4 +1,4 @@
-package server
+package guarded
 
 import (
 	"context"
@@ -17,16 +17,16 @@ import (
 )
 
 // Cut returns a consistent cut of the guarded locks under a prefix.
-func (s service) Cut(ctx context.Context, req *api.CutRequest) (*api.CutResponse, error) {
+func (d *Door) Cut(ctx context.Context, req *api.CutRequest) (*api.CutResponse, error) {
 	ctx, cancel := forward.WithDeadline(ctx)
 	defer cancel()
 	if len(req.GetPrefix()) > registry.MaxName {
 		return nil, status.Errorf(codes.InvalidArgument, "prefix: %d bytes: must be at most %d", len(req.GetPrefix()), registry.MaxName)
 	}
-	if !s.lists(ctx, req.GetPrefix()) {
+	if !d.guardsUnder(ctx, req.GetPrefix()) {
 		return nil, status.Errorf(codes.NotFound, "no algorithm guards locks that start with %q", req.GetPrefix())
 	}
-	cut, err := s.node.Home().Cut(ctx, req.GetPrefix())
+	cut, err := d.cfg.Node.Home().Cut(ctx, req.GetPrefix())
 	var size *host.CutSizeError
 	switch {
 	case err == nil:
@@ -36,20 +36,20 @@ func (s service) Cut(ctx context.Context, req *api.CutRequest) (*api.CutResponse
 	case errors.Is(err, home.ErrCutAborted):
 		return nil, status.Error(codes.Aborted, err.Error())
 	case errors.Is(err, home.ErrNotMember):
-		return s.cutElsewhere(ctx, req)
+		return d.cutElsewhere(ctx, req)
 	case errors.Is(err, context.DeadlineExceeded):
 		return nil, status.Errorf(codes.Unavailable, "a member did not answer in time")
 	}
-	return nil, s.forward.Status(ctx, err)
+	return nil, d.cfg.Forward.Status(ctx, err)
 }
 
 // cutElsewhere asks a member for the cut, because this server takes no part in the view.
-func (s *Server) cutElsewhere(ctx context.Context, req *api.CutRequest) (*api.CutResponse, error) {
-	home, err := s.anyHome(ctx)
-	if err != nil || home == s.cfg.ID || authn.IsForwarded(ctx) {
-		return nil, status.Errorf(codes.Unavailable, "server %d takes no part, or is about to begin", s.cfg.ID)
+func (d *Door) cutElsewhere(ctx context.Context, req *api.CutRequest) (*api.CutResponse, error) {
+	home, err := d.AnyHome(ctx)
+	if err != nil || home == d.cfg.Server || authn.IsForwarded(ctx) {
+		return nil, status.Errorf(codes.Unavailable, "server %d takes no part, or is about to begin", d.cfg.Server)
 	}
-	ctx, member, err := s.forward.Reach(ctx, home)
+	ctx, member, err := d.cfg.Forward.Reach(ctx, home)
 	if err != nil {
 		return nil, err
 	}

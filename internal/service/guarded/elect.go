@@ -1,4 +1,4 @@
-package server
+package guarded
 
 import (
 	"cmp"
@@ -9,28 +9,29 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/conclave-io/conclave/api"
+	"github.com/conclave-io/conclave/internal/service/act"
 	"github.com/conclave-io/conclave/internal/service/authn"
 	"github.com/conclave-io/conclave/internal/service/forward"
 	"github.com/conclave-io/conclave/internal/service/replica"
 )
 
 // CallElection makes the members of the view elect a coordinator.
-func (s service) CallElection(ctx context.Context, req *api.CallElectionRequest) (*api.CallElectionResponse, error) {
+func (d *Door) CallElection(ctx context.Context, req *api.CallElectionRequest) (*api.CallElectionResponse, error) {
 	if req.GetStale() && authn.IsForwarded(ctx) { // who passed it on has recorded it
-		return s.callElectionHere(ctx)
+		return d.callElectionHere(ctx)
 	}
-	if err := s.mayElect(ctx); err != nil {
+	if err := d.mayElect(ctx); err != nil {
 		return nil, err
 	}
-	ctx, by, err := originOf(ctx)
+	ctx, by, err := act.OriginOf(ctx)
 	if err == nil {
-		err = s.note(ctx, by, "elect", "call an election of the coordinator")
+		err = act.Note(ctx, d.cfg.Node, by, "elect", "call an election of the coordinator")
 	}
 	if err != nil {
 		return nil, err
 	}
 	answer, asked := new(api.CallElectionResponse), &api.CallElectionRequest{Stale: true}
-	for _, m := range atMembers(ctx, s.Server, s.callElectionHere, forward.Asking(api.ConclaveClient.CallElection, asked)) {
+	for _, m := range atMembers(ctx, d, d.callElectionHere, forward.Asking(api.ConclaveClient.CallElection, asked)) {
 		if answer.Members = append(answer.Members, m.answer.GetMembers()...); m.err != nil {
 			err = m.err
 		}
@@ -45,8 +46,8 @@ func (s service) CallElection(ctx context.Context, req *api.CallElectionRequest)
 var errNoElection = status.Error(codes.NotFound, "elect: the members run no election; set one with conclave view set swim+bully")
 
 // mayElect returns why no member can elect a coordinator, as far as this server knows.
-func (s *Server) mayElect(ctx context.Context) (why error) {
-	err := s.node.View(ctx, func(r *replica.Replica) {
+func (d *Door) mayElect(ctx context.Context) (why error) {
+	err := d.cfg.Node.View(ctx, func(r *replica.Replica) {
 		switch live := r.Registry().Guarded(); {
 		case len(live.Members) == 0:
 			why = status.Error(codes.NotFound, "elect: there is no view: no algorithm guards any lock")
@@ -58,9 +59,9 @@ func (s *Server) mayElect(ctx context.Context) (why error) {
 }
 
 // callElectionHere makes this server call an election.
-func (s *Server) callElectionHere(context.Context) (*api.CallElectionResponse, error) {
-	if !s.node.Home().Campaign() {
+func (d *Door) callElectionHere(context.Context) (*api.CallElectionResponse, error) {
+	if !d.cfg.Node.Home().Campaign() {
 		return nil, errNoElection
 	}
-	return &api.CallElectionResponse{Members: []uint64{s.cfg.ID}}, nil
+	return &api.CallElectionResponse{Members: []uint64{d.cfg.Server}}, nil
 }

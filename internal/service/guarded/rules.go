@@ -1,4 +1,4 @@
-package server
+package guarded
 
 import (
 	"context"
@@ -14,23 +14,27 @@ import (
 	"github.com/conclave-io/conclave/internal/service/authn"
 	"github.com/conclave-io/conclave/internal/service/forward"
 	"github.com/conclave-io/conclave/internal/service/registry"
+	"github.com/conclave-io/conclave/internal/service/stream"
 )
 
 // A change of the rules also concerns the sessions and holds that homes keep by themselves. No
 // log entry knows of them, so the leader asks the homes.
 
-// atHomes returns the context in which this server asks the homes on its own behalf.
-func (s *Server) atHomes(ctx context.Context) context.Context {
-	return authn.WithCaller(ctx, authn.Local(s.cfg.ID))
+// AfterRules makes all homes go by a change of the rules that was made.
+func (d *Door) AfterRules(ctx context.Context, change *access.Change) error {
+	if err := d.awaitHomes(ctx); err != nil || !change.EndSessions {
+		return err
+	}
+	return d.endAnonymousAtHomes(ctx)
 }
 
-// holdsAtHomes calls see for the guarded locks that clients of homes hold or wait for. A member
+// EachHold calls see for the guarded locks that clients of homes hold or wait for. A member
 // that does not answer is left out.
-func (s *Server) holdsAtHomes(ctx context.Context, see func(*api.Resource)) {
-	ctx = s.atHomes(ctx)
+func (d *Door) EachHold(ctx context.Context, see func(*api.Resource)) {
+	ctx = d.itself(ctx)
 	for after, more := "", true; more; {
 		page := new(api.ListResponse)
-		s.listAtHomes(ctx, &api.ListRequest{After: after, Limit: pageSize}, page)
+		d.listAtHomes(ctx, &api.ListRequest{After: after, Limit: stream.WatchPage}, page)
 		for _, res := range page.GetResources() {
 			after = res.GetName()
 			see(res)
@@ -40,12 +44,12 @@ func (s *Server) holdsAtHomes(ctx context.Context, see func(*api.Resource)) {
 }
 
 // anonymousSessions returns the sessions of anonymous programs at all homes.
-func (s *Server) anonymousSessions(ctx context.Context) (found []*api.Session) {
-	ctx = s.atHomes(ctx)
+func (d *Door) anonymousSessions(ctx context.Context) (found []*api.Session) {
+	ctx = d.itself(ctx)
 	var after registry.SessionID
 	for more := true; more; {
 		page := new(api.SessionsResponse)
-		s.sessionsAtHomes(ctx, &api.SessionsRequest{After: after[:], Limit: pageSize}, after, page)
+		d.sessionsAtHomes(ctx, &api.SessionsRequest{After: after[:], Limit: stream.WatchPage}, after, page)
 		for _, one := range page.GetSessions() {
 			after = registry.SessionID(one.GetId())
 			if one.GetOwner() == "" && one.GetHome() != 0 && !one.GetLeaving() {
@@ -57,13 +61,13 @@ func (s *Server) anonymousSessions(ctx context.Context) (found []*api.Session) {
 	return found
 }
 
-// anonymousAtHomes refuses a change that turns rules on while homes keep sessions of anonymous
+// BeforeRules refuses a change that turns rules on while homes keep sessions of anonymous
 // programs, unless it ends them.
-func (s *Server) anonymousAtHomes(ctx context.Context, change *access.Change) error {
-	if change.EndSessions || s.rules().Mode() == access.Closed || !closes(change) {
+func (d *Door) BeforeRules(ctx context.Context, change *access.Change) error {
+	if change.EndSessions || d.cfg.Node.Rules().Mode() == access.Closed || !closes(change) {
 		return nil
 	}
-	sessions := s.anonymousSessions(ctx)
+	sessions := d.anonymousSessions(ctx)
 	if len(sessions) == 0 {
 		return nil
 	}
@@ -86,17 +90,17 @@ func closes(change *access.Change) bool {
 
 // endAnonymousAtHomes ends the sessions of anonymous programs at all homes, after rules were
 // turned on: holders are asked to leave, as by EndSession.
-func (s *Server) endAnonymousAtHomes(ctx context.Context) error {
-	if s.rules().Mode() != access.Closed {
+func (d *Door) endAnonymousAtHomes(ctx context.Context) error {
+	if d.cfg.Node.Rules().Mode() != access.Closed {
 		return nil
 	}
-	for _, one := range s.anonymousSessions(ctx) {
+	for _, one := range d.anonymousSessions(ctx) {
 		command := registry.Command{
 			Op: registry.OpEnd, Session: registry.SessionID(one.GetId()), Value: "rules of access are turned on",
-			By: &registry.Origin{Actor: authn.Local(s.cfg.ID).Principal, Via: "local"},
+			By: &registry.Origin{Actor: authn.Local(d.cfg.Server).Principal, Via: "local"},
 		}
 		unknown := status.Error(codes.NotFound, "the session has ended")
-		_, err := s.endSessionAtHome(s.atHomes(ctx), &api.EndSessionRequest{Id: one.GetId(), Reason: command.Value}, &command, unknown)
+		_, err := d.endSessionAtHome(d.itself(ctx), &api.EndSessionRequest{Id: one.GetId(), Reason: command.Value}, &command, unknown)
 		if err != nil && status.Code(err) != codes.NotFound {
 			return status.Errorf(codes.Unavailable, "the rules are turned on, but a session at server %d was not ended: %s; end it with conclave sessions end", one.GetHome(), api.Reason(err))
 		}
@@ -106,28 +110,28 @@ func (s *Server) endAnonymousAtHomes(ctx context.Context) error {
 
 // awaitHomes returns once all homes go by the rules that this server, which leads, knows. A home
 // that does not answer loses its seat after its lease.
-func (s *Server) awaitHomes(ctx context.Context) error {
+func (d *Door) awaitHomes(ctx context.Context) error {
 	end, stop := forward.Waiting(ctx)
 	defer stop()
-	state, err := s.node.Read(ctx)
+	state, err := d.cfg.Node.Read(ctx)
 	if err != nil {
 		return err
 	}
 	for wanted := state.Rules().Revision(); ; {
-		late := s.lateHome(end, wanted)
+		late := d.lateHome(end, wanted)
 		if late == 0 {
 			return nil
 		}
-		if err := wait.For(end, s.forward.LookEvery()); err != nil {
+		if err := wait.For(end, d.cfg.Forward.LookEvery()); err != nil {
 			return status.Error(codes.Internal, fmt.Sprintf("the rules are changed, but server %d has not confirmed it: until it has, its clients may get locks under an algorithm by the rules before", late))
 		}
 	}
 }
 
 // lateHome returns a member that does not go by a revision of the rules, or 0.
-func (s *Server) lateHome(ctx context.Context, wanted uint64) uint64 {
-	here := func(context.Context) (uint64, error) { return s.node.Home().Revision(), nil }
-	all := atMembers(s.atHomes(ctx), s, here, func(ctx context.Context, member api.ConclaveClient) (uint64, error) {
+func (d *Door) lateHome(ctx context.Context, wanted uint64) uint64 {
+	here := func(context.Context) (uint64, error) { return d.cfg.Node.Home().Revision(), nil }
+	all := atMembers(d.itself(ctx), d, here, func(ctx context.Context, member api.ConclaveClient) (uint64, error) {
 		answer, err := member.Access(ctx, &api.AccessRequest{Ask: &api.AccessRequest_WhoAmI{WhoAmI: &api.WhoAmI{}}})
 		return answer.GetRevision(), err
 	})

@@ -1,23 +1,26 @@
-package server
+package guarded
 
 import (
 	"context"
 	"slices"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"github.com/conclave-io/conclave/algorithm/view"
 	"github.com/conclave-io/conclave/api"
+	"github.com/conclave-io/conclave/internal/service/act"
 	"github.com/conclave-io/conclave/internal/service/forward"
 	"github.com/conclave-io/conclave/internal/service/host"
 	"github.com/conclave-io/conclave/internal/service/node"
 	"github.com/conclave-io/conclave/internal/service/registry"
+	"github.com/conclave-io/conclave/internal/service/replica"
 )
 
 // SetGuard starts to change the algorithm that guards a prefix.
-func (s service) SetGuard(ctx context.Context, req *api.SetGuardRequest) (*api.SetGuardResponse, error) {
-	ctx, by, err := originOf(ctx)
+func (d *Door) SetGuard(ctx context.Context, req *api.SetGuardRequest) (*api.SetGuardResponse, error) {
+	ctx, by, err := act.OriginOf(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -35,20 +38,20 @@ func (s service) SetGuard(ctx context.Context, req *api.SetGuardRequest) (*api.S
 	if err := check(command.Guarding.Use); err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
-	return forward.OnLeaderInTime(ctx, s.forward, func(ctx context.Context) (*api.SetGuardResponse, error) {
-		return &api.SetGuardResponse{}, s.carryOutAlone(ctx, command)
+	return forward.OnLeaderInTime(ctx, d.cfg.Forward, func(ctx context.Context) (*api.SetGuardResponse, error) {
+		return &api.SetGuardResponse{}, act.CarryOut(ctx, d.cfg.Node, command)
 	}, forward.Asking(api.ConclaveClient.SetGuard, req))
 }
 
 // View returns which servers take part in the view, and which algorithm guards which prefix.
-func (s service) View(ctx context.Context, req *api.ViewRequest) (*api.ViewResponse, error) {
+func (d *Door) View(ctx context.Context, req *api.ViewRequest) (*api.ViewResponse, error) {
 	answer := new(api.ViewResponse)
 	look := func(state node.State) {
 		l := state.Guarded()
 		answer.Epoch, answer.Coordinator = l.Epoch, l.Coordinator
 		answer.Watch, answer.WatchOptions = l.Watch.Algorithm, l.Watch.Options
-		answer.Members = s.seats(ctx, l.Members)
-		for _, seat := range s.seats(ctx, l.Seats) {
+		answer.Members = d.seats(ctx, l.Members)
+		for _, seat := range d.seats(ctx, l.Seats) {
 			if !member(answer.Members, seat) {
 				answer.Others = append(answer.Others, seat)
 			}
@@ -57,18 +60,21 @@ func (s service) View(ctx context.Context, req *api.ViewRequest) (*api.ViewRespo
 			answer.Guards = append(answer.Guards, guardState(&l.Guards[i]))
 		}
 	}
-	answer, err := forward.Read(ctx, s.forward, req.GetStale(), answer, look, forward.Asking(api.ConclaveClient.View, &api.ViewRequest{Stale: req.GetStale()}))
+	answer, err := forward.Read(ctx, d.cfg.Forward, req.GetStale(), answer, look, forward.Asking(api.ConclaveClient.View, &api.ViewRequest{Stale: req.GetStale()}))
 	if err == nil && req.GetHomes() {
-		s.askHomes(ctx, answer.GetMembers())
+		d.askHomes(ctx, answer.GetMembers())
 	}
 	return answer, err
 }
 
+// statusWithin is how long the status of a home may take.
+const statusWithin = 2 * time.Second
+
 // askHomes asks each member for its status as a home.
-func (s *Server) askHomes(ctx context.Context, members []*api.Seat) {
-	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+func (d *Door) askHomes(ctx context.Context, members []*api.Seat) {
+	ctx, cancel := context.WithTimeout(ctx, statusWithin)
 	defer cancel()
-	said := atMembers(ctx, s, s.status, forward.Asking(api.ConclaveClient.Status, &api.StatusRequest{}))
+	said := atMembers(ctx, d, d.cfg.Status, forward.Asking(api.ConclaveClient.Status, &api.StatusRequest{}))
 	for _, m := range members {
 		at := slices.IndexFunc(said, func(f fromMember[*api.StatusResponse]) bool { return f.server == m.GetServer() })
 		switch {
@@ -91,14 +97,17 @@ func member(members []*api.Seat, seat *api.Seat) bool {
 	return false
 }
 
-func (s *Server) seats(ctx context.Context, seats []view.Seat) (list []*api.Seat) {
-	sessions := make([]registry.Session, len(seats))
-	for i := range seats {
-		sessions[i].ID = registry.SeatID(seats[i])
+// seats describes seats, with the time that remains of them as far as this server knows.
+func (d *Door) seats(ctx context.Context, seats []view.Seat) (list []*api.Seat) {
+	for _, seat := range seats {
+		id := registry.SeatID(seat)
+		list = append(list, &api.Seat{Id: id[:], Server: seat.Server, ClientAddress: d.cfg.Node.ClientAddress(seat.Server)})
 	}
-	for i, left := range s.remaining(ctx, sessions) { // in the order of the sessions
-		list = append(list, &api.Seat{Id: sessions[i].ID[:], Server: seats[i].Server, ClientAddress: s.node.ClientAddress(seats[i].Server), RemainingNs: left})
-	}
+	_ = d.cfg.Node.View(ctx, func(r *replica.Replica) { // fails if the server is stopping: then nothing is known
+		for _, seat := range list {
+			seat.RemainingNs = r.Remaining(registry.SessionID(seat.GetId()))
+		}
+	})
 	return list
 }
 
@@ -111,8 +120,8 @@ func guardState(g *view.Guard) *api.GuardState {
 	return state
 }
 
-// homeOf returns this server's status as a home.
-func homeOf(h host.Status) *api.Home {
+// HomeProto returns the status of a home as a message.
+func HomeProto(h host.Status) *api.Home {
 	home := &api.Home{
 		Epoch: h.View.Epoch, State: h.State.String(), RemainingNs: h.Remaining, Missing: h.Missing,
 		Sessions: uint64(h.Sessions), Names: uint64(h.Names), PausedNs: h.Paused,
