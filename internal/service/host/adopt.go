@@ -3,7 +3,6 @@ package host
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/conclave-io/conclave/algorithm/view"
 	"github.com/conclave-io/conclave/internal/kit/wire"
@@ -35,16 +34,39 @@ type adopted struct {
 	at   int64 // since when
 }
 
-// Adopted returns the seats whose clients find their sessions here: seats taken over recently,
+// asides are the homes of leaving members that this server has been offered, and the seats whose
+// homes it has taken over (P2).
+type asides struct {
+	*self
+	home  *home
+	links *links
+	seat  *seat
+
+	inheritance
+}
+
+// inheritance is what has been offered to one seat.
+type inheritance struct {
+	list  []*aside // in the order in which they came
+	early []early  // requests in homes that are not set aside any more
+	taken []adopted
+	heir  bool   // the log names this seat as an heir
+	told  uint64 // the epoch in which it was told that the seat has taken over, or 0
+}
+
+// reset forgets them with the seat (S5).
+func (as *asides) reset() { as.inheritance = inheritance{} }
+
+// seats returns those whose clients find their sessions here: seats taken over recently,
 // and seats that may be taken over (H2).
-func (h *Host) Adopted() (seats []registry.SessionID) {
-	for _, a := range h.asides {
+func (as *asides) seats() (seats []registry.SessionID) {
+	for _, a := range as.list {
 		if a.whole {
 			seats = append(append(seats, registry.SeatID(a.seat)), a.seats...)
 		}
 	}
-	for _, a := range h.home.adopted {
-		if h.now-a.at < 2*h.cfg.lease() { // otherwise its clients are past their deadlines
+	for _, a := range as.taken {
+		if as.now-a.at < 2*as.cfg.lease() { // otherwise its clients are past their deadlines
 			seats = append(seats, a.seat)
 		}
 	}
@@ -53,44 +75,44 @@ func (h *Host) Adopted() (seats []registry.SessionID) {
 
 // inherits reports whether this server may be the heir of a member. It must not close its seat
 // before it knows.
-func (h *Host) inherits() bool {
-	return slices.ContainsFunc(h.asides, func(a *aside) bool { return a.said })
+func (as *asides) inherits() bool {
+	return slices.ContainsFunc(as.list, func(a *aside) bool { return a.said })
 }
 
 // asideOf returns the home set aside to which a session belongs, or nil.
-func (h *Host) asideOf(id registry.SessionID) *aside {
-	if at := slices.IndexFunc(h.asides, func(a *aside) bool { return a.sessions[id] }); at >= 0 {
-		return h.asides[at]
+func (as *asides) of(id registry.SessionID) *aside {
+	if at := slices.IndexFunc(as.list, func(a *aside) bool { return a.sessions[id] }); at >= 0 {
+		return as.list[at]
 	}
 	return nil
 }
 
 // onHandover receives a part of the home of a member. When all parts have come they are set
 // aside, and the seat is renewed: only a renewal sent after that shows how long the seat lasts.
-func (h *Host) onHandover(from process.ID, f *frame) {
-	seat := h.member.Members[from]
-	at := slices.IndexFunc(h.asides, func(a *aside) bool { return a.seat == seat })
+func (as *asides) receive(from process.ID, f *frame) {
+	seat := as.member.Members[from]
+	at := slices.IndexFunc(as.list, func(a *aside) bool { return a.seat == seat })
 	if at < 0 {
-		at = len(h.asides)
-		h.asides = append(h.asides, &aside{seat: seat})
-	} else if h.asides[at].whole { // it was not taken over, and is now handed over again
-		h.asides[at] = &aside{seat: seat, early: h.asides[at].early}
+		at = len(as.list)
+		as.list = append(as.list, &aside{seat: seat})
+	} else if as.list[at].whole { // it was not taken over, and is now handed over again
+		as.list[at] = &aside{seat: seat, early: as.list[at].early}
 	}
-	a := h.asides[at]
+	a := as.list[at]
 	if len(a.data) <= maxHandover {
 		a.data = append(a.data, f.message...)
 	}
 	if !f.last {
 		return
 	}
-	if h.leaving != stays || h.seat.closing || h.complete(a) != nil {
-		h.dropAside(at)
-		h.send(from, &frame{kind: frameRefused})
+	if as.leaving != stays || as.seat.closing || as.complete(a) != nil {
+		as.drop(at)
+		as.links.send(from, &frame{kind: frameRefused})
 	}
 }
 
 // complete checks the complete data, and returns what is wrong with it.
-func (h *Host) complete(a *aside) error {
+func (as *asides) complete(a *aside) error {
 	r := wire.NewReader(a.data)
 	for n := r.Count(); n > 0 && r.Err() == nil; n-- {
 		var id registry.SessionID
@@ -114,52 +136,52 @@ func (h *Host) complete(a *aside) error {
 		a.sessions[sessions[i].ID] = true
 		a.promise = max(a.promise, sessions[i].Left)
 	}
-	a.whole, a.at, a.after = true, h.leaseClock(), h.seat.sequence
+	a.whole, a.at, a.after = true, as.leaseClock(), as.seat.sequence
 	return nil
 }
 
 // awaits reports whether a member waits for a renewal of this seat.
-func (h *Host) awaits() bool {
-	return slices.ContainsFunc(h.asides, func(a *aside) bool { return a.whole && !a.said })
+func (as *asides) awaits() bool {
+	return slices.ContainsFunc(as.list, func(a *aside) bool { return a.whole && !a.said })
 }
 
 // adopt tells members that their homes are set aside and that this seat outlasts the promises to
 // their clients, because the given command has renewed the seat.
-func (h *Host) adopt(command uint64, remaining int64) {
-	for _, a := range h.asides {
+func (as *asides) adopt(command uint64, remaining int64) {
+	for _, a := range as.list {
 		if a.whole && !a.said && a.after < command && remaining >= a.promise {
 			a.said = true
-			h.send(h.member.RankOf(a.seat.Server), &frame{kind: frameAdopted})
+			as.links.send(as.member.RankOf(a.seat.Server), &frame{kind: frameAdopted})
 		}
 	}
 }
 
 // refuseAsides gives up the homes that this server need not take over, because it leaves itself.
-func (h *Host) refuseAsides() {
-	for at := 0; at < len(h.asides); {
-		a := h.asides[at]
+func (as *asides) refuse() {
+	for at := 0; at < len(as.list); {
+		a := as.list[at]
 		if a.said || !a.whole {
 			at++
 			continue
 		}
-		h.dropAside(at)
-		h.send(h.member.RankOf(a.seat.Server), &frame{kind: frameRefused})
+		as.drop(at)
+		as.links.send(as.member.RankOf(a.seat.Server), &frame{kind: frameRefused})
 	}
 }
 
 // inherit takes over, at a START, the homes for which the log names this server as the heir,
 // before anything is entered again. It drops the homes that have to be handed over again, because
 // the epoch has changed (P2).
-func (h *Host) inherit(s *view.Log) {
-	own := view.Seat{Server: h.cfg.Server, ID: h.member.Seat}
-	for at := 0; at < len(h.asides); {
-		a := h.asides[at]
+func (as *asides) inherit(s *view.Log) {
+	own := as.ownSeat()
+	for at := 0; at < len(as.list); {
+		a := as.list[at]
 		if heir, _ := s.HeirOf(a.seat); heir == own && a.whole {
-			h.merge(a)
-			h.obey() // the member may have gone by older rules
-			h.dropAside(at)
+			as.take(a)
+			as.home.obey() // the member may have gone by older rules
+			as.drop(at)
 		} else if !a.said {
-			h.dropAside(at)
+			as.drop(at)
 		} else {
 			at++
 		}
@@ -168,58 +190,42 @@ func (h *Host) inherit(s *view.Log) {
 
 // sortOut drops the homes of seats that have ended with a different heir or none, and answers
 // the clients that have asked for them.
-func (h *Host) sortOut(s *view.Log) {
-	for at := 0; at < len(h.asides); {
-		if slices.Contains(s.Seats, h.asides[at].seat) {
+func (as *asides) sortOut(s *view.Log) {
+	for at := 0; at < len(as.list); {
+		if slices.Contains(s.Seats, as.list[at].seat) {
 			at++
 			continue
 		}
-		h.dropAside(at)
+		as.drop(at)
 	}
-	own := view.Seat{Server: h.cfg.Server, ID: h.member.Seat}
-	h.heir = slices.ContainsFunc(s.Heirs, func(x view.Heir) bool { return x.Seat == own && x.Epoch < h.member.Epoch })
-	waiting := h.early
-	h.early = nil
-	h.resubmit(waiting)
+	own := as.ownSeat()
+	as.heir = slices.ContainsFunc(s.Heirs, func(x view.Heir) bool { return x.Seat == own && x.Epoch < as.member.Epoch })
+	waiting := as.early
+	as.early = nil
+	as.home.resubmit(waiting)
 }
 
-// dropAside removes a home from those that are set aside. Clients that have asked for it are
+// drop removes a home from those that are set aside. Clients that have asked for it are
 // answered when all homes are sorted out.
-func (h *Host) dropAside(at int) {
-	h.early = append(h.early, h.asides[at].early...)
-	h.asides = slices.Delete(h.asides, at, at+1)
+func (as *asides) drop(at int) {
+	as.early = append(as.early, as.list[at].early...)
+	as.list = slices.Delete(as.list, at, at+1)
 }
 
-// merge takes over a home. Its sessions stay alive for the time that they were promised,
-// counted from when the last part came.
-func (h *Host) merge(a *aside) {
-	sessions, names, err := h.home.reg.Merge(a.home, &h.home.fx)
-	process.Assert(err == nil, "a home that is taken over was looked at, and holds what no other does")
-	for _, s := range sessions {
-		s.TTL = max(1, s.Left-(h.leaseClock()-a.at))
-		h.home.leases.Begin(s.Session, h.leaseClock())
-	}
-	for _, name := range names {
-		in := h.names[name]
-		if in == nil {
-			in = &instance{name: strings.Clone(name)}
-			h.names[in.name] = in
-		}
-		in.state.Held, in.state.Wanted = h.home.reg.Demand(name)
-		in.state.Held = in.state.Held || in.near != nil // the new waiters wait for that holder
-		in.move(&h.local)
-	}
+// take takes over a home, and remembers for a while that its clients are here.
+func (as *asides) take(a *aside) {
+	as.home.merge(a.home, a.at)
 	for _, seat := range append(a.seats, registry.SeatID(a.seat)) {
-		h.home.adopted = append(h.home.adopted, adopted{seat, h.now})
+		as.taken = append(as.taken, adopted{seat, as.now})
 	}
-	h.home.adopted = slices.DeleteFunc(h.home.adopted, func(x adopted) bool { return h.now-x.at >= 2*h.cfg.lease() })
+	as.taken = slices.DeleteFunc(as.taken, func(x adopted) bool { return as.now-x.at >= 2*as.cfg.lease() })
 }
 
 // sayInherited tells the log that this server has taken over the homes that it inherits, so that
 // the log may forget them.
-func (h *Host) sayInherited() {
-	if h.heir && h.told != h.member.Epoch {
-		h.told = h.member.Epoch
-		h.order(registry.Command{Op: registry.OpQuiet, Guarding: &registry.Guarding{Epoch: h.member.Epoch}})
+func (as *asides) sayInherited() {
+	if as.heir && as.told != as.member.Epoch {
+		as.told = as.member.Epoch
+		as.seat.order(registry.Command{Op: registry.OpQuiet, Guarding: &registry.Guarding{Epoch: as.member.Epoch}})
 	}
 }

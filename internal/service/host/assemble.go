@@ -50,18 +50,18 @@ type CutMessage struct {
 }
 
 // collect takes the part of a member. When all parts have come, the cut is complete.
-func (h *Host) collect(m *process.Message) {
-	a := h.cuts.asked
-	if a == nil || m.Subject != h.member.Rank() || m.Seq != a.seq || a.parts[m.From] != nil {
+func (r *recorder) collect(m *process.Message) {
+	a := r.asked
+	if a == nil || m.Subject != r.member.Rank() || m.Seq != a.seq || a.parts[m.From] != nil {
 		return
 	}
 	a.parts[m.From] = append([]byte{}, m.Data...)
 	if a.missing--; a.missing > 0 {
 		return
 	}
-	h.cuts.asked = nil
-	cut, err := h.assemble(a)
-	h.cutEnds = append(h.cutEnds, CutEnd{a.number, cut, err})
+	r.asked = nil
+	cut, err := r.assemble(a)
+	r.ends = append(r.ends, CutEnd{a.number, cut, err})
 }
 
 // draft collects what the parts say about one name.
@@ -71,7 +71,7 @@ type draft struct {
 }
 
 // assemble makes a cut from its parts.
-func (h *Host) assemble(a *asked) (*Cut, error) {
+func (r *recorder) assemble(a *asked) (*Cut, error) {
 	n := len(a.parts)
 	drafts := make(map[string]*draft)
 	of := func(name string) *draft {
@@ -81,21 +81,21 @@ func (h *Host) assemble(a *asked) (*Cut, error) {
 		return drafts[name]
 	}
 	for rank, data := range a.parts {
-		if err := h.read(a.prefix, process.ID(rank), data, of); err != nil {
+		if err := r.read(a.prefix, process.ID(rank), data, of); err != nil {
 			return nil, err
 		}
 	}
 	if len(drafts) > maxCutNames {
 		return nil, &CutSizeError{a.prefix}
 	}
-	cut := &Cut{Epoch: h.member.Epoch}
+	cut := &Cut{Epoch: r.member.Epoch}
 	config := process.Config{N: n}
-	for _, m := range h.member.Members {
+	for _, m := range r.member.Members {
 		cut.Members = append(cut.Members, m.Server)
 		config.Labels = append(config.Labels, process.Label(m.Server))
 	}
 	for _, name := range slices.Sorted(maps.Keys(drafts)) {
-		one, err := h.judge(name, drafts[name], cut.Members, config.Labels)
+		one, err := r.judge(name, drafts[name], cut.Members, config.Labels)
 		if err != nil {
 			return nil, err
 		}
@@ -105,8 +105,8 @@ func (h *Host) assemble(a *asked) (*Cut, error) {
 }
 
 // read decodes the part of a member.
-func (h *Host) read(prefix string, rank process.ID, data []byte, of func(name string) *draft) error {
-	n := len(h.member.Members)
+func (r *recorder) read(prefix string, rank process.ID, data []byte, of func(name string) *draft) error {
+	n := len(r.member.Members)
 	var c census
 	part, err := globalstate.DecodePart(data, rank, n)
 	if err == nil && len(part.States) != 1 {
@@ -116,7 +116,7 @@ func (h *Host) read(prefix string, rank process.ID, data []byte, of func(name st
 		err = process.DecodeState(part.States[0], &c, n)
 	}
 	if err != nil {
-		return fmt.Errorf("host: part of a cut from server %d: %w", h.member.Members[rank].Server, err)
+		return fmt.Errorf("host: part of a cut from server %d: %w", r.member.Members[rank].Server, err)
 	}
 	if c.more {
 		return &CutSizeError{prefix}
@@ -134,7 +134,7 @@ func (h *Host) read(prefix string, rank process.ID, data []byte, of func(name st
 			return err
 		}
 		name := string(f.name)
-		if s := h.prefixOf(name); s != nil && strings.HasPrefix(name, prefix) && f.kind == frameLock {
+		if s := r.machines.prefixOf(name); s != nil && strings.HasPrefix(name, prefix) && f.kind == frameLock {
 			var m process.Message
 			if err := s.codec.Decode(f.message, &m); err != nil {
 				return err
@@ -146,17 +146,17 @@ func (h *Host) read(prefix string, rank process.ID, data []byte, of func(name st
 }
 
 // judge completes what the parts say about a name, and checks the invariant.
-func (h *Host) judge(name string, d *draft, servers []uint64, labels []process.Label) (CutName, error) {
-	s := h.prefixOf(name)
+func (r *recorder) judge(name string, d *draft, servers []uint64, labels []process.Label) (CutName, error) {
+	s := r.machines.prefixOf(name)
 	if s == nil {
-		return CutName{}, fmt.Errorf("host: part of a cut: no algorithm guards %q in epoch %d", name, h.member.Epoch)
+		return CutName{}, fmt.Errorf("host: part of a cut: no algorithm guards %q in epoch %d", name, r.member.Epoch)
 	}
 	config := *s.config(name)
 	config.Labels = labels
 	one := CutName{Name: name, Algorithm: s.spec.Name}
 	state := process.Global{Config: &config}
 	for rank, c := range d.counted {
-		m, shown, err := h.machine(s, process.ID(rank), &config, c)
+		m, shown, err := r.rebuild(s, process.ID(rank), &config, c)
 		if err != nil {
 			return CutName{}, err
 		}
@@ -176,8 +176,8 @@ func (h *Host) judge(name string, d *draft, servers []uint64, labels []process.L
 	return one, nil
 }
 
-// machine returns the machine of a member, as recorded or in its initial state.
-func (h *Host) machine(s *guardedPrefix, rank process.ID, config *process.Config, c *counted) (process.Machine, CutMachine, error) {
+// rebuild returns the machine of a member, as recorded or in its initial state.
+func (r *recorder) rebuild(s *guardedPrefix, rank process.ID, config *process.Config, c *counted) (process.Machine, CutMachine, error) {
 	m, shown := s.spec.New(rank, config), CutMachine{}
 	if c != nil {
 		shown.Made = c.made
@@ -185,12 +185,12 @@ func (h *Host) machine(s *guardedPrefix, rank process.ID, config *process.Config
 	}
 	if shown.Made {
 		if err := process.DecodeState(c.state, m, config.N); err != nil {
-			return nil, shown, fmt.Errorf("host: part of a cut from server %d: %q: %w", h.member.Members[rank].Server, c.name, err)
+			return nil, shown, fmt.Errorf("host: part of a cut from server %d: %q: %w", r.member.Members[rank].Server, c.name, err)
 		}
 	} else {
 		var fx process.Effects
 		fx.Begin(rank, nil)
-		m.Step(&process.Event{Kind: process.Start, Incarnation: 1, Now: process.Duration(h.now)}, &fx)
+		m.Step(&process.Event{Kind: process.Start, Incarnation: 1, Now: process.Duration(r.now)}, &fx)
 	}
 	shown.State = process.View(m, config)
 	return m, shown, nil

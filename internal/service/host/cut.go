@@ -58,6 +58,19 @@ const (
 // nor repeat messages. The links of an epoch do that (L1, L3), over any number of lanes. The
 // state that it records for a member are the machines of names, as one layer above it.
 type recorder struct {
+	*self
+	machines *machines
+	links    *links
+	home     *home
+
+	recordings
+	number uint64 // of the newest cut that this server asked for
+	ends   []CutEnd
+	body   []byte
+}
+
+// recordings is the state of a recorder in one epoch.
+type recordings struct {
 	machine process.Machine // nil: there has been no cut in this epoch
 	codec   *process.Codec
 	config  process.Config
@@ -105,85 +118,86 @@ func (h *Host) Cut(now int64, prefix string) (number uint64, err error) {
 	if h.member.Rank() == process.None {
 		return 0, ErrOut
 	}
-	h.cutNumber++
-	r := h.recorder()
-	r.asked = &asked{number: h.cutNumber, prefix: prefix, parts: make([][]byte, r.config.N), missing: r.config.N}
-	h.takeCensus(prefix)
-	h.record(&process.Event{Kind: process.Record}, prefix)
+	h.cuts.start(prefix)
 	h.finish()
-	return h.cutNumber, nil
+	return h.cuts.number, nil
 }
 
-// recorder returns the recorder of the epoch.
-func (h *Host) recorder() *recorder {
-	r := &h.cuts
-	if r.machine == nil {
-		r.config = process.Config{N: len(h.member.Members)}
-		r.codec = process.NewCodec(globalstate.Spec, r.config.N)
-		r.machine = globalstate.Spec.New(h.member.Rank(), &r.config)
-		r.machine.(process.Observer).Observe([]process.Machine{&r.census})
-	}
-	return r
+// start asks for a cut.
+func (r *recorder) start(prefix string) {
+	r.number++
+	r.begin()
+	r.asked = &asked{number: r.number, prefix: prefix, parts: make([][]byte, r.config.N), missing: r.config.N}
+	r.takeCensus(prefix)
+	r.record(&process.Event{Kind: process.Record}, prefix)
 }
 
-// endCuts abandons all recordings, because the epoch is over.
-func (h *Host) endCuts() {
-	if a := h.cuts.asked; a != nil {
-		h.cutEnds = append(h.cutEnds, CutEnd{Number: a.number, Err: ErrEpochOver})
+// begin makes the machine of the epoch, if there is none.
+func (r *recorder) begin() {
+	if r.machine != nil {
+		return
 	}
-	h.cuts = recorder{}
+	r.config = process.Config{N: len(r.member.Members)}
+	r.codec = process.NewCodec(globalstate.Spec, r.config.N)
+	r.machine = globalstate.Spec.New(r.member.Rank(), &r.config)
+	r.machine.(process.Observer).Observe([]process.Machine{&r.census})
+}
+
+// abandon abandons all recordings, because the epoch is over.
+func (r *recorder) abandon() {
+	if a := r.asked; a != nil {
+		r.ends = append(r.ends, CutEnd{Number: a.number, Err: ErrEpochOver})
+	}
+	r.recordings = recordings{}
 }
 
 // record gives the recorder an event, which may start a recording of the names under the prefix,
 // and carries out its effects. Nothing else is sent between recording the state and sending
 // the marker.
-func (h *Host) record(ev *process.Event, prefix string) {
-	r := &h.cuts
-	r.fx.Begin(h.member.Rank(), nil)
+func (r *recorder) record(ev *process.Event, prefix string) {
+	r.fx.Begin(r.member.Rank(), nil)
 	r.machine.Step(ev, &r.fx)
 	for i := range r.fx.Len() {
 		e := r.fx.At(i)
 		switch e.Kind {
 		case process.EffectSend:
-			h.postCut(r.fx.Message(e), prefix)
+			r.post(r.fx.Message(e), prefix)
 		case process.EffectBroadcast:
 			m := *r.fx.Message(e)
 			for to := range process.ID(r.config.N) {
 				if m.To = to; to != m.From {
-					h.postCut(&m, prefix)
+					r.post(&m, prefix)
 				}
 			}
 		case process.EffectDeliver:
-			h.recorded(r.fx.Message(e), prefix)
+			r.recorded(r.fx.Message(e), prefix)
 		}
 	}
 }
 
-// postCut sends a message of the recorder.
-func (h *Host) postCut(m *process.Message, prefix string) {
-	r := &h.cuts
+// post sends a message of the recorder.
+func (r *recorder) post(m *process.Message, prefix string) {
 	if m.Type == cutPart {
 		r.end(m)
 	}
-	h.body = r.codec.Append(h.body[:0], m)
-	h.send(m.To, &frame{kind: frameCut, name: []byte(prefix), message: h.body})
+	r.body = r.codec.Append(r.body[:0], m)
+	r.links.send(m.To, &frame{kind: frameCut, name: []byte(prefix), message: r.body})
 }
 
 // recorded handles a report of the recorder: a state was recorded here, or a part has come.
-func (h *Host) recorded(m *process.Message, prefix string) {
-	r := &h.cuts
+func (r *recorder) recorded(m *process.Message, prefix string) {
 	switch {
 	case m.Layer != 0: // a frame, which the host passes to its machine
 	case m.Type == cutRecorded:
 		r.open = append(r.open, recording{m.Subject, m.Seq, prefix, false})
-		if m.Subject == h.member.Rank() {
+		if m.Subject == r.member.Rank() {
 			r.asked.seq = m.Seq
 		}
 	case m.Type == cutPart:
-		if m.From == h.member.Rank() {
+		if m.From == r.member.Rank() {
 			r.end(m)
 		}
-		h.collect(m)
+		r.collect(m)
 	}
 }
 
@@ -195,35 +209,34 @@ func (r *recorder) end(part *process.Message) {
 	}
 }
 
-// onCut receives a message for the recorder from a member.
-func (h *Host) onCut(from process.ID, f *frame) error {
-	r := h.recorder()
+// receive receives a message for the recorder from a member.
+func (r *recorder) receive(from process.ID, f *frame) error {
+	r.begin()
 	m := &r.message
 	if err := r.codec.Decode(f.message, m); err != nil {
 		return err
 	}
-	if m.From != from || m.To != h.member.Rank() || m.Type == cutCarry || m.Type == cutRecorded {
-		return fmt.Errorf("host: a message of type %d from %d to %d for a cut comes from %d to %d", m.Type, m.From, m.To, from, h.member.Rank())
+	if m.From != from || m.To != r.member.Rank() || m.Type == cutCarry || m.Type == cutRecorded {
+		return fmt.Errorf("host: a message of type %d from %d to %d for a cut comes from %d to %d", m.Type, m.From, m.To, from, r.member.Rank())
 	}
 	prefix := string(f.name)
 	if m.Type == cutMarker && !slices.ContainsFunc(r.open, func(x recording) bool { return x.asker == m.Subject && x.number == m.Seq }) {
-		if m.Subject == process.None || m.Subject == h.member.Rank() {
+		if m.Subject == process.None || m.Subject == r.member.Rank() {
 			return fmt.Errorf("host: a marker of cut %d, which rank %d has not asked for", m.Seq, m.Subject)
 		}
-		h.takeCensus(prefix)
+		r.takeCensus(prefix)
 	}
-	h.record(&process.Event{Kind: process.Deliver, Message: m}, prefix)
+	r.record(&process.Event{Kind: process.Deliver, Message: m}, prefix)
 	return nil
 }
 
 // pass shows the recorder a frame for the machine of a name, before the machine gets it. If too
 // much was recorded, it reports that to all recordings under way instead.
-func (h *Host) pass(from process.ID, data []byte, name string) {
-	r := &h.cuts
+func (r *recorder) pass(from process.ID, data []byte, name string) {
 	if !slices.ContainsFunc(r.open, func(x recording) bool { return !x.over && strings.HasPrefix(name, x.prefix) }) {
 		return
 	}
-	inner := process.Message{Layer: 1, Type: carriedFrame, From: from, To: h.member.Rank(), Data: data}
+	inner := process.Message{Layer: 1, Type: carriedFrame, From: from, To: r.member.Rank(), Data: data}
 	if r.bytes += len(data); r.bytes > maxCutBytes {
 		inner.Type, inner.Data = carriedTooMuch, nil
 		for i := range r.open {
@@ -231,7 +244,7 @@ func (h *Host) pass(from process.ID, data []byte, name string) {
 		}
 	}
 	carry := process.Message{Type: cutCarry, From: from, To: inner.To, Data: inner.AppendRaw(nil)}
-	h.record(&process.Event{Kind: process.Deliver, Message: &carry}, "")
+	r.record(&process.Event{Kind: process.Deliver, Message: &carry}, "")
 }
 
 // census is the layer above the recorder: the machines under a prefix at one member, as last
@@ -264,30 +277,30 @@ func (c *census) Fields(f *process.Fields) {
 
 // takeCensus counts the names under a prefix. If there are too many it reads none of them: there
 // may be many more, and the host does nothing else meanwhile.
-func (h *Host) takeCensus(prefix string) {
+func (r *recorder) takeCensus(prefix string) {
 	found := 0
-	names := slices.Sorted(only(maps.Keys(h.names), func(name string) bool {
-		if found > maxCutNames || !strings.HasPrefix(name, prefix) || !h.belongs(name) {
+	names := slices.Sorted(only(maps.Keys(r.machines.names), func(name string) bool {
+		if found > maxCutNames || !strings.HasPrefix(name, prefix) || !r.belongs(name) {
 			return false
 		}
 		found++
 		return true
 	}))
-	if h.cuts.census = (census{more: found > maxCutNames}); h.cuts.census.more {
+	if r.census = (census{more: found > maxCutNames}); r.census.more {
 		return
 	}
 	bytes := 0
 	for _, name := range names {
-		in := h.names[name]
-		n := counted{name: []byte(name), holder: h.holder(name), made: h.made(in)}
+		in := r.machines.names[name]
+		n := counted{name: []byte(name), holder: r.holder(name), made: r.machines.made(in)}
 		if n.made {
 			n.state = process.AppendState(nil, in.machine)
 		}
 		if bytes += len(n.name) + len(n.state); bytes > maxCutBytes {
-			h.cuts.census = census{more: true}
+			r.census = census{more: true}
 			return
 		}
-		h.cuts.census.list = append(h.cuts.census.list, n)
+		r.census.list = append(r.census.list, n)
 	}
 }
 
@@ -300,17 +313,14 @@ func only[E any](all iter.Seq[E], wanted func(E) bool) iter.Seq[E] {
 
 // belongs reports whether a name belongs to a cut: an algorithm guards it, and it has a
 // machine here, or is held or waited for.
-func (h *Host) belongs(name string) bool {
-	in := h.names[name]
-	return h.prefixOf(name) != nil && (h.made(in) || in.state.Held || in.state.Wanted)
+func (r *recorder) belongs(name string) bool {
+	in := r.machines.names[name]
+	return r.machines.prefixOf(name) != nil && (r.machines.made(in) || in.state.Held || in.state.Wanted)
 }
 
-// made reports whether a name has a machine in the present epoch.
-func (h *Host) made(in *instance) bool { return in.machine != nil && in.epoch == h.member.Epoch }
-
 // holder returns the session that holds a name here, or nothing.
-func (h *Host) holder(name string) []byte {
-	if res, known, _ := h.Explain(name, 0); known && len(res.Holders) > 0 {
+func (r *recorder) holder(name string) []byte {
+	if res, known, _ := r.home.explain(name, 0); known && len(res.Holders) > 0 {
 		return res.Holders[0].Session[:]
 	}
 	return nil

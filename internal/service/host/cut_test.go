@@ -186,8 +186,8 @@ func TestCutOfALock(t *testing.T) {
 
 	first := w.servers[0].host
 	for i := range maxCutNames + 1 {
-		in := first.instance(fmt.Sprintf("a/many/%d", i))
-		first.make(in)
+		in := first.machines.instance(fmt.Sprintf("a/many/%d", i))
+		first.machines.make(in)
 	}
 	if end := w.cutNow(t, 2, "a/m"); end.Err == nil || !strings.Contains(end.Err.Error(), "use a longer prefix") {
 		t.Errorf("a cut of too many names ends with %v", end.Err)

@@ -60,6 +60,30 @@
 //	    its markers are frames among the others, so the links of an epoch give them the
 //	    order that they need. A START ends what is under way: its asker may try again.
 //
+// # Parts
+//
+// A Host is made of parts. Each has its own state and methods, and names the parts that it uses. An
+// input goes to the parts that it concerns.
+//
+//	host.go      Host: Tick, Output, and what each input begins and ends with
+//	self.go      self: what every part reads, such as the time and the state in the view
+//	member.go    the life of a seat: Enter, View, the START of an epoch, the end
+//	seat.go      seat: the session at the leader, and the report (S3-S7)
+//	guards.go    guards: what the log says now of each prefix
+//	prefix.go    the algorithm of a prefix in one epoch, and the options of guards (I3)
+//	link.go      links: frames to and from the members (L1-L5), encoded by batch.go
+//	receive.go   Receive: each frame goes to its part
+//	machines.go  machines: those of names (I1-I9), with instance.go and timers.go
+//	epoch.go     machines in the course of an epoch (M1-M4)
+//	home.go      home: sessions of clients (H2-H5, H8, H9), with rules.go for access
+//	clients.go   Submit, Revoke and the other inputs for the home
+//	near.go      nears: holds of programs within this process (H6)
+//	leave.go     departure: this server gives up its seat (P1, P2)
+//	adopt.go     asides: homes of others that give up theirs (P2)
+//	watch.go     watch: detector and election (E1-E3)
+//	cut.go       recorder: consistent cuts (C1), completed by assemble.go
+//	status.go    Status and lists, with start.go for the latest epochs
+//
 // # Duties of the caller
 //
 //  1. Call Output after each input, or after several, and carry out all of it before the

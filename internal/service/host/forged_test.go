@@ -36,7 +36,7 @@ func (f *forger) send(t *testing.T, spec *process.Spec, m *process.Message, in f
 	}
 	m.From, m.To = from.member.Rank(), to.member.Rank()
 	in.message = process.NewCodec(spec, len(from.member.Members)).Append(nil, m)
-	from.send(m.To, &in)
+	from.links.send(m.To, &in)
 	f.carryOut(f.servers[1])
 	f.round()
 	to.Status()
@@ -104,7 +104,7 @@ func TestForgedMessages(t *testing.T) {
 			w := watched(t, stack, "delay=2000")
 			w.tells = false
 			f := newForger(w, seed)
-			spec := f.servers[1].host.watch.in.prefix.spec
+			spec := f.servers[1].host.watch.stack.in.prefix.spec
 			for range 30 {
 				if !f.send(t, spec, f.message(spec), frame{kind: frameSystem}) {
 					break

@@ -27,7 +27,7 @@ func adopter(t *testing.T) (l *lonely, home []byte) {
 	if _, held := other.home.reg.Demand("a/held"); held {
 		t.Fatal("a/held is waited for")
 	}
-	return l, other.appendHome(nil)
+	return l, other.departure.appendHome(nil)
 }
 
 // sent returns the kinds of the frames in batches.
@@ -122,7 +122,7 @@ func TestInherited(t *testing.T) {
 		told := slices.ContainsFunc(o.Seat, func(c registry.Command) bool {
 			return c.Op == registry.OpQuiet && c.Guarding.Change == 0 && c.Guarding.Epoch == 2
 		})
-		if told != heir || len(l.Adopted()) > 0 != heir || len(l.asides) > 0 {
+		if told != heir || len(l.Adopted()) > 0 != heir || len(l.asides.list) > 0 {
 			t.Errorf("heir %t: the log is told %t, adopted %v", heir, told, l.Adopted())
 		}
 	}
@@ -250,7 +250,7 @@ func TestSuccessor(t *testing.T) {
 // do not lose their holds.
 func TestNoAnswer(t *testing.T) {
 	l, _ := handing(t, view.Use{Algorithm: "raymond", Options: "coordinator=first"}, "cert:a")
-	for now := l.now; l.still(); now += 10e6 {
+	for now := l.now; l.home.frozen; now += 10e6 {
 		if l.Tick(now, 0); now > l.cfg.lease()/2 {
 			t.Fatal("it stands still")
 		}

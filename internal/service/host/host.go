@@ -4,63 +4,8 @@ import (
 	"slices"
 
 	"github.com/conclave-io/conclave/algorithm/view"
-	"github.com/conclave-io/conclave/internal/kit/histogram"
 	"github.com/conclave-io/conclave/internal/kit/near"
-	"github.com/conclave-io/conclave/internal/service/access"
 	"github.com/conclave-io/conclave/internal/service/registry"
-	"github.com/conclave-io/conclave/process"
-)
-
-// Config configures a host.
-type Config struct {
-	Server uint64 // not 0
-	Seed   uint64 // of the times of timers and of the choices that machines make
-
-	// Lease is the lease of a seat, in ns [1.2 s]. Host and PID are for people.
-	Lease int64
-	Host  string
-	PID   int64
-
-	// MaxNames bounds the names under one prefix that have a machine here; beyond it
-	// new local ones are refused (I6). 0 means 100,000, or 64 for a token ring, whose tokens
-	// are always in transit.
-	MaxNames int
-	// OnHold, if not nil, is told of each grant and each end of a hold of a client of this home.
-	OnHold func(registry.Holding)
-
-	// Reuse is the number of idle machines under one prefix kept for reuse (I5); 0 means 4,096.
-	Reuse int
-}
-
-func (c *Config) lease() int64 {
-	if c.Lease == 0 {
-		return 1.2e9
-	}
-	return c.Lease
-}
-
-func (c *Config) reuse() int {
-	if c.Reuse == 0 {
-		return 4096
-	}
-	return c.Reuse
-}
-
-func (c *Config) maxNames(spec *process.Spec) int {
-	switch {
-	case c.MaxNames != 0:
-		return c.MaxNames
-	case spec.Needs.Awake:
-		return 64
-	}
-	return 100_000
-}
-
-const (
-	// idleFor is how long an idle machine is kept for reuse, in ns (I5).
-	idleFor = 10e9
-	// atATime is the number of names processed before the caller gets its turn.
-	atATime = 1000
 )
 
 // Output is what the caller must carry out. It is valid until the next call of the host.
@@ -95,75 +40,59 @@ type Batch struct {
 }
 
 // Host manages guarded names at a server. It must not be used by two goroutines at the same time.
+//
+// It is made of parts, each with the methods of its own subject. An input goes to the parts that it
+// concerns, between begin and finish, which have each part do what is due.
 type Host struct {
-	cfg     Config
-	now     int64 // the latest clock reading of the caller
-	wall    int64 // of the wall clock, for people
-	ticked  int64 // the last tick
-	gaps    int64 // the total time for which this server was suspended
-	random  random
-	chooser process.Chooser // of the machines
+	self
 
-	home      home
-	near      nears
-	seat      seat
-	pause     pause
-	leaving   leaving
-	handover  handover
-	rules     *access.State // that the server has applied
-	asides    []*aside      // in the order in which they came
-	early     []early       // requests in homes that are no longer set aside
-	seats     []view.Seat   // that live, in the order of entering
-	heir      bool          // the log names this seat as an heir
-	told      uint64        // the epoch in which it was told that the seat has taken over, or 0
-	successor uint64        // the server at which the clients of the last seat continue, or 0
-	serves    bool          // an algorithm guards some prefix, or is about to, and this server knows all guards
-	started   int64         // when the epoch began here
-	paused    int64         // how long the last epoch took to open here, in ns
-	opened    uint64        // how many epochs have opened here
+	// With the leader and the other members.
+	seat   seat
+	links  links
+	guards guards
+	starts starts
 
-	member   view.Member
-	seated   bool // the leader or the log has confirmed the seat
-	logged   bool // the log has
-	guards   []guard
-	table    uint32 // the number of the list of guards, for what instances keep of it
-	links    []*link
-	prefixes []*guardedPrefix // of the epoch, sorted by prefix
-	names    map[string]*instance
-	local    list        // instances in use by clients of this server or their machines
-	todo     []*instance // to be processed when there is time and room
-	alarms   alarms
-	turned   bool // another epoch was requested in this one
+	// The machines of names, and those for whom they run.
+	machines machines
+	home     home
+	nears    nears
+	cuts     recorder
 	watch    watch
-	observed observed
-	starts   starts
-	replies  []Reply
-	bad      []uint64
-	gone     string
 
-	cuts      recorder
-	cutNumber uint64
-	cutEnds   []CutEnd
+	// The homes of servers that stop: this one's, and those of others.
+	departure departure
+	asides    asides
 
-	entries, messages uint64              // counted for people
-	waits             histogram.Durations // of entries, from the request to a machine to the grant
-	counts            map[string]*Counts  // by prefix
+	pause     pause
+	serves    bool   // an algorithm guards some prefix, or is about to, and this server knows all guards
+	successor uint64 // the server at which the clients of the last seat continue, or 0
 
-	output   Output
-	overflow bool // a link has exceeded its bounds
-	fx       process.Effects
-	event    process.Event
-	message  process.Message
-	next     view.Feed // the next event for the machine that was stepped
-	scratch  []byte
-	body     []byte
-	sent     []byte // data of the batches
+	// For the next Output.
+	output Output
+	bad    []uint64
+	gone   string
+	sent   []byte // data of the batches
 }
 
 // New returns the host of a server that has no seat.
 func New(c Config) *Host {
-	h := &Host{cfg: c, random: random(c.Seed), table: 1, member: view.Member{Server: c.Server}, names: make(map[string]*instance), home: newHome(c.OnHold), counts: make(map[string]*Counts)}
-	h.chooser = h.choose // once: each method value is a new closure
+	h := new(Host)
+	own := &h.self
+	own.cfg, own.member = c, view.Member{Server: c.Server}
+	h.seat = seat{self: own}
+	h.links = links{self: own}
+	h.guards = guards{self: own, number: 1}
+	h.machines = machines{
+		self: own, links: &h.links, seat: &h.seat, guards: &h.guards, home: &h.home,
+		names: make(map[string]*instance), random: random(c.Seed), counts: make(map[string]*Counts),
+	}
+	h.machines.chooser = h.machines.random.choose // once: each method value is a new closure
+	h.home = home{self: own, machines: &h.machines, nears: &h.nears, seat: &h.seat, asides: &h.asides, sessions: newSessions(c.OnHold)}
+	h.nears = nears{self: own, machines: &h.machines, seat: &h.seat}
+	h.cuts = recorder{self: own, machines: &h.machines, links: &h.links, home: &h.home}
+	h.watch = watch{self: own, machines: &h.machines, seat: &h.seat}
+	h.asides = asides{self: own, home: &h.home, links: &h.links, seat: &h.seat}
+	h.departure = departure{self: own, home: &h.home, machines: &h.machines, links: &h.links, seat: &h.seat, asides: &h.asides}
 	return h
 }
 
@@ -174,20 +103,20 @@ func (h *Host) Member() *view.Member { return &h.member }
 func (h *Host) begin(now int64) {
 	h.now = max(h.now, now)
 	h.checkLapse()
-	h.lapseNear()
+	h.nears.lapse()
 }
 
 // finish ends the processing of an input.
 func (h *Host) finish() {
-	h.advance()
-	h.work()
-	h.answerAll()
-	h.tendWatch()
-	h.propose()
-	h.sayQuiet()
-	h.sayInherited()
-	h.depart()
-	if h.overflow {
+	h.machines.advance()
+	h.machines.work()
+	h.home.answerAll()
+	h.watch.tend()
+	h.watch.propose()
+	h.guards.sayQuiet(&h.seat)
+	h.asides.sayInherited()
+	h.departure.depart()
+	if h.links.overflow {
 		h.abandon("a member has taken nothing for too long")
 	}
 }
@@ -207,27 +136,18 @@ func (h *Host) guard() {
 // Err returns the assertion that failed, or nil.
 func (h *Host) Err() error { return h.output.Err }
 
-// stood is the longest time between two ticks of a server that was not suspended.
-const stood = 200e6
-
-// leaseClock returns the reading of a clock that stands still while this server is suspended (H5).
-func (h *Host) leaseClock() int64 { return h.now - h.gaps }
-
 // Tick advances the time. The wall clock is for people.
 func (h *Host) Tick(now, wall int64) {
 	defer h.guard()
 	if h.output.Err != nil {
 		return
 	}
-	if gap := now - h.ticked; h.ticked != 0 && gap > stood {
-		h.gaps += gap
-	}
-	h.ticked, h.wall = max(h.ticked, now), wall
+	h.tick(now, wall)
 	h.begin(now)
-	h.tend()
-	h.fire()
-	h.forget()
-	for _, l := range h.links {
+	h.home.tend()
+	h.machines.fire()
+	h.machines.forget()
+	for _, l := range h.links.list {
 		l.tick(h.now)
 	}
 	h.finish()
@@ -239,7 +159,7 @@ func (h *Host) Output() *Output {
 		return &h.output
 	}
 	h.output.Batches, h.sent = h.output.Batches[:0], h.sent[:0]
-	for _, l := range h.links {
+	for _, l := range h.links.list {
 		for b, any := l.next(h.member.Epoch); any && h.member.State != view.Out; b, any = l.next(h.member.Epoch) {
 			from := len(h.sent)
 			h.sent = b.append(h.sent)
@@ -247,15 +167,15 @@ func (h *Host) Output() *Output {
 		}
 	}
 	o := &h.output
-	o.Replies, h.replies = h.replies, o.Replies[:0]
+	o.Replies, h.home.replies = h.home.replies, o.Replies[:0]
 	if o.Seat, o.Enter = h.orders(), h.enters(); len(o.Seat) > 0 {
 		o.Report = h.report()
 	}
 	o.Close, h.bad = h.bad, o.Close[:0]
 	o.Gone, h.gone = h.gone, ""
-	o.Cuts, h.cutEnds = h.cutEnds, nil
-	o.Near, h.near.told, o.Moved, h.near.moved = h.near.told, o.Near[:0], h.near.moved, false
-	o.Left, o.More = h.leaving == left, len(h.todo) > 0
+	o.Cuts, h.cuts.ends = h.cuts.ends, nil
+	o.Near, h.nears.told, o.Moved, h.nears.moved = h.nears.told, o.Near[:0], h.nears.moved, false
+	o.Left, o.More = h.leaving == left, len(h.machines.todo) > 0
 	return o
 }
 
@@ -263,13 +183,5 @@ func (h *Host) Output() *Output {
 // was granted or released mostly leaves nothing.
 func (h *Host) Owes() bool {
 	frames := func(l *link) bool { return l.up && l.out < len(l.ends) }
-	return len(h.replies) > 0 || len(h.near.told) > 0 || len(h.todo) > 0 || h.output.Err != nil || slices.ContainsFunc(h.links, frames)
-}
-
-// askTurn asks for another epoch, once in each epoch.
-func (h *Host) askTurn(why string) {
-	if !h.turned {
-		h.turned = true
-		h.order(registry.Command{Op: registry.OpTurn, Value: why, Guarding: &registry.Guarding{Epoch: h.member.Epoch}})
-	}
+	return len(h.home.replies) > 0 || len(h.nears.told) > 0 || len(h.machines.todo) > 0 || h.output.Err != nil || slices.ContainsFunc(h.links.list, frames)
 }

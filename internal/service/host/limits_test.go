@@ -14,7 +14,7 @@ import (
 )
 
 // alone is a host that is the only member, with one guarded prefix.
-func alone(t *testing.T, c Config, u view.Use) *lonely {
+func alone(t testing.TB, c Config, u view.Use) *lonely {
 	t.Helper()
 	if err := Check(u); err != nil {
 		t.Fatal(err)
@@ -35,7 +35,7 @@ func alone(t *testing.T, c Config, u view.Use) *lonely {
 // lonely has one client.
 type lonely struct {
 	*Host
-	t      *testing.T
+	t      testing.TB
 	number uint64
 	seat   []registry.Command // what it has said for its seat
 }
@@ -119,15 +119,15 @@ func TestReuse(t *testing.T) {
 	for i := range 5 {
 		l.enter(fmt.Sprint("a/", i))
 	}
-	if len(l.names) != 3 || l.prefixes[0].names != 3 {
-		t.Errorf("%d machines are kept, and %d counted, want 3", len(l.names), l.prefixes[0].names)
+	if len(l.machines.names) != 3 || l.machines.prefixes[0].names != 3 {
+		t.Errorf("%d machines are kept, and %d counted, want 3", len(l.machines.names), l.machines.prefixes[0].names)
 	}
 	if _, f := l.enter("a/4"); f != 3 {
 		t.Errorf("a machine that is used again gives fence %d, want 3", f)
 	}
 	l.Tick(idleFor, 0)
-	if len(l.names) != 0 || l.prefixes[0].base.Fence != 3 {
-		t.Errorf("%d machines are kept too long, base %v", len(l.names), l.prefixes[0].base)
+	if len(l.machines.names) != 0 || l.machines.prefixes[0].base.Fence != 3 {
+		t.Errorf("%d machines are kept too long, base %v", len(l.machines.names), l.machines.prefixes[0].base)
 	}
 	if _, f := l.enter("a/0"); f != 4 {
 		t.Errorf("fence %d after the machines were dropped, want 4", f)
@@ -137,11 +137,11 @@ func TestReuse(t *testing.T) {
 // I7 and I9: large fences ask for another epoch, and one that does not fit ends the host.
 func TestLargeFences(t *testing.T) {
 	l := alone(t, Config{}, view.Use{Algorithm: "central"})
-	l.prefixes[0].base.Fence = fenceHigh
+	l.machines.prefixes[0].base.Fence = fenceHigh
 	if code, _ := l.enter("a/1"); code != registry.OK || !slices.Equal(l.turns(), []string{"large fences"}) {
 		t.Errorf("code %d, turns %v", code, l.turns())
 	}
-	l.prefixes[0].base.Fence = fenceBound
+	l.machines.prefixes[0].base.Fence = fenceBound
 	l.enter("a/2")
 	o := l.Output()
 	var failed process.Violation

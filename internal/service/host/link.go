@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/conclave-io/conclave/algorithm/view"
 	"github.com/conclave-io/conclave/internal/kit/wire"
 	"github.com/conclave-io/conclave/process"
 )
@@ -63,15 +62,6 @@ func (l *link) reset(now int64) {
 	l.heard, l.mark, l.markAt, l.full = now, 0, 0, 0
 	l.frames, l.ends, l.skip, l.out, l.acked, l.most = l.frames[:0], l.ends[:0], 0, 0, 0, 0
 	l.got, l.told, l.owes = 0, 0, false
-}
-
-// link returns the link to a server, and creates it if necessary.
-func (h *Host) link(server uint64) *link {
-	i, found := slices.BinarySearchFunc(h.links, server, func(l *link, s uint64) int { return cmp.Compare(l.server, s) })
-	if !found {
-		h.links = slices.Insert(h.links, i, &link{server: server})
-	}
-	return h.links[i]
 }
 
 // add appends a frame.
@@ -205,138 +195,6 @@ func each(b *batch, got *uint64, take func(f []byte) error) error {
 	return nil
 }
 
-// Lane notes that frames can be sent to a server from now on, or no longer (L3).
-func (h *Host) Lane(server uint64, up bool) {
-	if h.link(server).up != up {
-		h.link(server).connected(up)
-	}
-}
-
-// Receive accepts a batch from a server. After an error the lane must be closed.
-func (h *Host) Receive(now int64, server uint64, data []byte) (err error) {
-	defer h.guard()
-	if h.output.Err != nil {
-		return nil
-	}
-	h.begin(now)
-	b, err := decodeBatch(data)
-	if err != nil {
-		return err
-	}
-	l := h.link(server)
-	switch h.member.Fate(b.epoch) {
-	case view.Keep:
-		return l.keep(&b)
-	case view.Take:
-		if from := h.member.RankOf(server); from != process.None {
-			err = h.take(l, from, &b)
-		}
-	case view.Drop:
-	}
-	h.finish()
-	return err
-}
-
-// take accepts the frames of a batch of the present epoch.
-func (h *Host) take(l *link, from process.ID, b *batch) error {
-	l.heard = h.now
-	if !l.acknowledge(b.ack) {
-		return fmt.Errorf("host: server %d acknowledges %d frames of epoch %d, which were not sent", l.server, b.ack, b.epoch)
-	}
-	err := each(b, &l.got, func(data []byte) error { return h.frame(from, data) })
-	if l.got-l.told >= together {
-		l.owes = true
-	}
-	return err
-}
-
-// takeKept accepts the frames of this epoch that came before it began (L4). If the frames of a
-// link are invalid, its lane is closed, as if they had come now.
-func (h *Host) takeKept() {
-	for _, l := range h.links {
-		k := l.kept
-		if k.epoch > h.member.Epoch || k.epoch == 0 {
-			continue
-		}
-		l.kept = kept{}
-		from := h.member.RankOf(l.server)
-		if k.epoch < h.member.Epoch || from == process.None {
-			continue
-		}
-		if h.take(l, from, &batch{epoch: k.epoch, first: 1, frames: k.frames}) != nil {
-			h.bad = append(h.bad, l.server)
-		}
-	}
-}
-
-// frame processes one frame of the present epoch.
-func (h *Host) frame(from process.ID, data []byte) error {
-	f, err := decodeFrame(data)
-	if err != nil {
-		return err
-	}
-	switch f.kind {
-	case frameResumed:
-		h.member.Hear(from)
-		return nil
-	case frameHandover:
-		h.onHandover(from, &f)
-		return nil
-	case frameAdopted:
-		h.onAdopted(from)
-		return nil
-	case frameRefused:
-		h.onRefused(from)
-		return nil
-	case frameCut:
-		return h.onCut(from, &f)
-	case frameSystem:
-		return h.heard(from, f.message)
-	}
-	in := h.instance(string(f.name))
-	if in.prefix == nil {
-		return fmt.Errorf("host: server %d sends a frame for %q, which no algorithm guards in epoch %d", h.member.Members[from].Server, f.name, h.member.Epoch)
-	}
-	if f.kind == frameWake {
-		h.make(in)
-		h.account(in)
-		return nil
-	}
-	if err := h.decode(in, from, f.message); err != nil {
-		return err
-	}
-	h.pass(from, data, in.name)
-	h.deliver(in)
-	return nil
-}
-
-// decode reads a message of another member for a machine.
-func (h *Host) decode(in *instance, from process.ID, message []byte) error {
-	if err := in.prefix.codec.Decode(message, &h.message); err != nil {
-		return err
-	}
-	if h.message.From != from || h.message.To != h.member.Rank() {
-		return fmt.Errorf("host: a message from %d to %d comes from %d to %d", h.message.From, h.message.To, from, h.member.Rank())
-	}
-	return nil
-}
-
-// send sends a frame to the member with a rank.
-func (h *Host) send(to process.ID, f *frame) {
-	h.scratch = f.append(h.scratch[:0])
-	l := h.link(h.member.Members[to].Server)
-	l.add(h.scratch)
-	h.messages++
-	if _, bytes := l.waiting(); bytes > backlog {
-		h.overflow = true
-	}
-}
-
-// crowded reports whether a link to a member is over half full (L5).
-func (h *Host) crowded() bool {
-	return slices.ContainsFunc(h.links, (*link).crowded)
-}
-
 // tick sends an acknowledgement for what came since the last tick, and notes what the peer has
 // not acknowledged.
 func (l *link) tick(now int64) {
@@ -361,4 +219,54 @@ func (l *link) tick(now int64) {
 // window full.
 func (l *link) stuck(now, long int64) bool {
 	return l.mark > l.acked && now-l.markAt >= long || l.full != 0 && now-l.full >= long
+}
+
+// links are the links to all servers, by their ids.
+type links struct {
+	*self
+	list     []*link
+	sent     uint64 // frames, counted for people
+	overflow bool   // a link has exceeded its bounds
+	scratch  []byte
+}
+
+// reset forgets all frames with the seat (S5).
+func (ls *links) reset() {
+	ls.overflow = false
+	for _, l := range ls.list {
+		l.reset(ls.now)
+		l.kept = kept{}
+	}
+}
+
+// begin begins an epoch.
+func (ls *links) begin() {
+	for _, l := range ls.list {
+		l.reset(ls.now)
+	}
+}
+
+// to returns the link to a server, and creates it if necessary.
+func (ls *links) to(server uint64) *link {
+	i, found := slices.BinarySearchFunc(ls.list, server, func(l *link, s uint64) int { return cmp.Compare(l.server, s) })
+	if !found {
+		ls.list = slices.Insert(ls.list, i, &link{server: server})
+	}
+	return ls.list[i]
+}
+
+// send sends a frame to the member with a rank.
+func (ls *links) send(to process.ID, f *frame) {
+	ls.scratch = f.append(ls.scratch[:0])
+	l := ls.to(ls.member.Members[to].Server)
+	l.add(ls.scratch)
+	ls.sent++
+	if _, bytes := l.waiting(); bytes > backlog {
+		ls.overflow = true
+	}
+}
+
+// crowded reports whether a link to a member is over half full (L5).
+func (ls *links) crowded() bool {
+	return slices.ContainsFunc(ls.list, (*link).crowded)
 }

@@ -18,8 +18,9 @@ type mutant struct {
 
 const (
 	memberFile   = "algorithm/view/member.go"
-	instanceFile = "internal/service/host/instance.go"
+	machinesFile = "internal/service/host/machines.go"
 	linkFile     = "internal/service/host/link.go"
+	receiveFile  = "internal/service/host/receive.go"
 	hostMember   = "internal/service/host/member.go"
 	homeFile     = "internal/service/host/home.go"
 	leaveFile    = "internal/service/host/leave.go"
@@ -39,22 +40,22 @@ var mutants = []mutant{
 	{"holds-not-entered-again", "What is held is not entered again.",
 		one(memberFile, "if !n.Held {", "if n.Held || !n.Held {")},
 	{"machines-kept", "Machines outlive a START.",
-		one(instanceFile, "in.epoch, in.begun, in.machine, in.timers = h.member.Epoch, false, nil, in.timers[:0]",
-			"in.epoch, in.begun = h.member.Epoch, false")},
+		one(machinesFile, "in.epoch, in.begun, in.machine, in.timers = m.member.Epoch, false, nil, in.timers[:0]",
+			"in.epoch, in.begun = m.member.Epoch, false")},
 	{"old-frames", "Frames of earlier epochs are taken.",
 		one(memberFile, "m.State != Out && epoch == m.Epoch", "m.State != Out && epoch <= m.Epoch")},
 	{"newer-frames-dropped", "Frames of later epochs are dropped, not kept.",
-		one(linkFile, "		return l.keep(&b)", "		return nil")},
+		one(receiveFile, "		return l.keep(&b)", "		return nil")},
 	{"taken-twice", "A frame that is sent again is taken again.",
 		one(linkFile, "		if number <= *got {\n			continue\n		}\n		if number != *got+1 {", "		if number > *got+1 {")},
 	{"not-sent-again", "What was not acknowledged is not sent again on the next lane.",
 		one(linkFile, "l.up, l.out = up, l.skip", "l.up = up")},
 	{"fence-without-epoch", "A fence is that of the machine alone.",
-		one(instanceFile, "h.member.Epoch<<fenceBits|uint64(f)", "uint64(f)")},
+		one(machinesFile, "m.member.Epoch<<fenceBits|uint64(f)", "uint64(f)")},
 	{"base-of-zero", "Machines that are made after a drop begin at zero.",
 		one("internal/service/host/prefix.go", "if s.base == (process.Base{}) {", "if s.base == s.base {")},
 	{"token-forgotten", "Any machine is dropped when nothing is wanted of it, also one with a token.",
-		one(instanceFile, "if idler, ok := in.machine.(process.Idler); !ok || !idler.Idle() {", "if idler, ok := in.machine.(process.Idler); ok && !idler.Idle() {")},
+		one(machinesFile, "if idler, ok := in.machine.(process.Idler); !ok || !idler.Idle() {", "if idler, ok := in.machine.(process.Idler); ok && !idler.Idle() {")},
 	{"unwanted-grant-kept", "A grant that nobody wants any more is not given back.",
 		one(memberFile, "	n.Phase = Idle\n	return false, Release\n}\n\n// Leave", "	n.Phase = Idle\n	return false, Nothing\n}\n\n// Leave")},
 	{"quiet-while-held", "Quiet is said while something is held.",
@@ -69,41 +70,41 @@ var mutants = []mutant{
 		one(memberFile, "case n.Phase == Idle && n.Wanted && !n.Held &&", "case n.Phase != Inside && n.Wanted && !n.Held &&")},
 	{"present-prefixes", "A prefix made in mid-epoch has its names at once, and they begin without the marks of the old one.",
 		[]mutation.Edit{
-			{File: instanceFile, Old: "	for _, s := range h.prefixes {\n		if strings.HasPrefix(name, s.prefix) && (found", New: "	for i := range h.guards {\n		g := &h.guards[i]\n		if g.New && g.Use.Live() && !slices.ContainsFunc(h.prefixes, func(s *guardedPrefix) bool { return s.prefix == g.Prefix }) {\n			h.prefixes = append(h.prefixes, h.newPrefix(&g.Guard, 0))\n		}\n	}\n	for _, s := range h.prefixes {\n		if strings.HasPrefix(name, s.prefix) && (found"},
+			{File: machinesFile, Old: "	for _, s := range m.prefixes {\n		if strings.HasPrefix(name, s.prefix) && (found", New: "	for i := range m.guards.list {\n		g := &m.guards.list[i]\n		if g.New && g.Use.Live() && !slices.ContainsFunc(m.prefixes, func(s *guardedPrefix) bool { return s.prefix == g.Prefix }) {\n			m.prefixes = append(m.prefixes, m.newPrefix(&g.Guard, 0))\n		}\n	}\n	for _, s := range m.prefixes {\n		if strings.HasPrefix(name, s.prefix) && (found"},
 		}},
 	{"lapsed-tells", "A member whose seat has lapsed tells grants.",
 		one(memberFile, "n.Wanted && !draining && !m.Lapsed", "n.Wanted && !draining")},
 	{"asleep", "The coordinator of a token ring is not woken: the first name waits forever.",
-		one(instanceFile, "			h.wake(in)\n", "")},
+		one(machinesFile, "			m.wake(in)\n", "")},
 	{"answered-by-an-earlier-renewal", "A client's Renew is answered by a renewal of the seat that was sent before it came.",
-		one("internal/service/host/home.go", "h.home.asks[n].after < command", "h.home.asks[n].after < command+100")},
+		one("internal/service/host/home.go", "h.asks[n].after < command", "h.asks[n].after < command+100")},
 	{"answered-at-once", "A client's Renew is answered from the deadline of the seat.",
 		one("internal/service/host/home.go", "h.leaseClock(), h.seat.sequence})", "h.leaseClock(), h.seat.sequence})\n\tif h.now < h.seat.until {\n\t\th.promise(1<<62, h.seat.until+mu(h.cfg.lease())-h.now)\n\t}")},
 	{"more-than-the-seat-has", "A client is promised its own TTL, whatever the seat was given.",
 		one("internal/service/host/home.go", "given := min(h.span(s.TTL), remaining)", "given := s.TTL + 0*remaining")},
 	{"ended-early", "A home ends a session from its last answer on as if it had come when it was sent first.",
-		one("internal/service/host/home.go", "h.home.leases.Extend(a.session, a.at+given)", "h.home.leases.Extend(a.session, a.at+given/2)")},
+		one("internal/service/host/home.go", "h.leases.Extend(a.session, a.at+given)", "h.leases.Extend(a.session, a.at+given/2)")},
 	{"acknowledged-while-kept", "Frames of a later epoch are acknowledged and then forgotten.",
-		one(linkFile, "		l.kept = kept{}\n		from", "		l.got = k.count\n		l.kept = kept{}\n		continue\n		from")},
+		one(receiveFile, "		l.kept = kept{}\n		from", "		l.got = k.count\n		l.kept = kept{}\n		continue\n		from")},
 	{"late-grant-kept", "A hold that ended while it was entered again is kept.",
 		one(memberFile, "\t\tif n.Held {", "\t\tif true {")},
 	{"left-while-held", "A server that stops closes its seat while a name is held.",
-		one(leaveFile, "case !held && (!waits || h.leaving == leaves):", "case !waits || h.leaving == leaves:")},
+		one(leaveFile, "case !held && (!waits || d.leaving == leaves):", "case !waits || d.leaving == leaves:")},
 	{"takes-while-it-hands-over", "A home that hands over takes a release: the heir has the hold, and nobody gives it up.",
-		one(homeFile, "	case h.still():\n		h.hold(", "	case h.still() && c.Op != registry.OpRelease:\n		h.hold(")},
+		one(homeFile, "	case h.frozen:\n		h.hold(", "	case h.frozen && c.Op != registry.OpRelease:\n		h.hold(")},
 	{"heir-closes-early", "A member that has set a home aside closes its seat before it knows whether it is the heir.",
 		[]mutation.Edit{
-			{File: leaveFile, Old: "	case h.inherits():\n", New: ""},
-			{File: hostMember, Old: "&& !h.inherits()", New: ""},
+			{File: leaveFile, Old: "	case d.asides.inherits():\n", New: ""},
+			{File: hostMember, Old: "&& !h.asides.inherits()", New: ""},
 		}},
 	{"heir-forgets", "The heir drops what it has set aside when its epoch changes.",
 		one("internal/service/host/adopt.go", "		} else if !a.said {", "		} else if !a.said || a.said {")},
 	{"heir-enters-nothing-again", "What was taken over is not entered again.",
-		one("internal/service/host/adopt.go", "in.state.Held, in.state.Wanted = h.home.reg.Demand(name)", "_, in.state.Wanted = h.home.reg.Demand(name)")},
+		one(machinesFile, "= held || in.near != nil, wanted", "= in.state.Held || in.near != nil, wanted")},
 	{"handed-over-while-granted", "A home that hands over tells grants that are not in what it has handed over.",
-		one("internal/service/host/seat.go", " || h.leaving != stays\n", "\n")},
+		one("internal/service/host/seat.go", " || s.leaving != stays\n", "\n")},
 	{"marker-overtakes", "A marker overtakes a frame that waits for a lane.",
-		one(linkFile, "	l.add(h.scratch)\n", `	l.add(h.scratch)
+		one(linkFile, "	l.add(ls.scratch)\n", `	l.add(ls.scratch)
 	if at := len(l.ends) - 2; f.kind == frameCut && at >= max(l.out, l.skip) {
 		before, frame := l.start(at), l.ends[at]-l.start(at)
 		l.frames = append(append(append([]byte{}, l.frames[:before]...), l.frames[l.ends[at]:]...), l.frames[before:l.ends[at]]...)
@@ -116,17 +117,17 @@ var mutants = []mutant{
 			{File: "algorithm/globalstate/globalstate.go", Old: "	m.recordings = slices.Delete(m.recordings, i, i+1)\n", New: "	m.recordings = slices.Delete(m.recordings, i, i+1)\n	r.state = m.observe()\n"},
 		}},
 	{"in-flight-not-recorded", "What arrives between the state and the marker of its sender is not recorded.",
-		one(linkFile, "	h.pass(from, data, in.name)\n", "")},
+		one(receiveFile, "	h.cuts.pass(from, data, in.name)\n", "")},
 	{"recorded-once", "The second cut of an epoch has the states of the first.",
-		one(cutFile, "	found := 0\n", "	found := 0\n	if h.cuts.census.list != nil {\n		return\n	}\n")},
+		one(cutFile, "	found := 0\n", "	found := 0\n	if r.census.list != nil {\n		return\n	}\n")},
 	{"near-outlives-its-lease", "A near hold goes on when the lease of the seat is over.",
-		one(nearFile, "h.near.held > 0 && h.now >= h.seat.until", "h.near.held < 0 && h.now >= h.seat.until")},
+		one(nearFile, "ns.held > 0 && ns.now >= ns.seat.until", "ns.held < 0 && ns.now >= ns.seat.until")},
 	{"near-handed-over", "A server that stops hands its home over while something is held near.",
 		one(leaveFile, "return in.near != nil || in.prefix", "return in.prefix")},
 	{"near-not-known-to-the-home", "A near hold ends when a client asks for the name, as the home knows of no holder.",
 		one(homeFile, "&& !held && in.near == nil {", "&& !held {")},
 	{"near-free-at-the-heir", "An heir forgets that it holds near what those wait for whom it takes over.",
-		one("internal/service/host/adopt.go", "in.state.Held = in.state.Held || in.near != nil", "in.state.Held = in.state.Held || false")},
+		one(machinesFile, "= held || in.near != nil, wanted", "= held, wanted")},
 }
 
 // TestMutants checks that each mistake can be applied. With LONG set, it builds each one,

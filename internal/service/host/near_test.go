@@ -265,7 +265,7 @@ func TestNearAtTheHeir(t *testing.T) {
 		{Op: registry.OpAcquire, Session: registry.SessionID{9}, Sequence: 2, Name: "a/1"},
 	}}
 	other.Apply(0, &batch, new(registry.Effects))
-	l.merge(&aside{home: other.AppendHome(nil, func(registry.SessionID) int64 { return forever })})
+	l.asides.take(&aside{home: other.AppendHome(nil, func(registry.SessionID) int64 { return forever })})
 	if got := l.Name("a/1"); !got.Held || !got.Wanted {
 		t.Errorf("%+v", got)
 	}

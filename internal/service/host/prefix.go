@@ -85,24 +85,10 @@ type guardedPrefix struct {
 	base  process.Base
 	based []*process.Config
 
+	watch  *watch  // whose stack it is, or nil: it guards names
 	names  int     // that have an instance
 	counts *Counts // of the prefix, since the start of the server
 	idle   list    // instances to reuse, the longest idle first
-}
-
-// newPrefix returns the guarded prefix of a guard in the present epoch.
-func (h *Host) newPrefix(g *view.Guard, coordinator uint64) *guardedPrefix {
-	n := len(h.member.Members)
-	c, err := configure(g.Use, n, max(0, h.member.RankOf(coordinator)))
-	process.Assert(err == nil, "a guard was checked")
-	c.codec = process.NewCodec(c.spec, n)
-	c.units = Units(g.Use) > 1
-	c.prefix, c.based = g.Prefix, make([]*process.Config, n)
-	if h.counts[g.Prefix] == nil {
-		h.counts[g.Prefix] = new(Counts)
-	}
-	c.counts = h.counts[g.Prefix]
-	return c
 }
 
 // configure is I3, for n members.

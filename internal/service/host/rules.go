@@ -15,31 +15,31 @@ func (h *Host) Rules(now int64, rules *access.State) {
 		return
 	}
 	h.begin(now)
-	h.rules = rules
-	h.obey()
-	h.answerAll()
+	h.home.rules = rules
+	h.home.obey()
+	h.home.answerAll()
 	h.finish()
 }
 
 // Revision returns the revision of the rules by which this home goes: every request that it grants
 // from now on is allowed by them, or by newer ones.
-func (h *Host) Revision() uint64 { return h.rules.Revision() }
+func (h *Host) Revision() uint64 { return h.home.rules.Revision() }
 
 // obey ends the waits that the rules do not allow; answerAll passes that on. A frozen home ends nothing. Nor
 // does it grant anything: the waits are examined before they continue, here or at another member.
-func (h *Host) obey() {
-	if h.still() {
+func (h *home) obey() {
+	if h.frozen {
 		return
 	}
-	for in := h.local.first; in != nil; in = in.next {
+	for in := h.machines.local.first; in != nil; in = in.next {
 		if in.state.Wanted {
-			h.home.reg.RefuseSome(in.name, func(owner string) *registry.Result { return h.forbids(owner, in.name) }, &h.home.fx)
+			h.reg.RefuseSome(in.name, func(owner string) *registry.Result { return h.forbids(owner, in.name) }, &h.fx)
 		}
 	}
 }
 
 // forbids returns the refusal of a lock to the owner of a session, or nil if the rules allow it.
-func (h *Host) forbids(owner, name string) *registry.Result {
+func (h *home) forbids(owner, name string) *registry.Result {
 	allowed, why := h.rules.Decide(owner, access.Hold, access.Lock, name)
 	if allowed {
 		return nil

@@ -69,7 +69,7 @@ func TestRulesWhileHandedOver(t *testing.T) {
 	}
 	l.Leave(l.now)
 	l.Output()
-	if !l.still() {
+	if !l.home.frozen {
 		t.Fatal("it does not hand over")
 	}
 	if l.allow("cert:a"); code(l.Output(), 2, 2) != 0 {

@@ -24,7 +24,7 @@ func pair(t *testing.T, use view.Use) *lonely {
 // frames gives the member a batch of its peer.
 func (l *lonely) frames(ack uint64, frames ...frame) {
 	l.t.Helper()
-	b := batch{epoch: 1, first: l.link(2).got + 1, ack: ack}
+	b := batch{epoch: 1, first: l.links.to(2).got + 1, ack: ack}
 	var peer link
 	for i := range frames {
 		peer.add(frames[i].append(nil))
@@ -84,7 +84,7 @@ func TestCrowded(t *testing.T) {
 	l.Lane(2, true)
 	l.frames(0, frame{kind: frameResumed})
 	l.submit(registry.Command{Op: registry.OpOpen, TTL: registry.MaxTTL})
-	asked := func() int { frames, _ := l.link(2).waiting(); return frames - 1 } // RESUMED
+	asked := func() int { frames, _ := l.links.to(2).waiting(); return frames - 1 } // RESUMED
 	const more = 100
 	for i := range window/2 + more {
 		l.number++
@@ -103,9 +103,9 @@ func TestCrowded(t *testing.T) {
 	if got := asked() + 1000; got != window/2+more || l.Output().More {
 		t.Errorf("%d names are asked for when there is room again, want %d", got, window/2+more)
 	}
-	l.scratch = make([]byte, 1<<20)
+	l.links.scratch = make([]byte, 1<<20)
 	for range backlog>>20 + 1 {
-		l.send(1, &frame{kind: frameLock, name: []byte("a/0"), message: make([]byte, 1<<20)})
+		l.links.send(1, &frame{kind: frameLock, name: []byte("a/0"), message: make([]byte, 1<<20)})
 	}
 	l.Tick(20e6, 0)
 	if o := l.Output(); o.Gone == "" || l.Member().State != view.Out {

@@ -69,7 +69,7 @@ type Link struct {
 // Status returns the status of the host. It shares no memory that changes.
 func (h *Host) Status() Status {
 	s := Status{
-		Seat: h.seat.id, State: h.member.State, Lapsed: h.member.Lapsed, Sessions: h.home.reg.Counts().Sessions, Names: len(h.names), Entries: h.entries, Messages: h.messages,
+		Seat: h.seat.id, State: h.member.State, Lapsed: h.member.Lapsed, Sessions: h.home.reg.Counts().Sessions, Names: len(h.machines.names), Entries: h.machines.entries, Messages: h.links.sent,
 		View: view.View{Epoch: h.member.Epoch, Members: slices.Clone(h.member.Members)},
 	}
 	if !s.Lapsed {
@@ -80,26 +80,26 @@ func (h *Host) Status() Status {
 			s.Missing = append(s.Missing, m.Server)
 		}
 	}
-	s.Paused, s.Opened, s.Waits = h.paused, h.opened, h.waits
-	for _, n := range h.prefixes {
+	s.Paused, s.Opened, s.Waits = h.machines.opening.paused, h.machines.opening.opened, h.machines.waits
+	for _, n := range h.machines.prefixes {
 		if n.spec != nil {
 			s.Prefixes = append(s.Prefixes, GuardedPrefix{n.prefix, n.spec.Name, n.names, *n.counts})
 		}
 	}
-	s.Busy = h.local.length
-	for _, prefix := range slices.Sorted(maps.Keys(h.counts)) {
-		c := h.counts[prefix]
+	s.Busy = h.machines.local.length
+	for _, prefix := range slices.Sorted(maps.Keys(h.machines.counts)) {
+		c := h.machines.counts[prefix]
 		s.All.Entries, s.All.Messages, s.All.Others, s.All.Waited = s.All.Entries+c.Entries, s.All.Messages+c.Messages, s.All.Others+c.Others, s.All.Waited+c.Waited
 	}
 	s.Starts, s.StartsFor = slices.Clone(h.starts.latest), h.starts.counts
-	s.Watch = Watch{Doubted: h.doubts(), WatchCounts: h.observed.WatchCounts}
-	if w := &h.watch; w.in != nil {
+	s.Watch = Watch{Doubted: h.watch.doubts(), WatchCounts: h.watch.counts}
+	if w := &h.watch.stack; w.in != nil {
 		s.Watch.Stack = w.in.prefix.spec.Name
 		if w.leader != process.None {
 			s.Watch.Elected = h.member.Members[w.leader].Server
 		}
 	}
-	for _, l := range h.links {
+	for _, l := range h.links.list {
 		frames, _ := l.waiting()
 		s.Links = append(s.Links, Link{l.server, l.up, frames})
 	}
@@ -108,12 +108,12 @@ func (h *Host) Status() Status {
 
 // Idle reports whether the server has no seat and wants none. Then it needs neither ticks nor
 // lanes until a view says otherwise.
-func (h *Host) Idle() bool { return h.seat.id == registry.SessionID{} && !h.serves }
+func (h *Host) Idle() bool { return h.seat.none() && !h.serves }
 
 // Name returns what clients of this home want of a name, and what its machine was asked for in
 // the present epoch.
 func (h *Host) Name(name string) view.Name {
-	in := h.names[name]
+	in := h.machines.names[name]
 	if in == nil {
 		return view.Name{}
 	}
@@ -126,13 +126,17 @@ func (h *Host) Name(name string) view.Name {
 
 // IsMember reports whether this server takes part in the view, and knows what its clients hold: none of
 // them are those of a home that it takes over.
-func (h *Host) IsMember() bool { return h.member.State != view.Out && len(h.asides) == 0 }
+func (h *Host) IsMember() bool { return h.member.State != view.Out && len(h.asides.list) == 0 }
 
 // Explain returns the holders of a lock at this home or near, its waiters here, and how its last
 // holds at the home ended. Known is false if there is none of these.
 func (h *Host) Explain(name string, waiters int) (res registry.Resource, known bool, past []registry.Ended) {
-	res, known, past = h.home.reg.Explain(registry.Lock, name, waiters)
-	if in := h.names[name]; in != nil && in.near != nil {
+	return h.home.explain(name, waiters)
+}
+
+func (h *home) explain(name string, waiters int) (res registry.Resource, known bool, past []registry.Ended) {
+	res, known, past = h.reg.Explain(registry.Lock, name, waiters)
+	if in := h.machines.names[name]; in != nil && in.near != nil {
 		res.Name, res.Class, res.Holders, known = name, registry.Lock, []registry.Holder{in.holder()}, true
 	}
 	return res, known, past
@@ -153,5 +157,5 @@ func (h *Host) Sessions(after registry.SessionID, limit int) (list []registry.Se
 // limit.
 func (h *Host) List(prefix, after string, limit, waiters int) (list []registry.Resource, more bool) {
 	list, more = h.home.reg.List(registry.Lock, prefix, after, limit, waiters)
-	return h.addNear(list, prefix, after, limit, more)
+	return h.nears.add(list, prefix, after, limit, more)
 }

@@ -37,27 +37,23 @@ func (a *alarms) Pop() any {
 }
 
 // arm is I8: the time is drawn from the range.
-func (h *Host) arm(in *instance, e *process.Effect) {
-	t := timer{e.Layer, e.Timer, h.now + int64(e.Lo) + int64(h.random.below(uint64(e.Hi-e.Lo)+1))}
-	h.disarm(in, t.layer, t.id)
+func (m *machines) arm(in *instance, e *process.Effect) {
+	t := timer{e.Layer, e.Timer, m.now + int64(e.Lo) + int64(m.random.below(uint64(e.Hi-e.Lo)+1))}
+	in.disarm(t.layer, t.id)
 	in.timers = append(in.timers, t)
-	heap.Push(&h.alarms, alarm{t, in})
-}
-
-func (h *Host) disarm(in *instance, layer uint8, id process.Timer) {
-	in.timers = slices.DeleteFunc(in.timers, func(t timer) bool { return t.layer == layer && t.id == id })
+	heap.Push(&m.alarms, alarm{t, in})
 }
 
 // fire gives due timers to their machines.
-func (h *Host) fire() {
-	for len(h.alarms) > 0 && h.alarms[0].at <= h.now {
-		a := heap.Pop(&h.alarms).(alarm)
-		if a.in.epoch != h.member.Epoch || !slices.Contains(a.in.timers, a.timer) {
+func (m *machines) fire() {
+	for len(m.alarms) > 0 && m.alarms[0].at <= m.now {
+		a := heap.Pop(&m.alarms).(alarm)
+		if a.in.epoch != m.member.Epoch || !slices.Contains(a.in.timers, a.timer) {
 			continue
 		}
-		h.disarm(a.in, a.layer, a.id)
-		h.event = process.Event{Kind: process.Fire, Layer: a.layer, Timer: a.id}
-		h.run(a.in)
+		a.in.disarm(a.layer, a.id)
+		m.event = process.Event{Kind: process.Fire, Layer: a.layer, Timer: a.id}
+		m.run(a.in)
 	}
 }
 
@@ -74,4 +70,4 @@ func (r *random) below(n uint64) uint64 {
 }
 
 // choose is the Chooser of the machines.
-func (h *Host) choose(n int) int { return int(h.random.below(uint64(n))) }
+func (r *random) choose(n int) int { return int(r.below(uint64(n))) }

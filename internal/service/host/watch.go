@@ -27,6 +27,19 @@ const (
 // watch is the detector and the election that this member runs in the present epoch (E1),
 // and what it knows from them.
 type watch struct {
+	*self
+	machines *machines
+	seat     *seat
+
+	stack    stack
+	last     view.Use // that of the last epoch
+	knows    bool     // there was one
+	counts   WatchCounts
+	requests requests
+}
+
+// stack is the state of one epoch.
+type stack struct {
 	in          *instance // nil: none
 	byLoad      bool
 	coordinator process.ID   // of the epoch, or None: no member was elected
@@ -37,14 +50,18 @@ type watch struct {
 	asked       bool         // this member has asked to coordinate
 }
 
-// observed has the watch counts since the start of the server.
-type observed struct {
-	WatchCounts
-	use      view.Use // of the last epoch
-	knows    bool     // there was one
-	requests uint64   // of clients
-	sampled  uint64   // the value of requests when the load was last computed
-	at       int64    // and when that was
+// requests counts those of clients, to measure the load.
+type requests struct {
+	made    uint64
+	sampled uint64 // the value of made when the load was last computed
+	at      int64  // and when that was
+}
+
+// load returns the number of client requests per second since the last call.
+func (r *requests) load(now int64) int64 {
+	made, took := r.made-r.sampled, now-r.at
+	r.sampled, r.at = r.made, now
+	return int64(float64(made) * 1e9 / float64(max(took, 1e9)))
 }
 
 // WatchCounts are the counts of the detector and the election since the server started.
@@ -85,98 +102,97 @@ func configureWatch(u view.Use, n int) (*guardedPrefix, error) {
 	return &guardedPrefix{spec: spec, codec: process.NewCodec(spec, n), configs: configs, place: first, counts: new(Counts)}, spec.Validate(&shared)
 }
 
-// observe starts the watch of an epoch (E1). An election is called if no member coordinates, or
+// reset ends the stack with the seat (S5).
+func (w *watch) reset() { w.stack = stack{} }
+
+// begin starts the stack of an epoch (E1). An election is called if no member coordinates, or
 // if another stack elects from now on (E2).
-func (h *Host) observe(l *view.Log) {
-	before, known := h.observed.use, h.observed.knows
-	h.observed.use, h.observed.knows = l.Watch, true
-	h.watch = watch{leader: process.None, coordinator: h.member.RankOf(l.Coordinator)}
+func (w *watch) begin(l *view.Log) {
+	before, known := w.last, w.knows
+	w.last, w.knows = l.Watch, true
+	w.stack = stack{leader: process.None, coordinator: w.member.RankOf(l.Coordinator)}
 	if !l.Watch.Live() {
 		return
 	}
-	s, err := configureWatch(l.Watch, len(h.member.Members))
+	p, err := configureWatch(l.Watch, len(w.member.Members))
 	process.Assert(err == nil, "a watch stack was checked")
-	h.watch.in = &instance{epoch: h.member.Epoch, prefix: s}
-	h.watch.byLoad = s.spec.Layer(uint8(s.spec.Depth() - 1)).Needs.Load
-	h.watch.call = h.watch.coordinator == process.None || known && before != l.Watch
-	h.make(h.watch.in)
+	p.watch = w
+	w.stack.in = &instance{epoch: w.member.Epoch, prefix: p}
+	w.stack.byLoad = p.spec.Layer(uint8(p.spec.Depth() - 1)).Needs.Load
+	w.stack.call = w.stack.coordinator == process.None || known && before != l.Watch
+	w.machines.make(w.stack.in)
 }
 
 // Campaign makes this member call an election as soon as its epoch is open, and reports whether
 // it runs an election algorithm. The result counts like any other.
 func (h *Host) Campaign(now int64) (runs bool) {
 	defer h.guard()
-	if h.output.Err != nil || h.watch.in == nil {
+	if h.output.Err != nil || h.watch.stack.in == nil {
 		return false
 	}
 	h.begin(now)
-	h.watch.call = true
+	h.watch.stack.call = true
 	h.finish()
 	return true
 }
 
-// tendWatch calls an election if one is due.
-func (h *Host) tendWatch() {
-	w := &h.watch
-	if w.in == nil || h.member.State != view.Open || !w.call && (!w.byLoad || h.now < w.next) {
+// tend calls an election if one is due.
+func (w *watch) tend() {
+	s := &w.stack
+	if s.in == nil || w.member.State != view.Open || !s.call && (!s.byLoad || w.now < s.next) {
 		return
 	}
-	w.call, w.next = false, h.now+callEvery
-	if w.byLoad {
-		h.event = process.Event{Kind: process.Load, Value: h.load()}
-		h.step(w.in)
+	s.call, s.next = false, w.now+callEvery
+	if s.byLoad {
+		w.step(process.Event{Kind: process.Load, Value: w.requests.load(w.now)})
 	}
-	h.event = process.Event{Kind: process.Campaign}
-	h.step(w.in)
+	w.step(process.Event{Kind: process.Campaign})
 }
 
-// load returns the number of client requests per second since the last call.
-func (h *Host) load() int64 {
-	o := &h.observed
-	made, took := o.requests-o.sampled, h.now-o.at
-	o.sampled, o.at = o.requests, h.now
-	return int64(float64(made) * 1e9 / float64(max(took, 1e9)))
+// step gives the stack an event.
+func (w *watch) step(event process.Event) {
+	w.machines.event = event
+	w.machines.step(w.stack.in)
 }
 
-// heard gives the watch a message of another member.
-func (h *Host) heard(from process.ID, message []byte) error {
-	in := h.watch.in
+// receive gives the stack a message of another member.
+func (w *watch) receive(from process.ID, message []byte) error {
+	in := w.stack.in
 	if in == nil {
-		return fmt.Errorf("host: server %d sends a frame of a watch stack, and epoch %d has none", h.member.Members[from].Server, h.member.Epoch)
+		return fmt.Errorf("host: server %d sends a frame of a watch stack, and epoch %d has none", w.member.Members[from].Server, w.member.Epoch)
 	}
-	if err := h.decode(in, from, message); err != nil {
+	if err := w.machines.decode(in, from, message); err != nil {
 		return err
 	}
-	h.event = process.Event{Kind: process.Deliver, Message: &h.message}
-	h.step(in)
+	w.step(process.Event{Kind: process.Deliver, Message: &w.machines.message})
 	return nil
 }
 
-// announced processes an announcement of a layer of the watch.
-func (h *Host) announced(e *process.Effect) {
-	w, counts := &h.watch, &h.observed.WatchCounts
-	at, doubted := slices.BinarySearch(w.doubted, e.Peer)
+// announced processes an announcement of a layer of the stack.
+func (w *watch) announced(e *process.Effect) {
+	s := &w.stack
+	at, doubted := slices.BinarySearch(s.doubted, e.Peer)
 	switch e.Kind {
 	case process.EffectElect, process.EffectSuspect, process.EffectFail:
-		process.Assert(0 <= e.Peer && int(e.Peer) < len(h.member.Members), "a layer of a watch stack names a member")
+		process.Assert(0 <= e.Peer && int(e.Peer) < len(w.member.Members), "a layer of a watch stack names a member")
 	}
 	switch e.Kind {
 	case process.EffectElect:
-		counts.Elections++
-		w.leader = e.Peer
+		w.counts.Elections++
+		s.leader = e.Peer
 	case process.EffectSuspect, process.EffectFail:
 		if e.Kind == process.EffectFail {
-			counts.Failures++
+			w.counts.Failures++
 		} else {
-			counts.Suspicions++
+			w.counts.Suspicions++
 		}
 		if !doubted {
-			w.doubted = slices.Insert(w.doubted, at, e.Peer)
+			s.doubted = slices.Insert(s.doubted, at, e.Peer)
 		}
 	case process.EffectTrust, process.EffectRejoin:
-		counts.Trusts++
+		w.counts.Trusts++
 		if doubted {
-			w.doubted = slices.Delete(w.doubted, at, at+1)
+			s.doubted = slices.Delete(s.doubted, at, at+1)
 		}
 	}
 }
@@ -185,28 +201,28 @@ func (h *Host) announced(e *process.Effect) {
 // withdraws that request. It waits while any member is in doubt. The next epoch would also
 // have that member, and would open for no name before the member's lease is over, while in this
 // epoch only the names wait that depend on it. If it has crashed, an epoch begins without it.
-func (h *Host) propose() {
-	w := &h.watch
-	coordinates := max(0, w.coordinator) == h.member.Rank()
-	wants := w.in != nil && w.leader != process.None && w.leader == h.member.Rank() && !coordinates &&
-		len(w.doubted) == 0 && h.member.State == view.Open && h.leaving == stays && !h.seat.closing
-	if wants == w.asked {
+func (w *watch) propose() {
+	s := &w.stack
+	coordinates := max(0, s.coordinator) == w.member.Rank()
+	wants := s.in != nil && s.leader != process.None && s.leader == w.member.Rank() && !coordinates &&
+		len(s.doubted) == 0 && w.member.State == view.Open && w.leaving == stays && !w.seat.closing
+	if wants == s.asked {
 		return
 	}
-	if w.asked = wants; wants {
-		h.order(registry.Command{Op: registry.OpTurn, Value: "elected", Guarding: &registry.Guarding{Epoch: h.member.Epoch, Coordinator: h.cfg.Server}})
+	if s.asked = wants; wants {
+		w.seat.order(registry.Command{Op: registry.OpTurn, Value: "elected", Guarding: &registry.Guarding{Epoch: w.member.Epoch, Coordinator: w.cfg.Server}})
 		return
 	}
-	h.seat.open = slices.DeleteFunc(h.seat.open, func(o order) bool { return o.Op == registry.OpTurn && o.Guarding.Coordinator != 0 })
+	w.seat.withdraw(func(o order) bool { return o.Op == registry.OpTurn && o.Guarding.Coordinator != 0 })
 }
 
-// doubts returns the members that the watch doubts.
-func (h *Host) doubts() (servers []uint64) {
-	if h.member.State == view.Out {
+// doubts returns the members that the stack doubts.
+func (w *watch) doubts() (servers []uint64) {
+	if w.member.State == view.Out {
 		return nil
 	}
-	for _, p := range h.watch.doubted {
-		servers = append(servers, h.member.Members[p].Server)
+	for _, p := range w.stack.doubted {
+		servers = append(servers, w.member.Members[p].Server)
 	}
 	return servers
 }

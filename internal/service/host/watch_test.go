@@ -58,7 +58,7 @@ func TestEachStackElects(t *testing.T) {
 			w.let(t, 3000)
 			for _, s := range w.servers {
 				status := s.host.Status()
-				if status.Watch.Stack != stack || status.Watch.Doubted != nil || s.host.prefixes[0].coordinator("c") != s.host.member.RankOf(w.log.Coordinator) {
+				if status.Watch.Stack != stack || status.Watch.Doubted != nil || s.host.machines.prefixes[0].coordinator("c") != s.host.member.RankOf(w.log.Coordinator) {
 					t.Errorf("%s at server %d: %+v", stack, s.id, status.Watch)
 				}
 			}
@@ -84,8 +84,8 @@ func TestTheCoordinatorCrashes(t *testing.T) {
 	starts := w.starts
 	w.let(t, 2000)
 	for _, s := range w.servers {
-		if got := s.host.report().Doubts; !slices.Equal(got, []uint64{3}) || s.host.observed.Suspicions == 0 || s.host.observed.Failures == 0 {
-			t.Errorf("server %d doubts %v, after %+v", s.id, got, s.host.observed)
+		if got := s.host.report().Doubts; !slices.Equal(got, []uint64{3}) || s.host.watch.counts.Suspicions == 0 || s.host.watch.counts.Failures == 0 {
+			t.Errorf("server %d doubts %v, after %+v", s.id, got, s.host.watch.counts)
 		}
 	}
 	if w.starts != starts || w.log.Coordinator != 3 {
@@ -94,8 +94,8 @@ func TestTheCoordinatorCrashes(t *testing.T) {
 	w.now += 10e9 // since the last election
 	w.expire(0)
 	for _, s := range w.servers {
-		if w.apply(s); s.host.prefixes[0].coordinator("c") != 0 {
-			t.Errorf("rank %d coordinates when the elected one is gone", s.host.prefixes[0].coordinator("c"))
+		if w.apply(s); s.host.machines.prefixes[0].coordinator("c") != 0 {
+			t.Errorf("rank %d coordinates when the elected one is gone", s.host.machines.prefixes[0].coordinator("c"))
 		}
 	}
 	w.let(t, 2000)
@@ -169,13 +169,13 @@ func TestTheLeastBusyCoordinates(t *testing.T) {
 func TestCampaign(t *testing.T) {
 	w := watched(t, "swim+bully", "")
 	w.let(t, 3000)
-	starts, results := w.starts, w.servers[0].host.observed.Elections
+	starts, results := w.starts, w.servers[0].host.watch.counts.Elections
 	for _, s := range w.servers {
 		s.host.Campaign(w.now)
 	}
 	w.let(t, 3000)
-	if w.starts != starts || w.servers[0].host.observed.Elections == results {
-		t.Errorf("%d epochs, %d results", w.starts-starts, w.servers[0].host.observed.Elections-results)
+	if w.starts != starts || w.servers[0].host.watch.counts.Elections == results {
+		t.Errorf("%d epochs, %d results", w.starts-starts, w.servers[0].host.watch.counts.Elections-results)
 	}
 }
 

@@ -713,7 +713,7 @@ func (w *world) unwant(s *server, p place) {
 	w.say("server %d: client %d wants %s no longer", s.id, p.client, p.name)
 	w.submit(s, p.client, registry.Command{Op: registry.OpCancel, Hold: s.wants[p]})
 	w.carryOut(s)
-	if s.wants[p] != 0 && !s.host.still() && s.host.asideOf(s.open[p.client]) == nil {
+	if s.wants[p] != 0 && !s.host.home.frozen && s.host.asides.of(s.open[p.client]) == nil {
 		w.fail("server %d: a request that was withdrawn waits on", s.id)
 	}
 }

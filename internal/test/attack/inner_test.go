@@ -30,7 +30,7 @@ var innerDefences = []innerDefence{
 	},
 	{
 		"thawed-homes-ask-the-rules", []string{"internal/service/host TestRulesWhileHandedOver"}, "a home that no other server took over continues with waits that the rules have come to deny",
-		without("internal/service/host/leave.go", "view.Seat{}, nil\n\th.obey()\n", "view.Seat{}, nil\n"),
+		without("internal/service/host/home.go", "h.frozen, h.early = false, nil\n\th.obey()\n", "h.frozen, h.early = false, nil\n"),
 	},
 	{
 		"whole-hashes-are-compared", []string{"internal/service/access TestTokens"}, "the first 8 bytes of the hash of a token's secret are compared",

@@ -88,7 +88,7 @@ var accessMutants = []Mutant{
 		Why:    "A home grants waits that it has taken over, although its rules deny them.",
 		Access: true,
 		Edits: []Edit{{
-			"internal/service/host/adopt.go", "\t\t\th.obey() // the member may have gone by older rules\n", "",
+			"internal/service/host/adopt.go", "\t\t\tas.home.obey() // the member may have gone by older rules\n", "",
 		}},
 	},
 }

@@ -32,7 +32,7 @@ var hostMutants = []Mutant{
 		Why:  "Machines outlive a START.",
 		Live: true,
 		Edits: []Edit{{
-			"internal/service/host/instance.go", "in.epoch, in.begun, in.machine, in.timers = h.member.Epoch, false, nil, in.timers[:0]", "in.epoch, in.begun = h.member.Epoch, false",
+			"internal/service/host/machines.go", "in.epoch, in.begun, in.machine, in.timers = m.member.Epoch, false, nil, in.timers[:0]", "in.epoch, in.begun = m.member.Epoch, false",
 		}},
 	},
 	{
@@ -48,7 +48,7 @@ var hostMutants = []Mutant{
 		Why:  "A fence is that of the machine alone.",
 		Live: true,
 		Edits: []Edit{{
-			"internal/service/host/instance.go", "h.member.Epoch<<fenceBits|uint64(f)", "uint64(f)",
+			"internal/service/host/machines.go", "m.member.Epoch<<fenceBits|uint64(f)", "uint64(f)",
 		}},
 	},
 	{
@@ -64,7 +64,7 @@ var hostMutants = []Mutant{
 		Why:  "A home that hands over takes a release: the heir has the hold, and nobody gives it up.",
 		Live: true,
 		Edits: []Edit{{
-			"internal/service/host/home.go", "	case h.still():\n		h.hold(", "	case h.still() && c.Op != registry.OpRelease:\n		h.hold(",
+			"internal/service/host/home.go", "	case h.frozen:\n		h.hold(", "	case h.frozen && c.Op != registry.OpRelease:\n		h.hold(",
 		}},
 	},
 	{
@@ -80,7 +80,7 @@ var hostMutants = []Mutant{
 		Why:  "Frames of later epochs are dropped, not kept.",
 		Live: true,
 		Edits: []Edit{{
-			"internal/service/host/link.go", "\t\treturn l.keep(&b)", "\t\treturn nil",
+			"internal/service/host/receive.go", "\t\treturn l.keep(&b)", "\t\treturn nil",
 		}},
 	},
 	{
@@ -104,7 +104,7 @@ var hostMutants = []Mutant{
 		Why:  "Any machine is dropped when nothing is wanted of it, also one with a token.",
 		Live: true,
 		Edits: []Edit{{
-			"internal/service/host/instance.go", "if idler, ok := in.machine.(process.Idler); !ok || !idler.Idle() {", "if idler, ok := in.machine.(process.Idler); ok && !idler.Idle() {",
+			"internal/service/host/machines.go", "if idler, ok := in.machine.(process.Idler); !ok || !idler.Idle() {", "if idler, ok := in.machine.(process.Idler); ok && !idler.Idle() {",
 		}},
 	},
 	{
@@ -148,7 +148,7 @@ var hostMutants = []Mutant{
 		Why:  "A server that stops closes its seat while a name is held.",
 		Live: true,
 		Edits: []Edit{{
-			"internal/service/host/leave.go", "case !held && (!waits || h.leaving == leaves):", "case !waits || h.leaving == leaves:",
+			"internal/service/host/leave.go", "case !held && (!waits || d.leaving == leaves):", "case !waits || d.leaving == leaves:",
 		}},
 	},
 	{
@@ -164,9 +164,9 @@ var hostMutants = []Mutant{
 		Why:  "A member that has set a home aside closes its seat before it knows whether it is the heir.",
 		Live: true, Written: true,
 		Edits: []Edit{{
-			"internal/service/host/leave.go", "	case h.inherits():\n", "",
+			"internal/service/host/leave.go", "	case d.asides.inherits():\n", "",
 		}, {
-			"internal/service/host/member.go", "&& !h.inherits()", "",
+			"internal/service/host/member.go", "&& !h.asides.inherits()", "",
 		}},
 	},
 	{
@@ -176,7 +176,7 @@ var hostMutants = []Mutant{
 		Edits: []Edit{{
 			"internal/service/host/adopt.go", "a.whole && !a.said && a.after < command && remaining >= a.promise", "a.whole && !a.said && a.after < command+100 && remaining >= 0",
 		}, {
-			"internal/service/host/adopt.go", "a.whole, a.at, a.after = true, h.leaseClock(), h.seat.sequence", "a.whole, a.at, a.after = true, h.leaseClock(), h.seat.sequence\n\th.adopt(a.after, 0)",
+			"internal/service/host/adopt.go", "a.whole, a.at, a.after = true, as.leaseClock(), as.seat.sequence", "a.whole, a.at, a.after = true, as.leaseClock(), as.seat.sequence\n\tas.adopt(a.after, 0)",
 		}},
 	},
 	{
@@ -184,7 +184,7 @@ var hostMutants = []Mutant{
 		Why:  "The sessions of clients, and what they hold, outlive the seat.",
 		Live: true,
 		Edits: []Edit{{
-			"internal/service/host/member.go", "h.home, h.seat, h.turned = newHome(h.cfg.OnHold), seat{}, false", "h.seat, h.turned = seat{}, false",
+			"internal/service/host/home.go", "h.sessions, h.frozen, h.early = newSessions(h.cfg.OnHold), false, nil", "h.frozen, h.early = false, nil",
 		}},
 	},
 	{
@@ -192,7 +192,7 @@ var hostMutants = []Mutant{
 		Why:  "A home ends a session when half of what it promised is over.",
 		Live: true,
 		Edits: []Edit{{
-			"internal/service/host/home.go", "h.home.leases.Extend(a.session, a.at+given)", "h.home.leases.Extend(a.session, a.at+given/2)",
+			"internal/service/host/home.go", "h.leases.Extend(a.session, a.at+given)", "h.leases.Extend(a.session, a.at+given/2)",
 		}},
 	},
 	{
@@ -200,7 +200,7 @@ var hostMutants = []Mutant{
 		Why:  "A server that takes no part serves clients all the same.",
 		Live: true,
 		Edits: []Edit{{
-			"internal/service/host/home.go", "h.member.State != view.Out && (!h.member.Lapsed", "h.member.State <= view.Open && (!h.member.Lapsed",
+			"internal/service/host/clients.go", "h.member.State != view.Out && (!h.member.Lapsed", "h.member.State <= view.Open && (!h.member.Lapsed",
 		}, {
 			"internal/service/host/home.go", "(h.member.State == view.Out || h.leaving != stays)", "(h.member.State > view.Open || h.leaving != stays)",
 		}},
@@ -218,7 +218,7 @@ var hostMutants = []Mutant{
 		Why:  "A program in the process of a server holds on when the lease of the seat is over.",
 		Live: true,
 		Edits: []Edit{{
-			"internal/service/host/near.go", "h.near.held > 0 && h.now >= h.seat.until", "h.near.held < 0 && h.now >= h.seat.until",
+			"internal/service/host/near.go", "ns.held > 0 && ns.now >= ns.seat.until", "ns.held < 0 && ns.now >= ns.seat.until",
 		}},
 	},
 	{
