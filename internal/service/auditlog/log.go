@@ -35,6 +35,13 @@ const (
 	waitTimeout = 2 * time.Second
 )
 
+// Node is what the audit log needs of a node.Node.
+type Node interface {
+	Trail() (trail registry.Trail, changed <-chan struct{})
+	View(ctx context.Context, f func(*replica.Replica)) error
+	Metrics() *node.Metrics
+}
+
 // Config sets up the audit log of a server.
 type Config struct {
 	// Server is the id of the server.
@@ -51,7 +58,7 @@ type Config struct {
 	// AnchorEvery is how often the server's own log gets the end of the audit trail.
 	AnchorEvery time.Duration
 	// Node has the audit trail.
-	Node *node.Node
+	Node Node
 	// Newest returns the number of the newest record of the cluster, or after if that is newer.
 	Newest func(ctx context.Context, after uint64) (uint64, error)
 	// Log is the server's own log.
