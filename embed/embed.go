@@ -61,6 +61,7 @@ import (
 	"time"
 
 	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/internal/service/config"
 	"github.com/conclave-io/conclave/internal/service/server"
 )
 
@@ -126,7 +127,7 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 }
 
 // settings returns those of the server and of the client.
-func (cfg Config) settings() (server.Config, conclave.Config, error) {
+func (cfg Config) settings() (config.Server, conclave.Config, error) {
 	client := conclave.Config{TTL: cfg.TTL, Program: cfg.Program, Logger: cfg.Logger, TLS: cfg.TLS}
 	if cfg.Member == nil {
 		settings, dialer := cfg.alone()
@@ -150,9 +151,9 @@ func (cfg Config) settings() (server.Config, conclave.Config, error) {
 // alone returns the settings of a server that only this process reaches. Apart from
 // its listeners they are those of `conclave serve` without flags, so that the one
 // can open the directory of the other.
-func (cfg Config) alone() (server.Config, dialer) {
+func (cfg Config) alone() (config.Server, dialer) {
 	clients := newPipes()
-	return server.Config{
+	return config.Server{
 		Data: cfg.Dir, Memory: cfg.Dir == "", Log: cfg.Logger,
 		Listener: clients, Advertise: address, PeerListener: newPipes(),
 		Heartbeat: heartbeat, Election: 2 * heartbeat,

@@ -16,6 +16,7 @@ import (
 	"github.com/conclave-io/conclave"
 	"github.com/conclave-io/conclave/admin"
 	"github.com/conclave-io/conclave/embed"
+	"github.com/conclave-io/conclave/internal/service/config"
 	"github.com/conclave-io/conclave/internal/service/server"
 )
 
@@ -145,7 +146,7 @@ func TestDirectoryOutlivesTheProcess(t *testing.T) {
 	if second <= first {
 		t.Errorf("fence %d after %d", second, first)
 	}
-	s, err := server.Start(server.Config{Data: dir, Listener: loopback(t), PeerListener: loopback(t)})
+	s, err := server.Start(config.Server{Data: dir, Listener: loopback(t), PeerListener: loopback(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -301,7 +302,7 @@ func TestWhatCannotBe(t *testing.T) {
 
 // Other servers would rely on what a server without a disk forgets.
 func TestMemoryIsForOneAlone(t *testing.T) {
-	s, err := server.Start(server.Config{
+	s, err := server.Start(config.Server{
 		Memory: true, ID: 1, Peers: "1=127.0.0.1:7501,2=127.0.0.1:7502", Listener: loopback(t), PeerListener: loopback(t),
 	})
 	if err == nil {

@@ -6,8 +6,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/conclave-io/conclave/internal/service/config"
 	"github.com/conclave-io/conclave/internal/service/replica"
-	"github.com/conclave-io/conclave/internal/service/server"
 )
 
 // Member has the settings of a server that is a member of a cluster. They are those of
@@ -136,8 +136,8 @@ type Limits struct {
 }
 
 // server returns the settings as the server takes them.
-func (m *Member) server(dir string) server.Config {
-	return server.Config{
+func (m *Member) server(dir string) config.Server {
+	return config.Server{
 		ID: m.ID, ClusterName: m.ClusterName, Data: dir, Peers: m.Peers, Join: m.Join, JoinTokenFile: m.JoinTokenFile, Learner: m.Learner,
 		Listen: m.Listen, Advertise: m.Advertise, PeerListen: m.PeerListen, PeerAdvertise: m.PeerAdvertise,
 		Listener: m.Listener, PeerListener: m.PeerListener,

@@ -8,24 +8,24 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/conclave-io/conclave/internal/service/config"
 	"github.com/conclave-io/conclave/internal/service/replica"
-	"github.com/conclave-io/conclave/internal/service/server"
 )
 
 // A program can set whatever a server has to set, but for what Config sets itself: Data is
-// Config.Dir, and a logger that is given has its own level and format.
+// Config.Dir, a logger that is given has its own level and format, and IOTimeout is for tests.
 func TestMemberHasAllSettings(t *testing.T) {
 	var m Member
 	fill(t, reflect.ValueOf(&m).Elem())
 	settings := m.server("dir")
-	elsewhere(t, settings, "LogLevel", "LogFormat")
+	elsewhere(t, settings, "LogLevel", "LogFormat", "IOTimeout")
 	// Of the limits, the server sets the others itself.
 	elsewhere(t, settings.Limits, "ID", "UID", "PeerAddress", "ClientAddress", "Founders", "Tick", "HeartbeatTicks", "ElectionTicks",
 		"Stagger", "StateLimit", "Levels", "Audits", "Log")
 }
 
 // elsewhere complains about fields that are zero and not listed, or listed and not zero.
-func elsewhere[Settings server.Config | replica.Config](t *testing.T, settings Settings, listed ...string) {
+func elsewhere[Settings config.Server | replica.Config](t *testing.T, settings Settings, listed ...string) {
 	v := reflect.ValueOf(settings)
 	for i := range v.NumField() {
 		field := v.Type().Field(i)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/conclave-io/conclave/internal/service/config"
 	"github.com/conclave-io/conclave/internal/service/server"
 )
 
@@ -106,7 +107,7 @@ var unstable = regexp.MustCompile(`20\d\d-\d\d-\d\d|127\.0\.0\.1:\d{5}|\b[0-9a-f
 // lines that the table cannot contain: the server's addresses, and a name that is too
 // long.
 func oneServer(t *testing.T) []string {
-	cfg := server.Config{Data: filepath.Join(t.TempDir(), "data"), Listen: "127.0.0.1:0", PeerListen: "127.0.0.1:0"}
+	cfg := config.Server{Data: filepath.Join(t.TempDir(), "data"), Listen: "127.0.0.1:0", PeerListen: "127.0.0.1:0"}
 	s, err := server.Start(cfg.WithDefaults())
 	if err != nil {
 		t.Fatal(err)

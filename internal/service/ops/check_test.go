@@ -17,8 +17,8 @@ import (
 
 	"github.com/conclave-io/conclave"
 	"github.com/conclave-io/conclave/admin"
+	"github.com/conclave-io/conclave/internal/service/config"
 	"github.com/conclave-io/conclave/internal/service/ops"
-	"github.com/conclave-io/conclave/internal/service/server"
 	"github.com/conclave-io/conclave/internal/service/server/servertest"
 )
 
@@ -78,7 +78,7 @@ func TestAlertsFire(t *testing.T) {
 func TestEveryExpressionHasAnAnswer(t *testing.T) {
 	tool(t, "prometheus")
 	authority := servertest.NewAuthority(t)
-	c := servertest.Start(t, 3, authority.Secure, func(cfg *server.Config) { cfg.HealthListen = "127.0.0.1:0" })
+	c := servertest.Start(t, 3, authority.Secure, func(cfg *config.Server) { cfg.HealthListen = "127.0.0.1:0" })
 	var servers, targets []string
 	for id := 1; id <= 3; id++ {
 		servers = append(servers, c.Address(id))

@@ -28,7 +28,7 @@ func WriteError(w http.ResponseWriter, err error) {
 	writeJSON(w, api.MeaningOf(reply.GetCode()).HTTP, jsonform.ErrorOf(reply.Reply))
 }
 
-// WriteInvalid refuses a request with a status of HTTP.
-func WriteInvalid(w http.ResponseWriter, status int, message string) {
+// writeInvalid refuses a request with a status of HTTP.
+func writeInvalid(w http.ResponseWriter, status int, message string) {
 	writeJSON(w, status, jsonform.Error{Code: "INVALID", Message: message})
 }

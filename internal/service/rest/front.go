@@ -87,7 +87,7 @@ func (h *Handler) elsewhere(w http.ResponseWriter, r *http.Request) {
 		h.cfg.Page.ServeHTTP(w, r)
 		return
 	}
-	WriteInvalid(w, http.StatusNotFound, fmt.Sprintf("there is no %s %s here: GET /v1/ lists what there is", r.Method, r.URL.Path))
+	writeInvalid(w, http.StatusNotFound, fmt.Sprintf("there is no %s %s here: GET /v1/ lists what there is", r.Method, r.URL.Path))
 }
 
 // listCalls lists the calls of this server.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/conclave-io/conclave/admin"
-	"github.com/conclave-io/conclave/internal/service/server"
+	"github.com/conclave-io/conclave/internal/service/config"
 	"github.com/conclave-io/conclave/internal/service/server/servertest"
 )
 
@@ -16,7 +16,7 @@ import (
 func TestAnchor(t *testing.T) {
 	t.Parallel()
 	var log lines
-	c := servertest.Start(t, 1, func(cfg *server.Config) {
+	c := servertest.Start(t, 1, func(cfg *config.Server) {
 		cfg.AnchorEvery = 10 * time.Millisecond
 		cfg.Log = slog.New(slog.NewTextHandler(&log, nil))
 	})

@@ -12,7 +12,7 @@ import (
 	"github.com/conclave-io/conclave"
 	"github.com/conclave-io/conclave/api"
 	"github.com/conclave-io/conclave/internal/service/audit"
-	"github.com/conclave-io/conclave/internal/service/server"
+	"github.com/conclave-io/conclave/internal/service/config"
 	"github.com/conclave-io/conclave/internal/service/server/servertest"
 	"github.com/conclave-io/conclave/internal/service/version"
 )
@@ -45,10 +45,10 @@ func grantsIn(t *testing.T, path string) (texts []string) {
 // once each, also after a restart. The home of a guarded lock writes those of its clients.
 func TestAuditGrants(t *testing.T) {
 	t.Parallel()
-	logOf := func(cfg *server.Config) string {
+	logOf := func(cfg *config.Server) string {
 		return filepath.Join(filepath.Dir(cfg.Data), fmt.Sprint("audit-", cfg.ID, ".log"))
 	}
-	c := servertest.Start(t, 3, func(cfg *server.Config) {
+	c := servertest.Start(t, 3, func(cfg *config.Server) {
 		cfg.AuditLog, cfg.AuditGrants = logOf(cfg), "pay/"
 		cfg.Limits.LevelSoak, cfg.Election = 1e6, time.Second
 	})

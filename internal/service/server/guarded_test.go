@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/conclave-io/conclave/api"
-	"github.com/conclave-io/conclave/internal/service/server"
+	"github.com/conclave-io/conclave/internal/service/config"
 	"github.com/conclave-io/conclave/internal/service/server/servertest"
 	"github.com/conclave-io/conclave/internal/service/version"
 )
@@ -22,7 +22,7 @@ const longLease = 9 * time.Second
 
 // live returns a cluster at the level of locks that algorithms guard.
 func live(t *testing.T, n int) *servertest.Cluster {
-	c := servertest.Start(t, n, func(cfg *server.Config) {
+	c := servertest.Start(t, n, func(cfg *config.Server) {
 		cfg.Limits.LevelSoak = 1e6
 		cfg.Election = time.Second // nobody renews here, and the lease is six times that
 		if cfg.ID == 2 {

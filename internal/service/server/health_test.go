@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/conclave-io/conclave/api"
-	"github.com/conclave-io/conclave/internal/service/server"
+	"github.com/conclave-io/conclave/internal/service/config"
 	"github.com/conclave-io/conclave/internal/service/server/servertest"
 )
 
@@ -105,7 +105,7 @@ func TestFrontPageNamesWhatThereIs(t *testing.T) {
 
 func TestProfilesAreServedOnlyOnTheirOwnAddress(t *testing.T) {
 	t.Parallel()
-	c := servertest.Start(t, 1, func(cfg *server.Config) { cfg.Pprof = "127.0.0.1:0" })
+	c := servertest.Start(t, 1, func(cfg *config.Server) { cfg.Pprof = "127.0.0.1:0" })
 	browse(t, c.Address(1)).refused("GET", "/debug/pprof/", "", 404, "INVALID")
 	resp, err := http.Get("http://" + c.Server(1).PprofAddr().String() + "/debug/pprof/cmdline")
 	if err != nil {
@@ -122,7 +122,7 @@ func TestProfilesAreServedOnlyOnTheirOwnAddress(t *testing.T) {
 func TestProbes(t *testing.T) {
 	t.Parallel()
 	authority := servertest.NewAuthority(t)
-	c := servertest.Start(t, 1, authority.Secure, func(cfg *server.Config) { cfg.HealthListen = "127.0.0.1:0" })
+	c := servertest.Start(t, 1, authority.Secure, func(cfg *config.Server) { cfg.HealthListen = "127.0.0.1:0" })
 	address := c.Server(1).HealthAddr().String()
 	b := browse(t, address)
 	for _, path := range []string{"/healthz", "/readyz"} {

@@ -21,6 +21,7 @@ import (
 	"github.com/conclave-io/conclave/api"
 	"github.com/conclave-io/conclave/internal/kit/wait"
 	"github.com/conclave-io/conclave/internal/service/certs"
+	"github.com/conclave-io/conclave/internal/service/config"
 	"github.com/conclave-io/conclave/internal/service/forward"
 	"github.com/conclave-io/conclave/internal/service/store"
 )
@@ -47,13 +48,13 @@ type origin struct {
 
 // resolve finds out which server of which cluster this is: from the configuration or, for
 // a server that joins, from its data directory or from the cluster.
-func (c Config) resolve(ctx context.Context, certificates *certs.Store) (Config, origin, error) {
+func resolve(ctx context.Context, c config.Server, certificates *certs.Store) (config.Server, origin, error) {
 	if c.Join == "" {
 		cluster, err := c.Cluster()
-		peers, _ := ParsePeers(c.Peers) // Validate has read them
+		peers, _ := config.ParsePeers(c.Peers) // Validate has read them
 		return c, origin{cluster: cluster, peers: peers}, err
 	}
-	told, err := store.Join(c.Data, func(uid uint64) (store.Joined, error) { return c.join(ctx, certificates, uid) })
+	told, err := store.Join(c.Data, func(uid uint64) (store.Joined, error) { return join(ctx, c, certificates, uid) })
 	if err != nil {
 		return c, origin{}, err
 	}
@@ -65,7 +66,7 @@ func (c Config) resolve(ctx context.Context, certificates *certs.Store) (Config,
 
 // join asks one server of the cluster after the other to let this server join, until the
 // leader has answered. While another change of members is under way it waits.
-func (c Config) join(ctx context.Context, certificates *certs.Store, uid uint64) (store.Joined, error) {
+func join(ctx context.Context, c config.Server, certificates *certs.Store, uid uint64) (store.Joined, error) {
 	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
 	defer cancel()
 	secrecy := insecure.NewCredentials()
@@ -77,11 +78,11 @@ func (c Config) join(ctx context.Context, certificates *certs.Store, uid uint64)
 	told := ""
 	for {
 		var failures []string
-		for _, address := range c.joinAddresses() {
-			joined, err := c.joinBy(ctx, pool, address, uid)
+		for _, address := range c.JoinAddresses() {
+			joined, err := joinBy(ctx, c, pool, address, uid)
 			switch {
 			case err == nil:
-				c.Log.Info("joined the cluster", "server", joined.Server, "cluster", FormatCluster(joined.Cluster), "address", address)
+				c.Log.Info("joined the cluster", "server", joined.Server, "cluster", config.FormatCluster(joined.Cluster), "address", address)
 				return joined, nil
 			case slices.Contains(refusals, status.Code(err)):
 				return joined, fmt.Errorf("join: refused by %s: %s", address, api.Reason(err))
@@ -98,23 +99,15 @@ func (c Config) join(ctx context.Context, certificates *certs.Store, uid uint64)
 	}
 }
 
-func (c Config) joinAddresses() []string {
-	var addresses []string
-	for address := range strings.SplitSeq(c.Join, ",") {
-		addresses = append(addresses, strings.TrimSpace(address))
-	}
-	return addresses
-}
-
 // joinBy asks one server.
-func (c Config) joinBy(ctx context.Context, pool *forward.Pool, address string, uid uint64) (joined store.Joined, err error) {
+func joinBy(ctx context.Context, c config.Server, pool *forward.Pool, address string, uid uint64) (joined store.Joined, err error) {
 	ctx, cancel := context.WithTimeout(ctx, forward.DefaultDeadline)
 	defer cancel()
 	client, err := pool.Get(address)
 	if err != nil {
 		return joined, err
 	}
-	if ctx, err = c.withJoinToken(ctx, address); err != nil {
+	if ctx, err = withJoinToken(ctx, c, address); err != nil {
 		return joined, err
 	}
 	answer, err := client.Join(ctx, &api.JoinRequest{Uid: uid, PeerAddress: c.PeerAdvertise, ClientAddress: c.Advertise, Learner: c.Learner})
@@ -135,7 +128,7 @@ func (c Config) joinBy(ctx context.Context, pool *forward.Pool, address string, 
 }
 
 // withJoinToken attaches the join token, if there is one, to a call of a server.
-func (c Config) withJoinToken(ctx context.Context, address string) (context.Context, error) {
+func withJoinToken(ctx context.Context, c config.Server, address string) (context.Context, error) {
 	if c.JoinTokenFile == "" {
 		return ctx, nil
 	}
@@ -143,28 +136,8 @@ func (c Config) withJoinToken(ctx context.Context, address string) (context.Cont
 	switch {
 	case err != nil:
 		return ctx, status.Errorf(codes.Unauthenticated, "join-token-file: %v", err)
-	case c.TLSCert == "" && !loopback(address):
+	case c.TLSCert == "" && !config.Loopback(address):
 		return ctx, status.Error(codes.Unauthenticated, "join-token-file: a token would go to another machine in the clear; set --tls-cert and --tls-key")
 	}
 	return metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+strings.TrimSpace(string(content))), nil
-}
-
-// checkJoin checks the settings of a server that joins.
-func (c Config) checkJoin() error {
-	switch {
-	case c.Join == "" && c.Learner:
-		return errors.New("learner: only a server that joins can be one; set --join too")
-	case c.Join == "" && c.JoinTokenFile != "":
-		return errors.New("join-token-file: only a server that joins needs one; set --join too")
-	case c.Join == "":
-		return nil
-	case c.ID != 0 || c.Peers != "":
-		return errors.New("join: a server that joins gets its id and peers from the cluster; remove --id and --peers")
-	}
-	for _, address := range c.joinAddresses() {
-		if err := checkAddress(address); err != nil {
-			return fmt.Errorf("join: %w", err)
-		}
-	}
-	return nil
 }

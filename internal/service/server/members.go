@@ -13,6 +13,7 @@ import (
 
 	"github.com/conclave-io/conclave/api"
 	"github.com/conclave-io/conclave/internal/service/act"
+	"github.com/conclave-io/conclave/internal/service/config"
 	"github.com/conclave-io/conclave/internal/service/forward"
 	"github.com/conclave-io/conclave/internal/service/peering"
 	"github.com/conclave-io/conclave/internal/service/registry"
@@ -215,10 +216,10 @@ func reachable(address string) error {
 	if len(address) > registry.MaxAddress {
 		return errors.New("an address has more than 1,024 bytes")
 	}
-	if err := checkAddress(address); err != nil {
+	if err := config.CheckAddress(address); err != nil {
 		return err
 	}
-	if _, port, _ := splitAddress(address); port == 0 || listensEverywhere(address) {
+	if !config.HasPort(address) || config.Everywhere(address) {
 		return errors.New(address + ": others cannot connect to this address; give the address at which they reach the server")
 	}
 	return nil

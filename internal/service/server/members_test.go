@@ -15,6 +15,7 @@ import (
 	"github.com/conclave-io/conclave"
 	"github.com/conclave-io/conclave/admin"
 	"github.com/conclave-io/conclave/api"
+	"github.com/conclave-io/conclave/internal/service/config"
 	"github.com/conclave-io/conclave/internal/service/server"
 	"github.com/conclave-io/conclave/internal/service/server/servertest"
 	"github.com/conclave-io/conclave/internal/service/version"
@@ -226,7 +227,7 @@ func TestWrongChangesAreRefused(t *testing.T) {
 }
 
 func TestJoinSettings(t *testing.T) {
-	for want, cfg := range map[string]server.Config{
+	for want, cfg := range map[string]config.Server{
 		"remove --id and --peers":   {Join: "127.0.0.1:1", ID: 4},
 		"from the cluster; remove":  {Join: "127.0.0.1:1", Peers: "4=127.0.0.1:1"},
 		`"nowhere": expected`:       {Join: "127.0.0.1:1,nowhere"},
@@ -305,7 +306,7 @@ func TestJoinUnderRules(t *testing.T) {
 		t.Errorf("a server without the verb: %v", err)
 	}
 	changeRules(t, operator, admin.PutBinding(admin.Binding{Who: "cert:server-2", Roles: []string{"operator"}}))
-	id := c.Join(func(cfg *server.Config) { cfg.TLSCert, cfg.TLSKey = authority.Issue("server-2") })
+	id := c.Join(func(cfg *config.Server) { cfg.TLSCert, cfg.TLSKey = authority.Issue("server-2") })
 	var results []string
 	records, err := admin.New(operator).AuditLog(t.Context(), admin.AuditQuery{Kind: "member", Actor: "cert:server-2"})
 	if err != nil {
@@ -325,7 +326,7 @@ func TestJoinUnderRules(t *testing.T) {
 func byToken(t *testing.T, c *servertest.Cluster, operator *conclave.Client, authority *servertest.Authority) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "join.token")
-	id := c.Join(func(cfg *server.Config) {
+	id := c.Join(func(cfg *config.Server) {
 		token, put := admin.NewJoinToken(cfg.PeerListen, time.Now().Add(time.Hour))
 		changeRules(t, operator, put)
 		if err := os.WriteFile(file, []byte(token+"\n"), 0o600); err != nil {

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/conclave-io/conclave/api"
+	"github.com/conclave-io/conclave/internal/service/config"
 	"github.com/conclave-io/conclave/internal/service/ops"
-	"github.com/conclave-io/conclave/internal/service/server"
 	"github.com/conclave-io/conclave/internal/service/server/servertest"
 )
 
@@ -152,7 +152,7 @@ func TestFiguresOfALife(t *testing.T) {
 func TestFailedProofsCount(t *testing.T) {
 	t.Parallel()
 	authority := servertest.NewAuthority(t)
-	c := servertest.Start(t, 1, authority.Secure, func(cfg *server.Config) { cfg.HealthListen = "127.0.0.1:0" })
+	c := servertest.Start(t, 1, authority.Secure, func(cfg *config.Server) { cfg.HealthListen = "127.0.0.1:0" })
 	stranger := servertest.NewAuthority(t).Client("program")
 	stranger.RootCAs = authority.Trusting().RootCAs
 	if conn, err := tls.Dial("tcp", c.Address(1), stranger); err == nil {

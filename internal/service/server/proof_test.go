@@ -13,7 +13,7 @@ import (
 
 	"github.com/conclave-io/conclave"
 	"github.com/conclave-io/conclave/api"
-	"github.com/conclave-io/conclave/internal/service/server"
+	"github.com/conclave-io/conclave/internal/service/config"
 	"github.com/conclave-io/conclave/internal/service/server/servertest"
 )
 
@@ -23,7 +23,7 @@ import (
 func TestCertificatesOfClientsExpire(t *testing.T) {
 	t.Parallel()
 	servers, clients := servertest.NewAuthority(t), servertest.NewAuthority(t)
-	c := servertest.Start(t, 1, servers.Secure, func(cfg *server.Config) { cfg.TLSCA = clients.File })
+	c := servertest.Start(t, 1, servers.Secure, func(cfg *config.Server) { cfg.TLSCA = clients.File })
 	end := time.Now().Add(9 * time.Second).Truncate(time.Second)
 	hold := func(name string, ttl time.Duration) (*conclave.Client, *conclave.Lock) {
 		t.Helper()
@@ -70,7 +70,7 @@ func TestCertificatesOfClientsExpire(t *testing.T) {
 func TestCallsWithAnExpiredCertificate(t *testing.T) {
 	t.Parallel()
 	servers, clients := servertest.NewAuthority(t), servertest.NewAuthority(t)
-	c := servertest.Start(t, 1, servers.Secure, func(cfg *server.Config) { cfg.TLSCA = clients.File })
+	c := servertest.Start(t, 1, servers.Secure, func(cfg *config.Server) { cfg.TLSCA = clients.File })
 	end := time.Now().Add(6 * time.Second).Truncate(time.Second)
 	cert, key := clients.IssueUntil("bob", end)
 	cfg, err := conclave.TLSFiles(cert, key, servers.File)
@@ -95,7 +95,7 @@ func TestCallsWithAnExpiredCertificate(t *testing.T) {
 func TestClientsReadTheAuthorityAgain(t *testing.T) {
 	t.Parallel()
 	servers, others := servertest.NewAuthority(t), servertest.NewAuthority(t)
-	c := servertest.Start(t, 1, servers.Secure, func(cfg *server.Config) { cfg.TLSCA = "" })
+	c := servertest.Start(t, 1, servers.Secure, func(cfg *config.Server) { cfg.TLSCA = "" })
 	ca := filepath.Join(t.TempDir(), "ca.pem")
 	put := func(from string) {
 		t.Helper()

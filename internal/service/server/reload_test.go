@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/conclave-io/conclave/api"
-	"github.com/conclave-io/conclave/internal/service/server"
+	"github.com/conclave-io/conclave/internal/service/config"
 	"github.com/conclave-io/conclave/internal/service/server/servertest"
 )
 
@@ -132,7 +132,7 @@ func TestReload(t *testing.T) {
 func TestReloadByItself(t *testing.T) {
 	t.Parallel()
 	authority := servertest.NewAuthority(t)
-	c := servertest.Start(t, 1, authority.Secure, func(cfg *server.Config) { cfg.LookEvery = 10 * time.Millisecond })
+	c := servertest.Start(t, 1, authority.Secure, func(cfg *config.Server) { cfg.LookEvery = 10 * time.Millisecond })
 	cfg, program := c.Server(1).Config(), authority.Client("program")
 	authority.Issue("server")
 	want := serialIn(t, cfg.TLSCert, cfg.TLSKey)
@@ -146,9 +146,9 @@ func TestReloadByItself(t *testing.T) {
 func TestAnotherAuthority(t *testing.T) {
 	t.Parallel()
 	before, after := servertest.NewAuthority(t), servertest.NewAuthority(t)
-	var cfg server.Config // names the files, which all servers share
+	var cfg config.Server // names the files, which all servers share
 	before.Secure(&cfg)
-	c := servertest.Start(t, 3, func(each *server.Config) {
+	c := servertest.Start(t, 3, func(each *config.Server) {
 		each.TLSCert, each.TLSKey, each.TLSCA = cfg.TLSCert, cfg.TLSKey, cfg.TLSCA
 		each.PeerCert, each.PeerKey, each.PeerCA = cfg.PeerCert, cfg.PeerKey, cfg.PeerCA
 	})
@@ -193,7 +193,7 @@ func TestStatusTellsOfCertificates(t *testing.T) {
 	t.Parallel()
 	authority := servertest.NewAuthority(t)
 	first := time.Now().Add(20 * time.Minute).Truncate(time.Second)
-	c := servertest.Start(t, 3, authority.Secure, func(cfg *server.Config) {
+	c := servertest.Start(t, 3, authority.Secure, func(cfg *config.Server) {
 		if cfg.ID == 3 {
 			cfg.PeerCert, cfg.PeerKey = authority.IssueUntil("third", first)
 		}

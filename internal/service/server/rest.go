@@ -26,7 +26,7 @@ type restCalls struct{ service }
 // newREST returns the handler of the calls over HTTP.
 func (s *Server) newREST() *rest.Handler {
 	return rest.New(restCalls{s.service()}, rest.Config{
-		ID: s.cfg.ID, Cluster: s.identity, Version: s.cfg.Version, IOTimeout: s.cfg.ioTimeout, Page: s.cfg.Page,
+		ID: s.cfg.ID, Cluster: s.identity, Version: s.cfg.Version, IOTimeout: s.cfg.IOTimeout, Page: s.cfg.Page,
 		Healthz: http.HandlerFunc(s.healthz), Readyz: http.HandlerFunc(s.readyz), Metrics: s.metrics.Handler(),
 	})
 }
@@ -35,7 +35,8 @@ func (s *Server) newREST() *rest.Handler {
 func (s *Server) routes() http.Handler {
 	// A foreign web page in a browser must not be able to release somebody's locks.
 	// Programs send none of the headers that are checked here.
-	return s.guardHost(http.NewCrossOriginProtection().Handler(s.gate.HTTP(s.newREST())))
+	calls := http.NewCrossOriginProtection().Handler(s.gate.HTTP(s.newREST()))
+	return rest.GuardHost(calls, s.Addr(), s.cfg.Advertise, s.cfg.IOTimeout)
 }
 
 // Perform implements rest.Server. The reserve is added to a wait, so that the request really waits that long.

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/conclave-io/conclave/api"
-	"github.com/conclave-io/conclave/internal/service/server"
+	"github.com/conclave-io/conclave/internal/service/config"
 	"github.com/conclave-io/conclave/internal/service/server/servertest"
 )
 
@@ -255,7 +255,7 @@ func TestThePageIsForBrowsers(t *testing.T) {
 	page := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "page ", r.URL.Path) })
 	const chromium = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8"
 	for _, with := range []bool{true, false} {
-		c := servertest.Start(t, 1, func(cfg *server.Config) {
+		c := servertest.Start(t, 1, func(cfg *config.Server) {
 			if with {
 				cfg.Page = page
 			}

@@ -21,6 +21,7 @@ import (
 	"github.com/conclave-io/conclave/internal/service/auditlog"
 	"github.com/conclave-io/conclave/internal/service/authn"
 	"github.com/conclave-io/conclave/internal/service/certs"
+	"github.com/conclave-io/conclave/internal/service/config"
 	"github.com/conclave-io/conclave/internal/service/forward"
 	"github.com/conclave-io/conclave/internal/service/guarded"
 	"github.com/conclave-io/conclave/internal/service/listen"
@@ -34,7 +35,7 @@ const partingTime = 2 * time.Second
 
 // Server is a running server.
 type Server struct {
-	cfg      Config
+	cfg      config.Server
 	log      *slog.Logger
 	identity string
 	peers    map[uint64]string // the servers named at the start
@@ -75,25 +76,25 @@ type Server struct {
 
 // Start starts a server. It returns once clients can connect, which may be
 // before the cluster has a leader.
-func Start(cfg Config) (*Server, error) { return StartContext(context.Background(), cfg) }
+func Start(cfg config.Server) (*Server, error) { return StartContext(context.Background(), cfg) }
 
 // StartContext starts a server. A server that joins a cluster tries to do so until ctx ends,
 // for at most a minute.
-func StartContext(ctx context.Context, cfg Config) (*Server, error) {
+func StartContext(ctx context.Context, cfg config.Server) (*Server, error) {
 	cfg = cfg.WithDefaults()
 	if err := cfg.Validate(); err != nil {
 		closeAll(cfg.Listener, cfg.PeerListener)
 		return nil, err
 	}
-	certificates, err := certs.Load(cfg.certFiles())
+	certificates, err := certs.Load(certFiles(cfg))
 	if err != nil {
 		closeAll(cfg.Listener, cfg.PeerListener)
 		return nil, err
 	}
-	if cfg, err = cfg.listen(); err != nil {
+	if cfg, err = openListeners(cfg); err != nil {
 		return nil, err
 	}
-	cfg, from, err := cfg.resolve(ctx, certificates)
+	cfg, from, err := resolve(ctx, cfg, certificates)
 	if err != nil {
 		closeAll(cfg.Listener, cfg.PeerListener)
 		return nil, err
@@ -117,40 +118,16 @@ func StartContext(ctx context.Context, cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// listen opens the listeners that the configuration does not supply.
-func (c Config) listen() (Config, error) {
-	var err error
-	if c.Listener == nil {
-		if c.Listener, err = listen.TCP("listen", c.Listen); err != nil {
-			closeAll(c.PeerListener)
-			return c, err
-		}
-	}
-	if c.PeerListener == nil {
-		if c.PeerListener, err = listen.TCP("peer-listen", c.PeerListen); err != nil {
-			closeAll(c.Listener)
-			return c, err
-		}
-	}
-	if _, port, _ := splitAddress(c.Advertise); port == 0 {
-		c.Advertise = c.Listener.Addr().String()
-	}
-	if _, port, _ := splitAddress(c.PeerAdvertise); port == 0 && c.Join != "" {
-		c.PeerAdvertise = c.PeerListener.Addr().String()
-	}
-	return c, nil
-}
-
-func closeAll(listeners ...net.Listener) {
-	for _, l := range listeners {
-		if l != nil {
-			l.Close()
-		}
+// certFiles returns the files of the certificates.
+func certFiles(c config.Server) certs.Files {
+	return certs.Files{
+		Cert: c.TLSCert, Key: c.TLSKey, CA: c.TLSCA, Optional: c.ClientCert == config.CertOptional,
+		PeerCert: c.PeerCert, PeerKey: c.PeerKey, PeerCA: c.PeerCA,
 	}
 }
 
 func (s *Server) startNode(from origin) (err error) {
-	s.identity, s.peers = FormatCluster(from.cluster), from.peers
+	s.identity, s.peers = config.FormatCluster(from.cluster), from.peers
 	var audits node.Audits
 	if s.holds != nil {
 		audits = s.holds
@@ -184,7 +161,7 @@ func (s *Server) serve() error {
 		admin = recorded{admin, s}
 	}
 	s.splitter = listen.NewSplitter(listen.Config{
-		Clients: s.cfg.Listener, Admin: admin, TLS: s.certs.Clients, Roster: s.certs.ClientConns, Timeout: s.cfg.ioTimeout,
+		Clients: s.cfg.Listener, Admin: admin, TLS: s.certs.Clients, Roster: s.certs.ClientConns, Timeout: s.cfg.IOTimeout,
 		Untrusted: func(why string) { s.metrics.AuthFailure("certificate", why) }, Log: s.log,
 	})
 	s.grpc = s.newGRPC(grpc.UnaryInterceptor(s.gate.Unary), grpc.StreamInterceptor(s.gate.Stream))
@@ -211,14 +188,7 @@ func (s *Server) listenAside() (admin net.Listener, err error) {
 	if s.probed, err = listenIfAsked("health-listen", s.cfg.HealthListen); err != nil {
 		return nil, err
 	}
-	return s.cfg.listenAdmin()
-}
-
-func listenIfAsked(key, address string) (net.Listener, error) {
-	if address == "" {
-		return nil, nil
-	}
-	return listen.TCP(key, address)
+	return listenAdmin(s.cfg)
 }
 
 // serveAside serves profiles and probes.
@@ -231,25 +201,6 @@ func (s *Server) serveAside() {
 		s.probes = s.newHTTP(s.probePages())
 		s.serving.Go(func() { s.report(s.probes.Serve(s.probed)) })
 	}
-}
-
-// recorded is the admin socket. Each connection through it is recorded in the audit log.
-type recorded struct {
-	net.Listener
-	server *Server
-}
-
-func (l recorded) Accept() (net.Conn, error) {
-	conn, err := l.Listener.Accept()
-	if socket, is := conn.(*net.UnixConn); err == nil && is {
-		who, problem := authn.SocketUser(socket, l.server.cfg.ID)
-		rec := registry.Record{Kind: "socket", Origin: registry.Origin{Actor: who, Via: "local", Remote: authn.SocketName}, Result: registry.OK}
-		if problem != nil {
-			rec.Result, rec.Reason = registry.Denied, problem.Error()
-		}
-		l.server.audit.Note(rec)
-	}
-	return conn, err
 }
 
 // service implements the gRPC interface of a server, and the calls over HTTP.
@@ -267,7 +218,7 @@ func (s *Server) newGRPC(interceptors ...grpc.ServerOption) *grpc.Server {
 	server := grpc.NewServer(append(interceptors,
 		grpc.Creds(authn.Credentials{Server: s.cfg.ID}),
 		grpc.WaitForHandlers(true),
-		grpc.ConnectionTimeout(s.cfg.ioTimeout),
+		grpc.ConnectionTimeout(s.cfg.IOTimeout),
 		grpc.MaxConcurrentStreams(4096),
 		// Windows of a fixed size avoid the pings with which gRPC estimates a better one.
 		grpc.StaticStreamWindowSize(forward.Window),
@@ -283,7 +234,7 @@ func (s *Server) newGRPC(interceptors ...grpc.ServerOption) *grpc.Server {
 func (s *Server) newHTTP(handler http.Handler) *http.Server {
 	return &http.Server{
 		Handler:           handler,
-		ReadHeaderTimeout: s.cfg.ioTimeout,
+		ReadHeaderTimeout: s.cfg.IOTimeout,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
 		BaseContext:       func(net.Listener) context.Context { return s.ctx },
@@ -330,7 +281,7 @@ func (s *Server) HealthAddr() net.Addr {
 func (s *Server) Cluster() string { return s.identity }
 
 // Config returns the configuration with its defaults.
-func (s *Server) Config() Config { return s.cfg }
+func (s *Server) Config() config.Server { return s.cfg }
 
 // Leader returns the id of the leader, or 0 if none is known.
 func (s *Server) Leader() uint64 { return s.forward.Leader() }
@@ -395,7 +346,7 @@ func (s *Server) Reopen() { s.audit.Reopen() }
 // newGate returns what decides which calls are served.
 func (s *Server) newGate() *admission.Gate {
 	return admission.New(admission.Config{
-		Server: s.cfg.ID, Node: s.node, Open: s.cfg.Access == accessOpen, Exposed: s.exposed(), Timeout: s.cfg.ioTimeout,
+		Server: s.cfg.ID, Node: s.node, Open: s.cfg.Access == config.AccessOpen, Exposed: s.exposed(), Timeout: s.cfg.IOTimeout,
 		Ask: func(ctx context.Context) (*api.AccessResponse, error) {
 			return s.service().Access(ctx, &api.AccessRequest{Ask: &api.AccessRequest_Check{Check: &api.CheckAccess{Verb: access.Status.String()}}})
 		},
@@ -404,7 +355,7 @@ func (s *Server) newGate() *admission.Gate {
 }
 
 // exposed reports whether other machines can reach the address for clients.
-func (s *Server) exposed() bool { return !loopback(s.Addr().String()) }
+func (s *Server) exposed() bool { return !config.Loopback(s.Addr().String()) }
 
 // rules returns the rules known to this server, which may lag behind the cluster.
 func (s *Server) rules() *access.State { return s.node.Rules() }

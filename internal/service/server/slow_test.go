@@ -13,15 +13,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/conclave-io/conclave/internal/service/config"
 	"github.com/conclave-io/conclave/internal/service/listen"
 )
 
 // impatient starts a server that waits for nobody.
 func impatient(t *testing.T) *Server {
 	t.Helper()
-	s, err := Start(Config{
+	s, err := Start(config.Server{
 		Data: filepath.Join(t.TempDir(), "data"), Listen: "127.0.0.1:0", PeerListen: "127.0.0.1:0",
-		Log: slog.New(slog.DiscardHandler), ioTimeout: 300 * time.Millisecond,
+		Log: slog.New(slog.DiscardHandler), IOTimeout: 300 * time.Millisecond,
 	})
 	if err != nil {
 		t.Fatal(err)

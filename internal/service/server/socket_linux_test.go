@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/conclave-io/conclave/api"
+	"github.com/conclave-io/conclave/internal/service/config"
 	"github.com/conclave-io/conclave/internal/service/server"
 	"github.com/conclave-io/conclave/internal/service/server/servertest"
 )
@@ -74,7 +75,7 @@ func TestWhereTheAdminSocketIs(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	start := func(data, path string) (*server.Server, error) {
-		return server.Start(server.Config{
+		return server.Start(config.Server{
 			Data: data, AdminSocket: path, Listener: listen(t), PeerListener: listen(t), Log: slog.New(slog.NewTextHandler(&log, nil)),
 		})
 	}

@@ -17,19 +17,20 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/conclave-io/conclave/api"
+	"github.com/conclave-io/conclave/internal/service/config"
 	"github.com/conclave-io/conclave/internal/service/server"
 	"github.com/conclave-io/conclave/internal/service/server/servertest"
 )
 
 // alone is a cluster of one on free ports.
-func alone(t *testing.T) server.Config {
-	return server.Config{
+func alone(t *testing.T) config.Server {
+	return config.Server{
 		Data: filepath.Join(t.TempDir(), "data"), Listen: "127.0.0.1:0", PeerListen: "127.0.0.1:0",
 		Log: slog.New(slog.DiscardHandler),
 	}
 }
 
-func start(t *testing.T, cfg server.Config) *server.Server {
+func start(t *testing.T, cfg config.Server) *server.Server {
 	t.Helper()
 	s, err := server.Start(cfg)
 	if err != nil {
@@ -49,7 +50,7 @@ func stop(t *testing.T, s *server.Server) {
 }
 
 // refused expects that a server does not start, and why.
-func refused(t *testing.T, cfg server.Config, want ...string) {
+func refused(t *testing.T, cfg config.Server, want ...string) {
 	t.Helper()
 	s, err := server.Start(cfg)
 	if err == nil {
@@ -118,14 +119,14 @@ func TestStartRefusesWrongFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, test := range []struct {
-		change func(*server.Config)
+		change func(*config.Server)
 		want   string
 	}{
-		{func(c *server.Config) { c.TLSCert, c.TLSKey = "none.pem", key }, "tls-cert none.pem"},
-		{func(c *server.Config) { c.TLSCert, c.TLSKey = cert, otherKey }, "private key does not match"},
-		{func(c *server.Config) { c.TLSCert, c.TLSKey, c.TLSCA = cert, key, empty }, "no certificate in PEM"},
-		{func(c *server.Config) { c.PeerCert, c.PeerKey, c.PeerCA = cert, key, "none.pem" }, "peer-ca: "},
-		{func(c *server.Config) { c.Data = empty }, empty},
+		{func(c *config.Server) { c.TLSCert, c.TLSKey = "none.pem", key }, "tls-cert none.pem"},
+		{func(c *config.Server) { c.TLSCert, c.TLSKey = cert, otherKey }, "private key does not match"},
+		{func(c *config.Server) { c.TLSCert, c.TLSKey, c.TLSCA = cert, key, empty }, "no certificate in PEM"},
+		{func(c *config.Server) { c.PeerCert, c.PeerKey, c.PeerCA = cert, key, "none.pem" }, "peer-ca: "},
+		{func(c *config.Server) { c.Data = empty }, empty},
 	} {
 		cfg := alone(t)
 		test.change(&cfg)

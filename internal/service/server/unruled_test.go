@@ -18,7 +18,7 @@ import (
 	"github.com/conclave-io/conclave"
 	"github.com/conclave-io/conclave/admin"
 	"github.com/conclave-io/conclave/api"
-	"github.com/conclave-io/conclave/internal/service/server"
+	"github.com/conclave-io/conclave/internal/service/config"
 	"github.com/conclave-io/conclave/internal/service/server/servertest"
 	"github.com/conclave-io/conclave/internal/service/version"
 )
@@ -61,7 +61,7 @@ func callUnproven(t *testing.T, c *servertest.Cluster, id int, want codes.Code, 
 func TestClosedByDefault(t *testing.T) {
 	t.Parallel()
 	log := new(lines)
-	c := servertest.Start(t, 3, servertest.Exposed, func(cfg *server.Config) {
+	c := servertest.Start(t, 3, servertest.Exposed, func(cfg *config.Server) {
 		if cfg.ID == 2 {
 			cfg.Log = slog.New(slog.NewTextHandler(log, nil))
 		}
@@ -108,7 +108,7 @@ func atLevel(t *testing.T, client *conclave.Client, level uint32) {
 func TestOpened(t *testing.T) {
 	t.Parallel()
 	log := new(lines)
-	c := servertest.Start(t, 3, servertest.Exposed, func(cfg *server.Config) {
+	c := servertest.Start(t, 3, servertest.Exposed, func(cfg *config.Server) {
 		if cfg.ID != 3 {
 			cfg.Access = "open"
 		}
@@ -167,7 +167,7 @@ func TestOpened(t *testing.T) {
 func TestFromBefore(t *testing.T) {
 	t.Parallel()
 	var newest uint32 = version.Access - 1
-	c := servertest.Start(t, 3, servertest.Exposed, func(cfg *server.Config) {
+	c := servertest.Start(t, 3, servertest.Exposed, func(cfg *config.Server) {
 		cfg.Limits.Levels.Min, cfg.Limits.Levels.Max, cfg.Limits.LevelSoak = version.Min, newest, 1e6
 	})
 	operator := program(t, "unix:"+filepath.Join(c.Config(1).Data, "admin.sock"), "")
@@ -222,7 +222,7 @@ func TestTLSFromBefore(t *testing.T) {
 	t.Parallel()
 	authority := servertest.NewAuthority(t)
 	var newest uint32 = version.Access - 1
-	c := servertest.Start(t, 3, authority.Secure, func(cfg *server.Config) {
+	c := servertest.Start(t, 3, authority.Secure, func(cfg *config.Server) {
 		servertest.Exposed(cfg)
 		cfg.Insecure = false
 		cfg.Limits.Levels.Min, cfg.Limits.Levels.Max, cfg.Limits.LevelSoak = version.Min, newest, 1e6

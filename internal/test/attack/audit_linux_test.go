@@ -16,7 +16,7 @@ import (
 
 	"github.com/conclave-io/conclave/api"
 	"github.com/conclave-io/conclave/internal/service/audit"
-	"github.com/conclave-io/conclave/internal/service/server"
+	"github.com/conclave-io/conclave/internal/service/config"
 	"github.com/conclave-io/conclave/internal/service/server/servertest"
 )
 
@@ -29,7 +29,7 @@ func init() {
 }
 
 // auditLogOf returns the path of a server's audit log.
-func auditLogOf(cfg *server.Config) string {
+func auditLogOf(cfg *config.Server) string {
 	return filepath.Join(filepath.Dir(cfg.Data), fmt.Sprint("audit-", cfg.ID, ".log"))
 }
 
@@ -42,7 +42,7 @@ func (r *ruled) auditLog(id int) string {
 // audit log.
 func (w *world) audited(servers int) *ruled {
 	w.Helper()
-	return w.withRules(servers, func(cfg *server.Config) { cfg.AuditLog, cfg.AuditRequired = auditLogOf(cfg), true })
+	return w.withRules(servers, func(cfg *config.Server) { cfg.AuditLog, cfg.AuditRequired = auditLogOf(cfg), true })
 }
 
 // socketOf returns a client that is connected to the admin socket of a server.

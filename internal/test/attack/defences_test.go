@@ -152,7 +152,7 @@ var defences = []defence{
 	},
 	{
 		"this-machine-only", []int{26}, "a server on this machine answers to any Host",
-		without("internal/service/server/host.go", "if slices.Contains(names, hostOf(r)) {", "if slices.Contains(names, hostOf(r)) || len(names) > 0 {"),
+		without("internal/service/rest/host.go", "if slices.Contains(names, hostOf(r)) {", "if slices.Contains(names, hostOf(r)) || len(names) > 0 {"),
 	},
 	{
 		"one-origin", []int{26}, "a server carries out what pages of other origins send",

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/conclave-io/conclave"
-	"github.com/conclave-io/conclave/internal/service/server"
+	"github.com/conclave-io/conclave/internal/service/config"
 	"github.com/conclave-io/conclave/internal/service/server/servertest"
 )
 
@@ -18,7 +18,7 @@ func peersThatExpire(w *world) {
 	const valid = 8 * time.Second
 	log, authority := new(journal), servertest.NewAuthority(w)
 	end := time.Now().Add(valid).Truncate(time.Second)
-	cluster := servertest.Start(w, 3, authority.Secure, func(cfg *server.Config) {
+	cluster := servertest.Start(w, 3, authority.Secure, func(cfg *config.Server) {
 		cfg.PeerCert, cfg.PeerKey = authority.IssueUntil("peer", end)
 		cfg.Log = slog.New(slog.NewTextHandler(log, nil))
 		cfg.LookEvery = 50 * time.Millisecond

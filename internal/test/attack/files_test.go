@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/internal/service/config"
 	"github.com/conclave-io/conclave/internal/service/server"
 	"github.com/conclave-io/conclave/internal/service/server/servertest"
 	"github.com/conclave-io/conclave/internal/service/store"
@@ -21,7 +22,7 @@ func lostEnd(w *world) {
 	// The data directory is copied while the server runs. A socket cannot be copied, so it is
 	// elsewhere.
 	socket := filepath.Join(w.TempDir(), "admin.sock")
-	g := &target{cluster: servertest.Start(w.T, 1, func(cfg *server.Config) { cfg.AdminSocket = socket }), log: new(journal)}
+	g := &target{cluster: servertest.Start(w.T, 1, func(cfg *config.Server) { cfg.AdminSocket = socket }), log: new(journal)}
 	w = &world{T: w.T, target: g, prefix: w.prefix}
 	client := w.reach()
 	data := g.cluster.Config(1).Data

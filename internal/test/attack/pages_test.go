@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/conclave-io/conclave/internal/service/server"
+	"github.com/conclave-io/conclave/internal/service/config"
 	"github.com/conclave-io/conclave/internal/service/server/servertest"
 )
 
@@ -18,7 +18,7 @@ import (
 func pagesOfOthers(w *world) {
 	const open, outside = `{"ttl":"10s"}`, "locks.example:7400"
 	w = &world{T: w.T, prefix: w.prefix, target: &target{
-		cluster: servertest.Start(w.T, 1, func(cfg *server.Config) { cfg.Advertise = outside }), log: new(journal),
+		cluster: servertest.Start(w.T, 1, func(cfg *config.Server) { cfg.Advertise = outside }), log: new(journal),
 	}}
 	address := w.cluster.Address(1)
 	_, port, _ := net.SplitHostPort(address)

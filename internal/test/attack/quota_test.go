@@ -14,7 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/conclave-io/conclave/api"
-	"github.com/conclave-io/conclave/internal/service/server"
+	"github.com/conclave-io/conclave/internal/service/config"
 	"github.com/conclave-io/conclave/internal/service/server/servertest"
 )
 
@@ -42,7 +42,7 @@ func (s *stream) flood(requests ...*api.Request) answers {
 
 // takeTooMuch opens sessions, acquires locks and stores values until the server refuses them.
 func takeTooMuch(w *world) {
-	r := w.withRules(3, func(cfg *server.Config) {
+	r := w.withRules(3, func(cfg *config.Server) {
 		cfg.StateLimit = 16 << 20
 		cfg.Limits.SnapshotBytes, cfg.Limits.TailEntries = 1<<20, 10
 	})

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/conclave-io/conclave"
-	"github.com/conclave-io/conclave/internal/service/server"
+	"github.com/conclave-io/conclave/internal/service/config"
 	"github.com/conclave-io/conclave/internal/service/server/servertest"
 )
 
@@ -30,7 +30,7 @@ func (w *world) trustingTwo() *authorities {
 	a := &authorities{world: w, stays: servertest.NewAuthority(w), goes: servertest.NewAuthority(w), ca: w.TempDir() + "/ca.pem"}
 	a.write(a.ca, slices.Concat(a.read(a.stays.File), a.read(a.goes.File)))
 	peer, key := a.goes.Issue("peer")
-	a.cluster = servertest.Start(w, 3, a.stays.Secure, func(cfg *server.Config) {
+	a.cluster = servertest.Start(w, 3, a.stays.Secure, func(cfg *config.Server) {
 		cfg.TLSCA, cfg.PeerCA = a.ca, a.ca
 		if cfg.ID == 3 {
 			cfg.PeerCert, cfg.PeerKey = peer, key

@@ -10,7 +10,7 @@ import (
 	"github.com/conclave-io/conclave"
 	"github.com/conclave-io/conclave/admin"
 	"github.com/conclave-io/conclave/api"
-	"github.com/conclave-io/conclave/internal/service/server"
+	"github.com/conclave-io/conclave/internal/service/config"
 	"github.com/conclave-io/conclave/internal/service/server/servertest"
 )
 
@@ -45,7 +45,7 @@ func returnByABackup(w *world) {
 		if named := strings.Contains(string(said), "administrators: ") && strings.Contains(string(said), "token:dave"); named == without {
 			w.Errorf("restore with %q says %q", args, said)
 		}
-		again := servertest.Start(w.T, 1, func(cfg *server.Config) { cfg.Data = data })
+		again := servertest.Start(w.T, 1, func(cfg *config.Server) { cfg.Data = data })
 		operator, err := conclave.Dial(w.within(), conclave.Config{Servers: []string{"unix:" + filepath.Join(data, "admin.sock")}})
 		if err != nil {
 			w.Fatal(err)

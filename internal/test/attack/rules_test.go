@@ -23,7 +23,7 @@ import (
 	"github.com/conclave-io/conclave/api"
 	"github.com/conclave-io/conclave/api/jsonform"
 	"github.com/conclave-io/conclave/internal/service/audit"
-	"github.com/conclave-io/conclave/internal/service/server"
+	"github.com/conclave-io/conclave/internal/service/config"
 	"github.com/conclave-io/conclave/internal/service/server/servertest"
 	"github.com/conclave-io/conclave/internal/service/version"
 	"github.com/conclave-io/conclave/internal/test/selftest"
@@ -44,10 +44,10 @@ var page http.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Req
 // withRules returns a separate cluster with rules. Token bob has the role batch. Token carol may
 // read all names except those with the prefix "secret/". Token victor is a viewer, and token dave
 // has no role.
-func (w *world) withRules(servers int, adjust ...func(*server.Config)) *ruled {
+func (w *world) withRules(servers int, adjust ...func(*config.Server)) *ruled {
 	w.Helper()
 	g := &target{log: new(journal)}
-	g.cluster = servertest.Start(w.T, servers, append(adjust, func(cfg *server.Config) { cfg.Page = page })...)
+	g.cluster = servertest.Start(w.T, servers, append(adjust, func(cfg *config.Server) { cfg.Page = page })...)
 	r := &ruled{world: &world{T: w.T, target: g, prefix: w.prefix}, tokens: make(map[string]string)}
 	r.admin = api.NewConclaveClient(r.connect("unix:" + filepath.Join(g.cluster.Config(1).Data, "admin.sock")))
 	servertest.Eventually(w.T, "the cluster comes to the level of rules", func() bool {
@@ -239,7 +239,7 @@ func first(stream grpc.ServerStreamingClient[api.BackupChunk], err error) error 
 }
 
 func openAgainstRules(w *world) {
-	r := w.withRules(3, servertest.Exposed, func(cfg *server.Config) { cfg.Access = "open" })
+	r := w.withRules(3, servertest.Exposed, func(cfg *config.Server) { cfg.Access = "open" })
 	for id := 1; id <= r.cluster.Servers(); id++ {
 		r.cluster.Stop(id)
 		r.cluster.Restart(id)

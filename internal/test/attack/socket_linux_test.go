@@ -15,7 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/conclave-io/conclave/api"
-	"github.com/conclave-io/conclave/internal/service/server"
+	"github.com/conclave-io/conclave/internal/service/config"
 	"github.com/conclave-io/conclave/internal/service/server/servertest"
 )
 
@@ -41,7 +41,7 @@ func socketOfOthers(w *world) {
 		w.Fatal(err)
 	}
 	path := filepath.Join(dir, "admin.sock")
-	c := servertest.Start(w.T, 1, func(cfg *server.Config) { cfg.AdminSocket = path })
+	c := servertest.Start(w.T, 1, func(cfg *config.Server) { cfg.AdminSocket = path })
 	if conn, err := connectAs(nobody, path); !errors.Is(err, syscall.EACCES) {
 		w.Errorf("another user connects: %v, %v", conn, err)
 	}

@@ -22,7 +22,7 @@ import (
 
 	"github.com/conclave-io/conclave"
 	"github.com/conclave-io/conclave/api"
-	"github.com/conclave-io/conclave/internal/service/server"
+	"github.com/conclave-io/conclave/internal/service/config"
 	"github.com/conclave-io/conclave/internal/service/server/servertest"
 )
 
@@ -44,12 +44,12 @@ type target struct {
 func newTarget(t *testing.T, secure bool) *target {
 	t.Helper()
 	g := &target{log: new(journal)}
-	adjust := []func(*server.Config){func(cfg *server.Config) {
+	adjust := []func(*config.Server){func(cfg *config.Server) {
 		cfg.Log = slog.New(slog.NewTextHandler(g.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}}
 	if secure {
 		g.servers, g.clients = servertest.NewAuthority(t), servertest.NewAuthority(t)
-		adjust = append(adjust, g.servers.Secure, func(cfg *server.Config) { cfg.TLSCA = g.clients.File })
+		adjust = append(adjust, g.servers.Secure, func(cfg *config.Server) { cfg.TLSCA = g.clients.File })
 	}
 	g.cluster = servertest.Start(t, 3, adjust...)
 	return g

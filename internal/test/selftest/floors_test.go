@@ -108,9 +108,10 @@ internal/service/admission:     api internal/kit/wait internal/service/access in
 internal/service/forward:       api internal/kit/wait internal/service/authn internal/service/node internal/service/replica internal/service/transport # calls that another server serves
 internal/service/act:           api internal/service/authn internal/service/node internal/service/registry internal/service/stream # commands without a session
 internal/service/guarded:       algorithm/view api internal/kit/wait internal/service/access internal/service/act internal/service/admission internal/service/authn internal/service/forward internal/service/guarded/home internal/service/host internal/service/node internal/service/registry internal/service/replica internal/service/stream internal/service/version # locks under an algorithm
-internal/service/server:        api/jsonform internal/service/rest internal/kit/near internal/service/access internal/service/act internal/service/audit internal/service/clocks api internal/service/backup internal/service/node internal/service/registry internal/service/replica internal/service/store internal/service/stream internal/service/transport internal/service/peering internal/service/version internal/kit/boottime internal/kit/wait internal/service/auditlog internal/service/metrics internal/service/certs internal/service/authn internal/service/listen internal/service/admission internal/service/forward internal/service/guarded internal/service/guarded/home
+internal/service/config:        internal/service/authn internal/service/guarded/home internal/service/listen internal/service/node internal/service/replica # the settings of a server
+internal/service/server:        internal/service/config api/jsonform internal/service/rest internal/kit/near internal/service/access internal/service/act internal/service/audit internal/service/clocks api internal/service/backup internal/service/node internal/service/registry internal/service/replica internal/service/store internal/service/stream internal/service/transport internal/service/peering internal/service/version internal/kit/boottime internal/kit/wait internal/service/auditlog internal/service/metrics internal/service/certs internal/service/authn internal/service/listen internal/service/admission internal/service/forward internal/service/guarded internal/service/guarded/home
 
-internal/service/server/servertest: internal/service/server # for tests only: no line below may name it
+internal/service/server/servertest: internal/service/config internal/service/server # for tests only: no line below may name it
 
 # A model of the sessions of the service, for the checker, and its searches.
 internal/test/leasemodel:   process internal/service/founding
@@ -123,7 +124,7 @@ internal/client:       api internal/client/line internal/client/pool internal/ki
 .:                     api internal/client internal/client/line internal/client/pool internal/kit/near
 admin:                 . api api/jsonform internal/client
 internal/test/clienttest:   . api internal/client internal/client/line internal/kit/boottime # for tests only: no line below may name it
-embed:                 . internal/service/server internal/service/replica # a server in the user's process, and a client of it
+embed:                 . internal/service/config internal/service/server internal/service/replica # a server in the user's process, and a client of it
 web:                   # the page for browsers
 internal/cli/guard:        internal/kit/boottime
 internal/cli/local:        . admin internal/service/server
@@ -136,7 +137,7 @@ internal/cli/cluster/forms: . admin api api/jsonform internal/cli/ui # the JSON 
 internal/cli/cluster:  . admin api api/jsonform internal/client internal/cli/cluster/forms internal/cli/cluster/connect internal/cli/ui internal/kit/outfile algorithm/served internal/service/access internal/service/audit internal/service/backup
 internal/cli/cluster/access: . admin internal/cli/cluster internal/cli/cluster/forms internal/cli/cluster/connect internal/cli/ui internal/kit/outfile internal/service/access internal/service/version
 internal/cli/cluster/wrap: . admin internal/cli/cluster internal/cli/cluster/connect internal/cli/guard internal/cli/ui internal/kit/boottime
-internal/cli/cluster/servers: . admin internal/cli/bench internal/cli/cluster internal/cli/cluster/connect internal/cli/demo internal/cli/local internal/cli/ui internal/kit/authority internal/service/auditlog internal/service/server web
+internal/cli/cluster/servers: . admin internal/cli/bench internal/cli/cluster internal/cli/cluster/connect internal/cli/demo internal/cli/local internal/cli/ui internal/kit/authority internal/service/auditlog internal/service/config internal/service/server web
 internal/cli:          internal/cli/ui internal/cli/lab internal/cli/cluster internal/cli/cluster/access internal/cli/cluster/connect internal/cli/cluster/servers internal/cli/cluster/wrap internal/kit/spelling internal/service/server
 internal/cli/clitest:  internal/cli # for tests only: no line below may name it
 internal/gen/man/run:      internal/cli # writes the manual pages
@@ -173,7 +174,7 @@ google.golang.org/protobuf/...:        api internal/service/agreement internal/s
 google.golang.org/genproto/...:        internal/service/server
 google.golang.org/grpc...:      . admin api internal/service/admission internal/client internal/client/pool internal/test/clienttest internal/service/auditlog internal/service/rest internal/service/act internal/service/forward internal/service/guarded internal/service/server internal/cli/bench internal/service/authn
 github.com/prometheus/...:             internal/service/metrics
-github.com/BurntSushi/toml:            internal/service/server internal/cli/cluster/access
+github.com/BurntSushi/toml:            internal/service/config internal/cli/cluster/access
 github.com/andybalholm/brotli:         web
 go.yaml.in/yaml/v3:                    lab/scenario lab/course
 

@@ -11,7 +11,7 @@ var shapes = map[string]Shape{
 	"internal/service/node":     {Methods: 71},
 	"internal/service/registry": {Methods: 162},
 	"internal/service/replica":  {Methods: 125},
-	"internal/service/server":   {Methods: 99},
+	"internal/service/server":   {Methods: 98},
 	"internal/test/leasemodel":  {Methods: 68},
 	"internal/test/vopr/world":  {Files: 34, Methods: 98},
 	"lab/check":                 {Files: 27, Methods: 129},

@@ -17,6 +17,7 @@ import (
 
 	"github.com/conclave-io/conclave/internal/cli/ui"
 	"github.com/conclave-io/conclave/internal/service/auditlog"
+	"github.com/conclave-io/conclave/internal/service/config"
 	"github.com/conclave-io/conclave/internal/service/server"
 	"github.com/conclave-io/conclave/web"
 )
@@ -58,7 +59,7 @@ func NewServe(a *ui.App) *cobra.Command {
     --peer-cert peer.pem --peer-key peer.key --peer-ca peers-ca.pem`,
 		Args: ui.NoArguments,
 		RunE: func(*cobra.Command, []string) error {
-			settings := func() (server.Config, error) { return serverConfig(file, set) }
+			settings := func() (config.Server, error) { return serverConfig(file, set) }
 			cfg, err := settings()
 			if err != nil {
 				return err
@@ -75,7 +76,7 @@ func NewServe(a *ui.App) *cobra.Command {
 
 // settingFlag is a flag that stores its text.
 type settingFlag struct {
-	server.Setting
+	config.Setting
 	value string
 	given bool
 }
@@ -92,14 +93,14 @@ func (f *settingFlag) Type() string {
 // Set also checks the value, so that the error names the flag.
 func (f *settingFlag) Set(value string) error {
 	f.value, f.given = value, true
-	return f.Apply(new(server.Config), value)
+	return f.Apply(new(config.Server), value)
 }
 
 // addSettings adds a flag for each setting of a server.
 func addSettings(flags *pflag.FlagSet) []*settingFlag {
 	flags.SortFlags = false
 	var set []*settingFlag
-	for _, s := range server.Settings {
+	for _, s := range config.Settings {
 		f := &settingFlag{Setting: s}
 		set = append(set, f)
 		flag := flags.VarPF(f, s.Key, "", s.Usage)
@@ -111,8 +112,8 @@ func addSettings(flags *pflag.FlagSet) []*settingFlag {
 }
 
 // serverConfig reads the settings. Flags override the environment, which overrides the file.
-func serverConfig(file string, set []*settingFlag) (server.Config, error) {
-	var cfg server.Config
+func serverConfig(file string, set []*settingFlag) (config.Server, error) {
+	var cfg config.Server
 	if file != "" {
 		if err := cfg.ReadFile(file); err != nil {
 			return cfg, err
@@ -138,7 +139,7 @@ func serverConfig(file string, set []*settingFlag) (server.Config, error) {
 }
 
 // runServer runs a server until a signal or an error of its own ends it. SIGHUP reloads its settings.
-func runServer(a *ui.App, cfg server.Config, settings func() (server.Config, error)) (err error) {
+func runServer(a *ui.App, cfg config.Server, settings func() (config.Server, error)) (err error) {
 	given, level := cfg, new(slog.LevelVar)
 	if cfg.Log, err = cfg.Logger(a.Stderr, level); err != nil {
 		return err
@@ -196,7 +197,7 @@ func attendUntil(ctx context.Context, s *server.Server, hangups <-chan os.Signal
 
 // reload applies the settings that can change while a server runs: its certificates and its log
 // level. It logs the names of other settings that have changed.
-func reload(s *server.Server, given *server.Config, settings func() (server.Config, error), level *slog.LevelVar) {
+func reload(s *server.Server, given *config.Server, settings func() (config.Server, error), level *slog.LevelVar) {
 	log := s.Config().Log
 	_ = s.Reload() // it logs what it did
 	s.Reopen()

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/conclave-io/conclave/internal/service/config"
 	"github.com/conclave-io/conclave/internal/service/server"
 )
 
@@ -27,7 +28,7 @@ type Cluster struct {
 	t      testing.TB
 	dir    string
 	peers  string
-	adjust []func(*server.Config)
+	adjust []func(*config.Server)
 
 	clients, others []string // addresses by server, from index 0
 	founders        int
@@ -38,7 +39,7 @@ type Cluster struct {
 
 // Start starts n servers and waits until all know a leader. They stop when the test ends.
 // Each adjust may change the configuration of every server.
-func Start(t testing.TB, n int, adjust ...func(*server.Config)) *Cluster {
+func Start(t testing.TB, n int, adjust ...func(*config.Server)) *Cluster {
 	t.Helper()
 	c := &Cluster{t: t, dir: t.TempDir(), adjust: adjust, running: make([]*server.Server, n), founders: n}
 	var listeners []net.Listener
@@ -82,8 +83,8 @@ func listenSomewhere(t testing.TB) net.Listener {
 }
 
 // Config returns the configuration of a server.
-func (c *Cluster) Config(id int) server.Config {
-	cfg := server.Config{
+func (c *Cluster) Config(id int) config.Server {
+	cfg := config.Server{
 		ID: uint64(id), ClusterName: c.t.Name(), Data: filepath.Join(c.dir, fmt.Sprint("server-", id)),
 		Listen: c.clients[id-1], PeerListen: c.others[id-1], Peers: c.peers,
 		// Longer than the default, since many tests may share the machine.
@@ -101,14 +102,14 @@ func (c *Cluster) Config(id int) server.Config {
 }
 
 // Exposed makes the servers listen for clients on an address that other machines can reach.
-func Exposed(cfg *server.Config) {
+func Exposed(cfg *config.Server) {
 	_, port, _ := net.SplitHostPort(cfg.Listen)
 	cfg.Advertise, cfg.Listen, cfg.Insecure = cfg.Listen, "0.0.0.0:"+port, true
 }
 
 // Join starts one more server, which joins the cluster through any of the servers so far, and
 // returns its id. Each adjust may change its configuration.
-func (c *Cluster) Join(adjust ...func(*server.Config)) int {
+func (c *Cluster) Join(adjust ...func(*config.Server)) int {
 	c.t.Helper()
 	client, other := listenSomewhere(c.t), listenSomewhere(c.t)
 	c.mu.Lock()

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/conclave-io/conclave/internal/service/server"
+	"github.com/conclave-io/conclave/internal/service/config"
 )
 
 // Authority is a certificate authority for one test.
@@ -127,7 +127,7 @@ func (a *Authority) Trusting() *tls.Config {
 
 // Secure makes all servers of a cluster use TLS among themselves and towards clients, who
 // must show certificates too. Use it as an adjust of Start.
-func (a *Authority) Secure(cfg *server.Config) {
+func (a *Authority) Secure(cfg *config.Server) {
 	cfg.TLSCert, cfg.TLSKey = a.Issue("server")
 	cfg.TLSCA = a.File
 	cfg.PeerCert, cfg.PeerKey = a.Issue("peer")

@@ -1,4 +1,6 @@
-package server
+// Package config has the settings of a server: what they mean, their defaults, how they are read from a
+// file, the environment and flags, and which are refused.
+package config
 
 import (
 	"crypto/sha256"
@@ -15,16 +17,15 @@ import (
 	"time"
 
 	"github.com/conclave-io/conclave/internal/service/authn"
-	"github.com/conclave-io/conclave/internal/service/certs"
 	"github.com/conclave-io/conclave/internal/service/guarded/home"
 	"github.com/conclave-io/conclave/internal/service/listen"
 	"github.com/conclave-io/conclave/internal/service/replica"
 )
 
-// Config sets up a server. Its zero value is a cluster of one server on this
+// Server has the settings of a server. Its zero value is a cluster of one server on this
 // machine. The keys of a configuration file, the environment and the flags are
 // in Settings.
-type Config struct {
+type Server struct {
 	// ID is the id of this server, from 1 up [1 in a cluster of one].
 	ID uint64
 	// ClusterName and Peers together determine the identity of the cluster ["conclave"].
@@ -130,19 +131,19 @@ type Config struct {
 	// Limits configures the replica, for tests; zero values mean the defaults.
 	Limits replica.Config
 
-	// ioTimeout is how long a connection may take to send its first bytes, a request
-	// to arrive, and a response to be read; a seam for tests.
-	ioTimeout time.Duration
+	// IOTimeout is how long a connection may take to send its first bytes, a request
+	// to arrive, and a response to be read, for tests [10 s].
+	IOTimeout time.Duration
 }
 
-// Defaults that other packages need.
+// Defaults, and values of settings that are words.
 const (
 	DefaultListen     = "127.0.0.1:7400"
 	DefaultPeerListen = "127.0.0.1:7500"
 
-	accessClosed, accessOpen = "closed", "open"
+	AccessClosed, AccessOpen = "closed", "open"
 
-	certRequired, certOptional = "required", "optional"
+	CertRequired, CertOptional = "required", "optional"
 
 	defaultHeartbeat = 50 * time.Millisecond
 	defaultIOTimeout = 10 * time.Second
@@ -152,19 +153,19 @@ const (
 )
 
 // WithDefaults fills in the zero values.
-func (c Config) WithDefaults() Config {
+func (c Server) WithDefaults() Server {
 	set(&c.ClusterName, "conclave")
 	set(&c.Data, "conclave-data")
 	set(&c.Listen, DefaultListen)
 	set(&c.Advertise, c.Listen)
 	set(&c.Preset, "lan")
-	set(&c.Access, accessClosed)
-	set(&c.ClientCert, certRequired)
+	set(&c.Access, AccessClosed)
+	set(&c.ClientCert, CertRequired)
 	set(&c.StateLimit, defaultStateLimit)
 	set(&c.LogLevel, "info")
 	set(&c.LogFormat, "text")
 	set(&c.Version, "unknown")
-	set(&c.ioTimeout, defaultIOTimeout)
+	set(&c.IOTimeout, defaultIOTimeout)
 	set(&c.LookEvery, time.Minute)
 	set(&c.AnchorEvery, time.Hour)
 	switch {
@@ -191,7 +192,7 @@ func (c Config) WithDefaults() Config {
 	return c
 }
 
-func (c Config) factor() time.Duration {
+func (c Server) factor() time.Duration {
 	if c.Preset == "wan" {
 		return wanFactor
 	}
@@ -202,14 +203,6 @@ func set[T comparable](field *T, value T) {
 	var zero T
 	if *field == zero {
 		*field = value
-	}
-}
-
-// certFiles returns the files of the certificates.
-func (c Config) certFiles() certs.Files {
-	return certs.Files{
-		Cert: c.TLSCert, Key: c.TLSKey, CA: c.TLSCA, Optional: c.ClientCert == certOptional,
-		PeerCert: c.PeerCert, PeerKey: c.PeerKey, PeerCA: c.PeerCA,
 	}
 }
 
@@ -225,7 +218,7 @@ func ParsePeers(list string) (map[uint64]string, error) {
 		case peers[number] != "":
 			return nil, fmt.Errorf("server %d: listed twice", number)
 		}
-		if err := checkAddress(address); err != nil {
+		if err := CheckAddress(address); err != nil {
 			return nil, fmt.Errorf("server %d: %w", number, err)
 		}
 		for other, taken := range peers {
@@ -238,9 +231,18 @@ func ParsePeers(list string) (map[uint64]string, error) {
 	return peers, nil
 }
 
+// JoinAddresses returns the addresses of Join.
+func (c Server) JoinAddresses() []string {
+	var addresses []string
+	for address := range strings.SplitSeq(c.Join, ",") {
+		addresses = append(addresses, strings.TrimSpace(address))
+	}
+	return addresses
+}
+
 // Cluster returns the identity of the cluster. It is the same on all servers
 // with the same name and the same peers, in any order.
-func (c Config) Cluster() (uint64, error) {
+func (c Server) Cluster() (uint64, error) {
 	peers, err := ParsePeers(c.Peers)
 	if err != nil {
 		return 0, err
@@ -256,8 +258,8 @@ func (c Config) Cluster() (uint64, error) {
 // FormatCluster returns an identity in the form that people and the protocol use.
 func FormatCluster(cluster uint64) string { return fmt.Sprintf("%016x", cluster) }
 
-// socketPath returns the path of the admin socket, or "" if there is none.
-func (c Config) socketPath() string {
+// SocketPath returns the path of the admin socket, or "" if there is none.
+func (c Server) SocketPath() string {
 	switch {
 	case c.AdminSocket != "":
 		return c.AdminSocket
@@ -267,26 +269,9 @@ func (c Config) socketPath() string {
 	return filepath.Join(c.Data, authn.SocketName)
 }
 
-func (c Config) checkSocket() error {
+func (c Server) checkSocket() error {
 	if n := len(c.AdminSocket); n > listen.LongestSocket {
 		return fmt.Errorf("admin-socket: %.40q...: %d bytes: must have at most %d", c.AdminSocket, n, listen.LongestSocket)
 	}
 	return nil
-}
-
-// listenAdmin opens the admin socket. If the default path is too long for a socket, there is none.
-func (c Config) listenAdmin() (net.Listener, error) {
-	path := c.socketPath()
-	switch {
-	case path == "":
-		return nil, nil
-	case len(path) > listen.LongestSocket && c.AdminSocket == "":
-		c.Log.Warn("no admin socket: its default path is too long; set --admin-socket to a shorter path", "path", path, "bytes", len(path), "max_bytes", listen.LongestSocket)
-		return nil, nil
-	}
-	l, err := listen.Socket(path)
-	if err != nil {
-		return nil, fmt.Errorf("admin-socket: %w", err)
-	}
-	return l, nil
 }

@@ -1,11 +1,9 @@
-package server
+package config
 
 import (
 	"errors"
 	"fmt"
-	"net"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -16,7 +14,7 @@ import (
 
 // Validate reports the first error in a configuration that has its defaults. Errors
 // name the keys of settings.
-func (c Config) Validate() error {
+func (c Server) Validate() error {
 	checks := []func() error{c.checkIdentity, c.checkAddresses, c.checkTimes, c.checkTLS, c.checkExposure, c.checkAccess, c.checkSocket, c.checkStateLimit, c.checkAudit, c.checkLog}
 	for _, check := range checks {
 		if err := check(); err != nil {
@@ -26,7 +24,7 @@ func (c Config) Validate() error {
 	return nil
 }
 
-func (c Config) checkIdentity() error {
+func (c Server) checkIdentity() error {
 	if strings.ContainsFunc(c.ClusterName, unicode.IsControl) || len(c.ClusterName) > 256 {
 		return fmt.Errorf("cluster-name: %.40q: must be 1 to 256 bytes without control characters", c.ClusterName)
 	}
@@ -51,69 +49,36 @@ func (c Config) checkIdentity() error {
 // address is a configured address with its key.
 type address struct{ key, value string }
 
-func (c Config) checkAddresses() error {
+func (c Server) checkAddresses() error {
 	for _, a := range []address{{"listen", c.Listen}, {"peer-listen", c.PeerListen}} {
-		if err := checkAddress(a.value); err != nil && !listensEverywhere(a.value) {
+		if err := CheckAddress(a.value); err != nil && !Everywhere(a.value) {
 			return fmt.Errorf("%s: %w", a.key, err)
 		}
 	}
 	for _, a := range []address{{"advertise", c.Advertise}, {"peer-advertise", c.PeerAdvertise}} {
-		if listensEverywhere(a.value) {
+		if Everywhere(a.value) {
 			return fmt.Errorf("%s: %s: others cannot connect to this address; set the address at which they reach this server", a.key, a.value)
 		}
-		if err := checkAddress(a.value); err != nil {
+		if err := CheckAddress(a.value); err != nil {
 			return fmt.Errorf("%s: %w", a.key, err)
 		}
 	}
-	if err := checkAddress(c.HealthListen); c.HealthListen != "" && err != nil && !listensEverywhere(c.HealthListen) {
+	if err := CheckAddress(c.HealthListen); c.HealthListen != "" && err != nil && !Everywhere(c.HealthListen) {
 		return fmt.Errorf("health-listen: %w", err)
 	}
 	if c.Pprof == "" {
 		return nil
 	}
-	if err := checkAddress(c.Pprof); err != nil {
+	if err := CheckAddress(c.Pprof); err != nil {
 		return fmt.Errorf("pprof: %w", err)
 	}
-	if !loopback(c.Pprof) {
+	if !Loopback(c.Pprof) {
 		return fmt.Errorf("pprof: %s: must be an address on this machine, such as 127.0.0.1:6060", c.Pprof)
 	}
 	return nil
 }
 
-// checkAddress returns an error if s is not "host:port". With port 0 the system chooses
-// the port.
-func checkAddress(s string) error {
-	if host, _, ok := splitAddress(s); !ok || host == "" {
-		return fmt.Errorf(`%q: expected host:port, such as 127.0.0.1:7400`, s)
-	}
-	return nil
-}
-
-// splitAddress returns the parts of "host:port". The host may be empty.
-func splitAddress(s string) (host string, port uint64, ok bool) {
-	host, text, err := net.SplitHostPort(s)
-	if err != nil {
-		return "", 0, false
-	}
-	port, err = strconv.ParseUint(text, 10, 16)
-	return host, port, err == nil
-}
-
-// listensEverywhere reports whether an address means all network interfaces.
-func listensEverywhere(s string) bool {
-	host, _, ok := splitAddress(s)
-	ip := net.ParseIP(host)
-	return ok && (host == "" || ip != nil && ip.IsUnspecified())
-}
-
-// loopback reports whether an address can be reached from this machine only.
-func loopback(s string) bool {
-	host, _, ok := splitAddress(s)
-	ip := net.ParseIP(host)
-	return ok && (host == "localhost" || ip != nil && ip.IsLoopback())
-}
-
-func (c Config) checkTimes() error {
+func (c Server) checkTimes() error {
 	switch {
 	case c.Preset != "lan" && c.Preset != "wan":
 		return fmt.Errorf("preset: %q: must be lan or wan", c.Preset)
@@ -127,15 +92,15 @@ func (c Config) checkTimes() error {
 	return nil
 }
 
-func (c Config) checkTLS() error {
+func (c Server) checkTLS() error {
 	switch {
 	case (c.TLSCert == "") != (c.TLSKey == ""):
 		return errors.New("tls-cert and tls-key: set both or neither")
 	case c.TLSCA != "" && c.TLSCert == "":
 		return errors.New("tls-ca: requires TLS for clients; set tls-cert and tls-key too")
-	case c.ClientCert != certRequired && c.ClientCert != certOptional:
+	case c.ClientCert != CertRequired && c.ClientCert != CertOptional:
 		return fmt.Errorf("client-cert: %q: must be required or optional", c.ClientCert)
-	case c.ClientCert == certOptional && c.TLSCA == "":
+	case c.ClientCert == CertOptional && c.TLSCA == "":
 		return errors.New("client-cert: optional: has no effect without tls-ca; set tls-ca, or remove client-cert")
 	}
 	if given := count(c.PeerCert, c.PeerKey, c.PeerCA); given != 0 && given != 3 {
@@ -155,33 +120,33 @@ func count(values ...string) int {
 }
 
 // checkExposure refuses addresses that other machines can reach without TLS.
-func (c Config) checkExposure() error {
+func (c Server) checkExposure() error {
 	switch {
 	case c.Insecure:
 		return nil
-	case c.TLSCert == "" && !loopback(c.Listen):
+	case c.TLSCert == "" && !Loopback(c.Listen):
 		return fmt.Errorf("listen: %s: other machines can connect without TLS; set --tls-cert and --tls-key, or allow it with --insecure", c.Listen)
-	case c.PeerCert == "" && !loopback(c.PeerListen):
+	case c.PeerCert == "" && !Loopback(c.PeerListen):
 		return fmt.Errorf("peer-listen: %s: other machines can connect without TLS; set --peer-cert, --peer-key and --peer-ca, or allow it with --insecure", c.PeerListen)
 	}
 	return nil
 }
 
-func (c Config) checkAccess() error {
-	if c.Access != accessClosed && c.Access != accessOpen {
+func (c Server) checkAccess() error {
+	if c.Access != AccessClosed && c.Access != AccessOpen {
 		return fmt.Errorf("access: %q: must be closed or open", c.Access)
 	}
 	return nil
 }
 
-func (c Config) checkStateLimit() error {
+func (c Server) checkStateLimit() error {
 	if c.StateLimit < node.MinStateLimit || c.StateLimit > node.MaxStateLimit {
 		return fmt.Errorf("state-limit: %d bytes: must be between %dMiB and %dMiB", c.StateLimit, node.MinStateLimit>>20, node.MaxStateLimit>>20)
 	}
 	return nil
 }
 
-func (c Config) checkLog() error {
+func (c Server) checkLog() error {
 	if !slices.Contains([]string{"debug", "info", "warn", "error"}, c.LogLevel) {
 		return fmt.Errorf("log-level: %q: must be debug, info, warn or error", c.LogLevel)
 	}
@@ -191,12 +156,32 @@ func (c Config) checkLog() error {
 	return nil
 }
 
-func (c Config) checkAudit() error {
+func (c Server) checkAudit() error {
 	if c.AuditRequired && c.AuditLog == "" {
 		return errors.New("audit-required: requires an audit log; set --audit-log")
 	}
 	if c.AuditGrants != "" && c.AuditLog == "" {
 		return errors.New("audit-grants: needs an audit log; set --audit-log")
+	}
+	return nil
+}
+
+// checkJoin checks the settings of a server that joins.
+func (c Server) checkJoin() error {
+	switch {
+	case c.Join == "" && c.Learner:
+		return errors.New("learner: only a server that joins can be one; set --join too")
+	case c.Join == "" && c.JoinTokenFile != "":
+		return errors.New("join-token-file: only a server that joins needs one; set --join too")
+	case c.Join == "":
+		return nil
+	case c.ID != 0 || c.Peers != "":
+		return errors.New("join: a server that joins gets its id and peers from the cluster; remove --id and --peers")
+	}
+	for _, address := range c.JoinAddresses() {
+		if err := CheckAddress(address); err != nil {
+			return fmt.Errorf("join: %w", err)
+		}
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package server
+package rest
 
 import (
 	"fmt"
@@ -7,21 +7,20 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/conclave-io/conclave/internal/service/rest"
 )
 
-// guardHost protects a server that listens only on this machine against DNS rebinding: it
+// GuardHost protects a server that listens only on this machine against DNS rebinding: it
 // lets only requests pass that name this machine or the advertised host. A foreign web page
 // can resolve its own name to 127.0.0.1, and then has the same origin for the browser.
-// Ports are ignored: a tunnel may use another one.
-func (s *Server) guardHost(next http.Handler) http.Handler {
-	at, ok := s.cfg.Listener.Addr().(*net.TCPAddr)
+// Ports are ignored: a tunnel may use another one. The rest of a refused request may take until
+// the timeout to arrive.
+func GuardHost(next http.Handler, listener net.Addr, advertised string, timeout time.Duration) http.Handler {
+	at, ok := listener.(*net.TCPAddr)
 	if !ok || !at.IP.IsLoopback() {
 		return next
 	}
 	names := []string{"localhost", "127.0.0.1", "::1", at.IP.String()}
-	if host, _, err := net.SplitHostPort(s.cfg.Advertise); err == nil {
+	if host, _, err := net.SplitHostPort(advertised); err == nil {
 		names = append(names, strings.ToLower(host))
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -30,9 +29,9 @@ func (s *Server) guardHost(next http.Handler) http.Handler {
 			return
 		}
 		// The rest of the body must arrive until then.
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.cfg.ioTimeout))
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(timeout))
 		message := fmt.Sprintf("host: %.100q: this server is for this machine only; use localhost, 127.0.0.1, [::1] or the host of --advertise", r.Host)
-		rest.WriteInvalid(w, http.StatusMisdirectedRequest, message)
+		writeInvalid(w, http.StatusMisdirectedRequest, message)
 	})
 }
 
