@@ -8,7 +8,7 @@ import "github.com/conclave-io/conclave/process"
 func (m *client) believes() bool { return m.status == open && m.claim == held && m.left > 0 }
 
 // usable is how many ticks a client believes at most after it sent a renewal.
-func (w *world) usable() int { return w.ttl - w.margin }
+func (s *settings) usable() int { return s.ttl - s.margin }
 
 // findClients lists what clients may do, and what of theirs leaders may.
 func (w *world) findClients() {
@@ -41,7 +41,7 @@ func (w *world) findClaims(l, c int) {
 	m, r := &w.clients[c], &w.registry
 	switch {
 	case m.status != open || w.bound:
-	case (m.claim == noClaim || m.claim == asking) && !r.asked[c] && w.room(l) && !w.inFlight(l, opAcquire, c):
+	case (m.claim == noClaim || m.claim == asking) && !r.asked[c] && w.room(l) && !w.servers[l].inFlight(opAcquire, c):
 		w.may(ruleAcquire, l, c, 0)
 	case m.claim == asking && r.holder == c+1 && w.servers[l].ready() && !w.servers[l].behind:
 		w.may(ruleGrant, l, c, 0)

@@ -12,8 +12,6 @@ import (
 // is committed, and the model keeps of it only what it built: the registry.
 
 // votes reports whether a server takes part in elections and commits.
-func (w *world) votes(i int) bool { return w.servers[i].votes() }
-
 func (s *server) votes() bool { return s.phase == founder }
 
 // answers reports whether a server answers a leader of a term. One that lost its data is
@@ -29,7 +27,7 @@ func (w *world) answers(f, l int) bool {
 
 // takes reports whether server f takes entries of the leader l.
 func (w *world) takes(f, l int) bool {
-	return w.answers(f, l) && (w.votes(f) || w.flaw == BlankAnswers)
+	return w.answers(f, l) && (w.servers[f].votes() || w.flaw == BlankAnswers)
 }
 
 // newer reports whether the log of j is ahead of that of i, by the rule of Raft: the
@@ -57,7 +55,7 @@ func (w *world) findCluster() {
 			w.may(ruleEmpty, i, 0, 0)
 		}
 		for f := range w.servers {
-			if f != i && w.votes(i) && w.votes(f) && max(s.term, w.servers[f].term) < w.terms && !w.newer(f, i) {
+			if f != i && s.votes() && w.servers[f].votes() && max(s.term, w.servers[f].term) < w.terms && !w.newer(f, i) {
 				w.may(ruleElect, i, f, 0)
 			}
 			if s.leads() {
@@ -77,13 +75,13 @@ func (w *world) findLeader(l, f int) {
 	if s.round == begun && w.answers(f, l) && (!w.coarse || w.canConfirm(l)) {
 		w.may(ruleAnswer, l, f, 0)
 	}
-	if k := servers - l - f; t.phase == blank && s.ready() && w.complete(l) && w.complete(k) && w.servers[k].term == s.term && w.votes(k) {
+	if k := servers - l - f; t.phase == blank && s.ready() && s.complete() && w.servers[k].complete() && w.servers[k].term == s.term && w.servers[k].votes() {
 		w.may(ruleRejoin, l, f, 0)
 	}
 }
 
 // complete reports whether a server has all that is committed and nothing else.
-func (w *world) complete(i int) bool { return !w.servers[i].behind && len(w.servers[i].suffix) == 0 }
+func (s *server) complete() bool { return !s.behind && len(s.suffix) == 0 }
 
 // elect makes a server the leader of the next term, by its own vote and one other. If
 // it leads already, it has crashed and come back.
@@ -94,7 +92,7 @@ func (w *world) elect(i, voter int) {
 	s.term = max(s.term, w.servers[voter].term) + 1
 	w.servers[voter].term = s.term
 	s.role = elected
-	w.propose(i, opFirst, 0, 0)
+	s.propose(opFirst, 0, 0)
 }
 
 // depose has a server forget what it knew as the leader. Its clients ask again, and
@@ -124,8 +122,7 @@ func (w *world) empty(i int) {
 }
 
 // propose puts an entry at the end of the leader's log.
-func (w *world) propose(i int, o op, c, value int) {
-	s := &w.servers[i]
+func (s *server) propose(o op, c, value int) {
 	e := entry{op: o, term: uint64(s.term), client: uint64(c), value: uint64(value), verdict: uint64(s.term)}
 	s.suffix = append(s.suffix, e)
 }
@@ -138,8 +135,8 @@ func (w *world) room(i int) bool {
 }
 
 // inFlight reports whether the leader has such an entry in flight.
-func (w *world) inFlight(i int, o op, c int) bool {
-	for _, e := range w.servers[i].suffix {
+func (s *server) inFlight(o op, c int) bool {
+	for _, e := range s.suffix {
 		if e.op == o && int(e.client) == c {
 			return true
 		}

@@ -38,8 +38,8 @@ func packed(r founding.Record) int {
 	return set + 1
 }
 
-func (w *world) founding(i int) founding.Server {
-	s := &w.servers[i]
+// founding is the server with a number, as package founding knows it.
+func (s *server) founding(i int) founding.Server {
 	all := founding.Server{ID: uint64(i) + 1, UID: uid(i, s.redrew), Record: recordOf(s.record)}
 	for j := range servers {
 		all.Founders = append(all.Founders, uint64(j)+1)
@@ -80,18 +80,18 @@ func (w *world) ask(i, heard int) founding.Decision {
 		case heard>>j&1 != 0 && w.servers[j].phase == founder:
 			answers[uint64(j)+1] = founding.Answer{UID: uid(j, w.servers[j].redrew), Phase: founding.Founded, Record: recordOf(w.servers[j].record)}
 		case heard>>j&1 != 0:
-			answers[uint64(j)+1] = w.founding(j).Says(nil)
+			answers[uint64(j)+1] = w.servers[j].founding(j).Says(nil)
 		case w.flaw == FoundsByTwo && heard != 0:
-			answers[uint64(j)+1] = w.imagined(i, j)
+			answers[uint64(j)+1] = w.servers[i].imagined(j)
 		}
 	}
-	return w.founding(i).Decide(answers)
+	return w.servers[i].founding(i).Decide(answers)
 }
 
 // imagined is what a server that founds with one other takes the third one to say.
-func (w *world) imagined(i, j int) founding.Answer {
-	if record := w.servers[i].record; record != 0 {
-		return founding.Answer{UID: uid(j, false), Phase: founding.Recorded, Record: recordOf(record)}
+func (s *server) imagined(j int) founding.Answer {
+	if s.record != 0 {
+		return founding.Answer{UID: uid(j, false), Phase: founding.Recorded, Record: recordOf(s.record)}
 	}
 	return founding.Answer{UID: uid(j, false), Phase: founding.New}
 }

@@ -88,7 +88,7 @@ func (w *world) sees(l, c int) (alive, tells bool) {
 // not at all.
 func (w *world) renews(l, c int) bool {
 	s := &w.servers[l].leases[c]
-	if !w.byRound(l, c) {
+	if !s.byRound(w.flaw) {
 		return false
 	}
 	s.renew(w.ttl)
@@ -119,10 +119,10 @@ func (w *world) findLeases(l int) {
 		return
 	}
 	for c := range w.clientCount {
-		if w.registry.status[c] != open || w.inFlight(l, opRenew, c) || w.inFlight(l, opOpen, c) {
+		if w.registry.status[c] != open || s.inFlight(opRenew, c) || s.inFlight(opOpen, c) {
 			continue // a verdict would be void, for it names the count of renewals
 		}
-		if w.mayExpire(l, c) {
+		if s.leases[c].mayExpire() {
 			w.may(ruleExpire, l, c, 0)
 		}
 		if w.maySilence(l, c) {
@@ -139,21 +139,19 @@ func (w *world) findRevocations(l int) {
 	s, r := &w.servers[l], &w.registry
 	switch c := r.holder - 1; {
 	case c < 0:
-	case s.ouster.due() && !w.inFlight(l, opDrop, c):
+	case s.ouster.due() && !s.inFlight(opDrop, c):
 		w.may(ruleDrop, l, c, 0)
-	case !r.revoked && w.revoked < w.revocations && !w.inFlight(l, opRevoke, c):
+	case !r.revoked && w.revoked < w.revocations && !s.inFlight(opRevoke, c):
 		w.may(ruleRevoke, l, c, 0)
 	}
 }
-
-func (w *world) mayExpire(l, c int) bool { return w.servers[l].leases[c].mayExpire() }
 
 // maySilence reports whether a leader may put it on record that a session is silent. It
 // does so at any time after a tick without a renewal; see mustSilence. It does so again
 // only in a search of the bound.
 func (w *world) maySilence(l, c int) bool {
 	s := &w.servers[l].leases[c]
-	if w.flaw == NoSilence || w.inFlight(l, opSilence, c) {
+	if w.flaw == NoSilence || w.servers[l].inFlight(opSilence, c) {
 		return false
 	}
 	return s.maySilence(w.ttl, w.registry.remaining[c]) && (s.state != silent || w.bound)
@@ -194,11 +192,8 @@ func (w *world) takesRenewal(l, c int) bool {
 	case w.flaw == NoRound:
 		return true
 	}
-	return w.byRound(l, c) || w.room(l)
+	return s.leases[c].byRound(w.flaw) || w.room(l)
 }
-
-// byRound reports whether a round suffices for a session; see renews.
-func (w *world) byRound(l, c int) bool { return w.servers[l].leases[c].byRound(w.flaw) }
 
 // arrive is a renewal that reaches a leader: internal/service/replica/submit.go.
 func (w *world) arrive(l, c int) {
@@ -211,13 +206,13 @@ func (w *world) arrive(l, c int) {
 	switch {
 	case m.status == unopened:
 		m.renewal.mail = logged
-		w.propose(l, opOpen, c, 0)
+		s.propose(opOpen, c, 0)
 	case !s.ready():
 	case !alive:
 		w.reply(c, l, false, false, waits)
 	case !w.renews(l, c):
 		m.renewal.mail = logged
-		w.propose(l, opRenew, c, 0)
+		s.propose(opRenew, c, 0)
 	case w.flaw == NoRound:
 		w.reply(c, l, true, tells, waits)
 	case w.flaw == OldRound && s.round != noRound:
@@ -246,7 +241,7 @@ func (w *world) canConfirm(l int) bool {
 	need := 0
 	for c := range w.clientCount {
 		alive, _ := w.sees(l, c)
-		if m := &w.clients[c].renewal; m.at == l+1 && m.mail == inRound && alive && !w.byRound(l, c) {
+		if m := &w.clients[c].renewal; m.at == l+1 && m.mail == inRound && alive && !w.servers[l].leases[c].byRound(w.flaw) {
 			need++
 		}
 	}
@@ -264,7 +259,7 @@ func (w *world) confirm(l int) {
 		alive, tells := w.sees(l, c)
 		if alive && !w.renews(l, c) {
 			m.mail = logged
-			w.propose(l, opRenew, c, 0)
+			w.servers[l].propose(opRenew, c, 0)
 			continue
 		}
 		w.reply(c, l, alive, tells, inRound)

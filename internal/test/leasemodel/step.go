@@ -114,19 +114,19 @@ func (w *world) doClient(a action) {
 		w.confirm(a.i)
 	case ruleExpire:
 		s.leases[a.other].state = expiring
-		w.propose(a.i, opExpire, a.other, 0)
+		s.propose(opExpire, a.other, 0)
 	case ruleSilence:
 		s.leases[a.other].state = silent
-		w.propose(a.i, opSilence, a.other, s.leases[a.other].left)
+		s.propose(opSilence, a.other, s.leases[a.other].left)
 	case ruleKept:
 		s.kept &^= 1 << a.other
-		w.propose(a.i, opExpire, a.other, 0)
+		s.propose(opExpire, a.other, 0)
 		s.suffix[len(s.suffix)-1].verdict = 0 // some earlier term
 	case ruleDrop:
-		w.propose(a.i, opDrop, a.other, 0)
+		s.propose(opDrop, a.other, 0)
 	case ruleRevoke:
 		w.revoked++
-		w.propose(a.i, opRevoke, a.other, 0)
+		s.propose(opRevoke, a.other, 0)
 	case ruleSend:
 		m.send()
 	case ruleReceive:
@@ -135,7 +135,7 @@ func (w *world) doClient(a action) {
 		w.enter(a.other)
 	case ruleAcquire:
 		m.claim = asking
-		w.propose(a.i, opAcquire, a.other, 0)
+		s.propose(opAcquire, a.other, 0)
 	case ruleGrant:
 		m.claim, m.fence = granted, w.registry.fence
 		if w.coarse {

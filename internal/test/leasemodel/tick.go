@@ -72,7 +72,7 @@ func (w *world) overdue() bool {
 			return true
 		}
 		for c := range w.clientCount {
-			if w.registry.status[c] == open && (w.mayExpire(l, c) || w.mustSilence(l, c)) {
+			if w.registry.status[c] == open && (s.leases[c].mayExpire() || w.mustSilence(l, c)) {
 				return true
 			}
 		}
