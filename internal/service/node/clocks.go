@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -50,7 +51,7 @@ func (p *peerClocks) run(stop <-chan struct{}) {
 		}
 		servers := p.node.net.Connected()
 		p.mu.Lock()
-		now := p.node.reading()
+		now := p.reading()
 		p.send(p.clocks.Ask(now, servers))
 		p.warn(p.clocks.Estimates(now))
 		p.mu.Unlock()
@@ -58,11 +59,11 @@ func (p *peerClocks) run(stop <-chan struct{}) {
 }
 
 // reading reads both clocks at the same time: it reads several times and keeps the fastest reading.
-func (n *Node) reading() (r clocks.Reading) {
+func (p *peerClocks) reading() (r clocks.Reading) {
 	least := time.Hour
 	for range 3 {
 		before := now()
-		wall := n.cfg.wall()
+		wall := p.node.cfg.wall()
 		after := now()
 		if took := time.Duration(after - before); took < least {
 			least, r = took, clocks.Reading{Boot: before + (after-before)/2, Wall: wall}
@@ -99,7 +100,7 @@ func (p *peerClocks) warn(all []clocks.Estimate) {
 // Clock implements transport.Handler.
 func (h *handler) Clock(peer uint64, text []byte) {
 	p := h.node.clocks
-	now := h.node.reading()
+	now := p.reading()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.net == nil {
@@ -114,7 +115,7 @@ func (h *handler) Clock(peer uint64, text []byte) {
 func (n *Node) Clocks() []clocks.Estimate {
 	n.clocks.mu.Lock()
 	defer n.clocks.mu.Unlock()
-	return n.clocks.clocks.Estimates(n.reading())
+	return n.clocks.clocks.Estimates(n.clocks.reading())
 }
 
 // setBack is the smallest step of the wall clock that is logged. Daemons that keep clocks
@@ -140,9 +141,10 @@ func (w *wallClock) step(wall, boot int64) time.Duration {
 	return back
 }
 
-func (n *Node) checkWall() {
-	if back := n.wall.step(n.cfg.wall(), now()); back > 0 {
-		n.log.Warn("the wall clock of this machine was set back; locks and sessions are not affected, but times shown from now on follow the new clock",
+// check logs that the wall clock was set back.
+func (w *wallClock) check(log *slog.Logger, wall, boot int64) {
+	if back := w.step(wall, boot); back > 0 {
+		log.Warn("the wall clock of this machine was set back; locks and sessions are not affected, but times shown from now on follow the new clock",
 			"by", back.Round(time.Millisecond))
 	}
 }

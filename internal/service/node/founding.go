@@ -3,6 +3,7 @@ package node
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/conclave-io/conclave/internal/service/founding"
 	"github.com/conclave-io/conclave/internal/service/registry"
 	"github.com/conclave-io/conclave/internal/service/replica"
+	"github.com/conclave-io/conclave/internal/service/store"
 	"github.com/conclave-io/conclave/internal/service/transport"
 )
 
@@ -31,34 +33,27 @@ func (n *Node) begin() error {
 	}
 	disk := agreement.Disk{HardState: n.found.HardState, Snapshot: n.found.Snapshot, Entries: n.found.Entries}
 	if how == founding.Found {
-		if disk.Snapshot, err = n.foundingState(); err != nil {
+		if disk.Snapshot, err = n.founder.state(); err != nil {
 			return err
 		}
-		if err := n.gained(); err != nil {
+		if err := n.founder.gained(); err != nil {
 			return err
 		}
 	}
 	cfg := n.cfg.replica()
-	cfg.UID, cfg.Founders = n.found.UID, n.founders()
+	cfg.UID, cfg.Founders = n.found.UID, n.founder.members()
 	made, err := replica.New(cfg, disk)
 	if err != nil {
 		return err
 	}
-	n.replica = made
+	n.replica, n.founder.recorded = made, made.Founded
 	for _, hello := range n.records.all() {
 		n.replica.Met(memberOf(hello), levelsOf(hello))
 	}
 	n.acquaint()
-	n.updateLevel()
+	n.applied.update(made)
 	n.ready.Store(true)
 	return nil
-}
-
-// openRecords initialises the records from what the disk holds.
-func (n *Node) openRecords() {
-	n.records.with(func(m *founding.Machine) {
-		m.Load(founding.Disk{Server: n.cfg.founder(n.found), Joined: n.cfg.Joined, State: !n.found.Fresh})
-	})
 }
 
 func (n *Node) stopping() bool {
@@ -76,7 +71,7 @@ func (n *Node) findOut() (founding.Step, error) {
 	tick := time.NewTicker(n.cfg.tick())
 	defer tick.Stop()
 	for {
-		if how, err := n.decide(); err != nil || how != founding.Wait {
+		if how, err := n.founder.decide(); err != nil || how != founding.Wait {
 			return how, err
 		}
 		select {
@@ -85,7 +80,7 @@ func (n *Node) findOut() (founding.Step, error) {
 		case f := <-n.calls:
 			f()
 		case r := <-n.refused:
-			if err := n.weigh(r); err != nil {
+			if err := n.founder.weigh(r, n.served); err != nil {
 				return founding.Wait, err
 			}
 		case <-n.stop:
@@ -94,25 +89,52 @@ func (n *Node) findOut() (founding.Step, error) {
 	}
 }
 
+// founder carries out what package founding decides: how this server starts, and which founding
+// record it keeps.
+type founder struct {
+	cfg      *Config
+	log      *slog.Logger
+	store    keeper
+	net      *transport.Transport
+	records  *records
+	found    *store.State            // what the disk holds
+	recorded func([]registry.Member) // is told of a new record; nil until there is a replica
+}
+
+// load initialises the records from what the disk holds.
+func (f *founder) load() {
+	f.records.with(func(m *founding.Machine) {
+		m.Load(founding.Disk{Server: f.cfg.founder(f.found), Joined: f.cfg.Joined, State: !f.found.Fresh})
+	})
+}
+
+// reconsider makes package founding decide again after news. A running server does not
+// need the record, so an error is only logged.
+func (f *founder) reconsider() {
+	if _, err := f.decide(); err != nil {
+		f.log.Warn("cannot save the founding record", "err", err)
+	}
+}
+
 // decide carries out the decisions of package founding up to a step that its caller has to
 // carry out: to wait, or to start.
-func (n *Node) decide() (founding.Step, error) {
+func (f *founder) decide() (founding.Step, error) {
 	for {
 		var a founding.Action
-		n.records.with(func(m *founding.Machine) { a = m.Step(now()) })
+		f.records.with(func(m *founding.Machine) { a = m.Step(now()) })
 		if a.Introduce {
-			n.net.Introduce()
+			f.net.Introduce()
 		}
 		if a.Tell {
-			n.logWait(a.Decision)
+			f.logWait(a.Decision)
 		}
 		switch a.Step {
 		case founding.Write:
-			if err := n.adopt(a.Record); err != nil {
+			if err := f.adopt(a.Record); err != nil {
 				return founding.Wait, err
 			}
 		case founding.Rejoin:
-			n.log.Warn("the cluster was founded with another data directory of this server, which is lost; rejoining as an empty member", "uid", n.found.UID, "founded_with_uid", n.found.Record.UID(n.cfg.ID))
+			f.log.Warn("the cluster was founded with another data directory of this server, which is lost; rejoining as an empty member", "uid", f.found.UID, "founded_with_uid", f.found.Record.UID(f.cfg.ID))
 			return a.Step, nil
 		default:
 			return a.Step, nil
@@ -121,70 +143,70 @@ func (n *Node) decide() (founding.Step, error) {
 }
 
 // logWait logs which servers this one waits for.
-func (n *Node) logWait(d founding.Decision) {
+func (f *founder) logWait(d founding.Decision) {
 	switch {
 	case d.Differs:
-		n.log.Error("peers have the data or the founding record of another cluster; waiting until either they or this server are started with an empty data directory", "peers", d.Missing)
+		f.log.Error("peers have the data or the founding record of another cluster; waiting until either they or this server are started with an empty data directory", "peers", d.Missing)
 	default:
-		n.log.Info("waiting for peers before the cluster can be founded; every founder must have been up once", "peers", d.Missing)
+		f.log.Info("waiting for peers before the cluster can be founded; every founder must have been up once", "peers", d.Missing)
 	}
 }
 
 // adopt puts a founding record on disk.
-func (n *Node) adopt(record founding.Record) error {
-	err := n.store.SaveRecord(record)
-	n.records.with(func(m *founding.Machine) { m.Written(err == nil) })
+func (f *founder) adopt(record founding.Record) error {
+	err := f.store.SaveRecord(record)
+	f.records.with(func(m *founding.Machine) { m.Written(err == nil) })
 	if err != nil {
 		return err
 	}
-	if n.found.Record = record; n.replica != nil {
-		n.replica.Founded(n.founders())
+	if f.found.Record = record; f.recorded != nil {
+		f.recorded(f.members())
 	}
-	return n.cfg.founded(founding.Write)
+	return f.cfg.founded(founding.Write)
 }
 
 // gained notes that the disk now holds state of the cluster, and tells the others.
-func (n *Node) gained() error {
-	n.records.with((*founding.Machine).Gained)
-	if _, err := n.decide(); err != nil {
+func (f *founder) gained() error {
+	f.records.with((*founding.Machine).Gained)
+	if _, err := f.decide(); err != nil {
 		return err
 	}
-	return n.cfg.founded(founding.Found)
+	return f.cfg.founded(founding.Found)
 }
 
-// founders returns the founders as the cluster records them, in whatever order
+// members returns the founders as the cluster records them, in whatever order
 // they meet.
-func (n *Node) founders() []registry.Member {
+func (f *founder) members() []registry.Member {
 	var founders []registry.Member
-	for _, f := range n.found.Record {
-		founders = append(founders, registry.Member{ID: f.ID, UID: f.UID, PeerAddress: n.cfg.Peers[f.ID]})
+	for _, m := range f.found.Record {
+		founders = append(founders, registry.Member{ID: m.ID, UID: m.UID, PeerAddress: f.cfg.Peers[m.ID]})
 	}
 	return founders
 }
 
-// foundingState returns the state from which this server founds its cluster, after it is on
+// state returns the state from which this server founds its cluster, after it is on
 // disk: nothing, or the state of a backup that was placed in the data directory.
-func (n *Node) foundingState() (*raftpb.Snapshot, error) {
-	founders := slices.Sorted(maps.Keys(n.cfg.Peers))
+func (f *founder) state() (*raftpb.Snapshot, error) {
+	founders := slices.Sorted(maps.Keys(f.cfg.Peers))
 	snapshot := replica.Bootstrap(founders)
-	seed, err := n.store.Seed()
+	seed, err := f.store.Seed()
 	if err != nil {
 		return nil, fmt.Errorf("restoring the backup: %w", err)
 	}
 	if seed == nil {
-		return snapshot, n.store.Save(nil, nil, snapshot, true)
+		return snapshot, f.store.Save(nil, nil, snapshot, true)
 	}
 	restored, err := backup.Decode(seed)
 	if err != nil {
 		return nil, fmt.Errorf("restoring the backup: %w", err)
 	}
-	n.log.Info("founding the cluster from a backup", "backup_time", time.Unix(0, restored.Time).UTC(), "epoch", restored.Registry.Epoch())
+	f.log.Info("founding the cluster from a backup", "backup_time", time.Unix(0, restored.Time).UTC(), "epoch", restored.Registry.Epoch())
 	snapshot = replica.BootstrapFrom(founders, restored.Index, restored.Term, restored.Registry.Encode())
-	if err := n.store.Save(nil, nil, snapshot, true); err != nil {
+	if err := f.store.Save(nil, nil, snapshot, true); err != nil {
 		return nil, err
 	}
-	if err := n.store.DropSeed(); err != nil {
-		n.log.Warn("cannot remove the backup that the cluster was founded from; it is no longer needed", "err", err)
+	if err := f.store.DropSeed(); err != nil {
+		f.log.Warn("cannot remove the backup that the cluster was founded from; it is no longer needed", "err", err)
 	}
 	return snapshot, nil
 }
@@ -196,22 +218,22 @@ type refusal struct {
 }
 
 // weigh passes a refusal to package founding, which decides which side is wrong. It
-// returns an error if this server must stop.
-func (n *Node) weigh(r refusal) error {
+// returns an error if this server must stop. Served says whether it has known a leader.
+func (f *founder) weigh(r refusal, served bool) error {
 	why := founding.Misfit
 	if told, is := errors.AsType[*transport.Refusal](r.err); is {
 		why = told.Reason()
 	}
-	others := max(len(n.cfg.Peers), n.records.size()) - 1
+	others := max(len(f.cfg.Peers), f.records.size()) - 1
 	stop := false
-	n.records.with(func(m *founding.Machine) { stop = m.Refused(r.peer, why, others, n.served) })
+	f.records.with(func(m *founding.Machine) { stop = m.Refused(r.peer, why, others, served) })
 	switch {
 	case stop && why == founding.Removed:
-		return &replica.RemovedError{ID: n.cfg.ID}
+		return &replica.RemovedError{ID: f.cfg.ID}
 	case stop:
 		return fmt.Errorf("server %d refuses connections from this server: %w", r.peer, r.err)
-	case n.served && !(n.cfg.Joined && why == founding.Unknown):
-		n.log.Warn("a peer refuses connections from this server; continuing without that peer", "peer", r.peer, "err", r.err)
+	case served && !(f.cfg.Joined && why == founding.Unknown):
+		f.log.Warn("a peer refuses connections from this server; continuing without that peer", "peer", r.peer, "err", r.err)
 	}
 	return nil // the transport has logged it
 }

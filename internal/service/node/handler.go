@@ -21,7 +21,7 @@ func (h *handler) Receive(m *raftpb.Message) {
 func (h *handler) Met(hello transport.Hello) {
 	h.node.records.met(hello)
 	h.post(func(r *replica.Replica) {
-		h.node.reconsider()
+		h.node.founder.reconsider()
 		r.Met(memberOf(hello), levelsOf(hello))
 	})
 }

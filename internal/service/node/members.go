@@ -71,7 +71,7 @@ func (n *Node) acquaint() {
 	if !n.replica.Blank() {
 		n.records.with((*founding.Machine).Gained)
 	}
-	n.reconsider()
+	n.founder.reconsider()
 	for _, c := range n.clients {
 		c.Deliver(nil)
 	}
@@ -82,14 +82,6 @@ func (n *Node) acquaint() {
 		if m.PeerAddress != "" && m.ID != n.cfg.ID && !m.Reserved() {
 			n.net.SetPeer(m.ID, m.PeerAddress)
 		}
-	}
-}
-
-// reconsider makes package founding decide again after news. A running server does not
-// need the record, so an error is only logged.
-func (n *Node) reconsider() {
-	if _, err := n.decide(); err != nil {
-		n.log.Warn("cannot save the founding record", "err", err)
 	}
 }
 

@@ -26,12 +26,13 @@ import (
 
 // Node is a running server without its public interface.
 type Node struct {
-	cfg   Config
-	log   *slog.Logger
-	store keeper
-	found *store.State
-	disk  *disk
-	net   *transport.Transport
+	cfg     Config
+	log     *slog.Logger
+	store   keeper
+	found   *store.State
+	disk    *disk
+	founder founder
+	net     *transport.Transport
 
 	messages chan *raftpb.Message
 	intake   *intake
@@ -50,22 +51,17 @@ type Node struct {
 	served     bool // a leader was known once
 	wall       wallClock
 	tidiness   tidiness
-	ticked     int64 // when the last tick was
-	stall      Stall // as it was logged last
 	times      Times
 	tasks      sync.WaitGroup
 
 	watchers watchers
-	waits    atomic.Int64 // since when entries wait to be applied, or 0
-	stuck    bool         // a write did not end before the node: the store stays open
+	stalls   stalls
+	stuck    bool // a write did not end before the node: the store stays open
 	records  records
 	metrics  Metrics
-	level    atomic.Uint32 // that of the cluster, as far as it is known
-	rules    atomic.Pointer[access.State]
 	shown    *access.State // that the host knows
-	recorded atomic.Pointer[recorded]
-	mode     atomic.Uint32 // an access.Mode
 	ready    atomic.Bool   // what the disk has of the cluster is known
+	applied
 
 	stop     chan struct{}
 	stopOnce sync.Once
@@ -112,7 +108,9 @@ func (n *Node) open() error {
 		return err
 	}
 	n.disk = newDisk(n.store)
-	n.openRecords()
+	n.stalls = stalls{limit: 2 * n.cfg.Election, disk: n.disk}
+	n.founder = founder{cfg: &n.cfg, log: n.log, store: n.store, records: &n.records, found: n.found}
+	n.founder.load()
 	n.ready.Store(n.found.Fresh)
 	reads := n.cfg.replica().WithDefaults().Levels
 	n.net, err = transport.New(transport.Config{
@@ -135,6 +133,7 @@ func (n *Node) open() error {
 		n.store.Close()
 		return err
 	}
+	n.founder.net = n.net
 	n.home.Begin(n.net)
 	n.clocks.begin(n.net)
 	return nil
@@ -226,9 +225,6 @@ func (n *Node) Connected() []uint64 { return n.net.Connected() }
 // PeerStates returns the state of the connections to the other servers.
 func (n *Node) PeerStates() []transport.PeerState { return n.net.PeerStates() }
 
-// Level returns the level of the cluster; 0 if it is not known.
-func (n *Node) Level() uint32 { return n.level.Load() }
-
 // Metrics returns the figures of this node. They may be read at any time.
 func (n *Node) Metrics() *Metrics { return &n.metrics }
 
@@ -281,7 +277,7 @@ func (n *Node) loop() error {
 		case f := <-n.calls:
 			f()
 		case r := <-n.refused:
-			if err := n.weigh(r); err != nil {
+			if err := n.founder.weigh(r, n.served); err != nil {
 				return err
 			}
 		case <-n.stop:
@@ -317,8 +313,8 @@ func (n *Node) output() error {
 // tick advances the replica by one tick.
 func (n *Node) tick() {
 	n.replica.Tick(now())
-	n.checkWall()
-	n.checkStall()
+	n.wall.check(n.log, n.cfg.wall(), now())
+	n.stalls.check(n.replica.Waiting(), n.log, n.cfg.Dir)
 	n.tidy()
 	times := n.times
 	times.Deeds, times.Lags = n.replica.Deeds(), n.replica.Lags()
@@ -442,7 +438,7 @@ func (n *Node) depose() {
 // observe records a change of the leader in the log and the metrics.
 func (n *Node) observe() {
 	n.metrics.Applied.Store(n.replica.Applied())
-	n.updateLevel()
+	n.applied.update(n.replica)
 	leader := n.replica.Leader()
 	if leader == n.leader {
 		return
@@ -461,21 +457,6 @@ func (n *Node) observe() {
 		n.log.Info("following", "leader", leader, "term", n.replica.Term())
 	}
 }
-
-// updateLevel publishes the level of the cluster and the access rules in force.
-func (n *Node) updateLevel() {
-	n.level.Store(n.replica.Level())
-	n.rules.Store(n.replica.Registry().Rules())
-	n.updateTrail()
-	n.mode.Store(uint32(n.replica.Registry().Mode()))
-}
-
-// Rules returns the access rules in force, as far as this server has applied the log; nil
-// if there are none.
-func (n *Node) Rules() *access.State { return n.rules.Load() }
-
-// AccessMode says whether there are access rules, as far as this server has applied the log.
-func (n *Node) AccessMode() access.Mode { return access.Mode(n.mode.Load()) }
 
 // close releases all resources and wakes all callers that wait.
 func (n *Node) close() {
