@@ -43,7 +43,7 @@ var measurements = []measurement{
 	{"expiry", "what others notice when many sessions end at once", expiry},
 	{"memory", "what a held lock costs in memory", memory},
 	{"profile", "where the leader's processor time goes under load", profile},
-	{"live", "locks that algorithms guard between the servers, beside agreement", live},
+	{"live", "locks that algorithms guard between the servers, beside agreement", guarded},
 	{"names", "what names cost in memory that were locked once, under an algorithm", idleNames},
 	{"checker", "the model checker beside Spin on the same model", checker},
 }

@@ -40,7 +40,7 @@ func (r *nearReport) ratio() *spread {
 }
 
 // near measures a cluster of three servers in this process.
-func (l *liveBench) near(ctx context.Context, r *liveReport) error {
+func (l *guardedBench) near(ctx context.Context, r *guardedReport) error {
 	members, err := l.members(ctx)
 	defer func() {
 		for _, m := range members {
@@ -50,7 +50,7 @@ func (l *liveBench) near(ctx context.Context, r *liveReport) error {
 	if err != nil {
 		return err
 	}
-	inside := &liveBench{bench: l.bench, cluster: l.cluster, Homes: &load.Homes{Control: members[0].Client, Servers: len(members)}}
+	inside := &guardedBench{bench: l.bench, cluster: l.cluster, Homes: &load.Homes{Control: members[0].Client, Servers: len(members)}}
 	if err := inside.guard(ctx, underToken, "suzuki-kasami"); err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (l *liveBench) near(ctx context.Context, r *liveReport) error {
 	return nil
 }
 
-func (l *liveBench) members(ctx context.Context) (members []*embed.Client, err error) {
+func (l *guardedBench) members(ctx context.Context) (members []*embed.Client, err error) {
 	var listeners [3][2]net.Listener
 	var peers []string
 	for i := range listeners {

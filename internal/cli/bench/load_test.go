@@ -211,7 +211,7 @@ func TestMeasuredUndisturbed(t *testing.T) {
 		want                float64
 		sessions            int // of no client, instead of an epoch
 	}{{0, 1, 1, 0}, {1, 2, 2, 0}, {2, 3, 3, 0}, {9, 3, 3, 0}, {1, 2, 2, 1}} {
-		r := &liveRun{livery: &livery{LiveConfig: LiveConfig{Progress: io.Discard}}, messages: []float64{7}}
+		r := &guardRun{guardsBench: &guardsBench{GuardsConfig: GuardsConfig{Progress: io.Discard}}, messages: []float64{7}}
 		attempt := 0
 		err := r.undisturbed(t.Context(), func(context.Context) error {
 			r.began = r.epoch

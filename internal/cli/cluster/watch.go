@@ -60,11 +60,11 @@ func watchResources(a *connect.App, ctx context.Context, client *conclave.Client
 	if err != nil {
 		return err
 	}
-	var live <-chan look
+	var seen <-chan look
 	if !of.Election {
-		live = looks(ctx, client, prefix)
+		seen = looks(ctx, client, prefix)
 	}
-	return printChanges(a, of, changes, live)
+	return printChanges(a, of, changes, seen)
 }
 
 // Watch reports the changes of the locks or elections whose names start with prefix.
@@ -93,8 +93,8 @@ type changeView struct {
 	Held *forms.Resource `json:"held,omitempty"`
 }
 
-func printChanges(a *connect.App, of ResourceClass, changes <-chan conclave.Changes, live <-chan look) error {
-	agreed, guarded := newNews(), liveNews{locks: newNews()}
+func printChanges(a *connect.App, of ResourceClass, changes <-chan conclave.Changes, seen <-chan look) error {
+	agreed, guarded := newNews(), guardedNews{locks: newNews()}
 	for {
 		var fresh []conclave.Resource
 		select {
@@ -106,7 +106,7 @@ func printChanges(a *connect.App, of ResourceClass, changes <-chan conclave.Chan
 				a.Say("connection to the server lost; watching through another server")
 			}
 			fresh = agreed.take(c)
-		case l := <-live:
+		case l := <-seen:
 			if err := printStarts(a, guarded.starts(l)); err != nil {
 				return err
 			}
@@ -278,8 +278,8 @@ func lookOnce(ctx context.Context, client *conclave.Client, prefix string) (l lo
 	return l, true
 }
 
-// liveNews filters what is new from one look to the next. Epochs before the first look are not new.
-type liveNews struct {
+// guardedNews filters what is new from one look to the next. Epochs before the first look are not new.
+type guardedNews struct {
 	locks *news
 	begun bool
 	epoch uint64
@@ -287,7 +287,7 @@ type liveNews struct {
 }
 
 // take returns the locks that changed. While a server does not answer, nothing is known to be free.
-func (n *liveNews) take(l look) []conclave.Resource {
+func (n *guardedNews) take(l look) []conclave.Resource {
 	return n.locks.take(conclave.Changes{
 		Resources: slices.DeleteFunc(l.locks, func(r conclave.Resource) bool { return len(l.silent) > 0 && len(r.Holders) == 0 }),
 		Reset:     len(l.silent) == 0,
@@ -295,7 +295,7 @@ func (n *liveNews) take(l look) []conclave.Resource {
 }
 
 // starts returns those that were not returned before.
-func (n *liveNews) starts(l look) (fresh []admin.ViewStart) {
+func (n *guardedNews) starts(l look) (fresh []admin.ViewStart) {
 	for _, s := range l.starts {
 		if s.Epoch > n.epoch {
 			n.epoch = s.Epoch

@@ -95,7 +95,7 @@ type comparison struct {
 func (c *comparison) run(flags given) error {
 	switch {
 	case c.live:
-		return c.runLive(flags)
+		return c.runGuards(flags)
 	case c.resets:
 		return c.runResets()
 	case c.elections:
@@ -197,7 +197,7 @@ func (c *comparison) runDetectors() error {
 	return c.write(rows, measure.DetectorsMarkdown, measure.DetectorsText)
 }
 
-func (c *comparison) runLive(sizes given) error {
+func (c *comparison) runGuards(sizes given) error {
 	if !sizes.Changed("processes") {
 		c.sizes = []int{3}
 	}
@@ -214,15 +214,15 @@ func (c *comparison) runLive(sizes given) error {
 		return err
 	}
 	return ui.OnThisMachine("", "conclave-compare-", func(ctx context.Context, binary, dir string) error {
-		report, err := bench.Live(ctx, bench.LiveConfig{Binary: binary, Dir: dir, Servers: c.sizes[0], Specs: specs, Progress: c.Stderr})
+		report, err := bench.Guards(ctx, bench.GuardsConfig{Binary: binary, Dir: dir, Servers: c.sizes[0], Specs: specs, Progress: c.Stderr})
 		if err != nil {
 			return err
 		}
-		return c.printLive(report)
+		return c.printGuards(report)
 	})
 }
 
-func (c *comparison) printLive(report bench.LiveReport) error {
+func (c *comparison) printGuards(report bench.GuardsReport) error {
 	err := c.Print(report, func(w io.Writer) error {
 		if c.markdown {
 			return report.Markdown(w)

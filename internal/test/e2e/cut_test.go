@@ -17,7 +17,7 @@ import (
 // and comes back, each cut has exactly one token of each lock.
 func TestCutsOfServers(t *testing.T) {
 	t.Parallel()
-	c := live(t, 3)
+	c := guarded(t, 3)
 	tokens := []string{"suzuki-kasami", "raymond", "token-ring", "naimi-trehel"}
 	control := dial(t, conclave.Config{Servers: c.Addresses()})
 	if _, err := admin.New(control).Cut(within(t), ""); !errors.Is(err, conclave.ErrNotFound) {

@@ -90,7 +90,7 @@ func waitFor(t *testing.T, c *local.Cluster, name string) (line func(want string
 // another lock under the prefix is held.
 func TestAWaitUnderAGuardIsReported(t *testing.T) {
 	t.Parallel()
-	cluster := live(t, 3)
+	cluster := guarded(t, 3)
 	client := dial(t, conclave.Config{Servers: cluster.Addresses(), Program: "first"})
 	tell(t, cluster, "namespace", "set", "g/", "--algorithm", "raymond")
 	members(t, client, 3)

@@ -13,9 +13,9 @@ import (
 	"github.com/conclave-io/conclave/lab/measure"
 )
 
-// liveRun measures one lock under one guard.
-type liveRun struct {
-	*livery
+// guardRun measures one lock under one guard.
+type guardRun struct {
+	*guardsBench
 	prefix string // empty: agreement
 	name   string
 	askers []*conclave.Client
@@ -31,7 +31,7 @@ type liveRun struct {
 }
 
 // both measures in both regimes.
-func (r *liveRun) both(ctx context.Context) error {
+func (r *guardRun) both(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	if err := r.undisturbed(ctx, r.idle); err != nil {
@@ -47,7 +47,7 @@ const attempts = 3
 // count: an epoch began, so that the members asked again, or a session ended while it waited, so that
 // its home gave the next grant back. A machine that is busy can keep servers and clients from renewing
 // their leases in time.
-func (r *liveRun) undisturbed(ctx context.Context, regime func(context.Context) error) error {
+func (r *guardRun) undisturbed(ctx context.Context, regime func(context.Context) error) error {
 	before := *r
 	for attempt := 1; ; attempt++ {
 		r.sessions = make(map[string]bool)
@@ -59,15 +59,15 @@ func (r *liveRun) undisturbed(ctx context.Context, regime func(context.Context) 
 	}
 }
 
-func (r *liveRun) times(guard string) LiveTime {
+func (r *guardRun) times(guard string) GuardsTime {
 	fmt.Fprintf(r.Progress, "%s: measured\n", guard)
-	t := LiveTime{Guard: guard, AcquireMS: middle(r.acquires), HandoffMS: middle(r.handoffs)}
+	t := GuardsTime{Guard: guard, AcquireMS: middle(r.acquires), HandoffMS: middle(r.handoffs)}
 	t.RoundTrips = round(t.AcquireMS / r.report.PingMS)
 	return t
 }
 
 // idle has the clients enter in turn, each when all is quiet: once before it is measured.
-func (r *liveRun) idle(ctx context.Context) error {
+func (r *guardRun) idle(ctx context.Context) error {
 	var from uint64
 	for round := range r.Rounds + 1 {
 		for _, c := range r.askers {
@@ -95,7 +95,7 @@ func (r *liveRun) idle(ctx context.Context) error {
 }
 
 // count records the messages per entry since sent messages had been sent.
-func (r *liveRun) count(ctx context.Context, regime int, from uint64) error {
+func (r *guardRun) count(ctx context.Context, regime int, from uint64) error {
 	sent, err := r.quiet(ctx, regime)
 	r.messages = append(r.messages, float64(sent-from)/float64(r.Rounds*len(r.askers)))
 	return err
@@ -108,7 +108,7 @@ const restless = 50 * time.Millisecond
 // quiet waits until no message of the algorithm is on its way, and returns how many were
 // sent: none is if two looks one after the other find the same number at each home, and
 // all acknowledged. It does not wait for algorithms whose messages no formula counts.
-func (r *liveRun) quiet(ctx context.Context, regime int) (sent uint64, err error) {
+func (r *guardRun) quiet(ctx context.Context, regime int) (sent uint64, err error) {
 	if r.prefix == "" {
 		return 0, nil
 	}
@@ -121,7 +121,7 @@ func (r *liveRun) quiet(ctx context.Context, regime int) (sent uint64, err error
 			return false, err
 		}
 		r.epoch = v.Epoch
-		rest := len(v.Members) == r.LiveConfig.Servers
+		rest := len(v.Members) == r.GuardsConfig.Servers
 		var now []uint64
 		sent = 0
 		for _, m := range v.Members {
@@ -153,7 +153,7 @@ type entry struct {
 
 // saturated has all clients ask again at once after leaving. Each stays inside until all
 // others have asked and all is quiet.
-func (r *liveRun) saturated(ctx context.Context) error {
+func (r *guardRun) saturated(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	entered := make(chan entry)
 	var asking sync.WaitGroup
@@ -170,7 +170,7 @@ func (r *liveRun) saturated(ctx context.Context) error {
 }
 
 // enter enters once and leaves when it is told to. It reports whether to continue.
-func (r *liveRun) enter(ctx context.Context, c *conclave.Client, entered chan<- entry) bool {
+func (r *guardRun) enter(ctx context.Context, c *conclave.Client, entered chan<- entry) bool {
 	held, err := c.Lock(ctx, r.name)
 	e := entry{time.Now(), err, make(chan struct{})}
 	select {
@@ -188,7 +188,7 @@ func (r *liveRun) enter(ctx context.Context, c *conclave.Client, entered chan<- 
 }
 
 // turns has those inside leave one after the other, the first two rounds unmeasured.
-func (r *liveRun) turns(ctx context.Context, entered <-chan entry) error {
+func (r *guardRun) turns(ctx context.Context, entered <-chan entry) error {
 	var (
 		inside []entry
 		from   uint64
@@ -230,7 +230,7 @@ func (r *liveRun) turns(ctx context.Context, entered <-chan entry) error {
 }
 
 // settled reports whether all who are not inside wait.
-func (r *liveRun) settled(ctx context.Context, inside int) (bool, error) {
+func (r *guardRun) settled(ctx context.Context, inside int) (bool, error) {
 	x, err := r.Control.Explain(ctx, r.name)
 	if err != nil {
 		return false, err

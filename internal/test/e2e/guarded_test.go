@@ -24,8 +24,8 @@ import (
 	"github.com/conclave-io/conclave/internal/cli/local"
 )
 
-// live returns a cluster of servers at the level from which algorithms guard locks.
-func live(t *testing.T, servers int, flags ...string) *local.Cluster {
+// guarded returns a cluster of servers at the level from which algorithms guard locks.
+func guarded(t *testing.T, servers int, flags ...string) *local.Cluster {
 	t.Helper()
 	c := startCluster(t, servers, flags...)
 	client := dial(t, conclave.Config{Servers: c.Addresses()})
@@ -108,7 +108,7 @@ func fenceOf(t *testing.T, l *conclave.Lock) uint64 {
 // Then agreement takes over.
 func TestAlgorithmsGuardLocks(t *testing.T) {
 	t.Parallel()
-	c := live(t, 3)
+	c := guarded(t, 3)
 	for _, spec := range served.Locks {
 		args := []string{"namespace", "set", spec.Name + "/", "--algorithm", spec.Name}
 		if spec.Name == "k-ricart-agrawala" {
@@ -200,7 +200,7 @@ func TestAlgorithmsGuardLocks(t *testing.T) {
 // soon. The same is true if that server leads.
 func TestHomeThatIsGone(t *testing.T) {
 	t.Parallel()
-	c := live(t, 3)
+	c := guarded(t, 3)
 	for _, name := range []string{"suzuki-kasami", "ricart-agrawala"} {
 		tell(t, c, "namespace", "set", name+"/", "--algorithm", name)
 	}
@@ -291,7 +291,7 @@ func goes(t *testing.T, c *local.Cluster, client *conclave.Client, name string, 
 // stopped, so it does not see that its home is another process now.
 func TestRestartedHomeKnowsNothing(t *testing.T) {
 	t.Parallel()
-	c := live(t, 3, "--view-lease", "20s")
+	c := guarded(t, 3, "--view-lease", "20s")
 	tell(t, c, "namespace", "set", "s/", "--algorithm", "suzuki-kasami")
 	client := dial(t, conclave.Config{Servers: c.Addresses()})
 	members(t, client, 3)
@@ -354,7 +354,7 @@ func listedAsFree(t *testing.T, client *conclave.Client, name string) string {
 // and its clients keep what they get.
 func TestSurvivorOfAMajority(t *testing.T) {
 	t.Parallel()
-	c := live(t, 3)
+	c := guarded(t, 3)
 	tell(t, c, "namespace", "set", "s/", "--algorithm", "suzuki-kasami")
 	client := dial(t, conclave.Config{Servers: c.Addresses(), Home: c.Addresses()[2]})
 	members(t, client, 3)
@@ -416,7 +416,7 @@ func TestSurvivorOfAMajority(t *testing.T) {
 // and others wait. No hold is lost, and no other client enters meanwhile.
 func TestHomesInTurn(t *testing.T) {
 	t.Parallel()
-	c := live(t, 3)
+	c := guarded(t, 3)
 	guards := []string{"central", "ricart-agrawala", "suzuki-kasami", "raymond", "maekawa"}
 	for _, name := range guards {
 		tell(t, c, "namespace", "set", name+"/", "--algorithm", name)
@@ -476,7 +476,7 @@ func TestHomesInTurn(t *testing.T) {
 // another one holds, and all clients continue afterwards.
 func TestLocksUnderKills(t *testing.T) {
 	t.Parallel()
-	c := live(t, 3)
+	c := guarded(t, 3)
 	served := []string{"central", "ricart-agrawala", "suzuki-kasami", "raymond", "maekawa", "token-ring"}
 	for _, name := range served {
 		tell(t, c, "namespace", "set", name+"/", "--algorithm", name)

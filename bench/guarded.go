@@ -18,17 +18,17 @@ import (
 	"github.com/conclave-io/conclave/bench/competitor"
 )
 
-// liveReport compares locks that algorithms guard with locks by agreement.
-type liveReport struct {
-	Rounds []liveRound `json:"rounds"`
-	Near   nearReport  `json:"near"`
-	Pauses []pauses    `json:"pauses"`
-	Idle   []idleSpell `json:"idle"`
+// guardedReport compares locks that algorithms guard with locks by agreement.
+type guardedReport struct {
+	Rounds []guardedRound `json:"rounds"`
+	Near   nearReport     `json:"near"`
+	Pauses []pauses       `json:"pauses"`
+	Idle   []idleSpell    `json:"idle"`
 }
 
-// liveRound has the results of consecutive turns on one cluster. Times are medians in ms. Rates are
+// guardedRound has the results of consecutive turns on one cluster. Times are medians in ms. Rates are
 // in pairs of acquire and release per second.
-type liveRound struct {
+type guardedRound struct {
 	EmptyCall  float64 `json:"empty_call_ms"`
 	Agreement  float64 `json:"agreement_ms"`
 	AtHome     float64 `json:"token_at_home_ms"`
@@ -36,9 +36,9 @@ type liveRound struct {
 	// Fsyncs is the number of writes of all logs during the measurement of ricart-agrawala.
 	Fsyncs        int     `json:"ricart_agrawala_fsyncs"`
 	AgreementRate float64 `json:"agreement_128_per_s"`
-	LiveRate      float64 `json:"suzuki_kasami_128_per_s"`
+	GuardedRate   float64 `json:"suzuki_kasami_128_per_s"`
 	AgreementHand float64 `json:"agreement_64_handoff_ms"`
-	LiveHand      float64 `json:"suzuki_kasami_64_handoff_ms"`
+	GuardedHand   float64 `json:"suzuki_kasami_64_handoff_ms"`
 }
 
 // pauses has the pauses of locks when an epoch began while the given number of locks was held.
@@ -63,23 +63,23 @@ const (
 	underCentral    = "central/"
 )
 
-// liveBench is a cluster, with clients that have their homes at each of the servers.
-type liveBench struct {
+// guardedBench is a cluster, with clients that have their homes at each of the servers.
+type guardedBench struct {
 	*bench
 	*load.Homes
 	cluster *competitor.Conclave
 }
 
-// live measures locks that algorithms guard and locks by agreement, in turns on one cluster of
+// guarded measures locks that algorithms guard and locks by agreement, in turns on one cluster of
 // three servers.
-func live(ctx context.Context, b *bench) (section, error) {
-	l, err := b.startLive(ctx)
+func guarded(ctx context.Context, b *bench) (section, error) {
+	l, err := b.startGuarded(ctx)
 	if err != nil {
 		return section{}, err
 	}
 	defer l.close()
-	var r liveReport
-	for _, part := range []func(context.Context, *liveReport) error{l.quiet("before an algorithm guards any lock"), l.rounds, l.quiet("while algorithms guard locks"), l.pauses, l.remove, l.quiet("after the last guard was removed"), l.near} {
+	var r guardedReport
+	for _, part := range []func(context.Context, *guardedReport) error{l.quiet("before an algorithm guards any lock"), l.rounds, l.quiet("while algorithms guard locks"), l.pauses, l.remove, l.quiet("after the last guard was removed"), l.near} {
 		if err := part(ctx, &r); err != nil {
 			return section{}, errors.Join(err, l.cluster.Died())
 		}
@@ -87,12 +87,12 @@ func live(ctx context.Context, b *bench) (section, error) {
 	return section{r.text(), r}, nil
 }
 
-func (b *bench) startLive(ctx context.Context) (*liveBench, error) {
+func (b *bench) startGuarded(ctx context.Context) (*guardedBench, error) {
 	c, _, err := b.startConclave(ctx)
 	if err != nil {
 		return nil, err
 	}
-	l := &liveBench{bench: b, cluster: c}
+	l := &guardedBench{bench: b, cluster: c}
 	if l.Homes, err = load.DialHomes(ctx, c.Config(), c.Addresses); err != nil {
 		l.close()
 		return nil, err
@@ -100,7 +100,7 @@ func (b *bench) startLive(ctx context.Context) (*liveBench, error) {
 	return l, nil
 }
 
-func (l *liveBench) close() {
+func (l *guardedBench) close() {
 	if l.Homes != nil {
 		l.Close()
 	}
@@ -108,7 +108,7 @@ func (l *liveBench) close() {
 }
 
 // guard sets the algorithm that guards a prefix, and waits until all servers have applied that.
-func (l *liveBench) guard(ctx context.Context, prefix, algorithm string) error {
+func (l *guardedBench) guard(ctx context.Context, prefix, algorithm string) error {
 	return l.cluster.Await(ctx, time.Minute, "no algorithm may guard locks", func(ctx context.Context) (bool, error) {
 		// A new cluster may need a few seconds to reach the required level.
 		err := l.Guard(ctx, prefix, admin.Use{Algorithm: algorithm})
@@ -116,7 +116,7 @@ func (l *liveBench) guard(ctx context.Context, prefix, algorithm string) error {
 	})
 }
 
-func (l *liveBench) remove(ctx context.Context, _ *liveReport) error {
+func (l *guardedBench) remove(ctx context.Context, _ *guardedReport) error {
 	v, err := admin.New(l.Control).View(ctx)
 	for _, g := range v.Guards {
 		err = errors.Join(err, admin.New(l.Control).RemoveGuard(ctx, g.Prefix))
@@ -125,7 +125,7 @@ func (l *liveBench) remove(ctx context.Context, _ *liveReport) error {
 }
 
 // turn runs a workload under a prefix. The clients are distributed over the homes.
-func (l *liveBench) turn(ctx context.Context, prefix, workload string, clients int, homes []*conclave.Client) (load.Figures, error) {
+func (l *guardedBench) turn(ctx context.Context, prefix, workload string, clients int, homes []*conclave.Client) (load.Figures, error) {
 	var lockers []load.Locker
 	for i := range clients {
 		client := homes[i%len(homes)]
@@ -140,7 +140,7 @@ func (l *liveBench) turn(ctx context.Context, prefix, workload string, clients i
 	return load.Load{Workload: workload, Clients: lockers, Duration: time.Duration(l.seconds) * time.Second}.Run(ctx)
 }
 
-func (l *liveBench) rounds(ctx context.Context, r *liveReport) error {
+func (l *guardedBench) rounds(ctx context.Context, r *guardedReport) error {
 	for prefix, algorithm := range map[string]string{underToken: "suzuki-kasami", underPermission: "ricart-agrawala", underCentral: "central"} {
 		if err := l.guard(ctx, prefix, algorithm); err != nil {
 			return err
@@ -157,7 +157,7 @@ func (l *liveBench) rounds(ctx context.Context, r *liveReport) error {
 	return nil
 }
 
-func (l *liveBench) round(ctx context.Context) (r liveRound, err error) {
+func (l *guardedBench) round(ctx context.Context) (r guardedRound, err error) {
 	if r.EmptyCall, err = load.RoundTrip(ctx, l.cluster.Config(), time.Second); err != nil {
 		return r, err
 	}
@@ -184,7 +184,7 @@ func (l *liveBench) round(ctx context.Context) (r liveRound, err error) {
 		}
 		*t.p50, r.Fsyncs = *f.Acquire(50), after-before
 	}
-	for prefix, into := range map[string][2]*float64{"": {&r.AgreementRate, &r.AgreementHand}, underToken: {&r.LiveRate, &r.LiveHand}} {
+	for prefix, into := range map[string][2]*float64{"": {&r.AgreementRate, &r.AgreementHand}, underToken: {&r.GuardedRate, &r.GuardedHand}} {
 		f, err := l.turn(ctx, prefix, load.Uncontended, 128, l.Clients)
 		if err != nil {
 			return r, err
@@ -199,8 +199,8 @@ func (l *liveBench) round(ctx context.Context) (r liveRound, err error) {
 }
 
 // quiet measures what the servers use while clients send no requests.
-func (l *liveBench) quiet(what string) func(context.Context, *liveReport) error {
-	return func(ctx context.Context, r *liveReport) error {
+func (l *guardedBench) quiet(what string) func(context.Context, *guardedReport) error {
+	return func(ctx context.Context, r *guardedReport) error {
 		if err := pause(ctx, 12*time.Second); err != nil { // until the servers have closed idle sessions at homes
 			return err
 		}
@@ -234,7 +234,7 @@ func (l *liveBench) quiet(what string) func(context.Context, *liveReport) error 
 }
 
 // pauses measures how long locks pause when an epoch begins while many locks are held.
-func (l *liveBench) pauses(ctx context.Context, r *liveReport) error {
+func (l *guardedBench) pauses(ctx context.Context, r *guardedReport) error {
 	var held []*conclave.Lock
 	for _, n := range []int{1000, l.locks} {
 		more, err := l.hold(ctx, underCentral, len(held), n)
@@ -258,7 +258,7 @@ func (l *liveBench) pauses(ctx context.Context, r *liveReport) error {
 
 // pauseOnce starts an epoch by setting a guard for unused names. It returns the longest pause of
 // the servers, in ms.
-func (l *liveBench) pauseOnce(ctx context.Context) (ms float64, err error) {
+func (l *guardedBench) pauseOnce(ctx context.Context) (ms float64, err error) {
 	if err := l.guard(ctx, "turn/", "central"); err != nil {
 		return 0, err
 	}
@@ -274,7 +274,7 @@ func (l *liveBench) pauseOnce(ctx context.Context) (ms float64, err error) {
 }
 
 // hold acquires the names with numbers in a range, with clients at all homes.
-func (l *liveBench) hold(ctx context.Context, prefix string, from, to int) ([]*conclave.Lock, error) {
+func (l *guardedBench) hold(ctx context.Context, prefix string, from, to int) ([]*conclave.Lock, error) {
 	held := make([]*conclave.Lock, to-from)
 	var group errgroup.Group
 	for worker := range 3 * 64 {
@@ -289,7 +289,7 @@ func (l *liveBench) hold(ctx context.Context, prefix string, from, to int) ([]*c
 }
 
 // eachHeld calls do for each lock that is still held, many at a time.
-func (l *liveBench) eachHeld(held []*conclave.Lock, do func(*conclave.Lock) error) error {
+func (l *guardedBench) eachHeld(held []*conclave.Lock, do func(*conclave.Lock) error) error {
 	var group errgroup.Group
 	group.SetLimit(256)
 	for _, h := range held {
@@ -299,7 +299,7 @@ func (l *liveBench) eachHeld(held []*conclave.Lock, do func(*conclave.Lock) erro
 }
 
 // of returns one figure of all rounds.
-func (r *liveReport) of(figure func(*liveRound) float64) *spread {
+func (r *guardedReport) of(figure func(*guardedRound) float64) *spread {
 	var all []float64
 	for i := range r.Rounds {
 		all = append(all, figure(&r.Rounds[i]))
@@ -308,7 +308,7 @@ func (r *liveReport) of(figure func(*liveRound) float64) *spread {
 }
 
 // text formats the section. It computes ratios within a round.
-func (r *liveReport) text() string {
+func (r *guardedReport) text() string {
 	row := func(what, wanted string, figures ...*spread) []string {
 		cells := []string{what}
 		for _, f := range figures {
@@ -323,11 +323,11 @@ func (r *liveReport) text() string {
 	var b strings.Builder
 	b.WriteString(table([]string{"", "algorithm", "beside it", "ratio", "wanted"}, [][]string{
 		row("near re-entry, pairs/s; agreement's", "at least 1,000,000", r.Near.near(), r.Near.agreement(), r.Near.ratio()),
-		row("acquire with the token at the home, p50 in ms; an empty call", "at most 1.5", r.of(func(o *liveRound) float64 { return o.AtHome }), r.of(func(o *liveRound) float64 { return o.EmptyCall }), r.of(func(o *liveRound) float64 { return o.AtHome / o.EmptyCall })),
-		row("acquire under ricart-agrawala, p50 in ms; an empty call", "at most 3", r.of(func(o *liveRound) float64 { return o.Permission }), r.of(func(o *liveRound) float64 { return o.EmptyCall }), r.of(func(o *liveRound) float64 { return o.Permission / o.EmptyCall })),
-		row("the same; acquire under agreement", "-", r.of(func(o *liveRound) float64 { return o.Permission }), r.of(func(o *liveRound) float64 { return o.Agreement }), r.of(func(o *liveRound) float64 { return o.Permission / o.Agreement })),
-		row("128 clients at three homes, own names, pairs/s; agreement", "at least 2", r.of(func(o *liveRound) float64 { return o.LiveRate }), r.of(func(o *liveRound) float64 { return o.AgreementRate }), r.of(func(o *liveRound) float64 { return o.LiveRate / o.AgreementRate })),
-		row("64 clients at three homes, one name, hand-off p50 in ms; agreement", "at most 0.5", r.of(func(o *liveRound) float64 { return o.LiveHand }), r.of(func(o *liveRound) float64 { return o.AgreementHand }), r.of(func(o *liveRound) float64 { return o.LiveHand / o.AgreementHand })),
+		row("acquire with the token at the home, p50 in ms; an empty call", "at most 1.5", r.of(func(o *guardedRound) float64 { return o.AtHome }), r.of(func(o *guardedRound) float64 { return o.EmptyCall }), r.of(func(o *guardedRound) float64 { return o.AtHome / o.EmptyCall })),
+		row("acquire under ricart-agrawala, p50 in ms; an empty call", "at most 3", r.of(func(o *guardedRound) float64 { return o.Permission }), r.of(func(o *guardedRound) float64 { return o.EmptyCall }), r.of(func(o *guardedRound) float64 { return o.Permission / o.EmptyCall })),
+		row("the same; acquire under agreement", "-", r.of(func(o *guardedRound) float64 { return o.Permission }), r.of(func(o *guardedRound) float64 { return o.Agreement }), r.of(func(o *guardedRound) float64 { return o.Permission / o.Agreement })),
+		row("128 clients at three homes, own names, pairs/s; agreement", "at least 2", r.of(func(o *guardedRound) float64 { return o.GuardedRate }), r.of(func(o *guardedRound) float64 { return o.AgreementRate }), r.of(func(o *guardedRound) float64 { return o.GuardedRate / o.AgreementRate })),
+		row("64 clients at three homes, one name, hand-off p50 in ms; agreement", "at most 0.5", r.of(func(o *guardedRound) float64 { return o.GuardedHand }), r.of(func(o *guardedRound) float64 { return o.AgreementHand }), r.of(func(o *guardedRound) float64 { return o.GuardedHand / o.AgreementHand })),
 	}))
 	fmt.Fprintf(&b, "\nWhile ricart-agrawala was measured the logs were written %d times.\n\n", fsyncs)
 	fmt.Fprintf(&b, "A near pair allocated %.2f times and %.0f bytes, and the servers sent %d messages of algorithms during %d pairs.\n\n", r.Near.Allocations, r.Near.Bytes, r.Near.Messages, r.Near.Pairs)
@@ -357,7 +357,7 @@ type namesReport struct {
 // idleNames measures the memory for names that were held once. The names use two
 // prefixes, because one prefix cannot have that many names.
 func idleNames(ctx context.Context, b *bench) (section, error) {
-	l, err := b.startLive(ctx)
+	l, err := b.startGuarded(ctx)
 	if err != nil {
 		return section{}, err
 	}

@@ -20,9 +20,9 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// LiveConfig says which algorithms to measure between real servers.
-type LiveConfig struct {
-	// Binary is the conclave binary. Its servers have to read version.Live.
+// GuardsConfig says which algorithms to measure between real servers.
+type GuardsConfig struct {
+	// Binary is the conclave binary. Its servers have to read version.Guarded.
 	Binary string
 	// Dir takes the data of the servers.
 	Dir string
@@ -38,25 +38,25 @@ type LiveConfig struct {
 // MaxServers is how many servers a cluster on one machine has at most here.
 const MaxServers = 9
 
-// LiveReport is what algorithms cost when servers run them, beside agreement in the same
+// GuardsReport is what algorithms cost when servers run them, beside agreement in the same
 // run.
-type LiveReport struct {
+type GuardsReport struct {
 	Servers int `json:"n"`
 	// PingMS is the median round trip of an empty call.
-	PingMS   float64    `json:"ping_ms"`
-	Messages []LiveRow  `json:"messages"`
-	Times    []LiveTime `json:"times"`
+	PingMS   float64      `json:"ping_ms"`
+	Messages []GuardsRow  `json:"messages"`
+	Times    []GuardsTime `json:"times"`
 }
 
-// LiveRow is the messages for an entry: by the formula, in the simulator, and between
+// GuardsRow is the messages for an entry: by the formula, in the simulator, and between
 // servers.
-type LiveRow struct {
+type GuardsRow struct {
 	measure.Row
 	Simulated float64 `json:"simulated"`
 }
 
-// LiveTime is how long things take under one guard: medians.
-type LiveTime struct {
+// GuardsTime is how long things take under one guard: medians.
+type GuardsTime struct {
 	// Guard is an algorithm, with its mode if that is not the default one, or agreement.
 	Guard string `json:"guard"`
 	// AcquireMS is the time to acquire if nobody else asks, from another home than the
@@ -67,21 +67,21 @@ type LiveTime struct {
 	HandoffMS float64 `json:"handoff_ms"`
 }
 
-// Live measures. It takes about a second for each algorithm.
-func Live(ctx context.Context, cfg LiveConfig) (report LiveReport, err error) {
+// Guards measures them. It takes about a second for each algorithm.
+func Guards(ctx context.Context, cfg GuardsConfig) (report GuardsReport, err error) {
 	if cfg.Rounds == 0 {
 		cfg.Rounds = 4
 	}
-	l := &livery{LiveConfig: cfg, report: LiveReport{Servers: cfg.Servers}}
+	l := &guardsBench{GuardsConfig: cfg, report: GuardsReport{Servers: cfg.Servers}}
 	defer func() { err = errors.Join(err, l.end()) }()
 	if err := l.begin(ctx); err != nil {
-		return LiveReport{}, err
+		return GuardsReport{}, err
 	}
 	if l.report.PingMS, err = RoundTrip(ctx, conclave.Config{Servers: l.cluster.Addresses()}, time.Second); err != nil {
-		return LiveReport{}, err
+		return GuardsReport{}, err
 	}
 	if err := l.measureAgreement(ctx); err != nil {
-		return LiveReport{}, fmt.Errorf("agreement: %w", err)
+		return GuardsReport{}, fmt.Errorf("agreement: %w", err)
 	}
 	for _, spec := range cfg.Specs {
 		modes := []string{""}
@@ -90,12 +90,12 @@ func Live(ctx context.Context, cfg LiveConfig) (report LiveReport, err error) {
 		}
 		for _, mode := range modes {
 			if err := l.measureGuard(ctx, spec, mode); err != nil {
-				return LiveReport{}, fmt.Errorf("%s: %w", titled(spec.Name, mode), err)
+				return GuardsReport{}, fmt.Errorf("%s: %w", titled(spec.Name, mode), err)
 			}
 		}
 	}
 	if err := l.measureAgreement(ctx); err != nil { // the machine may have changed its pace
-		return LiveReport{}, fmt.Errorf("agreement: %w", err)
+		return GuardsReport{}, fmt.Errorf("agreement: %w", err)
 	}
 	return l.report, nil
 }
@@ -107,17 +107,17 @@ func titled(name, mode string) string {
 	return name + " mode=" + mode
 }
 
-// livery is a cluster with one client at each home; the ranks of algorithms are those of servers.
-type livery struct {
-	LiveConfig
+// guardsBench is a cluster with one client at each home; the ranks of algorithms are those of servers.
+type guardsBench struct {
+	GuardsConfig
 	*Homes
 	cluster *local.Cluster
-	agreed  *liveRun
-	report  LiveReport
+	agreed  *guardRun
+	report  GuardsReport
 }
 
-func (l *livery) begin(ctx context.Context) (err error) {
-	if l.cluster, err = local.Start(local.Config{Binary: l.Binary, Dir: l.Dir, Servers: l.LiveConfig.Servers}); err != nil {
+func (l *guardsBench) begin(ctx context.Context) (err error) {
+	if l.cluster, err = local.Start(local.Config{Binary: l.Binary, Dir: l.Dir, Servers: l.GuardsConfig.Servers}); err != nil {
 		return err
 	}
 	cfg := conclave.Config{Servers: l.cluster.Addresses(), TTL: time.Minute, Program: "compare"}
@@ -135,7 +135,7 @@ func (l *livery) begin(ctx context.Context) (err error) {
 const stay = "compare/stay/"
 
 // settle waits until each client has its own home.
-func (l *livery) settle(ctx context.Context) error {
+func (l *guardsBench) settle(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	if err := l.guard(ctx, stay, admin.Use{Algorithm: "central"}); err != nil {
@@ -157,7 +157,7 @@ func (l *livery) settle(ctx context.Context) error {
 	return nil
 }
 
-func (l *livery) end() (err error) {
+func (l *guardsBench) end() (err error) {
 	if l.Homes != nil {
 		l.Close()
 	}
@@ -168,10 +168,10 @@ func (l *livery) end() (err error) {
 }
 
 // measureAgreement measures under agreement, once more each time.
-func (l *livery) measureAgreement(ctx context.Context) error {
+func (l *guardsBench) measureAgreement(ctx context.Context) error {
 	if l.agreed == nil {
-		l.agreed = &liveRun{livery: l, name: "compare/agreement/lock", askers: l.Clients}
-		l.report.Times = append(l.report.Times, LiveTime{})
+		l.agreed = &guardRun{guardsBench: l, name: "compare/agreement/lock", askers: l.Clients}
+		l.report.Times = append(l.report.Times, GuardsTime{})
 	}
 	err := l.agreed.both(ctx)
 	if err == nil {
@@ -182,14 +182,14 @@ func (l *livery) measureAgreement(ctx context.Context) error {
 
 // measureGuard measures under an algorithm, and removes it afterwards: machines that are
 // left over would continue sending.
-func (l *livery) measureGuard(ctx context.Context, spec *process.Spec, mode string) error {
-	rows, err := measure.Served(spec, l.LiveConfig.Servers, mode)
+func (l *guardsBench) measureGuard(ctx context.Context, spec *process.Spec, mode string) error {
+	rows, err := measure.Served(spec, l.GuardsConfig.Servers, mode)
 	if err != nil {
 		return err
 	}
 	prefix := "compare/" + spec.Name + "/"
-	run := &liveRun{livery: l, rows: rows, prefix: prefix, name: prefix + "lock"}
-	for _, rank := range measure.Requesters(spec, l.LiveConfig.Servers) {
+	run := &guardRun{guardsBench: l, rows: rows, prefix: prefix, name: prefix + "lock"}
+	for _, rank := range measure.Requesters(spec, l.GuardsConfig.Servers) {
 		run.askers = append(run.askers, l.Clients[rank])
 	}
 	if err := l.guard(ctx, prefix, admin.Use{Algorithm: spec.Name, Options: optionsOf(mode)}); err != nil {
@@ -199,7 +199,7 @@ func (l *livery) measureGuard(ctx context.Context, spec *process.Spec, mode stri
 		return err
 	}
 	for i, row := range rows {
-		l.report.Messages = append(l.report.Messages, LiveRow{row.Instead(run.messages[i]), row.Measured})
+		l.report.Messages = append(l.report.Messages, GuardsRow{row.Instead(run.messages[i]), row.Measured})
 	}
 	l.report.Times = append(l.report.Times, run.times(titled(spec.Name, mode)))
 	return l.guard(ctx, prefix, admin.Use{})
@@ -216,12 +216,12 @@ func optionsOf(mode string) string {
 }
 
 // guard is Guard for servers that may end.
-func (l *livery) guard(ctx context.Context, prefix string, use admin.Use) error {
+func (l *guardsBench) guard(ctx context.Context, prefix string, use admin.Use) error {
 	return l.orDied(l.Guard(ctx, prefix, use))
 }
 
 // orDied adds to an error which servers have ended.
-func (l *livery) orDied(err error) error {
+func (l *guardsBench) orDied(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -234,14 +234,14 @@ func middle(took []time.Duration) float64 {
 	return round(took[len(took)/2].Seconds() * 1e3)
 }
 
-// liveTable is one of the tables of a LiveReport.
-type liveTable struct {
+// guardsTable is one of the tables of a GuardsReport.
+type guardsTable struct {
 	title string
 	rows  [][]string
 }
 
-func (r *LiveReport) tables() []liveTable {
-	messages := liveTable{title: "Messages per entry", rows: [][]string{{"algorithm", "regime", "formula", fmt.Sprint("= for N = ", r.Servers), "simulated", "measured"}}}
+func (r *GuardsReport) tables() []guardsTable {
+	messages := guardsTable{title: "Messages per entry", rows: [][]string{{"algorithm", "regime", "formula", fmt.Sprint("= for N = ", r.Servers), "simulated", "measured"}}}
 	for i := range r.Messages {
 		row := &r.Messages[i]
 		formula, expected := row.Expected()
@@ -251,22 +251,22 @@ func (r *LiveReport) tables() []liveTable {
 		}
 		messages.rows = append(messages.rows, []string{titled(row.Algorithm, row.Mode), row.Regime, formula, expected, figure(row.Simulated), measured})
 	}
-	times := liveTable{title: fmt.Sprintf("Times: medians in ms, and round trips of %s ms", figure(r.PingMS)), rows: [][]string{{"guard", "acquire, idle", "round trips", "hand-off", "of agreement's"}}}
+	times := guardsTable{title: fmt.Sprintf("Times: medians in ms, and round trips of %s ms", figure(r.PingMS)), rows: [][]string{{"guard", "acquire, idle", "round trips", "hand-off", "of agreement's"}}}
 	for _, t := range r.Times {
 		times.rows = append(times.rows, []string{t.Guard, figure(t.AcquireMS), figure(t.RoundTrips), figure(t.HandoffMS), fmt.Sprintf("%.2f", t.HandoffMS/r.Times[0].HandoffMS)})
 	}
-	return []liveTable{messages, times}
+	return []guardsTable{messages, times}
 }
 
 func figure(v float64) string { return strconv.FormatFloat(round(v), 'f', -1, 64) }
 
-const liveLegend = `Idle: the clients of different servers enter in turn, each when no message is in flight.
+const guardsLegend = `Idle: the clients of different servers enter in turn, each when no message is in flight.
 Saturated: all others wait whenever one is inside. The clients of the server that
 coordinates do not ask. (!) marks a figure that differs from the formula; "-" means no formula.
 Agreement sends log entries instead of messages of an algorithm.
 `
 
-const liveIntro = `# What the algorithms send between servers, measured
+const guardsIntro = `# What the algorithms send between servers, measured
 
 Written by ` + "`make guards`" + ` on %[1]s: %[2]d servers, each with one client, as processes on one
 machine with %[3]d processors, which had other work as well. Times differ between machines; messages do
@@ -275,7 +275,7 @@ not. [guards.md](guards.md) says which algorithm to choose.
 `
 
 // Text writes the report for a terminal.
-func (r *LiveReport) Text(w io.Writer) error {
+func (r *GuardsReport) Text(w io.Writer) error {
 	for _, t := range r.tables() {
 		fmt.Fprintln(w, t.title)
 		columns := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -287,13 +287,13 @@ func (r *LiveReport) Text(w io.Writer) error {
 		}
 		fmt.Fprintln(w)
 	}
-	_, err := fmt.Fprint(w, liveLegend)
+	_, err := fmt.Fprint(w, guardsLegend)
 	return err
 }
 
 // Markdown writes the report for a document.
-func (r *LiveReport) Markdown(w io.Writer) error {
-	fmt.Fprintf(w, liveIntro, time.Now().UTC().Format(time.DateOnly), r.Servers, runtime.NumCPU())
+func (r *GuardsReport) Markdown(w io.Writer) error {
+	fmt.Fprintf(w, guardsIntro, time.Now().UTC().Format(time.DateOnly), r.Servers, runtime.NumCPU())
 	for _, t := range r.tables() {
 		fmt.Fprintf(w, "%s:\n\n", t.title)
 		for i, row := range t.rows {
@@ -304,12 +304,12 @@ func (r *LiveReport) Markdown(w io.Writer) error {
 		}
 		fmt.Fprintln(w)
 	}
-	_, err := fmt.Fprint(w, liveLegend)
+	_, err := fmt.Fprint(w, guardsLegend)
 	return err
 }
 
 // Broken returns the rows whose figure is not as the formula says.
-func (r *LiveReport) Broken() (broken []LiveRow) {
+func (r *GuardsReport) Broken() (broken []GuardsRow) {
 	for _, row := range r.Messages {
 		if !row.Within() {
 			broken = append(broken, row)

@@ -14,7 +14,7 @@ import (
 // the TTL of 10 s that the wrapper asked for, and is renewed while the command runs.
 func TestCommandUnderALockOfAnAlgorithm(t *testing.T) {
 	t.Parallel()
-	c := live(t, 3, "--view-lease", "3s") // 1.2 s, the shortest, are too short for commands on a busy machine
+	c := guarded(t, 3, "--view-lease", "3s") // 1.2 s, the shortest, are too short for commands on a busy machine
 	tell(t, c, "namespace", "set", "a/", "--algorithm", "suzuki-kasami")
 	members(t, dial(t, conclave.Config{Servers: c.Addresses()}), 3)
 	before := uint64(0)

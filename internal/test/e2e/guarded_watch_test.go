@@ -15,7 +15,7 @@ import (
 // coordinate until an operator calls an election.
 func TestAnElectedCoordinator(t *testing.T) {
 	t.Parallel()
-	c := live(t, 3)
+	c := guarded(t, 3)
 	client := dial(t, conclave.Config{Servers: c.Addresses()})
 	refused(t, 125, []string{`"swim+buly"`, `did you mean "swim+bully"?`}, "view", "set", "swim+buly", "--servers", strings.Join(c.Addresses(), ","))
 	refused(t, 125, []string{"no algorithm guards any lock"}, "view", "elect", "--servers", strings.Join(c.Addresses(), ","))

@@ -78,7 +78,7 @@ func TestFaultsByRole(t *testing.T) {
 // playRoles plays each fault once, in a separate cluster, because a server whose seats
 // expire often must wait for its next seat.
 func playRoles(t *testing.T, pass int, took map[string][]time.Duration) {
-	c := live(t, 3)
+	c := guarded(t, 3)
 	for _, spec := range served.Locks {
 		args := []string{"namespace", "set", spec.Name + "/", "--algorithm", spec.Name}
 		if spec.Name == "k-ricart-agrawala" {
