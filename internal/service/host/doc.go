@@ -31,8 +31,8 @@
 //	I6  all others live until the next START. When there are too many, this member asks
 //	    for one.
 //	I8  a timer of a machine ends at a time that is drawn from its range.
-//	I9  a failed assertion of a machine, or a message that it fails at, ends the live part of
-//	    this server, not the server.
+//	I9  a failed assertion of a machine, or a message that it fails at, ends the host, not the
+//	    server.
 //	E1  in each epoch a member runs the watch stack of that epoch: a failure detector and an
 //	    election over it. Its frames go over the links.
 //	E2  the member that was elected asks for the next epoch as its coordinator, if it does not

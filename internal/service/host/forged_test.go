@@ -78,7 +78,7 @@ func (f *forger) message(spec *process.Spec) *process.Message {
 }
 
 // I9: a member sends messages that the codec accepts but that no machine expects. They
-// may end the live part of the victim, and never the server.
+// may end the host of the victim, and never the server.
 func TestForgedMessages(t *testing.T) {
 	failed := 0
 	ended := func(f *forger) {

@@ -122,7 +122,7 @@ func (h *Host) finish() {
 }
 
 // guard catches a failed assertion, or that a machine could not process a member's message. It
-// ends the live part of this server (I9). It must be deferred.
+// ends the host, not the server (I9). It must be deferred.
 func (h *Host) guard() {
 	switch v := recover().(type) {
 	case nil:

@@ -14,7 +14,7 @@ import (
 // MaxMembers bounds the servers that take part.
 const MaxMembers = 16
 
-// Options are the options of every live guard, in addition to those of its algorithm (I3).
+// Options are the options of every guard by an algorithm, in addition to those of its algorithm (I3).
 var Options = []process.Option{
 	{Name: "coordinator", Default: spread, Values: []string{spread, elected, first},
 		Text: "which member coordinates a name: one found by a hash of the name, the elected one, or the first"},

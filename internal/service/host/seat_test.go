@@ -114,10 +114,10 @@ func TestCrowded(t *testing.T) {
 }
 
 // S2, S5: a server wants a seat while an algorithm guards some prefix. After a seat has ended, it
-// pauses, each time longer. It closes its seat when nothing is live any more.
+// pauses, each time longer. It closes its seat when no algorithm guards anything any more.
 func TestSeat(t *testing.T) {
 	h := New(Config{Server: 1})
-	live := view.Guard{Prefix: "a/", Use: view.Use{Algorithm: "central"}}
+	guarded := view.Guard{Prefix: "a/", Use: view.Use{Algorithm: "central"}}
 	show := func(now int64, guards ...view.Guard) *Output {
 		h.View(now, &view.Log{Seats: []view.Seat{{Server: 1, ID: h.member.Seat}}, Guards: guards})
 		h.Tick(now, 0)
@@ -128,7 +128,7 @@ func TestSeat(t *testing.T) {
 	}
 	now := int64(0)
 	for i, want := range []int64{0, 1, 2, 4, 8, 16, 32, 60, 60} {
-		for from := now; !show(now, live).Enter; now += 10e6 {
+		for from := now; !show(now, guarded).Enter; now += 10e6 {
 			if now-from > 100e9 {
 				t.Fatal("it wants no seat")
 			}
@@ -146,18 +146,18 @@ func TestSeat(t *testing.T) {
 			t.Errorf("the seat is gone: %+v", o)
 		}
 	}
-	for ; !show(now, live).Enter; now += 10e6 {
+	for ; !show(now, guarded).Enter; now += 10e6 {
 	}
 	h.Enter([2]uint64{100})
 	id := h.Output().Seat[0].Session
 	h.Answer(now, []registry.Outcome{{Session: id, Sequence: 1, Result: registry.Result{Code: registry.OK, Remaining: 1.2e9}}})
-	if show(now, live); h.member.Lapsed {
+	if show(now, guarded); h.member.Lapsed {
 		t.Error("a seat that was just taken has lapsed")
 	}
 	o := show(now + 1)
 	closes := slices.IndexFunc(o.Seat, func(c registry.Command) bool { return c.Op == registry.OpClose })
 	if closes < 0 || !h.member.Lapsed {
-		t.Fatalf("nothing is live, and it keeps its seat: %+v", o.Seat)
+		t.Fatalf("no algorithm guards anything, and it keeps its seat: %+v", o.Seat)
 	}
 	h.Answer(now+2, []registry.Outcome{{Session: id, Sequence: o.Seat[closes].Sequence, Result: registry.Result{Code: registry.OK}}})
 	if o := h.Output(); o.Gone == "" || o.Enter {
@@ -190,9 +190,9 @@ func TestSeatThatIsRefused(t *testing.T) {
 // end, so a request is sent again only if it was refused. If there is no answer, the
 // server asks for another seat.
 func TestASeatIsAskedForOnce(t *testing.T) {
-	live := []view.Guard{{Prefix: "a/", Use: view.Use{Algorithm: "central"}}}
+	guards := []view.Guard{{Prefix: "a/", Use: view.Use{Algorithm: "central"}}}
 	h := New(Config{Server: 1})
-	h.View(0, &view.Log{Guards: live})
+	h.View(0, &view.Log{Guards: guards})
 	h.Enter([2]uint64{1})
 	asked, wanted := 0, int64(0)
 	for now := int64(0); now <= 2000e6 && wanted == 0; now += 10e6 {
@@ -212,7 +212,7 @@ func TestASeatIsAskedForOnce(t *testing.T) {
 	}
 	h.Enter([2]uint64{2})
 	h.Output()
-	h.View(1300e6, &view.Log{Guards: live, Seats: []view.Seat{{Server: 1, ID: [2]uint64{2}}}})
+	h.View(1300e6, &view.Log{Guards: guards, Seats: []view.Seat{{Server: 1, ID: [2]uint64{2}}}})
 	for now := int64(1300e6); now <= 4000e6; now += 10e6 {
 		h.Tick(now, 0)
 		if o := h.Output(); o.Enter || slices.ContainsFunc(o.Seat, func(c registry.Command) bool { return c.Op == registry.OpEnter || c.Low < 2 }) {
