@@ -182,7 +182,7 @@ long-founding: go-version ## founders emptied and crashed: 20 times in all start
 .PHONY: long-live
 long-live: go-version ## under each algorithm: 20 kills of the holder's home, the coordinator, a waiter's home, a bystander, the leader; pauses; cuts
 	$(PART) -part live -title "Kills of servers under algorithms" env LONG=1 $(GO) test -count 1 -v -timeout 2h ./internal/test/e2e -run TestFaultsByRole
-	$(PART) -part live-cuts -title "Cuts between servers under algorithms" env LONG=1 $(GO) test -count 1 -v -timeout 2h ./internal/test/nemesis -run TestGuardedCuts
+	$(PART) -part live-cuts -title "Cuts between servers under algorithms" env LONG=1 $(GO) test -count 1 -v -timeout 2h ./internal/test/nemesis -run TestLiveCuts
 	$(PART) -part live-pauses -title "Homes that stand still under algorithms" env LONG=1 $(GO) test -count 1 -v -timeout 2h ./internal/test/nemesis -run TestPausedHomes
 
 .PHONY: long-mutants

@@ -23,10 +23,10 @@ import (
 // that asks all members, one that asks some of them, and two with a token.
 var guarding = []string{"central", "ricart-agrawala", "maekawa", "suzuki-kasami", "raymond"}
 
-// TestGuardedCuts cuts a home off from the other servers, but not from its clients. It also cuts two homes
+// TestLiveCuts cuts a home off from the other servers, but not from its clients. It also cuts two homes
 // off from each other only. A client that loses a lock must know it before another client gets the
 // lock, and locks must be granted again within seconds. With LONG, it makes CUTS (20) cuts of each kind.
-func TestGuardedCuts(t *testing.T) {
+func TestLiveCuts(t *testing.T) {
 	if os.Getenv("LONG") == "" {
 		t.Skip("takes minutes; set LONG=1")
 	}
