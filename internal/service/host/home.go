@@ -32,7 +32,7 @@ type home struct {
 
 // sessions are those of one seat.
 type sessions struct {
-	reg    *registry.Registry
+	reg    *registry.Home
 	fx     registry.Effects
 	leases *lease.Table
 	ousted *lease.Revocations

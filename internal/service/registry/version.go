@@ -41,7 +41,7 @@ type head struct {
 	waiters  int
 	held     [classes]int      // resources
 	members  map[uint64]Member // replaced, never changed
-	home     bool              // see NewHome
+	home     bool              // see Home
 	guarded  *guarded          // seats and guards, nil if there never were any; changed after thawGuarded
 	rules    *access.State     // nil below the level that has them; replaced, never changed
 	trail    *trail            // nil if nothing is recorded; replaced, never changed

@@ -10,7 +10,7 @@ import (
 
 // crowdedHome returns a home with sessions that hold and wait for names, and the visible
 // state of each name. The ids of the sessions begin with the given byte.
-func crowdedHome(random *rand.Rand, first byte, name func(n int) string) *Registry {
+func crowdedHome(random *rand.Rand, first byte, name func(n int) string) *Home {
 	r, fx := NewHome(), new(Effects)
 	do := func(c Command) { r.Apply(0, &Batch{Wall: 7, Commands: []Command{c}}, fx) }
 	sequences := [4]uint64{}
@@ -39,7 +39,7 @@ func crowdedHome(random *rand.Rand, first byte, name func(n int) string) *Regist
 }
 
 // shownOf is all that a home shows of its locks and sessions.
-func shownOf(r *Registry) (locks []Resource, sessions []Session) {
+func shownOf(r *Home) (locks []Resource, sessions []Session) {
 	locks, _ = r.List(Lock, "", "", 100, 100)
 	r.Each(func(s Session) { sessions = append(sessions, s) })
 	return locks, sessions
@@ -119,7 +119,7 @@ func TestMerge(t *testing.T) {
 }
 
 // leaveAll ends the holds of a lock.
-func (r *Registry) leaveAll(name string) {
+func (r *Home) leaveAll(name string) {
 	r.frozen = nil
 	res := r.find(Lock, name)
 	for res != nil && len(res.holders()) > 0 {
@@ -177,7 +177,7 @@ func (n *naiveHome) end(session SessionID) {
 }
 
 // check compares what the home says of a lock.
-func (n *naiveHome) check(t *testing.T, r *Registry, name string) {
+func (n *naiveHome) check(t *testing.T, r *Home, name string) {
 	t.Helper()
 	held, wanted := r.Demand(name)
 	id, holds := n.holder[name]
