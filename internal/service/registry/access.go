@@ -66,7 +66,7 @@ func (h *head) Mode() access.Mode {
 }
 
 // closed reports whether rules are enforced and the usage of principals is counted.
-func (r *Registry) closed() bool { return r.usage != nil }
+func (st *state) closed() bool { return st.control != nil }
 
 // Admits reports whether the rules and quotas allow a command; if not, it fills in the refusal.
 // A server calls it before it writes a command into the log. Acts of administration are always
@@ -82,62 +82,62 @@ func (r *Registry) Admits(c *Command, refusal *Result) bool {
 	}
 	switch s := r.sessions[c.Session]; {
 	case s == nil:
-		return c.Op != OpOpen || !r.refusesOpen(c, refusal)
+		return c.Op != OpOpen || !r.control.refusesOpen(c, r.deeds, refusal)
 	case s.carried(c.Sequence):
 		return true
 	default:
-		return !r.refusesRequest(s, c, refusal)
+		return !r.control.refusesRequest(s, c, r.deeds, refusal)
 	}
 }
 
 // refusesOpen refuses a session to a caller that has not proven who it is, or that has reached
 // its quota.
-func (r *Registry) refusesOpen(c *Command, refusal *Result) bool {
-	if !r.closed() {
+func (ctl *control) refusesOpen(c *Command, d *Deeds, refusal *Result) bool {
+	if ctl == nil {
 		return false
 	}
 	if c.Owner == "" {
 		*refusal = Result{Code: Unauthenticated, Message: "anonymous may not open a session: prove who you are by a client certificate or a token"}
 		return true
 	}
-	return r.exceeds(c.Owner, r.ownerOf(r.usage.owners[c.Owner], c.Owner), "", access.Amount{Sessions: 1}, refusal)
+	return ctl.exceeds(ctl.ownerOf(ctl.owners[c.Owner], c.Owner), "", access.Amount{Sessions: 1}, d, refusal)
 }
 
 // refusesRequest refuses what the rules do not allow the owner of a session, and what exceeds
-// its quota. The cluster has rules.
-func (r *Registry) refusesRequest(s *session, c *Command, refusal *Result) bool {
+// its quota. Rules are enforced.
+func (ctl *control) refusesRequest(s *session, c *Command, d *Deeds, refusal *Result) bool {
 	switch c.Op {
 	case OpAcquire:
 		more := access.Amount{Claims: 1}
 		if c.Class == Election {
 			more.Bytes = uint64(len(c.Value))
 		}
-		return r.deniesHold(s, c.Class, c.Name, refusal) || r.exceeds(s.owner, r.ownerOf(s.usage, s.owner), c.Name, more, refusal)
+		return ctl.deniesHold(s, c.Class, c.Name, refusal) || ctl.exceeds(ctl.ownerOf(s.usage, s.owner), c.Name, more, d, refusal)
 	case OpUpdate, OpTransfer:
 		made := s.claims.get(number(c.Hold))
 		if made == nil {
 			return false
 		}
-		if r.deniesHold(s, made.resource.class, made.resource.name, refusal) {
+		if ctl.deniesHold(s, made.resource.class, made.resource.name, refusal) {
 			return true
 		}
 		more := access.Amount{Bytes: uint64(max(len(c.Value)-len(made.value), 0))}
-		return c.Op == OpUpdate && r.exceeds(s.owner, r.ownerOf(s.usage, s.owner), made.resource.name, more, refusal)
+		return c.Op == OpUpdate && ctl.exceeds(ctl.ownerOf(s.usage, s.owner), made.resource.name, more, d, refusal)
 	case OpRevoke:
-		return r.denies(s.owner, access.Revoke, c.Class, c.Name, refusal)
+		return ctl.denies(s.owner, access.Revoke, c.Class, c.Name, refusal)
 	}
 	return false
 }
 
 // deniesHold reports whether the rules deny a hold to the owner of a session; if so, it fills in
 // the reason.
-func (r *Registry) deniesHold(s *session, class Class, name string, refusal *Result) bool {
-	return !r.ownerOf(s.usage, s.owner).rights.Allows(access.Hold, access.Class(class), name) && r.denies(s.owner, access.Hold, class, name, refusal)
+func (ctl *control) deniesHold(s *session, class Class, name string, refusal *Result) bool {
+	return !ctl.ownerOf(s.usage, s.owner).rights.Allows(access.Hold, access.Class(class), name) && ctl.denies(s.owner, access.Hold, class, name, refusal)
 }
 
 // denies reports whether the rules deny a verb to a principal; if so, it fills in the reason.
-func (r *Registry) denies(principal string, verb access.Verb, class Class, name string, refusal *Result) bool {
-	allowed, why := r.rules.Decide(principal, verb, access.Class(class), name)
+func (ctl *control) denies(principal string, verb access.Verb, class Class, name string, refusal *Result) bool {
+	allowed, why := ctl.rules.Decide(principal, verb, access.Class(class), name)
 	if !allowed {
 		*refusal = Result{Code: Denied, Message: remembered(why.String())}
 		if principal == "" {
@@ -147,16 +147,10 @@ func (r *Registry) denies(principal string, verb access.Verb, class Class, name 
 	return !allowed
 }
 
-// forbids reports whether the rules deny a verb on the cluster to the origin of a command
-// without a session. The leader's own commands are allowed.
-func (r *Registry) forbids(c *Command, verb access.Verb, refusal *Result) bool {
-	return r.Forbids(c.Origin(), verb, refusal)
-}
-
 // Forbids reports whether the rules deny a verb on the cluster to the origin of an act; if so,
 // it fills in the reason. A zero origin is the leader itself.
 func (r *Registry) Forbids(origin Origin, verb access.Verb, refusal *Result) bool {
-	return r.closed() && origin != Origin{} && r.denies(origin.Actor, verb, 0, "", refusal)
+	return r.closed() && origin != Origin{} && r.control.denies(origin.Actor, verb, 0, "", refusal)
 }
 
 // remembered cuts a message to the length that may be stored in an answer.
@@ -175,12 +169,12 @@ func remembered(message string) string {
 }
 
 // hide removes from an answer what its caller may not read: the holder and the cycle.
-func (r *Registry) hide(s *session, result *Result, class Class, name string) {
-	if !r.closed() || result.Holder == nil && result.Deadlock == nil {
+func (ctl *control) hide(s *session, result *Result, class Class, name string) {
+	if ctl == nil || result.Holder == nil && result.Deadlock == nil {
 		return
 	}
 	may := func(class Class, name string) bool {
-		return r.rules.Allows(s.owner, access.Read, access.Class(class), name)
+		return ctl.rules.Allows(s.owner, access.Read, access.Class(class), name)
 	}
 	if result.Holder != nil && !may(class, name) {
 		result.Holder = nil
@@ -191,32 +185,28 @@ func (r *Registry) hide(s *session, result *Result, class Class, name string) {
 	}
 }
 
-// relevelAccess creates the rules and the audit trail when the level begins to support
-// them, and removes them when it no longer does. A cluster that is in use stays open
-// until somebody creates rules.
-func (r *Registry) relevelAccess() {
-	switch {
-	case !hasAccess(r.level):
-		r.rules, r.trail, r.usage = nil, nil, nil
-	case r.rules == nil:
-		r.rules = access.New(r.Mode())
-	}
-	r.hashRules()
-}
-
 // replaceRules puts rules in force.
 func (r *Registry) replaceRules(next *access.State) {
+	recount := !next.SamePrefixes(r.rules)
 	r.rules = next
-	r.usage.forget()
-	r.hashRules()
+	if r.control.replace(next); recount {
+		r.recount(next)
+	}
 }
 
-// hashRules computes the hash of the rules that goes into the digest.
-func (r *Registry) hashRules() {
-	r.rulesHash = 0
-	if r.rules != nil {
-		r.rulesHash = hashText(string(r.rules.Append(nil)))
+// rulesHash is the hash of rules in the digest. It is computed once for each change of the rules.
+type rulesHash struct {
+	of   *access.State
+	hash uint64
+}
+
+func (h *rulesHash) sum(rules *access.State) uint64 {
+	if h.of != rules {
+		if h.of, h.hash = rules, 0; rules != nil {
+			h.hash = hashText(string(rules.Append(nil)))
+		}
 	}
+	return h.hash
 }
 
 // appendAccess appends the rules and the audit trail, if the level has them.
@@ -228,11 +218,10 @@ func (v *Version) appendAccess(b []byte) []byte {
 }
 
 // readAccess reads the rules and the audit trail, if the level has them.
-func (r *Registry) readAccess(rd *wire.Reader) {
-	if hasAccess(r.level) {
-		r.rules = access.ReadState(rd)
-		r.trail = readTrail(rd)
-		r.hashRules()
+func (d *decoder) readAccess() {
+	if hasAccess(d.reg.level) {
+		d.reg.rules = access.ReadState(d.rd)
+		d.reg.trail = readTrail(d.rd)
 	}
 }
 
@@ -248,10 +237,10 @@ func (r *Registry) setRules(c *Command, fx *Effects) Result {
 		return Result{Code: Invalid, Message: problem}
 	case !hasAccess(r.level):
 		return Result{Code: Invalid, Message: fmt.Sprintf("level %d: there are rules of access from level %d on: see conclave upgrade status", r.level, version.Access)}
-	case r.forbids(c, r.rules.Verb(c.Change), &refusal):
+	case r.Forbids(c.Origin(), r.rules.Verb(c.Change), &refusal):
 		return refusal
 	}
-	next, err := r.rules.Apply(r.signed(c))
+	next, err := r.rules.Apply(signed(c, r.rules, r.wall))
 	switch {
 	case err != nil:
 		return Result{Code: Invalid, Message: remembered(err.Error())}
@@ -265,11 +254,7 @@ func (r *Registry) setRules(c *Command, fx *Effects) Result {
 	if len(anonymous) > 0 && !c.Change.EndSessions {
 		return Result{Code: Invalid, Message: remembered(unproven(anonymous).Error())}
 	}
-	recount := !next.SamePrefixes(r.rules)
 	r.replaceRules(next)
-	if recount {
-		r.recount()
-	}
 	r.withdrawDenied(fx)
 	for _, s := range anonymous {
 		r.seeOff(s, "rules of access are turned on", c.Origin().Actor, fx)
@@ -278,8 +263,8 @@ func (r *Registry) setRules(c *Command, fx *Effects) Result {
 }
 
 // anonymous returns the sessions without an owner, except those that are ending.
-func (r *Registry) anonymous() (found []*session) {
-	for s := range r.all() {
+func (st *state) anonymous() (found []*session) {
+	for s := range st.all() {
 		if s.owner == "" && s.server == 0 && !s.leaving {
 			found = append(found, s)
 		}
@@ -298,8 +283,8 @@ func unproven(sessions []*session) *access.AnonymousError {
 }
 
 // signed returns the change of a command, with the creator and the time added to new tokens. In
-// other tokens it keeps which server has joined with them.
-func (r *Registry) signed(c *Command) *access.Change {
+// other tokens it keeps which server has joined with them according to the rules in force.
+func signed(c *Command, rules *access.State, wall int64) *access.Change {
 	signed := *c.Change
 	signed.Edits = slices.Clone(signed.Edits)
 	for i := range signed.Edits {
@@ -307,8 +292,8 @@ func (r *Registry) signed(c *Command) *access.Change {
 		if signed.Edits[i].Kind != access.PutToken {
 			continue
 		}
-		t.Creator, t.Made, t.UID = c.Origin().Actor, r.wall, 0
-		if before, found := r.rules.Token(t.ID); found {
+		t.Creator, t.Made, t.UID = c.Origin().Actor, wall, 0
+		if before, found := rules.Token(t.ID); found {
 			t.Creator, t.Made, t.UID = before.Creator, before.Made, before.UID
 		}
 	}
@@ -353,7 +338,7 @@ func (r *Registry) withdrawDenied(fx *Effects) {
 // the queue of its resource, whose waiters are all counted.
 func (r *Registry) refuseWaiter(c *claim, fx *Effects) {
 	var refusal Result
-	r.denies(c.session.owner, access.Hold, c.resource.class, c.resource.name, &refusal)
+	r.control.denies(c.session.owner, access.Hold, c.resource.class, c.resource.name, &refusal)
 	r.unlist(c)
 	r.waits(c, -1)
 	r.exit(c)

@@ -183,8 +183,8 @@ func TestQuotasAtApply(t *testing.T) {
 		}
 	}
 	applyAll(r, Command{Op: OpExpire, Term: 1, Verdicts: []Verdict{{Session: sessionNamed("b"), Renewals: r.sessions[sessionNamed("b")].renewals}}})
-	if got := r.Usage("cert:b"); got != (access.Amount{}) || *r.usage.prefixes["x/p/"] != (access.Amount{}) {
-		t.Errorf("of an expired session is left %+v, %+v", got, r.usage.prefixes)
+	if got := r.Usage("cert:b"); got != (access.Amount{}) || *r.control.prefixes["x/p/"] != (access.Amount{}) {
+		t.Errorf("of an expired session is left %+v, %+v", got, r.control.prefixes)
 	}
 }
 
@@ -202,8 +202,8 @@ func TestNoRules(t *testing.T) {
 	if m := low.Rules().Mode(); m != access.Open {
 		t.Errorf("a cluster that was used is %v", m)
 	}
-	if got := answerTo(t, low, acquire("a", 2, "n")); got.Code != OK || low.usage != nil {
-		t.Errorf("%+v, counted %+v", got, low.usage)
+	if got := answerTo(t, low, acquire("a", 2, "n")); got.Code != OK || low.control != nil {
+		t.Errorf("%+v, counted %+v", got, low.control)
 	}
 	applyAll(low, ruling(1, mode(access.Closed)), Command{Op: OpLevel, From: version.Access, To: version.Guarded})
 	if level, _ := low.Level(); level != version.Access || len(low.Freeze().Uses(version.Access)) != 1 {
@@ -442,7 +442,7 @@ func TestOldRulesAreForgotten(t *testing.T) {
 		}
 	}
 	applyAll(r, ruling(2, access.Edit{Kind: access.DropBinding, Binding: access.Binding{Who: "cert:a"}}))
-	for who, o := range r.usage.owners {
+	for who, o := range r.control.owners {
 		if o.rules != nil || o.rights != nil {
 			t.Errorf("%s keeps former rules", who)
 		}

@@ -12,7 +12,7 @@ func (r *Registry) setLevel(c *Command) {
 	if c.From != r.level || r.pinned(c.To) {
 		return
 	}
-	if refusal := (Result{}); r.forbids(c, access.Upgrade, &refusal) {
+	if refusal := (Result{}); r.Forbids(c.Origin(), access.Upgrade, &refusal) {
 		r.put(Record{Origin: c.Origin(), Kind: "level", Reason: levels(c), Result: refusal.Code})
 		return
 	}
@@ -42,7 +42,9 @@ func (r *Registry) administer(c *Command, fx *Effects) (result Result) {
 	case OpAccess:
 		before := r.rules
 		result = r.setRules(c, fx)
-		r.putChange(c, before, result)
+		if changed := before != r.rules; c.Change != nil && (changed || result.Code != OK) {
+			r.put(Record{Origin: c.Origin(), Kind: "access", Reason: c.Change.String(), Result: result.Code}) // without secrets
+		}
 	case OpNote:
 		result = r.putNote(c)
 	}
@@ -66,7 +68,10 @@ func (r *Registry) Refound(above uint64) error {
 	r.end(slices.Collect(r.all()), Expired, new(Effects))
 	r.members = make(map[uint64]Member)
 	r.epoch, r.counter = epoch, 0
-	r.reseat()
+	if r.guarded != nil {
+		r.thawGuarded().reseat(epoch)
+		r.unsettled = false
+	}
 	r.put(Record{Kind: "restore", Reason: "a new cluster begins from a backup", Result: OK})
 	return nil
 }
@@ -78,8 +83,6 @@ func (r *Registry) ForgetRules() {
 		return
 	}
 	r.frozen = nil
-	r.rules = access.New(access.Unset)
-	r.recount()
-	r.hashRules()
+	r.replaceRules(access.New(access.Unset))
 	r.put(Record{Kind: "access", Reason: "a restore has left out the rules of the backup", Result: OK})
 }

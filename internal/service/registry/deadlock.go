@@ -86,7 +86,8 @@ func (r *Registry) mayWait(c *claim, named []Kept, result *Result) bool {
 	t.keeps = keeps
 	c.extras = &t
 	r.link(c)
-	cycle, ok := r.completes(c)
+	s := search{reg: r, request: c, found: make(map[nodeKey]int)}
+	cycle, ok := s.run()
 	r.unlink(c) // until it waits
 	switch {
 	case !ok:
@@ -114,11 +115,10 @@ type nodeKey struct {
 	all bool
 }
 
-// completes returns the cycle that a request would complete, nil if it may wait. The request is
-// linked but not in its queue. It returns false if there is too much to search.
-func (r *Registry) completes(request *claim) (cycle []Dependency, ok bool) {
-	s := &search{reg: r, request: request, found: make(map[nodeKey]int)}
-	s.node(request)
+// run returns the cycle that the request would complete, nil if it may wait. It returns false if
+// there is too much to search.
+func (s *search) run() (cycle []Dependency, ok bool) {
+	s.node(s.request)
 	for i := 0; i < len(s.nodes); i++ {
 		if !s.expand(i) {
 			return nil, false

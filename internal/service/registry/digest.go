@@ -21,7 +21,7 @@ func (r *Registry) Digest() uint64 {
 	if hasGuarded(r.level) {
 		head += hashText(string(appendGuarded(nil, r.Guarded())))
 	}
-	return head + r.rulesHash + r.trail.hash() + r.tally.digest
+	return head + r.rulesHash.sum(r.rules) + r.trail.hash() + r.tally.digest
 }
 
 // counts reports whether a claim is counted in the digest, provided that all waiters of its
@@ -184,8 +184,8 @@ func (r *Registry) Size() int {
 
 // Carried reports whether a request was carried out before, so that carrying it out again
 // changes nothing.
-func (r *Registry) Carried(id SessionID, sequence uint64) bool {
-	s := r.sessions[id]
+func (st *state) Carried(id SessionID, sequence uint64) bool {
+	s := st.sessions[id]
 	return s != nil && s.carried(sequence)
 }
 
@@ -195,8 +195,8 @@ func (s *session) carried(sequence uint64) bool {
 }
 
 // ValueSize returns the length of the value of a claim, or 0 if there is none.
-func (r *Registry) ValueSize(id SessionID, sequence uint64) int {
-	if s := r.sessions[id]; s != nil {
+func (st *state) ValueSize(id SessionID, sequence uint64) int {
+	if s := st.sessions[id]; s != nil {
 		if c := s.claims.get(number(sequence)); c != nil {
 			return len(c.value)
 		}
@@ -278,42 +278,42 @@ const (
 )
 
 // fold updates the digest, and the order of ids and names.
-func (r *Registry) fold() {
-	sessions, ended := r.changed.sessions, r.changed.ended
-	held, free := r.partition()
+func (st *state) fold() {
+	sessions, ended := st.changed.sessions, st.changed.ended
+	held, free := st.partition()
 	for _, res := range held {
-		r.tally.countGrants(res)
+		st.tally.countGrants(res)
 		res.countQueue()
 	}
-	r.tally.fence = r.fence()
-	for _, st := range sessions {
-		r.tally.countSession(st.of)
+	st.tally.fence = st.fence()
+	for _, s := range sessions {
+		st.tally.countSession(s.of)
 	}
-	r.tally.countPast(&r.recent)
-	if many(len(free), r.resources.len()) {
-		r.resources.prune((*resource).gone)
+	st.tally.countPast(&st.recent)
+	if many(len(free), st.resources.len()) {
+		st.resources.prune((*resource).gone)
 	} else {
 		for _, res := range free {
-			r.resources.remove(res.key())
+			st.resources.remove(res.key())
 		}
 	}
-	order(r.byID, sessions, ended, (*sessionState).gone)
-	order(r.names, held, free, func(res *resource) bool {
-		if res.generation == r.generation {
+	order(st.byID, sessions, ended, (*sessionState).gone)
+	order(st.names, held, free, func(res *resource) bool {
+		if res.generation == st.generation {
 			return res.gone()
 		}
-		return r.resources.get(res.key()) == nil // a version has this one
+		return st.resources.get(res.key()) == nil // a version has this one
 	})
 	clear(sessions)
 	clear(ended)
-	clear(r.changed.resources)
-	r.changed = changes{sessions[:0], ended[:0], r.changed.resources[:0]}
+	clear(st.changed.resources)
+	st.changed = changes{sessions[:0], ended[:0], st.changed.resources[:0]}
 }
 
 // partition splits the changed resources into those that somebody holds and those that
 // nobody holds any more.
-func (r *Registry) partition() (held, free []*resource) {
-	all, n := r.changed.resources, 0
+func (st *state) partition() (held, free []*resource) {
+	all, n := st.changed.resources, 0
 	for i, res := range all {
 		if !res.gone() {
 			all[i], all[n] = all[n], res

@@ -176,13 +176,35 @@ type Holdings struct {
 	List        []Holding
 }
 
+// reports tells of grants and ends of holds, and counts the effects of entries. It is not part of
+// the state, and no command depends on it.
+type reports struct {
+	// deeds, if not nil, counts the effects of the newest entry, and what Admits refuses until
+	// the next one.
+	deeds *Deeds
+	// onHold, if not nil, is told of each grant and each end of a hold.
+	onHold func(Holding)
+}
+
 // OnHold sets a function that Apply calls for each grant and each end of a hold. It is not
 // part of the state, and no command depends on it.
-func (r *Registry) OnHold(f func(Holding)) { r.onHold = f }
+func (p *reports) OnHold(f func(Holding)) { p.onHold = f }
 
-func (r *Registry) reportHold(c *claim, how Ending) {
-	if r.onHold != nil && c.session.server == 0 {
-		r.onHold(Holding{Class: c.resource.class, Name: c.resource.name, Fence: c.fence, Owner: c.session.owner, How: how, Time: r.wall})
+// granted reports a claim that holds since now.
+func (p *reports) granted(c *claim) {
+	p.deeds.granted(c)
+	p.tell(c, 0, c.since)
+}
+
+// ended reports a hold that ends now.
+func (p *reports) ended(c *claim, how Ending, now int64) {
+	p.deeds.ended(c, how, now)
+	p.tell(c, how, now)
+}
+
+func (p *reports) tell(c *claim, how Ending, now int64) {
+	if p.onHold != nil && c.session.server == 0 {
+		p.onHold(Holding{Class: c.resource.class, Name: c.resource.name, Fence: c.fence, Owner: c.session.owner, How: how, Time: now})
 	}
 }
 
@@ -195,7 +217,7 @@ func (r *Registry) ReportLost() {
 	for _, id := range slices.SortedFunc(maps.Keys(r.sessions), SessionID.Compare) {
 		for _, c := range r.sessions[id].sortedClaims(nil) {
 			if c.held() {
-				r.reportHold(c, Expired)
+				r.tell(c, Expired, r.wall)
 			}
 		}
 	}

@@ -161,28 +161,21 @@ func SeatOf(server uint64, id SessionID) view.Seat {
 }
 
 // refusesSeat refuses a seat to a server and fills in the reason, or returns false.
-func (r *Registry) refusesSeat(c *Command, result *Result) bool {
-	m, known := r.members[c.guarding().Server]
+func (h *head) refusesSeat(c *Command, result *Result) bool {
+	m, known := h.members[c.guarding().Server]
 	switch {
-	case !hasGuarded(r.level):
-		*result = Result{Code: Invalid, Message: fmt.Sprintf("seat: the cluster is at level %d: seats need level %d", r.level, version.Guarded)}
+	case !hasGuarded(h.level):
+		*result = Result{Code: Invalid, Message: fmt.Sprintf("seat: the cluster is at level %d: seats need level %d", h.level, version.Guarded)}
 	case !known || m.Standing != Voter || m.Reserved():
 		*result = Result{Code: NotMember, Message: fmt.Sprintf("seat: server %d does not vote", c.guarding().Server)}
-	case !r.Guarded().Live():
+	case !h.Guarded().Live():
 		*result = Result{Code: Unavailable, Message: "seat: no algorithm guards any prefix"}
-	case len(r.Guarded().Seats) >= MaxSeats:
+	case len(h.Guarded().Seats) >= MaxSeats:
 		*result = Result{Code: Exhausted, Message: fmt.Sprintf("seat: %d seats are taken, the most there may be", MaxSeats)}
 	default:
 		return false
 	}
 	return true
-}
-
-// enterSeat makes a new session the seat of a server.
-func (r *Registry) enterSeat(s *session, server uint64, fx *Effects) {
-	s.server = server
-	r.thawGuarded().Enter(SeatOf(server, s.id))
-	fx.View = true
 }
 
 // misfits returns why a command does not fit a session, depending on whether it is a seat, or "".
@@ -239,8 +232,8 @@ func (r *Registry) close(s *session, c *Command, fx *Effects) Result {
 }
 
 // outOf refuses a command of a seat that is not a member, or in an epoch that is over.
-func (r *Registry) outOf(s *session, c *Command) (refusal Result) {
-	l := r.Guarded()
+func (h *head) outOf(s *session, c *Command) (refusal Result) {
+	l := h.Guarded()
 	switch {
 	case c.guarding().Epoch != l.Epoch:
 		refusal = Result{Code: Stale, Message: fmt.Sprintf("epoch %d: the present one is %d", c.guarding().Epoch, l.Epoch)}
@@ -256,10 +249,10 @@ func (r *Registry) setGuard(c *Command, fx *Effects) Result {
 		return Result{Code: Invalid, Message: problem}
 	}
 	refusal := Result{}
-	if r.forbids(c, access.Members, &refusal) {
+	if r.Forbids(c.Origin(), access.Members, &refusal) {
 		return refusal
 	}
-	if refusal = r.refusesGuard(c); refusal.Code != 0 {
+	if refusal = r.refusesGuard(c, r.epoch); refusal.Code != 0 {
 		return refusal
 	}
 	how := *c.guarding()
@@ -285,24 +278,25 @@ func (r *Registry) setGuard(c *Command, fx *Effects) Result {
 	return Result{Code: OK}
 }
 
-func (r *Registry) refusesGuard(c *Command) (refusal Result) {
-	l, how := r.Guarded(), c.guarding()
+// refusesGuard refuses a change of a guard, given the epoch of fences, or returns an empty result.
+func (h *head) refusesGuard(c *Command, epoch uint64) (refusal Result) {
+	l, how := h.Guarded(), c.guarding()
 	g := l.Find(c.Name)
 	switch {
-	case !hasGuarded(r.level):
-		refusal = Result{Code: Invalid, Message: fmt.Sprintf("level %d: algorithms guard locks from level %d on: see conclave upgrade status", r.level, version.Guarded)}
-	case c.Class == View && how.Use.Live() && !version.Watches(r.level, how.Use.Algorithm):
-		refusal = Result{Code: Invalid, Message: fmt.Sprintf("watch: %s: must be a detector and an election, such as swim+bully, that servers run at level %d", quoted(how.Use.Algorithm), r.level)}
-	case c.Class == View && r.epoch < view.MaxEpoch:
+	case !hasGuarded(h.level):
+		refusal = Result{Code: Invalid, Message: fmt.Sprintf("level %d: algorithms guard locks from level %d on: see conclave upgrade status", h.level, version.Guarded)}
+	case c.Class == View && how.Use.Live() && !version.Watches(h.level, how.Use.Algorithm):
+		refusal = Result{Code: Invalid, Message: fmt.Sprintf("watch: %s: must be a detector and an election, such as swim+bully, that servers run at level %d", quoted(how.Use.Algorithm), h.level)}
+	case c.Class == View && epoch < view.MaxEpoch:
 	case how.Change != 0 && (g == nil || g.Change != how.Change):
 		refusal = Result{Code: Stale, Message: fmt.Sprintf("change %d of the guard of %s is over", how.Change, quoted(c.Name))}
 	case how.Change != 0:
-	case r.epoch >= view.MaxEpoch:
-		refusal = Result{Code: Unavailable, Message: fmt.Sprintf("guard: no epoch is left above %d: guards cannot change any more", r.epoch)}
+	case epoch >= view.MaxEpoch:
+		refusal = Result{Code: Unavailable, Message: fmt.Sprintf("guard: no epoch is left above %d: guards cannot change any more", epoch)}
 	case how.Remove && g == nil:
 		refusal = Result{Code: NotFound, Message: fmt.Sprintf("prefix: %s: has no guard of its own", quoted(c.Name))}
-	case how.Use.Live() && !slices.Contains(version.Machines(r.level), how.Use.Algorithm):
-		refusal = Result{Code: Invalid, Message: fmt.Sprintf("algorithm: %s: cannot guard names at level %d; use one of %s", quoted(how.Use.Algorithm), r.level, strings.Join(version.Machines(r.level), ", "))}
+	case how.Use.Live() && !slices.Contains(version.Machines(h.level), how.Use.Algorithm):
+		refusal = Result{Code: Invalid, Message: fmt.Sprintf("algorithm: %s: cannot guard names at level %d; use one of %s", quoted(how.Use.Algorithm), h.level, strings.Join(version.Machines(h.level), ", "))}
 	case g == nil && len(l.Guards) >= MaxGuards:
 		refusal = Result{Code: Exhausted, Message: fmt.Sprintf("prefix: %d prefixes have guards, the most there may be", MaxGuards)}
 	}
@@ -323,19 +317,6 @@ func (r *Registry) askAll(c *Command, fx *Effects) {
 			r.ask(res, i, ByGuard, c.Value, c.Origin().Actor, fx)
 		}
 	}
-}
-
-// locksUnder returns the locks whose names start with a prefix, by name.
-func (r *Registry) locksUnder(prefix string) (list []*resource) {
-	r.fold()
-	r.names.Ascend(&resource{class: Lock, name: prefix}, func(res *resource) bool {
-		under := res.class == Lock && strings.HasPrefix(res.name, prefix)
-		if under {
-			list = append(list, res)
-		}
-		return under
-	})
-	return list
 }
 
 // reguard serves the waiters of locks under a prefix after the change of its guard: if agreement
@@ -412,9 +393,16 @@ func (r *Registry) settleGuarded(fx *Effects) {
 }
 
 // relevel follows a change of the level. It begins an epoch, so that an epoch has only one
-// level. Below the level of guarded names it removes all of their state (G7).
+// level. Below the level of guarded names it removes all of their state (G7). It creates the rules
+// and the audit trail when the level begins to support them, and removes them when it no longer does.
+// A cluster that is in use stays open until somebody creates rules.
 func (r *Registry) relevel() {
-	r.relevelAccess()
+	switch {
+	case !hasAccess(r.level):
+		r.rules, r.trail, r.control = nil, nil, nil
+	case r.rules == nil:
+		r.rules = access.New(r.Mode())
+	}
 	switch {
 	case !hasGuarded(r.level):
 		r.guarded = nil
@@ -424,9 +412,9 @@ func (r *Registry) relevel() {
 }
 
 // pinned reports whether the level cannot go down because there are seats, guards or rules.
-func (r *Registry) pinned(level uint32) bool {
-	l := r.Guarded()
-	return !hasGuarded(level) && (len(l.Guards)+len(l.Seats) > 0 || l.Watch.Live()) || !hasAccess(level) && r.rules.Rest() != ""
+func (h *head) pinned(level uint32) bool {
+	l := h.Guarded()
+	return !hasGuarded(level) && (len(l.Guards)+len(l.Seats) > 0 || l.Watch.Live()) || !hasAccess(level) && h.rules.Rest() != ""
 }
 
 // anyGuard returns the name of a prefix with a guard, or of a seat, or "".
@@ -442,16 +430,12 @@ func (v *Version) anyGuard() string {
 	return ""
 }
 
-// reseat empties the view of a cluster that is founded again: guards stay as they are, and
-// their changes are cancelled.
-func (r *Registry) reseat() {
-	if r.guarded == nil {
-		return
-	}
-	l := r.thawGuarded()
+// reseat empties the view of a cluster that is founded again with an epoch: guards stay as they
+// are, and their changes are cancelled.
+func (l *guarded) reseat(epoch uint64) {
 	for i := range l.Guards {
 		l.Guards[i] = view.Guard{Prefix: l.Guards[i].Prefix, Use: l.Guards[i].Use}
 	}
-	l.View, l.Coordinator, l.Heirs = view.View{Epoch: r.epoch}, 0, nil
-	l.bytes, r.unsettled = len(appendGuarded(nil, &l.Log)), false
+	l.View, l.Coordinator, l.Heirs = view.View{Epoch: epoch}, 0, nil
+	l.bytes = len(appendGuarded(nil, &l.Log))
 }

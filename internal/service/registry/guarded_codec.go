@@ -144,22 +144,22 @@ func appendGuarded(b []byte, l *view.Log) []byte {
 	return b
 }
 
-func (r *Registry) readGuarded(rd *wire.Reader) {
-	if !hasGuarded(r.level) {
+func (d *decoder) readGuarded() {
+	if !hasGuarded(d.reg.level) {
 		return
 	}
-	l := &guarded{generation: r.generation}
-	l.Epoch, l.Members, l.Seats = rd.Uint(), readSeats(rd), readSeats(rd)
-	each(rd, func() {
-		l.Heirs = append(l.Heirs, view.Heir{Of: readSeatOf(rd, rd.Uint()), Seat: readSeatOf(rd, rd.Uint()), Epoch: rd.Uint()})
+	l := &guarded{generation: d.reg.generation}
+	l.Epoch, l.Members, l.Seats = d.rd.Uint(), readSeats(d.rd), readSeats(d.rd)
+	each(d.rd, func() {
+		l.Heirs = append(l.Heirs, view.Heir{Of: readSeatOf(d.rd, d.rd.Uint()), Seat: readSeatOf(d.rd, d.rd.Uint()), Epoch: d.rd.Uint()})
 	})
-	l.Coordinator, l.Changes, l.Watch = rd.Uint(), rd.Uint(), readUse(rd)
-	each(rd, func() {
-		g := view.Guard{Prefix: rd.String(), Use: readUse(rd), New: rd.Bool(), Change: rd.Uint()}
+	l.Coordinator, l.Changes, l.Watch = d.rd.Uint(), d.rd.Uint(), readUse(d.rd)
+	each(d.rd, func() {
+		g := view.Guard{Prefix: d.rd.String(), Use: readUse(d.rd), New: d.rd.Bool(), Change: d.rd.Uint()}
 		if g.Change != 0 {
-			g.Next, g.Remove = readUse(rd), rd.Bool()
-			each(rd, func() { g.Quiet = append(g.Quiet, rd.Uint()) })
-			g.Conditions = view.Conditions{Wait: rd.Int(), Force: rd.Bool(), Reason: rd.String(), By: rd.String()}
+			g.Next, g.Remove = readUse(d.rd), d.rd.Bool()
+			each(d.rd, func() { g.Quiet = append(g.Quiet, d.rd.Uint()) })
+			g.Conditions = view.Conditions{Wait: d.rd.Int(), Force: d.rd.Bool(), Reason: d.rd.String(), By: d.rd.String()}
 		}
 		l.Guards = append(l.Guards, g)
 	})
@@ -168,25 +168,24 @@ func (r *Registry) readGuarded(rd *wire.Reader) {
 	}
 	l.bytes = len(appendGuarded(nil, &l.Log))
 	for _, s := range l.Seats {
-		if of := r.sessions[SeatID(s)]; of == nil || of.server != 0 || s.Server == 0 {
-			rd.Fail(fmt.Errorf("the seat of server %d has no session of its own", s.Server))
+		if of := d.reg.sessions[SeatID(s)]; of == nil || of.server != 0 || s.Server == 0 {
+			d.rd.Fail(fmt.Errorf("the seat of server %d has no session of its own", s.Server))
 		} else {
 			of.server = s.Server
 		}
 	}
-	r.guarded = l
+	d.reg.guarded = l
 }
 
-// checkGuarded returns the first broken invariant of seats and guards, or nil.
-func (r *Registry) checkGuarded() error {
-	l := r.Guarded()
+// checkSeats returns the first broken invariant of seats and members, or nil.
+func (st *state) checkSeats(l *view.Log) error {
 	for i, s := range l.Members {
 		if i > 0 && l.Members[i-1].Server >= s.Server {
 			return fmt.Errorf("the members of epoch %d are not in order or not unique", l.Epoch)
 		}
 	}
 	for _, s := range l.Seats {
-		if of := r.sessions[SeatID(s)]; of == nil || of.server != s.Server || of.claims.len() > 0 {
+		if of := st.sessions[SeatID(s)]; of == nil || of.server != s.Server || of.claims.len() > 0 {
 			return fmt.Errorf("the seat of server %d has no session, or one that holds something", s.Server)
 		}
 	}
@@ -195,6 +194,11 @@ func (r *Registry) checkGuarded() error {
 			return fmt.Errorf("server %d, the heir of a seat of server %d that ended in epoch %d, has no seat", h.Seat.Server, h.Of.Server, h.Epoch)
 		}
 	}
+	return nil
+}
+
+// checkGuards returns the first broken invariant of guards, or nil.
+func checkGuards(l *view.Log) error {
 	for i := range l.Guards {
 		g := &l.Guards[i]
 		switch {
@@ -207,12 +211,6 @@ func (r *Registry) checkGuarded() error {
 		case !slices.IsSorted(g.Quiet):
 			return fmt.Errorf("the quiet members under %s are out of order", quoted(g.Prefix))
 		}
-	}
-	switch {
-	case l.Epoch > r.epoch || l.Turning || r.unsettled:
-		return fmt.Errorf("epoch %d of the view is not settled: the epoch of the fences is %d", l.Epoch, r.epoch)
-	case r.guarded != nil && !hasGuarded(r.level):
-		return fmt.Errorf("level %d has seats or guards", r.level)
 	}
 	return nil
 }

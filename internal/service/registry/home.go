@@ -65,7 +65,7 @@ func (h *Home) Merge(data []byte, fx *Effects) (sessions []Handed, names []strin
 }
 
 func (h *Home) mergeSession(rd *wire.Reader, fx *Effects) Handed {
-	s := h.readSessionOf(rd)
+	s := (&decoder{rd, h.Registry}).readSession()
 	left := rd.Int()
 	if twin := h.sessions[s.id]; twin != nil {
 		h.end([]*session{twin}, Closed, fx)
@@ -107,6 +107,9 @@ func (h *Home) mergeClaim(rd *wire.Reader, res *resource, held bool, fx *Effects
 		h.enter(c)
 		h.hold(c, c.fence, fx)
 		c.since = since
+		if c.revoked {
+			c.session.revocations++
+		}
 		h.list(c)
 	default:
 		h.wait(c, new(Result), fx)
@@ -143,7 +146,7 @@ func (h *Home) Admit(name string, fence uint64, several bool, wall int64, fx *Ef
 	res = h.thaw(res)
 	res.set(units, several)
 	h.wall = wall
-	next := h.promote(res)
+	next := h.promote(res, h.now)
 	h.hold(next, fence, fx)
 	fx.granted(next)
 	return true

@@ -56,29 +56,29 @@ func sizeOf(keeps []Kept) (n int) {
 }
 
 // link adds the holds that a waiter keeps to the graph.
-func (r *Registry) link(c *claim) {
+func (x *indexes) link(c *claim) {
 	for _, k := range c.keeps.holds {
-		r.graph.Put(edge{k.key(), k.Fence, c.id(), c.resource.key()})
+		x.graph.Put(edge{k.key(), k.Fence, c.id(), c.resource.key()})
 	}
 }
 
 // unlink removes the holds that a waiter keeps from the graph.
-func (r *Registry) unlink(c *claim) {
+func (x *indexes) unlink(c *claim) {
 	if c.keeps == nil {
 		return
 	}
 	for _, k := range c.keeps.holds {
-		r.graph.Remove(edge{k.key(), k.Fence, c.id(), c.resource.key()})
+		x.graph.Remove(edge{k.key(), k.Fence, c.id(), c.resource.key()})
 	}
 }
 
 // keeping returns which of the named holds exist and belong to the same principal as the
 // session that names them. The others are ignored: they have ended, are about to end, or
 // belong to somebody else.
-func (r *Registry) keeping(s *session, named []Kept) *keeping {
+func (st *state) keeping(s *session, named []Kept) *keeping {
 	var holds []Kept
 	for _, k := range named {
-		res := r.find(k.Class, k.Name)
+		res := st.find(k.Class, k.Name)
 		if res == nil {
 			continue
 		}
@@ -105,20 +105,20 @@ func (res *resource) holder(fence uint64) *claim {
 
 // forgetKeeps removes the holds kept by all waiters, because the cluster goes down to a
 // level without them.
-func (r *Registry) forgetKeeps() {
+func (st *state) forgetKeeps() {
 	var waits []edge
-	r.graph.Scan(func(e edge) bool {
+	st.graph.Scan(func(e edge) bool {
 		waits = append(waits, e)
 		return true
 	})
-	r.graph.Clear()
+	st.graph.Clear()
 	for _, e := range waits {
-		res := r.thaw(r.find(e.of.class, e.of.name))
+		res := st.thaw(st.find(e.of.class, e.of.name))
 		res.countQueue()
 		at := slices.IndexFunc(res.queue(), func(c *claim) bool { return c.id() == e.wait })
 		if c := res.queue()[at]; c.keeps != nil {
 			c = c.amended(func(t *extras) { t.keeps = nil })
-			r.replace(c)
+			st.replace(c)
 			res.queue()[at] = c
 		}
 	}

@@ -80,7 +80,9 @@ func (r *Registry) record(c *Command, fx *Effects) {
 		r.put(rec)
 		return
 	}
-	r.useJoinToken(c.Origin(), m)
+	if next := r.rulesWith(c.Origin(), m); next != r.rules {
+		r.replaceRules(next)
+	}
 	r.members = maps.Clone(r.members) // versions share the old one
 	r.members[m.ID] = m
 	fx.Members = true
@@ -100,21 +102,19 @@ func (r *Registry) ForbidsMember(origin Origin, m Member, refusal *Result) bool 
 	return err != nil
 }
 
-// useJoinToken notes which server has joined by a token, and drops the join tokens that are
-// of no more use.
-func (r *Registry) useJoinToken(origin Origin, m Member) {
-	if r.rules == nil {
-		return
+// rulesWith returns the rules after a server was put on record: they have which server has joined
+// by a token, and lack the join tokens that are of no more use.
+func (h *head) rulesWith(origin Origin, m Member) *access.State {
+	if h.rules == nil {
+		return nil
 	}
-	next := r.rules
-	if r.closed() && access.Source(origin.Actor) == access.Joining {
-		next, _ = next.Join(origin.Actor, m.PeerAddress, m.UID, r.wall)
+	next := h.rules
+	if next.Mode() == access.Closed && access.Source(origin.Actor) == access.Joining {
+		next, _ = next.Join(origin.Actor, m.PeerAddress, m.UID, h.wall)
 	}
 	gone := ""
 	if m.Standing == Removed {
 		gone = m.PeerAddress
 	}
-	if next = next.Trim(r.wall, gone); next != r.rules {
-		r.replaceRules(next)
-	}
+	return next.Trim(h.wall, gone)
 }

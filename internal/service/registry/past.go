@@ -115,32 +115,32 @@ func (l *recent) inOrder() []*record {
 	return records
 }
 
-// keepEnding remembers how a hold ended.
-func (r *Registry) keepEnding(k key, e *ending) {
-	rec := r.recent.find(k)
+// keep remembers how a hold ended.
+func (l *recent) keep(k key, e *ending, generation uint64, t *tally) {
+	rec := l.find(k)
 	if rec == nil {
-		rec = r.makeRoom()
-		rec.class, rec.name, rec.named, rec.generation = k.class, k.name, k.sum(), r.generation
-		r.recent.put(rec)
-		r.tally.bytes += rec.bytes()
+		rec = l.makeRoom(generation, t)
+		rec.class, rec.name, rec.named, rec.generation = k.class, k.name, k.sum(), generation
+		l.put(rec)
+		t.bytes += rec.bytes()
 	} else {
-		r.recent.unlink(rec)
+		l.unlink(rec)
 	}
-	if rec.generation != r.generation {
+	if rec.generation != generation {
 		own := *rec
-		own.generation, own.ended = r.generation, slices.Clone(rec.ended)
+		own.generation, own.ended = generation, slices.Clone(rec.ended)
 		rec = &own
-		r.recent.put(rec)
+		l.put(rec)
 	}
-	r.recent.link(rec)
-	r.tally.bytes += e.bytes()
+	l.link(rec)
+	t.bytes += e.bytes()
 	if len(rec.ended) < MaxPast {
 		rec.ended = append(rec.ended, *e)
 		rec.fresh++
 		return
 	}
 	oldest := &rec.ended[rec.next]
-	r.tally.bytes -= oldest.bytes()
+	t.bytes -= oldest.bytes()
 	if rec.fresh < MaxPast {
 		rec.sum -= oldest.hash()
 		rec.fresh++
@@ -150,19 +150,19 @@ func (r *Registry) keepEnding(k key, e *ending) {
 }
 
 // makeRoom removes a record if there are too many, and returns an empty one.
-func (r *Registry) makeRoom() *record {
-	oldest := r.recent.oldest
-	if r.recent.len() < maxPastNames {
+func (l *recent) makeRoom(generation uint64, t *tally) *record {
+	oldest := l.oldest
+	if l.len() < maxPastNames {
 		return new(record)
 	}
-	r.recent.unlink(oldest)
-	r.recent.remove(oldest.key())
-	r.tally.bytes -= oldest.bytes()
+	l.unlink(oldest)
+	l.remove(oldest.key())
+	t.bytes -= oldest.bytes()
 	for i := range oldest.ended {
-		r.tally.bytes -= oldest.ended[i].bytes()
+		t.bytes -= oldest.ended[i].bytes()
 	}
-	r.tally.digest -= oldest.digest
-	if oldest.generation != r.generation {
+	t.digest -= oldest.digest
+	if oldest.generation != generation {
 		return new(record) // a version shares it
 	}
 	clear(oldest.ended)
@@ -172,14 +172,13 @@ func (r *Registry) makeRoom() *record {
 
 // remember records how a hold ended that ends now.
 func (r *Registry) remember(c *claim, how Ending) {
-	r.deeds.ended(c, how, r.wall)
-	r.reportHold(c, how)
+	r.reports.ended(c, how, r.wall)
 	var e ending
 	e.fence, e.since, e.until, e.of, e.how = c.fence, c.since, r.wall, c.session.party, how
 	if c.reason != "" || c.by != "" {
 		e.asked = &asked{c.reason, c.by}
 	}
-	r.keepEnding(c.resource.key(), &e)
+	r.recent.keep(c.resource.key(), &e, r.generation, &r.tally)
 }
 
 func (l *recent) link(rec *record) {
@@ -236,22 +235,22 @@ func (v *Version) appendPast(b []byte) []byte {
 	return b
 }
 
-func (r *Registry) readPast(rd *wire.Reader) {
+func (d *decoder) readPast() {
 	parties := make(map[party]*party)
-	each(rd, func() {
-		k := key{class: Class(rd.Byte()), name: rd.String()}
-		if r.recent.get(k) != nil || k.class >= classes || r.recent.len() == maxPastNames {
-			rd.Fail(fmt.Errorf("past of %.64q: there twice, of an unknown class, or one too many", k.name))
+	each(d.rd, func() {
+		k := key{class: Class(d.rd.Byte()), name: d.rd.String()}
+		if d.reg.recent.get(k) != nil || k.class >= classes || d.reg.recent.len() == maxPastNames {
+			d.rd.Fail(fmt.Errorf("past of %.64q: there twice, of an unknown class, or one too many", k.name))
 			return
 		}
 		n := 0
-		each(rd, func() {
-			e := ending{fence: rd.Uint(), since: rd.Int(), until: rd.Int()}
-			host, pid, program := rd.String(), rd.Int(), rd.String()
-			e.how = Ending(rd.Byte())
-			reason, owner, by := rd.String(), rd.String(), rd.String()
+		each(d.rd, func() {
+			e := ending{fence: d.rd.Uint(), since: d.rd.Int(), until: d.rd.Int()}
+			host, pid, program := d.rd.String(), d.rd.Int(), d.rd.String()
+			e.how = Ending(d.rd.Byte())
+			reason, owner, by := d.rd.String(), d.rd.String(), d.rd.String()
 			if n++; n > MaxPast || e.how == 0 || e.how >= endings {
-				rd.Fail(fmt.Errorf("the past of %q has the ending %d, or more than %d", k.name, e.how, MaxPast))
+				d.rd.Fail(fmt.Errorf("the past of %q has the ending %d, or more than %d", k.name, e.how, MaxPast))
 				return
 			}
 			of := newParty(owner, host, pid, program)
@@ -261,7 +260,7 @@ func (r *Registry) readPast(rd *wire.Reader) {
 			if reason != "" || by != "" {
 				e.asked = &asked{reason, by}
 			}
-			r.keepEnding(k, &e)
+			d.reg.recent.keep(k, &e, d.reg.generation, &d.reg.tally)
 		})
 	})
 }

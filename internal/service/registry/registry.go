@@ -1,11 +1,6 @@
 package registry
 
-import (
-	"fmt"
-	"iter"
-
-	"github.com/conclave-io/conclave/internal/service/registry/sorted"
-)
+import "fmt"
 
 // A fence is the epoch, then a counter of grants.
 const (
@@ -20,57 +15,20 @@ const (
 // Registry is the replicated state.
 type Registry struct {
 	head
-	// frozen is the newest version, if nothing has changed since. No version shares what was
-	// created or thawed in the present generation.
-	frozen     *Version
-	generation uint64
+	state
+	// frozen is the newest version, if nothing has changed since.
+	frozen *Version
 
-	sessions map[SessionID]*session
-	// latest is the session of the newest request, which may have ended since.
-	latest *session
-	// resources are those that somebody holds and, until the next fold, those that somebody
-	// held at their last change: a lock that is taken again and again is created only once.
-	resources table[key, *resource]
-	recent    recent
-
-	tally tally
-	// byID and names are the sessions and resources in order. fold updates them.
-	byID    *sorted.Set[*sessionState]
-	names   *sorted.Set[*resource]
-	changed changes
-
-	// revoked are the holds whose holders are asked to leave, and eager the candidates that
-	// may replace a leader after some time.
-	revoked map[ClaimID]*claim
-	eager   map[ClaimID]*claim
-	// graph has the holds that waiters keep.
-	graph *sorted.Set[edge]
 	// unsettled means that the present entry has changed seats or guards.
 	unsettled bool
-
-	// usage is nil if there are no rules. rulesHash is the hash of the rules in the digest.
-	usage     *usage
-	rulesHash uint64
+	rulesHash rulesHash
 	term      uint64 // of the present entry
-	// deeds, if not nil, counts the effects of the newest entry, and what Admits refuses until
-	// the next one.
-	deeds *Deeds
-	// onHold, if not nil, is told of each grant and each end of a hold.
-	onHold func(Holding)
+	reports
 }
 
 // New returns the state before the first entry.
 func New() *Registry {
-	return &Registry{
-		head:       head{level: 1, epoch: 1, members: make(map[uint64]Member)},
-		generation: 1,
-		byID:       sorted.New(func(a, b *sessionState) bool { return a.of.id.Compare(b.of.id) < 0 }),
-		names:      sorted.New(func(a, b *resource) bool { return a.class < b.class || a.class == b.class && a.name < b.name }),
-		sessions:   make(map[SessionID]*session),
-		revoked:    make(map[ClaimID]*claim),
-		eager:      make(map[ClaimID]*claim),
-		graph:      sorted.New(edge.before),
-	}
+	return &Registry{head: head{level: 1, members: make(map[uint64]Member)}, state: newState()}
 }
 
 // Apply carries out the commands of a log entry with the given term and adds their effects to
@@ -91,7 +49,7 @@ func (r *Registry) apply(term uint64, c *Command, fx *Effects) {
 	switch c.Op {
 	case OpExpire:
 		if c.Term == term {
-			r.expire(c.Verdicts, fx)
+			r.end(r.expired(c.Verdicts), Expired, fx)
 		}
 	case OpSilence:
 		if c.Term == term {
@@ -145,7 +103,7 @@ func (r *Registry) request(c *Command, result *Result, fx *Effects) {
 		return
 	}
 	if r.answered(s, c, result) {
-		r.hide(s, result, c.Class, c.Name)
+		r.control.hide(s, result, c.Class, c.Name)
 		return
 	}
 	if len(s.answers) >= MaxAnswers && c.Op != OpClose {
@@ -163,7 +121,7 @@ func NoSession(id SessionID) Result {
 
 // answered finds the answer to a request that was carried out before. For a claim that still
 // exists, the answer is its present state.
-func (r *Registry) answered(s *session, c *Command, result *Result) bool {
+func (st *state) answered(s *session, c *Command, result *Result) bool {
 	s.forget(c.Low)
 	if c.Op == OpAcquire {
 		if made := s.claims.get(number(c.Sequence)); made != nil {
@@ -172,7 +130,7 @@ func (r *Registry) answered(s *session, c *Command, result *Result) bool {
 		}
 	}
 	if i, found := s.find(c.Sequence); found {
-		*result = r.recall(&s.answers[i], c)
+		*result = st.recall(&s.answers[i], c)
 		return true
 	}
 	if c.Sequence < s.low {
@@ -184,12 +142,12 @@ func (r *Registry) answered(s *session, c *Command, result *Result) bool {
 
 // recall returns a stored answer. The holder is not stored with it, so the present holder is
 // added, if there is one.
-func (r *Registry) recall(a *answer, c *Command) Result {
+func (st *state) recall(a *answer, c *Command) Result {
 	result := Result{Code: a.code, Message: a.message, Fence: a.fence, Floor: a.floor}
 	if a.code != Held || c.Op != OpAcquire {
 		return result
 	}
-	if res := r.find(c.Class, c.Name); res != nil && len(res.holders()) > 0 {
+	if res := st.find(c.Class, c.Name); res != nil && len(res.holders()) > 0 {
 		result.Holder = res.inTheWay()
 	}
 	return result
@@ -210,7 +168,7 @@ func (result *Result) granted(c *claim) {
 }
 
 func (r *Registry) carryOut(s *session, c *Command, result *Result, fx *Effects) {
-	if r.closed() && r.refusesRequest(s, c, result) {
+	if r.closed() && r.control.refusesRequest(s, c, r.deeds, result) {
 		r.putRevoke(s, c, *result)
 		return
 	}
@@ -223,7 +181,7 @@ func (r *Registry) carryOut(s *session, c *Command, result *Result, fx *Effects)
 			return
 		}
 		r.acquire(s, c, result, fx)
-		r.hide(s, result, c.Class, c.Name)
+		r.control.hide(s, result, c.Class, c.Name)
 	case OpRelease:
 		r.release(s, c.Hold, result, fx)
 	case OpCancel:
@@ -247,7 +205,7 @@ func (r *Registry) carryOut(s *session, c *Command, result *Result, fx *Effects)
 // begin opens the session of an OpOpen or OpEnter. If it may not, begin fills in the reason and returns nil.
 func (r *Registry) begin(c *Command, result *Result, fx *Effects) (s *session) {
 	switch {
-	case c.Op == OpOpen && r.refusesOpen(c, result):
+	case c.Op == OpOpen && r.control.refusesOpen(c, r.deeds, result):
 	case c.Op == OpOpen:
 		r.deeds.opened()
 		return r.open(c)
@@ -255,7 +213,9 @@ func (r *Registry) begin(c *Command, result *Result, fx *Effects) (s *session) {
 		*result = NoSession(c.Session)
 	case !r.refusesSeat(c, result):
 		s = r.open(c)
-		r.enterSeat(s, c.guarding().Server, fx)
+		s.server = c.guarding().Server
+		r.thawGuarded().Enter(SeatOf(s.server, s.id))
+		fx.View = true
 	}
 	return s
 }
@@ -269,14 +229,6 @@ func (r *Registry) open(c *Command) *session {
 	s.sessionState = &sessionState{of: s, generation: r.generation}
 	r.keep(s)
 	return s
-}
-
-// keep adds a session.
-func (r *Registry) keep(s *session) {
-	r.sessions[s.id] = s
-	r.tally.bytes += s.bytes()
-	r.countSessions(s, 1)
-	r.changed.session(s)
 }
 
 func (r *Registry) acquire(s *session, c *Command, result *Result, fx *Effects) {
@@ -310,31 +262,12 @@ func (r *Registry) acquire(s *session, c *Command, result *Result, fx *Effects) 
 	}
 }
 
-// claimed returns the resource for a new claim. If nobody has claimed it yet, its limit is
-// that of the claim.
-func (r *Registry) claimed(k key, limit uint32) *resource {
-	hash := k.hash()
-	res := r.resources.look(k, hash)
-	if res == nil {
-		res = &resource{name: k.name, class: k.class, generation: r.generation}
-		r.resources.add(res, hash)
-		r.changed.resource(res)
-	}
-	if res.gone() {
-		res.limit = limit
-		r.add(res)
-	}
-	return res
-}
-
 // wait puts a new claim into the queue of its resource, which is thawed.
 func (r *Registry) wait(c *claim, result *Result, fx *Effects) {
 	r.enter(c)
 	result.Code, result.Ahead = Queued, c.resource.enqueue(c)
 	r.waits(c, 1)
-	if c.patience > 0 {
-		r.eager[c.id()] = c
-	}
+	r.list(c)
 	fx.queued(c.resource)
 }
 
@@ -353,8 +286,7 @@ func (r *Registry) hold(c *claim, fence uint64, fx *Effects) {
 	c.resource.admit(c)
 	r.thawSession(c.session)
 	c.session.holds++
-	r.deeds.granted(c)
-	r.reportHold(c, 0)
+	r.reports.granted(c)
 	fx.changed(c.resource)
 }
 
@@ -424,56 +356,11 @@ func (r *Registry) drop(c *claim, code Code, how Ending) {
 	c.session.remember(answer{sequence: c.sequence, code: code, message: "the claim has ended"})
 }
 
-// waits counts a claim that starts or stops waiting.
-func (r *Registry) waits(c *claim, more int) {
-	r.thawSession(c.session)
-	r.waiters += more
-	c.session.waits += int32(more)
-	if c.keeps == nil {
-		return
-	}
-	if more > 0 {
-		r.link(c)
-	} else {
-		r.unlink(c)
-	}
-}
-
-// find returns a resource, or nil if nobody holds it or waits for it.
-func (r *Registry) find(class Class, name string) *resource {
-	if res := r.resources.get(key{class, name}); res != nil && !res.gone() {
-		return res
-	}
-	return nil
-}
-
-// add counts a resource that is about to be held.
-func (r *Registry) add(res *resource) {
-	r.tally.bytes += res.bytes()
-	r.held[res.class]++
-}
-
-// forget no longer counts a resource that nobody holds any more. The next fold removes it.
-func (r *Registry) forget(res *resource) {
-	r.tally.bytes -= res.bytes()
-	r.held[res.class]--
-}
-
-// unlist removes a claim from the lists of revoked and eager claims.
-func (r *Registry) unlist(c *claim) {
-	if c.revoked {
-		delete(r.revoked, c.id())
-	}
-	if c.patience > 0 {
-		delete(r.eager, c.id())
-	}
-}
-
 // settle grants to the waiters of a thawed resource that now fit, forgets it if nobody holds it,
 // and notes that a holder or waiter has left.
 func (r *Registry) settle(res *resource, fx *Effects) {
 	for !r.drains(res) && len(res.queue()) > 0 && res.fits(res.queue()[0].extras) {
-		next := r.promote(res)
+		next := r.promote(res, r.now)
 		r.deeds.waited(next, r.wall)
 		r.grant(next, fx)
 		fx.granted(next)
@@ -483,13 +370,5 @@ func (r *Registry) settle(res *resource, fx *Effects) {
 		fx.changed(res)
 	} else {
 		fx.queued(res)
-	}
-}
-
-// all returns the sessions in the order of ids.
-func (r *Registry) all() iter.Seq[*session] {
-	r.fold()
-	return func(yield func(*session) bool) {
-		r.byID.Scan(func(s *sessionState) bool { return yield(s.of) })
 	}
 }

@@ -293,43 +293,43 @@ func (c *claim) held() bool { return c.fence != 0 }
 func (c *claim) key() number { return number(c.sequence) }
 
 // enter adds a claim to its session, which has none with its number.
-func (r *Registry) enter(c *claim) {
-	r.thawSession(c.session)
+func (st *state) enter(c *claim) {
+	st.thawSession(c.session)
 	c.session.claims.add(c, c.key().hash())
-	r.countClaims(c, 1, len(c.value))
-	r.tally.bytes += c.bytes()
+	st.control.countClaims(c, 1, len(c.value))
+	st.tally.bytes += c.bytes()
 }
 
 // reenter adds a claim to its session, and returns the claim that had its number before.
-func (r *Registry) reenter(c *claim) (before *claim) {
-	r.thawSession(c.session)
+func (st *state) reenter(c *claim) (before *claim) {
+	st.thawSession(c.session)
 	if before = c.session.claims.put(c); before != nil {
-		r.tally.bytes -= before.bytes()
-		r.countClaims(before, -1, -len(before.value))
+		st.tally.bytes -= before.bytes()
+		st.control.countClaims(before, -1, -len(before.value))
 	}
-	r.countClaims(c, 1, len(c.value))
-	r.tally.bytes += c.bytes()
+	st.control.countClaims(c, 1, len(c.value))
+	st.tally.bytes += c.bytes()
 	return before
 }
 
 // exit removes a claim from its session. If it waits, all waiters are counted.
-func (r *Registry) exit(c *claim) {
-	r.thawSession(c.session)
+func (st *state) exit(c *claim) {
+	st.thawSession(c.session)
 	c.session.claims.remove(c.key())
-	r.tally.bytes -= c.bytes()
-	r.countClaims(c, -1, -len(c.value))
-	if r.tally.counts(c) {
+	st.tally.bytes -= c.bytes()
+	st.control.countClaims(c, -1, -len(c.value))
+	if st.tally.counts(c) {
 		c.session.claimed -= c.hash()
 	}
 }
 
 // promote removes the first waiter from the queue of a thawed resource, and returns its claim
-// in the form in which it will hold.
-func (r *Registry) promote(res *resource) *claim {
+// in the form in which it will hold from a replicated time on.
+func (st *state) promote(res *resource, now int64) *claim {
 	c, counted := res.queue()[0], res.crowd.counted > 0
 	res.remove(c)
-	r.waits(c, -1)
-	r.unlist(c)
+	st.waits(c, -1)
+	st.unlist(c)
 	if counted {
 		c.session.claimed -= c.hash()
 	}
@@ -342,36 +342,30 @@ func (r *Registry) promote(res *resource) *claim {
 		t := *c.extras
 		t.named, t.keeps = false, nil
 		if res.class == Election {
-			t.at = r.now
+			t.at = now
 		}
 		c.extras = &t
 	}
 	if copied {
-		r.reenter(c)
+		st.reenter(c)
 	}
 	return c
 }
 
-// replace replaces a claim whose extras have changed, except in its resource. If it waits, all
-// waiters are counted.
-func (r *Registry) replace(c *claim) {
-	if before := r.reenter(c); r.tally.counts(c) {
+// replace replaces a claim whose extras have changed, except in its resource, and lists it. If it
+// waits, all waiters are counted.
+func (st *state) replace(c *claim) {
+	if before := st.reenter(c); st.tally.counts(c) {
 		c.session.claimed += c.hash() - before.hash()
 	}
-	id := c.id()
-	if r.revoked[id] != nil {
-		r.revoked[id] = c
-	}
-	if r.eager[id] != nil {
-		r.eager[id] = c
-	}
+	st.list(c)
 }
 
 // amend changes the extras of a holder of a thawed resource.
-func (r *Registry) amend(res *resource, holder int, change func(*extras)) *claim {
+func (st *state) amend(res *resource, holder int, change func(*extras)) *claim {
 	c := res.holders()[holder].amended(change)
 	res.holders()[holder] = c
-	r.replace(c)
+	st.replace(c)
 	return c
 }
 

@@ -44,7 +44,6 @@ func (r *Registry) ask(res *resource, holder int, why Motive, reason, by string,
 	c := r.amend(res, holder, func(t *extras) { t.revoked, t.reason, t.by = true, reason, by })
 	r.thawSession(c.session)
 	c.session.revocations++
-	r.revoked[c.id()] = c
 	*fx.outcome(c) = Result{Code: Revoked, Fence: c.fence, Message: reason}
 	fx.queued(c.resource)
 }
@@ -58,7 +57,7 @@ func (r *Registry) dismiss(c *Command, fx *Effects) Result {
 	}
 	s, refusal := r.sessions[c.Session], Result{}
 	switch {
-	case r.forbids(c, access.EndSession, &refusal):
+	case r.Forbids(c.Origin(), access.EndSession, &refusal):
 		return refusal
 	case s == nil:
 		return Result{Code: NotFound, Message: fmt.Sprintf("no such session: %v: it may have expired or been closed", c.Session)}
@@ -133,13 +132,13 @@ func (r *Registry) dropOverdue(claims []ClaimID, fx *Effects) {
 
 // Revoked returns the holds whose holders are asked to leave, by session and
 // sequence, and the TTLs of their sessions.
-func (r *Registry) Revoked() (claims []ClaimID, ttls []int64) {
-	if len(r.revoked) == 0 {
+func (st *state) Revoked() (claims []ClaimID, ttls []int64) {
+	if len(st.revoked) == 0 {
 		return nil, nil
 	}
-	claims = slices.SortedFunc(maps.Keys(r.revoked), compareClaims)
+	claims = slices.SortedFunc(maps.Keys(st.revoked), compareClaims)
 	for _, id := range claims {
-		ttls = append(ttls, r.revoked[id].session.ttl)
+		ttls = append(ttls, st.revoked[id].session.ttl)
 	}
 	return claims, ttls
 }
@@ -149,8 +148,8 @@ func compareClaims(a, b ClaimID) int {
 }
 
 // Asked returns the holds that a session is asked to release, by sequence.
-func (r *Registry) Asked(id SessionID) []uint64 {
-	if s := r.sessions[id]; s != nil {
+func (st *state) Asked(id SessionID) []uint64 {
+	if s := st.sessions[id]; s != nil {
 		return s.asked()
 	}
 	return nil
@@ -192,8 +191,8 @@ func (r *Registry) overtake(name string, fx *Effects) {
 }
 
 // overtaker returns the candidate that may replace a leader, or nil.
-func (r *Registry) overtaker(name string, now int64) *claim {
-	res := r.find(Election, name)
+func (st *state) overtaker(name string, now int64) *claim {
+	res := st.find(Election, name)
 	if res == nil || len(res.queue()) == 0 {
 		return nil
 	}
@@ -206,9 +205,9 @@ func (r *Registry) overtaker(name string, now int64) *claim {
 
 // Overtaken returns the elections in which a candidate may replace the leader at the given
 // replicated time, sorted by name.
-func (r *Registry) Overtaken(now int64) (names []string) {
-	for _, c := range r.eager {
-		if r.overtaker(c.resource.name, now) == c {
+func (st *state) Overtaken(now int64) (names []string) {
+	for _, c := range st.eager {
+		if st.overtaker(c.resource.name, now) == c {
 			names = append(names, c.resource.name)
 		}
 	}

@@ -49,13 +49,13 @@ func newParty(owner, host string, pid int64, program string) *party {
 }
 
 // asking returns the session of a request, or nil. Several requests in a row are often of one session.
-func (r *Registry) asking(id SessionID) *session {
-	if s := r.latest; s != nil && s.id == id && !s.ended {
+func (st *state) asking(id SessionID) *session {
+	if s := st.latest; s != nil && s.id == id && !s.ended {
 		return s
 	}
-	s := r.sessions[id]
+	s := st.sessions[id]
 	if s != nil {
-		r.latest = s
+		st.latest = s
 	}
 	return s
 }
@@ -174,16 +174,6 @@ func (s *session) asked() (sequences []uint64) {
 	return sequences
 }
 
-func (r *Registry) expire(verdicts []Verdict, fx *Effects) {
-	over := make([]*session, 0, len(verdicts))
-	for _, verdict := range verdicts {
-		if s := r.judged(verdict); s != nil {
-			over = append(over, s)
-		}
-	}
-	r.end(over, Expired, fx)
-}
-
 // end removes the sessions with all their claims, and only then grants what became free, so
 // that nothing is granted to another session that is ending.
 func (r *Registry) end(sessions []*session, how Ending, fx *Effects) {
@@ -196,7 +186,7 @@ func (r *Registry) end(sessions []*session, how Ending, fx *Effects) {
 			continue // named twice
 		}
 		r.tally.removeSession(s)
-		r.countSessions(s, -1)
+		r.control.countSessions(s, -1)
 		s.ended = true
 		r.deeds.over(s, how)
 		if s.server != 0 {
@@ -230,7 +220,7 @@ func (r *Registry) end(sessions []*session, how Ending, fx *Effects) {
 func (r *Registry) abandon(c *claim, how Ending, fx *Effects) {
 	r.unlist(c)
 	r.tally.bytes -= c.bytes()
-	r.countClaims(c, -1, -len(c.value))
+	r.control.countClaims(c, -1, -len(c.value))
 	if c.held() {
 		r.remember(c, how)
 		return
@@ -241,18 +231,29 @@ func (r *Registry) abandon(c *claim, how Ending, fx *Effects) {
 	result.Code, result.Message = SessionGone, "the session ended while it waited"
 }
 
-func (r *Registry) silence(verdicts []Verdict) {
+func (st *state) silence(verdicts []Verdict) {
 	for _, verdict := range verdicts {
-		if s := r.judged(verdict); s != nil {
-			r.thawSession(s)
+		if s := st.judged(verdict); s != nil {
+			st.thawSession(s)
 			s.silent, s.remaining = true, verdict.Remaining
 		}
 	}
 }
 
+// expired returns the sessions of verdicts that are still valid.
+func (st *state) expired(verdicts []Verdict) []*session {
+	over := make([]*session, 0, len(verdicts))
+	for _, verdict := range verdicts {
+		if s := st.judged(verdict); s != nil {
+			over = append(over, s)
+		}
+	}
+	return over
+}
+
 // judged returns the session of a verdict that is still valid, or nil.
-func (r *Registry) judged(verdict Verdict) *session {
-	s := r.sessions[verdict.Session]
+func (st *state) judged(verdict Verdict) *session {
+	s := st.sessions[verdict.Session]
 	if s == nil || s.renewals != verdict.Renewals {
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/conclave-io/conclave/internal/kit/wire"
@@ -81,7 +82,26 @@ func Decode(data []byte) (*Registry, error) {
 			return nil, err
 		}
 	}
-	r := New()
+	d := decoder{rd, New()}
+	d.readState()
+	if err := rd.Close(); err != nil {
+		return nil, fmt.Errorf("snapshot is damaged: %w", err)
+	}
+	if err := d.reg.Check(); err != nil {
+		return nil, fmt.Errorf("snapshot is damaged: %w", err)
+	}
+	return d.reg, nil
+}
+
+// decoder reads a snapshot, or the data of a home, into a registry. Errors are those of the reader.
+type decoder struct {
+	rd  *wire.Reader
+	reg *Registry
+}
+
+// readState reads the whole state behind the number of the format into an empty registry.
+func (d *decoder) readState() {
+	rd, r := d.rd, d.reg
 	r.level, r.stay, r.epoch, r.counter, r.now, r.wall, r.renewals = rd.Uint32(), rd.Bool(), rd.Uint(), rd.Uint(), rd.Int(), rd.Int(), rd.Uint()
 	each(rd, func() {
 		m := readMember(rd)
@@ -91,27 +111,20 @@ func Decode(data []byte) (*Registry, error) {
 		r.members[m.ID] = m
 	})
 	r.tally.fence = r.fence()
-	each(rd, func() { r.readSession(rd) })
-	r.readGuarded(rd)
-	r.readAccess(rd)
+	each(rd, d.addSession)
+	d.readGuarded()
+	d.readAccess()
 	var held []*resource
-	each(rd, func() { held = append(held, r.readResource(rd)) })
+	each(rd, func() { held = append(held, d.readResource()) })
 	if rd.Err() == nil {
 		r.resources.reserve(len(held))
 		for _, res := range held {
-			r.insert(rd, res)
+			d.insert(res)
 		}
 	}
-	r.readPast(rd)
+	d.readPast()
 	r.fold()
-	r.recount()
-	if err := rd.Close(); err != nil {
-		return nil, fmt.Errorf("snapshot is damaged: %w", err)
-	}
-	if err := r.Check(); err != nil {
-		return nil, fmt.Errorf("snapshot is damaged: %w", err)
-	}
-	return r, nil
+	r.recount(r.rules)
 }
 
 // each reads a count and calls read that many times. It stops at an error, so that a damaged
@@ -143,31 +156,31 @@ func (st *sessionState) append(b []byte) []byte {
 	return b
 }
 
-func (r *Registry) readSession(rd *wire.Reader) {
-	s := r.readSessionOf(rd)
-	if r.sessions[s.id] != nil {
-		rd.Fail(fmt.Errorf("session %v: stored twice", s.id))
+func (d *decoder) addSession() {
+	s := d.readSession()
+	if d.reg.sessions[s.id] != nil {
+		d.rd.Fail(fmt.Errorf("session %v: stored twice", s.id))
 		return
 	}
-	r.keep(s)
+	d.reg.keep(s)
 }
 
-// readSessionOf reads a session, and counts its answers.
-func (r *Registry) readSessionOf(rd *wire.Reader) *session {
-	s := &session{tally: &r.tally}
-	s.sessionState = &sessionState{of: s, generation: r.generation}
-	rd.Fixed(s.id[:])
-	owner := rd.String()
-	s.ttl = rd.Int()
-	s.party = newParty(owner, rd.String(), rd.Int(), rd.String())
-	s.opened = rd.Int()
-	s.renewals = rd.Uint()
-	s.silent = rd.Bool()
-	s.remaining = rd.Int()
-	s.leaving = rd.Bool()
-	s.low = rd.Uint()
-	each(rd, func() {
-		a := readAnswer(rd)
+// readSession reads a session, and counts its answers.
+func (d *decoder) readSession() *session {
+	s := &session{tally: &d.reg.tally}
+	s.sessionState = &sessionState{of: s, generation: d.reg.generation}
+	d.rd.Fixed(s.id[:])
+	owner := d.rd.String()
+	s.ttl = d.rd.Int()
+	s.party = newParty(owner, d.rd.String(), d.rd.Int(), d.rd.String())
+	s.opened = d.rd.Int()
+	s.renewals = d.rd.Uint()
+	s.silent = d.rd.Bool()
+	s.remaining = d.rd.Int()
+	s.leaving = d.rd.Bool()
+	s.low = d.rd.Uint()
+	each(d.rd, func() {
+		a := readAnswer(d.rd)
 		s.answers = append(s.answers, a)
 		s.addAnswer(&a)
 	})
@@ -283,18 +296,18 @@ func readExtras(rd *wire.Reader, level uint32) *extras {
 	return t
 }
 
-func (r *Registry) readResource(rd *wire.Reader) *resource {
-	res := &resource{class: Class(rd.Byte()), name: rd.String(), limit: readLimit(rd), generation: r.generation}
+func (d *decoder) readResource() *resource {
+	res := &resource{class: Class(d.rd.Byte()), name: d.rd.String(), limit: readLimit(d.rd), generation: d.reg.generation}
 	if res.class >= classes {
-		rd.Fail(fmt.Errorf("%q has the unknown class %d", res.name, res.class))
+		d.rd.Fail(fmt.Errorf("%q has the unknown class %d", res.name, res.class))
 		return res
 	}
-	holders, queue := r.readClaims(rd, res), r.readClaims(rd, res)
+	holders, queue := d.readClaims(res), d.readClaims(res)
 	for _, c := range holders {
 		c.session.holds++
 	}
 	for _, c := range queue {
-		r.waits(c, 1)
+		d.reg.waits(c, 1)
 	}
 	if len(holders) <= 1 && len(queue) == 0 {
 		copy(res.one[:], holders)
@@ -305,43 +318,35 @@ func (r *Registry) readResource(rd *wire.Reader) *resource {
 }
 
 // insert adds a resource that was read.
-func (r *Registry) insert(rd *wire.Reader, res *resource) {
-	if r.resources.put(res) != nil {
-		rd.Fail(fmt.Errorf("%q: stored twice", res.name))
+func (d *decoder) insert(res *resource) {
+	if d.reg.resources.put(res) != nil {
+		d.rd.Fail(fmt.Errorf("%q: stored twice", res.name))
 		return
 	}
-	r.add(res)
-	r.names.Put(res)
+	d.reg.add(res)
+	d.reg.names.Put(res)
 	res.place = present
 }
 
-func (r *Registry) readClaims(rd *wire.Reader, res *resource) []*claim {
+func (d *decoder) readClaims(res *resource) []*claim {
 	var claims []*claim
-	each(rd, func() {
+	each(d.rd, func() {
 		var id SessionID
-		rd.Fixed(id[:])
-		c := &claim{resource: res, sequence: rd.Uint(), fence: rd.Uint(), since: rd.Int(), extras: readExtras(rd, r.level)}
-		if c.session = r.sessions[id]; c.session == nil {
-			rd.Fail(fmt.Errorf("%q is claimed by the unknown session %v", res.name, id))
+		d.rd.Fixed(id[:])
+		c := &claim{resource: res, sequence: d.rd.Uint(), fence: d.rd.Uint(), since: d.rd.Int(), extras: readExtras(d.rd, d.reg.level)}
+		if c.session = d.reg.sessions[id]; c.session == nil {
+			d.rd.Fail(fmt.Errorf("%q is claimed by the unknown session %v", res.name, id))
 			return
 		}
-		r.reenter(c)
+		d.reg.reenter(c)
 		c.session.claimed += c.hash()
-		r.list(c)
+		if c.revoked {
+			c.session.revocations++
+		}
+		d.reg.list(c)
 		claims = append(claims, c)
 	})
 	return claims
-}
-
-// list adds a claim to the lists of revoked and eager claims.
-func (r *Registry) list(c *claim) {
-	if c.revoked {
-		c.session.revocations++
-		r.revoked[c.id()] = c
-	}
-	if c.patience > 0 && !c.held() {
-		r.eager[c.id()] = c
-	}
 }
 
 // Check returns the first broken invariant, or nil.
@@ -383,7 +388,14 @@ func (r *Registry) Check() error {
 	case listed != len(r.revoked)+len(r.eager):
 		return fmt.Errorf("%d claims are revoked and %d eager, %d should be either", len(r.revoked), len(r.eager), listed)
 	}
-	return cmp.Or(r.checkUsage(), r.checkGuarded())
+	l := r.Guarded()
+	switch {
+	case l.Epoch > r.epoch || l.Turning || r.unsettled:
+		return fmt.Errorf("epoch %d of the view is not settled: the epoch of the fences is %d", l.Epoch, r.epoch)
+	case r.guarded != nil && !hasGuarded(r.level):
+		return fmt.Errorf("level %d has seats or guards", r.level)
+	}
+	return cmp.Or(r.checkControl(r.rules), r.checkSeats(l), checkGuards(l))
 }
 
 func (s *session) check() error {
@@ -406,22 +418,6 @@ func (s *session) check() error {
 	return nil
 }
 
-// listed counts the claims of a resource that have to be, and are, on the lists of revoked and
-// eager claims.
-func (r *Registry) listed(res *resource) (n int) {
-	for _, c := range res.holders() {
-		if c.revoked && r.revoked[c.id()] == c {
-			n++
-		}
-	}
-	for _, c := range res.queue() {
-		if c.patience > 0 && r.eager[c.id()] == c {
-			n++
-		}
-	}
-	return n
-}
-
 func (r *Registry) checkResource(res *resource) error {
 	switch {
 	case r.resources.get(res.key()) != res:
@@ -435,10 +431,14 @@ func (r *Registry) checkResource(res *resource) error {
 	case r.moved(res):
 		return fmt.Errorf("%q is claimed here, and an algorithm guards it", res.name)
 	}
-	return r.checkClaims(res)
+	if r.home {
+		return r.checkClaims(res, math.MaxUint64)
+	}
+	return r.checkClaims(res, r.fence())
 }
 
-func (r *Registry) checkClaims(res *resource) error {
+// checkClaims checks the claims to a resource, given the largest fence that a hold can have.
+func (st *state) checkClaims(res *resource, largest uint64) error {
 	newest := uint64(0)
 	for i, c := range slices.Concat(res.holders(), res.queue()) {
 		switch {
@@ -450,13 +450,13 @@ func (r *Registry) checkClaims(res *resource) error {
 			return fmt.Errorf("%q: request %d of %v keeps other holds although it holds, or keeps them out of order", res.name, c.sequence, c.session.id)
 		case c.revoked && !c.held():
 			return fmt.Errorf("%q: request %d of %v waits and is revoked", res.name, c.sequence, c.session.id)
-		case c.fence > r.fence() && !r.home:
+		case c.fence > largest:
 			return fmt.Errorf("%q: the fence %d is above the newest", res.name, c.fence)
 		case c.held() && c.fence <= newest:
 			return fmt.Errorf("%q: the fence %d comes after %d", res.name, c.fence, newest)
 		case c.resource != res:
 			return fmt.Errorf("%q: request %d of %v points to another resource", res.name, c.sequence, c.session.id)
-		case c.session.claims.get(number(c.sequence)) != c || r.sessions[c.session.id] != c.session:
+		case c.session.claims.get(number(c.sequence)) != c || st.sessions[c.session.id] != c.session:
 			return fmt.Errorf("%q: request %d of %v is not known to its session", res.name, c.sequence, c.session.id)
 		}
 		newest = max(newest, c.fence)

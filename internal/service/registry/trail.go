@@ -221,14 +221,6 @@ func (r *Registry) put(rec Record) {
 	r.trail = &t
 }
 
-// putChange records a change of the rules, if there was one, without secrets.
-func (r *Registry) putChange(c *Command, before *access.State, result Result) {
-	if result.Code == OK && before == r.rules || c.Change == nil {
-		return
-	}
-	r.put(Record{Origin: c.Origin(), Kind: "access", Reason: c.Change.String(), Result: result.Code})
-}
-
 // putRevoke records a revocation requested by a session. Only the homes know who holds a lock
 // that an algorithm guards: the leader found that a client holds it with the fence in the
 // command, and asks that client once the command has been applied.
@@ -265,7 +257,7 @@ func (r *Registry) putNote(c *Command) Result {
 	}
 	rec := Record{Origin: c.Origin(), Kind: c.Name, Reason: c.Value, Result: OK}
 	verb, asks := noted[c.Name]
-	if refusal := (Result{}); asks && r.forbids(c, verb, &refusal) {
+	if refusal := (Result{}); asks && r.Forbids(c.Origin(), verb, &refusal) {
 		rec.Result = refusal.Code
 		r.put(rec)
 		return refusal

@@ -15,6 +15,7 @@ import (
 // has not changed since.
 type Version struct {
 	head
+	totals
 	// size is the approximate size of the result of Encode.
 	size  int
 	byID  *sorted.Set[*sessionState]
@@ -28,18 +29,14 @@ type Version struct {
 type head struct {
 	// level says which formats and which behaviour are in force. Stay means that it must not
 	// rise by itself.
-	level   uint32
-	stay    bool
-	epoch   uint64
-	counter uint64
+	level uint32
+	stay  bool
 	// now is the replicated time of the newest entry; it never goes back. wall is the wall
 	// clock of its leader, which may be anything.
 	now, wall int64
 	// renewals counts the renewals of all sessions, so that a verdict about an ended session
 	// cannot match a session that was opened later under the same id.
 	renewals uint64
-	waiters  int
-	held     [classes]int      // resources
 	members  map[uint64]Member // replaced, never changed
 	home     bool              // see Home
 	guarded  *guarded          // seats and guards, nil if there never were any; changed after thawGuarded
@@ -53,57 +50,10 @@ type head struct {
 func (r *Registry) Freeze() *Version {
 	if r.frozen == nil {
 		r.fold()
-		r.frozen = &Version{head: r.head, size: r.Size(), byID: r.byID.Copy(), names: r.names.Copy(), graph: r.graph.Copy(), past: r.recent.inOrder()}
+		r.frozen = &Version{head: r.head, totals: r.totals, size: r.Size(), byID: r.byID.Copy(), names: r.names.Copy(), graph: r.graph.Copy(), past: r.recent.inOrder()}
 		r.generation++
 	}
 	return r.frozen
-}
-
-// thawSession makes the state of a session this registry's own, so that it may be changed: no
-// version shares it afterwards.
-func (r *Registry) thawSession(s *session) {
-	if s.changed {
-		return
-	}
-	if s.generation != r.generation {
-		own := *s.sessionState
-		own.generation, own.place = r.generation, outdated
-		own.answers = slices.Clone(own.answers)
-		s.sessionState = &own
-	}
-	r.changed.session(s)
-}
-
-// thaw does the same for a resource, and returns the one that may be changed. Claims that a
-// version may share never change, except for their pointer to the resource, which no
-// version reads.
-func (r *Registry) thaw(res *resource) *resource {
-	if res.changed {
-		return res
-	}
-	if res.generation != r.generation {
-		res = r.copied(res)
-	}
-	r.changed.resource(res)
-	return res
-}
-
-// copied replaces a resource that a version shares by a copy.
-func (r *Registry) copied(res *resource) *resource {
-	own := new(resource)
-	*own = *res
-	own.generation, own.place = r.generation, outdated
-	if res.crowd != nil {
-		own.crowd = &crowd{slices.Clone(res.crowd.holders), slices.Clone(res.crowd.queue), res.crowd.counted}
-	}
-	for _, c := range own.holders() {
-		c.resource = own
-	}
-	for _, c := range own.queue() {
-		c.resource = own
-	}
-	r.resources.put(own)
-	return own
 }
 
 // Level returns the level of the formats and the behaviour in force, and whether it must not
@@ -135,9 +85,6 @@ func (h *head) Used() bool { return h.renewals > 0 }
 
 // Time returns the replicated time of the newest entry.
 func (h *head) Time() int64 { return h.now }
-
-// Epoch returns the present epoch of fences.
-func (h *head) Epoch() uint64 { return h.epoch }
 
 // Member returns the record of a server.
 func (h *head) Member(id uint64) (Member, bool) {
@@ -239,14 +186,3 @@ func (v *Version) Each(f func(Session)) {
 
 // Counts returns the totals.
 func (v *Version) Counts() Counts { return v.counts(v.byID.Len()) }
-
-func (h *head) counts(sessions int) Counts {
-	counts := Counts{Sessions: sessions, Locks: h.held[Lock], Elections: h.held[Election], Waiters: h.waiters}
-	if h.epoch > 1 || h.counter > 0 {
-		counts.Fence = h.fence()
-	}
-	return counts
-}
-
-// fence returns the newest fence.
-func (h *head) fence() uint64 { return h.epoch<<counterBits | h.counter }

@@ -144,18 +144,18 @@ func (r *Registry) Explain(class Class, name string, waiters int) (res Resource,
 }
 
 // Each calls f for every session, in the order of ids.
-func (r *Registry) Each(f func(Session)) {
-	for s := range r.all() {
+func (st *state) Each(f func(Session)) {
+	for s := range st.all() {
 		f(s.view())
 	}
 }
 
 // Counts returns the totals.
-func (r *Registry) Counts() Counts { return r.counts(len(r.sessions)) }
+func (st *state) Counts() Counts { return st.counts(len(st.sessions)) }
 
 // Session returns one session.
-func (r *Registry) Session(id SessionID) (Session, bool) {
-	s := r.sessions[id]
+func (st *state) Session(id SessionID) (Session, bool) {
+	s := st.sessions[id]
 	if s == nil {
 		return Session{}, false
 	}

@@ -58,7 +58,7 @@ var defences = []defence{
 	},
 	{
 		"acts-are-decided-at-their-entry", []int{11}, "the registry asks no rule for an act of administration",
-		without("internal/service/registry/access.go", "return r.closed() && origin != Origin{} && r.denies(", "return r.closed() && origin == Origin{} && r.denies("),
+		without("internal/service/registry/access.go", "return r.closed() && origin != Origin{} && r.control.denies(", "return r.closed() && origin == Origin{} && r.control.denies("),
 	},
 	{
 		"a-proof-first", []int{12}, "a server lets callers in who have proven nothing",
@@ -164,16 +164,16 @@ var defences = []defence{
 	},
 	{
 		"principals-have-quotas", []int{28}, "the registry asks no quota",
-		without("internal/service/registry/usage.go", "if over == nil {\n\t\treturn false", "if over == nil || over.Most > 0 {\n\t\treturn false"),
+		without("internal/service/registry/control.go", "if over == nil {\n\t\treturn false", "if over == nil || over.Most > 0 {\n\t\treturn false"),
 	},
 	{
 		"quotas-count-each-request", []int{28}, "the registry compares a quota with the usage before the entry",
 		[]mutation.Edit{
-			{File: "internal/service/registry/registry.go", Old: "\tusage     *usage\n", New: "\tusage     *usage\n\tbefore    amounts\n"},
-			{File: "internal/service/registry/registry.go", Old: "\tfor i := range batch.Commands {\n", New: "\tr.countBefore()\n\tfor i := range batch.Commands {\n"},
-			{File: "internal/service/registry/registry.go", Old: "\tr.settleGuarded(fx)\n\tif", New: "\tr.countBefore()\n\tr.settleGuarded(fx)\n\tif"},
-			{File: "internal/service/registry/usage.go", Old: "// exceeds reports", New: "type amounts map[string]access.Amount\n\nfunc (r *Registry) countBefore() {\n\tr.before = make(amounts)\n\tif r.usage != nil {\n\t\tfor who, a := range r.usage.owners {\n\t\t\tr.before[who] = a.Amount\n\t\t}\n\t}\n}\n\n// exceeds reports"},
-			{File: "internal/service/registry/usage.go", Old: "More(principal, has.Amount, more)", New: "More(principal, r.before[principal], more)"},
+			{File: "internal/service/registry/control.go", Old: "\tprefixes map[string]*access.Amount\n}", New: "\tprefixes map[string]*access.Amount\n\tbefore   amounts\n}"},
+			{File: "internal/service/registry/registry.go", Old: "\tfor i := range batch.Commands {\n", New: "\tr.control.countBefore()\n\tfor i := range batch.Commands {\n"},
+			{File: "internal/service/registry/registry.go", Old: "\tr.settleGuarded(fx)\n\tif", New: "\tr.control.countBefore()\n\tr.settleGuarded(fx)\n\tif"},
+			{File: "internal/service/registry/control.go", Old: "// exceeds reports", New: "type amounts map[string]access.Amount\n\nfunc (ctl *control) countBefore() {\n\tif ctl != nil {\n\t\tctl.before = make(amounts)\n\t\tfor who, a := range ctl.owners {\n\t\t\tctl.before[who] = a.Amount\n\t\t}\n\t}\n}\n\n// exceeds reports"},
+			{File: "internal/service/registry/control.go", Old: "More(has.principal, has.Amount, more)", New: "More(has.principal, ctl.before[has.principal], more)"},
 		},
 	},
 	{
@@ -215,7 +215,7 @@ var defences = []defence{
 	{
 		"records-come-with-the-act", []int{32}, "the record of an act is made by the next entry",
 		[]mutation.Edit{
-			{File: "internal/service/registry/registry.go", Old: "\tusage     *usage\n", New: "\tusage     *usage\n\tlate      []Record\n\trecording bool\n"},
+			{File: "internal/service/registry/registry.go", Old: "\trulesHash rulesHash\n", New: "\trulesHash rulesHash\n\tlate      []Record\n\trecording bool\n"},
 			{File: "internal/service/registry/registry.go", Old: "\tfor i := range batch.Commands {\n", New: "\tr.recording = true\n\tfor _, rec := range r.late {\n\t\tr.put(rec)\n\t}\n\tr.late, r.recording = nil, false\n\tfor i := range batch.Commands {\n"},
 			{File: "internal/service/registry/trail.go", Old: "func (r *Registry) put(rec Record) {\n", New: "func (r *Registry) put(rec Record) {\n\tif !r.recording {\n\t\tr.late = append(r.late, rec)\n\t\treturn\n\t}\n"},
 		},

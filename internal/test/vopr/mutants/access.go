@@ -7,7 +7,7 @@ var accessMutants = []Mutant{
 		Why:    "The leader asks the rules before it writes a request into the log, and applying it does not: a change of the rules does not decide what stands behind it.",
 		Access: true,
 		Edits: []Edit{{
-			"internal/service/registry/registry.go", "\tif r.closed() && r.refusesRequest(s, c, result) {\n", "\tif r.closed() && c.Op == OpRevoke && r.refusesRequest(s, c, result) {\n",
+			"internal/service/registry/registry.go", "\tif r.closed() && r.control.refusesRequest(s, c, r.deeds, result) {\n", "\tif r.closed() && c.Op == OpRevoke && r.control.refusesRequest(s, c, r.deeds, result) {\n",
 		}},
 	},
 	{
@@ -32,7 +32,7 @@ var accessMutants = []Mutant{
 		Why:    "What a session had when it ended counts on: its owner comes to the end of its quota with nothing in its hands.",
 		Access: true,
 		Edits: []Edit{{
-			"internal/service/registry/session.go", "\tr.countClaims(c, -1, -len(c.value))\n", "",
+			"internal/service/registry/session.go", "\tr.control.countClaims(c, -1, -len(c.value))\n", "",
 		}},
 	},
 	{

@@ -6,7 +6,7 @@ var registryMutants = []Mutant{
 		Name: "no-deduplication",
 		Why:  "Answers are not remembered, so that a request which comes again is carried out again: a release is told that there is nothing to release, a refused try may be granted.",
 		Edits: []Edit{{
-			"internal/service/registry/registry.go", "if i, found := s.find(c.Sequence); found {\n\t\t*result = r.recall(", "if i, found := s.find(c.Sequence); found && i < 0 {\n\t\t*result = r.recall(",
+			"internal/service/registry/registry.go", "if i, found := s.find(c.Sequence); found {\n\t\t*result = st.recall(", "if i, found := s.find(c.Sequence); found && i < 0 {\n\t\t*result = st.recall(",
 		}},
 	},
 	{
