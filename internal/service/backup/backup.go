@@ -243,7 +243,7 @@ func Restore(path, dir string, above uint64, withoutAccess bool) (*Backup, error
 	if err := b.refound(above); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if err := store.PutSeed(dir, Encode(b.Header, b.Registry.Encode())); err != nil {
+	if err := store.PutSeed(dir, Encode(b.Header, b.Registry.Freeze().Encode())); err != nil {
 		return nil, err
 	}
 	return b, nil

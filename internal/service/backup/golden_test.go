@@ -18,7 +18,7 @@ func TestGoldenBackup(t *testing.T) {
 	if diff := cmp.Diff(header, b.Header); diff != "" {
 		t.Error(diff)
 	}
-	if again := b.Registry.Encode(); !bytes.Equal(again, state(t).Encode()) {
-		t.Errorf("the state is another:\n%x\n%x", again, state(t).Encode())
+	if again := b.Registry.Freeze().Encode(); !bytes.Equal(again, state(t).Freeze().Encode()) {
+		t.Errorf("the state is another:\n%x\n%x", again, state(t).Freeze().Encode())
 	}
 }

@@ -135,7 +135,7 @@ func (h *Host) Explain(name string, waiters int) (res registry.Resource, known b
 }
 
 func (h *home) explain(name string, waiters int) (res registry.Resource, known bool, past []registry.Ended) {
-	res, known, past = h.reg.Explain(registry.Lock, name, waiters)
+	res, known, past = h.reg.Freeze().Explain(registry.Lock, name, waiters)
 	if in := h.machines.names[name]; in != nil && in.near != nil {
 		res.Name, res.Class, res.Holders, known = name, registry.Lock, []registry.Holder{in.holder()}, true
 	}
@@ -145,7 +145,7 @@ func (h *home) explain(name string, waiters int) (res registry.Resource, known b
 // Sessions returns a page of the sessions of this home: those after an id, the remaining time of
 // each in ns, and whether there are more than the limit.
 func (h *Host) Sessions(after registry.SessionID, limit int) (list []registry.Session, left []int64, more bool) {
-	list, more = h.home.reg.Sessions(after, limit)
+	list, more = h.home.reg.Freeze().Sessions(after, limit)
 	for _, s := range list {
 		left = append(left, h.home.leases.Remaining(s.ID, h.leaseClock()))
 	}
@@ -156,6 +156,6 @@ func (h *Host) Sessions(after registry.SessionID, limit int) (list []registry.Se
 // wait for: those that start with a prefix, after a name, and whether there are more than the
 // limit.
 func (h *Host) List(prefix, after string, limit, waiters int) (list []registry.Resource, more bool) {
-	list, more = h.home.reg.List(registry.Lock, prefix, after, limit, waiters)
+	list, more = h.home.reg.Freeze().List(registry.Lock, prefix, after, limit, waiters)
 	return h.nears.add(list, prefix, after, limit, more)
 }

@@ -201,7 +201,7 @@ func (f *founder) state() (*raftpb.Snapshot, error) {
 		return nil, fmt.Errorf("restoring the backup: %w", err)
 	}
 	f.log.Info("founding the cluster from a backup", "backup_time", time.Unix(0, restored.Time).UTC(), "epoch", restored.Registry.Epoch())
-	snapshot = replica.BootstrapFrom(founders, restored.Index, restored.Term, restored.Registry.Encode())
+	snapshot = replica.BootstrapFrom(founders, restored.Index, restored.Term, restored.Registry.Freeze().Encode())
 	if err := f.store.Save(nil, nil, snapshot, true); err != nil {
 		return nil, err
 	}

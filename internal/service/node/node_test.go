@@ -288,7 +288,7 @@ func TestEmptiedMemberRejoins(t *testing.T) {
 	c.until("it is a voter and knows the hold", func() bool {
 		complete := false
 		_ = back.View(c.ctx, func(r *replica.Replica) {
-			locks, _ := r.Registry().List(registry.Lock, "", "", 1, 0)
+			locks, _ := r.Registry().Freeze().List(registry.Lock, "", "", 1, 0)
 			complete = len(locks) == 1 && locks[0].Holders[0].Fence == held.Fence &&
 				slices.Contains(r.Status().Voters, victim)
 		})

@@ -25,7 +25,7 @@ func TestRefusedTriesStoreNoValues(t *testing.T) {
 		}
 	}
 	const answer, rest = MaxMessage + 32, 4096 // bytes of one answer, and of all that is not an answer or the value
-	if size, bound := len(r.Encode()), MaxValue+sessions*MaxAnswers*answer+rest; size > bound {
+	if size, bound := len(r.Freeze().Encode()), MaxValue+sessions*MaxAnswers*answer+rest; size > bound {
 		t.Errorf("%d refused tries make a snapshot of %d bytes, over %d", sessions*MaxAnswers, size, bound)
 	}
 

@@ -131,13 +131,13 @@ func BenchmarkEncode(b *testing.B) {
 	b.ReportAllocs()
 	size := 0
 	for b.Loop() {
-		size = len(r.Encode())
+		size = len(r.Freeze().Encode())
 	}
 	b.ReportMetric(float64(size)/locks, "B/lock")
 }
 
 func BenchmarkDecode(b *testing.B) {
-	encoded := withLocks(100_000).Encode()
+	encoded := withLocks(100_000).Freeze().Encode()
 	b.SetBytes(int64(len(encoded)))
 	for b.Loop() {
 		if _, err := Decode(encoded); err != nil {

@@ -17,7 +17,7 @@ import (
 // server that restarts on such a file must report it, and not run out of memory.
 func TestDamagedCountCostsNoMemory(t *testing.T) {
 	const size = 8 << 20
-	head := New().Encode()
+	head := New().Freeze().Encode()
 	head = head[:len(head)-3] // the counts of members, sessions and resources
 	s := &session{id: SessionID{1}, party: new(party)}
 	oneSession := (&sessionState{of: s}).append(binary.AppendUvarint(nil, 1))
@@ -79,12 +79,12 @@ func TestImpossibleSnapshots(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			r := New()
 			applyAll(r, open("a"), acquire("a", 1, "n"), acquire("a", 2, "m"))
-			if _, err := Decode(r.Encode()); err != nil {
+			if _, err := Decode(r.Freeze().Encode()); err != nil {
 				t.Fatalf("the sound one is refused: %v", err)
 			}
 			test.damage(r)
 			r.frozen = nil
-			_, err := Decode(r.Encode())
+			_, err := Decode(r.Freeze().Encode())
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Fatalf("error %v, want one that says %q", err, test.want)
 			}
@@ -97,7 +97,7 @@ func TestImpossibleSnapshots(t *testing.T) {
 func TestDuplicatesInSnapshots(t *testing.T) {
 	r := New()
 	applyAll(r, open("a"), acquire("a", 1, "n"))
-	head := New().Encode()
+	head := New().Freeze().Encode()
 	head = head[:len(head)-4] // without the members, sessions, resources and the past
 	head = append(head, 0)
 	head[4] = 1 // the counter: one fence is given
@@ -122,7 +122,7 @@ func TestDuplicatesInSnapshots(t *testing.T) {
 }
 
 func TestVersionsAreRefused(t *testing.T) {
-	snapshot := atLevel(version.Max).Encode()
+	snapshot := atLevel(version.Max).Freeze().Encode()
 	snapshot[0]++
 	if _, err := Decode(snapshot); err == nil || !strings.Contains(err.Error(), "install a newer release") {
 		t.Errorf("a snapshot of the next version: %v", err)
@@ -138,7 +138,7 @@ func TestVersionsAreRefused(t *testing.T) {
 func TestTruncation(t *testing.T) {
 	r := New()
 	applyAll(r, open("a"), open("b"), acquire("a", 1, "n"), acquire("b", 1, "n"), Command{Op: OpMember, Member: &Member{ID: 1, UID: 2}})
-	snapshot := r.Encode()
+	snapshot := r.Freeze().Encode()
 	for n := range snapshot {
 		if _, err := Decode(snapshot[:n]); err == nil {
 			t.Errorf("the first %d of %d bytes of a snapshot pass", n, len(snapshot))

@@ -38,10 +38,10 @@ func FuzzDecodeBatch(f *testing.F) {
 // FuzzDecode: an accepted snapshot is sound, and decoding its encoding gives the same
 // state. The registry can continue from it.
 func FuzzDecode(f *testing.F) {
-	f.Add(New().Encode())
-	f.Add(busy().Encode())
-	f.Add(seated().Encode())
-	f.Add(ruled().Encode())
+	f.Add(New().Freeze().Encode())
+	f.Add(busy().Freeze().Encode())
+	f.Add(seated().Freeze().Encode())
+	f.Add(ruled().Freeze().Encode())
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r, err := Decode(data)
 		if err != nil {

@@ -347,14 +347,14 @@ func movedFrom(name string, g *view.Guard) Result {
 	}
 }
 
-// heldUnder reports whether a lock is held whose guard is that of the prefix.
-func (r *Registry) heldUnder(prefix string) (held bool) {
-	r.fold()
-	r.names.Ascend(&resource{class: Lock, name: prefix}, func(res *resource) bool {
+// heldUnder reports whether a lock is held whose guard, according to l, is that of the prefix.
+func (st *state) heldUnder(prefix string, l *view.Log) (held bool) {
+	st.fold()
+	st.names.Ascend(&resource{class: Lock, name: prefix}, func(res *resource) bool {
 		if res.class != Lock || !strings.HasPrefix(res.name, prefix) {
 			return false
 		}
-		held = len(res.holders()) > 0 && r.guarded.GuardOf(res.name).Prefix == prefix
+		held = len(res.holders()) > 0 && l.GuardOf(res.name).Prefix == prefix
 		return !held
 	})
 	return held
@@ -370,7 +370,7 @@ func (r *Registry) settleGuarded(fx *Effects) {
 	for _, g := range r.guarded.Guards {
 		if g.Change != 0 {
 			draining = append(draining, g.Prefix)
-			r.unsettled = r.unsettled || !g.Use.Live() && !r.heldUnder(g.Prefix)
+			r.unsettled = r.unsettled || !g.Use.Live() && !r.heldUnder(g.Prefix, &r.guarded.Log)
 		}
 	}
 	if !r.unsettled {
@@ -378,7 +378,8 @@ func (r *Registry) settleGuarded(fx *Effects) {
 	}
 	l := r.thawGuarded()
 	// If no member is left, a guard that waits for its members to be quiet may change next.
-	for l.Settle(r.epoch, r.heldUnder) {
+	held := func(prefix string) bool { return r.heldUnder(prefix, &l.Log) }
+	for l.Settle(r.epoch, held) {
 		r.epoch, r.counter = l.Epoch, 0
 		fx.View = true
 		for _, prefix := range draining {

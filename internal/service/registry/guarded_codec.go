@@ -197,8 +197,10 @@ func (st *state) checkSeats(l *view.Log) error {
 	return nil
 }
 
-// checkGuards returns the first broken invariant of guards, or nil.
-func checkGuards(l *view.Log) error {
+// checkGuards returns the first broken invariant of guards and their epoch, given that of fences,
+// or nil.
+func (h *head) checkGuards(epoch uint64) error {
+	l := h.Guarded()
 	for i := range l.Guards {
 		g := &l.Guards[i]
 		switch {
@@ -211,6 +213,12 @@ func checkGuards(l *view.Log) error {
 		case !slices.IsSorted(g.Quiet):
 			return fmt.Errorf("the quiet members under %s are out of order", quoted(g.Prefix))
 		}
+	}
+	switch {
+	case l.Epoch > epoch || l.Turning:
+		return fmt.Errorf("epoch %d of the view is not settled: the epoch of the fences is %d", l.Epoch, epoch)
+	case h.guarded != nil && !hasGuarded(h.level):
+		return fmt.Errorf("level %d has seats or guards", h.level)
 	}
 	return nil
 }

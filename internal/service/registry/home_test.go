@@ -40,7 +40,7 @@ func crowdedHome(random *rand.Rand, first byte, name func(n int) string) *Home {
 
 // shownOf is all that a home shows of its locks and sessions.
 func shownOf(r *Home) (locks []Resource, sessions []Session) {
-	locks, _ = r.List(Lock, "", "", 100, 100)
+	locks, _ = r.Freeze().List(Lock, "", "", 100, 100)
 	r.Each(func(s Session) { sessions = append(sessions, s) })
 	return locks, sessions
 }
@@ -60,7 +60,7 @@ func TestMerge(t *testing.T) {
 		to := crowdedHome(random, 2, func(n int) string { return fmt.Sprint("a/", n+6) })
 		for _, l := range theirs { // nobody holds a name at two homes
 			if h := l.Holders; len(h) > 0 {
-				if _, known, _ := to.Explain(Lock, l.Name, 0); known {
+				if _, known, _ := to.Freeze().Explain(Lock, l.Name, 0); known {
 					to.leaveAll(l.Name)
 				}
 			}
@@ -184,7 +184,7 @@ func (n *naiveHome) check(t *testing.T, r *Home, name string) {
 	if held != holds || wanted != (len(n.queue[name]) > 0) {
 		t.Fatalf("%s: held %t, wanted %t; want %t and %v", name, held, wanted, holds, n.queue[name])
 	}
-	res, there, _ := r.Explain(Lock, name, 100)
+	res, there, _ := r.Freeze().Explain(Lock, name, 100)
 	if there != (holds || len(n.queue[name]) > 0) || len(res.Waiters) != len(n.queue[name]) {
 		t.Fatalf("%s: %t, %d wait, want %d", name, there, len(res.Waiters), len(n.queue[name]))
 	}
@@ -251,7 +251,7 @@ func TestHome(t *testing.T) {
 					if len(fx.Outcomes) != 1 || !reflect.DeepEqual(fx.Outcomes[0], want) {
 						t.Fatalf("seed %d: %+v, want %+v", seed, fx.Outcomes, want)
 					}
-					if res, _, _ := r.Explain(Lock, name, 0); res.Holders[0].Since != int64(fences) {
+					if res, _, _ := r.Freeze().Explain(Lock, name, 0); res.Holders[0].Since != int64(fences) {
 						t.Fatalf("seed %d: %s is held since %d, and not since the grant, %d", seed, name, res.Holders[0].Since, fences)
 					}
 				}

@@ -43,7 +43,7 @@ func TestUnknownStandingIsRefused(t *testing.T) {
 func TestAServerIsInASnapshotOnce(t *testing.T) {
 	r := New()
 	r.members[1], r.members[2] = Member{ID: 1}, Member{ID: 1}
-	if _, err := Decode(r.Encode()); err == nil || !strings.Contains(err.Error(), "twice") {
+	if _, err := Decode(r.Freeze().Encode()); err == nil || !strings.Contains(err.Error(), "twice") {
 		t.Errorf("a server that is there twice: %v", err)
 	}
 }

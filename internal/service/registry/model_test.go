@@ -407,7 +407,7 @@ func (w *walk) compareStates() {
 		w.t.Fatalf("the view and the guards are\n%swant\n%s", got, want)
 	}
 	for _, class := range []Class{Lock, Election} {
-		resources, _ := w.reg.List(class, "", "", 100, 1000)
+		resources, _ := w.reg.Freeze().List(class, "", "", 100, 1000)
 		for _, res := range resources {
 			w.compareResource(res)
 			want.Waiters += len(w.naive.queue(key{class, res.Name}))

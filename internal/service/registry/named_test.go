@@ -9,7 +9,7 @@ import (
 // listed is who holds and who waits for each lock.
 func (w *walk) listed() map[string]string {
 	all := make(map[string]string)
-	list, _ := w.reg.List(Lock, "", "", 1<<20, 1<<20)
+	list, _ := w.reg.Freeze().List(Lock, "", "", 1<<20, 1<<20)
 	for _, res := range list {
 		text := fmt.Sprint(res.QueueLength)
 		for _, h := range res.Holders {

@@ -19,7 +19,7 @@ type line struct {
 func (w *walk) queues() map[key]line {
 	lines := map[key]line{}
 	for _, class := range []Class{Lock, Election} {
-		resources, _ := w.reg.List(class, "", "", 100, 1000)
+		resources, _ := w.reg.Freeze().List(class, "", "", 100, 1000)
 		for _, res := range resources {
 			var l line
 			for _, h := range res.Holders {
@@ -88,7 +88,7 @@ func (w *walk) checkFloors(fx *Effects, holders map[place]uint64) {
 			continue
 		}
 		for _, class := range []Class{Lock, Election} {
-			resources, _ := w.reg.List(class, "", "", 100, 0)
+			resources, _ := w.reg.Freeze().List(class, "", "", 100, 0)
 			for _, res := range resources {
 				w.checkFloor(&res, at, &o.Result)
 			}
@@ -168,7 +168,7 @@ func (w *walk) checkTurn(k key, old *line, stayed []place, p place) {
 func (w *walk) grants() map[place]uint64 {
 	fences := map[place]uint64{}
 	for _, class := range []Class{Lock, Election} {
-		resources, _ := w.reg.List(class, "", "", 100, 0)
+		resources, _ := w.reg.Freeze().List(class, "", "", 100, 0)
 		for _, res := range resources {
 			for _, h := range res.Holders {
 				fences[place{h.Session, h.Sequence}] = h.Fence

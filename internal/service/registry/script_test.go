@@ -97,12 +97,12 @@ func throughSnapshot(t failer, r *Registry) *Registry {
 	if err := r.Check(); err != nil {
 		t.Fatalf("an invariant is broken: %v", err)
 	}
-	encoded := r.Encode()
+	encoded := r.Freeze().Encode()
 	decoded, err := Decode(encoded)
 	if err != nil {
 		t.Fatalf("what was encoded cannot be decoded: %v", err)
 	}
-	if !bytes.Equal(encoded, decoded.Encode()) {
+	if !bytes.Equal(encoded, decoded.Freeze().Encode()) {
 		t.Fatalf("the state changed on its way through a snapshot")
 	}
 	if r.Size() != decoded.Size() || r.Digest() != decoded.Digest() {
@@ -170,7 +170,7 @@ func (s *script) query(w *words) bool {
 }
 
 func (s *script) list(class Class) {
-	resources, more := s.reg.List(class, "", "", 100, 100)
+	resources, more := s.reg.Freeze().List(class, "", "", 100, 100)
 	if more {
 		s.t.Fatal("more than 100 resources")
 	}
@@ -188,7 +188,7 @@ func (s *script) live() {
 }
 
 func (s *script) leader(name string) {
-	h, elected := s.reg.Leader(name)
+	h, elected := s.reg.Freeze().Leader(name)
 	if !elected {
 		fmt.Fprintf(&s.out, "  nobody\n")
 		return
@@ -201,7 +201,7 @@ func (s *script) past(w *words) {
 	if w.options["class"] == "election" {
 		class = Election
 	}
-	_, _, past := s.reg.Explain(class, w.at(1), 0)
+	_, _, past := s.reg.Freeze().Explain(class, w.at(1), 0)
 	for _, e := range past {
 		how := [...]string{"", "released", "closed", "expired", "dropped"}[e.How]
 		fmt.Fprintf(&s.out, "  %s %s-%s %s %s on %s, pid %d %s\n", fenceText(e.Fence), durationText(e.Since), durationText(e.Until), how, e.Program, e.Host, e.PID, e.Reason)

@@ -63,9 +63,6 @@ func (v *Version) EncodeInSteps(pause func()) []byte {
 	return v.appendPast(b)
 }
 
-// Encode returns the whole present state.
-func (r *Registry) Encode() []byte { return r.Freeze().Encode() }
-
 // LevelOf returns the level of a state that Encode wrote.
 func LevelOf(data []byte) (uint32, error) {
 	rd := wire.NewReader(data)
@@ -358,6 +355,8 @@ func (r *Registry) Check() error {
 		return fmt.Errorf("epoch %d is not within 1 to %d", r.epoch, maxEpoch)
 	case r.counter >= counterTurn:
 		return fmt.Errorf("counter %d ran past its turn at %d", r.counter, counterTurn)
+	case r.unsettled:
+		return errors.New("the change of seats or guards by the last entry is not settled")
 	}
 	r.fold()
 	claims, waiters, listed := 0, 0, 0
@@ -370,11 +369,8 @@ func (r *Registry) Check() error {
 		listed += r.listed(res)
 	}
 	for s := range r.all() {
-		if err := s.check(); err != nil {
+		if err := r.checkSession(s); err != nil {
 			return err
-		}
-		if r.sessions[s.id] != s {
-			return fmt.Errorf("session %v is not found by its id", s.id)
 		}
 		claims -= s.claims.len()
 	}
@@ -388,17 +384,13 @@ func (r *Registry) Check() error {
 	case listed != len(r.revoked)+len(r.eager):
 		return fmt.Errorf("%d claims are revoked and %d eager, %d should be either", len(r.revoked), len(r.eager), listed)
 	}
-	l := r.Guarded()
-	switch {
-	case l.Epoch > r.epoch || l.Turning || r.unsettled:
-		return fmt.Errorf("epoch %d of the view is not settled: the epoch of the fences is %d", l.Epoch, r.epoch)
-	case r.guarded != nil && !hasGuarded(r.level):
-		return fmt.Errorf("level %d has seats or guards", r.level)
-	}
-	return cmp.Or(r.checkControl(r.rules), r.checkSeats(l), checkGuards(l))
+	return cmp.Or(r.checkControl(r.rules), r.checkSeats(r.Guarded()), r.checkGuards(r.epoch))
 }
 
-func (s *session) check() error {
+func (st *state) checkSession(s *session) error {
+	if st.sessions[s.id] != s {
+		return fmt.Errorf("session %v is not found by its id", s.id)
+	}
 	if int(s.holds+s.waits) != s.claims.len() {
 		return fmt.Errorf("session %v: %d holds and %d waits are counted, it has %d claims", s.id, s.holds, s.waits, s.claims.len())
 	}

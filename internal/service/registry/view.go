@@ -122,27 +122,6 @@ func (r Resource) clone() Resource {
 	return r
 }
 
-// List returns List of the present version.
-func (r *Registry) List(class Class, prefix, after string, limit, waiters int) (list []Resource, more bool) {
-	return r.Freeze().List(class, prefix, after, limit, waiters)
-}
-
-// Sessions returns Sessions of the present version.
-func (r *Registry) Sessions(after SessionID, limit int) (list []Session, more bool) {
-	return r.Freeze().Sessions(after, limit)
-}
-
-// Leader returns Leader of the present version.
-func (r *Registry) Leader(name string) (Holder, bool) { return r.Freeze().Leader(name) }
-
-// Uses returns Uses of the present version.
-func (r *Registry) Uses(level uint32) (features []string) { return r.Freeze().Uses(level) }
-
-// Explain returns Explain of the present version.
-func (r *Registry) Explain(class Class, name string, waiters int) (res Resource, held bool, past []Ended) {
-	return r.Freeze().Explain(class, name, waiters)
-}
-
 // Each calls f for every session, in the order of ids.
 func (st *state) Each(f func(Session)) {
 	for s := range st.all() {

@@ -25,7 +25,7 @@ func TestListPages(t *testing.T) {
 		after := ""
 		for more := true; more && len(got) <= len(want); {
 			var page []Resource
-			page, more = r.List(Lock, "x/", after, size, 0)
+			page, more = r.Freeze().List(Lock, "x/", after, size, 0)
 			if len(page) == 0 || len(page) > size {
 				t.Fatalf("a page of %d has %d", size, len(page))
 			}
@@ -48,7 +48,7 @@ func TestSessionPages(t *testing.T) {
 		var after SessionID
 		for more := true; more && len(got) <= 4; {
 			var page []Session
-			page, more = r.Sessions(after, size)
+			page, more = r.Freeze().Sessions(after, size)
 			if len(page) == 0 || len(page) > size {
 				t.Fatalf("a page of %d has %d", size, len(page))
 			}
@@ -61,7 +61,7 @@ func TestSessionPages(t *testing.T) {
 			t.Errorf("in pages of %d: %q, want abcd", size, got)
 		}
 	}
-	if page, more := r.Sessions(sessionNamed("bb"), 9); len(page) != 2 || more {
+	if page, more := r.Freeze().Sessions(sessionNamed("bb"), 9); len(page) != 2 || more {
 		t.Errorf("after an id that is not there: %d sessions, more %v", len(page), more)
 	}
 }
@@ -74,7 +74,7 @@ func TestListShowsFirstWaiters(t *testing.T) {
 		applyAll(r, acquire("a", sequence+1, "n"))
 	}
 	for _, most := range []int{0, 1, 4, 5, 100} {
-		page, _ := r.List(Lock, "", "", 1, most)
+		page, _ := r.Freeze().List(Lock, "", "", 1, most)
 		res := page[0]
 		if res.QueueLength != 5 || len(res.Waiters) != min(most, 5) {
 			t.Errorf("at most %d waiters: %d of %d are shown", most, len(res.Waiters), res.QueueLength)
@@ -154,7 +154,7 @@ func TestRankIsAsSortedInFull(t *testing.T) {
 	}
 	for _, order := range []Order{ByQueue, ByAge} {
 		for _, prefix := range []string{"", "a/", "b/1", "none"} {
-			want, _ := r.List(Lock, prefix, "", 1000, 1)
+			want, _ := r.Freeze().List(Lock, prefix, "", 1000, 1)
 			slices.SortStableFunc(want, func(a, b Resource) int {
 				if order == ByQueue {
 					return cmp.Compare(b.QueueLength, a.QueueLength)

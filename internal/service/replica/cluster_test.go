@@ -422,7 +422,7 @@ func (c *cluster) same() {
 		if s.replica == nil {
 			continue
 		}
-		state := s.replica.Registry().Encode()
+		state := s.replica.Registry().Freeze().Encode()
 		if first == nil {
 			first = state
 		}

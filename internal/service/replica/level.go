@@ -213,7 +213,7 @@ func (r *Replica) lower(rise Rise, to uint32, origin registry.Origin) (bool, err
 			return false, refuse("level %d: server %d reads levels %d to %d", to, m.ID, said.Min, said.Max)
 		}
 	}
-	if uses := r.reg.Uses(rise.Level); len(uses) > 0 {
+	if uses := r.reg.Freeze().Uses(rise.Level); len(uses) > 0 {
 		return false, refuse("level %d: the cluster uses %s, which needs level %d", to, uses[0], rise.Level)
 	}
 	r.setLevel(rise.Level, to, true, origin)

@@ -292,7 +292,7 @@ func (w *world) checkDropped(c *caller) {
 		if s.replica == nil || c.name == "" {
 			continue
 		}
-		_, _, past := s.replica.Registry().Explain(registry.Lock, c.name, 0)
+		_, _, past := s.replica.Registry().Freeze().Explain(registry.Lock, c.name, 0)
 		for _, ended := range past {
 			if ended.How != registry.Dropped {
 				continue
@@ -316,7 +316,7 @@ func (w *world) checkEnd(c *caller) {
 // checkHolds looks for every acknowledged hold of a session that lives.
 func (w *world) checkHolds() {
 	w.t.Helper()
-	locks, _ := w.await().replica.Registry().List(registry.Lock, "", "", 100, 100)
+	locks, _ := w.await().replica.Registry().Freeze().List(registry.Lock, "", "", 100, 100)
 	holders := make(map[string]uint64)
 	for _, lock := range locks {
 		holders[fmt.Sprint(lock.Name, lock.Holders[0].Session)] = lock.Holders[0].Fence

@@ -264,7 +264,7 @@ func New(cfg Config, disk agreement.Disk) (*Replica, error) {
 
 // Bootstrap returns the snapshot from which every founding member starts.
 func Bootstrap(voters []uint64) *raftpb.Snapshot {
-	return agreement.Bootstrap(voters, registry.New().Encode())
+	return agreement.Bootstrap(voters, registry.New().Freeze().Encode())
 }
 
 // Registry returns the applied state. The caller must not change it, and may use it only

@@ -422,7 +422,7 @@ func TestOneSeedOneHistory(t *testing.T) {
 			fmt.Fprintln(h, r.server, r.at, r.Session, r.Sequence, r.Result.Code, r.Result.Fence)
 		}
 		for _, s := range c.each() {
-			h.Write(s.replica.Registry().Encode())
+			h.Write(s.replica.Registry().Freeze().Encode())
 		}
 		return [32]byte(h.Sum(nil))
 	}

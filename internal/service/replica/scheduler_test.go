@@ -312,7 +312,7 @@ func TestPipelinesKeepTheirOrder(t *testing.T) {
 	if _, alive := leader.replica.Registry().Session(id(3)); alive {
 		t.Error("a session outlives the Close that followed its Open")
 	}
-	if locks, _ := leader.replica.Registry().List(registry.Lock, "a", "a", 1, 0); len(locks) > 0 {
+	if locks, _ := leader.replica.Registry().Freeze().List(registry.Lock, "a", "a", 1, 0); len(locks) > 0 {
 		t.Errorf("%v is held after its Release", locks)
 	}
 	c.run(500 * ms)

@@ -274,7 +274,7 @@ func (s *script) status() {
 		}
 	}
 	if leader := s.c.leader(); leader != nil {
-		locks, _ := leader.replica.Registry().List(registry.Lock, "", "", 100, 100)
+		locks, _ := leader.replica.Registry().Freeze().List(registry.Lock, "", "", 100, 100)
 		for _, l := range locks {
 			s.print("%s: held by %s, %d wait", l.Name, sessionsOf(l.Holders), l.QueueLength)
 		}

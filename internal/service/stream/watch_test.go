@@ -72,7 +72,7 @@ func TestReaderOfAWatchHasWhatIsHeld(t *testing.T) {
 	}
 	same := func(when string) {
 		t.Helper()
-		list, _ := w.state.List(registry.Lock, "n", "", 1<<20, 0)
+		list, _ := w.state.Freeze().List(registry.Lock, "n", "", 1<<20, 0)
 		want := make(reader)
 		for _, r := range list {
 			want[r.Name] = r.Holders[0].Fence

@@ -41,7 +41,7 @@ func (c *Command) future() bool {
 		File: "internal/service/registry/codec.go", Old: "\treadOp(r, c, format)\n",
 		New: "\treadOp(r, c, format)\n\tif c.Op == OpFuture {\n\t\tc.Op = OpAcquire\n\t}\n",
 	}, {
-		File: "internal/service/registry/version.go", Old: "\tstay    bool\n", New: "\tstay    bool\n\tfuture  uint64\n",
+		File: "internal/service/registry/version.go", Old: "\tstay  bool\n", New: "\tstay  bool\n\tfuture uint64\n",
 	}, {
 		File: "internal/service/registry/version.go", Old: "var featuresOf = []feature{{version.Keeps, (*Version).keeper}, {version.Guarded, (*Version).anyGuard}, {version.Access, (*Version).ruled}}\n",
 		New: `var featuresOf = []feature{{version.Keeps, (*Version).keeper}, {version.Guarded, (*Version).anyGuard}, {version.Access, (*Version).ruled}, {5, func(v *Version) string {
@@ -53,7 +53,7 @@ func (c *Command) future() bool {
 }}}
 `,
 	}, {
-		File: "internal/service/registry/administer.go", Old: "\tr.level, r.stay = c.To, c.Stay\n",
+		File: "internal/service/registry/cluster.go", Old: "\tr.level, r.stay = c.To, c.Stay\n",
 		New: "\tr.level, r.stay, r.future = c.To, c.Stay, 0\n",
 	}, {
 		File: "internal/service/registry/registry.go", Old: "func (r *Registry) apply(term uint64, c *Command, fx *Effects) {\n",

@@ -169,7 +169,7 @@ func (r *ruling) Follow(s *world.Server, to uint64) {
 		case e != nil:
 			r.apply(e)
 		case index > 1:
-			present, err := registry.Decode(s.Replica.Registry().Encode())
+			present, err := registry.Decode(s.Replica.Registry().Freeze().Encode())
 			if err != nil {
 				r.w.Violate("state", "a state is not read: %v", err)
 				return
@@ -298,7 +298,7 @@ func (r *ruling) over(c *registry.Command) bool {
 		}
 	})
 	for _, class := range []registry.Class{registry.Lock, registry.Election} {
-		list, _ := r.reg.List(class, "", "", 1<<20, 1<<20)
+		list, _ := r.reg.Freeze().List(class, "", "", 1<<20, 1<<20)
 		for _, res := range list {
 			for _, q := range quotas {
 				if q.Prefix != "" && strings.HasPrefix(res.Name, q.Prefix) {

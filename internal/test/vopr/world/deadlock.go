@@ -110,7 +110,7 @@ func (p *pretested) apply(w *World, e *raftpb.Entry) {
 	// An epoch begins only at the end of an entry. Applied step by step, it might begin earlier,
 	// and the fences would differ from those that clients receive.
 	whole := p.reg
-	if p.reg, err = registry.Decode(whole.Encode()); err != nil {
+	if p.reg, err = registry.Decode(whole.Freeze().Encode()); err != nil {
 		w.Violate("state", "a state is not read: %v", err)
 		return
 	}
@@ -202,7 +202,7 @@ func (p *pretested) forever(w *World, c *registry.Command) bool {
 
 // enter returns the present state of a resource.
 func (p *pretested) enter(res *Resource) *simResource {
-	view, _, _ := p.reg.Explain(res.Class, res.Name, 1000)
+	view, _, _ := p.reg.Freeze().Explain(res.Class, res.Name, 1000)
 	r := &simResource{class: res.Class, name: res.Name, limit: res.room()}
 	for _, h := range view.Holders {
 		r.holders = append(r.holders, simClaim{fence: h.Fence, shared: h.Shared, revoked: h.Revoked})

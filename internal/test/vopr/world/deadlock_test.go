@@ -33,11 +33,11 @@ func TestJudgeHasTheEpochsOfTheServers(t *testing.T) {
 		p.apply(w, &raftpb.Entry{Term: &term, Type: &kind, Data: b.Append(nil, level)})
 
 		server.Apply(term, &b, new(registry.Effects))
-		if string(p.reg.Encode()) != string(server.Encode()) || w.Found != nil {
+		if string(p.reg.Freeze().Encode()) != string(server.Freeze().Encode()) || w.Found != nil {
 			t.Fatalf("after entry %d the judge is in another state than a server: %v", i+1, w.Found)
 		}
 	}
-	held, _, _ := p.reg.Explain(registry.Lock, "a", 0)
+	held, _, _ := p.reg.Freeze().Explain(registry.Lock, "a", 0)
 	if server.Guarded().Epoch == 0 || len(held.Holders) != 1 || held.Holders[0].Fence>>FenceBits >= server.Guarded().Epoch {
 		t.Errorf("epoch %d, %+v: want a hold of the epoch before", server.Guarded().Epoch, held)
 	}

@@ -139,7 +139,7 @@ func (j *judge) hash(s *Server, applied uint64) {
 		}
 	}
 	h := uint64(0xcbf29ce484222325)
-	for _, b := range state.Encode() {
+	for _, b := range state.Freeze().Encode() {
 		h = (h ^ uint64(b)) * 0x100000001b3
 	}
 	switch other, known := j.states[applied]; {
@@ -205,7 +205,7 @@ func (j *judge) promises(s *Server) {
 
 func holds(state *registry.Registry, h *Hold) bool {
 	// The list has the names with this prefix in order, so the name itself comes first.
-	list, _ := state.List(h.Claim.Res.Class, h.Claim.Res.Name, "", 1, 0)
+	list, _ := state.Freeze().List(h.Claim.Res.Class, h.Claim.Res.Name, "", 1, 0)
 	return len(list) == 1 && list[0].Name == h.Claim.Res.Name && slices.ContainsFunc(list[0].Holders, func(x registry.Holder) bool {
 		return x.Session == h.Session.ID && x.Sequence == h.Claim.sequence && x.Fence == h.Claim.Fence
 	})
@@ -294,8 +294,8 @@ func (w *World) unfinished() string {
 		}
 	}
 	if n := leader.Replica.Registry().Counts(); n.Locks+n.Elections > 0 {
-		held, _ := leader.Replica.Registry().List(registry.Lock, "", "", 1, 0)
-		led, _ := leader.Replica.Registry().List(registry.Election, "", "", 1, 0)
+		held, _ := leader.Replica.Registry().Freeze().List(registry.Lock, "", "", 1, 0)
+		led, _ := leader.Replica.Registry().Freeze().List(registry.Election, "", "", 1, 0)
 		return fmt.Sprintf("nobody wants anything, and %d locks and %d elections are held: %+v", n.Locks, n.Elections, append(held, led...)[0])
 	}
 	voters := leader.Replica.Status().Voters
@@ -322,7 +322,7 @@ func (k *worker) wants() string {
 		p := k.request.claim
 		what = fmt.Sprintf("%q, class %d, by request %d of session %v", p.Res.Name, p.Res.Class, p.sequence, p.session)
 		if leader := k.client.w.Leader(); leader != nil {
-			view, _, _ := leader.Replica.Registry().Explain(p.Res.Class, p.Res.Name, 9)
+			view, _, _ := leader.Replica.Registry().Freeze().Explain(p.Res.Class, p.Res.Name, 9)
 			k.client.w.Tell("on server %d it is %+v", leader.ID, view)
 		}
 	}
@@ -339,7 +339,7 @@ func (j *judge) conclude(w *World) {
 	}
 	leader := w.Leader()
 	for _, s := range w.Servers {
-		if s.Up() && string(s.Replica.Registry().Encode()) != string(leader.Replica.Registry().Encode()) {
+		if s.Up() && string(s.Replica.Registry().Freeze().Encode()) != string(leader.Replica.Registry().Freeze().Encode()) {
 			w.Violate("state", "server %d is in another state than server %d at the end", s.ID, leader.ID)
 		}
 	}

@@ -172,12 +172,12 @@ func (o *observer) knows(s *Server) bool {
 	held := make(map[string]string)
 	state := s.Replica.Registry()
 	if !o.prefix {
-		if leader, elected := state.Leader(o.name); elected {
+		if leader, elected := state.Freeze().Leader(o.name); elected {
 			held[o.name] = fencesOf(nil, leader.Fence) + leader.Value
 		}
 		return maps.Equal(held, o.held)
 	}
-	list, _ := state.List(o.class, o.name, "", 1<<20, 0)
+	list, _ := state.Freeze().List(o.class, o.name, "", 1<<20, 0)
 	for _, r := range list {
 		for _, h := range r.Holders {
 			held[r.Name] = fencesOf([]byte(held[r.Name]), h.Fence)

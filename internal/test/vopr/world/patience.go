@@ -62,7 +62,7 @@ func (j *judge) favourites(w *World) {
 // favourite returns the first waiting candidate and its patience. found is true if the candidate
 // has a higher priority than the leader, and the leader was not asked to leave yet.
 func (r *Resource) favourite(leader *Server) (f favourite, length int64, found bool) {
-	view, held, _ := leader.Replica.Registry().Explain(r.Class, r.Name, 1)
+	view, held, _ := leader.Replica.Registry().Freeze().Explain(r.Class, r.Name, 1)
 	if !held || len(view.Waiters) == 0 {
 		return f, 0, false
 	}

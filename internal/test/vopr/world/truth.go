@@ -29,7 +29,7 @@ func (p *claim) asked() bool {
 
 // look records who holds a resource now, after an entry that nobody had applied before.
 func (r *Resource) look(s *Server, now int64) {
-	view, _, ended := s.Replica.Registry().Explain(r.Class, r.Name, r.queued)
+	view, _, ended := s.Replica.Registry().Freeze().Explain(r.Class, r.Name, r.queued)
 	var present, waiters []claimID
 	for _, x := range view.Waiters {
 		waiters = append(waiters, ClaimOf(x.Session, x.Sequence))

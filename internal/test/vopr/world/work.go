@@ -377,7 +377,7 @@ func (s *Server) read(res *Resource, answer func(holders string, ok bool)) {
 	s.reads[s.reading] = func(ok bool) {
 		var present holders
 		if ok {
-			view, _, _ := s.Replica.Registry().Explain(res.Class, res.Name, 0)
+			view, _, _ := s.Replica.Registry().Freeze().Explain(res.Class, res.Name, 0)
 			for _, h := range view.Holders {
 				present.add(ClaimOf(h.Session, h.Sequence).text())
 			}
