@@ -31,7 +31,7 @@ func (f *Forwarder) AwaitLeader(ctx context.Context) (leader uint64) {
 	for {
 		err := f.cfg.Node.View(ctx, func(r *replica.Replica) { leader = r.Leader() })
 		if errors.Is(err, node.ErrStopped) {
-			return f.successor()
+			return f.Successor()
 		}
 		if leader != 0 {
 			return leader
@@ -42,8 +42,8 @@ func (f *Forwarder) AwaitLeader(ctx context.Context) (leader uint64) {
 	}
 }
 
-// successor returns the last known leader, unless it was this server.
-func (f *Forwarder) successor() uint64 {
+// Successor returns the last known leader, unless it was this server.
+func (f *Forwarder) Successor() uint64 {
 	if leader := f.Leader(); leader != f.cfg.Server {
 		return leader
 	}

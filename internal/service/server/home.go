@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync/atomic"
 
 	"github.com/conclave-io/conclave/api"
 	"github.com/conclave-io/conclave/internal/service/authn"
@@ -11,89 +13,52 @@ import (
 	"github.com/conclave-io/conclave/internal/service/guarded/home"
 	"github.com/conclave-io/conclave/internal/service/node"
 	"github.com/conclave-io/conclave/internal/service/registry"
-	"github.com/conclave-io/conclave/internal/service/replica"
 	"github.com/conclave-io/conclave/internal/service/stream"
 )
-
-// AttachHome serves one client process whose sessions this server keeps by itself.
-func (s service) AttachHome(frames attachStream) error {
-	ctx := frames.Context()
-	who, err := authn.CallerOf(ctx)
-	if err != nil {
-		return err
-	}
-	out, cut := s.outboxFor(ctx, who)
-	out.home = true
-	welcome := &api.Welcome{Cluster: s.identity, Server: s.cfg.ID, Version: protocolVersion}
-	conn, err := s.node.Home().Connect(out)
-	if err == nil {
-		defer conn.Close()
-		welcome.Seat, welcome.LeaseNs = conn.Seat[:], int64(conn.Lease)
-		for _, seat := range conn.Adopted {
-			welcome.Adopted = append(welcome.Adopted, seat[:])
-		}
-	}
-	if err := frames.Send(&api.ServerFrame{Welcome: welcome}); err != nil {
-		return err
-	}
-	if err != nil {
-		return s.turnAway(frames)
-	}
-	s.metrics.Attached.Add(1)
-	defer s.metrics.Attached.Add(-1)
-	return s.converse(frames, conn, out, cut)
-}
-
-// turnAway sends a farewell to a client because this server is not, or no longer, a home.
-func (s *Server) turnAway(frames attachStream) error {
-	farewell := &api.Farewell{Code: api.Code_CODE_NOT_MEMBER, Message: fmt.Sprintf("server %d takes no part in the view: ask a member", s.cfg.ID)}
-	if to := s.node.Home().Successor(); to != 0 {
-		farewell.Heir = s.node.ClientAddress(to)
-	}
-	// The view of a server that is stopping has no members.
-	_ = s.node.View(frames.Context(), func(r *replica.Replica) {
-		for _, m := range r.Registry().Guarded().Members {
-			if address := s.node.ClientAddress(m.Server); address != "" && m.Server != s.cfg.ID {
-				farewell.Members = append(farewell.Members, address)
-			}
-		}
-	})
-	return frames.Send(&api.ServerFrame{Farewell: farewell})
-}
-
-// divert removes from a frame the requests to revoke guarded locks: the leader has to ask the
-// homes. They are answered when all homes have been asked. On every stream, divert also removes
-// the requests that exceed their principal's rate.
-func (s *Server) divert(ctx context.Context, frame *api.ClientFrame, out *outbox) {
-	kept := frame.Requests[:0]
-	for _, req := range frame.Requests {
-		if refusal := s.gate.TooFast(out.sessions.caller, req); refusal != nil {
-			out.refuse([]*api.Reply{refusal})
-			continue
-		}
-		if req.GetRevoke() == nil || s.guarded.RouteOf(ctx, req) == guarded.ByLog {
-			kept = append(kept, req)
-			continue
-		}
-		s.divertRevoke(ctx, req, out)
-	}
-	frame.Requests = kept
-}
 
 // maxDiverted bounds the requests of a stream to revoke guarded locks that are under way.
 const maxDiverted = 256
 
-func (s *Server) divertRevoke(ctx context.Context, req *api.Request, out *outbox) {
-	if out.diverted.Add(1) > maxDiverted {
-		out.diverted.Add(-1)
-		out.refuse([]*api.Reply{stream.Refusal(req, api.Code_CODE_EXHAUSTED, "too many requests to revoke guarded locks are under way on this stream: try again")})
-		return
+// diverted are the requests of a stream that this server answers by itself.
+type diverted struct {
+	*Server
+	ctx    context.Context
+	who    stream.Caller
+	answer func(...*api.Reply)
+	// revoking counts the requests to revoke guarded locks that are under way.
+	revoking atomic.Int32
+}
+
+// divert returns what removes from the frames of a stream the requests to revoke guarded locks: the
+// leader has to ask the homes. They are answered when all homes have been asked. It also removes the
+// requests that exceed their principal's rate.
+func (s *Server) divert(ctx context.Context, who stream.Caller, answer func(...*api.Reply)) func(*api.ClientFrame) {
+	d := &diverted{Server: s, ctx: ctx, who: who, answer: answer}
+	return func(frame *api.ClientFrame) {
+		frame.Requests = slices.DeleteFunc(frame.Requests, d.takes)
+	}
+}
+
+// takes reports whether a request is answered by this server itself.
+func (d *diverted) takes(req *api.Request) bool {
+	if refusal := d.gate.TooFast(d.who, req); refusal != nil {
+		d.answer(refusal)
+		return true
+	}
+	if req.GetRevoke() == nil || d.guarded.RouteOf(d.ctx, req) == guarded.ByLog {
+		return false
+	}
+	if d.revoking.Add(1) > maxDiverted {
+		d.revoking.Add(-1)
+		d.answer(stream.Refusal(req, api.Code_CODE_EXHAUSTED, "too many requests to revoke guarded locks are under way on this stream: try again"))
+		return true
 	}
 	req.Home = 0 // only the leader says which home it asks
-	s.tasks.Go(func() {
-		defer out.diverted.Add(-1)
-		out.refuse([]*api.Reply{s.do(ctx, req)})
+	d.tasks.Go(func() {
+		defer d.revoking.Add(-1)
+		d.answer(d.do(d.ctx, req))
 	})
+	return true
 }
 
 // carryOutAtHome has a request carried out by the home of its session: this server, or

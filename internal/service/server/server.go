@@ -17,6 +17,7 @@ import (
 	"github.com/conclave-io/conclave/internal/kit/near"
 	"github.com/conclave-io/conclave/internal/service/access"
 	"github.com/conclave-io/conclave/internal/service/admission"
+	"github.com/conclave-io/conclave/internal/service/attach"
 	"github.com/conclave-io/conclave/internal/service/audit"
 	"github.com/conclave-io/conclave/internal/service/auditlog"
 	"github.com/conclave-io/conclave/internal/service/authn"
@@ -46,6 +47,7 @@ type Server struct {
 	metrics  *metrics.Metrics
 	forward  *forward.Forwarder
 	guarded  *guarded.Door
+	streams  *attach.Streams
 	numbers  numbers
 	reports  reports
 	splitter *listen.Splitter
@@ -157,6 +159,7 @@ func (s *Server) serve() error {
 	s.audit = s.startAudit()
 	s.metrics = metrics.New(s.measured())
 	s.gate = s.newGate()
+	s.streams = s.newStreams()
 	if admin != nil {
 		admin = recorded{admin, s}
 	}
@@ -208,10 +211,16 @@ type service struct {
 	api.UnsafeConclaveServer // so that the compiler reports a call that is missing
 	*Server
 	*guarded.Door
+	*attach.Streams
+}
+
+// Ping does nothing.
+func (s service) Ping(context.Context, *api.PingRequest) (*api.PingResponse, error) {
+	return &api.PingResponse{}, nil
 }
 
 // service returns all calls of the server.
-func (s *Server) service() service { return service{Server: s, Door: s.guarded} }
+func (s *Server) service() service { return service{Server: s, Door: s.guarded, Streams: s.streams} }
 
 // newGRPC returns a gRPC server with all calls. The interceptors find out who makes them.
 func (s *Server) newGRPC(interceptors ...grpc.ServerOption) *grpc.Server {
@@ -351,6 +360,13 @@ func (s *Server) newGate() *admission.Gate {
 			return s.service().Access(ctx, &api.AccessRequest{Ask: &api.AccessRequest_Check{Check: &api.CheckAccess{Verb: access.Status.String()}}})
 		},
 		Go: s.tasks.Go, Metrics: s.metrics, Audit: s.audit,
+	})
+}
+
+func (s *Server) newStreams() *attach.Streams {
+	return attach.New(s.ctx, attach.Config{
+		Cluster: s.identity, Server: s.cfg.ID, Node: s.node, Forward: s.forward, Heartbeat: s.cfg.Heartbeat, Election: s.cfg.Election,
+		Metrics: s.metrics, Audit: s.audit, Log: s.log, Go: s.tasks.Go, Leaving: s.leaving, Divert: s.divert,
 	})
 }
 

@@ -5,7 +5,7 @@
 // translates requests to commands, and outcomes and views to messages.
 //
 // Its types are deterministic machines. The host moves frames, reads the clock and locks. Package
-// server drives them with goroutines and gRPC; internal/test/vopr drives the same code in its
+// attach drives them with goroutines and gRPC; internal/test/vopr drives the same code in its
 // simulated world.
 //
 // # What is promised

@@ -29,13 +29,13 @@ func (w *World) outbox() stream.Outbox {
 }
 
 // attached is a stream at the server to which the client connected. It corresponds to Attach of
-// internal/service/server, and uses the same state machines.
+// internal/service/attach, and uses the same state machines.
 type attached struct {
 	s      *Server
 	life   int
 	call   *call
-	caller stream.Caller
-	asked  bool
+	now    stream.Life
+	looks  int // number of looks at its life so far
 	names  *stream.Sessions
 	left   bool  // the stream has ended at this server
 	astray int64 // number of ticks for which the server could not serve it
@@ -44,7 +44,6 @@ type attached struct {
 
 	// For a stream that this server serves. The replica identifies it by number.
 	number uint64
-	served bool // its requests are accepted, and its replies are sent
 	box    stream.Outbox
 	line   queue.Line[*attached]
 	ready  []registry.Command // read, but not yet in the queue
@@ -52,17 +51,19 @@ type attached struct {
 	owed   int                // replies in the box that were not sent yet
 
 	// For a stream that this server passes on.
-	relay  *stream.Relay
-	leader uint64
-	above  *call
-	below  []*api.ServerFrame // from the leader, not read yet
-	shut   bool               // the leader has ended the stream
+	above    *call
+	below    []*api.ServerFrame // from the leader, not read yet
+	welcomed bool               // the leader has accepted the stream
+	shut     bool               // the leader has ended the stream
 }
 
 // attach accepts a stream.
 func (s *Server) attach(l *call, who stream.Caller, asked bool) {
 	s.w.numbers++
-	a := &attached{s: s, life: s.Life, call: l, caller: who, asked: asked, number: s.w.numbers, names: stream.NewSessions(who), box: s.w.outbox()}
+	a := &attached{
+		s: s, life: s.Life, call: l, number: s.w.numbers, names: stream.NewSessions(who), box: s.w.outbox(),
+		now: stream.Life{Heartbeat: heartbeat, Election: election, Caller: who, Asked: asked},
+	}
 	a.line.Conn = a
 	l.at = a
 	l.down.room = func() {
@@ -72,45 +73,73 @@ func (s *Server) attach(l *call, who stream.Caller, asked bool) {
 	}
 	s.streams = append(s.streams, a)
 	l.hear(&api.ServerFrame{Welcome: &api.Welcome{Cluster: "vopr", Server: s.ID, Version: 1}})
-	s.awaitLeader(2*heartbeat, a.settle)
+	a.look()
 }
 
-// awaitLeader calls then when a leader is known. After the time most, it calls then in any case.
-func (s *Server) awaitLeader(most int64, then func()) {
-	if s.Replica.Leader() != 0 || most <= 0 {
-		then()
-		return
-	}
-	life := s.Life
-	s.w.After(s.clock.Real(heartbeat/5), func() {
-		if s.Life == life {
-			s.TakeAlways(func() { s.awaitLeader(most-heartbeat/5, then) })
-		}
-	})
-}
-
-// settle decides whether to serve the stream, to pass it on, or to end it.
-func (a *attached) settle() {
+// look moves the stream on.
+func (a *attached) look() {
 	s := a.s
 	if a.left {
 		return
 	}
-	arrival := stream.Arrival{Caller: a.caller, Asked: a.asked, Leads: s.Replica.Leading(), Self: s.ID, Leader: s.Replica.Leader(), Relayed: s.relaying()}
-	switch arrival.Way() {
-	case stream.Serve:
-		s.conns[a.number], a.served = a, true
-		a.read()
-	case stream.PassOn:
-		a.passOn(arrival.Leader)
-	default:
-		a.dismiss(nil)
+	before := a.now.Phase()
+	again := a.now.Look(s.Now(), stream.Sight{Leads: s.Replica.Leading(), Self: s.ID, Leader: s.Replica.Leader(), Relayed: s.relaying(), Dismissal: s.dismissal})
+	a.turnsTo(before)
+	if again == 0 || a.left {
+		return
 	}
+	a.looks++
+	number := a.looks
+	s.w.After(s.clock.Real(again), func() {
+		if s.Life == a.life {
+			s.TakeAlways(func() {
+				if a.looks == number {
+					a.look()
+				}
+			})
+		}
+	})
+}
+
+// turnsTo carries out the phase of the stream, if it was another before.
+func (a *attached) turnsTo(before stream.Phase) {
+	phase := a.now.Phase()
+	if phase == before {
+		return
+	}
+	if before == stream.Passing {
+		a.above.close()
+	}
+	switch phase {
+	case stream.Serving:
+		a.s.conns[a.number] = a
+		a.read()
+	case stream.Passing:
+		a.passOn(a.now.Leader())
+	case stream.Gone:
+		a.part(a.now.Farewell())
+	}
+}
+
+// serves reports whether requests are accepted, and replies are sent.
+func (a *attached) serves() bool { return a.now.Phase() == stream.Serving && !a.left }
+
+// passes reports whether the stream is passed on.
+func (a *attached) passes() bool { return a.now.Phase() == stream.Passing && !a.left }
+
+// dismissal is the farewell of a server that does not lead.
+func (s *Server) dismissal(leader uint64) *api.Farewell {
+	farewell := &api.Farewell{Code: api.Code_CODE_NOT_LEADER}
+	if leader != 0 && leader <= uint64(len(s.w.Servers)) {
+		farewell.Leader = s.w.Servers[leader-1].said().ClientAddress
+	}
+	return farewell
 }
 
 // relaying returns the number of streams that the server passes on.
 func (s *Server) relaying() (n int) {
 	for _, a := range s.streams {
-		if a.relay != nil {
+		if a.passes() {
 			n++
 		}
 	}
@@ -136,7 +165,7 @@ func (a *attached) next() *api.ClientFrame {
 
 // read processes frames of the client.
 func (a *attached) read() {
-	for a.served && !a.left {
+	for a.serves() {
 		if len(a.ready) > 0 {
 			if !a.s.queue.Put(&a.line, a.ready) {
 				return
@@ -151,9 +180,9 @@ func (a *attached) read() {
 		if frame == nil {
 			return
 		}
-		commands, refused, farewell := stream.Commands(a.caller, a.names, frame)
+		commands, refused, farewell := stream.Commands(a.now.Caller, a.names, frame)
 		if len(refused) > 0 || farewell != nil {
-			a.s.w.Violate("client", "the frame %v of client %q cannot be carried out: %v %v", frame, a.caller.Principal, refused, farewell)
+			a.s.w.Violate("client", "the frame %v of client %q cannot be carried out: %v %v", frame, a.now.Caller.Principal, refused, farewell)
 			return
 		}
 		a.box.Note(a.s.Now(), commands)
@@ -164,23 +193,21 @@ func (a *attached) read() {
 
 // pump sends waiting replies until the client accepts no more.
 func (a *attached) pump() {
-	if a.relay != nil {
+	if a.passes() {
 		a.passDown()
 		return
 	}
-	for a.served && !a.left && !a.call.down.full() {
+	for a.serves() && !a.call.down.full() {
 		frame, last := a.box.Take(a.s.Now(), a.names, func(registry.Op, registry.Code, int64) {})
 		if frame != nil {
 			a.owed -= len(frame.Replies)
 			a.news(frame)
 			a.call.hear(frame)
 		} else if a.owed != 0 {
-			a.s.w.Violate("stream", "server %d sends %d replies less to client %q than it was given, and the stream goes on", a.s.ID, a.owed, a.caller.Principal)
+			a.s.w.Violate("stream", "server %d sends %d replies less to client %q than it was given, and the stream goes on", a.s.ID, a.owed, a.now.Caller.Principal)
 		}
 		if last {
-			a.served = false
-			farewell, _ := a.box.Parting()
-			a.dismiss(farewell)
+			a.change(func() { a.now.End(a.box.Parting()) })
 			return
 		}
 		if frame == nil {
@@ -215,7 +242,7 @@ func (a *attached) deliver(o registry.Outcome) {
 	a.owed++
 	a.box.Deliver([]registry.Outcome{o})
 	if a.box.Cut() {
-		a.s.w.Tell("server %d cuts off client %q", a.s.ID, a.caller.Principal)
+		a.s.w.Tell("server %d cuts off client %q", a.s.ID, a.now.Caller.Principal)
 		a.s.w.Stats.CutOff++
 		a.call.Reset()
 		a.leave()
@@ -242,12 +269,10 @@ func (s *Server) takeRequests() {
 func (a *attached) passOn(leader uint64) {
 	s := a.s
 	s.w.Stats.Relayed++
-	if a.caller.Vouched {
+	if a.now.Caller.Vouched {
 		s.w.Violate("relay", "server %d passes on a stream that was passed on to it", s.ID)
 	}
-	r := stream.NewRelay(s.Now(), leader)
-	a.relay, a.leader = &r, leader
-	who := a.caller
+	who := a.now.Caller
 	who.Vouched = true
 	a.above = &call{w: s.w, server: s.w.Servers[leader-1], take: func(f func()) {
 		if s.Life == a.life {
@@ -259,40 +284,33 @@ func (a *attached) passOn(leader uint64) {
 		a.passDown()
 	}
 	a.above.ended = func(orderly bool) {
-		if a.shut = orderly; !orderly {
-			a.relay.Broken()
+		if a.shut = orderly; orderly {
+			a.passDown()
+		} else {
+			a.tellRelay((*stream.Relay).Broken)
 		}
-		a.passDown()
 	}
 	a.above.up.room = func() { s.TakeAlways(a.passUp) }
-	a.above.open(s.Endpoint(), who, a.asked)
-	a.look()
+	a.above.open(s.Endpoint(), who, a.now.Asked)
 }
 
-// look repeatedly informs the relay who leads.
-func (a *attached) look() {
-	s := a.s
-	if a.left || s.Life != a.life {
-		return
-	}
-	a.relay.Look(s.Now(), s.Replica.Leader())
-	pause := int64(election)
-	if due := a.relay.Due(s.Now()); due > 0 {
-		pause = min(pause, due)
-	}
-	if a.unrelay() {
-		return
-	}
-	s.w.After(s.clock.Real(pause), func() {
-		if s.Life == a.life {
-			s.TakeAlways(a.look)
-		}
-	})
+// tellRelay tells the relay what became of it.
+func (a *attached) tellRelay(change func(*stream.Relay)) {
+	a.change(func() { a.now.Pass(change) })
 }
 
-// passUp forwards frames of the client to the leader.
+// change changes the life of the stream, and moves it on if it ends.
+func (a *attached) change(change func()) {
+	before := a.now.Phase()
+	change()
+	if a.turnsTo(before); a.now.Phase() == stream.Leaving {
+		a.look()
+	}
+}
+
+// passUp forwards frames of the client to the leader, once that has accepted the stream.
 func (a *attached) passUp() {
-	for !a.left && a.relay != nil && a.relay.Welcomed() && !a.above.up.full() {
+	for a.passes() && a.welcomed && !a.above.up.full() {
 		frame := a.next()
 		if frame == nil {
 			return
@@ -309,59 +327,26 @@ func (a *attached) passUp() {
 
 // passDown forwards frames of the leader to the client.
 func (a *attached) passDown() {
-	for !a.left && len(a.below) > 0 && !a.relay.Over() && !a.call.down.full() {
+	for a.passes() && len(a.below) > 0 && !a.call.down.full() {
 		frame := a.below[0]
 		a.below = a.below[1:]
 		a.above.down.took()
-		if frame = a.relay.Down(a.names, frame); frame != nil {
+		a.tellRelay(func(r *stream.Relay) { frame, a.welcomed = r.Down(a.names, frame), r.Welcomed() })
+		if frame != nil {
 			a.call.hear(frame)
 		}
 	}
 	if a.shut && len(a.below) == 0 {
-		a.relay.Closed()
+		a.tellRelay((*stream.Relay).Closed)
 	}
-	a.unrelay()
 	a.passUp()
 }
 
-// unrelay ends the stream if the relay requires it, and reports whether it does.
-func (a *attached) unrelay() bool {
-	if a.left || !a.relay.Over() {
-		return a.left
-	}
-	a.above.close()
-	if farewell, told := a.relay.Farewell(); !told {
-		a.dismiss(farewell)
-		return true
-	}
-	a.part(nil)
-	return true
-}
-
-// dismiss sends a farewell and ends the stream. If farewell is nil, the reason is that this server
-// does not lead.
-func (a *attached) dismiss(farewell *api.Farewell) {
-	if farewell != nil {
-		a.part(&api.ServerFrame{Farewell: farewell})
-		return
-	}
-	a.s.awaitLeader(2*heartbeat, func() {
-		leader, farewell := a.s.Replica.Leader(), &api.Farewell{Code: api.Code_CODE_NOT_LEADER}
-		if leader != 0 && leader <= uint64(len(a.s.w.Servers)) {
-			farewell.Leader = a.s.w.Servers[leader-1].said().ClientAddress
-		}
-		a.part(&api.ServerFrame{Farewell: farewell})
-	})
-}
-
-// part ends the stream in order, with or without a last frame.
-func (a *attached) part(frame *api.ServerFrame) {
-	if a.left {
-		return
-	}
+// part ends the stream in order, with or without a farewell.
+func (a *attached) part(farewell *api.Farewell) {
 	a.forget()
-	if frame != nil {
-		a.call.hear(frame)
+	if farewell != nil {
+		a.call.hear(&api.ServerFrame{Farewell: farewell})
 	}
 	a.call.down.finish(func() { a.call.end(true) })
 }
@@ -381,13 +366,13 @@ func (a *attached) leave() {
 // server passes it on to the leader, or if the client does not read its frames.
 func (s *Server) strays() {
 	for _, a := range s.streams {
-		right := a.served && s.Replica.Leading() || a.relay != nil && a.leader == s.Replica.Leader()
+		right := a.serves() && s.Replica.Leading() || a.passes() && a.now.Leader() == s.Replica.Leader()
 		if right || a.call.down.full() {
 			a.astray = 0
 			continue
 		}
 		if a.astray++; a.astray*tick > 3*election {
-			s.w.Violate("stream", "server %d keeps the stream of %q for %d ms, and does not lead or pass it on to the leader", s.ID, a.caller.Principal, 3*election/ms)
+			s.w.Violate("stream", "server %d keeps the stream of %q for %d ms, and does not lead or pass it on to the leader", s.ID, a.now.Caller.Principal, 3*election/ms)
 		}
 	}
 }

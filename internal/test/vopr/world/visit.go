@@ -8,7 +8,7 @@ import (
 	"github.com/conclave-io/conclave/internal/service/stream"
 )
 
-// visit is the stream of a client at a home. It corresponds to AttachHome of internal/service/server.
+// visit is the stream of a client at a home. It corresponds to AttachHome of internal/service/attach.
 type visit struct {
 	s      *Server
 	Call   *call

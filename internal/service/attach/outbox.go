@@ -1,9 +1,8 @@
-package server
+package attach
 
 import (
 	"context"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/conclave-io/conclave/api"
@@ -16,8 +15,6 @@ import (
 // it and the one that empties it.
 type outbox struct {
 	sessions *sessions
-	// home means that the sessions are kept by this server as a home.
-	home bool
 	// overflow is called once, if the client does not read its replies.
 	overflow func()
 	// denied, if not nil, is called for requests that the rules refused.
@@ -26,8 +23,8 @@ type outbox struct {
 	wake chan struct{}
 	// room has a value if the reader may continue.
 	room chan struct{}
-	// diverted counts the requests to revoke guarded locks that are under way.
-	diverted atomic.Int32
+	// divert removes from a frame the requests that are not answered in their turn.
+	divert func(*api.ClientFrame)
 
 	mu  sync.Mutex
 	box stream.Outbox
@@ -56,7 +53,7 @@ func (o *outbox) Deliver(replies []node.Reply) {
 func (o *outbox) Depose() { o.update(o.box.Depose) }
 
 // refuse queues replies of this server itself.
-func (o *outbox) refuse(replies []*api.Reply) {
+func (o *outbox) refuse(replies ...*api.Reply) {
 	if len(replies) > 0 {
 		o.update(func() { o.box.Refuse(replies...) })
 	}
