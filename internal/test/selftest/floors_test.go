@@ -150,12 +150,14 @@ internal/test/longrun/run:  internal/test/longrun
 internal/test/vopr/clock:
 internal/test/vopr/faults: # the plans of what happens
 internal/test/vopr/stats:  internal/test/leasemodel internal/test/longrun
-internal/test/vopr/world:   api internal/client/line internal/service/access internal/service/agreement internal/service/founding internal/service/host internal/service/peering internal/service/queue internal/service/registry internal/service/replica internal/service/stream internal/service/version internal/test/leasemodel internal/test/vopr/clock internal/test/vopr/faults internal/test/vopr/stats # servers, clients and the judge
+internal/test/vopr/events:  internal/test/vopr/stats # the course of one run
+internal/test/vopr/network: internal/test/vopr/events
+internal/test/vopr/world:   api internal/client/line internal/service/access internal/service/agreement internal/service/founding internal/service/host internal/service/peering internal/service/queue internal/service/registry internal/service/replica internal/service/stream internal/service/version internal/test/leasemodel internal/test/vopr/clock internal/test/vopr/events internal/test/vopr/faults internal/test/vopr/network internal/test/vopr/stats # servers, clients and the judge
 internal/test/vopr/rules:   internal/service/access internal/service/host internal/service/registry internal/test/vopr/world
 internal/test/vopr/guarded: algorithm/served algorithm/view internal/kit/near internal/service/host internal/service/registry internal/service/replica internal/test/vopr/clock internal/test/vopr/faults internal/test/vopr/world
-internal/test/vopr:         internal/test/vopr/faults internal/test/vopr/guarded internal/test/vopr/rules internal/test/vopr/stats internal/test/vopr/world # the server in a simulated world
+internal/test/vopr:         internal/test/vopr/events internal/test/vopr/faults internal/test/vopr/guarded internal/test/vopr/rules internal/test/vopr/stats internal/test/vopr/world # the server in a simulated world
 internal/test/vopr/mutants: internal/test/mutation # mistakes in it
-internal/test/vopr/run:     internal/test/vopr internal/test/vopr/faults internal/test/vopr/mutants internal/test/vopr/stats internal/test/vopr/world internal/test/longrun
+internal/test/vopr/run:     internal/test/vopr internal/test/vopr/events internal/test/vopr/faults internal/test/vopr/mutants internal/test/vopr/stats internal/test/vopr/world internal/test/longrun
 internal/test/e2e:
 internal/test/attack:
 internal/test/nemesis:

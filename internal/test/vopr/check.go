@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"runtime/debug"
 
+	"github.com/conclave-io/conclave/internal/test/vopr/events"
 	"github.com/conclave-io/conclave/internal/test/vopr/faults"
 	"github.com/conclave-io/conclave/internal/test/vopr/guarded"
 	"github.com/conclave-io/conclave/internal/test/vopr/rules"
@@ -20,20 +21,20 @@ const ms = int64(1e6)
 // Result is the result of a run.
 type Result struct {
 	Stats     stats.Stats
-	Violation *world.Violation // nil if there was none
+	Violation *events.Violation // nil if there was none
 	// Digest is always the same for the same plan, and almost always different for different plans.
 	Digest uint64
 }
 
 // Run runs a plan with all checks.
 func Run(plan faults.Plan, log io.Writer) Result {
-	return Check(plan, log, world.Promises|world.Traces)
+	return Check(plan, log, events.Promises|events.Traces)
 }
 
 // Check runs a plan to its end, or until a check fails. If log is not nil, it receives a
 // description of the events. Only one run at a time is possible, because raft draws its election
 // timeouts from crypto/rand, and Check replaces that during the run.
-func Check(plan faults.Plan, log io.Writer, checks world.Checks) (result Result) {
+func Check(plan faults.Plan, log io.Writer, checks events.Checks) (result Result) {
 	real := crand.Reader
 	crand.Reader = chance{rand.New(rand.NewPCG(plan.Seed, 1))}
 	defer func() { crand.Reader = real }()

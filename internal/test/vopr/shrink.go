@@ -3,14 +3,14 @@ package vopr
 import (
 	"slices"
 
+	"github.com/conclave-io/conclave/internal/test/vopr/events"
 	"github.com/conclave-io/conclave/internal/test/vopr/faults"
-	"github.com/conclave-io/conclave/internal/test/vopr/world"
 )
 
 // Shrink searches for a smaller plan that breaks the same promise. It leaves out faults, many at a
 // time and then one by one. It ends the run earlier, and shortens the remaining faults. It does at
 // most the given number of runs.
-func Shrink(plan faults.Plan, v *world.Violation, most int) (faults.Plan, *world.Violation) {
+func Shrink(plan faults.Plan, v *events.Violation, most int) (faults.Plan, *events.Violation) {
 	s := shrinker{plan: plan, found: v, left: most}
 	s.cutShort()
 	for {
@@ -32,7 +32,7 @@ func Shrink(plan faults.Plan, v *world.Violation, most int) (faults.Plan, *world
 
 type shrinker struct {
 	plan  faults.Plan
-	found *world.Violation
+	found *events.Violation
 	left  int
 }
 

@@ -183,11 +183,11 @@ func (l *guarding) Transmit(from, to *world.Server, do func()) {
 	if l.w.Plan.Steady && from.Narrow > 0 { // it waits behind other messages to that server
 		late += from.Narrow * l.rng.Int64N(20)
 	}
-	if l.w.Blocked(a, b) || l.rng.IntN(60) == 0 {
+	if l.w.Net.Blocked(a, b) || l.rng.IntN(60) == 0 {
 		return
 	}
 	l.w.After(late, func() {
-		if !l.w.Blocked(a, b) {
+		if !l.w.Net.Blocked(a, b) {
 			to.Receive(do)
 		}
 	})

@@ -308,7 +308,7 @@ func (h *home) report(id registry.SessionID) replica.Report {
 	report := replica.Report{Seat: id, Epoch: h.epoch}
 	for _, other := range h.w.Servers {
 		me, it := h.s.Endpoint(), other.Endpoint()
-		if other == h.s || other.Up() && !other.Paused && !h.w.Blocked(me, it) && !h.w.Blocked(it, me) {
+		if other == h.s || other.Up() && !other.Paused && !h.w.Net.Blocked(me, it) && !h.w.Net.Blocked(it, me) {
 			report.Reaches = append(report.Reaches, other.ID)
 			delete(h.silent, other.ID)
 			continue

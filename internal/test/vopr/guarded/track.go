@@ -56,7 +56,7 @@ func (l *hosting) connect() {
 func (t *track) connect() {
 	w := t.l.w
 	a, b := t.from.Endpoint(), t.to.Endpoint()
-	if t.up || t.from.Host == nil || t.to.Host == nil || t.from.Paused || t.to.Paused || w.Blocked(a, b) || w.Blocked(b, a) || t.l.rng.IntN(3) == 0 {
+	if t.up || t.from.Host == nil || t.to.Host == nil || t.from.Paused || t.to.Paused || w.Net.Blocked(a, b) || w.Net.Blocked(b, a) || t.l.rng.IntN(3) == 0 {
 		return
 	}
 	t.number++
@@ -105,7 +105,7 @@ func (t *track) carry() {
 	}
 	t.carrying = true
 	late := 50_000 + t.l.rng.Int64N(ms)
-	if t.l.w.Storm != nil || t.l.rng.IntN(100) == 0 {
+	if t.l.w.Net.Storm || t.l.rng.IntN(100) == 0 {
 		late += t.l.rng.Int64N(60 * ms)
 	}
 	t.later(late)
@@ -126,7 +126,7 @@ func (t *track) arrive() {
 	case t.to.Life != t.lives[1] || t.from.Life != t.lives[0]:
 		t.snap()
 		return
-	case w.Blocked(t.from.Endpoint(), t.to.Endpoint()) || t.to.Paused:
+	case w.Net.Blocked(t.from.Endpoint(), t.to.Endpoint()) || t.to.Paused:
 		if t.waited++; t.waited > t.most {
 			t.snap()
 			return

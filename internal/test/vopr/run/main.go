@@ -17,10 +17,10 @@ import (
 
 	"github.com/conclave-io/conclave/internal/test/longrun"
 	"github.com/conclave-io/conclave/internal/test/vopr"
+	"github.com/conclave-io/conclave/internal/test/vopr/events"
 	"github.com/conclave-io/conclave/internal/test/vopr/faults"
 	"github.com/conclave-io/conclave/internal/test/vopr/mutants"
 	"github.com/conclave-io/conclave/internal/test/vopr/stats"
-	"github.com/conclave-io/conclave/internal/test/vopr/world"
 )
 
 type options struct {
@@ -42,7 +42,7 @@ type options struct {
 	every   uint64 // for a worker: it plays each seed of so many, until it is ended
 }
 
-var checks = map[string]world.Checks{"promises": world.Promises, "traces": world.Traces, "all": world.Promises | world.Traces}
+var checks = map[string]events.Checks{"promises": events.Promises, "traces": events.Traces, "all": events.Promises | events.Traces}
 
 func main() {
 	var o options

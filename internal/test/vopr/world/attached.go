@@ -66,7 +66,7 @@ func (s *Server) attach(l *call, who stream.Caller, asked bool) {
 	}
 	a.line.Conn = a
 	l.at = a
-	l.down.room = func() {
+	l.down.Room = func() {
 		if s.Life == a.life {
 			s.TakeAlways(a.pump)
 		}
@@ -159,7 +159,7 @@ func (a *attached) next() *api.ClientFrame {
 	}
 	frame := a.in[0]
 	a.in = a.in[1:]
-	a.call.up.took()
+	a.call.up.Took()
 	return frame
 }
 
@@ -197,7 +197,7 @@ func (a *attached) pump() {
 		a.passDown()
 		return
 	}
-	for a.serves() && !a.call.down.full() {
+	for a.serves() && !a.call.down.Full() {
 		frame, last := a.box.Take(a.s.Now(), a.names, func(registry.Op, registry.Code, int64) {})
 		if frame != nil {
 			a.owed -= len(frame.Replies)
@@ -290,7 +290,7 @@ func (a *attached) passOn(leader uint64) {
 			a.tellRelay((*stream.Relay).Broken)
 		}
 	}
-	a.above.up.room = func() { s.TakeAlways(a.passUp) }
+	a.above.up.Room = func() { s.TakeAlways(a.passUp) }
 	a.above.open(s.Endpoint(), who, a.now.Asked)
 }
 
@@ -310,7 +310,7 @@ func (a *attached) change(change func()) {
 
 // passUp forwards frames of the client to the leader, once that has accepted the stream.
 func (a *attached) passUp() {
-	for a.passes() && a.welcomed && !a.above.up.full() {
+	for a.passes() && a.welcomed && !a.above.up.Full() {
 		frame := a.next()
 		if frame == nil {
 			return
@@ -327,10 +327,10 @@ func (a *attached) passUp() {
 
 // passDown forwards frames of the leader to the client.
 func (a *attached) passDown() {
-	for a.passes() && len(a.below) > 0 && !a.call.down.full() {
+	for a.passes() && len(a.below) > 0 && !a.call.down.Full() {
 		frame := a.below[0]
 		a.below = a.below[1:]
-		a.above.down.took()
+		a.above.down.Took()
 		a.tellRelay(func(r *stream.Relay) { frame, a.welcomed = r.Down(a.names, frame), r.Welcomed() })
 		if frame != nil {
 			a.call.hear(frame)
@@ -348,7 +348,7 @@ func (a *attached) part(farewell *api.Farewell) {
 	if farewell != nil {
 		a.call.hear(&api.ServerFrame{Farewell: farewell})
 	}
-	a.call.down.finish(func() { a.call.end(true) })
+	a.call.down.Finish(func() { a.call.end(true) })
 }
 
 // leave ends the stream after the other side has closed it.
@@ -367,7 +367,7 @@ func (a *attached) leave() {
 func (s *Server) strays() {
 	for _, a := range s.streams {
 		right := a.serves() && s.Replica.Leading() || a.passes() && a.now.Leader() == s.Replica.Leader()
-		if right || a.call.down.full() {
+		if right || a.call.down.Full() {
 			a.astray = 0
 			continue
 		}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/conclave-io/conclave/internal/service/agreement"
+	"github.com/conclave-io/conclave/internal/test/vopr/network"
 )
 
 // lookPeriod is the time between two checks that clients receive answers.
@@ -24,7 +25,7 @@ func (w *World) attention() int64 {
 
 // attendant records for how long the same servers have worked.
 type attendant struct {
-	well      endpoint // the working servers
+	well      network.Endpoint // the working servers
 	wellSince int64
 }
 
@@ -59,9 +60,9 @@ func (w *World) attend() {
 }
 
 // reach returns the servers of the majority with which a client can communicate in both directions.
-func (w *World) reach(c *client) (reach endpoint) {
+func (w *World) reach(c *client) (reach network.Endpoint) {
 	for _, s := range w.Servers {
-		if me := s.Endpoint(); w.well&me != 0 && !w.Blocked(me, c.endpoint()) && !w.Blocked(c.endpoint(), me) {
+		if me := s.Endpoint(); w.well&me != 0 && !w.Net.Blocked(me, c.endpoint()) && !w.Net.Blocked(c.endpoint(), me) {
 			reach |= me
 		}
 	}
@@ -70,9 +71,9 @@ func (w *World) reach(c *client) (reach endpoint) {
 
 // majority returns the voters that work. It returns 0 unless they are a majority in which all can
 // communicate with each other.
-func (w *World) majority() (well endpoint) {
-	between := func(c *cut) bool { return c.from&allServers != 0 && c.to&allServers != 0 }
-	if slices.ContainsFunc(w.cuts, between) || w.Storm != nil || w.asking != nil || w.outdated() {
+func (w *World) majority() (well network.Endpoint) {
+	between := func(c *network.Cut) bool { return c.From&network.Servers != 0 && c.To&network.Servers != 0 }
+	if slices.ContainsFunc(w.Net.Cuts, between) || w.Net.Storm || w.asking != nil || w.outdated() {
 		return 0
 	}
 	var newest *Server

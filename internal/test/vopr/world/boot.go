@@ -51,7 +51,7 @@ func (s *Server) boot() {
 	s.conns, s.queue = make(map[uint64]*attached), queue.Turns[*attached]{}
 	s.reads, s.Life = make(map[uint64]func(bool)), s.Life+1
 	s.applied, s.began = 0, s.w.Now
-	s.w.note("boot", s.ID, s.disk.uid)
+	s.w.Note("boot", s.ID, s.disk.uid)
 	s.scheduleTick(s.Life)
 	s.acquaint()
 	life := s.Life
@@ -91,10 +91,10 @@ func (s *Server) decide() {
 		case founding.Write:
 			s.disk.add(write{record: a.Record, then: s.recorded})
 		case founding.Found:
-			s.w.note("founds", s.ID, s.disk.uid)
+			s.w.Note("founds", s.ID, s.disk.uid)
 			s.disk.add(write{snapshot: replica.Bootstrap(s.w.founders), founds: true, then: s.hasFounded})
 		case founding.Rejoin:
-			s.w.note("rejoins", s.ID, s.disk.uid)
+			s.w.Note("rejoins", s.ID, s.disk.uid)
 			s.w.Stats.Rejoined++
 			s.run()
 		case founding.Resume:
@@ -156,7 +156,7 @@ func (s *Server) run() {
 	}
 	s.Replica = made
 	s.Log.begin(kept)
-	s.w.note("start", s.ID, made.Applied())
+	s.w.Note("start", s.ID, made.Applied())
 	if s.w.Hosts != nil {
 		s.w.Hosts.Begin(s)
 	}

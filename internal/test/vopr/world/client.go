@@ -9,6 +9,7 @@ import (
 	"github.com/conclave-io/conclave/internal/client/line"
 	"github.com/conclave-io/conclave/internal/service/registry"
 	"github.com/conclave-io/conclave/internal/test/vopr/clock"
+	"github.com/conclave-io/conclave/internal/test/vopr/network"
 )
 
 // client is a program. It contains the core of the Go client, and drives it as the root package
@@ -26,7 +27,7 @@ type client struct {
 	away         bool     // it does not read its streams
 	untaken      []func() // what arrived on them in the meantime
 
-	reaches      endpoint // servers of a working majority that it reached at the last check
+	reaches      network.Endpoint // servers of a working majority that it reached at the last check
 	reachesSince int64
 
 	line     *line.Lines
@@ -75,6 +76,8 @@ func (c *client) begin() {
 	c.observe()
 	c.arm()
 }
+
+func (c *client) endpoint() network.Endpoint { return network.Client(c.slot) }
 
 // secret returns a random secret for the next session.
 func (c *client) secret() []byte {
@@ -172,7 +175,7 @@ func (c *client) die() {
 	if c.dead {
 		return
 	}
-	c.w.note("die", uint64(c.slot), 0)
+	c.w.Note("die", uint64(c.slot), 0)
 	c.dead, c.away = true, false
 	c.life++
 	for _, k := range c.Workers {
@@ -225,7 +228,7 @@ func (c *client) arm() {
 }
 
 func (c *client) carryOut(o line.Output) {
-	if o.Address != "" && c.w.log != nil {
+	if o.Address != "" && c.w.Logs() {
 		c.w.Tell("client %d: %v stream %d to %s relayed %t: %v", c.slot, o.Action, o.Stream, o.Address, o.Relayed, o.Err)
 	}
 	switch o.Action {

@@ -7,6 +7,7 @@ import (
 	"github.com/conclave-io/conclave/api"
 	"github.com/conclave-io/conclave/internal/client/line"
 	"github.com/conclave-io/conclave/internal/service/stream"
+	"github.com/conclave-io/conclave/internal/test/vopr/network"
 )
 
 // call is a stream to a server. A client opened it, or a server that relays the stream of a client.
@@ -14,14 +15,14 @@ type call struct {
 	w        *World
 	server   *Server // the server that was called
 	life     int     // the life of the server when it was called
-	up, down pipe
+	up, down network.Pipe
 	at       far  // the end of the stream at the server; nil before the call arrived
 	home     bool // the stream is to a home
 	over     bool // the caller has ended it
 
 	// take passes an input to the caller. If the caller is paused, it receives the input later.
 	take  func(func())
-	heard func(*api.ServerFrame) // calls down.took when it has processed the frame
+	heard func(*api.ServerFrame) // calls down.Took when it has processed the frame
 	// ended is called at the end of the stream. orderly means that the server closed it in order.
 	ended func(orderly bool)
 }
@@ -34,13 +35,13 @@ type far interface {
 
 // open opens a stream to a server. who is the authenticated caller. asked means that the caller
 // wants to be passed on to the leader.
-func (l *call) open(from endpoint, who stream.Caller, asked bool) {
+func (l *call) open(from network.Endpoint, who stream.Caller, asked bool) {
 	w, s := l.w, l.server
 	l.life = s.Life
-	l.up = pipe{w: w, from: from, to: s.Endpoint(), ordered: who.Vouched, room: l.up.room, broken: func() { l.snap(true) }}
-	l.down = pipe{w: w, from: s.Endpoint(), to: from, ordered: who.Vouched, room: func() {}, broken: func() { l.snap(false) }}
-	l.up.send(func() {
-		l.up.flying--
+	l.up = network.Pipe{Net: w.Net, From: from, To: s.Endpoint(), Ordered: who.Vouched, Room: l.up.Room, Broken: func() { l.snap(true) }}
+	l.down = network.Pipe{Net: w.Net, From: s.Endpoint(), To: from, Ordered: who.Vouched, Room: func() {}, Broken: func() { l.snap(false) }}
+	l.up.Send(func() {
+		l.up.Opened()
 		if s.Life != l.life || !s.Up() {
 			l.Reset()
 			return
@@ -55,7 +56,7 @@ func (l *call) open(from endpoint, who stream.Caller, asked bool) {
 
 // send sends a frame to the server.
 func (l *call) send(frame *api.ClientFrame) {
-	l.up.send(func() {
+	l.up.Send(func() {
 		switch {
 		case l.server.Life != l.life:
 			l.Reset()
@@ -67,10 +68,10 @@ func (l *call) send(frame *api.ClientFrame) {
 
 // hear sends a frame to the caller.
 func (l *call) hear(frame *api.ServerFrame) {
-	l.down.send(func() {
+	l.down.Send(func() {
 		l.take(func() {
 			if l.over {
-				l.down.took()
+				l.down.Took()
 			} else {
 				l.heard(frame)
 			}
@@ -99,7 +100,7 @@ func (l *call) close() {
 
 // gone informs the server that the caller has left.
 func (l *call) gone() {
-	l.w.carry(l.up.from, l.up.to, func() {
+	l.w.Net.Carry(l.up.From, l.up.To, func() {
 		if l.at != nil && l.server.Life == l.life {
 			l.server.TakeAlways(l.at.leave)
 		}
@@ -108,7 +109,7 @@ func (l *call) gone() {
 
 // Reset informs the caller that the server is not reachable.
 func (l *call) Reset() {
-	l.w.carry(l.down.from, l.down.to, func() { l.end(false) }, func() {})
+	l.w.Net.Carry(l.down.From, l.down.To, func() { l.end(false) }, func() {})
 }
 
 // snap breaks the connection. The side that could not send notices it. The other side notices it if
@@ -136,7 +137,7 @@ func (c *client) dial(o line.Output) {
 	l := &clientStream{call: call{w: c.w, server: c.w.serverAt(o.Address), take: c.read, home: o.Home}, stream: o.Stream}
 	c.streams = append(c.streams, l)
 	l.heard = func(frame *api.ServerFrame) {
-		l.down.took()
+		l.down.Took()
 		c.hears(frame)
 		c.step(line.Input{Kind: line.Received, Stream: l.stream, Frame: frame})
 	}
@@ -145,7 +146,7 @@ func (c *client) dial(o line.Output) {
 		c.step(line.Input{Kind: line.Ended, Stream: l.stream, Err: errReset})
 	}
 	if l.server == nil { // the server is on record, but has not started yet
-		c.later(c.w.delay(), func() { l.end(false) })
+		c.later(c.w.Net.Delay(), func() { l.end(false) })
 		return
 	}
 	l.open(c.endpoint(), stream.Caller{Principal: c.principal(), Via: "grpc"}, o.Relayed)
@@ -166,13 +167,13 @@ func (w *World) serverAt(address string) *Server {
 // transmit sends a frame of the client. The client sends the next frame when the pipe has room.
 func (c *client) transmit(l *clientStream, frame *api.ClientFrame) {
 	sent := func() { c.step(line.Input{Kind: line.Sent, Stream: l.stream}) }
-	l.up.room = func() {}
-	if l.send(frame); !l.up.full() {
+	l.up.Room = func() {}
+	if l.send(frame); !l.up.Full() {
 		sent()
 		return
 	}
-	l.up.room = func() {
-		l.up.room = func() {}
+	l.up.Room = func() {
+		l.up.Room = func() {}
 		c.receive(func() {
 			if !l.over {
 				sent()
@@ -184,10 +185,10 @@ func (c *client) transmit(l *clientStream, frame *api.ClientFrame) {
 // ping sends a ping to the server of the stream.
 func (c *client) ping(l *clientStream) {
 	w, s := c.w, l.server
-	w.carry(c.endpoint(), s.Endpoint(), func() {
+	w.Net.Carry(c.endpoint(), s.Endpoint(), func() {
 		if s.Life == l.life {
 			s.Receive(func() {
-				w.carry(s.Endpoint(), c.endpoint(), func() {
+				w.Net.Carry(s.Endpoint(), c.endpoint(), func() {
 					c.receive(func() {
 						if !l.over {
 							c.step(line.Input{Kind: line.Pong, Stream: l.stream})

@@ -69,7 +69,7 @@ func (c *conn) alive(end int) bool {
 func (c *conn) say(to int, take func()) {
 	from, other := c.ends[1-to], c.ends[to]
 	c.said[to] = append(c.said[to], take)
-	from.w.carry(from.Endpoint(), other.Endpoint(), func() {
+	from.w.Net.Carry(from.Endpoint(), other.Endpoint(), func() {
 		first := c.said[to][0]
 		c.said[to] = c.said[to][1:]
 		if c.alive(to) {
@@ -83,7 +83,7 @@ func (c *conn) say(to int, take func()) {
 // tell informs an end that the other end has closed the connection, if it can be reached.
 func (c *conn) tell(end int) {
 	s, gone := c.ends[end], c.ends[1-end]
-	s.w.carry(gone.Endpoint(), s.Endpoint(), func() {
+	s.w.Net.Carry(gone.Endpoint(), s.Endpoint(), func() {
 		s.atConn(c, end, func() { c.close(end) })
 	}, func() {})
 }
@@ -91,7 +91,7 @@ func (c *conn) tell(end int) {
 // ping sends a ping to the other end. It may be lost.
 func (c *conn) ping(to int) {
 	from := c.ends[1-to]
-	from.w.packet(from.Endpoint(), c.ends[to].Endpoint(), func() {
+	from.w.Net.Packet(from.Endpoint(), c.ends[to].Endpoint(), func() {
 		if c.alive(to) {
 			c.ends[to].take(func() { c.arrives(to, func() {}) })
 		}
@@ -158,7 +158,7 @@ func (c *conn) close(end int) {
 // informs the other ends that it can reach. If its machine has lost power, the other ends notice
 // that nothing arrives.
 func (s *Server) hangUp() {
-	told := s.w.net.IntN(2) == 0
+	told := s.w.Net.Rand.IntN(2) == 0
 	for _, other := range s.w.Servers {
 		for _, c := range s.connsWith(other) {
 			end := c.at(s)

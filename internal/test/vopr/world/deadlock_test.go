@@ -8,6 +8,7 @@ import (
 	"github.com/conclave-io/conclave/algorithm/view"
 	"github.com/conclave-io/conclave/internal/service/registry"
 	"github.com/conclave-io/conclave/internal/service/version"
+	"github.com/conclave-io/conclave/internal/test/vopr/events"
 	"github.com/conclave-io/conclave/internal/test/vopr/faults"
 )
 
@@ -15,7 +16,7 @@ import (
 // So its epochs must be those of the servers. In seed 3140 of the live plans they differed: a
 // request that keeps the hold of another program seemed to complete a deadlock.
 func TestJudgeHasTheEpochsOfTheServers(t *testing.T) {
-	w := &World{Plan: faults.Plan{Live: true}, checks: Promises}
+	w := &World{Run: events.New(nil, events.Promises), Plan: faults.Plan{Live: true}}
 	p, server := newPretested(), registry.New()
 	id := registry.SessionID{1}
 	entries := [][]registry.Command{

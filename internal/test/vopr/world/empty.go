@@ -58,7 +58,7 @@ func (w *World) bootSlowly(f faults.Fault, s *Server) {
 // lose deletes the disk of a server that is down, for the judge too.
 func (s *Server) lose() {
 	s.wipe()
-	s.w.note("emptied", s.ID, 0)
+	s.w.Note("emptied", s.ID, 0)
 	s.w.Stats.Emptied++
 }
 
@@ -158,7 +158,7 @@ func (s *Server) takenBack() {
 	if slices.Contains(status.Voters, s.ID) || m.Standing == registry.Learner && slices.Contains(status.Learners, s.ID) {
 		s.lost = false
 		s.w.Stats.TakenBack++
-		s.w.note("taken back", s.ID, s.disk.uid)
+		s.w.Note("taken back", s.ID, s.disk.uid)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/conclave-io/conclave/internal/service/registry"
 	"github.com/conclave-io/conclave/internal/service/replica"
 	"github.com/conclave-io/conclave/internal/test/vopr/faults"
+	"github.com/conclave-io/conclave/internal/test/vopr/network"
 )
 
 // strike injects a fault.
@@ -15,25 +16,25 @@ func (w *World) strike(f faults.Fault) {
 		return
 	}
 	w.Stats.Faults++
-	w.note(string(f.Kind), uint64(f.Who), uint64(f.For))
+	w.Note(string(f.Kind), uint64(f.Who), uint64(f.For))
 	switch f.Kind {
 	case faults.Outage:
 		for _, s := range w.Servers {
 			w.strikeServer(f, s, faults.Crash)
 		}
 	case faults.Storm:
-		w.Storm = &f
+		w.storm, w.Net.Storm = &f, true
 		w.After(f.For*ms, func() {
-			if w.Storm == &f {
-				w.Storm = nil
+			if w.storm == &f {
+				w.storm, w.Net.Storm = nil, false
 			}
 		})
 	case faults.Split:
-		side := endpoint(f.Arg)&0xff | endpoint(f.Arg)>>8<<clientBit
-		w.sever(f.For*ms, &cut{side, ^side}, &cut{^side, side})
+		side := network.Endpoint(f.Arg)&0xff | network.Endpoint(f.Arg)>>8<<network.ClientBit
+		w.Net.Sever(f.For*ms, &network.Cut{side, ^side}, &network.Cut{^side, side})
 	case faults.Sever:
 		if a, b := w.target(f.Who), w.target(int(f.Arg)); a != nil && a != b {
-			w.sever(f.For*ms, &cut{a.Endpoint(), b.Endpoint()}, &cut{b.Endpoint(), a.Endpoint()})
+			w.Net.Sever(f.For*ms, &network.Cut{a.Endpoint(), b.Endpoint()}, &network.Cut{b.Endpoint(), a.Endpoint()})
 		}
 	case faults.Join, faults.Remove, faults.Promote, faults.Resign:
 		w.reshape(f)
@@ -105,13 +106,13 @@ func (w *World) strikeServer(f faults.Fault, s *Server, kind faults.Kind) {
 			w.Hosts.Leave(s, f)
 		}
 	case faults.Isolate:
-		w.sever(f.For*ms, &cut{me, everybody}, &cut{everybody, me})
+		w.Net.Sever(f.For*ms, &network.Cut{me, network.Everybody}, &network.Cut{network.Everybody, me})
 	case faults.Deafen:
-		w.sever(f.For*ms, &cut{allServers, me})
+		w.Net.Sever(f.For*ms, &network.Cut{network.Servers, me})
 	case faults.Mute:
-		w.sever(f.For*ms, &cut{me, allServers})
+		w.Net.Sever(f.For*ms, &network.Cut{me, network.Servers})
 	case faults.Strand:
-		w.sever(f.For*ms, &cut{me, allServers}, &cut{allServers, me})
+		w.Net.Sever(f.For*ms, &network.Cut{me, network.Servers}, &network.Cut{network.Servers, me})
 	case faults.Narrow:
 		s.Narrow += f.Arg * ms
 		w.After(f.For*ms, func() { s.Narrow = max(0, s.Narrow-f.Arg*ms) })
@@ -183,11 +184,11 @@ func (w *World) strikeClient(f faults.Fault, c *client) {
 			})
 		}
 	case faults.Away:
-		w.sever(f.For*ms, &cut{me, allServers}, &cut{allServers, me})
+		w.Net.Sever(f.For*ms, &network.Cut{me, network.Servers}, &network.Cut{network.Servers, me})
 		if f.Arg > 0 {
 			w.After((f.For+f.Arg)*ms, func() {
 				if !w.Healed {
-					w.sever(2*c.ttl, &cut{me, allServers}, &cut{allServers, me})
+					w.Net.Sever(2*c.ttl, &network.Cut{me, network.Servers}, &network.Cut{network.Servers, me})
 				}
 			})
 		}
@@ -207,15 +208,15 @@ func (w *World) strikeClient(f faults.Fault, c *client) {
 		c.steal(f.Arg)
 	case faults.Stuck:
 		if s := w.target(int(f.Arg%8) - 1); s != nil {
-			w.sever(f.For*ms, &cut{me, s.Endpoint()}, &cut{s.Endpoint(), me})
+			w.Net.Sever(f.For*ms, &network.Cut{me, s.Endpoint()}, &network.Cut{s.Endpoint(), me})
 		}
 	}
 }
 
 // heal ends all faults. Clocks keep their errors.
 func (w *World) heal() {
-	w.Healed, w.cuts, w.Storm = true, nil, nil
-	w.note("heal", 0, 0)
+	w.Healed, w.Net.Cuts, w.Net.Storm = true, nil, false
+	w.Note("heal", 0, 0)
 	for _, s := range w.Servers {
 		s.held, s.Narrow, s.disk.slow, s.disk.full, s.disk.fuse = 0, 0, 0, false, false
 		s.resume()

@@ -161,7 +161,7 @@ func (s *Server) atConn(c *conn, end int, do func()) {
 // dialAgain retries after a pause.
 func (s *Server) dialAgain(c *conn, refused bool) {
 	other := c.ends[acceptor]
-	pause := s.remote(other.ID).backoff.Next(s.w.Now-c.begun, refused, s.w.net.Int64N)
+	pause := s.remote(other.ID).backoff.Next(s.w.Now-c.begun, refused, s.w.Net.Rand.Int64N)
 	life := s.Life
 	s.w.After(s.clock.Real(pause), func() {
 		if s.Life == life {

@@ -92,7 +92,7 @@ func (j *judge) watch(s *Server) {
 		}
 	}
 	j.promises(s)
-	w.note("applied", s.ID, applied)
+	w.Note("applied", s.ID, applied)
 }
 
 func (j *judge) leads(s *Server) {
@@ -101,7 +101,7 @@ func (j *judge) leads(s *Server) {
 	case !known:
 		j.leaders[term] = s.ID
 		s.w.Stats.Leaders++
-		s.w.note("leads", s.ID, term)
+		s.w.Note("leads", s.ID, term)
 	case other != s.ID:
 		s.w.Violate("leader", "servers %d and %d both lead in term %d", other, s.ID, term)
 	}

@@ -77,7 +77,7 @@ func (o *observer) seek() {
 	o.round = o.round[1:]
 	v := &viewer{observer: o, server: s, life: s.Life, heard: w.Now, early: make(map[int]told)}
 	o.stream = v
-	w.carry(c.endpoint(), s.Endpoint(), func() {
+	w.Net.Carry(c.endpoint(), s.Endpoint(), func() {
 		if s.Life == v.life {
 			s.TakeAlways(func() { s.show(v) })
 		}
@@ -89,10 +89,10 @@ func (o *observer) seek() {
 func (o *observer) watchOver(v *viewer) {
 	c, s := o.client, v.server
 	asked := c.w.Now
-	c.w.carry(c.endpoint(), s.Endpoint(), func() {
+	c.w.Net.Carry(c.endpoint(), s.Endpoint(), func() {
 		if s.Life == v.life {
 			s.Receive(func() {
-				c.w.carry(s.Endpoint(), c.endpoint(), func() { c.receive(func() { v.heard = c.w.Now }) }, func() {})
+				c.w.Net.Carry(s.Endpoint(), c.endpoint(), func() { c.receive(func() { v.heard = c.w.Now }) }, func() {})
 			})
 		}
 	}, func() {})
@@ -329,7 +329,7 @@ func (s *Server) transmit(v *viewer, m told) {
 	n := v.sent
 	v.sent++
 	c := v.observer.client
-	s.w.carry(s.Endpoint(), c.endpoint(), func() {
+	s.w.Net.Carry(s.Endpoint(), c.endpoint(), func() {
 		c.receive(func() { v.arrives(n, m) })
 	}, func() { c.receive(func() { v.observer.ended(v) }) })
 }

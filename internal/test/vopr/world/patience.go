@@ -75,7 +75,7 @@ func (r *Resource) favourite(leader *Server) (f favourite, length int64, found b
 
 // Calm reports whether there are no faults at the servers or between them.
 func (w *World) Calm() bool {
-	if len(w.cuts) > 0 || w.Storm != nil {
+	if len(w.Net.Cuts) > 0 || w.Net.Storm {
 		return false
 	}
 	for _, s := range w.Servers {

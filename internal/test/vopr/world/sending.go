@@ -171,7 +171,7 @@ func (s *Server) connected(c *conn, up bool) {
 func (s *Server) write(c *conn) {
 	other := c.ends[acceptor]
 	for c.up && c.alive(dialler) && !s.Paused && !c.stalled && c.flying < window {
-		if s.w.Blocked(s.Endpoint(), other.Endpoint()) {
+		if s.w.Net.Blocked(s.Endpoint(), other.Endpoint()) {
 			c.stall(blockedFor)
 			return
 		}
@@ -218,11 +218,11 @@ func (c *conn) fly(take func()) {
 		}
 		landed = true
 		if c.flying--; c.flying == window-1 {
-			s.w.After(s.w.delay(), func() { s.write(c) })
+			s.w.After(s.w.Net.Delay(), func() { s.write(c) })
 		}
 	}
 	c.flying++
-	s.w.packet(s.Endpoint(), other.Endpoint(), func() {
+	s.w.Net.Packet(s.Endpoint(), other.Endpoint(), func() {
 		if c.alive(acceptor) {
 			other.TakeAlways(func() {
 				land()
@@ -314,8 +314,8 @@ func (s *Server) pour(c *conn, head, data []byte) {
 		return
 	}
 	other := c.ends[acceptor]
-	s.w.carry(other.Endpoint(), s.Endpoint(), func() {
-		s.w.After(s.Narrow+s.w.net.Int64N(partTime), func() {
+	s.w.Net.Carry(other.Endpoint(), s.Endpoint(), func() {
+		s.w.After(s.Narrow+s.w.Net.Rand.Int64N(partTime), func() {
 			s.atConn(c, dialler, func() {
 				part := data[:min(len(data), partBytes)]
 				c.say(acceptor, func() {

@@ -15,6 +15,7 @@ import (
 	"github.com/conclave-io/conclave/internal/service/queue"
 	"github.com/conclave-io/conclave/internal/service/replica"
 	"github.com/conclave-io/conclave/internal/test/vopr/clock"
+	"github.com/conclave-io/conclave/internal/test/vopr/network"
 )
 
 const (
@@ -90,6 +91,9 @@ func (w *World) addServer() *Server {
 // Up reports whether the process of the server runs.
 func (s *Server) Up() bool { return s.Replica != nil }
 
+// Endpoint returns the place of the server in the network.
+func (s *Server) Endpoint() network.Endpoint { return network.Server(s.ID) }
+
 // Now returns the reading of its monotonic clock.
 func (s *Server) Now() int64 { return s.clock.Read(s.w.Now) }
 
@@ -105,7 +109,7 @@ func (s *Server) Crash() {
 		return
 	}
 	s.noteMembers()
-	s.w.note("crash", s.ID, s.applied)
+	s.w.Note("crash", s.ID, s.applied)
 	s.w.well &^= s.Endpoint() // the judge may not query it before it runs again
 	s.On, s.Replica, s.inbox, s.Paused, s.ended = false, nil, nil, false, s.w.Now
 	s.hangUp()
@@ -136,7 +140,7 @@ func (s *Server) stopForWant() {
 
 // retire takes a removed server down permanently.
 func (s *Server) retire() {
-	s.w.note("retire", s.ID, 0)
+	s.w.Note("retire", s.ID, 0)
 	s.Crash()
 	s.removed = true
 }
@@ -200,7 +204,7 @@ func (s *Server) Wake() {
 	}
 	s.turning = true
 	life := s.Life
-	s.w.After(s.w.net.Int64N(ms/10), func() {
+	s.w.After(s.w.Net.Rand.Int64N(ms/10), func() {
 		if s.Life == life {
 			s.turning = false
 			s.turn()
@@ -240,7 +244,7 @@ func (s *Server) resume() {
 	s.Paused, s.Woken = false, s.w.Now
 	at := 0
 	if len(s.inbox) > 0 {
-		at = s.w.net.IntN(min(len(s.inbox), 20) + 1)
+		at = s.w.Net.Rand.IntN(min(len(s.inbox), 20) + 1)
 	}
 	s.inbox = slices.Insert(s.inbox, at, s.tick)
 	s.Wake()
@@ -318,7 +322,7 @@ func (s *Server) carryOut(out *replica.Output) {
 	s.announce(out.Elections, out.Locks)
 	if out.Deposed {
 		s.dropViewers()
-		s.w.note("deposed", s.ID, s.Replica.Term())
+		s.w.Note("deposed", s.ID, s.Replica.Term())
 		for _, n := range sorted(s.conns) {
 			s.conns[n].depose()
 		}
@@ -359,7 +363,7 @@ func (s *Server) deliver(replies []replica.Reply) {
 // reportLater is for results of work beside the replica. They arrive after a delay.
 func (s *Server) reportLater(report func()) {
 	life := s.Life
-	s.w.After(10*ms+s.w.net.Int64N(100*ms), func() {
+	s.w.After(10*ms+s.w.Net.Rand.Int64N(100*ms), func() {
 		if s.Life == life {
 			s.Receive(report)
 		}
@@ -381,7 +385,7 @@ func (s *Server) arrive(c *conn, data []byte) {
 
 func (s *Server) accept(c *conn, m *raftpb.Message) {
 	if s.Up() {
-		s.w.note(m.GetType().String(), c.ends[dialler].ID<<8|s.ID, m.GetTerm()<<32|m.GetIndex())
+		s.w.Note(m.GetType().String(), c.ends[dialler].ID<<8|s.ID, m.GetTerm()<<32|m.GetIndex())
 		s.Replica.Receive(s.TellTime(), m)
 	}
 }

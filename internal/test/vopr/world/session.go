@@ -99,7 +99,7 @@ func (c *client) by(secret []byte) *session {
 
 func (s *session) asks(req *api.Request) {
 	w := s.client.w
-	if w.log != nil {
+	if w.Logs() {
 		w.Tell("client %d asks %d: %.300v", s.client.slot, req.GetSequence(), req)
 	}
 	a := &asked{op: req, called: w.Now}
@@ -166,7 +166,7 @@ func (c *client) hears(frame *api.ServerFrame) {
 		if code == registry.NotLeader || code == registry.Unavailable || code == registry.NotMember {
 			continue
 		}
-		c.w.note("reply", uint64(c.slot)<<56|rep.GetSequence(), uint64(code)<<56|rep.GetFence())
+		c.w.Note("reply", uint64(c.slot)<<56|rep.GetSequence(), uint64(code)<<56|rep.GetFence())
 		if s := c.by(rep.GetSession()); s != nil {
 			c.heard = c.w.Now
 			s.hears(rep, code)

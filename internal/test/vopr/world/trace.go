@@ -11,6 +11,7 @@ import (
 	"github.com/conclave-io/conclave/internal/service/registry"
 	"github.com/conclave-io/conclave/internal/service/replica"
 	"github.com/conclave-io/conclave/internal/test/leasemodel"
+	"github.com/conclave-io/conclave/internal/test/vopr/events"
 )
 
 // trace passes the decisions of servers and clients to the model of the sessions. It observes them
@@ -47,12 +48,9 @@ func newTrace(w *World) *trace {
 // require records a decision that the model does not allow.
 func (t *trace) require(err error) {
 	if err != nil {
-		t.w.Violate(ruleTrace, "%v", err)
+		t.w.Violate(events.RuleTrace, "%v", err)
 	}
 }
-
-// ruleTrace is the Rule of a Violation of the model.
-const ruleTrace = "trace"
 
 // standstill is the gap between two ticks from which on a server concludes that it was paused. Then
 // its clock of leases did not advance.

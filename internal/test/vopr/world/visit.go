@@ -25,7 +25,7 @@ func (s *Server) attachHome(l *call, who stream.Caller) {
 	s.w.numbers++
 	g := &visit{s: s, Call: l, Caller: who, number: s.w.numbers, names: stream.NewSessions(who), Box: s.w.outbox()}
 	l.at = g
-	l.down.room = func() {
+	l.down.Room = func() {
 		if !g.left {
 			s.TakeAlways(g.Pump)
 		}
@@ -74,7 +74,7 @@ func (g *visit) read() {
 	for !g.left && len(g.in) > 0 && !g.Box.Full() {
 		frame := g.in[0]
 		g.in = g.in[1:]
-		g.Call.up.took()
+		g.Call.up.Took()
 		commands, refused, farewell := stream.Commands(g.Caller, g.names, frame)
 		if len(refused) > 0 || farewell != nil {
 			g.s.w.Violate("client", "the frame %v of client %q cannot be carried out: %v %v", frame, g.Caller.Principal, refused, farewell)
@@ -95,7 +95,7 @@ func (g *visit) Pump() {
 		g.Call.Reset()
 		g.leave()
 	}
-	for !g.left && !g.Call.down.full() {
+	for !g.left && !g.Call.down.Full() {
 		frame, last := g.Box.Take(g.s.Now(), g.names, func(registry.Op, registry.Code, int64) {})
 		if frame != nil {
 			g.Call.hear(frame)
@@ -117,7 +117,7 @@ func (g *visit) part() {
 	g.leave()
 	g.s.w.Stats.Hosts.Farewells++
 	g.Call.hear(&api.ServerFrame{Farewell: farewell})
-	g.Call.down.finish(func() { g.Call.end(true) })
+	g.Call.down.Finish(func() { g.Call.end(true) })
 }
 
 // leave handles the end of the stream.

@@ -298,7 +298,7 @@ func (h *Hold) write() {
 		return
 	}
 	w := h.worker.client.w
-	d := w.delay()
+	d := w.Net.Delay()
 	if w.work.IntN(20) == 0 {
 		d += w.work.Int64N(6000 * ms)
 	}
@@ -344,7 +344,7 @@ func (k *worker) query(res *Resource, tries int) {
 	called, turn, life := w.Now, k.turn, s.Life
 	w.Stats.Operations++
 	answer := func(holders string, ok bool) {
-		w.carry(s.Endpoint(), c.endpoint(), func() {
+		w.Net.Carry(s.Endpoint(), c.endpoint(), func() {
 			c.receive(func() {
 				if k.turn != turn {
 					return
@@ -358,7 +358,7 @@ func (k *worker) query(res *Resource, tries int) {
 			})
 		}, func() {})
 	}
-	w.carry(c.endpoint(), s.Endpoint(), func() {
+	w.Net.Carry(c.endpoint(), s.Endpoint(), func() {
 		if s.Life == life {
 			s.Receive(func() { s.read(res, answer) })
 		}
