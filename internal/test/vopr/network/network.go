@@ -54,8 +54,13 @@ func (n *Network) Blocked(from, to Endpoint) bool {
 	return false
 }
 
-// Sever blocks directions for a while.
-func (n *Network) Sever(d int64, cuts ...*Cut) {
+// Sever blocks one direction for a while.
+func (n *Network) Sever(d int64, from, to Endpoint) { n.block(d, &Cut{from, to}) }
+
+// Split blocks both directions between two endpoints for a while.
+func (n *Network) Split(d int64, a, b Endpoint) { n.block(d, &Cut{a, b}, &Cut{b, a}) }
+
+func (n *Network) block(d int64, cuts ...*Cut) {
 	n.Cuts = append(n.Cuts, cuts...)
 	n.After(d, func() {
 		n.Cuts = slices.DeleteFunc(n.Cuts, func(c *Cut) bool { return slices.Contains(cuts, c) })

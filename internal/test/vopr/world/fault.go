@@ -31,10 +31,10 @@ func (w *World) strike(f faults.Fault) {
 		})
 	case faults.Split:
 		side := network.Endpoint(f.Arg)&0xff | network.Endpoint(f.Arg)>>8<<network.ClientBit
-		w.Net.Sever(f.For*ms, &network.Cut{side, ^side}, &network.Cut{^side, side})
+		w.Net.Split(f.For*ms, side, ^side)
 	case faults.Sever:
 		if a, b := w.target(f.Who), w.target(int(f.Arg)); a != nil && a != b {
-			w.Net.Sever(f.For*ms, &network.Cut{a.Endpoint(), b.Endpoint()}, &network.Cut{b.Endpoint(), a.Endpoint()})
+			w.Net.Split(f.For*ms, a.Endpoint(), b.Endpoint())
 		}
 	case faults.Join, faults.Remove, faults.Promote, faults.Resign:
 		w.reshape(f)
@@ -106,13 +106,13 @@ func (w *World) strikeServer(f faults.Fault, s *Server, kind faults.Kind) {
 			w.Hosts.Leave(s, f)
 		}
 	case faults.Isolate:
-		w.Net.Sever(f.For*ms, &network.Cut{me, network.Everybody}, &network.Cut{network.Everybody, me})
+		w.Net.Split(f.For*ms, me, network.Everybody)
 	case faults.Deafen:
-		w.Net.Sever(f.For*ms, &network.Cut{network.Servers, me})
+		w.Net.Sever(f.For*ms, network.Servers, me)
 	case faults.Mute:
-		w.Net.Sever(f.For*ms, &network.Cut{me, network.Servers})
+		w.Net.Sever(f.For*ms, me, network.Servers)
 	case faults.Strand:
-		w.Net.Sever(f.For*ms, &network.Cut{me, network.Servers}, &network.Cut{network.Servers, me})
+		w.Net.Split(f.For*ms, me, network.Servers)
 	case faults.Narrow:
 		s.Narrow += f.Arg * ms
 		w.After(f.For*ms, func() { s.Narrow = max(0, s.Narrow-f.Arg*ms) })
@@ -184,11 +184,11 @@ func (w *World) strikeClient(f faults.Fault, c *client) {
 			})
 		}
 	case faults.Away:
-		w.Net.Sever(f.For*ms, &network.Cut{me, network.Servers}, &network.Cut{network.Servers, me})
+		w.Net.Split(f.For*ms, me, network.Servers)
 		if f.Arg > 0 {
 			w.After((f.For+f.Arg)*ms, func() {
 				if !w.Healed {
-					w.Net.Sever(2*c.ttl, &network.Cut{me, network.Servers}, &network.Cut{network.Servers, me})
+					w.Net.Split(2*c.ttl, me, network.Servers)
 				}
 			})
 		}
@@ -208,7 +208,7 @@ func (w *World) strikeClient(f faults.Fault, c *client) {
 		c.steal(f.Arg)
 	case faults.Stuck:
 		if s := w.target(int(f.Arg%8) - 1); s != nil {
-			w.Net.Sever(f.For*ms, &network.Cut{me, s.Endpoint()}, &network.Cut{s.Endpoint(), me})
+			w.Net.Split(f.For*ms, me, s.Endpoint())
 		}
 	}
 }
