@@ -90,7 +90,7 @@ func (a *attached) look() {
 	}
 	a.looks++
 	number := a.looks
-	s.w.After(s.clock.Real(again), func() {
+	s.w.After(s.Clock.Real(again), func() {
 		if s.Life == a.life {
 			s.TakeAlways(func() {
 				if a.looks == number {

@@ -104,14 +104,7 @@ func (w *World) majority() (well network.Endpoint) {
 // outdated reports whether a server does not dial another one because one of them does not support
 // the level. After that is corrected, the server may need up to refusedPause to notice.
 func (w *World) outdated() bool {
-	for _, s := range w.Servers {
-		for _, other := range w.Servers {
-			if r := s.remotes[other.ID]; s.On && r != nil && r.dialled != nil && r.dialled.outdated {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(w.Servers, func(s *Server) bool { return s.transport.Outdated() })
 }
 
 // peers returns the leader's status of the other servers.

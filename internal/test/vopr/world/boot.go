@@ -44,20 +44,21 @@ func (s *Server) start() {
 // boot starts a server with the installed release. The server receives messages and answers them
 // while it reads its disk.
 func (s *Server) boot() {
-	s.On, s.served, s.ready = true, false, false
+	s.Start()
+	s.transport.Start()
+	s.served, s.ready = false, false
 	s.founding, s.contacts = founding.Machine{}, make(map[uint64]peering.Hello)
-	s.remotes = make(map[uint64]*remote)
-	s.inbox, s.turning, s.streams, s.viewers = nil, false, nil, nil
+	s.streams, s.viewers = nil, nil
 	s.conns, s.queue = make(map[uint64]*attached), queue.Turns[*attached]{}
-	s.reads, s.Life = make(map[uint64]func(bool)), s.Life+1
+	s.reads = make(map[uint64]func(bool))
 	s.applied, s.began = 0, s.w.Now
 	s.w.Note("boot", s.ID, s.disk.uid)
-	s.scheduleTick(s.Life)
-	s.acquaint()
+	s.scheduleTick()
+	s.transport.Acquaint()
 	life := s.Life
 	s.w.After(s.w.disks.Int64N(2*ms)+s.slowness, func() {
 		if s.Life == life {
-			s.take(s.load)
+			s.Take(s.load)
 		}
 	})
 	s.slowness = 0
@@ -72,8 +73,8 @@ func (s *Server) load() {
 	self := founding.Server{ID: s.ID, UID: s.disk.uid, Founders: s.w.founders, Record: s.disk.record}
 	s.ready = s.disk.fresh()
 	s.founding.Load(founding.Disk{Server: self, Joined: s.joined, State: !s.disk.fresh()})
-	s.acquaint()
-	s.introduce()
+	s.transport.Acquaint()
+	s.transport.Introduce()
 	s.decide()
 }
 
@@ -82,7 +83,7 @@ func (s *Server) decide() {
 	for life := s.Life; s.Life == life && s.On; {
 		a := s.founding.Step(s.Now())
 		if a.Introduce {
-			s.introduce()
+			s.transport.Introduce()
 		}
 		if a.Tell {
 			s.w.Tell("server %d waits for %v, which differ: %v", s.ID, a.Missing, a.Differs)
@@ -173,6 +174,6 @@ func (s *Server) gained() {
 	if !s.Replica.Blank() {
 		s.founding.Gained()
 	}
-	s.acquaint()
+	s.transport.Acquaint()
 	s.decide()
 }

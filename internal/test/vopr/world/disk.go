@@ -152,7 +152,7 @@ func (d *disk) finish() {
 			break
 		}
 	}
-	d.owner.take(func() { d.owner.saved(done) })
+	d.owner.Take(func() { d.owner.saved(done) })
 	d.begin()
 }
 

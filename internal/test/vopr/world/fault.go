@@ -7,6 +7,7 @@ import (
 	"github.com/conclave-io/conclave/internal/service/registry"
 	"github.com/conclave-io/conclave/internal/service/replica"
 	"github.com/conclave-io/conclave/internal/test/vopr/faults"
+	"github.com/conclave-io/conclave/internal/test/vopr/machine"
 	"github.com/conclave-io/conclave/internal/test/vopr/network"
 )
 
@@ -91,7 +92,7 @@ func (w *World) strikeServer(f faults.Fault, s *Server, kind faults.Kind) {
 		w.empty(f, s)
 	case faults.Pause:
 		if s.On && !s.Paused {
-			s.pause()
+			s.Paused = true
 			life := s.Life
 			w.After(f.For*ms, func() {
 				if s.Life == life {
@@ -127,7 +128,7 @@ func (w *World) strikeServer(f faults.Fault, s *Server, kind faults.Kind) {
 		w.Hold(s, f.For*ms)
 		w.After(f.For*ms, func() { s.disk.full = false })
 	case faults.Drift:
-		s.clock.Turn(w.Now, f.Arg)
+		s.Clock.Turn(w.Now, f.Arg)
 	case faults.Jump:
 		s.Wall += f.Arg * ms
 	}
@@ -138,11 +139,11 @@ func (w *World) freeze(s *Server, d int64) {
 	if !s.On || s.Paused {
 		return
 	}
-	s.pause()
+	s.Paused = true
 	life, shown := s.Life, s.Now()
 	w.After(d, func() {
 		if s.Life == life && s.Paused {
-			s.clock.Since, s.clock.Base = w.Now, shown
+			s.Clock.Since, s.Clock.Base = w.Now, shown
 			s.resume()
 		}
 	})
@@ -273,7 +274,7 @@ func (w *World) reshape(f faults.Fault) {
 		}
 		return
 	case f.Kind == faults.Join && present <= w.Plan.Servers && len(w.Servers) < mostServer:
-		said := (&Server{w: w, ID: uint64(len(w.Servers)) + 1}).said()
+		said := (&Server{w: w, Machine: machine.New(uint64(len(w.Servers))+1, w.Net)}).said()
 		said.ID, said.UID = 0, w.drawUID()
 		if f.Arg%3 == 0 {
 			said.Standing = registry.Learner

@@ -65,7 +65,7 @@ func (s *Server) other() {
 		s.levels.Max, s.before = s.before, 0
 	}
 	s.levels.Min = max(s.levels.Max, 2) - 1
-	s.introduce()
+	s.transport.Introduce()
 	s.run()
 }
 

@@ -52,7 +52,7 @@ func (j *judge) favourites(w *World) {
 			j.patience[res.Name] = f
 			continue
 		}
-		if waited := w.Now - j.patience[res.Name].since; waited > leader.clock.Real(length)+patienceSlack {
+		if waited := w.Now - j.patience[res.Name].since; waited > leader.Clock.Real(length)+patienceSlack {
 			w.Violate("patience", "a candidate of %q waits for %d ms behind a leader of lower priority, and said %d", res.Name, waited/ms, length/ms)
 		}
 		w.Stats.Patient++

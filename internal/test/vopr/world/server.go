@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"go.etcd.io/raft/v3/raftpb"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/conclave-io/conclave/internal/service/access"
 	"github.com/conclave-io/conclave/internal/service/agreement"
@@ -14,48 +13,37 @@ import (
 	"github.com/conclave-io/conclave/internal/service/peering"
 	"github.com/conclave-io/conclave/internal/service/queue"
 	"github.com/conclave-io/conclave/internal/service/replica"
-	"github.com/conclave-io/conclave/internal/test/vopr/clock"
-	"github.com/conclave-io/conclave/internal/test/vopr/network"
+	"github.com/conclave-io/conclave/internal/test/vopr/machine"
+	"github.com/conclave-io/conclave/internal/test/vopr/transport"
 )
 
-const (
-	tick = 10 * ms
-	// maxInbox limits the number of inputs that wait for a paused server.
-	maxInbox = 4096
-)
+const tick = 10 * ms
 
 // Server runs a replica. It corresponds to the real internal/service/node.
 type Server struct {
-	w        *World
-	ID       uint64
-	On       bool // the process is running
-	founding founding.Machine
-	Replica  *replica.Replica // nil while the server is down or does not know its id
-	disk     disk
-	joined   bool                     // it is not a founder, or it joined again
-	peers    []uint64                 // the servers that it knew at its start
-	contacts map[uint64]peering.Hello // the introductions of servers with which it did a handshake
-	remotes  map[uint64]*remote
-	Narrow   int64 // the time that each frame for another server takes
-	ready    bool  // its disk is read and has no state of the cluster
-	served   bool  // it has had a leader
-	slowness int64 // the time that the next boot takes
+	machine.Machine
+	w         *World
+	transport *transport.Transport
+	founding  founding.Machine
+	Replica   *replica.Replica // nil while the server is down or does not know its id
+	disk      disk
+	joined    bool                     // it is not a founder, or it joined again
+	peers     []uint64                 // the servers that it knew at its start
+	contacts  map[uint64]peering.Hello // the introductions of servers with which it did a handshake
+	ready     bool                     // its disk is read and has no state of the cluster
+	served    bool                     // it has had a leader
+	slowness  int64                    // the time that the next boot takes
 
 	lost       bool // its disk was emptied, and it was not taken back since
 	members         // as it knew them last
 	askingBack bool // an operator joins it again
 
-	clock clock.Clock
-	time  int64 // the latest clock reading that the replica received
-	Wall  int64 // the error of the wall clock
-	Life  int   // counts starts and crashes; callbacks of an earlier life have no effect
+	time int64 // the latest clock reading that the replica received
+	Wall int64 // the error of the wall clock
 
-	Paused  bool
 	removed bool // removed from the cluster; it stays down
 	held    int  // number of faults that keep it down
 
-	inbox   []func()
-	turning bool // a turn is scheduled
 	streams []*attached
 	viewers []*viewer
 	conns   map[uint64]*attached   // streams that this server serves, by number
@@ -72,7 +60,6 @@ type Server struct {
 	before uint32         // the newest level of the release before
 	began  int64          // when this life began
 	ended  int64          // when the previous life ended
-	Woken  int64          // when it last resumed after a pause
 
 	applied uint64 // at the last check by the judge
 	Log     ledger // the entries of its log, for the judge
@@ -82,7 +69,8 @@ type Server struct {
 // addServer creates a machine with an empty disk.
 func (w *World) addServer() *Server {
 	id := uint64(len(w.Servers)) + 1
-	s := &Server{w: w, ID: id, clock: clock.Clock{Base: int64(id) * 1e12}}
+	s := &Server{w: w, Machine: machine.New(id, w.Net)}
+	s.Turn, s.transport = s.turn, w.transports.Add(&s.Machine, handler{s})
 	s.disk.w, s.disk.owner = w, s
 	w.Servers = append(w.Servers, s)
 	return s
@@ -90,12 +78,6 @@ func (w *World) addServer() *Server {
 
 // Up reports whether the process of the server runs.
 func (s *Server) Up() bool { return s.Replica != nil }
-
-// Endpoint returns the place of the server in the network.
-func (s *Server) Endpoint() network.Endpoint { return network.Server(s.ID) }
-
-// Now returns the reading of its monotonic clock.
-func (s *Server) Now() int64 { return s.clock.Read(s.w.Now) }
 
 // TellTime returns the clock reading for the replica.
 func (s *Server) TellTime() int64 {
@@ -111,10 +93,9 @@ func (s *Server) Crash() {
 	s.noteMembers()
 	s.w.Note("crash", s.ID, s.applied)
 	s.w.well &^= s.Endpoint() // the judge may not query it before it runs again
-	s.On, s.Replica, s.inbox, s.Paused, s.ended = false, nil, nil, false, s.w.Now
-	s.hangUp()
-	s.Life++
-	s.clock.Begin(s.w.Now, s.w.Plan.Seed^s.ID<<32^uint64(s.Life)<<48)
+	s.Replica, s.ended = nil, s.w.Now
+	s.Stop(s.w.Plan.Seed ^ s.ID<<32)
+	s.transport.Stop()
 	s.disk.crash()
 	s.w.Stats.Restarts++
 	for _, a := range s.streams {
@@ -146,21 +127,18 @@ func (s *Server) retire() {
 }
 
 // scheduleTick schedules the next tick. Like a real ticker, it is sometimes a little late.
-func (s *Server) scheduleTick(life int) {
-	s.w.After(s.clock.Real(tick), func() {
-		if s.Life != life {
-			return
-		}
+func (s *Server) scheduleTick() {
+	s.Alarm(tick, func() {
 		if !s.Paused {
-			s.take(s.tick)
+			s.Take(s.tick)
 		}
-		s.scheduleTick(life)
+		s.scheduleTick()
 	})
 }
 
 // tick processes a tick.
 func (s *Server) tick() {
-	s.losses()
+	s.transport.Losses()
 	if s.Up() {
 		s.Replica.Tick(s.TellTime())
 		s.w.trace.ticks(s)
@@ -176,54 +154,12 @@ func (s *Server) tick() {
 // Receive queues an input for the replica. The next turn processes it.
 func (s *Server) Receive(input func()) {
 	if s.Up() {
-		s.take(input)
+		s.Take(input)
 	}
 }
 
-// take queues any input.
-func (s *Server) take(input func()) {
-	if !s.On || len(s.inbox) >= maxInbox {
-		return
-	}
-	s.TakeAlways(input)
-}
-
-// TakeAlways is like take, but has no limit. It is for inputs from streams, whose windows already
-// limit them.
-func (s *Server) TakeAlways(input func()) {
-	if s.On {
-		s.inbox = append(s.inbox, input)
-		s.Wake()
-	}
-}
-
-// Wake schedules a turn. All inputs until then share one output.
-func (s *Server) Wake() {
-	if s.turning || s.Paused || !s.On {
-		return
-	}
-	s.turning = true
-	life := s.Life
-	s.w.After(s.w.Net.Rand.Int64N(ms/10), func() {
-		if s.Life == life {
-			s.turning = false
-			s.turn()
-		}
-	})
-}
-
+// turn carries out what the inputs of a turn gave.
 func (s *Server) turn() {
-	if s.Paused {
-		return
-	}
-	life := s.Life
-	inputs := s.inbox
-	s.inbox = nil
-	for _, input := range inputs {
-		if input(); s.Life != life {
-			return
-		}
-	}
 	if s.Up() {
 		s.takeRequests()
 		s.carryOut(s.Replica.Output(s.w.Now + s.Wall))
@@ -233,26 +169,13 @@ func (s *Server) turn() {
 	}
 }
 
-// pause stops the server, and resume continues it. After resume, a due tick and all inputs that
-// arrived during the pause are processed in random order.
-func (s *Server) pause() { s.Paused = true }
-
+// resume continues the server after a pause.
 func (s *Server) resume() {
 	if !s.Paused {
 		return
 	}
-	s.Paused, s.Woken = false, s.w.Now
-	at := 0
-	if len(s.inbox) > 0 {
-		at = s.w.Net.Rand.IntN(min(len(s.inbox), 20) + 1)
-	}
-	s.inbox = slices.Insert(s.inbox, at, s.tick)
-	s.Wake()
-	for _, other := range s.w.Servers {
-		if c := s.over(other.ID); c != nil {
-			s.write(c)
-		}
-	}
+	s.Resume(s.tick)
+	s.transport.Resume()
 	s.disk.begin()
 }
 
@@ -300,10 +223,10 @@ func (s *Server) carryOut(out *replica.Output) {
 	s.served = s.served || s.Replica.Leader() != 0
 	for _, m := range out.Send {
 		s.w.Judge.answers(s, m)
-		s.send(m)
+		s.transport.Send(m)
 	}
 	for _, d := range out.Digests {
-		s.tell(d)
+		s.transport.Note(d)
 	}
 	s.store(out)
 	s.deliver(out.Replies)
@@ -368,26 +291,6 @@ func (s *Server) reportLater(report func()) {
 			s.Receive(report)
 		}
 	})
-}
-
-// arrive processes a message that arrived on the newest connection of a peer.
-func (s *Server) arrive(c *conn, data []byte) {
-	if !s.Up() || !c.current {
-		return
-	}
-	m := new(raftpb.Message)
-	if err := proto.Unmarshal(data, m); err != nil {
-		s.w.Violate("codec", "a message of server %d cannot be read: %v", c.ends[dialler].ID, err)
-		return
-	}
-	s.accept(c, m)
-}
-
-func (s *Server) accept(c *conn, m *raftpb.Message) {
-	if s.Up() {
-		s.w.Note(m.GetType().String(), c.ends[dialler].ID<<8|s.ID, m.GetTerm()<<32|m.GetIndex())
-		s.Replica.Receive(s.TellTime(), m)
-	}
 }
 
 // Leader returns the server that leads in the highest term, or nil.

@@ -12,6 +12,7 @@ import (
 	"github.com/conclave-io/conclave/internal/test/vopr/faults"
 	"github.com/conclave-io/conclave/internal/test/vopr/network"
 	"github.com/conclave-io/conclave/internal/test/vopr/stats"
+	"github.com/conclave-io/conclave/internal/test/vopr/transport"
 )
 
 // ms is a millisecond, in ns.
@@ -20,9 +21,10 @@ const ms = events.Millisecond
 // World is the state of one run.
 type World struct {
 	*events.Run
-	Plan faults.Plan
-	Net  *network.Network
-	end  int64 // when clients stop starting new work
+	Plan       faults.Plan
+	Net        *network.Network
+	transports *transport.Net
+	end        int64 // when clients stop starting new work
 
 	disks, work, releases, nests *rand.Rand // independent random sources
 
@@ -60,6 +62,7 @@ func New(plan faults.Plan, log io.Writer, checks events.Checks, parts *Parts) *W
 		nests:    rand.New(rand.NewPCG(plan.Seed, 6)),
 	}
 	w.Net = &network.Network{Run: w.Run, Rand: rand.New(rand.NewPCG(plan.Seed, 2))}
+	w.transports = &transport.Net{Network: w.Net}
 	if plan.Deadlocks {
 		w.Judge.tested = newPretested()
 	}

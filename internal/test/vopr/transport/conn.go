@@ -1,4 +1,4 @@
-package world
+package transport
 
 import (
 	"github.com/conclave-io/conclave/internal/service/peering"
@@ -25,7 +25,7 @@ type remote struct {
 // the connection breaks.
 type conn struct {
 	lane    peering.Lane
-	ends    [2]*Server // the dialler is first
+	ends    [2]*Transport // the dialler is first
 	lives   [2]int
 	gone    [2]bool     // the end has closed it, or its process has ended
 	heard   [2]int64    // when something last arrived at that end
@@ -51,8 +51,8 @@ const (
 )
 
 // at returns the index of the end that belongs to a server.
-func (c *conn) at(s *Server) int {
-	if c.ends[dialler] == s {
+func (c *conn) at(t *Transport) int {
+	if c.ends[dialler] == t {
 		return dialler
 	}
 	return acceptor
@@ -60,8 +60,8 @@ func (c *conn) at(s *Server) int {
 
 // alive reports whether an end still processes frames of the connection.
 func (c *conn) alive(end int) bool {
-	s := c.ends[end]
-	return !c.gone[end] && s.On && s.Life == c.lives[end]
+	t := c.ends[end]
+	return !c.gone[end] && t.On && t.Life == c.lives[end]
 }
 
 // say sends something to the other end, in order. It may fail to arrive only if the connection
@@ -69,7 +69,7 @@ func (c *conn) alive(end int) bool {
 func (c *conn) say(to int, take func()) {
 	from, other := c.ends[1-to], c.ends[to]
 	c.said[to] = append(c.said[to], take)
-	from.w.Net.Carry(from.Endpoint(), other.Endpoint(), func() {
+	from.net.Carry(from.Endpoint(), other.Endpoint(), func() {
 		first := c.said[to][0]
 		c.said[to] = c.said[to][1:]
 		if c.alive(to) {
@@ -82,18 +82,18 @@ func (c *conn) say(to int, take func()) {
 
 // tell informs an end that the other end has closed the connection, if it can be reached.
 func (c *conn) tell(end int) {
-	s, gone := c.ends[end], c.ends[1-end]
-	s.w.Net.Carry(gone.Endpoint(), s.Endpoint(), func() {
-		s.atConn(c, end, func() { c.close(end) })
+	t, gone := c.ends[end], c.ends[1-end]
+	t.net.Carry(gone.Endpoint(), t.Endpoint(), func() {
+		t.atConn(c, end, func() { c.close(end) })
 	}, func() {})
 }
 
 // ping sends a ping to the other end. It may be lost.
 func (c *conn) ping(to int) {
 	from := c.ends[1-to]
-	from.w.Net.Packet(from.Endpoint(), c.ends[to].Endpoint(), func() {
+	from.net.Packet(from.Endpoint(), c.ends[to].Endpoint(), func() {
 		if c.alive(to) {
-			c.ends[to].take(func() { c.arrives(to, func() {}) })
+			c.ends[to].Take(func() { c.arrives(to, func() {}) })
 		}
 	}, func() {})
 }
@@ -102,7 +102,7 @@ func (c *conn) arrives(at int, take func()) {
 	if !c.alive(at) {
 		return
 	}
-	c.heard[at] = c.ends[at].w.Now
+	c.heard[at] = c.ends[at].net.Now
 	if at == dialler && c.up || at == acceptor && c.current {
 		c.ends[at].remote(c.ends[1-at].ID).heard++
 	}
@@ -111,14 +111,14 @@ func (c *conn) arrives(at int, take func()) {
 
 // beat sends pings from one end. It closes the connection if nothing arrives.
 func (c *conn) beat(end int) {
-	s := c.ends[end]
-	s.w.After(s.clock.Real(pingInterval), func() {
+	t := c.ends[end]
+	t.net.After(t.Clock.Real(pingInterval), func() {
 		if !c.alive(end) {
 			return
 		}
-		if !s.Paused {
-			if s.w.Now-c.heard[end] > idleTimeout {
-				s.atConn(c, end, func() { c.close(end) })
+		if !t.Paused {
+			if t.net.Now-c.heard[end] > idleTimeout {
+				t.atConn(c, end, func() { c.close(end) })
 				return
 			}
 			c.ping(1 - end)
@@ -134,45 +134,43 @@ func (c *conn) close(end int) {
 	}
 	c.gone[end] = true
 	c.tell(1 - end)
-	s, other := c.ends[end], c.ends[1-end]
-	r := s.remote(other.ID)
+	t, other := c.ends[end], c.ends[1-end]
+	r := t.remote(other.ID)
 	switch {
 	case end == acceptor && c.current:
 		c.current = false
 		r.known.Leave(c.lane)
 	case end == dialler && c.lane == peering.Snapshots:
-		s.unship(c)
+		t.unship(c)
 	case end == dialler && c.up:
 		r.known.Part()
-		s.connected(c, false)
-		if s.founding.Lose(other.ID) {
-			delete(s.contacts, other.ID)
-		}
-		s.dialAgain(c, false)
+		t.connected(c, false)
+		t.h.Lost(other.ID)
+		t.dialAgain(c, false)
 	case end == dialler:
-		s.dialAgain(c, false)
+		t.dialAgain(c, false)
 	}
 }
 
-// hangUp closes all connections of a server whose process ends. If its machine is still running, it
+// Stop closes all connections of a server whose process ends. If its machine is still running, it
 // informs the other ends that it can reach. If its machine has lost power, the other ends notice
 // that nothing arrives.
-func (s *Server) hangUp() {
-	told := s.w.Net.Rand.IntN(2) == 0
-	for _, other := range s.w.Servers {
-		for _, c := range s.connsWith(other) {
-			end := c.at(s)
+func (t *Transport) Stop() {
+	told := t.net.Rand.IntN(2) == 0
+	for _, other := range t.net.All {
+		for _, c := range t.connsWith(other) {
+			end := c.at(t)
 			if c.gone[end] = true; told {
 				c.tell(1 - end)
 			}
 		}
 	}
-	s.remotes = nil
+	t.remotes = nil
 }
 
 // connsWith returns the connections with another server.
-func (s *Server) connsWith(other *Server) (all []*conn) {
-	r := s.remotes[other.ID]
+func (t *Transport) connsWith(other *Transport) (all []*conn) {
+	r := t.remotes[other.ID]
 	if r == nil {
 		return nil
 	}
@@ -191,8 +189,8 @@ func (s *Server) connsWith(other *Server) (all []*conn) {
 }
 
 // over returns the connection that can deliver messages to a peer, or nil.
-func (s *Server) over(id uint64) *conn {
-	if r := s.remotes[id]; r != nil && r.dialled != nil && r.dialled.up && r.dialled.alive(dialler) {
+func (t *Transport) over(id uint64) *conn {
+	if r := t.remotes[id]; r != nil && r.dialled != nil && r.dialled.up && r.dialled.alive(dialler) {
 		return r.dialled
 	}
 	return nil
