@@ -152,7 +152,9 @@ internal/test/vopr/faults: # the plans of what happens
 internal/test/vopr/stats:  internal/test/leasemodel internal/test/longrun
 internal/test/vopr/events:  internal/test/vopr/stats # the course of one run
 internal/test/vopr/network: internal/test/vopr/events
-internal/test/vopr/world:   api internal/client/line internal/service/access internal/service/agreement internal/service/founding internal/service/host internal/service/peering internal/service/queue internal/service/registry internal/service/replica internal/service/stream internal/service/version internal/test/leasemodel internal/test/vopr/clock internal/test/vopr/events internal/test/vopr/faults internal/test/vopr/network internal/test/vopr/stats # servers, clients and the judge
+internal/test/vopr/machine: internal/test/vopr/clock internal/test/vopr/events internal/test/vopr/network
+internal/test/vopr/transport: internal/service/peering internal/service/replica internal/test/vopr/events internal/test/vopr/machine internal/test/vopr/network # the connections between servers
+internal/test/vopr/world:   api internal/client/line internal/service/access internal/service/agreement internal/service/founding internal/service/host internal/service/peering internal/service/queue internal/service/registry internal/service/replica internal/service/stream internal/service/version internal/test/leasemodel internal/test/vopr/clock internal/test/vopr/events internal/test/vopr/faults internal/test/vopr/machine internal/test/vopr/network internal/test/vopr/stats internal/test/vopr/transport # servers, clients and the judge
 internal/test/vopr/rules:   internal/service/access internal/service/host internal/service/registry internal/test/vopr/world
 internal/test/vopr/guarded: algorithm/served algorithm/view internal/kit/near internal/service/host internal/service/registry internal/service/replica internal/test/vopr/clock internal/test/vopr/faults internal/test/vopr/world
 internal/test/vopr:         internal/test/vopr/events internal/test/vopr/faults internal/test/vopr/guarded internal/test/vopr/rules internal/test/vopr/stats internal/test/vopr/world # the server in a simulated world
@@ -169,11 +171,11 @@ internal/test/selftest:
 const doors = `
 go.etcd.io/raft/v3...:                 internal/service/agreement
 go.etcd.io/raft/v3:                    internal/service/agreement internal/service/store internal/service/peering # the latter two: see TestOnlyAgreementDrivesRaft
-go.etcd.io/raft/v3/raftpb:             internal/service/agreement internal/service/store internal/service/transport internal/service/replica internal/service/node internal/test/vopr/world internal/test/vopr/rules
+go.etcd.io/raft/v3/raftpb:             internal/service/agreement internal/service/store internal/service/transport internal/service/replica internal/service/node internal/test/vopr/transport internal/test/vopr/world internal/test/vopr/rules
 go.etcd.io/etcd/...:                   internal/service/store
 go.uber.org/zap...:                    internal/service/store
 
-google.golang.org/protobuf/...:        api internal/service/agreement internal/service/store internal/service/transport internal/service/guarded internal/service/server internal/test/vopr/world
+google.golang.org/protobuf/...:        api internal/service/agreement internal/service/store internal/service/transport internal/service/guarded internal/service/server internal/test/vopr/transport internal/test/vopr/world
 google.golang.org/genproto/...:        internal/service/server
 google.golang.org/grpc...:      . admin api internal/service/admission internal/service/attach internal/client internal/client/pool internal/test/clienttest internal/service/auditlog internal/service/rest internal/service/act internal/service/forward internal/service/guarded internal/service/server internal/cli/bench internal/service/authn
 github.com/prometheus/...:             internal/service/metrics

@@ -10,7 +10,7 @@ import (
 var shapes = map[string]Shape{
 	"internal/service/replica": {Methods: 125},
 	"internal/service/server":  {Methods: 98},
-	"internal/test/vopr/world": {Files: 34, Methods: 98},
+	"internal/test/vopr/world": {Files: 31},
 	"lab/check":                {Files: 27, Methods: 129},
 	"lab/scenario":             {Methods: 71},
 	"lab/sim":                  {Files: 30, Methods: 168},
