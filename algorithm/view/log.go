@@ -28,8 +28,8 @@ type Use struct {
 	Options   string
 }
 
-// Live reports whether an algorithm on the servers guards the names.
-func (u Use) Live() bool { return u.Algorithm != "" }
+// Guarded reports whether an algorithm guards the names, and not agreement.
+func (u Use) Guarded() bool { return u.Algorithm != "" }
 
 // Guard says what guards one prefix, and what will guard it.
 type Guard struct {
@@ -192,9 +192,9 @@ func (l *Log) longest(name string, made bool) int {
 	return at
 }
 
-// Live reports whether an algorithm guards some prefix, or will.
-func (l *Log) Live() bool {
-	return slices.ContainsFunc(l.Guards, func(g Guard) bool { return g.Use.Live() || g.Next.Live() })
+// Guarded reports whether an algorithm guards some prefix, or will.
+func (l *Log) Guarded() bool {
+	return slices.ContainsFunc(l.Guards, func(g Guard) bool { return g.Use.Guarded() || g.Next.Guarded() })
 }
 
 // Clone returns a copy that shares no mutable memory.
@@ -302,7 +302,7 @@ func (l *Log) complete(held func(prefix string) bool) (any bool) {
 }
 
 func (l *Log) drained(g *Guard, held func(prefix string) bool) bool {
-	if !g.Use.Live() {
+	if !g.Use.Guarded() {
 		return !held(g.Prefix)
 	}
 	for _, s := range l.Members {

@@ -103,7 +103,7 @@ func (n *naive) settle(above uint64, held map[string]bool) bool {
 	start := n.turning
 	for prefix, change := range n.number {
 		done := !held[prefix]
-		if n.use[prefix].Live() {
+		if n.use[prefix].Guarded() {
 			done = !slices.ContainsFunc(n.members, func(s Seat) bool { return !n.said(s, change) })
 		}
 		if !done {
@@ -223,7 +223,7 @@ func TestLastEpoch(t *testing.T) {
 	l.Enter(Seat{Server: 2})
 	l.Turn(MaxEpoch, 0)
 	l.Set("a", Use{Algorithm: "central"}, Conditions{})
-	if l.Settle(0, held) || l.Epoch != MaxEpoch || len(l.Members) != 1 || l.Covering("a").Live() {
+	if l.Settle(0, held) || l.Epoch != MaxEpoch || len(l.Members) != 1 || l.Covering("a").Guarded() {
 		t.Errorf("the log goes on: %+v", l)
 	}
 }

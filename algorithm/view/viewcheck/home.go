@@ -48,7 +48,7 @@ type home struct {
 }
 
 func newHome(o *over, self process.ID, c *process.Config) *home {
-	m := &home{o: o, c: c, self: self, starts: 1, live: firstUse(o, c).Live()}
+	m := &home{o: o, c: c, self: self, starts: 1, live: firstUse(o, c).Guarded()}
 	for n := 1; n <= c.N-Others; n++ {
 		m.configs = append(m.configs, o.config(c, n))
 	}

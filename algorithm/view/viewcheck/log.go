@@ -133,7 +133,7 @@ func (m *logger) onChange(fx *process.Effects) {
 	switch {
 	case g.Change != 0:
 		m.log.Set(name, g.Use, view.Conditions{})
-	case g.Use.Live():
+	case g.Use.Guarded():
 		m.log.Set(name, view.Use{}, view.Conditions{})
 	default:
 		m.log.Set(name, view.Use{Algorithm: m.o.lock.Name}, view.Conditions{})
@@ -143,7 +143,7 @@ func (m *logger) onChange(fx *process.Effects) {
 // show lets the servers apply the entry.
 func (m *logger) show(fx *process.Effects) {
 	msg := process.Message{Type: msgView, Term: termOf(m.log.Epoch), Clock: m.guard().Change}
-	if m.guard().Use.Live() {
+	if m.guard().Use.Guarded() {
 		msg.Value = 1
 	}
 	for _, s := range m.log.Members {
@@ -160,7 +160,7 @@ func (m *logger) show(fx *process.Effects) {
 
 // onAsk is a client that acquires the lock of agreement.
 func (m *logger) onAsk(p process.ID, fx *process.Effects) {
-	if m.guard().Use.Live() {
+	if m.guard().Use.Guarded() {
 		fx.Rule(ruleH8)
 		fx.Send(p, process.Message{Type: msgMoved})
 		return
@@ -171,7 +171,7 @@ func (m *logger) onAsk(p process.ID, fx *process.Effects) {
 // pass grants the lock of agreement to the first waiting client, unless the guard
 // drains (G3).
 func (m *logger) pass(fx *process.Effects) {
-	if m.holder != process.None || len(m.queue) == 0 || m.guard().Use.Live() || m.guard().Change != 0 && !m.o.flaw.FeedsDraining {
+	if m.holder != process.None || len(m.queue) == 0 || m.guard().Use.Guarded() || m.guard().Change != 0 && !m.o.flaw.FeedsDraining {
 		return
 	}
 	m.holder = m.queue[0]
@@ -183,7 +183,7 @@ func (m *logger) pass(fx *process.Effects) {
 // Fields names the state. There are two guards: the one not in use is the next.
 func (m *logger) Fields(f *process.Fields) {
 	g := m.guard()
-	m.live = g.Use.Live()
+	m.live = g.Use.Guarded()
 	f.Uint("epoch", &m.log.Epoch)
 	process.List(f, "members", &m.log.Members, seatFields)
 	process.List(f, "seats", &m.log.Seats, seatFields)

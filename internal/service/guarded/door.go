@@ -75,7 +75,7 @@ func (d *Door) RouteOf(ctx context.Context, req *api.Request) Route {
 func (d *Door) guards(ctx context.Context, name string) (guarded bool) {
 	_ = d.cfg.Node.View(ctx, func(r *replica.Replica) { // fails if the server is stopping: then nothing is guarded
 		g := r.Registry().Guarded().GuardOf(name)
-		guarded = g != nil && g.Use.Live()
+		guarded = g != nil && g.Use.Guarded()
 	})
 	return guarded
 }
@@ -91,7 +91,7 @@ func (d *Door) guardsUnder(ctx context.Context, prefix string) (guarded bool) {
 	_ = d.cfg.Node.View(ctx, func(r *replica.Replica) { // fails if the server is stopping: then nothing is listed
 		guarded = slices.ContainsFunc(r.Registry().Guarded().Guards, func(g view.Guard) bool {
 			switch {
-			case !g.Use.Live():
+			case !g.Use.Guarded():
 				return false
 			case strings.HasPrefix(g.Prefix, prefix):
 				return reads(g.Prefix)

@@ -48,10 +48,10 @@ var errNoElection = status.Error(codes.NotFound, "elect: the members run no elec
 // mayElect returns why no member can elect a coordinator, as far as this server knows.
 func (d *Door) mayElect(ctx context.Context) (why error) {
 	err := d.cfg.Node.View(ctx, func(r *replica.Replica) {
-		switch live := r.Registry().Guarded(); {
-		case len(live.Members) == 0:
+		switch l := r.Registry().Guarded(); {
+		case len(l.Members) == 0:
 			why = status.Error(codes.NotFound, "elect: there is no view: no algorithm guards any lock")
-		case !live.Watch.Live():
+		case l.Watch.Algorithm == "":
 			why = errNoElection
 		}
 	})

@@ -23,7 +23,7 @@ func (m *machines) reset() {
 func (m *machines) begin(l *view.Log) {
 	m.prefixes = nil
 	for i := range l.Guards {
-		if g := &l.Guards[i]; g.Use.Live() && !g.New {
+		if g := &l.Guards[i]; g.Use.Guarded() && !g.New {
 			m.prefixes = append(m.prefixes, m.newPrefix(g, l.Coordinator))
 		} else if !g.New {
 			m.prefixes = append(m.prefixes, &guardedPrefix{prefix: g.Prefix})

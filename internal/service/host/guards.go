@@ -110,7 +110,7 @@ func (g *guards) count(in *instance) {
 func (g *guards) sayQuiet(seat *seat) {
 	for i := range g.list {
 		o := &g.list[i]
-		if o.Change != 0 && o.Use.Live() && o.said != o.Change && o.busy == 0 && g.member.State != view.Out {
+		if o.Change != 0 && o.Use.Guarded() && o.said != o.Change && o.busy == 0 && g.member.State != view.Out {
 			o.said = o.Change
 			seat.order(registry.Command{Op: registry.OpQuiet, Guarding: &registry.Guarding{Epoch: g.member.Epoch, Change: o.Change}})
 		}

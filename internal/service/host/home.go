@@ -347,7 +347,7 @@ func (h *home) moved(name string) {
 // movedFrom is the answer to requests here for a name that agreement guards (H8).
 func (h *home) movedFrom(name string) registry.Result {
 	guard := new(registry.Guard)
-	if g := h.machines.guards.find(name); g != nil && !g.Use.Live() {
+	if g := h.machines.guards.find(name); g != nil && !g.Use.Guarded() {
 		guard.Prefix = g.Prefix
 	}
 	return registry.Result{Code: registry.Moved, Message: fmt.Sprintf("%q is guarded by agreement: ask the leader", name), Guard: guard}

@@ -40,7 +40,7 @@ func (h *Host) View(now int64, s *view.Log) {
 	h.setGuards(s.Guards)
 	h.serves = serves(s)
 	h.asides.sortOut(s)
-	if h.seat.confirmed && !s.Live() && !h.seat.closing && !h.asides.inherits() {
+	if h.seat.confirmed && !s.Guarded() && !h.seat.closing && !h.asides.inherits() {
 		h.departure.close(view.Seat{})
 	}
 	h.finish()
@@ -49,7 +49,7 @@ func (h *Host) View(now int64, s *view.Log) {
 // serves reports whether an algorithm guards some prefix, or is about to, and this server knows all
 // algorithms (S2).
 func serves(l *view.Log) bool {
-	return l.Live() && CheckWatch(l.Watch) == nil && !slices.ContainsFunc(l.Guards, func(g view.Guard) bool { return Check(g.Use) != nil || Check(g.Next) != nil })
+	return l.Guarded() && CheckWatch(l.Watch) == nil && !slices.ContainsFunc(l.Guards, func(g view.Guard) bool { return Check(g.Use) != nil || Check(g.Next) != nil })
 }
 
 // start is M1: the epoch begins without machines, timers and frames. What clients hold or wait

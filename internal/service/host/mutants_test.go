@@ -70,7 +70,7 @@ var mutants = []mutant{
 		one(memberFile, "case n.Phase == Idle && n.Wanted && !n.Held &&", "case n.Phase != Inside && n.Wanted && !n.Held &&")},
 	{"present-prefixes", "A prefix made in mid-epoch has its names at once, and they begin without the marks of the old one.",
 		[]mutation.Edit{
-			{File: machinesFile, Old: "	for _, s := range m.prefixes {\n		if strings.HasPrefix(name, s.prefix) && (found", New: "	for i := range m.guards.list {\n		g := &m.guards.list[i]\n		if g.New && g.Use.Live() && !slices.ContainsFunc(m.prefixes, func(s *guardedPrefix) bool { return s.prefix == g.Prefix }) {\n			m.prefixes = append(m.prefixes, m.newPrefix(&g.Guard, 0))\n		}\n	}\n	for _, s := range m.prefixes {\n		if strings.HasPrefix(name, s.prefix) && (found"},
+			{File: machinesFile, Old: "	for _, s := range m.prefixes {\n		if strings.HasPrefix(name, s.prefix) && (found", New: "	for i := range m.guards.list {\n		g := &m.guards.list[i]\n		if g.New && g.Use.Guarded() && !slices.ContainsFunc(m.prefixes, func(s *guardedPrefix) bool { return s.prefix == g.Prefix }) {\n			m.prefixes = append(m.prefixes, m.newPrefix(&g.Guard, 0))\n		}\n	}\n	for _, s := range m.prefixes {\n		if strings.HasPrefix(name, s.prefix) && (found"},
 		}},
 	{"lapsed-tells", "A member whose seat has lapsed tells grants.",
 		one(memberFile, "n.Wanted && !draining && !m.Lapsed", "n.Wanted && !draining")},

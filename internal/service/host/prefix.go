@@ -35,7 +35,7 @@ const (
 // Check returns what is wrong with the algorithm or the options of a guard (G1), or nil.
 // Options are pairs such as "k=3", separated by commas.
 func Check(u view.Use) error {
-	if !u.Live() {
+	if !u.Guarded() {
 		if u.Options != "" {
 			return fmt.Errorf("guard: agreement: options %q: must be empty", u.Options)
 		}

@@ -73,7 +73,7 @@ type WatchCounts struct {
 
 // CheckWatch returns what is wrong with a watch stack or its options, or nil.
 func CheckWatch(u view.Use) error {
-	if !u.Live() {
+	if u.Algorithm == "" {
 		if u.Options != "" {
 			return fmt.Errorf("watch: no stack: options %q: must be empty", u.Options)
 		}
@@ -111,7 +111,7 @@ func (w *watch) begin(l *view.Log) {
 	before, known := w.last, w.knows
 	w.last, w.knows = l.Watch, true
 	w.stack = stack{leader: process.None, coordinator: w.member.RankOf(l.Coordinator)}
-	if !l.Watch.Live() {
+	if l.Watch.Algorithm == "" {
 		return
 	}
 	p, err := configureWatch(l.Watch, len(w.member.Members))

@@ -135,7 +135,7 @@ func (w *world) boot(s *server) {
 	s.host = New(Config{Server: s.id, Seed: w.random.Uint64(), Reuse: 1 + w.random.IntN(2), Lease: registry.MaxTTL})
 	s.applied = 0
 	s.clear()
-	if w.log.Live() {
+	if w.log.Guarded() {
 		w.enter(s)
 	}
 }
@@ -262,7 +262,7 @@ func (w *world) order(s *server, c *registry.Command) {
 	result := registry.Result{Code: registry.OK}
 	switch c.Op {
 	case registry.OpEnter:
-		if s.waits = !w.log.Live(); s.waits {
+		if s.waits = !w.log.Guarded(); s.waits {
 			return // it is refused for as long as no algorithm guards any name
 		}
 		w.log.Enter(seat)
@@ -508,7 +508,7 @@ func (w *world) stopIfLeft(s *server) {
 
 // tryAgain has a server ask for its seat again that was refused.
 func (w *world) tryAgain(s *server) {
-	if s.waits && w.log.Live() {
+	if s.waits && w.log.Guarded() {
 		w.order(s, &registry.Command{Op: registry.OpEnter, Session: s.host.seat.id, Sequence: 1})
 	}
 }
@@ -846,7 +846,7 @@ func (w *world) round() (done bool) {
 		w.carryOut(s)
 		w.tellGone(s)
 		w.tryAgain(s)
-		if len(s.wants) > 0 || s.host.Member().State != view.Open && w.log.Live() {
+		if len(s.wants) > 0 || s.host.Member().State != view.Open && w.log.Guarded() {
 			done = false
 		}
 	}

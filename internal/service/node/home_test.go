@@ -199,7 +199,7 @@ func TestAlgorithmsBetweenNodes(t *testing.T) {
 	}
 	c.guard("central/", view.Use{})
 	c.until("agreement guards the prefix", func() (done bool) {
-		_ = c.leader().View(c.ctx, func(r *replica.Replica) { done = !r.Registry().Guarded().Find("central/").Use.Live() })
+		_ = c.leader().View(c.ctx, func(r *replica.Replica) { done = !r.Registry().Guarded().Find("central/").Use.Guarded() })
 		return done
 	})
 	x := c.tenant(2)

@@ -74,7 +74,7 @@ type guarded struct {
 
 // empty reports whether there never was a guard or a seat, and there is no watch stack.
 func (l *guarded) empty() bool {
-	return l.Epoch == 0 && l.Changes == 0 && len(l.Guards)+len(l.Seats) == 0 && !l.Watch.Live()
+	return l.Epoch == 0 && l.Changes == 0 && len(l.Guards)+len(l.Seats) == 0 && l.Watch.Algorithm == ""
 }
 
 // hasGuarded reports whether a level has guarded names.
@@ -113,7 +113,7 @@ func (h *head) moved(res *resource) bool { return h.isGuarded(res.class, res.nam
 // isGuarded is moved for a name that may not be held.
 func (h *head) isGuarded(class Class, name string) bool {
 	g := h.guard(class, name)
-	return g != nil && g.Use.Live()
+	return g != nil && g.Use.Guarded()
 }
 
 // elsewhere refuses a request to acquire a resource that this registry does not guard or does
@@ -123,7 +123,7 @@ func (r *Registry) elsewhere(c *Command, result *Result) bool {
 	switch {
 	case g == nil:
 		return false
-	case g.Use.Live():
+	case g.Use.Guarded():
 		*result = movedFrom(c.Name, g)
 		return true
 	case g.Change == 0 || !c.Try:
@@ -168,7 +168,7 @@ func (h *head) refusesSeat(c *Command, result *Result) bool {
 		*result = Result{Code: Invalid, Message: fmt.Sprintf("seat: the cluster is at level %d: seats need level %d", h.level, version.Guarded)}
 	case !known || m.Standing != Voter || m.Reserved():
 		*result = Result{Code: NotMember, Message: fmt.Sprintf("seat: server %d does not vote", c.guarding().Server)}
-	case !h.Guarded().Live():
+	case !h.Guarded().Guarded():
 		*result = Result{Code: Unavailable, Message: "seat: no algorithm guards any prefix"}
 	case len(h.Guarded().Seats) >= MaxSeats:
 		*result = Result{Code: Exhausted, Message: fmt.Sprintf("seat: %d seats are taken, the most there may be", MaxSeats)}
@@ -285,7 +285,7 @@ func (h *head) refusesGuard(c *Command, epoch uint64) (refusal Result) {
 	switch {
 	case !hasGuarded(h.level):
 		refusal = Result{Code: Invalid, Message: fmt.Sprintf("level %d: algorithms guard locks from level %d on: see conclave upgrade status", h.level, version.Guarded)}
-	case c.Class == View && how.Use.Live() && !version.Watches(h.level, how.Use.Algorithm):
+	case c.Class == View && how.Use.Algorithm != "" && !version.Watches(h.level, how.Use.Algorithm):
 		refusal = Result{Code: Invalid, Message: fmt.Sprintf("watch: %s: must be a detector and an election, such as swim+bully, that servers run at level %d", quoted(how.Use.Algorithm), h.level)}
 	case c.Class == View && epoch < view.MaxEpoch:
 	case how.Change != 0 && (g == nil || g.Change != how.Change):
@@ -295,7 +295,7 @@ func (h *head) refusesGuard(c *Command, epoch uint64) (refusal Result) {
 		refusal = Result{Code: Unavailable, Message: fmt.Sprintf("guard: no epoch is left above %d: guards cannot change any more", epoch)}
 	case how.Remove && g == nil:
 		refusal = Result{Code: NotFound, Message: fmt.Sprintf("prefix: %s: has no guard of its own", quoted(c.Name))}
-	case how.Use.Live() && !slices.Contains(version.Machines(h.level), how.Use.Algorithm):
+	case how.Use.Guarded() && !slices.Contains(version.Machines(h.level), how.Use.Algorithm):
 		refusal = Result{Code: Invalid, Message: fmt.Sprintf("algorithm: %s: cannot guard names at level %d; use one of %s", quoted(how.Use.Algorithm), h.level, strings.Join(version.Machines(h.level), ", "))}
 	case g == nil && len(l.Guards) >= MaxGuards:
 		refusal = Result{Code: Exhausted, Message: fmt.Sprintf("prefix: %d prefixes have guards, the most there may be", MaxGuards)}
@@ -305,7 +305,7 @@ func (h *head) refusesGuard(c *Command, epoch uint64) (refusal Result) {
 
 // askAll asks the holders of locks under a prefix that drains to leave (G6).
 func (r *Registry) askAll(c *Command, fx *Effects) {
-	if g := r.guarded.Find(c.Name); g == nil || g.Change == 0 || g.Use.Live() {
+	if g := r.guarded.Find(c.Name); g == nil || g.Change == 0 || g.Use.Guarded() {
 		return
 	}
 	for _, res := range r.locksUnder(c.Name) {
@@ -325,7 +325,7 @@ func (r *Registry) askAll(c *Command, fx *Effects) {
 func (r *Registry) reguard(prefix string, fx *Effects) {
 	for _, res := range r.locksUnder(prefix) {
 		g := r.guarded.GuardOf(res.name)
-		elsewhere := g != nil && g.Use.Live()
+		elsewhere := g != nil && g.Use.Guarded()
 		if len(res.queue()) == 0 || !elsewhere && r.drains(res) {
 			continue
 		}
@@ -370,7 +370,7 @@ func (r *Registry) settleGuarded(fx *Effects) {
 	for _, g := range r.guarded.Guards {
 		if g.Change != 0 {
 			draining = append(draining, g.Prefix)
-			r.unsettled = r.unsettled || !g.Use.Live() && !r.heldUnder(g.Prefix, &r.guarded.Log)
+			r.unsettled = r.unsettled || !g.Use.Guarded() && !r.heldUnder(g.Prefix, &r.guarded.Log)
 		}
 	}
 	if !r.unsettled {
@@ -415,7 +415,7 @@ func (r *Registry) relevel() {
 // pinned reports whether the level cannot go down because there are seats, guards or rules.
 func (h *head) pinned(level uint32) bool {
 	l := h.Guarded()
-	return !hasGuarded(level) && (len(l.Guards)+len(l.Seats) > 0 || l.Watch.Live()) || !hasAccess(level) && h.rules.Rest() != ""
+	return !hasGuarded(level) && (len(l.Guards)+len(l.Seats) > 0 || l.Watch.Algorithm != "") || !hasAccess(level) && h.rules.Rest() != ""
 }
 
 // anyGuard returns the name of a prefix with a guard, or of a seat, or "".
@@ -425,7 +425,7 @@ func (v *Version) anyGuard() string {
 		return "the guard of the prefix " + quoted(l.Guards[0].Prefix)
 	case len(l.Seats) > 0:
 		return fmt.Sprintf("the seat of server %d", l.Seats[0].Server)
-	case l.Watch.Live():
+	case l.Watch.Algorithm != "":
 		return "the watch stack " + quoted(l.Watch.Algorithm)
 	}
 	return ""

@@ -241,7 +241,7 @@ func requireGuarded(t *testing.T, r *Registry) {
 	}
 	has := make(map[string]bool)
 	for _, g := range l.Guards {
-		has["live"] = has["live"] || g.Use.Live()
+		has["live"] = has["live"] || g.Use.Guarded()
 		has["new"] = has["new"] || g.New
 		has["drains"] = has["drains"] || g.Change != 0 && g.Conditions.Wait > 0
 		has["quiet"] = has["quiet"] || len(g.Quiet) > 0

@@ -367,7 +367,7 @@ func seatsText(seats []view.Seat) (text string) {
 }
 
 func watchText(u view.Use) string {
-	if !u.Live() {
+	if u.Algorithm == "" {
 		return ""
 	}
 	return strings.TrimRight("; watch "+u.Algorithm+" "+u.Options, " ")

@@ -88,7 +88,7 @@ func (c *Command) validateGuard() string {
 		return fmt.Sprintf("wait: %d ns: must not be negative", c.guarding().Wait)
 	case c.guarding().Remove && use != view.Use{}:
 		return "guard: names an algorithm and is to be removed: name one or remove it"
-	case !use.Live() && use.Options != "":
+	case !use.Guarded() && use.Options != "":
 		return fmt.Sprintf("options: %s: agreement has none", quoted(use.Options))
 	}
 	return firstProblem(ValidateName(c.Name), validateText("options", c.guarding().Use.Options), c.validateReason(), c.Origin().validate())
@@ -102,7 +102,7 @@ func (c *Command) validateWatch() string {
 		return fmt.Sprintf("watch: prefix %s: must be empty, the stack is that of all members", quoted(c.Name))
 	case *c.guarding() != Guarding{Use: use}:
 		return "watch: a stack changes at once: neither remove, wait, force nor cancel it"
-	case !use.Live() && use.Options != "":
+	case use.Algorithm == "" && use.Options != "":
 		return fmt.Sprintf("options: %s: no stack has none", quoted(use.Options))
 	}
 	return firstProblem(validateText("options", c.guarding().Use.Options), c.validateReason(), c.Origin().validate())

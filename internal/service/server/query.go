@@ -142,7 +142,7 @@ func explainFrom(state node.State, class registry.Class, req *api.ExplainRequest
 		answer.Resource = stream.ResourceProto(&res)
 	}
 	answer.Past = stream.ProtoList(past, stream.EndedProto)
-	if g := state.Guarded().GuardOf(req.GetName()); class == registry.Lock && g != nil && g.Use.Live() {
+	if g := state.Guarded().GuardOf(req.GetName()); class == registry.Lock && g != nil && g.Use.Guarded() {
 		answer.Guard = &api.Guard{Prefix: g.Prefix, Algorithm: g.Use.Algorithm}
 	}
 }

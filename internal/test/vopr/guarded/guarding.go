@@ -99,7 +99,7 @@ func (l *guarding) setGuard(prefix string, how registry.Guarding) {
 func (l *guarding) Heal() {
 	l.w.After(2000*ms, func() {
 		l.setGuard("live/", registry.Guarding{Use: view.Use{Algorithm: "central"}})
-		if g := l.last.Find("live/"); g == nil || !g.Use.Live() || g.Change != 0 {
+		if g := l.last.Find("live/"); g == nil || !g.Use.Guarded() || g.Change != 0 {
 			l.Heal()
 		}
 	})
@@ -109,7 +109,7 @@ func (l *guarding) Heal() {
 // have a seat must have one, and no guard may be changing.
 func (l *guarding) Unfinished(leader *world.Server) string {
 	log := leader.Replica.Registry().Guarded()
-	if !log.Covering("live/").Live() {
+	if !log.Covering("live/").Guarded() {
 		return "no algorithm guards live/"
 	}
 	for _, g := range log.Guards {
@@ -156,7 +156,7 @@ func (l *guarding) advance(log *view.Log) {
 		}
 	}
 	for _, g := range log.Guards {
-		if before := l.last.Find(g.Prefix); before != nil && before.Use.Live() != g.Use.Live() {
+		if before := l.last.Find(g.Prefix); before != nil && before.Use.Guarded() != g.Use.Guarded() {
 			l.w.Stats.Seats.Switched++
 		}
 	}

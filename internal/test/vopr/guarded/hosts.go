@@ -54,7 +54,7 @@ func (l *hosting) turn() {
 	}
 	l.w.After((50+l.rng.Int64N(l.seldom))*ms, l.turn)
 	var how registry.Guarding
-	if g := l.last.Find("turn/"); l.last.Live() && (g == nil || !g.Use.Live()) {
+	if g := l.last.Find("turn/"); l.last.Guarded() && (g == nil || !g.Use.Guarded()) {
 		how.Use = view.Use{Algorithm: "central"}
 	}
 	l.setGuard("turn/", how)

@@ -112,7 +112,7 @@ func (h *home) member() bool { return slices.Contains(h.log().Members, h.seat) }
 func (h *home) act() {
 	l := h.log()
 	h.follow(l)
-	if h.seat.ID == [2]uint64{} && l.Live() && h.w.Now >= h.later {
+	if h.seat.ID == [2]uint64{} && l.Guarded() && h.w.Now >= h.later {
 		h.draw()
 	}
 	if h.entered {
@@ -181,7 +181,7 @@ func (h *home) serve(l *view.Log) {
 		}
 	}
 	for _, g := range l.Guards {
-		if g.Change != 0 && g.Use.Live() && !h.said[g.Change] && h.member() && !h.holdsUnder(l, g.Prefix) && h.closes == 0 {
+		if g.Change != 0 && g.Use.Guarded() && !h.said[g.Change] && h.member() && !h.holdsUnder(l, g.Prefix) && h.closes == 0 {
 			h.said[g.Change] = true
 			h.ask(registry.Command{Op: registry.OpQuiet, Guarding: &registry.Guarding{Epoch: h.epoch, Change: g.Change}})
 		}
@@ -202,7 +202,7 @@ func (h *home) holdsUnder(l *view.Log, prefix string) bool {
 // all members are in the epoch.
 func (h *home) admits(l *view.Log, name string) bool {
 	g := l.GuardOf(name)
-	if g == nil || !g.Use.Live() || g.Change != 0 || h.w.Now >= h.promise {
+	if g == nil || !g.Use.Guarded() || g.Change != 0 || h.w.Now >= h.promise {
 		return false
 	}
 	member := false
@@ -227,7 +227,7 @@ func (h *home) leave(l *view.Log) {
 		if slices.ContainsFunc(h.held(), func(x *liveHold) bool { g := l.GuardOf(x.name); return g != nil && g.Change != 0 }) {
 			rarely = 8
 		}
-		h.leaving = h.entered && (!l.Live() || !h.w.Healed && h.rng.IntN(rarely) == 0)
+		h.leaving = h.entered && (!l.Guarded() || !h.w.Healed && h.rng.IntN(rarely) == 0)
 		return
 	}
 	if h.closes != 0 {

@@ -30,7 +30,7 @@ func (x *watching) operate() {
 		return
 	}
 	x.w.After((200+x.rng.Int64N(8000))*ms, x.operate)
-	if x.last.Watch.Live() && x.rng.IntN(3) > 0 {
+	if x.last.Watch.Algorithm != "" && x.rng.IntN(3) > 0 {
 		for _, s := range x.w.Servers {
 			s.Receive(func() {
 				if s.Host != nil {
@@ -54,7 +54,7 @@ func (x *watching) operate() {
 
 // coordinated sometimes makes the elected member coordinate the names under a guard.
 func (x *watching) coordinated(u view.Use) view.Use {
-	if x != nil && u.Live() && x.rng.IntN(2) == 0 {
+	if x != nil && u.Guarded() && x.rng.IntN(2) == 0 {
 		options := "coordinator=elected"
 		if u.Options != "" {
 			options += "," + u.Options

@@ -133,7 +133,7 @@ func (l *hosting) quiet(s *world.Server, m *view.Member, name string) {
 func (l *hosting) unheld(log *view.Log) {
 	for _, res := range l.w.Judge.Live {
 		before, after := l.last.GuardOf(res.Name), log.GuardOf(res.Name)
-		if before == nil || !before.Use.Live() || after != nil && before.Use == after.Use {
+		if before == nil || !before.Use.Guarded() || after != nil && before.Use == after.Use {
 			continue
 		}
 		l.near.unheld(res)
@@ -164,7 +164,7 @@ func (l *hosting) serves() {
 		g, at := l.last.GuardOf(res.Name), l.stuck[res.Name]
 		now := wait{l.last.Epoch, l.fences[granted{res.Name, l.last.Epoch}], at.since}
 		switch {
-		case !ready || g == nil || !g.Use.Live() || g.Change != 0 || !l.waitedFor(res.Name):
+		case !ready || g == nil || !g.Use.Guarded() || g.Change != 0 || !l.waitedFor(res.Name):
 			delete(l.stuck, res.Name)
 		case at.since == 0 || at != now:
 			now.since = l.w.Now
