@@ -62,11 +62,11 @@
 // floods of requests have large values. In a seventh of the plans some clients prove the same name, and
 // flood at the same time as one that does not.
 //
-// In live plans servers have seats, and an operator changes which algorithm guards which names. In
+// With -live, servers have seats, and an operator changes which algorithm guards which names. In
 // plans with hosts each server runs the algorithms (internal/service/host) beside its replica, frames
 // travel on lanes that keep order and may break, and clients have their second line, to a home:
 // see hosting. In a third of those, programs within the server processes hold names near: see
-// nearby. In the other live plans a stand-in replaces the algorithms, with homes that leave and
+// nearby. In the other plans with -live a stand-in replaces the algorithms, with homes that leave and
 // have an heir: see seating. Its clients rely on their holds as long as any client may: until the
 // end of what they were told, less the margin, by a clock that is as slow as allowed.
 //

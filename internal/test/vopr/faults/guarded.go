@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// DrawLive returns the plan of a seed in which algorithms guard names. All servers run a release
+// DrawGuarded returns the plan of a seed in which algorithms guard names. All servers run a release
 // that supports this. In three of four plans, the servers run the real algorithms.
-func DrawLive(seed uint64, millis int64) Plan {
+func DrawGuarded(seed uint64, millis int64) Plan {
 	if seed%4 != 0 {
 		return DrawHosts(seed, millis)
 	}

@@ -85,7 +85,7 @@ const (
 	Stuck   Kind = "stuck"   // a client cannot reach one of the servers
 	Flood   Kind = "flood"   // a client requests hundreds of locks at once
 	Unread  Kind = "unread"  // like flood, and the client reads no replies for a while
-	Sever   Kind = "sever"   // two servers cannot communicate; only DrawLive uses it
+	Sever   Kind = "sever"   // two servers cannot communicate; only DrawGuarded uses it
 	Freeze  Kind = "freeze"  // a server and its clock stop; only plans with hosts use it
 	Leave   Kind = "leave"   // a server stops in order: it gives up its seat first; used like freeze
 	Theft   Kind = "theft"   // a client sends a request in the session of another client, with its id or its secret

@@ -57,7 +57,7 @@ func (l *guarding) operate() {
 func (l *guarding) drawUse() (u view.Use) {
 	u.Algorithm = l.algorithms[l.rng.IntN(len(l.algorithms))]
 	if u.Algorithm == "k-ricart-agrawala" {
-		u.Options = fmt.Sprint("k=", world.LiveUnits)
+		u.Options = fmt.Sprint("k=", world.GuardedUnits)
 	}
 	if l.hosts != nil {
 		u = l.hosts.watches.coordinated(u)
@@ -66,7 +66,7 @@ func (l *guarding) drawUse() (u view.Use) {
 }
 
 func (l *guarding) drawGuard() (prefix string, how registry.Guarding) {
-	prefix = livePrefixes[l.rng.IntN(len(livePrefixes))]
+	prefix = guardedPrefixes[l.rng.IntN(len(guardedPrefixes))]
 	what := l.rng.IntN(6)
 	if l.hosts != nil && what < 3 && l.rng.IntN(2) == 0 {
 		what = 5 // in plans with hosts, names are guarded by an algorithm more often

@@ -45,7 +45,7 @@ func (l *seating) end(seat view.Seat, log *view.Log) {
 
 // enter checks a client of a home that begins to hold a name.
 func (h *home) enter(name string) {
-	fresh := &liveHold{name: name, home: h}
+	fresh := &guardedHold{name: name, home: h}
 	for _, x := range h.holds {
 		if x.name == name && x.believed() {
 			h.w.Violate("live", "%s is entered at server %d in epoch %d, and a client of server %d holds it for another %d ms", name, h.s.ID, h.epoch, x.home.s.ID, (x.home.promise-h.w.Now)/ms)
@@ -57,10 +57,10 @@ func (h *home) enter(name string) {
 		}
 	}
 	h.w.Stats.Seats.Entered++
-	h.seating.holds = append(slices.DeleteFunc(h.seating.holds, func(x *liveHold) bool { return x.over }), fresh)
+	h.seating.holds = append(slices.DeleteFunc(h.seating.holds, func(x *guardedHold) bool { return x.over }), fresh)
 }
 
-func (x *liveHold) believed() bool { return !x.over && x.home.w.Now < x.home.promise }
+func (x *guardedHold) believed() bool { return !x.over && x.home.w.Now < x.home.promise }
 
 // tenant is a program that acquires, by agreement, names that algorithms guard at other times.
 type tenant struct {
@@ -101,7 +101,7 @@ func (t *tenant) act() {
 	switch {
 	case t.claim == 0 && !t.w.Healed && t.rng.IntN(2) == 0:
 		t.sequence++
-		t.name, t.claim, t.asked = world.LiveNames[t.rng.IntN(len(world.LiveNames))], t.sequence, t.w.Now
+		t.name, t.claim, t.asked = world.GuardedNames[t.rng.IntN(len(world.GuardedNames))], t.sequence, t.w.Now
 		t.send(registry.Command{Op: registry.OpAcquire, Sequence: t.claim, Name: t.name, Try: t.rng.IntN(2) == 0})
 	case t.claim != 0 && !t.granted && t.w.Now-t.asked > 2500*ms, t.w.Healed && t.claim != 0 && !t.granted:
 		t.sequence++

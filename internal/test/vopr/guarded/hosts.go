@@ -24,9 +24,9 @@ type hosting struct {
 	seldom  int64                                     // approximate maximum time between two turns, in ms
 }
 
-// liveReuse is the number of idle machines that a host keeps. It is so small that hosts drop
+// reuse is the number of idle machines that a host keeps. It is so small that hosts drop
 // others.
-const liveReuse = 2
+const reuse = 2
 
 // NewHosts returns the part in which servers run the algorithms.
 func NewHosts(w *world.World) *hosting {
@@ -129,7 +129,7 @@ func (l *hosting) reuse() int {
 	if l.w.Plan.Steady {
 		return 1
 	}
-	return liveReuse
+	return reuse
 }
 
 // Begin creates a host for a server that starts.

@@ -13,7 +13,7 @@ import (
 func TestHosts(t *testing.T) {
 	var all stats.Stats
 	plans := []faults.Plan{leaving(t)}
-	for n := range uint64(*liveSeeds) {
+	for n := range uint64(*seeds) {
 		plans = append(plans, faults.DrawHosts(*first+n, 25_000))
 	}
 	for _, plan := range plans {
@@ -30,8 +30,8 @@ func TestHosts(t *testing.T) {
 		"grants by algorithms": s.Grants, "grants by agreement": s.Agreed, "requests that moved": s.Moved, "batches": s.Batches, "lanes that broke": s.Breaks,
 		"seats that ended": s.Gone, "farewells": s.Farewells, "holds that were lost": s.Lost, "holders asked to leave": s.Asked, "homes taken over": s.Heirs, "holds of clients that went on there": s.Handed, "grants to programs within servers": s.Near, "reports with doubts": s.Doubts, "elected coordinators": s.Elected, "changes of guards": all.Seats.Switched,
 	} {
-		if n == 0 && *liveSeeds >= 5 {
-			t.Errorf("no %s in %d runs", what, *liveSeeds)
+		if n == 0 && *seeds >= 5 {
+			t.Errorf("no %s in %d runs", what, *seeds)
 		}
 	}
 	again := faults.DrawHosts(*first, 10_000)

@@ -41,7 +41,7 @@ func (n *nearby) step() {
 	w := n.l.w
 	w.After(n.rng.Int64N(6*ms), n.step)
 	s, span := w.Servers[n.rng.IntN(len(w.Servers))], n.rng.Int64N(20*ms)
-	res := w.Judge.Live[n.rng.IntN(len(w.Judge.Live))]
+	res := w.Judge.Guarded[n.rng.IntN(len(w.Judge.Guarded))]
 	if n.rng.IntN(4) == 0 {
 		span = n.rng.Int64N(3000 * ms)
 	}
@@ -80,7 +80,7 @@ func (n *nearby) begin(h *nearHold) {
 		w.Violate("seat", "the program of server %d is granted %q, and the seat has ended", h.s.ID, h.Name)
 	}
 	h.res.Newest = max(h.res.Newest, h.Fence)
-	if others := n.believers(h.res); len(others) > 0 && (h.Floor != 0 || len(others) >= world.LiveUnits) {
+	if others := n.believers(h.res); len(others) > 0 && (h.Floor != 0 || len(others) >= world.GuardedUnits) {
 		w.Violate("exclusion", "the program of server %d enters %q with fence %d beside %v", h.s.ID, h.Name, h.Fence, others)
 	}
 	h.res.Clean()
@@ -131,10 +131,10 @@ func (n *nearby) believers(res *world.Resource) (servers []uint64) {
 
 // beside checks a hold of a client that begins, against the near holds (N1).
 func (n *nearby) beside(h *world.Hold) {
-	if n == nil || !h.Claim.Res.Live {
+	if n == nil || !h.Claim.Res.Guarded {
 		return
 	}
-	if others := n.believers(h.Claim.Res); len(others) > 0 && (h.Claim.Units() == 1 || len(others) >= world.LiveUnits) {
+	if others := n.believers(h.Claim.Res); len(others) > 0 && (h.Claim.Units() == 1 || len(others) >= world.GuardedUnits) {
 		n.l.w.Violate("exclusion", "session %v enters %q with fence %d while the programs of servers %v hold it", h.Session.ID, h.Claim.Res.Name, h.Claim.Fence, others)
 	}
 }

@@ -22,7 +22,7 @@ type seating struct {
 	guarding
 	homes  map[uint64]*home // by server, for its current life
 	seats  map[view.Seat]*home
-	holds  []*liveHold
+	holds  []*guardedHold
 	tenant []*tenant
 }
 
@@ -49,8 +49,8 @@ type home struct {
 	silent  map[uint64]int64 // for each silent server, the time since which it has not answered
 }
 
-// liveHold is a hold of a client of a home.
-type liveHold struct {
+// guardedHold is a hold of a client of a home.
+type guardedHold struct {
 	name string
 	home *home
 	over bool
@@ -61,8 +61,8 @@ const (
 	complains = world.SeatTTL / 2
 )
 
-// livePrefixes are the prefixes that may have their own guards.
-var livePrefixes = []string{"live/", "live/b/"}
+// guardedPrefixes are the prefixes that may have their own guards.
+var guardedPrefixes = []string{"live/", "live/b/"}
 
 // NewSeats returns the part in which a stand-in replaces the algorithms.
 func NewSeats(w *world.World) *seating {
@@ -156,7 +156,7 @@ func (h *home) lose() {
 }
 
 // held returns the holds of its clients.
-func (h *home) held() (list []*liveHold) {
+func (h *home) held() (list []*guardedHold) {
 	for _, x := range h.holds {
 		if x.home == h && !x.over {
 			list = append(list, x)
@@ -176,7 +176,7 @@ func (h *home) serve(l *view.Log) {
 				x.over = true
 			}
 		}
-		if name := world.LiveNames[h.rng.IntN(len(world.LiveNames))]; !h.w.Healed && !h.leaving && h.rng.IntN(3) == 0 && h.admits(l, name) {
+		if name := world.GuardedNames[h.rng.IntN(len(world.GuardedNames))]; !h.w.Healed && !h.leaving && h.rng.IntN(3) == 0 && h.admits(l, name) {
 			h.enter(name)
 		}
 	}
@@ -192,7 +192,7 @@ func (h *home) serve(l *view.Log) {
 }
 
 func (h *home) holdsUnder(l *view.Log, prefix string) bool {
-	return slices.ContainsFunc(h.held(), func(x *liveHold) bool {
+	return slices.ContainsFunc(h.held(), func(x *guardedHold) bool {
 		g := l.GuardOf(x.name)
 		return g != nil && g.Prefix == prefix
 	})
@@ -211,7 +211,7 @@ func (h *home) admits(l *view.Log, name string) bool {
 		if other == nil || !other.runs() || other.epoch < h.epoch || other.seat != m {
 			return false
 		}
-		if slices.ContainsFunc(other.held(), func(x *liveHold) bool { return x.name == name }) {
+		if slices.ContainsFunc(other.held(), func(x *guardedHold) bool { return x.name == name }) {
 			return false
 		}
 		member = member || other == h
@@ -224,7 +224,7 @@ func (h *home) leave(l *view.Log) {
 	if !h.leaving {
 		// While a guard changes, homes leave more often, because handovers are most critical then.
 		rarely := 80
-		if slices.ContainsFunc(h.held(), func(x *liveHold) bool { g := l.GuardOf(x.name); return g != nil && g.Change != 0 }) {
+		if slices.ContainsFunc(h.held(), func(x *guardedHold) bool { g := l.GuardOf(x.name); return g != nil && g.Change != 0 }) {
 			rarely = 8
 		}
 		h.leaving = h.entered && (!l.Guarded() || !h.w.Healed && h.rng.IntN(rarely) == 0)

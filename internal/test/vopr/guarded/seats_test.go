@@ -10,14 +10,14 @@ import (
 )
 
 var (
-	liveSeeds = flag.Int("live-seeds", 5, "how many seeds each test plays")
-	first     = flag.Uint64("first", 1, "the first of them")
+	seeds = flag.Int("live-seeds", 5, "how many seeds each test plays")
+	first = flag.Uint64("first", 1, "the first of them")
 )
 
 // TestSeats runs a sample of the plans in which algorithms guard names.
 func TestSeats(t *testing.T) {
 	var all stats.Stats
-	for n := range uint64(*liveSeeds) {
+	for n := range uint64(*seeds) {
 		plan := faults.DrawSeats(*first+n, 40_000)
 		result := vopr.Run(plan, nil)
 		all.Add(&result.Stats)
@@ -32,8 +32,8 @@ func TestSeats(t *testing.T) {
 		"renewals of seats": s.Renewals, "epochs": s.Epochs, "seats that expired": s.Expired, "seats given back": s.Closed, "holds with an heir": s.Adopted,
 		"holds by algorithms": s.Entered, "holds by agreement": s.Granted, "requests referred to an algorithm": s.Moved, "changes of guards": s.Switched,
 	} {
-		if n == 0 && *liveSeeds >= 5 {
-			t.Errorf("no %s in %d runs", what, *liveSeeds)
+		if n == 0 && *seeds >= 5 {
+			t.Errorf("no %s in %d runs", what, *seeds)
 		}
 	}
 	again := faults.DrawSeats(*first, 10_000)

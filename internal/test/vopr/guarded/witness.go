@@ -47,7 +47,7 @@ func (l *hosting) look(s *world.Server) {
 	if m.State == view.Open {
 		l.barrier(s, m)
 	}
-	for _, res := range l.w.Judge.Live {
+	for _, res := range l.w.Judge.Guarded {
 		l.inspect(s, m, res.Name, s.Host.Name(res.Name))
 	}
 }
@@ -95,7 +95,7 @@ func (l *hosting) inside(s *world.Server, m *view.Member, name string, fence uin
 	units := l.views[m.Epoch].GuardOf(name).Use.Algorithm == "k-ricart-agrawala"
 	others, most := 0, 1
 	if units {
-		most = world.LiveUnits
+		most = world.GuardedUnits
 	}
 	for _, o := range l.w.Servers {
 		if o == s || o.Host == nil {
@@ -131,7 +131,7 @@ func (l *hosting) quiet(s *world.Server, m *view.Member, name string) {
 
 // unheld checks that nobody holds a name whose guard an entry has changed (N7).
 func (l *hosting) unheld(log *view.Log) {
-	for _, res := range l.w.Judge.Live {
+	for _, res := range l.w.Judge.Guarded {
 		before, after := l.last.GuardOf(res.Name), log.GuardOf(res.Name)
 		if before == nil || !before.Use.Guarded() || after != nil && before.Use == after.Use {
 			continue
@@ -160,7 +160,7 @@ func (l *hosting) serves() {
 	for _, m := range l.last.Members {
 		ready = ready && l.asks(l.w.Servers[m.Server-1])
 	}
-	for _, res := range l.w.Judge.Live {
+	for _, res := range l.w.Judge.Guarded {
 		g, at := l.last.GuardOf(res.Name), l.stuck[res.Name]
 		now := wait{l.last.Epoch, l.fences[granted{res.Name, l.last.Epoch}], at.since}
 		switch {

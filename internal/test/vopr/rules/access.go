@@ -112,7 +112,7 @@ func (r *ruling) draw(slot int) []access.Edit {
 func (r *ruling) drawRules() (rules []access.Rule) {
 	names := []string{"a", "b", "c", "r", "read", "readers", "s", "semaphore", "e", "f", "flood/", "flood/"}
 	if r.homes != nil {
-		names = append(append(append(names, world.LiveNames...), world.LiveNames...), "live/", "live/", "live/", "live/b/", "live/b/", "")
+		names = append(append(append(names, world.GuardedNames...), world.GuardedNames...), "live/", "live/", "live/", "live/b/", "live/b/", "")
 	}
 	for range 1 + r.rng.IntN(3) {
 		name := names[r.rng.IntN(len(names))]

@@ -146,7 +146,7 @@ func (o *options) more(played *stats.Stats) bool {
 func (o *options) plan(seed uint64) faults.Plan {
 	draw := faults.Draw
 	if o.live {
-		draw = faults.DrawLive
+		draw = faults.DrawGuarded
 	}
 	if o.access {
 		draw = faults.DrawAccess

@@ -49,7 +49,7 @@ func (j *judge) enter(w *World, res *Resource, s *session, sequence uint64, a *a
 	}
 	over := func(other *claim) bool { return other.gone }
 	res.waiting = slices.DeleteFunc(res.waiting, over)
-	if res.Live {
+	if res.Guarded {
 		p.above = res.Newest
 		return p
 	}
@@ -82,7 +82,7 @@ func (j *judge) queued(p *claim) {
 			return
 		}
 	}
-	if p.gone || p.Res.Live {
+	if p.gone || p.Res.Guarded {
 		return
 	}
 	p.told = p.w.Now
@@ -117,7 +117,7 @@ func (p *claim) answered(code registry.Code) {
 		p.vanish()
 	case registry.Moved:
 		w.Stats.Hosts.Moved++
-		if !p.Res.Live {
+		if !p.Res.Guarded {
 			w.Violate("answer", "an acquire of %q is referred to another guard", p.Res.Name)
 		}
 	case registry.StateLimit:
@@ -144,8 +144,8 @@ func (p *claim) answered(code registry.Code) {
 
 // granted records the grant.
 func (p *claim) granted(w *World, fence, floor uint64) {
-	if p.Res.Live {
-		p.grantedLive(fence, floor)
+	if p.Res.Guarded {
+		p.guardedGrant(fence, floor)
 		return
 	}
 	j := &w.Judge
@@ -195,8 +195,8 @@ func (p *claim) exclusive() bool { return p.Res.room() == 1 && !p.shared && p.Un
 
 // Units returns how many claims may hold the resource at the same time if an algorithm guards it.
 func (p *claim) Units() int {
-	if p.Res.Live && p.Fence != 0 && p.floor == 0 {
-		return LiveUnits
+	if p.Res.Guarded && p.Fence != 0 && p.floor == 0 {
+		return GuardedUnits
 	}
 	return 1
 }

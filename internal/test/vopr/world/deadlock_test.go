@@ -13,7 +13,7 @@ import (
 )
 
 // An epoch begins at the end of an entry. The judge of deadlocks identifies holds by their fences.
-// So its epochs must be those of the servers. In seed 3140 of the live plans they differed: a
+// So its epochs must be those of the servers. In seed 3140 of the plans with -live they differed: a
 // request that keeps the hold of another program seemed to complete a deadlock.
 func TestJudgeHasTheEpochsOfTheServers(t *testing.T) {
 	w := &World{Run: events.New(nil, events.Promises), Plan: faults.Plan{Live: true}}

@@ -48,7 +48,7 @@ type operation struct {
 const forever = math.MaxInt64 / 2
 
 func (r *Resource) note(o operation) {
-	if !r.Live { // the answers of homes are not linearizable: a try may miss a free lock
+	if !r.Guarded { // the answers of homes are not linearizable: a try may miss a free lock
 		r.history = append(r.history, o)
 	}
 }

@@ -13,7 +13,7 @@ import (
 // judge checks the promises after each step. It records what clients were told.
 type judge struct {
 	resources []*Resource
-	Live      []*Resource                 // resources that an algorithm guards at times
+	Guarded   []*Resource                 // resources that an algorithm guards at times
 	fences    map[uint64]claimID          // the claim that was given each fence
 	shown     map[uint64]claimID          // holders that were observed at a server, by fence
 	spans     []span                      // intervals in which fences were given

@@ -230,9 +230,9 @@ func (s *Server) carryOut(out *replica.Output) {
 	}
 	s.store(out)
 	s.deliver(out.Replies)
-	if s.w.live != nil {
-		s.w.live.Answer(s, out.Seats)
-		s.w.live.Tell(out.Replies)
+	if s.w.standIn != nil {
+		s.w.standIn.Answer(s, out.Seats)
+		s.w.standIn.Tell(out.Replies)
 	}
 	if s.w.Hosts != nil {
 		s.w.Hosts.Follow(s, out)

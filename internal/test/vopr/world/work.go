@@ -10,11 +10,11 @@ import (
 
 // Resource is a lock or an election that clients use, with the judge's record of it.
 type Resource struct {
-	Class  registry.Class
-	Name   string
-	limit  uint32
-	shares bool // some clients acquire it shared
-	Live   bool // an algorithm guards it at times
+	Class   registry.Class
+	Name    string
+	limit   uint32
+	shares  bool // some clients acquire it shared
+	Guarded bool // an algorithm guards it at times
 
 	Holds      []*Hold  // holds that may still count
 	held       int      // number of holds so far
@@ -29,8 +29,8 @@ type Resource struct {
 	entered    []*claim // claims that may still be granted
 	past       past
 	handovers
-	Newest uint64             // for a live resource: the largest fence that a client has received
-	Given  map[uint64]claimID // for a live resource: the claim that was given each fence
+	Newest uint64             // for a guarded resource: the largest fence that a client has received
+	Given  map[uint64]claimID // for a guarded resource: the claim that was given each fence
 	floor  uint64             // the largest floor that the store behind the resource has seen
 	alone  uint64             // the largest fence of an exclusive holder that has written
 }
@@ -93,7 +93,7 @@ func (k *worker) choose() {
 	k.busy = true
 	res := w.Judge.resources[w.work.IntN(len(w.Judge.resources))]
 	if w.Hosts != nil && w.work.IntN(3) > 0 {
-		k.chooseLive()
+		k.chooseGuarded()
 		return
 	}
 	switch n := w.work.IntN(20); {
@@ -108,10 +108,10 @@ func (k *worker) choose() {
 	}
 }
 
-// chooseLive is like choose, for names that an algorithm guards at times.
-func (k *worker) chooseLive() {
+// chooseGuarded is like choose, for names that an algorithm guards at times.
+func (k *worker) chooseGuarded() {
 	w := k.client.w
-	res := w.Judge.Live[w.work.IntN(len(w.Judge.Live))]
+	res := w.Judge.Guarded[w.work.IntN(len(w.Judge.Guarded))]
 	if w.work.IntN(12) == 0 {
 		w.Hosts.Revoke(res, k.client.principal())
 		k.rest()

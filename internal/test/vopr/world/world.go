@@ -42,11 +42,11 @@ type World struct {
 	Healed      bool
 	operator
 	attendant
-	Judge judge
-	trace *trace  // nil if traces are not checked
-	live  StandIn // nil if the plan has no live names
-	Hosts Hosts   // nil if the plan has no hosts
-	// guards is the common part of live and hosts, or nil.
+	Judge   judge
+	trace   *trace  // nil if traces are not checked
+	standIn StandIn // for the hosts; nil if they run, or no algorithm guards names
+	Hosts   Hosts   // nil if the plan has no hosts
+	// guards is the common part of standIn and Hosts, or nil.
 	Guards guards
 	rules  Rules // nil if the plan has no rules
 }
@@ -87,10 +87,10 @@ func New(plan faults.Plan, log io.Writer, checks events.Checks, parts *Parts) *W
 	}
 	switch {
 	case plan.Live && !plan.Hosts:
-		w.live = parts.Seats(w)
-		w.Guards = w.live
+		w.standIn = parts.Seats(w)
+		w.Guards = w.standIn
 	case plan.Hosts:
-		w.Judge.Live = newLiveResources()
+		w.Judge.Guarded = newGuardedResources()
 	}
 	if plan.Access {
 		w.rules = parts.Rules(w)

@@ -1,29 +1,29 @@
 package world
 
 const (
-	// LiveUnits is the number of claims that may hold a name whose algorithm has units. The floor
+	// GuardedUnits is the number of claims that may hold a name whose algorithm has units. The floor
 	// of their grants is 0.
-	LiveUnits = 2
+	GuardedUnits = 2
 	// FenceBits is the number of bits of a fence below the epoch.
 	FenceBits = 40
 	// SeatTTL is the lease of a seat.
 	SeatTTL = 1200 * ms
 )
 
-// LiveNames are the names that algorithms guard at times.
-var LiveNames = []string{"live/a", "live/c", "live/b/d", "live/b/e"}
+// GuardedNames are the names that algorithms guard at times.
+var GuardedNames = []string{"live/a", "live/c", "live/b/d", "live/b/e"}
 
-// newLiveResources returns the locks that an algorithm guards at times, and agreement at others.
-func newLiveResources() (list []*Resource) {
-	for _, name := range LiveNames {
-		list = append(list, &Resource{Name: name, Live: true, Given: make(map[uint64]claimID)})
+// newGuardedResources returns the locks that an algorithm guards at times, and agreement at others.
+func newGuardedResources() (list []*Resource) {
+	for _, name := range GuardedNames {
+		list = append(list, &Resource{Name: name, Guarded: true, Given: make(map[uint64]claimID)})
 	}
 	return list
 }
 
-// grantedLive records the grant of a lock that an algorithm guards at times. Its fences must
+// guardedGrant records the grant of a lock that an algorithm guards at times. Its fences must
 // increase from grant to grant, no matter which algorithm guards it (N2).
-func (p *claim) grantedLive(fence, floor uint64) {
+func (p *claim) guardedGrant(fence, floor uint64) {
 	w, who := p.w, ClaimOf(p.session, p.sequence)
 	p.Fence, p.floor = fence, floor
 	p.leave()
