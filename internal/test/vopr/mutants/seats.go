@@ -50,7 +50,7 @@ var seatMutants = []Mutant{
 		Why:  "What guards a prefix changes although agreement has granted locks under it: an algorithm grants them again.",
 		Live: true,
 		Edits: []Edit{{
-			"internal/service/registry/guarded.go", "held = len(res.holders()) > 0 && r.guarded", "held = len(res.holders()) > 1 && r.guarded",
+			"internal/service/registry/guarded.go", "held = len(res.holders()) > 0 && l.GuardOf", "held = len(res.holders()) > 1 && l.GuardOf",
 		}},
 	},
 	{
