@@ -11,9 +11,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/conclave-io/conclave/api"
-	load "github.com/conclave-io/conclave/internal/cli/bench"
-
 	"github.com/conclave-io/conclave/bench/competitor"
+	load "github.com/conclave-io/conclave/internal/cli/bench"
 )
 
 // neighbours are sessions that load the cluster during a measurement of one client.

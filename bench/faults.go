@@ -12,10 +12,9 @@ import (
 	"time"
 
 	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/bench/competitor"
 	load "github.com/conclave-io/conclave/internal/cli/bench"
 	"github.com/conclave-io/conclave/internal/cli/local"
-
-	"github.com/conclave-io/conclave/bench/competitor"
 )
 
 // fault is a signal that the leader receives.

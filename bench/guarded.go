@@ -13,9 +13,8 @@ import (
 
 	"github.com/conclave-io/conclave"
 	"github.com/conclave-io/conclave/admin"
-	load "github.com/conclave-io/conclave/internal/cli/bench"
-
 	"github.com/conclave-io/conclave/bench/competitor"
+	load "github.com/conclave-io/conclave/internal/cli/bench"
 )
 
 // guardedReport compares locks that algorithms guard with locks by agreement.

@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/conclave-io/conclave/api"
-
 	"github.com/conclave-io/conclave/bench/holders"
 )
 

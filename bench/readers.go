@@ -13,7 +13,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/conclave-io/conclave/api"
-
 	"github.com/conclave-io/conclave/bench/competitor"
 	"github.com/conclave-io/conclave/bench/holders"
 )

@@ -6,12 +6,10 @@ import (
 	"os"
 	"time"
 
-	"github.com/conclave-io/conclave/admin"
-	load "github.com/conclave-io/conclave/internal/cli/bench"
-
 	"github.com/conclave-io/conclave"
-
+	"github.com/conclave-io/conclave/admin"
 	"github.com/conclave-io/conclave/bench/competitor"
+	load "github.com/conclave-io/conclave/internal/cli/bench"
 )
 
 // ruleCount is the number of rules during the turns with rules.

@@ -8,9 +8,8 @@ import (
 	"strings"
 	"time"
 
-	load "github.com/conclave-io/conclave/internal/cli/bench"
-
 	"github.com/conclave-io/conclave/bench/competitor"
+	load "github.com/conclave-io/conclave/internal/cli/bench"
 )
 
 // loadCase is one load for the comparison of services.

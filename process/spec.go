@@ -147,7 +147,6 @@ type FieldUse struct {
 	Field  Field
 	Symbol string   // what the paper calls it
 	Names  []string // FieldValue: what the numbers stand for; nil: numbers
-	Clock  bool     // FieldVector: logical times
 	// Carried: FieldData holds a message of a layer above (see AppendRaw).
 	Carried bool
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/conclave-io/conclave/lab/scenario"
 	"github.com/conclave-io/conclave/lab/sim"
 	"github.com/conclave-io/conclave/lab/trace/journal"
-	"github.com/conclave-io/conclave/process"
 )
 
 // run is a run with its journal.
@@ -19,7 +18,6 @@ type run struct {
 	text    *scenario.Scenario
 	going   *scenario.Run
 	journal *journal.Journal
-	d       process.Duration
 
 	records int // number of records that were sent, or that equal those of the run like
 	flights int // number of flights that were sent
@@ -52,7 +50,7 @@ func (e *Engine) open(j *job) (Frame, error) {
 		return Frame{}, err
 	}
 	e.last++
-	run := &run{number: e.last, name: s.Name, text: s, going: going, journal: kept, d: going.World.Config().D(), like: like}
+	run := &run{number: e.last, name: s.Name, text: s, going: going, journal: kept, like: like}
 	e.runs[run.number], j.run = run, run
 	about := aboutRun(s)
 	about.Run = run.number

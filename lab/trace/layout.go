@@ -55,7 +55,6 @@ type span struct {
 	lane     int
 	top, end int
 	fence    string
-	open     bool // it lasts beyond the end of the picture
 }
 
 type spanKind uint8
@@ -329,7 +328,6 @@ func (p *picture) placeSpans(before map[process.Label]lineState) {
 	for i := range lines {
 		for _, s := range []*span{lines[i].client, lines[i].host} {
 			if s != nil {
-				s.open = true
 				p.endSpan(&s, p.bottom)
 			}
 		}

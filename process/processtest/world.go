@@ -45,7 +45,6 @@ type proc struct {
 
 	waiting, inside bool       // as its client knows
 	leader          process.ID // as it said last; None: it has not
-	fence           process.Fence
 }
 
 type timerKey struct {
@@ -127,7 +126,7 @@ func (w *world) apply(p *proc, e *process.Effect) error {
 		p.durable = process.AppendDurable(p.durable[:0], p.m)
 		w.printf("  %s saves\n", w.name(p.id))
 	case process.EffectGrant:
-		p.waiting, p.inside, p.fence = false, true, e.Fence
+		p.waiting, p.inside = false, true
 		w.printf("  %s IN fence=%s\n", w.name(p.id), e.Fence)
 	case process.EffectRevoke:
 		p.inside = false

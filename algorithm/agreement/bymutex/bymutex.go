@@ -115,7 +115,6 @@ type Flaw struct {
 }
 
 type machine struct {
-	c      *process.Config
 	flaw   Flaw
 	self   process.ID
 	keeper process.ID
@@ -130,7 +129,7 @@ type machine struct {
 
 // New makes a machine with the flaw.
 func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
-	return &machine{c: c, flaw: flaw, self: self, keeper: c.Topology.Coordinator}
+	return &machine{flaw: flaw, self: self, keeper: c.Topology.Coordinator}
 }
 
 // Step dispatches the event to the handler of its rule.

@@ -137,7 +137,6 @@ func compute(t1, t2, t3, t4 int64) exchange {
 }
 
 type machine struct {
-	c        *process.Config
 	parent   process.ID // None: this is the root
 	interval process.Duration
 	burst    int
@@ -154,7 +153,7 @@ type machine struct {
 
 func newMachine(self process.ID, c *process.Config) process.Machine {
 	m := &machine{
-		c: c, parent: c.Topology.Parent[self],
+		parent:   c.Topology.Parent[self],
 		interval: process.Duration(c.IntOption("interval", 100)) * c.D(),
 		burst:    c.IntOption("burst", 8),
 	}

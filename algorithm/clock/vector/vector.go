@@ -89,7 +89,7 @@ var claims = process.Claims{
 	},
 }
 
-var times = process.FieldUse{Field: process.FieldVector, Symbol: "V", Clock: true}
+var times = process.FieldUse{Field: process.FieldVector, Symbol: "V"}
 
 const (
 	message process.Type = iota + 1

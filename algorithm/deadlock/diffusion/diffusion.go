@@ -158,7 +158,6 @@ type Flaw struct {
 }
 
 type machine struct {
-	c    *process.Config
 	self process.ID
 	flaw Flaw
 	deadlock.Detector
@@ -169,7 +168,7 @@ type machine struct {
 // New makes a machine with the flaw.
 func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
 	m := &machine{
-		c: c, self: self, flaw: flaw, Detector: deadlock.NewDetector(c),
+		self: self, flaw: flaw, Detector: deadlock.NewDetector(c),
 		parts: make([]part, c.N),
 	}
 	m.forget()

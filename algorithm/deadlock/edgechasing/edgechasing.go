@@ -172,7 +172,6 @@ type Flaw struct {
 }
 
 type machine struct {
-	c    *process.Config
 	self process.ID
 	flaw Flaw
 	deadlock.Detector
@@ -188,7 +187,7 @@ type machine struct {
 // New makes a machine with the flaw.
 func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
 	return &machine{
-		c: c, self: self, flaw: flaw, Detector: deadlock.NewDetector(c),
+		self: self, flaw: flaw, Detector: deadlock.NewDetector(c),
 		passed: make([]uint64, c.N), lent: make([]uint64, c.N),
 	}
 }

@@ -15,7 +15,6 @@ type Flaw struct {
 }
 
 type machine struct {
-	c      *process.Config
 	self   process.ID
 	flaw   Flaw
 	voters []process.ID // the voting set, shared
@@ -41,7 +40,7 @@ var nobody = process.Stamp{ID: process.None}
 // New makes a machine with the flaw.
 func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
 	return &machine{
-		c: c, self: self, flaw: flaw, voters: c.Topology.Quorums[self],
+		self: self, flaw: flaw, voters: c.Topology.Quorums[self],
 		clock: c.Base.Clock, latest: c.Base.Fence,
 		got: process.NewSet(c.N), failed: process.NewSet(c.N), inquired: process.NewSet(c.N),
 		lock: nobody,

@@ -70,7 +70,7 @@ var Spec = &process.Spec{
 	Messages: []process.MessageSpec{
 		{Name: "REQ", Fields: []process.FieldUse{{Field: process.FieldClock, Symbol: "t"}}},
 		{Name: "TOKEN", Fields: []process.FieldUse{
-			{Field: process.FieldVector, Symbol: "token", Clock: true},
+			{Field: process.FieldVector, Symbol: "token"},
 			{Field: process.FieldFence, Symbol: "f"},
 			{Field: process.FieldClock, Symbol: "C"},
 		}},

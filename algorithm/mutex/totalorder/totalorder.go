@@ -143,7 +143,6 @@ type entry struct {
 }
 
 type machine struct {
-	c    *process.Config
 	self process.ID
 
 	phase  process.Phase
@@ -154,7 +153,7 @@ type machine struct {
 }
 
 func newMachine(self process.ID, c *process.Config) process.Machine {
-	return &machine{c: c, self: self, rid: c.Base.Clock, last: c.Base.Fence, failed: process.NewSet(c.N)}
+	return &machine{self: self, rid: c.Base.Clock, last: c.Base.Fence, failed: process.NewSet(c.N)}
 }
 
 // Step dispatches the event to the handler of its rule.

@@ -10,7 +10,6 @@ import (
 // logger is the log and the lock that agreement keeps.
 type logger struct {
 	o *over
-	c *process.Config
 	n int
 
 	log    log
@@ -24,7 +23,7 @@ type logger struct {
 const name = "x"
 
 func newLogger(o *over, c *process.Config) *logger {
-	m := &logger{o: o, c: c, n: c.N - Others, holder: process.None}
+	m := &logger{o: o, n: c.N - Others, holder: process.None}
 	m.log = log{Log: view.Log{View: first(m.n)}, flaw: o.flaw}
 	m.log.Seats = slices.Clone(m.log.Members)
 	m.log.Guards = []view.Guard{{Prefix: name, Use: firstUse(o, c)}}

@@ -6,12 +6,11 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/conclave-io/conclave/internal/cli/cluster/forms"
-
 	"github.com/spf13/cobra"
 
 	"github.com/conclave-io/conclave"
 	"github.com/conclave-io/conclave/internal/cli/cluster/connect"
+	"github.com/conclave-io/conclave/internal/cli/cluster/forms"
 	"github.com/conclave-io/conclave/internal/cli/ui"
 )
 

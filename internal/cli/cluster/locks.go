@@ -7,12 +7,11 @@ import (
 	"io"
 	"slices"
 
-	"github.com/conclave-io/conclave/internal/cli/cluster/forms"
-
 	"github.com/spf13/cobra"
 
 	"github.com/conclave-io/conclave"
 	"github.com/conclave-io/conclave/internal/cli/cluster/connect"
+	"github.com/conclave-io/conclave/internal/cli/cluster/forms"
 	"github.com/conclave-io/conclave/internal/cli/ui"
 )
 

@@ -7,16 +7,15 @@ import (
 	"slices"
 	"time"
 
-	"github.com/conclave-io/conclave/api"
-	"github.com/conclave-io/conclave/internal/cli/cluster/forms"
-	"github.com/conclave-io/conclave/internal/client"
-
 	"github.com/spf13/cobra"
 
 	"github.com/conclave-io/conclave"
 	"github.com/conclave-io/conclave/admin"
+	"github.com/conclave-io/conclave/api"
 	"github.com/conclave-io/conclave/internal/cli/cluster/connect"
+	"github.com/conclave-io/conclave/internal/cli/cluster/forms"
 	"github.com/conclave-io/conclave/internal/cli/ui"
+	"github.com/conclave-io/conclave/internal/client"
 )
 
 // NewStatus returns the command status.

@@ -10,13 +10,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/conclave-io/conclave/internal/cli/cluster/forms"
-
 	"github.com/spf13/cobra"
 
 	"github.com/conclave-io/conclave"
 	"github.com/conclave-io/conclave/admin"
+	"github.com/conclave-io/conclave/api/jsonform"
 	"github.com/conclave-io/conclave/internal/cli/cluster/connect"
+	"github.com/conclave-io/conclave/internal/cli/cluster/forms"
 	"github.com/conclave-io/conclave/internal/cli/ui"
 )
 
@@ -310,7 +310,7 @@ func (n *guardedNews) starts(l look) (fresh []admin.ViewStart) {
 
 func printStarts(a *connect.App, starts []admin.ViewStart) error {
 	for _, s := range starts {
-		if err := printEvent(a, forms.ViewStartOf(s), fmt.Sprintf("%s  epoch %d begins: %s", s.At.Local().Format(time.TimeOnly), s.Epoch, ui.Shown(s.Why))); err != nil {
+		if err := printEvent(a, jsonform.ViewStart(s), fmt.Sprintf("%s  epoch %d begins: %s", s.At.Local().Format(time.TimeOnly), s.Epoch, ui.Shown(s.Why))); err != nil {
 			return err
 		}
 	}

@@ -26,7 +26,6 @@ type Handle struct {
 
 	mu       sync.Mutex
 	deadline boottime.Time
-	stopping bool
 
 	result Result
 	err    error
@@ -184,12 +183,7 @@ func (h *Handle) Extend(deadline boottime.Time) {
 func (h *Handle) Signal(sig syscall.Signal) { h.tell(h.control, opSignal, int64(sig)) }
 
 // Stop ends the command: TERM, and KILL after the grace. It does not wait.
-func (h *Handle) Stop() {
-	h.mu.Lock()
-	h.stopping = true
-	h.mu.Unlock()
-	h.tell(h.control, opStop, 0)
-}
+func (h *Handle) Stop() { h.tell(h.control, opStop, 0) }
 
 // tell does not wait for a guard or a sentinel that does not read. At the deadline, another of the three
 // processes ends the command.

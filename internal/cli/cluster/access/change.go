@@ -10,14 +10,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/conclave-io/conclave/internal/cli/cluster/forms"
-
 	"github.com/spf13/cobra"
 
 	"github.com/conclave-io/conclave"
 	"github.com/conclave-io/conclave/admin"
 	"github.com/conclave-io/conclave/internal/cli/cluster"
 	"github.com/conclave-io/conclave/internal/cli/cluster/connect"
+	"github.com/conclave-io/conclave/internal/cli/cluster/forms"
 	"github.com/conclave-io/conclave/internal/cli/ui"
 	"github.com/conclave-io/conclave/internal/service/access"
 	"github.com/conclave-io/conclave/internal/service/version"

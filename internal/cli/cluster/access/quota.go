@@ -6,12 +6,11 @@ import (
 	"io"
 	"slices"
 
-	"github.com/conclave-io/conclave/internal/cli/cluster/forms"
-
 	"github.com/spf13/cobra"
 
 	"github.com/conclave-io/conclave/admin"
 	"github.com/conclave-io/conclave/internal/cli/cluster/connect"
+	"github.com/conclave-io/conclave/internal/cli/cluster/forms"
 	"github.com/conclave-io/conclave/internal/cli/ui"
 	"github.com/conclave-io/conclave/internal/service/access"
 )

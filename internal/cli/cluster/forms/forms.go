@@ -200,7 +200,7 @@ func homeOf(seat jsonform.SessionID, h *admin.Home) *jsonform.Home {
 				Waited: jsonform.Duration(n.Waited),
 			}
 		}),
-		Starts: ui.Each(h.Starts, ViewStartOf),
+		Starts: ui.Each(h.Starts, func(s admin.ViewStart) jsonform.ViewStart { return jsonform.ViewStart(s) }),
 	}
 	if w := h.Detector; w != nil {
 		form.Watch = &jsonform.Watching{
@@ -210,9 +210,6 @@ func homeOf(seat jsonform.SessionID, h *admin.Home) *jsonform.Home {
 	}
 	return form
 }
-
-// ViewStartOf returns the form of the beginning of an epoch.
-func ViewStartOf(s admin.ViewStart) jsonform.ViewStart { return jsonform.ViewStart(s) }
 
 // GuardOf returns the form of the guard of a prefix.
 func GuardOf(g admin.Guard) jsonform.Guard {
