@@ -338,9 +338,8 @@ model: go-version ## the model checker on every algorithm, each search for LIMIT
 	$(GO) run ./internal/gen/model/run -limit $(LIMIT)
 
 .PHONY: audit
-audit: go-version ## write docs/assumptions.md and its scenarios: every algorithm with each assumption dropped (under 10 minutes on 2 cores)
-	$(GO) run ./cmd/conclave audit --markdown --scenarios lab/scenarios/assumptions > docs/assumptions.md.new
-	mv docs/assumptions.md.new docs/assumptions.md
+audit: go-version ## write docs/assumptions.md, its data and its scenarios: every algorithm with each assumption dropped (under 10 minutes on 2 cores)
+	$(GO) run ./internal/gen/duties/run -audit
 
 .PHONY: detectors
 detectors: go-version ## write docs/detectors.md: what the failure detectors cost, measured

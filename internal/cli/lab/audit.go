@@ -78,7 +78,7 @@ func (c *auditing) run(ctx context.Context, names []string) error {
 	}
 	return c.Print(audit.Views(rows), func(w io.Writer) error {
 		if c.markdown {
-			return audit.Markdown(w, rows, c.limits)
+			return audit.Markdown(w, audit.Entries(rows), c.limits)
 		}
 		return audit.Text(w, rows)
 	})

@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/conclave-io/conclave/lab/check"
+	"github.com/conclave-io/conclave/algorithm"
 	"github.com/conclave-io/conclave/process"
 )
 
@@ -46,7 +46,7 @@ is not what the checker finds now, and when a scenario does not come out as it s
 `
 
 // Markdown writes docs/assumptions.md.
-func Markdown(w io.Writer, rows []Row, limits Limits) error {
+func Markdown(w io.Writer, entries []Entry, limits Limits) error {
 	var b strings.Builder
 	b.WriteString(intro)
 	for _, part := range []struct {
@@ -60,24 +60,24 @@ func Markdown(w io.Writer, rows []Row, limits Limits) error {
 		}
 		line(&b, head)
 		b.WriteString("|" + strings.Repeat("---|", len(head)) + "\n")
-		for i := range rows {
-			if rows[i].Spec.Top().Family == part.family {
-				b.WriteString(MatrixLine(&rows[i]))
+		for i := range entries {
+			if algorithm.Find(entries[i].Algorithm).Top().Family == part.family {
+				b.WriteString(entries[i].MatrixLine())
 			}
 		}
 	}
-	tally(&b, rows)
-	broken(&b, rows)
-	waits(&b, rows)
+	tally(&b, entries)
+	broken(&b, entries)
+	waits(&b, entries)
 	b.WriteString("\n## What is dropped\n\n")
 	for _, a := range Assumptions {
 		fmt.Fprintf(&b, "- %s: %s\n", a, a.Dropped())
 	}
-	reasons(&b, rows)
+	reasons(&b, entries)
 	ladderText(&b, limits)
 	b.WriteString("\n## What was searched\n\n| algorithm | dropped | verdict | bounds | states | depth | next step of the ladder |\n|---|---|---|---|---|---|---|\n")
-	for i := range rows {
-		b.WriteString(SearchLines(&rows[i]))
+	for i := range entries {
+		b.WriteString(entries[i].SearchLines())
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -87,69 +87,36 @@ func line(b *strings.Builder, cells []string) {
 	b.WriteString("| " + strings.Join(cells, " | ") + " |\n")
 }
 
-// MatrixLine returns the line of a row in the first tables.
-func MatrixLine(row *Row) string {
+// MatrixLine returns the line of the algorithm in the first tables.
+func (e *Entry) MatrixLine() string {
 	var b strings.Builder
-	cells := []string{fmt.Sprintf("[%s](algorithms/%s.md)", row.Spec.Name, row.Spec.Name)}
-	for i := range row.Cells {
-		cells = append(cells, row.Cells[i].markdown())
+	cells := []string{fmt.Sprintf("[%s](algorithms/%s.md)", e.Algorithm, e.Algorithm)}
+	for _, c := range e.Cells {
+		cells = append(cells, c.Text)
 	}
 	line(&b, cells)
 	return b.String()
-}
-
-func (c *Cell) markdown() string {
-	var parts []string
-	for _, part := range c.all() {
-		text := part.Verdict()
-		if name, _ := part.Scenario(); name != "" {
-			text = fmt.Sprintf("[%s](../%s/%s)", text, Folder, name)
-		}
-		parts = append(parts, text)
-	}
-	text := strings.Join(parts, ", ")
-	if c.Refuted() {
-		return text + " **(!)**"
-	}
-	if c.Why == "" && c.Assumption != Nothing && !c.Assumption.Needed(c.Spec) {
-		return "*" + text + "*"
-	}
-	return text
 }
 
 // kinds are the possible outcomes of a cell, best first.
 var kinds = []string{"proved, safe and live", "safe, any number of timeouts", "safe in few timeouts only", "bounded",
 	"broken, but not the core promise", "broken", "-", "not audited"}
 
-// kind is the index of a cell in kinds.
-func (c *Cell) kind() int {
-	switch {
-	case c.Outcome == Proved && c.live():
-		return 0
-	case c.Outcome == Proved && c.Result != nil:
-		return 1
-	case c.Outcome == Proved:
-		return 2
-	case c.Core != nil && c.Core.Outcome == Proved:
-		return 4
-	}
-	return map[Outcome]int{Bounded: 3, Violated: 5, NotApplicable: 6, NotAudited: 7}[c.Outcome]
-}
-
 // tally counts the cells of each kind, so that bounded cells are not confused with
 // proved ones.
-// proved.
-func tally(b *strings.Builder, rows []Row) {
+func tally(b *strings.Builder, entries []Entry) {
 	b.WriteString("\n## How much is proved\n\n")
 	line(b, append([]string{"dropped"}, kinds...))
 	b.WriteString("|" + strings.Repeat("---|", len(kinds)+1) + "\n")
 	for k, a := range Assumptions {
-		counts := make([]int, len(kinds))
-		for i := range rows {
-			counts[rows[i].Cells[k].kind()]++
-		}
 		cells := []string{a.String()}
-		for _, n := range counts {
+		for _, kind := range kinds {
+			n := 0
+			for i := range entries {
+				if entries[i].Cells[k].Kind == kind {
+					n++
+				}
+			}
 			cells = append(cells, fmt.Sprint(n))
 		}
 		line(b, cells)
@@ -157,69 +124,69 @@ func tally(b *strings.Builder, rows []Row) {
 }
 
 // waits lists the cells in which starvation is not excluded.
-func waits(b *strings.Builder, rows []Row) {
+func waits(b *strings.Builder, entries []Entry) {
 	b.WriteString("\n## What is safe but not shown to be live\n\n" +
 		"Every search that says proved looked for fair runs, too, in which somebody waits forever. In these cells\nthat is open from some step of the ladder on. Timers are not compared by their length, so one that is short may\nrun out again and again before one that is long, and with each election the rounds rise.\n\n")
-	for _, row := range rows {
-		var order []string
-		of := map[string][]string{}
-		for i := range row.Cells {
-			why := row.Cells[i].notLive()
-			if why == "" {
-				continue
-			}
-			if of[why] == nil {
-				order = append(order, why)
-			}
-			of[why] = append(of[why], row.Cells[i].Assumption.String())
+	for _, e := range entries {
+		var l list
+		for k, c := range e.Cells {
+			l.add(c.NotLive, Assumptions[k].String())
 		}
-		for _, why := range order {
-			fmt.Fprintf(b, "- %s (%s): %s.\n", row.Spec.Name, strings.Join(of[why], ", "), why)
+		for _, why := range l.keys {
+			fmt.Fprintf(b, "- %s (%s): %s.\n", e.Algorithm, l.of(why), why)
 		}
 	}
 }
 
 // broken says what runs break, in the words of the checker.
-func broken(b *strings.Builder, rows []Row) {
+func broken(b *strings.Builder, entries []Entry) {
 	b.WriteString("\n## What breaks\n\n| algorithm | dropped | broken | what is seen | bounds |\n|---|---|---|---|---|\n")
-	for _, row := range rows {
-		for i := range row.Cells {
-			for _, c := range row.Cells[i].all() {
-				if name, _ := c.Scenario(); name != "" {
-					line(b, []string{row.Spec.Name, c.Assumption.String(), fmt.Sprintf("[%s](../%s/%s)", c.Verdict(), Folder, name), c.Result.Broken.Text, bounds(c.Result)})
-				}
+	for _, e := range entries {
+		for k, c := range e.Cells {
+			for _, cells := range c.Broken {
+				line(b, append([]string{e.Algorithm, Assumptions[k].String()}, cells...))
 			}
 		}
 	}
 }
 
 // reasons lists why cells were not searched.
-func reasons(b *strings.Builder, rows []Row) {
+func reasons(b *strings.Builder, entries []Entry) {
 	b.WriteString("\n## What was not searched\n\n")
 	b.WriteString("Algorithms for Byzantine processes have no row. A few processes may do anything there, so no\n")
 	b.WriteString("assumption about these can be dropped; `conclave check --traitors any` searches that.\n\n")
-	var order []string
-	of := map[string][]string{}
-	for _, row := range rows {
-		for i := range row.Cells {
-			c := &row.Cells[i]
-			if c.Why == "" || i > 0 && row.Cells[0].Why != "" {
-				continue
-			}
-			key := fmt.Sprintf("%s, %s: %s.", c.Assumption, c.Outcome, c.Why)
-			if i == 0 {
-				key = fmt.Sprintf("all columns, %s: %s.", c.Outcome, c.Why)
-			}
-			if of[key] == nil {
-				order = append(order, key)
-			}
-			of[key] = append(of[key], row.Spec.Name)
+	var l list
+	for _, e := range entries {
+		for _, c := range e.Cells {
+			l.add(c.Reason, e.Algorithm)
 		}
 	}
-	for _, key := range order {
-		fmt.Fprintf(b, "- %s (%s)\n", key, strings.Join(of[key], ", "))
+	for _, reason := range l.keys {
+		fmt.Fprintf(b, "- %s (%s)\n", reason, l.of(reason))
 	}
 }
+
+// list has names by what is said of them, in the order in which it was said first.
+type list struct {
+	keys  []string
+	names map[string][]string
+}
+
+// add adds a name, unless nothing is said of it.
+func (l *list) add(key, name string) {
+	if key == "" {
+		return
+	}
+	if l.names == nil {
+		l.names = map[string][]string{}
+	}
+	if l.names[key] == nil {
+		l.keys = append(l.keys, key)
+	}
+	l.names[key] = append(l.names[key], name)
+}
+
+func (l *list) of(key string) string { return strings.Join(l.names[key], ", ") }
 
 func ladderText(b *strings.Builder, limits Limits) {
 	b.WriteString("\n## Bounds\n\nThe ladder, as processes x requests of each:")
@@ -235,39 +202,13 @@ func ladderText(b *strings.Builder, limits Limits) {
 		limits.States, limits.Depth, limits.Memory>>20, timeouts, timeoutsOfDetectors)
 }
 
-// SearchLines returns the lines of a row in the table of what was searched.
-func SearchLines(row *Row) string {
+// SearchLines returns the lines of the algorithm in the table of what was searched.
+func (e *Entry) SearchLines() string {
 	var b strings.Builder
-	for i := range row.Cells {
-		for _, c := range row.Cells[i].all() {
-			c.searchLines(&b)
+	for k, c := range e.Cells {
+		for _, cells := range c.Searches {
+			line(&b, append([]string{e.Algorithm, Assumptions[k].String()}, cells...))
 		}
 	}
 	return b.String()
-}
-
-func (c *Cell) searchLines(b *strings.Builder) {
-	if c.Why != "" {
-		return
-	}
-	next, prefix := "none", ""
-	if r := c.Beyond; r != nil {
-		next = fmt.Sprintf("%d states to depth %d of %s (%s)", r.States, r.Depth, bounds(r), r.Stopped)
-	}
-	if c.only != "" {
-		prefix = c.only.String() + " "
-	}
-	if c.Outcome == Bounded {
-		line(b, []string{c.Spec.Name, c.Assumption.String(), prefix + c.Outcome.String(), "none", "", "", next})
-	}
-	for _, r := range []*check.Result{c.Result, c.Few} {
-		if r == nil {
-			continue
-		}
-		verdict := r.Verdict.String()
-		if r.Verdict == check.Proved && (!r.Config.Liveness || r.Config.Timeouts > 0) {
-			verdict = "safe"
-		}
-		line(b, []string{c.Spec.Name, c.Assumption.String(), prefix + verdict, bounds(r), fmt.Sprint(r.States), fmt.Sprint(r.Depth), next})
-	}
 }

@@ -1,10 +1,14 @@
 // Command run writes what can be generated of one algorithm, whose name is its argument,
 // and prints what is left to write. With -begin it drafts the package of a new algorithm
-// instead. "make algorithm" runs it, in the root of the repository.
+// instead. "make algorithm" runs it, in the root of the repository. With -audit it audits all
+// algorithms; "make audit" runs that.
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -21,8 +25,15 @@ import (
 func main() {
 	family := flag.String("begin", "", "draft the package of a new algorithm of this family")
 	folder := flag.Bool("package", false, "print the package of the algorithm")
+	all := flag.Bool("audit", false, "audit all algorithms, and write "+assumptionsPage)
 	flag.Parse()
-	if err := run(flag.Args(), *family, *folder); err != nil {
+	err := error(nil)
+	if *all {
+		err = assumptions(algorithm.All)
+	} else {
+		err = run(flag.Args(), *family, *folder)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "duties:", err)
 		os.Exit(1)
 	}
@@ -85,7 +96,7 @@ func write(spec *process.Spec) error {
 	if file != "" {
 		fmt.Println(file + ": drafted")
 	}
-	if err := assumptions(spec); err != nil {
+	if err := assumptions([]*process.Spec{spec}); err != nil {
 		return err
 	}
 	if _, err := pages.Write(".", algorithm.All, spec.Name); err != nil {
@@ -94,30 +105,41 @@ func write(spec *process.Spec) error {
 	return pages.WriteSingles(".")
 }
 
-// assumptions audits the algorithm and replaces what docs/assumptions.md says of it.
-func assumptions(spec *process.Spec) error {
-	if len(audit.Audited([]*process.Spec{spec})) == 0 {
+// The page about the assumptions of the algorithms, and the data from which it is written.
+const (
+	assumptionsPage = "docs/assumptions.md"
+	assumptionsData = "docs/assumptions.json"
+)
+
+// assumptions audits the algorithms and replaces what docs/assumptions.md says of them.
+func assumptions(specs []*process.Spec) error {
+	specs = audit.Audited(specs)
+	if len(specs) == 0 {
 		return nil
 	}
-	const page = "docs/assumptions.md"
-	text, err := os.ReadFile(page)
+	var entries []audit.Entry
+	data, err := os.ReadFile(assumptionsData)
+	if err == nil {
+		err = json.Unmarshal(data, &entries)
+	}
 	if err != nil {
 		return err
 	}
-	rows, err := audit.Run(context.Background(), []*process.Spec{spec}, audit.Default)
-	if err != nil {
-		return err
-	}
-	var order []string
-	for _, s := range audit.Audited(algorithm.All) {
-		order = append(order, s.Name)
-	}
-	merged, err := audit.Merge(string(text), rows[0], order, audit.Default)
+	rows, err := audit.Run(context.Background(), specs, audit.Default)
 	if err != nil {
 		return err
 	}
 	if err := audit.WriteScenarios(rows, filepath.FromSlash(audit.Folder)); err != nil {
 		return err
 	}
-	return os.WriteFile(page, []byte(merged), 0o644)
+	entries = audit.Merge(entries, audit.Entries(rows))
+	var text, page bytes.Buffer
+	enc := json.NewEncoder(&text)
+	enc.SetIndent("", " ")
+	enc.SetEscapeHTML(false)
+	err = errors.Join(enc.Encode(entries), audit.Markdown(&page, entries, audit.Default))
+	if err != nil {
+		return err
+	}
+	return errors.Join(os.WriteFile(assumptionsData, text.Bytes(), 0o644), os.WriteFile(assumptionsPage, page.Bytes(), 0o644))
 }
