@@ -205,12 +205,7 @@ func hold(args []string) {
 const shortTTL = conclave.MinTTL
 
 // holderCrash kills a process that holds a lock, and measures when the next waiter enters.
-func holderCrash(ctx context.Context, b *bench) (section, error) {
-	c, _, err := b.startConclave(ctx)
-	if err != nil {
-		return section{}, err
-	}
-	defer c.Stop()
+func holderCrash(ctx context.Context, b *bench, c *competitor.Conclave, _ int) (section, error) {
 	client, err := conclave.Dial(ctx, c.Config())
 	if err != nil {
 		return section{}, err
@@ -307,6 +302,18 @@ func queued(ctx context.Context, client *conclave.Client, name string, entered <
 		}
 	}
 	return errEarly
+}
+
+// onCluster returns a measurement on a cluster of its own, which has a leader.
+func onCluster(measure func(ctx context.Context, b *bench, c *competitor.Conclave, leader int) (section, error)) func(context.Context, *bench) (section, error) {
+	return func(ctx context.Context, b *bench) (section, error) {
+		c, leader, err := b.startConclave(ctx)
+		if err != nil {
+			return section{}, err
+		}
+		defer c.Stop()
+		return measure(ctx, b, c, leader)
+	}
 }
 
 // startConclave starts a cluster for a measurement of Conclave alone, and waits until it has a

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/conclave-io/conclave/bench/competitor"
 	load "github.com/conclave-io/conclave/internal/cli/bench"
 )
 
@@ -24,12 +25,7 @@ type share struct {
 
 // profile loads a cluster with 128 clients over one connection, and takes a processor profile of
 // the leader.
-func profile(ctx context.Context, b *bench) (section, error) {
-	c, leader, err := b.startConclave(ctx)
-	if err != nil {
-		return section{}, err
-	}
-	defer c.Stop()
+func profile(ctx context.Context, b *bench, c *competitor.Conclave, leader int) (section, error) {
 	lockers, closeAll, err := c.Lockers(ctx, load.Uncontended, 128, 1)
 	if err != nil {
 		return section{}, err

@@ -98,12 +98,7 @@ type readersReport struct {
 // readers measures how a scan, a backup and a snapshot of a large state affect clients, at half of
 // the highest load. Three kinds of spells take turns: without other work, with readers, and with
 // programs that use the same processor time.
-func readers(ctx context.Context, b *bench) (section, error) {
-	c, _, err := b.startConclave(ctx)
-	if err != nil {
-		return section{}, err
-	}
-	defer c.Stop()
+func readers(ctx context.Context, b *bench, c *competitor.Conclave, _ int) (section, error) {
 	find := func(ctx context.Context) (string, error) {
 		leader, err := competitor.Settle(ctx, c)
 		if err != nil {

@@ -28,12 +28,7 @@ type ruledTurn struct {
 
 // rules measures the cost of access rules. Each round has one turn with rules and one without, and
 // every second round begins with the turn with rules.
-func rules(ctx context.Context, b *bench) (section, error) {
-	c, _, err := b.startConclave(ctx)
-	if err != nil {
-		return section{}, err
-	}
-	defer c.Stop()
+func rules(ctx context.Context, b *bench, c *competitor.Conclave, _ int) (section, error) {
 	operator, err := conclave.Dial(ctx, conclave.Config{Servers: []string{"unix:" + c.Sockets[0]}})
 	if err != nil {
 		return section{}, err

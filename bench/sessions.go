@@ -40,12 +40,7 @@ type expense struct {
 }
 
 // idle compares a cluster without clients with one that has many idle sessions.
-func idle(ctx context.Context, b *bench) (section, error) {
-	c, leader, err := b.startConclave(ctx)
-	if err != nil {
-		return section{}, err
-	}
-	defer c.Stop()
+func idle(ctx context.Context, b *bench, c *competitor.Conclave, leader int) (section, error) {
 	without, err := spent(ctx, c, leader)
 	if err != nil {
 		return section{}, err
@@ -134,12 +129,7 @@ const span = 6 * time.Second
 
 // expiry ends many sessions at the same moment, each with a lock. It measures how this affects
 // eight other clients.
-func expiry(ctx context.Context, b *bench) (section, error) {
-	c, leader, err := b.startConclave(ctx)
-	if err != nil {
-		return section{}, err
-	}
-	defer c.Stop()
+func expiry(ctx context.Context, b *bench, c *competitor.Conclave, leader int) (section, error) {
 	f, err := launch(ctx, c.Addresses[leader-1], b.sessions, b.connections, expiryTTL, true)
 	if err != nil {
 		return section{}, err
