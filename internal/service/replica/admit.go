@@ -12,13 +12,13 @@ import (
 
 // Met reports that a server introduced itself, with the UID of its data directory,
 // its addresses, and the levels that it reads.
-func (r *Replica) Met(server registry.Member, levels Levels) {
+func (r *members) Met(server registry.Member, levels Levels) {
 	r.met[server.ID], r.levels[server.ID] = server, levels
 }
 
 // Founded reports who founded the cluster: a server that has lost the founding record may
 // learn it again after its start.
-func (r *Replica) Founded(founders []registry.Member) { r.cfg.Founders = founders }
+func (r *members) Founded(founders []registry.Member) { r.cfg.Founders = founders }
 
 // admit records what servers say of themselves, and changes the configuration of agreement to
 // what the record says. It takes one step at a time and continues when that is applied, so
@@ -34,7 +34,7 @@ func (r *Replica) Founded(founders []registry.Member) { r.cfg.Founders = founder
 //	has caught up
 //	member, removed on record      remove it; if it leads, hand over first
 //	on record at another address   record the new one
-func (r *Replica) admit() {
+func (r *members) admit() {
 	if r.idle++; r.changing || r.idle < r.cfg.HeartbeatTicks {
 		return
 	}
@@ -56,7 +56,7 @@ func (r *Replica) admit() {
 
 // recordFounder records a founder that is not recorded yet, before anything else is done: a
 // founder that lost its data must not be taken for its former self, even if it is met first.
-func (r *Replica) recordFounder() bool {
+func (r *members) recordFounder() bool {
 	for _, founder := range r.cfg.Founders {
 		if _, recorded := r.reg.Member(founder.ID); recorded {
 			continue
@@ -70,7 +70,7 @@ func (r *Replica) recordFounder() bool {
 }
 
 // admitPeer takes the next step for one server, and reports whether there was one.
-func (r *Replica) admitPeer(status *agreement.Status, peer uint64) bool {
+func (r *members) admitPeer(status *agreement.Status, peer uint64) bool {
 	voter := slices.Contains(status.Voters, peer)
 	learner := slices.Contains(status.Learners, peer)
 	known, recorded := r.reg.Member(peer)
@@ -102,13 +102,13 @@ func (r *Replica) admitPeer(status *agreement.Status, peer uint64) bool {
 // answers reports whether a member has what it acknowledges. A member that lost its data is
 // blank, and acknowledges nothing. Before a founder is recorded, and without the founding
 // record, nothing else distinguishes the two.
-func (r *Replica) answers(status *agreement.Status, peer uint64) bool {
+func (r *members) answers(status *agreement.Status, peer uint64) bool {
 	return slices.ContainsFunc(status.Peers, func(p agreement.Peer) bool { return p.ID == peer && p.Match > 0 })
 }
 
 // emptied reports whether a member has lost its data and has not been taken back yet. Until
 // then its vote does not count, whatever the configuration says.
-func (r *Replica) emptied(id uint64) bool {
+func (r *members) emptied(id uint64) bool {
 	known, recorded := r.reg.Member(id)
 	here, met := r.met[id]
 	return met && recorded && !known.Reserved() && known.UID != here.UID
@@ -116,7 +116,7 @@ func (r *Replica) emptied(id uint64) bool {
 
 // dismiss removes a removed server from the configuration. A leader would have to
 // count without its own vote, so it hands over, and its successor does this.
-func (r *Replica) dismiss(status *agreement.Status, peer uint64) bool {
+func (r *members) dismiss(status *agreement.Status, peer uint64) bool {
 	if peer == r.cfg.ID {
 		r.handOver(status)
 		return true
@@ -124,20 +124,20 @@ func (r *Replica) dismiss(status *agreement.Status, peer uint64) bool {
 	return r.change(raftpb.ConfChangeRemoveNode, peer)
 }
 
-func (r *Replica) record(m registry.Member, by registry.Origin) bool {
+func (r *members) record(m registry.Member, by registry.Origin) bool {
 	r.verdicts = append(r.verdicts, registry.Command{Op: registry.OpMember, Member: &m, By: &by})
 	r.changing = true
 	return true
 }
 
-func (r *Replica) change(kind raftpb.ConfChangeType, peer uint64) bool {
+func (r *members) change(kind raftpb.ConfChangeType, peer uint64) bool {
 	change := &raftpb.ConfChangeSingle{Type: kind.Enum(), NodeId: &peer}
 	r.changing = r.core.ProposeChange(nil, change) == nil
 	return r.changing
 }
 
 // caughtUp reports whether a server has all committed entries, or nearly all.
-func (r *Replica) caughtUp(status *agreement.Status, id uint64) bool {
+func (r *members) caughtUp(status *agreement.Status, id uint64) bool {
 	const near = 100 // entries
 	for _, p := range status.Peers {
 		if p.ID == id {
@@ -148,14 +148,14 @@ func (r *Replica) caughtUp(status *agreement.Status, id uint64) bool {
 }
 
 // live reports whether a server was heard from recently.
-func (r *Replica) live(id uint64) bool {
+func (r *members) live(id uint64) bool {
 	heard, known := r.heard[id]
 	return id == r.cfg.ID || known && r.now-heard <= 2*r.electionTimeout()
 }
 
 // handOver passes leadership to the voter that is the least behind and stays, if there is
 // one. If that fails, the others elect a leader by themselves.
-func (r *Replica) handOver(status *agreement.Status) {
+func (r *members) handOver(status *agreement.Status) {
 	if best, _ := r.successor(status); best != 0 {
 		_ = r.core.TransferLeader(best)
 	}
@@ -163,7 +163,7 @@ func (r *Replica) handOver(status *agreement.Status) {
 
 // successor returns the voter that is the least behind and stays, or 0, and the last entry
 // that it has stored.
-func (r *Replica) successor(status *agreement.Status) (best, match uint64) {
+func (r *members) successor(status *agreement.Status) (best, match uint64) {
 	for _, p := range status.Peers {
 		m, _ := r.reg.Member(p.ID)
 		if p.ID != r.cfg.ID && !p.Learner && r.live(p.ID) && !r.emptied(p.ID) && m.Standing != registry.Removed && p.Match > match {

@@ -12,7 +12,7 @@ import (
 )
 
 // judge writes verdicts on sessions into the log, many in one command.
-func (r *Replica) judge(op registry.Op, sessions []registry.Verdict) {
+func (r *self) judge(op registry.Op, sessions []registry.Verdict) {
 	const most = 4096 // sessions in one command: an entry of some 100 KiB
 	for len(sessions) > 0 {
 		n := min(len(sessions), most)

@@ -45,7 +45,7 @@ type Rise struct {
 
 // Level returns the level of the cluster, as far as this server knows, or 0 if it has no
 // state yet.
-func (r *Replica) Level() uint32 {
+func (r *members) Level() uint32 {
 	if r.core.Blank() {
 		return 0
 	}
@@ -54,13 +54,13 @@ func (r *Replica) Level() uint32 {
 }
 
 // checkLevel stops a server that does not read the level of its own state.
-func (r *Replica) checkLevel() error {
+func (r *members) checkLevel() error {
 	level, _ := r.reg.Level()
 	return version.Check("the state of the cluster", level, r.cfg.Levels.Min, r.cfg.Levels.Max)
 }
 
 // reads returns the levels that a server reads, as it said when last met.
-func (r *Replica) reads(id uint64) Levels {
+func (r *members) reads(id uint64) Levels {
 	if id == r.cfg.ID {
 		return r.cfg.Levels
 	}
@@ -69,7 +69,7 @@ func (r *Replica) reads(id uint64) Levels {
 
 // Rise returns the next change of the level. Obstacles are reported only if at least one server
 // reads the next level.
-func (r *Replica) Rise() Rise {
+func (r *members) Rise() Rise {
 	level, held := r.reg.Level()
 	rise := Rise{Level: level, Held: held, Target: level}
 	if !r.ready {
@@ -112,7 +112,7 @@ const youth = 1800
 // raise raises the level when all members, including learners, have been able to read the next
 // one for the soak time: until then a downgrade of a server is possible. A cluster that is
 // unused or new does not wait.
-func (r *Replica) raise() {
+func (r *members) raise() {
 	rise := r.Rise()
 	if rise.Target == rise.Level || rise.Target != r.rising {
 		r.rising, r.risesAt = rise.Target, r.now+r.cfg.LevelSoak
@@ -124,7 +124,7 @@ func (r *Replica) raise() {
 
 // setLevel writes a change of the level into the log. If the level has changed meanwhile, the
 // change has no effect.
-func (r *Replica) setLevel(from, to uint32, stay bool, origin registry.Origin) {
+func (r *members) setLevel(from, to uint32, stay bool, origin registry.Origin) {
 	r.verdicts = append(r.verdicts, registry.Command{Op: registry.OpLevel, From: from, To: to, Stay: stay, By: &origin})
 	r.changing = true
 }
@@ -133,7 +133,7 @@ func (r *Replica) setLevel(from, to uint32, stay bool, origin registry.Origin) {
 // host calls it again until then, as with Change.
 //
 // Finish and Lower change to the level to; the other upgrades ignore it.
-func (r *Replica) ChangeLevel(now int64, what Upgrade, to uint32, origin registry.Origin) (done bool, err error) {
+func (r *members) ChangeLevel(now int64, what Upgrade, to uint32, origin registry.Origin) (done bool, err error) {
 	r.now = max(r.now, now)
 	rise := r.Rise()
 	switch {
@@ -161,7 +161,7 @@ func (r *Replica) ChangeLevel(now int64, what Upgrade, to uint32, origin registr
 }
 
 // bring changes the level and stay, and reports whether they are as required.
-func (r *Replica) bring(rise Rise, to uint32, stay bool, origin registry.Origin) bool {
+func (r *members) bring(rise Rise, to uint32, stay bool, origin registry.Origin) bool {
 	if rise.Level == to && rise.Held == stay {
 		return true
 	}
@@ -195,7 +195,7 @@ func lowers(c registry.Command) bool { return c.Op == registry.OpLevel && c.To <
 // lower lowers the level by one, and keeps it there. All servers then make snapshots, so that no
 // log has an entry of the higher level when a release returns that does not read it. A server
 // that is down could not, so all must be connected.
-func (r *Replica) lower(rise Rise, to uint32, origin registry.Origin) (bool, error) {
+func (r *members) lower(rise Rise, to uint32, origin registry.Origin) (bool, error) {
 	switch {
 	case rise.Level == to:
 		return true, nil

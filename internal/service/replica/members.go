@@ -10,6 +10,38 @@ import (
 	"github.com/conclave-io/conclave/internal/service/registry"
 )
 
+// members changes the members of the cluster and its level, one step at a time. It knows what the
+// servers said of themselves when last met. What it starts is in the log, so that another leader
+// continues it.
+type members struct {
+	*self
+	met    map[uint64]registry.Member // what each server said of itself when last met
+	levels map[uint64]Levels          // and which levels it reads
+	heard  map[uint64]int64           // when each last sent something
+	idle   int                        // ticks since the members were last looked at
+
+	// The following fields are the leader's.
+	changing bool   // a step of a change is under way
+	lowering bool   // and it lowers the level
+	rising   uint32 // the level that all members can go to
+	risesAt  int64  // when they go there
+}
+
+func newMembers(own *self) members {
+	cfg := &own.cfg
+	return members{
+		self:   own,
+		met:    map[uint64]registry.Member{cfg.ID: {ID: cfg.ID, UID: cfg.UID, PeerAddress: cfg.PeerAddress, ClientAddress: cfg.ClientAddress}},
+		levels: make(map[uint64]Levels), heard: make(map[uint64]int64),
+	}
+}
+
+// depose resets what only a leader knows.
+func (r *members) depose() {
+	r.changing, r.lowering = false, false
+	r.rising = 0
+}
+
 // Kind is the kind of a change of the members.
 type Kind uint8
 
@@ -59,7 +91,7 @@ func refuse(format string, args ...any) error {
 
 // permitChange refuses a change that the present rules do not allow. The rules are checked again
 // when its entry is applied.
-func (r *Replica) permitChange(c *Change) error {
+func (r *members) permitChange(c *Change) error {
 	if c.Kind != Join {
 		return r.permit(c.Origin, access.Members)
 	}
@@ -72,7 +104,7 @@ func (r *Replica) permitChange(c *Change) error {
 
 // permit refuses what the present rules do not allow. The rules are checked again when the entry
 // of the act is applied.
-func (r *Replica) permit(by registry.Origin, verb access.Verb) error {
+func (r *members) permit(by registry.Origin, verb access.Verb) error {
 	var refusal registry.Result
 	if r.reg.Forbids(by, verb, &refusal) {
 		return &ChangeError{Code: refusal.Code, Text: refusal.Message}
@@ -91,7 +123,7 @@ func (e *RemovedError) Error() string {
 // the id of the server. The host calls it again until then, or until it returns an error. Only
 // committed state counts, so it does not matter which leaders are asked, how often, or which of
 // them crash.
-func (r *Replica) Change(now int64, c Change) (id uint64, done bool, err error) {
+func (r *members) Change(now int64, c Change) (id uint64, done bool, err error) {
 	r.now = max(r.now, now)
 	if !r.ready {
 		return 0, false, agreement.ErrNotLeader
@@ -120,7 +152,7 @@ func (r *Replica) Change(now int64, c Change) (id uint64, done bool, err error) 
 
 // at finds the server with a peer address that was not removed, from its record or, before it
 // is recorded, from its introduction.
-func (r *Replica) at(address string) (registry.Member, bool) {
+func (r *members) at(address string) (registry.Member, bool) {
 	for _, m := range r.reg.Members() {
 		if m.Standing != registry.Removed && m.PeerAddress == address {
 			return m, true
@@ -136,7 +168,7 @@ func (r *Replica) at(address string) (registry.Member, bool) {
 
 // reserve reserves an id for a new server. That has no other effect, and may be done while
 // something else is under way.
-func (r *Replica) reserve(status *agreement.Status, s registry.Member, by registry.Origin) (uint64, bool, error) {
+func (r *members) reserve(status *agreement.Status, s registry.Member, by registry.Origin) (uint64, bool, error) {
 	known, taken := r.at(s.PeerAddress)
 	switch {
 	case taken && known.Reserved() && known.Standing == s.Standing:
@@ -154,7 +186,7 @@ func (r *Replica) reserve(status *agreement.Status, s registry.Member, by regist
 }
 
 // nextID returns an id that no server ever had.
-func (r *Replica) nextID(status *agreement.Status) uint64 {
+func (r *members) nextID(status *agreement.Status) uint64 {
 	last := uint64(0)
 	for _, m := range r.reg.Members() {
 		last = max(last, m.ID)
@@ -164,7 +196,7 @@ func (r *Replica) nextID(status *agreement.Status) uint64 {
 
 // join gives a server its id. A server that asked before gets the same id again. A member that
 // lost its data also gets its own id again, and is taken back as an emptied member.
-func (r *Replica) join(status *agreement.Status, s registry.Member, by registry.Origin) (uint64, bool, error) {
+func (r *members) join(status *agreement.Status, s registry.Member, by registry.Origin) (uint64, bool, error) {
 	for _, m := range r.reg.Members() {
 		switch {
 		case m.UID != s.UID:
@@ -199,7 +231,7 @@ func (r *Replica) join(status *agreement.Status, s registry.Member, by registry.
 
 // promoteMember gives a learner a vote. A server that is meant to vote gets its vote as soon
 // as it has caught up, without this.
-func (r *Replica) promoteMember(status *agreement.Status, id uint64, by registry.Origin) (uint64, bool, error) {
+func (r *members) promoteMember(status *agreement.Status, id uint64, by registry.Origin) (uint64, bool, error) {
 	m, recorded := r.reg.Member(id)
 	switch {
 	case slices.Contains(status.Voters, id) && m.Standing == registry.Voter:
@@ -225,7 +257,7 @@ func (r *Replica) promoteMember(status *agreement.Status, id uint64, by registry
 // leadMember hands leadership to a voter. Raft first sends the voter the entries that it lacks,
 // and accepts no commands meanwhile, so a voter that is far behind is refused. A transfer that
 // is not complete within an election timeout is abandoned and then tried again.
-func (r *Replica) leadMember(status *agreement.Status, id uint64) (uint64, bool, error) {
+func (r *members) leadMember(status *agreement.Status, id uint64) (uint64, bool, error) {
 	m, recorded := r.reg.Member(id)
 	voter := slices.Contains(status.Voters, id)
 	switch {
@@ -246,7 +278,7 @@ func (r *Replica) leadMember(status *agreement.Status, id uint64) (uint64, bool,
 }
 
 // abreast refuses a server that is not connected, or is far behind.
-func (r *Replica) abreast(status *agreement.Status, id uint64) error {
+func (r *members) abreast(status *agreement.Status, id uint64) error {
 	switch {
 	case !r.live(id):
 		return refuse("server %d is not up: start it first", id)
@@ -257,7 +289,7 @@ func (r *Replica) abreast(status *agreement.Status, id uint64) error {
 }
 
 // removeMember removes a server for good.
-func (r *Replica) removeMember(status *agreement.Status, c *Change) (uint64, bool, error) {
+func (r *members) removeMember(status *agreement.Status, c *Change) (uint64, bool, error) {
 	id := c.ID
 	m, recorded := r.reg.Member(id)
 	voter := slices.Contains(status.Voters, id)
@@ -285,7 +317,7 @@ func (r *Replica) removeMember(status *agreement.Status, c *Change) (uint64, boo
 }
 
 // spare refuses to remove a voter that the others need for a quorum.
-func (r *Replica) spare(status *agreement.Status, id uint64, force bool) error {
+func (r *members) spare(status *agreement.Status, id uint64, force bool) error {
 	live, rest := 0, len(status.Voters)-1
 	for _, other := range status.Voters {
 		if other != id && r.live(other) && !r.emptied(other) {
@@ -303,7 +335,7 @@ func (r *Replica) spare(status *agreement.Status, id uint64, force bool) error {
 
 // underway returns the change of another server that has to be completed or abandoned before a
 // new one can begin.
-func (r *Replica) underway(status *agreement.Status, but uint64) error {
+func (r *members) underway(status *agreement.Status, but uint64) error {
 	for _, m := range r.reg.Members() {
 		if m.ID == but || m.Reserved() {
 			continue
@@ -325,7 +357,7 @@ func (r *Replica) underway(status *agreement.Status, but uint64) error {
 	return nil
 }
 
-func (r *Replica) unknown(status *agreement.Status, id uint64) error {
+func (r *members) unknown(status *agreement.Status, id uint64) error {
 	return refuse("server %d is not a member of the cluster: its members are %v", id, append(status.Voters, status.Learners...))
 }
 
@@ -354,7 +386,7 @@ type Member struct {
 }
 
 // Members returns all servers, by id, except those that are gone for good.
-func (r *Replica) Members() []Member {
+func (r *members) Members() []Member {
 	status := r.core.Status()
 	all := make(map[uint64]Member)
 	for _, m := range r.reg.Members() {
@@ -395,7 +427,7 @@ func (m *Member) Gone() bool {
 }
 
 // Gone returns the servers that were removed and no longer take part in agreement, by id.
-func (r *Replica) Gone() []uint64 {
+func (r *members) Gone() []uint64 {
 	status := r.core.Status()
 	var gone []uint64
 	for _, m := range r.reg.Members() {
@@ -408,7 +440,7 @@ func (r *Replica) Gone() []uint64 {
 
 // checkGone stops this server when its removal is complete. Before that its vote may be
 // needed to commit the removal.
-func (r *Replica) checkGone() error {
+func (r *members) checkGone() error {
 	if slices.Contains(r.Gone(), r.cfg.ID) {
 		return &RemovedError{r.cfg.ID}
 	}

@@ -166,33 +166,29 @@ func (o *Output) reset() {
 
 // Replica is the I/O-free core of a server. It is not safe for concurrent use.
 type Replica struct {
-	cfg  Config
-	core *agreement.Core
-	reg  *registry.Registry
-	fx   registry.Effects
-	out  Output
+	*self
+	members
+	seats seats // of guarded names; some of it of every server
+	fx    registry.Effects
+	out   Output
 
 	batch registry.Batch // the content of the entry that was applied last
 
-	now    int64 // the newest reading of the host's clock, ns
-	ticked int64 // the reading at the last tick
-	gaps   int64 // the time that this server stood still, in all
+	ticked int64 // the reading of the host's clock at the last tick
 	deeds  Deeds
 
 	role    agreement.Role
-	term    uint64
 	leader  uint64
 	elected uint64 // who was seen to lead in this term, or 0
 	applied uint64
 
 	// The following fields are used while this server leads, and are empty otherwise.
-	ready bool // it has applied an entry of its own term
+
 	// restricted is why requests are refused that Restrict rules out, or empty.
 	restricted string
 	base       int64 // the replicated time when this server's clock showed origin
 	origin     int64
 	pending    *scheduler
-	verdicts   []registry.Command
 	entry      []registry.Command // the next, if it was drawn and could not be proposed
 	inflight   int
 	sent       []int64                              // when the entries in flight were proposed
@@ -201,22 +197,12 @@ type Replica struct {
 	homes      map[registry.SessionID]lease.Streams // who renewed the session last
 	leases     *lease.Table
 	ousted     *lease.Revocations
-	looked     int   // ticks since elections were last looked at
-	seats      seats // of guarded names; some of it of every server
+	looked     int // ticks since elections were last looked at
 	rounds     rounds
 
-	met      map[uint64]registry.Member // what each server said of itself when last met
-	levels   map[uint64]Levels          // and which levels it reads
-	heard    map[uint64]int64           // when each last sent something
-	changing bool                       // a step of a change of members is under way
-	idle     int                        // ticks since the members were last looked at
-
 	digests digests
-	rising  uint32 // the level that all members can go to
-	risesAt int64  // when they go there
-	// lowering means that this leader is lowering the level. levelled is the index of the
-	// entry that last changed the level, until a snapshot that contains it is stored, or 0.
-	lowering bool
+	// levelled is the index of the entry that last changed the level, until a snapshot that
+	// contains it is stored, or 0.
 	levelled uint64
 	saving   // the progress of the disk
 
@@ -226,17 +212,32 @@ type Replica struct {
 	snapshotting uint64 // index of the snapshot that the host stores, or 0
 }
 
+// self is what the parts of a replica share: the state that they read, and the commands that they
+// decide on.
+type self struct {
+	cfg  Config
+	core *agreement.Core
+	reg  *registry.Registry
+	now  int64 // the newest reading of the host's clock, ns
+	gaps int64 // the time that this server stood still, in all
+
+	term uint64
+	// ready means that this server leads and has applied an entry of its own term.
+	ready bool
+	// verdicts are commands of this leader for the next entry.
+	verdicts []registry.Command
+}
+
 // New returns a replica that continues from what the disk holds. A member that takes part
 // from the start begins with the snapshot from Bootstrap.
 func New(cfg Config, disk agreement.Disk) (*Replica, error) {
 	cfg = cfg.WithDefaults()
+	own := &self{cfg: cfg, reg: registry.New()}
 	r := &Replica{
-		cfg: cfg, reg: registry.New(),
+		self: own, members: newMembers(own), seats: newSeats(own),
 		routes: make(map[routeKey]route), homes: make(map[registry.SessionID]lease.Streams),
 		pending: newScheduler(), rounds: newRounds(),
-		leases: lease.NewTable(), ousted: lease.NewRevocations(), seats: newSeats(),
-		met:    map[uint64]registry.Member{cfg.ID: {ID: cfg.ID, UID: cfg.UID, PeerAddress: cfg.PeerAddress, ClientAddress: cfg.ClientAddress}},
-		levels: make(map[uint64]Levels), heard: make(map[uint64]int64), digests: make(digests),
+		leases: lease.NewTable(), ousted: lease.NewRevocations(), digests: make(digests),
 	}
 	if meta := disk.Snapshot.GetMetadata(); meta.GetIndex() > 0 {
 		restored, err := registry.Decode(disk.Snapshot.GetData())
@@ -296,7 +297,7 @@ func (r *Replica) Remaining(id registry.SessionID) int64 {
 }
 
 // leaseClock returns the reading of a clock that stands still while this server is suspended.
-func (r *Replica) leaseClock() int64 { return r.now - r.gaps }
+func (r *self) leaseClock() int64 { return r.now - r.gaps }
 
 // Tick advances the replica by one tick.
 func (r *Replica) Tick(now int64) {
@@ -315,12 +316,12 @@ func (r *Replica) Tick(now int64) {
 	r.judge(registry.OpExpire, expired)
 	r.judge(registry.OpSilence, silent)
 	r.oust()
-	r.tendSeats()
+	r.seats.tend()
 	r.looked++
 	r.admit()
 }
 
-func (r *Replica) electionTimeout() int64 { return int64(r.cfg.ElectionTicks) * r.cfg.Tick }
+func (r *self) electionTimeout() int64 { return int64(r.cfg.ElectionTicks) * r.cfg.Tick }
 
 // Receive takes a message from a peer.
 func (r *Replica) Receive(now int64, m *raftpb.Message) {
@@ -452,8 +453,7 @@ func (r *Replica) depose() {
 	clear(r.homes)
 	r.ousted.Clear()
 	r.seats.depose()
-	r.changing, r.lowering = false, false
-	r.rising = 0
+	r.members.depose()
 }
 
 // BootstrapFrom returns the snapshot from which every member starts that founds a cluster with

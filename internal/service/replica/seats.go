@@ -57,6 +57,7 @@ const (
 // seats is what a server knows about seats that is not in the log. It is lost when the server
 // stops; no promise depends on it.
 type seats struct {
+	*self
 	since  map[view.Seat]int64 // when each was seen first
 	pauses map[uint64]pause    // by server
 
@@ -74,17 +75,17 @@ type seats struct {
 // pause is until when a server gets no other seat, and how long the next pause is.
 type pause struct{ until, next int64 }
 
-func newSeats() seats {
-	s := seats{since: make(map[view.Seat]int64), pauses: make(map[uint64]pause)}
+func newSeats(own *self) seats {
+	s := seats{self: own, since: make(map[view.Seat]int64), pauses: make(map[uint64]pause)}
 	s.depose()
 	return s
 }
 
 // depose resets what only a leader knows.
-func (s *seats) depose() {
-	s.reports, s.shunned = make(map[uint64]Report), make(map[registry.SessionID]bool)
-	s.outside, s.waiting = make(map[registry.SessionID]int64), make(map[uint64]int64)
-	s.swept, s.elected = 0, 0
+func (r *seats) depose() {
+	r.reports, r.shunned = make(map[uint64]Report), make(map[registry.SessionID]bool)
+	r.outside, r.waiting = make(map[registry.SessionID]int64), make(map[uint64]int64)
+	r.swept, r.elected = 0, 0
 }
 
 // SubmitSeat takes the commands of a server's seat, and its report. Output.Seats answers
@@ -196,17 +197,17 @@ func compareSeats(a, b view.Seat) int {
 }
 
 // pause makes a server wait whose seat has expired, depending on how long it had the seat.
-func (s *seats) pause(server uint64, now, seated int64) {
-	next := s.pauses[server].next
+func (r *seats) pause(server uint64, now, seated int64) {
+	next := r.pauses[server].next
 	if next == 0 || seated >= seatedLong {
 		next = firstPause
 	}
-	s.pauses[server] = pause{now + next, min(2*next, longestPause)}
+	r.pauses[server] = pause{now + next, min(2*next, longestPause)}
 }
 
-// tendSeats decides, as the leader, which seats are no longer renewed, and which changes of
+// tend decides, as the leader, which seats are no longer renewed, and which changes of
 // guards have taken too long.
-func (r *Replica) tendSeats() {
+func (r *seats) tend() {
 	l := r.reg.Guarded()
 	if len(l.Seats)+len(l.Guards) == 0 {
 		return
@@ -218,7 +219,7 @@ func (r *Replica) tendSeats() {
 		if g.Change == 0 || g.Conditions.Wait == 0 {
 			continue
 		}
-		since, known := r.seats.waiting[g.Change]
+		since, known := r.waiting[g.Change]
 		if !known {
 			since = r.now
 		} else if r.now-since >= g.Conditions.Wait {
@@ -227,12 +228,12 @@ func (r *Replica) tendSeats() {
 		}
 		waiting[g.Change] = since
 	}
-	r.seats.waiting = waiting
+	r.waiting = waiting
 }
 
 // shunOutsiders shuns the seats of servers that have had no vote for two TTLs. They should
 // have left by themselves (P3).
-func (r *Replica) shunOutsiders(l *view.Log) {
+func (r *seats) shunOutsiders(l *view.Log) {
 	var voters []uint64
 	for _, s := range l.Seats {
 		if voters == nil {
@@ -240,15 +241,15 @@ func (r *Replica) shunOutsiders(l *view.Log) {
 		}
 		id := registry.SeatID(s)
 		if slices.Contains(voters, s.Server) {
-			delete(r.seats.outside, id)
+			delete(r.outside, id)
 			continue
 		}
-		since, known := r.seats.outside[id]
+		since, known := r.outside[id]
 		if !known {
-			r.seats.outside[id] = r.now
-		} else if of, _ := r.reg.Session(id); r.now-since > 2*of.TTL && !r.seats.shunned[id] {
-			r.seats.shunned[id] = true
-			r.seats.counts[whyNoVote]++
+			r.outside[id] = r.now
+		} else if of, _ := r.reg.Session(id); r.now-since > 2*of.TTL && !r.shunned[id] {
+			r.shunned[id] = true
+			r.counts[whyNoVote]++
 		}
 	}
 }
@@ -257,12 +258,12 @@ func (r *Replica) shunOutsiders(l *view.Log) {
 // ends renewals; only time frees names (S7). If one of two members complains of the other, one of
 // them is chosen. A member that more than half of the others doubt is chosen too. At most half
 // of the members are chosen at a time.
-func (r *Replica) shun(l *view.Log) {
+func (r *seats) shun(l *view.Log) {
 	reports := r.freshReports(l)
 	left := max(len(l.Members)/2, 1)
 	members := make(map[uint64]view.Seat)
 	for _, m := range l.Members {
-		if r.seats.shunned[registry.SeatID(m)] {
+		if r.shunned[registry.SeatID(m)] {
 			left--
 			continue
 		}
@@ -273,7 +274,7 @@ func (r *Replica) shun(l *view.Log) {
 		if worst == 0 {
 			return
 		}
-		r.seats.shunned[registry.SeatID(members[worst])] = true
+		r.shunned[registry.SeatID(members[worst])] = true
 		delete(members, worst)
 	}
 }
@@ -281,11 +282,11 @@ func (r *Replica) shun(l *view.Log) {
 // freshReports returns the recent reports of members. What a member says of the others counts if it
 // is in the newest epoch. In an earlier one it means the seats that they had then, and a server
 // that has come back has another one.
-func (r *Replica) freshReports(l *view.Log) map[uint64]Report {
+func (r *seats) freshReports(l *view.Log) map[uint64]Report {
 	fresh := make(map[uint64]Report)
 	for _, m := range l.Members {
 		of, _ := r.reg.Session(registry.SeatID(m))
-		if said, known := r.seats.reports[m.Server]; known && said.Seat == of.ID && r.now-said.at <= of.TTL/4 {
+		if said, known := r.reports[m.Server]; known && said.Seat == of.ID && r.now-said.at <= of.TTL/4 {
 			if said.Epoch != l.Epoch {
 				said.Complains, said.Doubts = nil, nil
 			}
@@ -300,7 +301,7 @@ func (r *Replica) freshReports(l *view.Log) map[uint64]Report {
 // the highest id. Without pairs it is the member that most others doubt, if they are more than
 // half. A pair needs the reports of both members. A member without a report does not renew its seat
 // either: the seat ends by itself, and the member that complains must not lose its own.
-func (r *Replica) worst(members map[uint64]view.Seat, reports map[uint64]Report) uint64 {
+func (r *seats) worst(members map[uint64]view.Seat, reports map[uint64]Report) uint64 {
 	pairs, doubts := make(map[[2]uint64]bool), make(map[uint64]int)
 	inPairs := make(map[uint64]int)
 	servers := slices.Sorted(maps.Keys(members))
@@ -322,7 +323,7 @@ func (r *Replica) worst(members map[uint64]view.Seat, reports map[uint64]Report)
 		inPairs[pair[1]]++
 	}
 	if len(pairs) > 0 {
-		r.seats.counts[whyComplaint]++
+		r.counts[whyComplaint]++
 		return slices.MaxFunc(servers, func(a, b uint64) int {
 			return cmp.Or(
 				cmp.Compare(inPairs[a], inPairs[b]),
@@ -333,7 +334,7 @@ func (r *Replica) worst(members map[uint64]view.Seat, reports map[uint64]Report)
 	}
 	worst := mostDoubted(servers, doubts)
 	if worst != 0 {
-		r.seats.counts[whyDoubt]++
+		r.counts[whyDoubt]++
 	}
 	return worst
 }

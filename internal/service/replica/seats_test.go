@@ -275,8 +275,8 @@ func TestWhoIsShunned(t *testing.T) {
 		{"half doubt", 5, map[uint64]Report{1: {Doubts: []uint64{3}}, 2: {Doubts: []uint64{3}}}, 0},
 		{"who doubts itself", 2, map[uint64]Report{1: {Doubts: []uint64{1}}}, 0},
 	} {
-		r := &Replica{cfg: Config{ID: 1}}
-		if got := r.worst(members(c.n), c.reports); got != c.want {
+		s := newSeats(&self{cfg: Config{ID: 1}})
+		if got := s.worst(members(c.n), c.reports); got != c.want {
 			t.Errorf("%s: %d is shunned, want %d", c.name, got, c.want)
 		}
 	}

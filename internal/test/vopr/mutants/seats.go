@@ -24,8 +24,8 @@ var seatMutants = []Mutant{
 		Why:  "The seat of a member that others complain of is ended at once, instead of being left to its lease: its clients still hold.",
 		Live: true,
 		Edits: []Edit{{
-			"internal/service/replica/seats.go", "\t\tr.seats.shunned[registry.SeatID(members[worst])] = true\n",
-			"\t\tr.seats.shunned[registry.SeatID(members[worst])] = true\n\t\tof, _ := r.reg.Session(registry.SeatID(members[worst]))\n\t\tr.judge(registry.OpExpire, []registry.Verdict{{Session: of.ID, Renewals: of.Renewals}})\n",
+			"internal/service/replica/seats.go", "\t\tr.shunned[registry.SeatID(members[worst])] = true\n",
+			"\t\tr.shunned[registry.SeatID(members[worst])] = true\n\t\tof, _ := r.reg.Session(registry.SeatID(members[worst]))\n\t\tr.judge(registry.OpExpire, []registry.Verdict{{Session: of.ID, Renewals: of.Renewals}})\n",
 		}},
 	},
 	{
