@@ -8,7 +8,7 @@ import (
 
 // shapes are the packages that may be larger than others, and how large. Whoever splits one removes it.
 var shapes = map[string]Shape{
-	"internal/service/replica": {Methods: 125},
+	"internal/service/replica": {Methods: 77},
 	"internal/service/server":  {Methods: 98},
 	"internal/test/vopr/world": {Files: 31},
 	"lab/check":                {Files: 27, Methods: 129},
