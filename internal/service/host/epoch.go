@@ -64,6 +64,9 @@ func (m *machines) later(in *instance) {
 	}
 }
 
+// atATime is the number of names processed before the caller gets its turn.
+const atATime = 1000
+
 // work processes some of the queued names (M2, M4), while no link is over half full
 // (L5).
 func (m *machines) work() {

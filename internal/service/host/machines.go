@@ -13,8 +13,6 @@ import (
 const (
 	// idleFor is how long an idle machine is kept for reuse, in ns (I5).
 	idleFor = 10e9
-	// atATime is the number of names processed before the caller gets its turn.
-	atATime = 1000
 	// The fences of one epoch (I7).
 	fenceBits  = 40
 	fenceBound = 1 << (fenceBits - 1)
