@@ -152,11 +152,13 @@ internal/test/vopr/faults: # the plans of what happens
 internal/test/vopr/stats:  internal/test/leasemodel internal/test/longrun
 internal/test/vopr/events:  internal/test/vopr/stats # the course of one run
 internal/test/vopr/network: internal/test/vopr/events
+internal/test/vopr/history: internal/service/registry # what clients saw of a resource
+internal/test/vopr/turns:   internal/service/agreement internal/service/registry internal/service/replica # which requests a leader writes to its log
 internal/test/vopr/machine: internal/test/vopr/clock internal/test/vopr/events internal/test/vopr/network
 internal/test/vopr/transport: internal/service/peering internal/service/replica internal/test/vopr/events internal/test/vopr/machine internal/test/vopr/network # the connections between servers
-internal/test/vopr/world:   api internal/client/line internal/service/access internal/service/agreement internal/service/founding internal/service/host internal/service/peering internal/service/queue internal/service/registry internal/service/replica internal/service/stream internal/service/version internal/test/leasemodel internal/test/vopr/clock internal/test/vopr/events internal/test/vopr/faults internal/test/vopr/machine internal/test/vopr/network internal/test/vopr/stats internal/test/vopr/transport # servers, clients and the judge
+internal/test/vopr/world:   api internal/client/line internal/service/access internal/service/agreement internal/service/founding internal/service/host internal/service/peering internal/service/queue internal/service/registry internal/service/replica internal/service/stream internal/service/version internal/test/leasemodel internal/test/vopr/clock internal/test/vopr/events internal/test/vopr/faults internal/test/vopr/history internal/test/vopr/machine internal/test/vopr/network internal/test/vopr/stats internal/test/vopr/transport internal/test/vopr/turns # servers, clients and the judge
 internal/test/vopr/rules:   internal/service/access internal/service/host internal/service/registry internal/test/vopr/world
-internal/test/vopr/guarded: algorithm/served algorithm/view internal/kit/near internal/service/host internal/service/registry internal/service/replica internal/test/vopr/clock internal/test/vopr/faults internal/test/vopr/world
+internal/test/vopr/guarded: algorithm/served algorithm/view internal/kit/near internal/service/host internal/service/registry internal/service/replica internal/test/vopr/clock internal/test/vopr/faults internal/test/vopr/history internal/test/vopr/world
 internal/test/vopr:         internal/test/vopr/events internal/test/vopr/faults internal/test/vopr/guarded internal/test/vopr/rules internal/test/vopr/stats internal/test/vopr/world # the server in a simulated world
 internal/test/vopr/mutants: internal/test/mutation # mistakes in it
 internal/test/vopr/run:     internal/test/vopr internal/test/vopr/events internal/test/vopr/faults internal/test/vopr/mutants internal/test/vopr/stats internal/test/vopr/world internal/test/longrun
@@ -194,7 +196,7 @@ golang.org/x/net/...:                  internal/service/server
 github.com/cespare/xxhash/v2:          internal/service/registry
 github.com/tidwall/btree:              internal/service/registry/sorted
 
-github.com/anishathalye/porcupine:    internal/test/vopr/world
+github.com/anishathalye/porcupine:    internal/test/vopr/history
 github.com/cockroachdb/datadriven:     process/processtest
 pgregory.net/rapid:                    process/processtest
 github.com/google/go-cmp/cmp:          process/processtest

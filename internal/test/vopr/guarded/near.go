@@ -7,6 +7,7 @@ import (
 	"github.com/conclave-io/conclave/algorithm/view"
 	"github.com/conclave-io/conclave/internal/kit/near"
 	"github.com/conclave-io/conclave/internal/service/registry"
+	"github.com/conclave-io/conclave/internal/test/vopr/history"
 	"github.com/conclave-io/conclave/internal/test/vopr/world"
 )
 
@@ -68,7 +69,7 @@ func (n *nearby) begin(h *nearHold) {
 	w := n.l.w
 	n.granted++
 	w.Stats.Hosts.Near++
-	who := world.ClaimOf(registry.SessionID{0xfe, byte(h.s.ID)}, n.granted)
+	who := history.ClaimOf(registry.SessionID{0xfe, byte(h.s.ID)}, n.granted)
 	if _, given := h.res.Given[h.Fence]; given {
 		w.Violate("fence", "the fence %d of %q was given to another, and to the program of server %d", h.Fence, h.Name, h.s.ID)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/conclave-io/conclave/api"
 	"github.com/conclave-io/conclave/internal/service/registry"
+	"github.com/conclave-io/conclave/internal/test/vopr/history"
 )
 
 // claim is the judge's record of an acquire, from its transmission to its end.
@@ -59,7 +60,7 @@ func (j *judge) enter(w *World, res *Resource, s *session, sequence uint64, a *a
 		}
 	}
 	if res.claims != nil { // nil for the resources of a flood
-		res.claims[ClaimOf(s.ID, sequence)] = p
+		res.claims[history.ClaimOf(s.ID, sequence)] = p
 	}
 	if res.Class == registry.Election {
 		res.entered = append(slices.DeleteFunc(res.entered, over), p)
@@ -67,10 +68,10 @@ func (j *judge) enter(w *World, res *Resource, s *session, sequence uint64, a *a
 	return p
 }
 
-func (p *claim) operation(kind opKind, call, ret int64) operation {
-	return operation{
-		kind: kind, claim: ClaimOf(p.session, p.sequence), session: p.session,
-		shared: p.shared, fence: p.Fence, call: call, ret: ret,
+func (p *claim) operation(kind history.Kind, call, ret int64) history.Operation {
+	return history.Operation{
+		Kind: kind, Claim: history.ClaimOf(p.session, p.sequence), Session: p.session,
+		Shared: p.shared, Fence: p.Fence, Call: call, Ret: ret,
 	}
 }
 
@@ -107,7 +108,7 @@ func (p *claim) answered(code registry.Code) {
 	p.leave()
 	switch code {
 	case registry.Held:
-		p.Res.note(p.operation(opHeld, p.called, w.Now))
+		p.Res.note(p.operation(history.Held, p.called, w.Now))
 	case registry.Cancelled, registry.Deadlocked: // the judge of deadlocks checks these in the log
 	case registry.Revoked:
 		if !p.owner.dismissed {
@@ -153,7 +154,7 @@ func (p *claim) granted(w *World, fence, floor uint64) {
 	p.Fence, p.floor = fence, floor
 	p.leave()
 	w.Stats.Grants++
-	who := ClaimOf(p.session, p.sequence)
+	who := history.ClaimOf(p.session, p.sequence)
 	if other, given := j.fences[fence]; given && other != who {
 		w.Violate("fence", "the fence %d was given to %x and to %x", fence, other, who)
 	}
@@ -169,7 +170,7 @@ func (p *claim) granted(w *World, fence, floor uint64) {
 	}
 	j.newest = max(j.newest, fence)
 	p.inTurn()
-	p.Res.note(p.operation(opGrant, p.called, w.Now))
+	p.Res.note(p.operation(history.Grant, p.called, w.Now))
 }
 
 // inTurn requires that the claims ahead of this one were granted before it. A candidate that the
@@ -209,8 +210,8 @@ func (p *claim) vanish() {
 		return
 	}
 	p.ended = true
-	p.Res.note(p.operation(opMaybe, p.called, forever))
-	p.Res.note(p.operation(opEnd, p.called, forever))
+	p.Res.note(p.operation(history.Maybe, p.called, history.Forever))
+	p.Res.note(p.operation(history.End, p.called, history.Forever))
 }
 
 // end records that the client gave up or lost its hold without a release. The servers end the hold,
@@ -220,7 +221,7 @@ func (p *claim) end(from int64) {
 		return
 	}
 	p.ended = true
-	p.Res.note(p.operation(opEnd, max(from, p.called), forever))
+	p.Res.note(p.operation(history.End, max(from, p.called), history.Forever))
 }
 
 // released records the answer to a release that was transmitted at the moment called, or that no
@@ -229,14 +230,14 @@ func (p *claim) released(called int64, code registry.Code) {
 	switch code {
 	case registry.OK:
 		p.rememberedAs(registry.Released)
-		p.Res.note(p.operation(opRelease, called, p.w.Now))
+		p.Res.note(p.operation(history.Release, called, p.w.Now))
 	case registry.NotHeld:
-		p.Res.note(p.operation(opNotHeld, called, p.w.Now))
+		p.Res.note(p.operation(history.NotHeld, called, p.w.Now))
 		if p.asked() {
 			called = p.called // they may have dropped it before the release was transmitted
 		}
-		p.Res.note(p.operation(opEnd, called, p.w.Now))
+		p.Res.note(p.operation(history.End, called, p.w.Now))
 	default:
-		p.Res.note(p.operation(opEnd, called, forever))
+		p.Res.note(p.operation(history.End, called, history.Forever))
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/conclave-io/conclave/internal/client/line"
 	"github.com/conclave-io/conclave/internal/service/registry"
 	"github.com/conclave-io/conclave/internal/test/vopr/clock"
+	"github.com/conclave-io/conclave/internal/test/vopr/history"
 	"github.com/conclave-io/conclave/internal/test/vopr/network"
 )
 
@@ -61,7 +62,7 @@ func newClient(w *World, slot int) *client {
 func (c *client) begin() {
 	c.dead, c.paused, c.inbox, c.awake = false, false, nil, c.w.Now
 	c.away, c.untaken = false, nil
-	c.sessions, c.streams, c.requests, c.due = nil, nil, nil, forever
+	c.sessions, c.streams, c.requests, c.due = nil, nil, nil, history.Forever
 	var servers []string
 	for _, s := range c.w.Servers[:c.w.Plan.Servers] {
 		servers = append(servers, s.said().ClientAddress)
@@ -221,7 +222,7 @@ func (c *client) arm() {
 	c.due = next
 	c.later(max(next-c.now(), ms), func() {
 		if c.due == next {
-			c.due = forever
+			c.due = history.Forever
 		}
 		c.step(line.Input{})
 	})
@@ -381,7 +382,7 @@ func (c *client) turnClock(drift int64) {
 			s.EndsAt = c.clock.When(s.until)
 		}
 	}
-	c.due = forever
+	c.due = history.Forever
 	c.arm()
 }
 

@@ -1,5 +1,7 @@
 package world
 
+import "github.com/conclave-io/conclave/internal/test/vopr/history"
+
 const (
 	// GuardedUnits is the number of claims that may hold a name whose algorithm has units. The floor
 	// of their grants is 0.
@@ -16,7 +18,7 @@ var GuardedNames = []string{"live/a", "live/c", "live/b/d", "live/b/e"}
 // newGuardedResources returns the locks that an algorithm guards at times, and agreement at others.
 func newGuardedResources() (list []*Resource) {
 	for _, name := range GuardedNames {
-		list = append(list, &Resource{Name: name, Guarded: true, Given: make(map[uint64]claimID)})
+		list = append(list, &Resource{Name: name, Guarded: true, Given: make(map[uint64]history.ClaimID)})
 	}
 	return list
 }
@@ -24,7 +26,7 @@ func newGuardedResources() (list []*Resource) {
 // guardedGrant records the grant of a lock that an algorithm guards at times. Its fences must
 // increase from grant to grant, no matter which algorithm guards it (N2).
 func (p *claim) guardedGrant(fence, floor uint64) {
-	w, who := p.w, ClaimOf(p.session, p.sequence)
+	w, who := p.w, history.ClaimOf(p.session, p.sequence)
 	p.Fence, p.floor = fence, floor
 	p.leave()
 	w.Stats.Grants++

@@ -8,14 +8,15 @@ import (
 
 	"github.com/conclave-io/conclave/internal/service/founding"
 	"github.com/conclave-io/conclave/internal/service/registry"
+	"github.com/conclave-io/conclave/internal/test/vopr/history"
 )
 
 // judge checks the promises after each step. It records what clients were told.
 type judge struct {
 	resources []*Resource
 	Guarded   []*Resource                 // resources that an algorithm guards at times
-	fences    map[uint64]claimID          // the claim that was given each fence
-	shown     map[uint64]claimID          // holders that were observed at a server, by fence
+	fences    map[uint64]history.ClaimID  // the claim that was given each fence
+	shown     map[uint64]history.ClaimID  // holders that were observed at a server, by fence
 	spans     []span                      // intervals in which fences were given
 	looked    int64                       // when the newest fence was last checked
 	newest    uint64                      // the largest fence that a client has received
@@ -48,7 +49,7 @@ type judge struct {
 
 func newJudge() judge {
 	return judge{
-		resources: newResources(), fences: make(map[uint64]claimID), shown: make(map[uint64]claimID), states: make(map[uint64]uint64),
+		resources: newResources(), fences: make(map[uint64]history.ClaimID), shown: make(map[uint64]history.ClaimID), states: make(map[uint64]uint64),
 		founded: make(map[uint64]bool), closed: make(map[registry.SessionID]bool),
 		leaders: make(map[uint64]uint64), ended: make(map[registry.SessionID]int64), patience: make(patience),
 	}
@@ -351,7 +352,7 @@ func (j *judge) conclude(w *World) {
 		}
 		res.inherited(w)
 		res.settle(dark, j.ended)
-		switch res.linearizable() {
+		switch history.Linearizable(res.history, res.room()) {
 		case porcupine.Illegal:
 			w.Violate("linearizability", "what clients saw of %q, class %d, in %d operations, is not possible", res.Name, res.Class, len(res.history))
 		case porcupine.Unknown:

@@ -8,6 +8,7 @@ import (
 	"github.com/conclave-io/conclave/internal/client/line"
 	"github.com/conclave-io/conclave/internal/service/registry"
 	"github.com/conclave-io/conclave/internal/service/stream"
+	"github.com/conclave-io/conclave/internal/test/vopr/history"
 )
 
 const (
@@ -164,7 +165,7 @@ func (o *observer) hears(m told) {
 }
 
 func fencesOf(before []byte, fence uint64) string {
-	return string(append(before, claimID(fence).text()...))
+	return string(append(before, history.ClaimID(fence).Text()...))
 }
 
 // knows reports whether the state of the observer is the state at a server.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/conclave-io/conclave/internal/service/registry"
 	"github.com/conclave-io/conclave/internal/test/vopr/faults"
+	"github.com/conclave-io/conclave/internal/test/vopr/history"
 )
 
 // past is what the servers remember about the ended holds of a resource, as of the last check.
@@ -103,7 +104,7 @@ func (r *Resource) ended(s *Server, e *registry.Ended) {
 }
 
 // claimWith returns the claim that had a fence.
-func (j *judge) claimWith(r *Resource, fence uint64) (who claimID, known bool) {
+func (j *judge) claimWith(r *Resource, fence uint64) (who history.ClaimID, known bool) {
 	if who, known = j.shown[fence]; !known {
 		who, known = j.fences[fence]
 	}
@@ -129,7 +130,7 @@ func (r *Resource) hasAsked(p *claim, reason, by string) bool {
 const forPriority = "a candidate of priority "
 
 // remembered checks that the servers remember how a hold ended.
-func (r *Resource) remembered(w *World, c claimID) {
+func (r *Resource) remembered(w *World, c history.ClaimID) {
 	if f := r.fates[c]; r.past.how[f.fence] == 0 && !r.past.lost {
 		w.Violate("past", "the hold of %q with fence %d has ended, and nobody remembers how", r.Name, f.fence)
 	}
@@ -144,7 +145,7 @@ func (p *claim) rememberedAs(how registry.Ending) {
 
 // asked checks a holder that was asked to leave. A candidate may cause that only after its
 // patience: the candidate has waited, and the holder has led, for that time.
-func (r *Resource) asked(s *Server, c claimID, h *registry.Holder, waiters []claimID) {
+func (r *Resource) asked(s *Server, c history.ClaimID, h *registry.Holder, waiters []history.ClaimID) {
 	p := r.claims[c]
 	if !r.hasAsked(p, h.Reason, unsaid) {
 		s.w.Violate("past", "server %d says that the holder of %q with fence %d is asked to leave, because %q: nobody did", s.ID, r.Name, h.Fence, h.Reason)

@@ -1,13 +1,16 @@
 package world
 
-import "github.com/conclave-io/conclave/internal/service/registry"
+import (
+	"github.com/conclave-io/conclave/internal/service/registry"
+	"github.com/conclave-io/conclave/internal/test/vopr/history"
+)
 
 // patience is the judge's record of elections in which a candidate may replace the leader, by name.
 type patience map[string]favourite
 
 // favourite is a candidate that waits behind a leader of lower priority.
 type favourite struct {
-	candidate, leader claimID
+	candidate, leader history.ClaimID
 	server            uint64 // the server that leads, and its term
 	term              uint64
 	since             int64 // when this was first observed without faults
@@ -67,9 +70,9 @@ func (r *Resource) favourite(leader *Server) (f favourite, length int64, found b
 		return f, 0, false
 	}
 	leads, first := view.Holders[0], view.Waiters[0]
-	candidate := ClaimOf(first.Session, first.Sequence)
+	candidate := history.ClaimOf(first.Session, first.Sequence)
 	length = r.patient[candidate]
-	f = favourite{candidate: candidate, leader: ClaimOf(leads.Session, leads.Sequence), server: leader.ID, term: leader.Replica.Term()}
+	f = favourite{candidate: candidate, leader: history.ClaimOf(leads.Session, leads.Sequence), server: leader.ID, term: leader.Replica.Term()}
 	return f, length, length > 0 && !leads.Revoked && first.Priority > leads.Priority
 }
 

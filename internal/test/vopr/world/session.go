@@ -7,6 +7,7 @@ import (
 	"github.com/conclave-io/conclave/api"
 	"github.com/conclave-io/conclave/internal/client/line"
 	"github.com/conclave-io/conclave/internal/service/registry"
+	"github.com/conclave-io/conclave/internal/test/vopr/history"
 )
 
 // session is the judge's record of a session of a client. It has the deadline that the program
@@ -131,7 +132,7 @@ func (s *session) acquires(sequence uint64, a *api.Acquire) *claim {
 	p := c.w.Judge.enter(c.w, r.res, s, sequence, a)
 	r.claim, s.claims[sequence] = p, p
 	if a.GetPatienceNs() > 0 {
-		r.res.patient[ClaimOf(s.ID, sequence)] = a.GetPatienceNs()
+		r.res.patient[history.ClaimOf(s.ID, sequence)] = a.GetPatienceNs()
 	}
 	return p
 }

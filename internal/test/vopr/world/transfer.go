@@ -8,6 +8,7 @@ import (
 	"github.com/conclave-io/conclave/internal/client/line"
 	"github.com/conclave-io/conclave/internal/service/agreement"
 	"github.com/conclave-io/conclave/internal/service/registry"
+	"github.com/conclave-io/conclave/internal/test/vopr/history"
 )
 
 // handovers is the judge's record of the leaders of an election that handed over.
@@ -103,7 +104,7 @@ func (p *claim) over() int64 {
 	if at, ended := p.w.Judge.ended[p.session]; ended {
 		return at
 	}
-	return forever
+	return history.Forever
 }
 
 // inherited checks that a candidate that was named by a leader became the next leader, unless it

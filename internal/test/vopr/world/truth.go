@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/conclave-io/conclave/internal/service/registry"
+	"github.com/conclave-io/conclave/internal/test/vopr/history"
 )
 
 // fate is what the servers show about a claim that held. The judge looks whenever an entry is
@@ -23,23 +24,23 @@ type fate struct {
 // asked reports whether the servers have asked for the hold of a claim back. They drop it a TTL
 // later, and a release that waited for the window of its session may arrive after that.
 func (p *claim) asked() bool {
-	f := p.Res.fates[ClaimOf(p.session, p.sequence)]
+	f := p.Res.fates[history.ClaimOf(p.session, p.sequence)]
 	return f != nil && f.asked
 }
 
 // look records who holds a resource now, after an entry that nobody had applied before.
 func (r *Resource) look(s *Server, now int64) {
 	view, _, ended := s.Replica.Registry().Freeze().Explain(r.Class, r.Name, r.queued)
-	var present, waiters []claimID
+	var present, waiters []history.ClaimID
 	for _, x := range view.Waiters {
-		waiters = append(waiters, ClaimOf(x.Session, x.Sequence))
+		waiters = append(waiters, history.ClaimOf(x.Session, x.Sequence))
 	}
 	for _, h := range view.Holders {
-		c := ClaimOf(h.Session, h.Sequence)
+		c := history.ClaimOf(h.Session, h.Sequence)
 		present = append(present, c)
 		f := r.fates[c]
 		if f == nil {
-			f = &fate{fence: h.Fence, since: h.Since, seen: now, gone: forever}
+			f = &fate{fence: h.Fence, since: h.Since, seen: now, gone: history.Forever}
 			r.fates[c] = f
 			s.w.Judge.shown[h.Fence] = c
 		}
@@ -97,28 +98,28 @@ func (j *judge) dark() (spans []span) {
 func (r *Resource) settle(dark []span, ended map[registry.SessionID]int64) {
 	for i := range r.history {
 		o := &r.history[i]
-		if at, over := ended[o.session]; over && o.ret == forever {
-			o.ret = max(at, o.call)
+		if at, over := ended[o.Session]; over && o.Ret == history.Forever {
+			o.Ret = max(at, o.Call)
 		}
 	}
-	r.history = slices.DeleteFunc(r.history, func(o operation) bool {
-		if r.fates[o.claim] != nil || o.kind != opMaybe && o.kind != opEnd {
+	r.history = slices.DeleteFunc(r.history, func(o history.Operation) bool {
+		if r.fates[o.Claim] != nil || o.Kind != history.Maybe && o.Kind != history.End {
 			return false
 		}
-		return !slices.ContainsFunc(dark, func(s span) bool { return o.call <= s.to && s.from <= o.ret })
+		return !slices.ContainsFunc(dark, func(s span) bool { return o.Call <= s.to && s.from <= o.Ret })
 	})
 	for i := range r.history {
 		o := &r.history[i]
-		f := r.fates[o.claim]
+		f := r.fates[o.Claim]
 		if f == nil {
 			continue
 		}
-		switch o.kind {
-		case opMaybe:
-			o.kind, o.fence, o.ret = opGrant, f.fence, max(f.seen, o.call)
-		case opEnd:
-			o.call = max(o.call, f.last)
-			o.ret = max(min(o.ret, f.gone), o.call)
+		switch o.Kind {
+		case history.Maybe:
+			o.Kind, o.Fence, o.Ret = history.Grant, f.fence, max(f.seen, o.Call)
+		case history.End:
+			o.Call = max(o.Call, f.last)
+			o.Ret = max(min(o.Ret, f.gone), o.Call)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/conclave-io/conclave/api"
 	"github.com/conclave-io/conclave/internal/client/line"
 	"github.com/conclave-io/conclave/internal/service/registry"
+	"github.com/conclave-io/conclave/internal/test/vopr/history"
 )
 
 // Resource is a lock or an election that clients use, with the judge's record of it.
@@ -19,35 +20,41 @@ type Resource struct {
 	Holds      []*Hold  // holds that may still count
 	held       int      // number of holds so far
 	waiting    []*claim // claims whose clients know that they wait
-	history    []operation
-	fates      map[claimID]*fate // fates of the claims that held
-	present    []claimID         // claims that hold, as of the last look
-	queued     int               // how many waiters the judge looks at
-	candidates []claimID         // candidates that waited, as of the last look
-	patient    map[claimID]int64 // the patience of candidates, in ns
-	claims     map[claimID]*claim
+	history    []history.Operation
+	fates      map[history.ClaimID]*fate // fates of the claims that held
+	present    []history.ClaimID         // claims that hold, as of the last look
+	queued     int                       // how many waiters the judge looks at
+	candidates []history.ClaimID         // candidates that waited, as of the last look
+	patient    map[history.ClaimID]int64 // the patience of candidates, in ns
+	claims     map[history.ClaimID]*claim
 	entered    []*claim // claims that may still be granted
 	past       past
 	handovers
-	Newest uint64             // for a guarded resource: the largest fence that a client has received
-	Given  map[uint64]claimID // for a guarded resource: the claim that was given each fence
-	floor  uint64             // the largest floor that the store behind the resource has seen
-	alone  uint64             // the largest fence of an exclusive holder that has written
+	Newest uint64                     // for a guarded resource: the largest fence that a client has received
+	Given  map[uint64]history.ClaimID // for a guarded resource: the claim that was given each fence
+	floor  uint64                     // the largest floor that the store behind the resource has seen
+	alone  uint64                     // the largest fence of an exclusive holder that has written
 }
 
 func newResources() []*Resource {
 	resources := []*Resource{
 		{Name: "a"}, {Name: "b"}, {Name: "c"}, {Name: "d"},
 		{Name: "readers", shares: true}, {Name: "semaphore", limit: 3},
-		{Class: registry.Election, Name: "a", queued: 16, patient: make(map[claimID]int64)},
-		{Class: registry.Election, Name: "e", queued: 16, patient: make(map[claimID]int64)},
+		{Class: registry.Election, Name: "a", queued: 16, patient: make(map[history.ClaimID]int64)},
+		{Class: registry.Election, Name: "e", queued: 16, patient: make(map[history.ClaimID]int64)},
 	}
 	for _, r := range resources {
-		r.fates, r.claims = make(map[claimID]*fate), make(map[claimID]*claim)
+		r.fates, r.claims = make(map[history.ClaimID]*fate), make(map[history.ClaimID]*claim)
 		r.past.how = make(map[uint64]registry.Ending)
 		r.past.revokers, r.named = make(map[string]bool), make(map[string]bool)
 	}
 	return resources
+}
+
+func (r *Resource) note(o history.Operation) {
+	if !r.Guarded { // the answers of homes are not linearizable: a try may miss a free lock
+		r.history = append(r.history, o)
+	}
 }
 
 // room returns how many clients may hold a resource that is not shared.
@@ -353,7 +360,7 @@ func (k *worker) query(res *Resource, tries int) {
 					k.query(res, tries+1)
 					return
 				}
-				res.note(operation{kind: opQuery, call: called, ret: w.Now, holders: holders})
+				res.note(history.Operation{Kind: history.Query, Call: called, Ret: w.Now, Holders: holders})
 				k.rest()
 			})
 		}, func() {})
@@ -375,14 +382,14 @@ func (k *worker) query(res *Resource, tries int) {
 func (s *Server) read(res *Resource, answer func(holders string, ok bool)) {
 	s.reading++
 	s.reads[s.reading] = func(ok bool) {
-		var present holders
+		var present []history.ClaimID
 		if ok {
 			view, _, _ := s.Replica.Registry().Freeze().Explain(res.Class, res.Name, 0)
 			for _, h := range view.Holders {
-				present.add(ClaimOf(h.Session, h.Sequence).text())
+				present = append(present, history.ClaimOf(h.Session, h.Sequence))
 			}
 		}
-		answer(present.claims, ok)
+		answer(history.Holders(present...), ok)
 	}
 	s.Replica.Read(s.reading)
 }
