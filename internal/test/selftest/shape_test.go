@@ -10,7 +10,7 @@ import (
 var shapes = map[string]Shape{
 	"internal/service/replica": {Methods: 77},
 	"internal/service/server":  {Methods: 98},
-	"internal/test/vopr/world": {Files: 31},
+	"internal/test/vopr/world": {Files: 28},
 	"lab/check":                {Files: 27, Methods: 129},
 	"lab/scenario":             {Methods: 71},
 	"lab/sim":                  {Files: 30, Methods: 168},

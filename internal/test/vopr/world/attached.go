@@ -257,7 +257,7 @@ func (s *Server) takeRequests() {
 			return
 		}
 		taken += len(commands)
-		s.turns.arrive(s, commands)
+		s.turns.Arrive(commands)
 		s.Replica.Submit(s.TellTime(), l.Conn.number, commands)
 		s.w.trace.submitted(s, commands)
 		l.Conn.read()

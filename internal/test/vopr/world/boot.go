@@ -10,6 +10,7 @@ import (
 	"github.com/conclave-io/conclave/internal/service/registry"
 	"github.com/conclave-io/conclave/internal/service/replica"
 	"github.com/conclave-io/conclave/internal/service/version"
+	"github.com/conclave-io/conclave/internal/test/vopr/turns"
 )
 
 // foundCluster creates the founders with empty disks, and starts them.
@@ -133,7 +134,7 @@ func (s *Server) run() {
 	cfg := replica.Config{
 		ID: s.ID, UID: said.UID, PeerAddress: said.PeerAddress, ClientAddress: said.ClientAddress,
 		Tick: tick, SnapshotBytes: 12_000, TailEntries: 24, Levels: s.levels, LevelSoak: levelSoak, DigestEvery: 64,
-		MaxBatchBytes: batchBytes,
+		MaxBatchBytes: turns.BatchBytes,
 	}
 	if s.w.Plan.Limits {
 		cfg.StateLimit = stateLimit - int(s.ID%3)*stateLimit/8

@@ -49,6 +49,10 @@ var ttls = []int64{300, 500, 1000, 1500, 2000, 3000, 5000, 800}
 
 const workersEach = 2
 
+// sharers is the number of clients that authenticate with the same name, in a plan with shared
+// names.
+const sharers = 4
+
 func newClient(w *World, slot int) *client {
 	c := &client{w: w, slot: slot, ttl: ttls[slot%len(ttls)] * ms, clock: clock.Clock{Base: int64(slot+1) * 7e11}}
 	for n := range workersEach {

@@ -12,9 +12,11 @@ import (
 	"github.com/conclave-io/conclave/internal/service/host"
 	"github.com/conclave-io/conclave/internal/service/peering"
 	"github.com/conclave-io/conclave/internal/service/queue"
+	"github.com/conclave-io/conclave/internal/service/registry"
 	"github.com/conclave-io/conclave/internal/service/replica"
 	"github.com/conclave-io/conclave/internal/test/vopr/machine"
 	"github.com/conclave-io/conclave/internal/test/vopr/transport"
+	"github.com/conclave-io/conclave/internal/test/vopr/turns"
 )
 
 const tick = 10 * ms
@@ -63,7 +65,7 @@ type Server struct {
 
 	applied uint64 // at the last check by the judge
 	Log     ledger // the entries of its log, for the judge
-	turns   turns
+	turns   turns.Turns
 }
 
 // addServer creates a machine with an empty disk.
@@ -72,12 +74,24 @@ func (w *World) addServer() *Server {
 	s := &Server{w: w, Machine: machine.New(id, w.Net)}
 	s.Turn, s.transport = s.turn, w.transports.Add(&s.Machine, handler{s})
 	s.disk.w, s.disk.owner = w, s
+	s.turns.Facts = turns.Facts{
+		Server: id, Leads: s.leadsIn, HasHold: w.hasHold, Violate: w.Violate,
+		Owner: func(id registry.SessionID) string { return w.owners[id] },
+	}
 	w.Servers = append(w.Servers, s)
 	return s
 }
 
 // Up reports whether the process of the server runs.
 func (s *Server) Up() bool { return s.Replica != nil }
+
+// leadsIn returns the term in which the server leads, or 0.
+func (s *Server) leadsIn() uint64 {
+	if !s.Replica.Leading() {
+		return 0
+	}
+	return s.Replica.Term()
+}
 
 // TellTime returns the clock reading for the replica.
 func (s *Server) TellTime() int64 {
@@ -211,11 +225,11 @@ func (s *Server) carryOut(out *replica.Output) {
 		return
 	}
 	// Refused requests do not wait. They were refused before the entries were chosen.
-	s.turns.answer(out.Replies)
+	s.turns.Answer(out.Replies)
 	for _, save := range out.Saves {
 		s.Log.append(save)
 		s.w.Judge.raises(s, save)
-		s.turns.enter(s, save)
+		s.turns.Enter(save)
 	}
 	s.w.trace.output(s, out)
 	s.w.Judge.watch(s)

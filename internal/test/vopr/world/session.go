@@ -252,3 +252,15 @@ func (s *session) conclude() {
 }
 
 func sorted[V any](m map[uint64]V) []uint64 { return slices.Sorted(maps.Keys(m)) }
+
+// hasHold reports whether a session was informed about the grant of a request.
+func (w *World) hasHold(id registry.SessionID, sequence uint64) bool {
+	for _, c := range w.Clients {
+		for _, x := range c.sessions {
+			if p := x.claims[sequence]; x.ID == id && p != nil {
+				return p.Fence != 0
+			}
+		}
+	}
+	return false
+}

@@ -1,14 +1,9 @@
-package world
+package turns
 
-const (
-	// sharers is the number of clients that authenticate with the same name, in a plan with shared
-	// names.
-	sharers = 4
-	// backlog is the number of waiting requests that take room from which on a principal has a
-	// backlog. It is so large that some requests still wait while an entry with the others is in
-	// progress.
-	backlog = batchBytes/(4<<10) + 1
-)
+// backlog is the number of waiting requests that take room from which on a principal has a
+// backlog. It is so large that some requests still wait while an entry with the others is in
+// progress.
+const backlog = BatchBytes/(4<<10) + 1
 
 // shares is the judge's record of the waiting requests that take room, by principal, at a leader.
 // While two principals have a backlog, each must get about as many requests into the log as the

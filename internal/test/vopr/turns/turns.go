@@ -1,4 +1,6 @@
-package world
+// Package turns checks in which order a leader writes the requests of its clients to its log: in a
+// flood, requests of other sessions and principals must not wait for it.
+package turns
 
 import (
 	"cmp"
@@ -9,9 +11,9 @@ import (
 )
 
 const (
-	// batchBytes is the maximum size of a log entry. An entry then has up to sixteen requests, so
+	// BatchBytes is the maximum size of a log entry. An entry then has up to sixteen requests, so
 	// that a flood has to wait.
-	batchBytes = 64 << 10
+	BatchBytes = 64 << 10
 	// fairTurns limits how many requests that take room one session may get into the log before a
 	// request of another session that waits alone. It covers the turn of the session, a turn that
 	// has begun, and an entry that was chosen and not proposed. For a request that makes room, it
@@ -20,9 +22,22 @@ const (
 	fairTurns = 48
 )
 
-// turns is the judge's record of the requests that wait to get into the log of a leader. In a
-// flood, requests of other sessions must not wait for it.
-type turns struct {
+// Facts are what is known of a server and of its clients.
+type Facts struct {
+	Server uint64
+	// Leads returns the term in which the server leads, or 0.
+	Leads func() uint64
+	// Owner returns the principal that opened a session.
+	Owner func(id registry.SessionID) string
+	// HasHold reports whether a session was informed about the grant of a request.
+	HasHold func(id registry.SessionID, sequence uint64) bool
+	// Violate reports a request that waits too long.
+	Violate func(rule, format string, args ...any)
+}
+
+// Turns has the requests that wait to get into the log of a leader.
+type Turns struct {
+	Facts
 	term uint64
 	// came has the lanes of all requests that arrived, and whether they still wait.
 	came  map[numbered]lane
@@ -72,22 +87,23 @@ type turn struct {
 	others int
 }
 
-func newTurns(term uint64) turns {
-	return turns{
-		term: term, came: make(map[numbered]lane), waits: make(map[numbered]bool), asked: make(map[numbered]bool), behind: make(map[numbered]bool),
+func newTurns(facts Facts, term uint64) Turns {
+	return Turns{
+		Facts: facts, term: term, came: make(map[numbered]lane), waits: make(map[numbered]bool), asked: make(map[numbered]bool), behind: make(map[numbered]bool),
 		opens: make(map[registry.SessionID]opening),
 		count: make(map[lane]int), alone: make(map[numbered]*turn),
 		owner: make(map[numbered]string), shares: newShares(),
 	}
 }
 
-// arrive records requests that a leader receives.
-func (t *turns) arrive(s *Server, commands []registry.Command) {
-	if !s.Replica.Leading() {
+// Arrive records requests that a leader receives.
+func (t *Turns) Arrive(commands []registry.Command) {
+	term := t.Leads()
+	if term == 0 {
 		return
 	}
-	if t.term != s.Replica.Term() {
-		*t = newTurns(s.Replica.Term())
+	if t.term != term {
+		*t = newTurns(t.Facts, term)
 	}
 	for _, c := range commands {
 		at := numbered{c.Session, c.Sequence}
@@ -98,7 +114,7 @@ func (t *turns) arrive(s *Server, commands []registry.Command) {
 			t.opens[c.Session] = opening{c.Sequence, c.Owner}
 		}
 		makesRoom := !t.behind[at] && (c.Op == registry.OpCancel ||
-			c.Op == registry.OpRelease && s.hasHold(c.Session, c.Hold))
+			c.Op == registry.OpRelease && t.HasHold(c.Session, c.Hold))
 		of := lane{c.Session, makesRoom}
 		if c.Op == registry.OpAcquire {
 			t.asked[at] = true
@@ -110,7 +126,7 @@ func (t *turns) arrive(s *Server, commands []registry.Command) {
 		_, again := t.came[at]
 		t.came[at], t.waits[at] = of, true
 		if !makesRoom {
-			t.owner[at] = s.w.owners[c.Session]
+			t.owner[at] = t.Owner(c.Session)
 			t.shares.wait(t.owner[at], 1)
 		}
 		if t.count[of]++; t.count[of] == 1 && !again {
@@ -119,21 +135,9 @@ func (t *turns) arrive(s *Server, commands []registry.Command) {
 	}
 }
 
-// hasHold reports whether a session was informed about the grant of a request.
-func (s *Server) hasHold(id registry.SessionID, sequence uint64) bool {
-	for _, c := range s.w.Clients {
-		for _, x := range c.sessions {
-			if p := x.claims[sequence]; x.ID == id && p != nil {
-				return p.Fence != 0
-			}
-		}
-	}
-	return false
-}
-
-// enter checks what a leader writes to the log.
-func (t *turns) enter(s *Server, save *agreement.Save) {
-	if len(t.alone) == 0 && len(t.shares.waiting) < 2 || !s.Replica.Leading() || t.term != s.Replica.Term() {
+// Enter checks what a leader writes to the log.
+func (t *Turns) Enter(save *agreement.Save) {
+	if len(t.alone) == 0 && len(t.shares.waiting) < 2 || t.term == 0 || t.term != t.Leads() {
 		return
 	}
 	for _, e := range save.Entries {
@@ -142,21 +146,21 @@ func (t *turns) enter(s *Server, save *agreement.Save) {
 			continue // an entry of raft itself, or of an earlier leader
 		}
 		for i := range batch.Commands {
-			t.goes(s, &batch.Commands[i])
+			t.goes(&batch.Commands[i])
 		}
 	}
 }
 
 // goes records a request that gets into the log.
-func (t *turns) goes(s *Server, c *registry.Command) {
+func (t *Turns) goes(c *registry.Command) {
 	at := numbered{c.Session, c.Sequence}
 	who, came := t.owner[at]
 	if !came && (c.Op == registry.OpOpen || c.Op == registry.OpUpdate || t.behind[at]) { // it uses its principal's turn, too
-		who, came = cmp.Or(c.Owner, t.opens[c.Session].owner, s.w.owners[c.Session]), true
+		who, came = cmp.Or(c.Owner, t.opens[c.Session].owner, t.Owner(c.Session)), true
 	}
 	if came { // also if it was answered before, and came again
 		if behind := t.shares.serve(who); behind != "" {
-			s.w.Violate("shares", "at server %d, %s got over %d requests that take room into the log more than %s, and both have a backlog", s.ID, who, fairTurns, behind)
+			t.Violate("shares", "at server %d, %s got over %d requests that take room into the log more than %s, and both have a backlog", t.Server, who, fairTurns, behind)
 		}
 	}
 	t.remove(at)
@@ -172,12 +176,12 @@ func (t *turns) goes(s *Server, c *registry.Command) {
 		x.passed[c.Session]++
 		makesRoom := t.came[at].makesRoom
 		if makesRoom && x.all > fairTurns+x.others/3 || !makesRoom && at.session != c.Session && x.passed[c.Session] > fairTurns {
-			s.w.Violate("turns", "request %d of session %v, which makes room: %t, waits for its turn at server %d; %d that take room went first", at.sequence, at.session, makesRoom, s.ID, x.all)
+			t.Violate("turns", "request %d of session %v, which makes room: %t, waits for its turn at server %d; %d that take room went first", at.sequence, at.session, makesRoom, t.Server, x.all)
 		}
 	}
 }
 
-func (t *turns) remove(at numbered) {
+func (t *Turns) remove(at numbered) {
 	if t.waits[at] {
 		t.waits[at] = false
 		t.count[t.came[at]]--
@@ -188,8 +192,8 @@ func (t *turns) remove(at numbered) {
 	}
 }
 
-// answer removes the requests that are answered.
-func (t *turns) answer(replies []replica.Reply) {
+// Answer removes the requests that are answered.
+func (t *Turns) Answer(replies []replica.Reply) {
 	for _, r := range replies {
 		at := numbered{r.Session, r.Sequence}
 		t.remove(at)
