@@ -146,6 +146,12 @@ func Holders(claims ...ClaimID) string {
 	return h.claims
 }
 
+// Illegal is the result for a history that is not possible, and Unknown for one that took too long.
+const (
+	Illegal = porcupine.Illegal
+	Unknown = porcupine.Unknown
+)
+
 // Linearizable reports whether the history of a resource is linearizable of which room claims may
 // hold at the same time.
 func Linearizable(operations []Operation, room int) porcupine.CheckResult {

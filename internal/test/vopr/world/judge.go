@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/anishathalye/porcupine"
-
 	"github.com/conclave-io/conclave/internal/service/founding"
 	"github.com/conclave-io/conclave/internal/service/registry"
 	"github.com/conclave-io/conclave/internal/test/vopr/history"
@@ -353,9 +351,9 @@ func (j *judge) conclude(w *World) {
 		res.inherited(w)
 		res.settle(dark, j.ended)
 		switch history.Linearizable(res.history, res.room()) {
-		case porcupine.Illegal:
+		case history.Illegal:
 			w.Violate("linearizability", "what clients saw of %q, class %d, in %d operations, is not possible", res.Name, res.Class, len(res.history))
-		case porcupine.Unknown:
+		case history.Unknown:
 			w.Stats.Unknown++
 		default:
 			w.Stats.Histories++
