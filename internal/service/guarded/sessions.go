@@ -57,9 +57,9 @@ func (d *Door) sessionsHere(req *api.SessionsRequest, after registry.SessionID) 
 	return answer
 }
 
-// EndSession records the end of a session that a home keeps, and has the home end it. This
+// EndAtHome records the end of a session that a home keeps, and has the home end it. This
 // server leads, and the log has decided that the caller may do it.
-func (d *Door) EndSession(ctx context.Context, req *api.EndSessionRequest, command *registry.Command, unknown error) (*api.EndSessionResponse, error) {
+func (d *Door) EndAtHome(ctx context.Context, req *api.EndSessionRequest, command *registry.Command, unknown error) (*api.EndSessionResponse, error) {
 	what := d.sessionAtHome(ctx, command.Session)
 	if what == "" {
 		return nil, unknown

@@ -16,44 +16,51 @@ import (
 // the server is ready.
 const readyTimeout = 2 * time.Second
 
+// health reports to probes whether a server works.
+type health struct {
+	server   uint64
+	node     *node.Node
+	stopping func() bool
+}
+
 // healthz reports whether the process works at all; if not, it should be restarted.
-func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
-	if s.stopping() {
-		http.Error(w, fmt.Sprintf("server %d is stopping", s.cfg.ID), http.StatusServiceUnavailable)
+func (h health) healthz(w http.ResponseWriter, _ *http.Request) {
+	if h.stopping() {
+		http.Error(w, fmt.Sprintf("server %d is stopping", h.server), http.StatusServiceUnavailable)
 		return
 	}
 	fmt.Fprintln(w, "ok")
 }
 
 // readyz reports whether this server can serve calls now.
-func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
-	if err := s.ready(r.Context()); err != nil {
+func (h health) readyz(w http.ResponseWriter, r *http.Request) {
+	if err := h.ready(r.Context()); err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
 	fmt.Fprintln(w, "ok")
 }
 
-func (s *Server) ready(ctx context.Context) error {
-	if s.stopping() {
-		return fmt.Errorf("server %d is stopping", s.cfg.ID)
+func (h health) ready(ctx context.Context) error {
+	if h.stopping() {
+		return fmt.Errorf("server %d is stopping", h.server)
 	}
-	if stall := s.node.Stall(); stall.What != "" {
-		return fmt.Errorf("server %d: %v", s.cfg.ID, stall)
+	if stall := h.node.Stall(); stall.What != "" {
+		return fmt.Errorf("server %d: %v", h.server, stall)
 	}
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	var leader, applied uint64
-	err := s.node.View(ctx, func(r *replica.Replica) { leader, applied = r.Leader(), r.Applied() })
+	err := h.node.View(ctx, func(r *replica.Replica) { leader, applied = r.Leader(), r.Applied() })
 	switch {
 	case errors.Is(err, node.ErrNotLeader):
-		return fmt.Errorf("server %d waits for other servers to find out its role", s.cfg.ID)
+		return fmt.Errorf("server %d waits for other servers to find out its role", h.server)
 	case err != nil:
-		return fmt.Errorf("server %d does not answer: %w", s.cfg.ID, err)
+		return fmt.Errorf("server %d does not answer: %w", h.server, err)
 	case leader == 0:
-		return fmt.Errorf("server %d knows no leader", s.cfg.ID)
+		return fmt.Errorf("server %d knows no leader", h.server)
 	case applied == 0:
-		return fmt.Errorf("server %d waits for a snapshot from the leader", s.cfg.ID)
+		return fmt.Errorf("server %d waits for a snapshot from the leader", h.server)
 	}
 	return nil
 }
@@ -85,9 +92,9 @@ func (s *Server) State() string {
 
 // probablyReady is like ready, but uses only what the node publishes, so that it never waits
 // for a busy node.
-func (s *Server) probablyReady() bool {
-	known := s.node.Metrics()
-	return !s.stopping() && s.node.Stall().What == "" && known.Leader.Load() != 0 && known.Applied.Load() != 0
+func (h health) probablyReady() bool {
+	known := h.node.Metrics()
+	return !h.stopping() && h.node.Stall().What == "" && known.Leader.Load() != 0 && known.Applied.Load() != 0
 }
 
 // profiles serves net/http/pprof. That package registers itself with the default mux, which
@@ -102,12 +109,12 @@ func profiles() http.Handler {
 	return mux
 }
 
-// probePages serves the address for probes, which has no TLS and asks for no proof: nothing
+// pages serves the address for probes, which has no TLS and asks for no proof: nothing
 // that changes anything, and no name of a lock or a program.
-func (s *Server) probePages() http.Handler {
+func (h health) pages(metrics http.Handler) http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", s.healthz)
-	mux.HandleFunc("GET /readyz", s.readyz)
-	mux.Handle("GET /metrics", s.metrics.Handler())
+	mux.HandleFunc("GET /healthz", h.healthz)
+	mux.HandleFunc("GET /readyz", h.readyz)
+	mux.Handle("GET /metrics", metrics)
 	return mux
 }

@@ -10,7 +10,6 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/conclave-io/conclave/api"
-	"github.com/conclave-io/conclave/api/jsonform"
 	"github.com/conclave-io/conclave/internal/service/access"
 	"github.com/conclave-io/conclave/internal/service/authn"
 	"github.com/conclave-io/conclave/internal/service/forward"
@@ -27,7 +26,7 @@ type restCalls struct{ service }
 func (s *Server) newREST() *rest.Handler {
 	return rest.New(restCalls{s.service()}, rest.Config{
 		ID: s.cfg.ID, Cluster: s.identity, Version: s.cfg.Version, IOTimeout: s.cfg.IOTimeout, Page: s.cfg.Page,
-		Healthz: http.HandlerFunc(s.healthz), Readyz: http.HandlerFunc(s.readyz), Metrics: s.metrics.Handler(),
+		Healthz: http.HandlerFunc(s.health.healthz), Readyz: http.HandlerFunc(s.health.readyz), Metrics: s.metrics.Handler(),
 	})
 }
 
@@ -47,22 +46,6 @@ func (c restCalls) Perform(ctx context.Context, req *api.Request, wait *time.Dur
 		defer cancel()
 	}
 	return c.do(ctx, req)
-}
-
-// OwnStatus implements rest.Server.
-func (c restCalls) OwnStatus(ctx context.Context) (*api.StatusResponse, error) {
-	return c.statusFor(ctx)
-}
-
-// Sample implements rest.Server.
-func (c restCalls) Sample(ctx context.Context) (*jsonform.Sample, error) { return c.sample(ctx) }
-
-// AnyHome implements rest.Server.
-func (c restCalls) AnyHome(ctx context.Context) (uint64, error) { return c.guarded.AnyHome(ctx) }
-
-// AuditLines implements rest.Server.
-func (c restCalls) AuditLines(ctx context.Context, req *api.AuditLogRequest) ([]jsonform.AuditRecord, error) {
-	return c.auditLog(ctx, req)
 }
 
 // Follow implements rest.Server. It observes an election on the current leader.

@@ -16,6 +16,7 @@ import (
 	"github.com/conclave-io/conclave/api"
 	"github.com/conclave-io/conclave/internal/kit/near"
 	"github.com/conclave-io/conclave/internal/service/access"
+	"github.com/conclave-io/conclave/internal/service/admin"
 	"github.com/conclave-io/conclave/internal/service/admission"
 	"github.com/conclave-io/conclave/internal/service/attach"
 	"github.com/conclave-io/conclave/internal/service/audit"
@@ -28,6 +29,7 @@ import (
 	"github.com/conclave-io/conclave/internal/service/listen"
 	"github.com/conclave-io/conclave/internal/service/metrics"
 	"github.com/conclave-io/conclave/internal/service/node"
+	"github.com/conclave-io/conclave/internal/service/query"
 	"github.com/conclave-io/conclave/internal/service/registry"
 )
 
@@ -44,12 +46,14 @@ type Server struct {
 
 	certs    *certs.Store
 	node     *node.Node
+	health   health
 	metrics  *metrics.Metrics
 	forward  *forward.Forwarder
 	guarded  *guarded.Door
 	streams  *attach.Streams
+	query    *query.Calls
+	admin    *admin.Acts
 	numbers  numbers
-	reports  reports
 	splitter *listen.Splitter
 	audit    *auditlog.Log
 	holds    *audit.Holds // nil without --audit-grants
@@ -145,26 +149,17 @@ func (s *Server) startNode(from origin) (err error) {
 
 // serve starts to serve clients.
 func (s *Server) serve() error {
-	admin, err := s.listenAside()
+	socket, err := s.listenAside()
 	if err != nil {
 		closeAll(s.profiles, s.probed)
 		return err
 	}
-	s.ctx, s.cancel = context.WithCancel(context.Background())
-	s.forward = forward.New(s.ctx, forward.Config{
-		Server: s.cfg.ID, Node: s.node, Heartbeat: s.cfg.Heartbeat, Stopping: s.stopping,
-		Recheck: func(ctx context.Context) error { return s.gate.Recheck(ctx) },
-	})
-	s.guarded = guarded.New(guarded.Config{Server: s.cfg.ID, Node: s.node, Forward: s.forward, Decide: s.doHere, Status: s.status})
-	s.audit = s.startAudit()
-	s.metrics = metrics.New(s.measured())
-	s.gate = s.newGate()
-	s.streams = s.newStreams()
-	if admin != nil {
-		admin = recorded{admin, s}
+	s.assemble()
+	if socket != nil {
+		socket = recorded{socket, s}
 	}
 	s.splitter = listen.NewSplitter(listen.Config{
-		Clients: s.cfg.Listener, Admin: admin, TLS: s.certs.Clients, Roster: s.certs.ClientConns, Timeout: s.cfg.IOTimeout,
+		Clients: s.cfg.Listener, Admin: socket, TLS: s.certs.Clients, Roster: s.certs.ClientConns, Timeout: s.cfg.IOTimeout,
 		Untrusted: func(why string) { s.metrics.AuthFailure("certificate", why) }, Log: s.log,
 	})
 	s.grpc = s.newGRPC(grpc.UnaryInterceptor(s.gate.Unary), grpc.StreamInterceptor(s.gate.Stream))
@@ -182,9 +177,35 @@ func (s *Server) serve() error {
 	return nil
 }
 
+// assemble makes the parts that carry out calls.
+func (s *Server) assemble() {
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.forward = forward.New(s.ctx, forward.Config{
+		Server: s.cfg.ID, Node: s.node, Heartbeat: s.cfg.Heartbeat, Stopping: s.stopping,
+		Recheck: func(ctx context.Context) error { return s.gate.Recheck(ctx) },
+	})
+	s.guarded = guarded.New(guarded.Config{
+		Server: s.cfg.ID, Node: s.node, Forward: s.forward, Decide: s.doHere,
+		Status: func(ctx context.Context) (*api.StatusResponse, error) { return s.query.Describe(ctx) },
+	})
+	s.health = health{server: s.cfg.ID, node: s.node, stopping: s.stopping}
+	s.audit = s.startAudit()
+	s.metrics = metrics.New(s.measured())
+	s.gate = s.newGate()
+	s.streams = s.newStreams()
+	s.query = query.New(query.Config{
+		Server: s.cfg.ID, Cluster: s.identity, Version: s.cfg.Version, Started: s.started, Founders: s.peers,
+		Node: s.node, Forward: s.forward, Guarded: s.guarded, Gate: s.gate, Metrics: s.metrics, Certs: s.certs, Go: s.tasks.Go,
+	})
+	s.admin = admin.New(admin.Config{
+		Server: s.cfg.ID, Cluster: s.identity, ClusterName: s.cfg.ClusterName, Version: s.cfg.Version,
+		Node: s.node, Forward: s.forward, Guarded: s.guarded, Query: s.query, Gate: s.gate, Metrics: s.metrics, Audit: s.audit,
+	})
+}
+
 // listenAside opens the other listeners that the configuration asks for: for administration,
 // profiles and probes. It returns the one for administration.
-func (s *Server) listenAside() (admin net.Listener, err error) {
+func (s *Server) listenAside() (socket net.Listener, err error) {
 	if s.profiles, err = listenIfAsked("pprof", s.cfg.Pprof); err != nil {
 		return nil, err
 	}
@@ -201,7 +222,7 @@ func (s *Server) serveAside() {
 		s.serving.Go(func() { s.report(s.pprof.Serve(s.profiles)) })
 	}
 	if s.probed != nil {
-		s.probes = s.newHTTP(s.probePages())
+		s.probes = s.newHTTP(s.health.pages(s.metrics.Handler()))
 		s.serving.Go(func() { s.report(s.probes.Serve(s.probed)) })
 	}
 }
@@ -212,6 +233,8 @@ type service struct {
 	*Server
 	*guarded.Door
 	*attach.Streams
+	*query.Calls
+	*admin.Acts
 }
 
 // Ping does nothing.
@@ -220,7 +243,9 @@ func (s service) Ping(context.Context, *api.PingRequest) (*api.PingResponse, err
 }
 
 // service returns all calls of the server.
-func (s *Server) service() service { return service{Server: s, Door: s.guarded, Streams: s.streams} }
+func (s *Server) service() service {
+	return service{Server: s, Door: s.guarded, Streams: s.streams, Calls: s.query, Acts: s.admin}
+}
 
 // newGRPC returns a gRPC server with all calls. The interceptors find out who makes them.
 func (s *Server) newGRPC(interceptors ...grpc.ServerOption) *grpc.Server {
@@ -331,6 +356,11 @@ func (s *Server) startAudit() *auditlog.Log {
 	})
 }
 
+// newestRecord returns the number of the newest audit record of the cluster, or after if that is newer.
+func (s *Server) newestRecord(ctx context.Context, after uint64) (uint64, error) {
+	return query.NewestRecord(authn.WithCaller(ctx, authn.Local(s.cfg.ID)), s.forward, after)
+}
+
 // Reload reads the TLS files again; the server also does so by itself when they change. New
 // connections use the new files; present connections stay, unless only a removed authority
 // has signed their certificate. A pair that does not fit together or has expired is refused, and the
@@ -357,7 +387,7 @@ func (s *Server) newGate() *admission.Gate {
 	return admission.New(admission.Config{
 		Server: s.cfg.ID, Node: s.node, Open: s.cfg.Access == config.AccessOpen, Exposed: s.exposed(), Timeout: s.cfg.IOTimeout,
 		Ask: func(ctx context.Context) (*api.AccessResponse, error) {
-			return s.service().Access(ctx, &api.AccessRequest{Ask: &api.AccessRequest_Check{Check: &api.CheckAccess{Verb: access.Status.String()}}})
+			return s.admin.Access(ctx, &api.AccessRequest{Ask: &api.AccessRequest_Check{Check: &api.CheckAccess{Verb: access.Status.String()}}})
 		},
 		Go: s.tasks.Go, Metrics: s.metrics, Audit: s.audit,
 	})
@@ -373,13 +403,10 @@ func (s *Server) newStreams() *attach.Streams {
 // exposed reports whether other machines can reach the address for clients.
 func (s *Server) exposed() bool { return !config.Loopback(s.Addr().String()) }
 
-// rules returns the rules known to this server, which may lag behind the cluster.
-func (s *Server) rules() *access.State { return s.node.Rules() }
-
 // measured returns what the metrics are about.
 func (s *Server) measured() metrics.Source {
 	of := metrics.Source{
-		ID: s.cfg.ID, Version: s.cfg.Version, Node: s.node, Dir: s.cfg.Data, AccessMode: func() access.Mode { return s.gate.Mode() }, Ready: s.probablyReady,
+		ID: s.cfg.ID, Version: s.cfg.Version, Node: s.node, Dir: s.cfg.Data, AccessMode: func() access.Mode { return s.gate.Mode() }, Ready: s.health.probablyReady,
 		Certificates: s.certs.Expiries, Audit: s.audit,
 	}
 	if s.cfg.Memory {

@@ -85,7 +85,7 @@ var defences = []defence{
 	},
 	{
 		"stale-lists-are-filtered", []int{14}, "a list that may be stale has names that its reader may not read",
-		without("internal/service/server/query.go", "may := admission.Reader(ctx, state.Rules(), class)\n", "may := admission.Reader(ctx, state.Rules(), class)\n\t\tif req.GetStale() {\n\t\t\tmay = nil\n\t\t}\n"),
+		without("internal/service/query/list.go", "may := admission.Reader(ctx, state.Rules(), class)\n", "may := admission.Reader(ctx, state.Rules(), class)\n\t\tif req.GetStale() {\n\t\t\tmay = nil\n\t\t}\n"),
 	},
 	{
 		"rules-come-before-settings", []int{16}, "--access open lets callers in whatever the rules say",
@@ -250,7 +250,7 @@ var defences = []defence{
 	},
 	{
 		"only-servers-ask-homes", []int{45}, "a client ends a session at a home without a record",
-		without("internal/service/server/end.go", "if req.GetHome() && authn.IsForwarded(ctx) {", "if req.GetHome() {"),
+		without("internal/service/admin/sessions.go", "if req.GetHome() && authn.IsForwarded(ctx) {", "if req.GetHome() {"),
 	},
 	{
 		"the-leader-names-the-home", []int{45}, "a request on a stream to revoke says which home carries it out, whatever the rules say",

@@ -1,4 +1,4 @@
-package server
+package query
 
 import (
 	"context"
@@ -45,37 +45,37 @@ type report struct {
 	problem string // why there was no answer to the last question
 }
 
-// sample returns the state of all servers that answer quickly.
-func (s *Server) sample(ctx context.Context) (*jsonform.Sample, error) {
+// Sample returns the state of all servers that answer quickly.
+func (c *Calls) Sample(ctx context.Context) (*jsonform.Sample, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
 	who, err := authn.CallerOf(ctx)
 	if err == nil {
-		err = s.gate.Permit(ctx, who, access.OnCluster(access.Status))
+		err = c.cfg.Gate.Permit(ctx, who, access.OnCluster(access.Status))
 	}
 	if err != nil {
 		return nil, err
 	}
-	own, err := s.status(ctx)
+	own, err := c.Describe(ctx)
 	if err != nil {
 		return nil, err
 	}
 	body := &jsonform.Sample{Status: jsonform.StatusOf(own), Time: time.Now().UTC()}
 	var asked []*report
 	for _, m := range own.GetMembers() {
-		if m.GetId() != s.cfg.ID {
-			asked = append(asked, s.ask(m.GetId()))
+		if m.GetId() != c.cfg.Server {
+			asked = append(asked, c.ask(m.GetId()))
 		}
 	}
-	s.awaitSome(ctx, asked)
+	c.awaitSome(ctx, asked)
 	for _, m := range own.GetMembers() {
-		if m.GetId() == s.cfg.ID {
+		if m.GetId() == c.cfg.Server {
 			one := *body.Status
 			one.Members = nil
-			body.Servers = append(body.Servers, jsonform.Report{ID: s.cfg.ID, At: body.Time, Status: &one})
+			body.Servers = append(body.Servers, jsonform.Report{ID: c.cfg.Server, At: body.Time, Status: &one})
 			continue
 		}
-		said, members := s.reports.read(m.GetId())
+		said, members := c.reports.read(m.GetId())
 		body.Servers = append(body.Servers, said)
 		if m.GetId() == own.GetLeader() && said.Problem == "" && members != nil {
 			body.Members = members
@@ -85,34 +85,34 @@ func (s *Server) sample(ctx context.Context) (*jsonform.Sample, error) {
 }
 
 // askExpiries asks the other servers when their certificates expire.
-func (s *Server) askExpiries(ctx context.Context, answer *api.StatusResponse) {
+func (c *Calls) askExpiries(ctx context.Context, answer *api.StatusResponse) {
 	var asked []*report
 	for _, m := range answer.GetMembers() {
-		if m.GetId() != s.cfg.ID {
-			asked = append(asked, s.ask(m.GetId()))
+		if m.GetId() != c.cfg.Server {
+			asked = append(asked, c.ask(m.GetId()))
 		}
 	}
-	s.awaitSome(ctx, asked)
+	c.awaitSome(ctx, asked)
 	for _, m := range answer.GetMembers() {
-		m.CertificateExpiresUnixNs = s.reports.expiry(m.GetId())
-		if m.GetId() == s.cfg.ID {
+		m.CertificateExpiresUnixNs = c.reports.expiry(m.GetId())
+		if m.GetId() == c.cfg.Server {
 			m.CertificateExpiresUnixNs = answer.GetCertificateExpiresUnixNs()
 		}
 	}
 }
 
 // ask asks another server for its status, unless that was done a moment ago.
-func (s *Server) ask(id uint64) *report {
-	s.reports.mu.Lock()
-	defer s.reports.mu.Unlock()
-	r := s.reports.of[id]
+func (c *Calls) ask(id uint64) *report {
+	c.reports.mu.Lock()
+	defer c.reports.mu.Unlock()
+	r := c.reports.of[id]
 	if r == nil {
 		r = &report{done: make(chan struct{})}
 		close(r.done)
-		if s.reports.of == nil {
-			s.reports.of = make(map[uint64]*report)
+		if c.reports.of == nil {
+			c.reports.of = make(map[uint64]*report)
 		}
-		s.reports.of[id] = r
+		c.reports.of[id] = r
 	}
 	select {
 	case <-r.done:
@@ -123,10 +123,10 @@ func (s *Server) ask(id uint64) *report {
 		return r
 	}
 	r.asked, r.done = time.Now(), make(chan struct{})
-	s.tasks.Go(func() {
-		status, err := s.statusOf(id)
-		s.reports.mu.Lock()
-		defer s.reports.mu.Unlock()
+	c.cfg.Go(func() {
+		status, err := c.statusOf(id)
+		c.reports.mu.Lock()
+		defer c.reports.mu.Unlock()
 		if r.problem = ""; err != nil {
 			r.problem = api.Reason(err)
 		} else {
@@ -138,10 +138,12 @@ func (s *Server) ask(id uint64) *report {
 }
 
 // statusOf calls another server for its status.
-func (s *Server) statusOf(id uint64) (*api.StatusResponse, error) {
-	ctx, cancel := context.WithTimeout(s.ctx, answerWithin)
+func (c *Calls) statusOf(id uint64) (*api.StatusResponse, error) {
+	ctx, stop := c.cfg.Forward.Serving(context.Background())
+	defer stop()
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
-	ctx, client, err := s.forward.Reach(authn.WithCaller(ctx, authn.Local(s.cfg.ID)), id)
+	ctx, client, err := c.cfg.Forward.Reach(authn.WithCaller(ctx, authn.Local(c.cfg.Server)), id)
 	if err != nil {
 		return nil, err
 	}
@@ -150,13 +152,13 @@ func (s *Server) statusOf(id uint64) (*api.StatusResponse, error) {
 
 // awaitSome waits until the servers have answered, but not for long: late answers are part
 // of the next sample.
-func (s *Server) awaitSome(ctx context.Context, asked []*report) {
+func (c *Calls) awaitSome(ctx context.Context, asked []*report) {
 	ctx, cancel := context.WithTimeout(ctx, answerSoon)
 	defer cancel()
 	for _, r := range asked {
-		s.reports.mu.Lock()
+		c.reports.mu.Lock()
 		done := r.done
-		s.reports.mu.Unlock()
+		c.reports.mu.Unlock()
 		select {
 		case <-done:
 		case <-ctx.Done():

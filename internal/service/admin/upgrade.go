@@ -1,4 +1,4 @@
-package server
+package admin
 
 import (
 	"context"
@@ -21,7 +21,7 @@ var upgrades = map[api.UpgradeRequest_Action]replica.Upgrade{
 }
 
 // Upgrade shows the level of the cluster, or changes it.
-func (s service) Upgrade(ctx context.Context, req *api.UpgradeRequest) (*api.UpgradeResponse, error) {
+func (a *Acts) Upgrade(ctx context.Context, req *api.UpgradeRequest) (*api.UpgradeResponse, error) {
 	what, changes := upgrades[req.GetAction()]
 	if !changes && req.GetAction() != api.UpgradeRequest_ACTION_STATUS {
 		return nil, status.Errorf(codes.InvalidArgument, "action: %d: unknown", req.GetAction())
@@ -30,16 +30,16 @@ func (s service) Upgrade(ctx context.Context, req *api.UpgradeRequest) (*api.Upg
 	if err != nil {
 		return nil, err
 	}
-	return forward.OnLeaderInTime(ctx, s.forward, func(ctx context.Context) (*api.UpgradeResponse, error) {
+	return forward.OnLeaderInTime(ctx, a.cfg.Forward, func(ctx context.Context) (*api.UpgradeResponse, error) {
 		if changes {
-			if err := s.node.ChangeLevel(ctx, what, req.GetLevel(), by); err != nil {
-				return nil, s.refusedChange(ctx, by, "level", strings.ToLower(strings.TrimPrefix(req.GetAction().String(), "ACTION_")), err)
+			if err := a.cfg.Node.ChangeLevel(ctx, what, req.GetLevel(), by); err != nil {
+				return nil, a.refusedChange(ctx, by, "level", strings.ToLower(strings.TrimPrefix(req.GetAction().String(), "ACTION_")), err)
 			}
-		} else if _, err := s.node.Read(ctx); err != nil {
+		} else if _, err := a.cfg.Node.Read(ctx); err != nil {
 			return nil, err
 		}
 		answer := new(api.UpgradeResponse)
-		err := s.node.View(ctx, func(r *replica.Replica) {
+		err := a.cfg.Node.View(ctx, func(r *replica.Replica) {
 			rise := r.Rise()
 			answer.Level, answer.Target, answer.Held = rise.Level, rise.Target, rise.Held
 			answer.RisesInNs, answer.Obstacles = rise.In, rise.Obstacles

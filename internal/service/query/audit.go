@@ -1,4 +1,4 @@
-package server
+package query
 
 import (
 	"context"
@@ -22,16 +22,16 @@ import (
 )
 
 // AuditLog streams the audit trail.
-func (s service) AuditLog(req *api.AuditLogRequest, stream grpc.ServerStreamingServer[api.AuditRecords]) error {
+func (c *Calls) AuditLog(req *api.AuditLogRequest, stream grpc.ServerStreamingServer[api.AuditRecords]) error {
 	ctx := stream.Context()
-	lines, err := s.auditLog(ctx, req)
+	lines, err := c.AuditLines(ctx, req)
 	if err != nil {
 		return err
 	}
 	if err := sendLines(stream, lines); err != nil || !req.GetFollow() {
 		return err
 	}
-	return s.forward.Status(ctx, s.followAuditLog(ctx, req, lines, func(lines []jsonform.AuditRecord) error { return sendLines(stream, lines) }))
+	return c.cfg.Forward.Status(ctx, c.followAuditLog(ctx, req, lines, func(lines []jsonform.AuditRecord) error { return sendLines(stream, lines) }))
 }
 
 // linesAtOnce bounds the lines in a message.
@@ -50,13 +50,17 @@ func sendLines(stream grpc.ServerStreamingServer[api.AuditRecords], lines []json
 	return nil
 }
 
-// auditLog returns the lines that a request asks for and its caller may see.
-func (s *Server) auditLog(ctx context.Context, req *api.AuditLogRequest) (lines []jsonform.AuditRecord, err error) {
+// AuditLines returns the records that a request asks for and its caller may see.
+func (c *Calls) AuditLines(ctx context.Context, req *api.AuditLogRequest) ([]jsonform.AuditRecord, error) {
+	return auditLines(ctx, c.cfg.Forward, req)
+}
+
+func auditLines(ctx context.Context, f *forward.Forwarder, req *api.AuditLogRequest) (lines []jsonform.AuditRecord, err error) {
 	look := func(state node.State) {
 		cursor := audit.At(state.Trail(), req.GetAfter())
 		lines = chosen(ctx, req, state.Rules(), cursor.Next(0, state.Trail(), true))
 	}
-	_, err = forward.Read(ctx, s.forward, req.GetStale(), struct{}{}, look, func(ctx context.Context, leader api.ConclaveClient) (struct{}, error) {
+	_, err = forward.Read(ctx, f, req.GetStale(), struct{}{}, look, func(ctx context.Context, leader api.ConclaveClient) (struct{}, error) {
 		once := proto.CloneOf(req)
 		once.Follow = false
 		lines, err = collectLines(ctx, leader, once)
@@ -68,10 +72,10 @@ func (s *Server) auditLog(ctx context.Context, req *api.AuditLogRequest) (lines 
 	return lines, nil
 }
 
-// newestRecord returns the number of the newest record of the cluster, or after if that is newer.
-func (s *Server) newestRecord(ctx context.Context, after uint64) (uint64, error) {
-	ctx = authn.WithCaller(ctx, authn.Local(s.cfg.ID))
-	lines, err := s.auditLog(ctx, &api.AuditLogRequest{After: after})
+// NewestRecord returns the number of the newest record of the cluster that the caller may see, or after
+// if that is newer.
+func NewestRecord(ctx context.Context, f *forward.Forwarder, after uint64) (uint64, error) {
+	lines, err := auditLines(ctx, f, &api.AuditLogRequest{After: after})
 	if err != nil || len(lines) == 0 {
 		return after, err
 	}
@@ -100,8 +104,8 @@ func collectLines(ctx context.Context, leader api.ConclaveClient, req *api.Audit
 
 // followAuditLog sends the lines that follow those sent, as this server learns of them, for as
 // long as the caller may see them.
-func (s *Server) followAuditLog(ctx context.Context, req *api.AuditLogRequest, sent []jsonform.AuditRecord, send func([]jsonform.AuditRecord) error) error {
-	ctx, stop := s.forward.Serving(ctx)
+func (c *Calls) followAuditLog(ctx context.Context, req *api.AuditLogRequest, sent []jsonform.AuditRecord, send func([]jsonform.AuditRecord) error) error {
+	ctx, stop := c.cfg.Forward.Serving(ctx)
 	defer stop()
 	who, err := authn.CallerOf(ctx)
 	if err != nil {
@@ -113,16 +117,16 @@ func (s *Server) followAuditLog(ctx context.Context, req *api.AuditLogRequest, s
 	}
 	var cursor *audit.Cursor
 	for {
-		trail, changed := s.node.Trail()
+		trail, changed := c.cfg.Node.Trail()
 		if cursor == nil && trail.Numbered >= after { // otherwise this server lags behind the leader
 			at := audit.At(trail, after)
 			cursor = &at
 		}
 		if cursor != nil {
-			if err := s.gate.Permit(ctx, who, access.OnCluster(access.Audit)); err != nil {
+			if err := c.cfg.Gate.Permit(ctx, who, access.OnCluster(access.Audit)); err != nil {
 				return err
 			}
-			if err := send(chosen(ctx, req, s.rules(), cursor.Next(time.Now().UnixNano(), trail, true))); err != nil {
+			if err := send(chosen(ctx, req, c.cfg.Node.Rules(), cursor.Next(time.Now().UnixNano(), trail, true))); err != nil {
 				return err
 			}
 		}

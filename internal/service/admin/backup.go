@@ -1,4 +1,4 @@
-package server
+package admin
 
 import (
 	"context"
@@ -25,8 +25,8 @@ const backupChunk = 256 << 10
 
 // Backup streams the state of the cluster as a file. A linearizable backup contains
 // everything acknowledged before the call.
-func (s service) Backup(req *api.BackupRequest, stream grpc.ServerStreamingServer[api.BackupChunk]) error {
-	parts, err := s.backup(stream.Context(), req)
+func (a *Acts) Backup(req *api.BackupRequest, stream grpc.ServerStreamingServer[api.BackupChunk]) error {
+	parts, err := a.backup(stream.Context(), req)
 	if err != nil {
 		return err
 	}
@@ -37,29 +37,29 @@ func (s service) Backup(req *api.BackupRequest, stream grpc.ServerStreamingServe
 			}
 		}
 	}
-	s.metrics.LastBackup.Store(time.Now().UnixNano())
+	a.cfg.Metrics.LastBackup.Store(time.Now().UnixNano())
 	return nil
 }
 
 // backup returns the file in parts.
-func (s *Server) backup(ctx context.Context, req *api.BackupRequest) ([][]byte, error) {
+func (a *Acts) backup(ctx context.Context, req *api.BackupRequest) ([][]byte, error) {
 	ctx, by, err := act.OriginOf(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if req.GetStale() {
 		by.Request = [16]byte{} // which only the log needs
-		s.audit.Note(registry.Record{Kind: "backup", Origin: by, Reason: "stale"})
-		parts, err := s.state(ctx, true, s.node.Stale)
-		return parts, s.forward.Status(ctx, err)
+		a.cfg.Audit.Note(registry.Record{Kind: "backup", Origin: by, Reason: "stale"})
+		parts, err := a.state(ctx, true, a.cfg.Node.Stale)
+		return parts, a.cfg.Forward.Status(ctx, err)
 	}
 	here := func(ctx context.Context) ([][]byte, error) {
-		if err := s.record(ctx, by); err != nil {
+		if err := a.record(ctx, by); err != nil {
 			return nil, err
 		}
-		return s.state(ctx, false, s.node.Read)
+		return a.state(ctx, false, a.cfg.Node.Read)
 	}
-	return forward.OnLeader(ctx, s.forward, here, func(ctx context.Context, leader api.ConclaveClient) (parts [][]byte, err error) {
+	return forward.OnLeader(ctx, a.cfg.Forward, here, func(ctx context.Context, leader api.ConclaveClient) (parts [][]byte, err error) {
 		stream, err := leader.Backup(ctx, req)
 		err = forward.EachOf(stream, err, func(chunk *api.BackupChunk) error {
 			parts = append(parts, chunk.GetData())
@@ -73,18 +73,18 @@ func (s *Server) backup(ctx context.Context, req *api.BackupRequest) ([][]byte, 
 }
 
 // record records a backup before it is taken, if the level has an audit trail. This server leads.
-func (s *Server) record(ctx context.Context, by registry.Origin) error {
-	if s.rules() == nil {
+func (a *Acts) record(ctx context.Context, by registry.Origin) error {
+	if a.cfg.Node.Rules() == nil {
 		return nil
 	}
 	ctx, cancel := forward.WithDeadline(ctx)
 	defer cancel()
-	return act.Note(ctx, s.node, by, "backup", "")
+	return act.Note(ctx, a.cfg.Node, by, "backup", "")
 }
 
 // state creates the file from this server's state, which read returns.
-func (s *Server) state(ctx context.Context, stale bool, read func(context.Context) (node.State, error)) ([][]byte, error) {
-	identity, err := strconv.ParseUint(s.identity, 16, 64)
+func (a *Acts) state(ctx context.Context, stale bool, read func(context.Context) (node.State, error)) ([][]byte, error) {
+	identity, err := strconv.ParseUint(a.cfg.Cluster, 16, 64)
 	if err != nil {
 		return nil, err
 	}
@@ -93,10 +93,10 @@ func (s *Server) state(ctx context.Context, stale bool, read func(context.Contex
 	case err != nil:
 		return nil, err
 	case state.Applied == 0:
-		return nil, status.Errorf(codes.Unavailable, "server %d has no state yet: it waits for a snapshot from the leader", s.cfg.ID)
+		return nil, status.Errorf(codes.Unavailable, "server %d has no state yet: it waits for a snapshot from the leader", a.cfg.Server)
 	}
 	header := backup.Header{
-		Cluster: identity, Name: s.cfg.ClusterName, Server: s.cfg.ID, Version: s.cfg.Version,
+		Cluster: identity, Name: a.cfg.ClusterName, Server: a.cfg.Server, Version: a.cfg.Version,
 		Time: time.Now().UnixNano(), Stale: stale, Index: state.Applied, Term: state.Term,
 	}
 	return backup.Parts(header, state.Encode()), nil

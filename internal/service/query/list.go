@@ -1,88 +1,23 @@
-package server
+package query
 
 import (
 	"context"
-	"errors"
 	"slices"
-	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"github.com/conclave-io/conclave/api"
-	"github.com/conclave-io/conclave/internal/service/access"
 	"github.com/conclave-io/conclave/internal/service/admission"
-	"github.com/conclave-io/conclave/internal/service/authn"
-	"github.com/conclave-io/conclave/internal/service/clocks"
 	"github.com/conclave-io/conclave/internal/service/forward"
-	"github.com/conclave-io/conclave/internal/service/guarded"
 	"github.com/conclave-io/conclave/internal/service/node"
 	"github.com/conclave-io/conclave/internal/service/registry"
 	"github.com/conclave-io/conclave/internal/service/replica"
 	"github.com/conclave-io/conclave/internal/service/stream"
-	"github.com/conclave-io/conclave/internal/service/version"
 )
 
-// Status describes this server.
-func (s service) Status(ctx context.Context, req *api.StatusRequest) (*api.StatusResponse, error) {
-	ctx, cancel := forward.WithDeadline(ctx)
-	defer cancel()
-	answer, err := s.statusFor(ctx)
-	if err == nil && req.GetCertificates() {
-		s.askExpiries(ctx, answer)
-	}
-	return answer, err
-}
-
-// statusFor returns the status for a caller. Without the verb it has only what clients need.
-func (s *Server) statusFor(ctx context.Context) (*api.StatusResponse, error) {
-	who, err := authn.CallerOf(ctx)
-	if err != nil {
-		return nil, err
-	}
-	answer, err := s.status(ctx)
-	if err == nil && s.gate.Permit(ctx, who, access.OnCluster(access.Status)) != nil {
-		answer = &api.StatusResponse{Cluster: answer.GetCluster(), Server: answer.GetServer(), Leader: answer.GetLeader(), Version: answer.GetVersion()}
-	}
-	return answer, err
-}
-
-func (s *Server) status(ctx context.Context) (*api.StatusResponse, error) {
-	answer := &api.StatusResponse{
-		Cluster: s.identity, Server: s.cfg.ID, Version: s.cfg.Version,
-		UptimeNs: time.Since(s.started).Nanoseconds(), LeaderSinceUnixNs: s.node.Metrics().LeaderSince.Load(), Figures: s.metrics.Figures(),
-		Home: guarded.HomeProto(s.node.Home().Status()), Clocks: clocksOf(s.node.Clocks()),
-		CertificateExpiresUnixNs: s.certs.FirstExpiry(),
-	}
-	err := s.node.View(ctx, func(r *replica.Replica) { s.describe(r, answer) })
-	if errors.Is(err, node.ErrNotLeader) {
-		// The server does not know its role yet: there is no replica.
-		err = nil
-		answer.Members = s.founders()
-	}
-	return answer, s.forward.Status(ctx, err)
-}
-
-func (s *Server) describe(r *replica.Replica, answer *api.StatusResponse) {
-	state, counts := r.Status(), r.Registry().Counts()
-	answer.Leader, answer.Term = state.Leader, state.Term
-	answer.CommitIndex, answer.AppliedIndex, answer.SnapshotIndex = state.Commit, state.Applied, state.Snapshot
-	answer.Sessions, answer.Waiters = uint64(counts.Sessions), uint64(counts.Waiters)
-	answer.Locks, answer.Elections = uint64(counts.Locks), uint64(counts.Elections)
-	answer.Fence = counts.Fence
-	answer.Level, _ = r.Registry().Level()
-	answer.LevelMin, answer.LevelMax = version.Min, version.Max
-	size := r.Stats()
-	answer.StateBytes, answer.StateLimitBytes = uint64(size.StateBytes), uint64(size.StateLimit)
-	for _, m := range r.Members() {
-		if m.Voter || m.Learner {
-			answer.Members = append(answer.Members, s.member(&m))
-		}
-	}
-}
-
 // List returns locks or elections.
-func (s service) List(ctx context.Context, req *api.ListRequest) (*api.ListResponse, error) {
+func (c *Calls) List(ctx context.Context, req *api.ListRequest) (*api.ListResponse, error) {
 	class, problem := stream.ClassFromProto(req.GetClass())
 	if problem != "" {
 		return nil, status.Error(codes.InvalidArgument, problem)
@@ -99,18 +34,18 @@ func (s service) List(ctx context.Context, req *api.ListRequest) (*api.ListRespo
 			answer.Resources = append(answer.Resources, stream.ResourceProto(res))
 		})
 	}
-	answer, err = forward.Read(ctx, s.forward, req.GetStale(), answer, look, forward.Asking(api.ConclaveClient.List, req))
+	answer, err = forward.Read(ctx, c.cfg.Forward, req.GetStale(), answer, look, forward.Asking(api.ConclaveClient.List, req))
 	if err == nil && !complete {
 		return nil, status.Errorf(codes.ResourceExhausted, "order: more than %d names start with %.100q; give a longer prefix", registry.MaxRanked, req.GetPrefix())
 	}
 	if err != nil || class != registry.Lock || req.GetOrder() != api.Order_ORDER_NAME {
 		return answer, err
 	}
-	return s.guarded.CompleteList(ctx, req, answer)
+	return c.cfg.Guarded.CompleteList(ctx, req, answer)
 }
 
 // Explain returns who holds a resource, who waits, and how its last holds ended.
-func (s service) Explain(ctx context.Context, req *api.ExplainRequest) (*api.ExplainResponse, error) {
+func (c *Calls) Explain(ctx context.Context, req *api.ExplainRequest) (*api.ExplainResponse, error) {
 	class, problem := stream.ClassFromProto(req.GetClass())
 	if problem == "" {
 		problem = registry.ValidateName(req.GetName())
@@ -125,14 +60,14 @@ func (s service) Explain(ctx context.Context, req *api.ExplainRequest) (*api.Exp
 			explainFrom(state, class, req, answer)
 		}
 	}
-	answer, err := forward.Read(ctx, s.forward, req.GetStale(), answer, look, forward.Asking(api.ConclaveClient.Explain, req))
+	answer, err := forward.Read(ctx, c.cfg.Forward, req.GetStale(), answer, look, forward.Asking(api.ConclaveClient.Explain, req))
 	if err == nil && hidden != nil {
 		return nil, hidden
 	}
 	if err != nil || answer.GetGuard() == nil {
 		return answer, err
 	}
-	return s.guarded.CompleteExplain(ctx, req, answer)
+	return c.cfg.Guarded.CompleteExplain(ctx, req, answer)
 }
 
 // explainFrom fills in what a state says about a resource.
@@ -148,7 +83,7 @@ func explainFrom(state node.State, class registry.Class, req *api.ExplainRequest
 }
 
 // Waits returns the waiters that keep other holds meanwhile.
-func (s service) Waits(ctx context.Context, req *api.WaitsRequest) (*api.WaitsResponse, error) {
+func (c *Calls) Waits(ctx context.Context, req *api.WaitsRequest) (*api.WaitsResponse, error) {
 	answer := new(api.WaitsResponse)
 	look := func(state node.State) {
 		page, more := state.Waits(stream.PageOf(req.GetLimit()))
@@ -164,11 +99,11 @@ func (s service) Waits(ctx context.Context, req *api.WaitsRequest) (*api.WaitsRe
 			}
 		}
 	}
-	return forward.Read(ctx, s.forward, req.GetStale(), answer, look, forward.Asking(api.ConclaveClient.Waits, req))
+	return forward.Read(ctx, c.cfg.Forward, req.GetStale(), answer, look, forward.Asking(api.ConclaveClient.Waits, req))
 }
 
 // Sessions returns the live sessions.
-func (s service) Sessions(ctx context.Context, req *api.SessionsRequest) (*api.SessionsResponse, error) {
+func (c *Calls) Sessions(ctx context.Context, req *api.SessionsRequest) (*api.SessionsResponse, error) {
 	var after registry.SessionID
 	if id := req.GetAfter(); len(id) != 0 && len(id) != len(after) {
 		return nil, status.Errorf(codes.InvalidArgument, "after: %d bytes: the public id of a session has %d", len(id), len(after))
@@ -178,22 +113,22 @@ func (s service) Sessions(ctx context.Context, req *api.SessionsRequest) (*api.S
 	look := func(state node.State) {
 		page, more := state.Sessions(after, stream.PageOf(req.GetLimit()))
 		answer.More = more
-		for i, left := range s.remaining(ctx, page) {
+		for i, left := range c.remaining(ctx, page) {
 			answer.Sessions = append(answer.Sessions, stream.SessionProto(&page[i], left))
 		}
 	}
-	answer, err := forward.Read(ctx, s.forward, req.GetStale(), answer, look, forward.Asking(api.ConclaveClient.Sessions, req))
+	answer, err := forward.Read(ctx, c.cfg.Forward, req.GetStale(), answer, look, forward.Asking(api.ConclaveClient.Sessions, req))
 	if err != nil {
 		return answer, err
 	}
-	return s.guarded.CompleteSessions(ctx, req, after, answer), nil
+	return c.cfg.Guarded.CompleteSessions(ctx, req, after, answer), nil
 }
 
 // remaining returns the remaining time of each session, as far as this server knows.
-func (s *Server) remaining(ctx context.Context, sessions []registry.Session) []int64 {
+func (c *Calls) remaining(ctx context.Context, sessions []registry.Session) []int64 {
 	left := make([]int64, len(sessions))
 	// This fails if the server is stopping: then nothing is known.
-	_ = s.node.View(ctx, func(r *replica.Replica) {
+	_ = c.cfg.Node.View(ctx, func(r *replica.Replica) {
 		for i := range sessions {
 			left[i] = r.Remaining(sessions[i].ID)
 		}
@@ -251,15 +186,4 @@ func listByName(state node.State, class registry.Class, req *api.ListRequest, ma
 		return !more
 	})
 	return more
-}
-
-// clocksOf returns what this server knows of the clocks of others.
-func clocksOf(all []clocks.Estimate) (list []*api.Clock) {
-	for i := range all {
-		e := &all[i]
-		list = append(list, &api.Clock{
-			Server: e.Server, OffsetNs: e.Offset, ErrorNs: e.Error, Drift: e.Drift, DriftError: e.DriftError, OverNs: e.Over, Notable: e.Notable(),
-		})
-	}
-	return list
 }

@@ -1,4 +1,4 @@
-package server
+package admin
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 )
 
 // EndSession ends a session of another client.
-func (s service) EndSession(ctx context.Context, req *api.EndSessionRequest) (*api.EndSessionResponse, error) {
+func (a *Acts) EndSession(ctx context.Context, req *api.EndSessionRequest) (*api.EndSessionResponse, error) {
 	ctx, by, err := act.OriginOf(ctx)
 	if err != nil {
 		return nil, err
@@ -28,21 +28,21 @@ func (s service) EndSession(ctx context.Context, req *api.EndSessionRequest) (*a
 	command := registry.Command{Op: registry.OpEnd, Session: registry.SessionID(req.GetId()), Value: req.GetReason(), By: &by}
 	if req.GetHome() && authn.IsForwarded(ctx) { // asked by the leader, which has it on record
 		who, _ := authn.CallerOf(ctx)
-		if err := s.gate.Permit(ctx, who, access.OnCluster(access.EndSession)); err != nil {
+		if err := a.cfg.Gate.Permit(ctx, who, access.OnCluster(access.EndSession)); err != nil {
 			return nil, err
 		}
-		return s.guarded.EndSessionHere(&command)
+		return a.cfg.Guarded.EndSessionHere(&command)
 	}
-	return forward.OnLeaderInTime(ctx, s.forward, func(ctx context.Context) (*api.EndSessionResponse, error) {
-		err := act.CarryOut(ctx, s.node, command)
+	return forward.OnLeaderInTime(ctx, a.cfg.Forward, func(ctx context.Context) (*api.EndSessionResponse, error) {
+		err := act.CarryOut(ctx, a.cfg.Node, command)
 		if status.Code(err) == codes.NotFound { // the log does not know the sessions that homes keep
-			return s.guarded.EndSession(ctx, req, &command, err)
+			return a.cfg.Guarded.EndAtHome(ctx, req, &command, err)
 		}
 		if err != nil {
 			return nil, err
 		}
 		answer := new(api.EndSessionResponse)
-		return answer, s.node.View(ctx, func(r *replica.Replica) {
+		return answer, a.cfg.Node.View(ctx, func(r *replica.Replica) {
 			left, _ := r.Registry().Session(command.Session)
 			answer.Holds = uint32(left.Holds)
 		})

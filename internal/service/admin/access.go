@@ -1,4 +1,4 @@
-package server
+package admin
 
 import (
 	"context"
@@ -20,33 +20,33 @@ import (
 )
 
 // Access answers who the caller is and who may do what, or changes the access rules.
-func (s service) Access(ctx context.Context, req *api.AccessRequest) (*api.AccessResponse, error) {
+func (a *Acts) Access(ctx context.Context, req *api.AccessRequest) (*api.AccessResponse, error) {
 	who, err := authn.CallerOf(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if req.GetWhoAmI() != nil {
-		answer := s.whoAmI(who)
+		answer := a.whoAmI(who)
 		if authn.IsForwarded(ctx) { // the leader asks by which rules this home goes
-			answer.Revision = s.node.Home().Revision()
+			answer.Revision = a.cfg.Node.Home().Revision()
 		}
 		return answer, nil
 	}
-	answerTo, err := s.answerOf(req)
+	answerTo, err := a.answerOf(req)
 	if err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
 	var command *registry.Command
 	if change := req.GetChange(); change != nil && !change.GetDryRun() {
-		if ctx, command, err = s.changeCommand(ctx, change); err != nil {
+		if ctx, command, err = a.changeCommand(ctx, change); err != nil {
 			return nil, err
 		}
 	}
-	return forward.OnLeaderInTime(ctx, s.forward, func(ctx context.Context) (*api.AccessResponse, error) {
-		if err := s.changeRules(ctx, command); err != nil {
+	return forward.OnLeaderInTime(ctx, a.cfg.Forward, func(ctx context.Context) (*api.AccessResponse, error) {
+		if err := a.changeRules(ctx, command); err != nil {
 			return nil, err
 		}
-		state, err := s.node.Read(ctx)
+		state, err := a.cfg.Node.Read(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -56,21 +56,21 @@ func (s service) Access(ctx context.Context, req *api.AccessRequest) (*api.Acces
 }
 
 // changeRules carries out a change of the rules, if there is one, at the leader.
-func (s *Server) changeRules(ctx context.Context, command *registry.Command) error {
+func (a *Acts) changeRules(ctx context.Context, command *registry.Command) error {
 	if command == nil {
 		return nil
 	}
-	if err := s.guarded.BeforeRules(ctx, command.Change); err != nil {
+	if err := a.cfg.Guarded.BeforeRules(ctx, command.Change); err != nil {
 		return err
 	}
-	if err := act.CarryOut(ctx, s.node, *command); err != nil {
-		return s.conflicting(ctx, command.Change, err)
+	if err := act.CarryOut(ctx, a.cfg.Node, *command); err != nil {
+		return a.conflicting(ctx, command.Change, err)
 	}
-	return s.guarded.AfterRules(ctx, command.Change)
+	return a.cfg.Guarded.AfterRules(ctx, command.Change)
 }
 
-func (s *Server) whoAmI(who stream.Caller) *api.AccessResponse {
-	return describeRules(s.rules(), s.node.AccessMode(), who)
+func (a *Acts) whoAmI(who stream.Caller) *api.AccessResponse {
+	return describeRules(a.cfg.Node.Rules(), a.cfg.Node.AccessMode(), who)
 }
 
 // describeRules returns the part that all answers have.
@@ -85,7 +85,7 @@ func describeRules(rules *access.State, mode access.Mode, who stream.Caller) *ap
 type answering func(ctx context.Context, state node.State, who stream.Caller, answer *api.AccessResponse) error
 
 // answerOf returns the function that fills in the answer to a request.
-func (s *Server) answerOf(req *api.AccessRequest) (answering, error) {
+func (a *Acts) answerOf(req *api.AccessRequest) (answering, error) {
 	switch ask := req.GetAsk().(type) {
 	case *api.AccessRequest_Show:
 		return func(_ context.Context, state node.State, _ stream.Caller, answer *api.AccessResponse) error {
@@ -93,7 +93,7 @@ func (s *Server) answerOf(req *api.AccessRequest) (answering, error) {
 			return nil
 		}, nil
 	case *api.AccessRequest_Change:
-		return s.answerChange(ask.Change)
+		return a.answerChange(ask.Change)
 	case *api.AccessRequest_Check:
 		return answerCheck(ask.Check)
 	}
@@ -154,8 +154,8 @@ func listRules(rules *access.State, answer *api.AccessResponse) {
 const maxDenied = 1000
 
 // changeCommand returns the command for a change, and the context for passing the change on.
-func (s *Server) changeCommand(ctx context.Context, sent *api.AccessChange) (context.Context, *registry.Command, error) {
-	change, err := changeOfRules(s.rules(), sent)
+func (a *Acts) changeCommand(ctx context.Context, sent *api.AccessChange) (context.Context, *registry.Command, error) {
+	change, err := changeOfRules(a.cfg.Node.Rules(), sent)
 	if err != nil {
 		return ctx, nil, status.Error(codes.InvalidArgument, err.Error())
 	}
@@ -165,25 +165,25 @@ func (s *Server) changeCommand(ctx context.Context, sent *api.AccessChange) (con
 
 // conflicting returns the error of a refused change. An outdated revision has its own code, so
 // that a program knows that it has to read the rules again.
-func (s *Server) conflicting(ctx context.Context, change *access.Change, err error) error {
+func (a *Acts) conflicting(ctx context.Context, change *access.Change, err error) error {
 	if status.Code(err) != codes.InvalidArgument || change.Expected == 0 {
 		return err
 	}
-	if state, unread := s.node.Read(ctx); unread == nil && state.Rules() != nil && state.Rules().Revision() != change.Expected {
+	if state, unread := a.cfg.Node.Read(ctx); unread == nil && state.Rules() != nil && state.Rules().Revision() != change.Expected {
 		return status.Error(codes.Aborted, status.Convert(err).Message())
 	}
 	return err
 }
 
 // answerChange returns the function that reports the effect of a change, or of a trial.
-func (s *Server) answerChange(sent *api.AccessChange) (answering, error) {
+func (a *Acts) answerChange(sent *api.AccessChange) (answering, error) {
 	if !sent.GetDryRun() {
 		return func(ctx context.Context, state node.State, who stream.Caller, answer *api.AccessResponse) error {
-			s.listDenied(ctx, state, state.Rules(), who, answer)
+			a.listDenied(ctx, state, state.Rules(), who, answer)
 			return nil
 		}, nil
 	}
-	change, err := changeOfRules(s.rules(), sent)
+	change, err := changeOfRules(a.cfg.Node.Rules(), sent)
 	if err != nil {
 		return nil, err
 	}
@@ -204,14 +204,14 @@ func (s *Server) answerChange(sent *api.AccessChange) (answering, error) {
 		case err != nil:
 			return status.Error(codes.InvalidArgument, err.Error())
 		}
-		s.listDenied(ctx, state, next, who, answer)
+		a.listDenied(ctx, state, next, who, answer)
 		return nil
 	}, nil
 }
 
 // listDenied adds to an answer the present holds that some rules would not grant and that were not
 // revoked yet, as far as the caller may read their names now.
-func (s *Server) listDenied(ctx context.Context, state node.State, rules *access.State, who stream.Caller, answer *api.AccessResponse) {
+func (a *Acts) listDenied(ctx context.Context, state node.State, rules *access.State, who stream.Caller, answer *api.AccessResponse) {
 	if rules.Mode() != access.Closed {
 		return
 	}
@@ -225,7 +225,7 @@ func (s *Server) listDenied(ctx context.Context, state node.State, rules *access
 			}
 		}
 	}
-	s.guarded.EachHold(ctx, func(res *api.Resource) {
+	a.cfg.Guarded.EachHold(ctx, func(res *api.Resource) {
 		held := registry.Resource{Class: registry.Lock, Name: res.GetName()}
 		for _, h := range res.GetHolders() {
 			held.Holders = append(held.Holders, registry.Holder{Session: registry.SessionID(h.GetSession()), Owner: h.GetOwner(), Fence: h.GetFence(), Revoked: h.GetRevoked()})
