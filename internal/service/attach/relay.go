@@ -28,12 +28,26 @@ func wantsRelay(ctx context.Context) bool {
 type passing struct {
 	*attached
 	ctx    context.Context
-	cancel func()     // ends the stream to the leader
-	down   sync.Mutex // held to send to the client
+	cancel func() // ends the stream to the leader
 }
 
-// relay passes a client's stream on until the relay ends it.
+// shared is a stream on which two goroutines send.
+type shared struct {
+	Stream
+	mu sync.Mutex
+}
+
+// Send sends a frame to the client.
+func (s *shared) Send(frame *api.ServerFrame) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.Stream.Send(frame)
+}
+
+// relay passes a client's stream on until the relay ends it. What passes frames up may send after that,
+// beside a farewell: the stream stays shared.
 func (a *attached) relay() error {
+	a.Stream = &shared{Stream: a.Stream}
 	ctx, cancel := context.WithCancel(a.Context())
 	defer cancel()
 	p := &passing{attached: a, ctx: ctx, cancel: cancel}
@@ -57,13 +71,6 @@ func (p *passing) isOver() bool {
 	}
 	p.cancel()
 	return true
-}
-
-// Send sends a frame to the client.
-func (p *passing) Send(frame *api.ServerFrame) error {
-	p.down.Lock()
-	defer p.down.Unlock()
-	return p.attached.Send(frame)
 }
 
 // attachTo opens a stream to the leader on behalf of the caller of ctx.
