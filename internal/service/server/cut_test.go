@@ -15,7 +15,7 @@ import (
 // in one line.
 func TestCuts(t *testing.T) {
 	t.Parallel()
-	c := live(t, 3)
+	c := guarding(t, 3)
 	clients := []api.ConclaveClient{dial(t, c.Address(1), nil), dial(t, c.Address(2), nil), dial(t, c.Address(3), nil)}
 	_, err := clients[0].Cut(within(t), &api.CutRequest{})
 	if status.Code(err) != codes.NotFound || !strings.Contains(err.Error(), "no algorithm guards") {

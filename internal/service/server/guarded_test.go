@@ -17,16 +17,21 @@ import (
 	"github.com/conclave-io/conclave/internal/service/version"
 )
 
-// longLease is that of the seat of server 2.
-const longLease = 9 * time.Second
+// The leases of the seats of server 2 and of the others. They are long, so that none of them ends on a busy
+// machine.
+const (
+	leaseOfSecond = 18 * time.Second
+	leaseOfOthers = 12 * time.Second
+)
 
-// live returns a cluster at the level of locks that algorithms guard.
-func live(t *testing.T, n int) *servertest.Cluster {
+// guarding returns a cluster at the level of locks that algorithms guard.
+func guarding(t *testing.T, n int) *servertest.Cluster {
 	c := servertest.Start(t, n, func(cfg *config.Server) {
 		cfg.Limits.LevelSoak = 1e6
-		cfg.Election = time.Second // nobody renews here, and the lease is six times that
+		cfg.Election = time.Second
+		cfg.ViewLease = leaseOfOthers
 		if cfg.ID == 2 {
-			cfg.ViewLease = longLease // servers may differ
+			cfg.ViewLease = leaseOfSecond // servers may differ
 		}
 	})
 	client := dial(t, c.Address(1), nil)
@@ -96,7 +101,7 @@ func (s *stream) granted(request uint64) *api.Reply {
 
 func TestHomes(t *testing.T) {
 	t.Parallel()
-	c := live(t, 3)
+	c := guarding(t, 3)
 	clients := []api.ConclaveClient{dial(t, c.Address(1), nil), dial(t, c.Address(2), nil), dial(t, c.Address(3), nil)}
 	early := attachHome(t, clients[0])
 	if err := early.end(); early.farewell.GetCode() != api.Code_CODE_NOT_MEMBER || len(early.welcome.GetSeat()) > 0 {
@@ -113,7 +118,7 @@ func TestHomes(t *testing.T) {
 	}
 
 	one, two := attachHome(t, clients[0]), attachHome(t, clients[1])
-	if w := one.welcome; len(w.GetSeat()) != 16 || w.GetLeaseNs() != 6e9 || two.welcome.GetLeaseNs() != int64(longLease) || string(w.GetSeat()) == string(two.welcome.GetSeat()) {
+	if w := one.welcome; len(w.GetSeat()) != 16 || w.GetLeaseNs() != int64(leaseOfOthers) || two.welcome.GetLeaseNs() != int64(leaseOfSecond) || string(w.GetSeat()) == string(two.welcome.GetSeat()) {
 		t.Errorf("got %v", w)
 	}
 	one.do(open(time.Minute), api.Code_CODE_OK)
@@ -186,7 +191,7 @@ func TestHomes(t *testing.T) {
 // explanation shows it.
 func TestListsWhileAGuardChanges(t *testing.T) {
 	t.Parallel()
-	c := live(t, 1)
+	c := guarding(t, 1)
 	client := dial(t, c.Address(1), nil)
 	holder, waiter := attach(t, client), attach(t, client)
 	holder.do(open(time.Minute), api.Code_CODE_OK)
@@ -218,7 +223,7 @@ func TestListsWhileAGuardChanges(t *testing.T) {
 // the holder is asked to leave, and its waiting requests are withdrawn.
 func TestHomeSessions(t *testing.T) {
 	t.Parallel()
-	c := live(t, 3)
+	c := guarding(t, 3)
 	clients := []api.ConclaveClient{dial(t, c.Address(1), nil), dial(t, c.Address(2), nil), dial(t, c.Address(3), nil)}
 	setGuard(t, c, 3, &api.SetGuardRequest{Prefix: "a/", Algorithm: "suzuki-kasami"})
 	one, two := attachHome(t, clients[0]), attachHome(t, clients[1])
@@ -272,7 +277,7 @@ func TestHomeSessions(t *testing.T) {
 // TestGuardsOverJSON: what guards which prefix is set and shown, and refused in one line.
 func TestGuardsOverJSON(t *testing.T) {
 	t.Parallel()
-	c := live(t, 1)
+	c := guarding(t, 1)
 	b := browse(t, c.Address(1))
 	b.post("/v1/guards", `{"prefix":"a/","algorithm":"majority","options":"delay=2000"}`)
 	servertest.Eventually(t, "the guard has changed", func() bool {
@@ -303,7 +308,7 @@ func TestGuardsOverJSON(t *testing.T) {
 // TestHomeOverJSON: a session that a server keeps by itself is used through any server.
 func TestHomeOverJSON(t *testing.T) {
 	t.Parallel()
-	c := live(t, 3)
+	c := guarding(t, 3)
 	one, two, three := browse(t, c.Address(1)), browse(t, c.Address(2)), browse(t, c.Address(3))
 	if refused := two.refused("POST", "/v1/open", `{"home":true}`, 400, "INVALID"); !strings.Contains(refused.text, "no server takes part") {
 		t.Errorf("without an algorithm: %v", refused)

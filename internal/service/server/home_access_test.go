@@ -17,7 +17,7 @@ import (
 // end: their holders are asked to leave, and the answer lists their holds.
 func TestRulesReachHomes(t *testing.T) {
 	t.Parallel()
-	c := live(t, 3)
+	c := guarding(t, 3)
 	setGuard(t, c, 3, &api.SetGuardRequest{Prefix: "a/", Algorithm: "ricart-agrawala"})
 	home := attachHome(t, dial(t, c.Address(c.Follower()), nil))
 	home.do(open(time.Minute), api.Code_CODE_OK)
@@ -48,7 +48,7 @@ func TestRulesReachHomes(t *testing.T) {
 
 // A caller may name any number as its home. A server keeps nothing for servers that it does not know.
 func TestHomesThatDoNotExist(t *testing.T) {
-	c := live(t, 1)
+	c := guarding(t, 1)
 	client := browse(t, c.Address(1))
 	session := client.post("/v1/open", `{"ttl":"30s"}`)["session"]
 	renewal := func(home int) {

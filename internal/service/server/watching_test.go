@@ -13,7 +13,7 @@ import (
 // calls of both are refused with one line. The metrics count them.
 func TestWatchOverJSON(t *testing.T) {
 	t.Parallel()
-	c := live(t, 1)
+	c := guarding(t, 1)
 	b := browse(t, c.Address(1))
 	if refused := b.refused("POST", "/v1/view/elect", "", 404, "NOT_FOUND"); !strings.Contains(refused.text, "no algorithm guards any lock") {
 		t.Errorf("without an algorithm: %v", refused)
