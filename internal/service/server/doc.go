@@ -1,5 +1,5 @@
-// Package server is the public interface of a Conclave server: its configuration,
-// its listeners, and the calls that it serves.
+// Package server is the public interface of a Conclave server: how it starts and stops,
+// its listeners, and the calls of clients.
 //
 // One port serves everything. A connection that starts with the HTTP/2 preface is gRPC,
 // for programs. Any other is HTTP/1.1 with JSON, for curl, browsers and monitoring:
