@@ -1,13 +1,11 @@
 package replica
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
 	"go.etcd.io/raft/v3/raftpb"
 
-	"github.com/conclave-io/conclave/internal/service/agreement"
 	"github.com/conclave-io/conclave/internal/service/registry"
 )
 
@@ -71,7 +69,7 @@ func (r *Replica) confirmed(a asked) {
 	s, alive := r.reg.Session(id)
 	if r.seats.shunned[id] {
 		for _, sequence := range append(a.older, a.renewal.sequence) {
-			delete(r.routes, routeKey{id, sequence})
+			delete(r.clients.routes, routeKey{id, sequence})
 		}
 		return
 	}
@@ -89,7 +87,7 @@ func (r *Replica) confirmed(a asked) {
 		default:
 			outcome.Result = registry.NoSession(id)
 		}
-		r.answer(outcome)
+		r.clients.answer(outcome)
 	}
 }
 
@@ -101,7 +99,7 @@ func (r *Replica) vouched(id registry.SessionID) bool {
 
 func (r *Replica) apply(entry *raftpb.Entry) error {
 	r.applied = entry.GetIndex()
-	r.logged += len(entry.GetData()) + 32
+	r.snapshots.logged += len(entry.GetData()) + 32
 	own := r.Leading() && entry.GetTerm() == r.term
 	switch {
 	case entry.GetType() != raftpb.EntryNormal:
@@ -143,7 +141,7 @@ func (r *Replica) applyBatch(entry *raftpb.Entry, own bool) error {
 		return err
 	}
 	if after, _ := r.reg.Level(); after != before {
-		r.wanted, r.levelled = true, r.applied
+		r.snapshots.levelChanged()
 	}
 	if own {
 		r.inflight--
@@ -212,14 +210,14 @@ func (r *Replica) publish() {
 		r.adjustLeases()
 	}
 	for _, outcome := range r.fx.Outcomes {
-		r.answer(outcome)
+		r.clients.answer(outcome)
 	}
 	for _, id := range r.fx.Closed {
-		r.farewell(id)
+		r.clients.farewell(id)
 	}
 	for _, id := range r.fx.Ended {
 		if _, alive := r.reg.Session(id); !alive {
-			delete(r.homes, id)
+			delete(r.clients.homes, id)
 		}
 	}
 	r.out.Elections = append(r.out.Elections, r.fx.Elections...)
@@ -245,63 +243,6 @@ func (r *Replica) adjustLeases() {
 	}
 }
 
-// farewell reports that a session was closed, without being the answer to a request, over every
-// stream that renewed it except the one that closed it. So a copy of its program need not wait
-// for its next renewal. Nobody is told that a session expired: its client has given it up by
-// itself, and if such a message came late, it would end the session that an older Open on its
-// way has opened again.
-func (r *Replica) farewell(id registry.SessionID) {
-	if _, alive := r.reg.Session(id); alive {
-		return
-	}
-	for _, conn := range r.homes[id] {
-		if conn != 0 {
-			r.out.Replies = append(r.out.Replies, Reply{conn, registry.Outcome{Session: id, Result: registry.NoSession(id)}})
-		}
-	}
-}
-
-// answer passes an outcome to the client that awaits it, if that is connected to this
-// server.
-func (r *Replica) answer(outcome registry.Outcome) {
-	at := routeKey{outcome.Session, outcome.Sequence}
-	if outcome.Result.Code == registry.Revoked && outcome.Result.Fence != 0 {
-		// The grant answered the request: this outcome is for whoever has the hold. Without a
-		// fence it is the answer to a request that was not granted.
-		if conn := r.homes[outcome.Session][0]; conn != 0 {
-			r.out.Replies = append(r.out.Replies, Reply{conn, outcome})
-		}
-		return
-	}
-	to, awaited := r.routes[at]
-	if !awaited {
-		return
-	}
-	r.reply(to.conn, outcome)
-	if outcome.Result.Code == registry.Queued {
-		r.routes[at] = route{conn: to.conn, queued: true}
-		return
-	}
-	delete(r.routes, at)
-	if present, known := r.homes[at.session]; known && to.closes {
-		r.homes[at.session] = present.Without(to.conn)
-	}
-	if to.queued {
-		r.spread(to.conn, outcome)
-	}
-}
-
-// spread sends the end of a wait over the other streams of its client too. The request may have
-// come last over a stream that the client tried in addition and has closed since. As the
-// client was told that it waits, it does not ask again.
-func (r *Replica) spread(told uint64, outcome registry.Outcome) {
-	for _, conn := range r.homes[outcome.Session] {
-		if conn != 0 && conn != told {
-			r.out.Replies = append(r.out.Replies, Reply{conn, outcome})
-		}
-	}
-}
-
 // restore replaces the registry by a snapshot from the leader.
 func (r *Replica) restore(snapshot *raftpb.Snapshot) {
 	restored, err := registry.Decode(snapshot.GetData())
@@ -314,57 +255,9 @@ func (r *Replica) restore(snapshot *raftpb.Snapshot) {
 		r.out.Err = err
 		return
 	}
-	r.logged, r.encoding, r.wanted, r.levelled = 0, 0, false, 0
+	r.snapshots.superseded()
 	r.out.Restored, r.out.Members = true, true
 	r.followSeats()
-}
-
-// part maps an id to a part of a whole, so that consecutive ids are far apart: the id is
-// multiplied by 2^32 times the golden ratio, modulo 2^32 (Knuth, 1973).
-func part(id uint64, whole int) int {
-	return int(uint64(uint32(id*2654435769)) * uint64(whole) >> 32)
-}
-
-// snapshot starts a snapshot when the log has grown enough or a peer needs one,
-// one at a time.
-func (r *Replica) snapshot() {
-	if r.logged < r.cfg.SnapshotBytes && !r.wanted || r.encoding != 0 || r.snapshotting != 0 || r.out.Err != nil {
-		return
-	}
-	r.out.Encode = Encode{r.applied, r.reg.Freeze()}
-	r.encoding, r.logged, r.wanted = r.applied, 0, false
-}
-
-// Encoded takes the encoding that an Encode asked for, and makes the snapshot.
-func (r *Replica) Encoded(index uint64, data []byte) {
-	if index != r.encoding {
-		return // a snapshot from the leader came instead
-	}
-	r.encoding = 0
-	made, err := r.core.CreateSnapshot(index, data)
-	switch {
-	case errors.Is(err, agreement.ErrSnapshotPending):
-		// The leader's snapshot is being written to the disk, and is enough.
-	case errors.Is(err, agreement.ErrSnapshotOld):
-		r.wanted = true
-	case err != nil:
-		r.out.Err = fmt.Errorf("snapshot at index %d: %w", index, err)
-	default:
-		// It also serves a peer that asked while it was being made, but not a level that has
-		// changed meanwhile.
-		r.out.Snapshot, r.snapshotting, r.wanted = made, index, index < r.levelled
-	}
-}
-
-// SnapshotStored reports that the snapshot is durable, and shortens the log.
-func (r *Replica) SnapshotStored() {
-	// This fails while a newer snapshot from the leader is being stored, which shortens the
-	// log more.
-	_ = r.core.Compact(r.snapshotting)
-	if r.snapshotting >= r.levelled {
-		r.levelled = 0
-	}
-	r.snapshotting = 0
 }
 
 // oust drops revoked holds whose time is over.

@@ -33,17 +33,22 @@ func (e *DivergedError) Error() string {
 		e.ID, e.Index, e.Others)
 }
 
-// digests are the newest digests of each server.
-type digests map[uint64][]Digest
+// digests compares the state of this server with those of the others.
+type digests struct {
+	*self
+	newest map[uint64][]Digest // of each server
+}
 
-func (d digests) add(server uint64, digest Digest) {
-	all := append(d[server], digest)
-	d[server] = all[max(0, len(all)-keptDigests):]
+func newDigests(own *self) digests { return digests{self: own, newest: make(map[uint64][]Digest)} }
+
+func (r *digests) add(server uint64, digest Digest) {
+	all := append(r.newest[server], digest)
+	r.newest[server] = all[max(0, len(all)-keptDigests):]
 }
 
 // at returns the hash of a server at an index, if it is kept.
-func (d digests) at(server, index uint64) (hash uint64, known bool) {
-	for _, digest := range d[server] {
+func (r *digests) at(server, index uint64) (hash uint64, known bool) {
+	for _, digest := range r.newest[server] {
 		if digest.Index == index {
 			return digest.Hash, true
 		}
@@ -53,22 +58,22 @@ func (d digests) at(server, index uint64) (hash uint64, known bool) {
 
 // digest computes the hash of the state after every DigestEvery entries, for comparison with
 // the other servers.
-func (r *Replica) digest(index uint64) error {
+func (r *digests) digest(index uint64) error {
 	if index%r.cfg.DigestEvery != 0 {
 		return nil
 	}
 	digest := Digest{DigestVersion, index, r.reg.Digest()}
-	r.digests.add(r.cfg.ID, digest)
+	r.add(r.cfg.ID, digest)
 	r.out.Digests = append(r.out.Digests, digest)
 	return r.compare(index)
 }
 
 // Compare takes a digest of another server.
-func (r *Replica) Compare(from uint64, digest Digest) {
+func (r *digests) Compare(from uint64, digest Digest) {
 	if digest.Version != DigestVersion || r.out.Err != nil {
 		return
 	}
-	r.digests.add(from, digest)
+	r.add(from, digest)
 	if err := r.compare(digest.Index); err != nil {
 		r.out.Err = err
 	}
@@ -76,15 +81,15 @@ func (r *Replica) Compare(from uint64, digest Digest) {
 
 // compare stops this server if a majority of all voters has reached the same state at an index,
 // and that state differs from this server's.
-func (r *Replica) compare(index uint64) error {
-	own, known := r.digests.at(r.cfg.ID, index)
+func (r *digests) compare(index uint64) error {
+	own, known := r.at(r.cfg.ID, index)
 	if !known {
 		return nil
 	}
 	voters := r.core.Status().Voters
 	agree := make(map[uint64][]uint64)
 	for _, id := range voters {
-		if hash, known := r.digests.at(id, index); known {
+		if hash, known := r.at(id, index); known {
 			agree[hash] = append(agree[hash], id)
 		}
 	}

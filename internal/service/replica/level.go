@@ -169,10 +169,6 @@ func (r *members) bring(rise Rise, to uint32, stay bool, origin registry.Origin)
 	return false
 }
 
-// Settled reports whether every release that reads the level of the cluster can start with what
-// is on this server's disk: its newest snapshot was made after the last change of the level.
-func (r *Replica) Settled() bool { return r.levelled == 0 }
-
 // sends queues messages to other servers. A snapshot older than the present level is not sent to
 // a server that does not read the snapshot's level: a newer one is being made. A server that does
 // not read the present level gets the snapshot and stops, because it has to be told.

@@ -168,19 +168,20 @@ func (o *Output) reset() {
 type Replica struct {
 	*self
 	members
-	seats seats // of guarded names; some of it of every server
-	fx    registry.Effects
-	out   Output
+	seats   seats   // of guarded names; some of it of every server
+	clients clients // while this server leads
+	snapshots
+	saving
+	digests
 
+	fx    registry.Effects
 	batch registry.Batch // the content of the entry that was applied last
 
 	ticked int64 // the reading of the host's clock at the last tick
 	deeds  Deeds
 
-	role    agreement.Role
 	leader  uint64
 	elected uint64 // who was seen to lead in this term, or 0
-	applied uint64
 
 	// The following fields are used while this server leads, and are empty otherwise.
 
@@ -191,29 +192,16 @@ type Replica struct {
 	pending    *scheduler
 	entry      []registry.Command // the next, if it was drawn and could not be proposed
 	inflight   int
-	sent       []int64                              // when the entries in flight were proposed
-	proposed   int                                  // bytes of the entries in flight
-	routes     map[routeKey]route                   // who awaits the answer
-	homes      map[registry.SessionID]lease.Streams // who renewed the session last
+	sent       []int64 // when the entries in flight were proposed
+	proposed   int     // bytes of the entries in flight
 	leases     *lease.Table
 	ousted     *lease.Revocations
 	looked     int // ticks since elections were last looked at
 	rounds     rounds
-
-	digests digests
-	// levelled is the index of the entry that last changed the level, until a snapshot that
-	// contains it is stored, or 0.
-	levelled uint64
-	saving   // the progress of the disk
-
-	logged       int    // bytes of log since the last snapshot
-	wanted       bool   // a peer needs a snapshot newer than the last
-	encoding     uint64 // index of the version that the host encodes, or 0
-	snapshotting uint64 // index of the snapshot that the host stores, or 0
 }
 
-// self is what the parts of a replica share: the state that they read, and the commands that they
-// decide on.
+// self is what the parts of a replica share: the state that they read, the commands that they
+// decide on, and the output.
 type self struct {
 	cfg  Config
 	core *agreement.Core
@@ -221,11 +209,15 @@ type self struct {
 	now  int64 // the newest reading of the host's clock, ns
 	gaps int64 // the time that this server stood still, in all
 
-	term uint64
+	applied uint64 // index of the newest entry applied
+	role    agreement.Role
+	term    uint64
 	// ready means that this server leads and has applied an entry of its own term.
 	ready bool
 	// verdicts are commands of this leader for the next entry.
 	verdicts []registry.Command
+
+	out Output
 }
 
 // New returns a replica that continues from what the disk holds. A member that takes part
@@ -234,10 +226,10 @@ func New(cfg Config, disk agreement.Disk) (*Replica, error) {
 	cfg = cfg.WithDefaults()
 	own := &self{cfg: cfg, reg: registry.New()}
 	r := &Replica{
-		self: own, members: newMembers(own), seats: newSeats(own),
-		routes: make(map[routeKey]route), homes: make(map[registry.SessionID]lease.Streams),
+		self: own, members: newMembers(own), seats: newSeats(own), clients: newClients(own),
+		snapshots: newSnapshots(own), saving: saving{self: own}, digests: newDigests(own),
 		pending: newScheduler(), rounds: newRounds(),
-		leases: lease.NewTable(), ousted: lease.NewRevocations(), digests: make(digests),
+		leases: lease.NewTable(), ousted: lease.NewRevocations(),
 	}
 	if meta := disk.Snapshot.GetMetadata(); meta.GetIndex() > 0 {
 		restored, err := registry.Decode(disk.Snapshot.GetData())
@@ -245,9 +237,6 @@ func New(cfg Config, disk agreement.Disk) (*Replica, error) {
 			return nil, fmt.Errorf("snapshot at index %d: %w", meta.GetIndex(), err)
 		}
 		r.reg, r.applied = restored, meta.GetIndex()
-	}
-	if cfg.Stagger {
-		r.logged = part(cfg.ID, cfg.SnapshotBytes)
 	}
 	core, err := agreement.New(agreement.Config{
 		ID: cfg.ID, ElectionTicks: cfg.ElectionTicks, HeartbeatTicks: cfg.HeartbeatTicks,
@@ -273,7 +262,7 @@ func Bootstrap(voters []uint64) *raftpb.Snapshot {
 func (r *Replica) Registry() *registry.Registry { return r.reg }
 
 // Leading reports whether this server leads and accepts requests.
-func (r *Replica) Leading() bool { return r.role == agreement.Leader }
+func (r *self) Leading() bool { return r.role == agreement.Leader }
 
 // Leader returns the id of the leader, or 0 if none is known.
 func (r *Replica) Leader() uint64 { return r.leader }
@@ -382,7 +371,7 @@ func (r *Replica) Output(wall int64) *Output {
 		}
 		r.take(r.core.Ready())
 	}
-	r.snapshot()
+	r.snapshots.start()
 	return &r.out
 }
 
@@ -395,7 +384,7 @@ func (r *Replica) take(ready agreement.Ready) {
 		r.out.Saves = append(r.out.Saves, ready.Save)
 		r.handedOut()
 	}
-	r.wanted = r.wanted || ready.WantSnapshot
+	r.snapshots.wanted = r.snapshots.wanted || ready.WantSnapshot
 	r.follow(ready)
 	for _, entry := range ready.Committed {
 		if r.out.Err = r.apply(entry); r.out.Err != nil {
@@ -449,8 +438,7 @@ func (r *Replica) depose() {
 			r.out.Reads = append(r.out.Reads, Read{ID: a.read})
 		}
 	})
-	clear(r.routes)
-	clear(r.homes)
+	r.clients.depose()
 	r.ousted.Clear()
 	r.seats.depose()
 	r.members.depose()

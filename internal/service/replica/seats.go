@@ -105,16 +105,16 @@ func (r *Replica) SubmitSeat(now int64, server uint64, commands []registry.Comma
 func (r *Replica) submitSeat(server uint64, c *registry.Command) {
 	at, conn := routeOf(c), server|ofServer
 	s, open := r.reg.Session(c.Session)
-	_, awaited := r.routes[at]
+	_, awaited := r.clients.routes[at]
 	switch problem := c.Validate(); {
 	case problem != "":
-		r.refuse(conn, at, registry.Invalid, problem)
+		r.clients.refuse(conn, at, registry.Invalid, problem)
 	case !c.Op.Seated():
-		r.refuse(conn, at, registry.Invalid, fmt.Sprintf("operation %d is not one of a seat", c.Op))
+		r.clients.refuse(conn, at, registry.Invalid, fmt.Sprintf("operation %d is not one of a seat", c.Op))
 	case !r.Leading():
-		r.refuse(conn, at, registry.NotLeader, fmt.Sprintf("server %d does not lead", r.cfg.ID))
+		r.clients.refuse(conn, at, registry.NotLeader, fmt.Sprintf("server %d does not lead", r.cfg.ID))
 	case open && s.Server != server, c.Op == registry.OpEnter && c.Guarding.Server != server:
-		r.refuse(conn, at, registry.Invalid, fmt.Sprintf("session %v is not the seat of server %d", c.Session, server))
+		r.clients.refuse(conn, at, registry.Invalid, fmt.Sprintf("session %v is not the seat of server %d", c.Session, server))
 	case r.seats.shunned[c.Session] && c.Op.Renews():
 		// Its lease must expire.
 	case c.Op == registry.OpEnter && !open && !awaited && r.entersLater(conn, server, at):
@@ -124,31 +124,24 @@ func (r *Replica) submitSeat(server uint64, c *registry.Command) {
 	}
 }
 
-// later refuses a request that may be repeated after a while.
-func (r *Replica) later(conn uint64, at routeKey, wait int64, why string) bool {
-	result := registry.Result{Code: registry.Unavailable, Remaining: max(wait, 0), Message: why}
-	r.reply(conn, registry.Outcome{Session: at.session, Sequence: at.sequence, Result: result})
-	return true
-}
-
 // entersLater refuses a seat to a server that must not have one now (S2, S5).
 func (r *Replica) entersLater(conn, server uint64, at routeKey) bool {
 	status := r.core.Status()
 	switch p := r.seats.pauses[server]; {
 	case !r.ready:
-		return r.later(conn, at, 0, "seat: the leader has not applied the log yet")
+		return r.clients.later(conn, at, 0, "seat: the leader has not applied the log yet")
 	case p.until > r.now:
-		return r.later(conn, at, p.until-r.now, fmt.Sprintf("seat: the last one of server %d expired: wait before the next", server))
+		return r.clients.later(conn, at, p.until-r.now, fmt.Sprintf("seat: the last one of server %d expired: wait before the next", server))
 	case !slices.Contains(status.Voters, server):
-		return r.later(conn, at, 0, fmt.Sprintf("seat: server %d has no vote", server))
+		return r.clients.later(conn, at, 0, fmt.Sprintf("seat: server %d has no vote", server))
 	case server != r.cfg.ID && !r.caughtUp(&status, server):
-		return r.later(conn, at, 0, fmt.Sprintf("seat: server %d has not caught up with the log", server))
+		return r.clients.later(conn, at, 0, fmt.Sprintf("seat: server %d has not caught up with the log", server))
 	}
 	own := r.seats.reports[server]
 	for _, m := range r.reg.Guarded().Members {
 		other := r.seats.reports[m.Server]
 		if m.Server != server && !(slices.Contains(own.Reaches, m.Server) && slices.Contains(other.Reaches, server)) {
-			return r.later(conn, at, 0, fmt.Sprintf("seat: servers %d and %d do not reach each other", server, m.Server))
+			return r.clients.later(conn, at, 0, fmt.Sprintf("seat: servers %d and %d do not reach each other", server, m.Server))
 		}
 	}
 	return false
@@ -161,7 +154,7 @@ func (r *Replica) turnsLater(conn uint64, c *registry.Command, at routeKey) bool
 		last, every = &r.seats.elected, electEvery
 	}
 	if wait := *last + every - r.now; *last != 0 && wait > 0 {
-		return r.later(conn, at, wait, "turn: another epoch began of late because a server asked for it")
+		return r.clients.later(conn, at, wait, "turn: another epoch began of late because a server asked for it")
 	}
 	*last = r.now
 	return false
@@ -376,9 +369,9 @@ func (r *Replica) express(level uint32) {
 			continue
 		}
 		at := routeOf(c)
-		if to, awaited := r.routes[at]; awaited {
-			delete(r.routes, at)
-			r.refuse(to.conn, at, registry.Invalid, message)
+		if to, awaited := r.clients.routes[at]; awaited {
+			delete(r.clients.routes, at)
+			r.clients.refuse(to.conn, at, registry.Invalid, message)
 		}
 	}
 	clear(r.entry[len(kept):])

@@ -3,6 +3,7 @@ package replica
 // saving is the progress of the disk and of the entries that wait for it. Times are readings of
 // the lease clock, in ns, so that the time in which this server was suspended does not count.
 type saving struct {
+	*self
 	unsaved int   // saves handed out and not yet durable
 	moved   int64 // when the disk last finished a save, or got one while it was idle
 	yielded int64 // when this leader began to hand over because of its disk, or 0
@@ -11,21 +12,21 @@ type saving struct {
 	waits    int64  // when they began to, or 0
 }
 
-func (r *Replica) handedOut() {
+func (r *saving) handedOut() {
 	if r.unsaved == 0 {
 		r.moved = r.leaseClock()
 	}
 	r.unsaved++
 }
 
-func (r *Replica) returned() {
+func (r *saving) returned() {
 	r.unsaved--
 	r.moved = r.leaseClock()
 }
 
 // stalled reports whether the disk has work, but has finished nothing for two election
 // timeouts. A disk that is merely slow finishes something now and then.
-func (r *Replica) stalled() bool {
+func (r *saving) stalled() bool {
 	return r.unsaved > 0 && r.leaseClock()-r.moved > 2*r.electionTimeout()
 }
 
@@ -52,7 +53,7 @@ func (r *Replica) tickCore() {
 		r.yielded = 0
 	case !r.Leading():
 		r.yielded = 0
-		r.noteWaiting()
+		r.noteWaiting(r.inflight)
 		return
 	case r.yielded == 0:
 		r.yield()
@@ -61,7 +62,7 @@ func (r *Replica) tickCore() {
 		r.yielded = 0
 	}
 	r.core.Tick()
-	r.noteWaiting()
+	r.noteWaiting(r.inflight)
 }
 
 // yield starts a handover if another voter has more of the log on its disk.
@@ -79,9 +80,10 @@ func (r *Replica) yield() {
 	}
 }
 
-// noteWaiting notes since when entries wait to be applied without progress.
-func (r *Replica) noteWaiting() {
-	waiting := r.core.Commit() > r.applied || r.Leading() && (!r.ready || r.inflight > 0)
+// noteWaiting notes since when entries wait to be applied without progress: committed ones, or the
+// given number that this leader has in flight.
+func (r *saving) noteWaiting(inflight int) {
+	waiting := r.core.Commit() > r.applied || r.Leading() && (!r.ready || inflight > 0)
 	switch {
 	case !waiting:
 		r.waits = 0
@@ -92,7 +94,7 @@ func (r *Replica) noteWaiting() {
 
 // Waiting returns for how long, in ns, entries have waited to be applied without progress:
 // committed entries, or those that this leader proposed.
-func (r *Replica) Waiting() int64 {
+func (r *saving) Waiting() int64 {
 	if r.waits == 0 {
 		return 0
 	}

@@ -22,7 +22,7 @@ func TestGrantFindsTheStreamThatIsLeft(t *testing.T) {
 	submit(1, open(1, 1, 10_000*ms), acquire(1, 2, "x"))
 	submit(first, open(2, 1, 10_000*ms), acquire(2, 2, "x"))
 	submit(second, acquire(2, 2, "x"), renew(2, 3)) // beside the first
-	if got := s.replica.homes[id(2)]; got != (lease.Streams{second, first}) {
+	if got := s.replica.clients.homes[id(2)]; got != (lease.Streams{second, first}) {
 		t.Fatalf("the session was renewed over %v", got)
 	}
 	c.replies = nil

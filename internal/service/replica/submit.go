@@ -21,35 +21,35 @@ func (r *Replica) Submit(now int64, conn uint64, commands []registry.Command) {
 
 func (r *Replica) submit(conn uint64, c *registry.Command) {
 	at := routeOf(c)
-	_, awaited := r.routes[at]
+	_, awaited := r.clients.routes[at]
 	problem := c.Validate()
 	var refusal registry.Result
 	switch {
 	case problem != "":
-		r.refuse(conn, at, registry.Invalid, problem)
+		r.clients.refuse(conn, at, registry.Invalid, problem)
 		return
 	case !r.Leading():
-		r.refuse(conn, at, registry.NotLeader, fmt.Sprintf("server %d does not lead", r.cfg.ID))
+		r.clients.refuse(conn, at, registry.NotLeader, fmt.Sprintf("server %d does not lead", r.cfg.ID))
 		return
 	case !awaited && r.exceeds(c):
-		r.refuse(conn, at, registry.StateLimit, fmt.Sprintf("state limit: %s reached: release locks, close sessions, or raise --state-limit", size(r.cfg.StateLimit)))
+		r.clients.refuse(conn, at, registry.StateLimit, fmt.Sprintf("state limit: %s reached: release locks, close sessions, or raise --state-limit", size(r.cfg.StateLimit)))
 		return
 	case !awaited && r.restricted != "" && r.adds(c):
-		r.refuse(conn, at, registry.Exhausted, r.restricted)
+		r.clients.refuse(conn, at, registry.Exhausted, r.restricted)
 		return
 	case !awaited && r.ready && !r.reg.Admits(c, &refusal):
 		// It would also be refused when applied: this only keeps it out of the log.
-		r.refuse(conn, at, refusal.Code, refusal.Message)
+		r.clients.refuse(conn, at, refusal.Code, refusal.Message)
 		return
 	case !r.ready && r.rounds.renewals() >= r.cfg.MaxPending:
-		r.refuse(conn, at, registry.Exhausted, r.full())
+		r.clients.refuse(conn, at, registry.Exhausted, r.full())
 		return
 	case r.ofServer(c):
-		r.refuse(conn, at, registry.Invalid, "only a server may send requests for its seat")
+		r.clients.refuse(conn, at, registry.Invalid, "only a server may send requests for its seat")
 		return
 	}
 	if c.Op.Renews() {
-		r.homes[c.Session] = r.homes[c.Session].With(conn)
+		r.clients.homes[c.Session] = r.clients.homes[c.Session].With(conn)
 	}
 	r.forward(conn, at, c)
 }
@@ -63,8 +63,8 @@ func (r *Replica) ofServer(c *registry.Command) bool {
 
 // forward processes a valid request.
 func (r *Replica) forward(conn uint64, at routeKey, c *registry.Command) {
-	to, awaited := r.routes[at]
-	r.routes[at] = route{conn, to.queued, c.Op == registry.OpClose}
+	to, awaited := r.clients.routes[at]
+	r.clients.routes[at] = route{conn, to.queued, c.Op == registry.OpClose}
 	if c.Op == registry.OpRenew && (!r.ready || r.leases.Renew(c.Session, r.leaseClock())) {
 		given := r.rounds.ask(asked{renewal: at})
 		if given != 0 {
@@ -82,7 +82,7 @@ func (r *Replica) forward(conn uint64, at routeKey, c *registry.Command) {
 // request of the principal, and of its session, with the most waiting bytes is refused.
 func (r *Replica) enqueue(c *registry.Command) {
 	s, open := r.reg.Session(c.Session)
-	held, awaited := r.routes[routeKey{c.Session, c.Hold}]
+	held, awaited := r.clients.routes[routeKey{c.Session, c.Hold}]
 	r.pending.push(c, cmp.Or(s.Owner, c.Owner), r.pending.inFirst(c, open, awaited && !held.queued))
 	for r.pending.count > r.cfg.MaxPending || r.pending.bytes > r.cfg.MaxPendingBytes {
 		last := r.pending.refuse()
@@ -93,32 +93,17 @@ func (r *Replica) enqueue(c *registry.Command) {
 // giveUp answers a request that this server has no room for. If the request already has a place
 // in a queue of the registry and was sent again, it keeps the place and is told so.
 func (r *Replica) giveUp(at routeKey) {
-	to := r.routes[at]
+	to := r.clients.routes[at]
 	if to.queued {
-		r.refuse(to.conn, at, registry.Queued, "")
+		r.clients.refuse(to.conn, at, registry.Queued, "")
 		return
 	}
-	delete(r.routes, at)
-	r.refuse(to.conn, at, registry.Exhausted, r.full())
+	delete(r.clients.routes, at)
+	r.clients.refuse(to.conn, at, registry.Exhausted, r.full())
 }
 
 func (r *Replica) full() string {
 	return fmt.Sprintf("the server has %d requests waiting, the most it takes: try again", r.pending.count)
-}
-
-// refuse answers a request that does not get into the log.
-func (r *Replica) refuse(conn uint64, at routeKey, code registry.Code, message string) {
-	outcome := registry.Outcome{Session: at.session, Sequence: at.sequence, Result: registry.Result{Code: code, Message: message}}
-	r.reply(conn, outcome)
-}
-
-// reply sends an answer to a client, or to the server of a seat.
-func (r *Replica) reply(conn uint64, outcome registry.Outcome) {
-	if conn >= ofServer {
-		r.out.Seats = append(r.out.Seats, SeatReply{conn &^ ofServer, outcome})
-		return
-	}
-	r.out.Replies = append(r.out.Replies, Reply{conn, outcome})
 }
 
 // exceeds reports whether a request would make the state larger than this server allows,
@@ -222,25 +207,4 @@ func (r *Replica) Stats() Stats {
 		Counts: r.reg.Counts(), Commit: r.core.Commit(), Term: r.term,
 		Pending: r.pending.count, StateBytes: r.reg.Size(), StateLimit: r.cfg.StateLimit, Shunned: r.seats.counts,
 	}
-}
-
-// routeKey identifies a request that awaits an answer.
-type routeKey struct {
-	session  registry.SessionID
-	sequence uint64
-}
-
-// routeOf returns the key that identifies the answer to a command.
-func routeOf(c *registry.Command) routeKey {
-	if c.Op.Unbound() {
-		return routeKey{session: registry.SessionID(c.Origin().Request)}
-	}
-	return routeKey{c.Session, c.Sequence}
-}
-
-// route is the stream over which a request last came, whether its client was told that it
-// waits, and whether it closes its session.
-type route struct {
-	conn           uint64
-	queued, closes bool
 }

@@ -50,7 +50,7 @@ var defences = []defence{
 	},
 	{
 		"copies-are-told", []int{10}, "a copy of a program learns at its next renewal that the other one has closed the session",
-		without("internal/service/replica/apply.go", "if _, alive := r.reg.Session(id); alive {\n\t\treturn", "if _, alive := r.reg.Session(id); alive || id != (registry.SessionID{}) {\n\t\treturn"),
+		without("internal/service/replica/clients.go", "if _, alive := r.reg.Session(id); alive {\n\t\treturn", "if _, alive := r.reg.Session(id); alive || id != (registry.SessionID{}) {\n\t\treturn"),
 	},
 	{
 		"verbs-on-the-cluster", []int{11}, "a server asks no rule for a call about the cluster",

@@ -132,7 +132,7 @@ var replicaMutants = []Mutant{
 		Name: "routes-outlive-leadership",
 		Why:  "A leader that is deposed keeps the list of requests on their way: when it leads again, it takes those that are sent again for old ones and does not answer.",
 		Edits: []Edit{{
-			"internal/service/replica/replica.go", "clear(r.routes)\n",
+			"internal/service/replica/clients.go", "clear(r.routes)\n",
 			"",
 		}},
 	},
@@ -213,6 +213,6 @@ var (
 	}, {
 		"internal/service/replica/apply.go", "r.ready = true\n\tnow :=", "r.ready, r.leases = true, lease.NewTable()\n\tnow :=",
 	}, {
-		"internal/service/replica/apply.go", "internal/service/agreement\"\n", "internal/service/agreement\"\n\t\"github.com/conclave-io/conclave/internal/service/lease\"\n",
+		"internal/service/replica/apply.go", "internal/service/registry\"\n", "internal/service/lease\"\n\t\"github.com/conclave-io/conclave/internal/service/registry\"\n",
 	}}
 )

@@ -34,7 +34,7 @@ var seatMutants = []Mutant{
 		Live: true,
 		Edits: []Edit{{
 			"internal/service/replica/seats.go", "\tcase c.Op == registry.OpTurn && !awaited",
-			"\tcase c.Op == registry.OpRenew && open && r.leases.Renew(c.Session, r.leaseClock()):\n\t\tr.reply(conn, registry.Outcome{Session: c.Session, Sequence: c.Sequence, Result: registry.Result{Code: registry.OK, Remaining: s.TTL}})\n\tcase c.Op == registry.OpTurn && !awaited",
+			"\tcase c.Op == registry.OpRenew && open && r.leases.Renew(c.Session, r.leaseClock()):\n\t\tr.clients.reply(conn, registry.Outcome{Session: c.Session, Sequence: c.Sequence, Result: registry.Result{Code: registry.OK, Remaining: s.TTL}})\n\tcase c.Op == registry.OpTurn && !awaited",
 		}},
 	},
 	{
