@@ -158,7 +158,12 @@ internal/test/vopr/history: internal/service/registry # what clients saw of a re
 internal/test/vopr/turns:   internal/service/agreement internal/service/registry internal/service/replica # which requests a leader writes to its log
 internal/test/vopr/machine: internal/test/vopr/clock internal/test/vopr/events internal/test/vopr/network
 internal/test/vopr/transport: internal/service/peering internal/service/replica internal/test/vopr/events internal/test/vopr/machine internal/test/vopr/network # the connections between servers
-internal/test/vopr/world:   api internal/client/line internal/service/access internal/service/agreement internal/service/founding internal/service/host internal/service/peering internal/service/queue internal/service/registry internal/service/replica internal/service/stream internal/service/version internal/test/leasemodel internal/test/vopr/clock internal/test/vopr/events internal/test/vopr/faults internal/test/vopr/history internal/test/vopr/machine internal/test/vopr/network internal/test/vopr/stats internal/test/vopr/transport internal/test/vopr/turns # servers, clients and the judge
+internal/test/vopr/disk:    internal/service/agreement internal/service/founding internal/test/vopr/events internal/test/vopr/machine
+internal/test/vopr/ledger:  internal/service/agreement # the logs of servers, for the judges
+internal/test/vopr/deadlock: internal/service/registry internal/service/version internal/test/vopr/events internal/test/vopr/ledger # the judge of deadlocks
+internal/test/vopr/patience: internal/service/registry internal/test/vopr/clock internal/test/vopr/events internal/test/vopr/history # the judge of candidates
+internal/test/vopr/trace:   api internal/client/line internal/service/registry internal/service/replica internal/test/leasemodel internal/test/vopr/events internal/test/vopr/ledger # decisions, for the model of the sessions
+internal/test/vopr/world:   api internal/client/line internal/service/access internal/service/agreement internal/service/founding internal/service/host internal/service/peering internal/service/queue internal/service/registry internal/service/replica internal/service/stream internal/service/version internal/test/vopr/clock internal/test/vopr/deadlock internal/test/vopr/disk internal/test/vopr/events internal/test/vopr/faults internal/test/vopr/history internal/test/vopr/ledger internal/test/vopr/machine internal/test/vopr/network internal/test/vopr/patience internal/test/vopr/stats internal/test/vopr/trace internal/test/vopr/transport internal/test/vopr/turns # servers, clients and the judge
 internal/test/vopr/rules:   internal/service/access internal/service/host internal/service/registry internal/test/vopr/world
 internal/test/vopr/guarded: algorithm/served algorithm/view internal/kit/near internal/service/host internal/service/registry internal/service/replica internal/test/vopr/clock internal/test/vopr/faults internal/test/vopr/history internal/test/vopr/world
 internal/test/vopr:         internal/test/vopr/events internal/test/vopr/faults internal/test/vopr/guarded internal/test/vopr/rules internal/test/vopr/stats internal/test/vopr/world # the server in a simulated world
@@ -175,11 +180,11 @@ internal/test/selftest:
 const doors = `
 go.etcd.io/raft/v3...:                 internal/service/agreement
 go.etcd.io/raft/v3:                    internal/service/agreement internal/service/store internal/service/peering # the latter two: see TestOnlyAgreementDrivesRaft
-go.etcd.io/raft/v3/raftpb:             internal/service/agreement internal/service/store internal/service/transport internal/service/replica internal/service/node internal/test/vopr/transport internal/test/vopr/world internal/test/vopr/rules
+go.etcd.io/raft/v3/raftpb:             internal/service/agreement internal/service/store internal/service/transport internal/service/replica internal/service/node internal/test/vopr/deadlock internal/test/vopr/disk internal/test/vopr/ledger internal/test/vopr/trace internal/test/vopr/transport internal/test/vopr/world internal/test/vopr/rules
 go.etcd.io/etcd/...:                   internal/service/store
 go.uber.org/zap...:                    internal/service/store
 
-google.golang.org/protobuf/...:        api internal/service/agreement internal/service/store internal/service/transport internal/service/guarded internal/service/query internal/test/vopr/transport internal/test/vopr/world
+google.golang.org/protobuf/...:        api internal/service/agreement internal/service/store internal/service/transport internal/service/guarded internal/service/query internal/test/vopr/disk internal/test/vopr/transport
 google.golang.org/genproto/...:        internal/service/server
 google.golang.org/grpc...:      . admin api internal/service/admission internal/service/attach internal/client internal/client/pool internal/test/clienttest internal/service/auditlog internal/service/rest internal/service/act internal/service/admin internal/service/forward internal/service/guarded internal/service/query internal/service/server internal/cli/bench internal/service/authn
 github.com/prometheus/...:             internal/service/metrics

@@ -7,7 +7,9 @@
 // leases. All time is virtual and all randomness comes from seeds. So a plan determines a run
 // completely, and the same plan gives the same run: compare Result.Digest.
 //
-// Package world has the servers, clients, network and disks, and the judge. Package guarded adds algorithms
+// Package world has the servers, the clients and the judge. A server has a machine, a disk and a
+// transport, which are packages of their own, like the network. So are the judges that need little of the
+// world: history, turns, deadlock, patience and trace. Package guarded adds algorithms
 // that guard names, and package rules an administrator who changes rules. Package faults draws plans,
 // package stats counts, and package mutants has mistakes that a run must find.
 //

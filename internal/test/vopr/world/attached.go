@@ -259,7 +259,7 @@ func (s *Server) takeRequests() {
 		taken += len(commands)
 		s.turns.Arrive(commands)
 		s.Replica.Submit(s.TellTime(), l.Conn.number, commands)
-		s.w.trace.submitted(s, commands)
+		s.w.trace.Submitted(s.observed(), commands)
 		l.Conn.read()
 	}
 	s.Wake()

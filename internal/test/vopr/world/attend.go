@@ -5,6 +5,7 @@ import (
 
 	"github.com/conclave-io/conclave/internal/service/agreement"
 	"github.com/conclave-io/conclave/internal/test/vopr/network"
+	"github.com/conclave-io/conclave/internal/test/vopr/patience"
 )
 
 // lookPeriod is the time between two checks that clients receive answers.
@@ -90,7 +91,7 @@ func (w *World) majority() (well network.Endpoint) {
 	}
 	voters, peers, n := newest.Replica.Status().Voters, w.peers(), 0
 	for _, s := range w.Servers {
-		if s.Up() && !s.lost && !s.Replica.Blank() && !s.Paused && s.disk.hung == 0 && !s.disk.full && slices.Contains(voters, s.ID) && !fetches(s, peers) {
+		if s.Up() && !s.lost && !s.Replica.Blank() && !s.Paused && !s.disk.Hangs() && !s.disk.Full && slices.Contains(voters, s.ID) && !fetches(s, peers) {
 			well |= s.Endpoint()
 			n++
 		}
@@ -99,6 +100,35 @@ func (w *World) majority() (well network.Endpoint) {
 		return 0
 	}
 	return well
+}
+
+// watchPatience checks the candidates of elections repeatedly, while there are no faults and a majority
+// can commit: too many servers may still wait for snapshots.
+func (w *World) watchPatience() {
+	if !w.Calm() || w.asking != nil {
+		w.uneasy = w.Now
+	}
+	if leader := w.Leader(); leader == nil || !w.Calm() || w.majority() == 0 {
+		w.Judge.patience.Forget()
+	} else {
+		w.Judge.patience.Watch(&patience.Server{
+			ID: leader.ID, Term: leader.Replica.Term(), Clock: &leader.Clock, Registry: leader.Replica.Registry(),
+		})
+	}
+	w.After(tick, w.watchPatience)
+}
+
+// Calm reports whether there are no faults at the servers or between them.
+func (w *World) Calm() bool {
+	if len(w.Net.Cuts) > 0 || w.Net.Storm {
+		return false
+	}
+	for _, s := range w.Servers {
+		if !s.removed && (!s.Up() || s.lost || s.Paused || s.Narrow > 0 || s.disk.Slow > 0 || s.disk.Hangs() || s.disk.Full) {
+			return false
+		}
+	}
+	return true
 }
 
 // outdated reports whether a server does not dial another one because one of them does not support

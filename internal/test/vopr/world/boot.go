@@ -10,6 +10,7 @@ import (
 	"github.com/conclave-io/conclave/internal/service/registry"
 	"github.com/conclave-io/conclave/internal/service/replica"
 	"github.com/conclave-io/conclave/internal/service/version"
+	"github.com/conclave-io/conclave/internal/test/vopr/disk"
 	"github.com/conclave-io/conclave/internal/test/vopr/turns"
 )
 
@@ -33,8 +34,8 @@ func (w *World) drawUID() uint64 {
 // start starts a server with the contents of its disk.
 func (s *Server) start() {
 	switch {
-	case s.On || s.removed || s.disk.hung > 0:
-	case s.disk.uid == 0 && s.mustJoin():
+	case s.On || s.removed || s.disk.Hangs():
+	case s.disk.UID == 0 && s.mustJoin():
 		s.askBack()
 	default:
 		s.install()
@@ -53,7 +54,7 @@ func (s *Server) boot() {
 	s.conns, s.queue = make(map[uint64]*attached), queue.Turns[*attached]{}
 	s.reads = make(map[uint64]func(bool))
 	s.applied, s.began = 0, s.w.Now
-	s.w.Note("boot", s.ID, s.disk.uid)
+	s.w.Note("boot", s.ID, s.disk.UID)
 	s.scheduleTick()
 	s.transport.Acquaint()
 	life := s.Life
@@ -67,13 +68,13 @@ func (s *Server) boot() {
 
 // load reads the disk. If there is no directory, it creates one.
 func (s *Server) load() {
-	if s.disk.uid == 0 {
-		s.disk.add(write{uid: s.w.drawUID(), then: s.load})
+	if s.disk.UID == 0 {
+		s.disk.Add(disk.Write{UID: s.w.drawUID(), Then: s.load})
 		return
 	}
-	self := founding.Server{ID: s.ID, UID: s.disk.uid, Founders: s.w.founders, Record: s.disk.record}
-	s.ready = s.disk.fresh()
-	s.founding.Load(founding.Disk{Server: self, Joined: s.joined, State: !s.disk.fresh()})
+	self := founding.Server{ID: s.ID, UID: s.disk.UID, Founders: s.w.founders, Record: s.disk.Record}
+	s.ready = s.disk.Fresh()
+	s.founding.Load(founding.Disk{Server: self, Joined: s.joined, State: !s.disk.Fresh()})
 	s.transport.Acquaint()
 	s.transport.Introduce()
 	s.decide()
@@ -91,12 +92,12 @@ func (s *Server) decide() {
 		}
 		switch a.Step {
 		case founding.Write:
-			s.disk.add(write{record: a.Record, then: s.recorded})
+			s.disk.Add(disk.Write{Record: a.Record, Then: s.recorded})
 		case founding.Found:
-			s.w.Note("founds", s.ID, s.disk.uid)
-			s.disk.add(write{snapshot: replica.Bootstrap(s.w.founders), founds: true, then: s.hasFounded})
+			s.w.Note("founds", s.ID, s.disk.UID)
+			s.disk.Add(disk.Write{Snapshot: replica.Bootstrap(s.w.founders), Kept: func() { s.w.Judge.founds(s) }, Then: s.hasFounded})
 		case founding.Rejoin:
-			s.w.Note("rejoins", s.ID, s.disk.uid)
+			s.w.Note("rejoins", s.ID, s.disk.UID)
 			s.w.Stats.Rejoined++
 			s.run()
 		case founding.Resume:
@@ -140,7 +141,7 @@ func (s *Server) run() {
 		cfg.StateLimit = stateLimit - int(s.ID%3)*stateLimit/8
 	}
 	cfg.Founders = s.founders()
-	kept := s.disk.kept
+	kept := s.disk.State
 	kept.Entries = slices.Clone(kept.Entries)
 	made, err := replica.New(cfg, kept)
 	var gone *replica.RemovedError
@@ -157,7 +158,7 @@ func (s *Server) run() {
 		return
 	}
 	s.Replica = made
-	s.Log.begin(kept)
+	s.Log.Begin(kept)
 	s.w.Note("start", s.ID, made.Applied())
 	if s.w.Hosts != nil {
 		s.w.Hosts.Begin(s)

@@ -244,7 +244,7 @@ func (c *client) carryOut(o line.Output) {
 		c.streams = slices.DeleteFunc(c.streams, func(other *clientStream) bool { return other == l })
 		l.close()
 	case line.Send:
-		c.w.trace.asks(c, o.Frame)
+		c.w.trace.Asks(o.Frame, c.derive, c.now)
 		c.asks(o.Frame)
 		c.transmit(c.streamOf(o.Stream), o.Frame)
 	case line.Ping:
@@ -258,7 +258,7 @@ func (c *client) carryOut(o line.Output) {
 	case line.Extended:
 		if s := c.of(o.Session); s.valid() {
 			s.promise(o.Until)
-			c.w.trace.believes(s)
+			c.w.trace.Believes(s.ID, s.until)
 		} else {
 			c.step(line.Input{Kind: line.Lapse, Session: o.Session})
 		}

@@ -6,10 +6,10 @@ import (
 
 	"go.etcd.io/raft/v3/raftpb"
 
-	"github.com/conclave-io/conclave/internal/service/agreement"
 	"github.com/conclave-io/conclave/internal/service/founding"
 	"github.com/conclave-io/conclave/internal/service/registry"
 	"github.com/conclave-io/conclave/internal/service/replica"
+	"github.com/conclave-io/conclave/internal/test/vopr/disk"
 	"github.com/conclave-io/conclave/internal/test/vopr/faults"
 )
 
@@ -24,9 +24,9 @@ const (
 // disk: see mayEmpty.
 func (w *World) empty(f faults.Fault, s *Server) {
 	switch {
-	case f.Arg == lossOfRecord && s.disk.record != nil && s.disk.kept.Snapshot != nil:
+	case f.Arg == lossOfRecord && s.disk.Record != nil && s.disk.State.Snapshot != nil:
 		s.Crash()
-		s.disk.record = nil
+		s.disk.Record = nil
 	case f.Arg == lossOfRecord || !w.mayEmpty(s):
 		return
 	default:
@@ -64,7 +64,7 @@ func (s *Server) lose() {
 
 // wipe deletes the disk of a server that is down.
 func (s *Server) wipe() {
-	s.disk.uid, s.disk.record, s.disk.kept = 0, nil, agreement.Disk{}
+	s.disk.Contents = disk.Contents{}
 	s.lost, s.members = true, members{}
 }
 
@@ -76,7 +76,7 @@ func (s *Server) wipe() {
 // operator changes the members, or has stopped waiting for a removal, the next configuration is
 // unknown. Then no disk is deleted.
 func (w *World) mayEmpty(s *Server) bool {
-	if s.removed || s.lost || s.disk.uid == 0 || s.disk.hung > 0 || w.asking != nil || w.doubtful {
+	if s.removed || s.lost || s.disk.UID == 0 || s.disk.Hangs() || w.asking != nil || w.doubtful {
 		return false
 	}
 	if leader := w.Leader(); leader != nil {
@@ -158,7 +158,7 @@ func (s *Server) takenBack() {
 	if slices.Contains(status.Voters, s.ID) || m.Standing == registry.Learner && slices.Contains(status.Learners, s.ID) {
 		s.lost = false
 		s.w.Stats.TakenBack++
-		s.w.Note("taken back", s.ID, s.disk.uid)
+		s.w.Note("taken back", s.ID, s.disk.UID)
 	}
 }
 
@@ -197,7 +197,7 @@ func (s *Server) askAgain(change replica.Change) {
 			case errors.As(err, &refused) && !refused.Busy:
 				s.w.Violate("join", "server %d is not taken back: %v", s.ID, err)
 			case done && id == s.ID:
-				s.askingBack, s.disk.uid = false, change.Server.UID
+				s.askingBack, s.disk.UID = false, change.Server.UID
 				s.peers = leader.told()
 				if s.held == 0 {
 					s.start()
@@ -224,21 +224,21 @@ func (s *Server) told() (ids []uint64) {
 // tells checks that what a server reports about itself is on its disk.
 func (j *judge) tells(s *Server, says founding.Answer) {
 	switch {
-	case says.Phase >= founding.Recorded && !says.Record.Equal(s.disk.record):
-		s.w.Violate("founding", "server %d tells of the record %v, and has %v on its disk", s.ID, says.Record, s.disk.record)
-	case says.Phase == founding.Founded && s.disk.fresh():
+	case says.Phase >= founding.Recorded && !says.Record.Equal(s.disk.Record):
+		s.w.Violate("founding", "server %d tells of the record %v, and has %v on its disk", s.ID, says.Record, s.disk.Record)
+	case says.Phase == founding.Founded && s.disk.Fresh():
 		s.w.Violate("founding", "server %d tells that it has founded, and has no state on its disk", s.ID)
 	}
 }
 
 // founds checks that a server founds only once, and that all founders found the same cluster.
 func (j *judge) founds(s *Server) {
-	r := s.disk.record
+	r := s.disk.Record
 	switch {
 	case j.record != nil && !j.record.Equal(r):
 		s.w.Violate("founding", "server %d founds a cluster with the record %v; another was founded with %v", s.ID, r, j.record)
 	case j.founded[s.ID]:
-		s.w.Violate("founding", "server %d founds again, with the directory %d: it may have voted with another", s.ID, s.disk.uid)
+		s.w.Violate("founding", "server %d founds again, with the directory %d: it may have voted with another", s.ID, s.disk.UID)
 	}
 	j.record = r
 	j.founded[s.ID] = true

@@ -78,7 +78,7 @@ func (w *World) strikeServer(f faults.Fault, s *Server, kind faults.Kind) {
 	switch kind {
 	case faults.Crash:
 		if f.Arg&1 > 0 && s.On {
-			s.disk.fuse = true
+			s.disk.Fuse = true
 		} else {
 			s.Crash()
 		}
@@ -118,15 +118,15 @@ func (w *World) strikeServer(f faults.Fault, s *Server, kind faults.Kind) {
 		s.Narrow += f.Arg * ms
 		w.After(f.For*ms, func() { s.Narrow = max(0, s.Narrow-f.Arg*ms) })
 	case faults.Slow:
-		s.disk.slow += 20
-		w.After(f.For*ms, func() { s.disk.slow = max(0, s.disk.slow-20) })
+		s.disk.Slow += 20
+		w.After(f.For*ms, func() { s.disk.Slow = max(0, s.disk.Slow-20) })
 	case faults.Hang:
-		s.disk.hung++
-		w.After(f.For*ms, s.disk.release)
+		s.disk.Hang()
+		w.After(f.For*ms, s.release)
 	case faults.Full:
-		s.disk.full = true
+		s.disk.Full = true
 		w.Hold(s, f.For*ms)
-		w.After(f.For*ms, func() { s.disk.full = false })
+		w.After(f.For*ms, func() { s.disk.Full = false })
 	case faults.Drift:
 		s.Clock.Turn(w.Now, f.Arg)
 	case faults.Jump:
@@ -164,7 +164,7 @@ func (w *World) Hold(s *Server, d int64) {
 // not written since the disk became full.
 func (w *World) raise(s *Server) {
 	if s.held == 0 {
-		s.disk.full = false
+		s.disk.Full = false
 		s.start()
 	}
 }
@@ -219,10 +219,10 @@ func (w *World) heal() {
 	w.Healed, w.Net.Cuts, w.Net.Storm = true, nil, false
 	w.Note("heal", 0, 0)
 	for _, s := range w.Servers {
-		s.held, s.Narrow, s.disk.slow, s.disk.full, s.disk.fuse = 0, 0, 0, false, false
+		s.held, s.Narrow, s.disk.Slow, s.disk.Full, s.disk.Fuse = 0, 0, 0, false, false
 		s.resume()
-		for s.disk.hung > 0 {
-			s.disk.release()
+		for s.disk.Hangs() {
+			s.release()
 		}
 		s.start()
 	}
@@ -370,7 +370,7 @@ func (w *World) welcomeServer(id, uid uint64, told []uint64) {
 		s.removed = s.ID != id // the id may belong to a server that never started
 	}
 	s := w.Servers[id-1]
-	s.disk.uid, s.joined, s.peers = uid, true, told
+	s.disk.UID, s.joined, s.peers = uid, true, told
 	s.start()
 }
 

@@ -19,14 +19,14 @@ func peerAddress(id uint64) string { return fmt.Sprint("peer-", id) }
 
 // said returns what a server reports about itself.
 func (s *Server) said() registry.Member {
-	return registry.Member{ID: s.ID, UID: s.disk.uid, PeerAddress: peerAddress(s.ID), ClientAddress: fmt.Sprint("client-", s.ID)}
+	return registry.Member{ID: s.ID, UID: s.disk.UID, PeerAddress: peerAddress(s.ID), ClientAddress: fmt.Sprint("client-", s.ID)}
 }
 
 // handler passes on the events of the transport, as in internal/service/node.
 type handler struct{ *Server }
 
 // Directory returns the UID of the directory of a server, 0 if there is none.
-func (s handler) Directory() uint64 { return s.disk.uid }
+func (s handler) Directory() uint64 { return s.disk.UID }
 
 // Hello returns the introduction of a server to another one. internal/service/transport sends the same
 // fields.
@@ -91,7 +91,7 @@ func (s handler) Replaced(text string) bool {
 	s.Crash()
 	s.levels = replica.Levels{Min: max(level, 2) - 1, Max: level}
 	s.w.After(100*ms, func() {
-		if !s.On && s.held == 0 && !s.removed && s.disk.hung == 0 { // two servers may refuse this one
+		if !s.On && s.held == 0 && !s.removed && !s.disk.Hangs() { // two servers may refuse this one
 			s.boot()
 		}
 	})

@@ -6,7 +6,10 @@ import (
 
 	"github.com/conclave-io/conclave/internal/service/founding"
 	"github.com/conclave-io/conclave/internal/service/registry"
+	"github.com/conclave-io/conclave/internal/test/vopr/deadlock"
+	"github.com/conclave-io/conclave/internal/test/vopr/events"
 	"github.com/conclave-io/conclave/internal/test/vopr/history"
+	"github.com/conclave-io/conclave/internal/test/vopr/patience"
 )
 
 // judge checks the promises after each step. It records what clients were told.
@@ -31,11 +34,10 @@ type judge struct {
 	alive []registry.SessionID // open sessions at the frontier
 	ended map[registry.SessionID]int64
 
-	patience patience // of the candidates of elections
+	patience  *patience.Judge // of the candidates of elections
+	deadlocks *deadlock.Judge // nil if the plan has no deadlocks
 
 	limited limited // limits of the size of the state
-
-	tested *pretested // nil if the plan has no deadlocks
 
 	raised int64 // when a leader last wrote a raise of the level
 
@@ -45,12 +47,24 @@ type judge struct {
 	served int64 // when all waiters at the end were served, or 0
 }
 
-func newJudge() judge {
+func newJudge(run *events.Run) judge {
+	resources := newResources()
 	return judge{
-		resources: newResources(), fences: make(map[uint64]history.ClaimID), shown: make(map[uint64]history.ClaimID), states: make(map[uint64]uint64),
+		resources: resources, patience: patience.New(run, elections(resources)),
+		fences: make(map[uint64]history.ClaimID), shown: make(map[uint64]history.ClaimID), states: make(map[uint64]uint64),
 		founded: make(map[uint64]bool), closed: make(map[registry.SessionID]bool),
-		leaders: make(map[uint64]uint64), ended: make(map[registry.SessionID]int64), patience: make(patience),
+		leaders: make(map[uint64]uint64), ended: make(map[registry.SessionID]int64),
 	}
+}
+
+// elections returns the names of the elections.
+func elections(resources []*Resource) (names []string) {
+	for _, r := range resources {
+		if r.Class == registry.Election {
+			names = append(names, r.Name)
+		}
+	}
+	return names
 }
 
 // watch checks a server that may have applied something.
@@ -65,7 +79,7 @@ func (j *judge) watch(s *Server) {
 	}
 	j.compare(s, s.applied, applied)
 	s.applied = applied
-	s.Log.trim(2048)
+	s.Log.Trim(2048)
 	if w.Plan.Limits {
 		j.bounds(s)
 	}
@@ -78,8 +92,8 @@ func (j *judge) watch(s *Server) {
 	if applied > j.frontier {
 		j.frontier = applied
 		j.advance(s)
-		if j.tested != nil {
-			j.tested.follow(s, applied)
+		if j.deadlocks != nil {
+			j.deadlocks.Follow(&s.Log, applied)
 		}
 		if w.rules != nil {
 			w.rules.Follow(s, applied)
@@ -110,7 +124,7 @@ func (j *judge) leads(s *Server) {
 // lost.
 func (j *judge) compare(s *Server, from, to uint64) {
 	for index := from + 1; index <= to; index++ {
-		mark, known := s.Log.at(index)
+		mark, known := s.Log.At(index)
 		if !known {
 			continue // it came with a snapshot
 		}

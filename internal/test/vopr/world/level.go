@@ -51,7 +51,7 @@ func (w *World) roll() {
 		return
 	}
 	s := w.Servers[w.releases.IntN(len(w.Servers))]
-	if s.Up() && !s.Paused && s.disk.hung == 0 {
+	if s.Up() && !s.Paused && !s.disk.Hangs() {
 		s.Crash()
 		w.Hold(s, (100+w.releases.Int64N(6000))*ms)
 	}

@@ -2,19 +2,18 @@ package world
 
 import (
 	"errors"
-	"slices"
-
-	"go.etcd.io/raft/v3/raftpb"
 
 	"github.com/conclave-io/conclave/internal/service/access"
-	"github.com/conclave-io/conclave/internal/service/agreement"
 	"github.com/conclave-io/conclave/internal/service/founding"
 	"github.com/conclave-io/conclave/internal/service/host"
 	"github.com/conclave-io/conclave/internal/service/peering"
 	"github.com/conclave-io/conclave/internal/service/queue"
 	"github.com/conclave-io/conclave/internal/service/registry"
 	"github.com/conclave-io/conclave/internal/service/replica"
+	"github.com/conclave-io/conclave/internal/test/vopr/disk"
+	"github.com/conclave-io/conclave/internal/test/vopr/ledger"
 	"github.com/conclave-io/conclave/internal/test/vopr/machine"
+	"github.com/conclave-io/conclave/internal/test/vopr/trace"
 	"github.com/conclave-io/conclave/internal/test/vopr/transport"
 	"github.com/conclave-io/conclave/internal/test/vopr/turns"
 )
@@ -28,7 +27,7 @@ type Server struct {
 	transport *transport.Transport
 	founding  founding.Machine
 	Replica   *replica.Replica // nil while the server is down or does not know its id
-	disk      disk
+	disk      disk.Disk
 	joined    bool                     // it is not a founder, or it joined again
 	peers     []uint64                 // the servers that it knew at its start
 	contacts  map[uint64]peering.Hello // the introductions of servers with which it did a handshake
@@ -63,8 +62,8 @@ type Server struct {
 	began  int64          // when this life began
 	ended  int64          // when the previous life ended
 
-	applied uint64 // at the last check by the judge
-	Log     ledger // the entries of its log, for the judge
+	applied uint64        // at the last check by the judge
+	Log     ledger.Ledger // the entries of its log, for the judge
 	turns   turns.Turns
 }
 
@@ -73,7 +72,7 @@ func (w *World) addServer() *Server {
 	id := uint64(len(w.Servers)) + 1
 	s := &Server{w: w, Machine: machine.New(id, w.Net)}
 	s.Turn, s.transport = s.turn, w.transports.Add(&s.Machine, handler{s})
-	s.disk.w, s.disk.owner = w, s
+	s.disk = disk.New(w.Run, w.disks, &s.Machine, owner{s})
 	s.turns.Facts = turns.Facts{
 		Server: id, Leads: s.leadsIn, HasHold: w.hasHold, Violate: w.Violate,
 		Owner: func(id registry.SessionID) string { return w.owners[id] },
@@ -110,7 +109,7 @@ func (s *Server) Crash() {
 	s.Replica, s.ended = nil, s.w.Now
 	s.Stop(s.w.Plan.Seed ^ s.ID<<32)
 	s.transport.Stop()
-	s.disk.crash()
+	s.disk.Crash()
 	s.w.Stats.Restarts++
 	for _, a := range s.streams {
 		a.call.Reset()
@@ -127,10 +126,9 @@ func (s *Server) Crash() {
 	}
 }
 
-// stopForWant stops a server whose disk is full.
-func (s *Server) stopForWant() {
-	s.w.Tell("server %d stops: its disk is full", s.ID)
-	s.Crash()
+// observed returns what the check of traces observes of the server.
+func (s *Server) observed() trace.Server {
+	return trace.Server{ID: s.ID, Life: s.Life, Time: s.time, Replica: s.Replica, Log: &s.Log}
 }
 
 // retire takes a removed server down permanently.
@@ -155,7 +153,7 @@ func (s *Server) tick() {
 	s.transport.Losses()
 	if s.Up() {
 		s.Replica.Tick(s.TellTime())
-		s.w.trace.ticks(s)
+		s.w.trace.Ticks(s.observed())
 		if s.w.Hosts != nil {
 			s.w.Hosts.Tick(s)
 		}
@@ -190,24 +188,47 @@ func (s *Server) resume() {
 	}
 	s.Resume(s.tick)
 	s.transport.Resume()
-	s.disk.begin()
+	s.disk.Begin()
 }
 
-// saved informs the replica that writes are durable.
-func (s *Server) saved(done []write) {
+// owner is the server as its disk knows it.
+type owner struct{ *Server }
+
+// Full stops a server whose disk is full.
+func (s owner) Full() {
+	s.w.Tell("server %d stops: its disk is full", s.ID)
+	s.Crash()
+}
+
+// Fused takes the server down in the middle of a write.
+func (s owner) Fused() {
+	if !s.w.Healed { // after the healing, nothing would start it again
+		s.Crash()
+	}
+}
+
+// release ends one of the faults that make the disk of the server hang.
+func (s *Server) release() {
+	if s.disk.Release(); !s.disk.Hangs() && s.held == 0 {
+		s.start()
+	}
+}
+
+// Saved informs the replica that writes are durable.
+func (s owner) Saved(done []disk.Write) {
 	for _, x := range done {
-		if x.then != nil {
-			x.then()
+		if x.Then != nil {
+			x.Then()
 			continue
 		}
-		if x.snapshot != nil {
+		if x.Snapshot != nil {
 			s.Replica.SnapshotStored()
 			continue
 		}
-		if x.save.Snapshot != nil {
+		if x.Save.Snapshot != nil {
 			s.w.Stats.Snapshots++
 		}
-		s.Replica.Saved(s.TellTime(), x.save)
+		s.Replica.Saved(s.TellTime(), x.Save)
 	}
 }
 
@@ -227,11 +248,11 @@ func (s *Server) carryOut(out *replica.Output) {
 	// Refused requests do not wait. They were refused before the entries were chosen.
 	s.turns.Answer(out.Replies)
 	for _, save := range out.Saves {
-		s.Log.append(save)
+		s.Log.Append(save)
 		s.w.Judge.raises(s, save)
 		s.turns.Enter(save)
 	}
-	s.w.trace.output(s, out)
+	s.w.trace.Output(s.observed(), out)
 	s.w.Judge.watch(s)
 	s.takenBack()
 	s.served = s.served || s.Replica.Leader() != 0
@@ -273,13 +294,13 @@ func (s *Server) carryOut(out *replica.Output) {
 // store passes the data to save to the disk.
 func (s *Server) store(out *replica.Output) {
 	for _, save := range out.Saves {
-		s.disk.add(write{save: save})
+		s.disk.Add(disk.Write{Save: save})
 	}
 	if e := out.Encode; e.Version != nil {
 		s.reportLater(func() { s.Replica.Encoded(e.Index, e.Version.Encode()) })
 	}
 	if out.Snapshot != nil {
-		s.disk.addFile(out.Snapshot)
+		s.disk.AddFile(out.Snapshot)
 	}
 }
 
@@ -316,66 +337,4 @@ func (w *World) Leader() *Server {
 		}
 	}
 	return leader
-}
-
-// ledger is a record of the log of a server since its start. It has a number for each entry that
-// identifies its contents.
-type ledger struct {
-	base  uint64 // the index before the first mark
-	marks []uint64
-	all   []*raftpb.Entry // the entries of the marks
-}
-
-func (l *ledger) begin(d agreement.Disk) {
-	l.base, l.marks, l.all = d.Snapshot.GetMetadata().GetIndex(), nil, nil
-	l.add(d.Entries)
-}
-
-func (l *ledger) append(save *agreement.Save) {
-	if save.Snapshot != nil {
-		l.base, l.marks, l.all = save.Snapshot.GetMetadata().GetIndex(), nil, nil
-	}
-	l.add(save.Entries)
-}
-
-func (l *ledger) add(entries []*raftpb.Entry) {
-	for _, e := range entries {
-		if e.GetIndex() <= l.base {
-			continue
-		}
-		l.marks = append(l.marks[:e.GetIndex()-l.base-1], markOf(e))
-		l.all = append(l.all[:e.GetIndex()-l.base-1], e)
-	}
-}
-
-// at returns the mark of an entry. It returns false if the ledger does not contain the index.
-func (l *ledger) at(index uint64) (uint64, bool) {
-	if index <= l.base || index > l.base+uint64(len(l.marks)) {
-		return 0, false
-	}
-	return l.marks[index-l.base-1], true
-}
-
-// Entry returns an entry, or nil.
-func (l *ledger) Entry(index uint64) *raftpb.Entry {
-	if index <= l.base || index > l.base+uint64(len(l.all)) {
-		return nil
-	}
-	return l.all[index-l.base-1]
-}
-
-// trim deletes all entries except the newest.
-func (l *ledger) trim(most int) {
-	if drop := len(l.marks) - most; drop > most {
-		l.base += uint64(drop)
-		l.marks, l.all = slices.Clone(l.marks[drop:]), slices.Clone(l.all[drop:])
-	}
-}
-
-func markOf(e *raftpb.Entry) uint64 {
-	h := 0xcbf29ce484222325 ^ e.GetTerm()*0x9e3779b97f4a7c15
-	for _, b := range e.GetData() {
-		h = (h ^ uint64(b)) * 0x100000001b3
-	}
-	return h
 }

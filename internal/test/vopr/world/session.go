@@ -50,7 +50,7 @@ func (c *client) opened(o line.Output) {
 	c.w.owners[s.ID] = c.principal()
 	c.sessions, c.heard = append(c.sessions, s), c.w.Now
 	s.promise(o.Until)
-	c.w.trace.believes(s)
+	c.w.trace.Believes(s.ID, s.until)
 }
 
 // promise moves the deadline.
@@ -132,7 +132,7 @@ func (s *session) acquires(sequence uint64, a *api.Acquire) *claim {
 	p := c.w.Judge.enter(c.w, r.res, s, sequence, a)
 	r.claim, s.claims[sequence] = p, p
 	if a.GetPatienceNs() > 0 {
-		r.res.patient[history.ClaimOf(s.ID, sequence)] = a.GetPatienceNs()
+		c.w.Judge.patience.Enters(history.ClaimOf(s.ID, sequence), a.GetPatienceNs())
 	}
 	return p
 }
@@ -161,7 +161,7 @@ func (s *session) releases(hold uint64) *claim {
 
 // hears checks the replies of a frame before the line processes them.
 func (c *client) hears(frame *api.ServerFrame) {
-	c.w.trace.hears(c, frame)
+	c.w.trace.Hears(frame, c.derive)
 	for _, rep := range frame.GetReplies() {
 		code := codeOf(rep)
 		if code == registry.NotLeader || code == registry.Unavailable || code == registry.NotMember {
@@ -232,7 +232,7 @@ func (s *session) final(a *asked, rep *api.Reply, code registry.Code) {
 func (s *session) conclude() {
 	c := s.client
 	s.lost = true
-	c.w.trace.loses(s)
+	c.w.trace.Loses(s.ID)
 	c.sessions = slices.DeleteFunc(slices.Clone(c.sessions), func(other *session) bool { return other == s })
 	for _, sequence := range sorted(s.asked) {
 		if a := s.asked[sequence]; a.op.GetRelease() != nil && a.claim != nil {

@@ -25,7 +25,6 @@ type Resource struct {
 	present    []history.ClaimID         // claims that hold, as of the last look
 	queued     int                       // how many waiters the judge looks at
 	candidates []history.ClaimID         // candidates that waited, as of the last look
-	patient    map[history.ClaimID]int64 // the patience of candidates, in ns
 	claims     map[history.ClaimID]*claim
 	entered    []*claim // claims that may still be granted
 	past       past
@@ -40,8 +39,8 @@ func newResources() []*Resource {
 	resources := []*Resource{
 		{Name: "a"}, {Name: "b"}, {Name: "c"}, {Name: "d"},
 		{Name: "readers", shares: true}, {Name: "semaphore", limit: 3},
-		{Class: registry.Election, Name: "a", queued: 16, patient: make(map[history.ClaimID]int64)},
-		{Class: registry.Election, Name: "e", queued: 16, patient: make(map[history.ClaimID]int64)},
+		{Class: registry.Election, Name: "a", queued: 16},
+		{Class: registry.Election, Name: "e", queued: 16},
 	}
 	for _, r := range resources {
 		r.fates, r.claims = make(map[history.ClaimID]*fate), make(map[history.ClaimID]*claim)

@@ -8,10 +8,12 @@ import (
 	"math/rand/v2"
 
 	"github.com/conclave-io/conclave/internal/service/registry"
+	"github.com/conclave-io/conclave/internal/test/vopr/deadlock"
 	"github.com/conclave-io/conclave/internal/test/vopr/events"
 	"github.com/conclave-io/conclave/internal/test/vopr/faults"
 	"github.com/conclave-io/conclave/internal/test/vopr/network"
 	"github.com/conclave-io/conclave/internal/test/vopr/stats"
+	"github.com/conclave-io/conclave/internal/test/vopr/trace"
 	"github.com/conclave-io/conclave/internal/test/vopr/transport"
 )
 
@@ -43,9 +45,9 @@ type World struct {
 	operator
 	attendant
 	Judge   judge
-	trace   *trace  // nil if traces are not checked
-	standIn StandIn // for the hosts; nil if they run, or no algorithm guards names
-	Hosts   Hosts   // nil if the plan has no hosts
+	trace   *trace.Trace // nil if traces are not checked
+	standIn StandIn      // for the hosts; nil if they run, or no algorithm guards names
+	Hosts   Hosts        // nil if the plan has no hosts
 	// guards is the common part of standIn and Hosts, or nil.
 	Guards guards
 	rules  Rules // nil if the plan has no rules
@@ -54,20 +56,21 @@ type World struct {
 // New returns the world of a plan. parts make what only some plans have.
 func New(plan faults.Plan, log io.Writer, checks events.Checks, parts *Parts) *World {
 	w := &World{
-		Run: events.New(log, checks), Plan: plan, end: plan.Millis * ms, Judge: newJudge(),
+		Run: events.New(log, checks), Plan: plan, end: plan.Millis * ms,
 		owners:   make(map[registry.SessionID]string),
 		disks:    rand.New(rand.NewPCG(plan.Seed, 3)),
 		work:     rand.New(rand.NewPCG(plan.Seed, 4)),
 		releases: rand.New(rand.NewPCG(plan.Seed, 5)),
 		nests:    rand.New(rand.NewPCG(plan.Seed, 6)),
 	}
+	w.Judge = newJudge(w.Run)
 	w.Net = &network.Network{Run: w.Run, Rand: rand.New(rand.NewPCG(plan.Seed, 2))}
 	w.transports = &transport.Net{Network: w.Net}
 	if plan.Deadlocks {
-		w.Judge.tested = newPretested()
+		w.Judge.deadlocks = deadlock.New(w.Run, searched(w.Judge.resources), plan.Live)
 	}
 	if w.Checks(events.Traces) && !plan.Live {
-		w.trace = newTrace(w) // the model has no seats
+		w.trace = trace.New(w.Run, tick) // the model has no seats
 	}
 	if plan.Hosts {
 		w.Hosts = parts.Hosts(w)
@@ -101,10 +104,7 @@ func New(plan faults.Plan, log io.Writer, checks events.Checks, parts *Parts) *W
 
 // Counts returns what happened in the run.
 func (w *World) Counts() stats.Stats {
-	w.Stats.Runs, w.Stats.Nanos = 1, w.Now
-	if w.trace != nil {
-		w.Stats.Compared = w.trace.run.Compared
-	}
+	w.Stats.Runs, w.Stats.Nanos, w.Stats.Compared = 1, w.Now, w.trace.Compared()
 	return w.Stats
 }
 

@@ -1,4 +1,6 @@
-package world
+// Package trace checks that what servers and clients decide about sessions conforms to the model of
+// internal/test/leasemodel.
+package trace
 
 import (
 	"encoding/binary"
@@ -12,19 +14,23 @@ import (
 	"github.com/conclave-io/conclave/internal/service/replica"
 	"github.com/conclave-io/conclave/internal/test/leasemodel"
 	"github.com/conclave-io/conclave/internal/test/vopr/events"
+	"github.com/conclave-io/conclave/internal/test/vopr/ledger"
 )
 
-// trace passes the decisions of servers and clients to the model of the sessions. It observes them
+// Trace passes the decisions of servers and clients to the model of the sessions. It observes them
 // from outside: what servers write to their logs, send, answer and have applied, and what clients
-// send and rely on.
-type trace struct {
-	w         *World
+// send and rely on. A nil Trace checks nothing.
+type Trace struct {
+	events    *events.Run
 	run       *leasemodel.Run
 	hosts     map[uint64]*traced
 	sessions  map[registry.SessionID]*leasemodel.Session
 	inOrder   []*leasemodel.Session
 	ids       []registry.SessionID // the ids in inOrder
 	committed uint64
+	// standstill is the gap between two ticks from which on a server concludes that it was paused.
+	// Then its clock of leases did not advance.
+	standstill int64
 }
 
 // traced is a server whose decisions are checked.
@@ -38,44 +44,56 @@ type traced struct {
 	stood   int64 // how long it was paused while it ran
 }
 
-func newTrace(w *World) *trace {
-	return &trace{
-		w: w, run: leasemodel.NewRun(), hosts: make(map[uint64]*traced),
+// Server is what is observed of a server.
+type Server struct {
+	ID      uint64
+	Life    int   // of its process
+	Time    int64 // the latest clock reading that the replica received
+	Replica *replica.Replica
+	Log     *ledger.Ledger
+}
+
+// New returns the trace of a run. tick is the time between two ticks of a server.
+func New(run *events.Run, tick int64) *Trace {
+	cfg := replica.Config{Tick: tick}.WithDefaults()
+	return &Trace{
+		events: run, run: leasemodel.NewRun(), standstill: int64(cfg.ElectionTicks) * cfg.Tick, hosts: make(map[uint64]*traced),
 		sessions: make(map[registry.SessionID]*leasemodel.Session),
 	}
 }
 
 // require records a decision that the model does not allow.
-func (t *trace) require(err error) {
+func (t *Trace) require(err error) {
 	if err != nil {
-		t.w.Violate(events.RuleTrace, "%v", err)
+		t.events.Violate(events.RuleTrace, "%v", err)
 	}
 }
 
-// standstill is the gap between two ticks from which on a server concludes that it was paused. Then
-// its clock of leases did not advance.
-var standstill = func() int64 {
-	cfg := replica.Config{Tick: tick}.WithDefaults()
-	return int64(cfg.ElectionTicks) * cfg.Tick
-}()
+// Compared returns how many decisions were compared with the model.
+func (t *Trace) Compared() (c leasemodel.Compared) {
+	if t != nil {
+		c = t.run.Compared
+	}
+	return c
+}
 
 // clock returns the reading of a server's clock of leases.
-func (t *trace) clock(s *Server) int64 { return s.time - t.hosts[s.ID].stood }
+func (t *Trace) clock(s Server) int64 { return s.Time - t.hosts[s.ID].stood }
 
-// ticks is called after a server has ticked.
-func (t *trace) ticks(s *Server) {
+// Ticks is called after a server has ticked.
+func (t *Trace) Ticks(s Server) {
 	if t == nil {
 		return
 	}
 	h := t.host(s)
-	if gap := s.time - h.ticked; h.ticked != 0 && gap > standstill {
+	if gap := s.Time - h.ticked; h.ticked != 0 && gap > t.standstill {
 		h.stood += gap
 	}
-	h.ticked = s.time
+	h.ticked = s.Time
 }
 
 // host returns the record of a server since the start of its process.
-func (t *trace) host(s *Server) *traced {
+func (t *Trace) host(s Server) *traced {
 	h := t.hosts[s.ID]
 	if h != nil && h.life == s.Life {
 		return h
@@ -88,7 +106,7 @@ func (t *trace) host(s *Server) *traced {
 }
 
 // count records the voters that a server counts.
-func (h *traced) count(s *Server) {
+func (h *traced) count(s Server) {
 	voters := s.Replica.Status().Voters
 	if h.voters[0] != nil && slices.Equal(voters, h.voters[0]) {
 		return // the members changed in another way; the change before is still the newest
@@ -96,8 +114,8 @@ func (h *traced) count(s *Server) {
 	h.voters[0], h.voters[1] = voters, h.voters[0]
 }
 
-// submitted is called after a server has accepted requests.
-func (t *trace) submitted(s *Server, commands []registry.Command) {
+// Submitted is called after a server has accepted requests.
+func (t *Trace) Submitted(s Server, commands []registry.Command) {
 	if t == nil {
 		return
 	}
@@ -115,8 +133,8 @@ func (t *trace) submitted(s *Server, commands []registry.Command) {
 	}
 }
 
-// output is called with an output that a server is about to carry out.
-func (t *trace) output(s *Server, out *replica.Output) {
+// Output is called with an output that a server is about to carry out.
+func (t *Trace) Output(s Server, out *replica.Output) {
 	if t == nil {
 		return
 	}
@@ -161,18 +179,18 @@ func (t *trace) output(s *Server, out *replica.Output) {
 }
 
 // proposals reports what a leader has written to its log.
-func (t *trace) proposals(s *Server, h *traced, out *replica.Output) {
+func (t *Trace) proposals(s Server, h *traced, out *replica.Output) {
 	for _, save := range out.Saves {
 		for _, e := range save.Entries {
 			if h.led != 0 && e.GetTerm() == h.led {
-				t.require(t.run.Propose(s.ID, h.led, e.GetIndex(), markOf(e), t.clock(s), t.entries(e)))
+				t.require(t.run.Propose(s.ID, h.led, e.GetIndex(), ledger.Mark(e), t.clock(s), t.entries(e)))
 			}
 		}
 	}
 }
 
 // entries returns the effects of an entry on the sessions that are checked.
-func (t *trace) entries(e *raftpb.Entry) (all []leasemodel.Entry) {
+func (t *Trace) entries(e *raftpb.Entry) (all []leasemodel.Entry) {
 	var batch registry.Batch
 	if e.GetType() != raftpb.EntryNormal || len(e.GetData()) == 0 || batch.Decode(e.GetData()) != nil {
 		return nil
@@ -203,7 +221,7 @@ func (t *trace) entries(e *raftpb.Entry) (all []leasemodel.Entry) {
 	return all
 }
 
-func (t *trace) add(all []leasemodel.Entry, id registry.SessionID, e leasemodel.Entry) []leasemodel.Entry {
+func (t *Trace) add(all []leasemodel.Entry, id registry.SessionID, e leasemodel.Entry) []leasemodel.Entry {
 	if e.Session = t.sessions[id]; e.Session == nil {
 		return all
 	}
@@ -211,7 +229,7 @@ func (t *trace) add(all []leasemodel.Entry, id registry.SessionID, e leasemodel.
 }
 
 // sends reports the votes and answers of a server, and the rounds that it begins.
-func (t *trace) sends(s *Server, m *raftpb.Message) {
+func (t *Trace) sends(s Server, m *raftpb.Message) {
 	counted := func() bool {
 		l := t.hosts[m.GetTo()]
 		return l != nil && slices.Contains(l.voters[0], s.ID)
@@ -250,9 +268,9 @@ func roundOf(m *raftpb.Message) uint64 {
 }
 
 // applies reports the entries that a server was the first to apply.
-func (t *trace) applies(s *Server, h *traced) {
+func (t *Trace) applies(s Server, h *traced) {
 	for index := h.applied + 1; index <= s.Replica.Applied(); index++ {
-		if mark, known := s.Log.at(index); known && index > t.committed {
+		if mark, known := s.Log.At(index); known && index > t.committed {
 			t.committed = index
 			leader := s.Replica.Leader()
 			configs := h.voters
@@ -268,7 +286,7 @@ func (t *trace) applies(s *Server, h *traced) {
 
 // replies reports a server's answers to renewals, and answers about ended sessions. asked means
 // that the session was asked to release a hold.
-func (t *trace) replies(s *Server, h *traced, r *replica.Reply, asked bool) {
+func (t *Trace) replies(s Server, h *traced, r *replica.Reply, asked bool) {
 	x := t.sessions[r.Session]
 	switch {
 	case x == nil:
@@ -280,7 +298,7 @@ func (t *trace) replies(s *Server, h *traced, r *replica.Reply, asked bool) {
 }
 
 // compare checks what a leader shows about all sessions.
-func (t *trace) compare(s *Server) {
+func (t *Trace) compare(s Server) {
 	h := t.hosts[s.ID]
 	if h == nil || h.led == 0 || !s.Replica.Leading() {
 		return
@@ -300,18 +318,19 @@ func (t *trace) compare(s *Server) {
 	}
 }
 
-// asks is called when a client transmits requests.
-func (t *trace) asks(c *client, frame *api.ClientFrame) {
+// Asks is called when a client transmits requests. derive returns the session of a secret, and now
+// the reading of its clock.
+func (t *Trace) Asks(frame *api.ClientFrame, derive func(secret []byte) registry.SessionID, now func() int64) {
 	if t == nil {
 		return
 	}
 	for _, req := range frame.GetRequests() {
-		id := c.derive(req.GetSession())
+		id := derive(req.GetSession())
 		x := t.sessions[id]
 		switch op := req.GetOp().(type) {
 		case *api.Request_Open:
 			if x == nil {
-				x = t.run.Open(op.Open.GetTtlNs(), line.Margin(op.Open.GetTtlNs()), c.now)
+				x = t.run.Open(op.Open.GetTtlNs(), line.Margin(op.Open.GetTtlNs()), now)
 				t.sessions[id] = x
 				t.inOrder, t.ids = append(t.inOrder, x), append(t.ids, id)
 			}
@@ -324,14 +343,14 @@ func (t *trace) asks(c *client, frame *api.ClientFrame) {
 	}
 }
 
-// hears is called when a client receives replies.
-func (t *trace) hears(c *client, frame *api.ServerFrame) {
+// Hears is called when a client receives replies.
+func (t *Trace) Hears(frame *api.ServerFrame, derive func(secret []byte) registry.SessionID) {
 	if t == nil {
 		return
 	}
 	for _, rep := range frame.GetReplies() {
-		x := t.sessions[c.derive(rep.GetSession())]
-		switch code := codeOf(rep); {
+		x := t.sessions[derive(rep.GetSession())]
+		switch code := registry.Code(rep.GetCode()); {
 		case x == nil:
 		case code == registry.SessionGone:
 			x.Lose()
@@ -341,16 +360,16 @@ func (t *trace) hears(c *client, frame *api.ServerFrame) {
 	}
 }
 
-// believes is called when a client moves the deadline of a session.
-func (t *trace) believes(s *session) {
+// Believes is called when a client moves the deadline of a session, by its clock.
+func (t *Trace) Believes(id registry.SessionID, until int64) {
 	if t != nil {
-		t.require(t.sessions[s.ID].Believes(s.until))
+		t.require(t.sessions[id].Believes(until))
 	}
 }
 
-// loses is called when a client gives up a session, or dies.
-func (t *trace) loses(s *session) {
+// Loses is called when a client gives up a session, or dies.
+func (t *Trace) Loses(id registry.SessionID) {
 	if t != nil {
-		t.sessions[s.ID].Lose()
+		t.sessions[id].Lose()
 	}
 }
