@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"os"
 	"os/signal"
+	"syscall"
 
 	"github.com/conclave-io/conclave/internal/cli"
 )
@@ -17,11 +18,13 @@ func Run(args ...string) (status int, stdout, stderr string) {
 	return status, out.String(), said.String()
 }
 
-// HeedInterrupts makes the processes that a test starts end by SIGINT where the tests themselves were
-// started with SIGINT ignored, as in the background of a shell: a process inherits what is ignored, and
-// commands leave it so.
-func HeedInterrupts() {
-	if signal.Ignored(os.Interrupt) {
-		signal.Notify(make(chan os.Signal, 1), os.Interrupt)
+// HeedSignals makes the processes that a test starts end by SIGINT and SIGHUP where the tests themselves were
+// started with these ignored, as in the background of a shell or under nohup: a process inherits what is
+// ignored, and commands leave it so.
+func HeedSignals() {
+	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGHUP} {
+		if signal.Ignored(sig) {
+			signal.Notify(make(chan os.Signal, 1), sig)
+		}
 	}
 }

@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) int {
-	clitest.HeedInterrupts()
+	clitest.HeedSignals()
 	// Tests here mostly wait for leases to end. The command line may still say otherwise.
 	if err := flag.Set("test.parallel", "6"); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 type leakChecked struct{ m *testing.M }
 
 func (l leakChecked) Run() (code int) {
-	clitest.HeedInterrupts()
+	clitest.HeedSignals()
 	goleak.VerifyTestMain(l.m, goleak.Cleanup(func(c int) { code = c }))
 	return code
 }
