@@ -176,7 +176,7 @@ func (tr *trial) run(t *testing.T, lock string) {
 		t.Fatal(err)
 	}
 	// Long enough for a busy machine, on which a renewal may take seconds.
-	first := tr.start(t, tr.servers, lock, "3s", file, "first", tr.child...)
+	first := tr.start(t, tr.servers, lock, "6s", file, "first", tr.child...)
 	until(t, "the first command writes", func() bool { return writes(t, file, "first") > 20 })
 	// Its own session must not be what ends the trial on a busy machine.
 	tr.start(t, tr.direct.Addresses(), lock, "20s", file, "second")

@@ -309,7 +309,7 @@ func TestRepeatStandsAgainAfterALoss(t *testing.T) {
 	t.Parallel()
 	// Only the second command ends by itself.
 	tr := newTrial("sh", "-c", `mkdir "$0" 2>&- && sleep 60; exit 3`, filepath.Join(t.TempDir(), "started"))
-	grants := []*grant{newGrant(8 * time.Second), newGrant(time.Hour)}
+	grants := []*grant{newGrant(16 * time.Second), newGrant(time.Hour)}
 	tr.acquire = func(context.Context, *conclave.Client) (hold, error) {
 		g := grants[0]
 		grants = grants[1:]
