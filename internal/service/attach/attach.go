@@ -214,7 +214,7 @@ func (s *Streams) AttachHome(frames Stream) error {
 	return nil
 }
 
-// turnAway sends a farewell to a client because this server is not, or no longer, a home.
+// turnAway sends a farewell to a client because this server is no home at present.
 func (a *attached) turnAway() error {
 	n := a.cfg.Node
 	farewell := &api.Farewell{Code: api.Code_CODE_NOT_MEMBER, Message: fmt.Sprintf("server %d takes no part in the view: ask a member", a.cfg.Server)}

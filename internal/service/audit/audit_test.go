@@ -258,7 +258,7 @@ func TestVerify(t *testing.T) {
 		case 3: // doubled
 			lines = slices.Insert(lines, i, lines[i])
 			if l, _ := ParseLine([]byte(lines[i])); l.Chain == Own && l.Number == 1 {
-				t.Skip("it looks like a file that begins anew, which is told")
+				t.Skip("it looks like a file that was started again, which is told")
 			}
 		case 4: // cut
 			lines[i] = lines[i][:len(lines[i])/2] + "\n"
