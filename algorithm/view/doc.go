@@ -89,7 +89,7 @@
 //	    may be an heir does not close its seat before it knows. If there is no heir after
 //	    all, the home continues.
 //	P3  a server that has no vote any more gives its seat up. The leader does not wait for
-//	    one that does not: its seat is no longer renewed.
+//	    one that does not: nobody renews its seat any more.
 //	I7  a fence is the epoch and, within it, the fence of the machine.
 //
 // # Why it is safe
