@@ -134,8 +134,9 @@ func modelOf(room int) porcupine.Model {
 	}
 }
 
-// checkLimit is the time limit for checking one history.
-const checkLimit = 20 * time.Second
+// checkLimit is the time limit for checking one history. The slowest ones take some seconds on a quiet
+// machine.
+const checkLimit = 2 * time.Minute
 
 // Holders returns the holders that a query shows, as an Operation has them.
 func Holders(claims ...ClaimID) string {
