@@ -39,6 +39,7 @@ var unfit = map[string][]string{
 	"stringSlice": {`a"b`},
 	"duration":    {"soon", "10"},
 	"seconds":     {"soon", "10x"},
+	"status":      {"many", "-1", "256"},
 	"range":       {"7", "9-3", "0-5"},
 	"string":      nil, // whatever it is, the parser of flags takes it
 	"stringArray": nil,

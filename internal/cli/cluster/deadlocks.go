@@ -18,7 +18,7 @@ import (
 const deadlocksHelp = `A process that waits for a lock or an election while it keeps another one is a link of a chain.
 A chain that is a cycle is a deadlock. Each chain shown ends with a holder that does not wait, or
 that does not report what it keeps. No chain is a cycle, because the servers refuse the request
-that would close one: its program gets the error DEADLOCK, and conclave lock exits with 124.
+that would close one: its program gets the error DEADLOCK, and conclave lock exits with 125.
 
 A program reports what it keeps with each request. In Go, these are the holds whose Context is a
 parent of the call's context. A conclave lock that runs under another conclave lock keeps that

@@ -11,8 +11,11 @@ import (
 
 	"github.com/conclave-io/conclave"
 	"github.com/conclave-io/conclave/admin"
+	"github.com/conclave-io/conclave/api/jsonform"
 	"github.com/conclave-io/conclave/internal/cli/cluster/connect"
 	"github.com/conclave-io/conclave/internal/cli/cluster/forms"
+	"github.com/conclave-io/conclave/internal/cli/cluster/keeps"
+	"github.com/conclave-io/conclave/internal/cli/guard"
 	"github.com/conclave-io/conclave/internal/cli/ui"
 )
 
@@ -28,6 +31,8 @@ func NewWhy(a *connect.App) *cobra.Command {
     number of waiters at each server
   - what the holders themselves wait for, if they report it
   - how the last 16 holds ended, the newest first
+  - which processes on this machine run under the holders: the command, or what it has left when it
+    exited. Only their user and root can see them
 
 If nobody holds NAME and no hold is remembered, why says so and exits with 0.`,
 		Example: `  conclave why nightly-report
@@ -46,8 +51,14 @@ If nobody holds NAME and no hold is remembered, why says so and exits with 0.`,
 					a.Say("warning: unknown what its holders wait for: %s", ui.OneLine(err.Error()))
 				}
 				g, blocked := waitGraph{waits, more}, of.Blocked(ctx, client, args[0], x.Held)
-				return a.Print(forms.ExplanationOf(args[0], x, blocked, g.of(of.Election, &x.Resource)), func(w io.Writer) error {
-					return of.tell(w, args[0], x, blocked, g)
+				form := forms.ExplanationOf(args[0], x, blocked, g.of(of.Election, &x.Resource))
+				here := of.here(client.Cluster(), args[0], x.Resource.Holders)
+				form.Here = ui.Each(here, under.form)
+				return a.Print(form, func(w io.Writer) error {
+					if err := of.tell(w, args[0], x, blocked, g); err != nil {
+						return err
+					}
+					return tellHere(w, here)
 				})
 			})
 		},
@@ -141,6 +152,38 @@ func (k ResourceClass) tell(w io.Writer, name string, x conclave.Explanation, bl
 		t.Row(ui.Number(p.Fence), ui.Shown(p.Owner), ui.Shown(p.Host), ui.Number(p.PID), ui.Shown(p.Program), ui.Since(p.Until), span(p.Since, p.Until), howEnded(p))
 	}
 	return t.Flush()
+}
+
+// under are the processes of this machine that run under a hold.
+type under struct {
+	fence     uint64
+	processes []guard.Process
+}
+
+func (u under) form() forms.Running {
+	return forms.Running{Fence: jsonform.Uint64(u.fence), Processes: ui.Each(u.processes, func(p guard.Process) forms.Process { return forms.Process(p) })}
+}
+
+// here returns what runs on this machine under holders.
+func (k ResourceClass) here(cluster, name string, holders []conclave.Holder) (found []under) {
+	running := keeps.Under(cluster, k.Election, name)
+	for _, h := range holders {
+		if processes := running[h.Fence]; len(processes) > 0 {
+			found = append(found, under{h.Fence, processes})
+		}
+	}
+	return found
+}
+
+func tellHere(w io.Writer, found []under) (err error) {
+	for _, u := range found {
+		runs := "run"
+		if len(u.processes) == 1 {
+			runs = "runs"
+		}
+		_, err = fmt.Fprintf(w, "\non this machine, %s %s under fence %d\n", keeps.List(u.processes), runs, u.fence)
+	}
+	return err
 }
 
 // tellFree describes what nobody holds. While the guard of a lock changes, it can have waiters.

@@ -3,9 +3,11 @@ package guard
 import (
 	"bytes"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -130,10 +132,62 @@ func (c *cgroup) watch(changed chan<- struct{}) {
 // other commands under locks of their own.
 func (c *cgroup) remove() {
 	if c != nil {
-		c.kills.Close()
-		c.event.Close()
+		c.close()
 		removeCgroup(c.path)
 	}
+}
+
+func (c *cgroup) close() {
+	c.kills.Close()
+	c.event.Close()
+}
+
+// abandon moves the processes in the cgroup to the one above, and then removes it. A cgroup below, which
+// belongs to a conclave among these processes, stays with its parent.
+func (c *cgroup) abandon() {
+	if c == nil {
+		return
+	}
+	c.close()
+	above := filepath.Dir(c.path) + "/cgroup.procs"
+	for range abandonPasses { // a process may fork while it is moved
+		pids := procsOf(c.path)
+		for _, pid := range pids {
+			_ = os.WriteFile(above, []byte(strconv.Itoa(pid)), 0) // it may have ended
+		}
+		if len(pids) == 0 {
+			break
+		}
+	}
+	_ = unix.Rmdir(c.path)
+}
+
+// abandonPasses bounds the search for processes that fork while they are moved.
+const abandonPasses = 100
+
+// members returns the processes in a cgroup and below it. Those outside this PID namespace are missing.
+func (c *cgroup) members() (pids []int) {
+	if c == nil {
+		return nil
+	}
+	_ = filepath.WalkDir(c.path, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			pids = append(pids, procsOf(path)...)
+		}
+		return nil
+	})
+	return pids
+}
+
+// procsOf returns the processes in a cgroup, without those below.
+func procsOf(path string) (pids []int) {
+	text, _ := os.ReadFile(path + "/cgroup.procs")
+	for _, word := range strings.Fields(string(text)) {
+		if pid, err := strconv.Atoi(word); err == nil && pid > 0 {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
 }
 
 func removeCgroup(path string) {

@@ -12,7 +12,10 @@ import (
 )
 
 // process is one process that descendants found.
-type process struct{ pid, parent, group int }
+type process struct {
+	pid, parent, group int
+	zombie             bool
+}
 
 // descendants returns the descendants of the process root. The result may be incomplete or outdated,
 // because processes start and end during the search. A process whose parent died appears as a child
@@ -77,6 +80,7 @@ func readProcess(pid string) (p process, ok bool) {
 	if len(fields) < 3 {
 		return p, false
 	}
+	p.zombie = fields[0][0] == 'Z'
 	var errs [3]error
 	p.pid, errs[0] = strconv.Atoi(pid)
 	p.parent, errs[1] = strconv.Atoi(string(fields[1]))

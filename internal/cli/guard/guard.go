@@ -32,6 +32,10 @@
 // returns ECHILD. That decides when the guard is done, not a search through /proc. The command also
 // has a Pdeathsig from the guard. Sentinel and wrapper are subreapers too.
 //
+// A command can exit and leave processes. Spec.Children says whether the guard waits for them, ends them,
+// or leaves them. If it leaves them, the guard moves them out of the cgroup and exits with statusLeft,
+// which tells the sentinel not to kill them.
+//
 // Where the system allows it, the command starts in a new cgroup below the wrapper's. That requires
 // cgroup version 2, cgroup.kill (Linux 5.14), and root or a delegated cgroup. The guard then kills
 // with cgroup.kill first, and it is done when the cgroup is empty too. This covers processes that the
@@ -112,6 +116,13 @@ type Spec struct {
 	Terminal  bool
 	Suspended func()
 
+	// Children says what happens to processes that are left when the command has exited by itself.
+	Children Children
+	// Remaining, if set, is called if such processes keep the command from its end for a second.
+	// It gets how the command ended and the processes that are left, or nil if the system does
+	// not tell them. It must return soon.
+	Remaining func(command Result, left []Process)
+
 	// Sole means that the caller starts no other processes. If guard and sentinel are both
 	// killed or stopped, the caller then inherits the command's descendants and ends them.
 	Sole bool
@@ -119,6 +130,28 @@ type Spec struct {
 	// noCgroup means to use no cgroup, even on a system that allows one.
 	noCgroup bool
 }
+
+// Children says what happens to the processes that a command has started and that are left when the
+// command has exited by itself. If the command is ended, they are ended with it.
+type Children int
+
+const (
+	// AwaitChildren waits until they have ended.
+	AwaitChildren Children = iota
+	// EndChildren ends them as it ends a command: TERM, and KILL after the grace.
+	EndChildren
+	// LeaveChildren leaves them alone. From then on nothing ends them at the deadline.
+	LeaveChildren
+)
+
+// Process is a process that is left of a command.
+type Process struct {
+	PID  int
+	Name string // as the kernel has it, at most 15 bytes
+}
+
+// remainingAfter is how long processes are left before Spec.Remaining is called.
+const remainingAfter = time.Second
 
 func (s Spec) withDefaults() Spec {
 	if s.Env == nil {

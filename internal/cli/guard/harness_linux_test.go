@@ -32,12 +32,15 @@ type run struct {
 	t     *testing.T
 	token string
 	file  string               // what the command's processes stamp
-	mode  string               // of the wrapper: "-", withoutCgroup or "tty"
+	mode  string               // of the wrapper: "-", "tty", or some of leaveMode and withoutCgroup
 	attr  *syscall.SysProcAttr // of the wrapper
 }
 
 // withoutCgroup is the mode of a wrapper that does not use one.
 const withoutCgroup = "without cgroup"
+
+// leaveMode is the mode of a wrapper that leaves the processes that are left of its command.
+const leaveMode = "leave "
 
 // cgroupsOf returns the cgroups that a wrapper has made and that are left.
 func cgroupsOf(wrapper int) []string {

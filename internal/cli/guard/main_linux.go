@@ -50,11 +50,12 @@ type order struct {
 	terminal        bool
 	wrapperGroup    int
 	cgroupPath      string // of the command's cgroup, or ""
+	children        Children
 	path            string
 	argv            []string
 }
 
-const orderFields = 9
+const orderFields = 10
 
 func (o order) args() []string {
 	terminal := "-"
@@ -63,7 +64,7 @@ func (o order) args() []string {
 	}
 	return append([]string{
 		strconv.Itoa(o.control), strconv.Itoa(o.report), strconv.FormatInt(int64(o.deadline), 10),
-		o.grace.String(), o.margin.String(), terminal, strconv.Itoa(o.wrapperGroup), o.cgroupPath, o.path,
+		o.grace.String(), o.margin.String(), terminal, strconv.Itoa(o.wrapperGroup), o.cgroupPath, strconv.Itoa(int(o.children)), o.path,
 	}, o.argv...)
 }
 
@@ -84,7 +85,7 @@ func parseOrder(args []string) (o order, err error) {
 	o.control, o.report, o.deadline = int(number(args[0])), int(number(args[1])), boottime.Time(number(args[2]))
 	o.grace, o.margin = duration(args[3]), duration(args[4])
 	o.terminal, o.wrapperGroup = args[5] == "tty", int(number(args[6]))
-	o.cgroupPath, o.path, o.argv = args[7], args[8], args[orderFields:]
+	o.cgroupPath, o.children, o.path, o.argv = args[7], Children(number(args[8])), args[9], args[orderFields:]
 	return o, err
 }
 
@@ -103,11 +104,12 @@ type keeper struct {
 	ending bool // TERM was sent
 	killAt boottime.Time
 	lost   bool
+	alone  bool // processes without the command were handled
 }
 
 // init is the main function of guard and sentinel. They start here and not in main to save time: the
 // rest of this binary takes longer to initialize (5 ms) than they need until the command runs. Their
-// exit status has no meaning, because the wrapper reads the report.
+// exit status has no meaning, because the wrapper reads the report. The exception is statusLeft.
 func init() {
 	if len(os.Args) < 2 {
 		return
@@ -119,6 +121,10 @@ func init() {
 		os.Exit(sentinel(os.Args[2:]))
 	}
 }
+
+// statusLeft is the exit status of a guard whose command has exited and has left processes, if
+// LeaveChildren allows that. After any other end of the guard, the sentinel kills what is left.
+const statusLeft = 3
 
 // keep is the main function of the guard; args has the arguments after guardCommand.
 func keep(args []string) int {
@@ -134,6 +140,9 @@ func keep(args []string) int {
 	if err := k.run(os.NewFile(uintptr(o.control), "control")); err != nil {
 		fmt.Fprintln(os.Stderr, "conclave:", err)
 		return 125
+	}
+	if k.leaves() {
+		return statusLeft
 	}
 	return 0
 }
@@ -159,7 +168,11 @@ func (k *keeper) run(control *os.File) error {
 		go k.cgroup.watch(emptied)
 	}
 	k.watch(orders, died, emptied)
-	k.cgroup.remove()
+	if k.leaves() && k.cgroup.populated() {
+		k.cgroup.abandon()
+	} else {
+		k.cgroup.remove()
+	}
 	k.finish()
 	return nil
 }
@@ -265,9 +278,10 @@ func hurry() {
 // termAt returns when the command gets TERM if no later deadline arrives.
 func (k *keeper) termAt() boottime.Time { return k.deadline.Add(-k.margin - k.grace) }
 
-// watch returns when no descendant of the command is left.
+// watch returns when no descendant of the command is left, or none that the guard must wait for.
 func (k *keeper) watch(orders <-chan record, died <-chan os.Signal, emptied <-chan struct{}) {
-	for !k.done() {
+	for !k.done() && !k.leaves() {
+		k.onExited()
 		k.onStopped()
 		now := boottime.Now()
 		switch {
@@ -311,6 +325,22 @@ func (k *keeper) obey(r record) {
 	case opStop:
 		k.end(boottime.Now(), false)
 	}
+}
+
+// leaves reports whether the command has exited by itself and the processes that are left may run on.
+func (k *keeper) leaves() bool { return k.children == LeaveChildren && k.exited && !k.ending }
+
+// onExited handles the exit of a command that has left processes: it ends them or reports them.
+func (k *keeper) onExited() {
+	if !k.exited || k.ending || k.alone {
+		return
+	}
+	k.alone = true
+	if k.children == EndChildren {
+		k.end(boottime.Now(), false)
+		return
+	}
+	k.say(opRemain, int64(k.status))
 }
 
 // end sends TERM to the command, and sets when it is killed.

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -142,6 +143,13 @@ func echoLine([]string) {
 	fmt.Scanln(&line) // until Ctrl-C
 }
 
+func childrenOf(mode string) Children {
+	if strings.HasPrefix(mode, leaveMode) {
+		return LeaveChildren
+	}
+	return AwaitChildren
+}
+
 // outcome is what a wrapper says at its end.
 type outcome struct {
 	Result Result
@@ -156,8 +164,9 @@ func wrapper(args []string) {
 	h, err := Start(Spec{
 		Argv: args[3:], Env: append(os.Environ(), tokenVar+args[1]), Deadline: deadline,
 		Grace: 100 * time.Millisecond, Margin: testMargin, Sole: true, Terminal: args[2] == "tty", Stdin: os.Stdin,
-		noCgroup:  args[2] == withoutCgroup,
+		noCgroup:  strings.HasSuffix(args[2], withoutCgroup),
 		Suspended: func() { fmt.Println("suspended") },
+		Children:  childrenOf(args[2]),
 	})
 	if err != nil {
 		fmt.Println(err)

@@ -62,9 +62,17 @@ func (s *sentry) run(args []string) error {
 	orders := make(chan record)
 	go receive(control, orders)
 	s.watch(orders, died, alarm)
+	if s.leaves() {
+		return nil
+	}
 	s.killAll()
 	s.cgroup.remove()
 	return nil
+}
+
+// leaves reports whether the guard has ended and left processes on purpose.
+func (s *sentry) leaves() bool {
+	return s.children == LeaveChildren && s.exited && s.status.Exited() && s.status.ExitStatus() == statusLeft
 }
 
 // start makes the cgroup, starts the guard, and closes all files that the guard inherits.

@@ -22,6 +22,7 @@ type Handle struct {
 	control   *os.File      // to the guard
 	deadlines *os.File      // to the sentinel
 	report    *os.File      // from the guard
+	remain    chan Result   // how the command ended, if it has left processes
 	done      chan struct{} // closed when result and err are final
 
 	mu       sync.Mutex
@@ -44,7 +45,7 @@ func Start(spec Spec) (*Handle, error) {
 			return nil, fmt.Errorf("guard: subreaper: %w", err)
 		}
 	}
-	h := &Handle{spec: spec, deadline: spec.Deadline, done: make(chan struct{})}
+	h := &Handle{spec: spec, deadline: spec.Deadline, remain: make(chan Result, 1), done: make(chan struct{})}
 	if err := h.launch(path); err != nil {
 		return nil, err
 	}
@@ -79,7 +80,7 @@ func (h *Handle) launch(path string) error {
 	files, first := inherited(h.spec, ends)
 	o := order{
 		control: first, report: first + 2, deadline: h.spec.Deadline, grace: h.spec.Grace, margin: h.spec.Margin,
-		terminal: tty, wrapperGroup: unix.Getpgrp(), cgroupPath: h.cgroup, path: path, argv: h.spec.Argv,
+		terminal: tty, wrapperGroup: unix.Getpgrp(), cgroupPath: h.cgroup, children: h.spec.Children, path: path, argv: h.spec.Argv,
 	}
 	pid, _, err := syscall.StartProcess("/proc/self/exe", []string{sentinelName, sentinelCommand, strconv.Itoa(first + 1)}, &syscall.ProcAttr{
 		Env: h.spec.Env, Files: files, Sys: newGroup(tty),
@@ -212,6 +213,9 @@ func (h *Handle) follow() {
 	if h.spec.Terminal {
 		helpers.Go(func() { h.resume(over) })
 	}
+	if h.spec.Remaining != nil {
+		helpers.Go(func() { h.announce(over) })
+	}
 	ended := h.listen()
 	// The sentinel ends what the guard leaves, unless the sentinel was stopped.
 	_ = h.sentinel.Signal(unix.SIGCONT)
@@ -238,6 +242,8 @@ func (h *Handle) listen() bool {
 			h.result.Lost = true
 		case opForeground:
 			h.result.Foreground = true
+		case opRemain:
+			h.remain <- resultOf(unix.WaitStatus(r.value))
 		case opExited:
 			h.result.Status = int(r.value)
 			return true
@@ -245,6 +251,33 @@ func (h *Handle) listen() bool {
 			h.result.Status, h.result.Signal = statusSignal+int(r.value), r.signal()
 			return true
 		}
+	}
+}
+
+// resultOf returns how a command ended that has a wait status.
+func resultOf(status unix.WaitStatus) Result {
+	if status.Signaled() {
+		return Result{Status: statusSignal + int(status.Signal()), Signal: status.Signal()}
+	}
+	return Result{Status: status.ExitStatus()}
+}
+
+// announce calls Spec.Remaining if processes are left for a while after the command has exited.
+func (h *Handle) announce(over <-chan struct{}) {
+	var command Result
+	select {
+	case command = <-h.remain:
+	case <-over:
+		return
+	}
+	select {
+	case <-time.After(remainingAfter):
+	case <-over:
+		return
+	}
+	left, err := remaining(h.sentinel.Pid, h.cgroup)
+	if len(left) > 0 || err != nil {
+		h.spec.Remaining(command, left)
 	}
 }
 

@@ -112,12 +112,33 @@ func (h *Handle) Wait() (Result, error) {
 	return h.result, h.err
 }
 
+// awaitGroup waits for the other processes of the command's group, as Spec.Children says.
+func (h *Handle) awaitGroup() {
+	h.mu.Lock()
+	switch {
+	case h.kill != nil: // it was ended, and they with it
+	case h.spec.Children == EndChildren:
+		h.end(false)
+	case h.spec.Children == LeaveChildren:
+		h.mu.Unlock()
+		return
+	}
+	h.mu.Unlock()
+	announce := time.Now().Add(remainingAfter)
+	for told := false; groupLeft(h.cmd); {
+		if !told && h.spec.Remaining != nil && time.Now().After(announce) {
+			told = true
+			status, signal := statusOf(h.cmd.ProcessState)
+			h.spec.Remaining(Result{Status: status, Signal: signal}, nil)
+		}
+		time.Sleep(20 * time.Millisecond) // the system does not report when a group becomes empty
+	}
+}
+
 func (h *Handle) wait(own group) {
 	defer close(h.done)
 	err := h.cmd.Wait()
-	for groupLeft(h.cmd) {
-		time.Sleep(20 * time.Millisecond) // the system does not report when a group becomes empty
-	}
+	h.awaitGroup()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	own.restore()

@@ -35,6 +35,7 @@ const (
 	opKilled                       // value: the signal that ended the command; nothing is left of it
 	opLost                         // before opExited or opKilled: the guard ended the command because of its deadline
 	opForeground                   // before them too: the command had the terminal
+	opRemain                       // value: the wait status of the command, which has exited and has left processes
 )
 
 const recordBytes = 9

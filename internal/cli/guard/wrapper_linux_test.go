@@ -27,7 +27,15 @@ type wrapped struct {
 
 func (r *run) wrapper(left time.Duration, role ...string) *wrapped {
 	r.t.Helper()
-	args := append([]string{"wrapper", left.String(), r.token, r.mode, "/proc/self/exe"}, role...)
+	w := r.command(left, r.role(role...)...)
+	r.writing()
+	return w
+}
+
+// command is a wrapper of any command.
+func (r *run) command(left time.Duration, argv ...string) *wrapped {
+	r.t.Helper()
+	args := append([]string{"wrapper", left.String(), r.token, r.mode}, argv...)
 	w := &wrapped{run: r, cmd: exec.Command("/proc/self/exe", args...)}
 	w.cmd.SysProcAttr = r.attr
 	w.cmd.Stderr = os.Stderr
@@ -52,7 +60,6 @@ func (r *run) wrapper(left time.Duration, role ...string) *wrapped {
 		r.t.Fatalf("the wrapper said %q: %v", w.out.Text(), err)
 	}
 	w.deadline = boottime.Time(n)
-	r.writing()
 	return w
 }
 
@@ -163,7 +170,7 @@ func TestGuardStopped(t *testing.T) {
 
 func TestOrderSurvivesTheCommandLine(t *testing.T) {
 	want := order{control: 7, report: 8, deadline: 1 << 50, grace: 3 * time.Second, margin: time.Millisecond,
-		terminal: true, wrapperGroup: 12, cgroupPath: "/sys/fs/a b", path: "/bin/\xff", argv: []string{"a b", "", "--", "\n"}}
+		terminal: true, wrapperGroup: 12, cgroupPath: "/sys/fs/a b", children: LeaveChildren, path: "/bin/\xff", argv: []string{"a b", "", "--", "\n"}}
 	got, err := parseOrder(want.args())
 	if err != nil || strings.Join(got.args(), "|") != strings.Join(want.args(), "|") || len(got.argv) != 4 {
 		t.Errorf("got %+v, %v, want %+v", got, err, want)

@@ -216,7 +216,7 @@ func TestNestedCommands(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := other.Wait(); other.ProcessState.ExitCode() != 124 || !strings.Contains(said.String(), `lock "x": deadlock: "x" is held by process `) {
+	if err := other.Wait(); other.ProcessState.ExitCode() != 125 || !strings.Contains(said.String(), `lock "x": deadlock: "x" is held by process `) {
 		t.Errorf("the one that completes the cycle ends with %v, and says %s", err, &said)
 	}
 	if err := one.Wait(); err != nil {

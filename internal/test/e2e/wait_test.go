@@ -5,10 +5,14 @@ package e2e
 import (
 	"bufio"
 	"context"
+	"fmt"
+	"os"
 	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/conclave-io/conclave"
 	"github.com/conclave-io/conclave/admin"
@@ -54,20 +58,41 @@ func TestAWaitIsReported(t *testing.T) {
 	end()
 }
 
-// waitFor starts a command that waits for a lock. The first function checks the next line that it
+// openPty returns the two ends of a terminal.
+func openPty(t *testing.T) (screen, tty *os.File) {
+	t.Helper()
+	screen, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { screen.Close() })
+	if err := unix.IoctlSetPointerInt(int(screen.Fd()), unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	n, err := unix.IoctlGetInt(int(screen.Fd()), unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tty, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return screen, tty
+}
+
+// waitFor starts a command that waits for a lock, at a terminal. The first function checks the next line that it
 // prints, the second that it prints no more and ends well.
 func waitFor(t *testing.T, c *local.Cluster, name string) (line func(want string), end func()) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	cmd := exec.CommandContext(ctx, binary, "lock", name, "--servers", c.Addresses()[0], "--", "true")
-	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	screen, tty := openPty(t)
+	cmd.Stderr = tty
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	lines := bufio.NewScanner(stderr)
+	tty.Close() // the end of the command then ends the lines
+	lines := bufio.NewScanner(screen)
 	line = func(want string) {
 		t.Helper()
 		if !lines.Scan() || !regexp.MustCompile(want).MatchString(lines.Text()) {

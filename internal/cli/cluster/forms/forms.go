@@ -105,6 +105,21 @@ type Explanation struct {
 	Blocked string `json:"blocked,omitempty"`
 	// Waits are its holders that wait for something else meanwhile.
 	Waits []Waiting `json:"waits"`
+	// Here are the processes that run under its holders on the machine of the caller, as far as the
+	// caller may see them.
+	Here []Running `json:"here,omitempty"`
+}
+
+// Running are the processes that run under a hold: a command and what it has started.
+type Running struct {
+	Fence     jsonform.Uint64 `json:"fence"`
+	Processes []Process       `json:"processes"`
+}
+
+// Process is a process on the machine of the caller.
+type Process struct {
+	PID  int    `json:"pid"`
+	Name string `json:"name"`
 }
 
 // ExplanationOf returns the form of an explanation.

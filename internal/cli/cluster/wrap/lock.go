@@ -17,13 +17,22 @@ const runHelp = `
 COMMAND gets the variables CONCLAVE_RESOURCE (the name), CONCLAVE_FENCE and CONCLAVE_FLOOR. With
 each write to a shared resource it should send the fence and the floor, so that the resource can
 reject an earlier holder. The variable CONCLAVE_KEEPS tells a conclave that runs inside COMMAND
-what is held. If its wait would complete a deadlock, it exits with status 124.
+what is held. On Linux, such a conclave also finds it in the environments of its ancestors. If its
+wait would complete a deadlock, or an ancestor has what it waits for, it fails at once.
 
 %[2]s is lost if this machine cannot reach the cluster, if conclave is killed or
 stopped, or if an operator asks the holder to leave (conclave release --force). Then conclave
 ends COMMAND and all processes that COMMAND has started, before another program can get
-%[1]s: it sends TERM, and KILL after --grace. After COMMAND exits, %[1]s is
-released when no process of COMMAND is left, not even in the background.
+%[1]s: it sends TERM, and KILL after --grace.
+
+After COMMAND exits, %[1]s is released when no process of COMMAND is left, not even in
+the background. If that takes more than a second, conclave prints which processes are left.
+--end-children ends them. --leave-children releases %[1]s at once and leaves them running.
+
+If standard error is not a terminal, for example under cron, conclave prints at most one line per
+minute while it waits. With --quiet it prints only losses and failures. --status-file F writes JSON
+to F when COMMAND starts and when it has ended: the fence, the times, the outcome (exited,
+signaled, lost, revoked, conflict, deadlock, interrupted or failed) and the exit status.
 
 conclave forwards the signals TERM, INT, HUP, QUIT, USR1, USR2 and WINCH to COMMAND. If COMMAND is
 suspended (Ctrl-Z) for longer than --ttl, %[1]s is lost.
@@ -48,9 +57,9 @@ In these cases conclave cannot end COMMAND in time, and only the fence protects 
 var runStatuses = ui.Statuses(
 	"N the exit status of COMMAND",
 	"128+n signal n ended COMMAND",
-	"120 lost, or the holder was asked to leave; conclave ended COMMAND",
-	"124 not acquired: the cluster answered that another process has it,\nor waiting would complete a deadlock",
-	"125 conclave failed, its arguments are invalid, or the cluster did not answer",
+	"120 lost, or the holder was asked to leave; conclave ended COMMAND\n(--lost-status sets another status)",
+	"124 not acquired: the cluster answered that another process has it\n(--conflict-status sets another status)",
+	"125 invalid arguments; or conclave failed, the cluster did not answer, or waiting\nwould complete a deadlock (--failure-status sets another status for these)",
 	"126 COMMAND cannot be executed",
 	"127 COMMAND was not found",
 )
@@ -68,14 +77,14 @@ func NewLock(a *connect.App) *cobra.Command {
 		Short: "Run a command while holding a lock",
 		Long: `conclave waits for the lock NAME behind earlier requests, runs COMMAND, and releases the lock. After
 one second of waiting, it prints who holds the lock and how many requests are ahead, and again
-whenever that changes. --quiet turns this off.
+whenever that changes.
 
 With --shared, several shared holders can have the lock at the same time, as readers do. A holder
 without --shared excludes all others, as a writer does. With --limit N, up to N holders can have
 the lock at the same time. All of them must give the same N.
 ` + helpFor("the lock"),
 		Example: `  conclave lock nightly-report -- sh -c 'echo "fence $CONCLAVE_FENCE"'
-  conclave lock backup --try -- echo "nobody else runs"  # status 124 if it is held
+  conclave lock backup --try --quiet -- echo "I run"     # for cron; status 124 if it is held
   conclave lock deploy --wait 5m -- echo "my turn"       # wait at most 5 minutes
   conclave lock crawlers --limit 4 -- sleep 10           # up to four at the same time
   conclave lock catalog --shared -- cat /etc/hostname    # together with other readers`,
@@ -85,6 +94,7 @@ the lock at the same time. All of them must give the same N.
 			if err != nil {
 				return err
 			}
+			s.shared = sharing.shared
 			s.acquire = func(ctx context.Context, client *conclave.Client) (hold, error) {
 				if s.try {
 					return holdOf(client.TryLock(ctx, s.name, options...))

@@ -9,7 +9,6 @@ import (
 	"os/signal"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/conclave-io/conclave"
 	"github.com/conclave-io/conclave/internal/cli/cluster/connect"
+	"github.com/conclave-io/conclave/internal/cli/cluster/keeps"
 	"github.com/conclave-io/conclave/internal/cli/guard"
 	"github.com/conclave-io/conclave/internal/cli/ui"
 	"github.com/conclave-io/conclave/internal/kit/boottime"
@@ -38,6 +38,7 @@ type hold interface {
 // runFlags are the flags of the commands that run another command.
 type runFlags struct {
 	wait, ttl, grace ui.Duration
+	leave, end       bool // the processes that the command has left when it exits
 }
 
 const defaultGrace = 2 * time.Second
@@ -47,6 +48,8 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.Var(&f.wait, "wait", "give up after this time, with status 124 (default: wait forever)")
 	flags.Var(&f.ttl, "ttl", "how long others wait for the lock if this machine dies, 100ms to 1h")
+	flags.BoolVar(&f.end, "end-children", false, "when COMMAND has exited, end the processes that it has started (default: wait for them)")
+	flags.BoolVar(&f.leave, "leave-children", false, "when COMMAND has exited, release it at once and leave the processes that COMMAND has started; only the fence protects from them")
 	flags.Var(&f.grace, "grace", "time between TERM and KILL after a loss, at most a quarter of --ttl, or 300ms if an algorithm guards the lock (default: 2s, or that maximum)")
 }
 
@@ -57,6 +60,9 @@ func (f *runFlags) resolve(flags interface{ Changed(string) bool }) error {
 	}
 	if flags.Changed("wait") && f.wait <= 0 {
 		return ui.NotPositive("--wait", f.wait)
+	}
+	if f.leave && f.end {
+		return ui.Exclude("--leave-children", "--end-children")
 	}
 	most := f.ttl / 4
 	if !flags.Changed("grace") {
@@ -183,13 +189,13 @@ func stands(h hold) bool { return h.Context().Err() == nil || errors.Is(endOf(h)
 // runner runs commands under holds.
 type runner struct {
 	*connect.App
-	keeps []conclave.Kept // the holds under which this process runs
+	under keeps.Inherited // the holds under which this process runs
 }
 
 // runUnder runs a command under h, and returns when no process of it is left. The error is errLost,
 // errRevoked, or why the command has no result.
-func (a *runner) runUnder(h hold, argv []string, f *runFlags, arrived signals) (guard.Result, error) {
-	handle, err := a.startUnder(h, argv, f)
+func (a *runner) runUnder(h hold, spec guard.Spec, arrived signals) (guard.Result, error) {
+	handle, err := a.startUnder(h, spec)
 	if err != nil {
 		return guard.Result{}, &notStarted{err}
 	}
@@ -237,29 +243,57 @@ func numbers(h hold, inherited []conclave.Kept) ([]string, error) {
 	}
 	floor, err := h.Floor()
 	return []string{
-		keepsVar + "=" + keepsText(append(slices.Clip(inherited), h.Kept())),
+		keeps.Setting(append(slices.Clip(inherited), h.Kept())),
 		"CONCLAVE_FENCE=" + strconv.FormatUint(fence, 10), "CONCLAVE_FLOOR=" + strconv.FormatUint(floor, 10), "CONCLAVE_RESOURCE=" + h.Name(),
 	}, err
 }
 
+// specOf returns how to run the command of s under h. startUnder adds what changes with a renewal.
+func (s *seeker) specOf(h hold) guard.Spec {
+	spec := guard.Spec{
+		Argv: s.argv, Grace: s.graceOf(h), Margin: marginOf(h.TTL()), Terminal: true, Sole: true,
+		Suspended: func() {
+			left := boottime.Until(boottime.Time(h.Deadline())).Round(100 * time.Millisecond)
+			s.app.Say("suspended: unless the command is continued, %q is lost and the command is ended within %v", h.Name(), left)
+		},
+	}
+	switch {
+	case s.end:
+		spec.Children = guard.EndChildren
+	case s.leave:
+		spec.Children = guard.LeaveChildren
+	}
+	if !s.quiet {
+		spec.Remaining = s.remaining
+	}
+	return spec
+}
+
+// remaining says which processes keep what a command has left.
+func (s *seeker) remaining(command guard.Result, left []guard.Process) {
+	exit, until := fmt.Sprintf("has exited with %d", command.Status), "the processes that it has started end"
+	if command.Signal != 0 {
+		exit = fmt.Sprintf("was ended by signal %d", command.Signal)
+	}
+	switch {
+	case len(left) == 1:
+		until = keeps.List(left) + " ends"
+	case len(left) > 1:
+		until = keeps.List(left) + " end"
+	}
+	s.app.Say("%s %q: %s %s; the %s is kept until %s", s.of, s.name, ui.Shown(s.argv[0]), exit, s.of, until)
+}
+
 // startUnder starts a command under h. If little time is left until the deadline, it first waits
 // for a renewal.
-func (a *runner) startUnder(h hold, argv []string, f *runFlags) (*guard.Handle, error) {
+func (a *runner) startUnder(h hold, spec guard.Spec) (*guard.Handle, error) {
 	for {
-		env, err := numbers(h, a.keeps)
+		env, err := numbers(h, a.under.Holds)
 		if err != nil {
 			return nil, endOf(h)
 		}
-		handle, err := guard.Start(guard.Spec{
-			Argv:     argv,
-			Env:      append(os.Environ(), env...),
-			Deadline: boottime.Time(h.Deadline()), Grace: f.graceOf(h), Margin: marginOf(h.TTL()),
-			Terminal: true, Sole: true,
-			Suspended: func() {
-				left := boottime.Until(boottime.Time(h.Deadline())).Round(100 * time.Millisecond)
-				a.Say("suspended: unless the command is continued, %q is lost and the command is ended within %v", h.Name(), left)
-			},
-		})
+		spec.Env, spec.Deadline = append(os.Environ(), env...), boottime.Time(h.Deadline())
+		handle, err := guard.Start(spec)
 		if !errors.Is(err, guard.ErrTooLate) {
 			return handle, startFailure(err)
 		}
@@ -271,28 +305,10 @@ func (a *runner) startUnder(h hold, argv []string, f *runFlags) (*guard.Handle, 
 	}
 }
 
-// keepsVar is the environment variable with the holds under which a command runs. The servers need
-// them to detect that a lock it waits for would complete a deadlock.
-const keepsVar = "CONCLAVE_KEEPS"
-
-// inherit reads the holds under which this process runs. It ignores malformed entries: the only
-// effect is that a deadlock may not be detected.
+// inherit reads the holds under which this process runs.
 func (a *runner) inherit() {
-	for _, text := range strings.Fields(os.Getenv(keepsVar)) {
-		var k conclave.Kept
-		if err := k.UnmarshalText([]byte(text)); err != nil {
-			a.Say("%s: ignored: %s", keepsVar, ui.OneLine(err.Error()))
-			continue
-		}
-		a.keeps = append(a.keeps, k)
+	var ignored error
+	if a.under, ignored = keeps.Inherit(); ignored != nil {
+		a.Say("%s: ignored: %s", keeps.Variable, ui.OneLine(ignored.Error()))
 	}
-}
-
-func keepsText(holds []conclave.Kept) string {
-	var texts []string
-	for _, k := range holds[max(0, len(holds)-conclave.MaxKeeps):] {
-		text, _ := k.MarshalText() // it never fails
-		texts = append(texts, string(text))
-	}
-	return strings.Join(texts, " ")
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/conclave-io/conclave"
 	"github.com/conclave-io/conclave/internal/cli/cluster/connect"
+	"github.com/conclave-io/conclave/internal/cli/cluster/keeps"
 	"github.com/conclave-io/conclave/internal/cli/guard"
 	"github.com/conclave-io/conclave/internal/cli/ui"
 	"github.com/conclave-io/conclave/internal/kit/boottime"
@@ -113,7 +114,7 @@ func TestCommandGetsFenceFloorAndResource(t *testing.T) {
 // A command knows all holds that it runs under.
 func TestCommandKnowsWhatIsKept(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "env")
-	t.Setenv(keepsVar, "c0ffee/lock/3/an%20outer%2Flock  c0ffee/election/4/e not-a-hold")
+	t.Setenv(keeps.Variable, "c0ffee/lock/3/an%20outer%2Flock  c0ffee/election/4/e not-a-hold")
 	tr := newTrial("sh", "-c", `echo "$CONCLAVE_KEEPS" > "$0"`, file)
 	tr.app.inherit()
 	if _, err := tr.run(newGrant(time.Minute)); err != nil {
@@ -256,7 +257,7 @@ func TestRenewalDoesNotKeepARevokedCommand(t *testing.T) {
 		g.renew(time.Hour)
 	})
 	defer revocation.Stop()
-	_, err := tr.app.runUnder(unheardGrant{g}, tr.argv, &tr.runFlags, make(signals))
+	_, err := tr.app.runUnder(unheardGrant{g}, tr.specOf(g), make(signals))
 	if !errors.Is(err, errRevoked) {
 		t.Errorf("got %v, want %v", err, errRevoked)
 	}
@@ -283,7 +284,8 @@ func TestSignalReachesTheCommand(t *testing.T) {
 	tr := newTrial("sleep", "60")
 	arrived := make(signals, 1)
 	arrived <- syscall.SIGTERM
-	result, err := tr.app.runUnder(newGrant(time.Hour), tr.argv, &tr.runFlags, arrived)
+	g := newGrant(time.Hour)
+	result, err := tr.app.runUnder(g, tr.specOf(g), arrived)
 	if err != nil || result.Status != 143 {
 		t.Errorf("got %+v, %v, want status 143", result, err)
 	}

@@ -23,11 +23,17 @@ type seeker struct {
 	of   cluster.ResourceClass
 	name string
 	argv []string
-	// try means not to wait, repeat to start again after a loss, and quiet not to report a wait.
+	// try means not to wait, repeat to start again after a loss, and quiet to print only losses
+	// and failures.
 	try, repeat, quiet bool
+	shared             bool // a lock that other shared holders can have at the same time
 	runFlags
+	statuses
+	file statusFile
 	// until is when the wait ends, if --wait is given.
 	until time.Time
+	// taken is the process that has it, if that is why it was not acquired.
+	taken conclave.Holder
 
 	acquire func(ctx context.Context, client *conclave.Client) (hold, error)
 	release func(ctx context.Context, h hold) error
@@ -40,8 +46,10 @@ func (s *seeker) register(cmd *cobra.Command) {
 		return s.of.ListAll(ctx, client, s.name)
 	}
 	s.runFlags.register(cmd)
+	s.statuses.register(cmd.Flags())
+	cmd.Flags().StringVar(&s.file.path, "status-file", "", "write to this `file` who has it, then how that ended, as JSON; it replaces the file")
 	cmd.Flags().BoolVar(&s.try, "try", false, "do not wait: exit with status 124 if it is not free at once")
-	cmd.Flags().BoolVar(&s.quiet, "quiet", false, "do not print who holds it while waiting")
+	cmd.Flags().BoolVar(&s.quiet, "quiet", false, "print only losses and failures: not who has it, and not what is waited for")
 }
 
 func (s *seeker) main(cmd *cobra.Command, args []string) error {
@@ -50,6 +58,9 @@ func (s *seeker) main(cmd *cobra.Command, args []string) error {
 	}
 	if s.try && cmd.Flags().Changed("wait") {
 		return ui.Exclude("--try", "--wait")
+	}
+	if cmd.Flags().Changed("status-file") && s.file.path == "" {
+		return aboutFile("", errors.New("must name a file"))
 	}
 	var err error
 	if s.name, s.argv, err = split(cmd, args); err != nil {
@@ -60,26 +71,44 @@ func (s *seeker) main(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	cfg.TTL, cfg.Program = time.Duration(s.ttl), s.argv[0]
+	s.file.Class, s.file.Name, s.file.Program = s.of.String(), s.name, s.argv[0]
+	if err := s.file.open(); err != nil {
+		return err
+	}
 	if !guard.Complete {
 		s.app.Say("warning: on this system, conclave ends only the process group of the command if the %s is lost", s.of)
 	}
 	connect.HideToken()
 	s.app.inherit()
 	result, err := s.seek(cmd.Context(), cfg)
+	return s.finish(result, err)
+}
+
+// finish records how the run ended, and sets the exit status.
+func (s *seeker) finish(result guard.Result, err error) error {
+	end := s.record(result, err)
+	status := s.statuses.of(end, result, err)
 	var gaveUp *interruption
-	if errors.As(err, &gaveUp) {
+	switch {
+	case errors.As(err, &gaveUp):
 		yield(gaveUp.sig)
-		s.app.Status = ui.SignalStatus(gaveUp.sig)
-		return nil
+	case err != nil && end == conflict && s.quiet: // the status says it
+	case err != nil:
+		return &ui.Error{Status: status, Err: err}
+	case result.Foreground:
+		defer share(result.Signal)
 	}
-	if err != nil {
-		return err
-	}
-	s.app.Status = result.Status
-	if result.Foreground {
-		share(result.Signal)
-	}
+	s.app.Status = status
 	return nil
+}
+
+// record writes how a turn ended to the status file, and returns it.
+func (s *seeker) record(result guard.Result, err error) outcome {
+	end := outcomeOf(result, err)
+	if w := s.file.ended(end, s.statuses.of(end, result, err), result, s.taken, err); w != nil {
+		s.app.Say("%s", ui.OneLine(w.Error()))
+	}
+	return end
 }
 
 // seek connects, takes its turns and disconnects.
@@ -136,6 +165,7 @@ func (s *seeker) turns(ctx context.Context, client *conclave.Client, arrived sig
 		if !s.repeat || !errors.Is(err, errLost) && !errors.Is(err, errRevoked) {
 			return result, err
 		}
+		s.record(result, err)
 		s.app.Say("%s; waiting for it again", ui.OneLine(err.Error()))
 		s.until = time.Now().Add(time.Duration(s.runFlags.wait))
 	}
@@ -147,13 +177,19 @@ func (s *seeker) turn(ctx context.Context, client *conclave.Client, arrived sign
 	if err != nil {
 		return guard.Result{}, err
 	}
+	if err := s.file.granted(h, s.app.under); err != nil {
+		s.app.Say("%s", ui.OneLine(err.Error())) // the command runs for its own sake
+	}
 	return s.hold(h, arrived)
 }
 
 // wait returns a hold, or why there is none.
 func (s *seeker) wait(ctx context.Context, client *conclave.Client, arrived signals) (h hold, err error) {
-	ctx = conclave.Keeping(ctx, s.app.keeps...)
+	ctx = conclave.Keeping(ctx, s.app.under.Holds...)
 	sig := arrived.during(ctx, func(ctx context.Context) {
+		if err = s.refuseAncestor(ctx, client); err != nil {
+			return
+		}
 		ctx, cancel := s.bounded(ctx)
 		if s.try { // wait only for the answer
 			ctx, cancel = context.WithTimeout(ctx, time.Duration(s.app.Client.Timeout))
@@ -162,30 +198,70 @@ func (s *seeker) wait(ctx context.Context, client *conclave.Client, arrived sign
 		defer s.report(ctx, client)()
 		h, err = s.acquire(ctx, client)
 	})
-	var held *conclave.HeldError
-	switch {
-	case sig != nil:
+	if sig != nil {
 		// A hold that was granted meanwhile ends with the session.
 		return nil, &interruption{sig}
+	}
+	return h, s.refusal(ctx, client, err)
+}
+
+// refusal says why something was not acquired. It returns nil if err is nil.
+func (s *seeker) refusal(ctx context.Context, client *conclave.Client, err error) error {
+	var held *conclave.HeldError
+	switch {
 	case errors.As(err, &held):
 		if held.Holder.Fence == 0 {
 			if blocked := s.blocked(ctx, client, nil); blocked != "" {
-				return nil, ui.Failure(ui.StatusNotAcquired, "%s %q: %s", s.of, s.name, blocked)
+				return ui.Failure(ui.StatusNotAcquired, "%s %q: %s", s.of, s.name, blocked)
 			}
 		}
-		return nil, ui.Failure(ui.StatusNotAcquired, "%s %q: %s%s", s.of, s.name, s.of.Taken(), cluster.By(held.Holder))
+		s.taken = held.Holder
+		return ui.Failure(ui.StatusNotAcquired, "%s %q: %s%s", s.of, s.name, s.of.Taken(), s.by(held.Holder))
 	case errors.Is(err, conclave.ErrDeadlock):
-		return nil, &ui.Error{Status: ui.StatusNotAcquired, Err: err}
+		return &ui.Error{Status: ui.StatusError, Err: err}
 	case errors.Is(err, conclave.ErrUnavailable):
-		return nil, s.unknown(connect.Silence(err, s.limit()))
+		return s.unknown(connect.Silence(err, s.limit()))
 	case errors.Is(err, context.DeadlineExceeded):
 		holder, err := s.holder(ctx, client)
 		if errors.Is(err, context.DeadlineExceeded) {
-			return nil, s.unknown(&connect.Unanswered{Within: s.limit(), Tried: ui.OneLine(err.Error()), Err: err})
+			return s.unknown(&connect.Unanswered{Within: s.limit(), Tried: ui.OneLine(err.Error()), Err: err})
 		}
-		return nil, ui.Failure(ui.StatusNotAcquired, "%s %q: not acquired within %v%s", s.of, s.name, &s.runFlags.wait, holder)
+		return ui.Failure(ui.StatusNotAcquired, "%s %q: not acquired within %v%s", s.of, s.name, &s.runFlags.wait, holder)
 	}
-	return h, err
+	return err
+}
+
+// by describes a holder, as the end of a sentence.
+func (s *seeker) by(h conclave.Holder) string {
+	text := cluster.By(h)
+	if text != "" && s.app.under.Perhaps(h.Host, h.PID) {
+		text += ", perhaps an ancestor of this process"
+	}
+	return text
+}
+
+// refuseAncestor fails if this process runs under a hold that excludes what it would wait for. The
+// servers refuse such a wait too, but not for a lock that an algorithm guards, and not if this process
+// proves another identity than its ancestor.
+func (s *seeker) refuseAncestor(ctx context.Context, client *conclave.Client) error {
+	above := func(h conclave.Holder) bool {
+		return s.app.under.Has(conclave.Kept{Cluster: client.Cluster(), Election: s.of.Election, Name: s.name, Fence: h.Fence})
+	}
+	if !s.app.under.Names(s.of.Election, s.name) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	resources, _, err := s.list(ctx, client)
+	r := named(s.name, resources)
+	if err != nil || r == nil || r.Limit > 1 {
+		return nil // the wait itself reports errors, and others may leave before an ancestor
+	}
+	if i := slices.IndexFunc(r.Holders, above); i >= 0 && !(s.shared && r.Holders[i].Shared) {
+		return ui.Failure(ui.StatusError, "%s %q: %w: %s; run the inner command directly",
+			s.of, s.name, errAncestor, strings.TrimPrefix(cluster.By(r.Holders[i]), " by "))
+	}
+	return nil
 }
 
 // limit is how long this command waits for an answer.
@@ -209,7 +285,7 @@ func (s *seeker) unknown(err error) error {
 
 // hold runs the command and releases the hold. It returns when no process of the command is left.
 func (s *seeker) hold(h hold, arrived signals) (guard.Result, error) {
-	result, err := s.app.runUnder(h, s.argv, &s.runFlags, arrived)
+	result, err := s.app.runUnder(h, s.specOf(h), arrived)
 	if stands(h) {
 		// A new context: the release is necessary even if the command was interrupted.
 		ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
@@ -243,7 +319,8 @@ func (s *seeker) holder(ctx context.Context, client *conclave.Client) (string, e
 	resources, silent, err := s.list(ctx, client)
 	r := named(s.name, resources)
 	if r != nil && len(r.Holders) > 0 {
-		return ": " + s.of.Taken() + cluster.By(r.Holders[0]), nil
+		s.taken = r.Holders[0]
+		return ": " + s.of.Taken() + s.by(s.taken), nil
 	}
 	if blocked := s.blocked(ctx, client, r); blocked != "" {
 		return ": " + blocked, nil
@@ -283,14 +360,16 @@ func (s *seeker) report(ctx context.Context, client *conclave.Client) (stop func
 // that an algorithm guards, or that nobody gets until its guard has changed.
 const askEvery = 2 * time.Second
 
-// follow prints a line for the holder and the requests ahead, and one for each change. It ignores
-// errors, because the wait itself reports them.
+// follow prints a line for the holder and the requests ahead, and one for each change, as paceOf says.
+// It ignores errors, because the wait itself reports them.
 func (s *seeker) follow(ctx context.Context, client *conclave.Client) {
-	said := ""
+	pace := &pacer{every: paceOf(s.app.Stderr), say: func(text string) {
+		s.app.Say("waiting for %s %q: %s", s.of, s.name, text)
+	}}
+	defer pace.stop()
 	say := func(r *conclave.Resource, silent []uint64) {
-		if text := s.waitText(ctx, client, r, silent); text != said && text != "" && ctx.Err() == nil {
-			s.app.Say("waiting for %s %q: %s", s.of, s.name, text)
-			said = text
+		if text := s.waitText(ctx, client, r, silent); text != "" && ctx.Err() == nil {
+			pace.tell(text)
 		}
 	}
 	for {
@@ -369,7 +448,7 @@ func (s *seeker) waitingFor(r *conclave.Resource, session string) string {
 	}
 	var holders []string
 	for _, h := range r.Holders {
-		holders = append(holders, strings.TrimPrefix(cluster.By(h), " by "))
+		holders = append(holders, strings.TrimPrefix(s.by(h), " by "))
 	}
 	switch len(holders) {
 	case 0:
