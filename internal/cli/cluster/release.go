@@ -54,7 +54,7 @@ func NewRelease(a *connect.App) *cobra.Command {
 	cmd.Flags().BoolVar(&r.force, "force", false, "confirm that the holders are asked to leave")
 	cmd.Flags().StringVar(&r.reason, "reason", "conclave release, on "+host, "the reason that the holders are told")
 	cmd.Flags().Uint64Var(&r.fence, "fence", 0, "ask only the holder with this fence")
-	cmd.Flags().Var(&r.wait, "wait", "wait up to this long until the holders have left (default: do not wait)")
+	cmd.Flags().Var(&r.wait, "wait", "wait up to this long until the holders have left, also if no server answers (default: do not wait)")
 	cmd.Flags().Lookup("reason").DefValue = "conclave release, on HOST"
 	return a.WithJSON(cmd)
 }
@@ -97,13 +97,15 @@ type releaseView struct {
 }
 
 func (r *releaser) run(ctx context.Context) error {
+	// --wait is how long the user is willing to wait, with a quorum or without.
+	r.app.Client.Timeout = max(r.app.Client.Timeout, r.wait)
 	return r.app.Follow(ctx, func(ctx context.Context, client *conclave.Client) error {
 		asked, err := r.ask(ctx, client)
 		if errors.Is(err, conclave.ErrNotFound) {
 			return ui.Failure(ui.StatusNo, "%s", r.nobody())
 		}
 		if err != nil {
-			return err
+			return connect.Silence(err, r.app.Client.Timeout)
 		}
 		view := releaseView{Name: r.name, Asked: ui.Each(asked, forms.HolderOf)}
 		if r.wait > 0 {
@@ -149,11 +151,11 @@ func (r *releaser) ask(ctx context.Context, client *conclave.Client) ([]conclave
 func (r *releaser) await(ctx context.Context, client *conclave.Client, asked []conclave.Holder) ([]jsonform.Ended, error) {
 	deadline := time.Now().Add(time.Duration(r.wait))
 	for {
-		round, cancel := context.WithTimeout(ctx, time.Duration(r.app.Client.Timeout))
+		round, cancel := context.WithTimeout(ctx, max(time.Until(deadline), lastAnswer))
 		x, err := r.of.explain(round, client, r.name)
 		cancel()
 		if err != nil {
-			return nil, err
+			return nil, connect.Silence(err, r.wait)
 		}
 		left := slices.IndexFunc(x.Resource.Holders, r.meant)
 		if left < 0 {
@@ -169,6 +171,9 @@ func (r *releaser) await(ctx context.Context, client *conclave.Client, asked []c
 		}
 	}
 }
+
+// lastAnswer is how long the last check may take, which begins when --wait is over.
+const lastAnswer = time.Second
 
 // releasePoll is the pause between two checks whether the holders have left.
 const releasePoll = 50 * time.Millisecond

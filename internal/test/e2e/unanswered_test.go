@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -40,6 +41,49 @@ func TestClusterLostWhileQueued(t *testing.T) {
 	<-ended
 	if err := cluster.Signal(1, syscall.SIGCONT); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestWaitOutlastsTheServers: --wait is how long the user is willing to wait, with a quorum or without.
+// The command gave up after the 10 seconds of --timeout, and a holder that was asked to leave was not waited for.
+func TestWaitOutlastsTheServers(t *testing.T) {
+	t.Parallel()
+	cluster := startCluster(t, 1)
+	client := dial(t, conclave.Config{Servers: cluster.Addresses(), TTL: time.Minute, Program: "first"})
+	first := lockUnder(t, within(t), client, "x")
+	calls := [][]string{
+		{"lock", "y", "--timeout", "500ms", "--wait", "50s", "--servers", cluster.Addresses()[0], "--", "true"},
+		{"release", "x", "--force", "--timeout", "500ms", "--wait", "50s", "--servers", cluster.Addresses()[0]},
+	}
+	status := make(chan string, len(calls))
+	run := func(args []string) {
+		got, _, said := call(t, args...)
+		status <- fmt.Sprintf("%s: %d %s", args[0], got, said)
+	}
+	go run(calls[1])
+	<-first.Context().Done() // it was asked
+	if err := cluster.Signal(1, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	go run(calls[0])
+	var got []string
+	select {
+	case ended := <-status:
+		got = append(got, "too early: "+ended)
+	case <-time.After(3 * time.Second):
+	}
+	if err := cluster.Signal(1, syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Unlock(within(t)); err != nil {
+		t.Error(err)
+	}
+	for len(got) < len(calls) {
+		got = append(got, <-status)
+	}
+	slices.Sort(got)
+	if want := []string{"lock: 0 ", "release: 0 "}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

@@ -29,6 +29,9 @@ After COMMAND exits, %[1]s is released when no process of COMMAND is left, not e
 the background. If that takes more than a second, conclave prints which processes are left.
 --end-children ends them. --leave-children releases %[1]s at once and leaves them running.
 
+--wait bounds the whole wait, with a quorum or without. At its end, the exit status is 124 if a
+server answers that another process has %[1]s, and 125 if no server answers.
+
 If standard error is not a terminal, for example under cron, conclave prints at most one line per
 minute while it waits. With --quiet it prints only losses and failures. --status-file F writes JSON
 to F when COMMAND starts and when it has ended: the fence, the times, the outcome (exited,

@@ -46,7 +46,7 @@ const defaultGrace = 2 * time.Second
 func (f *runFlags) register(cmd *cobra.Command) {
 	f.ttl = ui.Duration(conclave.DefaultTTL)
 	flags := cmd.Flags()
-	flags.Var(&f.wait, "wait", "give up after this time, with status 124 (default: wait forever)")
+	flags.Var(&f.wait, "wait", "give up after this time, also if no server answers; --timeout then does not apply (default: wait forever)")
 	flags.Var(&f.ttl, "ttl", "how long others wait for the lock if this machine dies, 100ms to 1h")
 	flags.BoolVar(&f.end, "end-children", false, "when COMMAND has exited, end the processes that it has started (default: wait for them)")
 	flags.BoolVar(&f.leave, "leave-children", false, "when COMMAND has exited, release it at once and leave the processes that COMMAND has started; only the fence protects from them")

@@ -117,6 +117,9 @@ func (s *seeker) seek(ctx context.Context, cfg conclave.Config) (result guard.Re
 	defer arrived.stop()
 	var client *conclave.Client
 	s.until = time.Now().Add(time.Duration(s.runFlags.wait))
+	if s.runFlags.wait > 0 { // it is how long the user is willing to wait, with a quorum or without
+		s.app.Client.Timeout = s.runFlags.wait
+	}
 	sig := arrived.during(ctx, func(ctx context.Context) {
 		ctx, cancel := s.bounded(ctx)
 		defer cancel()
@@ -220,11 +223,11 @@ func (s *seeker) refusal(ctx context.Context, client *conclave.Client, err error
 	case errors.Is(err, conclave.ErrDeadlock):
 		return &ui.Error{Status: ui.StatusError, Err: err}
 	case errors.Is(err, conclave.ErrUnavailable):
-		return s.unknown(connect.Silence(err, s.limit()))
+		return s.unknown(connect.Silence(err, s.app.Client.Timeout))
 	case errors.Is(err, context.DeadlineExceeded):
 		holder, err := s.holder(ctx, client)
 		if errors.Is(err, context.DeadlineExceeded) {
-			return s.unknown(&connect.Unanswered{Within: s.limit(), Tried: ui.OneLine(err.Error()), Err: err})
+			return s.unknown(&connect.Unanswered{Within: s.app.Client.Timeout, Tried: ui.OneLine(err.Error()), Err: err})
 		}
 		return ui.Failure(ui.StatusNotAcquired, "%s %q: not acquired within %v%s", s.of, s.name, &s.runFlags.wait, holder)
 	}
@@ -264,14 +267,6 @@ func (s *seeker) refuseAncestor(ctx context.Context, client *conclave.Client) er
 	return nil
 }
 
-// limit is how long this command waits for an answer.
-func (s *seeker) limit() ui.Duration {
-	if s.runFlags.wait > 0 {
-		return s.runFlags.wait
-	}
-	return s.app.Client.Timeout
-}
-
 // unknown adds to err that the state of the lock is unknown, if the cluster did not answer. The
 // status is then not StatusNotAcquired, which is an answer of the cluster.
 func (s *seeker) unknown(err error) error {
@@ -279,7 +274,7 @@ func (s *seeker) unknown(err error) error {
 	if !errors.As(err, &silent) {
 		return err
 	}
-	silent.Within = min(silent.Within, s.limit())
+	silent.Within = min(silent.Within, s.app.Client.Timeout)
 	return ui.Failure(ui.StatusError, "%s %q: %w; whether it is free is unknown", s.of, s.name, silent)
 }
 
