@@ -10,6 +10,7 @@ import (
 
 	"github.com/conclave-io/conclave"
 	"github.com/conclave-io/conclave/admin"
+	"github.com/conclave-io/conclave/api"
 	"github.com/conclave-io/conclave/internal/test/clienttest"
 )
 
@@ -68,6 +69,56 @@ func TestRenewalTellsOfARevocation(t *testing.T) {
 		time.Sleep(conclave.DefaultTTL/4 + time.Second)
 		if cause := context.Cause(l.Context()); !errors.Is(cause, conclave.ErrRevoked) {
 			t.Fatalf("after a renewal the cause is %v", cause)
+		}
+	})
+}
+
+// A hold is revoked before its grant has arrived, and the servers drop it. Another client holds the
+// lock when the grant arrives, so the caller does not enter, but waits for its next turn.
+func TestRevokedBeforeTheGrantArrives(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cl := clienttest.New(t, 1)
+		cl.Inspect(func(st *clienttest.State) { st.Quiet = true })
+		first, second, third := cl.Connect(), cl.Connect(), cl.Connect()
+		held := clienttest.Lock(t, first, "a")
+		slow := clienttest.InBackground(t.Context(), second, "a")
+		synctest.Wait()
+		next := clienttest.InBackground(t.Context(), third, "a")
+		synctest.Wait()
+		cl.Delay(func(rep *api.Reply) time.Duration {
+			if rep.Fence == 2 && rep.Sequence == 2 { // the grant of the second
+				return 6 * time.Second
+			}
+			return 0
+		})
+		if err := held.Unlock(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := admin.New(first).Revoke(t.Context(), "a", "make room"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(3 * time.Second) // renewals report the revocation
+		cl.Release("a")             // the servers drop the hold
+		o := <-next
+		if o.Err != nil {
+			t.Fatal(o.Err)
+		}
+		time.Sleep(6 * time.Second) // the grant arrives
+		synctest.Wait()
+		select {
+		case late := <-slow:
+			t.Fatalf("another holds the lock, and it enters: %v, %v", late.Lock, late.Err)
+		default:
+		}
+		if err := o.Lock.Unlock(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		late := <-slow
+		if late.Err != nil {
+			t.Fatal(late.Err)
+		}
+		if fence, err := late.Lock.Fence(); fence != 4 || err != nil {
+			t.Fatalf("fence %d, %v", fence, err)
 		}
 	})
 }

@@ -33,10 +33,8 @@ type Call struct {
 	told, withdrawn bool
 	// target is the call to acquire that this call cancels.
 	target *Call
-	// asked means that the holder was asked to leave before it was told the grant; reason
-	// says why.
-	asked  bool
-	reason string
+	// asked means that the servers have asked for the hold back, and its grant has not arrived.
+	asked bool
 }
 
 // Session returns the session in which the call is made, or nil.

@@ -19,6 +19,8 @@
 //   - The deadline of the session counts from the first transmission of the request that was
 //     answered, less a margin. It never moves back. Once it has passed, the session is lost
 //     forever, whatever is answered later.
+//   - If the servers ask for a hold back before its grant has arrived, the grant is given back and
+//     the call begins again: another may hold the lock by then.
 //   - If a session is lost on this side, it is closed at the servers. An unwanted grant is
 //     released.
 //   - The first server that welcomes the client is used. While it leaves requests unanswered,

@@ -115,15 +115,21 @@ func (s *Session) moved(c *Call, rep *api.Reply) {
 	s.line.finish(c, rep, nil)
 }
 
+// granted tells the caller its grant, unless it has gone away, or the servers have asked for the
+// hold back in the meantime. In that case they drop the hold after a TTL, which may be over, and
+// another may hold it now. The session proves nothing about that: renewals move its deadline.
 func (s *Session) granted(c *Call, rep *api.Reply) {
 	s.grants[c.sequence] = c
-	if c.withdrawn {
+	switch {
+	case c.withdrawn:
 		s.giveBack(c.sequence)
-		return
-	}
-	s.line.finish(c, rep, nil)
-	if c.asked {
-		s.line.emit(Output{Action: Revoked, Call: c, Reason: c.reason})
+	case c.asked:
+		s.giveBack(c.sequence)
+		s.forget(c)
+		s.line.again(c)
+		s.line.admit()
+	default:
+		s.line.finish(c, rep, nil)
 	}
 }
 

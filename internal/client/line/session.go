@@ -220,13 +220,13 @@ func (s *Session) giveBack(hold uint64) {
 	s.submit(&Call{told: true, Op: &api.Request{Op: &api.Request_Release{Release: &api.Release{Hold: hold}}}})
 }
 
-// revoke reports that the servers want a hold back. If its grant has not arrived yet, the report
-// is made with the grant.
+// revoke reports that the servers want a hold back. If its grant has not arrived yet, the grant
+// will be given back.
 func (s *Session) revoke(hold uint64, reason string) {
 	if c := s.grants[hold]; c != nil {
 		s.line.emit(Output{Action: Revoked, Call: c, Reason: reason})
-	} else if c := s.pending[hold]; c != nil && c.acquires() && !c.asked {
-		c.asked, c.reason = true, reason
+	} else if c := s.pending[hold]; c != nil && c.acquires() {
+		c.asked = true
 	}
 }
 

@@ -300,18 +300,53 @@ func TestRefusedOpen(t *testing.T) {
 	b.requireSent(t, "1/1 open")
 }
 
-// A holder that is asked to leave before it learns of its grant learns of the request
-// right after the grant.
+// The servers ask for a hold back before its grant has arrived. When it arrives, they may have
+// dropped the hold and granted it to another, while the deadline of the session is still ahead. So
+// the caller is not told the grant: it is given back, and the call begins again.
 func TestRevokedBeforeTheGrantArrives(t *testing.T) {
+	for what, ask := range map[string]func(b *bench){
+		"by a reply": func(b *bench) {
+			b.answer(2, api.Code_CODE_REVOKED, fence(7), func(r *api.Reply) { r.Message = "make room" })
+		},
+		"in a renewal": func(b *bench) {
+			b.pass(2500 * ms)
+			b.take()
+			b.answer(3, api.Code_CODE_OK, remaining(10*second), func(r *api.Reply) { r.Revoked = []uint64{2} })
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			b := newBench(t, 10*second)
+			b.attach()
+			c := b.acquire()
+			b.answer(2, api.Code_CODE_QUEUED)
+			ask(b)
+			b.take()
+			b.answer(2, api.Code_CODE_OK, fence(7))
+			sent, told := b.take()
+			if len(told) != 1 || told[0].Action != Again || told[0].Call != c {
+				t.Fatalf("told %+v", told)
+			}
+			if len(sent) != 2 || sent[0].GetRelease().GetHold() != 2 || sent[1].GetAcquire().GetName() != "x" {
+				t.Fatalf("sent %v", sent)
+			}
+			b.answer(c.sequence, api.Code_CODE_OK, fence(9))
+			if o := b.outcome(c); o.Reply.GetFence() != 9 {
+				t.Fatalf("outcome %+v", o)
+			}
+		})
+	}
+}
+
+// A caller that has gone away gets nothing again.
+func TestRevokedAndWithdrawnBeforeTheGrantArrives(t *testing.T) {
 	b := newBench(t, 10*second)
 	b.attach()
 	c := b.acquire()
-	b.answer(2, api.Code_CODE_REVOKED, fence(7), func(r *api.Reply) { r.Message = "make room" })
+	b.answer(2, api.Code_CODE_QUEUED)
+	b.answer(2, api.Code_CODE_REVOKED, fence(7))
+	b.step(Input{Kind: Withdraw, Call: c})
 	b.answer(2, api.Code_CODE_OK, fence(7))
-	_, told := b.take()
-	if len(told) != 2 || told[0].Action != Done || told[1].Action != Revoked || told[1].Reason != "make room" || told[1].Call != c {
-		t.Fatalf("told %+v", told)
-	}
+	b.requireSent(t, "2/2 acquire x", "3/3 cancel 2", "4/3 release 2")
 }
 
 // If a renewal reports a revocation, the hold does not get the new deadline before the

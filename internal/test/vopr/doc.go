@@ -79,6 +79,7 @@
 //   - Mutual exclusion: nobody enters while another holds. A hold lasts from the arrival of the
 //     grant at its client until the release, the deadline, or the message that it is asked to
 //     leave. A semaphore has at most k holders; readers and writers exclude each other.
+//   - Nobody enters with a grant whose hold its client was asked to release before.
 //   - A fence is larger than all fences known at the time of the request, and is given only once.
 //     A store that remembers the largest floor and refuses smaller fences refuses no present
 //     holder, and refuses all late writers behind a holder that excludes others; the late writes

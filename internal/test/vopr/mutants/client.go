@@ -42,7 +42,14 @@ var clientMutants = []Mutant{
 		Name: "grant-of-a-caller-that-left",
 		Why:  "The client keeps a grant whose caller has gone: nobody releases it.",
 		Edits: []Edit{{
-			"internal/client/line/reply.go", "\tif c.withdrawn {\n\t\ts.giveBack(c.sequence)\n\t\treturn\n\t}\n", "\tif c.withdrawn {\n\t\treturn\n\t}\n",
+			"internal/client/line/reply.go", "\tcase c.withdrawn:\n\t\ts.giveBack(c.sequence)\n", "\tcase c.withdrawn:\n",
+		}},
+	},
+	{
+		Name: "revoked-and-let-in",
+		Why:  "The client tells its caller a grant although the servers have asked for the hold back since: another may hold the lock by then.",
+		Edits: []Edit{{
+			"internal/client/line/reply.go", "\tcase c.asked:\n", "\tcase c.asked && c.sequence == 0:\n",
 		}},
 	},
 	{

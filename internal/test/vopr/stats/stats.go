@@ -53,6 +53,7 @@ type Stats struct {
 	Shared    int   // grants while others hold: readers, and units of a semaphore
 	Handed    int   // grants of an exclusive resource after another holder
 	Dismissed int   // sessions that an operator was asked to end
+	Recalled  int   // holds that were asked back before their clients were told the grants
 	Beside    int   // writes of concurrent holders that a store with floors accepted
 	Told      int   // messages to observers
 	Looked    int   // checks of what an observer knows
@@ -141,6 +142,7 @@ func (s *Stats) Add(o *Stats) {
 	s.Attended += o.Attended
 	s.Longest = max(s.Longest, o.Longest)
 	s.Dismissed += o.Dismissed
+	s.Recalled += o.Recalled
 	s.Compared.Add(&o.Compared)
 	s.addParts(o)
 	s.Slowest = max(s.Slowest, o.Slowest)

@@ -27,8 +27,10 @@ type claim struct {
 	value    string // of a candidate: different for each worker
 	patience int64  // of a candidate, in ns
 	told     int64  // when its client received the answer that it waits, or 0
-	gone     bool   // it no longer waits
-	goneAt   int64  // when it stopped waiting
+	// recalled means that its client was told to release it before it was told the grant.
+	recalled bool
+	gone     bool  // it no longer waits
+	goneAt   int64 // when it stopped waiting
 	// releasing means that its client has sent a release for it.
 	releasing bool
 	ended     bool // its end is in the history, or will be when the release is answered

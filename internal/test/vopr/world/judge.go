@@ -228,6 +228,9 @@ func holds(state *registry.Registry, h *Hold) bool {
 func (j *judge) handOut(w *World, h *Hold) {
 	res := h.Claim.Res
 	h.known = j.frontier
+	if h.Claim.recalled {
+		w.Violate("recalled", "session %v enters %q with fence %d, of which it was told before that the servers ask for it back", h.Session.ID, res.Name, h.Claim.Fence)
+	}
 	others := 0
 	w.atHome(h)
 	if rules := w.HomeRules(); rules != nil {

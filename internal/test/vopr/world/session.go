@@ -180,12 +180,17 @@ func (c *client) hears(frame *api.ServerFrame) {
 func (s *session) hears(rep *api.Reply, code registry.Code) {
 	w := s.client.w
 	a := s.asked[rep.GetSequence()]
+	for _, hold := range rep.GetRevoked() {
+		s.recalls(hold)
+	}
 	switch {
 	case code == registry.SessionGone:
 		if s.believed() && !s.dismissed && !s.Home() { // a home may close its seat
 			w.Violate("session", "session %v is reported gone %d ms before the deadline of its client", s.ID, (s.EndsAt-w.Now)/ms)
 		}
-	case a == nil, code == registry.Revoked && rep.GetFence() != 0:
+	case code == registry.Revoked && rep.GetFence() != 0:
+		s.recalls(rep.GetSequence())
+	case a == nil:
 	case code == registry.Queued:
 		s.answered(rep.GetSequence())
 		w.Judge.queued(a.claim)
@@ -193,6 +198,14 @@ func (s *session) hears(rep *api.Reply, code registry.Code) {
 		delete(s.asked, rep.GetSequence())
 		s.answered(rep.GetSequence())
 		s.final(a, rep, code)
+	}
+}
+
+// recalls records that the client was told that the servers ask for a hold back.
+func (s *session) recalls(hold uint64) {
+	if p := s.claims[hold]; p != nil && p.Fence == 0 && !p.recalled {
+		p.recalled = true
+		s.client.w.Stats.Recalled++
 	}
 }
 
