@@ -3,6 +3,10 @@
 // A command writes its result to standard output, and progress, warnings and errors to
 // standard error. A failure is one line that starts with "conclave: ".
 //
+// Where the user names a file, "-" is standard input or output if the command can read or write a
+// stream, and is refused otherwise: see ui.StreamsArguments. If a file goes to standard output, the
+// result goes to standard error.
+//
 // A command that runs another command (lock, elect) exits with the status of that command.
 // Other commands exit with 0 or with one of the statuses below.
 package cli
@@ -36,8 +40,13 @@ func Main(args ...string) int {
 
 // Run runs a command line, without the name of the binary, and returns the exit status.
 func Run(stdout, stderr io.Writer, args ...string) int {
+	return run(os.Stdin, stdout, stderr, args...)
+}
+
+func run(stdin io.Reader, stdout, stderr io.Writer, args ...string) int {
 	a := &connect.App{App: &ui.App{Stdout: stdout, Stderr: stderr}}
 	root := newRoot(a)
+	root.SetIn(stdin)
 	root.SetArgs(args)
 	if cmd, err := root.ExecuteC(); err != nil {
 		return fail(a.App, cmd, err)

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -45,8 +46,10 @@ func finishHelp(cmd *cobra.Command) {
 			f.DefValue = ""
 		}
 	})
-	if cmd.Annotations == nil {
-		cmd.Annotations = ui.Statuses("0 success")
+	if _, has := cmd.Annotations["statuses"]; !has {
+		all := ui.Statuses("0 success")
+		maps.Copy(all, cmd.Annotations)
+		cmd.Annotations = all
 	}
 	cmd.SetHelpTemplate(helpTemplate)
 	cmd.SetUsageTemplate(usageTemplate)

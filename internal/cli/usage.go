@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/conclave-io/conclave/internal/cli/ui"
+	"github.com/conclave-io/conclave/internal/kit/outfile"
 	"github.com/conclave-io/conclave/internal/kit/spelling"
 )
 
@@ -124,5 +126,23 @@ func refuseClientFlags(cmd *cobra.Command) (err error) {
 			err = fmt.Errorf("--%s: unused, because %s does not contact a cluster; remove the flag", f.Name, cmd.CommandPath())
 		}
 	})
+	return err
+}
+
+// refuseDash refuses outfile.Dash as the name of a file where a command can neither read nor write
+// a stream. Otherwise it would use a file with that name, and the user expects a stream.
+func refuseDash(cmd *cobra.Command, args []string) (err error) {
+	check := func(f *pflag.Flag) {
+		if names, dash := ui.NamesFile(f); names && !dash && f.Value.String() == outfile.Dash && err == nil {
+			err = fmt.Errorf("--%s: %w", f.Name, outfile.ErrDash)
+		}
+	}
+	cmd.LocalFlags().VisitAll(check)
+	if !alone[cmd.CommandPath()] { // otherwise a variable may set them, which has no effect
+		cmd.InheritedFlags().VisitAll(check)
+	}
+	if word, dash := ui.FileArgument(cmd); err == nil && word != "" && !dash && slices.Contains(args, outfile.Dash) {
+		err = fmt.Errorf("%s: %w", word, outfile.ErrDash)
+	}
 	return err
 }

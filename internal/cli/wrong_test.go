@@ -104,10 +104,16 @@ func misused(t *testing.T, words []string) (status int, said string) {
 var unstable = regexp.MustCompile(`20\d\d-\d\d-\d\d|127\.0\.0\.1:\d{5}|\b[0-9a-f]{16}\b`)
 
 // oneServer runs a cluster of one server. For a Replacer, it returns the words of command
-// lines that the table cannot contain: the server's addresses, and a name that is too
-// long.
+// lines that the table cannot contain: the server's addresses, its admin socket, and a name that is
+// too long.
 func oneServer(t *testing.T) []string {
-	cfg := config.Server{Data: filepath.Join(t.TempDir(), "data"), Listen: "127.0.0.1:0", PeerListen: "127.0.0.1:0"}
+	short, err := os.MkdirTemp("", "s") // the path of a socket may have about 100 bytes
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(short) })
+	socket := filepath.Join(short, "admin")
+	cfg := config.Server{Data: filepath.Join(t.TempDir(), "data"), Listen: "127.0.0.1:0", PeerListen: "127.0.0.1:0", AdminSocket: socket}
 	s, err := server.Start(cfg.WithDefaults())
 	if err != nil {
 		t.Fatal(err)
@@ -119,5 +125,5 @@ func oneServer(t *testing.T) []string {
 			t.Error(err)
 		}
 	})
-	return []string{"$SERVER", s.Addr().String(), "$PEER", s.PeerAddr().String(), "$LONG", strings.Repeat("x", 513)}
+	return []string{"$SERVER", s.Addr().String(), "$PEER", s.PeerAddr().String(), "$SOCKET", "unix:" + socket, "$LONG", strings.Repeat("x", 513)}
 }

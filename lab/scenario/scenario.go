@@ -61,11 +61,19 @@ func Load(path string) (*Scenario, error) {
 		return nil, fmt.Errorf("scenario: %w", err)
 	}
 	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, maxSize+1))
+	s, _, err := Read(path, file)
+	return s, err
+}
+
+// Read reads a scenario from a stream, which errors call name. It also returns the text. An error
+// in the text is an *Error.
+func Read(name string, from io.Reader) (*Scenario, []byte, error) {
+	text, err := io.ReadAll(io.LimitReader(from, maxSize+1))
 	if err != nil {
-		return nil, fmt.Errorf("scenario: %w", err)
+		return nil, nil, fmt.Errorf("scenario: %w", err)
 	}
-	return Parse(path, text)
+	s, err := Parse(name, text)
+	return s, text, err
 }
 
 // New returns a scenario in which no violation is expected. What algorithms need and

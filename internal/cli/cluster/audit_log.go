@@ -16,6 +16,7 @@ import (
 	"github.com/conclave-io/conclave/admin"
 	"github.com/conclave-io/conclave/internal/cli/cluster/connect"
 	"github.com/conclave-io/conclave/internal/cli/ui"
+	"github.com/conclave-io/conclave/internal/kit/outfile"
 	"github.com/conclave-io/conclave/internal/service/audit"
 )
 
@@ -27,7 +28,7 @@ With --json, each record is an object on a line, as in the file of a server.
 
 With --verify, the command checks files that a server wrote: the hash of each line, and that no
 line was removed, added or moved. Name the files of one server in the order in which it wrote
-them. With --servers, it also compares them with the records of the cluster. It reports servers whose
+them; - is standard input. With --servers, it also compares them with the records of the cluster. It reports servers whose
 first lines are in no file that you name. Nobody can tell whether the last lines of a file about the
 server itself, and about grants, were cut off.`
 
@@ -47,7 +48,7 @@ func NewAuditLog(a *connect.App) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case c.verify:
-				return c.check(cmd.Context(), args, cmd.Flags().Changed("servers"))
+				return c.check(cmd, args)
 			case len(args) > 0:
 				return ui.NoArguments(cmd, args)
 			case c.follow:
@@ -69,7 +70,7 @@ func NewAuditLog(a *connect.App) *cobra.Command {
 	for _, other := range []string{"follow", "since", "actor", "kind", "name", "stale"} {
 		cmd.MarkFlagsMutuallyExclusive("verify", other)
 	}
-	return cmd
+	return ui.StreamsArguments(cmd)
 }
 
 type auditLog struct {
@@ -154,20 +155,21 @@ type verifiedView struct {
 }
 
 // check checks files. If --servers is given, it compares them with the cluster.
-func (c *auditLog) check(ctx context.Context, files []string, given bool) error {
+func (c *auditLog) check(cmd *cobra.Command, files []string) error {
 	if len(files) == 0 {
 		//lint:ignore ST1005 the dots belong to the usage
 		return errors.New("FILE: missing; usage: conclave audit-log --verify FILE...")
 	}
 	v := audit.NewVerifier()
 	for _, name := range files {
-		if err := readLines(name, v); err != nil {
+		if err := readLines(cmd, name, v); err != nil {
 			return err
 		}
 	}
 	var cluster []admin.AuditRecord
+	given := cmd.Flags().Changed("servers")
 	if given {
-		err := c.Ask(ctx, func(ctx context.Context, client *conclave.Client) (err error) {
+		err := c.Ask(cmd.Context(), func(ctx context.Context, client *conclave.Client) (err error) {
 			cluster, err = admin.New(client).AuditLog(ctx, admin.AuditQuery{})
 			return err
 		})
@@ -213,14 +215,18 @@ func (v *verifiedView) text(w io.Writer) error {
 	return err
 }
 
-// readLines checks the lines of a file.
-func readLines(name string, v *audit.Verifier) error {
-	file, err := os.Open(name)
-	if err != nil {
-		return fmt.Errorf("--verify: %w", err)
+// readLines checks the lines of a file, or of standard input for outfile.Dash.
+func readLines(cmd *cobra.Command, name string, v *audit.Verifier) error {
+	in := cmd.InOrStdin()
+	if name != outfile.Dash {
+		file, err := os.Open(name)
+		if err != nil {
+			return fmt.Errorf("--verify: %w", err)
+		}
+		defer file.Close()
+		in = file
 	}
-	defer file.Close()
-	lines := bufio.NewReader(file)
+	lines := bufio.NewReader(in)
 	for n := 1; ; n++ {
 		text, err := lines.ReadBytes('\n')
 		if len(text) > 0 {

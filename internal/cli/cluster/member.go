@@ -16,7 +16,6 @@ import (
 	"github.com/conclave-io/conclave/internal/cli/cluster/connect"
 	"github.com/conclave-io/conclave/internal/cli/cluster/forms"
 	"github.com/conclave-io/conclave/internal/cli/ui"
-	"github.com/conclave-io/conclave/internal/kit/outfile"
 	"github.com/conclave-io/conclave/internal/service/access"
 )
 
@@ -70,7 +69,7 @@ const joinLife = time.Hour
 
 func newMemberAdd(a *connect.App) *cobra.Command {
 	var learner bool
-	var file string
+	var file connect.TokenFile
 	cmd := &cobra.Command{
 		Use:   "add PEER_ADDRESS",
 		Short: "Reserve an id for a new server and print how to start it",
@@ -86,10 +85,8 @@ need it.`,
   conclave member add 10.0.0.4:7500 --learner --json`,
 		Args: ui.Takes("PEER_ADDRESS"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if file != "" {
-				if _, err := outfile.Place(file); err != nil {
-					return fmt.Errorf("--file: %w", err)
-				}
+			if err := file.Check(); err != nil {
+				return err
 			}
 			return a.Ask(cmd.Context(), func(ctx context.Context, client *conclave.Client) error {
 				view, err := addMember(a, ctx, client, args[0], learner, file)
@@ -100,13 +97,13 @@ need it.`,
 			})
 		},
 	}
-	cmd.Flags().StringVar(&file, "file", "", "write the join token to this `file`, with mode 0600 (default: print it)")
+	file.Register(cmd.Flags(), "the join token")
 	cmd.Flags().BoolVar(&learner, "learner", false, "the server stays a learner, without a vote, until you promote it")
 	return a.WithJSON(cmd)
 }
 
 // addMember reserves an id for a server, and creates the join token that it needs.
-func addMember(a *connect.App, ctx context.Context, client *conclave.Client, peerAddress string, learner bool, file string) (view joinView, err error) {
+func addMember(a *connect.App, ctx context.Context, client *conclave.Client, peerAddress string, learner bool, file connect.TokenFile) (view joinView, err error) {
 	if view.ID, err = admin.New(client).AddMember(ctx, peerAddress, learner); err != nil {
 		return view, err
 	}
@@ -118,9 +115,9 @@ func addMember(a *connect.App, ctx context.Context, client *conclave.Client, pee
 	if token == "" {
 		return view, nil
 	}
-	view.Command += " --join-token-file " + cmp.Or(file, "join.token")
+	view.Command += " --join-token-file " + cmp.Or(string(file), "join.token")
 	if file != "" {
-		return view, connect.WriteToken(file, token)
+		return view, file.Write(token)
 	}
 	view.Token = token
 	return view, nil

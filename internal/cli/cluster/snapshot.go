@@ -44,14 +44,18 @@ func newSnapshotSave(a *connect.App) *cobra.Command {
 		Short: "Save the state of the cluster to a file",
 		Long: `The state contains every change that the cluster acknowledged before the command. The command checks
 the state, and then replaces FILE atomically. If FILE is a symbolic link, it replaces the file to
-which the link points.`,
+which the link points. If FILE is -, the state goes to standard output, and the description of it to
+standard error.`,
 		Example: `  conclave snapshot save /var/backups/conclave
+  conclave snapshot save - | gzip > conclave.backup.gz
   conclave snapshot save conclave.backup --json
   conclave snapshot save conclave.backup --stale --servers 10.0.0.2:7400`,
 		Args: ui.Takes("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if _, err := outfile.Place(args[0]); err != nil {
-				return err
+			if args[0] != outfile.Dash {
+				if _, err := outfile.Place(args[0]); err != nil {
+					return err
+				}
 			}
 			return a.Ask(cmd.Context(), func(ctx context.Context, client *conclave.Client) error {
 				return saveSnapshot(a, ctx, client, args[0], stale)
@@ -59,7 +63,7 @@ which the link points.`,
 		},
 	}
 	cmd.Flags().BoolVar(&stale, "stale", false, "save the state of one server: this works without a leader, but the newest changes may be missing")
-	return a.WithJSON(cmd)
+	return ui.StreamsArguments(a.WithJSON(cmd))
 }
 
 func saveSnapshot(a *connect.App, ctx context.Context, client *conclave.Client, path string, stale bool) error {
@@ -75,29 +79,44 @@ func saveSnapshot(a *connect.App, ctx context.Context, client *conclave.Client, 
 	if err != nil {
 		return fmt.Errorf("state from the server: %w", err)
 	}
-	if err := backup.Write(path, file.Bytes()); err != nil {
+	if path == outfile.Dash {
+		_, err = a.Stdout.Write(file.Bytes())
+		a.Stdout = a.Stderr
+	} else {
+		err = backup.Write(path, file.Bytes())
+	}
+	if err != nil {
 		return fmt.Errorf("save %s: %w", path, err)
 	}
 	return printBackup(a, path, b)
 }
 
+// readBackup reads a backup file, or standard input for outfile.Dash.
+func readBackup(cmd *cobra.Command, path string) (*backup.Backup, error) {
+	if path == outfile.Dash {
+		return backup.ReadFrom("standard input", cmd.InOrStdin())
+	}
+	return backup.Read(path)
+}
+
 func newSnapshotInspect(a *connect.App) *cobra.Command {
-	return a.WithJSON(&cobra.Command{
+	return ui.StreamsArguments(a.WithJSON(&cobra.Command{
 		Use:   "inspect FILE",
 		Short: "Check a backup file, and describe its content",
-		Long:  "The command verifies the checksum, and prints the cluster, the time, the newest fence and counts.",
+		Long: `The command verifies the checksum, and prints the cluster, the time, the newest fence and counts.
+If FILE is -, it reads standard input.`,
 		Example: `  conclave snapshot inspect /var/backups/conclave
   conclave snapshot inspect conclave.backup
   conclave snapshot inspect conclave.backup --json`,
 		Args: ui.Takes("FILE"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			b, err := backup.Read(args[0])
+		RunE: func(cmd *cobra.Command, args []string) error {
+			b, err := readBackup(cmd, args[0])
 			if err != nil {
 				return err
 			}
 			return printBackup(a, args[0], b)
 		},
-	})
+	}))
 }
 
 func newSnapshotRestore(a *connect.App) *cobra.Command {
@@ -109,7 +128,7 @@ func newSnapshotRestore(a *connect.App) *cobra.Command {
 		Long: `Follow these steps:
   1. Stop the old cluster for good.
   2. For each server of the new cluster, run this command with the same FILE. DIR must be empty or
-     must not exist.
+     must not exist. If FILE is -, the command reads standard input.
   3. Wait for the longest TTL of the old sessions (conclave snapshot inspect shows it). After that,
      all programs know that they have lost what they held.
   4. Start the servers like a new cluster, all with the same --peers and --cluster-name.
@@ -123,7 +142,7 @@ again. --without-access leaves out rules, tokens and quotas. Use it on all serve
   conclave snapshot restore conclave.backup --data conclave-data --above 3298534883332
   conclave snapshot restore conclave.backup --data conclave-data --without-access --json`,
 		Args: ui.Takes("FILE"),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if dir == "" {
 				return errors.New("--data: missing; set it to the data directory to create")
 			}
@@ -131,18 +150,21 @@ again. --without-access leaves out rules, tokens and quotas. Use it on all serve
 			if err != nil {
 				return fmt.Errorf("--above: %q: expected a fence, an integer of at least 0", above)
 			}
-			return restoreSnapshot(a, args[0], dir, least, withoutAccess)
+			b, err := readBackup(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			return restoreSnapshot(a, b, dir, least, withoutAccess)
 		},
 	}
 	cmd.Flags().StringVar(&dir, "data", "", "data `directory` to create; it must be empty or must not exist")
 	cmd.Flags().StringVar(&above, "above", "0", "the new cluster grants only fences larger than this `fence`")
 	cmd.Flags().BoolVar(&withoutAccess, "without-access", false, "leave out the rules of access, the tokens and the quotas")
-	return a.WithJSON(cmd)
+	return ui.StreamsArguments(a.WithJSON(cmd))
 }
 
-func restoreSnapshot(a *connect.App, path, dir string, above uint64, withoutAccess bool) error {
-	b, err := backup.Restore(path, dir, above, withoutAccess)
-	if err != nil {
+func restoreSnapshot(a *connect.App, b *backup.Backup, dir string, above uint64, withoutAccess bool) error {
+	if err := b.Restore(dir, above, withoutAccess); err != nil {
 		return err
 	}
 	rules := b.Registry.Rules()

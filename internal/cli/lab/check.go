@@ -58,6 +58,7 @@ the states it reached, and the expected states it did not reach.`,
   conclave check lamport -n 2 --fifo=false --trace text
   conclave check bully -n 3 --crashes 1 --timeouts 4 --json
   conclave check maekawa-slides -n 3 --scenario deadlock.yaml
+  conclave check maekawa-slides -n 3 --scenario - | conclave sim -
   conclave check --views suzuki-kasami -n 2 -o faults=1 -o changes=1`,
 		Args: c.arguments,
 		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args[0]) },
@@ -96,6 +97,8 @@ func (c *checking) arguments(cmd *cobra.Command, args []string) error {
 		return ui.Exclude("--labels", "--views")
 	case c.synchronous && given("timers"):
 		return ui.Exclude("--synchronous", "--timers")
+	case c.format != "" && c.scenario == outfile.Dash:
+		return ui.Exclude("--scenario -", "--trace")
 	case given("time") && c.limit <= 0:
 		return ui.NotPositive("--time", c.limit)
 	case c.search.Forgets > 0: // the simulator cannot replay such a run
@@ -153,7 +156,8 @@ func (c *checking) register(cmd *cobra.Command) {
 	flags.IntVar(&c.search.Workers, "workers", 0, "how many threads search (default: one per processor)")
 	flags.StringVar(&c.format, "trace", "", "print the run found, as "+ui.OrList(trace.Formats())+"; the verdict then goes to standard error")
 	flags.BoolVar(&c.open, "open", false, "open the run found in the lab, at the point of no return")
-	flags.StringVar(&c.scenario, "scenario", "", "write the run found to this `file`, as a scenario for conclave sim")
+	flags.StringVar(&c.scenario, "scenario", "", "write the run found to this `file`, as a scenario for conclave sim; with -, to standard output, and the verdict to standard error")
+	ui.StreamsFlag(flags, "scenario")
 }
 
 func (c *checking) run(ctx context.Context, name string) error {
@@ -194,7 +198,7 @@ func (c *checking) run(ctx context.Context, name string) error {
 
 // checkScenario refuses a file that cannot be written, before a search that may take long.
 func (c *checking) checkScenario() error {
-	if c.scenario == "" {
+	if c.scenario == "" || c.scenario == outfile.Dash {
 		return nil
 	}
 	place, err := outfile.Place(c.scenario)
@@ -222,12 +226,19 @@ func (c *checking) writeRun(r *check.Result) error {
 			}
 		}
 	}
+	out := c.Stdout
+	if c.scenario == outfile.Dash {
+		c.Stdout = c.Stderr
+	}
 	switch {
 	case c.scenario == "":
 		return nil
 	case r.Broken == nil:
 		c.Say("--scenario: %s not written, because no property is broken", c.scenario)
 		return nil
+	case c.scenario == outfile.Dash:
+		_, err := out.Write(r.Scenario())
+		return err
 	}
 	return outfile.Write(c.scenario, 0o644, func(w io.Writer) error {
 		_, err := w.Write(r.Scenario())

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"runtime"
 	"slices"
 	"sync"
@@ -17,6 +16,7 @@ import (
 	"github.com/conclave-io/conclave/algorithm/served"
 	"github.com/conclave-io/conclave/internal/cli/bench"
 	"github.com/conclave-io/conclave/internal/cli/ui"
+	"github.com/conclave-io/conclave/internal/kit/outfile"
 	"github.com/conclave-io/conclave/lab/measure"
 	"github.com/conclave-io/conclave/lab/scenario"
 	"github.com/conclave-io/conclave/process"
@@ -60,7 +60,8 @@ func NewCompare(a *ui.App) *cobra.Command {
 	flags.IntSliceVarP(&c.sizes, "processes", "n", c.sizes, "how many processes; with several `numbers`, one run for each")
 	flags.IntSliceVar(&c.sweep, "sweep", nil, "the same as -n, for many `numbers`")
 	flags.StringSliceVar(&c.names, "algorithms", nil, "only the algorithms with these `names` (default: all)")
-	flags.StringVar(&c.plot, "plot", "", "write a plot of messages per entry over N to this SVG `file`")
+	flags.StringVar(&c.plot, "plot", "", "write a plot of messages per entry over N to this SVG `file`; with -, to standard output, and the tables to standard error")
+	ui.StreamsFlag(flags, "plot")
 	flags.StringVar(&c.regime, "regime", "saturated", "the load that --plot shows: idle or saturated")
 	flags.BoolVar(&c.markdown, "markdown", false, "print Markdown")
 	flags.BoolVar(&c.resets, "resets", false, "instead measure how often majority voting fails when coordinators lose their memory")
@@ -273,15 +274,13 @@ func (c *comparison) among(all []*process.Spec) ([]*process.Spec, error) {
 }
 
 func (c *comparison) draw(rows []measure.Row) error {
-	file, err := os.Create(c.plot)
-	if err != nil {
-		return err
+	plot := func(w io.Writer) error { return measure.Plot(w, rows, c.regime) }
+	if c.plot == outfile.Dash {
+		out := c.Stdout
+		c.Stdout = c.Stderr
+		return plot(out)
 	}
-	if err := measure.Plot(file, rows, c.regime); err != nil {
-		file.Close()
-		return err
-	}
-	return file.Close()
+	return outfile.Write(c.plot, 0o644, plot)
 }
 
 // measureWith measures on all processors. The order of the rows does not depend

@@ -9,15 +9,12 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net"
-	"os"
 	"runtime"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/conclave-io/conclave/internal/cli/ui"
 	"github.com/conclave-io/conclave/lab/host"
-	"github.com/conclave-io/conclave/lab/scenario"
 	"github.com/conclave-io/conclave/web"
 )
 
@@ -35,8 +32,8 @@ func NewLab(a *ui.App) *cobra.Command {
 		Short: "Step through runs of the algorithms in a browser",
 		Long: `The command prints a URL to open in a browser on this machine, and runs until Ctrl-C. The lab
 runs scenario files. It shows each message, the state of every process after each step, and the
-rules that were applied. With FILE, it opens that scenario. Otherwise it shows all scenarios that
-come with conclave.
+rules that were applied. With FILE, it opens that scenario; - is standard input. Otherwise it shows
+all scenarios that come with conclave.
 
 The lab listens on 127.0.0.1 only. The URL contains a token that the lab requires.
 
@@ -50,7 +47,7 @@ from make build: go run and go install leave out the engine for browsers.`,
 		Args: ui.AtMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if export == "" {
-				return openLab(a, strings.Join(args, ""), listen)
+				return openLab(a, cmd, args, listen)
 			}
 			if len(args) > 0 {
 				return ui.Exclude("--export", "the argument FILE")
@@ -65,12 +62,12 @@ from make build: go run and go install leave out the engine for browsers.`,
 	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:0", "listen at this loopback `address`; port 0 selects a free port")
 	cmd.Flags().StringVar(&export, "export", "", "write a static site to this `folder` instead")
 	cmd.MarkFlagsMutuallyExclusive("export", "listen")
-	return cmd
+	return ui.StreamsArguments(cmd)
 }
 
 // openLab serves the lab until a signal ends it.
-func openLab(a *ui.App, file, listen string) error {
-	place, err := labPlace(file)
+func openLab(a *ui.App, cmd *cobra.Command, args []string, listen string) error {
+	place, err := labPlace(cmd, args)
 	if err != nil {
 		return err
 	}
@@ -125,18 +122,15 @@ func listenLoopback(ctx context.Context, address string) (net.Listener, error) {
 }
 
 // labPlace returns the part of the URL that selects what the page shows first.
-func labPlace(file string) (string, error) {
-	if file == "" {
+func labPlace(cmd *cobra.Command, args []string) (string, error) {
+	if len(args) == 0 {
 		return "1/gallery", nil
 	}
-	if _, err := scenario.Load(file); err != nil {
-		return "", err
-	}
-	text, err := os.ReadFile(file)
+	_, text, err := readScenario(cmd, args[0])
 	if err != nil {
 		return "", err
 	}
-	return placeOf(file, text)
+	return placeOf(args[0], text)
 }
 
 // placeOf returns that part for a scenario.

@@ -33,8 +33,8 @@ func NewSim(a *ui.App) *cobra.Command {
 		Short: "Simulate an algorithm, from a scenario file or from flags",
 		Long: `The simulator runs an algorithm in virtual time. It prints the costs, and whether the properties of
 the algorithm held. A scenario FILE sets the processes, the requests, the faults and the expected
-result. Without FILE, flags set the algorithm and the load. The same seed gives the same run, byte
-for byte.
+result. If FILE is -, the command reads standard input. Without FILE, flags set the algorithm and the
+load. The same seed gives the same run, byte for byte.
 
 Without FILE, an algorithm that is not for mutual exclusion gets this load: the first process calls
 an election or records a global state, the first two processes multicast at the same time, every
@@ -58,7 +58,7 @@ terminal, a line shows the progress.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return s.run(cmd, args) },
 	}
 	s.register(cmd)
-	return a.WithJSON(cmd)
+	return ui.StreamsArguments(a.WithJSON(cmd))
 }
 
 type simulation struct {
@@ -75,6 +75,7 @@ type simulation struct {
 	format, out    string
 	part           recordRange
 	open           bool
+	text           []byte // of the last scenario that was read
 	causal
 }
 
@@ -95,7 +96,8 @@ func (s *simulation) register(cmd *cobra.Command) {
 	flags.StringVar(&s.tree, "tree", "", "star, line or binary, for algorithms on a tree (default binary)")
 	flags.StringArrayVarP(&s.options, "option", "o", nil, "set an option of the algorithm, as `name=value`; may be repeated")
 	flags.StringVar(&s.format, "trace", "", "print the run, as "+ui.OrList(trace.Formats())+"; the result then goes to standard error")
-	flags.StringVar(&s.out, "out", "", "write the trace to this `file`, and the result to standard output")
+	flags.StringVar(&s.out, "out", "", "write the trace to this `file`, and the result to standard output; - is the same as without --out")
+	ui.StreamsFlag(flags, "out")
 	flags.Var(&s.part, "records", "with --trace svg: draw only these `records` of the run, such as 1001-2000")
 	flags.BoolVar(&s.open, "open", false, "open the run in the lab, at the record that breaks a property")
 	flags.Uint64Var(&s.past, "past", 0, "instead of the result, print the records that happened before this `record`")
@@ -140,6 +142,9 @@ func unknownFormat(format string) error {
 }
 
 func (s *simulation) run(cmd *cobra.Command, args []string) error {
+	if s.out == outfile.Dash {
+		s.out = ""
+	}
 	scenarios, err := s.scenarios(cmd, args)
 	if err != nil {
 		return err
@@ -169,11 +174,21 @@ func (s *simulation) run(cmd *cobra.Command, args []string) error {
 	if err := s.Print(map[string]any{"runs": views}, func(w io.Writer) error { return runTables(w, views) }); err != nil || !s.open {
 		return err
 	}
-	text, err := os.ReadFile(args[0])
-	if err != nil {
-		return err
+	return openRun(s.App, s.text, brokenAt)
+}
+
+// readScenario reads a scenario from a file, or from standard input for outfile.Dash. It also returns
+// the text.
+func readScenario(cmd *cobra.Command, file string) (*scenario.Scenario, []byte, error) {
+	if file == outfile.Dash {
+		return scenario.Read("standard input", cmd.InOrStdin())
 	}
-	return openRun(s.App, text, brokenAt)
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, nil, fmt.Errorf("scenario: %w", err)
+	}
+	defer f.Close()
+	return scenario.Read(file, f)
 }
 
 // noAlgorithm returns an error if an argument names an algorithm, as that of check does, and no file.
@@ -201,10 +216,11 @@ func (s *simulation) scenarios(cmd *cobra.Command, files []string) ([]*scenario.
 	}
 	var scenarios []*scenario.Scenario
 	for _, file := range files {
-		sc, err := scenario.Load(file)
+		sc, text, err := readScenario(cmd, file)
 		if err != nil {
 			return nil, err
 		}
+		s.text = text
 		if cmd.Flags().Changed("seed") {
 			sc = sc.Seeded(s.seed)
 		}

@@ -15,6 +15,12 @@ import (
 	"runtime"
 )
 
+// Dash is the name of a file that stands for standard input or standard output.
+const Dash = "-"
+
+// ErrDash refuses Dash where no stream can be read or written.
+var ErrDash = errors.New(`"-": standard input and output are not possible here; use ./- for a file with this name`)
+
 // maxLinks is how many links are followed, one after the other.
 const maxLinks = 40
 

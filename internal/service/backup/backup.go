@@ -85,6 +85,8 @@ type Backup struct {
 	Sum [sha256.Size]byte
 	// Size is the size of the file, in bytes.
 	Size int
+
+	name string // of the file, for errors
 }
 
 // LongestTTL returns the longest TTL of the sessions.
@@ -217,34 +219,33 @@ func Read(path string) (*Backup, error) {
 		return nil, err
 	}
 	defer f.Close()
-	file, err := io.ReadAll(io.LimitReader(f, MaxBytes))
+	return ReadFrom(path, f)
+}
+
+// ReadFrom reads a file that r has the content of. Errors call it name.
+func ReadFrom(name string, r io.Reader) (*Backup, error) {
+	file, err := io.ReadAll(io.LimitReader(r, MaxBytes))
 	if err != nil {
 		return nil, err
 	}
 	b, err := Decode(file)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
+	b.name = name
 	return b, nil
 }
 
-// Restore puts the state of a file into a data directory, which must be empty or new, for a
+// Restore puts the state of a file that was read into a data directory, which must be empty or new, for a
 // server that founds a cluster. New fences are larger than all in the file, and larger than
 // above, a fence that is known to have been given (0 if none is). The access rules of the backup
-// are kept, or left out if withoutAccess is set. It returns the resulting state.
-func Restore(path, dir string, above uint64, withoutAccess bool) (*Backup, error) {
-	b, err := Read(path)
-	if err != nil {
-		return nil, err
-	}
+// are kept, or left out if withoutAccess is set. Afterwards, b is the resulting state.
+func (b *Backup) Restore(dir string, above uint64, withoutAccess bool) error {
 	if withoutAccess {
 		b.Registry.ForgetRules()
 	}
 	if err := b.refound(above); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return fmt.Errorf("%s: %w", b.name, err)
 	}
-	if err := store.PutSeed(dir, Encode(b.Header, b.Registry.Freeze().Encode())); err != nil {
-		return nil, err
-	}
-	return b, nil
+	return store.PutSeed(dir, Encode(b.Header, b.Registry.Freeze().Encode()))
 }

@@ -146,9 +146,17 @@ func TestWriteReplacesAndLeavesNothingBehind(t *testing.T) {
 	}
 }
 
+func restore(path, dir string, above uint64, withoutAccess bool) (*Backup, error) {
+	b, err := Read(path)
+	if err != nil {
+		return nil, err
+	}
+	return b, b.Restore(dir, above, withoutAccess)
+}
+
 func TestRestore(t *testing.T) {
 	path, dir := write(t, fileOf(t)), filepath.Join(t.TempDir(), "deep", "data")
-	made, err := Restore(path, dir, 0, false)
+	made, err := restore(path, dir, 0, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +187,7 @@ func TestHigherFencesStandHigherInTheLog(t *testing.T) {
 	path := write(t, fileOf(t))
 	var last Header
 	for i, above := range []uint64{0, 50 << 40, 51 << 40} {
-		b, err := Restore(path, filepath.Join(t.TempDir(), "data"), above, false)
+		b, err := restore(path, filepath.Join(t.TempDir(), "data"), above, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -207,7 +215,7 @@ func TestRestoreRefuses(t *testing.T) {
 		"data directory: ":                {good, good, 0},
 		"not a directory":                 {good, filepath.Join(good, "x"), 0},
 	} {
-		_, err := Restore(c.path, c.dir, c.above, false)
+		_, err := restore(c.path, c.dir, c.above, false)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("want %q, got: %v", want, err)
 		}
@@ -220,10 +228,10 @@ func TestRestoreRefuses(t *testing.T) {
 // Twice into one directory would be to set back a server that has run.
 func TestRestoreOnce(t *testing.T) {
 	path, dir := write(t, fileOf(t)), t.TempDir()
-	if _, err := Restore(path, dir, 0, false); err != nil {
+	if _, err := restore(path, dir, 0, false); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Restore(path, dir, 0, false); err == nil || !strings.Contains(err.Error(), `is not empty: it has "snap"`) {
+	if _, err := restore(path, dir, 0, false); err == nil || !strings.Contains(err.Error(), `is not empty: it has "snap"`) {
 		t.Error(err)
 	}
 }

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/BurntSushi/toml"
+
+	"github.com/conclave-io/conclave/internal/kit/outfile"
 )
 
 // Setting is a field of Server as users set it: with its key in a file, as CONCLAVE_KEY in
@@ -31,12 +33,12 @@ type Setting struct {
 var Settings = []Setting{
 	number("id", "id of this server among the peers, from 1 up", func(c *Server) *uint64 { return &c.ID }),
 	text("cluster-name", "name of the cluster; with the peers it makes the cluster's identity (default conclave)", func(c *Server) *string { return &c.ClusterName }),
-	text("data", "directory for everything on disk (default conclave-data)", func(c *Server) *string { return &c.Data }),
+	place("data", "directory for everything on disk (default conclave-data)", func(c *Server) *string { return &c.Data }),
 	text("listen", "address at which clients are taken (default "+DefaultListen+")", func(c *Server) *string { return &c.Listen }),
 	text("advertise", "address that clients are told to use (default: that of --listen)", func(c *Server) *string { return &c.Advertise }),
 	text("peers", "all servers of the cluster, this one included, as 1=host:port,2=host:port,... (default: this server alone)", func(c *Server) *string { return &c.Peers }),
 	text("join", "addresses of servers of a cluster that this server joins, host:port with commas between; it gets its id from them", func(c *Server) *string { return &c.Join }),
-	text("join-token-file", "with --join: file with the token of conclave member add, which a cluster with rules of access asks for", func(c *Server) *string { return &c.JoinTokenFile }),
+	place("join-token-file", "with --join: file with the token of conclave member add, which a cluster with rules of access asks for", func(c *Server) *string { return &c.JoinTokenFile }),
 	toggle("learner", "with --join: stay a learner, without a vote, until promoted", func(c *Server) *bool { return &c.Learner }),
 	text("peer-listen", "address at which other servers are taken (default: that of this server in --peers, or "+DefaultPeerListen+")", func(c *Server) *string { return &c.PeerListen }),
 	text("peer-advertise", "address of this server for others, in a cluster of one or with --join (default: that of --peer-listen)", func(c *Server) *string { return &c.PeerAdvertise }),
@@ -44,19 +46,19 @@ var Settings = []Setting{
 	span("heartbeat", "time between two heartbeats of the leader (default 50ms)", func(c *Server) *time.Duration { return &c.Heartbeat }),
 	span("election-timeout", "how long to wait for a heartbeat before an election (default: 4 heartbeats)", func(c *Server) *time.Duration { return &c.Election }),
 	span("view-lease", "how long the locks that algorithms guard stay with the clients of this server if it crashes (default: 6 election timeouts, at least 1.2s)", func(c *Server) *time.Duration { return &c.ViewLease }),
-	text("tls-cert", "file with this server's certificate for clients, which then must use TLS", func(c *Server) *string { return &c.TLSCert }),
-	text("tls-key", "file with the private key of --tls-cert", func(c *Server) *string { return &c.TLSKey }),
-	text("tls-ca", "file with the certificates that must vouch for clients", func(c *Server) *string { return &c.TLSCA }),
+	place("tls-cert", "file with this server's certificate for clients, which then must use TLS", func(c *Server) *string { return &c.TLSCert }),
+	place("tls-key", "file with the private key of --tls-cert", func(c *Server) *string { return &c.TLSKey }),
+	place("tls-ca", "file with the certificates that must vouch for clients", func(c *Server) *string { return &c.TLSCA }),
 	text("client-cert", "required or optional: whether clients must show a certificate that --tls-ca vouches for; without one they need a token (default required)", func(c *Server) *string { return &c.ClientCert }),
-	text("peer-cert", "file with this server's certificate for the other servers", func(c *Server) *string { return &c.PeerCert }),
-	text("peer-key", "file with the private key of --peer-cert", func(c *Server) *string { return &c.PeerKey }),
-	text("peer-ca", "file with the certificates that must vouch for the other servers", func(c *Server) *string { return &c.PeerCA }),
+	place("peer-cert", "file with this server's certificate for the other servers", func(c *Server) *string { return &c.PeerCert }),
+	place("peer-key", "file with the private key of --peer-cert", func(c *Server) *string { return &c.PeerKey }),
+	place("peer-ca", "file with the certificates that must vouch for the other servers", func(c *Server) *string { return &c.PeerCA }),
 	toggle("insecure", "allow addresses beyond this machine without TLS", func(c *Server) *bool { return &c.Insecure }),
 	text("access", "open lets everybody in while the cluster has no rules of access; closed only callers on this machine (default closed)", func(c *Server) *string { return &c.Access }),
 	quantity("state-limit", "how large the replicated state may be, 16MiB to 768MiB (default 512MiB); beyond it the leader takes no new locks and sessions", func(c *Server) *int { return &c.StateLimit }),
 	text("log-level", "debug, info, warn or error (default info)", func(c *Server) *string { return &c.LogLevel }),
 	text("log-format", "text or json (default text)", func(c *Server) *string { return &c.LogFormat }),
-	text("admin-socket", "path of the Unix socket for administration (default admin.sock in --data)", func(c *Server) *string { return &c.AdminSocket }),
+	place("admin-socket", "path of the Unix socket for administration (default admin.sock in --data)", func(c *Server) *string { return &c.AdminSocket }),
 	text("health-listen", "address that serves /healthz, /readyz and /metrics without TLS and proof, and nothing else (default none)", func(c *Server) *string { return &c.HealthListen }),
 	text("audit-log", "file that gets a line of JSON for each act of administration, or - for standard output (default none)", func(c *Server) *string { return &c.AuditLog }),
 	toggle("audit-required", "refuse administration, new sessions and acquisitions while the audit log cannot be written", func(c *Server) *bool { return &c.AuditRequired }),
@@ -69,6 +71,19 @@ func text(key, usage string, field func(*Server) *string) Setting {
 		*field(c) = value
 		return nil
 	}}
+}
+
+// place is the name of a file or a directory, which cannot be a stream.
+func place(key, usage string, field func(*Server) *string) Setting {
+	s := text(key, usage, field)
+	set := s.set
+	s.set = func(c *Server, value string) error {
+		if value == outfile.Dash {
+			return outfile.ErrDash
+		}
+		return set(c, value)
+	}
+	return s
 }
 
 func number(key, usage string, field func(*Server) *uint64) Setting {

@@ -108,7 +108,7 @@ internal/service/admission:     api internal/kit/wait internal/service/access in
 internal/service/forward:       api internal/kit/wait internal/service/authn internal/service/node internal/service/replica internal/service/transport # calls that another server serves
 internal/service/act:           api internal/service/authn internal/service/node internal/service/registry internal/service/stream # commands without a session
 internal/service/guarded:       algorithm/view api internal/kit/wait internal/service/access internal/service/act internal/service/admission internal/service/authn internal/service/forward internal/service/guarded/home internal/service/host internal/service/node internal/service/registry internal/service/replica internal/service/stream internal/service/version # locks under an algorithm
-internal/service/config:        internal/service/authn internal/service/guarded/home internal/service/listen internal/service/node internal/service/replica # the settings of a server
+internal/service/config:        internal/kit/outfile internal/service/authn internal/service/guarded/home internal/service/listen internal/service/node internal/service/replica # the settings of a server
 internal/service/attach:        api internal/kit/wait internal/service/auditlog internal/service/authn internal/service/forward internal/service/metrics internal/service/node internal/service/registry internal/service/replica internal/service/stream # the streams of clients
 internal/service/query:         api api/jsonform internal/service/access internal/service/admission internal/service/audit internal/service/authn internal/service/certs internal/service/clocks internal/service/forward internal/service/guarded internal/service/metrics internal/service/node internal/service/registry internal/service/replica internal/service/stream internal/service/version # calls that ask
 internal/service/admin:         api internal/service/access internal/service/act internal/service/admission internal/service/auditlog internal/service/authn internal/service/backup internal/service/config internal/service/forward internal/service/guarded internal/service/metrics internal/service/node internal/service/query internal/service/registry internal/service/replica internal/service/stream internal/service/version # calls of operators
@@ -133,7 +133,7 @@ internal/cli/guard:        internal/kit/boottime
 internal/cli/local:        . admin internal/service/server
 internal/cli/bench:        . admin internal/cli/local internal/kit/boottime lab/measure process api internal/service/server internal/service/version
 internal/cli/demo:         . admin internal/cli/local internal/kit/boottime internal/service/server internal/service/version
-internal/cli/ui: # arguments, tables, errors and the terminal, for all commands
+internal/cli/ui: internal/kit/outfile # arguments, tables, errors and the terminal, for all commands
 internal/cli/lab:      internal/cli/ui internal/cli/bench internal/kit/outfile algorithm algorithm/broken algorithm/served algorithm/view/viewcheck process lab/check lab/check/audit lab/describe lab/host lab/measure lab/scenario lab/sim lab/trace web # commands that contact no cluster
 internal/cli/cluster/connect: . admin internal/cli/ui internal/kit/outfile
 internal/cli/cluster/forms: . admin api api/jsonform internal/cli/ui # the JSON forms of what the client returns
@@ -142,7 +142,7 @@ internal/cli/cluster:  . admin api api/jsonform internal/client internal/cli/clu
 internal/cli/cluster/access: . admin internal/cli/cluster internal/cli/cluster/forms internal/cli/cluster/connect internal/cli/ui internal/kit/outfile internal/service/access internal/service/version
 internal/cli/cluster/wrap: . admin api/jsonform internal/cli/cluster internal/cli/cluster/connect internal/cli/cluster/forms internal/cli/cluster/keeps internal/cli/guard internal/kit/outfile internal/cli/ui internal/kit/boottime
 internal/cli/cluster/servers: . admin internal/cli/bench internal/cli/cluster internal/cli/cluster/connect internal/cli/demo internal/cli/local internal/cli/ui internal/kit/authority internal/service/auditlog internal/service/config internal/service/server web
-internal/cli:          internal/cli/ui internal/cli/lab internal/cli/cluster internal/cli/cluster/access internal/cli/cluster/connect internal/cli/cluster/servers internal/cli/cluster/wrap internal/kit/spelling internal/service/server
+internal/cli:          internal/cli/ui internal/cli/lab internal/cli/cluster internal/cli/cluster/access internal/cli/cluster/connect internal/cli/cluster/servers internal/cli/cluster/wrap internal/kit/outfile internal/kit/spelling internal/service/server
 internal/cli/clitest:  internal/cli # for tests only: no line below may name it
 internal/gen/man/run:      internal/cli # writes the manual pages
 cmd/conclave:          internal/cli

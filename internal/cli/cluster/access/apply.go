@@ -52,7 +52,7 @@ not change. FILE is TOML:
   prefix = "reports/"
   claims = 5000
 
-FILE may begin with a line such as names = ["uri", "cn"]. It says which names of a client
+If FILE is -, the command reads standard input. FILE may begin with a line such as names = ["uri", "cn"]. It says which names of a client
 certificate count, in order of preference: uri, cn, dns.`
 
 func newAccessApply(a *connect.App) *cobra.Command {
@@ -80,7 +80,7 @@ func newAccessApply(a *connect.App) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&r.dryRun, "dry-run", false, "print the difference and change nothing")
-	return r.register(cmd)
+	return ui.StreamsArguments(r.register(cmd))
 }
 
 // replacing returns the edits that make rules what is wanted.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -73,12 +72,7 @@ func (e *ruleEntry) rule() (r access.Rule, err error) {
 // readRules reads a file of rules, or standard input for "-". It returns the content in the form
 // in which the cluster shows it, and all rules in the file.
 func readRules(path string, stdin io.Reader) (wanted admin.Access, all []access.Rule, err error) {
-	var content []byte
-	if path == "-" {
-		content, err = io.ReadAll(stdin)
-	} else {
-		content, err = os.ReadFile(path)
-	}
+	content, err := ui.ReadFile(path, stdin)
 	if err != nil {
 		return wanted, nil, err
 	}

@@ -16,7 +16,6 @@ import (
 	"github.com/conclave-io/conclave/internal/cli/cluster/connect"
 	"github.com/conclave-io/conclave/internal/cli/cluster/forms"
 	"github.com/conclave-io/conclave/internal/cli/ui"
-	"github.com/conclave-io/conclave/internal/kit/outfile"
 )
 
 func newToken(a *connect.App) *cobra.Command {
@@ -76,7 +75,7 @@ type tokenIssue struct {
 	reform
 	life life
 	note string
-	file string
+	file connect.TokenFile
 }
 
 func (i *tokenIssue) register(cmd *cobra.Command) *cobra.Command {
@@ -84,7 +83,7 @@ func (i *tokenIssue) register(cmd *cobra.Command) *cobra.Command {
 	cmd.Flags().Var(&i.life, "expires", "how long the token is valid, such as 90d, 12h or never")
 	cmd.Flags().Lookup("expires").DefValue = "90d"
 	cmd.Flags().StringVar(&i.note, "note", "", "what the token is for, shown by conclave access token list")
-	cmd.Flags().StringVar(&i.file, "file", "", "write the token to this `file`, with mode 0600 (default: print it)")
+	i.file.Register(cmd.Flags(), "the token")
 	cmd.Flags().BoolVar(&i.force, "force", false, "allow a token that never expires")
 	return i.WithJSON(cmd)
 }
@@ -107,10 +106,8 @@ func (i *tokenIssue) create(cmd *cobra.Command, name string, others func(admin.A
 		expires = time.Now().Add(i.life.valid).UTC().Truncate(time.Second)
 	}
 	token, put, id := admin.NewToken(name, expires, i.note)
-	if i.file != "" {
-		if _, err := outfile.Place(i.file); err != nil {
-			return fmt.Errorf("--file: %w", err)
-		}
+	if err := i.file.Check(); err != nil {
+		return err
 	}
 	return i.Ask(cmd.Context(), func(ctx context.Context, client *conclave.Client) error {
 		if _, err := i.reform.make(ctx, client, func(rules admin.Access) (edits, error) {
@@ -119,7 +116,7 @@ func (i *tokenIssue) create(cmd *cobra.Command, name string, others func(admin.A
 		}); err != nil {
 			return err
 		}
-		if err := connect.WriteToken(i.file, token); err != nil { // nobody can use it: withdraw it
+		if err := i.file.Write(token); err != nil { // nobody can use it: withdraw it
 			_, again := admin.New(client).ChangeAccess(ctx, admin.AccessChange{Edits: []admin.AccessEdit{admin.DropToken(id)}})
 			return errors.Join(err, again)
 		}

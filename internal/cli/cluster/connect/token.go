@@ -8,6 +8,9 @@ import (
 	"os"
 	"strings"
 
+	"github.com/spf13/pflag"
+
+	"github.com/conclave-io/conclave/internal/cli/ui"
 	"github.com/conclave-io/conclave/internal/kit/outfile"
 )
 
@@ -68,12 +71,36 @@ func HideToken() {
 	os.Unsetenv(tokenFileVar)
 }
 
-// WriteToken writes a token to a file with mode 0600, unless file is empty.
-func WriteToken(file, token string) error {
-	if file == "" {
+// TokenFile is the flag --file of a command that creates a token: the file to write it to, or empty
+// to print it.
+type TokenFile string
+
+// Register adds the flag for a token, such as "the token".
+func (f *TokenFile) Register(flags *pflag.FlagSet, what string) {
+	flags.StringVar((*string)(f), "file", "", "write "+what+" to this `file`, with mode 0600 (default: -, which prints it)")
+	ui.StreamsFlag(flags, "file")
+}
+
+// Check refuses a file that cannot be written. It must be called first.
+func (f *TokenFile) Check() error {
+	if *f == outfile.Dash {
+		*f = ""
+	}
+	if *f == "" {
 		return nil
 	}
-	err := outfile.Write(file, 0o600, func(w io.Writer) error {
+	if _, err := outfile.Place(string(*f)); err != nil {
+		return fmt.Errorf("--file: %w", err)
+	}
+	return nil
+}
+
+// Write writes a token with mode 0600, unless it is to be printed.
+func (f TokenFile) Write(token string) error {
+	if f == "" {
+		return nil
+	}
+	err := outfile.Write(string(f), 0o600, func(w io.Writer) error {
 		_, err := fmt.Fprintln(w, token)
 		return err
 	})
