@@ -91,12 +91,7 @@ algorithms; they need no cluster.`,
 	root.SetFlagErrorFunc(misuse)
 	root.SetVersionTemplate("{{.Version}}\n")
 	a.Client.Register(root.PersistentFlags())
-	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
-		if err := refuseClientFlags(cmd); err != nil {
-			return err
-		}
-		return refuseDash(cmd, args)
-	}
+	root.PersistentPreRunE = refuse
 	root.AddCommand(commands(a)...)
 	root.InitDefaultHelpCmd()
 	finishHelp(root)

@@ -115,6 +115,14 @@ var alone = map[string]bool{
 	"conclave version": true, "conclave completion": true, "conclave help": true,
 }
 
+// refuse refuses what no command accepts by itself.
+func refuse(cmd *cobra.Command, args []string) error {
+	if err := refuseClientFlags(cmd); err != nil {
+		return err
+	}
+	return refuseDash(cmd, args)
+}
+
 // refuseClientFlags refuses the flags that say how to reach a cluster if the command does not
 // contact one: a user who gives such a flag expects an effect.
 func refuseClientFlags(cmd *cobra.Command) (err error) {

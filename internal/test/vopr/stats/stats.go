@@ -140,12 +140,16 @@ func (s *Stats) Add(o *Stats) {
 	s.Nested += o.Nested
 	s.Deadlocks += o.Deadlocks
 	s.Attended += o.Attended
-	s.Longest = max(s.Longest, o.Longest)
 	s.Dismissed += o.Dismissed
 	s.Recalled += o.Recalled
 	s.Compared.Add(&o.Compared)
 	s.addParts(o)
-	s.Slowest = max(s.Slowest, o.Slowest)
+	s.addExtremes(o)
+}
+
+// addExtremes keeps the longest times.
+func (s *Stats) addExtremes(o *Stats) {
+	s.Longest, s.Slowest = max(s.Longest, o.Longest), max(s.Slowest, o.Slowest)
 }
 
 // TooHard returns an error if more than 1 in 1,000 histories were too hard to check. Then the
