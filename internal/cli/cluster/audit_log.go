@@ -28,9 +28,9 @@ With --json, each record is an object on a line, as in the file of a server.
 
 With --verify, the command checks files that a server wrote: the hash of each line, and that no
 line was removed, added or moved. Name the files of one server in the order in which it wrote
-them; - is standard input. With --servers, it also compares them with the records of the cluster. It reports servers whose
-first lines are in no file that you name. Nobody can tell whether the last lines of a file about the
-server itself, and about grants, were cut off.`
+them; - is standard input. With --servers, it also compares them with the records of the cluster. It
+reports servers whose first lines are in no file that you name. Nobody can tell whether the last lines
+of a file about the server itself, and about grants, were cut off.`
 
 // NewAuditLog returns the command audit-log.
 func NewAuditLog(a *connect.App) *cobra.Command {

@@ -57,7 +57,6 @@ the states it reached, and the expected states it did not reach.`,
 		Example: `  conclave check ricart-agrawala -n 3 --entries 2
   conclave check lamport -n 2 --fifo=false --trace text
   conclave check bully -n 3 --crashes 1 --timeouts 4 --json
-  conclave check maekawa-slides -n 3 --scenario deadlock.yaml
   conclave check maekawa-slides -n 3 --scenario - | conclave sim -
   conclave check --views suzuki-kasami -n 2 -o faults=1 -o changes=1`,
 		Args: c.arguments,

@@ -52,7 +52,9 @@ not change. FILE is TOML:
   prefix = "reports/"
   claims = 5000
 
-If FILE is -, the command reads standard input. FILE may begin with a line such as names = ["uri", "cn"]. It says which names of a client
+If FILE is -, the command reads standard input.
+
+FILE may begin with a line such as names = ["uri", "cn"]. It says which names of a client
 certificate count, in order of preference: uri, cn, dns.`
 
 func newAccessApply(a *connect.App) *cobra.Command {

@@ -60,11 +60,8 @@ type statusFile struct {
 
 // open checks that the file can be written, before conclave waits for anything.
 func (f *statusFile) open() error {
-	switch {
-	case f.path == "":
+	if f.path == "" {
 		return nil
-	case f.path == "-":
-		return aboutFile(f.path, errors.New("must be a file, because standard output belongs to COMMAND"))
 	}
 	place, err := outfile.Place(f.path)
 	if err == nil {
