@@ -200,13 +200,19 @@ const (
 	// UnknownAuthority means that the client does not trust who signed the server's
 	// certificate.
 	UnknownAuthority TLSProblem = iota + 1
-	// ClientRefused means that the server wants a client certificate that it trusts.
+	// ClientRefused means that the server wants a client certificate that it trusts, or refused the
+	// one that it got, for example because that has expired.
 	ClientRefused
 	// NoTLS means that what listens there does not speak TLS.
 	NoTLS
 	// TokenInClear means that a token would go to another machine without TLS, where others
 	// could read it.
 	TokenInClear
+	// ServerExpired means that the certificate of the server has expired or is not valid yet, by the
+	// clock of this machine.
+	ServerExpired
+	// WrongName means that the certificate of the server is for other hosts.
+	WrongName
 )
 
 func (e *TLSError) Error() string { return "TLS: " + e.text }
@@ -328,6 +334,10 @@ func publicError(err error) error {
 		return &TLSError{NoTLS, fault.Text}
 	case pool.TokenInClear:
 		return &TLSError{TokenInClear, fault.Text}
+	case pool.ServerExpired:
+		return &TLSError{ServerExpired, fault.Text}
+	case pool.WrongName:
+		return &TLSError{WrongName, fault.Text}
 	case pool.UnknownHost:
 		return &AddressError{UnknownHost, fault.Text}
 	case pool.PeerPort:

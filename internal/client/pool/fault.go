@@ -24,10 +24,16 @@ const (
 	// UnknownAuthority means that the client does not trust who signed the certificate of the
 	// server.
 	UnknownAuthority Kind = iota + 1
-	// ClientRefused means that the server requires a client certificate that it trusts.
+	// ClientRefused means that the server requires a client certificate that it trusts, or refused
+	// the one that it got.
 	ClientRefused
 	// NoTLS means that what listens at the address does not speak TLS.
 	NoTLS
+	// ServerExpired means that the certificate of the server has expired or is not valid yet, by the
+	// clock of this machine.
+	ServerExpired
+	// WrongName means that the certificate of the server is for other hosts.
+	WrongName
 	// TokenInClear means that a token would go to another machine without TLS.
 	TokenInClear
 	// UnknownHost means that no host has the name in the address.
@@ -65,9 +71,13 @@ func Plain(err error) error {
 	switch {
 	case strings.Contains(text, "connection refused"):
 		return errors.New("connection refused")
-	case strings.Contains(text, "authentication handshake failed: "):
-		return fmt.Errorf("TLS: %s", strings.TrimSuffix(after(text, "authentication handshake failed: "), `"`))
-	case strings.Contains(text, "error reading server preface"), strings.Contains(text, "frame header looked like"):
+	case unanswered(text):
+		return fmt.Errorf("no answer within %v", connectTimeout)
+	case strings.Contains(text, alert):
+		return fmt.Errorf("TLS: the server refused the connection: %s", strings.TrimSuffix(after(text, alert), `"`))
+	case strings.Contains(text, handshake):
+		return fmt.Errorf("TLS: %s", strings.TrimSuffix(after(text, handshake), `"`))
+	case strings.Contains(text, preface), strings.Contains(text, "frame header looked like"):
 		return errors.New("not a Conclave server, or a server that requires TLS or a client certificate")
 	case state.Code() == codes.Unauthenticated:
 		return &Fault{Unauthenticated, text}
@@ -83,6 +93,28 @@ func Plain(err error) error {
 	default:
 		return errors.New(text)
 	}
+}
+
+// Texts of package grpc about a connection that was not made, and of package tls.
+const (
+	handshake = "authentication handshake failed: "
+	preface   = "error reading server preface"
+	alert     = "remote error: tls: "
+	verify    = "tls: failed to verify certificate: x509: "
+)
+
+// unanswered reports whether a server accepted a connection, and then sent nothing in time. A server
+// that is stopped does so: the kernel accepts for it.
+func unanswered(text string) bool {
+	if !strings.Contains(text, handshake) && !strings.Contains(text, preface) {
+		return false
+	}
+	for _, end := range []string{"context deadline exceeded", "use of closed network connection", "i/o timeout"} {
+		if strings.Contains(text, end) {
+			return true
+		}
+	}
+	return false
 }
 
 // faultOf returns the fault of a connection that a text describes, or nil.
@@ -101,6 +133,28 @@ func faultOf(text string) *Fault {
 		return &Fault{ClientRefused, "the server requires a client certificate that it trusts"}
 	case strings.Contains(text, "certificate signed by unknown authority"):
 		return &Fault{UnknownAuthority, "certificate signed by unknown authority"}
+	case strings.Contains(text, verify):
+		return unverified(strings.TrimSuffix(after(text, verify), `"`))
+	}
+	for _, about := range refusals {
+		if strings.Contains(text, alert+about) {
+			return &Fault{ClientRefused, "the server refused the client certificate: " + about}
+		}
+	}
+	return nil
+}
+
+// refusals are the other alerts by which a server refuses a certificate [RFC 8446, 6.2].
+var refusals = []string{"expired certificate", "revoked certificate", "unsupported certificate", "unknown certificate", "access denied"}
+
+// unverified returns the fault of a certificate that the client refused, or nil.
+func unverified(why string) *Fault {
+	const expired, names = "certificate has expired or is not yet valid: ", "certificate is "
+	switch {
+	case strings.HasPrefix(why, expired):
+		return &Fault{ServerExpired, "the certificate of the server has expired or is not valid yet: " + strings.TrimPrefix(why, expired)}
+	case strings.HasPrefix(why, names), strings.HasPrefix(why, "cannot validate certificate for "):
+		return &Fault{WrongName, why}
 	}
 	return nil
 }

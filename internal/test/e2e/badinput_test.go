@@ -5,6 +5,8 @@ package e2e
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"os"
 	"os/exec"
@@ -105,6 +107,73 @@ func TestWrongTLS(t *testing.T) {
 	if took := time.Since(began); took > time.Minute {
 		t.Errorf("three mistakes take %v: each is said at once, not after the minute of --timeout", took)
 	}
+}
+
+// validFrom makes a certificate valid for an hour, from a time on.
+func validFrom(start time.Time) func(*x509.Certificate) {
+	return func(c *x509.Certificate) { c.NotBefore, c.NotAfter = start, start.Add(time.Hour) }
+}
+
+// TestCertificatesOutOfTime shows certificates that are not valid now, as on a machine whose clock is
+// wrong. The error comes at once and says so. It came after 10 seconds, and called the server no
+// Conclave server.
+func TestCertificatesOutOfTime(t *testing.T) {
+	t.Parallel()
+	authority := servertest.NewAuthority(t)
+	cert, key := authority.Issue("server")
+	secure := startCluster(t, 1, "--tls-cert", cert, "--tls-key", key, "--tls-ca", authority.File)
+	dial(t, conclave.Config{Servers: secure.Addresses(), TLS: authority.Client("program")}) // it is up
+	at := secure.Addresses()[0]
+	for start, want := range map[time.Time]string{
+		time.Now().Add(-3 * time.Hour): ": expired at ", time.Now().Add(3 * time.Hour): ": valid from ",
+	} {
+		cert, key := authority.Issue("program", validFrom(start))
+		refused(t, 125, []string{"--cert: " + cert + want, "the clock of this machine shows", "set the clock"},
+			"status", "--servers", at, "--cacert", authority.File, "--cert", cert, "--key", key, "--timeout", "1m")
+
+		// The clock of the server decides if that of the client is right.
+		files, err := conclave.TLSFiles(cert, key, authority.File)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = conclave.Dial(within(t), conclave.Config{Servers: []string{at}, TLS: files})
+		var failed *conclave.TLSError
+		if !errors.As(err, &failed) || failed.Problem != conclave.ClientRefused || !strings.Contains(err.Error(), "the server refused the client certificate: expired certificate") {
+			t.Errorf("Dial: %v", err)
+		}
+	}
+	refused(t, 125, []string{": TLS: the certificate of the server has expired or is not valid yet: current time ", "; set the clock of this machine, or "},
+		"status", "--servers", handshakes(t, authority, validFrom(time.Now().Add(-3*time.Hour))), "--cacert", authority.File, "--timeout", "1m")
+	elsewhere := func(c *x509.Certificate) { c.IPAddresses, c.DNSNames = nil, []string{"db1.example.com"} }
+	refused(t, 125, []string{": TLS: cannot validate certificate for 127.0.0.1", "; set --servers to a host that the certificate names"},
+		"status", "--servers", handshakes(t, authority, elsewhere), "--cacert", authority.File, "--timeout", "1m")
+}
+
+// handshakes returns an address where handshakes are made, with a certificate, and nothing else.
+func handshakes(t *testing.T, by *servertest.Authority, change func(*x509.Certificate)) string {
+	t.Helper()
+	pair, err := tls.LoadX509KeyPair(by.Issue("handshakes", change))
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{pair}, NextProtos: []string{"h2"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			_ = conn.(*tls.Conn).HandshakeContext(t.Context()) // the client ends it
+			conn.Close()
+		}
+	}()
+	t.Cleanup(func() { listener.Close(); <-ended })
+	return listener.Addr().String()
 }
 
 // TestServersThatCannotBe starts servers that would harm a cluster.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/conclave-io/conclave"
 	"github.com/conclave-io/conclave/admin"
+	"github.com/conclave-io/conclave/internal/service/server/servertest"
 )
 
 // TestClusterLostWhileQueued stops the servers while a command waits in a queue: the fact
@@ -41,6 +42,36 @@ func TestClusterLostWhileQueued(t *testing.T) {
 	<-ended
 	if err := cluster.Signal(1, syscall.SIGCONT); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestStoppedServerIsStillOne asks a server that is stopped, until connections to it have timed out. It
+// was called "not a Conclave server" then, or its TLS was blamed.
+func TestStoppedServerIsStillOne(t *testing.T) {
+	t.Parallel()
+	authority := servertest.NewAuthority(t)
+	cert, key := authority.Issue("server")
+	for name, flags := range map[string][]string{"plain": nil, "TLS": {"--tls-cert", cert, "--tls-key", key}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cluster := startCluster(t, 1, flags...)
+			ask := []string{"status", "--servers", cluster.Addresses()[0], "--timeout", "9s"}
+			cfg := conclave.Config{Servers: cluster.Addresses()}
+			if flags != nil {
+				ask, cfg.TLS = append(ask, "--cacert", authority.File), authority.Client("program")
+			}
+			dial(t, cfg) // it is up
+			if err := cluster.Signal(1, syscall.SIGSTOP); err != nil {
+				t.Fatal(err)
+			}
+			status, _, said := call(t, ask...)
+			if status != 125 || !strings.Contains(said, ": no answer within ") || strings.Contains(said, "not a Conclave") || strings.Contains(said, "TLS") {
+				t.Errorf("status %d, %q", status, said)
+			}
+			if err := cluster.Signal(1, syscall.SIGCONT); err != nil {
+				t.Fatal(err)
+			}
+		})
 	}
 }
 

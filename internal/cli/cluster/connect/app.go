@@ -68,6 +68,8 @@ var remedies = map[conclave.TLSProblem]string{
 	conclave.UnknownAuthority: "set --cacert to the CA that signed it",
 	conclave.ClientRefused:    "set --cert and --key to a certificate that the server trusts",
 	conclave.TokenInClear:     "set --cacert to the CA that signed the servers' certificates",
+	conclave.ServerExpired:    "set the clock of this machine, or replace the certificate of the server",
+	conclave.WrongName:        "set --servers to a host that the certificate names",
 	conclave.NoTLS:            "remove --cacert, --cert and --key, or set --servers to a port with TLS",
 }
 

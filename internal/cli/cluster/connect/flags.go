@@ -97,7 +97,27 @@ func (f *Flags) tls() (*tls.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--cert and --key: %w", err)
 	}
-	return cfg, nil
+	return cfg, f.checkCert(cfg, time.Now())
+}
+
+// checkCert refuses a certificate that is not valid now. The servers would refuse it too, unless only
+// the clock of this machine is wrong.
+func (f *Flags) checkCert(cfg *tls.Config, now time.Time) error {
+	if f.cert == "" {
+		return nil
+	}
+	pair, err := cfg.GetClientCertificate(nil)
+	if err != nil {
+		return fmt.Errorf("--cert: %w", err)
+	}
+	clock := "the clock of this machine shows " + now.UTC().Format(time.RFC3339)
+	switch leaf := pair.Leaf; {
+	case now.Before(leaf.NotBefore):
+		return fmt.Errorf("--cert: %s: valid from %s on, and %s: set the clock, or use another certificate", f.cert, leaf.NotBefore.UTC().Format(time.RFC3339), clock)
+	case now.After(leaf.NotAfter):
+		return fmt.Errorf("--cert: %s: expired at %s, and %s: use another certificate, or set the clock", f.cert, leaf.NotAfter.UTC().Format(time.RFC3339), clock)
+	}
+	return nil
 }
 
 // throughSocket reports whether the only server is an admin socket, and no flag sets TLS. The
