@@ -74,6 +74,11 @@ type Member struct {
 	// CertificateExpires is when the first of its certificates expires. It is zero without TLS,
 	// and if the answering server does not know it.
 	CertificateExpires time.Time
+	// CopyAddress is the address of a process that a server refused within the last ten minutes,
+	// because it runs with the data of this member while another process does. CopyRefused is when
+	// it was last refused. Both are zero if there was none.
+	CopyAddress string
+	CopyRefused time.Time
 }
 
 // Stage is how far a server has got in joining or leaving the cluster.
@@ -106,7 +111,10 @@ func memberOf(m *api.Member) Member {
 	member := Member{
 		ID: m.GetId(), PeerAddress: m.GetPeerAddress(), ClientAddress: m.GetClientAddress(), Voter: m.GetVoter(),
 		Leader: m.GetLeader(), Connected: m.GetConnected(), MatchIndex: m.GetMatchIndex(),
-		Learner: m.GetLearner(), Behind: m.GetBehind(), Stage: stageOf(m.GetStage()),
+		Learner: m.GetLearner(), Behind: m.GetBehind(), Stage: stageOf(m.GetStage()), CopyAddress: m.GetCopyAddress(),
+	}
+	if at := m.GetCopyRefusedUnixNs(); at != 0 {
+		member.CopyRefused = time.Unix(0, at).UTC()
 	}
 	if at := m.GetCertificateExpiresUnixNs(); at != 0 {
 		member.CertificateExpires = time.Unix(0, at).UTC()

@@ -3248,8 +3248,14 @@ type Member struct {
 	// When the first of its certificates expires, in nanoseconds since 1970; 0 without TLS,
 	// or if that is not known, or was not asked for.
 	CertificateExpiresUnixNs int64 `protobuf:"varint,14,opt,name=certificate_expires_unix_ns,json=certificateExpiresUnixNs,proto3" json:"certificate_expires_unix_ns,omitempty"`
-	unknownFields            protoimpl.UnknownFields
-	sizeCache                protoimpl.SizeCache
+	// A process that a server refused within the last ten minutes, because it runs with the
+	// data of this member while another process does: the address that it states, and where it
+	// came from; and when it was last refused, in nanoseconds since 1970. Empty and 0 if there
+	// was none.
+	CopyAddress       string `protobuf:"bytes,15,opt,name=copy_address,json=copyAddress,proto3" json:"copy_address,omitempty"`
+	CopyRefusedUnixNs int64  `protobuf:"varint,16,opt,name=copy_refused_unix_ns,json=copyRefusedUnixNs,proto3" json:"copy_refused_unix_ns,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *Member) Reset() {
@@ -3376,6 +3382,20 @@ func (x *Member) GetBuild() string {
 func (x *Member) GetCertificateExpiresUnixNs() int64 {
 	if x != nil {
 		return x.CertificateExpiresUnixNs
+	}
+	return 0
+}
+
+func (x *Member) GetCopyAddress() string {
+	if x != nil {
+		return x.CopyAddress
+	}
+	return ""
+}
+
+func (x *Member) GetCopyRefusedUnixNs() int64 {
+	if x != nil {
+		return x.CopyRefusedUnixNs
 	}
 	return 0
 }
@@ -8158,7 +8178,7 @@ const file_api_conclave_proto_rawDesc = "" +
 	"\aLatency\x12\x1c\n" +
 	"\n" +
 	"at_most_us\x18\x01 \x01(\x04R\batMostUs\x12\x14\n" +
-	"\x05count\x18\x02 \x01(\x04R\x05count\"\xba\x03\n" +
+	"\x05count\x18\x02 \x01(\x04R\x05count\"\x8e\x04\n" +
 	"\x06Member\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12!\n" +
 	"\fpeer_address\x18\x02 \x01(\tR\vpeerAddress\x12%\n" +
@@ -8175,7 +8195,9 @@ const file_api_conclave_proto_rawDesc = "" +
 	"\tlevel_min\x18\v \x01(\rR\blevelMin\x12\x1b\n" +
 	"\tlevel_max\x18\f \x01(\rR\blevelMax\x12\x14\n" +
 	"\x05build\x18\r \x01(\tR\x05build\x12=\n" +
-	"\x1bcertificate_expires_unix_ns\x18\x0e \x01(\x03R\x18certificateExpiresUnixNs\"\xd5\x01\n" +
+	"\x1bcertificate_expires_unix_ns\x18\x0e \x01(\x03R\x18certificateExpiresUnixNs\x12!\n" +
+	"\fcopy_address\x18\x0f \x01(\tR\vcopyAddress\x12/\n" +
+	"\x14copy_refused_unix_ns\x18\x10 \x01(\x03R\x11copyRefusedUnixNs\"\xd5\x01\n" +
 	"\vListRequest\x12(\n" +
 	"\x05class\x18\x01 \x01(\x0e2\x12.conclave.v1.ClassR\x05class\x12\x16\n" +
 	"\x06prefix\x18\x02 \x01(\tR\x06prefix\x12\x14\n" +

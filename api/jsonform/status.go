@@ -20,14 +20,24 @@ type Member struct {
 	Behind        Uint64 `json:"behind"`
 	// Stage is settled, reserved, joining or leaving.
 	Stage string `json:"stage" tstype:"'settled' | 'reserved' | 'joining' | 'leaving'"`
+	// CopyAddress is the address of a process that was refused lately because it runs with the
+	// data of this member while another one does, and CopyRefused is when.
+	CopyAddress string    `json:"copy_address,omitempty"`
+	CopyRefused time.Time `json:"copy_refused,omitzero"`
 }
 
 // MemberOf returns the form of a member.
 func MemberOf(m *api.Member) Member {
-	return Member{
-		m.GetId(), m.GetPeerAddress(), m.GetClientAddress(), m.GetVoter(), m.GetLeader(), m.GetConnected(), Uint64(m.GetMatchIndex()),
-		m.GetLearner(), Uint64(m.GetBehind()), strings.ToLower(strings.TrimPrefix(m.GetStage().String(), "STAGE_")),
+	form := Member{
+		ID: m.GetId(), PeerAddress: m.GetPeerAddress(), ClientAddress: m.GetClientAddress(), Voter: m.GetVoter(), Leader: m.GetLeader(),
+		Connected: m.GetConnected(), MatchIndex: Uint64(m.GetMatchIndex()), Learner: m.GetLearner(), Behind: Uint64(m.GetBehind()),
+		Stage:       strings.ToLower(strings.TrimPrefix(m.GetStage().String(), "STAGE_")),
+		CopyAddress: m.GetCopyAddress(),
 	}
+	if at := m.GetCopyRefusedUnixNs(); at != 0 {
+		form.CopyRefused = time.Unix(0, at).UTC()
+	}
+	return form
 }
 
 // Members are the servers of the cluster as the leader sees them.

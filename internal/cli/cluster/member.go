@@ -39,7 +39,10 @@ func newMemberList(a *connect.App) *cobra.Command {
 	return a.WithJSON(&cobra.Command{
 		Use:   "list",
 		Short: "List the servers with their roles and how far they lag behind",
-		Long:  "BEHIND counts the entries of the log that a server does not have yet.",
+		Long: `BEHIND counts the entries of the log that a server does not have yet.
+
+If another process was started with a copy of the data directory of a server, a line below the table
+names it for ten minutes after it was last refused.`,
 		Example: `  conclave member list
   conclave member list --servers 10.0.0.1:7400,10.0.0.2:7400
   conclave member list --json`,
@@ -61,7 +64,19 @@ func membersTable(w io.Writer, members []admin.Member) error {
 		}
 		t.Row(ui.Number(m.ID), role(m), string(m.Stage), ui.Shown(m.ClientAddress), ui.Shown(m.PeerAddress), ui.Yes(m.Connected), behind)
 	}
-	return t.Flush()
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for _, m := range members {
+		if m.CopyAddress == "" {
+			continue
+		}
+		if _, err := fmt.Fprintf(w, "two processes run with the data of server %d: the one at %s was refused at %s\n",
+			m.ID, ui.Shown(m.CopyAddress), m.CopyRefused.Local().Format(time.TimeOnly)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // joinLife is how long a join token is valid.

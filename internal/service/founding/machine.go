@@ -28,7 +28,7 @@ type Machine struct {
 	started bool // Step has said how the server starts
 
 	heard   map[uint64]Answer
-	refused map[uint64]bool
+	refused map[uint64]Refusal
 
 	writing Record // given to the host, and not on the disk yet
 	refuses bool   // the disk did not take a record: wait for news
@@ -73,7 +73,9 @@ func (m *Machine) Record() Record { return m.disk.Record }
 // and a directory never loses its record. So an answer of the same directory with an earlier
 // phase is older and is ignored.
 func (m *Machine) Hear(from uint64, a Answer) {
-	delete(m.refused, from)
+	if m.refused[from] != Superseded {
+		delete(m.refused, from)
+	}
 	if old, known := m.heard[from]; known && old.UID == a.UID && old.Phase > a.Phase {
 		return
 	}
@@ -194,6 +196,12 @@ const (
 	Unknown
 	// Removed means that this server was removed from the cluster.
 	Removed
+	// Copied means that another live process runs with the data of this server, and started
+	// earlier.
+	Copied
+	// Superseded means that another live process runs with the data of this server and is
+	// connected, although it started later.
+	Superseded
 )
 
 // Refused notes that another server refuses this one. Others is the number of other
@@ -206,16 +214,29 @@ const (
 //
 // Removed always stops this server, because the other has it from the log. Unknown never
 // stops a server that joined: it may have reached a server that has not heard of it yet.
+//
+// Of two processes with the same data, the one that started later stops at its first refusal,
+// which is proof that the earlier one is alive. The earlier one stops only if no other server is
+// left that may still be connected with it, so that the two do not both stop.
 func (m *Machine) Refused(by uint64, why Refusal, others int, served bool) (stop bool) {
 	switch {
-	case why == Removed:
+	case why == Removed, why == Copied:
 		return true
 	case !m.loaded, why == Unknown && m.disk.Joined:
 		return false
 	}
 	if m.refused == nil {
-		m.refused = make(map[uint64]bool)
+		m.refused = make(map[uint64]Refusal)
 	}
-	m.refused[by] = true
-	return !served && 2*len(m.refused) > others
+	m.refused[by] = why
+	superseded := 0
+	for _, why := range m.refused {
+		if why == Superseded {
+			superseded++
+		}
+	}
+	return !served && 2*len(m.refused) > others || superseded > 0 && superseded >= others
 }
+
+// Welcomed notes that another server has accepted a connection of this one for messages.
+func (m *Machine) Welcomed(by uint64) { delete(m.refused, by) }

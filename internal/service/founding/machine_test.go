@@ -127,6 +127,29 @@ func TestMachineIsRefused(t *testing.T) {
 	}
 }
 
+// Of two processes with the same data, the later one stops at its first refusal. The earlier one
+// stops when no other server is left that may be connected with it.
+func TestOneOfTwoProcessesStops(t *testing.T) {
+	later := machine(founder(1, nil))
+	if !later.Refused(2, Copied, 4, true) {
+		t.Error("the later process goes on")
+	}
+	earlier := machine(founder(1, nil))
+	for by := range uint64(3) {
+		if earlier.Refused(2+by, Superseded, 4, true) {
+			t.Errorf("the earlier one stops after %d refusals of 4", by+1)
+		}
+	}
+	earlier.Hear(2, Answer{UID: 20, Phase: New}) // it dials this server, which does not show that it accepts it
+	earlier.Welcomed(3)
+	if earlier.Refused(5, Superseded, 4, true) {
+		t.Error("the earlier one stops though one other accepts it")
+	}
+	if !earlier.Refused(3, Superseded, 4, true) {
+		t.Error("the earlier one goes on though all others refuse it")
+	}
+}
+
 // TestMachineTellsOfAWait: once, when it is long, and again when it changes.
 func TestMachineTellsOfAWait(t *testing.T) {
 	m := machine(founder(1, nil))

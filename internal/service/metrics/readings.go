@@ -85,6 +85,7 @@ var readings = map[string]probe{
 	"conclave_revocations_total":                    labelled(registry.Motives[:], func(v *snapshot) []uint64 { return v.times.Revoked[:] }),
 	"conclave_pauses_forgiven_seconds_total":        one(func(v *snapshot) float64 { return seconds(v.times.Forgiven) }),
 	"conclave_peer_messages_dropped_total":          ofPeers(func(p transport.PeerState) float64 { return float64(p.Dropped) }),
+	"conclave_peer_copies_refused_total":            ofPeers(func(p transport.PeerState) float64 { return float64(p.Copies) }),
 	"conclave_peer_up":                              ofPeers(func(p transport.PeerState) float64 { return zeroOrOne(p.Up) }),
 	"conclave_peer_lag_entries":                     lags,
 	"conclave_build_info":                           buildInfo,

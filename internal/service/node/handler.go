@@ -4,6 +4,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 
 	"github.com/conclave-io/conclave/internal/kit/wire"
+	"github.com/conclave-io/conclave/internal/service/founding"
 	"github.com/conclave-io/conclave/internal/service/replica"
 	"github.com/conclave-io/conclave/internal/service/transport"
 )
@@ -20,6 +21,7 @@ func (h *handler) Receive(m *raftpb.Message) {
 
 func (h *handler) Met(hello transport.Hello) {
 	h.node.records.met(hello)
+	h.node.copies.heard(hello, h.node.cfg.ID, h.node.log)
 	h.post(func(r *replica.Replica) {
 		h.node.founder.reconsider()
 		r.Met(memberOf(hello), levelsOf(hello))
@@ -28,6 +30,7 @@ func (h *handler) Met(hello transport.Hello) {
 
 func (h *handler) Connected(peer uint64, up bool) {
 	if up {
+		h.node.records.with(func(m *founding.Machine) { m.Welcomed(peer) })
 		h.node.log.Info("connected to peer", "peer", peer)
 	} else {
 		h.node.records.lost(peer)

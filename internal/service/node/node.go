@@ -58,6 +58,7 @@ type Node struct {
 	stalls   stalls
 	stuck    bool // a write did not end before the node: the store stays open
 	records  records
+	copies   copies
 	metrics  Metrics
 	shown    *access.State // that the host knows
 	ready    atomic.Bool   // what the disk has of the cluster is known
@@ -116,7 +117,7 @@ func (n *Node) open() error {
 	n.net, err = transport.New(transport.Config{
 		Self: transport.Hello{
 			Cluster: n.cfg.Cluster, Server: n.cfg.ID, UID: n.found.UID,
-			PeerAddress: n.cfg.Peers[n.cfg.ID], ClientAddress: n.cfg.ClientAddress,
+			PeerAddress: n.cfg.Peers[n.cfg.ID], ClientAddress: n.cfg.ClientAddress, Nonce: drawNonce(),
 		},
 		Listener:  n.cfg.PeerListener,
 		Peers:     n.others(),

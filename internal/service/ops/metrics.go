@@ -18,6 +18,7 @@ var cluster = []Metric{
 	{Name: "conclave_peer_up", Type: Gauge, Labels: []string{"peer"}, Unit: One, Panel: "Cluster/Connections between servers", Help: "1 if messages from this server reach another one.", Absent: alone},
 	{Name: "conclave_peer_lag_entries", Type: Gauge, Labels: []string{"peer"}, Unit: Count, Panel: "Cluster/Lag of followers", Help: "Log entries that another server does not have on its disk, as the leader knows.", Absent: "at servers that do not lead, and in a cluster of one"},
 	{Name: "conclave_peer_messages_dropped_total", Type: Counter, Labels: []string{"peer"}, Unit: Count, Panel: "Cluster/Dropped messages", Help: "Messages of the agreement for another server that were dropped, because it is unreachable or reads too slowly. They are sent again.", Absent: alone},
+	{Name: "conclave_peer_copies_refused_total", Type: Counter, Labels: []string{"peer"}, Unit: Count, Panel: "Cluster/Copies of servers refused", Help: "Connections that this server refused because they came from a second process that runs with the data of another server.", Absent: alone},
 	{Name: "conclave_commit_seconds", Type: Histogram, Unit: Seconds, Panel: "Cluster/Time to commit", Help: "Time from the proposal of a log entry to its application by the leader." + leaders},
 	{Name: "conclave_pauses_forgiven_seconds_total", Type: Counter, Unit: Seconds, Panel: "Cluster/Pauses of the leader", Help: "Total length of the pauses of this server as leader that were longer than an election timeout. It moved the deadlines of sessions by the same time."},
 }

@@ -115,6 +115,11 @@ var safety = []Alert{
 		Fault:   all("conclave_sessions_expired_total", "0+0x300 0+10x20"), Calm: all("conclave_sessions_expired_total", "0+10x320"), At: 315 * minute,
 	},
 	{
+		Name: "ServerCopied", Severity: page, Expr: "sum by (job, peer) (increase(conclave_peer_copies_refused_total[15m])) > 0",
+		Summary: "Two processes run with the data of server {{ $labels.peer }} of {{ $labels.job }}.",
+		Fault:   []Series{is("conclave_peer_copies_refused_total", "a", "0x5 1x30", `peer="2"`)}, Calm: []Series{is("conclave_peer_copies_refused_total", "a", "1x30", `peer="2"`)}, At: 10 * minute,
+	},
+	{
 		Name: "AccessOpen", Severity: warning, For: 5 * minute, Expr: `max by (job) (conclave_access_mode{mode="open"}) == 1`,
 		Summary: "Everybody who reaches {{ $labels.job }} may do everything.",
 		Fault:   []Series{is("conclave_access_mode", "a", "1x30", `mode="open"`)},

@@ -6,6 +6,10 @@ type Newcomer[L comparable] struct {
 	Lane  Lane
 	Conn  L
 	Hello Hello
+	// From is where the connection comes from, for people. At is when the introduction arrived,
+	// on the clock of this server, in ns.
+	From string
+	At   int64
 
 	contested bool
 	contest   contest
@@ -43,9 +47,9 @@ const (
 func (p *Peer[L]) Admit(self uint64, n *Newcomer[L], heard uint64, late bool) Admission {
 	var none L
 	if n.contested {
-		switch verdict := n.contest.look(p.live > 0, p.known, n.Hello, heard); {
+		switch verdict := p.look(n, heard); {
 		case verdict == alive:
-			return Admission{Step: Reject, Refusal: Twice(self, n.Hello, p.known)}
+			return Admission{Step: Reject, Refusal: p.refuse(self, n)}
 		case late:
 			return Admission{Step: Reject, Refusal: Refuse(Busy, "server %d cannot tell yet whether an earlier connection of server %d is alive; trying again helps", self, n.Hello.Server)}
 		case verdict == unclear:
@@ -53,9 +57,10 @@ func (p *Peer[L]) Admit(self uint64, n *Newcomer[L], heard uint64, late bool) Ad
 		}
 		n.contested, n.contest = false, contest{}
 	}
-	switch old, contested := p.seat(n.Lane, n.Conn, n.Hello); {
+	switch old, contested := p.seat(n); {
 	case contested:
-		n.contested = true
+		p.question++
+		n.contested, n.contest.question = true, p.question
 		return Admission{Step: Wait}
 	case old != none && late:
 		return Admission{Step: Reject, Refusal: Refuse(Busy, "server %d still handles what came on an earlier connection of server %d; trying again helps", self, n.Hello.Server)}
@@ -65,11 +70,17 @@ func (p *Peer[L]) Admit(self uint64, n *Newcomer[L], heard uint64, late bool) Ad
 	return Admission{Step: Admitted, Redial: p.refused != 0}
 }
 
-// contest is about a newcomer that has the id of a server with live connections. The server
-// may have lost its data and come back before its old connections were detected to be dead.
-// So they get the time of one ping to end. The newcomer is refused only if something arrives
-// on them after that.
+// contest is about a newcomer that has the id of a server with live connections. The server may
+// have been started again, or have lost its data and come back, before its old connections were
+// detected to be dead. So the newcomer waits until they end. It is refused only if the process
+// behind them is alive: if it answers a question that was asked after the newcomer had introduced
+// itself. What arrives on the connections without being asked for shows nothing: a process that
+// was killed may have left megabytes in the buffers of a slow reader.
 type contest struct {
+	question uint64
+
+	// For a peer whose release answers no questions. Its connections get the time of one ping to
+	// end, and the newcomer is refused if something arrives on them after that.
 	looked bool
 	heard  uint64
 }
@@ -79,16 +90,25 @@ type verdict int
 
 const (
 	unclear verdict = iota // look again after another ping
-	gone                   // the other server is gone
-	alive                  // the other server is alive
+	gone                   // the other process is gone
+	alive                  // the other process is alive
 )
 
 // look is called after each ping interval.
-func (c *contest) look(live bool, known, h Hello, heard uint64) verdict {
-	switch {
-	case !live || !known.Differs(h):
+func (p *Peer[L]) look(n *Newcomer[L], heard uint64) verdict {
+	switch c := &n.contest; {
+	case !p.differs(n.Hello):
 		return gone
-	case c.looked && heard != c.heard:
+	case p.known.Nonce == 0:
+		return c.look(heard)
+	case p.answered >= c.question:
+		return alive
+	}
+	return unclear
+}
+
+func (c *contest) look(heard uint64) verdict {
+	if c.looked && heard != c.heard {
 		return alive
 	}
 	c.looked, c.heard = true, heard

@@ -6,10 +6,14 @@
 //
 // # What is promised
 //
-//   - Two data directories with the same server id are never connected at the same time.
-//     While one of them is heard, the other is refused.
-//   - A server that lost its data and came back is connected once its former self is no
-//     longer heard, without a restart of the others.
+//   - Two processes with the same server id are never connected at the same time, whether
+//     they have two data directories or a directory and its copy. While one of them is alive, the
+//     other is refused.
+//   - A process is refused as a copy only if another one with the same data has answered after
+//     the refused one had introduced itself. So a server that was started again is admitted once
+//     the connections of its earlier process have ended.
+//   - A server that lost its data and came back is connected once the connections of its former
+//     self have ended, without a restart of the others.
 //   - A new connection of a server replaces its earlier one for the same lane. By then the
 //     earlier one delivers nothing any more.
 //   - Attempts to reach a server never end. The pause between them doubles up to a bound,

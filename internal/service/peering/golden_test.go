@@ -1,6 +1,7 @@
 package peering
 
 import (
+	"bytes"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -26,5 +27,9 @@ func TestGoldenHello(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+	want.Nonce, want.Age, want.Copies = 7, 9, []Copy{{Server: 2, Where: "10.0.0.9:7500", Ago: 5}}
+	if later := want.Append(nil); !bytes.HasPrefix(later, kept) || len(later) == len(kept) {
+		t.Errorf("with a nonce it is %x, not the bytes of the first release and more", later)
 	}
 }

@@ -53,7 +53,33 @@ type Hello struct {
 	Level uint32
 	// Build names the sender's build, for people.
 	Build string
+	// Nonce identifies the process: a server draws it each time it starts. It is 0 if the
+	// sender's release has none. Age is the time since then, in ns.
+	Nonce uint64
+	Age   uint64
+	// Copies are processes that the sender has lately refused as copies of its peers.
+	Copies []Copy
 }
+
+// Copy is a process that a server has refused, because another live process runs with the
+// same data.
+type Copy struct {
+	// Server is the id of the server whose data it is.
+	Server uint64
+	// Where is the address that the process states, and where it comes from, for people.
+	Where string
+	// Ago is the time since it was last refused, in ns.
+	Ago uint64
+}
+
+const (
+	// MostCopies bounds the copies in a Hello.
+	MostCopies = 8
+	// maxWhere bounds the text of Copy.Where, in bytes.
+	maxWhere = 256
+	// maxAge bounds an age, in ns: 146 years.
+	maxAge = 1 << 62
+)
 
 // Append appends the encoding of h to b.
 func (h Hello) Append(b []byte) []byte {
@@ -72,7 +98,18 @@ func (h Hello) Append(b []byte) []byte {
 	for _, v := range [...]uint32{h.MinLevel, h.MaxLevel, h.Level} {
 		b = wire.AppendUint(b, uint64(v))
 	}
-	return wire.AppendBytes(b, h.Build)
+	b = wire.AppendBytes(b, h.Build)
+	if h.Nonce == 0 {
+		return b
+	}
+	b = wire.AppendUint(wire.AppendUint(b, h.Nonce), h.Age)
+	b = wire.AppendUint(b, uint64(len(h.Copies)))
+	for _, c := range h.Copies {
+		b = wire.AppendUint(b, c.Server)
+		b = wire.AppendBytes(b, c.Where)
+		b = wire.AppendUint(b, c.Ago)
+	}
+	return b
 }
 
 // DecodeHello reads what Append wrote, and skips what follows.
@@ -89,6 +126,12 @@ func DecodeHello(b []byte) (Hello, error) {
 	h.Record = readRecord(r)
 	h.MinLevel, h.MaxLevel, h.Level = readUint32(r, "level"), readUint32(r, "level"), readUint32(r, "level")
 	h.Build = r.String()
+	if rest := r.Rest(); len(rest) > 0 && r.Err() == nil {
+		r = wire.NewReader(rest)
+		if h.Nonce = r.Uint(); h.Nonce != 0 {
+			h.Age, h.Copies = r.Uint(), readCopies(r)
+		}
+	}
 	err := r.Err()
 	if err == nil {
 		err = h.Check()
@@ -122,6 +165,20 @@ func readRecord(r *wire.Reader) founding.Record {
 	return record
 }
 
+func readCopies(r *wire.Reader) (copies []Copy) {
+	n := r.Uint()
+	if n > MostCopies {
+		r.Fail(fmt.Errorf("copies: %d: must be at most %d", n, MostCopies))
+	}
+	for range n {
+		if r.Err() != nil {
+			return nil
+		}
+		copies = append(copies, Copy{Server: r.Uint(), Where: r.String(), Ago: r.Uint()})
+	}
+	return copies
+}
+
 // Check reports an error in what a server says of itself.
 func (h Hello) Check() error {
 	switch {
@@ -146,6 +203,22 @@ func (h Hello) Check() error {
 	}
 	if err := checkText(h.Build); err != nil {
 		return fmt.Errorf("build %.64q %w", h.Build, err)
+	}
+	return h.checkProcess()
+}
+
+// checkProcess reports an error in what a server says of its process and of others.
+func (h Hello) checkProcess() error {
+	if h.Age > maxAge {
+		return fmt.Errorf("age: %d ns: must be at most %d", h.Age, uint64(maxAge))
+	}
+	for _, c := range h.Copies {
+		if c.Ago > maxAge {
+			return fmt.Errorf("copy of server %d: refused %d ns ago: must be at most %d", c.Server, c.Ago, uint64(maxAge))
+		}
+		if err := checkText(c.Where); err != nil {
+			return fmt.Errorf("copy of server %d: address %.64q %w", c.Server, c.Where, err)
+		}
 	}
 	return nil
 }
@@ -172,7 +245,14 @@ func checkText(s string) error {
 }
 
 // Differs reports whether two introductions with the same server id come from different
-// servers. A restarted server keeps both its UID and its address.
+// processes, as far as can be told. A restarted server keeps both its UID and its address, and
+// draws another nonce. A release without nonces may be the one before an upgrade, or after it
+// was taken back.
 func (h Hello) Differs(other Hello) bool {
-	return h.UID != other.UID || h.PeerAddress != other.PeerAddress
+	return h.UID != other.UID || h.PeerAddress != other.PeerAddress || h.sharesData(other)
+}
+
+// sharesData reports whether two introductions come from two processes with the same data.
+func (h Hello) sharesData(other Hello) bool {
+	return h.UID == other.UID && h.Nonce != other.Nonce && h.Nonce != 0 && other.Nonce != 0
 }

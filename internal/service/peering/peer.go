@@ -17,9 +17,17 @@ const (
 // identified by values of type L. The zero value of L stands for no connection.
 type Peer[L comparable] struct {
 	known   Hello    // of the last handshake
+	from    string   // where the last connection that it dialled came from
+	since   int64    // when its process started, on the clock of this server
 	live    int      // connections on which the peer introduced itself as known
 	inbound [Lanes]L // connections that the peer dialled
 	refused Code     // why the peer last refused this server for good, or 0
+
+	question, answered uint64 // what this server has asked the peer, and what it has answered
+	asked              uint64 // what the peer asks this server
+	copies             uint64 // newcomers that were refused as copies
+	copied             Copy   // the last of them, and when it was refused
+	copiedAt           int64
 }
 
 // Known returns the introduction of the peer, and whether a live connection confirms it.
@@ -32,17 +40,28 @@ func (p *Peer[L]) Inbound(ln Lane) L { return p.inbound[ln] }
 func (p *Peer[L]) differs(h Hello) bool { return p.live > 0 && p.known.Differs(h) }
 
 // Join counts a connection that this server dialled for a lane and on which the peer introduced
-// itself. If a live connection contradicts the introduction, Join counts nothing and returns false.
-func (p *Peer[L]) Join(ln Lane, h Hello) bool {
+// itself, at a time on the clock of this server. If a live connection contradicts the introduction,
+// Join counts nothing and returns false.
+func (p *Peer[L]) Join(ln Lane, h Hello, now int64) bool {
 	if p.differs(h) {
 		return false
 	}
 	if ln == Messages {
 		p.refused = 0
 	}
-	p.known = h
-	p.live++
+	p.meet(h, now)
 	return true
+}
+
+// meet takes the introduction on a new connection, and counts the connection.
+func (p *Peer[L]) meet(h Hello, now int64) {
+	if p.live == 0 || h.Nonce != p.known.Nonce {
+		// Perhaps another process: it may ask the same number, and what was answered shows nothing
+		// about it.
+		p.from, p.asked, p.answered = "", 0, 0
+	}
+	p.known, p.since = h, now-int64(h.Age)
+	p.live++
 }
 
 // Part undoes Join.
@@ -59,19 +78,19 @@ func (p *Peer[L]) Refused(r *Refusal) (news bool) {
 	return true
 }
 
-// seat makes l the connection that the peer dialled for a lane, and counts it, unless a live
+// seat makes n the connection that the peer dialled for a lane, and counts it, unless a live
 // connection contradicts the introduction, or an old connection of the same server holds the lane.
-func (p *Peer[L]) seat(ln Lane, l L, h Hello) (old L, contested bool) {
+func (p *Peer[L]) seat(n *Newcomer[L]) (old L, contested bool) {
 	var none L
-	if p.differs(h) {
+	if p.differs(n.Hello) {
 		return none, true
 	}
-	if old = p.inbound[ln]; old != none {
+	if old = p.inbound[n.Lane]; old != none {
 		return old, false
 	}
-	p.inbound[ln] = l
-	p.known = h
-	p.live++
+	p.inbound[n.Lane] = n.Conn
+	p.meet(n.Hello, n.At)
+	p.from = n.From
 	return none, false
 }
 
@@ -85,16 +104,10 @@ func (p *Peer[L]) Leave(ln Lane) {
 // Again takes a new introduction of the peer on a connection that it dialled.
 func (p *Peer[L]) Again(peer uint64, h Hello) error {
 	if k := p.known; h.Cluster != k.Cluster || h.Server != k.Server || h.Differs(k) {
-		return fmt.Errorf("server %d introduces itself again as server %d with uid %016x: it had uid %016x", peer, h.Server, h.UID, k.UID)
+		return fmt.Errorf("server %d introduces itself again as server %d with uid %016x and nonce %016x: it had uid %016x and nonce %016x", peer, h.Server, h.UID, h.Nonce, k.UID, k.Nonce)
 	}
 	p.known = h
 	return nil
-}
-
-// Twice refuses a newcomer because a live server has its id.
-func Twice(self uint64, newcomer, known Hello) *Refusal {
-	return Refuse(Duplicate, "two servers have the id %d: one at %s (uid %016x) is connected to server %d, another at %s (uid %016x) wants to be; give each its own id",
-		known.Server, known.PeerAddress, known.UID, self, newcomer.PeerAddress, newcomer.UID)
 }
 
 // Backoff decides how long to wait between two attempts to connect to a peer. Times are in ns.

@@ -24,7 +24,7 @@ func TestOneDirectoryAtATime(t *testing.T) {
 			uid := 1 + rng.Uint64N(2)
 			switch lane := Lane(rng.IntN(int(Lanes))); rng.IntN(4) {
 			case 0:
-				if p.Join(lane, as(uid)) {
+				if p.Join(lane, as(uid), 0) {
 					dialled[link] = uid
 				}
 			case 1:
@@ -154,7 +154,7 @@ func TestContests(t *testing.T) {
 		{what: "gone at the end", heard: []uint64{5, 5}, gone: true, late: true, want: Reject, code: Busy},
 	} {
 		var p Peer[int]
-		p.Join(Messages, as(22))
+		p.Join(Messages, as(22), 0)
 		n := Newcomer[int]{Conn: 1, Hello: as(23)}
 		got := p.Admit(1, &n, 4, false)
 		for i, heard := range c.heard {
@@ -210,11 +210,11 @@ func TestRefusalsAreReportedOnce(t *testing.T) {
 	if got := p.Admit(1, &Newcomer[int]{Conn: 1, Hello: as(22)}, 0, false); !got.Redial {
 		t.Errorf("it has refused this server, and comes: %+v", got)
 	}
-	p.Join(Snapshots, as(22))
+	p.Join(Snapshots, as(22), 0)
 	if p.Refused(stranger) {
 		t.Error("a connection for a snapshot counts")
 	}
-	p.Join(Messages, as(22))
+	p.Join(Messages, as(22), 0)
 	if got := p.Admit(1, &Newcomer[int]{Conn: 2, Hello: as(22), Lane: Frames}, 0, false); got.Redial {
 		t.Errorf("it is connected, and comes: %+v", got)
 	}

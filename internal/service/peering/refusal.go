@@ -33,12 +33,19 @@ const (
 	// WrongCertificate means that the certificate does not belong to the server that the
 	// introduction names.
 	WrongCertificate
+	// Copied means that another live process runs with the data of the server that dialled, and
+	// started earlier.
+	Copied
+	// Superseded means that another live process runs with the data of the server that dialled,
+	// and started later, but is the one that is connected.
+	Superseded
 )
 
 var codeNames = [...]string{
 	Busy: "busy", OtherCluster: "other cluster", UnknownServer: "unknown server", OwnID: "own id",
 	Duplicate: "duplicate id", NewerVersion: "newer version", WrongServer: "wrong server",
 	Removed: "removed", LevelUnknown: "level unknown", WrongCertificate: "wrong certificate",
+	Copied: "copy of a server", Superseded: "superseded by a copy",
 }
 
 func (c Code) String() string {
@@ -61,6 +68,9 @@ func (r *Refusal) Error() string { return r.Text }
 // configuration.
 func (r *Refusal) Final() bool { return r.Code != Busy }
 
+// SharesData reports whether the refusal is because of two processes with the same data.
+func (r *Refusal) SharesData() bool { return r.Code == Copied || r.Code == Superseded }
+
 // Reason returns the reason as package founding knows it, which decides whether this server stops.
 func (r *Refusal) Reason() founding.Refusal {
 	switch r.Code {
@@ -68,6 +78,10 @@ func (r *Refusal) Reason() founding.Refusal {
 		return founding.Removed
 	case UnknownServer:
 		return founding.Unknown
+	case Copied:
+		return founding.Copied
+	case Superseded:
+		return founding.Superseded
 	}
 	return founding.Misfit
 }

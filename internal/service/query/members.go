@@ -36,6 +36,9 @@ func (c *Calls) Member(m *replica.Member) *api.Member {
 		Connected: m.ID == c.cfg.Server || slices.Contains(c.cfg.Node.Connected(), m.ID),
 		Voter:     m.Voter && !m.Emptied, Learner: m.Learner, Leader: m.Leader, MatchIndex: m.Match, Behind: m.Behind, Stage: stageOf(m),
 	}
+	if refused := c.cfg.Node.CopyOf(m.ID); refused.Where != "" {
+		described.CopyAddress, described.CopyRefusedUnixNs = refused.Where, refused.At.UnixNano()
+	}
 	if described.PeerAddress == "" {
 		described.PeerAddress = c.cfg.Founders[m.ID]
 	}

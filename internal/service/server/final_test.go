@@ -19,6 +19,8 @@ func TestFinal(t *testing.T) {
 	}{
 		{version.Check("the state of the cluster", 2, 1, 1), true},
 		{&transport.Refusal{Code: peering.LevelUnknown, Text: "server 1 reads levels 1 to 1"}, true},
+		{&transport.Refusal{Code: peering.Copied, Text: "two processes run with the data of server 1"}, true},
+		{&transport.Refusal{Code: peering.Superseded, Text: "two processes run with the data of server 1"}, true},
 		{&transport.Refusal{Code: peering.OtherCluster, Text: "server 1 belongs to another cluster"}, false},
 		{errors.New("address already in use"), false},
 	} {

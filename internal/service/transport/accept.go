@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"slices"
 	"sync"
@@ -210,7 +211,7 @@ func (t *Transport) examineAndWelcome(ctx context.Context, l *connection, h Hell
 // same server is closed and no longer delivers when welcome returns.
 func (v *visit) welcome(ctx context.Context, h Hello) *Refusal {
 	p := v.peer
-	n := peering.Newcomer[*connection]{Lane: v.lane, Conn: v.connection, Hello: h}
+	n := peering.Newcomer[*connection]{Lane: v.lane, Conn: v.connection, Hello: h, From: hostOf(v.raw), At: p.t.now()}
 	for {
 		admission, old := p.admit(&n, ctx.Err() != nil)
 		switch admission.Step {
@@ -218,6 +219,9 @@ func (v *visit) welcome(ctx context.Context, h Hello) *Refusal {
 			v.release = context.AfterFunc(p.ctx, v.close)
 			return nil
 		case peering.Reject:
+			if admission.Refusal.SharesData() {
+				p.t.Introduce() // the others, and the peer itself, should know of it
+			}
 			return admission.Refusal
 		case peering.Replace:
 			old.close()
@@ -263,14 +267,22 @@ func (t *Transport) turnAway(raw net.Conn, err error) {
 	if errors.Is(err, net.ErrClosed) || t.ctx.Err() != nil {
 		return // closed by this side: a newer connection took over, or Close was called
 	}
-	host, _, _ := net.SplitHostPort(raw.RemoteAddr().String())
-	key := "stranger/" + host
+	key, level := "stranger/"+hostOf(raw), slog.LevelWarn
 	if refusal, is := errors.AsType[*Refusal](err); is {
 		key = fmt.Sprintf("refuse/%v/%s", refusal.Code, refusal.Text)
+		if refusal.SharesData() {
+			level = slog.LevelError
+		}
 	}
 	if t.muted.pass(key) {
-		t.log.Warn("refused a connection to the peer port", "remote", raw.RemoteAddr().String(), "err", err)
+		t.log.Log(t.ctx, level, "refused a connection to the peer port", "remote", raw.RemoteAddr().String(), "err", err)
 	}
+}
+
+// hostOf returns the host from which a connection comes, "" if that cannot be told.
+func hostOf(conn net.Conn) string {
+	host, _, _ := net.SplitHostPort(conn.RemoteAddr().String())
+	return host
 }
 
 // guess names the protocol that the first bytes of a stranger look like.

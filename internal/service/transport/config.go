@@ -56,8 +56,8 @@ type Handler interface {
 // Config configures a Transport. Zero values of the fields after Handler mean the default in
 // brackets.
 type Config struct {
-	// Self is this server's introduction: its identity and addresses. The transport fills in
-	// the other fields.
+	// Self is this server's introduction: its identity, its addresses and the nonce of its process
+	// (without one it counts as an older release). The transport fills in the other fields.
 	Self Hello
 	// Listener takes the connections of the other servers. The Transport
 	// closes it.

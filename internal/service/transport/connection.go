@@ -140,18 +140,19 @@ func (l *connection) finish(body []byte, flush bool) error {
 	return err
 }
 
-// beat sends a ping after each interval in which nothing else was sent, until the connection is
-// closed.
-func (l *connection) beat(interval time.Duration) {
+// beat sends a ping after each interval in which nothing else was sent, or in which pings have
+// something to say, until the connection is closed.
+func (l *connection) beat(interval time.Duration, says func() []byte) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ticker.C:
-			if l.wrote.Swap(false) {
+			payload := says()
+			if l.wrote.Swap(false) && len(payload) == 0 {
 				continue
 			}
-			if err := l.write(kindPing, nil, nil, true); err != nil {
+			if err := l.write(kindPing, payload, nil, true); err != nil {
 				l.closeFor(err)
 				return
 			}

@@ -20,7 +20,7 @@ const (
 	kindHello      kind = iota + 1 // Hello, for a connection that carries messages, and later on it
 	kindBulkHello                  // Hello, for a connection that carries one snapshot
 	kindRefusal                    // Refusal, in answer to a Hello
-	kindPing                       // nothing: the sender is alive
+	kindPing                       // nothing, or a peering.Ping: the sender is alive
 	kindMessage                    // a raft message
 	kindHead                       // size of a snapshot's data, and its message without them
 	kindChunk                      // the next part of a snapshot's data

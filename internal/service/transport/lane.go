@@ -148,7 +148,7 @@ func (p *peer) openLane() error {
 		return err
 	}
 	p.t.muted.forget(p.key("lane"))
-	p.t.wg.Go(func() { l.beat(p.t.cfg.PingInterval) })
+	p.t.wg.Go(func() { p.beat(l) })
 	ended := make(chan error, 1)
 	p.t.wg.Go(func() { ended <- p.listen(l) })
 	kept := make(chan struct{})

@@ -212,7 +212,7 @@ func (p *peer) converse() error {
 		return p.complain(err)
 	}
 	p.t.muted.forget(p.key("dial"))
-	p.t.wg.Go(func() { l.beat(p.t.cfg.PingInterval) })
+	p.t.wg.Go(func() { p.beat(l) })
 	ended := make(chan error, 1)
 	p.t.wg.Go(func() { ended <- p.listen(l) })
 	p.t.handler.Met(p.introduction())
@@ -295,7 +295,37 @@ func (p *peer) hear(l *connection) (kind, []byte, error) {
 		if k != kindPing {
 			return k, payload, nil
 		}
+		if err := p.pinged(payload); err != nil {
+			return 0, nil, err
+		}
 	}
+}
+
+// pinged takes a ping on a connection that counts.
+func (p *peer) pinged(payload []byte) error {
+	ping, err := peering.DecodePing(payload)
+	if err == nil {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.known.Pinged(ping)
+	}
+	return err
+}
+
+// beat sends pings on a connection with the peer until it is closed.
+func (p *peer) beat(l *connection) {
+	l.beat(p.t.cfg.PingInterval, func() []byte {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return p.known.Ping().Append(nil)
+	})
+}
+
+// copies returns how many processes with a copy of the data of the peer were refused, and the last.
+func (p *peer) copies() (uint64, peering.Copy) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.known.Copies(p.t.now())
 }
 
 // hearOnly is hear where no other kind than want is expected.
@@ -322,10 +352,8 @@ func (p *peer) listen(l *connection) error {
 func (p *peer) join(ln peering.Lane, h Hello) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.known.Join(ln, h) {
-		// This is not a *Refusal, because this side is the one that refuses.
-		known, _ := p.known.Known()
-		return errors.New(peering.Twice(p.t.cfg.Self.Server, h, known).Text)
+	if !p.known.Join(ln, h, p.t.now()) {
+		return p.known.Other(h) // not a *Refusal, because this side is the one that refuses
 	}
 	signal(p.framing)
 	return nil

@@ -227,7 +227,7 @@ func TestWhoRefusedAndComesIsDialled(t *testing.T) {
 func TestTwoServersWithOneID(t *testing.T) {
 	s := alone(t, nil)
 	first := enter(t, s, visitHello())
-	go first.beat(s.cfg.PingInterval)
+	go first.beat(s.cfg.PingInterval, silent)
 	for _, change := range []func(*Hello){
 		func(h *Hello) { h.UID++ },
 		func(h *Hello) { h.PeerAddress = "127.0.0.1:7599" },
@@ -270,7 +270,7 @@ func TestEmptiedServerComesBack(t *testing.T) {
 func TestDiallerNoticesDuplicate(t *testing.T) {
 	s := alone(t, nil)
 	first := enter(t, s, visitHello())
-	go first.beat(s.cfg.PingInterval)
+	go first.beat(s.cfg.PingInterval, silent)
 	other := config(2, listen(t, "127.0.0.1:0"), nil)
 	other.Peers = map[uint64]string{1: s.address}
 	o := launch(t, other)

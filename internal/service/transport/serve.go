@@ -16,7 +16,7 @@ import (
 // serve delivers what a peer sends until the connection breaks.
 func (t *Transport) serve(v *visit) {
 	defer v.leave()
-	t.wg.Go(func() { v.beat(t.cfg.PingInterval) })
+	t.wg.Go(func() { v.peer.beat(v.connection) })
 	hello, _ := v.peer.who()
 	t.handler.Met(hello)
 	read := v.readMessages

@@ -67,7 +67,7 @@ func (p *peer) sendSnapshot(m *raftpb.Message) error {
 	}
 	defer p.hangUp(l)
 	p.t.handler.Met(p.introduction())
-	p.t.wg.Go(func() { l.beat(p.t.cfg.PingInterval) })
+	p.t.wg.Go(func() { p.beat(l) })
 	answered := make(chan error, 1)
 	p.t.wg.Go(func() { answered <- p.awaitTaken(l) })
 	if err := l.writeSnapshot(m); err != nil {

@@ -9,9 +9,11 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"go.etcd.io/raft/v3/raftpb"
 
+	"github.com/conclave-io/conclave/internal/kit/boottime"
 	"github.com/conclave-io/conclave/internal/service/peering"
 )
 
@@ -30,6 +32,7 @@ type Transport struct {
 	muted   muted
 	places  places
 	framing atomic.Bool // lanes for frames are wanted
+	started int64       // when New was called
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
@@ -55,6 +58,7 @@ func New(cfg Config) (*Transport, error) {
 	if cfg.ServerTLS != nil && cfg.Calls != nil {
 		t.cfg.ServerTLS = offerCalls(cfg.ServerTLS)
 	}
+	t.started = t.now()
 	t.ctx, t.cancel = context.WithCancel(context.Background())
 	for id, address := range cfg.Peers {
 		t.SetPeer(id, address)
@@ -166,6 +170,7 @@ type PeerState struct {
 	ID      uint64
 	Up      bool   // there is a connection for messages
 	Dropped uint64 // messages to it that were dropped
+	Copies  uint64 // connections of processes with a copy of its data that were refused
 }
 
 // PeerStates returns the state of the connection to every peer, in ascending order.
@@ -174,7 +179,8 @@ func (t *Transport) PeerStates() []PeerState {
 	defer t.mu.RUnlock()
 	all := make([]PeerState, 0, len(t.peers))
 	for id, p := range t.peers {
-		all = append(all, PeerState{id, p.up(), p.dropped.Load()})
+		copies, _ := p.copies()
+		all = append(all, PeerState{id, p.up(), p.dropped.Load(), copies})
 	}
 	slices.SortFunc(all, func(a, b PeerState) int { return cmp.Compare(a.ID, b.ID) })
 	return all
@@ -229,8 +235,32 @@ func (t *Transport) hello(receiver uint64) Hello {
 	h := t.cfg.Self
 	h.Receiver, h.Level = receiver, t.cfg.Level()
 	h.Phase, h.Record = t.cfg.Founding()
+	if h.Nonce != 0 {
+		h.Age, h.Copies = uint64(t.now()-t.started), t.Copies()
+	}
 	return h
 }
+
+// CopiesShown is for how long a server tells of a process that it refused as a copy.
+const CopiesShown = 10 * time.Minute
+
+// Copies returns the processes that this server has refused within CopiesShown because they run
+// with the data of a peer while another process does, at most one of each peer, the latest first.
+func (t *Transport) Copies() []peering.Copy {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	var all []peering.Copy
+	for _, p := range t.peers {
+		if n, last := p.copies(); n > 0 && last.Ago < uint64(CopiesShown) {
+			all = append(all, last)
+		}
+	}
+	slices.SortFunc(all, func(a, b peering.Copy) int { return cmp.Or(cmp.Compare(a.Ago, b.Ago), cmp.Compare(a.Server, b.Server)) })
+	return all[:min(len(all), peering.MostCopies)]
+}
+
+// now reads the clock of this server, which continues while the machine is suspended.
+func (t *Transport) now() int64 { return int64(boottime.Now()) }
 
 // examiner returns what this server knows of a server that introduces itself.
 func (t *Transport) examiner(server uint64) *peering.Examiner {

@@ -92,7 +92,7 @@ internal/service/replica:       algorithm/view internal/kit/histogram internal/s
 internal/service/queue:         internal/service/registry
 internal/service/store:         internal/service/founding internal/kit/wire
 internal/service/peering:       internal/service/founding internal/kit/wire
-internal/service/transport:     internal/service/founding internal/service/peering internal/kit/wire
+internal/service/transport:     internal/kit/boottime internal/service/founding internal/service/peering internal/kit/wire
 internal/service/backup:        internal/service/registry internal/service/store internal/kit/outfile internal/kit/wire
 internal/service/guarded/home:  algorithm/view internal/kit/boottime internal/kit/near internal/kit/wire internal/service/access internal/service/host internal/service/registry internal/service/replica internal/service/transport internal/service/version # names under algorithms
 internal/service/node:          internal/service/guarded/home internal/kit/histogram internal/service/access internal/service/backup internal/service/clocks internal/service/founding internal/service/replica internal/service/agreement internal/service/registry internal/service/store internal/service/transport internal/service/peering internal/service/queue internal/service/version internal/kit/boottime internal/kit/wire
@@ -159,12 +159,13 @@ internal/test/vopr/history: internal/service/registry # what clients saw of a re
 internal/test/vopr/turns:   internal/service/agreement internal/service/registry internal/service/replica # which requests a leader writes to its log
 internal/test/vopr/machine: internal/test/vopr/clock internal/test/vopr/events internal/test/vopr/network
 internal/test/vopr/transport: internal/service/peering internal/service/replica internal/test/vopr/events internal/test/vopr/machine internal/test/vopr/network # the connections between servers
+internal/test/vopr/copies:  internal/service/peering internal/service/replica internal/test/vopr/machine internal/test/vopr/network internal/test/vopr/transport # processes with copies of the data of servers
 internal/test/vopr/disk:    internal/service/agreement internal/service/founding internal/test/vopr/events internal/test/vopr/machine
 internal/test/vopr/ledger:  internal/service/agreement # the logs of servers, for the judges
 internal/test/vopr/deadlock: internal/service/registry internal/service/version internal/test/vopr/events internal/test/vopr/ledger # the judge of deadlocks
 internal/test/vopr/patience: internal/service/registry internal/test/vopr/clock internal/test/vopr/events internal/test/vopr/history # the judge of candidates
 internal/test/vopr/trace:   api internal/client/line internal/service/registry internal/service/replica internal/test/leasemodel internal/test/vopr/events internal/test/vopr/ledger # decisions, for the model of the sessions
-internal/test/vopr/world:   api internal/client/line internal/service/access internal/service/agreement internal/service/founding internal/service/host internal/service/peering internal/service/queue internal/service/registry internal/service/replica internal/service/stream internal/service/version internal/test/vopr/clock internal/test/vopr/deadlock internal/test/vopr/disk internal/test/vopr/events internal/test/vopr/faults internal/test/vopr/history internal/test/vopr/ledger internal/test/vopr/machine internal/test/vopr/network internal/test/vopr/patience internal/test/vopr/stats internal/test/vopr/trace internal/test/vopr/transport internal/test/vopr/turns # servers, clients and the judge
+internal/test/vopr/world:   api internal/client/line internal/service/access internal/service/agreement internal/service/founding internal/service/host internal/service/peering internal/service/queue internal/service/registry internal/service/replica internal/service/stream internal/service/version internal/test/vopr/clock internal/test/vopr/copies internal/test/vopr/deadlock internal/test/vopr/disk internal/test/vopr/events internal/test/vopr/faults internal/test/vopr/history internal/test/vopr/ledger internal/test/vopr/machine internal/test/vopr/network internal/test/vopr/patience internal/test/vopr/stats internal/test/vopr/trace internal/test/vopr/transport internal/test/vopr/turns # servers, clients and the judge
 internal/test/vopr/rules:   internal/service/access internal/service/host internal/service/registry internal/test/vopr/world
 internal/test/vopr/guarded: algorithm/served algorithm/view internal/kit/near internal/service/host internal/service/registry internal/service/replica internal/test/vopr/clock internal/test/vopr/faults internal/test/vopr/history internal/test/vopr/world
 internal/test/vopr:         internal/test/vopr/events internal/test/vopr/faults internal/test/vopr/guarded internal/test/vopr/rules internal/test/vopr/stats internal/test/vopr/world # the server in a simulated world
@@ -181,7 +182,7 @@ internal/test/selftest:
 const doors = `
 go.etcd.io/raft/v3...:                 internal/service/agreement
 go.etcd.io/raft/v3:                    internal/service/agreement internal/service/store internal/service/peering # the latter two: see TestOnlyAgreementDrivesRaft
-go.etcd.io/raft/v3/raftpb:             internal/service/agreement internal/service/store internal/service/transport internal/service/replica internal/service/node internal/test/vopr/deadlock internal/test/vopr/disk internal/test/vopr/ledger internal/test/vopr/trace internal/test/vopr/transport internal/test/vopr/world internal/test/vopr/rules
+go.etcd.io/raft/v3/raftpb:             internal/service/agreement internal/service/store internal/service/transport internal/service/replica internal/service/node internal/test/vopr/copies internal/test/vopr/deadlock internal/test/vopr/disk internal/test/vopr/ledger internal/test/vopr/trace internal/test/vopr/transport internal/test/vopr/world internal/test/vopr/rules
 go.etcd.io/etcd/...:                   internal/service/store
 go.uber.org/zap...:                    internal/service/store
 

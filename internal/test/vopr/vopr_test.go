@@ -41,6 +41,7 @@ func TestSample(t *testing.T) {
 		"entries and states compared": all.Alike, "grants in turn": all.Pairs, "holds looked for": all.Kept, "sessions looked for": all.Alive,
 		"grants beside others": all.Shared, "grants after others": all.Handed, "patient candidates": all.Patient, "leaders asked to leave for another": all.Overtaken, "candidates elected in turn": all.Preferred, "leaderships handed over": all.Transfers, "ends remembered": all.Endings, "states told to observers": all.Told, "looks at observers": all.Looked,
 		"writes beside others": all.Beside, "sessions ended by an operator": all.Dismissed, "holds asked back before their grants arrived": all.Recalled,
+		"copies of servers": all.Copies, "copies refused": all.CopiesRefused,
 		"levels raised": all.Raised, "acquires whose callers keep something": all.Nested, "deadlocks refused": all.Deadlocks, "floods": all.Floods, "acquires refused by the limit of the state": all.Limited, "requests in sessions of others": all.Thefts, "streams relayed": all.Relayed, "messages between servers dropped": all.Dropped, "snapshots that broke off": all.BrokenOff, "streams of clients cut off": all.CutOff, "founders": all.Founded, "disks emptied": all.Emptied, "removed servers taken away": all.TakenAway, "servers that rejoined": all.Rejoined, "emptied servers taken back": all.TakenBack,
 	} {
 		if n == 0 && *seeds >= 20 {

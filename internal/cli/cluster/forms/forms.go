@@ -165,6 +165,7 @@ func MemberOf(m admin.Member) Member {
 	return Member{jsonform.Member{
 		ID: m.ID, PeerAddress: m.PeerAddress, ClientAddress: m.ClientAddress, Voter: m.Voter, Leader: m.Leader, Connected: m.Connected,
 		MatchIndex: jsonform.Uint64(m.MatchIndex), Learner: m.Learner, Behind: jsonform.Uint64(m.Behind), Stage: string(m.Stage),
+		CopyAddress: m.CopyAddress, CopyRefused: m.CopyRefused,
 	}, m.CertificateExpires}
 }
 

@@ -46,7 +46,7 @@ func NewServe(a *ui.App) *cobra.Command {
 		Short: "Run one server of a cluster",
 		Long:  serveHelp,
 		Annotations: ui.Statuses("0 stopped by a signal",
-			"78 a restart does not help: invalid settings, a data directory that is damaged or belongs to\nanother server, a release that cannot read the level of the cluster, or the server was\nremoved from the cluster",
+			"78 a restart does not help: invalid settings, a data directory that is damaged or belongs to\nanother server, a release that cannot read the level of the cluster, the server was\nremoved from the cluster, or another process runs with its data",
 			"125 another failure, such as an address in use"),
 		Example: `  conclave serve
   conclave serve --config /etc/conclave.toml

@@ -47,7 +47,10 @@ type Plan struct {
 	Watch bool `json:"watch,omitempty"`
 	// Access makes an administrator change rules and quotas. All servers support the level that is
 	// necessary for this. See ruling.
-	Access bool    `json:"access,omitempty"`
+	Access bool `json:"access,omitempty"`
+	// Copies makes all servers run a release whose processes have nonces, and starts processes with
+	// copies of the data of servers.
+	Copies bool    `json:"copies,omitempty"`
 	Faults []Fault `json:"faults"`
 }
 
@@ -85,10 +88,11 @@ const (
 	Stuck   Kind = "stuck"   // a client cannot reach one of the servers
 	Flood   Kind = "flood"   // a client requests hundreds of locks at once
 	Unread  Kind = "unread"  // like flood, and the client reads no replies for a while
-	Sever   Kind = "sever"   // two servers cannot communicate; only DrawGuarded uses it
+	Sever   Kind = "sever"   // two servers cannot communicate; only DrawGuarded and plans with copies use it
 	Freeze  Kind = "freeze"  // a server and its clock stop; only plans with hosts use it
 	Leave   Kind = "leave"   // a server stops in order: it gives up its seat first; used like freeze
 	Theft   Kind = "theft"   // a client sends a request in the session of another client, with its id or its secret
+	Copy    Kind = "copy"    // a process is started on another machine with a copy of the data of a server, and runs until a server refuses it, or for a time; only plans with copies use it
 )
 
 // Fault is a fault at a time.
@@ -114,13 +118,13 @@ var weights = []struct {
 }{
 	{Crash, 14}, {Outage, 3}, {Pause, 12}, {Isolate, 10}, {Deafen, 4}, {Mute, 4}, {Strand, 6}, {Split, 7},
 	{Storm, 6}, {Slow, 5}, {Hang, 8}, {Full, 3}, {Drift, 4}, {Jump, 3}, {Join, 5}, {Remove, 4}, {Promote, 2}, {Resign, 3}, {End, 8},
-	{Nap, 6}, {Die, 6}, {Away, 5}, {Stuck, 4}, {Flood, 4}, {Unread, 3}, {Narrow, 5}, {Empty, 8}, {Boot, 3}, {Theft, 4}, {Sever, 0}, {Freeze, 0}, {Leave, 0},
+	{Nap, 6}, {Die, 6}, {Away, 5}, {Stuck, 4}, {Flood, 4}, {Unread, 3}, {Narrow, 5}, {Empty, 8}, {Boot, 3}, {Theft, 4}, {Sever, 0}, {Freeze, 0}, {Leave, 0}, {Copy, 0},
 }
 
 // Draw returns the plan of a seed. Clusters have three or five servers, alternately, and eight
 // clients. There is a fault about every two seconds. In a third of the plans, servers run different
 // releases. In a fifth, the state is limited. In a seventh, some clients authenticate with the same
-// name. Plans of the last two kinds have more floods.
+// name. Plans of the last two kinds have more floods. In a quarter, copies of servers are started.
 func Draw(seed uint64, millis int64) Plan {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	p := Plan{Seed: seed, Servers: 3 + 2*int(seed%2), Clients: 8, Millis: millis, Levels: seed/2%3 == 0, Limits: seed%5 == 4, Shared: seed%7 == 3, Deadlocks: seed/4%2 == 1}
@@ -134,7 +138,30 @@ func Draw(seed uint64, millis int64) Plan {
 		}
 		p.Faults = append(p.Faults, f)
 	}
+	if p.Copies = seed%4 == 2; p.Copies {
+		p.Faults = append(p.Faults, drawCopies(seed, millis)...)
+		slices.SortStableFunc(p.Faults, func(a, b Fault) int { return cmp.Compare(a.At, b.At) })
+	}
 	return p
+}
+
+// drawCopies returns faults of the kind Copy. Half of the copies are started soon after a fault of the
+// same server, while it may be cut off from others.
+func drawCopies(seed uint64, millis int64) (faults []Fault) {
+	rng := rand.New(rand.NewPCG(seed, 12))
+	for at := int64(3000); at < millis; at += 2000 + rng.Int64N(9000) {
+		f := Fault{At: at, Kind: Copy, Who: rng.IntN(16), For: 500 + rng.Int64N(8000)}
+		if rng.IntN(2) == 0 {
+			cut := Fault{At: at - rng.Int64N(2000), Kind: Sever, Who: f.Who, For: 100 + rng.Int64N(4000), Arg: rng.Int64N(16)}
+			if rng.IntN(2) == 0 {
+				cut.Kind = Crash
+				cut.For, cut.Arg = 10+rng.Int64N(1000), 0
+			}
+			faults = append(faults, cut)
+		}
+		faults = append(faults, f)
+	}
+	return faults
 }
 
 func drawFault(rng *rand.Rand, at int64) Fault {
@@ -262,6 +289,9 @@ func (p *Plan) Encode() []byte {
 	}
 	if p.Access {
 		b.WriteString("\"access\": true, ")
+	}
+	if p.Copies {
+		b.WriteString("\"copies\": true, ")
 	}
 	b.WriteString("\"faults\": [")
 	for i, f := range p.Faults {

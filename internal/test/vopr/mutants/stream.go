@@ -154,7 +154,21 @@ var peeringMutants = []Mutant{
 		Name: "duplicate-at-once",
 		Why:  "A server that comes back with another directory is refused for good if anything was ever heard of the old one: it stops.",
 		Edits: []Edit{{
-			"internal/service/peering/admit.go", "case c.looked && heard != c.heard:", "case heard != c.heard:",
+			"internal/service/peering/admit.go", "if c.looked && heard != c.heard {", "if heard != c.heard {",
+		}},
+	},
+	{
+		Name: "two-processes-with-one-directory",
+		Why:  "A second process with a copy of the data of a server takes its place, and the two take turns.",
+		Edits: []Edit{{
+			"internal/service/peering/hello.go", " || h.sharesData(other)", "",
+		}},
+	},
+	{
+		Name: "the-older-leaves",
+		Why:  "Of two processes with the same data the one stops that started earlier: a server that was cut off, and not its copy.",
+		Edits: []Edit{{
+			"internal/service/peering/copy.go", "return d > 0", "return d < 0",
 		}},
 	},
 	{

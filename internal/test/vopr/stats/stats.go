@@ -11,39 +11,40 @@ import (
 
 // Stats are counts of a run, or sums over many runs.
 type Stats struct {
-	Runs       int
-	Nanos      int64 // simulated time
-	Events     int
-	Operations int // of clients: acquire, release, cancel, update, transfer, revoke, query
-	Renewals   int
-	Faults     int
-	Grants     int
-	Lost       int // holds that ended because the client's deadline was over
-	Ended      int // sessions that ended
-	Leaders    int // terms with a leader
-	Restarts   int
-	Torn       int // writes of which a part survived a crash
-	Unsynced   int // writes of which nothing survived a crash
-	Snapshots  int // snapshots that leaders sent and members installed
-	Changes    int // completed changes of the members
-	Founded    int // servers that founded
-	Emptied    int // disks that were emptied
-	TakenAway  int // removed servers that were taken away in a power failure
-	Rejoined   int // servers that found out that they had lost their data
-	TakenBack  int // servers that were taken back after their disk was emptied
-	Writes     int // writes of holders to the store that checks fences
-	Refused    int // late writes that this store refused
-	Limited    int // acquires that were refused because the state was at its limit
-	Thefts     int // requests in the session of another client
-	Floods     int // times that a client requested hundreds of locks at once
-	Relayed    int // streams that a server passed on to the leader
-	Connected  int // connections between servers
-	Dropped    int // messages between servers, because a queue was full
-	BrokenOff  int // snapshots that did not reach their server
-	CutOff     int // streams of clients that read no replies
-	Histories  int // histories that were checked for linearizability
-	Checked    int // operations in these histories
-	Unknown    int // histories that were too hard to check
+	Runs          int
+	Nanos         int64 // simulated time
+	Events        int
+	Operations    int // of clients: acquire, release, cancel, update, transfer, revoke, query
+	Renewals      int
+	Faults        int
+	Grants        int
+	Lost          int // holds that ended because the client's deadline was over
+	Ended         int // sessions that ended
+	Leaders       int // terms with a leader
+	Restarts      int
+	Torn          int // writes of which a part survived a crash
+	Unsynced      int // writes of which nothing survived a crash
+	Snapshots     int // snapshots that leaders sent and members installed
+	Changes       int // completed changes of the members
+	Founded       int // servers that founded
+	Emptied       int // disks that were emptied
+	TakenAway     int // removed servers that were taken away in a power failure
+	Rejoined      int // servers that found out that they had lost their data
+	TakenBack     int // servers that were taken back after their disk was emptied
+	Writes        int // writes of holders to the store that checks fences
+	Refused       int // late writes that this store refused
+	Limited       int // acquires that were refused because the state was at its limit
+	Thefts        int // requests in the session of another client
+	Floods        int // times that a client requested hundreds of locks at once
+	Relayed       int // streams that a server passed on to the leader
+	Connected     int // connections between servers
+	Dropped       int // messages between servers, because a queue was full
+	CopiesRefused int // connections that were refused because they came from a copy of a server
+	BrokenOff     int // snapshots that did not reach their server
+	CutOff        int // streams of clients that read no replies
+	Histories     int // histories that were checked for linearizability
+	Checked       int // operations in these histories
+	Unknown       int // histories that were too hard to check
 
 	// The following counts show how often each promise was checked.
 	Alike     int   // entries and states of a server that were equal to those of an earlier one
@@ -52,6 +53,7 @@ type Stats struct {
 	Alive     int   // sessions that a server had before their deadline
 	Shared    int   // grants while others hold: readers, and units of a semaphore
 	Handed    int   // grants of an exclusive resource after another holder
+	Copies    int   // processes that were started with a copy of the data of a server
 	Dismissed int   // sessions that an operator was asked to end
 	Recalled  int   // holds that were asked back before their clients were told the grants
 	Beside    int   // writes of concurrent holders that a store with floors accepted
@@ -83,6 +85,8 @@ func (s *Stats) addParts(o *Stats) {
 	s.Seats.add(&o.Seats)
 	s.Hosts.add(&o.Hosts)
 	s.Access.add(&o.Access)
+	s.Copies += o.Copies
+	s.CopiesRefused += o.CopiesRefused
 }
 
 // Add adds the counts of other runs.
@@ -203,6 +207,8 @@ func (s *Stats) Figures(wall time.Duration) []longrun.Figure {
 		{Name: "grants in turn", Value: float64(s.Pairs)},
 		{Name: "decisions that the model allows", Value: float64(s.Compared.Sum())},
 		{Name: "longest wait for a majority that is well, s", Value: float64(s.Longest) / 1e9},
+		{Name: "copies of servers", Value: float64(s.Copies)},
+		{Name: "copies refused", Value: float64(s.CopiesRefused)},
 		{Name: "slowest recovery, s", Value: float64(s.Slowest) / 1e9},
 		{Name: "simulated hours per hour", Value: float64(s.Nanos) / float64(wall)},
 	}

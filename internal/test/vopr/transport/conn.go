@@ -31,6 +31,7 @@ type conn struct {
 	heard   [2]int64    // when something last arrived at that end
 	said    [2][]func() // ordered frames in transit to that end
 	uids    [2]uint64   // the UID of the directory that the other end sent
+	nonces  [2]uint64   // the nonce that the other end sent
 	begun   int64
 	there   bool // the introduction of the dialler has arrived
 	up      bool // for the dialler: the handshake has ended
@@ -91,19 +92,35 @@ func (c *conn) tell(end int) {
 // ping sends a ping to the other end. It may be lost.
 func (c *conn) ping(to int) {
 	from := c.ends[1-to]
+	payload := from.remote(c.ends[to].ID).known.Ping().Append(nil)
 	from.net.Packet(from.Endpoint(), c.ends[to].Endpoint(), func() {
 		if c.alive(to) {
-			c.ends[to].Take(func() { c.arrives(to, func() {}) })
+			c.ends[to].Take(func() { c.arrives(to, func() { c.pinged(to, payload) }) })
 		}
 	}, func() {})
 }
+
+// pinged processes the content of a ping on a connection that counts.
+func (c *conn) pinged(at int, payload []byte) {
+	t := c.ends[at]
+	ping, err := peering.DecodePing(payload)
+	if err != nil {
+		t.net.Violate("codec", "server %d cannot read a ping: %v", t.ID, err)
+	}
+	if c.counts(at) {
+		t.remote(c.ends[1-at].ID).known.Pinged(ping)
+	}
+}
+
+// counts reports whether an end takes what arrives as from its peer.
+func (c *conn) counts(at int) bool { return at == dialler && c.up || at == acceptor && c.current }
 
 func (c *conn) arrives(at int, take func()) {
 	if !c.alive(at) {
 		return
 	}
 	c.heard[at] = c.ends[at].net.Now
-	if at == dialler && c.up || at == acceptor && c.current {
+	if c.counts(at) {
 		c.ends[at].remote(c.ends[1-at].ID).heard++
 	}
 	take()
@@ -166,6 +183,7 @@ func (t *Transport) Stop() {
 		}
 	}
 	t.remotes = nil
+	t.ended[t.Life-1] = t.net.Now // the machine has ended this life
 }
 
 // connsWith returns the connections with another server.

@@ -140,7 +140,7 @@ func (t *Transport) greeted(c *conn, frame []byte) {
 		t.h.Accept(h.Server)
 		t.Acquaint()
 	}
-	t.admit(c, &peering.Newcomer[*conn]{Lane: c.lane, Conn: c, Hello: h}, t.net.Now+handshakeTime*5/6)
+	t.admit(c, &peering.Newcomer[*conn]{Lane: c.lane, Conn: c, Hello: h, At: t.Now()}, t.net.Now+handshakeTime*5/6)
 }
 
 // admit makes a connection the current one with its peer, or refuses it.
@@ -148,6 +148,9 @@ func (t *Transport) admit(c *conn, n *peering.Newcomer[*conn], until int64) {
 	r := t.remote(n.Hello.Server)
 	switch admission := r.known.Admit(t.ID, n, r.heard, t.net.Now > until); admission.Step {
 	case peering.Reject:
+		if admission.Refusal.SharesData() {
+			t.outlived(c)
+		}
 		t.refuse(c, admission.Refusal)
 	case peering.Replace:
 		r.known.Inbound(c.lane).close(acceptor)
@@ -166,7 +169,7 @@ func (t *Transport) admit(c *conn, n *peering.Newcomer[*conn], until int64) {
 }
 
 func (t *Transport) admitted(c *conn, h peering.Hello) {
-	c.current, c.uids[acceptor] = true, h.UID
+	c.current, c.uids[acceptor], c.nonces[acceptor] = true, h.UID, h.Nonce
 	t.alike(c)
 	t.net.Stats.Connected++
 	frame := t.h.Hello(h.Server).Append(nil)
@@ -213,11 +216,14 @@ func (t *Transport) welcomed(c *conn, frame []byte) {
 		return
 	}
 	r := t.remote(peer)
-	if t.h.Examiner(peer).Recognise(peer, h) != nil || !r.known.Join(c.lane, h) {
+	if t.h.Examiner(peer).Recognise(peer, h) != nil || !r.known.Join(c.lane, h, t.Now()) {
 		c.close(dialler)
 		return
 	}
-	c.uids[dialler] = h.UID
+	c.uids[dialler], c.nonces[dialler] = h.UID, h.Nonce
+	if c.lane == peering.Messages {
+		t.h.Welcomed(peer)
+	}
 	if c.lane == peering.Snapshots {
 		c.up = true
 	} else {
@@ -231,11 +237,30 @@ func (t *Transport) welcomed(c *conn, frame []byte) {
 	}
 }
 
-// alike checks that both connections with a peer are with the same directory.
+// alike checks that both connections with a peer are with the same directory and the same process.
 func (t *Transport) alike(c *conn) {
-	for _, other := range t.connsWith(c.ends[1-c.at(t)]) {
-		if mine := other.at(t); (other.up || mine == acceptor) && other.uids[mine] != c.uids[c.at(t)] {
-			t.net.Violate("connection", "server %d is connected with two directories of one server: %d and %d", t.ID, other.uids[mine], c.uids[c.at(t)])
+	here := c.at(t)
+	for _, other := range t.connsWith(c.ends[1-here]) {
+		mine := other.at(t)
+		switch {
+		case !other.up && mine == dialler:
+		case other.uids[mine] != c.uids[here]:
+			t.net.Violate("connection", "server %d is connected with two directories of one server: %d and %d", t.ID, other.uids[mine], c.uids[here])
+		case other.nonces[mine] != c.nonces[here]:
+			t.net.Violate("copy", "server %d is connected with two processes that have the data of server %d: %x and %x", t.ID, c.ends[1-here].ID, other.nonces[mine], c.nonces[here])
+		}
+	}
+}
+
+// outlived checks, when a newcomer is refused as a copy, that the process that is connected was alive
+// when the newcomer dialled.
+func (t *Transport) outlived(c *conn) {
+	t.net.Stats.CopiesRefused++
+	for _, other := range t.connsWith(c.ends[dialler]) {
+		far := 1 - other.at(t)
+		process, life := other.ends[far], other.lives[far]
+		if ended, over := process.ended[life]; other.counts(1-far) && over && ended < c.begun {
+			t.net.Violate("copy", "server %d refuses a process of server %d that started at %d ms, because of one that ended at %d ms", t.ID, process.ID, c.begun/ms, ended/ms)
 		}
 	}
 }

@@ -33,6 +33,8 @@ type Handler interface {
 	// Met, Lost, Noted, Unreachable and SnapshotSent are those of the real transport.
 	Met(h peering.Hello)
 	Lost(peer uint64)
+	// Welcomed is told that a peer has accepted the connection for messages.
+	Welcomed(peer uint64)
 	Noted(peer uint64, d replica.Digest)
 	Unreachable(peer uint64)
 	SnapshotSent(peer uint64, ok bool)
@@ -56,13 +58,19 @@ type Transport struct {
 	net     *Net
 	h       Handler
 	remotes map[uint64]*remote // nil while the process is down
+	ended   map[int]int64      // when each life ended, for the judge
 }
 
 // Add returns the transport of the next server.
 func (n *Net) Add(m *machine.Machine, h Handler) *Transport {
-	t := &Transport{Machine: m, net: n, h: h}
+	t := n.Apart(m, h)
 	n.All = append(n.All, t)
 	return t
+}
+
+// Apart returns a transport that the others do not dial.
+func (n *Net) Apart(m *machine.Machine, h Handler) *Transport {
+	return &Transport{Machine: m, net: n, h: h, ended: make(map[int]int64)}
 }
 
 // Start begins the life of a process.

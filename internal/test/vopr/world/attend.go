@@ -91,7 +91,7 @@ func (w *World) majority() (well network.Endpoint) {
 	}
 	voters, peers, n := newest.Replica.Status().Voters, w.peers(), 0
 	for _, s := range w.Servers {
-		if s.Up() && !s.lost && !s.Replica.Blank() && !s.Paused && !s.disk.Hangs() && !s.disk.Full && slices.Contains(voters, s.ID) && !fetches(s, peers) {
+		if s.Up() && !s.lost && !s.Replica.Blank() && !s.Paused && !s.disk.Hangs() && !s.disk.Full && slices.Contains(voters, s.ID) && !fetches(s, peers) && !w.doubled(s.ID) {
 			well |= s.Endpoint()
 			n++
 		}
@@ -124,7 +124,7 @@ func (w *World) Calm() bool {
 		return false
 	}
 	for _, s := range w.Servers {
-		if !s.removed && (!s.Up() || s.lost || s.Paused || s.Narrow > 0 || s.disk.Slow > 0 || s.disk.Hangs() || s.disk.Full) {
+		if !s.removed && (!s.Up() || s.lost || s.Paused || s.Narrow > 0 || s.disk.Slow > 0 || s.disk.Hangs() || s.disk.Full || w.doubled(s.ID)) {
 			return false
 		}
 	}

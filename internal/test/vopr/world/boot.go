@@ -49,6 +49,9 @@ func (s *Server) boot() {
 	s.Start()
 	s.transport.Start()
 	s.served, s.ready = false, false
+	if s.nonce = 0; s.w.Plan.Copies {
+		s.nonce, s.born = s.w.nonces.Uint64()|1, s.Now()
+	}
 	s.founding, s.contacts = founding.Machine{}, make(map[uint64]peering.Hello)
 	s.streams, s.viewers = nil, nil
 	s.conns, s.queue = make(map[uint64]*attached), queue.Turns[*attached]{}

@@ -2,10 +2,13 @@ package world
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/conclave-io/conclave/internal/service/agreement"
+	"github.com/conclave-io/conclave/internal/service/founding"
 	"github.com/conclave-io/conclave/internal/service/registry"
 	"github.com/conclave-io/conclave/internal/service/replica"
+	"github.com/conclave-io/conclave/internal/test/vopr/copies"
 	"github.com/conclave-io/conclave/internal/test/vopr/faults"
 	"github.com/conclave-io/conclave/internal/test/vopr/machine"
 	"github.com/conclave-io/conclave/internal/test/vopr/network"
@@ -39,6 +42,10 @@ func (w *World) strike(f faults.Fault) {
 		}
 	case faults.Join, faults.Remove, faults.Promote, faults.Resign:
 		w.reshape(f)
+	case faults.Copy:
+		if s := w.target(f.Who); s != nil {
+			w.copy(s, f.For*ms)
+		}
 	case faults.End:
 		w.dismiss(w.Clients[max(f.Who, 0)%len(w.Clients)])
 	case faults.Nap, faults.Die, faults.Away, faults.Stuck, faults.Flood, faults.Unread, faults.Theft:
@@ -134,6 +141,44 @@ func (w *World) strikeServer(f faults.Fault, s *Server, kind faults.Kind) {
 	}
 }
 
+// copy starts a process with a copy of the data of a server. An operator ends it after a time.
+func (w *World) copy(s *Server, d int64) {
+	if !s.Up() || s.Replica.Blank() {
+		return // its data do not show a cluster to which the process could connect
+	}
+	var peers []uint64
+	for _, m := range s.Replica.Members() {
+		if m.ID != s.ID && m.PeerAddress != "" && !m.Reserved() {
+			peers = append(peers, m.ID)
+		}
+	}
+	w.Stats.Copies++
+	c := copies.Start(w.transports, len(w.copies), handler{s}.Hello(0), w.nonces.Uint64()|1, peers)
+	w.copies = append(w.copies, c)
+	w.After(d, c.End)
+}
+
+// yields stops a server because of a copy of its data. An operator starts it again when no copy of it
+// runs.
+func (w *World) yields(s *Server, why founding.Refusal) {
+	const slack = 10_000 * ms // refusals, and how much ages may differ
+	if !slices.ContainsFunc(w.copies, func(c *copies.Copy) bool {
+		return c.ID == s.ID && c.Admitted && (c.On || w.Now-c.Ended < slack) && (why == founding.Superseded || c.Began < s.began+slack)
+	}) {
+		w.Violate("copy", "server %d stops because of a copy of its data, and there is none that a server knew before", s.ID)
+	}
+	s.Crash()
+	w.Hold(s, slack)
+}
+
+// doubled reports whether a copy of a server has taken its place at another one, or had until lately:
+// the server may not know yet that it can connect again.
+func (w *World) doubled(id uint64) bool {
+	return slices.ContainsFunc(w.copies, func(c *copies.Copy) bool {
+		return c.ID == id && c.Admitted && (c.On || w.Now-c.Ended < 8000*ms)
+	})
+}
+
 // freeze stops a server and its clock, like a paused virtual machine.
 func (w *World) freeze(s *Server, d int64) {
 	if !s.On || s.Paused {
@@ -218,6 +263,9 @@ func (w *World) strikeClient(f faults.Fault, c *client) {
 func (w *World) heal() {
 	w.Healed, w.Net.Cuts, w.Net.Storm = true, nil, false
 	w.Note("heal", 0, 0)
+	for _, c := range w.copies {
+		c.End()
+	}
 	for _, s := range w.Servers {
 		s.held, s.Narrow, s.disk.Slow, s.disk.Full, s.disk.Fuse = 0, 0, 0, false, false
 		s.resume()

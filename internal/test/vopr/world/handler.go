@@ -42,6 +42,9 @@ func (s handler) Hello(receiver uint64) peering.Hello {
 	if s.Up() {
 		h.Level = s.Replica.Level()
 	}
+	if h.Nonce = s.nonce; h.Nonce != 0 {
+		h.Age = uint64(s.Now() - s.born)
+	}
 	return h
 }
 
@@ -75,6 +78,8 @@ func (s handler) Refused(by uint64, refusal *peering.Refusal) {
 	switch stop := s.founding.Refused(by, why, len(s.peers)-1, s.served); {
 	case stop && why == founding.Removed:
 		s.retire()
+	case stop && refusal.SharesData():
+		s.w.yields(s.Server, why)
 	case stop:
 		s.w.Violate("stop", "server %d stops because server %d refuses it: %s", s.ID, by, refusal.Text)
 	}
@@ -122,6 +127,9 @@ func (s handler) Lost(peer uint64) {
 		delete(s.contacts, peer)
 	}
 }
+
+// Welcomed records that a peer has accepted a connection.
+func (s handler) Welcomed(peer uint64) { s.founding.Welcomed(peer) }
 
 // Noted compares the digest of a peer with the own state.
 func (s handler) Noted(peer uint64, d replica.Digest) {

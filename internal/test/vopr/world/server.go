@@ -34,6 +34,8 @@ type Server struct {
 	ready     bool                     // its disk is read and has no state of the cluster
 	served    bool                     // it has had a leader
 	slowness  int64                    // the time that the next boot takes
+	nonce     uint64                   // of this process, 0 of a release that has none
+	born      int64                    // when this process started, on its clock
 
 	lost       bool // its disk was emptied, and it was not taken back since
 	members         // as it knew them last

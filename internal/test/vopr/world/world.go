@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/conclave-io/conclave/internal/service/registry"
+	"github.com/conclave-io/conclave/internal/test/vopr/copies"
 	"github.com/conclave-io/conclave/internal/test/vopr/deadlock"
 	"github.com/conclave-io/conclave/internal/test/vopr/events"
 	"github.com/conclave-io/conclave/internal/test/vopr/faults"
@@ -28,7 +29,7 @@ type World struct {
 	transports *transport.Net
 	end        int64 // when clients stop starting new work
 
-	disks, work, releases, nests *rand.Rand // independent random sources
+	disks, work, releases, nests, nonces *rand.Rand // independent random sources
 
 	Servers     []*Server // by id, from 1
 	founders    []uint64
@@ -41,6 +42,7 @@ type World struct {
 	storm       *faults.Fault
 	uneasy      int64  // when there was last a fault of the servers, or a change of the members
 	numbers     uint64 // the number of the latest connection or stream
+	copies      []*copies.Copy
 	Healed      bool
 	operator
 	attendant
@@ -62,6 +64,7 @@ func New(plan faults.Plan, log io.Writer, checks events.Checks, parts *Parts) *W
 		work:     rand.New(rand.NewPCG(plan.Seed, 4)),
 		releases: rand.New(rand.NewPCG(plan.Seed, 5)),
 		nests:    rand.New(rand.NewPCG(plan.Seed, 6)),
+		nonces:   rand.New(rand.NewPCG(plan.Seed, 13)),
 	}
 	w.Judge = newJudge(w.Run)
 	w.Net = &network.Network{Run: w.Run, Rand: rand.New(rand.NewPCG(plan.Seed, 2))}

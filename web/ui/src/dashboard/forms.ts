@@ -614,6 +614,12 @@ export interface Member {
    * Stage is settled, reserved, joining or leaving.
    */
   stage: 'settled' | 'reserved' | 'joining' | 'leaving';
+  /**
+   * CopyAddress is the address of a process that was refused lately because it runs with the
+   * data of this member while another one does, and CopyRefused is when.
+   */
+  copy_address?: string;
+  copy_refused?: string;
 }
 /**
  * Members are the servers of the cluster as the leader sees them.
