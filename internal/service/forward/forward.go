@@ -39,6 +39,7 @@ type Forwarder struct {
 	cfg   Config
 	ctx   context.Context // ends when the server stops
 	conns conns
+	pace  pace
 }
 
 // New returns the forwarder of a server that stops when ctx ends.
@@ -56,8 +57,6 @@ func (f *Forwarder) Close() { f.conns.Close() }
 func OnLeader[T any](ctx context.Context, f *Forwarder, here func(context.Context) (T, error), there func(context.Context, api.ConclaveClient) (T, error)) (T, error) {
 	ctx, stop := f.Serving(ctx)
 	defer stop()
-	end, stop := Waiting(ctx)
-	defer stop()
 	lost := time.Now() // when the leader was last known to work
 	for {
 		begun := time.Now()
@@ -68,7 +67,7 @@ func OnLeader[T any](ctx context.Context, f *Forwarder, here func(context.Contex
 		if time.Since(begun) > time.Second {
 			lost = time.Now()
 		}
-		if wait.For(end, f.LookEvery()) != nil {
+		if wait.For(ctx, f.LookEvery()) != nil {
 			return result, f.Status(ctx, err)
 		}
 		if time.Since(lost) > DefaultDeadline {

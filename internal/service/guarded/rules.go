@@ -12,7 +12,6 @@ import (
 	"github.com/conclave-io/conclave/internal/kit/wait"
 	"github.com/conclave-io/conclave/internal/service/access"
 	"github.com/conclave-io/conclave/internal/service/authn"
-	"github.com/conclave-io/conclave/internal/service/forward"
 	"github.com/conclave-io/conclave/internal/service/registry"
 	"github.com/conclave-io/conclave/internal/service/stream"
 )
@@ -111,7 +110,7 @@ func (d *Door) endAnonymousAtHomes(ctx context.Context) error {
 // awaitHomes returns once all homes go by the rules that this server, which leads, knows. A home
 // that does not answer loses its seat after its lease.
 func (d *Door) awaitHomes(ctx context.Context) error {
-	end, stop := forward.Waiting(ctx)
+	end, stop := d.cfg.Forward.Waiting(ctx)
 	defer stop()
 	state, err := d.cfg.Node.Read(ctx)
 	if err != nil {

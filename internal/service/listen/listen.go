@@ -2,6 +2,7 @@ package listen
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,9 +16,13 @@ import (
 // LongestSocket is the longest path of a socket that all systems support, in bytes.
 const LongestSocket = 100
 
+// keepAlive has the system notice within 25 s that the machine of a silent caller is gone. Until
+// then, what a caller over HTTP waits for stays in its queue.
+var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 10 * time.Second, Interval: 5 * time.Second, Count: 3}
+
 // TCP listens at an address. Key is the setting that it comes from.
 func TCP(key, address string) (net.Listener, error) {
-	l, err := net.Listen("tcp", address)
+	l, err := (&net.ListenConfig{KeepAliveConfig: keepAlive}).Listen(context.Background(), "tcp", address)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return nil, fmt.Errorf("%s: %s is taken by another process: choose another address with --%s", key, address, key)
 	}

@@ -6,7 +6,10 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strconv"
 	"time"
+
+	"github.com/conclave-io/conclave/api"
 )
 
 // maxBody bounds the body of a request: in JSON, each byte of a value of 64 KiB may take six
@@ -23,14 +26,31 @@ func (h *Handler) timed(method string, serve func(*http.Request) (any, error)) h
 		if err == nil {
 			body, err = serve(r)
 		}
+		if err == nil && gone(r.Context()) && takeBack(body) {
+			err = refused{&api.Reply{Code: api.Code_CODE_UNAVAILABLE, Message: "granted after the caller had closed the connection; the hold is being released"}}
+		}
 		_ = control.SetWriteDeadline(time.Now().Add(h.cfg.IOTimeout)) // fails if the client is gone
 		if err != nil {
 			h.server.Refused(r.Context(), err)
 			WriteError(w, err)
 			return
 		}
-		writeJSON(w, http.StatusOK, body)
+		if !writeJSON(w, http.StatusOK, body) || control.Flush() != nil {
+			takeBack(body)
+		}
 	}
+}
+
+// revocable is the body of an answer that is of no use unless the caller gets it.
+type revocable interface{ takeBack() }
+
+// takeBack takes back what an answer gives to its caller, and reports whether it gives anything.
+func takeBack(body any) bool {
+	it, is := body.(revocable)
+	if is {
+		it.takeBack()
+	}
+	return is
 }
 
 // receive reads the body of a request. The time limit applies only until the body has
@@ -51,11 +71,17 @@ func (h *Handler) receive(control *http.ResponseController, w http.ResponseWrite
 	return control.SetReadDeadline(time.Time{})
 }
 
-func writeJSON(w http.ResponseWriter, code int, body any) {
+// writeJSON writes an answer, and reports whether the connection is still there. The length tells the
+// caller whether an answer is complete.
+func writeJSON(w http.ResponseWriter, code int, body any) bool {
+	var text bytes.Buffer
+	out := json.NewEncoder(&text)
+	out.SetEscapeHTML(false)
+	_ = out.Encode(body) // never fails: the bodies are forms
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("Content-Length", strconv.Itoa(text.Len()))
 	w.WriteHeader(code)
-	out := json.NewEncoder(w)
-	out.SetEscapeHTML(false)
-	_ = out.Encode(body) // fails if the client is gone
+	_, err := w.Write(text.Bytes())
+	return err == nil
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -19,6 +21,9 @@ import (
 type fake struct {
 	Server
 	refused []error
+	// before is called before a request is answered.
+	before    func(context.Context)
+	takenBack chan uint64
 }
 
 func (f *fake) List(_ context.Context, req *api.ListRequest) (*api.ListResponse, error) {
@@ -28,12 +33,17 @@ func (f *fake) List(_ context.Context, req *api.ListRequest) (*api.ListResponse,
 	return &api.ListResponse{Resources: []*api.Resource{{Name: req.GetPrefix() + "x", Limit: 1}}, Silent: []uint64{3}}, nil
 }
 
-func (f *fake) Perform(_ context.Context, req *api.Request, wait *time.Duration) *api.Reply {
+func (f *fake) Perform(ctx context.Context, req *api.Request, wait *time.Duration) *api.Reply {
+	if f.before != nil {
+		f.before(ctx)
+	}
 	if wait == nil {
 		return &api.Reply{Code: api.Code_CODE_HELD, Message: "held", Holder: &api.Holder{Program: "p"}}
 	}
 	return &api.Reply{Code: api.Code_CODE_OK, Sequence: 7, Fence: 8, Floor: 8}
 }
+
+func (f *fake) TakeBack(_ context.Context, req *api.Request) { f.takenBack <- req.GetSequence() }
 
 func (f *fake) Called(string, time.Time)             {}
 func (f *fake) Refused(_ context.Context, err error) { f.refused = append(f.refused, err) }
@@ -83,6 +93,73 @@ func TestHandler(t *testing.T) {
 	}
 	if len(f.refused) != 3 {
 		t.Errorf("the server has noted the refusals %v", f.refused)
+	}
+}
+
+const oneSecond = `{"session":"00112233445566778899aabbccddeeff","name":"a","wait":"1s"}`
+
+// A hold is taken back if its caller has closed the connection before the answer is written, also if
+// no goroutine has noticed that yet.
+func TestAGrantToNobodyIsTakenBack(t *testing.T) {
+	for _, secure := range []bool{false, true} {
+		f := &fake{takenBack: make(chan uint64, 1)}
+		served := httptest.NewUnstartedServer(New(f, Config{IOTimeout: time.Minute, Healthz: http.NotFoundHandler(), Readyz: http.NotFoundHandler(), Metrics: http.NotFoundHandler()}))
+		served.Config.ConnContext = WithConn
+		start := served.Start
+		if secure {
+			start = served.StartTLS
+		}
+		start()
+		client, left := served.Client(), make(chan bool)
+		f.before = func(ctx context.Context) {
+			client.Transport.(*http.Transport).CloseIdleConnections()
+			close(left)
+			for !gone(ctx) {
+				runtime.Gosched()
+			}
+		}
+		ctx, leave := context.WithCancel(t.Context())
+		go func() {
+			<-left
+			leave()
+		}()
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, served.URL+"/v1/acquire", strings.NewReader(oneSecond))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resp, err := client.Do(req); err == nil {
+			t.Errorf("the caller has left, and gets %s", resp.Status)
+			resp.Body.Close()
+		}
+		if hold := <-f.takenBack; hold != 7 {
+			t.Errorf("the hold %d is taken back, want 7", hold)
+		}
+		served.Close()
+	}
+}
+
+// brokenWriter is a connection that takes no answer.
+type brokenWriter struct{ *httptest.ResponseRecorder }
+
+func (brokenWriter) SetReadDeadline(time.Time) error  { return nil }
+func (brokenWriter) SetWriteDeadline(time.Time) error { return nil }
+func (brokenWriter) FlushError() error                { return syscall.ECONNRESET }
+
+func TestAGrantThatCannotBeSentIsTakenBack(t *testing.T) {
+	f := &fake{takenBack: make(chan uint64, 1)}
+	h := New(f, Config{IOTimeout: time.Minute, Healthz: http.NotFoundHandler(), Readyz: http.NotFoundHandler(), Metrics: http.NotFoundHandler()})
+	for path, taken := range map[string]int{"/v1/acquire": 1, "/v1/campaign": 1, "/v1/renew": 0} {
+		body := oneSecond
+		if path == "/v1/renew" {
+			body = `{"session":"00112233445566778899aabbccddeeff"}`
+		}
+		h.ServeHTTP(brokenWriter{httptest.NewRecorder()}, httptest.NewRequest(http.MethodPost, path, strings.NewReader(body)))
+		if n := len(f.takenBack); n != taken {
+			t.Errorf("%s: %d holds are taken back, want %d", path, n, taken)
+		}
+		for range len(f.takenBack) {
+			<-f.takenBack
+		}
 	}
 }
 

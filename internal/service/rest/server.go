@@ -30,6 +30,9 @@ type Server interface {
 	// Perform has a request of a session carried out. The reply reports every failure. A wait
 	// bounds how long the request waits in a queue; without one it waits as long as ctx.
 	Perform(ctx context.Context, req *api.Request, wait *time.Duration) *api.Reply
+	// TakeBack releases what Perform granted to a request, whose number is that of the reply: the caller
+	// cannot be told.
+	TakeBack(ctx context.Context, req *api.Request)
 	// OwnStatus returns the status of this server. It does not need a leader.
 	OwnStatus(context.Context) (*api.StatusResponse, error)
 	// Sample returns the state of all servers that answer quickly.

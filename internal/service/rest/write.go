@@ -91,12 +91,21 @@ type claim struct {
 
 type acquireBody struct {
 	claim
-	Limit  uint32 `json:"limit"`
-	Shared bool   `json:"shared"`
+	Limit  *uint32 `json:"limit"`
+	Shared bool    `json:"shared"`
 }
 
 func (h *Handler) postAcquire(r *http.Request, body *acquireBody) (any, error) {
-	return h.acquire(r, body.claim, &api.Acquire{Class: api.Class_CLASS_LOCK, Limit: body.Limit, Shared: body.Shared})
+	a := &api.Acquire{Class: api.Class_CLASS_LOCK, Shared: body.Shared}
+	if body.Limit != nil {
+		switch a.Limit = *body.Limit; {
+		case a.Limit < 1 || a.Limit > registry.MaxLimit:
+			return nil, malformed("limit: %d: must be between 1 and %d", a.Limit, registry.MaxLimit)
+		case a.Shared:
+			return nil, malformed("shared: cannot be combined with limit")
+		}
+	}
+	return h.acquire(r, body.claim, a)
 }
 
 type campaignBody struct {
@@ -107,9 +116,20 @@ type campaignBody struct {
 }
 
 func (h *Handler) postCampaign(r *http.Request, body *campaignBody) (any, error) {
+	if err := oneValue(body.TextOrBase64); err != nil {
+		return nil, err
+	}
 	return h.acquire(r, body.claim, &api.Acquire{
 		Class: api.Class_CLASS_ELECTION, Value: body.Bytes(), Priority: body.Priority, PatienceNs: int64(body.Patience),
 	})
+}
+
+// oneValue refuses a value that is given twice.
+func oneValue(v jsonform.TextOrBase64) error {
+	if v.Value != nil && v.ValueBase64 != nil {
+		return malformed("value: cannot be combined with value_base64")
+	}
+	return nil
 }
 
 // hold describes a hold.
@@ -121,21 +141,37 @@ type hold struct {
 	Floor jsonform.Uint64 `json:"floor,omitempty"`
 }
 
+// granted is a new hold. A hold that the caller does not know would last as long as its session.
+type granted struct {
+	hold
+	release func()
+}
+
+func (g granted) takeBack() { g.release() }
+
 func (h *Handler) acquire(r *http.Request, body claim, a *api.Acquire) (any, error) {
 	var err error
 	if a.Keeps, err = keptMessages(body.Keeps); err != nil {
 		return nil, err
 	}
-	a.Name, a.Try = body.Name, body.Try
 	wait := (*time.Duration)(body.Wait)
-	if wait != nil && *wait == 0 || a.Try {
+	if body.Try && wait != nil {
+		return nil, malformed("try: cannot be combined with wait")
+	}
+	a.Name, a.Try = body.Name, body.Try
+	if wait != nil && *wait == 0 {
 		a.Try, wait = true, nil
 	}
-	reply, err := h.perform(r.Context(), &api.Request{Session: body.Session, Home: body.Home, Op: &api.Request_Acquire{Acquire: a}}, wait)
+	req := &api.Request{Session: body.Session, Home: body.Home, Op: &api.Request_Acquire{Acquire: a}}
+	reply, err := h.perform(r.Context(), req, wait)
 	if err != nil {
 		return nil, err
 	}
-	return hold{body.onSession, body.Name, jsonform.Uint64(reply.GetSequence()), jsonform.Uint64(reply.GetFence()), jsonform.Uint64(reply.GetFloor())}, nil
+	req.Sequence = reply.GetSequence()
+	return granted{
+		hold{body.onSession, body.Name, jsonform.Uint64(reply.GetSequence()), jsonform.Uint64(reply.GetFence()), jsonform.Uint64(reply.GetFloor())},
+		func() { h.server.TakeBack(r.Context(), req) },
+	}, nil
 }
 
 // keptMessages translates the names of holds.
@@ -173,6 +209,9 @@ type updateBody struct {
 }
 
 func (h *Handler) postUpdate(r *http.Request, body *updateBody) (any, error) {
+	if err := oneValue(body.TextOrBase64); err != nil {
+		return nil, err
+	}
 	reply, err := h.perform(r.Context(), &api.Request{
 		Session: body.Session,
 		Home:    body.Home,

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -19,10 +18,6 @@ import (
 	"github.com/conclave-io/conclave/internal/service/registry"
 	"github.com/conclave-io/conclave/internal/service/stream"
 )
-
-// withdrawal is how long a server tries to withdraw the request of a caller that no
-// longer waits.
-const withdrawal = 5 * time.Second
 
 // Do carries out one request. A caller that numbers its requests itself can safely
 // repeat one; other callers leave the number 0 and get one from the clock.
@@ -55,7 +50,9 @@ func (s *Server) do(ctx context.Context, req *api.Request) *api.Reply {
 		return stream.Refusal(req, api.Code_CODE_INVALID, problem)
 	}
 	ctx = authn.WithCaller(ctx, who)
-	if !waits(req) {
+	if waits(req) {
+		ctx = s.queueing(ctx, req)
+	} else {
 		var cancel context.CancelFunc
 		ctx, cancel = forward.WithDeadline(ctx)
 		defer cancel()
@@ -80,13 +77,33 @@ func waits(req *api.Request) bool {
 func (s *Server) carryOutNumbered(ctx context.Context, req *api.Request) *api.Reply {
 	for ahead := time.Second; ; ahead *= 4 {
 		sequence := s.numbers.next()
-		reply := s.carryOut(ctx, &api.Request{Session: req.GetSession(), Sequence: sequence, Low: lowFor(sequence), Home: req.GetHome(), Op: req.GetOp()})
+		numbered := &api.Request{Session: req.GetSession(), Sequence: sequence, Low: lowFor(sequence), Home: req.GetHome(), Op: req.GetOp()}
+		reply := s.carryOut(ctx, numbered)
 		if reply.GetCode() != api.Code_CODE_STALE || ahead > 24*time.Hour {
-			return reply
+			return s.unlessGone(ctx, numbered, reply)
 		}
 		// The request was not carried out: nobody else has sent this number.
 		s.numbers.skip(ahead)
 	}
+}
+
+// unlessGone returns a reply. If it grants something and the caller has gone, it is withdrawn: the
+// caller does not know the number of its request, so it could not find the hold.
+func (s *Server) unlessGone(ctx context.Context, req *api.Request, reply *api.Reply) *api.Reply {
+	if req.GetAcquire() == nil || reply.GetCode() != api.Code_CODE_OK || ctx.Err() == nil {
+		return reply
+	}
+	s.abandon(ctx, req)
+	return stream.Refusal(req, api.Code_CODE_UNAVAILABLE, "granted after the caller had gone; the hold is being released")
+}
+
+// abandon withdraws a request if it is one to acquire, in the background: nobody waits for it any more.
+func (s *Server) abandon(ctx context.Context, req *api.Request) {
+	if req.GetAcquire() == nil {
+		return
+	}
+	who, _ := authn.CallerOf(ctx)
+	s.tasks.Go(func() { s.abandoned.withdraw(who, req) })
 }
 
 // carryOut has a request carried out by the leader, or by the home of its session.
@@ -105,7 +122,7 @@ func (s *Server) carryOut(ctx context.Context, req *api.Request) *api.Reply {
 			who, _ := authn.CallerOf(ctx)
 			passed := who.PassedOn(req)
 			passed.Home = 0
-			reply, err := leader.Do(ctx, passed)
+			reply, err := s.passOn(ctx, leader, passed)
 			if err == nil {
 				reply.Session = req.GetSession()
 			}
@@ -114,10 +131,11 @@ func (s *Server) carryOut(ctx context.Context, req *api.Request) *api.Reply {
 	if err == nil {
 		return reply
 	}
-	if waits(req) && !authn.IsForwarded(ctx) {
-		// It may be in a queue now or later, but nobody waits for it any more.
-		who, _ := authn.CallerOf(ctx)
-		s.tasks.Go(func() { s.withdraw(who, req) })
+	if !authn.IsForwarded(ctx) {
+		s.abandon(ctx, req) // it may be in a queue now or later, or granted
+	}
+	if queueingOf(ctx).over() {
+		return notGranted(req, "is leaving")
 	}
 	return s.failed(ctx, req, err)
 }
@@ -160,79 +178,73 @@ func (s *Server) doHere(ctx context.Context, req *api.Request) (*api.Reply, erro
 }
 
 // await waits for the result of a request, and while the request is queued, for the
-// grant. If there is no answer at all it gives up after the default deadline.
+// grant. If there is no answer at all it gives up after the default deadline. A request whose wait is over
+// leaves its queue, but not before its first answer: that may be a grant.
 func (s *Server) await(ctx context.Context, c *node.Call, req *api.Request) (*api.Reply, error) {
-	end, stop := forward.Waiting(ctx)
+	waiting := queueingOf(ctx)
+	over, leaving, stop := s.queueEnds(waiting)
 	defer stop()
 	silence := time.NewTimer(forward.DefaultDeadline)
 	defer silence.Stop()
-	for queued := false; ; {
+	begun := time.Now()
+	for queued, leave := false, false; !queued || !leave; {
 		select {
 		case r := <-c.Replies:
 			if r.Sequence != 0 && r.Sequence != req.GetSequence() {
 				continue // for another call in the same session
+			}
+			if !queued {
+				s.answered(req, begun)
 			}
 			if r.Result.Code != registry.Queued {
 				return stream.ReplyProto(req.GetSession(), &r), nil
 			}
 			queued = true
 			silence.Stop()
+			waiting.noteQueued(ctx)
 		case <-c.Deposed:
 			return nil, node.ErrNotLeader
 		case <-silence.C:
 			return nil, context.DeadlineExceeded
-		case <-end.Done():
-			if !queued {
-				return nil, end.Err()
+		case <-over:
+			over, leave = nil, true
+		case <-leaving:
+			leaving, leave = nil, true
+		case <-ctx.Done():
+			if authn.IsForwarded(ctx) { // the server that has passed it on may be gone, too
+				s.abandon(ctx, req)
 			}
-			return s.leave(ctx, req)
+			return nil, ctx.Err()
 		}
 	}
+	return s.leave(ctx, req)
 }
 
 // leave removes a waiting request from its queue and returns the reply. It continues
 // even if the caller is gone: otherwise nobody would release a later grant.
 func (s *Server) leave(ctx context.Context, req *api.Request) (*api.Reply, error) {
 	who, _ := authn.CallerOf(ctx)
-	left := make(chan error, 1)
-	s.tasks.Go(func() { left <- s.withdraw(who, req) })
+	left := make(chan bool, 1)
+	s.tasks.Go(func() { left <- s.abandoned.withdraw(who, req) })
 	select {
-	case err := <-left:
-		if err != nil {
-			return nil, err
+	case has := <-left:
+		how := "has left"
+		if !has {
+			how = "is leaving"
 		}
-		message := fmt.Sprintf("%q was not granted in time; the request has left the queue", req.GetAcquire().GetName())
-		return stream.Refusal(req, api.Code_CODE_TIMEOUT, message), nil
+		if queueingOf(ctx).over() {
+			return notGranted(req, how), nil
+		}
+		return stream.Refusal(req, api.Code_CODE_UNAVAILABLE, fmt.Sprintf("server %d is stopping; the request %s the queue", s.cfg.ID, how)), nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 }
 
-// withdraw withdraws a request to acquire: it removes the request from the queue, or
-// releases the hold if it was granted after all. A request that was never carried out never
-// will be.
-func (s *Server) withdraw(who stream.Caller, req *api.Request) error {
-	ctx, cancel := context.WithTimeout(authn.WithCaller(s.ctx, who), withdrawal)
-	defer cancel()
-	hold := req.GetSequence()
-	again := func(op *api.Request) *api.Request {
-		op.Session, op.Sequence, op.Home = req.GetSession(), s.numbers.next(), req.GetHome()
-		// Use the caller's own mark if it numbers its requests itself.
-		op.Low = min(req.GetLow(), lowFor(op.Sequence))
-		return op
-	}
-	reply := s.carryOut(ctx, again(&api.Request{Op: &api.Request_Cancel{Cancel: &api.Cancel{Hold: hold}}}))
-	if reply.GetCode() == api.Code_CODE_OK && reply.GetFence() != 0 {
-		reply = s.carryOut(ctx, again(&api.Request{Op: &api.Request_Release{Release: &api.Release{Hold: hold}}}))
-	}
-	switch reply.GetCode() {
-	case api.Code_CODE_OK, api.Code_CODE_NOT_HELD, api.Code_CODE_SESSION_GONE:
-		return nil
-	}
-	if s.ctx.Err() == nil {
-		s.log.Warn("cannot withdraw an abandoned request", "session", who.Session(req.GetSession()), "sequence", hold, "why", reply.GetMessage())
-	}
-	return errors.New(reply.GetMessage())
+// notGranted is the reply to a request whose wait is over.
+func notGranted(req *api.Request, how string) *api.Reply {
+	message := fmt.Sprintf("%q was not granted in time; the request %s the queue", req.GetAcquire().GetName(), how)
+	return stream.Refusal(req, api.Code_CODE_TIMEOUT, message)
 }
 
 // numbers gives sequence numbers to requests without one: microseconds since 1970. They

@@ -66,11 +66,10 @@ func (d *diverted) takes(req *api.Request) bool {
 func (s *Server) carryOutAtHome(ctx context.Context, req *api.Request) *api.Reply {
 	ctx, stop := s.forward.Serving(ctx)
 	defer stop()
-	there := req.GetHome() != s.cfg.ID
 	var reply *api.Reply
 	var err error
 	switch {
-	case !there:
+	case req.GetHome() == s.cfg.ID:
 		reply, err = s.doAsHome(ctx, req)
 	case authn.IsForwarded(ctx):
 		err = home.ErrNotMember
@@ -83,9 +82,11 @@ func (s *Server) carryOutAtHome(ctx context.Context, req *api.Request) *api.Repl
 	case errors.Is(err, home.ErrNotMember):
 		return stream.Refusal(req, api.Code_CODE_NOT_MEMBER, fmt.Sprintf("home: server %d takes no part in the view, and keeps no session: open another one", req.GetHome()))
 	}
-	if there && waits(req) { // it may be in a queue now or later, but nobody waits for it any more
-		who, _ := authn.CallerOf(ctx)
-		s.tasks.Go(func() { s.withdraw(who, req) })
+	if !authn.IsForwarded(ctx) {
+		s.abandon(ctx, req)
+	}
+	if queueingOf(ctx).over() {
+		return notGranted(req, "is leaving")
 	}
 	return s.failed(ctx, req, s.forward.Status(ctx, err))
 }
@@ -97,7 +98,7 @@ func (s *Server) passToHome(ctx context.Context, req *api.Request) (*api.Reply, 
 	if err != nil {
 		return nil, err
 	}
-	reply, err := home.Do(ctx, who.PassedOn(req))
+	reply, err := s.passOn(ctx, home, who.PassedOn(req))
 	if err == nil {
 		reply.Session = req.GetSession()
 	}

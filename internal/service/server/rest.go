@@ -2,14 +2,15 @@ package server
 
 import (
 	"context"
-	"math"
 	"net/http"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"github.com/conclave-io/conclave/api"
+	"github.com/conclave-io/conclave/internal/kit/wait"
 	"github.com/conclave-io/conclave/internal/service/access"
 	"github.com/conclave-io/conclave/internal/service/authn"
 	"github.com/conclave-io/conclave/internal/service/forward"
@@ -38,15 +39,49 @@ func (s *Server) routes() http.Handler {
 	return rest.GuardHost(calls, s.Addr(), s.cfg.Advertise, s.cfg.IOTimeout)
 }
 
-// Perform implements rest.Server. The reserve is added to a wait, so that the request really waits that long.
-func (c restCalls) Perform(ctx context.Context, req *api.Request, wait *time.Duration) *api.Reply {
-	if wait != nil {
+// Perform implements rest.Server.
+func (c restCalls) Perform(ctx context.Context, req *api.Request, most *time.Duration) *api.Reply {
+	if most != nil {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, min(*wait, math.MaxInt64-forward.Reserve)+min(*wait, forward.Reserve))
+		ctx, cancel = c.forAtMost(ctx, *most)
 		defer cancel()
+	}
+	if waits(req) {
+		defer c.keepSession(ctx, req)()
 	}
 	return c.do(ctx, req)
 }
+
+// firstRenewal is how long a request waits before the server begins to renew its session: less than the
+// shortest TTL, and longer than it usually takes to acquire what is free.
+const firstRenewal = time.Duration(registry.MinTTL) / 4
+
+// keepSession renews the session of a request until stop is called: the open connection shows that the
+// caller lives, and it cannot renew over the same one.
+func (c restCalls) keepSession(ctx context.Context, req *api.Request) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var renewing sync.WaitGroup
+	renewing.Go(func() {
+		for pause := firstRenewal; wait.For(ctx, pause) == nil; {
+			reply := c.do(ctx, &api.Request{Session: req.GetSession(), Home: req.GetHome(), Op: &api.Request_Renew{Renew: &api.Renew{}}})
+			switch reply.GetCode() {
+			case api.Code_CODE_OK:
+				pause = max(time.Duration(reply.GetRemainingNs())/3, firstRenewal)
+			case api.Code_CODE_UNAVAILABLE, api.Code_CODE_NOT_LEADER:
+				pause = firstRenewal
+			default:
+				return // the answer to the request itself tells it
+			}
+		}
+	})
+	return func() {
+		cancel()
+		renewing.Wait()
+	}
+}
+
+// TakeBack implements rest.Server.
+func (c restCalls) TakeBack(ctx context.Context, req *api.Request) { c.abandon(ctx, req) }
 
 // Follow implements rest.Server. It observes an election on the current leader.
 func (c restCalls) Follow(ctx context.Context, election string, send func(*api.Observation) error) error {

@@ -31,6 +31,7 @@ import (
 	"github.com/conclave-io/conclave/internal/service/node"
 	"github.com/conclave-io/conclave/internal/service/query"
 	"github.com/conclave-io/conclave/internal/service/registry"
+	"github.com/conclave-io/conclave/internal/service/rest"
 )
 
 // partingTime is how long Stop waits for calls to end before it cancels them.
@@ -73,6 +74,9 @@ type Server struct {
 	cancel context.CancelFunc
 	// serving are the listeners' goroutines, tasks those of calls.
 	serving, tasks sync.WaitGroup
+	// waiting are the requests in queues here that only this server can withdraw.
+	waiting   crowd
+	abandoned *abandoned
 
 	stopOnce sync.Once
 	leaving  chan struct{} // closed when Stop begins
@@ -166,6 +170,7 @@ func (s *Server) serve() error {
 	s.vouched = s.newGRPC(grpc.UnaryInterceptor(s.gate.ForwardedUnary), grpc.StreamInterceptor(s.gate.ForwardedStream))
 	s.http = s.newHTTP(s.routes())
 	s.serving.Go(s.splitter.Run)
+	s.serving.Go(s.abandoned.run)
 	s.serving.Go(func() { s.report(s.grpc.Serve(s.splitter.GRPC)) })
 	s.serving.Go(func() { s.report(s.vouched.Serve(s.calls)) })
 	s.serving.Go(func() { s.report(s.http.Serve(s.splitter.HTTP)) })
@@ -184,6 +189,7 @@ func (s *Server) assemble() {
 		Server: s.cfg.ID, Node: s.node, Heartbeat: s.cfg.Heartbeat, Stopping: s.stopping,
 		Recheck: func(ctx context.Context) error { return s.gate.Recheck(ctx) },
 	})
+	s.abandoned = &abandoned{ctx: s.ctx, log: s.log, carryOut: s.carryOut, number: s.numbers.next, added: make(chan struct{}, 1)}
 	s.guarded = guarded.New(guarded.Config{
 		Server: s.cfg.ID, Node: s.node, Forward: s.forward, Decide: s.doHere,
 		Status: func(ctx context.Context) (*api.StatusResponse, error) { return s.query.Describe(ctx) },
@@ -273,7 +279,7 @@ func (s *Server) newHTTP(handler http.Handler) *http.Server {
 		MaxHeaderBytes:    64 << 10,
 		BaseContext:       func(net.Listener) context.Context { return s.ctx },
 		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
-			return authn.WithIdentity(ctx, authn.Identify(conn, "http", s.cfg.ID))
+			return rest.WithConn(authn.WithIdentity(ctx, authn.Identify(conn, "http", s.cfg.ID)), conn)
 		},
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
@@ -329,11 +335,16 @@ func (s *Server) Done() <-chan struct{} { return s.done }
 // Err returns why the server stopped by itself, once Done is closed.
 func (s *Server) Err() error { return s.err }
 
-// Stop hands leadership over, if this server has it, says farewell to the clients, and
-// stops. When ctx ends it no longer waits for either. It returns Err.
+// Stop withdraws the requests that wait in queues for callers who cannot find them again, hands leadership
+// over, if this server has it, says farewell to the clients, and stops. When ctx ends it no longer waits for any of that. It returns Err.
 func (s *Server) Stop(ctx context.Context) error {
 	s.stopOnce.Do(func() {
 		close(s.leaving)
+		select {
+		case <-s.waiting.gone():
+		case <-time.After(partingTime):
+		case <-ctx.Done():
+		}
 		_ = s.node.Stop(ctx) // finish returns its error
 	})
 	select {

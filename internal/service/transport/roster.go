@@ -46,6 +46,9 @@ func (r *Roster) Watch(raw net.Conn) net.Conn {
 	return w
 }
 
+// Inner returns the connection itself.
+func (w *Watched) Inner() net.Conn { return w.Conn }
+
 // Close closes the connection.
 func (w *Watched) Close() error {
 	w.roster.mu.Lock()

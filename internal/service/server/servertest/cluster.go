@@ -28,6 +28,7 @@ type Cluster struct {
 	t      testing.TB
 	dir    string
 	peers  string
+	delay  time.Duration // between servers
 	adjust []func(*config.Server)
 
 	clients, others []string // addresses by server, from index 0
@@ -41,7 +42,12 @@ type Cluster struct {
 // Each adjust may change the configuration of every server.
 func Start(t testing.TB, n int, adjust ...func(*config.Server)) *Cluster {
 	t.Helper()
-	c := &Cluster{t: t, dir: t.TempDir(), adjust: adjust, running: make([]*server.Server, n), founders: n}
+	return start(t, n, 0, adjust)
+}
+
+func start(t testing.TB, n int, delay time.Duration, adjust []func(*config.Server)) *Cluster {
+	t.Helper()
+	c := &Cluster{t: t, dir: t.TempDir(), delay: delay, adjust: adjust, running: make([]*server.Server, n), founders: n}
 	var listeners []net.Listener
 	var peers []string
 	for id := 1; id <= n; id++ {
@@ -154,6 +160,9 @@ func (c *Cluster) Gone(id int) error {
 func (c *Cluster) start(id int, client, other net.Listener) {
 	c.t.Helper()
 	cfg := c.Config(id)
+	if c.delay > 0 {
+		other = c.far(other)
+	}
 	cfg.Listener, cfg.PeerListener = client, other
 	if cfg.Listen != c.clients[id-1] { // the server opens it itself
 		client.Close()

@@ -1,0 +1,103 @@
+package server_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/conclave-io/conclave/internal/service/server/servertest"
+)
+
+// Over a network whose round trips take longer than any fixed reserve, a wait that is over is told
+// from an outcome that is unknown.
+func TestJSONWaitsOverASlowNetwork(t *testing.T) {
+	t.Parallel()
+	c := servertest.StartSlow(t, 3, 150*time.Millisecond)
+	b := browse(t, c.Address(c.Leader()))
+	session := b.post("/v1/open", `{"ttl":"1h"}`)["session"]
+	for _, call := range []string{"acquire", "campaign"} {
+		for id := 1; id <= 3; id++ {
+			b := browse(t, c.Address(id))
+			on := func(wait string) string { return fmt.Sprintf(`{"session":%q,"name":"x","wait":%q}`, session, wait) }
+			// The answer that it is free comes later than the wait ends.
+			held := b.post("/v1/"+call, on("50ms"))
+			for _, wait := range []string{"50ms", "600ms"} {
+				refused := b.refused("POST", "/v1/"+call, on(wait), 423, "TIMEOUT")
+				if message := refused.json["message"].(string); !strings.Contains(message, "has left the queue") {
+					t.Errorf("%s, server %d, a wait of %s: %s", call, id, wait, message)
+				}
+			}
+			b.post("/v1/release", fmt.Sprintf(`{"session":%q,"hold":%q}`, session, held["hold"]))
+		}
+	}
+	b.nothingHeld()
+}
+
+// If the quorum is lost while a request waits, its wait ends like any other. If no quorum answers at
+// all, the outcome is unknown. Once there is a quorum again, no request waits that nobody knows.
+func TestJSONWaitsThatEndWithoutAQuorum(t *testing.T) {
+	t.Parallel()
+	for _, leads := range []bool{true, false} {
+		c := servertest.Start(t, 3)
+		stays := c.Leader()
+		if !leads {
+			stays = c.Follower()
+		}
+		b := browse(t, c.Address(stays))
+		opened := b.post("/v1/open", `{"ttl":"1h"}`)["session"]
+		held := b.post("/v1/acquire", fmt.Sprintf(`{"session":%q,"name":"x"}`, opened))
+		conn := sendPost(t, c.Address(stays), "/v1/acquire", fmt.Sprintf(`{"session":%q,"name":"x","wait":"4s"}`, opened))
+		servertest.Eventually(t, "it waits", func() bool { return strings.Contains(b.do("GET", "/v1/locks?stale=true", "").text, `"queue_length":1`) })
+		for id := 1; id <= 3; id++ {
+			if id != stays {
+				c.Stop(id)
+			}
+		}
+		if status, text := answerOn(t, conn); status != 423 || !strings.Contains(text, "is leaving the queue") {
+			t.Errorf("the server leads: %v; a wait ends with %d %s", leads, status, text)
+		}
+		b.refused("POST", "/v1/acquire", fmt.Sprintf(`{"session":%q,"name":"y","wait":"100ms"}`, opened), 503, "UNAVAILABLE")
+		// These take longer than the server at first tries to withdraw a request.
+		b.refused("POST", "/v1/renew", fmt.Sprintf(`{"session":%q}`, opened), 503, "UNAVAILABLE")
+		b.refused("POST", "/v1/renew", fmt.Sprintf(`{"session":%q}`, opened), 503, "UNAVAILABLE")
+		for id := 1; id <= 3; id++ {
+			if id != stays {
+				c.Restart(id)
+			}
+		}
+		c.Leader()
+		servertest.Eventually(t, "it waits no more", func() bool {
+			a := b.do("GET", "/v1/locks?prefix=x", "")
+			return a.status == 200 && first(t, a.json["locks"])["queue_length"] == 0.0
+		})
+		b.post("/v1/release", fmt.Sprintf(`{"session":%q,"hold":%q}`, opened, held["hold"]))
+		b.nothingHeld()
+	}
+}
+
+// The connection of a waiting request shows that its caller lives, so its session lasts.
+func TestJSONAWaitingRequestKeepsItsSession(t *testing.T) {
+	t.Parallel()
+	c := servertest.Start(t, 3)
+	b := browse(t, c.Address(c.Follower()))
+	long := b.post("/v1/open", `{"ttl":"1h"}`)["session"]
+	for call, class := range map[string]string{"acquire": "locks", "campaign": "elections"} {
+		held := b.post("/v1/"+call, fmt.Sprintf(`{"session":%q,"name":"x"}`, long))
+		short := b.post("/v1/open", `{"ttl":"3s"}`)["session"]
+		begun := time.Now()
+		b.refused("POST", "/v1/"+call, fmt.Sprintf(`{"session":%q,"name":"x","wait":"10s"}`, short), 423, "TIMEOUT")
+		if took := time.Since(begun); took < 10*time.Second {
+			t.Errorf("%s: a wait of 10s took %v", call, took)
+		}
+		conn := sendPost(t, b.base[len("http://"):], "/v1/"+call, fmt.Sprintf(`{"session":%q,"name":"x"}`, short))
+		servertest.Eventually(t, "it waits", func() bool { return first(t, b.get("/v1/" + class)[class])["queue_length"] == 1.0 })
+		b.post("/v1/release", fmt.Sprintf(`{"session":%q,"hold":%q}`, long, held["hold"]))
+		if status, text := answerOn(t, conn); status != 200 {
+			t.Errorf("%s: it gets %d %s", call, status, text)
+		}
+		// After the grant nothing renews the session.
+		servertest.Eventually(t, "the session has expired", func() bool { return len(b.get("/v1/sessions")["sessions"].([]any)) == 1 })
+		b.nothingHeld()
+	}
+}
