@@ -45,7 +45,7 @@ func (n *Uint64) UnmarshalJSON(data []byte) error {
 	text := strings.Trim(string(data), `"`)
 	number, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
-		return fmt.Errorf("%.40q is not a number from 0 up", text)
+		return fmt.Errorf("%.40q: must be an integer of at least 0", text)
 	}
 	*n = Uint64(number)
 	return nil

@@ -7,6 +7,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -179,6 +180,21 @@ func Targets(makefile string) (targets []string) {
 		}
 	}
 	return targets
+}
+
+// codeRow is a row of a table of codes, with their status in HTTP.
+var codeRow = regexp.MustCompile("(?m)^\\| ((?:`[A-Z_]+`(?:, )?)+) \\| (\\d{3}) \\|")
+
+// Codes returns the codes that the tables of a document list, with their status in HTTP.
+func Codes(markdown string) map[string]int {
+	codes := make(map[string]int)
+	for _, row := range codeRow.FindAllStringSubmatch(markdown, -1) {
+		status, _ := strconv.Atoi(row[2]) // three digits
+		for code := range strings.SplitSeq(row[1], ", ") {
+			codes[strings.Trim(code, "`")] = status
+		}
+	}
+	return codes
 }
 
 var route = regexp.MustCompile("`((?:GET|POST|PUT|DELETE) /[^` ]*)`")

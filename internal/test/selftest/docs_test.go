@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/conclave-io/conclave/api"
 )
 
 func TestLinks(t *testing.T) { report(t, CheckLinks(load(t))) }
@@ -165,6 +167,31 @@ func TestHTTPIsDocumented(t *testing.T) {
 	}
 	if diff := cmp.Diff(Routes(string(document)), Served(tree.at("internal/service/rest"))); diff != "" {
 		t.Errorf("docs/http.md (-) and what is served (+) differ:\n%s", diff)
+	}
+}
+
+// TestCodesAreDocumented compares the table of errors in docs/http.md with the codes of the protocol.
+func TestCodesAreDocumented(t *testing.T) {
+	document, err := os.ReadFile(filepath.Join(repository, "docs/http.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(map[string]int)
+	for number := range api.Code_name {
+		if m := api.MeaningOf(api.Code(number)); number != int32(api.Code_CODE_UNSPECIFIED) && m.HTTP >= 300 {
+			served[m.Name] = m.HTTP
+		}
+	}
+	documented := Codes(string(document))
+	if diff := cmp.Diff(documented, served); diff != "" {
+		t.Errorf("docs/http.md (-) and the codes (+) differ:\n%s", diff)
+	}
+}
+
+func TestCodesAreFound(t *testing.T) {
+	table := "| code | HTTP | meaning |\n|---|---|---|\n| `A_B`, `C` | 409 | x |\n| `D` | 503 | `E` |\n\n| `F` | g |\n"
+	if diff := cmp.Diff(map[string]int{"A_B": 409, "C": 409, "D": 503}, Codes(table)); diff != "" {
+		t.Error(diff)
 	}
 }
 
