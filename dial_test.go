@@ -81,6 +81,24 @@ func TestDialWithTLSToAPlainServer(t *testing.T) {
 	}
 }
 
+// A sentence that several servers have in common is said once.
+func TestErrorsSayASentenceOnce(t *testing.T) {
+	const sentence = "the same for all"
+	same := []conclave.Attempt{{Server: "a:1", Err: errors.New(sentence)}, {Server: "b:1", Err: errors.New(sentence)}, {Server: "c:1", Err: errors.New("another")}}
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{&conclave.DialError{Attempts: same[:2], Err: errors.New(sentence)}, "conclave: no server to attach to: a:1, b:1: the same for all"},
+		{&conclave.DialError{Attempts: same, Err: context.DeadlineExceeded}, "conclave: no server to attach to: context deadline exceeded: a:1, b:1: the same for all; c:1: another"},
+		{&conclave.UnavailableError{Op: "lock", Name: "x", Attempts: same, Err: context.DeadlineExceeded}, `conclave: lock "x": context deadline exceeded: ` + conclave.ErrUnavailable.Error() + "; a:1, b:1: the same for all; c:1: another"},
+	} {
+		if got := c.err.Error(); got != c.want {
+			t.Errorf("got  %s\nwant %s", got, c.want)
+		}
+	}
+}
+
 func TestWrongCluster(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cl := clienttest.New(t, 2)

@@ -243,16 +243,15 @@ type Attempt struct {
 }
 
 func (e *DialError) Error() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "conclave: no server to attach to: %v", e.Err)
-	for i, a := range e.Attempts {
-		sep := "; "
-		if i == 0 {
-			sep = ": "
-		}
-		fmt.Fprintf(&b, "%s%s: %v", sep, a.Server, a.Err)
+	text := "conclave: no server to attach to: "
+	if !client.Says(e.tried(), e.Err) {
+		text += e.Err.Error() + ": "
 	}
-	return b.String()
+	return strings.TrimSuffix(text+client.Summary(e.tried()), ": ")
+}
+
+func (e *DialError) tried() []client.Attempt {
+	return client.Each(e.Attempts, func(a Attempt) client.Attempt { return client.Attempt(a) })
 }
 
 func (e *DialError) Unwrap() error { return e.Err }
@@ -278,8 +277,8 @@ func (e *UnavailableError) Error() string {
 		fmt.Fprintf(&b, " %q", e.Name)
 	}
 	fmt.Fprintf(&b, ": %v: %v", e.Err, ErrUnavailable)
-	for _, a := range e.Attempts {
-		fmt.Fprintf(&b, "; %s: %v", a.Server, a.Err)
+	if len(e.Attempts) > 0 {
+		b.WriteString("; " + client.Summary(client.Each(e.Attempts, func(a Attempt) client.Attempt { return client.Attempt(a) })))
 	}
 	return b.String()
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/conclave-io/conclave/api"
 )
@@ -76,3 +78,26 @@ type NotHeld struct {
 func (e *NotHeld) Error() string { return "not held" }
 
 func (e *NotHeld) Unwrap() error { return e.Cause }
+
+// Summary says what became of each server that was tried, in order. Servers with the same result are
+// named together: "a:1, b:1: connection refused; c:1: no such host".
+func Summary(tried []Attempt) string {
+	var results []string
+	servers := make(map[string][]string)
+	for _, a := range tried {
+		result := fmt.Sprint(a.Err)
+		if servers[result] == nil {
+			results = append(results, result)
+		}
+		servers[result] = append(servers[result], a.Server)
+	}
+	for i, result := range results {
+		results[i] = strings.Join(servers[result], ", ") + ": " + result
+	}
+	return strings.Join(results, "; ")
+}
+
+// Says reports whether a Summary has the text of err.
+func Says(tried []Attempt, err error) bool {
+	return slices.ContainsFunc(tried, func(a Attempt) bool { return fmt.Sprint(a.Err) == fmt.Sprint(err) })
+}

@@ -1,7 +1,9 @@
 package guard
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/signal"
 	"strconv"
@@ -82,7 +84,7 @@ func (h *Handle) launch(path string) error {
 		control: first, report: first + 2, deadline: h.spec.Deadline, grace: h.spec.Grace, margin: h.spec.Margin,
 		terminal: tty, wrapperGroup: unix.Getpgrp(), cgroupPath: h.cgroup, children: h.spec.Children, path: path, argv: h.spec.Argv,
 	}
-	pid, _, err := syscall.StartProcess("/proc/self/exe", []string{sentinelName, sentinelCommand, strconv.Itoa(first + 1)}, &syscall.ProcAttr{
+	pid, _, err := syscall.StartProcess(self, []string{sentinelName, sentinelCommand, strconv.Itoa(first + 1)}, &syscall.ProcAttr{
 		Env: h.spec.Env, Files: files, Sys: newGroup(tty),
 	})
 	for _, end := range ends {
@@ -93,10 +95,22 @@ func (h *Handle) launch(path string) error {
 	}
 	if err != nil {
 		h.closePipes()
-		return fmt.Errorf("guard: cannot start the guard process: %w", err)
+		return cannotStart(err)
 	}
 	_ = o.writeTo(h.deadlines) // a sentinel that is gone does not report a start
 	return nil
+}
+
+// self is the binary of this process.
+const self = "/proc/self/exe"
+
+// cannotStart returns the error of a guard process that was not started.
+func cannotStart(err error) error {
+	err = fmt.Errorf("guard: cannot start the guard process: %s: %w", self, err)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%w; mount /proc", err)
+	}
+	return err
 }
 
 // newGroup makes a process leave the group of the terminal's job. Without a terminal the process also

@@ -70,7 +70,19 @@ func newFreshTLS(cfg *tls.Config) credentials.TransportCredentials {
 	return freshTLS{credentials.NewTLS(cfg), cfg}
 }
 
+// withoutZone returns an authority without the zone of an IPv6 address, which is about this machine:
+// no certificate has it.
+func withoutZone(authority string) string {
+	address, rest, has := strings.Cut(authority, "%")
+	end := strings.LastIndexByte(rest, ']')
+	if !has || end < 0 {
+		return authority
+	}
+	return address + rest[end:]
+}
+
 func (f freshTLS) ClientHandshake(ctx context.Context, authority string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	authority = withoutZone(authority)
 	known, follows := rootFiles.Load(weak.Make(f.cfg.RootCAs))
 	if !follows {
 		return f.TransportCredentials.ClientHandshake(ctx, authority, conn)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"strings"
 )
 
 // CheckAddress returns an error if s is not "host:port". With port 0 the system chooses
@@ -15,12 +16,14 @@ func CheckAddress(s string) error {
 	return nil
 }
 
-// splitAddress returns the parts of "host:port". The host may be empty.
+// splitAddress returns the parts of "host:port", without the zone of an IPv6 address. The host may be
+// empty.
 func splitAddress(s string) (host string, port uint64, ok bool) {
 	host, text, err := net.SplitHostPort(s)
 	if err != nil {
 		return "", 0, false
 	}
+	host, _, _ = strings.Cut(host, "%")
 	port, err = strconv.ParseUint(text, 10, 16)
 	return host, port, err == nil
 }

@@ -41,5 +41,6 @@ func hostOf(r *http.Request) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}
-	return strings.ToLower(strings.Trim(host, "[]"))
+	host, _, _ = strings.Cut(strings.Trim(host, "[]"), "%") // the zone of an IPv6 address
+	return strings.ToLower(host)
 }

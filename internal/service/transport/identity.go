@@ -38,10 +38,21 @@ func (t *Transport) certify(cert *x509.Certificate, server uint64, address strin
 	return fmt.Errorf("server %d at %s: its certificate has the URI %+.100q: expected %s", server, address, uri, want)
 }
 
-func certifyHost(cert *x509.Certificate, server uint64, address, uri string) error {
+// certifiedHost returns the host in the address of a server, without the zone of an IPv6 address: no
+// certificate has that.
+func certifiedHost(server uint64, address string) (string, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
-		return fmt.Errorf("the address of server %d: %w", server, err)
+		return "", fmt.Errorf("the address of server %d: %w", server, err)
+	}
+	host, _, _ = strings.Cut(host, "%")
+	return host, nil
+}
+
+func certifyHost(cert *x509.Certificate, server uint64, address, uri string) error {
+	host, err := certifiedHost(server, address)
+	if err != nil {
+		return err
 	}
 	if cert.VerifyHostname(host) == nil {
 		return nil
@@ -84,9 +95,9 @@ func certificate(conn net.Conn) *x509.Certificate {
 // the host check of package tls, which does not support URIs.
 func (t *Transport) clientTLS(server uint64, address string) (*tls.Config, error) {
 	cfg := t.cfg.ClientTLS().Clone()
-	host, _, err := net.SplitHostPort(address)
+	host, err := certifiedHost(server, address)
 	if err != nil {
-		return nil, fmt.Errorf("the address of server %d: %w", server, err)
+		return nil, err
 	}
 	cfg.ServerName = host
 	cfg.InsecureSkipVerify = true

@@ -176,6 +176,24 @@ func handshakes(t *testing.T, by *servertest.Authority, change func(*x509.Certif
 	return listener.Addr().String()
 }
 
+// TestWithoutProc runs a command where /proc is not mounted. The error names it.
+func TestWithoutProc(t *testing.T) {
+	t.Parallel()
+	if out, err := exec.Command("unshare", "-Urm", "mount", "-t", "tmpfs", "none", "/proc").CombinedOutput(); err != nil {
+		t.Skipf("no namespace for mounts: %v %s", err, out)
+	}
+	cluster := startCluster(t, 1)
+	dial(t, conclave.Config{Servers: cluster.Addresses()}) // it is up
+	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
+	defer cancel()
+	const script = `mount -t tmpfs none /proc && exec "$@"`
+	out, err := exec.CommandContext(ctx, "unshare", "-Urm", "sh", "-c", script, "sh", binary, "lock", "x", "--servers", cluster.Addresses()[0], "--", "true").CombinedOutput()
+	var ended *exec.ExitError
+	if want := "conclave: guard: cannot start the guard process: /proc/self/exe: no such file or directory; mount /proc\n"; !errors.As(err, &ended) || ended.ExitCode() != 125 || string(out) != want {
+		t.Errorf("%v, %q", err, out)
+	}
+}
+
 // TestServersThatCannotBe starts servers that would harm a cluster.
 func TestServersThatCannotBe(t *testing.T) {
 	t.Parallel()

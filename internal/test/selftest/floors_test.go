@@ -135,7 +135,7 @@ internal/cli/bench:        . admin internal/cli/local internal/kit/boottime lab/
 internal/cli/demo:         . admin internal/cli/local internal/kit/boottime internal/service/server internal/service/version
 internal/cli/ui: internal/kit/outfile # arguments, tables, errors and the terminal, for all commands
 internal/cli/lab:      internal/cli/ui internal/cli/bench internal/kit/outfile algorithm algorithm/broken algorithm/served algorithm/view/viewcheck process lab/check lab/check/audit lab/describe lab/host lab/measure lab/scenario lab/sim lab/trace web # commands that contact no cluster
-internal/cli/cluster/connect: . admin internal/cli/ui internal/kit/outfile
+internal/cli/cluster/connect: . admin internal/cli/ui internal/client internal/kit/outfile
 internal/cli/cluster/forms: . admin api api/jsonform internal/cli/ui # the JSON forms of what the client returns
 internal/cli/cluster/keeps: . internal/cli/guard # under which holds processes run
 internal/cli/cluster:  . admin api api/jsonform internal/client internal/cli/cluster/forms internal/cli/cluster/connect internal/cli/cluster/keeps internal/cli/guard internal/cli/ui internal/kit/outfile algorithm/served internal/service/access internal/service/audit internal/service/backup

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,6 +13,7 @@ import (
 	"github.com/conclave-io/conclave"
 	"github.com/conclave-io/conclave/admin"
 	"github.com/conclave-io/conclave/internal/cli/ui"
+	core "github.com/conclave-io/conclave/internal/client"
 )
 
 // App is a call of the binary that may contact a cluster.
@@ -41,6 +41,8 @@ func (a *App) dial(ctx context.Context, cfg conclave.Config) (*conclave.Client, 
 		return nil, errors.New(attempts(failed.Attempts))
 	case errors.As(err, &failed) && errors.Is(err, conclave.ErrWrongCluster):
 		return nil, fmt.Errorf("%s; set --servers to servers of one cluster, or change --cluster", attempts(failed.Attempts))
+	case errors.As(err, &failed) && core.Says(tried(failed.Attempts), failed.Err):
+		return nil, &summary{attempts(failed.Attempts), failed.Err}
 	case errors.As(err, &failed):
 		return nil, fmt.Errorf("%w (%s)", failed.Err, attempts(failed.Attempts))
 	}
@@ -105,9 +107,21 @@ func Silence(err error, within ui.Duration) error {
 	return err
 }
 
-func attempts(list []conclave.Attempt) string {
-	return strings.Join(ui.Each(list, func(a conclave.Attempt) string { return fmt.Sprintf("%s: %v", a.Server, a.Err) }), "; ")
+func tried(list []conclave.Attempt) []core.Attempt {
+	return ui.Each(list, func(a conclave.Attempt) core.Attempt { return core.Attempt(a) })
 }
+
+func attempts(list []conclave.Attempt) string { return core.Summary(tried(list)) }
+
+// summary is an error whose text says what each server said.
+type summary struct {
+	text string
+	err  error
+}
+
+func (e *summary) Error() string { return e.text }
+
+func (e *summary) Unwrap() error { return e.err }
 
 // Follow connects, asks a question that has no timeout, and disconnects.
 func (a *App) Follow(ctx context.Context, question func(context.Context, *conclave.Client) error) error {
