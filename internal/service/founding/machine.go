@@ -174,12 +174,13 @@ func (m *Machine) Written(ok bool) {
 // Gained notes that the disk holds state of the cluster.
 func (m *Machine) Gained() { m.disk.State = true }
 
-// news reports, once, that a wait should be logged.
+// news reports, once, that a wait should be logged. A decision that names no other server waits for
+// the disk, or for nothing because the server has started.
 func (w *waiting) news(now int64, d Decision) bool {
 	if !d.Equal(w.seen) {
 		w.seen, w.since = d, now
 	}
-	if d.Equal(w.told) || now-w.since < briefWait {
+	if d.Equal(w.told) || d.Equal(Decision{}) || now-w.since < briefWait {
 		return false
 	}
 	w.told = d

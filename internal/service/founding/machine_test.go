@@ -163,6 +163,28 @@ func TestMachineTellsOfAWait(t *testing.T) {
 	}
 }
 
+// TestMachineTellsOfNoWaitAfterItsStart: a founder that has waited, and long afterwards meets the others
+// again, waits for nobody.
+func TestMachineTellsOfNoWaitAfterItsStart(t *testing.T) {
+	m := machine(founder(1, nil))
+	m.Step(0)
+	if !m.Step(briefWait).Tell {
+		t.Fatal("it has not told of its wait")
+	}
+	r := record(10, 20, 30)
+	m.Hear(2, Answer{UID: 20, Phase: Recorded, Record: r})
+	m.Hear(3, Answer{UID: 30, Phase: Recorded, Record: r})
+	does(t, m, Write)
+	m.Written(true)
+	does(t, m, Found)
+	m.Gained()
+	for now := int64(2 * briefWait); now < 10*briefWait; now += briefWait / 2 {
+		if a := m.Step(now); a.Tell {
+			t.Fatalf("at %d ms it tells of a wait for %v", now/1e6, a.Missing)
+		}
+	}
+}
+
 // TestMachineTakesStrangers: without a log, a server has only those that it was told of.
 func TestMachineTakesStrangers(t *testing.T) {
 	r := record(10, 20, 30)
