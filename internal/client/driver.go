@@ -193,6 +193,10 @@ func (d *driver) log(o line.Output) {
 	case line.Suspected:
 		log.Warn("server leaves requests unanswered; trying others", "server", o.Address)
 	case line.Left:
+		if o.Leader != "" {
+			log.Debug("server does not lead, attaching to the leader", "server", o.Address, "leader", o.Leader)
+			return
+		}
 		log.Info("server lost", "server", o.Address, "err", o.Err)
 	}
 }

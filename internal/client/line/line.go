@@ -168,6 +168,7 @@ type Output struct {
 	Known   bool
 	Frame   *api.ClientFrame
 	Reason  string
+	Leader  string // of Left: the server that the one in use has named, because it does not lead; or ""
 	Err     error
 }
 

@@ -213,7 +213,7 @@ func (l *Line) ended(st *stream, err error, permanent bool, leader string) {
 	l.remove(st)
 	l.recordFailure(st.address, err, permanent)
 	if inUse {
-		l.emit(Output{Action: Left, Address: st.address, Err: err})
+		l.emit(Output{Action: Left, Address: st.address, Leader: leader, Err: err})
 		l.unbind()
 		l.replace()
 	}

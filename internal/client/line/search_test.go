@@ -342,3 +342,21 @@ func TestAnOpenThatCannotBeSentIsAskedForElsewhere(t *testing.T) {
 	b.welcome(other)
 	b.requireSent(t, "1/1 open")
 }
+
+// A server that names the leader is not lost: it is up, and told to ask another one. A server whose
+// stream ends is.
+func TestAServerThatNamesTheLeaderIsNotLost(t *testing.T) {
+	b := newBench(t, 10*second, "a:1", "b:1")
+	_, leader := b.denied()
+	b.welcome(b.to(leader))
+	b.cut(b.to(leader), false)
+	var left []string
+	for _, o := range b.told {
+		if o.Action == Left {
+			left = append(left, o.Leader)
+		}
+	}
+	if !slices.Equal(left, []string{leader, ""}) {
+		t.Errorf("it left servers that named %q, want %q and then none", left, leader)
+	}
+}
