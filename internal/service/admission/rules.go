@@ -25,8 +25,11 @@ const (
 	confirmedFor = time.Second
 )
 
-// noRulesYet is the answer to callers on other machines while there are no rules.
-const noRulesYet = "this cluster has no rules of access yet, and answers callers on its own machines only: run conclave access init on the host of a server, or start the servers with --access open"
+// What the answer to a caller who is refused while there are no rules, and the log, say alike.
+const (
+	onSocketOnly = "the cluster has no rules of access yet, so a server that other machines can reach accepts only callers on its admin socket"
+	createRules  = "run conclave access init on the machine of a server, or start the servers with --access open"
+)
 
 // Mode returns whether there are access rules and, if not, who is admitted.
 func (g *Gate) Mode() access.Mode {
@@ -54,7 +57,7 @@ func (g *Gate) withoutRules(ctx context.Context, who stream.Caller, mode access.
 		}
 		g.unruled.Store(g.monotonic())
 	}
-	return status.Error(codes.PermissionDenied, noRulesYet)
+	return status.Error(codes.PermissionDenied, onSocketOnly+": "+createRules)
 }
 
 // errLags asks the caller to try again.
@@ -108,7 +111,7 @@ func (g *Gate) Remind(ctx context.Context, log *slog.Logger, listen net.Addr, le
 			case access.Open:
 				log.Warn("anyone who can reach this server may do everything, because the cluster has no access rules; create them with conclave access init", "listen", listen)
 			case access.Unset:
-				log.Warn("refusing all callers except those on the admin socket, because the cluster has no access rules; create them with conclave access init, or start the servers with --access open", "listen", listen)
+				log.Warn(onSocketOnly+": "+createRules, "listen", listen)
 			}
 		}
 		_ = wait.For(ctx, lookEvery)
