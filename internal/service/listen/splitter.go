@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -41,6 +42,8 @@ type Splitter struct {
 	cfg Config
 	// GRPC and HTTP are the listeners of the servers for the two protocols.
 	GRPC, HTTP *Queue
+
+	muted transport.Muted
 
 	mu     sync.Mutex
 	fresh  *fresh
@@ -128,7 +131,7 @@ func (s *Splitter) identify(conn net.Conn, secrecy *tls.Config) (net.Conn, *Queu
 	if err := secure.HandshakeContext(context.Background()); err != nil {
 		explain(err)
 		if bad := new(tls.CertificateVerificationError); errors.As(err, &bad) {
-			s.cfg.Untrusted(whyUntrusted(bad.Err))
+			s.distrust(conn, bad.Err)
 		}
 		return nil, nil, err
 	}
@@ -142,12 +145,29 @@ func (s *Splitter) identify(conn net.Conn, secrecy *tls.Config) (net.Conn, *Queu
 	return s.sniff(secure)
 }
 
-// whyUntrusted says in a word, for figures, why a certificate was refused in the handshake.
-func whyUntrusted(err error) string {
-	if invalid := (x509.CertificateInvalidError{}); errors.As(err, &invalid) && invalid.Reason == x509.Expired {
-		return "expired"
+// distrust counts that a client has shown a certificate that is not accepted, and logs it: one line
+// for each cause and minute, because clients try again.
+func (s *Splitter) distrust(conn net.Conn, err error) {
+	label, cause, why := whyUntrusted(err, time.Now())
+	s.cfg.Untrusted(label)
+	if s.muted.Pass(cause) {
+		s.cfg.Log.Warn("refused the certificate of a client", "err", why, "remote", conn.RemoteAddr().String())
 	}
-	return "untrusted"
+}
+
+// whyUntrusted says why a certificate was refused in the handshake at a time: in a word for figures, in
+// the words that tell causes apart, and for people.
+func whyUntrusted(err error, now time.Time) (label, cause, why string) {
+	invalid := x509.CertificateInvalidError{}
+	if !errors.As(err, &invalid) || invalid.Reason != x509.Expired {
+		return "untrusted", fmt.Sprintf("%T %d", err, invalid.Reason), err.Error()
+	}
+	cause, verb, at := "expired", "expired at", invalid.Cert.NotAfter
+	if now.Before(invalid.Cert.NotBefore) {
+		cause, verb, at = "not valid yet", "is valid from", invalid.Cert.NotBefore
+	}
+	return "expired", cause, fmt.Sprintf("the certificate of %+.100q %s %s: the clock of this machine shows %s",
+		invalid.Cert.Subject.CommonName, verb, at.UTC().Format(time.RFC3339), now.UTC().Format(time.RFC3339))
 }
 
 // explain answers a client that uses plain HTTP on a TLS port.

@@ -2,8 +2,10 @@ package server_test
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"net/http"
 	"runtime"
@@ -176,5 +178,36 @@ func TestFailedProofsCount(t *testing.T) {
 			text := page(t, "http://"+c.Server(1).HealthAddr().String()+"/metrics")
 			return strings.Contains(text, fmt.Sprintf("\nconclave_auth_failures_total{source=%q,why=%q} 1\n", source, why))
 		})
+	}
+}
+
+// TestCertificatesOutOfTimeAreLogged: the log names each cause once, whatever number of clients and
+// attempts there are. A program that tries again every 50 ms must not fill it.
+func TestCertificatesOutOfTimeAreLogged(t *testing.T) {
+	t.Parallel()
+	authority, log := servertest.NewAuthority(t), new(lines)
+	c := servertest.Start(t, 1, authority.Secure, func(cfg *config.Server) { cfg.Log = slog.New(slog.NewTextHandler(log, nil)) })
+	stranger := servertest.NewAuthority(t).Client("stranger")
+	stranger.RootCAs = authority.Trusting().RootCAs
+	valid := func(from, until time.Duration) func(*x509.Certificate) {
+		return func(c *x509.Certificate) {
+			c.NotBefore, c.NotAfter = time.Now().Add(from), time.Now().Add(until)
+		}
+	}
+	for _, client := range []*tls.Config{
+		authority.Client("old", valid(-3*time.Hour, -2*time.Hour)), authority.Client("new", valid(2*time.Hour, 3*time.Hour)), stranger,
+	} {
+		for range 5 {
+			if conn, err := tls.Dial("tcp", c.Address(1), client); err == nil {
+				_, _ = conn.Read(make([]byte, 1)) // until the server has closed it
+				conn.Close()
+			}
+		}
+	}
+	for _, want := range []string{`the certificate of \"old\" expired at `, `the certificate of \"new\" is valid from `, "signed by unknown authority"} {
+		servertest.Eventually(t, "the log says "+want, func() bool { return strings.Contains(log.String(), want) })
+	}
+	if n := strings.Count(log.String(), "refused the certificate of a client"); n != 3 {
+		t.Errorf("the log has %d lines, want one for each cause:\n%s", n, log)
 	}
 }

@@ -62,7 +62,7 @@ func (t *Transport) accept() {
 			continue
 		case t.ctx.Err() != nil:
 			return
-		case t.muted.pass("accept"):
+		case t.muted.Pass("accept"):
 			// Most likely there are too many open files, which is temporary.
 			t.log.Error("cannot accept connections from peers; retrying", "err", err)
 		}
@@ -274,7 +274,7 @@ func (t *Transport) turnAway(raw net.Conn, err error) {
 			level = slog.LevelError
 		}
 	}
-	if t.muted.pass(key) {
+	if t.muted.Pass(key) {
 		t.log.Log(t.ctx, level, "refused a connection to the peer port", "remote", raw.RemoteAddr().String(), "err", err)
 	}
 }

@@ -142,12 +142,12 @@ func (p *peer) carryFrames() {
 func (p *peer) openLane() error {
 	l, err := p.dial(peering.Frames)
 	if err != nil {
-		if p.ctx.Err() == nil && p.t.muted.pass(p.key("lane")) {
+		if p.ctx.Err() == nil && p.t.muted.Pass(p.key("lane")) {
 			p.t.log.Warn("cannot open the connection for frames to a peer; retrying", "peer", p.id, "err", err)
 		}
 		return err
 	}
-	p.t.muted.forget(p.key("lane"))
+	p.t.muted.Forget(p.key("lane"))
 	p.t.wg.Go(func() { p.beat(l) })
 	ended := make(chan error, 1)
 	p.t.wg.Go(func() { ended <- p.listen(l) })

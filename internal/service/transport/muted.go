@@ -10,15 +10,15 @@ const (
 	mutedKeys = 256
 )
 
-// muted prevents an event that repeats many times a second from filling the log: each key
-// passes only once in a while. It is bounded, because strangers choose some of the keys.
-type muted struct {
+// Muted prevents an event that repeats many times a second from filling the log: each key
+// passes only once a minute. It is bounded, because strangers choose some of the keys.
+type Muted struct {
 	mu   sync.Mutex
 	last map[string]time.Time
 }
 
-// pass reports whether the event should be logged.
-func (q *muted) pass(key string) bool {
+// Pass reports whether the event should be logged.
+func (q *Muted) Pass(key string) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	now := time.Now()
@@ -32,8 +32,8 @@ func (q *muted) pass(key string) bool {
 	return true
 }
 
-// forget lets the next event of key pass.
-func (q *muted) forget(key string) {
+// Forget lets the next event of key pass.
+func (q *Muted) Forget(key string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	delete(q.last, key)

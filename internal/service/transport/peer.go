@@ -211,7 +211,7 @@ func (p *peer) converse() error {
 	if err != nil {
 		return p.complain(err)
 	}
-	p.t.muted.forget(p.key("dial"))
+	p.t.muted.Forget(p.key("dial"))
 	p.t.wg.Go(func() { p.beat(l) })
 	ended := make(chan error, 1)
 	p.t.wg.Go(func() { ended <- p.listen(l) })
@@ -370,7 +370,7 @@ func (p *peer) complain(err error) error {
 			p.t.log.Info("a peer refuses connections from this server", "peer", p.id, "code", refusal.Code.String(), "err", err)
 			p.t.handler.Refused(p.id, refusal)
 		}
-	case p.t.muted.pass(p.key("dial")):
+	case p.t.muted.Pass(p.key("dial")):
 		p.t.log.Warn("cannot reach a peer; retrying", "peer", p.id, "err", err)
 	}
 	return err

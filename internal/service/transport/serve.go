@@ -117,7 +117,7 @@ func (v *visit) deliver(m *raftpb.Message) {
 		t.handler.Receive(m)
 		return
 	}
-	if t.muted.pass(v.peer.key("address")) {
+	if t.muted.Pass(v.peer.key("address")) {
 		t.log.Warn("dropped a message whose sender or receiver does not match the connection",
 			"peer", v.peer.id, "type", m.GetType(), "from", m.GetFrom(), "to", m.GetTo())
 	}

@@ -222,10 +222,10 @@ func TestListenerRecovers(t *testing.T) {
 
 func TestMutedEventsPassOnceAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var q muted
+		var q Muted
 		passed := 0
 		for range 300 {
-			if q.pass("x") {
+			if q.Pass("x") {
 				passed++
 			}
 			time.Sleep(time.Second)
@@ -233,12 +233,12 @@ func TestMutedEventsPassOnceAMinute(t *testing.T) {
 		if passed != 5 {
 			t.Errorf("an event of each second passed %d times in 5 minutes, want 5", passed)
 		}
-		q.forget("x")
-		if !q.pass("x") {
+		q.Forget("x")
+		if !q.Pass("x") {
 			t.Error("a forgotten event does not pass")
 		}
 		for i := range 10 * mutedKeys {
-			q.pass(string(rune(i)))
+			q.Pass(string(rune(i)))
 		}
 		if len(q.last) > mutedKeys {
 			t.Errorf("%d keys are kept, over the bound of %d", len(q.last), mutedKeys)

@@ -29,7 +29,7 @@ type Transport struct {
 	cfg     Config
 	log     *slog.Logger
 	handler Handler
-	muted   muted
+	muted   Muted
 	places  places
 	framing atomic.Bool // lanes for frames are wanted
 	started int64       // when New was called
