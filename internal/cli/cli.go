@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"strings"
 
@@ -60,7 +61,11 @@ func fail(a *ui.App, cmd *cobra.Command, err error) int {
 	if !errors.As(err, &s) && errors.Is(err, context.Canceled) {
 		err, s = errors.New("interrupted"), &ui.Error{Status: ui.StatusInterrupted}
 	}
-	a.Say("%s", ui.OneLine(explain(cmd.Root(), err)))
+	if line := ui.OneLine(explain(cmd.Root(), err)); servers.LogsJSON(cmd) {
+		slog.New(slog.NewJSONHandler(a.Stderr, nil)).Error("the server has ended", "err", line)
+	} else {
+		a.Say("%s", line)
+	}
 	switch {
 	case s != nil:
 		return s.Status

@@ -143,6 +143,8 @@ const (
 
 	AccessClosed, AccessOpen = "closed", "open"
 
+	LogText, LogJSON = "text", "json"
+
 	CertRequired, CertOptional = "required", "optional"
 
 	defaultHeartbeat = 50 * time.Millisecond
@@ -163,7 +165,7 @@ func (c Server) WithDefaults() Server {
 	set(&c.ClientCert, CertRequired)
 	set(&c.StateLimit, defaultStateLimit)
 	set(&c.LogLevel, "info")
-	set(&c.LogFormat, "text")
+	set(&c.LogFormat, LogText)
 	set(&c.Version, "unknown")
 	set(&c.IOTimeout, defaultIOTimeout)
 	set(&c.LookEvery, time.Minute)

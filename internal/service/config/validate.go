@@ -150,7 +150,7 @@ func (c Server) checkLog() error {
 	if !slices.Contains([]string{"debug", "info", "warn", "error"}, c.LogLevel) {
 		return fmt.Errorf("log-level: %q: must be debug, info, warn or error", c.LogLevel)
 	}
-	if c.LogFormat != "text" && c.LogFormat != "json" {
+	if c.LogFormat != LogText && c.LogFormat != LogJSON {
 		return fmt.Errorf("log-format: %q: must be text or json", c.LogFormat)
 	}
 	return nil

@@ -5,6 +5,7 @@ package servers
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -163,8 +164,7 @@ func runServer(a *ui.App, cfg config.Server, settings func() (config.Server, err
 	if cfg.AuditLog == auditlog.StandardOutput {
 		greet = a.Stderr
 	}
-	fmt.Fprintf(greet, "server %d of cluster %s takes clients at %s and servers at %s, data in %s\n",
-		cfg.ID, s.Cluster(), s.Addr(), s.PeerAddr(), cfg.Data)
+	announce(greet, s)
 	stopping := supervise(s, cfg.Log)
 	err = attendUntil(ctx, s, hangups, func() { reload(s, &given, settings, level) })
 	stopping()
@@ -175,6 +175,38 @@ func runServer(a *ui.App, cfg config.Server, settings func() (config.Server, err
 	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
 	return s.Stop(ctx)
+}
+
+// announce prints where a server takes clients and servers, in the format of its log.
+func announce(w io.Writer, s *server.Server) {
+	cfg := s.Config()
+	if cfg.LogFormat == config.LogJSON {
+		slog.New(slog.NewJSONHandler(w, nil)).Info("serving", "server", cfg.ID, "cluster", s.Cluster(),
+			"listen", s.Addr().String(), "peer_listen", s.PeerAddr().String(), "data", cfg.Data)
+		return
+	}
+	fmt.Fprintf(w, "server %d of cluster %s takes clients at %s and servers at %s, data in %s\n",
+		cfg.ID, s.Cluster(), s.Addr(), s.PeerAddr(), cfg.Data)
+}
+
+// LogsJSON reports whether a failed command is serve with JSON as the format of its log, as far as its
+// settings could be read. Then the error that ends it is a line of that log.
+func LogsJSON(cmd *cobra.Command) bool {
+	format, file := cmd.Flags().Lookup("log-format"), cmd.Flags().Lookup("config")
+	if cmd.CommandPath() != "conclave serve" || format == nil || file == nil {
+		return false
+	}
+	var cfg config.Server
+	if name := file.Value.String(); name != "" {
+		_ = cfg.ReadFile(name) // what is wrong with it has been said
+	}
+	if given, is := os.LookupEnv("CONCLAVE_LOG_FORMAT"); is {
+		cfg.LogFormat = given
+	}
+	if format.Changed {
+		cfg.LogFormat = format.Value.String()
+	}
+	return cfg.LogFormat == config.LogJSON
 }
 
 // attendUntil reloads at each hangup until ctx ends or the server stops by itself. It returns why
