@@ -54,7 +54,7 @@ var Settings = []Setting{
 	place("peer-key", "file with the private key of --peer-cert", func(c *Server) *string { return &c.PeerKey }),
 	place("peer-ca", "file with the certificates that must vouch for the other servers", func(c *Server) *string { return &c.PeerCA }),
 	toggle("insecure", "allow addresses beyond this machine without TLS", func(c *Server) *bool { return &c.Insecure }),
-	text("access", "open lets everybody in while the cluster has no rules of access; closed only callers on the admin socket, and on an address that only this machine can reach (default closed)", func(c *Server) *string { return &c.Access }),
+	text("access", "open lets everybody in while the cluster has no rules of access; closed only callers who come by a way that other machines cannot use (default closed)", func(c *Server) *string { return &c.Access }),
 	quantity("state-limit", "how large the replicated state may be, 16MiB to 768MiB (default 512MiB); beyond it the leader takes no new locks and sessions", func(c *Server) *int { return &c.StateLimit }),
 	text("log-level", "debug, info, warn or error (default info)", func(c *Server) *string { return &c.LogLevel }),
 	text("log-format", "text or json (default text)", func(c *Server) *string { return &c.LogFormat }),
