@@ -22,6 +22,8 @@ func commands(a *connect.App) []*cobra.Command {
 		servers.NewCert(a.App),
 		wrap.NewLock(a),
 		wrap.NewElect(a),
+		wrap.NewHold(a),
+		wrap.NewDrop(a.App),
 		servers.NewDemo(a),
 		lab.NewAlgorithms(a.App),
 		lab.NewSim(a.App),
@@ -50,10 +52,12 @@ func commands(a *connect.App) []*cobra.Command {
 		cluster.NewSessions(a),
 		newVersion(a.App),
 		newCompletion(a.App),
-		servers.NewDemoWorker(a),
-		servers.NewDemoProgram(a),
-		servers.NewDiskBench(a.App),
 	}
+}
+
+// hidden returns the commands that other commands start.
+func hidden(a *connect.App) []*cobra.Command {
+	return []*cobra.Command{servers.NewDemoWorker(a), servers.NewDemoProgram(a), servers.NewDiskBench(a.App)}
 }
 
 // Command returns all commands as one tree. The manual pages are made from it.
@@ -93,6 +97,7 @@ algorithms; they need no cluster.`,
 	a.Client.Register(root.PersistentFlags())
 	root.PersistentPreRunE = refuse
 	root.AddCommand(commands(a)...)
+	root.AddCommand(hidden(a)...)
 	root.InitDefaultHelpCmd()
 	finishHelp(root)
 	return root

@@ -108,7 +108,7 @@ func tooMany(err error) string {
 // alone are the commands that do not contact a cluster. They refuse the flags that say how to
 // reach one.
 var alone = map[string]bool{
-	"conclave serve": true, "conclave dev": true, "conclave demo": true,
+	"conclave serve": true, "conclave dev": true, "conclave demo": true, "conclave drop": true,
 	"conclave cert": true, "conclave cert authority": true, "conclave cert server": true, "conclave cert client": true,
 	"conclave algorithms": true, "conclave sim": true, "conclave lab": true, "conclave check": true, "conclave audit": true, "conclave compare": true,
 	"conclave snapshot inspect": true, "conclave snapshot restore": true,

@@ -290,19 +290,28 @@ func TestAlertsUseTheList(t *testing.T) {
 	}
 }
 
-// TestUnit: systemd takes the unit, and finds that it exposes little of the machine.
-func TestUnit(t *testing.T) {
-	unit, err := os.ReadFile(filepath.Join(root, "deploy/conclave.service"))
+// TestUnits: systemd takes the units, and finds that they expose little of the machine.
+func TestUnits(t *testing.T) {
+	for name, wants := range map[string][]string{
+		"conclave.service":       {"Type=notify\n", "WatchdogSec=30\n", "RestartPreventExitStatus=78\n", "ExecReload=/bin/kill -HUP $MAINPID\n", "StateDirectoryMode=0700\n"},
+		"conclave-hold@.service": {"Type=notify\n", "TimeoutStartSec=infinity\n", "SuccessExitStatus=143\n", "RuntimeDirectory=conclave-hold/%i\n"},
+	} {
+		t.Run(name, func(t *testing.T) { checkUnit(t, name, wants) })
+	}
+}
+
+func checkUnit(t *testing.T, name string, wants []string) {
+	unit, err := os.ReadFile(filepath.Join(root, "deploy", name))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"Type=notify\n", "WatchdogSec=30\n", "RestartPreventExitStatus=78\n", "ExecReload=/bin/kill -HUP $MAINPID\n", "StateDirectoryMode=0700\n"} {
+	for _, want := range wants {
 		if !bytes.Contains(unit, []byte("\n"+want)) {
 			t.Errorf("the unit lacks %q", want)
 		}
 	}
 	// The program need not be installed where the unit has it.
-	path := filepath.Join(t.TempDir(), "conclave.service")
+	path := filepath.Join(t.TempDir(), name)
 	unit = bytes.ReplaceAll(unit, []byte("/usr/bin/conclave "), []byte("/bin/true "))
 	if err := os.WriteFile(path, unit, 0o600); err != nil {
 		t.Fatal(err)

@@ -195,7 +195,7 @@ github.com/andybalholm/brotli:         web
 go.yaml.in/yaml/v3:                    lab/scenario lab/course
 
 github.com/spf13/...:                  internal/cli internal/cli/ui internal/cli/lab internal/cli/cluster... internal/gen/man/run
-github.com/coreos/go-systemd/v22/...:  internal/cli/cluster/servers
+github.com/coreos/go-systemd/v22/...:  internal/cli/cluster/servers internal/cli/cluster/wrap
 github.com/HdrHistogram/...:           internal/cli/bench internal/cli/demo
 
 golang.org/x/sys/...:           internal/kit/boottime internal/cli/guard internal/cli/ui internal/cli/cluster/servers internal/cli/demo internal/cli/local internal/cli/bench internal/service/store internal/service/metrics internal/service/server internal/service/rest internal/cli internal/service/authn

@@ -31,15 +31,19 @@ type record struct {
 	Name  string `json:"name"`
 	State string `json:"state"`
 	// Outcome, Status and Error are set at the end. Status is the exit status of conclave, Signal
-	// the signal that ended COMMAND, and Error the line that conclave printed.
+	// the signal that ended COMMAND, and Error the line that conclave printed. Reason is why a
+	// hold without a command was released.
 	Outcome outcome `json:"outcome,omitempty"`
 	Status  *int    `json:"status,omitempty"`
 	Signal  int     `json:"signal,omitempty"`
 	Error   string  `json:"error,omitempty"`
-	// Host and PID are those of conclave, Program is what it runs.
-	Host    string `json:"host"`
-	PID     int    `json:"pid"`
-	Program string `json:"program,omitempty"`
+	Reason  string  `json:"reason,omitempty"`
+	// Host and PID are those of conclave, which was started that many clock ticks after the boot.
+	// Program is what it runs.
+	Host    string          `json:"host"`
+	PID     int             `json:"pid"`
+	Started jsonform.Uint64 `json:"started,omitempty"`
+	Program string          `json:"program,omitempty"`
 	// The hold, if there was one. Keeps is the value of CONCLAVE_KEEPS for what runs under it.
 	Fence jsonform.Uint64 `json:"fence,omitempty"`
 	Floor jsonform.Uint64 `json:"floor,omitempty"`
@@ -59,7 +63,8 @@ type statusFile struct {
 }
 
 // open checks that the file can be written, before conclave waits for anything.
-func (f *statusFile) open() error {
+func (f *statusFile) open(class, name string) error {
+	f.Class, f.Name = class, name
 	if f.path == "" {
 		return nil
 	}
@@ -72,7 +77,33 @@ func (f *statusFile) open() error {
 	}
 	f.Host, _ = os.Hostname() // for people
 	f.PID, f.Asked = os.Getpid(), time.Now().UTC()
+	if own, err := guard.Find(f.PID); err == nil {
+		f.Started = jsonform.Uint64(own.Started)
+		own.Close()
+	}
 	return nil
+}
+
+// readRecord reads a status file.
+func readRecord(path string) (r record, err error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return r, err
+	}
+	if err := json.Unmarshal(text, &r); err != nil || r.Class == "" || r.PID <= 0 {
+		return r, fmt.Errorf("%s: not a status file of conclave", path)
+	}
+	return r, nil
+}
+
+// process returns the process that wrote a record, or os.ErrProcessDone if it has ended.
+func (r *record) process() (*guard.Other, error) {
+	p, err := guard.Find(r.PID)
+	if err == nil && p.Started != uint64(r.Started) {
+		p.Close()
+		return nil, os.ErrProcessDone // another process has its number now
+	}
+	return p, err
 }
 
 // creatable reports why no file can be created in a directory.

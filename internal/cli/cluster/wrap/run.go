@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/conclave-io/conclave"
 	"github.com/conclave-io/conclave/internal/cli/cluster/connect"
@@ -48,9 +49,13 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.Var(&f.wait, "wait", "give up after this time, also if no server answers; --timeout then does not apply (default: wait forever)")
 	flags.Var(&f.ttl, "ttl", "how long others wait for the lock if this machine dies, 100ms to 1h")
+	flags.Var(&f.grace, "grace", "time between TERM and KILL after a loss, at most a quarter of --ttl, or 300ms if an algorithm guards the lock (default: 2s, or that maximum)")
+}
+
+// registerChildren adds the flags about the processes that a command leaves.
+func (f *runFlags) registerChildren(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.end, "end-children", false, "when COMMAND has exited, end the processes that it has started (default: wait for them)")
 	flags.BoolVar(&f.leave, "leave-children", false, "when COMMAND has exited, release it at once and leave the processes that COMMAND has started; only the fence protects from them")
-	flags.Var(&f.grace, "grace", "time between TERM and KILL after a loss, at most a quarter of --ttl, or 300ms if an algorithm guards the lock (default: 2s, or that maximum)")
 }
 
 // resolve checks the flags and sets the defaults that depend on other flags.

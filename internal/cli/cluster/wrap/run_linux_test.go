@@ -78,6 +78,7 @@ func newTrial(argv ...string) *trial {
 	a.Client.Timeout = ui.Duration(time.Second)
 	t.seeker = &seeker{app: a, name: "some/name", argv: argv}
 	t.ttl, t.grace = ui.Duration(10*time.Second), ui.Duration(200*time.Millisecond)
+	t.use = t.command
 	t.release = func(context.Context, hold) error { t.released++; return nil }
 	t.list = func(context.Context, *conclave.Client) ([]conclave.Resource, []uint64, error) { return nil, nil, nil }
 	t.quiet = true // there is no client that could be asked

@@ -3,7 +3,6 @@ package wrap
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -35,6 +34,9 @@ type seeker struct {
 	// taken is the process that has it, if that is why it was not acquired.
 	taken conclave.Holder
 
+	// use does under a hold what the command is for, and returns at its end. The error is errLost,
+	// errRevoked, or why there is no result.
+	use     func(h hold, arrived signals) (guard.Result, error)
 	acquire func(ctx context.Context, client *conclave.Client) (hold, error)
 	release func(ctx context.Context, h hold) error
 	list    func(ctx context.Context, client *conclave.Client) (known []conclave.Resource, silent []uint64, err error)
@@ -45,6 +47,10 @@ func (s *seeker) register(cmd *cobra.Command) {
 	s.list = func(ctx context.Context, client *conclave.Client) ([]conclave.Resource, []uint64, error) {
 		return s.of.ListAll(ctx, client, s.name)
 	}
+	if s.use == nil {
+		s.use = s.command
+		s.registerChildren(cmd.Flags())
+	}
 	s.runFlags.register(cmd)
 	s.statuses.register(cmd.Flags())
 	cmd.Flags().StringVar(&s.file.path, "status-file", "", "write to this `file` who has it, then how that ended, as JSON; it replaces the file")
@@ -52,17 +58,23 @@ func (s *seeker) register(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&s.quiet, "quiet", false, "print only losses and failures: not who has it, and not what is waited for")
 }
 
-func (s *seeker) main(cmd *cobra.Command, args []string) error {
-	if err := s.resolve(cmd.Flags()); err != nil {
-		return err
-	}
-	if s.try && cmd.Flags().Changed("wait") {
+// check checks the flags, and sets the defaults that depend on other flags.
+func (s *seeker) check(flags interface{ Changed(string) bool }) error {
+	switch {
+	case s.try && flags.Changed("wait"):
 		return ui.Exclude("--try", "--wait")
-	}
-	if cmd.Flags().Changed("status-file") && s.file.path == "" {
+	case flags.Changed("status-file") && s.file.path == "":
 		return aboutFile("", errors.New("must name a file"))
 	}
-	var err error
+	return s.resolve(flags)
+}
+
+// main runs a command under what it acquires.
+func (s *seeker) main(cmd *cobra.Command, args []string) error {
+	err := s.check(cmd.Flags())
+	if err != nil {
+		return err
+	}
 	if s.name, s.argv, err = split(cmd, args); err != nil {
 		return err
 	}
@@ -70,18 +82,31 @@ func (s *seeker) main(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	cfg.TTL, cfg.Program = time.Duration(s.ttl), s.argv[0]
-	s.file.Class, s.file.Name, s.file.Program = s.of.String(), s.name, s.argv[0]
-	if err := s.file.open(); err != nil {
+	cfg.Program = s.argv[0]
+	s.file.Program = s.argv[0]
+	if err := s.file.open(s.of.String(), s.name); err != nil {
 		return err
 	}
 	if !guard.Complete {
 		s.app.Say("warning: on this system, conclave ends only the process group of the command if the %s is lost", s.of)
 	}
+	return s.begin(cmd.Context(), cfg)
+}
+
+// begin acquires, uses and releases it, and sets the exit status.
+func (s *seeker) begin(ctx context.Context, cfg conclave.Config) error {
 	connect.HideToken()
 	s.app.inherit()
-	result, err := s.seek(cmd.Context(), cfg)
-	return s.finish(result, err)
+	cfg.TTL = time.Duration(s.ttl)
+	return s.finish(s.seek(ctx, cfg))
+}
+
+// command runs the command under a hold.
+func (s *seeker) command(h hold, arrived signals) (guard.Result, error) {
+	if err := s.file.granted(h, s.app.under); err != nil {
+		s.app.Say("%s", ui.OneLine(err.Error())) // the command matters more
+	}
+	return s.app.runUnder(h, s.specOf(h), arrived)
 }
 
 // finish records how the run ended, and sets the exit status.
@@ -105,6 +130,9 @@ func (s *seeker) finish(result guard.Result, err error) error {
 // record writes how a turn ended to the status file, and returns it.
 func (s *seeker) record(result guard.Result, err error) outcome {
 	end := outcomeOf(result, err)
+	if end == exited && s.argv == nil {
+		end = released
+	}
 	if w := s.file.ended(end, s.statuses.of(end, result, err), result, s.taken, err); w != nil {
 		s.app.Say("%s", ui.OneLine(w.Error()))
 	}
@@ -126,7 +154,11 @@ func (s *seeker) seek(ctx context.Context, cfg conclave.Config) (result guard.Re
 		client, err = s.app.DialReady(ctx, cfg)
 	})
 	if client != nil {
-		defer hangUp(client)
+		defer func() {
+			if !s.abandoned(err) {
+				hangUp(client)
+			}
+		}()
 	}
 	switch {
 	case sig != nil:
@@ -179,9 +211,6 @@ func (s *seeker) turn(ctx context.Context, client *conclave.Client, arrived sign
 	h, err := s.wait(ctx, client, arrived)
 	if err != nil {
 		return guard.Result{}, err
-	}
-	if err := s.file.granted(h, s.app.under); err != nil {
-		s.app.Say("%s", ui.OneLine(err.Error())) // the command runs for its own sake
 	}
 	return s.hold(h, arrived)
 }
@@ -280,8 +309,8 @@ func (s *seeker) unknown(err error) error {
 
 // hold runs the command and releases the hold. It returns when no process of the command is left.
 func (s *seeker) hold(h hold, arrived signals) (guard.Result, error) {
-	result, err := s.app.runUnder(h, s.specOf(h), arrived)
-	if stands(h) {
+	result, err := s.use(h, arrived)
+	if stands(h) && !s.abandoned(err) {
 		// A new context: the release is necessary even if the command was interrupted.
 		ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
 		defer cancel()
@@ -289,17 +318,26 @@ func (s *seeker) hold(h hold, arrived signals) (guard.Result, error) {
 			s.app.Say("%s %q: release failed: %s; it will be free within %v", s.of, s.name, ui.OneLine(r.Error()), &s.ttl)
 		}
 	}
-	end := "the command was ended"
+	end := "; the command was ended"
 	if early := new(notStarted); errors.As(err, &early) {
-		err, end = early.error, "the command was not started"
+		err, end = early.error, "; the command was not started"
+	}
+	if s.argv == nil {
+		end = ""
 	}
 	switch {
 	case errors.Is(err, errRevoked):
-		return result, ui.Failure(ui.StatusLost, "%s %q: revoked: %w; %s", s.of, s.name, err, end)
+		return result, ui.Failure(ui.StatusLost, "%s %q: revoked: %w%s", s.of, s.name, err, end)
 	case errors.Is(err, errLost):
-		return result, ui.Failure(ui.StatusLost, "%s %q: lost: %w; %s", s.of, s.name, err, end)
+		return result, ui.Failure(ui.StatusLost, "%s %q: lost: %w%s", s.of, s.name, err, end)
 	}
 	return result, err
+}
+
+// abandoned reports whether a hold without a command was lost. It is then not released before its
+// deadline: what it is held for has this time to end, and nobody says when it has ended.
+func (s *seeker) abandoned(err error) bool {
+	return s.argv == nil && (errors.Is(err, errLost) || errors.Is(err, errRevoked))
 }
 
 // releaseTimeout bounds the wait for the confirmation of a release. Without one, the hold ends
@@ -324,132 +362,4 @@ func (s *seeker) holder(ctx context.Context, client *conclave.Client) (string, e
 		return ": " + away, nil
 	}
 	return "", err
-}
-
-// reportAfter is how long a wait lasts before it is reported.
-const reportAfter = time.Second
-
-// report prints who holds what this command waits for: after reportAfter, and at each change. The
-// function that it returns stops it.
-func (s *seeker) report(ctx context.Context, client *conclave.Client) (stop func()) {
-	if s.try || s.quiet {
-		return func() {}
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		select {
-		case <-time.After(reportAfter):
-			s.follow(ctx, client)
-		case <-ctx.Done():
-		}
-	}()
-	return func() {
-		cancel()
-		<-done
-	}
-}
-
-// askEvery is how often the servers are asked about a lock whose changes they do not report: one
-// that an algorithm guards, or that nobody gets until its guard has changed.
-const askEvery = 2 * time.Second
-
-// follow prints a line for the holder and the requests ahead, and one for each change, as paceOf says.
-// It ignores errors, because the wait itself reports them.
-func (s *seeker) follow(ctx context.Context, client *conclave.Client) {
-	pace := &pacer{every: paceOf(s.app.Stderr), say: func(text string) {
-		s.app.Say("waiting for %s %q: %s", s.of, s.name, text)
-	}}
-	defer pace.stop()
-	say := func(r *conclave.Resource, silent []uint64) {
-		if text := s.waitText(ctx, client, r, silent); text != "" && ctx.Err() == nil {
-			pace.tell(text)
-		}
-	}
-	for {
-		now, silent, err := s.list(ctx, client)
-		if err != nil {
-			return
-		}
-		r := named(s.name, now)
-		say(r, silent)
-		if r != nil && len(r.Holders) > 0 && r.Guard == "" {
-			break
-		}
-		select {
-		case <-time.After(askEvery):
-		case <-ctx.Done():
-			return
-		}
-	}
-	changes, err := s.of.Watch(ctx, client, s.name)
-	if err != nil {
-		return
-	}
-	for c := range changes {
-		say(named(s.name, c.Resources), nil)
-	}
-}
-
-// waitText says why the wait lasts, or returns "".
-func (s *seeker) waitText(ctx context.Context, client *conclave.Client, r *conclave.Resource, silent []uint64) string {
-	if blocked := s.blocked(ctx, client, r); blocked != "" || r == nil {
-		return blocked
-	}
-	if away := cluster.NoAnswer(silent); away != "" && len(r.Holders) == 0 && r.Guard != "" {
-		return away
-	}
-	return s.waitingFor(r, client.SessionID())
-}
-
-// named returns the resource with the name, or nil.
-func named(name string, resources []conclave.Resource) *conclave.Resource {
-	i := slices.IndexFunc(resources, func(r conclave.Resource) bool { return r.Name == name })
-	if i < 0 {
-		return nil
-	}
-	return &resources[i]
-}
-
-// blocked says why nobody gets what this command waits for, if nobody holds it and the reason is a
-// change of its guard, or returns "".
-func (s *seeker) blocked(ctx context.Context, client *conclave.Client, r *conclave.Resource) string {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	return s.of.Blocked(ctx, client, s.name, r != nil && len(r.Holders) > 0)
-}
-
-// waitingFor describes who has a resource, and how many requests are ahead of that of a session, or
-// how many others wait if an algorithm guards it. It returns "" if the session does not wait.
-func (s *seeker) waitingFor(r *conclave.Resource, session string) string {
-	ahead := slices.IndexFunc(r.Waiters, func(w conclave.Waiter) bool { return w.Session == session })
-	var more string
-	switch {
-	case r.Guard != "": // no server knows the order
-		if r.QueueLength == 2 {
-			more = "; 1 other request waits"
-		} else if r.QueueLength > 2 {
-			more = fmt.Sprintf("; %d other requests wait", r.QueueLength-1)
-		}
-	case ahead < 0 && int(r.QueueLength) == len(r.Waiters):
-		return ""
-	case ahead < 0:
-		more = fmt.Sprintf("; at least %d requests are ahead", len(r.Waiters))
-	case ahead == 1:
-		more = "; 1 request is ahead"
-	case ahead > 1:
-		more = fmt.Sprintf("; %d requests are ahead", ahead)
-	}
-	var holders []string
-	for _, h := range r.Holders {
-		holders = append(holders, strings.TrimPrefix(s.by(h), " by "))
-	}
-	switch len(holders) {
-	case 0:
-		return "in transit to the next holder" + more
-	case 1:
-		return fmt.Sprintf("%s by %s%s", s.of.Taken(), holders[0], more)
-	}
-	return fmt.Sprintf("%s by %d processes, the first is %s%s", s.of.Taken(), len(holders), holders[0], more)
 }
