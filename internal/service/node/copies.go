@@ -28,13 +28,18 @@ type CopyRefused struct {
 
 // copies knows the copies that other servers have refused. Many goroutines use it.
 type copies struct {
+	self  uint64
+	began time.Time // when this server started
+	log   *slog.Logger
+
 	mu   sync.Mutex
 	seen map[uint64]CopyRefused // by the server whose data it is
 }
 
 // heard takes what a server says of the copies that it has refused. It logs, at most once a minute,
-// that one of them is a copy of the data of the server self.
-func (c *copies) heard(h transport.Hello, self uint64, log *slog.Logger) {
+// that one of them runs with the data of this server. One that was refused before this server started
+// may have been this server itself.
+func (c *copies) heard(h transport.Hello) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, refused := range h.Copies {
@@ -43,8 +48,8 @@ func (c *copies) heard(h transport.Hello, self uint64, log *slog.Logger) {
 		if refused.Ago >= uint64(transport.CopiesShown) || !at.After(last.At) {
 			continue
 		}
-		if refused.Server == self && at.Sub(last.At) > time.Minute {
-			log.Error("another process runs with a copy of the data of this server: stop it and delete its data directory", "copy", refused.Where, "refused_by", h.Server)
+		if refused.Server == c.self && at.After(c.began) && at.Sub(last.At) > time.Minute {
+			c.log.Error("another process runs with a copy of the data of this server: stop it and delete its data directory", "copy", refused.Where, "refused_by", h.Server)
 		}
 		if c.seen == nil {
 			c.seen = make(map[uint64]CopyRefused)

@@ -21,7 +21,7 @@ func (h *handler) Receive(m *raftpb.Message) {
 
 func (h *handler) Met(hello transport.Hello) {
 	h.node.records.met(hello)
-	h.node.copies.heard(hello, h.node.cfg.ID, h.node.log)
+	h.node.copies.heard(hello)
 	h.post(func(r *replica.Replica) {
 		h.node.founder.reconsider()
 		r.Met(memberOf(hello), levelsOf(hello))

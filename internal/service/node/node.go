@@ -88,6 +88,7 @@ func Start(cfg Config) (*Node, error) {
 	}
 	n.recorded.Store(&recorded{changed: make(chan struct{})})
 	n.home, n.clocks = n.newHome(), newPeerClocks(n)
+	n.copies.self, n.copies.began, n.copies.log = cfg.ID, time.Now(), cfg.Log
 	if err := n.open(); err != nil {
 		if cfg.PeerListener != nil {
 			cfg.PeerListener.Close()

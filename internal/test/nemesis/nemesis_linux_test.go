@@ -64,6 +64,8 @@ type plan struct {
 	Lasts  time.Duration
 	// If not 0: only this many cuts, or pauses, of each kind, while algorithms guard locks.
 	Cuts, Pauses int
+	// Copies starts copies of a server while it is cut off, in place of all else.
+	Copies bool
 }
 
 // TestNemesis runs the director and reports its verdict.
@@ -204,6 +206,8 @@ func director(text string) int {
 		err = runHomes(p, w, 2*p.Cuts, (*homes).cutRound)
 	case p.Pauses > 0:
 		err = runHomes(p, w, 2*p.Pauses, (*homes).pauseRound)
+	case p.Copies:
+		err = runCopies(p, w)
 	default:
 		err = runPlan(p, w)
 	}
