@@ -328,6 +328,16 @@ ops-check: go-version ## ask a real Prometheus all that dashboard and alerts ask
 	done
 	OPS_REQUIRED=1 $(GO) test -count 1 -timeout 5m ./internal/service/ops ./internal/gen/man/run
 
+PROXY_TOOLS := nginx haproxy
+.PHONY: proxy-check
+proxy-check: go-version ## try docs/proxies.md on a real nginx and haproxy (as root: installs them)
+	@for tool in $(PROXY_TOOLS); do \
+		PATH="$$PATH:/usr/sbin" command -v $$tool >/dev/null && continue; \
+		if [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then echo "make: $$tool is not installed" >&2; exit 1; fi; \
+		apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $(PROXY_TOOLS); break; \
+	done
+	PROXIES_REQUIRED=1 $(GO) test -count 1 -timeout 10m ./internal/test/proxies
+
 .PHONY: man
 man: go-version ## write the manual pages into bin/man
 	SOURCE_DATE_EPOCH=$(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/null)) $(GO) run ./internal/gen/man/run $(BIN)/man

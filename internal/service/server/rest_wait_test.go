@@ -1,11 +1,13 @@
 package server_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/conclave-io/conclave/internal/kit/wait"
 	"github.com/conclave-io/conclave/internal/service/server/servertest"
 )
 
@@ -100,4 +102,39 @@ func TestJSONAWaitingRequestKeepsItsSession(t *testing.T) {
 		servertest.Eventually(t, "the session has expired", func() bool { return len(b.get("/v1/sessions")["sessions"].([]any)) == 1 })
 		b.nothingHeld()
 	}
+}
+
+// A session for locks under an algorithm lasts for little more than a second without renewals. While a
+// request waits in it, it lasts, too.
+func TestJSONAWaitAtAHomeKeepsItsSession(t *testing.T) {
+	t.Parallel()
+	c := servertest.Start(t, 3)
+	b := browse(t, c.Address(c.Follower()))
+	servertest.Eventually(t, "the level is high enough", func() bool {
+		return b.do("POST", "/v1/guards", `{"prefix":"g/","algorithm":"ricart-agrawala"}`).status == 200
+	})
+	servertest.Eventually(t, "the prefix is guarded", func() bool {
+		return strings.Contains(b.do("GET", "/v1/view", "").text, `"guards":[{"prefix":"g/","algorithm":"ricart-agrawala"}]`)
+	})
+	var holder, waiter map[string]any
+	servertest.Eventually(t, "homes keep sessions", func() bool {
+		one, two := b.do("POST", "/v1/open", `{"ttl":"1s","home":true}`), b.do("POST", "/v1/open", `{"ttl":"1s","home":true}`)
+		holder, waiter = one.json, two.json
+		return one.status == 200 && two.status == 200
+	})
+	on := func(session map[string]any, more string) string {
+		return fmt.Sprintf(`{"session":%q,"home":%v%s}`, session["session"], session["home"], more)
+	}
+	b.post("/v1/acquire", on(holder, `,"name":"g/x"`))
+	ctx, cancel := context.WithCancel(t.Context())
+	renewed := make(chan bool)
+	go func() {
+		defer close(renewed)
+		for range wait.Ticks(ctx, 200*time.Millisecond) {
+			b.do("POST", "/v1/renew", on(holder, ""))
+		}
+	}()
+	b.refused("POST", "/v1/acquire", on(waiter, `,"name":"g/x","wait":"6s"`), 423, "TIMEOUT")
+	cancel()
+	<-renewed
 }

@@ -174,6 +174,7 @@ internal/test/vopr/run:     internal/test/vopr internal/test/vopr/events interna
 internal/test/e2e:
 internal/test/attack:
 internal/test/nemesis:
+internal/test/proxies:
 internal/test/upgrade:
 internal/test/selftest:
 `
