@@ -21,6 +21,7 @@ import (
 type cgroup struct {
 	path         string
 	kills, event *os.File // cgroup.kill and cgroup.events
+	eventFD      int      // of event, also while another goroutine closes it
 }
 
 // newCgroupPath returns a new name below this process's own cgroup, or "" if there
@@ -97,7 +98,7 @@ func openCgroup(path string) *cgroup {
 		kills.Close()
 		return nil
 	}
-	return &cgroup{path, kills, event}
+	return &cgroup{path, kills, event, int(event.Fd())}
 }
 
 // kill kills all processes in the cgroup and below. They die a little later.
@@ -119,7 +120,7 @@ func (c *cgroup) populated() bool {
 
 // watch sends to changed when the cgroup becomes empty, and ends.
 func (c *cgroup) watch(changed chan<- struct{}) {
-	fds := []unix.PollFd{{Fd: int32(c.event.Fd()), Events: unix.POLLPRI}}
+	fds := []unix.PollFd{{Fd: int32(c.eventFD), Events: unix.POLLPRI}}
 	for c.populated() { // the next poll needs this read
 		if _, err := unix.Poll(fds, -1); err != nil && err != unix.EINTR {
 			return

@@ -52,7 +52,7 @@ func TestStatusesAreChosen(t *testing.T) {
 	if said := ends(t, 0, lock("--try", "--conflict-status", "0", "--quiet")...); said != "" {
 		t.Errorf("with --quiet it says %q", said)
 	}
-	ends(t, 75, lock("--wait", "1s", "--conflict-status", "75")...)
+	ends(t, 75, lock("--wait", "10s", "--conflict-status", "75")...)
 	ends(t, 124, lock("--try", "--lost-status", "1", "--failure-status", "2")...)
 	if err := first.Unlock(within(t)); err != nil {
 		t.Fatal(err)
@@ -286,5 +286,20 @@ func TestSecondLockBelowTheHolder(t *testing.T) {
 		if said := ends(t, 0, append(args, "--servers", cluster.Addresses()[0], "--", "/bin/true")...); said != "" {
 			t.Errorf("%v: it says %q", inner, said)
 		}
+	}
+}
+
+// TestPerhapsAnAncestor runs the inner command as another user, who may not read the environments of the
+// ancestors. Host and process of the holder prove nothing, so it waits and says what may be the reason.
+func TestPerhapsAnAncestor(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("setpriv"); err != nil || os.Getuid() != 0 {
+		t.Skip("needs root, and setpriv of util-linux")
+	}
+	cluster := startCluster(t, 1)
+	said := ends(t, 124, "lock", "x", "--servers", cluster.Addresses()[0], "--", "setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups",
+		"env", "-i", binary, "lock", "x", "--servers", cluster.Addresses()[0], "--wait", "10s", "--", "/bin/true")
+	if !regexp.MustCompile(`not acquired within 10s: held by process \d+ \(setpriv\) on .*, perhaps an ancestor of this process\n`).MatchString(said) {
+		t.Errorf("it says %q", said)
 	}
 }

@@ -201,14 +201,14 @@ func TestHoldInTheBackgroundEnds(t *testing.T) {
 	refused(t, 125, []string{fmt.Sprintf("--while-pid: %d: no such process", work.Process.Pid)}, backgroundHold(cluster, file, "--while-pid", fmt.Sprint(work.Process.Pid))...)
 	free(t, cluster)
 
-	ends(t, 0, backgroundHold(cluster, file, "--max", "1h", "--ttl", "2s")...)
+	ends(t, 0, backgroundHold(cluster, file, "--max", "1h")...)
 	tell(t, cluster, "release", "x", "--force")
 	if e := stayed(t, file); e.Outcome != "revoked" || e.Status != 120 {
 		t.Errorf("after a revocation: %+v", e)
 	}
 	refused(t, 120, []string{`lock "x": revoked at `}, "drop", file)
 
-	ends(t, 0, backgroundHold(cluster, file, "--max", "1h", "--ttl", "2s", "--wait", "50s")...)
+	ends(t, 0, backgroundHold(cluster, file, "--max", "1h", "--wait", "50s")...)
 	e := readStatus(t, file)
 	if err := syscall.Kill(e.PID, syscall.SIGKILL); err != nil {
 		t.Fatal(err)

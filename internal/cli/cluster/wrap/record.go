@@ -60,6 +60,7 @@ type record struct {
 type statusFile struct {
 	path string
 	record
+	failed bool // a write failed, and the error was returned
 }
 
 // open checks that the file can be written, before conclave waits for anything.
@@ -137,7 +138,7 @@ func (f *statusFile) granted(h hold, under keeps.Inherited) error {
 	return f.write()
 }
 
-// ended writes how the run ended.
+// ended writes how the run ended. If an earlier write failed too, its error was enough.
 func (f *statusFile) ended(end outcome, status int, result guard.Result, by conclave.Holder, err error) error {
 	if f.path == "" {
 		return nil
@@ -150,7 +151,11 @@ func (f *statusFile) ended(end outcome, status int, result guard.Result, by conc
 	if end == conflict && by.Fence != 0 {
 		f.Holder = forms.HolderOf(by)
 	}
-	return f.write()
+	said := f.failed
+	if err := f.write(); !said {
+		return err
+	}
+	return nil
 }
 
 func (f *statusFile) write() error {
@@ -161,6 +166,7 @@ func (f *statusFile) write() error {
 		return out.Encode(f.record)
 	})
 	if err != nil {
+		f.failed = true
 		return aboutFile(f.path, err)
 	}
 	return nil

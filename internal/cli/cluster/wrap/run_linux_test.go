@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -353,6 +354,23 @@ func TestReleaseThatFailsIsSaid(t *testing.T) {
 	result, err := tr.run(newGrant(time.Hour))
 	if want := "conclave: lock \"some/name\": release failed: no leader; found; it will be free within 10s\n"; err != nil || result.Status != 4 || tr.said.String() != want {
 		t.Errorf("got %+v, %v and %q, want status 4 and %q", result, err, tr.said, want)
+	}
+}
+
+// A status file that cannot be written is said once. The command runs nevertheless.
+func TestStatusFileThatCannotBeWritten(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "removed")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	tr := newTrial("sh", "-c", "exit 4")
+	tr.file.path = filepath.Join(dir, "status")
+	if err := errors.Join(tr.file.open("lock", "some/name"), os.Remove(dir)); err != nil {
+		t.Fatal(err)
+	}
+	err := tr.finish(tr.run(newGrant(time.Hour)))
+	if want := fmt.Sprintf("conclave: --status-file: %q: no such file or directory\n", tr.file.path); err != nil || tr.app.Status != 4 || tr.said.String() != want {
+		t.Errorf("got status %d, %v and %q, want status 4 and %q", tr.app.Status, err, tr.said, want)
 	}
 }
 
