@@ -88,6 +88,9 @@ type Config struct {
 	// Memory is the approximate number of bytes that the search may use. Zero:
 	// DefaultMemory.
 	Memory int64
+	// Room reports whether the process may allocate further bytes. The search then stops as if it had
+	// used up Memory, which counts only what is kept of the states. Nil: always. Many goroutines call it.
+	Room func(bytes int64) bool
 	// MaxStates and MaxDepth end a search. Zero: no such bound.
 	MaxStates uint64
 	MaxDepth  int

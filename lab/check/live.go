@@ -88,7 +88,8 @@ func (g *graph) build() bool {
 			g.arcs = append(g.arcs, a)
 		}
 		g.nodes[i].first, g.nodes[i].after = first, int32(len(g.arcs))
-		if left -= size + int64(len(g.w.found))*24; left < 0 || i%1024 == 0 && g.ctx.Err() != nil {
+		full := i%1024 == 0 && g.room != nil && !g.room(0)
+		if left -= size + int64(len(g.w.found))*24; left < 0 || full || i%1024 == 0 && g.ctx.Err() != nil {
 			g.stop("memory for the graph, or time")
 			return false
 		}

@@ -65,6 +65,7 @@ type ending struct {
 	most    uint64        // states; 0: any number
 	states  atomic.Uint64 // found so far, roughly
 	stopped atomic.Pointer[string]
+	room    func(bytes int64) bool // of the process; nil: any
 }
 
 // stop ends the search. The first reason counts.
@@ -86,6 +87,8 @@ func (e *ending) checkLimits() {
 		e.stop("time")
 	case e.most > 0 && e.states.Load() >= e.most:
 		e.stop("states")
+	case e.room != nil && !e.room(0):
+		e.stop("memory")
 	}
 }
 
@@ -120,6 +123,7 @@ type finding struct {
 
 func newSearch(ctx context.Context, cfg *Config) *search {
 	s := &search{ending: ending{ctx: ctx, most: cfg.MaxStates}, cfg: cfg, start: time.Now(), space: newSpace(cfg), visited: newVisited(cfg.Memory, cfg.Reduce == PartialOrder && cfg.Order == BreadthFirst)}
+	s.visited.room, s.room = cfg.Room, cfg.Room
 	s.width = s.space.layout.stride + recordExtra
 	workers := cfg.Workers
 	if workers == 0 {
@@ -308,7 +312,7 @@ func (s *search) fresh() []uint32 {
 		return c[:0]
 	}
 	words := chunkRecords * s.width
-	if s.visited.budget.Add(-4*int64(words)) < 0 {
+	if s.visited.budget.Add(-4*int64(words)) < 0 || s.room != nil && !s.room(4*int64(words)) {
 		s.stop("memory")
 	}
 	return make([]uint32, 0, words)

@@ -15,6 +15,9 @@ type visited struct {
 	budget atomic.Int64 // bytes that may still be allocated
 	depth  uint32       // of the states that are added
 	timed  bool         // whether the depth of each is kept
+
+	allocating sync.Mutex // held while a shard asks for room and takes it
+	room       func(bytes int64) bool
 }
 
 const (
@@ -144,12 +147,18 @@ func (t *slots) insert(f print, parent uint64, depth uint32) bool {
 // grow doubles a shard, or returns nil.
 func (v *visited) grow(s *shard, t *slots) *slots {
 	need := int64(len(t.states)) * v.bytesPerState()
-	if s.full || v.budget.Add(-need) < 0 {
+	if s.full {
+		return nil
+	}
+	var bigger *slots
+	if v.budget.Add(-need) >= 0 {
+		bigger = v.allocate(2 * len(t.states))
+	}
+	if bigger == nil {
 		v.budget.Add(need)
 		s.full = true
 		return nil
 	}
-	bigger := v.newSlots(2 * len(t.states))
 	for i, k := range t.states {
 		depth := uint32(0)
 		if t.depths != nil {
@@ -161,6 +170,17 @@ func (v *visited) grow(s *shard, t *slots) *slots {
 	}
 	s.table.Store(bigger)
 	return bigger
+}
+
+// allocate returns n new slots, or nil if the process has no room for them. Until the old ones are
+// collected, both are there.
+func (v *visited) allocate(n int) *slots {
+	v.allocating.Lock()
+	defer v.allocating.Unlock()
+	if v.room != nil && !v.room(int64(n)*v.bytesPerState()) {
+		return nil
+	}
+	return v.newSlots(n)
 }
 
 func (v *visited) bytesPerState() int64 {

@@ -43,7 +43,7 @@ func (e *Engine) searchOf(c *Check) (check.Config, error) {
 		Spec: algorithm.Find(c.Algorithm), Process: process.Config{N: c.N}, Entries: c.Entries, Unordered: c.Unordered,
 		Timeouts: c.Timeouts, Crashes: c.Crashes, Restarts: c.Restarts, Drops: c.Drops, Duplicates: c.Duplicates,
 		Reorders: c.Reorders, Cancels: c.Cancels, Corrupt: c.Corrupt, InFlight: c.InFlight, Liveness: c.Liveness,
-		NoReturn: check.NoReturnStates, MaxStates: c.MaxStates, Memory: c.Memory, Workers: e.options.Cores, Requesters: processes(c.Requesters),
+		NoReturn: check.NoReturnStates, MaxStates: c.MaxStates, Memory: c.Memory, Room: e.options.Room, Workers: e.options.Cores, Requesters: processes(c.Requesters),
 	}
 	if cfg.Spec == nil {
 		return cfg, badRequest("check: unknown algorithm %q", c.Algorithm)

@@ -19,6 +19,8 @@ type Options struct {
 	Host   string // wasm or native
 	Cores  int
 	Memory uint64 // maximum memory of a run, in bytes; 0: no limit
+	// Room reports whether the process may allocate further bytes. Nil: always.
+	Room func(bytes int64) bool
 	// Context ends searches, which a cancel request cannot end. If it is nil, nothing ends them.
 	Context context.Context
 	// Send receives the frames of answers, in order. Receive and Work call it. During a search,

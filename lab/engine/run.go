@@ -109,6 +109,9 @@ func (e *Engine) advance(j *job, run *run, limit int) (Frame, error) {
 
 // exhausted reports whether the engine uses more memory than allowed.
 func (e *Engine) exhausted() bool {
+	if e.options.Room != nil && !e.options.Room(0) {
+		return true
+	}
 	if e.options.Memory == 0 {
 		return false
 	}

@@ -26,7 +26,8 @@ type Options struct {
 	Page   http.Handler // the lab is at /lab/
 	Build  string       // version of the program
 	Cores  int
-	Memory uint64 // bytes that runs may take
+	Memory uint64                 // bytes that runs may take
+	Room   func(bytes int64) bool // as that of engine.Options
 }
 
 // Limits of a host.

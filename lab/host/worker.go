@@ -30,7 +30,7 @@ type asked struct {
 func newWorker(o Options) *worker {
 	ctx, end := context.WithCancel(context.Background())
 	w := &worker{asked: make(chan *asked), ending: ctx.Done(), end: end, open: map[uint64]*asked{}}
-	w.engine = engine.New(engine.Options{Context: ctx, Build: o.Build, Host: "native", Cores: o.Cores, Memory: o.Memory, Send: w.send})
+	w.engine = engine.New(engine.Options{Context: ctx, Build: o.Build, Host: "native", Cores: o.Cores, Memory: o.Memory, Room: o.Room, Send: w.send})
 	return w
 }
 

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	kit "github.com/conclave-io/conclave/internal/kit/cgroup"
 )
 
 // cgroup is the control group (version 2) of one command. The kernel keeps all descendants of the
@@ -35,40 +37,12 @@ func newCgroupPath() string {
 	if err != nil {
 		return ""
 	}
-	dir := cgroupDir(string(mounts), string(own))
+	dir := kit.Dir(string(mounts), string(own))
 	if dir == "" {
 		return ""
 	}
 	return filepath.Join(dir, fmt.Sprintf("conclave-%d-%08x", os.Getpid(), rand.Uint32()))
 }
-
-// cgroupDir returns the directory of a process's cgroup of version 2, from the
-// contents of its mountinfo and of its cgroup file. It is not always below
-// /sys/fs/cgroup: with a hybrid hierarchy it is below /sys/fs/cgroup/unified,
-// and in a container the mount may begin further down (its root).
-func cgroupDir(mountinfo, own string) string {
-	_, path, ok := strings.Cut("\n"+own, "\n0::")
-	path, _, _ = strings.Cut(path, "\n")
-	if !ok || strings.HasPrefix(path, "/..") { // outside of this cgroup namespace
-		return ""
-	}
-	for line := range strings.Lines(mountinfo) {
-		// "41 31 0:38 ROOT POINT rw,relatime - cgroup2 cgroup2 rw"
-		mount, kind, _ := strings.Cut(line, " - ")
-		fields := strings.Fields(mount)
-		if len(fields) < 5 || !strings.HasPrefix(kind, "cgroup2 ") || strings.HasPrefix(fields[3], "/..") {
-			continue
-		}
-		rest, err := filepath.Rel(unescape.Replace(fields[3]), path)
-		if err == nil && filepath.IsLocal(rest) {
-			return filepath.Join(unescape.Replace(fields[4]), rest)
-		}
-	}
-	return ""
-}
-
-// unescape undoes what mountinfo does to the characters that separate its fields.
-var unescape = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
 
 // makeCgroup makes the cgroup. It returns nil if it cannot: it requires root or a delegated subtree, a
 // mount that is not read-only, and Linux 5.14 for cgroup.kill.

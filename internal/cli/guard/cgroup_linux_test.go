@@ -13,35 +13,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func TestCgroupDir(t *testing.T) {
-	const (
-		unified = "30 23 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n"
-		hybrid  = "31 23 0:28 / /sys/fs/cgroup rw,relatime - tmpfs tmpfs rw,mode=755\n" +
-			"35 31 0:32 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory\n" +
-			"41 31 0:38 / /sys/fs/cgroup/unified rw,relatime shared:9 - cgroup2 cgroup2 rw\n"
-		spaces = `41 31 0:38 /a\040b /mnt/c\011d rw - cgroup2 none rw` + "\n"
-	)
-	for _, c := range []struct{ mounts, own, want string }{
-		{unified, "0::/user.slice/user-1000.slice\n", "/sys/fs/cgroup/user.slice/user-1000.slice"},
-		{unified, "0::/\n", "/sys/fs/cgroup"},
-		{hybrid, "4:memory:/x\n0::/y\n", "/sys/fs/cgroup/unified/y"},
-		{hybrid, "4:memory:/x\n", ""},
-		{spaces, "0::/a b/e\n", "/mnt/c\td/e"},
-		{spaces, "0::/a b\n", "/mnt/c\td"},
-		{spaces, "0::/a bc\n", ""}, // not below the mount's root
-		{spaces, "0::/\n", ""},
-		{unified, "0::/../elsewhere\n", ""}, // outside of the cgroup namespace
-		{strings.Replace(unified, " / ", " /.. ", 1), "0::/\n", ""},
-		{"", "0::/\n", ""},
-		{unified, "", ""},
-		{"torn", "0::/\n", ""},
-	} {
-		if got := cgroupDir(c.mounts, c.own); got != c.want {
-			t.Errorf("cgroupDir(%q, %q) = %q, want %q", c.mounts, c.own, got, c.want)
-		}
-	}
-}
-
 func TestNoCgroup(t *testing.T) {
 	for _, path := range []string{"", t.TempDir(), t.TempDir() + "/new", "/proc/none/new"} {
 		if c := makeCgroup(path); c != nil {

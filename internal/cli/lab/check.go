@@ -148,7 +148,7 @@ func (c *checking) register(cmd *cobra.Command) {
 	flags.StringVar(&c.tree, "tree", "", "star, line or binary, for algorithms on a tree (default binary)")
 	flags.StringVar(&c.labels, "labels", "", "the `labels` of the processes, separated by commas (default 1 to n)")
 	flags.StringArrayVarP(&c.options, "option", "o", nil, "set an option of the algorithm, as `name=value`; may be repeated")
-	flags.Int64Var(&c.memory, "memory", c.memory, "how much memory the search may use, in `MiB`")
+	flags.Int64Var(&c.memory, "memory", c.memory, "how much memory the process may use, in `MiB`; a control group (cgroup) may allow less")
 	flags.Var(&c.limit, "time", "stop the search after this real time, such as 30s or 5m")
 	flags.Uint64Var(&c.search.MaxStates, "states", 0, "stop after this many states (0: no limit)")
 	flags.IntVar(&c.search.MaxDepth, "depth", 0, "stop at this depth (0: no limit)")
@@ -173,6 +173,8 @@ func (c *checking) run(ctx context.Context, name string) error {
 		ctx, cancel = context.WithTimeout(ctx, time.Duration(c.limit))
 		defer cancel()
 	}
+	cfg.Memory = c.limitMemory()
+	cfg.Room = newAllowance(cfg.Memory).room
 	r, err := check.Run(ctx, cfg)
 	if err != nil {
 		return errors.New(strings.TrimPrefix(strings.TrimPrefix(err.Error(), "check: "), "process: "))

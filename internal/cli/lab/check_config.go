@@ -46,7 +46,7 @@ func (c *checking) config(name string) (cfg check.Config, err error) {
 	if err := c.validate(); err != nil {
 		return cfg, err
 	}
-	cfg.Unordered, cfg.Memory = !c.fifo, c.memory<<20
+	cfg.Unordered = !c.fifo
 	cfg.Timing = check.Timing(slices.Index(timings, c.timers))
 	cfg.Reduce = check.Reduction(slices.Index(reductions, c.reduce))
 	cfg.Detector = process.DetectorKind(slices.Index(detectors, c.detector))

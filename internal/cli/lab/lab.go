@@ -95,7 +95,7 @@ func serveLab(a *ui.App, place, listen string) error {
 		return err
 	}
 	h, err := host.New(listener, host.Options{
-		Page: page, Build: ui.ReadBuild().Version, Cores: runtime.NumCPU(), Memory: labMemory,
+		Page: page, Build: ui.ReadBuild().Version, Cores: runtime.NumCPU(), Memory: labMemory, Room: roomInCgroup(),
 	})
 	if err != nil {
 		return err

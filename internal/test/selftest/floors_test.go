@@ -14,6 +14,7 @@ const floors = `
 # Ground: the contract between algorithms and hosts, and odds and ends that
 # know nothing of either.
 internal/kit/boottime:
+internal/kit/cgroup:
 internal/kit/wait:
 internal/kit/wire:
 internal/test/longrun:
@@ -129,12 +130,12 @@ admin:                 . api api/jsonform internal/client
 internal/test/clienttest:   . api internal/client internal/client/line internal/kit/boottime # for tests only: no line below may name it
 embed:                 . internal/service/config internal/service/server internal/service/replica # a server in the user's process, and a client of it
 web:                   # the page for browsers
-internal/cli/guard:        internal/kit/boottime
+internal/cli/guard:        internal/kit/boottime internal/kit/cgroup
 internal/cli/local:        . admin internal/service/server
 internal/cli/bench:        . admin internal/cli/local internal/kit/boottime lab/measure process api internal/service/server internal/service/version
 internal/cli/demo:         . admin internal/cli/local internal/kit/boottime internal/service/server internal/service/version
 internal/cli/ui: internal/kit/outfile # arguments, tables, errors and the terminal, for all commands
-internal/cli/lab:      internal/cli/ui internal/cli/bench internal/kit/outfile algorithm algorithm/broken algorithm/served algorithm/view/viewcheck process lab/check lab/check/audit lab/describe lab/host lab/measure lab/scenario lab/sim lab/trace web # commands that contact no cluster
+internal/cli/lab:      internal/cli/ui internal/cli/bench internal/kit/cgroup internal/kit/outfile algorithm algorithm/broken algorithm/served algorithm/view/viewcheck process lab/check lab/check/audit lab/describe lab/host lab/measure lab/scenario lab/sim lab/trace web # commands that contact no cluster
 internal/cli/cluster/connect: . admin internal/cli/ui internal/client internal/kit/outfile
 internal/cli/cluster/forms: . admin api api/jsonform internal/cli/ui # the JSON forms of what the client returns
 internal/cli/cluster/keeps: . internal/cli/guard # under which holds processes run
