@@ -6,6 +6,7 @@ import (
 	"context"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -22,7 +23,10 @@ func NewLocks(a *connect.App) *cobra.Command {
 		Short: "List locks with their holders and the number of waiters",
 		Long: `With PREFIX, list only the locks whose names start with PREFIX. Free locks are not listed. The
 table has a row for each holder. While a server that guards locks does not answer, locks that its
-clients hold are missing or have no holder, and standard error names the server.`,
+clients hold are missing or have no holder, and standard error names the server.
+
+A name such as "cafe\u0301" looks like a shorter one, which is another lock: the accent is a character
+of its own. Such characters are shown by their codes, and standard error names the locks that look alike.`,
 		Example: `  conclave locks
   conclave locks reports/
   conclave locks --prefix reports/ --json`,
@@ -71,6 +75,9 @@ func listing(a *connect.App, cmd *cobra.Command, key, holder string, of Resource
 			if away := NoAnswer(silent); away != "" {
 				form["silent"] = silent
 				a.Say("%s", away)
+			}
+			for _, names := range ui.Alike(ui.Each(found, func(r conclave.Resource) string { return r.Name })) {
+				a.Say("%s look alike, and are different %s", strings.Join(ui.Each(names, ui.Quoted), " and "), key)
 			}
 			return a.Print(form, func(w io.Writer) error {
 				return resourcesTable(w, holder, found)

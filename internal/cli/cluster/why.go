@@ -34,7 +34,8 @@ func NewWhy(a *connect.App) *cobra.Command {
   - which processes on this machine run under the holders: the command, or what it has left when it
     exited. Only their user and root can see them
 
-If nobody holds NAME and no hold is remembered, why says so and exits with 0.`,
+If nobody holds NAME and no hold is remembered, why says so and exits with 0. If a lock that is held
+has a name that looks the same and consists of other characters, why shows it.`,
 		Example: `  conclave why nightly-report
   conclave why scheduler --election
   conclave why nightly-report --json`,
@@ -58,7 +59,10 @@ If nobody holds NAME and no hold is remembered, why says so and exits with 0.`,
 					if err := of.tell(w, args[0], x, blocked, g); err != nil {
 						return err
 					}
-					return tellHere(w, here)
+					if err := tellHere(w, here); err != nil {
+						return err
+					}
+					return of.tellAlike(ctx, w, client, args[0])
 				})
 			})
 		},
@@ -131,7 +135,7 @@ func (k ResourceClass) ListAll(ctx context.Context, client *conclave.Client, pre
 // tell writes an explanation for people. Blocked is why nobody gets it, or "".
 func (k ResourceClass) tell(w io.Writer, name string, x conclave.Explanation, blocked string, g waitGraph) error {
 	if away := NoAnswer(silentHomes(x.Homes)); !x.Held && away != "" {
-		fmt.Fprintf(w, "%s %q: unknown whether it is free: %s\n", k, name, away)
+		fmt.Fprintf(w, "%s %s: unknown whether it is free: %s\n", k, ui.Quoted(name), away)
 	} else if !x.Held {
 		if err := k.tellFree(w, name, &x, blocked); err != nil {
 			return err
@@ -188,7 +192,7 @@ func tellHere(w io.Writer, found []under) (err error) {
 
 // tellFree describes what nobody holds. While the guard of a lock changes, it can have waiters.
 func (k ResourceClass) tellFree(w io.Writer, name string, x *conclave.Explanation, blocked string) error {
-	text := fmt.Sprintf("%s %q: nobody %s it", k, name, k.has())
+	text := fmt.Sprintf("%s %s: nobody %s it", k, ui.Quoted(name), k.has())
 	if x.Resource.QueueLength > 0 {
 		text += fmt.Sprintf(", %d waiting", x.Resource.QueueLength)
 	}
@@ -251,7 +255,7 @@ func (k ResourceClass) tellHeld(w io.Writer, name string, r *conclave.Resource) 
 	if r.QueueLength > 0 {
 		waiting = fmt.Sprintf("%d waiting", r.QueueLength)
 	}
-	fmt.Fprintf(w, "%s %q is %s by %d%s, %s\n\n", k, name, k.Taken(), len(r.Holders), limit, waiting)
+	fmt.Fprintf(w, "%s %s is %s by %d%s, %s\n\n", k, ui.Quoted(name), k.Taken(), len(r.Holders), limit, waiting)
 	t := ui.NewTable(w, k.head("HOLDER FENCE", ui.OwnerColumn, "HOST", "PID", "PROGRAM", "SESSION", "SINCE", "ASKED TO LEAVE")...)
 	for _, h := range r.Holders {
 		t.Row(k.row(h.Shared, h.Priority, h.Value, ui.Number(h.Fence), ui.Shown(h.Owner), ui.Shown(h.Host), ui.Number(h.PID), ui.Shown(h.Program), ui.ShortID(h.Session), ui.Since(h.Since), asked(h))...)
@@ -374,4 +378,14 @@ func By(h conclave.Holder) string {
 		return ""
 	}
 	return fmt.Sprintf(" by %s since %s, fence %d", ui.Party(h.Owner, h.Program, h.PID, h.Host), h.Since.Format(time.RFC3339), h.Fence)
+}
+
+// tellAlike shows what has a name that looks the same. It ignores errors.
+func (k ResourceClass) tellAlike(ctx context.Context, w io.Writer, client *conclave.Client, name string) (err error) {
+	for _, other := range ui.OtherForms(name) {
+		if x, failed := k.explain(ctx, client, other); failed == nil && (x.Held || x.Resource.QueueLength > 0) {
+			_, err = fmt.Fprintf(w, "\n%s looks the same, and is another %s: %s by %d, %d waiting\n", ui.Quoted(other), k, k.Taken(), len(x.Resource.Holders), x.Resource.QueueLength)
+		}
+	}
+	return err
 }

@@ -10,6 +10,8 @@ import (
 	"text/tabwriter"
 	"time"
 	"unicode"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 // Columns that are left out if no row has a value.
@@ -92,13 +94,14 @@ func Each[A, B any](all []A, of func(A) B) []B {
 }
 
 // Shown returns a text from another party in a safe form: without control sequences for the
-// terminal, and without line breaks.
+// terminal, and without line breaks. Different texts have different forms, also if they look alike.
 func Shown(text string) string {
 	if text == "" {
 		return "-"
 	}
-	if strings.IndexFunc(text, func(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar }) >= 0 {
-		return strconv.Quote(text)
+	hidden := func(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar }
+	if strings.ContainsFunc(text, hidden) || !norm.NFC.IsNormalString(text) {
+		return Quoted(text)
 	}
 	return text
 }

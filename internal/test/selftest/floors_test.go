@@ -201,6 +201,7 @@ github.com/coreos/go-systemd/v22/...:  internal/cli/cluster/servers internal/cli
 github.com/HdrHistogram/...:           internal/cli/bench internal/cli/demo
 
 golang.org/x/sys/...:           internal/kit/boottime internal/cli/guard internal/cli/ui internal/cli/cluster/servers internal/cli/demo internal/cli/local internal/cli/bench internal/service/store internal/service/metrics internal/service/server internal/service/rest internal/cli internal/service/authn
+golang.org/x/text/...:          internal/cli/ui
 golang.org/x/sync/...:                 internal/service/server internal/cli/bench internal/cli/demo internal/cli/local
 golang.org/x/net/...:                  internal/service/server
 
