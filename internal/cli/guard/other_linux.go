@@ -14,7 +14,9 @@ import (
 type Other struct {
 	// Started is when it was started, in clock ticks since the boot.
 	Started uint64
-	pidfd   int
+	// Owner is the user that it runs as.
+	Owner uint32
+	pidfd int
 }
 
 // Find returns the process with a number. The error is os.ErrProcessDone if there is none.
@@ -27,8 +29,12 @@ func Find(pid int) (*Other, error) {
 		return nil, fmt.Errorf("pidfd_open: %w", err)
 	}
 	// The number belongs to this process as long as the pidfd says that it runs.
+	var is unix.Stat_t
 	started, err := startOf(pid)
-	o := &Other{Started: started, pidfd: pidfd}
+	if err == nil {
+		err = unix.Stat(fmt.Sprintf("/proc/%d", pid), &is)
+	}
+	o := &Other{Started: started, Owner: is.Uid, pidfd: pidfd}
 	if err != nil || o.over(0) {
 		o.Close()
 		return nil, os.ErrProcessDone

@@ -19,7 +19,7 @@ func TestOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	again, err := Find(cmd.Process.Pid)
-	if err != nil || again.Started != o.Started || o.Started == 0 {
+	if err != nil || again.Started != o.Started || o.Started == 0 || o.Owner != uint32(os.Getuid()) {
 		t.Errorf("it was started at %d, and then %+v, %v", o.Started, again, err)
 	}
 	if err := o.Terminate(); err != nil {

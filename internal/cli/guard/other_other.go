@@ -8,6 +8,8 @@ import "errors"
 type Other struct {
 	// Started is when it was started, in clock ticks since the boot.
 	Started uint64
+	// Owner is the user that it runs as.
+	Owner uint32
 }
 
 // Find fails: only Linux has handles of such processes that survive a reuse of their numbers.

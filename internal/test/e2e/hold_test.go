@@ -298,3 +298,23 @@ func TestDropRefuses(t *testing.T) {
 	}
 	refused(t, 125, []string{file + ": not a status file of conclave"}, "drop", file)
 }
+
+// A file that another user has written can name any process. drop, run by root, would end it.
+func TestDropHeedsTheOwner(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() != 0 {
+		t.Skip("needs root, to change the owner of a file")
+	}
+	cluster := startCluster(t, 1)
+	file := filepath.Join(t.TempDir(), "status")
+	ends(t, 0, backgroundHold(cluster, file, "--max", "1h")...)
+	if err := os.Chown(file, 65534, 65534); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, 125, []string{"belongs to another user than the file"}, "drop", file)
+	refused(t, 124, []string{`lock "x": held by process`}, "lock", "x", "--try", "--servers", cluster.Addresses()[0], "--", "true")
+	if err := os.Chown(file, 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	ends(t, 0, "drop", file)
+}

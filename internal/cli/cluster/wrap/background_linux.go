@@ -125,3 +125,11 @@ func (h *keeper) tellParent() error {
 	}
 	return nil
 }
+
+// ownerOf returns the user that owns a file.
+func ownerOf(is os.FileInfo) uint32 {
+	if stat, known := is.Sys().(*syscall.Stat_t); known {
+		return stat.Uid
+	}
+	return ^uint32(0) // no user
+}

@@ -22,9 +22,9 @@ until it has released the lock.
 The exit status tells whether the lock was held until then. If it is 120, the lock was lost
 or released before: what was done under it was not protected until the end. FILE then has the
 reason and the time. This command requires Linux.`,
-		Example: `  conclave hold deploy --background --max 1h --status-file /tmp/deploy.json
+		Example: `  conclave hold deploy --background --max 1h --status-file /run/deploy.json
   echo "the work"
-  conclave drop /tmp/deploy.json                         # status 120 if the lock was lost`,
+  conclave drop /run/deploy.json                         # status 120 if the lock was lost`,
 		Annotations: ui.Statuses("0 the lock was held until now, and is released", "120 the lock was lost or released before"),
 		Args:        ui.Takes("FILE"),
 		RunE:        func(_ *cobra.Command, args []string) error { return drop(args[0]) },

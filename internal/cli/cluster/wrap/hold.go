@@ -50,8 +50,8 @@ fence is in the status file.
 
 The lock is lost if this machine cannot reach the cluster, if conclave is killed or stopped, or if an
 operator asks the holder to leave. conclave then exits with status 120: --grace before another
-program can get the lock, and at once if it was asked to leave. It does not release a lost lock,
-so that your work has this time to end.
+program can get the lock, and at once if it was asked to leave. It does not release a lost lock: your
+work has the rest of --ttl to end.
 
 Under systemd, the service is ready when the lock is granted. A unit with BindsTo= is stopped
 when the lock is lost: see the unit conclave-hold@.service.
@@ -61,9 +61,9 @@ It requires --status-file, and --max or --while-pid. conclave drop ends it and r
 lock was held until then.`,
 		Example: `  conclave hold nightly                                  # until Ctrl-C
   conclave hold nightly --wait 5m --max 1h
-  conclave hold deploy --background --while-pid 4711 --status-file /tmp/deploy.json
-  conclave hold deploy --background --max 1h --try --status-file /tmp/deploy.json
-  conclave drop /tmp/deploy.json`,
+  conclave hold deploy --background --while-pid 4711 --status-file /run/deploy.json
+  conclave hold deploy --background --max 1h --try --status-file /run/deploy.json
+  conclave drop /run/deploy.json`,
 		Annotations: ui.Statuses("0 released, or with --background: granted", "120 lost, or the holder was asked to leave\n(--lost-status sets another status)",
 			"124 not acquired: the cluster answered that another process has it\n(--conflict-status sets another status)",
 			"125 invalid arguments; or conclave failed, the cluster did not answer, or waiting\nwould complete a deadlock (--failure-status sets another status for these)",

@@ -54,6 +54,8 @@ type record struct {
 	Asked   time.Time  `json:"asked"`
 	Granted *time.Time `json:"granted,omitempty"`
 	Ended   *time.Time `json:"ended,omitempty"`
+
+	owner uint32 // of the file that was read
 }
 
 // statusFile is the file of --status-file. The methods of one without a path do nothing.
@@ -87,24 +89,45 @@ func (f *statusFile) open(class, name string) error {
 
 // readRecord reads a status file.
 func readRecord(path string) (r record, err error) {
-	text, err := os.ReadFile(path)
+	file, err := os.Open(path)
+	if err != nil {
+		return r, err
+	}
+	defer file.Close()
+	is, err := file.Stat()
+	if err != nil {
+		return r, err
+	}
+	text, err := io.ReadAll(io.LimitReader(file, maxRecord))
 	if err != nil {
 		return r, err
 	}
 	if err := json.Unmarshal(text, &r); err != nil || r.Class == "" || r.PID <= 0 {
 		return r, fmt.Errorf("%s: not a status file of conclave", path)
 	}
+	r.owner = ownerOf(is)
 	return r, nil
 }
 
-// process returns the process that wrote a record, or os.ErrProcessDone if it has ended.
+// maxRecord bounds what is read of a status file, in bytes.
+const maxRecord = 1 << 20
+
+// process returns the process that wrote a record, or os.ErrProcessDone if it has ended. It refuses a
+// process of another user than the owner of the file: that user may want it to be ended by root.
 func (r *record) process() (*guard.Other, error) {
 	p, err := guard.Find(r.PID)
-	if err == nil && p.Started != uint64(r.Started) {
-		p.Close()
-		return nil, os.ErrProcessDone // another process has its number now
+	switch {
+	case err != nil:
+		return nil, err
+	case p.Started != uint64(r.Started):
+		err = os.ErrProcessDone // another process has its number now
+	case p.Owner != r.owner:
+		err = errors.New("belongs to another user than the file")
+	default:
+		return p, nil
 	}
-	return p, err
+	p.Close()
+	return nil, err
 }
 
 // creatable reports why no file can be created in a directory.
