@@ -72,18 +72,27 @@ func waits(req *api.Request) bool {
 	return req.GetAcquire() != nil && !req.GetAcquire().GetTry()
 }
 
+// mostWithdrawn is how often a request gets another number because another server has withdrawn it.
+const mostWithdrawn = 100
+
 // carryOutNumbered gives a request a number. If the session has seen larger ones, for
-// example because a clock was set back, it tries larger ones.
+// example because a clock was set back, it tries larger ones. If the leader has withdrawn the request, because
+// the connection between the servers broke, it goes to the end of the queue again.
 func (s *Server) carryOutNumbered(ctx context.Context, req *api.Request) *api.Reply {
-	for ahead := time.Second; ; ahead *= 4 {
+	for ahead, withdrawn := time.Second, 0; ; {
 		sequence := s.numbers.next()
 		numbered := &api.Request{Session: req.GetSession(), Sequence: sequence, Low: lowFor(sequence), Home: req.GetHome(), Op: req.GetOp()}
 		reply := s.carryOut(ctx, numbered)
-		if reply.GetCode() != api.Code_CODE_STALE || ahead > 24*time.Hour {
+		switch {
+		case reply.GetCode() == api.Code_CODE_STALE && ahead <= 24*time.Hour:
+			// The request was not carried out: nobody else has sent this number.
+			s.numbers.skip(ahead)
+			ahead *= 4
+		case reply.GetCode() == api.Code_CODE_CANCELLED && waits(req) && ctx.Err() == nil && withdrawn < mostWithdrawn:
+			withdrawn++
+		default:
 			return s.unlessGone(ctx, numbered, reply)
 		}
-		// The request was not carried out: nobody else has sent this number.
-		s.numbers.skip(ahead)
 	}
 }
 

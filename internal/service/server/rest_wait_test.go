@@ -36,6 +36,30 @@ func TestJSONWaitsOverASlowNetwork(t *testing.T) {
 	b.nothingHeld()
 }
 
+// A request that waits does not notice that the connection between the servers breaks.
+func TestJSONAWaitSurvivesACutBetweenServers(t *testing.T) {
+	t.Parallel()
+	c := servertest.StartSlow(t, 3, time.Millisecond)
+	b, leader := browse(t, c.Address(c.Follower())), browse(t, c.Address(c.Leader()))
+	opened := b.post("/v1/open", `{"ttl":"1h"}`)["session"]
+	held := b.post("/v1/acquire", fmt.Sprintf(`{"session":%q,"name":"x"}`, opened))
+	conn := sendPost(t, b.base[len("http://"):], "/v1/acquire", fmt.Sprintf(`{"session":%q,"name":"x"}`, opened))
+	waiting := func(since string) func() bool {
+		return func() bool {
+			waiters := first(t, leader.get("/v1/locks")["locks"])["waiters"].([]any)
+			return len(waiters) == 1 && waiters[0].(map[string]any)["since"] != since
+		}
+	}
+	servertest.Eventually(t, "it waits", waiting(""))
+	before := first(t, first(t, leader.get("/v1/locks")["locks"])["waiters"])["since"].(string)
+	c.Cut()
+	servertest.Eventually(t, "it waits again", waiting(before))
+	b.post("/v1/release", fmt.Sprintf(`{"session":%q,"hold":%q}`, opened, held["hold"]))
+	if status, text := answerOn(t, conn); status != 200 {
+		t.Errorf("the caller gets %d %s", status, text)
+	}
+}
+
 // If the quorum is lost while a request waits, its wait ends like any other. If no quorum answers at
 // all, the outcome is unknown. Once there is a quorum again, no request waits that nobody knows.
 func TestJSONWaitsThatEndWithoutAQuorum(t *testing.T) {

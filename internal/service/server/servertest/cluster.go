@@ -25,11 +25,12 @@ const timeout = time.Minute
 
 // Cluster is a cluster of servers in this process. Its methods end the test if they fail.
 type Cluster struct {
-	t      testing.TB
-	dir    string
-	peers  string
-	delay  time.Duration // between servers
-	adjust []func(*config.Server)
+	t       testing.TB
+	dir     string
+	peers   string
+	delay   time.Duration  // between servers
+	distant []*farListener // with a delay
+	adjust  []func(*config.Server)
 
 	clients, others []string // addresses by server, from index 0
 	founders        int

@@ -18,6 +18,14 @@ func StartSlow(t testing.TB, n int, delay time.Duration, adjust ...func(*config.
 	return start(t, n, delay, append([]func(*config.Server){wan}, adjust...))
 }
 
+// Cut closes all connections between the servers of a cluster that StartSlow has started. They connect
+// again.
+func (c *Cluster) Cut() {
+	for _, l := range c.distant {
+		l.cut()
+	}
+}
+
 // far returns a listener whose connections come through another one, with a delay in both directions.
 func (c *Cluster) far(through net.Listener) net.Listener {
 	c.t.Helper()
@@ -25,7 +33,9 @@ func (c *Cluster) far(through net.Listener) net.Listener {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	return &farListener{Listener: l, through: through, delay: c.delay}
+	far := &farListener{Listener: l, through: through, delay: c.delay, conns: make(map[net.Conn]bool)}
+	c.distant = append(c.distant, far)
+	return far
 }
 
 // farListener takes the connections of another listener, each with a delay.
@@ -35,6 +45,19 @@ type farListener struct {
 	delay   time.Duration
 	once    sync.Once
 	tasks   sync.WaitGroup
+
+	mu    sync.Mutex
+	conns map[net.Conn]bool // those that are relayed
+}
+
+// cut closes all connections.
+func (l *farListener) cut() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for conn := range l.conns {
+		conn.Close()
+	}
+	clear(l.conns)
 }
 
 // Accept implements net.Listener.
@@ -61,6 +84,9 @@ func (l *farListener) relay() {
 			from.Close()
 			continue
 		}
+		l.mu.Lock()
+		l.conns[from], l.conns[to] = true, true
+		l.mu.Unlock()
 		l.tasks.Go(func() { delayed(to, from, l.delay) })
 		l.tasks.Go(func() { delayed(from, to, l.delay) })
 	}
