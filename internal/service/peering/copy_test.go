@@ -223,3 +223,16 @@ func TestPingsSurvive(t *testing.T) {
 		t.Error("a cut ping is taken")
 	}
 }
+
+func FuzzPing(f *testing.F) {
+	f.Add(Ping{Asks: 1, Answers: 1 << 63}.Append(nil))
+	f.Fuzz(func(t *testing.T, input []byte) {
+		p, err := DecodePing(input)
+		if err != nil {
+			return
+		}
+		if again, err := DecodePing(p.Append(nil)); err != nil || again != p {
+			t.Fatalf("%+v came back as %+v, %v", p, again, err)
+		}
+	})
+}
