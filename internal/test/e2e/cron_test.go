@@ -267,7 +267,7 @@ func TestChildrenOfTheCommand(t *testing.T) {
 // ancestor for another process, and with --conflict-status 0 for a success.
 func TestSecondLockBelowTheHolder(t *testing.T) {
 	t.Parallel()
-	cluster := guarded(t, 3)
+	cluster := guarded(t, 3, "--view-lease", "20s") // no loss is the matter here
 	client := dial(t, conclave.Config{Servers: cluster.Addresses()})
 	tell(t, cluster, "namespace", "set", "g/", "--algorithm", "raymond")
 	members(t, client, 3)

@@ -282,12 +282,15 @@ func (s *seeker) refuseAncestor(ctx context.Context, client *conclave.Client) er
 	if !s.app.under.Names(s.of.Election, s.name) {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(s.app.Client.Timeout))
 	defer cancel()
 	resources, _, err := s.list(ctx, client)
+	if errors.Is(err, conclave.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) {
+		return s.unknown(connect.Silence(err, s.app.Client.Timeout)) // the wait might never end
+	}
 	r := named(s.name, resources)
-	if err != nil || r == nil || r.Limit > 1 {
-		return nil // the wait itself reports errors, and others may leave before an ancestor
+	if r == nil || r.Limit > 1 {
+		return nil // it may not be shown to this caller, or others may leave before an ancestor
 	}
 	if i := slices.IndexFunc(r.Holders, above); i >= 0 && !(s.shared && r.Holders[i].Shared) {
 		return ui.Failure(ui.StatusError, "%s %q: %w: %s; run the inner command directly",
