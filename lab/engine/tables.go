@@ -53,6 +53,7 @@ func (e *Engine) audit(r *Request) (Frame, error) {
 	if most := int64(e.options.Memory) * 2; most > 0 {
 		limits.Memory = min(check.DefaultMemory, most)
 	}
+	limits.Room = e.options.Room
 	cell := audit.One(e.options.Context, spec, audit.Assumptions[at], limits)
 	done := Audited{
 		View:    audit.Views([]audit.Row{{Spec: spec, Cells: []audit.Cell{cell}}})[0],

@@ -67,6 +67,9 @@ func (c *auditing) run(ctx context.Context, names []string) error {
 	}
 	ctx, cancel := signal.NotifyContext(ctx, os.Interrupt)
 	defer cancel()
+	var restore func()
+	c.limits.Room, restore = roomInCgroup()
+	defer restore()
 	rows, err := audit.Run(ctx, specs, c.limits)
 	if err != nil {
 		return fmt.Errorf("interrupted before the audit was complete")

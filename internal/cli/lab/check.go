@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -173,8 +174,9 @@ func (c *checking) run(ctx context.Context, name string) error {
 		ctx, cancel = context.WithTimeout(ctx, time.Duration(c.limit))
 		defer cancel()
 	}
-	cfg.Memory = c.limitMemory()
+	cfg.Memory = c.memoryLimit()
 	cfg.Room = newAllowance(cfg.Memory).room
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(cfg.Memory)) // for the garbage collector
 	r, err := check.Run(ctx, cfg)
 	if err != nil {
 		return errors.New(strings.TrimPrefix(strings.TrimPrefix(err.Error(), "check: "), "process: "))

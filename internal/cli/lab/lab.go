@@ -94,8 +94,10 @@ func serveLab(a *ui.App, place, listen string) error {
 	if err != nil {
 		return err
 	}
+	room, restore := roomInCgroup()
+	defer restore()
 	h, err := host.New(listener, host.Options{
-		Page: page, Build: ui.ReadBuild().Version, Cores: runtime.NumCPU(), Memory: labMemory, Room: roomInCgroup(),
+		Page: page, Build: ui.ReadBuild().Version, Cores: runtime.NumCPU(), Memory: labMemory, Room: room,
 	})
 	if err != nil {
 		return err

@@ -10,15 +10,14 @@ import (
 	"github.com/conclave-io/conclave/internal/kit/cgroup"
 )
 
-// limitMemory returns how many bytes the process may use: those of --memory, or less if a cgroup allows
-// less. Go's garbage collector keeps to that, too.
-func (c *checking) limitMemory() int64 {
+// memoryLimit returns how many bytes the process may use: those of --memory, or less if a cgroup allows
+// less.
+func (c *checking) memoryLimit() int64 {
 	limit := c.memory << 20
 	if most, limited := allowedByCgroup(); limited && most < limit {
 		limit = most
 		c.Say("a control group limits the memory: the search uses at most %d MiB", limit>>20)
 	}
-	debug.SetMemoryLimit(limit)
 	return limit
 }
 
@@ -30,14 +29,14 @@ func allowedByCgroup() (bytes int64, limited bool) {
 }
 
 // roomInCgroup returns a function that reports whether the process may allocate further bytes, or nil if
-// no cgroup limits its memory.
-func roomInCgroup() func(bytes int64) bool {
+// no cgroup limits its memory. The garbage collector keeps to the limit until restore is called.
+func roomInCgroup() (room func(bytes int64) bool, restore func()) {
 	limit, limited := allowedByCgroup()
 	if !limited {
-		return nil
+		return nil, func() {}
 	}
-	debug.SetMemoryLimit(limit)
-	return newAllowance(limit).room
+	before := debug.SetMemoryLimit(limit)
+	return newAllowance(limit).room, func() { debug.SetMemoryLimit(before) }
 }
 
 // allowance measures the memory of the process against a limit.

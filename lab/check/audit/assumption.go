@@ -159,6 +159,8 @@ type Limits struct {
 	States uint64 // different states, approximately
 	Depth  int    // steps of a run
 	Memory int64  // bytes
+	// Room reports whether the process may allocate further bytes. Nil: always.
+	Room func(bytes int64) bool
 }
 
 // The limits of docs/assumptions.md.
@@ -192,7 +194,7 @@ func (l Limits) configs(spec *process.Spec, a Assumption, s step) []check.Config
 func (l Limits) config(spec *process.Spec, a Assumption, s step) check.Config {
 	cfg := check.Config{
 		Spec: spec, Process: process.Config{N: s.n}, Entries: s.entries,
-		Liveness: judgedLive(spec), Workers: 1, MaxStates: l.States, MaxDepth: l.Depth, Memory: l.Memory,
+		Liveness: judgedLive(spec), Workers: 1, MaxStates: l.States, MaxDepth: l.Depth, Memory: l.Memory, Room: l.Room,
 	}
 	cfg.Properties = properties(spec, &cfg.Process)
 	switch a {
