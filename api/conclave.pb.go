@@ -442,7 +442,7 @@ func (x UpgradeRequest_Action) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use UpgradeRequest_Action.Descriptor instead.
 func (UpgradeRequest_Action) EnumDescriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{50, 0}
+	return file_api_conclave_proto_rawDescGZIP(), []int{51, 0}
 }
 
 // ClientFrame carries requests, in order.
@@ -1155,9 +1155,15 @@ type Acquire struct {
 	// the same principal: at most 64. A request that would complete a deadlock is
 	// answered DEADLOCK. One that names no hold never is. A hold that has ended, is
 	// revoked, or is another principal's says nothing. From level 2 on.
-	Keeps         []*Kept `protobuf:"bytes,9,rep,name=keeps,proto3" json:"keeps,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Keeps []*Kept `protobuf:"bytes,9,rep,name=keeps,proto3" json:"keeps,omitempty"`
+	// How long the name stays closed after the hold, which must not be shared: until so long after
+	// the grant, however the hold ends, and until so long after a hold that expired or was dropped.
+	// The later of the two counts. At most 7 days each. With a limit, only the place that was
+	// held stays closed. Only agreement does that, from level 5 on.
+	AtLeastNs        int64 `protobuf:"varint,10,opt,name=at_least_ns,json=atLeastNs,proto3" json:"at_least_ns,omitempty"`
+	DelayAfterLossNs int64 `protobuf:"varint,11,opt,name=delay_after_loss_ns,json=delayAfterLossNs,proto3" json:"delay_after_loss_ns,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *Acquire) Reset() {
@@ -1253,6 +1259,20 @@ func (x *Acquire) GetKeeps() []*Kept {
 	return nil
 }
 
+func (x *Acquire) GetAtLeastNs() int64 {
+	if x != nil {
+		return x.AtLeastNs
+	}
+	return 0
+}
+
+func (x *Acquire) GetDelayAfterLossNs() int64 {
+	if x != nil {
+		return x.DelayAfterLossNs
+	}
+	return 0
+}
+
 // Kept names a hold that a caller keeps while it waits.
 type Kept struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1318,7 +1338,9 @@ func (x *Kept) GetFence() uint64 {
 type Release struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The sequence number of the request to acquire.
-	Hold          uint64 `protobuf:"varint,1,opt,name=hold,proto3" json:"hold,omitempty"`
+	Hold uint64 `protobuf:"varint,1,opt,name=hold,proto3" json:"hold,omitempty"`
+	// The caller has not used the hold, so the name does not stay closed.
+	Unused        bool `protobuf:"varint,2,opt,name=unused,proto3" json:"unused,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1358,6 +1380,13 @@ func (x *Release) GetHold() uint64 {
 		return x.Hold
 	}
 	return 0
+}
+
+func (x *Release) GetUnused() bool {
+	if x != nil {
+		return x.Unused
+	}
+	return false
 }
 
 // Cancel withdraws a request to acquire from the queue. It is answered OK with
@@ -1607,7 +1636,7 @@ type Reply struct {
 	RemainingNs int64 `protobuf:"varint,7,opt,name=remaining_ns,json=remainingNs,proto3" json:"remaining_ns,omitempty"`
 	// Where the leader takes clients, if the code is NOT_LEADER and it is known.
 	Leader string `protobuf:"bytes,8,opt,name=leader,proto3" json:"leader,omitempty"`
-	// Who holds the resource, if the code is HELD.
+	// Who holds the resource, if the code is HELD. If nobody does, closed is in the way.
 	Holder *Holder `protobuf:"bytes,9,opt,name=holder,proto3" json:"holder,omitempty"`
 	// Of Open and Renew: the holds of the session that are revoked, by the
 	// sequence numbers of their requests.
@@ -1627,7 +1656,12 @@ type Reply struct {
 	CycleLength uint32        `protobuf:"varint,14,opt,name=cycle_length,json=cycleLength,proto3" json:"cycle_length,omitempty"`
 	// What guards the lock, if the code is MOVED. It may be absent if the request was sent
 	// again.
-	Guard         *Guard `protobuf:"bytes,15,opt,name=guard,proto3" json:"guard,omitempty"`
+	Guard *Guard `protobuf:"bytes,15,opt,name=guard,proto3" json:"guard,omitempty"`
+	// Of a grant and a place in a queue: that the server keeps the name closed as asked. A server
+	// that is too old for that ignores the wish.
+	Lingers bool `protobuf:"varint,16,opt,name=lingers,proto3" json:"lingers,omitempty"`
+	// What keeps the name closed, if the code is HELD and nobody holds it.
+	Closed        *Closed `protobuf:"bytes,17,opt,name=closed,proto3" json:"closed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1767,6 +1801,117 @@ func (x *Reply) GetGuard() *Guard {
 	return nil
 }
 
+func (x *Reply) GetLingers() bool {
+	if x != nil {
+		return x.Lingers
+	}
+	return false
+}
+
+func (x *Reply) GetClosed() *Closed {
+	if x != nil {
+		return x.Closed
+	}
+	return nil
+}
+
+// Closed is a place that stays closed after its hold has ended.
+type Closed struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Of the hold.
+	Fence uint64 `protobuf:"varint,1,opt,name=fence,proto3" json:"fence,omitempty"`
+	// When it was granted, in nanoseconds since 1970 by the clock of the leader that granted.
+	SinceUnixNs int64 `protobuf:"varint,2,opt,name=since_unix_ns,json=sinceUnixNs,proto3" json:"since_unix_ns,omitempty"`
+	// About when the place opens, by the clock of the present leader. A change of the leader makes
+	// it later: by the time without a leader, and at most a minute.
+	UntilUnixNs   int64  `protobuf:"varint,3,opt,name=until_unix_ns,json=untilUnixNs,proto3" json:"until_unix_ns,omitempty"`
+	Owner         string `protobuf:"bytes,4,opt,name=owner,proto3" json:"owner,omitempty"`
+	Host          string `protobuf:"bytes,5,opt,name=host,proto3" json:"host,omitempty"`
+	Pid           int64  `protobuf:"varint,6,opt,name=pid,proto3" json:"pid,omitempty"`
+	Program       string `protobuf:"bytes,7,opt,name=program,proto3" json:"program,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Closed) Reset() {
+	*x = Closed{}
+	mi := &file_api_conclave_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Closed) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Closed) ProtoMessage() {}
+
+func (x *Closed) ProtoReflect() protoreflect.Message {
+	mi := &file_api_conclave_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Closed.ProtoReflect.Descriptor instead.
+func (*Closed) Descriptor() ([]byte, []int) {
+	return file_api_conclave_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *Closed) GetFence() uint64 {
+	if x != nil {
+		return x.Fence
+	}
+	return 0
+}
+
+func (x *Closed) GetSinceUnixNs() int64 {
+	if x != nil {
+		return x.SinceUnixNs
+	}
+	return 0
+}
+
+func (x *Closed) GetUntilUnixNs() int64 {
+	if x != nil {
+		return x.UntilUnixNs
+	}
+	return 0
+}
+
+func (x *Closed) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
+func (x *Closed) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
+func (x *Closed) GetPid() int64 {
+	if x != nil {
+		return x.Pid
+	}
+	return 0
+}
+
+func (x *Closed) GetProgram() string {
+	if x != nil {
+		return x.Program
+	}
+	return ""
+}
+
 // Guard decides who holds the locks whose names begin with a prefix. The longest prefix
 // counts.
 type Guard struct {
@@ -1781,7 +1926,7 @@ type Guard struct {
 
 func (x *Guard) Reset() {
 	*x = Guard{}
-	mi := &file_api_conclave_proto_msgTypes[16]
+	mi := &file_api_conclave_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1793,7 +1938,7 @@ func (x *Guard) String() string {
 func (*Guard) ProtoMessage() {}
 
 func (x *Guard) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[16]
+	mi := &file_api_conclave_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1806,7 +1951,7 @@ func (x *Guard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Guard.ProtoReflect.Descriptor instead.
 func (*Guard) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{16}
+	return file_api_conclave_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Guard) GetPrefix() string {
@@ -1836,7 +1981,7 @@ type Dependency struct {
 
 func (x *Dependency) Reset() {
 	*x = Dependency{}
-	mi := &file_api_conclave_proto_msgTypes[17]
+	mi := &file_api_conclave_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1848,7 +1993,7 @@ func (x *Dependency) String() string {
 func (*Dependency) ProtoMessage() {}
 
 func (x *Dependency) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[17]
+	mi := &file_api_conclave_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1861,7 +2006,7 @@ func (x *Dependency) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Dependency.ProtoReflect.Descriptor instead.
 func (*Dependency) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{17}
+	return file_api_conclave_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Dependency) GetWaiter() *Waiter {
@@ -1904,7 +2049,7 @@ type WaitsRequest struct {
 
 func (x *WaitsRequest) Reset() {
 	*x = WaitsRequest{}
-	mi := &file_api_conclave_proto_msgTypes[18]
+	mi := &file_api_conclave_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1916,7 +2061,7 @@ func (x *WaitsRequest) String() string {
 func (*WaitsRequest) ProtoMessage() {}
 
 func (x *WaitsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[18]
+	mi := &file_api_conclave_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1929,7 +2074,7 @@ func (x *WaitsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitsRequest.ProtoReflect.Descriptor instead.
 func (*WaitsRequest) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{18}
+	return file_api_conclave_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *WaitsRequest) GetStale() bool {
@@ -1957,7 +2102,7 @@ type WaitsResponse struct {
 
 func (x *WaitsResponse) Reset() {
 	*x = WaitsResponse{}
-	mi := &file_api_conclave_proto_msgTypes[19]
+	mi := &file_api_conclave_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1969,7 +2114,7 @@ func (x *WaitsResponse) String() string {
 func (*WaitsResponse) ProtoMessage() {}
 
 func (x *WaitsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[19]
+	mi := &file_api_conclave_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1982,7 +2127,7 @@ func (x *WaitsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitsResponse.ProtoReflect.Descriptor instead.
 func (*WaitsResponse) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{19}
+	return file_api_conclave_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *WaitsResponse) GetWaits() []*Waiting {
@@ -2016,7 +2161,7 @@ type Waiting struct {
 
 func (x *Waiting) Reset() {
 	*x = Waiting{}
-	mi := &file_api_conclave_proto_msgTypes[20]
+	mi := &file_api_conclave_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2028,7 +2173,7 @@ func (x *Waiting) String() string {
 func (*Waiting) ProtoMessage() {}
 
 func (x *Waiting) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[20]
+	mi := &file_api_conclave_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2041,7 +2186,7 @@ func (x *Waiting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Waiting.ProtoReflect.Descriptor instead.
 func (*Waiting) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{20}
+	return file_api_conclave_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Waiting) GetWaiter() *Waiter {
@@ -2094,7 +2239,7 @@ type PingRequest struct {
 
 func (x *PingRequest) Reset() {
 	*x = PingRequest{}
-	mi := &file_api_conclave_proto_msgTypes[21]
+	mi := &file_api_conclave_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2106,7 +2251,7 @@ func (x *PingRequest) String() string {
 func (*PingRequest) ProtoMessage() {}
 
 func (x *PingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[21]
+	mi := &file_api_conclave_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2119,7 +2264,7 @@ func (x *PingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PingRequest.ProtoReflect.Descriptor instead.
 func (*PingRequest) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{21}
+	return file_api_conclave_proto_rawDescGZIP(), []int{22}
 }
 
 type PingResponse struct {
@@ -2130,7 +2275,7 @@ type PingResponse struct {
 
 func (x *PingResponse) Reset() {
 	*x = PingResponse{}
-	mi := &file_api_conclave_proto_msgTypes[22]
+	mi := &file_api_conclave_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2142,7 +2287,7 @@ func (x *PingResponse) String() string {
 func (*PingResponse) ProtoMessage() {}
 
 func (x *PingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[22]
+	mi := &file_api_conclave_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2155,7 +2300,7 @@ func (x *PingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PingResponse.ProtoReflect.Descriptor instead.
 func (*PingResponse) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{22}
+	return file_api_conclave_proto_rawDescGZIP(), []int{23}
 }
 
 type StatusRequest struct {
@@ -2168,7 +2313,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_api_conclave_proto_msgTypes[23]
+	mi := &file_api_conclave_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2180,7 +2325,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[23]
+	mi := &file_api_conclave_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2193,7 +2338,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{23}
+	return file_api_conclave_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *StatusRequest) GetCertificates() bool {
@@ -2249,7 +2394,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_api_conclave_proto_msgTypes[24]
+	mi := &file_api_conclave_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2261,7 +2406,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[24]
+	mi := &file_api_conclave_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2274,7 +2419,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{24}
+	return file_api_conclave_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *StatusResponse) GetCluster() string {
@@ -2472,7 +2617,7 @@ type Clock struct {
 
 func (x *Clock) Reset() {
 	*x = Clock{}
-	mi := &file_api_conclave_proto_msgTypes[25]
+	mi := &file_api_conclave_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2484,7 +2629,7 @@ func (x *Clock) String() string {
 func (*Clock) ProtoMessage() {}
 
 func (x *Clock) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[25]
+	mi := &file_api_conclave_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2497,7 +2642,7 @@ func (x *Clock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Clock.ProtoReflect.Descriptor instead.
 func (*Clock) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{25}
+	return file_api_conclave_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Clock) GetServer() uint64 {
@@ -2579,7 +2724,7 @@ type Home struct {
 
 func (x *Home) Reset() {
 	*x = Home{}
-	mi := &file_api_conclave_proto_msgTypes[26]
+	mi := &file_api_conclave_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2591,7 +2736,7 @@ func (x *Home) String() string {
 func (*Home) ProtoMessage() {}
 
 func (x *Home) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[26]
+	mi := &file_api_conclave_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2604,7 +2749,7 @@ func (x *Home) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Home.ProtoReflect.Descriptor instead.
 func (*Home) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{26}
+	return file_api_conclave_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Home) GetSeat() []byte {
@@ -2714,7 +2859,7 @@ type Watching struct {
 
 func (x *Watching) Reset() {
 	*x = Watching{}
-	mi := &file_api_conclave_proto_msgTypes[27]
+	mi := &file_api_conclave_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2726,7 +2871,7 @@ func (x *Watching) String() string {
 func (*Watching) ProtoMessage() {}
 
 func (x *Watching) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[27]
+	mi := &file_api_conclave_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2739,7 +2884,7 @@ func (x *Watching) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Watching.ProtoReflect.Descriptor instead.
 func (*Watching) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{27}
+	return file_api_conclave_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Watching) GetStack() string {
@@ -2811,7 +2956,7 @@ type ViewStart struct {
 
 func (x *ViewStart) Reset() {
 	*x = ViewStart{}
-	mi := &file_api_conclave_proto_msgTypes[28]
+	mi := &file_api_conclave_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2823,7 +2968,7 @@ func (x *ViewStart) String() string {
 func (*ViewStart) ProtoMessage() {}
 
 func (x *ViewStart) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[28]
+	mi := &file_api_conclave_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2836,7 +2981,7 @@ func (x *ViewStart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ViewStart.ProtoReflect.Descriptor instead.
 func (*ViewStart) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{28}
+	return file_api_conclave_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ViewStart) GetEpoch() uint64 {
@@ -2880,7 +3025,7 @@ type Namespace struct {
 
 func (x *Namespace) Reset() {
 	*x = Namespace{}
-	mi := &file_api_conclave_proto_msgTypes[29]
+	mi := &file_api_conclave_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2892,7 +3037,7 @@ func (x *Namespace) String() string {
 func (*Namespace) ProtoMessage() {}
 
 func (x *Namespace) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[29]
+	mi := &file_api_conclave_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2905,7 +3050,7 @@ func (x *Namespace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Namespace.ProtoReflect.Descriptor instead.
 func (*Namespace) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{29}
+	return file_api_conclave_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Namespace) GetPrefix() string {
@@ -2970,7 +3115,7 @@ type Lane struct {
 
 func (x *Lane) Reset() {
 	*x = Lane{}
-	mi := &file_api_conclave_proto_msgTypes[30]
+	mi := &file_api_conclave_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2982,7 +3127,7 @@ func (x *Lane) String() string {
 func (*Lane) ProtoMessage() {}
 
 func (x *Lane) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[30]
+	mi := &file_api_conclave_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2995,7 +3140,7 @@ func (x *Lane) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lane.ProtoReflect.Descriptor instead.
 func (*Lane) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{30}
+	return file_api_conclave_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Lane) GetServer() uint64 {
@@ -3050,7 +3195,7 @@ type Figures struct {
 
 func (x *Figures) Reset() {
 	*x = Figures{}
-	mi := &file_api_conclave_proto_msgTypes[31]
+	mi := &file_api_conclave_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3062,7 +3207,7 @@ func (x *Figures) String() string {
 func (*Figures) ProtoMessage() {}
 
 func (x *Figures) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[31]
+	mi := &file_api_conclave_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3075,7 +3220,7 @@ func (x *Figures) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Figures.ProtoReflect.Descriptor instead.
 func (*Figures) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{31}
+	return file_api_conclave_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Figures) GetRequests() uint64 {
@@ -3181,7 +3326,7 @@ type Latency struct {
 
 func (x *Latency) Reset() {
 	*x = Latency{}
-	mi := &file_api_conclave_proto_msgTypes[32]
+	mi := &file_api_conclave_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3193,7 +3338,7 @@ func (x *Latency) String() string {
 func (*Latency) ProtoMessage() {}
 
 func (x *Latency) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[32]
+	mi := &file_api_conclave_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3206,7 +3351,7 @@ func (x *Latency) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Latency.ProtoReflect.Descriptor instead.
 func (*Latency) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{32}
+	return file_api_conclave_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Latency) GetAtMostUs() uint64 {
@@ -3260,7 +3405,7 @@ type Member struct {
 
 func (x *Member) Reset() {
 	*x = Member{}
-	mi := &file_api_conclave_proto_msgTypes[33]
+	mi := &file_api_conclave_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3272,7 +3417,7 @@ func (x *Member) String() string {
 func (*Member) ProtoMessage() {}
 
 func (x *Member) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[33]
+	mi := &file_api_conclave_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3285,7 +3430,7 @@ func (x *Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Member.ProtoReflect.Descriptor instead.
 func (*Member) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{33}
+	return file_api_conclave_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Member) GetId() uint64 {
@@ -3421,7 +3566,7 @@ type ListRequest struct {
 
 func (x *ListRequest) Reset() {
 	*x = ListRequest{}
-	mi := &file_api_conclave_proto_msgTypes[34]
+	mi := &file_api_conclave_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3433,7 +3578,7 @@ func (x *ListRequest) String() string {
 func (*ListRequest) ProtoMessage() {}
 
 func (x *ListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[34]
+	mi := &file_api_conclave_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3446,7 +3591,7 @@ func (x *ListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRequest.ProtoReflect.Descriptor instead.
 func (*ListRequest) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{34}
+	return file_api_conclave_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ListRequest) GetClass() Class {
@@ -3514,7 +3659,7 @@ type ListResponse struct {
 
 func (x *ListResponse) Reset() {
 	*x = ListResponse{}
-	mi := &file_api_conclave_proto_msgTypes[35]
+	mi := &file_api_conclave_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3526,7 +3671,7 @@ func (x *ListResponse) String() string {
 func (*ListResponse) ProtoMessage() {}
 
 func (x *ListResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[35]
+	mi := &file_api_conclave_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3539,7 +3684,7 @@ func (x *ListResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListResponse.ProtoReflect.Descriptor instead.
 func (*ListResponse) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{35}
+	return file_api_conclave_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ListResponse) GetResources() []*Resource {
@@ -3580,14 +3725,16 @@ type Resource struct {
 	// The length of the whole queue.
 	QueueLength uint32 `protobuf:"varint,6,opt,name=queue_length,json=queueLength,proto3" json:"queue_length,omitempty"`
 	// The algorithm that guards the lock, or empty.
-	Guard         string `protobuf:"bytes,7,opt,name=guard,proto3" json:"guard,omitempty"`
+	Guard string `protobuf:"bytes,7,opt,name=guard,proto3" json:"guard,omitempty"`
+	// The places that stay closed after their holds.
+	Closed        []*Closed `protobuf:"bytes,8,rep,name=closed,proto3" json:"closed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Resource) Reset() {
 	*x = Resource{}
-	mi := &file_api_conclave_proto_msgTypes[36]
+	mi := &file_api_conclave_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3599,7 +3746,7 @@ func (x *Resource) String() string {
 func (*Resource) ProtoMessage() {}
 
 func (x *Resource) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[36]
+	mi := &file_api_conclave_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3612,7 +3759,7 @@ func (x *Resource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resource.ProtoReflect.Descriptor instead.
 func (*Resource) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{36}
+	return file_api_conclave_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Resource) GetName() string {
@@ -3664,6 +3811,13 @@ func (x *Resource) GetGuard() string {
 	return ""
 }
 
+func (x *Resource) GetClosed() []*Closed {
+	if x != nil {
+		return x.Closed
+	}
+	return nil
+}
+
 type Holder struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The public id of the session.
@@ -3689,7 +3843,7 @@ type Holder struct {
 
 func (x *Holder) Reset() {
 	*x = Holder{}
-	mi := &file_api_conclave_proto_msgTypes[37]
+	mi := &file_api_conclave_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3701,7 +3855,7 @@ func (x *Holder) String() string {
 func (*Holder) ProtoMessage() {}
 
 func (x *Holder) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[37]
+	mi := &file_api_conclave_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3714,7 +3868,7 @@ func (x *Holder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Holder.ProtoReflect.Descriptor instead.
 func (*Holder) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{37}
+	return file_api_conclave_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Holder) GetSession() []byte {
@@ -3828,7 +3982,7 @@ type Waiter struct {
 
 func (x *Waiter) Reset() {
 	*x = Waiter{}
-	mi := &file_api_conclave_proto_msgTypes[38]
+	mi := &file_api_conclave_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3840,7 +3994,7 @@ func (x *Waiter) String() string {
 func (*Waiter) ProtoMessage() {}
 
 func (x *Waiter) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[38]
+	mi := &file_api_conclave_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3853,7 +4007,7 @@ func (x *Waiter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Waiter.ProtoReflect.Descriptor instead.
 func (*Waiter) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{38}
+	return file_api_conclave_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Waiter) GetSession() []byte {
@@ -3940,7 +4094,7 @@ type ExplainRequest struct {
 
 func (x *ExplainRequest) Reset() {
 	*x = ExplainRequest{}
-	mi := &file_api_conclave_proto_msgTypes[39]
+	mi := &file_api_conclave_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3952,7 +4106,7 @@ func (x *ExplainRequest) String() string {
 func (*ExplainRequest) ProtoMessage() {}
 
 func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[39]
+	mi := &file_api_conclave_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3965,7 +4119,7 @@ func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainRequest.ProtoReflect.Descriptor instead.
 func (*ExplainRequest) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{39}
+	return file_api_conclave_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ExplainRequest) GetClass() Class {
@@ -4013,7 +4167,7 @@ type ExplainResponse struct {
 
 func (x *ExplainResponse) Reset() {
 	*x = ExplainResponse{}
-	mi := &file_api_conclave_proto_msgTypes[40]
+	mi := &file_api_conclave_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4025,7 +4179,7 @@ func (x *ExplainResponse) String() string {
 func (*ExplainResponse) ProtoMessage() {}
 
 func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[40]
+	mi := &file_api_conclave_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4038,7 +4192,7 @@ func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainResponse.ProtoReflect.Descriptor instead.
 func (*ExplainResponse) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{40}
+	return file_api_conclave_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ExplainResponse) GetResource() *Resource {
@@ -4083,7 +4237,7 @@ type AtHome struct {
 
 func (x *AtHome) Reset() {
 	*x = AtHome{}
-	mi := &file_api_conclave_proto_msgTypes[41]
+	mi := &file_api_conclave_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4095,7 +4249,7 @@ func (x *AtHome) String() string {
 func (*AtHome) ProtoMessage() {}
 
 func (x *AtHome) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[41]
+	mi := &file_api_conclave_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4108,7 +4262,7 @@ func (x *AtHome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AtHome.ProtoReflect.Descriptor instead.
 func (*AtHome) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{41}
+	return file_api_conclave_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *AtHome) GetServer() uint64 {
@@ -4154,7 +4308,7 @@ type Ended struct {
 
 func (x *Ended) Reset() {
 	*x = Ended{}
-	mi := &file_api_conclave_proto_msgTypes[42]
+	mi := &file_api_conclave_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4166,7 +4320,7 @@ func (x *Ended) String() string {
 func (*Ended) ProtoMessage() {}
 
 func (x *Ended) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[42]
+	mi := &file_api_conclave_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4179,7 +4333,7 @@ func (x *Ended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ended.ProtoReflect.Descriptor instead.
 func (*Ended) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{42}
+	return file_api_conclave_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Ended) GetFence() uint64 {
@@ -4270,7 +4424,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_api_conclave_proto_msgTypes[43]
+	mi := &file_api_conclave_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4282,7 +4436,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[43]
+	mi := &file_api_conclave_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4295,7 +4449,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{43}
+	return file_api_conclave_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *WatchRequest) GetClass() Class {
@@ -4349,7 +4503,7 @@ type Changes struct {
 
 func (x *Changes) Reset() {
 	*x = Changes{}
-	mi := &file_api_conclave_proto_msgTypes[44]
+	mi := &file_api_conclave_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4361,7 +4515,7 @@ func (x *Changes) String() string {
 func (*Changes) ProtoMessage() {}
 
 func (x *Changes) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[44]
+	mi := &file_api_conclave_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4374,7 +4528,7 @@ func (x *Changes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Changes.ProtoReflect.Descriptor instead.
 func (*Changes) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{44}
+	return file_api_conclave_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Changes) GetResources() []*Resource {
@@ -4418,7 +4572,7 @@ type SessionsRequest struct {
 
 func (x *SessionsRequest) Reset() {
 	*x = SessionsRequest{}
-	mi := &file_api_conclave_proto_msgTypes[45]
+	mi := &file_api_conclave_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4430,7 +4584,7 @@ func (x *SessionsRequest) String() string {
 func (*SessionsRequest) ProtoMessage() {}
 
 func (x *SessionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[45]
+	mi := &file_api_conclave_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4443,7 +4597,7 @@ func (x *SessionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionsRequest.ProtoReflect.Descriptor instead.
 func (*SessionsRequest) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{45}
+	return file_api_conclave_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *SessionsRequest) GetAfter() []byte {
@@ -4477,7 +4631,7 @@ type SessionsResponse struct {
 
 func (x *SessionsResponse) Reset() {
 	*x = SessionsResponse{}
-	mi := &file_api_conclave_proto_msgTypes[46]
+	mi := &file_api_conclave_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4489,7 +4643,7 @@ func (x *SessionsResponse) String() string {
 func (*SessionsResponse) ProtoMessage() {}
 
 func (x *SessionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[46]
+	mi := &file_api_conclave_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4502,7 +4656,7 @@ func (x *SessionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionsResponse.ProtoReflect.Descriptor instead.
 func (*SessionsResponse) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{46}
+	return file_api_conclave_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *SessionsResponse) GetSessions() []*Session {
@@ -4545,7 +4699,7 @@ type Session struct {
 
 func (x *Session) Reset() {
 	*x = Session{}
-	mi := &file_api_conclave_proto_msgTypes[47]
+	mi := &file_api_conclave_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4557,7 +4711,7 @@ func (x *Session) String() string {
 func (*Session) ProtoMessage() {}
 
 func (x *Session) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[47]
+	mi := &file_api_conclave_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4570,7 +4724,7 @@ func (x *Session) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Session.ProtoReflect.Descriptor instead.
 func (*Session) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{47}
+	return file_api_conclave_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Session) GetId() []byte {
@@ -4671,7 +4825,7 @@ type EndSessionRequest struct {
 
 func (x *EndSessionRequest) Reset() {
 	*x = EndSessionRequest{}
-	mi := &file_api_conclave_proto_msgTypes[48]
+	mi := &file_api_conclave_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4683,7 +4837,7 @@ func (x *EndSessionRequest) String() string {
 func (*EndSessionRequest) ProtoMessage() {}
 
 func (x *EndSessionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[48]
+	mi := &file_api_conclave_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4696,7 +4850,7 @@ func (x *EndSessionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndSessionRequest.ProtoReflect.Descriptor instead.
 func (*EndSessionRequest) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{48}
+	return file_api_conclave_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *EndSessionRequest) GetId() []byte {
@@ -4730,7 +4884,7 @@ type EndSessionResponse struct {
 
 func (x *EndSessionResponse) Reset() {
 	*x = EndSessionResponse{}
-	mi := &file_api_conclave_proto_msgTypes[49]
+	mi := &file_api_conclave_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4742,7 +4896,7 @@ func (x *EndSessionResponse) String() string {
 func (*EndSessionResponse) ProtoMessage() {}
 
 func (x *EndSessionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[49]
+	mi := &file_api_conclave_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4755,7 +4909,7 @@ func (x *EndSessionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndSessionResponse.ProtoReflect.Descriptor instead.
 func (*EndSessionResponse) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{49}
+	return file_api_conclave_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *EndSessionResponse) GetHolds() uint32 {
@@ -4776,7 +4930,7 @@ type UpgradeRequest struct {
 
 func (x *UpgradeRequest) Reset() {
 	*x = UpgradeRequest{}
-	mi := &file_api_conclave_proto_msgTypes[50]
+	mi := &file_api_conclave_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4788,7 +4942,7 @@ func (x *UpgradeRequest) String() string {
 func (*UpgradeRequest) ProtoMessage() {}
 
 func (x *UpgradeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[50]
+	mi := &file_api_conclave_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4801,7 +4955,7 @@ func (x *UpgradeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpgradeRequest.ProtoReflect.Descriptor instead.
 func (*UpgradeRequest) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{50}
+	return file_api_conclave_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *UpgradeRequest) GetAction() UpgradeRequest_Action {
@@ -4836,7 +4990,7 @@ type UpgradeResponse struct {
 
 func (x *UpgradeResponse) Reset() {
 	*x = UpgradeResponse{}
-	mi := &file_api_conclave_proto_msgTypes[51]
+	mi := &file_api_conclave_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4848,7 +5002,7 @@ func (x *UpgradeResponse) String() string {
 func (*UpgradeResponse) ProtoMessage() {}
 
 func (x *UpgradeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[51]
+	mi := &file_api_conclave_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4861,7 +5015,7 @@ func (x *UpgradeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpgradeResponse.ProtoReflect.Descriptor instead.
 func (*UpgradeResponse) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{51}
+	return file_api_conclave_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *UpgradeResponse) GetLevel() uint32 {
@@ -4908,7 +5062,7 @@ type ObserveRequest struct {
 
 func (x *ObserveRequest) Reset() {
 	*x = ObserveRequest{}
-	mi := &file_api_conclave_proto_msgTypes[52]
+	mi := &file_api_conclave_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4920,7 +5074,7 @@ func (x *ObserveRequest) String() string {
 func (*ObserveRequest) ProtoMessage() {}
 
 func (x *ObserveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[52]
+	mi := &file_api_conclave_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4933,7 +5087,7 @@ func (x *ObserveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObserveRequest.ProtoReflect.Descriptor instead.
 func (*ObserveRequest) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{52}
+	return file_api_conclave_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ObserveRequest) GetName() string {
@@ -4956,7 +5110,7 @@ type Observation struct {
 
 func (x *Observation) Reset() {
 	*x = Observation{}
-	mi := &file_api_conclave_proto_msgTypes[53]
+	mi := &file_api_conclave_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4968,7 +5122,7 @@ func (x *Observation) String() string {
 func (*Observation) ProtoMessage() {}
 
 func (x *Observation) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[53]
+	mi := &file_api_conclave_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4981,7 +5135,7 @@ func (x *Observation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Observation.ProtoReflect.Descriptor instead.
 func (*Observation) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{53}
+	return file_api_conclave_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Observation) GetName() string {
@@ -5013,7 +5167,7 @@ type MembersRequest struct {
 
 func (x *MembersRequest) Reset() {
 	*x = MembersRequest{}
-	mi := &file_api_conclave_proto_msgTypes[54]
+	mi := &file_api_conclave_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5025,7 +5179,7 @@ func (x *MembersRequest) String() string {
 func (*MembersRequest) ProtoMessage() {}
 
 func (x *MembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[54]
+	mi := &file_api_conclave_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5038,7 +5192,7 @@ func (x *MembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersRequest.ProtoReflect.Descriptor instead.
 func (*MembersRequest) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{54}
+	return file_api_conclave_proto_rawDescGZIP(), []int{55}
 }
 
 type MembersResponse struct {
@@ -5051,7 +5205,7 @@ type MembersResponse struct {
 
 func (x *MembersResponse) Reset() {
 	*x = MembersResponse{}
-	mi := &file_api_conclave_proto_msgTypes[55]
+	mi := &file_api_conclave_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5063,7 +5217,7 @@ func (x *MembersResponse) String() string {
 func (*MembersResponse) ProtoMessage() {}
 
 func (x *MembersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[55]
+	mi := &file_api_conclave_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5076,7 +5230,7 @@ func (x *MembersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersResponse.ProtoReflect.Descriptor instead.
 func (*MembersResponse) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{55}
+	return file_api_conclave_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *MembersResponse) GetCluster() string {
@@ -5108,7 +5262,7 @@ type ChangeMembersRequest struct {
 
 func (x *ChangeMembersRequest) Reset() {
 	*x = ChangeMembersRequest{}
-	mi := &file_api_conclave_proto_msgTypes[56]
+	mi := &file_api_conclave_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5120,7 +5274,7 @@ func (x *ChangeMembersRequest) String() string {
 func (*ChangeMembersRequest) ProtoMessage() {}
 
 func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[56]
+	mi := &file_api_conclave_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5133,7 +5287,7 @@ func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersRequest.ProtoReflect.Descriptor instead.
 func (*ChangeMembersRequest) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{56}
+	return file_api_conclave_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *ChangeMembersRequest) GetChange() isChangeMembersRequest_Change {
@@ -5220,7 +5374,7 @@ type AddMember struct {
 
 func (x *AddMember) Reset() {
 	*x = AddMember{}
-	mi := &file_api_conclave_proto_msgTypes[57]
+	mi := &file_api_conclave_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5232,7 +5386,7 @@ func (x *AddMember) String() string {
 func (*AddMember) ProtoMessage() {}
 
 func (x *AddMember) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[57]
+	mi := &file_api_conclave_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5245,7 +5399,7 @@ func (x *AddMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddMember.ProtoReflect.Descriptor instead.
 func (*AddMember) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{57}
+	return file_api_conclave_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *AddMember) GetPeerAddress() string {
@@ -5271,7 +5425,7 @@ type PromoteMember struct {
 
 func (x *PromoteMember) Reset() {
 	*x = PromoteMember{}
-	mi := &file_api_conclave_proto_msgTypes[58]
+	mi := &file_api_conclave_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5283,7 +5437,7 @@ func (x *PromoteMember) String() string {
 func (*PromoteMember) ProtoMessage() {}
 
 func (x *PromoteMember) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[58]
+	mi := &file_api_conclave_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5296,7 +5450,7 @@ func (x *PromoteMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PromoteMember.ProtoReflect.Descriptor instead.
 func (*PromoteMember) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{58}
+	return file_api_conclave_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *PromoteMember) GetId() uint64 {
@@ -5319,7 +5473,7 @@ type RemoveMember struct {
 
 func (x *RemoveMember) Reset() {
 	*x = RemoveMember{}
-	mi := &file_api_conclave_proto_msgTypes[59]
+	mi := &file_api_conclave_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5331,7 +5485,7 @@ func (x *RemoveMember) String() string {
 func (*RemoveMember) ProtoMessage() {}
 
 func (x *RemoveMember) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[59]
+	mi := &file_api_conclave_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5344,7 +5498,7 @@ func (x *RemoveMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveMember.ProtoReflect.Descriptor instead.
 func (*RemoveMember) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{59}
+	return file_api_conclave_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *RemoveMember) GetId() uint64 {
@@ -5372,7 +5526,7 @@ type LeadMember struct {
 
 func (x *LeadMember) Reset() {
 	*x = LeadMember{}
-	mi := &file_api_conclave_proto_msgTypes[60]
+	mi := &file_api_conclave_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5384,7 +5538,7 @@ func (x *LeadMember) String() string {
 func (*LeadMember) ProtoMessage() {}
 
 func (x *LeadMember) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[60]
+	mi := &file_api_conclave_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5397,7 +5551,7 @@ func (x *LeadMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeadMember.ProtoReflect.Descriptor instead.
 func (*LeadMember) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{60}
+	return file_api_conclave_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *LeadMember) GetId() uint64 {
@@ -5417,7 +5571,7 @@ type ChangeMembersResponse struct {
 
 func (x *ChangeMembersResponse) Reset() {
 	*x = ChangeMembersResponse{}
-	mi := &file_api_conclave_proto_msgTypes[61]
+	mi := &file_api_conclave_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5429,7 +5583,7 @@ func (x *ChangeMembersResponse) String() string {
 func (*ChangeMembersResponse) ProtoMessage() {}
 
 func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[61]
+	mi := &file_api_conclave_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5442,7 +5596,7 @@ func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersResponse.ProtoReflect.Descriptor instead.
 func (*ChangeMembersResponse) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{61}
+	return file_api_conclave_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *ChangeMembersResponse) GetId() uint64 {
@@ -5467,7 +5621,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_api_conclave_proto_msgTypes[62]
+	mi := &file_api_conclave_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5479,7 +5633,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[62]
+	mi := &file_api_conclave_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5492,7 +5646,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{62}
+	return file_api_conclave_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *JoinRequest) GetUid() uint64 {
@@ -5535,7 +5689,7 @@ type JoinResponse struct {
 
 func (x *JoinResponse) Reset() {
 	*x = JoinResponse{}
-	mi := &file_api_conclave_proto_msgTypes[63]
+	mi := &file_api_conclave_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5547,7 +5701,7 @@ func (x *JoinResponse) String() string {
 func (*JoinResponse) ProtoMessage() {}
 
 func (x *JoinResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[63]
+	mi := &file_api_conclave_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5560,7 +5714,7 @@ func (x *JoinResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinResponse.ProtoReflect.Descriptor instead.
 func (*JoinResponse) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{63}
+	return file_api_conclave_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *JoinResponse) GetCluster() string {
@@ -5594,7 +5748,7 @@ type BackupRequest struct {
 
 func (x *BackupRequest) Reset() {
 	*x = BackupRequest{}
-	mi := &file_api_conclave_proto_msgTypes[64]
+	mi := &file_api_conclave_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5606,7 +5760,7 @@ func (x *BackupRequest) String() string {
 func (*BackupRequest) ProtoMessage() {}
 
 func (x *BackupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[64]
+	mi := &file_api_conclave_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5619,7 +5773,7 @@ func (x *BackupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupRequest.ProtoReflect.Descriptor instead.
 func (*BackupRequest) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{64}
+	return file_api_conclave_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *BackupRequest) GetStale() bool {
@@ -5638,7 +5792,7 @@ type BackupChunk struct {
 
 func (x *BackupChunk) Reset() {
 	*x = BackupChunk{}
-	mi := &file_api_conclave_proto_msgTypes[65]
+	mi := &file_api_conclave_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5650,7 +5804,7 @@ func (x *BackupChunk) String() string {
 func (*BackupChunk) ProtoMessage() {}
 
 func (x *BackupChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[65]
+	mi := &file_api_conclave_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5663,7 +5817,7 @@ func (x *BackupChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupChunk.ProtoReflect.Descriptor instead.
 func (*BackupChunk) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{65}
+	return file_api_conclave_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *BackupChunk) GetData() []byte {
@@ -5698,7 +5852,7 @@ type SetGuardRequest struct {
 
 func (x *SetGuardRequest) Reset() {
 	*x = SetGuardRequest{}
-	mi := &file_api_conclave_proto_msgTypes[66]
+	mi := &file_api_conclave_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5710,7 +5864,7 @@ func (x *SetGuardRequest) String() string {
 func (*SetGuardRequest) ProtoMessage() {}
 
 func (x *SetGuardRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[66]
+	mi := &file_api_conclave_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5723,7 +5877,7 @@ func (x *SetGuardRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetGuardRequest.ProtoReflect.Descriptor instead.
 func (*SetGuardRequest) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{66}
+	return file_api_conclave_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *SetGuardRequest) GetPrefix() string {
@@ -5790,7 +5944,7 @@ type SetGuardResponse struct {
 
 func (x *SetGuardResponse) Reset() {
 	*x = SetGuardResponse{}
-	mi := &file_api_conclave_proto_msgTypes[67]
+	mi := &file_api_conclave_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5802,7 +5956,7 @@ func (x *SetGuardResponse) String() string {
 func (*SetGuardResponse) ProtoMessage() {}
 
 func (x *SetGuardResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[67]
+	mi := &file_api_conclave_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5815,7 +5969,7 @@ func (x *SetGuardResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetGuardResponse.ProtoReflect.Descriptor instead.
 func (*SetGuardResponse) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{67}
+	return file_api_conclave_proto_rawDescGZIP(), []int{68}
 }
 
 type CallElectionRequest struct {
@@ -5828,7 +5982,7 @@ type CallElectionRequest struct {
 
 func (x *CallElectionRequest) Reset() {
 	*x = CallElectionRequest{}
-	mi := &file_api_conclave_proto_msgTypes[68]
+	mi := &file_api_conclave_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5840,7 +5994,7 @@ func (x *CallElectionRequest) String() string {
 func (*CallElectionRequest) ProtoMessage() {}
 
 func (x *CallElectionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[68]
+	mi := &file_api_conclave_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5853,7 +6007,7 @@ func (x *CallElectionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallElectionRequest.ProtoReflect.Descriptor instead.
 func (*CallElectionRequest) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{68}
+	return file_api_conclave_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *CallElectionRequest) GetStale() bool {
@@ -5873,7 +6027,7 @@ type CallElectionResponse struct {
 
 func (x *CallElectionResponse) Reset() {
 	*x = CallElectionResponse{}
-	mi := &file_api_conclave_proto_msgTypes[69]
+	mi := &file_api_conclave_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5885,7 +6039,7 @@ func (x *CallElectionResponse) String() string {
 func (*CallElectionResponse) ProtoMessage() {}
 
 func (x *CallElectionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[69]
+	mi := &file_api_conclave_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5898,7 +6052,7 @@ func (x *CallElectionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallElectionResponse.ProtoReflect.Descriptor instead.
 func (*CallElectionResponse) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{69}
+	return file_api_conclave_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *CallElectionResponse) GetMembers() []uint64 {
@@ -5927,7 +6081,7 @@ type AuditLogRequest struct {
 
 func (x *AuditLogRequest) Reset() {
 	*x = AuditLogRequest{}
-	mi := &file_api_conclave_proto_msgTypes[70]
+	mi := &file_api_conclave_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5939,7 +6093,7 @@ func (x *AuditLogRequest) String() string {
 func (*AuditLogRequest) ProtoMessage() {}
 
 func (x *AuditLogRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[70]
+	mi := &file_api_conclave_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5952,7 +6106,7 @@ func (x *AuditLogRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuditLogRequest.ProtoReflect.Descriptor instead.
 func (*AuditLogRequest) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{70}
+	return file_api_conclave_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *AuditLogRequest) GetAfter() uint64 {
@@ -6014,7 +6168,7 @@ type AuditRecords struct {
 
 func (x *AuditRecords) Reset() {
 	*x = AuditRecords{}
-	mi := &file_api_conclave_proto_msgTypes[71]
+	mi := &file_api_conclave_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6026,7 +6180,7 @@ func (x *AuditRecords) String() string {
 func (*AuditRecords) ProtoMessage() {}
 
 func (x *AuditRecords) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[71]
+	mi := &file_api_conclave_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6039,7 +6193,7 @@ func (x *AuditRecords) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuditRecords.ProtoReflect.Descriptor instead.
 func (*AuditRecords) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{71}
+	return file_api_conclave_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *AuditRecords) GetLines() []string {
@@ -6064,7 +6218,7 @@ type AccessRequest struct {
 
 func (x *AccessRequest) Reset() {
 	*x = AccessRequest{}
-	mi := &file_api_conclave_proto_msgTypes[72]
+	mi := &file_api_conclave_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6076,7 +6230,7 @@ func (x *AccessRequest) String() string {
 func (*AccessRequest) ProtoMessage() {}
 
 func (x *AccessRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[72]
+	mi := &file_api_conclave_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6089,7 +6243,7 @@ func (x *AccessRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessRequest.ProtoReflect.Descriptor instead.
 func (*AccessRequest) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{72}
+	return file_api_conclave_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *AccessRequest) GetAsk() isAccessRequest_Ask {
@@ -6172,7 +6326,7 @@ type WhoAmI struct {
 
 func (x *WhoAmI) Reset() {
 	*x = WhoAmI{}
-	mi := &file_api_conclave_proto_msgTypes[73]
+	mi := &file_api_conclave_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6184,7 +6338,7 @@ func (x *WhoAmI) String() string {
 func (*WhoAmI) ProtoMessage() {}
 
 func (x *WhoAmI) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[73]
+	mi := &file_api_conclave_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6197,7 +6351,7 @@ func (x *WhoAmI) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhoAmI.ProtoReflect.Descriptor instead.
 func (*WhoAmI) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{73}
+	return file_api_conclave_proto_rawDescGZIP(), []int{74}
 }
 
 // ShowAccess asks for all rules.
@@ -6209,7 +6363,7 @@ type ShowAccess struct {
 
 func (x *ShowAccess) Reset() {
 	*x = ShowAccess{}
-	mi := &file_api_conclave_proto_msgTypes[74]
+	mi := &file_api_conclave_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6221,7 +6375,7 @@ func (x *ShowAccess) String() string {
 func (*ShowAccess) ProtoMessage() {}
 
 func (x *ShowAccess) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[74]
+	mi := &file_api_conclave_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6234,7 +6388,7 @@ func (x *ShowAccess) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShowAccess.ProtoReflect.Descriptor instead.
 func (*ShowAccess) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{74}
+	return file_api_conclave_proto_rawDescGZIP(), []int{75}
 }
 
 // CheckAccess asks whether somebody may do something. All may ask it of themselves.
@@ -6253,7 +6407,7 @@ type CheckAccess struct {
 
 func (x *CheckAccess) Reset() {
 	*x = CheckAccess{}
-	mi := &file_api_conclave_proto_msgTypes[75]
+	mi := &file_api_conclave_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6265,7 +6419,7 @@ func (x *CheckAccess) String() string {
 func (*CheckAccess) ProtoMessage() {}
 
 func (x *CheckAccess) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[75]
+	mi := &file_api_conclave_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6278,7 +6432,7 @@ func (x *CheckAccess) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckAccess.ProtoReflect.Descriptor instead.
 func (*CheckAccess) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{75}
+	return file_api_conclave_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *CheckAccess) GetVerb() string {
@@ -6328,7 +6482,7 @@ type AccessChange struct {
 
 func (x *AccessChange) Reset() {
 	*x = AccessChange{}
-	mi := &file_api_conclave_proto_msgTypes[76]
+	mi := &file_api_conclave_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6340,7 +6494,7 @@ func (x *AccessChange) String() string {
 func (*AccessChange) ProtoMessage() {}
 
 func (x *AccessChange) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[76]
+	mi := &file_api_conclave_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6353,7 +6507,7 @@ func (x *AccessChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessChange.ProtoReflect.Descriptor instead.
 func (*AccessChange) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{76}
+	return file_api_conclave_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *AccessChange) GetEdits() []*AccessEdit {
@@ -6412,7 +6566,7 @@ type AccessEdit struct {
 
 func (x *AccessEdit) Reset() {
 	*x = AccessEdit{}
-	mi := &file_api_conclave_proto_msgTypes[77]
+	mi := &file_api_conclave_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6424,7 +6578,7 @@ func (x *AccessEdit) String() string {
 func (*AccessEdit) ProtoMessage() {}
 
 func (x *AccessEdit) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[77]
+	mi := &file_api_conclave_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6437,7 +6591,7 @@ func (x *AccessEdit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessEdit.ProtoReflect.Descriptor instead.
 func (*AccessEdit) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{77}
+	return file_api_conclave_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *AccessEdit) GetEdit() isAccessEdit_Edit {
@@ -6614,7 +6768,7 @@ type Role struct {
 
 func (x *Role) Reset() {
 	*x = Role{}
-	mi := &file_api_conclave_proto_msgTypes[78]
+	mi := &file_api_conclave_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6626,7 +6780,7 @@ func (x *Role) String() string {
 func (*Role) ProtoMessage() {}
 
 func (x *Role) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[78]
+	mi := &file_api_conclave_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6639,7 +6793,7 @@ func (x *Role) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Role.ProtoReflect.Descriptor instead.
 func (*Role) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{78}
+	return file_api_conclave_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *Role) GetName() string {
@@ -6668,7 +6822,7 @@ type Binding struct {
 
 func (x *Binding) Reset() {
 	*x = Binding{}
-	mi := &file_api_conclave_proto_msgTypes[79]
+	mi := &file_api_conclave_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6680,7 +6834,7 @@ func (x *Binding) String() string {
 func (*Binding) ProtoMessage() {}
 
 func (x *Binding) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[79]
+	mi := &file_api_conclave_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6693,7 +6847,7 @@ func (x *Binding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Binding.ProtoReflect.Descriptor instead.
 func (*Binding) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{79}
+	return file_api_conclave_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *Binding) GetWho() string {
@@ -6733,7 +6887,7 @@ type Token struct {
 
 func (x *Token) Reset() {
 	*x = Token{}
-	mi := &file_api_conclave_proto_msgTypes[80]
+	mi := &file_api_conclave_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6745,7 +6899,7 @@ func (x *Token) String() string {
 func (*Token) ProtoMessage() {}
 
 func (x *Token) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[80]
+	mi := &file_api_conclave_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6758,7 +6912,7 @@ func (x *Token) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Token.ProtoReflect.Descriptor instead.
 func (*Token) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{80}
+	return file_api_conclave_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *Token) GetId() string {
@@ -6842,7 +6996,7 @@ type Quota struct {
 
 func (x *Quota) Reset() {
 	*x = Quota{}
-	mi := &file_api_conclave_proto_msgTypes[81]
+	mi := &file_api_conclave_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6854,7 +7008,7 @@ func (x *Quota) String() string {
 func (*Quota) ProtoMessage() {}
 
 func (x *Quota) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[81]
+	mi := &file_api_conclave_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6867,7 +7021,7 @@ func (x *Quota) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Quota.ProtoReflect.Descriptor instead.
 func (*Quota) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{81}
+	return file_api_conclave_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *Quota) GetWho() string {
@@ -6923,7 +7077,7 @@ type CertificateNames struct {
 
 func (x *CertificateNames) Reset() {
 	*x = CertificateNames{}
-	mi := &file_api_conclave_proto_msgTypes[82]
+	mi := &file_api_conclave_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6935,7 +7089,7 @@ func (x *CertificateNames) String() string {
 func (*CertificateNames) ProtoMessage() {}
 
 func (x *CertificateNames) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[82]
+	mi := &file_api_conclave_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6948,7 +7102,7 @@ func (x *CertificateNames) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CertificateNames.ProtoReflect.Descriptor instead.
 func (*CertificateNames) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{82}
+	return file_api_conclave_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *CertificateNames) GetNames() []string {
@@ -6989,7 +7143,7 @@ type AccessResponse struct {
 
 func (x *AccessResponse) Reset() {
 	*x = AccessResponse{}
-	mi := &file_api_conclave_proto_msgTypes[83]
+	mi := &file_api_conclave_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7001,7 +7155,7 @@ func (x *AccessResponse) String() string {
 func (*AccessResponse) ProtoMessage() {}
 
 func (x *AccessResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[83]
+	mi := &file_api_conclave_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7014,7 +7168,7 @@ func (x *AccessResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessResponse.ProtoReflect.Descriptor instead.
 func (*AccessResponse) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{83}
+	return file_api_conclave_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *AccessResponse) GetPrincipal() string {
@@ -7137,7 +7291,7 @@ type DeniedHold struct {
 
 func (x *DeniedHold) Reset() {
 	*x = DeniedHold{}
-	mi := &file_api_conclave_proto_msgTypes[84]
+	mi := &file_api_conclave_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7149,7 +7303,7 @@ func (x *DeniedHold) String() string {
 func (*DeniedHold) ProtoMessage() {}
 
 func (x *DeniedHold) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[84]
+	mi := &file_api_conclave_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7162,7 +7316,7 @@ func (x *DeniedHold) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeniedHold.ProtoReflect.Descriptor instead.
 func (*DeniedHold) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{84}
+	return file_api_conclave_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *DeniedHold) GetClass() Class {
@@ -7212,7 +7366,7 @@ type ViewRequest struct {
 
 func (x *ViewRequest) Reset() {
 	*x = ViewRequest{}
-	mi := &file_api_conclave_proto_msgTypes[85]
+	mi := &file_api_conclave_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7224,7 +7378,7 @@ func (x *ViewRequest) String() string {
 func (*ViewRequest) ProtoMessage() {}
 
 func (x *ViewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[85]
+	mi := &file_api_conclave_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7237,7 +7391,7 @@ func (x *ViewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ViewRequest.ProtoReflect.Descriptor instead.
 func (*ViewRequest) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{85}
+	return file_api_conclave_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *ViewRequest) GetStale() bool {
@@ -7274,7 +7428,7 @@ type ViewResponse struct {
 
 func (x *ViewResponse) Reset() {
 	*x = ViewResponse{}
-	mi := &file_api_conclave_proto_msgTypes[86]
+	mi := &file_api_conclave_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7286,7 +7440,7 @@ func (x *ViewResponse) String() string {
 func (*ViewResponse) ProtoMessage() {}
 
 func (x *ViewResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[86]
+	mi := &file_api_conclave_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7299,7 +7453,7 @@ func (x *ViewResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ViewResponse.ProtoReflect.Descriptor instead.
 func (*ViewResponse) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{86}
+	return file_api_conclave_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *ViewResponse) GetEpoch() uint64 {
@@ -7360,7 +7514,7 @@ type CutRequest struct {
 
 func (x *CutRequest) Reset() {
 	*x = CutRequest{}
-	mi := &file_api_conclave_proto_msgTypes[87]
+	mi := &file_api_conclave_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7372,7 +7526,7 @@ func (x *CutRequest) String() string {
 func (*CutRequest) ProtoMessage() {}
 
 func (x *CutRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[87]
+	mi := &file_api_conclave_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7385,7 +7539,7 @@ func (x *CutRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CutRequest.ProtoReflect.Descriptor instead.
 func (*CutRequest) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{87}
+	return file_api_conclave_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *CutRequest) GetPrefix() string {
@@ -7408,7 +7562,7 @@ type CutResponse struct {
 
 func (x *CutResponse) Reset() {
 	*x = CutResponse{}
-	mi := &file_api_conclave_proto_msgTypes[88]
+	mi := &file_api_conclave_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7420,7 +7574,7 @@ func (x *CutResponse) String() string {
 func (*CutResponse) ProtoMessage() {}
 
 func (x *CutResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[88]
+	mi := &file_api_conclave_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7433,7 +7587,7 @@ func (x *CutResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CutResponse.ProtoReflect.Descriptor instead.
 func (*CutResponse) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{88}
+	return file_api_conclave_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *CutResponse) GetEpoch() uint64 {
@@ -7478,7 +7632,7 @@ type CutLock struct {
 
 func (x *CutLock) Reset() {
 	*x = CutLock{}
-	mi := &file_api_conclave_proto_msgTypes[89]
+	mi := &file_api_conclave_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7490,7 +7644,7 @@ func (x *CutLock) String() string {
 func (*CutLock) ProtoMessage() {}
 
 func (x *CutLock) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[89]
+	mi := &file_api_conclave_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7503,7 +7657,7 @@ func (x *CutLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CutLock.ProtoReflect.Descriptor instead.
 func (*CutLock) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{89}
+	return file_api_conclave_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *CutLock) GetName() string {
@@ -7570,7 +7724,7 @@ type CutMachine struct {
 
 func (x *CutMachine) Reset() {
 	*x = CutMachine{}
-	mi := &file_api_conclave_proto_msgTypes[90]
+	mi := &file_api_conclave_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7582,7 +7736,7 @@ func (x *CutMachine) String() string {
 func (*CutMachine) ProtoMessage() {}
 
 func (x *CutMachine) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[90]
+	mi := &file_api_conclave_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7595,7 +7749,7 @@ func (x *CutMachine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CutMachine.ProtoReflect.Descriptor instead.
 func (*CutMachine) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{90}
+	return file_api_conclave_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *CutMachine) GetServer() uint64 {
@@ -7636,7 +7790,7 @@ type CutField struct {
 
 func (x *CutField) Reset() {
 	*x = CutField{}
-	mi := &file_api_conclave_proto_msgTypes[91]
+	mi := &file_api_conclave_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7648,7 +7802,7 @@ func (x *CutField) String() string {
 func (*CutField) ProtoMessage() {}
 
 func (x *CutField) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[91]
+	mi := &file_api_conclave_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7661,7 +7815,7 @@ func (x *CutField) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CutField.ProtoReflect.Descriptor instead.
 func (*CutField) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{91}
+	return file_api_conclave_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *CutField) GetName() string {
@@ -7690,7 +7844,7 @@ type CutMessage struct {
 
 func (x *CutMessage) Reset() {
 	*x = CutMessage{}
-	mi := &file_api_conclave_proto_msgTypes[92]
+	mi := &file_api_conclave_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7702,7 +7856,7 @@ func (x *CutMessage) String() string {
 func (*CutMessage) ProtoMessage() {}
 
 func (x *CutMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[92]
+	mi := &file_api_conclave_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7715,7 +7869,7 @@ func (x *CutMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CutMessage.ProtoReflect.Descriptor instead.
 func (*CutMessage) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{92}
+	return file_api_conclave_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *CutMessage) GetFrom() uint64 {
@@ -7757,7 +7911,7 @@ type Seat struct {
 
 func (x *Seat) Reset() {
 	*x = Seat{}
-	mi := &file_api_conclave_proto_msgTypes[93]
+	mi := &file_api_conclave_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7769,7 +7923,7 @@ func (x *Seat) String() string {
 func (*Seat) ProtoMessage() {}
 
 func (x *Seat) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[93]
+	mi := &file_api_conclave_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7782,7 +7936,7 @@ func (x *Seat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Seat.ProtoReflect.Descriptor instead.
 func (*Seat) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{93}
+	return file_api_conclave_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *Seat) GetId() []byte {
@@ -7851,7 +8005,7 @@ type GuardState struct {
 
 func (x *GuardState) Reset() {
 	*x = GuardState{}
-	mi := &file_api_conclave_proto_msgTypes[94]
+	mi := &file_api_conclave_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7863,7 +8017,7 @@ func (x *GuardState) String() string {
 func (*GuardState) ProtoMessage() {}
 
 func (x *GuardState) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[94]
+	mi := &file_api_conclave_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7876,7 +8030,7 @@ func (x *GuardState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardState.ProtoReflect.Descriptor instead.
 func (*GuardState) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{94}
+	return file_api_conclave_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *GuardState) GetPrefix() string {
@@ -8004,7 +8158,7 @@ const file_api_conclave_proto_rawDesc = "" +
 	"\x03pid\x18\x03 \x01(\x03R\x03pid\x12\x18\n" +
 	"\aprogram\x18\x04 \x01(\tR\aprogram\"\a\n" +
 	"\x05Renew\"\a\n" +
-	"\x05Close\"\x83\x02\n" +
+	"\x05Close\"\xd2\x02\n" +
 	"\aAcquire\x12(\n" +
 	"\x05class\x18\x01 \x01(\x0e2\x12.conclave.v1.ClassR\x05class\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x10\n" +
@@ -8015,13 +8169,17 @@ const file_api_conclave_proto_rawDesc = "" +
 	"\bpriority\x18\a \x01(\x03R\bpriority\x12\x1f\n" +
 	"\vpatience_ns\x18\b \x01(\x03R\n" +
 	"patienceNs\x12'\n" +
-	"\x05keeps\x18\t \x03(\v2\x11.conclave.v1.KeptR\x05keeps\"Z\n" +
+	"\x05keeps\x18\t \x03(\v2\x11.conclave.v1.KeptR\x05keeps\x12\x1e\n" +
+	"\vat_least_ns\x18\n" +
+	" \x01(\x03R\tatLeastNs\x12-\n" +
+	"\x13delay_after_loss_ns\x18\v \x01(\x03R\x10delayAfterLossNs\"Z\n" +
 	"\x04Kept\x12(\n" +
 	"\x05class\x18\x01 \x01(\x0e2\x12.conclave.v1.ClassR\x05class\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
-	"\x05fence\x18\x03 \x01(\x04R\x05fence\"\x1d\n" +
+	"\x05fence\x18\x03 \x01(\x04R\x05fence\"5\n" +
 	"\aRelease\x12\x12\n" +
-	"\x04hold\x18\x01 \x01(\x04R\x04hold\"\x1c\n" +
+	"\x04hold\x18\x01 \x01(\x04R\x04hold\x12\x16\n" +
+	"\x06unused\x18\x02 \x01(\bR\x06unused\"\x1c\n" +
 	"\x06Cancel\x12\x12\n" +
 	"\x04hold\x18\x01 \x01(\x04R\x04hold\"2\n" +
 	"\x06Update\x12\x12\n" +
@@ -8034,7 +8192,7 @@ const file_api_conclave_proto_rawDesc = "" +
 	"\x06reason\x18\x04 \x01(\tR\x06reason\".\n" +
 	"\bTransfer\x12\x12\n" +
 	"\x04hold\x18\x01 \x01(\x04R\x04hold\x12\x0e\n" +
-	"\x02to\x18\x02 \x01(\fR\x02to\"\xce\x03\n" +
+	"\x02to\x18\x02 \x01(\fR\x02to\"\x95\x04\n" +
 	"\x05Reply\x12\x18\n" +
 	"\asession\x18\x01 \x01(\fR\asession\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12%\n" +
@@ -8051,7 +8209,17 @@ const file_api_conclave_proto_rawDesc = "" +
 	"\x05floor\x18\f \x01(\x04R\x05floor\x12-\n" +
 	"\x05cycle\x18\r \x03(\v2\x17.conclave.v1.DependencyR\x05cycle\x12!\n" +
 	"\fcycle_length\x18\x0e \x01(\rR\vcycleLength\x12(\n" +
-	"\x05guard\x18\x0f \x01(\v2\x12.conclave.v1.GuardR\x05guard\"=\n" +
+	"\x05guard\x18\x0f \x01(\v2\x12.conclave.v1.GuardR\x05guard\x12\x18\n" +
+	"\alingers\x18\x10 \x01(\bR\alingers\x12+\n" +
+	"\x06closed\x18\x11 \x01(\v2\x13.conclave.v1.ClosedR\x06closed\"\xbc\x01\n" +
+	"\x06Closed\x12\x14\n" +
+	"\x05fence\x18\x01 \x01(\x04R\x05fence\x12\"\n" +
+	"\rsince_unix_ns\x18\x02 \x01(\x03R\vsinceUnixNs\x12\"\n" +
+	"\runtil_unix_ns\x18\x03 \x01(\x03R\vuntilUnixNs\x12\x14\n" +
+	"\x05owner\x18\x04 \x01(\tR\x05owner\x12\x12\n" +
+	"\x04host\x18\x05 \x01(\tR\x04host\x12\x10\n" +
+	"\x03pid\x18\x06 \x01(\x03R\x03pid\x12\x18\n" +
+	"\aprogram\x18\a \x01(\tR\aprogram\"=\n" +
 	"\x05Guard\x12\x16\n" +
 	"\x06prefix\x18\x01 \x01(\tR\x06prefix\x12\x1c\n" +
 	"\talgorithm\x18\x02 \x01(\tR\talgorithm\"\xa4\x01\n" +
@@ -8211,7 +8379,7 @@ const file_api_conclave_proto_rawDesc = "" +
 	"\x04more\x18\x02 \x01(\bR\x04more\x12\x16\n" +
 	"\x06silent\x18\x03 \x03(\x04R\x06silent\x12\x1f\n" +
 	"\vhomes_asked\x18\x04 \x01(\bR\n" +
-	"homesAsked\"\xf5\x01\n" +
+	"homesAsked\"\xa2\x02\n" +
 	"\bResource\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12(\n" +
 	"\x05class\x18\x02 \x01(\x0e2\x12.conclave.v1.ClassR\x05class\x12\x14\n" +
@@ -8219,7 +8387,8 @@ const file_api_conclave_proto_rawDesc = "" +
 	"\aholders\x18\x04 \x03(\v2\x13.conclave.v1.HolderR\aholders\x12-\n" +
 	"\awaiters\x18\x05 \x03(\v2\x13.conclave.v1.WaiterR\awaiters\x12!\n" +
 	"\fqueue_length\x18\x06 \x01(\rR\vqueueLength\x12\x14\n" +
-	"\x05guard\x18\a \x01(\tR\x05guard\"\xca\x02\n" +
+	"\x05guard\x18\a \x01(\tR\x05guard\x12+\n" +
+	"\x06closed\x18\b \x03(\v2\x13.conclave.v1.ClosedR\x06closed\"\xca\x02\n" +
 	"\x06Holder\x12\x18\n" +
 	"\asession\x18\x01 \x01(\fR\asession\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12\x14\n" +
@@ -8631,7 +8800,7 @@ func file_api_conclave_proto_rawDescGZIP() []byte {
 }
 
 var file_api_conclave_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_api_conclave_proto_msgTypes = make([]protoimpl.MessageInfo, 95)
+var file_api_conclave_proto_msgTypes = make([]protoimpl.MessageInfo, 96)
 var file_api_conclave_proto_goTypes = []any{
 	(Code)(0),                     // 0: conclave.v1.Code
 	(Class)(0),                    // 1: conclave.v1.Class
@@ -8655,85 +8824,86 @@ var file_api_conclave_proto_goTypes = []any{
 	(*Revoke)(nil),                // 19: conclave.v1.Revoke
 	(*Transfer)(nil),              // 20: conclave.v1.Transfer
 	(*Reply)(nil),                 // 21: conclave.v1.Reply
-	(*Guard)(nil),                 // 22: conclave.v1.Guard
-	(*Dependency)(nil),            // 23: conclave.v1.Dependency
-	(*WaitsRequest)(nil),          // 24: conclave.v1.WaitsRequest
-	(*WaitsResponse)(nil),         // 25: conclave.v1.WaitsResponse
-	(*Waiting)(nil),               // 26: conclave.v1.Waiting
-	(*PingRequest)(nil),           // 27: conclave.v1.PingRequest
-	(*PingResponse)(nil),          // 28: conclave.v1.PingResponse
-	(*StatusRequest)(nil),         // 29: conclave.v1.StatusRequest
-	(*StatusResponse)(nil),        // 30: conclave.v1.StatusResponse
-	(*Clock)(nil),                 // 31: conclave.v1.Clock
-	(*Home)(nil),                  // 32: conclave.v1.Home
-	(*Watching)(nil),              // 33: conclave.v1.Watching
-	(*ViewStart)(nil),             // 34: conclave.v1.ViewStart
-	(*Namespace)(nil),             // 35: conclave.v1.Namespace
-	(*Lane)(nil),                  // 36: conclave.v1.Lane
-	(*Figures)(nil),               // 37: conclave.v1.Figures
-	(*Latency)(nil),               // 38: conclave.v1.Latency
-	(*Member)(nil),                // 39: conclave.v1.Member
-	(*ListRequest)(nil),           // 40: conclave.v1.ListRequest
-	(*ListResponse)(nil),          // 41: conclave.v1.ListResponse
-	(*Resource)(nil),              // 42: conclave.v1.Resource
-	(*Holder)(nil),                // 43: conclave.v1.Holder
-	(*Waiter)(nil),                // 44: conclave.v1.Waiter
-	(*ExplainRequest)(nil),        // 45: conclave.v1.ExplainRequest
-	(*ExplainResponse)(nil),       // 46: conclave.v1.ExplainResponse
-	(*AtHome)(nil),                // 47: conclave.v1.AtHome
-	(*Ended)(nil),                 // 48: conclave.v1.Ended
-	(*WatchRequest)(nil),          // 49: conclave.v1.WatchRequest
-	(*Changes)(nil),               // 50: conclave.v1.Changes
-	(*SessionsRequest)(nil),       // 51: conclave.v1.SessionsRequest
-	(*SessionsResponse)(nil),      // 52: conclave.v1.SessionsResponse
-	(*Session)(nil),               // 53: conclave.v1.Session
-	(*EndSessionRequest)(nil),     // 54: conclave.v1.EndSessionRequest
-	(*EndSessionResponse)(nil),    // 55: conclave.v1.EndSessionResponse
-	(*UpgradeRequest)(nil),        // 56: conclave.v1.UpgradeRequest
-	(*UpgradeResponse)(nil),       // 57: conclave.v1.UpgradeResponse
-	(*ObserveRequest)(nil),        // 58: conclave.v1.ObserveRequest
-	(*Observation)(nil),           // 59: conclave.v1.Observation
-	(*MembersRequest)(nil),        // 60: conclave.v1.MembersRequest
-	(*MembersResponse)(nil),       // 61: conclave.v1.MembersResponse
-	(*ChangeMembersRequest)(nil),  // 62: conclave.v1.ChangeMembersRequest
-	(*AddMember)(nil),             // 63: conclave.v1.AddMember
-	(*PromoteMember)(nil),         // 64: conclave.v1.PromoteMember
-	(*RemoveMember)(nil),          // 65: conclave.v1.RemoveMember
-	(*LeadMember)(nil),            // 66: conclave.v1.LeadMember
-	(*ChangeMembersResponse)(nil), // 67: conclave.v1.ChangeMembersResponse
-	(*JoinRequest)(nil),           // 68: conclave.v1.JoinRequest
-	(*JoinResponse)(nil),          // 69: conclave.v1.JoinResponse
-	(*BackupRequest)(nil),         // 70: conclave.v1.BackupRequest
-	(*BackupChunk)(nil),           // 71: conclave.v1.BackupChunk
-	(*SetGuardRequest)(nil),       // 72: conclave.v1.SetGuardRequest
-	(*SetGuardResponse)(nil),      // 73: conclave.v1.SetGuardResponse
-	(*CallElectionRequest)(nil),   // 74: conclave.v1.CallElectionRequest
-	(*CallElectionResponse)(nil),  // 75: conclave.v1.CallElectionResponse
-	(*AuditLogRequest)(nil),       // 76: conclave.v1.AuditLogRequest
-	(*AuditRecords)(nil),          // 77: conclave.v1.AuditRecords
-	(*AccessRequest)(nil),         // 78: conclave.v1.AccessRequest
-	(*WhoAmI)(nil),                // 79: conclave.v1.WhoAmI
-	(*ShowAccess)(nil),            // 80: conclave.v1.ShowAccess
-	(*CheckAccess)(nil),           // 81: conclave.v1.CheckAccess
-	(*AccessChange)(nil),          // 82: conclave.v1.AccessChange
-	(*AccessEdit)(nil),            // 83: conclave.v1.AccessEdit
-	(*Role)(nil),                  // 84: conclave.v1.Role
-	(*Binding)(nil),               // 85: conclave.v1.Binding
-	(*Token)(nil),                 // 86: conclave.v1.Token
-	(*Quota)(nil),                 // 87: conclave.v1.Quota
-	(*CertificateNames)(nil),      // 88: conclave.v1.CertificateNames
-	(*AccessResponse)(nil),        // 89: conclave.v1.AccessResponse
-	(*DeniedHold)(nil),            // 90: conclave.v1.DeniedHold
-	(*ViewRequest)(nil),           // 91: conclave.v1.ViewRequest
-	(*ViewResponse)(nil),          // 92: conclave.v1.ViewResponse
-	(*CutRequest)(nil),            // 93: conclave.v1.CutRequest
-	(*CutResponse)(nil),           // 94: conclave.v1.CutResponse
-	(*CutLock)(nil),               // 95: conclave.v1.CutLock
-	(*CutMachine)(nil),            // 96: conclave.v1.CutMachine
-	(*CutField)(nil),              // 97: conclave.v1.CutField
-	(*CutMessage)(nil),            // 98: conclave.v1.CutMessage
-	(*Seat)(nil),                  // 99: conclave.v1.Seat
-	(*GuardState)(nil),            // 100: conclave.v1.GuardState
+	(*Closed)(nil),                // 22: conclave.v1.Closed
+	(*Guard)(nil),                 // 23: conclave.v1.Guard
+	(*Dependency)(nil),            // 24: conclave.v1.Dependency
+	(*WaitsRequest)(nil),          // 25: conclave.v1.WaitsRequest
+	(*WaitsResponse)(nil),         // 26: conclave.v1.WaitsResponse
+	(*Waiting)(nil),               // 27: conclave.v1.Waiting
+	(*PingRequest)(nil),           // 28: conclave.v1.PingRequest
+	(*PingResponse)(nil),          // 29: conclave.v1.PingResponse
+	(*StatusRequest)(nil),         // 30: conclave.v1.StatusRequest
+	(*StatusResponse)(nil),        // 31: conclave.v1.StatusResponse
+	(*Clock)(nil),                 // 32: conclave.v1.Clock
+	(*Home)(nil),                  // 33: conclave.v1.Home
+	(*Watching)(nil),              // 34: conclave.v1.Watching
+	(*ViewStart)(nil),             // 35: conclave.v1.ViewStart
+	(*Namespace)(nil),             // 36: conclave.v1.Namespace
+	(*Lane)(nil),                  // 37: conclave.v1.Lane
+	(*Figures)(nil),               // 38: conclave.v1.Figures
+	(*Latency)(nil),               // 39: conclave.v1.Latency
+	(*Member)(nil),                // 40: conclave.v1.Member
+	(*ListRequest)(nil),           // 41: conclave.v1.ListRequest
+	(*ListResponse)(nil),          // 42: conclave.v1.ListResponse
+	(*Resource)(nil),              // 43: conclave.v1.Resource
+	(*Holder)(nil),                // 44: conclave.v1.Holder
+	(*Waiter)(nil),                // 45: conclave.v1.Waiter
+	(*ExplainRequest)(nil),        // 46: conclave.v1.ExplainRequest
+	(*ExplainResponse)(nil),       // 47: conclave.v1.ExplainResponse
+	(*AtHome)(nil),                // 48: conclave.v1.AtHome
+	(*Ended)(nil),                 // 49: conclave.v1.Ended
+	(*WatchRequest)(nil),          // 50: conclave.v1.WatchRequest
+	(*Changes)(nil),               // 51: conclave.v1.Changes
+	(*SessionsRequest)(nil),       // 52: conclave.v1.SessionsRequest
+	(*SessionsResponse)(nil),      // 53: conclave.v1.SessionsResponse
+	(*Session)(nil),               // 54: conclave.v1.Session
+	(*EndSessionRequest)(nil),     // 55: conclave.v1.EndSessionRequest
+	(*EndSessionResponse)(nil),    // 56: conclave.v1.EndSessionResponse
+	(*UpgradeRequest)(nil),        // 57: conclave.v1.UpgradeRequest
+	(*UpgradeResponse)(nil),       // 58: conclave.v1.UpgradeResponse
+	(*ObserveRequest)(nil),        // 59: conclave.v1.ObserveRequest
+	(*Observation)(nil),           // 60: conclave.v1.Observation
+	(*MembersRequest)(nil),        // 61: conclave.v1.MembersRequest
+	(*MembersResponse)(nil),       // 62: conclave.v1.MembersResponse
+	(*ChangeMembersRequest)(nil),  // 63: conclave.v1.ChangeMembersRequest
+	(*AddMember)(nil),             // 64: conclave.v1.AddMember
+	(*PromoteMember)(nil),         // 65: conclave.v1.PromoteMember
+	(*RemoveMember)(nil),          // 66: conclave.v1.RemoveMember
+	(*LeadMember)(nil),            // 67: conclave.v1.LeadMember
+	(*ChangeMembersResponse)(nil), // 68: conclave.v1.ChangeMembersResponse
+	(*JoinRequest)(nil),           // 69: conclave.v1.JoinRequest
+	(*JoinResponse)(nil),          // 70: conclave.v1.JoinResponse
+	(*BackupRequest)(nil),         // 71: conclave.v1.BackupRequest
+	(*BackupChunk)(nil),           // 72: conclave.v1.BackupChunk
+	(*SetGuardRequest)(nil),       // 73: conclave.v1.SetGuardRequest
+	(*SetGuardResponse)(nil),      // 74: conclave.v1.SetGuardResponse
+	(*CallElectionRequest)(nil),   // 75: conclave.v1.CallElectionRequest
+	(*CallElectionResponse)(nil),  // 76: conclave.v1.CallElectionResponse
+	(*AuditLogRequest)(nil),       // 77: conclave.v1.AuditLogRequest
+	(*AuditRecords)(nil),          // 78: conclave.v1.AuditRecords
+	(*AccessRequest)(nil),         // 79: conclave.v1.AccessRequest
+	(*WhoAmI)(nil),                // 80: conclave.v1.WhoAmI
+	(*ShowAccess)(nil),            // 81: conclave.v1.ShowAccess
+	(*CheckAccess)(nil),           // 82: conclave.v1.CheckAccess
+	(*AccessChange)(nil),          // 83: conclave.v1.AccessChange
+	(*AccessEdit)(nil),            // 84: conclave.v1.AccessEdit
+	(*Role)(nil),                  // 85: conclave.v1.Role
+	(*Binding)(nil),               // 86: conclave.v1.Binding
+	(*Token)(nil),                 // 87: conclave.v1.Token
+	(*Quota)(nil),                 // 88: conclave.v1.Quota
+	(*CertificateNames)(nil),      // 89: conclave.v1.CertificateNames
+	(*AccessResponse)(nil),        // 90: conclave.v1.AccessResponse
+	(*DeniedHold)(nil),            // 91: conclave.v1.DeniedHold
+	(*ViewRequest)(nil),           // 92: conclave.v1.ViewRequest
+	(*ViewResponse)(nil),          // 93: conclave.v1.ViewResponse
+	(*CutRequest)(nil),            // 94: conclave.v1.CutRequest
+	(*CutResponse)(nil),           // 95: conclave.v1.CutResponse
+	(*CutLock)(nil),               // 96: conclave.v1.CutLock
+	(*CutMachine)(nil),            // 97: conclave.v1.CutMachine
+	(*CutField)(nil),              // 98: conclave.v1.CutField
+	(*CutMessage)(nil),            // 99: conclave.v1.CutMessage
+	(*Seat)(nil),                  // 100: conclave.v1.Seat
+	(*GuardState)(nil),            // 101: conclave.v1.GuardState
 }
 var file_api_conclave_proto_depIdxs = []int32{
 	10,  // 0: conclave.v1.ClientFrame.requests:type_name -> conclave.v1.Request
@@ -8755,129 +8925,131 @@ var file_api_conclave_proto_depIdxs = []int32{
 	1,   // 16: conclave.v1.Kept.class:type_name -> conclave.v1.Class
 	1,   // 17: conclave.v1.Revoke.class:type_name -> conclave.v1.Class
 	0,   // 18: conclave.v1.Reply.code:type_name -> conclave.v1.Code
-	43,  // 19: conclave.v1.Reply.holder:type_name -> conclave.v1.Holder
-	23,  // 20: conclave.v1.Reply.cycle:type_name -> conclave.v1.Dependency
-	22,  // 21: conclave.v1.Reply.guard:type_name -> conclave.v1.Guard
-	44,  // 22: conclave.v1.Dependency.waiter:type_name -> conclave.v1.Waiter
-	1,   // 23: conclave.v1.Dependency.class:type_name -> conclave.v1.Class
-	43,  // 24: conclave.v1.Dependency.holder:type_name -> conclave.v1.Holder
-	26,  // 25: conclave.v1.WaitsResponse.waits:type_name -> conclave.v1.Waiting
-	44,  // 26: conclave.v1.Waiting.waiter:type_name -> conclave.v1.Waiter
-	1,   // 27: conclave.v1.Waiting.class:type_name -> conclave.v1.Class
-	43,  // 28: conclave.v1.Waiting.holders:type_name -> conclave.v1.Holder
-	15,  // 29: conclave.v1.Waiting.keeps:type_name -> conclave.v1.Kept
-	39,  // 30: conclave.v1.StatusResponse.members:type_name -> conclave.v1.Member
-	37,  // 31: conclave.v1.StatusResponse.figures:type_name -> conclave.v1.Figures
-	32,  // 32: conclave.v1.StatusResponse.home:type_name -> conclave.v1.Home
-	31,  // 33: conclave.v1.StatusResponse.clocks:type_name -> conclave.v1.Clock
-	36,  // 34: conclave.v1.Home.lanes:type_name -> conclave.v1.Lane
-	35,  // 35: conclave.v1.Home.namespaces:type_name -> conclave.v1.Namespace
-	33,  // 36: conclave.v1.Home.watch:type_name -> conclave.v1.Watching
-	34,  // 37: conclave.v1.Home.starts:type_name -> conclave.v1.ViewStart
-	38,  // 38: conclave.v1.Figures.latencies:type_name -> conclave.v1.Latency
-	2,   // 39: conclave.v1.Member.stage:type_name -> conclave.v1.Stage
-	1,   // 40: conclave.v1.ListRequest.class:type_name -> conclave.v1.Class
-	3,   // 41: conclave.v1.ListRequest.order:type_name -> conclave.v1.Order
-	42,  // 42: conclave.v1.ListResponse.resources:type_name -> conclave.v1.Resource
-	1,   // 43: conclave.v1.Resource.class:type_name -> conclave.v1.Class
-	43,  // 44: conclave.v1.Resource.holders:type_name -> conclave.v1.Holder
-	44,  // 45: conclave.v1.Resource.waiters:type_name -> conclave.v1.Waiter
-	1,   // 46: conclave.v1.ExplainRequest.class:type_name -> conclave.v1.Class
-	42,  // 47: conclave.v1.ExplainResponse.resource:type_name -> conclave.v1.Resource
-	48,  // 48: conclave.v1.ExplainResponse.past:type_name -> conclave.v1.Ended
-	22,  // 49: conclave.v1.ExplainResponse.guard:type_name -> conclave.v1.Guard
-	47,  // 50: conclave.v1.ExplainResponse.homes:type_name -> conclave.v1.AtHome
-	42,  // 51: conclave.v1.AtHome.resource:type_name -> conclave.v1.Resource
-	4,   // 52: conclave.v1.Ended.how:type_name -> conclave.v1.Ending
-	1,   // 53: conclave.v1.WatchRequest.class:type_name -> conclave.v1.Class
-	42,  // 54: conclave.v1.Changes.resources:type_name -> conclave.v1.Resource
-	53,  // 55: conclave.v1.SessionsResponse.sessions:type_name -> conclave.v1.Session
-	5,   // 56: conclave.v1.UpgradeRequest.action:type_name -> conclave.v1.UpgradeRequest.Action
-	43,  // 57: conclave.v1.Observation.leader:type_name -> conclave.v1.Holder
-	39,  // 58: conclave.v1.MembersResponse.members:type_name -> conclave.v1.Member
-	63,  // 59: conclave.v1.ChangeMembersRequest.add:type_name -> conclave.v1.AddMember
-	64,  // 60: conclave.v1.ChangeMembersRequest.promote:type_name -> conclave.v1.PromoteMember
-	65,  // 61: conclave.v1.ChangeMembersRequest.remove:type_name -> conclave.v1.RemoveMember
-	66,  // 62: conclave.v1.ChangeMembersRequest.lead:type_name -> conclave.v1.LeadMember
-	39,  // 63: conclave.v1.JoinResponse.members:type_name -> conclave.v1.Member
-	79,  // 64: conclave.v1.AccessRequest.who_am_i:type_name -> conclave.v1.WhoAmI
-	80,  // 65: conclave.v1.AccessRequest.show:type_name -> conclave.v1.ShowAccess
-	81,  // 66: conclave.v1.AccessRequest.check:type_name -> conclave.v1.CheckAccess
-	82,  // 67: conclave.v1.AccessRequest.change:type_name -> conclave.v1.AccessChange
-	1,   // 68: conclave.v1.CheckAccess.class:type_name -> conclave.v1.Class
-	83,  // 69: conclave.v1.AccessChange.edits:type_name -> conclave.v1.AccessEdit
-	84,  // 70: conclave.v1.AccessEdit.put_role:type_name -> conclave.v1.Role
-	85,  // 71: conclave.v1.AccessEdit.put_binding:type_name -> conclave.v1.Binding
-	86,  // 72: conclave.v1.AccessEdit.put_token:type_name -> conclave.v1.Token
-	87,  // 73: conclave.v1.AccessEdit.put_quota:type_name -> conclave.v1.Quota
-	87,  // 74: conclave.v1.AccessEdit.drop_quota:type_name -> conclave.v1.Quota
-	88,  // 75: conclave.v1.AccessEdit.names:type_name -> conclave.v1.CertificateNames
-	84,  // 76: conclave.v1.AccessResponse.role_list:type_name -> conclave.v1.Role
-	85,  // 77: conclave.v1.AccessResponse.bindings:type_name -> conclave.v1.Binding
-	86,  // 78: conclave.v1.AccessResponse.tokens:type_name -> conclave.v1.Token
-	87,  // 79: conclave.v1.AccessResponse.quotas:type_name -> conclave.v1.Quota
-	88,  // 80: conclave.v1.AccessResponse.names:type_name -> conclave.v1.CertificateNames
-	90,  // 81: conclave.v1.AccessResponse.denied_holds:type_name -> conclave.v1.DeniedHold
-	1,   // 82: conclave.v1.DeniedHold.class:type_name -> conclave.v1.Class
-	99,  // 83: conclave.v1.ViewResponse.members:type_name -> conclave.v1.Seat
-	99,  // 84: conclave.v1.ViewResponse.others:type_name -> conclave.v1.Seat
-	100, // 85: conclave.v1.ViewResponse.guards:type_name -> conclave.v1.GuardState
-	95,  // 86: conclave.v1.CutResponse.locks:type_name -> conclave.v1.CutLock
-	96,  // 87: conclave.v1.CutLock.machines:type_name -> conclave.v1.CutMachine
-	98,  // 88: conclave.v1.CutLock.messages:type_name -> conclave.v1.CutMessage
-	97,  // 89: conclave.v1.CutMachine.state:type_name -> conclave.v1.CutField
-	32,  // 90: conclave.v1.Seat.home:type_name -> conclave.v1.Home
-	6,   // 91: conclave.v1.Conclave.Attach:input_type -> conclave.v1.ClientFrame
-	6,   // 92: conclave.v1.Conclave.AttachHome:input_type -> conclave.v1.ClientFrame
-	27,  // 93: conclave.v1.Conclave.Ping:input_type -> conclave.v1.PingRequest
-	10,  // 94: conclave.v1.Conclave.Do:input_type -> conclave.v1.Request
-	29,  // 95: conclave.v1.Conclave.Status:input_type -> conclave.v1.StatusRequest
-	40,  // 96: conclave.v1.Conclave.List:input_type -> conclave.v1.ListRequest
-	45,  // 97: conclave.v1.Conclave.Explain:input_type -> conclave.v1.ExplainRequest
-	24,  // 98: conclave.v1.Conclave.Waits:input_type -> conclave.v1.WaitsRequest
-	49,  // 99: conclave.v1.Conclave.Watch:input_type -> conclave.v1.WatchRequest
-	51,  // 100: conclave.v1.Conclave.Sessions:input_type -> conclave.v1.SessionsRequest
-	58,  // 101: conclave.v1.Conclave.Observe:input_type -> conclave.v1.ObserveRequest
-	60,  // 102: conclave.v1.Conclave.Members:input_type -> conclave.v1.MembersRequest
-	62,  // 103: conclave.v1.Conclave.ChangeMembers:input_type -> conclave.v1.ChangeMembersRequest
-	68,  // 104: conclave.v1.Conclave.Join:input_type -> conclave.v1.JoinRequest
-	54,  // 105: conclave.v1.Conclave.EndSession:input_type -> conclave.v1.EndSessionRequest
-	56,  // 106: conclave.v1.Conclave.Upgrade:input_type -> conclave.v1.UpgradeRequest
-	78,  // 107: conclave.v1.Conclave.Access:input_type -> conclave.v1.AccessRequest
-	76,  // 108: conclave.v1.Conclave.AuditLog:input_type -> conclave.v1.AuditLogRequest
-	72,  // 109: conclave.v1.Conclave.SetGuard:input_type -> conclave.v1.SetGuardRequest
-	91,  // 110: conclave.v1.Conclave.View:input_type -> conclave.v1.ViewRequest
-	74,  // 111: conclave.v1.Conclave.CallElection:input_type -> conclave.v1.CallElectionRequest
-	93,  // 112: conclave.v1.Conclave.Cut:input_type -> conclave.v1.CutRequest
-	70,  // 113: conclave.v1.Conclave.Backup:input_type -> conclave.v1.BackupRequest
-	7,   // 114: conclave.v1.Conclave.Attach:output_type -> conclave.v1.ServerFrame
-	7,   // 115: conclave.v1.Conclave.AttachHome:output_type -> conclave.v1.ServerFrame
-	28,  // 116: conclave.v1.Conclave.Ping:output_type -> conclave.v1.PingResponse
-	21,  // 117: conclave.v1.Conclave.Do:output_type -> conclave.v1.Reply
-	30,  // 118: conclave.v1.Conclave.Status:output_type -> conclave.v1.StatusResponse
-	41,  // 119: conclave.v1.Conclave.List:output_type -> conclave.v1.ListResponse
-	46,  // 120: conclave.v1.Conclave.Explain:output_type -> conclave.v1.ExplainResponse
-	25,  // 121: conclave.v1.Conclave.Waits:output_type -> conclave.v1.WaitsResponse
-	50,  // 122: conclave.v1.Conclave.Watch:output_type -> conclave.v1.Changes
-	52,  // 123: conclave.v1.Conclave.Sessions:output_type -> conclave.v1.SessionsResponse
-	59,  // 124: conclave.v1.Conclave.Observe:output_type -> conclave.v1.Observation
-	61,  // 125: conclave.v1.Conclave.Members:output_type -> conclave.v1.MembersResponse
-	67,  // 126: conclave.v1.Conclave.ChangeMembers:output_type -> conclave.v1.ChangeMembersResponse
-	69,  // 127: conclave.v1.Conclave.Join:output_type -> conclave.v1.JoinResponse
-	55,  // 128: conclave.v1.Conclave.EndSession:output_type -> conclave.v1.EndSessionResponse
-	57,  // 129: conclave.v1.Conclave.Upgrade:output_type -> conclave.v1.UpgradeResponse
-	89,  // 130: conclave.v1.Conclave.Access:output_type -> conclave.v1.AccessResponse
-	77,  // 131: conclave.v1.Conclave.AuditLog:output_type -> conclave.v1.AuditRecords
-	73,  // 132: conclave.v1.Conclave.SetGuard:output_type -> conclave.v1.SetGuardResponse
-	92,  // 133: conclave.v1.Conclave.View:output_type -> conclave.v1.ViewResponse
-	75,  // 134: conclave.v1.Conclave.CallElection:output_type -> conclave.v1.CallElectionResponse
-	94,  // 135: conclave.v1.Conclave.Cut:output_type -> conclave.v1.CutResponse
-	71,  // 136: conclave.v1.Conclave.Backup:output_type -> conclave.v1.BackupChunk
-	114, // [114:137] is the sub-list for method output_type
-	91,  // [91:114] is the sub-list for method input_type
-	91,  // [91:91] is the sub-list for extension type_name
-	91,  // [91:91] is the sub-list for extension extendee
-	0,   // [0:91] is the sub-list for field type_name
+	44,  // 19: conclave.v1.Reply.holder:type_name -> conclave.v1.Holder
+	24,  // 20: conclave.v1.Reply.cycle:type_name -> conclave.v1.Dependency
+	23,  // 21: conclave.v1.Reply.guard:type_name -> conclave.v1.Guard
+	22,  // 22: conclave.v1.Reply.closed:type_name -> conclave.v1.Closed
+	45,  // 23: conclave.v1.Dependency.waiter:type_name -> conclave.v1.Waiter
+	1,   // 24: conclave.v1.Dependency.class:type_name -> conclave.v1.Class
+	44,  // 25: conclave.v1.Dependency.holder:type_name -> conclave.v1.Holder
+	27,  // 26: conclave.v1.WaitsResponse.waits:type_name -> conclave.v1.Waiting
+	45,  // 27: conclave.v1.Waiting.waiter:type_name -> conclave.v1.Waiter
+	1,   // 28: conclave.v1.Waiting.class:type_name -> conclave.v1.Class
+	44,  // 29: conclave.v1.Waiting.holders:type_name -> conclave.v1.Holder
+	15,  // 30: conclave.v1.Waiting.keeps:type_name -> conclave.v1.Kept
+	40,  // 31: conclave.v1.StatusResponse.members:type_name -> conclave.v1.Member
+	38,  // 32: conclave.v1.StatusResponse.figures:type_name -> conclave.v1.Figures
+	33,  // 33: conclave.v1.StatusResponse.home:type_name -> conclave.v1.Home
+	32,  // 34: conclave.v1.StatusResponse.clocks:type_name -> conclave.v1.Clock
+	37,  // 35: conclave.v1.Home.lanes:type_name -> conclave.v1.Lane
+	36,  // 36: conclave.v1.Home.namespaces:type_name -> conclave.v1.Namespace
+	34,  // 37: conclave.v1.Home.watch:type_name -> conclave.v1.Watching
+	35,  // 38: conclave.v1.Home.starts:type_name -> conclave.v1.ViewStart
+	39,  // 39: conclave.v1.Figures.latencies:type_name -> conclave.v1.Latency
+	2,   // 40: conclave.v1.Member.stage:type_name -> conclave.v1.Stage
+	1,   // 41: conclave.v1.ListRequest.class:type_name -> conclave.v1.Class
+	3,   // 42: conclave.v1.ListRequest.order:type_name -> conclave.v1.Order
+	43,  // 43: conclave.v1.ListResponse.resources:type_name -> conclave.v1.Resource
+	1,   // 44: conclave.v1.Resource.class:type_name -> conclave.v1.Class
+	44,  // 45: conclave.v1.Resource.holders:type_name -> conclave.v1.Holder
+	45,  // 46: conclave.v1.Resource.waiters:type_name -> conclave.v1.Waiter
+	22,  // 47: conclave.v1.Resource.closed:type_name -> conclave.v1.Closed
+	1,   // 48: conclave.v1.ExplainRequest.class:type_name -> conclave.v1.Class
+	43,  // 49: conclave.v1.ExplainResponse.resource:type_name -> conclave.v1.Resource
+	49,  // 50: conclave.v1.ExplainResponse.past:type_name -> conclave.v1.Ended
+	23,  // 51: conclave.v1.ExplainResponse.guard:type_name -> conclave.v1.Guard
+	48,  // 52: conclave.v1.ExplainResponse.homes:type_name -> conclave.v1.AtHome
+	43,  // 53: conclave.v1.AtHome.resource:type_name -> conclave.v1.Resource
+	4,   // 54: conclave.v1.Ended.how:type_name -> conclave.v1.Ending
+	1,   // 55: conclave.v1.WatchRequest.class:type_name -> conclave.v1.Class
+	43,  // 56: conclave.v1.Changes.resources:type_name -> conclave.v1.Resource
+	54,  // 57: conclave.v1.SessionsResponse.sessions:type_name -> conclave.v1.Session
+	5,   // 58: conclave.v1.UpgradeRequest.action:type_name -> conclave.v1.UpgradeRequest.Action
+	44,  // 59: conclave.v1.Observation.leader:type_name -> conclave.v1.Holder
+	40,  // 60: conclave.v1.MembersResponse.members:type_name -> conclave.v1.Member
+	64,  // 61: conclave.v1.ChangeMembersRequest.add:type_name -> conclave.v1.AddMember
+	65,  // 62: conclave.v1.ChangeMembersRequest.promote:type_name -> conclave.v1.PromoteMember
+	66,  // 63: conclave.v1.ChangeMembersRequest.remove:type_name -> conclave.v1.RemoveMember
+	67,  // 64: conclave.v1.ChangeMembersRequest.lead:type_name -> conclave.v1.LeadMember
+	40,  // 65: conclave.v1.JoinResponse.members:type_name -> conclave.v1.Member
+	80,  // 66: conclave.v1.AccessRequest.who_am_i:type_name -> conclave.v1.WhoAmI
+	81,  // 67: conclave.v1.AccessRequest.show:type_name -> conclave.v1.ShowAccess
+	82,  // 68: conclave.v1.AccessRequest.check:type_name -> conclave.v1.CheckAccess
+	83,  // 69: conclave.v1.AccessRequest.change:type_name -> conclave.v1.AccessChange
+	1,   // 70: conclave.v1.CheckAccess.class:type_name -> conclave.v1.Class
+	84,  // 71: conclave.v1.AccessChange.edits:type_name -> conclave.v1.AccessEdit
+	85,  // 72: conclave.v1.AccessEdit.put_role:type_name -> conclave.v1.Role
+	86,  // 73: conclave.v1.AccessEdit.put_binding:type_name -> conclave.v1.Binding
+	87,  // 74: conclave.v1.AccessEdit.put_token:type_name -> conclave.v1.Token
+	88,  // 75: conclave.v1.AccessEdit.put_quota:type_name -> conclave.v1.Quota
+	88,  // 76: conclave.v1.AccessEdit.drop_quota:type_name -> conclave.v1.Quota
+	89,  // 77: conclave.v1.AccessEdit.names:type_name -> conclave.v1.CertificateNames
+	85,  // 78: conclave.v1.AccessResponse.role_list:type_name -> conclave.v1.Role
+	86,  // 79: conclave.v1.AccessResponse.bindings:type_name -> conclave.v1.Binding
+	87,  // 80: conclave.v1.AccessResponse.tokens:type_name -> conclave.v1.Token
+	88,  // 81: conclave.v1.AccessResponse.quotas:type_name -> conclave.v1.Quota
+	89,  // 82: conclave.v1.AccessResponse.names:type_name -> conclave.v1.CertificateNames
+	91,  // 83: conclave.v1.AccessResponse.denied_holds:type_name -> conclave.v1.DeniedHold
+	1,   // 84: conclave.v1.DeniedHold.class:type_name -> conclave.v1.Class
+	100, // 85: conclave.v1.ViewResponse.members:type_name -> conclave.v1.Seat
+	100, // 86: conclave.v1.ViewResponse.others:type_name -> conclave.v1.Seat
+	101, // 87: conclave.v1.ViewResponse.guards:type_name -> conclave.v1.GuardState
+	96,  // 88: conclave.v1.CutResponse.locks:type_name -> conclave.v1.CutLock
+	97,  // 89: conclave.v1.CutLock.machines:type_name -> conclave.v1.CutMachine
+	99,  // 90: conclave.v1.CutLock.messages:type_name -> conclave.v1.CutMessage
+	98,  // 91: conclave.v1.CutMachine.state:type_name -> conclave.v1.CutField
+	33,  // 92: conclave.v1.Seat.home:type_name -> conclave.v1.Home
+	6,   // 93: conclave.v1.Conclave.Attach:input_type -> conclave.v1.ClientFrame
+	6,   // 94: conclave.v1.Conclave.AttachHome:input_type -> conclave.v1.ClientFrame
+	28,  // 95: conclave.v1.Conclave.Ping:input_type -> conclave.v1.PingRequest
+	10,  // 96: conclave.v1.Conclave.Do:input_type -> conclave.v1.Request
+	30,  // 97: conclave.v1.Conclave.Status:input_type -> conclave.v1.StatusRequest
+	41,  // 98: conclave.v1.Conclave.List:input_type -> conclave.v1.ListRequest
+	46,  // 99: conclave.v1.Conclave.Explain:input_type -> conclave.v1.ExplainRequest
+	25,  // 100: conclave.v1.Conclave.Waits:input_type -> conclave.v1.WaitsRequest
+	50,  // 101: conclave.v1.Conclave.Watch:input_type -> conclave.v1.WatchRequest
+	52,  // 102: conclave.v1.Conclave.Sessions:input_type -> conclave.v1.SessionsRequest
+	59,  // 103: conclave.v1.Conclave.Observe:input_type -> conclave.v1.ObserveRequest
+	61,  // 104: conclave.v1.Conclave.Members:input_type -> conclave.v1.MembersRequest
+	63,  // 105: conclave.v1.Conclave.ChangeMembers:input_type -> conclave.v1.ChangeMembersRequest
+	69,  // 106: conclave.v1.Conclave.Join:input_type -> conclave.v1.JoinRequest
+	55,  // 107: conclave.v1.Conclave.EndSession:input_type -> conclave.v1.EndSessionRequest
+	57,  // 108: conclave.v1.Conclave.Upgrade:input_type -> conclave.v1.UpgradeRequest
+	79,  // 109: conclave.v1.Conclave.Access:input_type -> conclave.v1.AccessRequest
+	77,  // 110: conclave.v1.Conclave.AuditLog:input_type -> conclave.v1.AuditLogRequest
+	73,  // 111: conclave.v1.Conclave.SetGuard:input_type -> conclave.v1.SetGuardRequest
+	92,  // 112: conclave.v1.Conclave.View:input_type -> conclave.v1.ViewRequest
+	75,  // 113: conclave.v1.Conclave.CallElection:input_type -> conclave.v1.CallElectionRequest
+	94,  // 114: conclave.v1.Conclave.Cut:input_type -> conclave.v1.CutRequest
+	71,  // 115: conclave.v1.Conclave.Backup:input_type -> conclave.v1.BackupRequest
+	7,   // 116: conclave.v1.Conclave.Attach:output_type -> conclave.v1.ServerFrame
+	7,   // 117: conclave.v1.Conclave.AttachHome:output_type -> conclave.v1.ServerFrame
+	29,  // 118: conclave.v1.Conclave.Ping:output_type -> conclave.v1.PingResponse
+	21,  // 119: conclave.v1.Conclave.Do:output_type -> conclave.v1.Reply
+	31,  // 120: conclave.v1.Conclave.Status:output_type -> conclave.v1.StatusResponse
+	42,  // 121: conclave.v1.Conclave.List:output_type -> conclave.v1.ListResponse
+	47,  // 122: conclave.v1.Conclave.Explain:output_type -> conclave.v1.ExplainResponse
+	26,  // 123: conclave.v1.Conclave.Waits:output_type -> conclave.v1.WaitsResponse
+	51,  // 124: conclave.v1.Conclave.Watch:output_type -> conclave.v1.Changes
+	53,  // 125: conclave.v1.Conclave.Sessions:output_type -> conclave.v1.SessionsResponse
+	60,  // 126: conclave.v1.Conclave.Observe:output_type -> conclave.v1.Observation
+	62,  // 127: conclave.v1.Conclave.Members:output_type -> conclave.v1.MembersResponse
+	68,  // 128: conclave.v1.Conclave.ChangeMembers:output_type -> conclave.v1.ChangeMembersResponse
+	70,  // 129: conclave.v1.Conclave.Join:output_type -> conclave.v1.JoinResponse
+	56,  // 130: conclave.v1.Conclave.EndSession:output_type -> conclave.v1.EndSessionResponse
+	58,  // 131: conclave.v1.Conclave.Upgrade:output_type -> conclave.v1.UpgradeResponse
+	90,  // 132: conclave.v1.Conclave.Access:output_type -> conclave.v1.AccessResponse
+	78,  // 133: conclave.v1.Conclave.AuditLog:output_type -> conclave.v1.AuditRecords
+	74,  // 134: conclave.v1.Conclave.SetGuard:output_type -> conclave.v1.SetGuardResponse
+	93,  // 135: conclave.v1.Conclave.View:output_type -> conclave.v1.ViewResponse
+	76,  // 136: conclave.v1.Conclave.CallElection:output_type -> conclave.v1.CallElectionResponse
+	95,  // 137: conclave.v1.Conclave.Cut:output_type -> conclave.v1.CutResponse
+	72,  // 138: conclave.v1.Conclave.Backup:output_type -> conclave.v1.BackupChunk
+	116, // [116:139] is the sub-list for method output_type
+	93,  // [93:116] is the sub-list for method input_type
+	93,  // [93:93] is the sub-list for extension type_name
+	93,  // [93:93] is the sub-list for extension extendee
+	0,   // [0:93] is the sub-list for field type_name
 }
 
 func init() { file_api_conclave_proto_init() }
@@ -8896,19 +9068,19 @@ func file_api_conclave_proto_init() {
 		(*Request_Revoke)(nil),
 		(*Request_Transfer)(nil),
 	}
-	file_api_conclave_proto_msgTypes[56].OneofWrappers = []any{
+	file_api_conclave_proto_msgTypes[57].OneofWrappers = []any{
 		(*ChangeMembersRequest_Add)(nil),
 		(*ChangeMembersRequest_Promote)(nil),
 		(*ChangeMembersRequest_Remove)(nil),
 		(*ChangeMembersRequest_Lead)(nil),
 	}
-	file_api_conclave_proto_msgTypes[72].OneofWrappers = []any{
+	file_api_conclave_proto_msgTypes[73].OneofWrappers = []any{
 		(*AccessRequest_WhoAmI)(nil),
 		(*AccessRequest_Show)(nil),
 		(*AccessRequest_Check)(nil),
 		(*AccessRequest_Change)(nil),
 	}
-	file_api_conclave_proto_msgTypes[77].OneofWrappers = []any{
+	file_api_conclave_proto_msgTypes[78].OneofWrappers = []any{
 		(*AccessEdit_PutRole)(nil),
 		(*AccessEdit_DropRole)(nil),
 		(*AccessEdit_PutBinding)(nil),
@@ -8926,7 +9098,7 @@ func file_api_conclave_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_api_conclave_proto_rawDesc), len(file_api_conclave_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   95,
+			NumMessages:   96,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -170,14 +170,14 @@ func remembered(message string) string {
 
 // hide removes from an answer what its caller may not read: the holder and the cycle.
 func (ctl *control) hide(s *session, result *Result, class Class, name string) {
-	if ctl == nil || result.Holder == nil && result.Deadlock == nil {
+	if ctl == nil || result.Holder == nil && result.Closed == nil && result.Deadlock == nil {
 		return
 	}
 	may := func(class Class, name string) bool {
 		return ctl.rules.Allows(s.owner, access.Read, access.Class(class), name)
 	}
-	if result.Holder != nil && !may(class, name) {
-		result.Holder = nil
+	if (result.Holder != nil || result.Closed != nil) && !may(class, name) {
+		result.Holder, result.Closed = nil, nil
 	}
 	if d := result.Deadlock; d != nil && slices.ContainsFunc(d.Cycle, func(d Dependency) bool { return !may(d.Class, d.Name) }) {
 		result.Deadlock = nil

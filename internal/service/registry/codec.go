@@ -1,9 +1,11 @@
 package registry
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
+	"github.com/conclave-io/conclave/algorithm/view"
 	"github.com/conclave-io/conclave/internal/kit/wire"
 	"github.com/conclave-io/conclave/internal/service/version"
 )
@@ -87,6 +89,8 @@ func (c *Command) append(b []byte, format byte) []byte {
 		return c.appendClaims(b)
 	case OpOvertake:
 		return wire.AppendBytes(b, c.Name)
+	case OpTime:
+		return b
 	case OpEnd:
 		return c.Origin().append(wire.AppendBytes(append(b, c.Session[:]...), c.Value))
 	case OpGuard:
@@ -126,13 +130,22 @@ func (c *Command) appendOperands(b []byte, format byte) []byte {
 		if format >= entryKeeps {
 			b = appendKeeps(b, c.Keeps)
 		}
+		if format >= entryLinger {
+			b = wire.AppendInt(b, c.AtLeast)
+			b = wire.AppendInt(b, c.LossDelay)
+		}
 	case OpRevoke:
 		b = append(b, byte(c.Class))
 		b = wire.AppendBytes(b, c.Name)
 		b = wire.AppendUint(b, c.Fence)
 		b = wire.AppendBytes(b, c.Value)
 		b = c.Origin().append(b)
-	case OpRelease, OpCancel:
+	case OpRelease:
+		b = wire.AppendUint(b, c.Hold)
+		if format >= entryLinger {
+			b = wire.AppendBool(b, c.Unused)
+		}
+	case OpCancel:
 		b = wire.AppendUint(b, c.Hold)
 	case OpUpdate, OpTransfer:
 		b = wire.AppendUint(b, c.Hold)
@@ -203,6 +216,8 @@ func readCommand(r *wire.Reader, c *Command, format byte) {
 	case OpOvertake:
 		c.Class, c.Name = Election, r.String()
 		return
+	case OpTime:
+		return
 	case OpEnd:
 		r.Fixed(c.Session[:])
 		c.Value, c.By = r.String(), readBy(r)
@@ -247,13 +262,21 @@ func readOperands(r *wire.Reader, c *Command, format byte) {
 		if format >= entryKeeps {
 			c.Keeps = readKeeps(r)
 		}
+		if format >= entryLinger {
+			c.AtLeast, c.LossDelay = r.Int(), r.Int()
+		}
 	case OpRevoke:
 		c.Class = Class(r.Byte())
 		c.Name = r.String()
 		c.Fence = r.Uint()
 		c.Value = r.String()
 		c.By = readBy(r)
-	case OpRelease, OpCancel:
+	case OpRelease:
+		c.Hold = r.Uint()
+		if format >= entryLinger {
+			c.Unused = r.Bool()
+		}
+	case OpCancel:
 		c.Hold = r.Uint()
 	case OpUpdate, OpTransfer:
 		c.Hold = r.Uint()
@@ -300,4 +323,172 @@ func readClaimIDs(r *wire.Reader, c *Command) {
 		id.Sequence = r.Uint()
 		c.Claims = append(c.Claims, id)
 	}
+}
+
+func (c *Command) appendGuardOp(b []byte) []byte {
+	b = appendUse(wire.AppendBytes(append(b, byte(c.Class)), c.Name), c.guarding().Use)
+	b = wire.AppendBool(b, c.guarding().Remove)
+	b = wire.AppendInt(b, c.guarding().Wait)
+	b = wire.AppendBool(b, c.guarding().Force)
+	b = wire.AppendUint(b, c.guarding().Change)
+	return c.Origin().append(wire.AppendBytes(b, c.Value))
+}
+
+func readGuardOp(r *wire.Reader, c *Command) {
+	c.Class, c.Name = Class(r.Byte()), r.String()
+	c.Guarding = &Guarding{Use: readUse(r), Remove: r.Bool(), Wait: r.Int(), Force: r.Bool(), Change: r.Uint()}
+	c.Value, c.By = r.String(), readBy(r)
+}
+
+func (c *Command) appendSeatOp(b []byte) []byte {
+	switch c.Op {
+	case OpEnter:
+		b = wire.AppendUint(b, c.guarding().Server)
+		b = wire.AppendInt(b, c.TTL)
+		b = wire.AppendBytes(b, c.Host)
+		return wire.AppendInt(b, c.PID)
+	case OpTurn:
+		b = wire.AppendUint(wire.AppendUint(b, c.guarding().Epoch), c.guarding().Coordinator)
+		return wire.AppendBytes(b, c.Value)
+	}
+	return wire.AppendUint(wire.AppendUint(b, c.guarding().Epoch), c.guarding().Change)
+}
+
+func readSeatOp(r *wire.Reader, c *Command) {
+	switch c.Op {
+	case OpEnter:
+		c.Guarding = &Guarding{Server: r.Uint()}
+		c.TTL, c.Host, c.PID = r.Int(), r.String(), r.Int()
+	case OpTurn:
+		c.Guarding = &Guarding{Epoch: r.Uint(), Coordinator: r.Uint()}
+		c.Value = r.String()
+	default:
+		c.Guarding = &Guarding{Epoch: r.Uint(), Change: r.Uint()}
+	}
+}
+
+// written returns the number of the operation in entries. An OpClose with an heir has its own,
+// so that the format for clients is the same as at lower levels.
+func (c *Command) written() Op {
+	if c.Op == OpClose && c.guarding().Heir != (view.Seat{}) {
+		return opBequeath
+	}
+	return c.Op
+}
+
+func readOp(r *wire.Reader, c *Command, format byte) {
+	switch c.Op = Op(r.Byte()); {
+	case c.Op.ForGuards() && format < entryGuarded, c.Op.ForAccess() && format < entryAccess:
+		r.Fail(fmt.Errorf("unknown operation %d", c.Op))
+	case c.Op == opBequeath:
+		c.Op, c.Guarding = OpClose, new(Guarding)
+	}
+}
+
+// appendHeir appends the heir of a seat, if it has one.
+func (c *Command) appendHeir(b []byte) []byte {
+	if heir := c.guarding().Heir; heir != (view.Seat{}) {
+		return appendSeat(b, heir)
+	}
+	return b
+}
+
+func readHeir(r *wire.Reader, c *Command) {
+	if c.Guarding == nil {
+		return
+	}
+	if c.Guarding.Heir = readSeatOf(r, r.Uint()); r.Err() == nil && c.Guarding.Heir == (view.Seat{}) {
+		r.Fail(errors.New("a seat closes with an heir that is not a seat"))
+	}
+}
+
+func appendSeat(b []byte, s view.Seat) []byte {
+	id := SeatID(s)
+	return append(wire.AppendUint(b, s.Server), id[:]...)
+}
+
+func readSeatOf(rd *wire.Reader, server uint64) view.Seat {
+	var id SessionID
+	rd.Fixed(id[:])
+	return SeatOf(server, id)
+}
+
+func appendSeats(b []byte, seats []view.Seat) []byte {
+	b = wire.AppendUint(b, uint64(len(seats)))
+	for _, s := range seats {
+		b = appendSeat(b, s)
+	}
+	return b
+}
+
+func readSeats(rd *wire.Reader) (seats []view.Seat) {
+	each(rd, func() { seats = append(seats, readSeatOf(rd, rd.Uint())) })
+	return seats
+}
+
+func appendUse(b []byte, u view.Use) []byte {
+	return wire.AppendBytes(wire.AppendBytes(b, u.Algorithm), u.Options)
+}
+
+func readUse(rd *wire.Reader) view.Use { return view.Use{Algorithm: rd.String(), Options: rd.String()} }
+
+func appendGuarded(b []byte, l *view.Log) []byte {
+	b = appendSeats(wire.AppendUint(b, l.Epoch), l.Members)
+	b = appendSeats(b, l.Seats)
+	b = wire.AppendUint(b, uint64(len(l.Heirs)))
+	for _, h := range l.Heirs {
+		b = wire.AppendUint(appendSeat(appendSeat(b, h.Of), h.Seat), h.Epoch)
+	}
+	b = wire.AppendUint(b, l.Coordinator)
+	b = appendUse(wire.AppendUint(b, l.Changes), l.Watch)
+	b = wire.AppendUint(b, uint64(len(l.Guards)))
+	for i := range l.Guards {
+		g := &l.Guards[i]
+		b = appendUse(wire.AppendBytes(b, g.Prefix), g.Use)
+		b = wire.AppendBool(b, g.New)
+		if b = wire.AppendUint(b, g.Change); g.Change == 0 {
+			continue
+		}
+		b = wire.AppendBool(appendUse(b, g.Next), g.Remove)
+		b = wire.AppendUint(b, uint64(len(g.Quiet)))
+		for _, server := range g.Quiet {
+			b = wire.AppendUint(b, server)
+		}
+		b = wire.AppendBool(wire.AppendInt(b, g.Conditions.Wait), g.Conditions.Force)
+		b = wire.AppendBytes(wire.AppendBytes(b, g.Conditions.Reason), g.Conditions.By)
+	}
+	return b
+}
+
+func (d *decoder) readGuarded() {
+	if !hasGuarded(d.reg.level) {
+		return
+	}
+	l := &guarded{generation: d.reg.generation}
+	l.Epoch, l.Members, l.Seats = d.rd.Uint(), readSeats(d.rd), readSeats(d.rd)
+	each(d.rd, func() {
+		l.Heirs = append(l.Heirs, view.Heir{Of: readSeatOf(d.rd, d.rd.Uint()), Seat: readSeatOf(d.rd, d.rd.Uint()), Epoch: d.rd.Uint()})
+	})
+	l.Coordinator, l.Changes, l.Watch = d.rd.Uint(), d.rd.Uint(), readUse(d.rd)
+	each(d.rd, func() {
+		g := view.Guard{Prefix: d.rd.String(), Use: readUse(d.rd), New: d.rd.Bool(), Change: d.rd.Uint()}
+		if g.Change != 0 {
+			g.Next, g.Remove = readUse(d.rd), d.rd.Bool()
+			each(d.rd, func() { g.Quiet = append(g.Quiet, d.rd.Uint()) })
+			g.Conditions = view.Conditions{Wait: d.rd.Int(), Force: d.rd.Bool(), Reason: d.rd.String(), By: d.rd.String()}
+		}
+		l.Guards = append(l.Guards, g)
+	})
+	if l.empty() {
+		return
+	}
+	l.bytes = len(appendGuarded(nil, &l.Log))
+	for _, s := range l.Seats {
+		if of := d.reg.sessions[SeatID(s)]; of == nil || of.server != 0 || s.Server == 0 {
+			d.rd.Fail(fmt.Errorf("the seat of server %d has no session of its own", s.Server))
+		} else {
+			of.server = s.Server
+		}
+	}
+	d.reg.guarded = l
 }

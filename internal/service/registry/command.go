@@ -99,6 +99,10 @@ const (
 	OpGuard Op = 22
 	// opBequeath is the number in entries of an OpClose whose seat has an heir.
 	opBequeath Op = 23
+
+	// OpTime, written by the leader, has no effect of its own. The time of its entry opens places
+	// that linger.
+	OpTime Op = 24
 )
 
 // Renews reports whether an operation keeps its session alive.
@@ -147,6 +151,10 @@ type Command struct {
 	// means forever.
 	Priority int64
 	Patience int64
+	// AtLeast and LossDelay say how long the place stays closed after the hold, in ns: at least so
+	// long after the grant, and so long after a hold that expired or was dropped (OpAcquire).
+	AtLeast   int64
+	LossDelay int64
 	// Keeps are the holds that the caller keeps while it waits (OpAcquire). They may
 	// be of other sessions of the same principal.
 	Keeps []Kept
@@ -157,6 +165,10 @@ type Command struct {
 	// Hold is the sequence of the claim that the command is about (OpRelease, OpCancel,
 	// OpUpdate, OpTransfer).
 	Hold uint64
+
+	// Unused means that the caller has not used the hold, so that its place does not linger
+	// (OpRelease).
+	Unused bool
 
 	// TTL is in nanoseconds; Host, PID and Program are for people (OpOpen). Owner
 	// is the principal that the caller proved to be, empty for an anonymous one;
@@ -283,8 +295,12 @@ type Result struct {
 	Fence uint64
 	// Floor is the smallest fence among the holders at a grant.
 	Floor uint64
-	// Holder is one of the holders that prevent a grant (Held).
+	// Holder is one of the holders that prevent a grant (Held). It is nil if only places that linger
+	// do; Closed is then one of them.
 	Holder *Holder
+	Closed *Linger
+	// Lingers means that the place of the claim is to linger (OK and Queued).
+	Lingers bool
 	// Deadlock is the deadlock that the request would have completed (Deadlocked). It is not
 	// stored, so it is nil if the request was sent again.
 	Deadlock *Deadlock

@@ -111,6 +111,25 @@ func (ctl *control) countClaim(c *claim, more, bytes int) {
 	}
 }
 
+// countLinger counts a place that begins or ceases to linger, as a claim.
+func (ctl *control) countLinger(l *linger, more int) {
+	if ctl == nil {
+		return
+	}
+	if name := l.of.owner; name != "" {
+		o := ctl.owners[name]
+		if o == nil {
+			o = new(owner)
+			ctl.owners[name] = o
+		}
+		add(&o.Amount, 0, more, 0)
+		ctl.settle(name, o)
+	}
+	for _, q := range ctl.rules.Prefixes(l.name) {
+		add(ctl.prefixes[q.Prefix], 0, more, 0)
+	}
+}
+
 // recount counts everything again, if the rules are enforced.
 func (st *state) recount(rules *access.State) {
 	if st.control = newControl(rules); st.control == nil {
@@ -121,6 +140,9 @@ func (st *state) recount(rules *access.State) {
 		for _, c := range s.sortedClaims(nil) {
 			st.control.countClaim(c, 1, len(c.value))
 		}
+	}
+	for l := range st.lingers.from(&linger{}) {
+		st.control.countLinger(l, 1)
 	}
 }
 

@@ -15,8 +15,8 @@ import (
 // a resource is blocked if all holders are, since one that leaves makes room. Readers behind a
 // writer wait for what the writer waits for. Apart from that the order of waiters does not
 // matter: all who wait for a resource wait for the same holders. A hold whose holder is asked to
-// leave is not blocked, because it ends within one TTL. Other events that only time brings are
-// ignored: the end of a wait or of a session, and the patience of a candidate.
+// leave is not blocked, because it ends within one TTL. A resource of which a place lingers is not
+// blocked, because that place opens. Other events that only time brings are ignored: the end of a wait or of a session, and the patience of a candidate.
 //
 // Only a request that names the holds that its caller keeps can complete a deadlock. A waiter
 // that keeps nothing blocks nobody. A grant creates a hold that nobody has named yet. Holders
@@ -167,8 +167,8 @@ func (res *resource) needsAll(c *claim) bool {
 // for. It returns false if there is too much to search.
 func (s *search) expand(at int) bool {
 	res, first := s.nodes[at].res, len(s.holds)
-	if s.nodes[at].all && s.reg.drains(res) && res.fits(append(slices.Clone(res.queue()), s.request)[0].extras) {
-		s.release(at) // there is room: the waiters wait only for the end of the drain
+	if s.nodes[at].all && s.roomInTime(res) {
+		s.release(at)
 		return true
 	}
 	s.reg.graph.Ascend(edge{hold: res.key()}, func(e edge) bool {
@@ -197,6 +197,13 @@ func (s *search) expand(at int) bool {
 		s.follow(i)
 	}
 	return true
+}
+
+// roomInTime reports whether the waiters of a resource wait only for time to pass: for the end of a
+// drain, or until a place opens that lingers.
+func (s *search) roomInTime(res *resource) bool {
+	first := append(slices.Clone(res.queue()), s.request)[0]
+	return s.reg.lingers.closed(res.key()) > 0 || s.reg.drains(res) && res.fits(first.extras, 0)
 }
 
 // follow finds what the keepers of a hold wait for.
@@ -388,7 +395,8 @@ func (v *Version) Waits(limit int) (list []Waiting, more bool) {
 	})
 	for _, k := range slices.Compact(names) {
 		res := v.find(k.class, k.name)
-		view := res.view(0)
+		var view Resource
+		res.describe(&view, 0)
 		for _, c := range res.queue() {
 			if wanted[c.id()] {
 				list = append(list, Waiting{

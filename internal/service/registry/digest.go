@@ -120,6 +120,9 @@ func (c *claim) hash() uint64 {
 	if c.keeps != nil {
 		h = sum(h, c.keeps.hash())
 	}
+	if c.lingers() {
+		h = sum(h, uint64(c.atLeast), uint64(c.lossDelay))
+	}
 	return h
 }
 
@@ -216,7 +219,13 @@ func (a *answer) bytes() int {
 	return n
 }
 
-func (c *claim) bytes() int { return 44 + len(c.value) + len(c.reason) + len(c.by) + c.keeps.bytes() }
+func (c *claim) bytes() int {
+	n := 44 + len(c.value) + len(c.reason) + len(c.by) + c.keeps.bytes()
+	if c.lingers() {
+		n += lingerBytes(c.resource.name, c.session.party) // so that its end makes nothing larger
+	}
+	return n
+}
 
 func (res *resource) bytes() int { return 8 + len(res.name) }
 

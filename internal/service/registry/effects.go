@@ -57,6 +57,13 @@ func (fx *Effects) queued(res *resource) {
 	}
 }
 
+// opened notes that a place has opened of a resource that nobody wants.
+func (fx *Effects) opened(k key) {
+	if k.class == Lock && fx.WatchLocks {
+		fx.Locks = append(fx.Locks, k.name)
+	}
+}
+
 // granted adds the outcome of a claim that waited and now holds.
 func (fx *Effects) granted(c *claim) { fx.outcome(c).granted(c) }
 

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -347,7 +348,8 @@ func movedFrom(name string, g *view.Guard) Result {
 	}
 }
 
-// heldUnder reports whether a lock is held whose guard, according to l, is that of the prefix.
+// heldUnder reports whether a lock is held, or has places that linger, whose guard, according to l, is
+// that of the prefix.
 func (st *state) heldUnder(prefix string, l *view.Log) (held bool) {
 	st.fold()
 	st.names.Ascend(&resource{class: Lock, name: prefix}, func(res *resource) bool {
@@ -357,6 +359,9 @@ func (st *state) heldUnder(prefix string, l *view.Log) (held bool) {
 		held = len(res.holders()) > 0 && l.GuardOf(res.name).Prefix == prefix
 		return !held
 	})
+	for place := range st.lingers.under(prefix) {
+		held = held || l.GuardOf(place.name).Prefix == prefix
+	}
 	return held
 }
 
@@ -412,10 +417,11 @@ func (r *Registry) relevel() {
 	}
 }
 
-// pinned reports whether the level cannot go down because there are seats, guards or rules.
-func (h *head) pinned(level uint32) bool {
-	l := h.Guarded()
-	return !hasGuarded(level) && (len(l.Guards)+len(l.Seats) > 0 || l.Watch.Algorithm != "") || !hasAccess(level) && h.rules.Rest() != ""
+// pinned reports whether the level cannot go down because there are seats, guards, rules or places
+// that linger.
+func (r *Registry) pinned(level uint32) bool {
+	l := r.Guarded()
+	return !hasLinger(level) && r.lingers.len()+r.lingering > 0 || !hasGuarded(level) && (len(l.Guards)+len(l.Seats) > 0 || l.Watch.Algorithm != "") || !hasAccess(level) && r.rules.Rest() != ""
 }
 
 // anyGuard returns the name of a prefix with a guard, or of a seat, or "".
@@ -439,4 +445,50 @@ func (l *guarded) reseat(epoch uint64) {
 	}
 	l.View, l.Coordinator, l.Heirs = view.View{Epoch: epoch}, 0, nil
 	l.bytes = len(appendGuarded(nil, &l.Log))
+}
+
+// checkSeats returns the first broken invariant of seats and members, or nil.
+func (st *state) checkSeats(l *view.Log) error {
+	for i, s := range l.Members {
+		if i > 0 && l.Members[i-1].Server >= s.Server {
+			return fmt.Errorf("the members of epoch %d are not in order or not unique", l.Epoch)
+		}
+	}
+	for _, s := range l.Seats {
+		if of := st.sessions[SeatID(s)]; of == nil || of.server != s.Server || of.claims.len() > 0 {
+			return fmt.Errorf("the seat of server %d has no session, or one that holds something", s.Server)
+		}
+	}
+	for _, h := range l.Heirs {
+		if !slices.Contains(l.Seats, h.Seat) || h.Epoch >= l.Epoch {
+			return fmt.Errorf("server %d, the heir of a seat of server %d that ended in epoch %d, has no seat", h.Seat.Server, h.Of.Server, h.Epoch)
+		}
+	}
+	return nil
+}
+
+// checkGuards returns the first broken invariant of guards and their epoch, given that of fences,
+// or nil.
+func (h *head) checkGuards(epoch uint64) error {
+	l := h.Guarded()
+	for i := range l.Guards {
+		g := &l.Guards[i]
+		switch {
+		case i > 0 && l.Guards[i-1].Prefix >= g.Prefix:
+			return errors.New("the guards are not in order or not unique")
+		case ValidateName(g.Prefix) != "":
+			return fmt.Errorf("prefix %s is in the list of guards and has none", quoted(g.Prefix))
+		case g.Change > l.Changes || g.Change == 0 && (g.Next != view.Use{} || g.Remove):
+			return fmt.Errorf("the guard of %s has the change %d of %d", quoted(g.Prefix), g.Change, l.Changes)
+		case !slices.IsSorted(g.Quiet):
+			return fmt.Errorf("the quiet members under %s are out of order", quoted(g.Prefix))
+		}
+	}
+	switch {
+	case l.Epoch > epoch || l.Turning:
+		return fmt.Errorf("epoch %d of the view is not settled: the epoch of the fences is %d", l.Epoch, epoch)
+	case h.guarded != nil && !hasGuarded(h.level):
+		return fmt.Errorf("level %d has seats or guards", h.level)
+	}
+	return nil
 }

@@ -26,7 +26,7 @@ func TestModel(t *testing.T) {
 	coverage := map[string]int{}
 	for range 5 {
 		rapid.Check(t, func(t *rapid.T) {
-			w := &walk{t: t, reg: atLevel(version.Guarded), term: 1, seen: coverage}
+			w := &walk{t: t, reg: atLevel(version.Linger), term: 1, seen: coverage}
 			w.naive.guarded = naiveGuarded{guards: map[string]*naiveGuard{}, voters: map[uint64]bool{}, quiet: map[string]bool{}}
 			for range max(1, *steps/modelChecks) {
 				w.step()
@@ -49,7 +49,7 @@ func missed(seen map[string]int) (places []string) {
 		"granted from the queue", "granted on expiry", "sent again", "cancelled too late", "cancelled in advance",
 		"election changed", "several expired", "void verdict", "renewed from silence",
 		"REVOKED", "NOT_FOUND", "DEADLOCK", "deadlock of one", "deadlock of two", "deadlock of three", "waits and keeps", "several readers", "readers after a cancel", "by priority", "transferred",
-		"dropped", "overtaken", "session ended by another", "refused while leaving", "withdrawn by another", "floor below fence", "floor of a revoked holder", "asked to leave by a renewal", "MOVED", "UNAVAILABLE", "NOT_MEMBER",
+		"dropped", "overtaken", "session ended by another", "refused while leaving", "withdrawn by another", "floor below fence", "floor of a revoked holder", "asked to leave by a renewal", "MOVED", "UNAVAILABLE", "NOT_MEMBER", "lingers", "lingers after a loss", "opened by time", "opened by force", "held by nobody", "kept from a waiter",
 	} {
 		if seen[what] == 0 {
 			places = append(places, what)
@@ -71,6 +71,8 @@ type walk struct {
 	fence   uint64           // the newest granted
 	granted map[place]uint64 // the holders before the step, and their fences
 	silent  bool             // some session was silent before the step
+	// lingering is the number of places that lingered before the step.
+	lingering int
 
 	seats    [4]walkClient // s to v, of servers 1, 2, 1 and 3
 	versions []frozen      // some that were taken on the way
@@ -222,6 +224,7 @@ func (w *walk) newRequest(client *walkClient) Command {
 		}
 	default:
 		c.Hold = w.hold(client)
+		c.Unused = op == OpRelease && rapid.IntRange(0, 4).Draw(w.t, "unused") == 0
 	}
 	return c
 }
@@ -244,6 +247,10 @@ func (w *walk) drawTerms(c *Command) {
 		c.Limit = rapid.SampledFrom([]uint32{2, 2, 2, 2, 0, 3}).Draw(w.t, "limit")
 	default:
 		c.Shared = rapid.Bool().Draw(w.t, "shared")
+	}
+	if !c.Shared && rapid.IntRange(0, 5).Draw(w.t, "linger") == 0 {
+		c.AtLeast = rapid.Int64Range(0, 9).Draw(w.t, "at least") * 1e9
+		c.LossDelay = rapid.Int64Range(0, 9).Draw(w.t, "delay") * 1e9
 	}
 }
 
@@ -318,6 +325,7 @@ func (w *walk) malformed(who int) Command {
 		{Op: OpAcquire, Sequence: 1, Name: strings.Repeat("x", 513)},
 		{Op: OpAcquire, Sequence: 1, Name: "a", Class: Election, Limit: 2},
 		{Op: OpAcquire, Sequence: 1, Name: "a", Class: Election, Shared: true}, {Op: OpAcquire, Sequence: 1, Name: "a", Priority: 1},
+		{Op: OpAcquire, Sequence: 1, Name: "a", AtLeast: -1}, {Op: OpAcquire, Sequence: 1, Name: "a", LossDelay: MaxLinger + 1}, {Op: OpAcquire, Sequence: 1, Name: "a", AtLeast: 1, Shared: true},
 		{Op: OpAcquire, Sequence: 1, Name: "a", Shared: true, Limit: 2}, {Op: OpRevoke, Sequence: 1}, {Op: OpOpen, Sequence: 1, TTL: 1},
 	}).Draw(w.t, "malformed")
 	bad.Session = walkSession(who)
@@ -412,14 +420,19 @@ func (w *walk) compareStates() {
 			w.compareResource(res)
 			want.Waiters += len(w.naive.queue(key{class, res.Name}))
 		}
-		names := map[string]bool{}
+		names, shut := map[string]bool{}, map[string]bool{}
 		for _, claim := range w.naive.claims {
 			if claim.key.class == class {
 				names[claim.key.name] = true
 			}
 		}
-		if len(names) != len(resources) {
-			w.t.Fatalf("%d resources of class %d are kept, %d are claimed", len(resources), class, len(names))
+		for _, p := range w.naive.closed {
+			if p.key.class == class && !names[p.key.name] {
+				shut[p.key.name] = true
+			}
+		}
+		if len(names)+len(shut) != len(resources) {
+			w.t.Fatalf("%d resources of class %d are kept, %d are claimed, and of %d more places linger", len(resources), class, len(names), len(shut))
 		}
 		want.Locks, want.Elections = want.Elections, len(names)
 	}
@@ -447,6 +460,12 @@ func (w *walk) compareResource(res Resource) {
 	}
 	for _, c := range w.naive.queue(key{res.Class, res.Name}) {
 		want = append(want, fmt.Sprintf("%s/%d waits", sessionName(c.session), c.sequence))
+	}
+	for _, l := range res.Closed {
+		got = append(got, fmt.Sprintf("%s closed for %s", fenceText(l.Fence), durationText(l.Until-w.reg.wall)))
+	}
+	for _, p := range w.naive.closedOf(key{res.Class, res.Name}) {
+		want = append(want, fmt.Sprintf("%s closed for %s", fenceText(p.fence), durationText(p.until-w.naive.now)))
 	}
 	if !slices.Equal(got, want) {
 		w.t.Fatalf("%q is %v, want %v", res.Name, got, want)

@@ -268,10 +268,12 @@ func (m *naive) drained(prefix string, g *naiveGuard) bool {
 	if g.use != "" {
 		return !slices.ContainsFunc(m.guarded.members, func(s naiveSeat) bool { return !m.guarded.quiet[fmt.Sprint(s, g.change, m.guarded.epoch)] })
 	}
-	return !slices.ContainsFunc(m.under(prefix), func(k key) bool {
+	covers := func(k key) bool {
 		of, _ := m.guarded.covering(k.name)
-		return of == prefix && len(m.holders(k)) > 0
-	})
+		return k.class == Lock && of == prefix
+	}
+	closed := slices.ContainsFunc(m.closed, func(p naiveClosed) bool { return covers(p.key) })
+	return !closed && !slices.ContainsFunc(m.under(prefix), func(k key) bool { return covers(k) && len(m.holders(k)) > 0 })
 }
 
 // target is the only seat of each server, or the one that takes part.

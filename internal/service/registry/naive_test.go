@@ -19,6 +19,7 @@ type naive struct {
 	renewals uint64
 	now      int64
 	turn     int
+	closed   []naiveClosed
 
 	guarded naiveGuarded
 
@@ -31,6 +32,14 @@ func (m *naive) fence() uint64 {
 		return 0
 	}
 	return max(m.epoch, 1)<<40 + m.count
+}
+
+// naiveClosed is a place that stays closed after a hold.
+type naiveClosed struct {
+	key   key
+	limit uint32
+	fence uint64
+	until int64
 }
 
 type naiveSession struct {
@@ -59,16 +68,19 @@ type naiveClaim struct {
 	revoked  bool
 	reason   string
 	named    int // the turn in which a leader named it last, or 0
+	atLeast  int64
+	delay    int64
 	keeps    []Kept
 }
 
 func (m *naive) step(term uint64, now int64, c *Command) {
 	m.fx = Effects{}
 	m.now = max(m.now, now)
+	m.openDue()
 	switch c.Op {
 	case OpExpire:
 		if c.Term == term {
-			m.end(m.standing(c.Verdicts))
+			m.end(m.standing(c.Verdicts), true)
 		}
 	case OpSilence:
 		if c.Term == term {
@@ -90,6 +102,7 @@ func (m *naive) step(term uint64, now int64, c *Command) {
 		}
 	case OpOvertake:
 		m.overtake(key{Election, c.Name})
+	case OpTime:
 	default:
 		result := m.request(c)
 		m.tell(c.Session, c.Sequence, result)
@@ -167,6 +180,8 @@ func naiveValid(c *Command) bool {
 		return false
 	case c.Op == OpOpen || c.Op == OpEnter:
 		return c.TTL >= 100e6 && c.TTL <= 3600e9
+	case c.Op == OpAcquire && (min(c.AtLeast, c.LossDelay) < 0 || c.Shared && c.AtLeast+c.LossDelay > 0 || max(c.AtLeast, c.LossDelay) > 7*24*3600e9):
+		return false
 	case c.Op == OpAcquire && c.Class == Election && (c.Limit > 1 || c.Shared || c.Patience < 0):
 		return false
 	case c.Op == OpAcquire && c.Class == Lock && (c.Shared && c.Limit > 1 || c.Priority != 0 || c.Patience != 0):
@@ -189,6 +204,8 @@ func (m *naive) before(s *naiveSession, c *Command) (Result, bool) {
 		result.Holder, result.Ahead = nil, 0
 		if holding := m.holders(key{c.Class, c.Name}); result.Code == Held && c.Op == OpAcquire && len(holding) > 0 {
 			result.Holder = holding[0].holder()
+		} else if result.Closed = nil; result.Code == Held && c.Op == OpAcquire {
+			result.Closed = m.lastClosed(key{c.Class, c.Name})
 		}
 		return result, true
 	}
@@ -251,12 +268,14 @@ func (m *naive) fresh(s *naiveSession, c *Command) Result {
 		if c.guarding().Heir != (view.Seat{}) && !m.inherits(s, c.guarding().Heir) {
 			return Result{Code: NotMember}
 		}
-		m.end([]*naiveSession{s})
+		m.end([]*naiveSession{s}, false)
 	case OpRelease:
 		if !holds {
 			return Result{Code: NotHeld}
 		}
-		m.remove(claim)
+		if m.remove(claim); !c.Unused {
+			m.linger(claim, false)
+		}
 		m.remember(s, c.Hold, Result{Code: Stale})
 		m.fill(claim.key)
 		m.leave(s)
@@ -297,7 +316,7 @@ func (m *naive) revoke(c *Command) Result {
 			m.ask(holder, c.Value)
 		}
 	}
-	if fence == 0 {
+	if fence = max(fence, m.reopen(key{c.Class, c.Name}, c.Fence)); fence == 0 {
 		return Result{Code: NotFound}
 	}
 	return Result{Code: OK, Fence: fence}
@@ -365,7 +384,7 @@ func (m *naive) dismiss(c *Command) Result {
 // leave ends a session that is to end and holds nothing.
 func (m *naive) leave(s *naiveSession) {
 	if s.leaving && len(m.own(s.id)) == 0 {
-		m.end([]*naiveSession{s})
+		m.end([]*naiveSession{s}, true)
 	}
 }
 
@@ -383,6 +402,7 @@ func (m *naive) own(id SessionID) (own []*naiveClaim) {
 // lose takes a hold away.
 func (m *naive) lose(claim *naiveClaim) {
 	m.remove(claim)
+	m.linger(claim, true)
 	m.remember(m.session(claim.session), claim.sequence, Result{Code: Stale})
 }
 
@@ -403,7 +423,7 @@ func (m *naive) transfer(s *naiveSession, c *Command, led *naiveClaim) Result {
 
 func (m *naive) overtake(k key) {
 	holding, waiting := m.holders(k), m.queue(k)
-	if len(waiting) == 0 {
+	if len(waiting) == 0 || len(holding) == 0 {
 		return
 	}
 	first, leader := waiting[0], holding[0]
@@ -417,7 +437,7 @@ func (m *naive) acquire(s *naiveSession, c *Command) Result {
 	k := key{c.Class, c.Name}
 	limit := max(1, c.Limit)
 	holding, waiting := m.holders(k), m.queue(k)
-	claim := &naiveClaim{session: s.id, sequence: c.Sequence, key: k, limit: limit, shared: c.Shared, since: m.now}
+	claim := &naiveClaim{session: s.id, sequence: c.Sequence, key: k, limit: limit, shared: c.Shared, since: m.now, atLeast: c.AtLeast, delay: c.LossDelay}
 	if c.Class == Election {
 		claim.value, claim.priority, claim.patience = c.Value, c.Priority, c.Patience
 	}
@@ -432,10 +452,14 @@ func (m *naive) acquire(s *naiveSession, c *Command) Result {
 		return Result{Code: Held}
 	case len(holding) > 0 && holding[0].limit != limit:
 		return Result{Code: Invalid}
+	case m.closedLimit(k) != 0 && m.closedLimit(k) != limit:
+		return Result{Code: Invalid}
 	case len(waiting) == 0 && m.room(claim):
 		m.claims = append(m.claims, claim)
 		m.grant(claim)
 		return Result{Code: OK, Fence: claim.fence, Floor: m.floor(k)}
+	case c.Try && len(m.holders(k)) == 0:
+		return Result{Code: Held, Closed: m.lastClosed(k)}
 	case c.Try:
 		return Result{Code: Held, Holder: holding[0].holder()}
 	}
@@ -500,7 +524,8 @@ func (m *naive) room(claim *naiveClaim) bool {
 			return false
 		}
 	}
-	return claim.shared || len(holding) < int(claim.limit)
+	closed := len(m.closedOf(claim.key))
+	return claim.shared && closed == 0 || !claim.shared && len(holding)+closed < int(claim.limit)
 }
 
 // floor is the smallest fence of those that hold, also of those that are asked to
@@ -527,12 +552,12 @@ func (m *naive) remove(claim *naiveClaim) {
 func (m *naive) fill(k key) {
 	for _, next := range m.queue(k) {
 		if !m.room(next) {
-			return
+			break
 		}
 		m.grant(next)
 		m.tell(next.session, next.sequence, Result{Code: OK, Fence: next.fence, Floor: m.floor(k)})
 	}
-	if len(m.holders(k)) == 0 && len(m.queue(k)) == 0 {
+	if len(m.holders(k)) == 0 {
 		m.changed(k)
 	}
 }
@@ -550,7 +575,7 @@ func (m *naive) standing(verdicts []Verdict) (over []*naiveSession) {
 }
 
 // end takes all claims of all these sessions away before it grants anything.
-func (m *naive) end(over []*naiveSession) {
+func (m *naive) end(over []*naiveSession, lost bool) {
 	var freed []key
 	for _, s := range over {
 		m.sessions = slices.DeleteFunc(m.sessions, func(other *naiveSession) bool { return other == s })
@@ -561,6 +586,8 @@ func (m *naive) end(over []*naiveSession) {
 			m.remove(claim)
 			if claim.fence == 0 {
 				m.tell(s.id, claim.sequence, Result{Code: SessionGone})
+			} else {
+				m.linger(claim, lost)
 			}
 			if !slices.Contains(freed, claim.key) {
 				freed = append(freed, claim.key)

@@ -40,7 +40,7 @@ func (w *walk) checkLimit(res *Resource) {
 	if res.Class == Lock && res.Name == "pool" {
 		most = 3 // the largest limit that a walk asks for
 	}
-	if res.Holders[0].Shared {
+	if len(res.Holders) > 0 && res.Holders[0].Shared {
 		for _, h := range res.Holders {
 			if !h.Shared {
 				w.t.Fatalf("%q is held by readers and by others: %v", res.Name, res.Holders)
@@ -48,8 +48,8 @@ func (w *walk) checkLimit(res *Resource) {
 		}
 		return
 	}
-	if len(res.Holders) > min(int(res.Limit), most) {
-		w.t.Fatalf("%q has %d holders, its limit is %d", res.Name, len(res.Holders), res.Limit)
+	if len(res.Holders)+len(res.Closed) > min(int(res.Limit), most) {
+		w.t.Fatalf("%q has %d holders and %d places that linger, its limit is %d", res.Name, len(res.Holders), len(res.Closed), res.Limit)
 	}
 }
 
@@ -209,6 +209,7 @@ func (w *walk) note(c *Command, fx *Effects, before map[key]line) {
 		w.seeIf(own && code == Queued && int(outcome.Result.Ahead) < len(before[key{c.Class, c.Name}].waiting), "by priority")
 		w.seeIf(own && c.Op == OpAcquire && outcome.Result.Message == "withdrawn before it arrived", "cancelled in advance")
 	}
+	w.noteLingers(c, fx)
 	w.seeIf(len(fx.Elections) > 0, "election changed")
 	for _, l := range w.queues() {
 		w.seeIf(len(l.holding) > 3, "several readers")
@@ -218,6 +219,20 @@ func (w *walk) note(c *Command, fx *Effects, before map[key]line) {
 	w.seeIf(w.silent && len(fx.Renewed) > 0, "renewed from silence")
 	w.silent = false
 	w.reg.Each(func(s Session) { w.silent = w.silent || s.Silent })
+}
+
+// noteLingers notes what happened to places that linger.
+func (w *walk) noteLingers(c *Command, fx *Effects) {
+	before, now := w.lingering, w.reg.Lingering()
+	w.lingering = now
+	w.seeIf(now > before && (c.Op == OpRelease || c.Op == OpClose), "lingers")
+	w.seeIf(now > before && (c.Op == OpExpire || c.Op == OpDrop), "lingers after a loss")
+	w.seeIf(now < before && c.Op == OpRevoke, "opened by force")
+	w.seeIf(now < before && c.Op != OpRevoke, "opened by time")
+	for _, outcome := range fx.Outcomes {
+		w.seeIf(outcome.Result.Closed != nil, "held by nobody")
+		w.seeIf(outcome.Result.Code == Queued && !w.reg.isHeld(c.Class, c.Name) && w.reg.lingers.closed(key{c.Class, c.Name}) > 0, "kept from a waiter")
+	}
 }
 
 func (w *walk) seeIf(happened bool, what string) {

@@ -1,6 +1,9 @@
 package registry
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // A fence is the epoch, then a counter of grants.
 const (
@@ -36,6 +39,7 @@ func New() *Registry {
 func (r *Registry) Apply(term uint64, batch *Batch, fx *Effects) {
 	r.frozen = nil
 	r.now, r.wall, r.term, r.deeds = max(r.now, batch.Time), batch.Wall, term, fx.Deeds
+	r.openDue(fx)
 	for i := range batch.Commands {
 		r.apply(term, &batch.Commands[i], fx)
 	}
@@ -63,6 +67,7 @@ func (r *Registry) apply(term uint64, c *Command, fx *Effects) {
 		}
 	case OpOvertake:
 		r.overtake(c.Name, fx)
+	case OpTime:
 	case OpLevel:
 		r.setLevel(c)
 	case OpGuard, OpEnd, OpAccess, OpNote:
@@ -121,7 +126,7 @@ func NoSession(id SessionID) Result {
 
 // answered finds the answer to a request that was carried out before. For a claim that still
 // exists, the answer is its present state.
-func (st *state) answered(s *session, c *Command, result *Result) bool {
+func (r *Registry) answered(s *session, c *Command, result *Result) bool {
 	s.forget(c.Low)
 	if c.Op == OpAcquire {
 		if made := s.claims.get(number(c.Sequence)); made != nil {
@@ -130,7 +135,7 @@ func (st *state) answered(s *session, c *Command, result *Result) bool {
 		}
 	}
 	if i, found := s.find(c.Sequence); found {
-		*result = st.recall(&s.answers[i], c)
+		*result = r.recall(&s.answers[i], c)
 		return true
 	}
 	if c.Sequence < s.low {
@@ -140,15 +145,17 @@ func (st *state) answered(s *session, c *Command, result *Result) bool {
 	return false
 }
 
-// recall returns a stored answer. The holder is not stored with it, so the present holder is
-// added, if there is one.
-func (st *state) recall(a *answer, c *Command) Result {
+// recall returns a stored answer. What was in the way is not stored with it, so what is in the way at
+// present is added, if there is something.
+func (r *Registry) recall(a *answer, c *Command) Result {
 	result := Result{Code: a.code, Message: a.message, Fence: a.fence, Floor: a.floor}
 	if a.code != Held || c.Op != OpAcquire {
 		return result
 	}
-	if res := st.find(c.Class, c.Name); res != nil && len(res.holders()) > 0 {
+	if res := r.find(c.Class, c.Name); res != nil && len(res.holders()) > 0 {
 		result.Holder = res.inTheWay()
+	} else if places := r.lingers.of(key{c.Class, c.Name}); len(places) > 0 {
+		result.Closed = new(places[len(places)-1].shown(r.now, r.wall))
 	}
 	return result
 }
@@ -157,19 +164,19 @@ func (c *claim) state() (result Result) {
 	if c.held() {
 		result.granted(c)
 	} else {
-		result.Code, result.Ahead = Queued, c.resource.position(c)
+		result.Code, result.Ahead, result.Lingers = Queued, c.resource.position(c), c.lingers()
 	}
 	return result
 }
 
 // granted fills in an empty result for a claim that holds.
 func (result *Result) granted(c *claim) {
-	result.Code, result.Fence, result.Floor = OK, c.fence, c.resource.floor()
+	result.Code, result.Fence, result.Floor, result.Lingers = OK, c.fence, c.resource.floor(), c.lingers()
 }
 
 func (r *Registry) carryOut(s *session, c *Command, result *Result, fx *Effects) {
 	if r.closed() && r.control.refusesRequest(s, c, r.deeds, result) {
-		r.putRevoke(s, c, *result)
+		r.putRevoke(s, c, r.revokable(c), *result)
 		return
 	}
 	switch c.Op {
@@ -183,14 +190,15 @@ func (r *Registry) carryOut(s *session, c *Command, result *Result, fx *Effects)
 		r.acquire(s, c, result, fx)
 		r.control.hide(s, result, c.Class, c.Name)
 	case OpRelease:
-		r.release(s, c.Hold, result, fx)
+		r.release(s, c.Hold, c.Unused, result, fx)
 	case OpCancel:
 		*result = r.cancel(s, c.Hold, fx)
 	case OpUpdate:
 		*result = r.update(s, c, fx)
 	case OpRevoke:
+		owner := r.revokable(c)
 		*result = r.revoke(c, fx)
-		r.putRevoke(s, c, *result)
+		r.putRevoke(s, c, owner, *result)
 	case OpTransfer:
 		*result = r.transfer(s, c, fx)
 	case OpTurn:
@@ -232,13 +240,13 @@ func (r *Registry) open(c *Command) *session {
 }
 
 func (r *Registry) acquire(s *session, c *Command, result *Result, fx *Effects) {
-	limit := max(c.Limit, 1)
-	if r.elsewhere(c, result) {
+	limit, k := max(c.Limit, 1), key{c.Class, c.Name}
+	asked, closed := extrasOf(c, r.now), r.lingers.closed(k)
+	if r.elsewhere(c, result) || r.cannotLinger(asked, result) || closed > 0 && r.bars(c, asked, limit, closed, result) {
 		return
 	}
-	res := r.claimed(key{c.Class, c.Name}, limit)
-	asked := extrasOf(c, r.now)
-	admitted := res.admits(asked) && !r.drains(res)
+	res := r.claimed(k, limit)
+	admitted := res.admits(asked, closed) && !r.drains(res)
 	switch {
 	case res.limit != limit:
 		*result = Result{Code: Invalid, Message: fmt.Sprintf("%s has the limit %d while it is held, not %d", quoted(c.Name), res.limit, limit)}
@@ -265,7 +273,7 @@ func (r *Registry) acquire(s *session, c *Command, result *Result, fx *Effects) 
 // wait puts a new claim into the queue of its resource, which is thawed.
 func (r *Registry) wait(c *claim, result *Result, fx *Effects) {
 	r.enter(c)
-	result.Code, result.Ahead = Queued, c.resource.enqueue(c)
+	result.Code, result.Ahead, result.Lingers = Queued, c.resource.enqueue(c), c.lingers()
 	r.waits(c, 1)
 	r.list(c)
 	fx.queued(c.resource)
@@ -290,7 +298,8 @@ func (r *Registry) hold(c *claim, fence uint64, fx *Effects) {
 	fx.changed(c.resource)
 }
 
-func (r *Registry) release(s *session, hold uint64, result *Result, fx *Effects) {
+// release ends a hold. If it was unused, its place does not linger.
+func (r *Registry) release(s *session, hold uint64, unused bool, result *Result, fx *Effects) {
 	c := s.claims.get(number(hold))
 	switch {
 	case c == nil:
@@ -299,6 +308,10 @@ func (r *Registry) release(s *session, hold uint64, result *Result, fx *Effects)
 	case !c.held():
 		*result = Result{Code: NotHeld, Message: fmt.Sprintf("request %d for %s still waits: cancel it", hold, quoted(c.resource.name))}
 		return
+	}
+	if unused && c.lingers() {
+		res := r.thaw(c.resource)
+		c = r.amend(res, slices.Index(res.holders(), c), func(t *extras) { t.atLeast, t.lossDelay = 0, 0 })
 	}
 	r.drop(c, Stale, Released)
 	r.settle(c.resource, fx)
@@ -341,6 +354,7 @@ func (r *Registry) drop(c *claim, code Code, how Ending) {
 	res := r.thaw(c.resource)
 	if c.held() {
 		r.remember(c, how)
+		r.linger(c, how)
 		r.exit(c)
 		c.session.holds--
 	} else {
@@ -359,16 +373,19 @@ func (r *Registry) drop(c *claim, code Code, how Ending) {
 // settle grants to the waiters of a thawed resource that now fit, forgets it if nobody holds it,
 // and notes that a holder or waiter has left.
 func (r *Registry) settle(res *resource, fx *Effects) {
-	for !r.drains(res) && len(res.queue()) > 0 && res.fits(res.queue()[0].extras) {
+	for !r.drains(res) && len(res.queue()) > 0 && res.fits(res.queue()[0].extras, r.lingers.closed(res.key())) {
 		next := r.promote(res, r.now)
 		r.deeds.waited(next, r.wall)
 		r.grant(next, fx)
 		fx.granted(next)
 	}
-	if res.gone() {
+	switch {
+	case res.gone():
 		r.forget(res)
 		fx.changed(res)
-	} else {
+	case len(res.holders()) == 0: // its guard changes, or a place lingers
+		fx.changed(res)
+	default:
 		fx.queued(res)
 	}
 }

@@ -8,7 +8,8 @@ import (
 //
 // Invariant: either all holders are shared or none is, the first waiter does not fit beside
 // them, and a resource exists only while somebody holds it. Exception: while the guard of a lock
-// changes, nothing is granted, so the lock may have waiters but no holder.
+// changes nothing is granted, and while places linger fewer holders fit. Then a resource may have
+// waiters but no holder.
 type resource struct {
 	name string
 	// one is the holder, or nil if there is a crowd. Most resources have just one holder
@@ -118,22 +119,30 @@ func (res *resource) admit(c *claim) {
 	present.holders = append(present.holders, c)
 }
 
-// fits reports whether a hold with this limit and sharing is compatible with the present
-// ones.
-func (res *resource) fits(t *extras) bool {
-	holders := res.holders()
+// fits reports whether a hold with this sharing is compatible with the present ones, and with so
+// many closed places.
+func (res *resource) fits(t *extras, closed int) bool {
+	return t.fits(res.holders(), res.limit, closed)
+}
+
+// fits does the same for a resource with these holders and this limit.
+func (t *extras) fits(holders []*claim, limit uint32, closed int) bool {
 	switch {
-	case len(holders) == 0:
+	case len(holders)+closed == 0:
 		return true
 	case t.shared:
-		return holders[0].shared && len(holders) < MaxLimit
+		return closed == 0 && holders[0].shared && len(holders) < MaxLimit
+	case len(holders) > 0 && holders[0].shared:
+		return false
 	}
-	return !holders[0].shared && len(holders) < int(res.limit)
+	return len(holders)+closed < int(limit)
 }
 
 // admits reports whether a new claim need not wait. Nobody overtakes a waiter: a reader that
 // fits beside other readers waits behind a writer that does not fit.
-func (res *resource) admits(t *extras) bool { return len(res.queue()) == 0 && res.fits(t) }
+func (res *resource) admits(t *extras, closed int) bool {
+	return len(res.queue()) == 0 && res.fits(t, closed)
+}
 
 // enqueue inserts c into the queue: behind all waiters with the same or a higher priority,
 // and behind one that is named.
@@ -251,9 +260,11 @@ type extras struct {
 	value    string
 	priority int64
 	patience int64
-	// at is the replicated time at the grant or at queueing, for a claim to an election. The
-	// waiting times of candidates count from it.
+	// at is the replicated time at the grant or at queueing, for a claim to an election or one
+	// that lingers. The waiting times of candidates count from it, and so does atLeast.
 	at int64
+	// atLeast and lossDelay say how long the place lingers after the hold, in ns: see linger.
+	atLeast, lossDelay int64
 	// named means that the leader wants this candidate to lead next.
 	named bool
 	// revoked means that the holder is asked to leave; reason says why, and by which principal
@@ -272,9 +283,11 @@ var plain, shared = &extras{}, &extras{shared: true}
 func extrasOf(c *Command, now int64) *extras {
 	switch {
 	case c.Class == Election:
-		return &extras{value: c.Value, priority: c.Priority, patience: c.Patience, at: now}
+		return &extras{value: c.Value, priority: c.Priority, patience: c.Patience, at: now, atLeast: c.AtLeast, lossDelay: c.LossDelay}
 	case c.Shared:
 		return shared
+	case c.AtLeast != 0 || c.LossDelay != 0:
+		return &extras{at: now, atLeast: c.AtLeast, lossDelay: c.LossDelay}
 	}
 	return plain
 }
@@ -296,19 +309,25 @@ func (c *claim) key() number { return number(c.sequence) }
 func (st *state) enter(c *claim) {
 	st.thawSession(c.session)
 	c.session.claims.add(c, c.key().hash())
-	st.control.countClaims(c, 1, len(c.value))
-	st.tally.bytes += c.bytes()
+	st.countClaim(c, 1)
+}
+
+// countClaim counts a claim that is made (1) or ends (-1).
+func (st *state) countClaim(c *claim, more int) {
+	st.tally.bytes += more * c.bytes()
+	st.control.countClaims(c, more, more*len(c.value))
+	if c.lingers() {
+		st.lingering += more
+	}
 }
 
 // reenter adds a claim to its session, and returns the claim that had its number before.
 func (st *state) reenter(c *claim) (before *claim) {
 	st.thawSession(c.session)
 	if before = c.session.claims.put(c); before != nil {
-		st.tally.bytes -= before.bytes()
-		st.control.countClaims(before, -1, -len(before.value))
+		st.countClaim(before, -1)
 	}
-	st.control.countClaims(c, 1, len(c.value))
-	st.tally.bytes += c.bytes()
+	st.countClaim(c, 1)
 	return before
 }
 
@@ -316,8 +335,7 @@ func (st *state) reenter(c *claim) (before *claim) {
 func (st *state) exit(c *claim) {
 	st.thawSession(c.session)
 	c.session.claims.remove(c.key())
-	st.tally.bytes -= c.bytes()
-	st.control.countClaims(c, -1, -len(c.value))
+	st.countClaim(c, -1)
 	if st.tally.counts(c) {
 		c.session.claimed -= c.hash()
 	}
@@ -338,10 +356,10 @@ func (st *state) promote(res *resource, now int64) *claim {
 		own := *c
 		c = &own
 	}
-	if res.class == Election || c.keeps != nil {
+	if res.class == Election || c.keeps != nil || c.lingers() {
 		t := *c.extras
 		t.named, t.keeps = false, nil
-		if res.class == Election {
+		if res.class == Election || t.lingers() {
 			t.at = now
 		}
 		c.extras = &t

@@ -15,24 +15,40 @@ import (
 // then does the leader of the servers drop it. So even a holder that is forced out knows
 // it before anyone else can enter.
 
-// revoke asks all holders of a resource to leave, or the one with a given fence.
+// revoke asks all holders of a resource to leave, or the one with a given fence. It opens the places
+// that linger, or the one with that fence: what is granted then stays.
 func (r *Registry) revoke(c *Command, fx *Effects) Result {
-	res := r.find(c.Class, c.Name)
-	if res == nil || len(res.holders()) == 0 {
+	fence := r.askHolders(c, fx)
+	fence = max(fence, r.reopen(key{c.Class, c.Name}, c.Fence, fx))
+	switch {
+	case fence != 0:
+		return Result{Code: OK, Fence: fence}
+	case !r.isHeld(c.Class, c.Name):
 		return Result{Code: NotFound, Message: "nobody holds " + quoted(c.Name)}
 	}
-	res = r.thaw(res)
-	fence := uint64(0)
+	return Result{Code: NotFound, Message: fmt.Sprintf("nobody holds %s with the fence %d", quoted(c.Name), c.Fence)}
+}
+
+// isHeld reports whether somebody holds a resource.
+func (st *state) isHeld(class Class, name string) bool {
+	res := st.find(class, name)
+	return res != nil && len(res.holders()) > 0
+}
+
+// askHolders asks the holders that a command names to leave, and returns the newest of their fences,
+// or 0.
+func (r *Registry) askHolders(c *Command, fx *Effects) (fence uint64) {
+	if !r.isHeld(c.Class, c.Name) {
+		return 0
+	}
+	res := r.thaw(r.find(c.Class, c.Name))
 	for i, holder := range res.holders() {
 		if c.Fence == 0 || c.Fence == holder.fence {
 			fence = holder.fence
 			r.ask(res, i, ByOperator, c.Value, c.Origin().Actor, fx)
 		}
 	}
-	if fence == 0 {
-		return Result{Code: NotFound, Message: fmt.Sprintf("nobody holds %s with the fence %d", quoted(c.Name), c.Fence)}
-	}
-	return Result{Code: OK, Fence: fence}
+	return fence
 }
 
 // ask asks a holder of a thawed resource to leave, unless it was asked before.
@@ -193,7 +209,7 @@ func (r *Registry) overtake(name string, fx *Effects) {
 // overtaker returns the candidate that may replace a leader, or nil.
 func (st *state) overtaker(name string, now int64) *claim {
 	res := st.find(Election, name)
-	if res == nil || len(res.queue()) == 0 {
+	if res == nil || len(res.queue()) == 0 || len(res.holders()) == 0 {
 		return nil
 	}
 	first, leader := res.queue()[0], res.holders()[0]

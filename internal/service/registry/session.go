@@ -219,10 +219,10 @@ func (r *Registry) end(sessions []*session, how Ending, fx *Effects) {
 // wait.
 func (r *Registry) abandon(c *claim, how Ending, fx *Effects) {
 	r.unlist(c)
-	r.tally.bytes -= c.bytes()
-	r.control.countClaims(c, -1, -len(c.value))
+	r.countClaim(c, -1)
 	if c.held() {
 		r.remember(c, how)
+		r.linger(c, how)
 		return
 	}
 	r.waiters--

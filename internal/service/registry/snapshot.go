@@ -60,7 +60,7 @@ func (v *Version) EncodeInSteps(pause func()) []byte {
 		b = res.append(b)
 		return stepped()
 	})
-	return v.appendPast(b)
+	return v.appendPast(v.appendLingers(b))
 }
 
 // LevelOf returns the level of a state that Encode wrote.
@@ -119,6 +119,7 @@ func (d *decoder) readState() {
 			d.insert(res)
 		}
 	}
+	d.readLingers()
 	d.readPast()
 	r.fold()
 	r.recount(r.rules)
@@ -219,9 +220,10 @@ const (
 	hasShared    = 1 << iota
 	hasCandidacy // value, priority and patience
 	hasRevocation
-	hasName // is named
-	hasTime // at
-	hasKept // keeps, from the level that has them
+	hasName      // is named
+	hasTime      // at
+	hasKept      // keeps, from the level that has them
+	hasLingering // atLeast and lossDelay, from the level that has them
 )
 
 func (t *extras) append(b []byte) []byte {
@@ -244,6 +246,9 @@ func (t *extras) append(b []byte) []byte {
 	if t.keeps != nil {
 		has |= hasKept
 	}
+	if t.lingers() {
+		has |= hasLingering
+	}
 	b = append(b, has)
 	if has&hasCandidacy != 0 {
 		b = wire.AppendBytes(b, t.value)
@@ -260,12 +265,19 @@ func (t *extras) append(b []byte) []byte {
 	if t.keeps != nil {
 		b = appendKeeps(b, t.keeps.holds)
 	}
+	if has&hasLingering != 0 {
+		b = wire.AppendInt(b, t.atLeast)
+		b = wire.AppendInt(b, t.lossDelay)
+	}
 	return b
 }
 
 func readExtras(rd *wire.Reader, level uint32) *extras {
-	has, known := rd.Byte(), byte(hasKept)
+	has, known := rd.Byte(), uint16(hasKept)
 	if hasKeeps(level) {
+		known <<= 1
+	}
+	if hasLinger(level) {
 		known <<= 1
 	}
 	switch {
@@ -273,7 +285,7 @@ func readExtras(rd *wire.Reader, level uint32) *extras {
 		return plain
 	case has == hasShared:
 		return shared
-	case has >= known:
+	case uint16(has) >= known:
 		rd.Fail(fmt.Errorf("extras %#x of a claim: unknown", has))
 		return plain
 	}
@@ -289,6 +301,9 @@ func readExtras(rd *wire.Reader, level uint32) *extras {
 	}
 	if has&hasKept != 0 {
 		t.keeps = &keeping{readKeeps(rd)}
+	}
+	if has&hasLingering != 0 {
+		t.atLeast, t.lossDelay = rd.Int(), rd.Int()
 	}
 	return t
 }
@@ -384,7 +399,7 @@ func (r *Registry) Check() error {
 	case listed != len(r.revoked)+len(r.eager):
 		return fmt.Errorf("%d claims are revoked and %d eager, %d should be either", len(r.revoked), len(r.eager), listed)
 	}
-	return cmp.Or(r.checkControl(r.rules), r.checkSeats(r.Guarded()), r.checkGuards(r.epoch))
+	return cmp.Or(r.checkLingers(), r.checkControl(r.rules), r.checkSeats(r.Guarded()), r.checkGuards(r.epoch))
 }
 
 func (st *state) checkSession(s *session) error {
@@ -414,11 +429,11 @@ func (r *Registry) checkResource(res *resource) error {
 	switch {
 	case r.resources.get(res.key()) != res:
 		return fmt.Errorf("%q is not found by its name", res.name)
-	case len(res.holders()) == 0 && (len(res.queue()) == 0 || !r.drains(res)):
+	case len(res.holders()) == 0 && (len(res.queue()) == 0 || !r.drains(res) && r.lingers.closed(res.key()) == 0):
 		return fmt.Errorf("%q is kept though nobody holds it", res.name)
 	case len(res.holders()) > int(res.limit) && !res.holders()[0].shared:
 		return fmt.Errorf("%q has %d holders, the limit is %d", res.name, len(res.holders()), res.limit)
-	case len(res.queue()) > 0 && res.fits(res.queue()[0].extras) && !r.drains(res):
+	case len(res.queue()) > 0 && res.fits(res.queue()[0].extras, r.lingers.closed(res.key())) && !r.drains(res):
 		return fmt.Errorf("%q has room and %d wait", res.name, len(res.queue()))
 	case r.moved(res):
 		return fmt.Errorf("%q is claimed here, and an algorithm guards it", res.name)

@@ -26,7 +26,8 @@ type state struct {
 	// held at their last change: a lock that is taken again and again is created only once.
 	resources table[key, *resource]
 	indexes
-	recent recent
+	recent  recent
+	lingers lingers
 
 	tally tally
 	// byID and names are the sessions and resources in order. fold updates them.
@@ -44,6 +45,8 @@ type totals struct {
 	counter uint64
 	waiters int
 	held    [classes]int // resources
+	// lingering counts the claims whose places are to linger.
+	lingering int
 }
 
 func newState() state {
@@ -52,6 +55,7 @@ func newState() state {
 		generation: 1,
 		sessions:   make(map[SessionID]*session),
 		indexes:    newIndexes(),
+		lingers:    newLingers(),
 		byID:       sorted.New(func(a, b *sessionState) bool { return a.of.id.Compare(b.of.id) < 0 }),
 		names:      sorted.New(func(a, b *resource) bool { return a.class < b.class || a.class == b.class && a.name < b.name }),
 	}

@@ -69,6 +69,17 @@ func (w *words) duration(i int) int64 {
 	return int64(d)
 }
 
+// durationOf returns the duration of an option, or 0.
+func (w *words) durationOf(option string) int64 {
+	text, given := w.options[option]
+	if !given {
+		return 0
+	}
+	d, err := time.ParseDuration(text)
+	w.note(err)
+	return int64(d)
+}
+
 func (w *words) sequence() uint64 {
 	n, err := strconv.ParseUint(w.at(2), 10, 64)
 	w.note(err)
@@ -88,7 +99,7 @@ func (w *words) number(option string, otherwise uint64) uint64 {
 var opsByName = map[string]Op{
 	"open": OpOpen, "renew": OpRenew, "close": OpClose, "acquire": OpAcquire, "try": OpAcquire, "campaign": OpAcquire,
 	"release": OpRelease, "cancel": OpCancel, "update": OpUpdate, "expire": OpExpire, "silence": OpSilence, "member": OpMember,
-	"share": OpAcquire, "revoke": OpRevoke, "transfer": OpTransfer, "drop": OpDrop, "overtake": OpOvertake, "end": OpEnd, "level": OpLevel,
+	"share": OpAcquire, "revoke": OpRevoke, "transfer": OpTransfer, "drop": OpDrop, "overtake": OpOvertake, "time": OpTime, "end": OpEnd, "level": OpLevel,
 	"enter": OpEnter, "turn": OpTurn, "quiet": OpQuiet, "guard": OpGuard, "watch": OpGuard,
 }
 
@@ -98,7 +109,8 @@ var opsByName = map[string]Op{
 //	renew a SEQ; close a SEQ
 //	acquire a SEQ NAME [limit=N] [low=N]; try a SEQ NAME
 //	campaign a SEQ NAME [value=V] [limit=N] [priority=N] [patience=5s]
-//	release a SEQ hold=N; cancel a SEQ hold=N; update a SEQ hold=N value=V
+//	  each with least=10m and delay=15s; time
+//	release a SEQ hold=N [unused=yes]; cancel a SEQ hold=N; update a SEQ hold=N value=V
 //	share a SEQ NAME
 //	  each with keeps=NAME@1.2,... (an election is !NAME)
 //	revoke a SEQ NAME [class=election] [fence=1.2] [value=REASON]; transfer a SEQ hold=N value=V
@@ -137,6 +149,7 @@ func parseCommand(r *Registry, w words) (Command, error) {
 		w.note(err)
 	case OpOvertake:
 		c.Class, c.Name = Election, w.at(1)
+	case OpTime:
 	case OpEnd:
 		c.Session, c.Value = sessionNamed(w.at(1)), w.options["value"]
 		c.By = &Origin{Actor: w.options["by"], Via: "grpc", Remote: "10.0.0.9", Request: [16]byte(sessionNamed("op"))}
@@ -150,11 +163,7 @@ func parseCommand(r *Registry, w words) (Command, error) {
 			Use:    view.Use{Algorithm: w.options["algorithm"], Options: w.options["options"]},
 			Remove: w.options["remove"] != "", Force: w.options["force"] != "", Change: w.number("change", 0),
 		}
-		if text, given := w.options["wait"]; given {
-			d, err := time.ParseDuration(text)
-			w.note(err)
-			c.Guarding.Wait = int64(d)
-		}
+		c.Guarding.Wait = w.durationOf("wait")
 	case OpEnter:
 		c.Session, c.Sequence, c.TTL = sessionNamed(w.at(1)), 1, 12e8
 		c.Guarding = &Guarding{Server: w.sequence()}
@@ -182,7 +191,7 @@ func parseRequest(w *words, c *Command) {
 		return
 	}
 	c.Sequence = w.sequence()
-	c.Hold, c.Value = w.number("hold", 0), w.options["value"]
+	c.Hold, c.Value, c.Unused = w.number("hold", 0), w.options["value"], w.options["unused"] != ""
 	if c.Op == OpTurn || c.Op == OpQuiet {
 		c.Guarding = &Guarding{Epoch: w.number("epoch", 0), Coordinator: w.number("coordinator", 0), Change: w.number("change", 0)}
 	}
@@ -199,11 +208,8 @@ func parseRequest(w *words, c *Command) {
 		w.note(err)
 		c.Priority = n
 	}
-	if text, given := w.options["patience"]; given {
-		d, err := time.ParseDuration(text)
-		w.note(err)
-		c.Patience = int64(d)
-	}
+	c.Patience = w.durationOf("patience")
+	c.AtLeast, c.LossDelay = w.durationOf("least"), w.durationOf("delay")
 	if text, given := w.options["fence"]; given {
 		c.Fence = w.fence(text)
 	}
@@ -316,6 +322,9 @@ func resultText(res Result) string {
 	if res.Holder != nil {
 		text += " holder=" + holderText(*res.Holder)
 	}
+	if res.Closed != nil {
+		text += " closed=" + fenceText(res.Closed.Fence)
+	}
 	if res.Message != "" {
 		text += ": " + shortened(res.Message)
 	}
@@ -403,6 +412,9 @@ func resourceText(res Resource) string {
 		for _, waiter := range res.Waiters {
 			fmt.Fprintf(&b, " %s/%d since=%s", sessionName(waiter.Session), waiter.Sequence, durationText(waiter.Since))
 		}
+	}
+	for _, l := range res.Closed {
+		fmt.Fprintf(&b, "; %s closed until %s, granted at %s", fenceText(l.Fence), durationText(l.Until), durationText(l.Since))
 	}
 	return b.String()
 }

@@ -224,19 +224,28 @@ func (r *Registry) put(rec Record) {
 // putRevoke records a revocation requested by a session. Only the homes know who holds a lock
 // that an algorithm guards: the leader found that a client holds it with the fence in the
 // command, and asks that client once the command has been applied.
-func (r *Registry) putRevoke(s *session, c *Command, result Result) {
+func (r *Registry) putRevoke(s *session, c *Command, owner string, result Result) {
 	if c.Op != OpRevoke || !hasAccess(r.level) {
 		return
 	}
-	rec := Record{Origin: c.Origin(), Kind: "revoke", Class: c.Class, Name: c.Name, Fence: result.Fence, Reason: c.Value, Result: result.Code}
+	rec := Record{Origin: c.Origin(), Kind: "revoke", Class: c.Class, Name: c.Name, Fence: result.Fence, Owner: owner, Reason: c.Value, Result: result.Code}
 	rec.Origin.Actor = s.owner
 	if result.Code == NotFound && c.Fence != 0 && r.isGuarded(c.Class, c.Name) {
 		rec.Fence, rec.Result = c.Fence, OK
 	}
-	if res := r.find(c.Class, c.Name); res != nil && len(res.holders()) > 0 {
-		rec.Owner = res.holders()[0].session.owner
-	}
 	r.put(rec)
+}
+
+// revokable returns the principal that holds what a command revokes, or that held it if places linger,
+// or "".
+func (st *state) revokable(c *Command) string {
+	if st.isHeld(c.Class, c.Name) {
+		return st.find(c.Class, c.Name).holders()[0].session.owner
+	}
+	if places := st.lingers.of(key{c.Class, c.Name}); len(places) > 0 {
+		return places[0].of.owner
+	}
+	return ""
 }
 
 // levels describes what an OpLevel changes.

@@ -133,7 +133,7 @@ func (c *Command) validateAcquire() string {
 	case c.Patience < 0 || c.Patience > MaxTTL:
 		return fmt.Sprintf("the patience of a candidate is %d ms: it must be 0 to 1 h", c.Patience/1e6)
 	}
-	if problem := validateValue(c.Value); problem != "" {
+	if problem := firstProblem(c.validateLinger(), validateValue(c.Value)); problem != "" {
 		return problem
 	}
 	return validateKeeps(c.Keeps)

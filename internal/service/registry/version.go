@@ -17,10 +17,11 @@ type Version struct {
 	head
 	totals
 	// size is the approximate size of the result of Encode.
-	size  int
-	byID  *sorted.Set[*sessionState]
-	names *sorted.Set[*resource]
-	graph *sorted.Set[edge]
+	size    int
+	byID    *sorted.Set[*sessionState]
+	names   *sorted.Set[*resource]
+	graph   *sorted.Set[edge]
+	lingers lingers
 	// past has the history of resources, in the order in which their last holds ended.
 	past []*record
 }
@@ -50,7 +51,7 @@ type head struct {
 func (r *Registry) Freeze() *Version {
 	if r.frozen == nil {
 		r.fold()
-		r.frozen = &Version{head: r.head, totals: r.totals, size: r.Size(), byID: r.byID.Copy(), names: r.names.Copy(), graph: r.graph.Copy(), past: r.recent.inOrder()}
+		r.frozen = &Version{head: r.head, totals: r.totals, size: r.Size(), byID: r.byID.Copy(), names: r.names.Copy(), graph: r.graph.Copy(), lingers: r.lingers.copy(), past: r.recent.inOrder()}
 		r.generation++
 	}
 	return r.frozen
@@ -78,7 +79,7 @@ type feature struct {
 }
 
 // featuresOf are the features of all levels above the first.
-var featuresOf = []feature{{version.Keeps, (*Version).keeper}, {version.Guarded, (*Version).anyGuard}, {version.Access, (*Version).ruled}}
+var featuresOf = []feature{{version.Keeps, (*Version).keeper}, {version.Guarded, (*Version).anyGuard}, {version.Access, (*Version).ruled}, {version.Linger, (*Version).lingerer}}
 
 // Used reports whether a session was ever opened.
 func (h *head) Used() bool { return h.renewals > 0 }
@@ -119,16 +120,55 @@ func (v *Version) List(class Class, prefix, after string, limit, waiters int) (l
 // resources would produce as much garbage.
 func (v *Version) Visit(class Class, prefix, after string, waiters int, see func(*Resource) bool) {
 	var view Resource
-	v.names.Ascend(&resource{class: class, name: max(prefix, after)}, func(res *resource) bool {
-		switch {
-		case res.class != class || !strings.HasPrefix(res.name, prefix):
-			return false
-		case res.name <= after:
+	v.each(class, prefix, max(prefix, after), func(k key, res *resource, closed bool) bool {
+		if k.name <= after {
 			return true
 		}
-		res.describe(&view, waiters)
+		v.describe(k, res, closed, &view, waiters)
 		return see(&view)
 	})
+}
+
+// each calls see for the names of a class from one on that start with prefix, until see returns
+// false: with the resource, or nil if nobody holds the name or waits for it, and whether places of it
+// linger.
+func (v *Version) each(class Class, prefix, from string, see func(k key, res *resource, closed bool) bool) {
+	next, stop := v.lingers.names(class, from)
+	defer stop()
+	closed, some := next()
+	going := true
+	v.names.Ascend(&resource{class: class, name: from}, func(res *resource) bool {
+		if res.class != class || !strings.HasPrefix(res.name, prefix) {
+			return false
+		}
+		for ; going && some && closed < res.name; closed, some = next() {
+			going = see(key{class, closed}, nil, true)
+		}
+		also := some && closed == res.name
+		if also {
+			closed, some = next()
+		}
+		going = going && see(res.key(), res, also)
+		return going
+	})
+	for ; going && some && strings.HasPrefix(closed, prefix); closed, some = next() {
+		going = see(key{class, closed}, nil, true)
+	}
+}
+
+// describe fills in the description of a resource, which may be nil, and of the places of it that
+// linger, if any do.
+func (v *Version) describe(k key, res *resource, closed bool, view *Resource, waiters int) {
+	if res != nil {
+		res.describe(view, waiters)
+	} else {
+		*view = Resource{Name: k.name, Class: k.class, Limit: v.lingers.of(k)[0].limit, Holders: view.Holders[:0], Waiters: view.Waiters[:0]}
+	}
+	if view.Closed = nil; closed {
+		for _, l := range v.lingers.of(k) {
+			view.Closed = append(view.Closed, l.shown(v.now, v.wall))
+		}
+	}
 }
 
 // find returns a resource, or nil if nobody holds it.
@@ -136,13 +176,15 @@ func (v *Version) find(class Class, name string) *resource {
 	return v.names.Get(&resource{class: class, name: name})
 }
 
-// Explain returns a resource, if anybody holds it, with at most the given number of waiters,
-// and how its last holds ended, the newest first.
+// Explain returns a resource, if anybody holds it or places of it linger, with at most the given
+// number of waiters, and how its last holds ended, the newest first.
 func (v *Version) Explain(class Class, name string, waiters int) (res Resource, held bool, past []Ended) {
-	if found := v.find(class, name); found != nil {
-		res, held = found.view(waiters), true
+	k := key{class, name}
+	if found := v.find(class, name); found != nil || len(v.lingers.of(k)) > 0 {
+		v.describe(k, found, true, &res, waiters)
+		held = true
 	}
-	at := slices.IndexFunc(v.past, func(rec *record) bool { return rec.key() == key{class, name} })
+	at := slices.IndexFunc(v.past, func(rec *record) bool { return rec.key() == k })
 	if at >= 0 {
 		past = v.past[at].inOrder()
 		slices.Reverse(past)
@@ -153,7 +195,7 @@ func (v *Version) Explain(class Class, name string, waiters int) (res Resource, 
 // Leader returns the leader of an election, if there is one.
 func (v *Version) Leader(name string) (Holder, bool) {
 	res := v.find(Election, name)
-	if res == nil {
+	if res == nil || len(res.holders()) == 0 {
 		return Holder{}, false
 	}
 	return res.holders()[0].holder(), true

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"strings"
 )
 
 // Holder describes a hold, for people and for observers of elections.
@@ -39,7 +38,7 @@ type Waiter struct {
 	Priority int64
 }
 
-// Resource describes a lock or an election that somebody holds.
+// Resource describes a lock or an election that somebody holds, or of which places linger.
 type Resource struct {
 	Name    string
 	Class   Class
@@ -48,6 +47,8 @@ type Resource struct {
 	// Waiters are the first of the queue, whose length is QueueLength.
 	Waiters     []Waiter
 	QueueLength int
+	// Closed are the places that linger after their holds, by fence.
+	Closed []Linger
 }
 
 // Session describes a session.
@@ -98,11 +99,6 @@ func (c *claim) waiter() Waiter {
 	}
 }
 
-func (res *resource) view(waiters int) (view Resource) {
-	res.describe(&view, waiters)
-	return view
-}
-
 // describe fills in the description of a resource.
 func (res *resource) describe(view *Resource, waiters int) {
 	*view = Resource{
@@ -118,7 +114,7 @@ func (res *resource) describe(view *Resource, waiters int) {
 }
 
 func (r Resource) clone() Resource {
-	r.Holders, r.Waiters = slices.Clone(r.Holders), slices.Clone(r.Waiters)
+	r.Holders, r.Waiters = slices.Clone(r.Holders), slices.Clone(r.Waiters) // Closed is new each time
 	return r
 }
 
@@ -170,8 +166,10 @@ const MaxRanked = 100_000
 
 // ranked is a resource with its sort key; smaller ones come first.
 type ranked struct {
-	of   *resource
-	rank int64
+	key
+	of     *resource // or nil
+	closed bool      // whether places linger
+	rank   int64
 }
 
 // Rank returns the first limit resources of the class whose names start with prefix, in
@@ -180,12 +178,9 @@ type ranked struct {
 func (v *Version) Rank(class Class, prefix string, order Order, limit, waiters int) (list []Resource, more, ok bool) {
 	var first []ranked
 	seen := 0
-	v.names.Ascend(&resource{class: class, name: prefix}, func(res *resource) bool {
-		if res.class != class || !strings.HasPrefix(res.name, prefix) {
-			return false
-		}
+	v.each(class, prefix, prefix, func(k key, res *resource, closed bool) bool {
 		seen++
-		one := ranked{res, res.rank(order)}
+		one := ranked{k, res, closed, res.rank(order)}
 		// A later resource has a larger name, so it goes behind its equals.
 		if len(first) == limit && (limit == 0 || one.rank >= first[limit-1].rank) {
 			return seen <= MaxRanked
@@ -203,14 +198,20 @@ func (v *Version) Rank(class Class, prefix string, order Order, limit, waiters i
 		return nil, false, false
 	}
 	for _, r := range first {
-		list = append(list, r.of.view(waiters))
+		list = append(list, Resource{})
+		v.describe(r.key, r.of, r.closed, &list[len(list)-1], waiters)
 	}
 	return list, seen > len(list), true
 }
 
-// rank returns the sort key of a resource in an order.
+// rank returns the sort key of a resource, which may be nil, in an order.
 func (res *resource) rank(order Order) int64 {
-	if order == ByQueue {
+	switch {
+	case res == nil && order == ByQueue:
+		return 0
+	case res == nil:
+		return math.MaxInt64
+	case order == ByQueue:
 		return -int64(len(res.queue()))
 	}
 	since := int64(math.MaxInt64) // while its guard changes, a lock may have only waiters

@@ -44,6 +44,7 @@ func (r *Replica) propose(wall int64) {
 		r.entry = r.entry[:0]
 		r.inflight++
 		r.sent = append(r.sent, r.now)
+		r.written = batch.Time
 		r.proposed += len(data)
 	}
 }
@@ -188,15 +189,33 @@ func (r *Replica) lead() {
 	r.ready = true
 	now := r.leaseClock()
 	r.base, r.origin = r.reg.Time(), r.now
+	r.written = r.base
 	r.reg.Each(func(s registry.Session) {
 		r.leases.Inherit(s, now)
 	})
 }
 
+// timeEvery is how much replicated time a change of the leader can lose while places linger, in ns.
+const timeEvery = 60e9
+
+// keepTime writes an entry when a place is due to open that lingers. While any place lingers it
+// writes one at least every timeEvery, because the time since the newest entry is lost when the
+// leader changes.
+func (r *Replica) keepTime() {
+	at, some := r.reg.Opens()
+	if !some || !r.ready || len(r.entry)+len(r.verdicts)+r.pending.count > 0 { // the next entry has the time anyway
+		return
+	}
+	now := r.time()
+	if r.written < at && at <= now || now-r.written >= timeEvery {
+		r.verdicts = append(r.verdicts, registry.Command{Op: registry.OpTime})
+	}
+}
+
 // time returns the replicated time: it continues from the newest entry of earlier leaders with
 // this server's monotonic clock. It stands still until all their entries are applied, and the
 // time between two leaders is lost. The clock runs on while this server is suspended. That does
-// no harm: the replicated time decides only how long candidates have waited.
+// no harm: the replicated time decides only how long candidates have waited and names stay closed.
 func (r *Replica) time() int64 {
 	if !r.ready {
 		return r.reg.Time()

@@ -194,6 +194,7 @@ type Replica struct {
 	inflight   int
 	sent       []int64 // when the entries in flight were proposed
 	proposed   int     // bytes of the entries in flight
+	written    int64   // the replicated time of the newest entry that this leader proposed
 	leases     *lease.Table
 	ousted     *lease.Revocations
 	looked     int // ticks since elections were last looked at
@@ -363,6 +364,7 @@ func (r *Replica) Resign() {
 // 1970, is written into the log for people to read.
 func (r *Replica) Output(wall int64) *Output {
 	r.promote()
+	r.keepTime()
 	for r.out.Err == nil {
 		r.openRound()
 		r.propose(wall)

@@ -355,13 +355,13 @@ func compareBools(a, b bool) int {
 
 // express removes from the next entry the commands that its level cannot express, and answers them.
 func (r *Replica) express(level uint32) {
-	if level >= version.Access {
+	if level >= version.Linger {
 		return
 	}
 	kept := r.entry[:0]
 	for i := range r.entry {
 		c := &r.entry[i]
-		message := inexpressible(c.Op, level)
+		message := inexpressible(c, level)
 		if message == "" {
 			if kept = kept[:len(kept)+1]; len(kept)-1 != i {
 				kept[len(kept)-1] = *c
@@ -378,12 +378,14 @@ func (r *Replica) express(level uint32) {
 	r.entry = kept
 }
 
-// inexpressible returns why a level cannot express an operation, or "".
-func inexpressible(op registry.Op, level uint32) string {
+// inexpressible returns why a level cannot express a command, or "".
+func inexpressible(c *registry.Command, level uint32) string {
 	switch {
-	case op.ForGuards() && level < version.Guarded:
+	case c.ForLinger() && level < version.Linger:
+		return fmt.Sprintf("level %d: names stay closed after their holds from level %d on: see conclave upgrade status", level, version.Linger)
+	case c.Op.ForGuards() && level < version.Guarded:
 		return fmt.Sprintf("level %d: algorithms guard locks from level %d on: see conclave upgrade status", level, version.Guarded)
-	case op.ForAccess() && level < version.Access:
+	case c.Op.ForAccess() && level < version.Access:
 		return fmt.Sprintf("level %d: there are rules of access from level %d on: see conclave upgrade status", level, version.Access)
 	}
 	return ""

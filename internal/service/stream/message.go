@@ -24,7 +24,7 @@ func commandFromProto(c *registry.Command, origin *registry.Origin, id registry.
 	case *api.Request_Acquire:
 		return acquireOf(c, op.Acquire)
 	case *api.Request_Release:
-		c.Op, c.Hold = registry.OpRelease, op.Release.GetHold()
+		c.Op, c.Hold, c.Unused = registry.OpRelease, op.Release.GetHold(), op.Release.GetUnused()
 	case *api.Request_Cancel:
 		c.Op, c.Hold = registry.OpCancel, op.Cancel.GetHold()
 	case *api.Request_Update:
@@ -46,6 +46,7 @@ func acquireOf(c *registry.Command, a *api.Acquire) (problem string) {
 	c.Name, c.Try, c.Value = a.GetName(), a.GetTry(), string(a.GetValue())
 	c.Limit, c.Shared = a.GetLimit(), a.GetShared()
 	c.Priority, c.Patience = a.GetPriority(), a.GetPatienceNs()
+	c.AtLeast, c.LossDelay = a.GetAtLeastNs(), a.GetDelayAfterLossNs()
 	for _, k := range a.GetKeeps() {
 		of, wrong := ClassFromProto(k.GetClass())
 		if wrong != "" {
@@ -78,13 +79,16 @@ func ReplyProto(secret []byte, o *registry.Outcome) *api.Reply {
 	reply := &api.Reply{
 		Session: secret, Sequence: o.Sequence,
 		Code: api.Code(r.Code), Message: r.Message,
-		Fence: r.Fence, Floor: r.Floor, Ahead: r.Ahead, RemainingNs: r.Remaining, Revoked: r.Revoked,
+		Fence: r.Fence, Floor: r.Floor, Ahead: r.Ahead, RemainingNs: r.Remaining, Revoked: r.Revoked, Lingers: r.Lingers,
 	}
 	if r.Remaining != 0 { // of an Open or a Renew that did
 		reply.Id = o.Session[:]
 	}
 	if r.Holder != nil {
 		reply.Holder = HolderProto(r.Holder)
+	}
+	if r.Closed != nil {
+		reply.Closed = closedProto(r.Closed)
 	}
 	if r.Guard != nil {
 		reply.Guard = &api.Guard{Prefix: r.Guard.Prefix, Algorithm: r.Guard.Algorithm}
@@ -131,7 +135,14 @@ func HolderProto(h *registry.Holder) *api.Holder {
 func ResourceProto(r *registry.Resource) *api.Resource {
 	return &api.Resource{
 		Name: r.Name, Class: api.Class(r.Class), Limit: r.Limit, QueueLength: uint32(r.QueueLength),
-		Holders: ProtoList(r.Holders, HolderProto), Waiters: ProtoList(r.Waiters, waiterProto),
+		Holders: ProtoList(r.Holders, HolderProto), Waiters: ProtoList(r.Waiters, waiterProto), Closed: ProtoList(r.Closed, closedProto),
+	}
+}
+
+func closedProto(l *registry.Linger) *api.Closed {
+	return &api.Closed{
+		Fence: l.Fence, SinceUnixNs: l.Since, UntilUnixNs: l.Until,
+		Owner: l.Owner, Host: l.Host, Pid: l.PID, Program: l.Program,
 	}
 }
 

@@ -22,7 +22,7 @@ import (
 // the Max of the previous release, so that each release can follow the one before it.
 const (
 	Min = 1
-	Max = 4
+	Max = 5
 )
 
 // Formats are the versions of what servers write at a level.
@@ -36,6 +36,7 @@ var levels = [...]Formats{
 	{Entry: 4, Snapshot: 4},
 	{Entry: 5, Snapshot: 5},
 	{Entry: 6, Snapshot: 6},
+	{Entry: 7, Snapshot: 7},
 }
 
 // Keeps is the level from which requests to acquire list the holds that their callers keep
@@ -47,6 +48,9 @@ const Guarded = 3
 
 // Access is the level from which there are access rules, quotas, and an audit trail.
 const Access = 4
+
+// Linger is the level from which a name can stay closed after a hold.
+const Linger = 5
 
 // machines are the names of the algorithms that may guard names from level Guarded on. What
 // they send and do is part of the level.
