@@ -20,6 +20,9 @@ import (
 const (
 	// DefaultTTL is the TTL of a Config that has none.
 	DefaultTTL = 10 * time.Second
+	// MaxLinger is the longest that a name stays closed after a hold: see AtLeast and DelayAfterLoss.
+	MaxLinger = 7 * 24 * time.Hour
+
 	// MinTTL and MaxTTL bound Config.TTL.
 	MinTTL = 100 * time.Millisecond
 	MaxTTL = time.Hour

@@ -14,12 +14,16 @@ import (
 type Leadership struct{ hold *client.Hold }
 
 // CampaignOption says how to campaign.
-type CampaignOption struct{ set func(*api.Acquire) }
+type CampaignOption interface{ ofCampaign(a *api.Acquire) }
+
+type campaignOption func(*api.Acquire)
+
+func (set campaignOption) ofCampaign(a *api.Acquire) { set(a) }
 
 // Priority puts this candidate before those of lower priority that wait. The
 // default is 0.
 func Priority(p int64) CampaignOption {
-	return CampaignOption{func(a *api.Acquire) { a.Priority = p }}
+	return campaignOption(func(a *api.Acquire) { a.Priority = p })
 }
 
 // Patience makes this candidate replace a leader of lower priority. When the candidate
@@ -27,7 +31,7 @@ func Priority(p int64) CampaignOption {
 // candidate that fails more often than once in d never replaces the leader. At most 1 h.
 // The default, 0, means never.
 func Patience(d time.Duration) CampaignOption {
-	return CampaignOption{func(a *api.Acquire) { a.PatienceNs = int64(d) }}
+	return campaignOption(func(a *api.Acquire) { a.PatienceNs = int64(d) })
 }
 
 // Campaign waits until this candidate is elected, and returns a handle on its
@@ -60,7 +64,7 @@ func (c *Client) campaign(ctx context.Context, a *api.Acquire) (*Leadership, err
 func electionOf(name string, value []byte, options []CampaignOption) *api.Acquire {
 	a := &api.Acquire{Class: api.Class_CLASS_ELECTION, Name: name, Value: value}
 	for _, option := range options {
-		option.set(a)
+		option.ofCampaign(a)
 	}
 	return a
 }
@@ -101,11 +105,17 @@ func (l *Leadership) Resign(ctx context.Context) error {
 	return holdFailed("release", "election", l.hold, l.hold.Release(ctx))
 }
 
+// Discard is as Lock.Discard.
+func (l *Leadership) Discard(ctx context.Context) error {
+	return holdFailed("release", "election", l.hold, l.hold.Discard(ctx))
+}
+
 // Transfer hands the leadership to the candidate that campaigns with the given
 // value, or whose session has that id: it ends Context and gives the leadership
 // up, so that nobody leads before this leader has stopped. Other candidates keep
 // their places. If no such candidate waits the error is ErrNotFound, and this
-// leader continues to lead.
+// leader continues to lead. After a leadership with AtLeast, the candidate leads when its time is
+// over.
 func (l *Leadership) Transfer(ctx context.Context, to string) error {
 	if err := l.hold.Transfer(ctx, to); err != nil {
 		return holdFailed("transfer", "election", l.hold, err)

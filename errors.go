@@ -72,10 +72,12 @@ var (
 )
 
 // HeldError says who holds the lock, or leads the election, that a try did not
-// get.
+// get, or until when it stays closed.
 type HeldError struct {
 	Name   string
 	Holder Holder
+	// Closed is set if nobody holds the name, but it stays closed after its last hold.
+	Closed *Closed
 	// election tells apart what Name is the name of.
 	election bool
 }
@@ -85,6 +87,9 @@ func (e *HeldError) Error() string {
 	h, held := e.Holder, fmt.Sprintf("lock %q is held", e.Name)
 	if e.election {
 		held = fmt.Sprintf("election %q is led", e.Name)
+	}
+	if e.Closed != nil {
+		return fmt.Sprintf("conclave: %q: %v", e.Name, e.Closed)
 	}
 	if h.Fence == 0 {
 		return "conclave: " + held
@@ -387,7 +392,7 @@ func acquireFailed(a *api.Acquire, err error) error {
 	}
 	switch reply := rejected.Reply; reply.GetCode() {
 	case api.Code_CODE_HELD:
-		return &HeldError{Name: a.GetName(), Holder: holderOf(reply.GetHolder()), election: class == "election"}
+		return &HeldError{Name: a.GetName(), Holder: holderOf(reply.GetHolder()), Closed: closedIn(reply.GetClosed()), election: class == "election"}
 	case api.Code_CODE_MOVED:
 		return &GuardedError{Name: a.GetName(), Prefix: reply.GetGuard().GetPrefix(), Algorithm: reply.GetGuard().GetAlgorithm()}
 	case api.Code_CODE_DEADLOCK:

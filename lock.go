@@ -25,6 +25,7 @@ type hold interface {
 	Renewed() <-chan struct{}
 	Kept() client.Kept
 	Release(ctx context.Context) error
+	Discard(ctx context.Context) error
 }
 
 // nearLock is the handle on a lock that is held at the server in this process. All of it is one
@@ -35,19 +36,47 @@ type nearLock struct {
 }
 
 // LockOption says how to lock. Without any, a lock excludes all others.
-type LockOption struct{ set func(*api.Acquire) }
+type LockOption interface{ ofLock(a *api.Acquire) }
+
+type lockOption func(*api.Acquire)
+
+func (set lockOption) ofLock(a *api.Acquire) { set(a) }
+
+// LingerOption keeps the name closed after a hold: of a lock, or of a leadership. With Limit, only
+// the place that was held stays closed. It cannot be combined with Shared, and only agreement
+// does that, from level 5 on.
+type LingerOption func(*api.Acquire)
+
+func (set LingerOption) ofLock(a *api.Acquire)      { set(a) }
+func (set LingerOption) ofCampaign(a *api.Acquire) { set(a) }
+
+// AtLeast keeps the name closed until d after the grant, however the hold ends and whether its program
+// still lives: what was done under it is not begun again within d. At most MaxLinger. A hold that
+// lasts longer than d leaves nothing closed. The servers measure d. A change of their leader
+// makes it longer, by the time without a leader and at most a minute, and never shorter.
+func AtLeast(d time.Duration) LingerOption {
+	return func(a *api.Acquire) { a.AtLeastNs = int64(d) }
+}
+
+// DelayAfterLoss keeps the name closed for d after a hold that was lost: that expired, or was
+// dropped because its holder was asked to leave and did not. So what the last holder has under way
+// can end before somebody else holds the name, as with the lock-delay of Consul. At most
+// MaxLinger; 0 is the default. It does not replace a fence: see Lock.Fence.
+func DelayAfterLoss(d time.Duration) LingerOption {
+	return func(a *api.Acquire) { a.DelayAfterLossNs = int64(d) }
+}
 
 // Shared lets other shared holds of the same lock in beside this one: a lock for
 // readers. Those who come wait behind those who wait, so neither readers nor
 // writers starve.
 func Shared() LockOption {
-	return LockOption{func(a *api.Acquire) { a.Shared = true }}
+	return lockOption(func(a *api.Acquire) { a.Shared = true })
 }
 
 // Limit lets up to n hold the lock at a time: a semaphore. All who ask name the
 // same n, of 1 to MaxLimit, while somebody holds.
 func Limit(n uint32) LockOption {
-	return LockOption{func(a *api.Acquire) { a.Limit = n }}
+	return lockOption(func(a *api.Acquire) { a.Limit = n })
 }
 
 // Lock waits in the lock's queue until the lock is granted, and returns a
@@ -79,7 +108,7 @@ func (c *Client) lock(ctx context.Context, name string, try bool, options []Lock
 	}
 	a := &api.Acquire{Class: api.Class_CLASS_LOCK, Name: name, Try: try}
 	for _, option := range options {
-		option.set(a)
+		option.ofLock(a)
 	}
 	h, err := c.acquire(ctx, a)
 	if err != nil {
@@ -126,6 +155,12 @@ func validate(a *api.Acquire) error {
 		return fmt.Errorf("conclave: lock %q: limit: %d: cannot be combined with Shared", name, limit)
 	case a.GetPatienceNs() < 0 || a.GetPatienceNs() > int64(MaxTTL):
 		return fmt.Errorf("conclave: election %q: patience: %v: must be between 0s and %v", name, time.Duration(a.GetPatienceNs()), MaxTTL)
+	case a.GetAtLeastNs() < 0 || a.GetAtLeastNs() > int64(MaxLinger):
+		return fmt.Errorf("conclave: %q: at least: %v: must be between 0s and %v", name, time.Duration(a.GetAtLeastNs()), MaxLinger)
+	case a.GetDelayAfterLossNs() < 0 || a.GetDelayAfterLossNs() > int64(MaxLinger):
+		return fmt.Errorf("conclave: %q: delay after loss: %v: must be between 0s and %v", name, time.Duration(a.GetDelayAfterLossNs()), MaxLinger)
+	case a.GetShared() && a.GetAtLeastNs()+a.GetDelayAfterLossNs() > 0:
+		return fmt.Errorf("conclave: lock %q: a shared hold has no place of its own that could stay closed: AtLeast and DelayAfterLoss cannot be combined with Shared", name)
 	}
 	return validateValue(a.GetName(), a.GetValue())
 }
@@ -175,4 +210,9 @@ func (l *Lock) Renewed() <-chan struct{} { return l.hold.Renewed() }
 // Unlock returns ErrNotHeld if the lock was unlocked before or lost.
 func (l *Lock) Unlock(ctx context.Context) error {
 	return holdFailed("release", "lock", l.hold, l.hold.Release(ctx))
+}
+
+// Discard is like Unlock, for a lock that was not used: AtLeast then keeps nothing closed.
+func (l *Lock) Discard(ctx context.Context) error {
+	return holdFailed("release", "lock", l.hold, l.hold.Discard(ctx))
 }

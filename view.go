@@ -1,6 +1,7 @@
 package conclave
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -19,6 +20,8 @@ type Resource struct {
 	QueueLength uint32
 	// Guard is the algorithm that guards the lock, or empty.
 	Guard string
+	// Closed are the places that stay closed after their holds, in the order of fences.
+	Closed []Closed
 }
 
 // Holder describes a holder of a lock or the leader of an election.
@@ -119,10 +122,50 @@ type Observation struct {
 	Leader  Holder
 }
 
+// Closed is a place of a lock or an election that stays closed after its hold has ended: see AtLeast and
+// DelayAfterLoss.
+type Closed struct {
+	// Fence is that of the hold, and Since the time of its grant, by the clock of the server that led
+	// then.
+	Fence uint64
+	Since time.Time
+	// Until is about when the place opens, by the clock of the server that leads.
+	Until time.Time
+	// Owner, Host, PID and Program are those of the session that held it.
+	Owner   string
+	Host    string
+	PID     int64
+	Program string
+}
+
+// String says who held it, and until when it is closed.
+func (c *Closed) String() string {
+	who := fmt.Sprintf("process %d (%s) on %s", c.PID, c.Program, c.Host)
+	if c.Owner != "" {
+		who = fmt.Sprintf("%s (says: %s, process %d on %s)", c.Owner, c.Program, c.PID, c.Host)
+	}
+	return fmt.Sprintf("closed until about %s, after the hold of %s from %s", c.Until.Format(time.RFC3339), who, c.Since.Format(time.RFC3339))
+}
+
+func closedOf(c *api.Closed) Closed {
+	return Closed{
+		Fence: c.GetFence(), Since: time.Unix(0, c.GetSinceUnixNs()), Until: time.Unix(0, c.GetUntilUnixNs()),
+		Owner: c.GetOwner(), Host: c.GetHost(), PID: c.GetPid(), Program: c.GetProgram(),
+	}
+}
+
+// closedIn returns nil if c is nil.
+func closedIn(c *api.Closed) *Closed {
+	if c == nil {
+		return nil
+	}
+	return new(closedOf(c))
+}
+
 func resourceOf(r *api.Resource) Resource {
 	return Resource{
 		Name: r.GetName(), Limit: r.GetLimit(), Holders: client.Each(r.GetHolders(), holderOf), Waiters: client.Each(r.GetWaiters(), waiterOf),
-		QueueLength: r.GetQueueLength(), Guard: r.GetGuard(),
+		QueueLength: r.GetQueueLength(), Guard: r.GetGuard(), Closed: client.Each(r.GetClosed(), closedOf),
 	}
 }
 

@@ -90,13 +90,34 @@ type Resource struct {
 	QueueLength uint32    `json:"queue_length"`
 	// Guard is the algorithm that guards the lock, absent if agreement does.
 	Guard string `json:"guard,omitempty"`
+	// Closed are the places that stay closed after their holds.
+	Closed []Closed `json:"closed,omitempty"`
+}
+
+// Closed is a place that stays closed after its hold has ended.
+type Closed struct {
+	// ClosedUntil is about when it opens.
+	ClosedUntil time.Time `json:"closed_until"`
+	Owner       string    `json:"owner,omitempty"`
+	Fence       Uint64    `json:"fence"`
+	Since       time.Time `json:"since"`
+	Host        string    `json:"host"`
+	PID         int64     `json:"pid"`
+	Program     string    `json:"program"`
+}
+
+// ClosedOf returns the form of a place that stays closed.
+func ClosedOf(c *api.Closed) Closed {
+	return Closed{
+		wallClock(c.GetUntilUnixNs()), c.GetOwner(), Uint64(c.GetFence()), wallClock(c.GetSinceUnixNs()), c.GetHost(), c.GetPid(), c.GetProgram(),
+	}
 }
 
 // ResourceOf returns the form of a resource.
 func ResourceOf(r *api.Resource) Resource {
 	return Resource{
 		Name: r.GetName(), Limit: r.GetLimit(), QueueLength: r.GetQueueLength(), Guard: r.GetGuard(),
-		Holders: each(r.GetHolders(), HolderOf), Waiters: each(r.GetWaiters(), WaiterOf),
+		Holders: each(r.GetHolders(), HolderOf), Waiters: each(r.GetWaiters(), WaiterOf), Closed: each(r.GetClosed(), ClosedOf),
 	}
 }
 

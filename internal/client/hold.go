@@ -24,6 +24,7 @@ type Hold struct {
 	ttl      time.Duration
 	ctx      *holdContext
 	moved    chan struct{}
+	lingers  bool // the servers keep the name closed as the request asks
 	// released says that it was given up.
 	released atomic.Bool
 }
@@ -31,12 +32,16 @@ type Hold struct {
 func newHold(c *Conn, call *line.Call, p *pending, l *lease, grant *api.Reply) *Hold {
 	a := call.Op.GetAcquire()
 	h := &Hold{
-		conn: c, call: call, election: a.GetClass() == api.Class_CLASS_ELECTION, name: a.GetName(), fence: grant.GetFence(), floor: grant.GetFloor(),
+		conn: c, call: call, election: a.GetClass() == api.Class_CLASS_ELECTION, name: a.GetName(), fence: grant.GetFence(), floor: grant.GetFloor(), lingers: grant.GetLingers(),
 		lease: l, ttl: time.Duration(call.Session().Span()), ctx: newHoldContext(l, c.cfg.Errors.Lost), moved: make(chan struct{}, 1),
 	}
 	h.ctx.keeps = append(slices.Clip(p.keeps), keep{h.Kept(), h.ctx})
 	return h
 }
+
+// ErrNoLinger means that the servers granted a request and would not keep the name closed after the
+// hold, as it asked, because they are too old. The hold was given back.
+var ErrNoLinger = errors.New("the servers are too old to keep a name closed after a hold: upgrade them")
 
 // Acquire waits until a is granted. It sets a.Keeps to what ctx says that the caller keeps. If the
 // session is lost before the caller has its hold, Acquire begins again: a grant proves nothing
@@ -51,6 +56,9 @@ func (c *Conn) Acquire(ctx context.Context, a *api.Acquire) (*Hold, error) {
 		case o.hold != nil && ctx.Err() != nil:
 			c.post(line.Input{Kind: line.Withdraw, Call: call})
 			return nil, interrupted(ctx, o)
+		case o.hold != nil && a.GetAtLeastNs()+a.GetDelayAfterLossNs() > 0 && !o.hold.lingers:
+			c.post(line.Input{Kind: line.Withdraw, Call: call})
+			return nil, ErrNoLinger
 		case o.hold != nil && !o.hold.lease.valid():
 			continue
 		case o.hold != nil:
@@ -102,12 +110,17 @@ func (h *Hold) notHeld() error { return &NotHeld{context.Cause(h.ctx)} }
 
 // Release ends the context, and only then lets the servers know. If ctx ends first, the request
 // continues in the background. The error is a *NotHeld if nothing was held, or that of Conn.Do.
-func (h *Hold) Release(ctx context.Context) error {
+func (h *Hold) Release(ctx context.Context) error { return h.release(ctx, false) }
+
+// Discard is like Release for a hold that was not used: the name does not stay closed after it.
+func (h *Hold) Discard(ctx context.Context) error { return h.release(ctx, true) }
+
+func (h *Hold) release(ctx context.Context, unused bool) error {
 	if !h.giveUp() {
 		return h.notHeld()
 	}
 	h.ctx.end(h.conn.cfg.Errors.Released)
-	o := h.change(ctx, &api.Request{Op: &api.Request_Release{Release: &api.Release{}}})
+	o := h.change(ctx, &api.Request{Op: &api.Request_Release{Release: &api.Release{Unused: unused}}})
 	switch code := o.reply.GetCode(); {
 	case errors.Is(o.err, line.ErrWithdrawn):
 		return interrupted(ctx, o)

@@ -112,6 +112,9 @@ func (n *NearHold) Release(context.Context) error {
 	return &NotHeld{n.conn.cfg.Errors.Released}
 }
 
+// Discard is as Release: no name stays closed after such a hold.
+func (n *NearHold) Discard(ctx context.Context) error { return n.Release(ctx) }
+
 // watch begins to report what becomes of the hold, unless it does already.
 func (n *NearHold) watch() *watched {
 	n.mu.Lock()

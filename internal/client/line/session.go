@@ -214,10 +214,10 @@ func (s *Session) withdraw(c *Call) {
 	s.submit(&Call{target: c, told: true, Op: &api.Request{Op: &api.Request_Cancel{Cancel: &api.Cancel{Hold: c.sequence}}}})
 }
 
-// giveBack releases an unwanted grant.
+// giveBack releases an unwanted grant, which nobody has used.
 func (s *Session) giveBack(hold uint64) {
 	delete(s.grants, hold)
-	s.submit(&Call{told: true, Op: &api.Request{Op: &api.Request_Release{Release: &api.Release{Hold: hold}}}})
+	s.submit(&Call{told: true, Op: &api.Request{Op: &api.Request_Release{Release: &api.Release{Hold: hold, Unused: true}}}})
 }
 
 // revoke reports that the servers want a hold back. If its grant has not arrived yet, the grant

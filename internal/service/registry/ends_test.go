@@ -27,13 +27,13 @@ var speeds = map[Op]speed{
 	OpExpire: byExpiry, OpSilence: never, OpMember: never,
 	OpRevoke: asks, OpTransfer: asks, OpDrop: afterward, OpOvertake: asks,
 	OpEnd: asks, OpLevel: never, OpEnter: never, OpTurn: never, OpQuiet: never, OpGuard: asks,
-	OpAccess: asks, OpNote: never,
+	OpAccess: asks, OpNote: never, OpTime: never,
 }
 
 // operations returns all operations: those that can be encoded into the log and decoded.
 func operations() (ops []Op) {
 	for op := Op(1); op != 0; op++ {
-		if _, err := DecodeBatch((&Batch{Commands: []Command{{Op: op}}}).Append(nil, version.Access)); err == nil {
+		if _, err := DecodeBatch((&Batch{Commands: []Command{{Op: op}}}).Append(nil, version.Max)); err == nil {
 			ops = append(ops, op)
 		}
 	}

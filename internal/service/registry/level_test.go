@@ -168,6 +168,39 @@ func history4() []Batch {
 	return batches
 }
 
+// history5 is more entries, of the level from which names stay closed after their holds.
+func history5() []Batch {
+	by := &Origin{Actor: "cert:alice", Via: "http", Remote: "10.0.0.9:40000", Request: [16]byte{14: 5}}
+	open := func(n byte) Command {
+		return Command{Op: OpOpen, Session: SessionID{n}, Sequence: 1, TTL: 10e9, Host: "a7", PID: int64(n), Program: "nightly", Owner: "cert:alice"}
+	}
+	ask := func(op Op, n byte, sequence uint64, c Command) Command {
+		c.Op, c.Session, c.Sequence, c.Low = op, SessionID{n}, sequence, 2
+		return c
+	}
+	var batches []Batch
+	for i, commands := range [][]Command{
+		{{Op: OpLevel, From: 4, To: 5, By: by}},
+		{open(40), open(41), open(42)},
+		{
+			ask(OpAcquire, 40, 2, Command{Name: "at least", AtLeast: 600e9}), ask(OpAcquire, 40, 3, Command{Name: "unused", AtLeast: 600e9}),
+			ask(OpAcquire, 40, 4, Command{Name: "pool", Limit: 3, AtLeast: 3e9, LossDelay: 1e9}), ask(OpAcquire, 41, 2, Command{Name: "pool", Limit: 3, AtLeast: 900e9}),
+			ask(OpAcquire, 42, 2, Command{Class: Election, Name: "lost", Value: "v", LossDelay: 30e9}), ask(OpAcquire, 41, 3, Command{Class: Election, Name: "lost", Value: "w", AtLeast: 1e9}),
+			ask(OpAcquire, 41, 4, Command{Name: "forced", AtLeast: 600e9}), ask(OpAcquire, 41, 5, Command{Name: "held", AtLeast: 600e9, LossDelay: 1}),
+		},
+		{
+			ask(OpRelease, 40, 5, Command{Hold: 2}), ask(OpRelease, 40, 6, Command{Hold: 3, Unused: true}), ask(OpRelease, 40, 7, Command{Hold: 4}), ask(OpRelease, 41, 6, Command{Hold: 2}),
+			ask(OpRelease, 41, 7, Command{Hold: 4}), ask(OpRevoke, 40, 8, Command{Name: "forced", Value: "again", By: by}),
+			{Op: OpExpire, Term: 3, Verdicts: []Verdict{{SessionID{42}, 19, 0}}},
+		},
+		{ask(OpAcquire, 40, 9, Command{Name: "at least", Try: true}), ask(OpAcquire, 41, 8, Command{Name: "at least"})},
+		{{Op: OpTime}},
+	} {
+		batches = append(batches, Batch{Time: 90e9 + int64(i)*1e9, Wall: 1795245315451414000 + int64(i)*1e9, Commands: commands})
+	}
+	return batches
+}
+
 // requireGolden requires that the golden files of a level equal what this release writes
 // for a history, and that this release reads the same state from them.
 func requireGolden(t *testing.T, level uint32, r *Registry, history []Batch, seen map[Op]bool) {
@@ -217,10 +250,25 @@ func TestGoldenRegistry(t *testing.T) {
 	requireGuarded(t, r)
 	requireGolden(t, version.Access, r, history4(), seen)
 	requireRules(t, r)
+	requireGolden(t, version.Linger, r, history5(), seen)
+	requireLingers(t, r)
 	for op := range Op(255) {
 		if _, err := DecodeBatch((&Batch{Commands: []Command{{Op: op}}}).Append(nil, version.Max)); err == nil && !seen[op] {
 			t.Errorf("operation %d is known and not in the golden log", op)
 		}
+	}
+}
+
+// requireLingers requires of a state that places linger for each reason, and claims may.
+func requireLingers(t *testing.T, r *Registry) {
+	t.Helper()
+	var names []string
+	for l := range r.lingers.from(&linger{}) {
+		names = append(names, l.name)
+	}
+	answers := r.sessions[SessionID{40}].answers
+	if !slices.Equal(names, []string{"at least", "pool", "lost"}) || r.lingering != 2 || answers[len(answers)-1].code != Held {
+		t.Errorf("places of %q linger and %d claims may; the last answer is %+v", names, r.lingering, answers[len(answers)-1])
 	}
 }
 

@@ -71,6 +71,9 @@ func (w *walk) checkFences(fx *Effects) {
 		}
 		newest = max(newest, fence)
 	}
+	for _, o := range fx.Outcomes { // time can grant what the command of the entry then ends
+		newest = max(newest, o.Result.Fence)
+	}
 	w.checkFloors(fx, holders)
 	w.fence, w.granted = newest, holders
 	if counted := w.reg.Counts().Fence; counted != newest && (counted != w.reg.Epoch()<<40 || counted < newest) {

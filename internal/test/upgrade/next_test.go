@@ -21,9 +21,9 @@ const (
 var next = mutants.Mutant{
 	Name: "next",
 	Edits: []mutants.Edit{{
-		File: "internal/service/version/version.go", Old: "\tMax = 4\n", New: "\tMax = 5\n",
+		File: "internal/service/version/version.go", Old: "\tMax = 5\n", New: "\tMax = 6\n",
 	}, {
-		File: "internal/service/version/version.go", Old: "\t{Entry: 6, Snapshot: 6},\n", New: "\t{Entry: 6, Snapshot: 6},\n\t{Entry: 105, Snapshot: 105},\n",
+		File: "internal/service/version/version.go", Old: "\t{Entry: 7, Snapshot: 7},\n", New: "\t{Entry: 7, Snapshot: 7},\n\t{Entry: 105, Snapshot: 105},\n",
 	}, {
 		File: "internal/service/registry/command.go", Old: "// Command is one step of the replicated state.",
 		New: `// OpFuture is OpAcquire of a name that is counted.
@@ -36,15 +36,15 @@ func (c *Command) future() bool {
 // Command is one step of the replicated state.`,
 	}, {
 		File: "internal/service/registry/codec.go", Old: "\t\tb = batch.Commands[i].append(b, format)\n",
-		New: "\t\tat := len(b)\n\t\tb = batch.Commands[i].append(b, format)\n\t\tif level > 4 && batch.Commands[i].future() {\n\t\t\tb[at] = byte(OpFuture)\n\t\t}\n",
+		New: "\t\tat := len(b)\n\t\tb = batch.Commands[i].append(b, format)\n\t\tif level > 5 && batch.Commands[i].future() {\n\t\t\tb[at] = byte(OpFuture)\n\t\t}\n",
 	}, {
 		File: "internal/service/registry/codec.go", Old: "\treadOp(r, c, format)\n",
 		New: "\treadOp(r, c, format)\n\tif c.Op == OpFuture {\n\t\tc.Op = OpAcquire\n\t}\n",
 	}, {
 		File: "internal/service/registry/version.go", Old: "\tstay  bool\n", New: "\tstay  bool\n\tfuture uint64\n",
 	}, {
-		File: "internal/service/registry/version.go", Old: "var featuresOf = []feature{{version.Keeps, (*Version).keeper}, {version.Guarded, (*Version).anyGuard}, {version.Access, (*Version).ruled}}\n",
-		New: `var featuresOf = []feature{{version.Keeps, (*Version).keeper}, {version.Guarded, (*Version).anyGuard}, {version.Access, (*Version).ruled}, {5, func(v *Version) string {
+		File: "internal/service/registry/version.go", Old: "var featuresOf = []feature{{version.Keeps, (*Version).keeper}, {version.Guarded, (*Version).anyGuard}, {version.Access, (*Version).ruled}, {version.Linger, (*Version).lingerer}}\n",
+		New: `var featuresOf = []feature{{version.Keeps, (*Version).keeper}, {version.Guarded, (*Version).anyGuard}, {version.Access, (*Version).ruled}, {version.Linger, (*Version).lingerer}, {6, func(v *Version) string {
 	list, _ := v.List(Lock, "` + future + `", "", 1, 0)
 	if len(list) == 0 {
 		return ""
@@ -57,13 +57,13 @@ func (c *Command) future() bool {
 		New: "\tr.level, r.stay, r.future = c.To, c.Stay, 0\n",
 	}, {
 		File: "internal/service/registry/registry.go", Old: "func (r *Registry) apply(term uint64, c *Command, fx *Effects) {\n",
-		New: "func (r *Registry) apply(term uint64, c *Command, fx *Effects) {\n\tif r.level > 4 && c.future() {\n\t\tr.future++\n\t}\n",
+		New: "func (r *Registry) apply(term uint64, c *Command, fx *Effects) {\n\tif r.level > 5 && c.future() {\n\t\tr.future++\n\t}\n",
 	}, {
 		File: "internal/service/registry/snapshot.go", Old: "\tb = wire.AppendBool(b, v.stay)\n",
-		New: "\tb = wire.AppendBool(b, v.stay)\n\tif v.level > 4 {\n\t\tb = wire.AppendUint(b, v.future)\n\t}\n",
+		New: "\tb = wire.AppendBool(b, v.stay)\n\tif v.level > 5 {\n\t\tb = wire.AppendUint(b, v.future)\n\t}\n",
 	}, {
 		File: "internal/service/registry/snapshot.go", Old: "\tr.level, r.stay, r.epoch, r.counter,",
-		New: "\tif r.level, r.stay = rd.Uint32(), rd.Bool(); r.level > 4 {\n\t\tr.future = rd.Uint()\n\t}\n\tr.epoch, r.counter,",
+		New: "\tif r.level, r.stay = rd.Uint32(), rd.Bool(); r.level > 5 {\n\t\tr.future = rd.Uint()\n\t}\n\tr.epoch, r.counter,",
 	}, {
 		File: "internal/service/registry/snapshot.go", Old: "= rd.Uint32(), rd.Bool(), rd.Uint(), rd.Uint(),", New: "= rd.Uint(), rd.Uint(),",
 	}},

@@ -52,8 +52,15 @@ type Resource struct {
 // ResourceOf returns the form of a resource.
 func ResourceOf(r conclave.Resource) Resource {
 	return Resource{
-		jsonform.Resource{Name: r.Name, Limit: r.Limit, Holders: ui.Each(r.Holders, HolderOf), QueueLength: r.QueueLength, Guard: r.Guard},
+		jsonform.Resource{Name: r.Name, Limit: r.Limit, Holders: ui.Each(r.Holders, HolderOf), QueueLength: r.QueueLength, Guard: r.Guard, Closed: ui.Each(r.Closed, ClosedOf)},
 		ui.Each(r.Waiters, WaiterOf),
+	}
+}
+
+// ClosedOf returns the form of a place that stays closed.
+func ClosedOf(c conclave.Closed) jsonform.Closed {
+	return jsonform.Closed{
+		ClosedUntil: c.Until, Owner: c.Owner, Fence: jsonform.Uint64(c.Fence), Since: c.Since, Host: c.Host, PID: c.PID, Program: c.Program,
 	}
 }
 

@@ -74,6 +74,7 @@ func drawLapses(seed uint64, millis int64) (faults []Fault) {
 // DrawSeats returns the plan of a seed in which a stand-in replaces the algorithms.
 func DrawSeats(seed uint64, millis int64) Plan {
 	p := Draw(seed, millis)
+	p.Linger = false
 	p.Live, p.Levels, p.Limits, p.Shared = true, false, false, false
 	rng := rand.New(rand.NewPCG(seed, 8))
 	for at := int64(2500); at < millis; at += 500 + rng.Int64N(5000) {
@@ -112,6 +113,7 @@ func drawLeaves(seed uint64, millis int64) (faults []Fault) {
 // of the plans, algorithms on the servers guard some names.
 func DrawAccess(seed uint64, millis int64) Plan {
 	p := Draw(seed, millis)
+	p.Linger = false
 	if seed%3 == 0 {
 		p = DrawHosts(seed, millis)
 		p.Near = false // programs in the processes of servers need no rights

@@ -50,7 +50,10 @@ type Plan struct {
 	Access bool `json:"access,omitempty"`
 	// Copies makes all servers run a release whose processes have nonces, and starts processes with
 	// copies of the data of servers.
-	Copies bool    `json:"copies,omitempty"`
+	Copies bool `json:"copies,omitempty"`
+	// Linger makes workers ask for two names that are to stay closed after their holds. All servers
+	// support the level that is necessary for this.
+	Linger bool    `json:"linger,omitempty"`
 	Faults []Fault `json:"faults"`
 }
 
@@ -124,10 +127,13 @@ var weights = []struct {
 // Draw returns the plan of a seed. Clusters have three or five servers, alternately, and eight
 // clients. There is a fault about every two seconds. In a third of the plans, servers run different
 // releases. In a fifth, the state is limited. In a seventh, some clients authenticate with the same
-// name. Plans of the last two kinds have more floods. In a quarter, copies of servers are started.
+// name. Plans of the last two kinds have more floods. In a quarter, copies of servers are started. In
+// a quarter of the plans in which all servers are of one release and no worker keeps what it holds
+// while it waits, names stay closed after their holds.
 func Draw(seed uint64, millis int64) Plan {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	p := Plan{Seed: seed, Servers: 3 + 2*int(seed%2), Clients: 8, Millis: millis, Levels: seed/2%3 == 0, Limits: seed%5 == 4, Shared: seed%7 == 3, Deadlocks: seed/4%2 == 1}
+	p.Linger = !p.Levels && !p.Deadlocks && seed/8%4 == 2
 	if rng.IntN(2) == 0 {
 		p.Faults = drawBeginning(rng, p.Servers)
 	}
@@ -292,6 +298,9 @@ func (p *Plan) Encode() []byte {
 	}
 	if p.Copies {
 		b.WriteString("\"copies\": true, ")
+	}
+	if p.Linger {
+		b.WriteString("\"linger\": true, ")
 	}
 	b.WriteString("\"faults\": [")
 	for i, f := range p.Faults {

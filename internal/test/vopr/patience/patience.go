@@ -74,7 +74,7 @@ func (j *Judge) Watch(leader *Server) {
 // candidate has a higher priority than the leader, and the leader was not asked to leave yet.
 func (j *Judge) favourite(name string, leader *Server) (f favourite, length int64, found bool) {
 	view, held, _ := leader.Registry.Freeze().Explain(registry.Election, name, 1)
-	if !held || len(view.Waiters) == 0 {
+	if !held || len(view.Holders) == 0 || len(view.Waiters) == 0 {
 		return f, 0, false
 	}
 	leads, first := view.Holders[0], view.Waiters[0]

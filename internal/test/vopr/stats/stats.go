@@ -69,6 +69,8 @@ type Stats struct {
 	Nested    int   // acquires with keeps
 	Deadlocks int   // acquires that were refused because of a deadlock
 	Raised    int   // raises of the level that a leader proposed
+	Lingered  int   // grants of a name that waited until it was not closed any more
+	Closed    int   // tries that were refused because the name was closed
 	Attended  int   // checks of clients while a majority of the servers worked
 	Longest   int64 // ns: the longest wait of a client in these checks
 	Slowest   int64 // ns from the end of the faults until all waiters were served, at most
@@ -144,6 +146,8 @@ func (s *Stats) Add(o *Stats) {
 	s.Nested += o.Nested
 	s.Deadlocks += o.Deadlocks
 	s.Attended += o.Attended
+	s.Lingered += o.Lingered
+	s.Closed += o.Closed
 	s.Dismissed += o.Dismissed
 	s.Recalled += o.Recalled
 	s.Compared.Add(&o.Compared)
@@ -205,6 +209,8 @@ func (s *Stats) Figures(wall time.Duration) []longrun.Figure {
 		{Name: "histories too hard", Value: float64(s.Unknown)},
 		{Name: "states told to observers", Value: float64(s.Told)},
 		{Name: "grants in turn", Value: float64(s.Pairs)},
+		{Name: "grants after a name was closed", Value: float64(s.Lingered)},
+		{Name: "tries of a closed name refused", Value: float64(s.Closed)},
 		{Name: "decisions that the model allows", Value: float64(s.Compared.Sum())},
 		{Name: "longest wait for a majority that is well, s", Value: float64(s.Longest) / 1e9},
 		{Name: "copies of servers", Value: float64(s.Copies)},

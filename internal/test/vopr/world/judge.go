@@ -9,6 +9,7 @@ import (
 	"github.com/conclave-io/conclave/internal/test/vopr/deadlock"
 	"github.com/conclave-io/conclave/internal/test/vopr/events"
 	"github.com/conclave-io/conclave/internal/test/vopr/history"
+	"github.com/conclave-io/conclave/internal/test/vopr/linger"
 	"github.com/conclave-io/conclave/internal/test/vopr/patience"
 )
 
@@ -36,6 +37,7 @@ type judge struct {
 
 	patience  *patience.Judge // of the candidates of elections
 	deadlocks *deadlock.Judge // nil if the plan has no deadlocks
+	lingers   *linger.Judge
 
 	limited limited // limits of the size of the state
 
@@ -47,10 +49,10 @@ type judge struct {
 	served int64 // when all waiters at the end were served, or 0
 }
 
-func newJudge(run *events.Run) judge {
-	resources := newResources()
+func newJudge(run *events.Run, lingers bool) judge {
+	resources := newResources(lingers)
 	return judge{
-		resources: resources, patience: patience.New(run, elections(resources)),
+		resources: resources, patience: patience.New(run, elections(resources)), lingers: linger.New(run),
 		fences: make(map[uint64]history.ClaimID), shown: make(map[uint64]history.ClaimID), states: make(map[uint64]uint64),
 		founded: make(map[uint64]bool), closed: make(map[registry.SessionID]bool),
 		leaders: make(map[uint64]uint64), ended: make(map[registry.SessionID]int64),

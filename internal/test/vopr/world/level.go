@@ -30,6 +30,9 @@ func (s *Server) install() {
 	case s.w.Plan.Live:
 		s.levels = replica.Levels{Min: version.Min, Max: version.Guarded}
 		return
+	case s.w.Plan.Linger:
+		s.levels = replica.Levels{Min: version.Min, Max: version.Linger}
+		return
 	case !s.w.Plan.Levels && s.w.Plan.Deadlocks:
 		s.levels = replica.Levels{Min: version.Min, Max: version.Guarded}
 		return

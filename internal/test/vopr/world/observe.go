@@ -157,7 +157,7 @@ func (o *observer) hears(m told) {
 		delete(o.held, name)
 	}
 	for _, r := range m.changes.GetResources() {
-		o.held[r.GetName()] = ""
+		delete(o.held, r.GetName())
 		for _, h := range r.GetHolders() {
 			o.held[r.GetName()] = fencesOf([]byte(o.held[r.GetName()]), h.GetFence())
 		}

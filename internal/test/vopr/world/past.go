@@ -78,6 +78,9 @@ func (r *Resource) ended(s *Server, e *registry.Ended) {
 		return // nobody observed that it held
 	}
 	p, f := r.claims[who], r.fates[who]
+	if e.How == registry.Expired {
+		s.w.Judge.lingers.Lost(who, p.owner.EndsAt)
+	}
 	_, alive := s.Replica.Registry().Session(p.session)
 	because := ""
 	switch {

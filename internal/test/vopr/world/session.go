@@ -8,6 +8,7 @@ import (
 	"github.com/conclave-io/conclave/internal/client/line"
 	"github.com/conclave-io/conclave/internal/service/registry"
 	"github.com/conclave-io/conclave/internal/test/vopr/history"
+	"github.com/conclave-io/conclave/internal/test/vopr/linger"
 )
 
 // session is the judge's record of a session of a client. It has the deadline that the program
@@ -114,6 +115,9 @@ func (s *session) asks(req *api.Request) {
 		a.claim = s.claims[op.Cancel.GetHold()]
 	case *api.Request_Release:
 		a.claim = s.releases(op.Release.GetHold())
+		if op.Release.GetUnused() {
+			w.Judge.lingers.Unused(history.ClaimOf(s.ID, op.Release.GetHold()))
+		}
 	case *api.Request_Transfer:
 		a.claim = s.claims[op.Transfer.GetHold()]
 		a.claim.Res.named[string(op.Transfer.GetTo())] = true
@@ -133,6 +137,10 @@ func (s *session) acquires(sequence uint64, a *api.Acquire) *claim {
 	r.claim, s.claims[sequence] = p, p
 	if a.GetPatienceNs() > 0 {
 		c.w.Judge.patience.Enters(history.ClaimOf(s.ID, sequence), a.GetPatienceNs())
+	}
+	if r.res.lingers {
+		terms := linger.Terms{AtLeast: a.GetAtLeastNs(), Delay: a.GetDelayAfterLossNs()}
+		c.w.Judge.lingers.Enters(history.ClaimOf(s.ID, sequence), r.res.Name, terms)
 	}
 	return p
 }
@@ -233,6 +241,10 @@ func (s *session) final(a *asked, rep *api.Reply, code registry.Code) {
 	case p.Fence != 0 || p.ended: // the other answer, to the acquire or its cancellation, came first
 	case rep.GetFence() != 0:
 		p.granted(w, rep.GetFence(), rep.GetFloor())
+	case a.op.GetAcquire() != nil && code == registry.Held && p.Res.lingers && rep.GetHolder() == nil:
+		p.leave() // nobody holds it, so the history has no reason for the refusal
+		p.ended = true
+		w.Stats.Closed++
 	case a.op.GetAcquire() != nil:
 		p.answered(code)
 	case code == registry.OK:

@@ -31,7 +31,7 @@ func (p *claim) asked() bool {
 // look records who holds a resource now, after an entry that nobody had applied before.
 func (r *Resource) look(s *Server, now int64) {
 	view, _, ended := s.Replica.Registry().Freeze().Explain(r.Class, r.Name, r.queued)
-	var present, waiters []history.ClaimID
+	var present, waiters, begun []history.ClaimID
 	for _, x := range view.Waiters {
 		waiters = append(waiters, history.ClaimOf(x.Session, x.Sequence))
 	}
@@ -43,6 +43,7 @@ func (r *Resource) look(s *Server, now int64) {
 			f = &fate{fence: h.Fence, since: h.Since, seen: now, gone: history.Forever}
 			r.fates[c] = f
 			s.w.Judge.shown[h.Fence] = c
+			begun = append(begun, c)
 		}
 		f.last = now
 		if h.Revoked && !f.asked {
@@ -52,6 +53,9 @@ func (r *Resource) look(s *Server, now int64) {
 	}
 	slices.Reverse(ended) // the newest is first
 	r.ends(s, ended)
+	for _, c := range begun {
+		s.w.Judge.lingers.Holds(c)
+	}
 	for _, c := range r.present {
 		if !slices.Contains(present, c) {
 			r.fates[c].gone = now

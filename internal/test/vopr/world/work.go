@@ -6,6 +6,7 @@ import (
 	"github.com/conclave-io/conclave/api"
 	"github.com/conclave-io/conclave/internal/client/line"
 	"github.com/conclave-io/conclave/internal/service/registry"
+	"github.com/conclave-io/conclave/internal/service/version"
 	"github.com/conclave-io/conclave/internal/test/vopr/history"
 )
 
@@ -33,14 +34,19 @@ type Resource struct {
 	Given  map[uint64]history.ClaimID // for a guarded resource: the claim that was given each fence
 	floor  uint64                     // the largest floor that the store behind the resource has seen
 	alone  uint64                     // the largest fence of an exclusive holder that has written
+	// lingers means that requests ask that it stays closed after their holds.
+	lingers bool
 }
 
-func newResources() []*Resource {
+func newResources(lingers bool) []*Resource {
 	resources := []*Resource{
 		{Name: "a"}, {Name: "b"}, {Name: "c"}, {Name: "d"},
 		{Name: "readers", shares: true}, {Name: "semaphore", limit: 3},
 		{Class: registry.Election, Name: "a", queued: 16},
 		{Class: registry.Election, Name: "e", queued: 16},
+	}
+	if lingers {
+		resources = append(resources, &Resource{Name: "period", lingers: true}, &Resource{Class: registry.Election, Name: "shift", queued: 16, lingers: true})
 	}
 	for _, r := range resources {
 		r.fates, r.claims = make(map[history.ClaimID]*fate), make(map[history.ClaimID]*claim)
@@ -103,12 +109,14 @@ func (k *worker) choose() {
 		return
 	}
 	switch n := w.work.IntN(20); {
-	case n == 0:
+	case n == 0 && !res.lingers: // it would open the name
 		k.client.submit(&request{call: line.Call{Op: &api.Request{Op: &api.Request_Revoke{
 			Revoke: &api.Revoke{Class: api.Class(res.Class), Name: res.Name, Reason: WhyAsked},
 		}}}}, func(*api.Reply) { k.rest() })
 	case n < 4:
 		k.query(res, 0)
+	case res.lingers:
+		k.acquire(res)
 	default:
 		k.acquire(w.crowded(res))
 	}
@@ -136,11 +144,25 @@ func (k *worker) acquire(res *Resource) {
 			a.PatienceNs = 200*ms + w.work.Int64N(1000*ms)
 		}
 	}
+	if res.lingers && w.lingers() {
+		a.AtLeastNs = w.work.Int64N(2) * (200*ms + w.work.Int64N(2000*ms))
+		a.DelayAfterLossNs = w.work.Int64N(2) * (200*ms + w.work.Int64N(1500*ms))
+	}
 	r := &request{res: res, call: line.Call{Op: &api.Request{Op: &api.Request_Acquire{Acquire: a}}}}
 	k.request = r
 	k.nest(r, a)
 	k.client.submit(r, func(reply *api.Reply) { k.acquired(r, reply) })
 	k.mayWithdraw(r)
+}
+
+// lingers reports whether the level of the cluster lets names stay closed. It does not go down.
+func (w *World) lingers() bool {
+	leader := w.Leader()
+	if leader == nil {
+		return false
+	}
+	level, _ := leader.Replica.Registry().Level()
+	return level >= version.Linger
 }
 
 // mayWithdraw withdraws one request in three if it still waits after a random time.
