@@ -47,7 +47,7 @@ func (set lockOption) ofLock(a *api.Acquire) { set(a) }
 // does that, from level 5 on.
 type LingerOption func(*api.Acquire)
 
-func (set LingerOption) ofLock(a *api.Acquire)      { set(a) }
+func (set LingerOption) ofLock(a *api.Acquire)     { set(a) }
 func (set LingerOption) ofCampaign(a *api.Acquire) { set(a) }
 
 // AtLeast keeps the name closed until d after the grant, however the hold ends and whether its program

@@ -310,6 +310,8 @@ type Error struct {
 	Code    string  `json:"code"`
 	Message string  `json:"message"`
 	Holder  *Holder `json:"holder,omitempty"`
+	// Closed is what keeps the name closed, if the problem is that and nobody holds it.
+	Closed *Closed `json:"closed,omitempty"`
 	// Cycle is the deadlock, if that is the problem: the first of CycleLength dependencies.
 	Cycle       []Dependency `json:"cycle,omitempty"`
 	CycleLength uint32       `json:"cycle_length,omitempty"`
@@ -325,6 +327,9 @@ func ErrorOf(reply *api.Reply) Error {
 	}
 	if reply.GetHolder() != nil {
 		form.Holder = HolderOf(reply.GetHolder())
+	}
+	if reply.GetClosed() != nil {
+		form.Closed = new(ClosedOf(reply.GetClosed()))
 	}
 	return form
 }

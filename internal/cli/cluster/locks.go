@@ -103,6 +103,13 @@ func resourcesTable(w io.Writer, holder string, found []conclave.Resource) error
 		head = append(head, "GUARD")
 		row = func(r *conclave.Resource, cells ...string) []string { return append(cells, ui.Shown(r.Guard)) }
 	}
+	closed := func(c *conclave.Closed) string { return "-" }
+	if slices.ContainsFunc(found, anyClosed) {
+		head = append(head, "CLOSED UNTIL ABOUT")
+		closed = func(c *conclave.Closed) string { return clock(c.Until) }
+		bare := row
+		row = func(r *conclave.Resource, cells ...string) []string { return append(bare(r, cells...), "-") }
+	}
 	t := ui.NewTable(w, head...)
 	for _, r := range found {
 		for _, h := range r.Holders {
@@ -114,7 +121,11 @@ func resourcesTable(w io.Writer, holder string, found []conclave.Resource) error
 			}
 			t.Row(row(&r, append(cells, asked(h))...)...)
 		}
-		if len(r.Holders) == 0 {
+		for _, c := range r.Closed {
+			cells := row(&r, ui.Shown(r.Name), ui.Shown(c.Owner), ui.Shown(c.Host), ui.Number(c.PID), ui.Shown(c.Program), "-", ui.Since(c.Since), ui.Number(c.Fence), ui.Number(r.QueueLength), "-", "-", "-")
+			t.Row(append(cells[:len(cells)-1], closed(&c))...)
+		}
+		if len(r.Holders)+len(r.Closed) == 0 {
 			t.Row(row(&r, ui.Shown(r.Name), "-", "-", "-", "-", "-", "-", "-", ui.Number(r.QueueLength), "-", "-", "-")...)
 		}
 	}

@@ -25,7 +25,9 @@ const releaseHelp = `Only the holder can release a lock. This command asks the h
 The programs of the holders are told at once, with the reason. conclave lock and conclave elect end
 their command: they send TERM first. The next waiter gets the lock when a holder has left, or after
 one TTL of the holder's session. By then the holder knows that it lost the lock. A holder that asks
-for the lock again waits behind all others.`
+for the lock again waits behind all others.
+
+A name that stays closed after its last hold (--at-least, --delay-after-loss) opens at once.`
 
 // NewRelease returns the command release.
 func NewRelease(a *connect.App) *cobra.Command {
@@ -34,8 +36,8 @@ func NewRelease(a *connect.App) *cobra.Command {
 		Use:   "release NAME --force",
 		Short: "Ask the holders of a lock, or a leader, to leave",
 		Long:  releaseHelp,
-		Annotations: ui.Statuses("0 the holders were asked to leave; with --wait: they have left",
-			"1 nobody holds NAME, or nobody with this --fence", "124 with --wait: a holder that was asked still holds it"),
+		Annotations: ui.Statuses("0 the holders were asked to leave; with --wait: they have left. Or NAME was closed, and is open",
+			"1 nobody holds NAME and it is not closed, or not with this --fence", "124 with --wait: a holder that was asked still holds it"),
 		Example: `  conclave release nightly-report --force --reason "db1 goes down at 18:00"
   conclave release scheduler --election --force --wait 30s
   conclave release crawlers --force --fence 1099511627780    # one holder of several`,
@@ -94,20 +96,22 @@ type releaseView struct {
 	Name  string             `json:"name"`
 	Asked []*jsonform.Holder `json:"asked"`
 	Ended []jsonform.Ended   `json:"ended,omitempty"`
+	// Opened are the places that stayed closed after their holds, and are open now.
+	Opened []jsonform.Closed `json:"opened,omitempty"`
 }
 
 func (r *releaser) run(ctx context.Context) error {
 	// --wait is how long the user is willing to wait, with a quorum or without.
 	r.app.Client.Timeout = max(r.app.Client.Timeout, r.wait)
 	return r.app.Follow(ctx, func(ctx context.Context, client *conclave.Client) error {
-		asked, err := r.ask(ctx, client)
+		asked, opened, err := r.ask(ctx, client)
 		if errors.Is(err, conclave.ErrNotFound) {
 			return ui.Failure(ui.StatusNo, "%s", r.nobody())
 		}
 		if err != nil {
 			return connect.Silence(err, r.app.Client.Timeout)
 		}
-		view := releaseView{Name: r.name, Asked: ui.Each(asked, forms.HolderOf)}
+		view := releaseView{Name: r.name, Asked: ui.Each(asked, forms.HolderOf), Opened: ui.Each(opened, forms.ClosedOf)}
 		if r.wait > 0 {
 			if view.Ended, err = r.await(ctx, client, asked); err != nil {
 				return err
@@ -124,13 +128,14 @@ func (r *releaser) nobody() string {
 	return fmt.Sprintf("%s %q: nobody %s it", r.of, r.name, r.of.has())
 }
 
-// ask asks the holders to leave and returns them, except those that have left meanwhile.
-func (r *releaser) ask(ctx context.Context, client *conclave.Client) ([]conclave.Holder, error) {
+// ask asks the holders to leave and returns them, except those that have left meanwhile. It opens what
+// stays closed, and returns that.
+func (r *releaser) ask(ctx context.Context, client *conclave.Client) ([]conclave.Holder, []conclave.Closed, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(r.app.Client.Timeout))
 	defer cancel()
 	before, err := r.of.explain(ctx, client, r.name)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var options []admin.RevokeOption
 	if r.fence != 0 {
@@ -138,13 +143,16 @@ func (r *releaser) ask(ctx context.Context, client *conclave.Client) ([]conclave
 	}
 	fence, err := r.of.Revoke(client)(ctx, r.name, r.reason, options...)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	opened := slices.DeleteFunc(before.Resource.Closed, func(c conclave.Closed) bool { return r.fence != 0 && c.Fence != r.fence })
 	asked := slices.DeleteFunc(before.Resource.Holders, func(h conclave.Holder) bool { return r.fence != 0 && h.Fence != r.fence })
-	if !slices.ContainsFunc(asked, func(h conclave.Holder) bool { return h.Fence == fence }) {
+	known := slices.ContainsFunc(asked, func(h conclave.Holder) bool { return h.Fence == fence }) ||
+		slices.ContainsFunc(opened, func(c conclave.Closed) bool { return c.Fence == fence })
+	if !known {
 		asked = append(asked, conclave.Holder{Fence: fence}) // granted between the two calls
 	}
-	return asked, nil
+	return asked, opened, nil
 }
 
 // await waits until the holders have left, and returns how their holds ended.
@@ -200,6 +208,11 @@ func (r *releaser) tell(w io.Writer, view *releaseView) error {
 			who = ui.Party(h.Owner, h.Program, h.PID, h.Host)
 		}
 		if _, err := fmt.Fprintf(w, "asked %s, fence %d, to leave %s %q\n", who, h.Fence, r.of, r.name); err != nil {
+			return err
+		}
+	}
+	for _, c := range view.Opened {
+		if _, err := fmt.Fprintf(w, "opened %s %q, which stayed closed after the hold with fence %d\n", r.of, r.name, c.Fence); err != nil {
 			return err
 		}
 	}

@@ -165,6 +165,9 @@ func (v *topView) busiest(limit int) (rows [][]string, more int) {
 }
 
 func (v *topView) busy(r *conclave.Resource) []string {
+	if len(r.Holders) == 0 && len(r.Closed) > 0 {
+		return []string{ui.Shown(r.Name), ui.Number(r.QueueLength), StaysClosed(&r.Closed[0]), "-", "-"}
+	}
 	if len(r.Holders) == 0 {
 		return []string{ui.Shown(r.Name), ui.Number(r.QueueLength), "-", "-", "-"}
 	}

@@ -143,6 +143,9 @@ func (k ResourceClass) tell(w io.Writer, name string, x conclave.Explanation, bl
 	} else if err := k.tellHeld(w, name, &x.Resource); err != nil {
 		return err
 	}
+	if err := tellClosed(w, &x.Resource); err != nil {
+		return err
+	}
 	g.tellChain(w, k.Election, &x.Resource)
 	if x.Algorithm != "" {
 		tellHomes(w, x)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"net"
 	"net/http"
 	"strings"
@@ -87,6 +88,9 @@ type claim struct {
 	Try   bool               `json:"try"`
 	Wait  *jsonform.Duration `json:"wait"`
 	Keeps []jsonform.Kept    `json:"keeps"`
+	// AtLeast and DelayAfterLoss say how long the name stays closed after the hold.
+	AtLeast        jsonform.Duration `json:"at_least"`
+	DelayAfterLoss jsonform.Duration `json:"delay_after_loss"`
 }
 
 type acquireBody struct {
@@ -159,6 +163,7 @@ func (h *Handler) acquire(r *http.Request, body claim, a *api.Acquire) (any, err
 		return nil, malformed("try: cannot be combined with wait")
 	}
 	a.Name, a.Try = body.Name, body.Try
+	a.AtLeastNs, a.DelayAfterLossNs = int64(body.AtLeast), int64(body.DelayAfterLoss)
 	if wait != nil && *wait == 0 {
 		a.Try, wait = true, nil
 	}
@@ -167,11 +172,23 @@ func (h *Handler) acquire(r *http.Request, body claim, a *api.Acquire) (any, err
 	if err != nil {
 		return nil, err
 	}
+	if a.GetAtLeastNs()+a.GetDelayAfterLossNs() > 0 && !reply.GetLingers() {
+		return nil, h.noLinger(r, body.onSession, reply.GetSequence())
+	}
 	req.Sequence = reply.GetSequence()
 	return granted{
 		hold{body.onSession, body.Name, jsonform.Uint64(reply.GetSequence()), jsonform.Uint64(reply.GetFence()), jsonform.Uint64(reply.GetFloor())},
 		func() { h.server.TakeBack(r.Context(), req) },
 	}, nil
+}
+
+// noLinger gives back a hold that a server has granted which is too old to keep the name closed
+// afterwards, and returns why.
+func (h *Handler) noLinger(r *http.Request, on onSession, hold uint64) error {
+	_, err := h.perform(r.Context(), &api.Request{
+		Session: on.Session, Home: on.Home, Op: &api.Request_Release{Release: &api.Release{Hold: hold, Unused: true}},
+	}, nil)
+	return errors.Join(err, malformed("at_least, delay_after_loss: the leader is too old to keep a name closed after a hold: upgrade the servers"))
 }
 
 // keptMessages translates the names of holds.
@@ -195,10 +212,16 @@ type onHold struct {
 	Hold jsonform.Uint64 `json:"hold"`
 }
 
-func (h *Handler) postRelease(r *http.Request, body *onHold) (any, error) {
+type releaseBody struct {
+	onHold
+	// Unused means that the hold was not used: the name does not stay closed after it.
+	Unused bool `json:"unused,omitempty"`
+}
+
+func (h *Handler) postRelease(r *http.Request, body *releaseBody) (any, error) {
 	_, err := h.perform(r.Context(), &api.Request{
 		Session: body.Session, Home: body.Home,
-		Op: &api.Request_Release{Release: &api.Release{Hold: uint64(body.Hold)}},
+		Op: &api.Request_Release{Release: &api.Release{Hold: uint64(body.Hold), Unused: body.Unused}},
 	}, nil)
 	return body, err
 }

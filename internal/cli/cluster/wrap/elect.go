@@ -43,6 +43,9 @@ func NewElect(a *connect.App) *cobra.Command {
 			}
 			s.acquire = func(ctx context.Context, client *conclave.Client) (hold, error) {
 				options := []conclave.CampaignOption{conclave.Priority(c.priority), conclave.Patience(time.Duration(c.patience))}
+				for _, option := range s.lingering.options() {
+					options = append(options, option)
+				}
 				if s.try {
 					return holdOf(client.TryCampaign(ctx, s.name, []byte(c.value), options...))
 				}
@@ -52,6 +55,7 @@ func NewElect(a *connect.App) *cobra.Command {
 		},
 	}
 	s.release = func(ctx context.Context, h hold) error { return h.(*conclave.Leadership).Resign(ctx) }
+	s.discard = func(ctx context.Context, h hold) error { return h.(*conclave.Leadership).Discard(ctx) }
 	s.register(cmd)
 	c.register(cmd.Flags())
 	cmd.Flags().BoolVar(&s.repeat, "repeat", false, "campaign again if the leadership is lost, instead of exiting with status 120")

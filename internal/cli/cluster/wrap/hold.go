@@ -70,7 +70,7 @@ lock was held until then.`,
 			"128+n signal n ended the wait"),
 		Args: ui.Takes("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			options, err := sharing.options(cmd.Flags())
+			options, err := h.lockOptions(&sharing, cmd.Flags())
 			if err != nil {
 				return err
 			}
@@ -86,6 +86,7 @@ lock was held until then.`,
 	}
 	h.use = h.stay
 	h.release = func(ctx context.Context, l hold) error { return l.(*conclave.Lock).Unlock(ctx) }
+	h.discard = func(ctx context.Context, l hold) error { return l.(*conclave.Lock).Discard(ctx) }
 	h.seeker.register(cmd)
 	sharing.register(cmd.Flags())
 	h.register(cmd.Flags())

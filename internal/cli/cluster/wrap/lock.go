@@ -87,13 +87,13 @@ without --shared excludes all others, as a writer does. With --limit N, up to N 
 the lock at the same time. All of them must give the same N.
 ` + helpFor("the lock"),
 		Example: `  conclave lock nightly-report -- sh -c 'echo "fence $CONCLAVE_FENCE"'
-  conclave lock backup --try --quiet -- echo "I run"     # for cron; status 124 if it is held
+  conclave lock backup --try --at-least 10m -- echo "I run"   # for cron on several machines: one of them runs it
   conclave lock deploy --wait 5m -- echo "my turn"       # wait at most 5 minutes
   conclave lock crawlers --limit 4 -- sleep 10           # up to four at the same time
   conclave lock catalog --shared -- cat /etc/hostname    # together with other readers`,
 		Annotations: runStatuses,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			options, err := sharing.options(cmd.Flags())
+			options, err := s.lockOptions(&sharing, cmd.Flags())
 			if err != nil {
 				return err
 			}
@@ -108,6 +108,7 @@ the lock at the same time. All of them must give the same N.
 		},
 	}
 	s.release = func(ctx context.Context, h hold) error { return h.(*conclave.Lock).Unlock(ctx) }
+	s.discard = func(ctx context.Context, h hold) error { return h.(*conclave.Lock).Discard(ctx) }
 	s.register(cmd)
 	sharing.register(cmd.Flags())
 	return cmd

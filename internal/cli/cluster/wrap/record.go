@@ -50,6 +50,8 @@ type record struct {
 	Keeps string          `json:"keeps,omitempty"`
 	// Holder is the process that has it, if the outcome is conflict.
 	Holder *jsonform.Holder `json:"holder,omitempty"`
+	// Closed is what keeps it closed, if the outcome is conflict and nobody has it.
+	Closed *jsonform.Closed `json:"closed,omitempty"`
 	// When it was asked for and granted, and when the run ended.
 	Asked   time.Time  `json:"asked"`
 	Granted *time.Time `json:"granted,omitempty"`
@@ -162,7 +164,7 @@ func (f *statusFile) granted(h hold, under keeps.Inherited) error {
 }
 
 // ended writes how the run ended. If an earlier write failed too, its error was enough.
-func (f *statusFile) ended(end outcome, status int, result guard.Result, by conclave.Holder, err error) error {
+func (f *statusFile) ended(end outcome, status int, result guard.Result, by conclave.Holder, closed *conclave.Closed, err error) error {
 	if f.path == "" {
 		return nil
 	}
@@ -173,6 +175,9 @@ func (f *statusFile) ended(end outcome, status int, result guard.Result, by conc
 	}
 	if end == conflict && by.Fence != 0 {
 		f.Holder = forms.HolderOf(by)
+	}
+	if end == conflict && closed != nil {
+		f.Closed = new(forms.ClosedOf(*closed))
 	}
 	said := f.failed
 	if err := f.write(); !said {

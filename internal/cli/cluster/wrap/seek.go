@@ -26,19 +26,24 @@ type seeker struct {
 	// and failures.
 	try, repeat, quiet bool
 	shared             bool // a lock that other shared holders can have at the same time
+	lingering
 	runFlags
 	statuses
 	file statusFile
 	// until is when the wait ends, if --wait is given.
 	until time.Time
-	// taken is the process that has it, if that is why it was not acquired.
-	taken conclave.Holder
+	// taken is the process that has it, if that is why it was not acquired, and closed the hold after
+	// which it stays closed.
+	taken  conclave.Holder
+	closed *conclave.Closed
 
 	// use does under a hold what the command is for, and returns at its end. The error is errLost,
 	// errRevoked, or why there is no result.
 	use     func(h hold, arrived signals) (guard.Result, error)
 	acquire func(ctx context.Context, client *conclave.Client) (hold, error)
 	release func(ctx context.Context, h hold) error
+	// discard releases a hold under which nothing ran.
+	discard func(ctx context.Context, h hold) error
 	list    func(ctx context.Context, client *conclave.Client) (known []conclave.Resource, silent []uint64, err error)
 }
 
@@ -53,6 +58,7 @@ func (s *seeker) register(cmd *cobra.Command) {
 	}
 	s.runFlags.register(cmd)
 	s.statuses.register(cmd.Flags())
+	s.lingering.register(cmd.Flags())
 	cmd.Flags().StringVar(&s.file.path, "status-file", "", "write to this `file` who has it, then how that ended, as JSON; it replaces the file")
 	cmd.Flags().BoolVar(&s.try, "try", false, "do not wait: exit with status 124 if it is not free at once")
 	cmd.Flags().BoolVar(&s.quiet, "quiet", false, "print only losses and failures: not who has it, and not what is waited for")
@@ -65,6 +71,9 @@ func (s *seeker) check(flags interface{ Changed(string) bool }) error {
 		return ui.Exclude("--try", "--wait")
 	case flags.Changed("status-file") && s.file.path == "":
 		return aboutFile("", errors.New("must name a file"))
+	}
+	if err := s.lingering.check(s.shared); err != nil {
+		return err
 	}
 	return s.resolve(flags)
 }
@@ -133,7 +142,7 @@ func (s *seeker) record(result guard.Result, err error) outcome {
 	if end == exited && s.argv == nil {
 		end = released
 	}
-	if w := s.file.ended(end, s.statuses.of(end, result, err), result, s.taken, err); w != nil {
+	if w := s.file.ended(end, s.statuses.of(end, result, err), result, s.taken, s.closed, err); w != nil {
 		s.app.Say("%s", ui.OneLine(w.Error()))
 	}
 	return end
@@ -240,8 +249,12 @@ func (s *seeker) wait(ctx context.Context, client *conclave.Client, arrived sign
 // refusal says why something was not acquired. It returns nil if err is nil.
 func (s *seeker) refusal(ctx context.Context, client *conclave.Client, err error) error {
 	var held *conclave.HeldError
+	errors.As(err, &held)
 	switch {
-	case errors.As(err, &held):
+	case held != nil && held.Closed != nil:
+		s.closed = held.Closed
+		return ui.Failure(ui.StatusNotAcquired, "%s %q: %s", s.of, s.name, cluster.StaysClosed(held.Closed))
+	case held != nil:
 		if held.Holder.Fence == 0 {
 			if blocked := s.blocked(ctx, client, nil); blocked != "" {
 				return ui.Failure(ui.StatusNotAcquired, "%s %q: %s", s.of, s.name, blocked)
@@ -313,16 +326,21 @@ func (s *seeker) unknown(err error) error {
 // hold runs the command and releases the hold. It returns when no process of the command is left.
 func (s *seeker) hold(h hold, arrived signals) (guard.Result, error) {
 	result, err := s.use(h, arrived)
+	early := new(notStarted)
+	release := s.release
+	if errors.As(err, &early) { // it has not run, so others may
+		release = s.discard
+	}
 	if stands(h) && !s.abandoned(err) {
 		// A new context: the release is necessary even if the command was interrupted.
 		ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
 		defer cancel()
-		if r := s.release(ctx, h); r != nil && !errors.Is(r, conclave.ErrNotHeld) {
+		if r := release(ctx, h); r != nil && !errors.Is(r, conclave.ErrNotHeld) {
 			s.app.Say("%s %q: release failed: %s; it will be free within %v", s.of, s.name, ui.OneLine(r.Error()), &s.ttl)
 		}
 	}
 	end := "; the command was ended"
-	if early := new(notStarted); errors.As(err, &early) {
+	if early.error != nil {
 		err, end = early.error, "; the command was not started"
 	}
 	if s.argv == nil {
@@ -357,6 +375,10 @@ func (s *seeker) holder(ctx context.Context, client *conclave.Client) (string, e
 	if r != nil && len(r.Holders) > 0 {
 		s.taken = r.Holders[0]
 		return ": " + s.of.Taken() + s.by(s.taken), nil
+	}
+	if r != nil && len(r.Closed) > 0 {
+		s.closed = &r.Closed[0]
+		return ": " + cluster.StaysClosed(s.closed), nil
 	}
 	if blocked := s.blocked(ctx, client, r); blocked != "" {
 		return ": " + blocked, nil

@@ -59,7 +59,7 @@ func (s *seeker) follow(ctx context.Context, client *conclave.Client) {
 		}
 		r := named(s.name, now)
 		say(r, silent)
-		if r != nil && len(r.Holders) > 0 && r.Guard == "" {
+		if r != nil && len(r.Holders)+len(r.Closed) > 0 && r.Guard == "" {
 			break
 		}
 		select {
@@ -129,6 +129,9 @@ func (s *seeker) waitingFor(r *conclave.Resource, session string) string {
 	var holders []string
 	for _, h := range r.Holders {
 		holders = append(holders, strings.TrimPrefix(s.by(h), " by "))
+	}
+	if len(holders) == 0 && len(r.Closed) > 0 {
+		return cluster.StaysClosed(&r.Closed[0]) + more
 	}
 	switch len(holders) {
 	case 0:
