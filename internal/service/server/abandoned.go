@@ -104,7 +104,7 @@ func (a *abandoned) try(who stream.Caller, req *api.Request) (why string, again 
 	}
 	reply := a.carryOut(ctx, numbered(&api.Request{Op: &api.Request_Cancel{Cancel: &api.Cancel{Hold: hold}}}))
 	if reply.GetCode() == api.Code_CODE_OK && reply.GetFence() != 0 {
-		reply = a.carryOut(ctx, numbered(&api.Request{Op: &api.Request_Release{Release: &api.Release{Hold: hold}}}))
+		reply = a.carryOut(ctx, numbered(&api.Request{Op: &api.Request_Release{Release: &api.Release{Hold: hold, Unused: true}}}))
 	}
 	switch reply.GetCode() {
 	case api.Code_CODE_OK, api.Code_CODE_NOT_HELD, api.Code_CODE_SESSION_GONE:

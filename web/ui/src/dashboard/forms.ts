@@ -409,6 +409,25 @@ export interface Resource {
    * Guard is the algorithm that guards the lock, absent if agreement does.
    */
   guard?: string;
+  /**
+   * Closed are the places that stay closed after their holds.
+   */
+  closed?: Closed[];
+}
+/**
+ * Closed is a place that stays closed after its hold has ended.
+ */
+export interface Closed {
+  /**
+   * ClosedUntil is about when it opens.
+   */
+  closed_until: string;
+  owner?: string;
+  fence: Uint64;
+  since: string;
+  host: string;
+  pid: number /* int64 */;
+  program: string;
 }
 /**
  * Locks is a page of a list of locks.
@@ -542,6 +561,10 @@ export interface Error {
   code: string;
   message: string;
   holder?: Holder;
+  /**
+   * Closed is what keeps the name closed, if the problem is that and nobody holds it.
+   */
+  closed?: Closed;
   /**
    * Cycle is the deadlock, if that is the problem: the first of CycleLength dependencies.
    */
