@@ -122,7 +122,7 @@ func (h *head) rulesWith(origin Origin, m Member) *access.State {
 
 // setLevel changes the level, if it is still the one that the command names.
 func (r *Registry) setLevel(c *Command) {
-	if c.From != r.level || r.pinned(c.To) {
+	if c.From != r.level || r.pinned(c.To) || !hasLinger(c.To) && r.lingering+r.lingers.len() > 0 {
 		return
 	}
 	if refusal := (Result{}); r.Forbids(c.Origin(), access.Upgrade, &refusal) {

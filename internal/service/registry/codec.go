@@ -119,21 +119,7 @@ func (c *Command) appendOperands(b []byte, format byte) []byte {
 		b = wire.AppendBytes(b, c.Program)
 		b = wire.AppendBytes(b, c.Owner)
 	case OpAcquire:
-		b = append(b, byte(c.Class))
-		b = wire.AppendBytes(b, c.Name)
-		b = wire.AppendBool(b, c.Try)
-		b = wire.AppendUint(b, uint64(c.Limit))
-		b = wire.AppendBool(b, c.Shared)
-		b = wire.AppendBytes(b, c.Value)
-		b = wire.AppendInt(b, c.Priority)
-		b = wire.AppendInt(b, c.Patience)
-		if format >= entryKeeps {
-			b = appendKeeps(b, c.Keeps)
-		}
-		if format >= entryLinger {
-			b = wire.AppendInt(b, c.AtLeast)
-			b = wire.AppendInt(b, c.LossDelay)
-		}
+		b = c.appendAcquire(b, format)
 	case OpRevoke:
 		b = append(b, byte(c.Class))
 		b = wire.AppendBytes(b, c.Name)
@@ -154,6 +140,25 @@ func (c *Command) appendOperands(b []byte, format byte) []byte {
 		b = c.appendHeir(b)
 	case OpEnter, OpTurn, OpQuiet:
 		b = c.appendSeatOp(b)
+	}
+	return b
+}
+
+func (c *Command) appendAcquire(b []byte, format byte) []byte {
+	b = append(b, byte(c.Class))
+	b = wire.AppendBytes(b, c.Name)
+	b = wire.AppendBool(b, c.Try)
+	b = wire.AppendUint(b, uint64(c.Limit))
+	b = wire.AppendBool(b, c.Shared)
+	b = wire.AppendBytes(b, c.Value)
+	b = wire.AppendInt(b, c.Priority)
+	b = wire.AppendInt(b, c.Patience)
+	if format >= entryKeeps {
+		b = appendKeeps(b, c.Keeps)
+	}
+	if format >= entryLinger {
+		b = wire.AppendInt(b, c.AtLeast)
+		b = wire.AppendInt(b, c.LossDelay)
 	}
 	return b
 }
@@ -251,20 +256,7 @@ func readOperands(r *wire.Reader, c *Command, format byte) {
 	case OpClose:
 		readHeir(r, c)
 	case OpAcquire:
-		c.Class = Class(r.Byte())
-		c.Name = r.String()
-		c.Try = r.Bool()
-		c.Limit = readLimit(r)
-		c.Shared = r.Bool()
-		c.Value = r.String()
-		c.Priority = r.Int()
-		c.Patience = r.Int()
-		if format >= entryKeeps {
-			c.Keeps = readKeeps(r)
-		}
-		if format >= entryLinger {
-			c.AtLeast, c.LossDelay = r.Int(), r.Int()
-		}
+		readAcquire(r, c, format)
 	case OpRevoke:
 		c.Class = Class(r.Byte())
 		c.Name = r.String()
@@ -285,6 +277,23 @@ func readOperands(r *wire.Reader, c *Command, format byte) {
 		readSeatOp(r, c)
 	default:
 		r.Fail(fmt.Errorf("unknown operation %d", c.Op))
+	}
+}
+
+func readAcquire(r *wire.Reader, c *Command, format byte) {
+	c.Class = Class(r.Byte())
+	c.Name = r.String()
+	c.Try = r.Bool()
+	c.Limit = readLimit(r)
+	c.Shared = r.Bool()
+	c.Value = r.String()
+	c.Priority = r.Int()
+	c.Patience = r.Int()
+	if format >= entryKeeps {
+		c.Keeps = readKeeps(r)
+	}
+	if format >= entryLinger {
+		c.AtLeast, c.LossDelay = r.Int(), r.Int()
 	}
 }
 

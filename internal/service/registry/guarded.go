@@ -417,11 +417,10 @@ func (r *Registry) relevel() {
 	}
 }
 
-// pinned reports whether the level cannot go down because there are seats, guards, rules or places
-// that linger.
-func (r *Registry) pinned(level uint32) bool {
-	l := r.Guarded()
-	return !hasLinger(level) && r.lingers.len()+r.lingering > 0 || !hasGuarded(level) && (len(l.Guards)+len(l.Seats) > 0 || l.Watch.Algorithm != "") || !hasAccess(level) && r.rules.Rest() != ""
+// pinned reports whether the level cannot go down because there are seats, guards or rules.
+func (h *head) pinned(level uint32) bool {
+	l := h.Guarded()
+	return !hasGuarded(level) && (len(l.Guards)+len(l.Seats) > 0 || l.Watch.Algorithm != "") || !hasAccess(level) && h.rules.Rest() != ""
 }
 
 // anyGuard returns the name of a prefix with a guard, or of a seat, or "".

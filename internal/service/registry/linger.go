@@ -55,10 +55,10 @@ type linger struct {
 
 func (l *linger) key() key { return key{l.class, l.name} }
 
-// shown describes the place, given the replicated time and the wall clock of an entry.
-func (l *linger) shown(now, wall int64) Linger {
+// shown describes the place at the time of an entry.
+func (l *linger) shown(at *head) Linger {
 	return Linger{
-		Fence: l.fence, Since: l.since, Until: wall + l.until - now,
+		Fence: l.fence, Since: l.since, Until: at.wall + l.until - at.now,
 		Owner: l.of.owner, Host: l.of.host, PID: l.of.pid, Program: l.of.program,
 	}
 }
@@ -132,6 +132,14 @@ func (ls *lingers) of(k key) (places []*linger) {
 	return places
 }
 
+// with returns the places of a resource that linger, or the one with a fence, by fence.
+func (ls *lingers) with(k key, fence uint64) []*linger {
+	if ls.closed(k) == 0 {
+		return nil
+	}
+	return slices.DeleteFunc(ls.of(k), func(l *linger) bool { return fence != 0 && l.fence != fence })
+}
+
 // from returns the places from one on, by class, name and fence.
 func (ls *lingers) from(first *linger) iter.Seq[*linger] {
 	return func(yield func(*linger) bool) {
@@ -172,26 +180,49 @@ func (ls *lingers) under(prefix string) iter.Seq[*linger] {
 	}
 }
 
+// add adds a place.
+func (ls *lingers) add(l *linger) {
+	ls.byTime.Put(l)
+	ls.byName.Put(l)
+	ls.counts[l.key()]++
+}
+
+// remove removes a place.
+func (ls *lingers) remove(l *linger) {
+	ls.byTime.Remove(l)
+	ls.byName.Remove(l)
+	if ls.counts[l.key()]--; ls.counts[l.key()] == 0 {
+		delete(ls.counts, l.key())
+	}
+}
+
+// due returns the places that open at a replicated time at the latest, in the order in which they do.
+func (ls *lingers) due(now int64) (places []*linger) {
+	if ls.len() > 0 {
+		ls.byTime.Scan(func(l *linger) bool {
+			if l.until <= now {
+				places = append(places, l)
+			}
+			return l.until <= now
+		})
+	}
+	return places
+}
+
+// owner returns the principal whose session held a place of a resource that lingers, or "".
+func (ls *lingers) owner(k key) string {
+	if places := ls.of(k); len(places) > 0 {
+		return places[0].of.owner
+	}
+	return ""
+}
+
 // startLinger adds a place that lingers.
 func (st *state) startLinger(l *linger) {
-	st.lingers.byTime.Put(l)
-	st.lingers.byName.Put(l)
-	st.lingers.counts[l.key()]++
+	st.lingers.add(l)
 	st.tally.bytes += l.bytes()
 	st.tally.digest += l.hash()
 	st.control.countLinger(l, 1)
-}
-
-// endLinger removes a place that lingers.
-func (st *state) endLinger(l *linger) {
-	st.lingers.byTime.Remove(l)
-	st.lingers.byName.Remove(l)
-	if st.lingers.counts[l.key()]--; st.lingers.counts[l.key()] == 0 {
-		delete(st.lingers.counts, l.key())
-	}
-	st.tally.bytes -= l.bytes()
-	st.tally.digest -= l.hash()
-	st.control.countLinger(l, -1)
 }
 
 // until returns to which replicated time the place of a hold lingers that ends now.
@@ -206,56 +237,31 @@ func (c *claim) until(now int64, how Ending) int64 {
 // lingers reports whether the place of a claim can linger.
 func (t *extras) lingers() bool { return t.atLeast != 0 || t.lossDelay != 0 }
 
-// linger closes the place of a hold that ends now, if that has asked for it.
-func (r *Registry) linger(c *claim, how Ending) {
-	if !c.lingers() {
-		return
+// place returns the place of a hold that ends now, if it is to linger, or nil.
+func (c *claim) place(now int64, how Ending) *linger {
+	if !c.lingers() || c.until(now, how) <= now {
+		return nil
 	}
-	if until := c.until(r.now, how); until > r.now {
-		r.startLinger(&linger{
-			class: c.resource.class, name: c.resource.name, limit: c.resource.limit,
-			fence: c.fence, since: c.since, until: until, of: c.session.party,
-		})
+	return &linger{
+		class: c.resource.class, name: c.resource.name, limit: c.resource.limit,
+		fence: c.fence, since: c.since, until: c.until(now, how), of: c.session.party,
 	}
 }
 
-// openDue opens the places whose time has come, and grants them.
-func (r *Registry) openDue(fx *Effects) {
-	if l := r.lingers.next(); l == nil || l.until > r.now {
-		return
-	}
-	var due []key
+// reopen opens places that linger, and grants them.
+func (r *Registry) reopen(places []*linger, fx *Effects) {
+	var opened []key
 	seen := make(map[key]bool)
-	for l := r.lingers.next(); l != nil && l.until <= r.now; l = r.lingers.next() {
-		r.endLinger(l)
+	for _, l := range places {
+		r.lingers.remove(l)
+		r.tally.bytes -= l.bytes()
+		r.tally.digest -= l.hash()
+		r.control.countLinger(l, -1)
 		if k := l.key(); !seen[k] {
 			seen[k] = true
-			due = append(due, k)
+			opened = append(opened, k)
 		}
 	}
-	r.regrant(due, fx)
-}
-
-// reopen opens the places of a resource before their time, or the one with a given fence. It
-// returns the newest of their fences, or 0.
-func (r *Registry) reopen(k key, fence uint64, fx *Effects) (newest uint64) {
-	if r.lingers.closed(k) == 0 {
-		return 0
-	}
-	for _, l := range r.lingers.of(k) {
-		if fence == 0 || fence == l.fence {
-			r.endLinger(l)
-			newest = l.fence
-		}
-	}
-	if newest != 0 {
-		r.regrant([]key{k}, fx)
-	}
-	return newest
-}
-
-// regrant grants resources of which places have opened to their waiters.
-func (r *Registry) regrant(opened []key, fx *Effects) {
 	for _, k := range opened {
 		if res := r.find(k.class, k.name); res != nil {
 			r.settle(r.thaw(res), fx)
@@ -265,31 +271,27 @@ func (r *Registry) regrant(opened []key, fx *Effects) {
 	}
 }
 
-// cannotLinger refuses a request at a home whose place is to linger, and reports whether it did.
-func (r *Registry) cannotLinger(asked *extras, result *Result) bool {
-	if !r.home || !asked.lingers() {
+// bars refuses a request because of its terms or of places that linger, of which there are so many of
+// its resource, and reports whether it did.
+func (st *state) bars(c *Command, at *head, asked *extras, closed int, result *Result) bool {
+	if at.home && asked.lingers() {
+		*result = Result{Code: Invalid, Message: "an algorithm guards the name: only agreement keeps a name closed after its hold"}
+		return true
+	}
+	if closed == 0 {
 		return false
 	}
-	*result = Result{Code: Invalid, Message: "an algorithm guards the name: only agreement keeps a name closed after its hold"}
-	return true
-}
-
-// bars refuses a request that does not fit the places that linger of a resource of which closed
-// ones do, and reports whether it did.
-func (r *Registry) bars(c *Command, asked *extras, limit uint32, closed int, result *Result) bool {
-	places := r.lingers.of(key{c.Class, c.Name})
-	newest := places[len(places)-1]
-	res := r.find(c.Class, c.Name)
+	places, res := st.lingers.of(key{c.Class, c.Name}), st.find(c.Class, c.Name)
+	newest, limit := places[len(places)-1], max(c.Limit, 1)
 	switch {
 	case newest.limit != limit:
 		*result = Result{Code: Invalid, Message: fmt.Sprintf("%s has the limit %d until its last place opens, not %d", quoted(c.Name), newest.limit, limit)}
 	case !c.Try || res == nil && asked.fits(nil, limit, closed) || res != nil && res.admits(asked, closed):
 		return false
-	case res != nil && len(res.holders()) > 0:
+	case res.held():
 		return false // the holders are in the way too
 	default:
-		shown := newest.shown(r.now, r.wall)
-		*result = Result{Code: Held, Message: quoted(c.Name) + " stays closed after its last hold", Closed: &shown}
+		*result = Result{Code: Held, Message: quoted(c.Name) + " stays closed after its last hold", Closed: new(newest.shown(at))}
 	}
 	return true
 }
@@ -301,9 +303,6 @@ func (st *state) Opens() (at int64, some bool) {
 	}
 	return 0, false
 }
-
-// Lingering returns the number of places that linger.
-func (st *state) Lingering() int { return st.lingers.len() }
 
 // lingerer returns what lingers or may linger, or "".
 func (v *Version) lingerer() (name string) {
@@ -393,8 +392,8 @@ func (d *decoder) readLingers() {
 	}
 }
 
-// checkLingers checks the places that linger.
-func (r *Registry) checkLingers() error {
+// check checks the places that linger in a registry.
+func (ls *lingers) check(r *Registry) error {
 	claims := 0
 	for res := range r.names.Scan {
 		for _, c := range slices.Concat(res.holders(), res.queue()) {
@@ -404,16 +403,16 @@ func (r *Registry) checkLingers() error {
 		}
 	}
 	total := 0
-	for l := range r.lingers.from(&linger{}) {
-		places := r.lingers.of(l.key())
+	for l := range ls.from(&linger{}) {
+		places := ls.of(l.key())
 		res := r.resources.get(l.key())
 		switch {
 		case l.until <= r.now:
 			return fmt.Errorf("%q: a place lingers until %d, and it is %d", l.name, l.until, r.now)
 		case l.fence > r.fence():
 			return fmt.Errorf("%q: the fence %d of a place that lingers is above the newest", l.name, l.fence)
-		case len(places) != r.lingers.closed(l.key()):
-			return fmt.Errorf("%q: %d places linger, %d are counted", l.name, len(places), r.lingers.closed(l.key()))
+		case len(places) != ls.closed(l.key()):
+			return fmt.Errorf("%q: %d places linger, %d are counted", l.name, len(places), ls.closed(l.key()))
 		case res != nil && !res.gone() && res.limit != l.limit:
 			return fmt.Errorf("%q: has the limit %d, a place that lingers %d", l.name, res.limit, l.limit)
 		case res != nil && len(res.holders())+len(places) > int(l.limit):
@@ -422,8 +421,8 @@ func (r *Registry) checkLingers() error {
 		total++
 	}
 	switch {
-	case total != r.lingers.byTime.Len():
-		return fmt.Errorf("%d places linger by name, %d by time", total, r.lingers.byTime.Len())
+	case total != ls.byTime.Len():
+		return fmt.Errorf("%d places linger by name, %d by time", total, ls.byTime.Len())
 	case claims != r.lingering:
 		return fmt.Errorf("%d claims may linger, %d are counted", claims, r.lingering)
 	case !hasLinger(r.level) && total+claims > 0:

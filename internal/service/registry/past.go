@@ -170,8 +170,11 @@ func (l *recent) makeRoom(generation uint64, t *tally) *record {
 	return oldest
 }
 
-// remember records how a hold ended that ends now.
+// remember records how a hold ended that ends now. Its place lingers if it asked for that.
 func (r *Registry) remember(c *claim, how Ending) {
+	if l := c.place(r.now, how); l != nil {
+		r.startLinger(l)
+	}
 	r.reports.ended(c, how, r.wall)
 	var e ending
 	e.fence, e.since, e.until, e.of, e.how = c.fence, c.since, r.wall, c.session.party, how

@@ -226,7 +226,7 @@ func (w *walk) note(c *Command, fx *Effects, before map[key]line) {
 
 // noteLingers notes what happened to places that linger.
 func (w *walk) noteLingers(c *Command, fx *Effects) {
-	before, now := w.lingering, w.reg.Lingering()
+	before, now := w.lingering, w.reg.lingers.len()
 	w.lingering = now
 	w.seeIf(now > before && (c.Op == OpRelease || c.Op == OpClose), "lingers")
 	w.seeIf(now > before && (c.Op == OpExpire || c.Op == OpDrop), "lingers after a loss")
@@ -234,7 +234,7 @@ func (w *walk) noteLingers(c *Command, fx *Effects) {
 	w.seeIf(now < before && c.Op != OpRevoke, "opened by time")
 	for _, outcome := range fx.Outcomes {
 		w.seeIf(outcome.Result.Closed != nil, "held by nobody")
-		w.seeIf(outcome.Result.Code == Queued && !w.reg.isHeld(c.Class, c.Name) && w.reg.lingers.closed(key{c.Class, c.Name}) > 0, "kept from a waiter")
+		w.seeIf(outcome.Result.Code == Queued && !w.reg.find(c.Class, c.Name).held() && w.reg.lingers.closed(key{c.Class, c.Name}) > 0, "kept from a waiter")
 	}
 }
 

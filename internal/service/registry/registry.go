@@ -39,7 +39,9 @@ func New() *Registry {
 func (r *Registry) Apply(term uint64, batch *Batch, fx *Effects) {
 	r.frozen = nil
 	r.now, r.wall, r.term, r.deeds = max(r.now, batch.Time), batch.Wall, term, fx.Deeds
-	r.openDue(fx)
+	if due := r.lingers.due(r.now); len(due) > 0 {
+		r.reopen(due, fx)
+	}
 	for i := range batch.Commands {
 		r.apply(term, &batch.Commands[i], fx)
 	}
@@ -107,7 +109,7 @@ func (r *Registry) request(c *Command, result *Result, fx *Effects) {
 		result.Code, result.Remaining, result.Revoked = OK, s.ttl, s.asked()
 		return
 	}
-	if r.answered(s, c, result) {
+	if r.answered(s, c, &r.head, result) {
 		r.control.hide(s, result, c.Class, c.Name)
 		return
 	}
@@ -126,7 +128,7 @@ func NoSession(id SessionID) Result {
 
 // answered finds the answer to a request that was carried out before. For a claim that still
 // exists, the answer is its present state.
-func (r *Registry) answered(s *session, c *Command, result *Result) bool {
+func (st *state) answered(s *session, c *Command, at *head, result *Result) bool {
 	s.forget(c.Low)
 	if c.Op == OpAcquire {
 		if made := s.claims.get(number(c.Sequence)); made != nil {
@@ -135,7 +137,7 @@ func (r *Registry) answered(s *session, c *Command, result *Result) bool {
 		}
 	}
 	if i, found := s.find(c.Sequence); found {
-		*result = r.recall(&s.answers[i], c)
+		*result = st.recall(&s.answers[i], c, at)
 		return true
 	}
 	if c.Sequence < s.low {
@@ -147,15 +149,15 @@ func (r *Registry) answered(s *session, c *Command, result *Result) bool {
 
 // recall returns a stored answer. What was in the way is not stored with it, so what is in the way at
 // present is added, if there is something.
-func (r *Registry) recall(a *answer, c *Command) Result {
+func (st *state) recall(a *answer, c *Command, at *head) Result {
 	result := Result{Code: a.code, Message: a.message, Fence: a.fence, Floor: a.floor}
 	if a.code != Held || c.Op != OpAcquire {
 		return result
 	}
-	if res := r.find(c.Class, c.Name); res != nil && len(res.holders()) > 0 {
+	if res := st.find(c.Class, c.Name); res.held() {
 		result.Holder = res.inTheWay()
-	} else if places := r.lingers.of(key{c.Class, c.Name}); len(places) > 0 {
-		result.Closed = new(places[len(places)-1].shown(r.now, r.wall))
+	} else if places := st.lingers.of(key{c.Class, c.Name}); len(places) > 0 {
+		result.Closed = new(places[len(places)-1].shown(at))
 	}
 	return result
 }
@@ -176,7 +178,7 @@ func (result *Result) granted(c *claim) {
 
 func (r *Registry) carryOut(s *session, c *Command, result *Result, fx *Effects) {
 	if r.closed() && r.control.refusesRequest(s, c, r.deeds, result) {
-		r.putRevoke(s, c, r.revokable(c), *result)
+		r.putRevoke(s, c, r.lingers.owner(key{c.Class, c.Name}), *result)
 		return
 	}
 	switch c.Op {
@@ -196,7 +198,7 @@ func (r *Registry) carryOut(s *session, c *Command, result *Result, fx *Effects)
 	case OpUpdate:
 		*result = r.update(s, c, fx)
 	case OpRevoke:
-		owner := r.revokable(c)
+		owner := r.lingers.owner(key{c.Class, c.Name})
 		*result = r.revoke(c, fx)
 		r.putRevoke(s, c, owner, *result)
 	case OpTransfer:
@@ -242,7 +244,7 @@ func (r *Registry) open(c *Command) *session {
 func (r *Registry) acquire(s *session, c *Command, result *Result, fx *Effects) {
 	limit, k := max(c.Limit, 1), key{c.Class, c.Name}
 	asked, closed := extrasOf(c, r.now), r.lingers.closed(k)
-	if r.elsewhere(c, result) || r.cannotLinger(asked, result) || closed > 0 && r.bars(c, asked, limit, closed, result) {
+	if r.elsewhere(c, result) || r.bars(c, &r.head, asked, closed, result) {
 		return
 	}
 	res := r.claimed(k, limit)
@@ -354,7 +356,6 @@ func (r *Registry) drop(c *claim, code Code, how Ending) {
 	res := r.thaw(c.resource)
 	if c.held() {
 		r.remember(c, how)
-		r.linger(c, how)
 		r.exit(c)
 		c.session.holds--
 	} else {

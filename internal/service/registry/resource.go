@@ -64,6 +64,9 @@ func (res *resource) holders() []*claim {
 	return nil
 }
 
+// held reports whether somebody holds the resource, which may be nil.
+func (res *resource) held() bool { return res != nil && len(res.holders()) > 0 }
+
 // floor returns the smallest fence among the holders, or 0 if not all are known here.
 func (res *resource) floor() uint64 {
 	if res.has(units) {

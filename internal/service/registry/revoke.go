@@ -18,37 +18,28 @@ import (
 // revoke asks all holders of a resource to leave, or the one with a given fence. It opens the places
 // that linger, or the one with that fence: what is granted then stays.
 func (r *Registry) revoke(c *Command, fx *Effects) Result {
-	fence := r.askHolders(c, fx)
-	fence = max(fence, r.reopen(key{c.Class, c.Name}, c.Fence, fx))
+	res, fence := r.find(c.Class, c.Name), uint64(0)
+	held := res.held()
+	if held {
+		res = r.thaw(res)
+		for i, holder := range res.holders() {
+			if c.Fence == 0 || c.Fence == holder.fence {
+				fence = holder.fence
+				r.ask(res, i, ByOperator, c.Value, c.Origin().Actor, fx)
+			}
+		}
+	}
+	if places := r.lingers.with(key{c.Class, c.Name}, c.Fence); len(places) > 0 {
+		fence = max(fence, places[len(places)-1].fence)
+		r.reopen(places, fx)
+	}
 	switch {
 	case fence != 0:
 		return Result{Code: OK, Fence: fence}
-	case !r.isHeld(c.Class, c.Name):
+	case !held:
 		return Result{Code: NotFound, Message: "nobody holds " + quoted(c.Name)}
 	}
 	return Result{Code: NotFound, Message: fmt.Sprintf("nobody holds %s with the fence %d", quoted(c.Name), c.Fence)}
-}
-
-// isHeld reports whether somebody holds a resource.
-func (st *state) isHeld(class Class, name string) bool {
-	res := st.find(class, name)
-	return res != nil && len(res.holders()) > 0
-}
-
-// askHolders asks the holders that a command names to leave, and returns the newest of their fences,
-// or 0.
-func (r *Registry) askHolders(c *Command, fx *Effects) (fence uint64) {
-	if !r.isHeld(c.Class, c.Name) {
-		return 0
-	}
-	res := r.thaw(r.find(c.Class, c.Name))
-	for i, holder := range res.holders() {
-		if c.Fence == 0 || c.Fence == holder.fence {
-			fence = holder.fence
-			r.ask(res, i, ByOperator, c.Value, c.Origin().Actor, fx)
-		}
-	}
-	return fence
 }
 
 // ask asks a holder of a thawed resource to leave, unless it was asked before.

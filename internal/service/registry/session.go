@@ -222,7 +222,6 @@ func (r *Registry) abandon(c *claim, how Ending, fx *Effects) {
 	r.countClaim(c, -1)
 	if c.held() {
 		r.remember(c, how)
-		r.linger(c, how)
 		return
 	}
 	r.waiters--

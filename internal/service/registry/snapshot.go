@@ -399,7 +399,7 @@ func (r *Registry) Check() error {
 	case listed != len(r.revoked)+len(r.eager):
 		return fmt.Errorf("%d claims are revoked and %d eager, %d should be either", len(r.revoked), len(r.eager), listed)
 	}
-	return cmp.Or(r.checkLingers(), r.checkControl(r.rules), r.checkSeats(r.Guarded()), r.checkGuards(r.epoch))
+	return cmp.Or(r.lingers.check(r), r.checkControl(r.rules), r.checkSeats(r.Guarded()), r.checkGuards(r.epoch))
 }
 
 func (st *state) checkSession(s *session) error {

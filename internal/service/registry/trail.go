@@ -233,19 +233,10 @@ func (r *Registry) putRevoke(s *session, c *Command, owner string, result Result
 	if result.Code == NotFound && c.Fence != 0 && r.isGuarded(c.Class, c.Name) {
 		rec.Fence, rec.Result = c.Fence, OK
 	}
+	if res := r.find(c.Class, c.Name); res.held() {
+		rec.Owner = res.holders()[0].session.owner
+	}
 	r.put(rec)
-}
-
-// revokable returns the principal that holds what a command revokes, or that held it if places linger,
-// or "".
-func (st *state) revokable(c *Command) string {
-	if st.isHeld(c.Class, c.Name) {
-		return st.find(c.Class, c.Name).holders()[0].session.owner
-	}
-	if places := st.lingers.of(key{c.Class, c.Name}); len(places) > 0 {
-		return places[0].of.owner
-	}
-	return ""
 }
 
 // levels describes what an OpLevel changes.

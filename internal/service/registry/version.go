@@ -166,7 +166,7 @@ func (v *Version) describe(k key, res *resource, closed bool, view *Resource, wa
 	}
 	if view.Closed = nil; closed {
 		for _, l := range v.lingers.of(k) {
-			view.Closed = append(view.Closed, l.shown(v.now, v.wall))
+			view.Closed = append(view.Closed, l.shown(&v.head))
 		}
 	}
 }

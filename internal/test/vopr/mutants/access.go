@@ -32,7 +32,7 @@ var accessMutants = []Mutant{
 		Why:    "What a session had when it ended counts on: its owner comes to the end of its quota with nothing in its hands.",
 		Access: true,
 		Edits: []Edit{{
-			"internal/service/registry/session.go", "\tr.control.countClaims(c, -1, -len(c.value))\n", "",
+			"internal/service/registry/session.go", "\tr.countClaim(c, -1)\n", "\tr.tally.bytes -= c.bytes()\n",
 		}},
 	},
 	{

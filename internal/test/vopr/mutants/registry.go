@@ -60,24 +60,24 @@ var registryMutants = []Mutant{
 		Name: "limit-plus-one",
 		Why:  "A semaphore has one place more than its limit.",
 		Edits: []Edit{{
-			"internal/service/registry/resource.go", "len(holders) < int(res.limit)",
-			"len(holders) <= int(res.limit)",
+			"internal/service/registry/resource.go", "len(holders)+closed < int(limit)",
+			"len(holders)+closed <= int(limit)",
 		}},
 	},
 	{
 		Name: "reader-beside-writer",
 		Why:  "A shared hold is granted beside an exclusive one.",
 		Edits: []Edit{{
-			"internal/service/registry/resource.go", "return holders[0].shared && len(holders) < MaxLimit",
-			"return len(holders) < MaxLimit",
+			"internal/service/registry/resource.go", "return closed == 0 && holders[0].shared && len(holders) < MaxLimit",
+			"return closed == 0 && len(holders) < MaxLimit",
 		}},
 	},
 	{
 		Name: "writer-overtaken",
 		Why:  "A reader that comes while others read is granted although a writer waits.",
 		Edits: []Edit{{
-			"internal/service/registry/resource.go", "return len(res.queue()) == 0 && res.fits(t)",
-			"return (len(res.queue()) == 0 || t.shared) && res.fits(t)",
+			"internal/service/registry/resource.go", "return len(res.queue()) == 0 && res.fits(t, closed)",
+			"return (len(res.queue()) == 0 || t.shared) && res.fits(t, closed)",
 		}},
 	},
 	{

@@ -84,6 +84,8 @@ type Stats struct {
 
 // addParts adds the counts that only some plans have.
 func (s *Stats) addParts(o *Stats) {
+	s.Lingered += o.Lingered
+	s.Closed += o.Closed
 	s.Seats.add(&o.Seats)
 	s.Hosts.add(&o.Hosts)
 	s.Access.add(&o.Access)
@@ -146,8 +148,6 @@ func (s *Stats) Add(o *Stats) {
 	s.Nested += o.Nested
 	s.Deadlocks += o.Deadlocks
 	s.Attended += o.Attended
-	s.Lingered += o.Lingered
-	s.Closed += o.Closed
 	s.Dismissed += o.Dismissed
 	s.Recalled += o.Recalled
 	s.Compared.Add(&o.Compared)
