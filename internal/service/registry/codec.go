@@ -163,26 +163,6 @@ func (c *Command) appendAcquire(b []byte, format byte) []byte {
 	return b
 }
 
-func (o Origin) append(b []byte) []byte {
-	b = wire.AppendBytes(b, o.Actor)
-	b = wire.AppendBytes(b, o.Via)
-	b = wire.AppendBytes(b, o.Remote)
-	return append(b, o.Request[:]...)
-}
-
-func readOrigin(r *wire.Reader) Origin {
-	o := Origin{Actor: r.String(), Via: r.String(), Remote: r.String()}
-	r.Fixed(o.Request[:])
-	return o
-}
-
-func readBy(r *wire.Reader) *Origin {
-	if o := readOrigin(r); o != (Origin{}) {
-		return &o
-	}
-	return nil
-}
-
 func (c *Command) appendVerdicts(b []byte) []byte {
 	b = wire.AppendUint(b, c.Term)
 	b = wire.AppendUint(b, uint64(len(c.Verdicts)))

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 
+	"github.com/conclave-io/conclave/internal/kit/wire"
 	"github.com/conclave-io/conclave/internal/service/access"
 )
 
@@ -236,6 +237,26 @@ type Origin struct {
 	// Request is drawn by the server that took the request. It identifies the answer to a
 	// command without a session.
 	Request [16]byte
+}
+
+func (o Origin) append(b []byte) []byte {
+	b = wire.AppendBytes(b, o.Actor)
+	b = wire.AppendBytes(b, o.Via)
+	b = wire.AppendBytes(b, o.Remote)
+	return append(b, o.Request[:]...)
+}
+
+func readOrigin(r *wire.Reader) Origin {
+	o := Origin{Actor: r.String(), Via: r.String(), Remote: r.String()}
+	r.Fixed(o.Request[:])
+	return o
+}
+
+func readBy(r *wire.Reader) *Origin {
+	if o := readOrigin(r); o != (Origin{}) {
+		return &o
+	}
+	return nil
 }
 
 // Verdict is the leader's verdict about the time of a session. It is void if the session was

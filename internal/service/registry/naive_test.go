@@ -201,10 +201,10 @@ func (m *naive) before(s *naiveSession, c *Command) (Result, bool) {
 		return Result{Code: Queued, Ahead: uint32(slices.Index(m.queue(claim.key), claim))}, true
 	}
 	if result, known := s.answers[c.Sequence]; known {
-		result.Holder, result.Ahead = nil, 0
+		result.Holder, result.Closed, result.Ahead = nil, nil, 0
 		if holding := m.holders(key{c.Class, c.Name}); result.Code == Held && c.Op == OpAcquire && len(holding) > 0 {
 			result.Holder = holding[0].holder()
-		} else if result.Closed = nil; result.Code == Held && c.Op == OpAcquire {
+		} else if result.Code == Held && c.Op == OpAcquire {
 			result.Closed = m.lastClosed(key{c.Class, c.Name})
 		}
 		return result, true

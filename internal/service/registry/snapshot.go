@@ -226,8 +226,8 @@ const (
 	hasLingering // atLeast and lossDelay, from the level that has them
 )
 
-func (t *extras) append(b []byte) []byte {
-	var has byte
+// has says which extras a claim has.
+func (t *extras) has() (has byte) {
 	if t.shared {
 		has |= hasShared
 	}
@@ -249,6 +249,11 @@ func (t *extras) append(b []byte) []byte {
 	if t.lingers() {
 		has |= hasLingering
 	}
+	return has
+}
+
+func (t *extras) append(b []byte) []byte {
+	has := t.has()
 	b = append(b, has)
 	if has&hasCandidacy != 0 {
 		b = wire.AppendBytes(b, t.value)
@@ -262,7 +267,7 @@ func (t *extras) append(b []byte) []byte {
 	if has&hasTime != 0 {
 		b = wire.AppendInt(b, t.at)
 	}
-	if t.keeps != nil {
+	if has&hasKept != 0 {
 		b = appendKeeps(b, t.keeps.holds)
 	}
 	if has&hasLingering != 0 {

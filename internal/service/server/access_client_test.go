@@ -26,7 +26,7 @@ func ruled(t *testing.T, servers int) (*servertest.Cluster, *conclave.Client) {
 		if err == nil && u.Target > u.Level {
 			_, err = admin.New(operator).RaiseLevel(t.Context(), u.Target)
 		}
-		return err == nil && u.Level == version.Access
+		return err == nil && u.Level == version.Max
 	})
 	return c, operator
 }

@@ -17,7 +17,7 @@ func TestRulesOverHTTP(t *testing.T) {
 	c := servertest.Start(t, 1)
 	b := browse(t, c.Address(1))
 	servertest.Eventually(t, "the level is the newest", func() bool {
-		return strings.Contains(b.do("GET", "/v1/upgrade", "").text, `"level":4`)
+		return strings.Contains(b.do("GET", "/v1/upgrade", "").text, `"level":5`)
 	})
 	secret := []byte("a secret of 32 bytes, for a test")
 	hash := sha256.Sum256(secret)

@@ -110,7 +110,7 @@ func TestAnswersOfHTTP(t *testing.T) {
 	c := servertest.Start(t, 1)
 	b := browse(t, c.Address(1))
 	servertest.Eventually(t, "the level is the newest", func() bool {
-		return strings.Contains(b.do("GET", "/v1/upgrade", "").text, `"level":4`)
+		return strings.Contains(b.do("GET", "/v1/upgrade", "").text, `"level":5`)
 	})
 	known := make(map[string]string)
 	replace := func(text string) string {

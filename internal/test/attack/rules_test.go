@@ -55,7 +55,7 @@ func (w *world) withRules(servers int, adjust ...func(*config.Server)) *ruled {
 		if err == nil && u.GetTarget() > u.GetLevel() {
 			_, err = r.admin.Upgrade(r.within(), &api.UpgradeRequest{Action: api.UpgradeRequest_ACTION_FINISH, Level: u.GetTarget()})
 		}
-		return err == nil && u.GetLevel() == version.Access
+		return err == nil && u.GetLevel() == version.Max
 	})
 	edits := []*api.AccessEdit{
 		role("batch", `allow read,hold on prefix "reports/"`, `deny hold on prefix "reports/frozen/"`, `allow hold on lock name "exact"`, `allow hold on prefix "blind/"`),

@@ -13,8 +13,8 @@ import (
 type lingering struct{ atLeast, delay ui.Duration }
 
 func (l *lingering) register(flags *pflag.FlagSet) {
-	flags.Var(&l.atLeast, "at-least", "nobody else gets it until this long after the grant, however COMMAND ends, up to 168h: for jobs that run once per period (default: not)")
-	flags.Var(&l.delay, "delay-after-loss", "if it is lost, nobody else gets it until this long after the loss, up to 168h (default 0s)")
+	flags.Var(&l.atLeast, "at-least", "nobody else gets it until this long after the grant, up to 168h (default: not)")
+	flags.Var(&l.delay, "delay-after-loss", "nobody else gets it until this long after a loss, up to 168h (default: at once)")
 }
 
 func (l *lingering) check(shared bool) error {

@@ -29,6 +29,10 @@ After COMMAND exits, %[1]s is released when no process of COMMAND is left, not e
 the background. If that takes more than a second, conclave prints which processes are left.
 --end-children ends them. --leave-children releases %[1]s at once and leaves them running.
 
+--at-least 10m lets nobody else get %[1]s until 10 minutes after the grant, however COMMAND ends. So
+a job of cron with --try and --at-least runs once per period, on one of several machines.
+--delay-after-loss does the same after a loss only. If COMMAND cannot be started, neither applies.
+
 --wait bounds the whole wait, with a quorum or without. At its end, the exit status is 124 if a
 server answers that another process has %[1]s, and 125 if no server answers.
 

@@ -40,7 +40,7 @@ var deadlockMutants = []Mutant{
 		Edits: []Edit{{
 			"internal/service/registry/snapshot.go", "\tif t.keeps != nil {\n\t\thas |= hasKept", "\tif t.keeps != nil && t.shared && !t.shared {\n\t\thas |= hasKept",
 		}, {
-			"internal/service/registry/snapshot.go", "\tif t.keeps != nil {\n\t\tb = appendKeeps", "\tif t.keeps != nil && t.shared && !t.shared {\n\t\tb = appendKeeps",
+			"internal/service/registry/snapshot.go", "\tif has&hasKept != 0 {\n\t\tb = appendKeeps", "\tif t.keeps != nil && t.shared && !t.shared {\n\t\tb = appendKeeps",
 		}},
 	},
 }
