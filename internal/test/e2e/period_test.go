@@ -94,8 +94,9 @@ func TestPeriods(t *testing.T) {
 		var machines sync.WaitGroup
 		end := time.After(12 * time.Second)
 		for late := range 3 {
+			due := time.After(time.Duration(late) * 1500 * time.Millisecond) // by the clock of the machine
 			machines.Go(func() {
-				time.Sleep(time.Duration(late) * 1500 * time.Millisecond) // the clock of the machine
+				<-due
 				c.machine(8 * time.Second)
 			})
 		}
