@@ -43,8 +43,8 @@ func TestCertificatesOfClientsExpire(t *testing.T) {
 		}
 		return client, lock
 	}
-	renewing, kept := hold("renewing", 6*time.Second)
-	_, lost := hold("forgetful", 4*time.Second)
+	renewing, kept := hold("renewing", 10*time.Second)
+	_, lost := hold("forgetful", 10*time.Second)
 	session := renewing.SessionID()
 	clients.Issue("renewing")
 	select {
@@ -59,7 +59,7 @@ func TestCertificatesOfClientsExpire(t *testing.T) {
 	select {
 	case <-kept.Context().Done():
 		t.Fatalf("with another certificate the lock is lost: %v", context.Cause(kept.Context()))
-	case <-time.After(time.Until(end.Add(7 * time.Second))):
+	case <-time.After(time.Until(end.Add(11 * time.Second))):
 	}
 	if renewing.SessionID() != session {
 		t.Errorf("session %s became %s", session, renewing.SessionID())
