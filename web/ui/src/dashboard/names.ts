@@ -92,6 +92,7 @@ function same(a: Resource, b: Resource): boolean {
   return (
     a.queue_length === b.queue_length &&
     a.holders.length === b.holders.length &&
+    a.closed?.length === b.closed?.length &&
     a.holders.every((holder, i) => {
       const other = b.holders[i];
       return holder.fence === other?.fence && holder.value === other.value && holder.revoked === other.revoked;

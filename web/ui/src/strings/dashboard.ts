@@ -114,6 +114,8 @@ export const words = {
   shared: (more: number) => (more > 0 ? `shared, +${count(more)}` : "shared"),
   unit: (used: number, limit: number) => `${count(used)} of ${count(limit)}`,
   asked: "asked to leave",
+  closedUntil: (until: string) => `closed until about ${until}`,
+  ran: (host: string, since: string, until: string) => `Ran on ${host} at ${since}, closed until about ${until}.`,
   more: (n: number) => `+${count(n)}`,
 
   why: (name: string) => `Why ${shown(name)}`,
