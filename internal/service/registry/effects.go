@@ -16,7 +16,7 @@ type Effects struct {
 	// Ended are the sessions that ended. Closed are those of them that were closed
 	// by somebody and did not expire.
 	Ended, Closed []SessionID
-	// Elections are the names of elections whose leader or value changed. A
+	// Elections are the names of elections whose leader or value changed, or that have opened. A
 	// name may occur more than once.
 	Elections []string
 	// Locks are the names of locks whose holders or queue changed, if
@@ -59,7 +59,10 @@ func (fx *Effects) queued(res *resource) {
 
 // opened notes that a place has opened of a resource that nobody wants.
 func (fx *Effects) opened(k key) {
-	if k.class == Lock && fx.WatchLocks {
+	switch {
+	case k.class == Election:
+		fx.Elections = append(fx.Elections, k.name)
+	case fx.WatchLocks:
 		fx.Locks = append(fx.Locks, k.name)
 	}
 }

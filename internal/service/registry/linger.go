@@ -28,6 +28,14 @@ var entryLinger = version.At(version.Linger).Entry
 // ForLinger reports whether only a level at which places can linger can express a command.
 func (c *Command) ForLinger() bool { return c.AtLeast != 0 || c.LossDelay != 0 || c.Op == OpTime }
 
+// LingerSize returns the largest approximate size of the place that a request to acquire can leave.
+func (c *Command) LingerSize() int {
+	if c.AtLeast == 0 && c.LossDelay == 0 {
+		return 0
+	}
+	return lingerBytes(c.Name, &party{}) + 3*MaxText // owner, host and program
+}
+
 // hasLinger reports whether places can linger at a level.
 func hasLinger(level uint32) bool { return level >= version.Linger }
 
@@ -88,13 +96,13 @@ func newLingers() lingers {
 	}
 }
 
-// none are the places of every version in which none linger.
-var none = newLingers()
+// noLingers are the places of every version in which none linger.
+var noLingers = newLingers()
 
 // copy returns the places as they are now.
 func (ls *lingers) copy() lingers {
 	if ls.len() == 0 {
-		return none
+		return noLingers
 	}
 	return lingers{byTime: ls.byTime.Copy(), byName: ls.byName.Copy()}
 }
@@ -119,6 +127,17 @@ func (ls *lingers) closed(k key) int {
 		return 0
 	}
 	return ls.counts[k]
+}
+
+// first returns the place of a resource with the smallest fence, or nil if none lingers.
+func (ls *lingers) first(k key) *linger {
+	for l := range ls.from(&linger{class: k.class, name: k.name}) {
+		if l.key() == k {
+			return l
+		}
+		break
+	}
+	return nil
 }
 
 // of returns the places of a resource that linger, by fence.
@@ -211,8 +230,8 @@ func (ls *lingers) due(now int64) (places []*linger) {
 
 // owner returns the principal whose session held a place of a resource that lingers, or "".
 func (ls *lingers) owner(k key) string {
-	if places := ls.of(k); len(places) > 0 {
-		return places[0].of.owner
+	if l := ls.first(k); l != nil {
+		return l.of.owner
 	}
 	return ""
 }
@@ -281,17 +300,16 @@ func (st *state) bars(c *Command, at *head, asked *extras, closed int, result *R
 	if closed == 0 {
 		return false
 	}
-	places, res := st.lingers.of(key{c.Class, c.Name}), st.find(c.Class, c.Name)
-	newest, limit := places[len(places)-1], max(c.Limit, 1)
+	place, res, limit := st.lingers.first(key{c.Class, c.Name}), st.find(c.Class, c.Name), max(c.Limit, 1)
 	switch {
-	case newest.limit != limit:
-		*result = Result{Code: Invalid, Message: fmt.Sprintf("%s has the limit %d until its last place opens, not %d", quoted(c.Name), newest.limit, limit)}
+	case place.limit != limit:
+		*result = Result{Code: Invalid, Message: fmt.Sprintf("%s has the limit %d until its last place opens, not %d", quoted(c.Name), place.limit, limit)}
 	case !c.Try || res == nil && asked.fits(nil, limit, closed) || res != nil && res.admits(asked, closed):
 		return false
 	case res.held():
 		return false // the holders are in the way too
 	default:
-		*result = Result{Code: Held, Message: quoted(c.Name) + " stays closed after its last hold", Closed: new(newest.shown(at))}
+		*result = Result{Code: Held, Message: quoted(c.Name) + " stays closed after its last hold", Closed: new(place.shown(at))}
 	}
 	return true
 }

@@ -35,9 +35,9 @@ func (m *naive) closedLimit(k key) uint32 {
 	return 0
 }
 
-func (m *naive) lastClosed(k key) *Linger {
-	if places := m.closedOf(k); len(places) > 0 {
-		return &Linger{Fence: places[len(places)-1].fence}
+func (m *naive) firstClosed(k key) *Linger {
+	for _, p := range m.closedOf(k) {
+		return &Linger{Fence: p.fence}
 	}
 	return nil
 }
@@ -60,7 +60,7 @@ func (m *naive) openDue() {
 	for _, p := range due {
 		if !slices.Contains(filled, p.key) {
 			filled = append(filled, p.key)
-			m.refill(p.key)
+			m.fill(p.key)
 		}
 	}
 }
@@ -74,14 +74,7 @@ func (m *naive) reopen(k key, fence uint64) (newest uint64) {
 	}
 	m.closed = slices.DeleteFunc(m.closed, func(p naiveClosed) bool { return p.key == k && (fence == 0 || fence == p.fence) })
 	if newest != 0 {
-		m.refill(k)
-	}
-	return newest
-}
-
-// refill grants what has opened to those who wait for it.
-func (m *naive) refill(k key) {
-	if len(m.holders(k))+len(m.queue(k)) > 0 {
 		m.fill(k)
 	}
+	return newest
 }

@@ -205,7 +205,7 @@ func (m *naive) before(s *naiveSession, c *Command) (Result, bool) {
 		if holding := m.holders(key{c.Class, c.Name}); result.Code == Held && c.Op == OpAcquire && len(holding) > 0 {
 			result.Holder = holding[0].holder()
 		} else if result.Code == Held && c.Op == OpAcquire {
-			result.Closed = m.lastClosed(key{c.Class, c.Name})
+			result.Closed = m.firstClosed(key{c.Class, c.Name})
 		}
 		return result, true
 	}
@@ -459,7 +459,7 @@ func (m *naive) acquire(s *naiveSession, c *Command) Result {
 		m.grant(claim)
 		return Result{Code: OK, Fence: claim.fence, Floor: m.floor(k)}
 	case c.Try && len(m.holders(k)) == 0:
-		return Result{Code: Held, Closed: m.lastClosed(k)}
+		return Result{Code: Held, Closed: m.firstClosed(k)}
 	case c.Try:
 		return Result{Code: Held, Holder: holding[0].holder()}
 	}

@@ -156,8 +156,8 @@ func (st *state) recall(a *answer, c *Command, at *head) Result {
 	}
 	if res := st.find(c.Class, c.Name); res.held() {
 		result.Holder = res.inTheWay()
-	} else if places := st.lingers.of(key{c.Class, c.Name}); len(places) > 0 {
-		result.Closed = new(places[len(places)-1].shown(at))
+	} else if place := st.lingers.first(key{c.Class, c.Name}); place != nil {
+		result.Closed = new(place.shown(at))
 	}
 	return result
 }

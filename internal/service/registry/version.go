@@ -162,7 +162,7 @@ func (v *Version) describe(k key, res *resource, closed bool, view *Resource, wa
 	if res != nil {
 		res.describe(view, waiters)
 	} else {
-		*view = Resource{Name: k.name, Class: k.class, Limit: v.lingers.of(k)[0].limit, Holders: view.Holders[:0], Waiters: view.Waiters[:0]}
+		*view = Resource{Name: k.name, Class: k.class, Limit: v.lingers.first(k).limit, Holders: view.Holders[:0], Waiters: view.Waiters[:0]}
 	}
 	if view.Closed = nil; closed {
 		for _, l := range v.lingers.of(k) {
@@ -180,7 +180,7 @@ func (v *Version) find(class Class, name string) *resource {
 // number of waiters, and how its last holds ended, the newest first.
 func (v *Version) Explain(class Class, name string, waiters int) (res Resource, held bool, past []Ended) {
 	k := key{class, name}
-	if found := v.find(class, name); found != nil || len(v.lingers.of(k)) > 0 {
+	if found := v.find(class, name); found != nil || v.lingers.first(k) != nil {
 		v.describe(k, found, true, &res, waiters)
 		held = true
 	}

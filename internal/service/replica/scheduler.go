@@ -113,7 +113,7 @@ type waiting struct {
 // weight returns the approximate size of a command in the log and in memory.
 func weight(c *registry.Command) int {
 	by := c.Origin()
-	return 64 + c.KeepsSize() + c.ChangeSize() + len(c.Name) + len(c.Value) + len(c.Host) + len(c.Program) + len(c.Owner) +
+	return 64 + c.KeepsSize() + c.LingerSize() + c.ChangeSize() + len(c.Name) + len(c.Value) + len(c.Host) + len(c.Program) + len(c.Owner) +
 		len(by.Actor) + len(by.Via) + len(by.Remote) + c.GuardingSize()
 }
 
