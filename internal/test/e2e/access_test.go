@@ -134,8 +134,10 @@ func TestRulesNeedTheirLevel(t *testing.T) {
 	if err := c.Raise(ctx, client, version.Access); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := admin.New(client).LowerLevel(ctx, version.Access-1); err != nil {
-		t.Fatal(err)
+	for level := uint32(version.Max - 1); level >= version.Access-1; level-- { // one at a time
+		if _, err := admin.New(client).LowerLevel(ctx, level); err != nil {
+			t.Fatal(err)
+		}
 	}
 	init := func() string {
 		t.Helper()
