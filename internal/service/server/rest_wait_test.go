@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/conclave-io/conclave/internal/kit/wait"
+	"github.com/conclave-io/conclave/internal/service/config"
 	"github.com/conclave-io/conclave/internal/service/server/servertest"
 )
 
@@ -110,7 +111,7 @@ func TestJSONAWaitingRequestKeepsItsSession(t *testing.T) {
 	long := b.post("/v1/open", `{"ttl":"1h"}`)["session"]
 	for call, class := range map[string]string{"acquire": "locks", "campaign": "elections"} {
 		held := b.post("/v1/"+call, fmt.Sprintf(`{"session":%q,"name":"x"}`, long))
-		short := b.post("/v1/open", `{"ttl":"3s"}`)["session"]
+		short := b.post("/v1/open", `{"ttl":"6s"}`)["session"]
 		begun := time.Now()
 		b.refused("POST", "/v1/"+call, fmt.Sprintf(`{"session":%q,"name":"x","wait":"10s"}`, short), 423, "TIMEOUT")
 		if took := time.Since(begun); took < 10*time.Second {
@@ -132,7 +133,8 @@ func TestJSONAWaitingRequestKeepsItsSession(t *testing.T) {
 // request waits in it, it lasts, too.
 func TestJSONAWaitAtAHomeKeepsItsSession(t *testing.T) {
 	t.Parallel()
-	c := servertest.Start(t, 3)
+	// A home promises at most its own lease: one that a busy machine keeps.
+	c := servertest.Start(t, 3, func(cfg *config.Server) { cfg.ViewLease = 5 * time.Second })
 	b := browse(t, c.Address(c.Follower()))
 	servertest.Eventually(t, "the level is high enough", func() bool {
 		return b.do("POST", "/v1/guards", `{"prefix":"g/","algorithm":"ricart-agrawala"}`).status == 200
@@ -142,7 +144,7 @@ func TestJSONAWaitAtAHomeKeepsItsSession(t *testing.T) {
 	})
 	var holder, waiter map[string]any
 	servertest.Eventually(t, "homes keep sessions", func() bool {
-		one, two := b.do("POST", "/v1/open", `{"ttl":"1s","home":true}`), b.do("POST", "/v1/open", `{"ttl":"1s","home":true}`)
+		one, two := b.do("POST", "/v1/open", `{"ttl":"5s","home":true}`), b.do("POST", "/v1/open", `{"ttl":"5s","home":true}`)
 		holder, waiter = one.json, two.json
 		return one.status == 200 && two.status == 200
 	})
@@ -158,7 +160,7 @@ func TestJSONAWaitAtAHomeKeepsItsSession(t *testing.T) {
 			b.do("POST", "/v1/renew", on(holder, ""))
 		}
 	}()
-	b.refused("POST", "/v1/acquire", on(waiter, `,"name":"g/x","wait":"6s"`), 423, "TIMEOUT")
+	b.refused("POST", "/v1/acquire", on(waiter, `,"name":"g/x","wait":"12s"`), 423, "TIMEOUT")
 	cancel()
 	<-renewed
 }
