@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/conclave-io/conclave/api"
 	"github.com/conclave-io/conclave/internal/service/server/servertest"
@@ -90,6 +91,10 @@ func joinByToken(w *world) {
 func (r *ruled) onlyJoins(id int) {
 	r.Helper()
 	client := api.NewConclaveClient(r.with(id, r.tokens["join"]))
+	servertest.Eventually(r.T, "a server that lags knows the token", func() bool {
+		_, err := client.Ping(r.within(), &api.PingRequest{})
+		return status.Code(err) != codes.Unavailable
+	})
 	for what, call := range map[string]func(context.Context) error{
 		"ping": func(ctx context.Context) error {
 			_, err := client.Ping(ctx, &api.PingRequest{})
