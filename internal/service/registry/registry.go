@@ -147,8 +147,8 @@ func (st *state) answered(s *session, c *Command, at *head, result *Result) bool
 	return false
 }
 
-// recall returns a stored answer. What was in the way is not stored with it, so what is in the way at
-// present is added, if there is something.
+// recall returns a stored answer. The holder or the place that was in the way is not stored with it, so
+// the present one is added, if there is one.
 func (st *state) recall(a *answer, c *Command, at *head) Result {
 	result := Result{Code: a.code, Message: a.message, Fence: a.fence, Floor: a.floor}
 	if a.code != Held || c.Op != OpAcquire {

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What is no terminal gets a line a minute at most, and then the newest. It gets nothing if the
+// An output that is not a terminal gets at most one line a minute, the newest. It gets nothing if the
 // state is the one that was said last.
 func TestPacerSaysTheNewest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
