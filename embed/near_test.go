@@ -25,7 +25,7 @@ func guarded(t testing.TB) *embed.Client {
 		}
 		if v, err := admin.New(client.Client).Homes(ctx); err != nil {
 			t.Fatal(err)
-		} else if len(v.Members) == 1 && v.Members[0].Home != nil && v.Members[0].Home.State == "OPEN" {
+		} else if len(v.Members) == 1 && v.Members[0].Home != nil && v.Members[0].Home.State == "OPEN" && v.Members[0].Home.Remaining > 0 {
 			return client
 		}
 	}

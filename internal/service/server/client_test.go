@@ -131,7 +131,8 @@ func (s *stream) send(requests ...*api.Request) uint64 {
 func (s *stream) sendRaw(requests ...*api.Request) {
 	s.t.Helper()
 	if err := s.Send(&api.ClientFrame{Requests: requests}); err != nil {
-		s.t.Fatal(err)
+		frame, why := s.Recv() // what the server said before it ended the stream
+		s.t.Fatalf("while sending: %v, %v: %v", err, frame, why)
 	}
 }
 

@@ -66,7 +66,9 @@ func setGuard(t *testing.T, c *servertest.Cluster, n int, request *api.SetGuardR
 		open := dial(t, c.Address(id), nil)
 		servertest.Eventually(t, "a server is open", func() bool {
 			s, err := open.Status(within(t), &api.StatusRequest{})
-			return err == nil && s.GetHome().GetState() == "OPEN" && s.GetHome().GetEpoch() == v.GetEpoch()
+			home := s.GetHome()
+			// Before its seat is renewed for the first time, it keeps no sessions.
+			return err == nil && home.GetState() == "OPEN" && home.GetEpoch() == v.GetEpoch() && home.GetRemainingNs() > 0
 		})
 	}
 	return v

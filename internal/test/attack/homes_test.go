@@ -64,7 +64,8 @@ func (r *ruled) guarded() {
 	}
 	servertest.Eventually(r.T, "the servers take part", func() bool {
 		v, err := r.admin.View(r.within(), &api.ViewRequest{Homes: true})
-		return err == nil && len(v.GetMembers()) == r.cluster.Servers() && !slices.ContainsFunc(v.GetMembers(), func(m *api.Seat) bool { return m.GetHome().GetState() != "OPEN" })
+		serves := func(m *api.Seat) bool { return m.GetHome().GetState() == "OPEN" && m.GetHome().GetRemainingNs() > 0 }
+		return err == nil && len(v.GetMembers()) == r.cluster.Servers() && !slices.ContainsFunc(v.GetMembers(), func(m *api.Seat) bool { return !serves(m) })
 	})
 }
 

@@ -171,11 +171,14 @@ func TestRestartsAreNoCopies(t *testing.T) {
 		}
 		allConnected(t, client)
 	}
-	before := logs(t, cluster, 1, "lost the connection to peer")
+	connected := func() bool {
+		return logs(t, cluster, 1, `msg="connected to peer" peer=2`) > logs(t, cluster, 1, `msg="lost the connection to peer" peer=2`)
+	}
+	until(t, "server 1 is connected to it", connected) // the client asks any of the three
 	if err := cluster.Signal(2, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "another has lost it", func() bool { return logs(t, cluster, 1, "lost the connection to peer") > before })
+	until(t, "server 1 has lost it", func() bool { return !connected() })
 	if err := cluster.Signal(2, syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
