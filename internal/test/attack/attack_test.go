@@ -78,6 +78,7 @@ var attacks = []attack{
 	{number: 42, what: "call a server of a new cluster from another machine, before there are rules", expected: "DENIED, until there are rules", elsewhere: "internal/service/server TestClosedByDefault"},
 	{number: 43, what: "bring a cluster that is in use to the level of rules", expected: "nobody is locked out", elsewhere: "internal/service/server TestFromBefore"},
 	{number: 44, what: "turn rules on while anonymous programs hold locks", expected: "refused; or they are told first", elsewhere: "internal/service/server TestOpened"},
+	{number: 48, what: "get a lock that stays closed after its hold, by any request; see who held it without the right; close more names than a quota allows", expected: "HELD, DENIED, QUOTA", apart: true, run: enterClosed},
 }
 
 func TestAttacks(t *testing.T) {

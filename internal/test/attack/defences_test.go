@@ -80,6 +80,18 @@ var defences = []defence{
 		without("internal/service/registry/access.go", "if !r.closed() || r.waiters == 0 {", "if r.waiters >= 0 {"),
 	},
 	{
+		"a-try-sees-what-is-closed", []int{48}, "a try looks only at holders",
+		without("internal/service/registry/registry.go", "asked, closed := extrasOf(c, r.now), r.lingers.closed(k)\n", "asked, closed := extrasOf(c, r.now), r.lingers.closed(k)\n\tif c.Try {\n\t\tclosed = 0\n\t}\n"),
+	},
+	{
+		"closed-names-count", []int{48}, "names that stay closed do not count in quotas",
+		without("internal/service/registry/control.go", "\t\tadd(&o.Amount, 0, more, 0)\n", "\t\tadd(&o.Amount, 0, 0*more, 0)\n"),
+	},
+	{
+		"what-is-closed-is-hidden", []int{48}, "an answer says who held a name that its caller may not read",
+		without("internal/service/registry/access.go", "\t\tresult.Holder, result.Closed = nil, nil\n", "\t\tresult.Holder = nil\n"),
+	},
+	{
 		"answers-are-filtered", []int{14}, "lists have names that their reader may not read",
 		without("internal/service/admission/gate.go", "return err == nil && rights.Allows(access.Read, access.Class(class), name)", "return err == nil && (rights.Allows(access.Read, access.Class(class), name) || name != \"\")"),
 	},
