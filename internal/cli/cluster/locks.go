@@ -14,6 +14,7 @@ import (
 	"github.com/conclave-io/conclave/internal/cli/cluster/connect"
 	"github.com/conclave-io/conclave/internal/cli/cluster/forms"
 	"github.com/conclave-io/conclave/internal/cli/ui"
+	"github.com/conclave-io/conclave/internal/kit/alike"
 )
 
 // NewLocks returns the command locks.
@@ -76,8 +77,8 @@ func listing(a *connect.App, cmd *cobra.Command, key, holder string, of Resource
 				form["silent"] = silent
 				a.Say("%s", away)
 			}
-			for _, names := range ui.Alike(ui.Each(found, func(r conclave.Resource) string { return r.Name })) {
-				a.Say("%s look alike, and are different %s", strings.Join(ui.Each(names, ui.Quoted), " and "), key)
+			for _, names := range alike.Groups(ui.Each(found, func(r conclave.Resource) string { return r.Name })) {
+				a.Say("%s look alike, and are different %s", strings.Join(ui.Each(names, alike.Quoted), " and "), key)
 			}
 			return a.Print(form, func(w io.Writer) error {
 				return resourcesTable(w, holder, found)

@@ -17,6 +17,7 @@ import (
 	"github.com/conclave-io/conclave/internal/cli/cluster/keeps"
 	"github.com/conclave-io/conclave/internal/cli/guard"
 	"github.com/conclave-io/conclave/internal/cli/ui"
+	"github.com/conclave-io/conclave/internal/kit/alike"
 )
 
 // NewWhy returns the command why.
@@ -135,7 +136,7 @@ func (k ResourceClass) ListAll(ctx context.Context, client *conclave.Client, pre
 // tell writes an explanation for people. Blocked is why nobody gets it, or "".
 func (k ResourceClass) tell(w io.Writer, name string, x conclave.Explanation, blocked string, g waitGraph) error {
 	if away := NoAnswer(silentHomes(x.Homes)); !x.Held && away != "" {
-		fmt.Fprintf(w, "%s %s: unknown whether it is free: %s\n", k, ui.Quoted(name), away)
+		fmt.Fprintf(w, "%s %s: unknown whether it is free: %s\n", k, alike.Quoted(name), away)
 	} else if !x.Held {
 		if err := k.tellFree(w, name, &x, blocked); err != nil {
 			return err
@@ -195,7 +196,7 @@ func tellHere(w io.Writer, found []under) (err error) {
 
 // tellFree describes what nobody holds. While the guard of a lock changes, it can have waiters.
 func (k ResourceClass) tellFree(w io.Writer, name string, x *conclave.Explanation, blocked string) error {
-	text := fmt.Sprintf("%s %s: nobody %s it", k, ui.Quoted(name), k.has())
+	text := fmt.Sprintf("%s %s: nobody %s it", k, alike.Quoted(name), k.has())
 	if x.Resource.QueueLength > 0 {
 		text += fmt.Sprintf(", %d waiting", x.Resource.QueueLength)
 	}
@@ -258,7 +259,7 @@ func (k ResourceClass) tellHeld(w io.Writer, name string, r *conclave.Resource) 
 	if r.QueueLength > 0 {
 		waiting = fmt.Sprintf("%d waiting", r.QueueLength)
 	}
-	fmt.Fprintf(w, "%s %s is %s by %d%s, %s\n\n", k, ui.Quoted(name), k.Taken(), len(r.Holders), limit, waiting)
+	fmt.Fprintf(w, "%s %s is %s by %d%s, %s\n\n", k, alike.Quoted(name), k.Taken(), len(r.Holders), limit, waiting)
 	t := ui.NewTable(w, k.head("HOLDER FENCE", ui.OwnerColumn, "HOST", "PID", "PROGRAM", "SESSION", "SINCE", "ASKED TO LEAVE")...)
 	for _, h := range r.Holders {
 		t.Row(k.row(h.Shared, h.Priority, h.Value, ui.Number(h.Fence), ui.Shown(h.Owner), ui.Shown(h.Host), ui.Number(h.PID), ui.Shown(h.Program), ui.ShortID(h.Session), ui.Since(h.Since), asked(h))...)
@@ -385,9 +386,9 @@ func By(h conclave.Holder) string {
 
 // tellAlike shows what has a name that looks the same. It ignores errors.
 func (k ResourceClass) tellAlike(ctx context.Context, w io.Writer, client *conclave.Client, name string) (err error) {
-	for _, other := range ui.OtherForms(name) {
+	for _, other := range alike.OtherForms(name) {
 		if x, failed := k.explain(ctx, client, other); failed == nil && (x.Held || x.Resource.QueueLength > 0) {
-			_, err = fmt.Fprintf(w, "\n%s looks the same, and is another %s: %s by %d, %d waiting\n", ui.Quoted(other), k, k.Taken(), len(x.Resource.Holders), x.Resource.QueueLength)
+			_, err = fmt.Fprintf(w, "\n%s looks the same, and is another %s: %s by %d, %d waiting\n", alike.Quoted(other), k, k.Taken(), len(x.Resource.Holders), x.Resource.QueueLength)
 		}
 	}
 	return err

@@ -11,7 +11,7 @@ import (
 	"time"
 	"unicode"
 
-	"golang.org/x/text/unicode/norm"
+	"github.com/conclave-io/conclave/internal/kit/alike"
 )
 
 // Columns that are left out if no row has a value.
@@ -100,8 +100,8 @@ func Shown(text string) string {
 		return "-"
 	}
 	hidden := func(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar }
-	if strings.ContainsFunc(text, hidden) || !norm.NFC.IsNormalString(text) {
-		return Quoted(text)
+	if strings.ContainsFunc(text, hidden) || !alike.IsNFC(text) {
+		return alike.Quoted(text)
 	}
 	return text
 }

@@ -19,7 +19,7 @@ const (
 	Status     // how the cluster is
 	Sessions   // who is connected
 	EndSession // end the session of somebody else
-	Members    // add, move and remove servers; guards, views and leadership
+	Members    // add, move and remove servers; settings, guards, views and leadership
 	Backup     // take a backup
 	AccessRead // read the rules
 	Access     // change the rules
@@ -38,7 +38,7 @@ var verbNames = [verbs]string{
 // acts describes what the verbs allow.
 var acts = [verbs]string{
 	"read", "hold", "revoke",
-	"see the status of the cluster", "list sessions", "end the session of another principal", "change members, guards or views",
+	"see the status of the cluster", "list sessions", "end the session of another principal", "change members, settings, guards or views",
 	"take a backup", "read the rules", "change the rules", "read the audit log", "change the level",
 }
 

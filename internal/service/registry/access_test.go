@@ -96,7 +96,7 @@ func TestDecisionsAtApply(t *testing.T) {
 		{session(OpUpdate, "a", 5, Command{Hold: 4, Value: "v"}), OK, ""},
 		{session(OpRevoke, "a", 6, Command{Name: "x/1"}), Denied, `cert:a may not revoke "x/1": none of its roles (x) allows revoke there; see conclave access check revoke x/1`},
 		{Command{Op: OpEnd, Session: sessionNamed("b"), By: new(by("cert:a", 1))}, Denied, "cert:a may not end the session of another principal: none of its roles (x) allows end-session; see conclave access check end-session"},
-		{Command{Op: OpGuard, Name: "x/", Guarding: &Guarding{}, By: new(by("cert:a", 2))}, Denied, "cert:a may not change members, guards or views: none of its roles (x) allows members; see conclave access check members"},
+		{Command{Op: OpGuard, Name: "x/", Guarding: &Guarding{}, By: new(by("cert:a", 2))}, Denied, "cert:a may not change members, settings, guards or views: none of its roles (x) allows members; see conclave access check members"},
 		{Command{Op: OpAccess, Change: ruling(2, mode(access.Open)).Change, By: new(by("cert:ops", 3))}, Denied, "cert:ops may not change the rules: none of its roles (operator) allows access; see conclave access check access"},
 		{Command{Op: OpAccess, Change: ruling(2, mode(access.Open)).Change, By: new(by("", 4))}, Unauthenticated, "anonymous may not change the rules: prove who you are by a client certificate or a token"},
 		{ruling(3, role("x", "allow hold on prefix z/")), OK, ""}, // b waits no longer, a holds on

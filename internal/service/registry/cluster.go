@@ -7,6 +7,8 @@ import (
 
 	"github.com/conclave-io/conclave/internal/kit/wire"
 	"github.com/conclave-io/conclave/internal/service/access"
+	"github.com/conclave-io/conclave/internal/service/settings"
+	"github.com/conclave-io/conclave/internal/service/version"
 )
 
 // Standing is the intended role of a server. The leader changes the configuration of
@@ -122,7 +124,7 @@ func (h *head) rulesWith(origin Origin, m Member) *access.State {
 
 // setLevel changes the level, if it is still the one that the command names.
 func (r *Registry) setLevel(c *Command) {
-	if c.From != r.level || r.pinned(c.To) || !hasLinger(c.To) && r.lingering+r.lingers.len() > 0 {
+	if c.From != r.level || r.pinned(c.To) || !hasLinger(c.To) && r.lingering+r.lingers.len() > 0 || !hasSettings(c.To) && r.settings.Changed() {
 		return
 	}
 	if refusal := (Result{}); r.Forbids(c.Origin(), access.Upgrade, &refusal) {
@@ -132,6 +134,9 @@ func (r *Registry) setLevel(c *Command) {
 	r.level, r.stay = c.To, c.Stay
 	if !hasKeeps(r.level) {
 		r.forgetKeeps()
+	}
+	if !hasSettings(r.level) {
+		r.settings, r.backup = nil, 0
 	}
 	if c.From != c.To {
 		r.relevel()
@@ -160,8 +165,64 @@ func (r *Registry) administer(c *Command, fx *Effects) (result Result) {
 		}
 	case OpNote:
 		result = r.putNote(c)
+	case OpSet:
+		before := r.settings
+		if !r.Forbids(c.Origin(), access.Members, &result) {
+			result = r.set(c)
+		}
+		if r.settings != before || result.Code != OK {
+			r.put(Record{Origin: c.Origin(), Kind: "setting", Name: c.Name, Reason: c.Value, Result: result.Code})
+		}
 	}
 	return result
+}
+
+// hasSettings reports whether the cluster has settings at a level.
+func hasSettings(level uint32) bool { return level >= version.Settings }
+
+// Settings returns the settings of the cluster. A State never changes.
+func (h *head) Settings() *settings.State { return h.settings }
+
+// LastBackup returns when a server sent the end of the last backup on record, by the wall clock of the
+// leader, in ns since 1970, or 0.
+func (h *head) LastBackup() int64 { return h.backup }
+
+// set changes a setting. The leader acts by it before it writes later commands into the log. Apply does
+// not, because what a setting demands of a command may depend on the release.
+func (h *head) set(c *Command) Result {
+	switch problem := c.Validate(); {
+	case problem != "":
+		return Result{Code: Invalid, Message: problem}
+	case !hasSettings(h.level):
+		return Result{Code: Invalid, Message: fmt.Sprintf("level %d: the cluster has settings from level %d on: see conclave upgrade status", h.level, version.Settings)}
+	}
+	h.settings = h.settings.With(c.Name, c.Value, uint64(h.now))
+	return Result{Code: OK}
+}
+
+// setting names a setting that is not the default, or returns "".
+func (v *Version) setting() string {
+	for _, s := range v.settings.List() {
+		if s.Value != s.Values[0] {
+			return fmt.Sprintf("the setting %s = %s", s.Name, s.Value)
+		}
+	}
+	return ""
+}
+
+// appendSettings appends the settings and the time of the last backup, if the level has them.
+func (v *Version) appendSettings(b []byte) []byte {
+	if !hasSettings(v.level) {
+		return b
+	}
+	return wire.AppendInt(v.settings.Append(b), v.backup)
+}
+
+// readSettings reads the settings and the time of the last backup, if the level has them.
+func (d *decoder) readSettings() {
+	if hasSettings(d.reg.level) {
+		d.reg.settings, d.reg.backup = settings.Read(d.rd), d.rd.Int()
+	}
 }
 
 // Refound turns the state of a cluster into one from which a new cluster can begin. All

@@ -45,6 +45,9 @@ var entryGuarded = version.At(version.Guarded).Entry
 // entryAccess is the first format with operations about rules and recorded acts.
 var entryAccess = version.At(version.Access).Entry
 
+// entrySettings is the first format with changes of settings.
+var entrySettings = version.At(version.Settings).Entry
+
 // DecodeBatch reads what Append wrote. The result shares no memory with data.
 func DecodeBatch(data []byte) (batch Batch, err error) {
 	err = batch.Decode(data)
@@ -97,7 +100,7 @@ func (c *Command) append(b []byte, format byte) []byte {
 		return c.appendGuardOp(b)
 	case OpAccess:
 		return c.Origin().append(c.change().Append(b))
-	case OpNote:
+	case OpNote, OpSet:
 		return c.Origin().append(wire.AppendBytes(wire.AppendBytes(b, c.Name), c.Value))
 	case OpLevel:
 		b = wire.AppendUint(b, uint64(c.From))
@@ -210,7 +213,7 @@ func readCommand(r *wire.Reader, c *Command, format byte) {
 	case OpGuard:
 		readGuardOp(r, c)
 		return
-	case OpAccess, OpNote:
+	case OpAccess, OpNote, OpSet:
 		readForAccess(r, c)
 		return
 	case OpLevel:
@@ -367,7 +370,7 @@ func (c *Command) written() Op {
 
 func readOp(r *wire.Reader, c *Command, format byte) {
 	switch c.Op = Op(r.Byte()); {
-	case c.Op.ForGuards() && format < entryGuarded, c.Op.ForAccess() && format < entryAccess:
+	case c.Op.ForGuards() && format < entryGuarded, c.Op.ForAccess() && format < entryAccess, c.Op == OpSet && format < entrySettings:
 		r.Fail(fmt.Errorf("unknown operation %d", c.Op))
 	case c.Op == opBequeath:
 		c.Op, c.Guarding = OpClose, new(Guarding)

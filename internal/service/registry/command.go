@@ -104,6 +104,9 @@ const (
 	// OpTime, written by the leader, has no effect of its own. The time of its entry opens places
 	// that linger.
 	OpTime Op = 24
+
+	// OpSet, sent by an operator, changes a setting of the cluster.
+	OpSet Op = 25
 )
 
 // Renews reports whether an operation keeps its session alive.
@@ -125,7 +128,7 @@ func (op Op) client() bool {
 func (op Op) ForGuards() bool { return op.ofSeat() || op == OpGuard || op == opBequeath }
 
 // Unbound reports whether an operation, sent by an operator, belongs to no session.
-func (op Op) Unbound() bool { return op == OpEnd || op == OpGuard || op.ForAccess() }
+func (op Op) Unbound() bool { return op == OpEnd || op == OpGuard || op == OpSet || op.ForAccess() }
 
 // Command is one step of the replicated state. Op determines which fields are used;
 // the comments on the fields name the operations.
@@ -181,7 +184,7 @@ type Command struct {
 	Owner   string
 
 	// By is who asked for the command (OpRevoke, OpMember, OpEnd, OpLevel, OpGuard, OpAccess,
-	// OpNote), nil for others and if it was the leader itself. An OpEnd names its session in
+	// OpNote, OpSet), nil for others and if it was the leader itself. An OpEnd names its session in
 	// Session and its reason in Value, and has no sequence.
 	By *Origin
 
@@ -205,7 +208,7 @@ type Command struct {
 	Guarding *Guarding
 
 	// Change is the change of an OpAccess. An OpNote has the kind of the act in Name, and its
-	// description in Value.
+	// description in Value. An OpSet has the name of the setting in Name, and its value in Value.
 	Change *access.Change
 }
 

@@ -21,6 +21,9 @@ func (r *Registry) Digest() uint64 {
 	if hasGuarded(r.level) {
 		head += hashText(string(appendGuarded(nil, r.Guarded())))
 	}
+	if r.settings != nil || r.backup != 0 {
+		head += sum(hashText(string(r.settings.Append(nil))), uint64(r.backup))
+	}
 	return head + r.rulesHash.sum(r.rules) + r.trail.hash() + r.tally.digest
 }
 
@@ -175,7 +178,7 @@ type tally struct {
 
 // Size returns the approximate size of the result of Encode.
 func (r *Registry) Size() int {
-	size := 64 + 96*len(r.members) + r.tally.bytes
+	size := 74 + 96*len(r.members) + r.tally.bytes + r.settings.Size()
 	if r.guarded != nil {
 		size += r.guarded.bytes
 	}

@@ -170,7 +170,10 @@ func history4() []Batch {
 
 // history5 is more entries, of the level from which names stay closed after their holds.
 func history5() []Batch {
-	by := &Origin{Actor: "cert:alice", Via: "http", Remote: "10.0.0.9:40000", Request: [16]byte{14: 5}}
+	as := func(level, request byte) Origin {
+		return Origin{Actor: "cert:alice", Via: "http", Remote: "10.0.0.9:40000", Request: [16]byte{14: level, 15: request}}
+	}
+	by := new(as(5, 0))
 	open := func(n byte) Command {
 		return Command{Op: OpOpen, Session: SessionID{n}, Sequence: 1, TTL: 10e9, Host: "a7", PID: int64(n), Program: "nightly", Owner: "cert:alice"}
 	}
@@ -195,6 +198,8 @@ func history5() []Batch {
 		},
 		{ask(OpAcquire, 40, 9, Command{Name: "at least", Try: true}), ask(OpAcquire, 41, 8, Command{Name: "at least"})},
 		{{Op: OpTime}},
+		{{Op: OpSet, Name: "names", Value: "nfc", By: new(as(5, 6))}, {Op: OpSet, Name: "names", Value: "nfd", By: new(as(5, 7))}},
+		{{Op: OpNote, Name: BackedUp, Value: "at index 812", By: new(as(5, 8))}},
 	} {
 		batches = append(batches, Batch{Time: 90e9 + int64(i)*1e9, Wall: 1795245315451414000 + int64(i)*1e9, Commands: commands})
 	}
@@ -252,6 +257,9 @@ func TestGoldenRegistry(t *testing.T) {
 	requireRules(t, r)
 	requireGolden(t, version.Linger, r, history5(), seen)
 	requireLingers(t, r)
+	if !r.Settings().NFC() || r.LastBackup() == 0 {
+		t.Errorf("the settings are %v, and the last backup was at %d", r.Settings().List(), r.LastBackup())
+	}
 	for op := range Op(255) {
 		if _, err := DecodeBatch((&Batch{Commands: []Command{{Op: op}}}).Append(nil, version.Max)); err == nil && !seen[op] {
 			t.Errorf("operation %d is known and not in the golden log", op)

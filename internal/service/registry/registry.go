@@ -72,7 +72,7 @@ func (r *Registry) apply(term uint64, c *Command, fx *Effects) {
 	case OpTime:
 	case OpLevel:
 		r.setLevel(c)
-	case OpGuard, OpEnd, OpAccess, OpNote:
+	case OpGuard, OpEnd, OpAccess, OpNote, OpSet:
 		fx.Outcomes = append(fx.Outcomes, Outcome{Session: c.asker(), Result: r.administer(c, fx)})
 	default:
 		var made Outcome // a literal would be built elsewhere and copied

@@ -128,6 +128,7 @@ type failer interface {
 //	overtaken 5s                  elections with a better candidate then
 //	answers a                     low and the sequences of remembered answers
 //	waits                         who waits and keeps something
+//	settings                      and the last backup
 //	live                          the view, the seats and the guards
 //	flood a 1..1030 low=1         that many releases, answers summed up
 func (s *script) query(w *words) bool {
@@ -157,6 +158,8 @@ func (s *script) query(w *words) bool {
 		fmt.Fprintf(&s.out, "  %s, shown %s\n", durationText(s.reg.now), durationText(s.reg.wall))
 	case "waits":
 		s.waits()
+	case "settings":
+		fmt.Fprintf(&s.out, "  %s last backup %s\n", settingsText(s.reg.Settings()), durationText(s.reg.LastBackup()))
 	case "live":
 		s.live()
 	case "answers":

@@ -60,7 +60,7 @@ func (v *Version) EncodeInSteps(pause func()) []byte {
 		b = res.append(b)
 		return stepped()
 	})
-	return v.appendPast(v.appendLingers(b))
+	return v.appendPast(v.appendSettings(v.appendLingers(b)))
 }
 
 // LevelOf returns the level of a state that Encode wrote.
@@ -120,6 +120,7 @@ func (d *decoder) readState() {
 		}
 	}
 	d.readLingers()
+	d.readSettings()
 	d.readPast()
 	r.fold()
 	r.recount(r.rules)

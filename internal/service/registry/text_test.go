@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/conclave-io/conclave/algorithm/view"
+	"github.com/conclave-io/conclave/internal/service/settings"
 )
 
 // The language of the scripts: what a line says, and how effects are printed.
@@ -100,7 +101,7 @@ var opsByName = map[string]Op{
 	"open": OpOpen, "renew": OpRenew, "close": OpClose, "acquire": OpAcquire, "try": OpAcquire, "campaign": OpAcquire,
 	"release": OpRelease, "cancel": OpCancel, "update": OpUpdate, "expire": OpExpire, "silence": OpSilence, "member": OpMember,
 	"share": OpAcquire, "revoke": OpRevoke, "transfer": OpTransfer, "drop": OpDrop, "overtake": OpOvertake, "time": OpTime, "end": OpEnd, "level": OpLevel,
-	"enter": OpEnter, "turn": OpTurn, "quiet": OpQuiet, "guard": OpGuard, "watch": OpGuard,
+	"enter": OpEnter, "turn": OpTurn, "quiet": OpQuiet, "guard": OpGuard, "watch": OpGuard, "set": OpSet, "note": OpNote,
 }
 
 // parseCommand reads one command:
@@ -119,6 +120,7 @@ var opsByName = map[string]Op{
 //	end a [value=REASON] [by=PRINCIPAL]; the answer is that of "op"
 //	member ID uid=N
 //	level FROM TO
+//	set NAME VALUE [by=PRINCIPAL]; note KIND
 //	guard PREFIX [algorithm=A] [options=O] [remove=yes] [wait=5s] [force=yes] [change=N] [value=REASON]
 //	watch [algorithm=A] [options=O] [value=REASON]
 //	enter a SERVER; turn a SEQ epoch=N [coordinator=N]; quiet a SEQ epoch=N change=N
@@ -150,6 +152,12 @@ func parseCommand(r *Registry, w words) (Command, error) {
 	case OpOvertake:
 		c.Class, c.Name = Election, w.at(1)
 	case OpTime:
+	case OpSet, OpNote:
+		c.Name = w.at(1)
+		if op == OpSet {
+			c.Value = w.at(2)
+		}
+		c.By = &Origin{Actor: w.options["by"], Via: "grpc", Request: [16]byte(sessionNamed("op"))}
 	case OpEnd:
 		c.Session, c.Value = sessionNamed(w.at(1)), w.options["value"]
 		c.By = &Origin{Actor: w.options["by"], Via: "grpc", Remote: "10.0.0.9", Request: [16]byte(sessionNamed("op"))}
@@ -428,4 +436,11 @@ func sessionText(s Session) string {
 		text += " leaving"
 	}
 	return text
+}
+
+func settingsText(s *settings.State) (text string) {
+	for _, v := range s.List() {
+		text += fmt.Sprintf("%s=%s ", v.Name, v.Value)
+	}
+	return fmt.Sprintf("%schanged: %v;", text, s.Changed())
 }

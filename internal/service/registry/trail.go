@@ -20,7 +20,7 @@ type Record struct {
 	Time   int64 // wall clock of the leader, ns since 1970
 	Origin Origin
 	// Kind says what was done: "access", "revoke", "end-session", "drop", "member",
-	// "level", "guard", or the kind in an OpNote.
+	// "level", "guard", "setting", or the kind in an OpNote.
 	Kind string
 	// Class, Name and Fence identify the lock or election, and Owner the principal whose session
 	// or hold it was. Server is the server that the act was about, or 0.
@@ -263,8 +263,14 @@ func (r *Registry) putNote(c *Command) Result {
 		return refusal
 	}
 	r.put(rec)
+	if c.Name == BackedUp && hasSettings(r.level) {
+		r.backup = r.wall
+	}
 	return Result{Code: OK}
 }
+
+// BackedUp is the kind of the OpNote by which a server reports that it has sent the whole of a backup.
+const BackedUp = "backed-up"
 
 // noted has the verbs for the acts that servers record by an OpNote, before they do them or
 // because the rules refuse them.

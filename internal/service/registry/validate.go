@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/conclave-io/conclave/algorithm/view"
+	"github.com/conclave-io/conclave/internal/service/settings"
 )
 
 // Bounds of the fields of a request.
@@ -45,6 +46,8 @@ func (c *Command) Validate() string {
 		return c.validateChange()
 	case c.Op == OpNote:
 		return c.validateNote()
+	case c.Op == OpSet:
+		return firstProblem(settings.Check(c.Name, c.Value), c.Origin().validate())
 	}
 	if !c.Op.client() {
 		return fmt.Sprintf("operation %d is not a client's", c.Op)

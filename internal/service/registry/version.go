@@ -7,6 +7,7 @@ import (
 
 	"github.com/conclave-io/conclave/internal/service/access"
 	"github.com/conclave-io/conclave/internal/service/registry/sorted"
+	"github.com/conclave-io/conclave/internal/service/settings"
 	"github.com/conclave-io/conclave/internal/service/version"
 )
 
@@ -43,6 +44,8 @@ type head struct {
 	guarded  *guarded          // seats and guards, nil if there never were any; changed after thawGuarded
 	rules    *access.State     // nil below the level that has them; replaced, never changed
 	trail    *trail            // nil if nothing is recorded; replaced, never changed
+	settings *settings.State   // nil if they are the defaults; replaced, never changed
+	backup   int64             // see LastBackup
 }
 
 // Freeze returns the present state, which the caller may keep for any time. It takes some
@@ -79,7 +82,7 @@ type feature struct {
 }
 
 // featuresOf are the features of all levels above the first.
-var featuresOf = []feature{{version.Keeps, (*Version).keeper}, {version.Guarded, (*Version).anyGuard}, {version.Access, (*Version).ruled}, {version.Linger, (*Version).lingerer}}
+var featuresOf = []feature{{version.Keeps, (*Version).keeper}, {version.Guarded, (*Version).anyGuard}, {version.Access, (*Version).ruled}, {version.Linger, (*Version).lingerer}, {version.Settings, (*Version).setting}}
 
 // Used reports whether a session was ever opened.
 func (h *head) Used() bool { return h.renewals > 0 }

@@ -103,7 +103,7 @@ func TestMembersAndRules(t *testing.T) {
 	}
 	add := Change{Kind: Add, Server: registry.Member{PeerAddress: "new:1"}, Origin: by("cert:a", 1)}
 	var refused *ChangeError
-	if _, _, err := c.await().replica.Change(c.now, add); !errors.As(err, &refused) || refused.Code != registry.Denied || !strings.HasPrefix(refused.Text, "cert:a may not change members, guards or views") {
+	if _, _, err := c.await().replica.Change(c.now, add); !errors.As(err, &refused) || refused.Code != registry.Denied || !strings.HasPrefix(refused.Text, "cert:a may not change members, settings, guards or views") {
 		t.Errorf("the change of one who may not: %v", err)
 	}
 	if _, err := c.await().replica.ChangeLevel(c.now, Hold, 0, by("cert:a", 2)); !errors.As(err, &refused) || refused.Code != registry.Denied {

@@ -10,7 +10,7 @@ import (
 // delay those with few.
 //
 // The first band has requests that keep sessions alive and that make room: renewals, releases,
-// cancels, closes, revocations, ends, and requests about seats, guards and rules. It goes first
+// cancels, closes, revocations, ends, and requests about seats, guards, rules and settings. It goes first
 // and leaves a quarter of an entry to the second band, which has requests that take room. In each
 // band every principal has an account with a FIFO queue for each of its sessions; each session of
 // an anonymous caller has an account of its own. Accounts take turns, and within the turn of an
@@ -152,7 +152,7 @@ func (l *scheduler) inFirst(c *registry.Command, open, unanswered bool) bool {
 	case registry.OpRenew, registry.OpCancel, registry.OpClose, registry.OpRevoke, registry.OpEnd:
 		return true
 	}
-	return c.Op.ForGuards() || c.Op.ForAccess()
+	return c.Op.ForGuards() || c.Op.ForAccess() || c.Op == registry.OpSet
 }
 
 // push appends a command to the queue of its session in a band. The principal of the session is ""

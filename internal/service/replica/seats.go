@@ -353,15 +353,20 @@ func compareBools(a, b bool) int {
 	return 1
 }
 
-// express removes from the next entry the commands that its level cannot express, and answers them.
+// express removes from the next entry the commands that its level cannot express, or whose names the
+// settings forbid, and answers them.
 func (r *Replica) express(level uint32) {
-	if level >= version.Linger {
+	nfc := r.reg.Settings().NFC()
+	if level >= version.Linger && !nfc {
 		return
 	}
 	kept := r.entry[:0]
 	for i := range r.entry {
 		c := &r.entry[i]
 		message := inexpressible(c, level)
+		if nfc && message == "" {
+			message = r.misnames(c)
+		}
 		if message == "" {
 			if kept = kept[:len(kept)+1]; len(kept)-1 != i {
 				kept[len(kept)-1] = *c
@@ -383,6 +388,8 @@ func inexpressible(c *registry.Command, level uint32) string {
 	switch {
 	case c.ForLinger() && level < version.Linger:
 		return fmt.Sprintf("level %d: names stay closed after their holds from level %d on: see conclave upgrade status", level, version.Linger)
+	case c.Op == registry.OpSet && level < version.Settings:
+		return fmt.Sprintf("level %d: the cluster has settings from level %d on: see conclave upgrade status", level, version.Settings)
 	case c.Op.ForGuards() && level < version.Guarded:
 		return fmt.Sprintf("level %d: algorithms guard locks from level %d on: see conclave upgrade status", level, version.Guarded)
 	case c.Op.ForAccess() && level < version.Access:

@@ -10,7 +10,7 @@ import (
 
 // Submit takes the requests of the client that the host knows as conn, a number below 1<<63.
 // Each is answered by a Reply, unless Deposed comes first. The answer to an OpEnd, OpGuard,
-// OpAccess or OpNote has the number of the request, Origin.Request, instead of the session, and
+// OpAccess, OpNote or OpSet has the number of the request, Origin.Request, instead of the session, and
 // no sequence.
 func (r *Replica) Submit(now int64, conn uint64, commands []registry.Command) {
 	r.now = now
@@ -139,7 +139,7 @@ func (r *Replica) adds(c *registry.Command) bool {
 		return !open
 	case registry.OpAcquire:
 		return !r.reg.Carried(c.Session, c.Sequence)
-	case registry.OpRevoke, registry.OpEnd, registry.OpGuard, registry.OpAccess, registry.OpNote:
+	case registry.OpRevoke, registry.OpEnd, registry.OpGuard, registry.OpAccess, registry.OpNote, registry.OpSet:
 		return true
 	}
 	return false

@@ -302,7 +302,7 @@ func TestJoinUnderRules(t *testing.T) {
 	})
 	changeRules(t, operator, admin.PutBinding(admin.Binding{Who: "cert:alice", Roles: []string{"admin"}}), admin.SetMode("closed"))
 	join := &api.JoinRequest{Uid: 9, PeerAddress: "127.0.0.1:9", ClientAddress: "127.0.0.1:10"}
-	if _, err := dial(t, c.Address(1), authority.Client("server-2")).Join(within(t), join); status.Code(err) != codes.PermissionDenied || !strings.Contains(err.Error(), "cert:server-2 may not change members, guards or views") {
+	if _, err := dial(t, c.Address(1), authority.Client("server-2")).Join(within(t), join); status.Code(err) != codes.PermissionDenied || !strings.Contains(err.Error(), "cert:server-2 may not change members, settings, guards or views") {
 		t.Errorf("a server without the verb: %v", err)
 	}
 	changeRules(t, operator, admin.PutBinding(admin.Binding{Who: "cert:server-2", Roles: []string{"operator"}}))

@@ -52,6 +52,9 @@ const Access = 4
 // Linger is the level from which a name can stay closed after a hold.
 const Linger = 5
 
+// Settings is the level from which the cluster has settings, and the time of its last backup.
+const Settings = Linger
+
 // machines are the names of the algorithms that may guard names from level Guarded on. What
 // they send and do is part of the level.
 var machines = []string{

@@ -21,6 +21,7 @@ internal/test/longrun:
 internal/kit/outfile:
 internal/kit/histogram:
 internal/kit/spelling:
+internal/kit/alike:
 internal/service/ops: # the list of metrics, panels and alerts
 internal/gen/ops/run:      internal/service/ops
 internal/kit/authority: # certificates for tests and small clusters
@@ -81,22 +82,23 @@ api:
 api/jsonform:                  api # the JSON forms of its messages
 internal/service/version:
 internal/service/access:        internal/kit/wire
+internal/service/settings:      internal/kit/spelling internal/kit/wire
 internal/service/registry/sorted: # sets in order
-internal/service/registry:      internal/service/registry/sorted algorithm/view internal/kit/histogram internal/kit/wire internal/service/access internal/service/version
+internal/service/registry:      internal/service/registry/sorted algorithm/view internal/kit/histogram internal/kit/wire internal/service/access internal/service/settings internal/service/version # never internal/kit/alike: see there
 internal/service/agreement:     internal/kit/wire
 internal/service/founding:
 internal/service/lease:         internal/service/registry
 internal/kit/near:
 internal/service/clocks:        algorithm/clock/ntp process internal/kit/wire
-internal/service/host:          algorithm/globalstate algorithm/served algorithm/view process process/property internal/service/access internal/service/lease internal/service/registry internal/kit/histogram internal/kit/near internal/kit/wire
-internal/service/replica:       algorithm/view internal/kit/histogram internal/service/access internal/service/agreement internal/service/lease internal/service/registry internal/service/version internal/kit/wire
+internal/service/host:          algorithm/globalstate algorithm/served algorithm/view process process/property internal/service/access internal/service/lease internal/service/registry internal/service/settings internal/kit/alike internal/kit/histogram internal/kit/near internal/kit/wire
+internal/service/replica:       algorithm/view internal/kit/alike internal/kit/histogram internal/service/access internal/service/agreement internal/service/lease internal/service/registry internal/service/version internal/kit/wire
 internal/service/queue:         internal/service/registry
 internal/service/store:         internal/service/founding internal/kit/wire
 internal/service/peering:       internal/service/founding internal/kit/wire
 internal/service/transport:     internal/kit/boottime internal/service/founding internal/service/peering internal/kit/wire
 internal/service/backup:        internal/service/registry internal/service/store internal/kit/outfile internal/kit/wire
-internal/service/guarded/home:  algorithm/view internal/kit/boottime internal/kit/near internal/kit/wire internal/service/access internal/service/host internal/service/registry internal/service/replica internal/service/transport internal/service/version # names under algorithms
-internal/service/node:          internal/service/guarded/home internal/kit/histogram internal/service/access internal/service/backup internal/service/clocks internal/service/founding internal/service/replica internal/service/agreement internal/service/registry internal/service/store internal/service/transport internal/service/peering internal/service/queue internal/service/version internal/kit/boottime internal/kit/wire
+internal/service/guarded/home:  algorithm/view internal/kit/boottime internal/kit/near internal/kit/wire internal/service/access internal/service/host internal/service/registry internal/service/replica internal/service/settings internal/service/transport internal/service/version # names under algorithms
+internal/service/node:          internal/service/guarded/home internal/kit/histogram internal/service/access internal/service/backup internal/service/clocks internal/service/founding internal/service/replica internal/service/agreement internal/service/registry internal/service/settings internal/service/store internal/service/transport internal/service/peering internal/service/queue internal/service/version internal/kit/boottime internal/kit/wire
 internal/service/audit:         api api/jsonform internal/service/registry # what an audit log has, for servers and for people who check it
 internal/service/stream:        api internal/service/registry
 internal/service/authn:         api internal/service/access internal/service/stream # who makes a call
@@ -134,12 +136,12 @@ internal/cli/guard:        internal/kit/boottime internal/kit/cgroup
 internal/cli/local:        . admin internal/service/server
 internal/cli/bench:        . admin internal/cli/local internal/kit/boottime lab/measure process api internal/service/server internal/service/version
 internal/cli/demo:         . admin internal/cli/local internal/kit/boottime internal/service/server internal/service/version
-internal/cli/ui: internal/kit/outfile # arguments, tables, errors and the terminal, for all commands
+internal/cli/ui: internal/kit/alike internal/kit/outfile # arguments, tables, errors and the terminal, for all commands
 internal/cli/lab:      internal/cli/ui internal/cli/bench internal/kit/cgroup internal/kit/outfile algorithm algorithm/broken algorithm/served algorithm/view/viewcheck process lab/check lab/check/audit lab/describe lab/host lab/measure lab/scenario lab/sim lab/trace web # commands that contact no cluster
 internal/cli/cluster/connect: . admin internal/cli/ui internal/client internal/kit/outfile
 internal/cli/cluster/forms: . admin api api/jsonform internal/cli/ui # the JSON forms of what the client returns
 internal/cli/cluster/keeps: . internal/cli/guard # under which holds processes run
-internal/cli/cluster:  . admin api api/jsonform internal/client internal/cli/cluster/forms internal/cli/cluster/connect internal/cli/cluster/keeps internal/cli/guard internal/cli/ui internal/kit/outfile algorithm/served internal/service/access internal/service/audit internal/service/backup
+internal/cli/cluster:  . admin api api/jsonform internal/client internal/cli/cluster/forms internal/cli/cluster/connect internal/cli/cluster/keeps internal/cli/guard internal/cli/ui internal/kit/alike internal/kit/outfile algorithm/served internal/service/access internal/service/audit internal/service/backup
 internal/cli/cluster/access: . admin internal/cli/cluster internal/cli/cluster/forms internal/cli/cluster/connect internal/cli/ui internal/kit/outfile internal/service/access internal/service/version
 internal/cli/cluster/wrap: . admin api/jsonform internal/cli/cluster internal/cli/cluster/connect internal/cli/cluster/forms internal/cli/cluster/keeps internal/cli/guard internal/kit/outfile internal/cli/ui internal/kit/boottime
 internal/cli/cluster/servers: . admin internal/cli/bench internal/cli/cluster internal/cli/cluster/connect internal/cli/demo internal/cli/local internal/cli/ui internal/kit/authority internal/service/auditlog internal/service/config internal/service/server web
@@ -202,7 +204,7 @@ github.com/coreos/go-systemd/v22/...:  internal/cli/cluster/servers internal/cli
 github.com/HdrHistogram/...:           internal/cli/bench internal/cli/demo
 
 golang.org/x/sys/...:           internal/kit/boottime internal/cli/guard internal/cli/ui internal/cli/cluster/servers internal/cli/demo internal/cli/local internal/cli/bench internal/service/store internal/service/metrics internal/service/server internal/service/rest internal/cli internal/service/authn
-golang.org/x/text/...:          internal/cli/ui
+golang.org/x/text/...:          internal/kit/alike
 golang.org/x/sync/...:                 internal/service/server internal/cli/bench internal/cli/demo internal/cli/local
 golang.org/x/net/...:                  internal/service/server
 

@@ -71,7 +71,7 @@ flow(
     await accessible(page);
     await picture(page, "docs/dashboard/viewer-light.png");
     await page.goto(`${origin()}/#cluster`);
-    await page.getByText(/token:viewer may not change members, guards or views/).waitFor();
+    await page.getByText(/token:viewer may not change members, settings, guards or views/).waitFor();
     expect(await page.getByRole("button", { name: words.handOver }).isDisabled()).toBe(true);
     await accessible(page);
     await page.goto(`${origin()}/#sessions`);
