@@ -164,10 +164,11 @@ long-model: go-version ## the registry beside its naive twin, 100,000 steps
 	$(PART) -part model -title "Registry against its model" $(GO) test -count 1 -timeout 1h ./internal/service/registry -run TestModel -steps 100000
 
 .PHONY: long-vopr
-long-vopr: go-version ## 24 simulated hours of the server under catastrophe, 24 of algorithms that guard locks, and 8 of rules that change
+long-vopr: go-version ## 24 simulated hours of the server under catastrophe, 24 of algorithms that guard locks, 8 of rules that change, 1,000 periods of a job
 	$(PART) -part vopr -title "The server under catastrophe" $(GO) run ./internal/test/vopr/run -hours 24
 	$(PART) -part vopr-live -title "Algorithms on the servers under catastrophe" $(GO) run ./internal/test/vopr/run -live -hours 24
 	$(PART) -part vopr-access -title "Rules that change under catastrophe" $(GO) run ./internal/test/vopr/run -access -hours 8
+	$(PART) -part vopr-periods -title "Periods of a job under catastrophe" $(GO) run ./internal/test/vopr/run -periods -seconds 600 -hours 17
 	$(GO) test -count 1 ./internal/test/vopr -run TestReport -update
 
 .PHONY: long-lease

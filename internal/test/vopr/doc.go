@@ -92,6 +92,8 @@
 //     election are elected by priority first.
 //   - An election leader that hands over is followed by the candidate that it named, unless that
 //     has stopped waiting. A transfer is refused only if no such candidate waits.
+//   - A name stays closed after a hold for as long as its request asked. A job that three machines start
+//     in each period, with clocks that are 1.5 s apart, runs at most once in each.
 //   - A server that leads and is asked to hand over does so within a second, if nothing is wrong.
 //   - What the servers store about the end of holds is what happened: each hold once, with its
 //     fence, its owner, who asked it to leave and why. Nobody is asked to leave for a reason that

@@ -76,7 +76,18 @@ func TestSamePlanSameRun(t *testing.T) {
 	}
 }
 
-// TestRegressions runs the plans in testdata. Each of them once found a mistake in the server.
+// TestPeriods runs a plan in which three machines start a job once a minute.
+func TestPeriods(t *testing.T) {
+	plan := faults.DrawPeriods(*first, 300_000)
+	result := Run(plan, nil)
+	if v := result.Violation; v != nil {
+		t.Fatal(v)
+	}
+	if s := &result.Stats; s.Periods != 5 || s.JobRuns == 0 || s.Restarts == 0 {
+		t.Errorf("in %d periods, with %d crashes, the job ran %d times", s.Periods, s.Restarts, s.JobRuns)
+	}
+}
+
 // Every setting of a plan is in its text.
 func TestPlansAreWholeAsText(t *testing.T) {
 	plan := faults.Draw(7, 10_000)
@@ -91,6 +102,7 @@ func TestPlansAreWholeAsText(t *testing.T) {
 	}
 }
 
+// TestRegressions runs the plans in testdata. Each of them once found a mistake in the server.
 func TestRegressions(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.json")
 	if err != nil || len(files) == 0 {

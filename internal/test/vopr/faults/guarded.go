@@ -18,6 +18,7 @@ func DrawGuarded(seed uint64, millis int64) Plan {
 func DrawHosts(seed uint64, millis int64) Plan {
 	p := DrawSeats(seed, millis)
 	p.Hosts, p.Deadlocks = true, false // servers do not refuse a deadlock across homes
+	p.Linger = lingers(seed)
 	rng := rand.New(rand.NewPCG(seed, 9))
 	if seed%2 == 0 { // a seat needs long to come back, so that fewer faults let some seats last
 		p.Faults = slices.DeleteFunc(p.Faults, func(Fault) bool { return rng.IntN(4) > 0 })
@@ -74,7 +75,7 @@ func drawLapses(seed uint64, millis int64) (faults []Fault) {
 // DrawSeats returns the plan of a seed in which a stand-in replaces the algorithms.
 func DrawSeats(seed uint64, millis int64) Plan {
 	p := Draw(seed, millis)
-	p.Linger = false
+	p.Linger = lingers(seed) && !p.Deadlocks
 	p.Live, p.Levels, p.Limits, p.Shared = true, false, false, false
 	rng := rand.New(rand.NewPCG(seed, 8))
 	for at := int64(2500); at < millis; at += 500 + rng.Int64N(5000) {
@@ -113,11 +114,11 @@ func drawLeaves(seed uint64, millis int64) (faults []Fault) {
 // of the plans, algorithms on the servers guard some names.
 func DrawAccess(seed uint64, millis int64) Plan {
 	p := Draw(seed, millis)
-	p.Linger = false
 	if seed%3 == 0 {
 		p = DrawHosts(seed, millis)
 		p.Near = false // programs in the processes of servers need no rights
 	}
+	p.Linger = lingers(seed)
 	p.Access, p.Levels, p.Limits, p.Shared, p.Deadlocks = true, false, false, false, false
 	return p
 }

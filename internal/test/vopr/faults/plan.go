@@ -53,8 +53,11 @@ type Plan struct {
 	Copies bool `json:"copies,omitempty"`
 	// Linger makes workers ask for two names that are to stay closed after their holds. All servers
 	// support the level that is necessary for this.
-	Linger bool    `json:"linger,omitempty"`
-	Faults []Fault `json:"faults"`
+	Linger bool `json:"linger,omitempty"`
+	// Periods makes the first three programs run on machines that start the same job once a minute.
+	// All servers support the level that is necessary for Linger.
+	Periods bool    `json:"periods,omitempty"`
+	Faults  []Fault `json:"faults"`
 }
 
 // Kind is a kind of fault.
@@ -133,7 +136,7 @@ var weights = []struct {
 func Draw(seed uint64, millis int64) Plan {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	p := Plan{Seed: seed, Servers: 3 + 2*int(seed%2), Clients: 8, Millis: millis, Levels: seed/2%3 == 0, Limits: seed%5 == 4, Shared: seed%7 == 3, Deadlocks: seed/4%2 == 1}
-	p.Linger = !p.Levels && !p.Deadlocks && seed/8%4 == 2
+	p.Linger = !p.Levels && !p.Deadlocks && lingers(seed)
 	if rng.IntN(2) == 0 {
 		p.Faults = drawBeginning(rng, p.Servers)
 	}
@@ -148,6 +151,19 @@ func Draw(seed uint64, millis int64) Plan {
 		p.Faults = append(p.Faults, drawCopies(seed, millis)...)
 		slices.SortStableFunc(p.Faults, func(a, b Fault) int { return cmp.Compare(a.At, b.At) })
 	}
+	return p
+}
+
+// lingers reports whether names stay closed in the plan of a seed, if nothing else is against it.
+func lingers(seed uint64) bool { return seed/8%4 == 2 }
+
+// DrawPeriods returns the plan of a seed in which three machines start the same job once a minute. Of
+// the faults of other plans it has a third, so that most periods have time for the job.
+func DrawPeriods(seed uint64, millis int64) Plan {
+	p := Draw(seed, millis)
+	p.Levels, p.Deadlocks, p.Linger, p.Periods = false, false, true, true
+	rng := rand.New(rand.NewPCG(seed, 14))
+	p.Faults = slices.DeleteFunc(p.Faults, func(Fault) bool { return rng.IntN(3) > 0 })
 	return p
 }
 
@@ -301,6 +317,9 @@ func (p *Plan) Encode() []byte {
 	}
 	if p.Linger {
 		b.WriteString("\"linger\": true, ")
+	}
+	if p.Periods {
+		b.WriteString("\"periods\": true, ")
 	}
 	b.WriteString("\"faults\": [")
 	for i, f := range p.Faults {

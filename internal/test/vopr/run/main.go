@@ -38,6 +38,7 @@ type options struct {
 	record  string
 	live    bool
 	access  bool
+	periods bool
 	workers int
 	every   uint64 // for a worker: it plays each seed of so many, until it is ended
 }
@@ -59,6 +60,7 @@ func main() {
 	flag.StringVar(&o.mutant, "mutant", "", "build the server with the mistake of this `name`, and play that")
 	flag.StringVar(&o.checks, "check", "all", "`what` to check: promises, traces (that the model of the sessions allows what is decided), or all")
 	flag.BoolVar(&o.access, "access", false, "let an administrator change rules and quotas")
+	flag.BoolVar(&o.periods, "periods", false, "let three machines start the same job once a minute; use more -seconds")
 	flag.BoolVar(&o.live, "live", false, "let algorithms on the servers guard names, which have seats then")
 	flag.IntVar(&o.workers, "workers", runtime.NumCPU(), "how many `processes` play seeds; with -log, one does")
 	flag.Uint64Var(&o.every, "every", 0, "play each seed of so `many`, and write what each gave, as a process of -workers does")
@@ -150,6 +152,9 @@ func (o *options) plan(seed uint64) faults.Plan {
 	}
 	if o.access {
 		draw = faults.DrawAccess
+	}
+	if o.periods {
+		draw = faults.DrawPeriods
 	}
 	plan := draw(seed, o.seconds*1000)
 	if o.servers > 0 {

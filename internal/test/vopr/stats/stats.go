@@ -71,6 +71,8 @@ type Stats struct {
 	Raised    int   // raises of the level that a leader proposed
 	Lingered  int   // grants of a name that waited until it was not closed any more
 	Closed    int   // tries that were refused because the name was closed
+	Periods   int   // periods in which a machine asked for the lock of a job
+	JobRuns   int   // periods in which the job ran
 	Attended  int   // checks of clients while a majority of the servers worked
 	Longest   int64 // ns: the longest wait of a client in these checks
 	Slowest   int64 // ns from the end of the faults until all waiters were served, at most
@@ -86,6 +88,8 @@ type Stats struct {
 func (s *Stats) addParts(o *Stats) {
 	s.Lingered += o.Lingered
 	s.Closed += o.Closed
+	s.Periods += o.Periods
+	s.JobRuns += o.JobRuns
 	s.Seats.add(&o.Seats)
 	s.Hosts.add(&o.Hosts)
 	s.Access.add(&o.Access)
@@ -211,6 +215,8 @@ func (s *Stats) Figures(wall time.Duration) []longrun.Figure {
 		{Name: "grants in turn", Value: float64(s.Pairs)},
 		{Name: "grants after a name was closed", Value: float64(s.Lingered)},
 		{Name: "tries of a closed name refused", Value: float64(s.Closed)},
+		{Name: "periods of a job", Value: float64(s.Periods)},
+		{Name: "periods in which it ran", Value: float64(s.JobRuns)},
 		{Name: "decisions that the model allows", Value: float64(s.Compared.Sum())},
 		{Name: "longest wait for a majority that is well, s", Value: float64(s.Longest) / 1e9},
 		{Name: "copies of servers", Value: float64(s.Copies)},

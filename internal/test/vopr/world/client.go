@@ -11,6 +11,7 @@ import (
 	"github.com/conclave-io/conclave/internal/test/vopr/clock"
 	"github.com/conclave-io/conclave/internal/test/vopr/history"
 	"github.com/conclave-io/conclave/internal/test/vopr/network"
+	"github.com/conclave-io/conclave/internal/test/vopr/periods"
 )
 
 // client is a program. It contains the core of the Go client, and drives it as the root package
@@ -57,6 +58,9 @@ func newClient(w *World, slot int) *client {
 	c := &client{w: w, slot: slot, ttl: ttls[slot%len(ttls)] * ms, clock: clock.Clock{Base: int64(slot+1) * 7e11}}
 	for n := range workersEach {
 		c.Workers = append(c.Workers, &worker{client: c, number: n})
+	}
+	if w.Plan.Periods && slot < periods.Machines {
+		c.Workers = append(c.Workers, &worker{client: c, number: workersEach, cron: true})
 	}
 	c.begin()
 	return c

@@ -11,6 +11,7 @@ import (
 	"github.com/conclave-io/conclave/internal/test/vopr/history"
 	"github.com/conclave-io/conclave/internal/test/vopr/linger"
 	"github.com/conclave-io/conclave/internal/test/vopr/patience"
+	"github.com/conclave-io/conclave/internal/test/vopr/periods"
 )
 
 // judge checks the promises after each step. It records what clients were told.
@@ -38,6 +39,7 @@ type judge struct {
 	patience  *patience.Judge // of the candidates of elections
 	deadlocks *deadlock.Judge // nil if the plan has no deadlocks
 	lingers   *linger.Judge
+	periods   *periods.Judge
 
 	limited limited // limits of the size of the state
 
@@ -49,10 +51,10 @@ type judge struct {
 	served int64 // when all waiters at the end were served, or 0
 }
 
-func newJudge(run *events.Run, lingers bool) judge {
-	resources := newResources(lingers)
+func newJudge(run *events.Run, lingers, jobs bool) judge {
+	resources := newResources(lingers, jobs)
 	return judge{
-		resources: resources, patience: patience.New(run, elections(resources)), lingers: linger.New(run),
+		resources: resources, patience: patience.New(run, elections(resources)), lingers: linger.New(run), periods: periods.New(run),
 		fences: make(map[uint64]history.ClaimID), shown: make(map[uint64]history.ClaimID), states: make(map[uint64]uint64),
 		founded: make(map[uint64]bool), closed: make(map[registry.SessionID]bool),
 		leaders: make(map[uint64]uint64), ended: make(map[registry.SessionID]int64),

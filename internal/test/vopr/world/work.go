@@ -8,6 +8,7 @@ import (
 	"github.com/conclave-io/conclave/internal/service/registry"
 	"github.com/conclave-io/conclave/internal/service/version"
 	"github.com/conclave-io/conclave/internal/test/vopr/history"
+	"github.com/conclave-io/conclave/internal/test/vopr/periods"
 )
 
 // Resource is a lock or an election that clients use, with the judge's record of it.
@@ -38,7 +39,10 @@ type Resource struct {
 	lingers bool
 }
 
-func newResources(lingers bool) []*Resource {
+// job is the name of the lock of a job that several machines start once in each period.
+const job = "job"
+
+func newResources(lingers, jobs bool) []*Resource {
 	resources := []*Resource{
 		{Name: "a"}, {Name: "b"}, {Name: "c"}, {Name: "d"},
 		{Name: "readers", shares: true}, {Name: "semaphore", limit: 3},
@@ -47,6 +51,9 @@ func newResources(lingers bool) []*Resource {
 	}
 	if lingers {
 		resources = append(resources, &Resource{Name: "period", lingers: true}, &Resource{Class: registry.Election, Name: "shift", queued: 16, lingers: true})
+	}
+	if jobs { // the last one: see runJob
+		resources = append(resources, &Resource{Name: job, lingers: true})
 	}
 	for _, r := range resources {
 		r.fates, r.claims = make(map[history.ClaimID]*fate), make(map[history.ClaimID]*claim)
@@ -73,6 +80,8 @@ type worker struct {
 	Hold    *Hold
 	request *request // the current acquire
 	turn    int      // counts its actions, so that old timers have no effect
+	cron    bool     // it runs a job once in each period, and nothing else
+	period  int64    // the period whose job it runs
 }
 
 // begin starts the worker. After it has abandoned everything, it starts again.
@@ -84,6 +93,10 @@ func (k *worker) begin() {
 
 // pace makes the worker start a new action after a while.
 func (k *worker) pace() {
+	if k.cron {
+		k.awaitPeriod()
+		return
+	}
 	turn := k.turn
 	k.client.later(20*ms+k.client.w.work.Int64N(400*ms), func() {
 		if k.turn == turn {
@@ -113,13 +126,63 @@ func (k *worker) choose() {
 		k.client.submit(&request{call: line.Call{Op: &api.Request{Op: &api.Request_Revoke{
 			Revoke: &api.Revoke{Class: api.Class(res.Class), Name: res.Name, Reason: WhyAsked},
 		}}}}, func(*api.Reply) { k.rest() })
-	case n < 4:
+	case n < 4 || res.Name == job:
 		k.query(res, 0)
 	case res.lingers:
 		k.acquire(res)
 	default:
 		k.acquire(w.crowded(res))
 	}
+}
+
+// awaitPeriod makes the worker start the command of the job when the next period begins on the clock of
+// its machine, as cron does.
+func (k *worker) awaitPeriod() {
+	c, w, turn := k.client, k.client.w, k.turn
+	period, in := periods.Next(w.Now, c.slot)
+	if w.Now+in >= w.end {
+		return
+	}
+	life := c.life
+	w.After(in, func() {
+		if c.life != life {
+			return
+		}
+		c.receive(func() {
+			if k.turn == turn {
+				k.period = period
+				k.runJob()
+			}
+		})
+	})
+}
+
+// runJob tries to get the lock of the job, which then stays closed until most of the period is over. If
+// there is no answer, it gives up after a while.
+func (k *worker) runJob() {
+	c, w := k.client, k.client.w
+	if _, in := periods.Next(w.Now, c.slot); in < periods.Length-periods.Patience {
+		k.rest() // its machine stood still
+		return
+	}
+	if !w.lingers() {
+		k.rest()
+		return
+	}
+	k.busy = true
+	w.Judge.periods.Asks(k.period)
+	res := w.Judge.resources[len(w.Judge.resources)-1]
+	a := &api.Acquire{Name: res.Name, Try: true, AtLeastNs: periods.AtLeast}
+	r := &request{res: res, call: line.Call{Op: &api.Request{Op: &api.Request_Acquire{Acquire: a}}}}
+	k.request = r
+	c.submit(r, func(reply *api.Reply) { k.acquired(r, reply) })
+	turn := k.turn
+	c.later(periods.Patience, func() {
+		if k.turn == turn && k.Hold == nil {
+			c.withdraw(r)
+			k.rest()
+		}
+	})
 }
 
 // chooseGuarded is like choose, for names that an algorithm guards at times.
@@ -200,11 +263,11 @@ func (k *worker) begins(r *request) {
 	h := &Hold{request: r, Claim: r.claim, worker: k, Session: r.claim.owner}
 	k.Hold, r.hold, r.claim.hold = h, h, h
 	w.Judge.handOut(w, h)
-	turn := k.turn
-	length := 5*ms + w.work.Int64N(250*ms)
-	if w.work.IntN(12) == 0 {
-		length += w.work.Int64N(4000 * ms)
+	if k.cron {
+		w.Judge.periods.Runs(k.period)
 	}
+	turn := k.turn
+	length := k.length()
 	for n := w.work.IntN(3); n > 0; n-- {
 		k.client.later(w.work.Int64N(length), func() { h.write() })
 	}
@@ -216,6 +279,19 @@ func (k *worker) begins(r *request) {
 			k.release(h)
 		}
 	})
+}
+
+// length returns how long the worker keeps a hold.
+func (k *worker) length() int64 {
+	w := k.client.w
+	if k.cron {
+		return periods.Job
+	}
+	length := 5*ms + w.work.Int64N(250*ms)
+	if w.work.IntN(12) == 0 {
+		length += w.work.Int64N(4000 * ms)
+	}
+	return length
 }
 
 // adorn changes the value of an election, or hands it over.

@@ -66,7 +66,7 @@ func New(plan faults.Plan, log io.Writer, checks events.Checks, parts *Parts) *W
 		nests:    rand.New(rand.NewPCG(plan.Seed, 6)),
 		nonces:   rand.New(rand.NewPCG(plan.Seed, 13)),
 	}
-	w.Judge = newJudge(w.Run, plan.Linger)
+	w.Judge = newJudge(w.Run, plan.Linger, plan.Periods)
 	w.Net = &network.Network{Run: w.Run, Rand: rand.New(rand.NewPCG(plan.Seed, 2))}
 	w.transports = &transport.Net{Network: w.Net}
 	if plan.Deadlocks {
