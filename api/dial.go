@@ -1,7 +1,7 @@
 package api
 
 import (
-	"strings"
+	"net/url"
 	"time"
 
 	"google.golang.org/grpc"
@@ -15,8 +15,9 @@ const largestMessage = 80 << 20
 // Dial returns a connection of a client or of a server to the server at address. Connect bounds
 // an attempt to connect with its handshakes. The address is what the dialer in options gets.
 func Dial(address string, connect time.Duration, options ...grpc.DialOption) (*grpc.ClientConn, error) {
-	// The name is a URL, in which the % of the zone of an IPv6 address has a meaning of its own.
-	return grpc.NewClient("passthrough:///"+strings.ReplaceAll(address, "%", "%25"), append([]grpc.DialOption{
+	// The name is a URL, in which the % of the zone of an IPv6 address and the # of a path have meanings
+	// of their own.
+	return grpc.NewClient("passthrough:///"+url.PathEscape(address), append([]grpc.DialOption{
 		grpc.WithNoProxy(),
 		grpc.WithDisableServiceConfig(),
 		grpc.WithConnectParams(grpc.ConnectParams{

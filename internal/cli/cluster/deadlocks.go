@@ -13,6 +13,7 @@ import (
 	"github.com/conclave-io/conclave/internal/cli/cluster/connect"
 	"github.com/conclave-io/conclave/internal/cli/cluster/forms"
 	"github.com/conclave-io/conclave/internal/cli/ui"
+	"github.com/conclave-io/conclave/internal/kit/alike"
 )
 
 const deadlocksHelp = `A process that waits for a lock or an election while it keeps another one is a link of a chain.
@@ -160,7 +161,7 @@ func (g waitGraph) holderText(election bool, name string, h *conclave.Holder) st
 
 // title names a lock or an election in a sentence.
 func title(election bool, name string) string {
-	return fmt.Sprintf("%s %q", ResourceClass{election}, name)
+	return fmt.Sprintf("%s %s", ResourceClass{election}, alike.Quoted(name))
 }
 
 // keepers returns the indexes of the waits that keep a hold.

@@ -12,6 +12,7 @@ import (
 	"github.com/conclave-io/conclave/internal/cli/cluster/connect"
 	"github.com/conclave-io/conclave/internal/cli/cluster/forms"
 	"github.com/conclave-io/conclave/internal/cli/ui"
+	"github.com/conclave-io/conclave/internal/kit/alike"
 )
 
 const leaderHelp = `The output is one line of fields separated by tabs: the value that the leader published (conclave
@@ -63,7 +64,7 @@ func printLeader(a *connect.App, ctx context.Context, client *conclave.Client, n
 		if a.JSON {
 			err = a.Print(forms.ElectionOf(o), nil)
 		}
-		return errors.Join(err, ui.Failure(ui.StatusNo, "election %q: nobody leads", name))
+		return errors.Join(err, ui.Failure(ui.StatusNo, "election %s: nobody leads", alike.Quoted(name)))
 	}
 	o.Leader = x.Resource.Holders[0]
 	return a.PrintLine(forms.ElectionOf(o), leaderLine(o))

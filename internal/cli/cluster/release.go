@@ -17,6 +17,7 @@ import (
 	"github.com/conclave-io/conclave/internal/cli/cluster/connect"
 	"github.com/conclave-io/conclave/internal/cli/cluster/forms"
 	"github.com/conclave-io/conclave/internal/cli/ui"
+	"github.com/conclave-io/conclave/internal/kit/alike"
 )
 
 const releaseHelp = `Only the holder can release a lock. This command asks the holders of NAME to leave, or with
@@ -75,7 +76,7 @@ type releaser struct {
 func (r *releaser) check(flags interface{ Changed(string) bool }) error {
 	switch {
 	case !r.force:
-		return ui.Failure(ui.StatusError, "%s %q: only its %s can release it; set --force to ask it to leave", r.of, r.name, r.of.leaves())
+		return ui.Failure(ui.StatusError, "%s %s: only its %s can release it; set --force to ask it to leave", r.of, alike.Quoted(r.name), r.of.leaves())
 	case len(r.reason) > admin.MaxReason:
 		return reasonTooLong(r.reason)
 	case flags.Changed("fence") && r.fence == 0:
@@ -123,9 +124,9 @@ func (r *releaser) run(ctx context.Context) error {
 
 func (r *releaser) nobody() string {
 	if r.fence != 0 {
-		return fmt.Sprintf("%s %q: nobody %s it with fence %d", r.of, r.name, r.of.has(), r.fence)
+		return fmt.Sprintf("%s %s: nobody %s it with fence %d", r.of, alike.Quoted(r.name), r.of.has(), r.fence)
 	}
-	return fmt.Sprintf("%s %q: nobody %s it", r.of, r.name, r.of.has())
+	return fmt.Sprintf("%s %s: nobody %s it", r.of, alike.Quoted(r.name), r.of.has())
 }
 
 // ask asks the holders to leave and returns them, except those that have left meanwhile. It opens what
@@ -170,7 +171,7 @@ func (r *releaser) await(ctx context.Context, client *conclave.Client, asked []c
 			return endedAmong(x, asked), nil
 		}
 		if !time.Now().Before(deadline) {
-			return nil, ui.Failure(ui.StatusNotAcquired, "%s %q: still %s after %v%s", r.of, r.name, r.of.Taken(), &r.wait, By(x.Resource.Holders[left]))
+			return nil, ui.Failure(ui.StatusNotAcquired, "%s %s: still %s after %v%s", r.of, alike.Quoted(r.name), r.of.Taken(), &r.wait, By(x.Resource.Holders[left]))
 		}
 		select {
 		case <-time.After(min(releasePoll, time.Until(deadline))):
@@ -207,12 +208,12 @@ func (r *releaser) tell(w io.Writer, view *releaseView) error {
 		if h.Host != "" {
 			who = ui.Party(h.Owner, h.Program, h.PID, h.Host)
 		}
-		if _, err := fmt.Fprintf(w, "asked %s, fence %d, to leave %s %q\n", who, h.Fence, r.of, r.name); err != nil {
+		if _, err := fmt.Fprintf(w, "asked %s, fence %d, to leave %s %s\n", who, h.Fence, r.of, alike.Quoted(r.name)); err != nil {
 			return err
 		}
 	}
 	for _, c := range view.Opened {
-		if _, err := fmt.Fprintf(w, "opened %s %q, which stayed closed after the hold with fence %d\n", r.of, r.name, c.Fence); err != nil {
+		if _, err := fmt.Fprintf(w, "opened %s %s, which stayed closed after the hold with fence %d\n", r.of, alike.Quoted(r.name), c.Fence); err != nil {
 			return err
 		}
 	}

@@ -143,7 +143,7 @@ internal/cli/cluster/forms: . admin api api/jsonform internal/cli/ui # the JSON 
 internal/cli/cluster/keeps: . internal/cli/guard # under which holds processes run
 internal/cli/cluster:  . admin api api/jsonform internal/client internal/cli/cluster/forms internal/cli/cluster/connect internal/cli/cluster/keeps internal/cli/guard internal/cli/ui internal/kit/alike internal/kit/outfile algorithm/served internal/service/access internal/service/audit internal/service/backup
 internal/cli/cluster/access: . admin internal/cli/cluster internal/cli/cluster/forms internal/cli/cluster/connect internal/cli/ui internal/kit/outfile internal/service/access internal/service/version
-internal/cli/cluster/wrap: . admin api/jsonform internal/cli/cluster internal/cli/cluster/connect internal/cli/cluster/forms internal/cli/cluster/keeps internal/cli/guard internal/kit/outfile internal/cli/ui internal/kit/boottime
+internal/cli/cluster/wrap: . admin api/jsonform internal/cli/cluster internal/cli/cluster/connect internal/cli/cluster/forms internal/cli/cluster/keeps internal/cli/guard internal/kit/alike internal/kit/outfile internal/cli/ui internal/kit/boottime
 internal/cli/cluster/servers: . admin internal/cli/bench internal/cli/cluster internal/cli/cluster/connect internal/cli/demo internal/cli/local internal/cli/ui internal/kit/authority internal/service/auditlog internal/service/config internal/service/server web
 internal/cli:          internal/cli/ui internal/cli/lab internal/cli/cluster internal/cli/cluster/access internal/cli/cluster/connect internal/cli/cluster/servers internal/cli/cluster/wrap internal/kit/outfile internal/kit/spelling internal/service/server
 internal/cli/clitest:  internal/cli # for tests only: no line below may name it

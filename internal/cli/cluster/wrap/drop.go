@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/conclave-io/conclave/internal/cli/ui"
+	"github.com/conclave-io/conclave/internal/kit/alike"
 )
 
 // NewDrop returns the command drop.
@@ -46,11 +47,11 @@ func drop(path string) error {
 	own, _ := os.Hostname()
 	switch {
 	case r.Program != "":
-		return fmt.Errorf("%s: %s %q is held for a command; send TERM to process %d to end that", path, r.Class, r.Name, r.PID)
+		return fmt.Errorf("%s: %s %s is held for a command; send TERM to process %d to end that", path, r.Class, alike.Quoted(r.Name), r.PID)
 	case r.State != stateHeld:
 		return r.early()
 	case r.Host != own:
-		return fmt.Errorf("%s: %s %q is held on host %q; run conclave drop there", path, r.Class, r.Name, r.Host)
+		return fmt.Errorf("%s: %s %s is held on host %q; run conclave drop there", path, r.Class, alike.Quoted(r.Name), r.Host)
 	}
 	p, err := r.process()
 	if err == nil {
@@ -81,16 +82,16 @@ func (r *record) early() error {
 	how := string(r.Outcome)
 	switch {
 	case r.Outcome == "":
-		return ui.Failure(ui.StatusLost, "%s %q: lost: process %d, which held it, has ended without a release", r.Class, r.Name, r.PID)
+		return ui.Failure(ui.StatusLost, "%s %s: lost: process %d, which held it, has ended without a release", r.Class, alike.Quoted(r.Name), r.PID)
 	case r.Outcome == released && r.Reason == byMax:
 		how = "released, because --max was over,"
 	case r.Outcome == released && r.Reason == byProcess:
 		how = "released, because the process of --while-pid had ended,"
 	case r.Granted == nil:
-		return ui.Failure(ui.StatusLost, "%s %q: not acquired: %s", r.Class, r.Name, ui.Shown(r.Error))
+		return ui.Failure(ui.StatusLost, "%s %s: not acquired: %s", r.Class, alike.Quoted(r.Name), ui.Shown(r.Error))
 	}
 	if r.Ended == nil {
-		return ui.Failure(ui.StatusLost, "%s %q: %s before", r.Class, r.Name, how)
+		return ui.Failure(ui.StatusLost, "%s %s: %s before", r.Class, alike.Quoted(r.Name), how)
 	}
-	return ui.Failure(ui.StatusLost, "%s %q: %s at %s", r.Class, r.Name, how, r.Ended.Format(time.RFC3339))
+	return ui.Failure(ui.StatusLost, "%s %s: %s at %s", r.Class, alike.Quoted(r.Name), how, r.Ended.Format(time.RFC3339))
 }

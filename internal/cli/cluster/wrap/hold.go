@@ -17,6 +17,7 @@ import (
 	"github.com/conclave-io/conclave/internal/cli/cluster/connect"
 	"github.com/conclave-io/conclave/internal/cli/guard"
 	"github.com/conclave-io/conclave/internal/cli/ui"
+	"github.com/conclave-io/conclave/internal/kit/alike"
 	"github.com/conclave-io/conclave/internal/kit/boottime"
 )
 
@@ -176,7 +177,7 @@ func (f *statusFile) unused() error {
 		return nil
 	}
 	p.Close()
-	return aboutFile(f.path, fmt.Errorf("in use: process %d holds %s %q; use another file, or conclave drop", r.PID, r.Class, r.Name))
+	return aboutFile(f.path, fmt.Errorf("in use: process %d holds %s %s; use another file, or conclave drop", r.PID, r.Class, alike.Quoted(r.Name)))
 }
 
 // Why a hold without a command was released.
@@ -253,7 +254,7 @@ func (h *keeper) announce(l hold) error {
 	if h.report != nil {
 		return h.tellParent()
 	}
-	text := fmt.Sprintf("%s %q: held, fence %d", h.of, h.name, fence)
+	text := fmt.Sprintf("%s %s: held, fence %d", h.of, alike.Quoted(h.name), fence)
 	if !h.quiet {
 		h.app.Say("%s", text)
 	}

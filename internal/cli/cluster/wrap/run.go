@@ -21,6 +21,7 @@ import (
 	"github.com/conclave-io/conclave/internal/cli/cluster/keeps"
 	"github.com/conclave-io/conclave/internal/cli/guard"
 	"github.com/conclave-io/conclave/internal/cli/ui"
+	"github.com/conclave-io/conclave/internal/kit/alike"
 	"github.com/conclave-io/conclave/internal/kit/boottime"
 )
 
@@ -259,7 +260,7 @@ func (s *seeker) specOf(h hold) guard.Spec {
 		Argv: s.argv, Grace: s.graceOf(h), Margin: marginOf(h.TTL()), Terminal: true, Sole: true,
 		Suspended: func() {
 			left := boottime.Until(boottime.Time(h.Deadline())).Round(100 * time.Millisecond)
-			s.app.Say("suspended: unless the command is continued, %q is lost and the command is ended within %v", h.Name(), left)
+			s.app.Say("suspended: unless the command is continued, %s is lost and the command is ended within %v", alike.Quoted(h.Name()), left)
 		},
 	}
 	switch {
@@ -286,7 +287,7 @@ func (s *seeker) remaining(command guard.Result, left []guard.Process) {
 	case len(left) > 1:
 		until = keeps.List(left) + " end"
 	}
-	s.app.Say("%s %q: %s %s; the %s is kept until %s", s.of, s.name, ui.Shown(s.argv[0]), exit, s.of, until)
+	s.app.Say("%s %s: %s %s; the %s is kept until %s", s.of, alike.Quoted(s.name), ui.Shown(s.argv[0]), exit, s.of, until)
 }
 
 // startUnder starts a command under h. If little time is left until the deadline, it first waits

@@ -14,6 +14,7 @@ import (
 	"github.com/conclave-io/conclave/internal/cli/cluster/connect"
 	"github.com/conclave-io/conclave/internal/cli/guard"
 	"github.com/conclave-io/conclave/internal/cli/ui"
+	"github.com/conclave-io/conclave/internal/kit/alike"
 )
 
 // seeker waits for a lock or a leadership, runs a command under it, and releases it.
@@ -253,15 +254,15 @@ func (s *seeker) refusal(ctx context.Context, client *conclave.Client, err error
 	switch {
 	case held != nil && held.Closed != nil:
 		s.closed = held.Closed
-		return ui.Failure(ui.StatusNotAcquired, "%s %q: %s", s.of, s.name, cluster.StaysClosed(held.Closed))
+		return ui.Failure(ui.StatusNotAcquired, "%s %s: %s", s.of, alike.Quoted(s.name), cluster.StaysClosed(held.Closed))
 	case held != nil:
 		if held.Holder.Fence == 0 {
 			if blocked := s.blocked(ctx, client, nil); blocked != "" {
-				return ui.Failure(ui.StatusNotAcquired, "%s %q: %s", s.of, s.name, blocked)
+				return ui.Failure(ui.StatusNotAcquired, "%s %s: %s", s.of, alike.Quoted(s.name), blocked)
 			}
 		}
 		s.taken = held.Holder
-		return ui.Failure(ui.StatusNotAcquired, "%s %q: %s%s", s.of, s.name, s.of.Taken(), s.by(held.Holder))
+		return ui.Failure(ui.StatusNotAcquired, "%s %s: %s%s", s.of, alike.Quoted(s.name), s.of.Taken(), s.by(held.Holder))
 	case errors.Is(err, conclave.ErrDeadlock):
 		return &ui.Error{Status: ui.StatusError, Err: err}
 	case errors.Is(err, conclave.ErrUnavailable):
@@ -271,7 +272,7 @@ func (s *seeker) refusal(ctx context.Context, client *conclave.Client, err error
 		if errors.Is(err, context.DeadlineExceeded) {
 			return s.unknown(&connect.Unanswered{Within: s.app.Client.Timeout, Tried: ui.OneLine(err.Error()), Err: err})
 		}
-		return ui.Failure(ui.StatusNotAcquired, "%s %q: not acquired within %v%s", s.of, s.name, &s.runFlags.wait, holder)
+		return ui.Failure(ui.StatusNotAcquired, "%s %s: not acquired within %v%s", s.of, alike.Quoted(s.name), &s.runFlags.wait, holder)
 	}
 	return err
 }
@@ -306,8 +307,8 @@ func (s *seeker) refuseAncestor(ctx context.Context, client *conclave.Client) er
 		return nil // it may not be shown to this caller, or others may leave before an ancestor
 	}
 	if i := slices.IndexFunc(r.Holders, above); i >= 0 && !(s.shared && r.Holders[i].Shared) {
-		return ui.Failure(ui.StatusError, "%s %q: %w: %s; run the inner command directly",
-			s.of, s.name, errAncestor, strings.TrimPrefix(cluster.By(r.Holders[i]), " by "))
+		return ui.Failure(ui.StatusError, "%s %s: %w: %s; run the inner command directly",
+			s.of, alike.Quoted(s.name), errAncestor, strings.TrimPrefix(cluster.By(r.Holders[i]), " by "))
 	}
 	return nil
 }
@@ -320,7 +321,7 @@ func (s *seeker) unknown(err error) error {
 		return err
 	}
 	silent.Within = min(silent.Within, s.app.Client.Timeout)
-	return ui.Failure(ui.StatusError, "%s %q: %w; whether it is free is unknown", s.of, s.name, silent)
+	return ui.Failure(ui.StatusError, "%s %s: %w; whether it is free is unknown", s.of, alike.Quoted(s.name), silent)
 }
 
 // hold runs the command and releases the hold. It returns when no process of the command is left.
@@ -336,7 +337,7 @@ func (s *seeker) hold(h hold, arrived signals) (guard.Result, error) {
 		ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
 		defer cancel()
 		if r := release(ctx, h); r != nil && !errors.Is(r, conclave.ErrNotHeld) {
-			s.app.Say("%s %q: release failed: %s; it will be free within %v", s.of, s.name, ui.OneLine(r.Error()), &s.ttl)
+			s.app.Say("%s %s: release failed: %s; it will be free within %v", s.of, alike.Quoted(s.name), ui.OneLine(r.Error()), &s.ttl)
 		}
 	}
 	end := "; the command was ended"
@@ -348,9 +349,9 @@ func (s *seeker) hold(h hold, arrived signals) (guard.Result, error) {
 	}
 	switch {
 	case errors.Is(err, errRevoked):
-		return result, ui.Failure(ui.StatusLost, "%s %q: revoked: %w%s", s.of, s.name, err, end)
+		return result, ui.Failure(ui.StatusLost, "%s %s: revoked: %w%s", s.of, alike.Quoted(s.name), err, end)
 	case errors.Is(err, errLost):
-		return result, ui.Failure(ui.StatusLost, "%s %q: lost: %w%s", s.of, s.name, err, end)
+		return result, ui.Failure(ui.StatusLost, "%s %s: lost: %w%s", s.of, alike.Quoted(s.name), err, end)
 	}
 	return result, err
 }
