@@ -197,6 +197,20 @@ func (l *Log) Guarded() bool {
 	return slices.ContainsFunc(l.Guards, func(g Guard) bool { return g.Use.Guarded() || g.Next.Guarded() })
 }
 
+// MayGuard reports whether an algorithm guards a name, or will after the changes in progress.
+func (l *Log) MayGuard(name string) bool {
+	for _, g := range slices.Backward(l.Guards) { // longer prefixes of a name come after shorter ones
+		switch {
+		case !strings.HasPrefix(name, g.Prefix):
+		case g.Use.Guarded() || g.Next.Guarded():
+			return true
+		case !g.Remove:
+			return false
+		}
+	}
+	return false
+}
+
 // Clone returns a copy that shares no mutable memory.
 func (l *Log) Clone() *Log {
 	own := *l

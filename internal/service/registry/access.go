@@ -28,11 +28,18 @@ func (c *Command) change() *access.Change {
 	return c.Change
 }
 
-func readForAccess(r *wire.Reader, c *Command) {
-	if c.Op == OpAccess {
+// readAct reads an operator's command without a session.
+func readAct(r *wire.Reader, c *Command) {
+	switch c.Op {
+	case OpEnd:
+		r.Fixed(c.Session[:])
+		c.Value = r.String()
+	case OpExpect:
+		c.Class, c.Name, c.Every = Class(r.Byte()), r.String(), r.Int()
+	case OpAccess:
 		change := access.ReadChange(r)
 		c.Change = &change
-	} else {
+	default:
 		c.Name, c.Value = r.String(), r.String()
 	}
 	c.By = readBy(r)

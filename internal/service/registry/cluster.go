@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
+	"github.com/conclave-io/conclave/algorithm/view"
 	"github.com/conclave-io/conclave/internal/kit/wire"
 	"github.com/conclave-io/conclave/internal/service/access"
+	"github.com/conclave-io/conclave/internal/service/registry/expect"
 	"github.com/conclave-io/conclave/internal/service/settings"
 	"github.com/conclave-io/conclave/internal/service/version"
 )
@@ -124,7 +127,7 @@ func (h *head) rulesWith(origin Origin, m Member) *access.State {
 
 // setLevel changes the level, if it is still the one that the command names.
 func (r *Registry) setLevel(c *Command) {
-	if c.From != r.level || r.pinned(c.To) || !hasLinger(c.To) && r.lingering+r.lingers.len() > 0 || !hasSettings(c.To) && r.settings.Changed() {
+	if c.From != r.level || r.pinned(c.To) || !hasLinger(c.To) && r.lingering+r.lingers.len()+r.expected.Len() > 0 || !hasSettings(c.To) && r.settings.Changed() {
 		return
 	}
 	if refusal := (Result{}); r.Forbids(c.Origin(), access.Upgrade, &refusal) {
@@ -157,6 +160,11 @@ func (r *Registry) administer(c *Command, fx *Effects) (result Result) {
 		}
 		result = r.dismiss(c, fx)
 		r.put(Record{Origin: c.Origin(), Kind: "end-session", Name: c.Session.String(), Owner: owner, Reason: c.Value, Result: result.Code})
+	case OpExpect:
+		if !r.Forbids(c.Origin(), access.Members, &result) {
+			result = r.setExpected(c)
+		}
+		r.put(Record{Origin: c.Origin(), Kind: "expect", Class: c.Class, Name: c.Name, Reason: c.every(), Result: result.Code})
 	case OpAccess:
 		before := r.rules
 		result = r.setRules(c, fx)
@@ -208,6 +216,146 @@ func (v *Version) setting() string {
 		}
 	}
 	return ""
+}
+
+// every describes what an OpExpect does.
+func (c *Command) every() string {
+	if c.Every == 0 {
+		return "the rule is removed"
+	}
+	return fmt.Sprintf("every %d s", c.Every/1e9)
+}
+
+// ruleTexts bounds the texts of the last hold in a rule: its owner, host and program.
+const ruleTexts = 3 * MaxText
+
+// RuleSize returns the largest approximate size of the rule that a command sets.
+func (c *Command) RuleSize() int {
+	if c.Op != OpExpect || c.Every == 0 {
+		return 0
+	}
+	return 32 + ruleTexts
+}
+
+// setExpected sets or removes the rule that a name is expected to be held.
+func (h *head) setExpected(c *Command) Result {
+	rule := h.expected.Find(uint8(c.Class), c.Name)
+	switch problem := c.Validate(); {
+	case problem != "":
+		return Result{Code: Invalid, Message: problem}
+	case !hasLinger(h.level):
+		return Result{Code: Invalid, Message: fmt.Sprintf("level %d: names are expected to be held from level %d on: see conclave upgrade status", h.level, version.Linger)}
+	case c.Every == 0 && rule == nil:
+		return Result{Code: NotFound, Message: fmt.Sprintf("%s: has no rule; see conclave expect", quoted(c.Name))}
+	case c.Every == 0:
+		h.expected = h.expected.Without(uint8(c.Class), c.Name)
+		return Result{Code: OK}
+	case rule == nil && h.expected.Len() == expect.MostRules:
+		return Result{Code: Exhausted, Message: fmt.Sprintf("%s: %d names have a rule, the most there may be; remove one with conclave expect remove", quoted(c.Name), expect.MostRules)}
+	case c.Class == Lock && h.Guarded().MayGuard(c.Name):
+		return Result{Code: Invalid, Message: fmt.Sprintf("%s: an algorithm guards the name, or is about to: its holds are not in the log, so no rule can see them", quoted(c.Name))}
+	}
+	next := expect.Rule{Class: uint8(c.Class), Name: c.Name, Set: expect.Moment{Wall: h.wall, Replicated: h.now}}
+	if rule != nil {
+		next = *rule
+	}
+	next.Period, next.By = c.Every, c.Origin().Actor
+	h.expected = h.expected.With(next)
+	return Result{Code: OK}
+}
+
+// noteEnd notes for the rule of a name, if it has one, that a hold ends now.
+func (h *head) noteEnd(c *claim) {
+	rule := h.expected.Find(uint8(c.resource.class), c.resource.name)
+	if rule == nil {
+		return
+	}
+	of := c.session.party
+	h.expected = h.expected.Ended(rule, expect.Hold{
+		Fence: c.fence, Since: c.since, Until: expect.Moment{Wall: h.wall, Replicated: h.now},
+		Owner: of.owner, Host: of.host, Program: of.program, PID: of.pid,
+	})
+}
+
+// Expected is a rule that a name is expected to be held, with its present holder.
+type Expected struct {
+	expect.Rule
+	// Holder is the newest holder, nil if nobody holds the name.
+	Holder *Holder
+}
+
+// Expected returns the rules by class and name.
+func (v *Version) Expected() []Expected {
+	list := make([]Expected, 0, v.expected.Len())
+	for _, rule := range v.expected.All() {
+		e := Expected{Rule: *rule}
+		if res := v.find(Class(rule.Class), rule.Name); res.held() {
+			holders := res.holders()
+			e.Holder = new(holders[len(holders)-1].holder())
+		}
+		list = append(list, e)
+	}
+	return list
+}
+
+// expectation names a rule, or returns "".
+func (v *Version) expectation() string {
+	if v.expected.Len() == 0 {
+		return ""
+	}
+	first := v.expected.All()[0]
+	return fmt.Sprintf("the rule that %s is held every %d s", quoted(first.Name), first.Period/1e9)
+}
+
+// expectedUnder returns the name of a lock with a rule that an algorithm would guard after a change of
+// a guard, or "".
+func (h *head) expectedUnder(c *Command) string {
+	if h.expected.Len() == 0 || c.Class != Lock {
+		return ""
+	}
+	after := h.Guarded().Clone()
+	if c.guarding().Remove {
+		after.Remove(c.Name, view.Conditions{})
+	} else {
+		after.Set(c.Name, c.guarding().Use, view.Conditions{})
+	}
+	for _, rule := range h.expected.All() {
+		if rule.Class == uint8(Lock) && strings.HasPrefix(rule.Name, c.Name) && after.MayGuard(rule.Name) {
+			return rule.Name
+		}
+	}
+	return ""
+}
+
+func (v *Version) appendExpected(b []byte) []byte {
+	if !hasLinger(v.level) {
+		return b
+	}
+	return v.expected.Append(b)
+}
+
+func (d *decoder) readExpected() {
+	if hasLinger(d.reg.level) {
+		d.reg.expected = expect.Read(d.rd)
+	}
+}
+
+// checkExpected returns the first broken invariant of rules about names, given the newest fence, or nil.
+func (h *head) checkExpected(newest uint64) error {
+	for _, rule := range h.expected.All() {
+		switch {
+		case rule.Class >= uint8(classes) || ValidateName(rule.Name) != "":
+			return fmt.Errorf("the name %.64q of the class %d has a rule and cannot be held", rule.Name, rule.Class)
+		case rule.Class == uint8(Lock) && h.isGuarded(Lock, rule.Name):
+			return fmt.Errorf("%q has a rule, and an algorithm guards it", rule.Name)
+		case rule.Last.Fence > newest:
+			return fmt.Errorf("%q: the fence %d of its last hold is above the newest", rule.Name, rule.Last.Fence)
+		}
+	}
+	if !hasLinger(h.level) && h.expected.Len() > 0 {
+		return fmt.Errorf("level %d has %d rules about names", h.level, h.expected.Len())
+	}
+	return nil
 }
 
 // appendSettings appends the settings and the time of the last backup, if the level has them.

@@ -98,6 +98,9 @@ func (c *Command) append(b []byte, format byte) []byte {
 		return c.Origin().append(wire.AppendBytes(append(b, c.Session[:]...), c.Value))
 	case OpGuard:
 		return c.appendGuardOp(b)
+	case OpExpect:
+		b = wire.AppendBytes(append(b, byte(c.Class)), c.Name)
+		return c.Origin().append(wire.AppendInt(b, c.Every))
 	case OpAccess:
 		return c.Origin().append(c.change().Append(b))
 	case OpNote, OpSet:
@@ -206,15 +209,11 @@ func readCommand(r *wire.Reader, c *Command, format byte) {
 		return
 	case OpTime:
 		return
-	case OpEnd:
-		r.Fixed(c.Session[:])
-		c.Value, c.By = r.String(), readBy(r)
-		return
 	case OpGuard:
 		readGuardOp(r, c)
 		return
-	case OpAccess, OpNote, OpSet:
-		readForAccess(r, c)
+	case OpEnd, OpExpect, OpAccess, OpNote, OpSet:
+		readAct(r, c)
 		return
 	case OpLevel:
 		c.From, c.To, c.Stay = r.Uint32(), r.Uint32(), r.Bool()
@@ -370,7 +369,7 @@ func (c *Command) written() Op {
 
 func readOp(r *wire.Reader, c *Command, format byte) {
 	switch c.Op = Op(r.Byte()); {
-	case c.Op.ForGuards() && format < entryGuarded, c.Op.ForAccess() && format < entryAccess, c.Op == OpSet && format < entrySettings:
+	case c.Op.ForGuards() && format < entryGuarded, c.Op.ForAccess() && format < entryAccess, c.Op == OpSet && format < entrySettings, c.Op == OpExpect && format < entryLinger:
 		r.Fail(fmt.Errorf("unknown operation %d", c.Op))
 	case c.Op == opBequeath:
 		c.Op, c.Guarding = OpClose, new(Guarding)

@@ -107,6 +107,8 @@ const (
 
 	// OpSet, sent by an operator, changes a setting of the cluster.
 	OpSet Op = 25
+	// OpExpect, sent by an operator, sets or removes the rule that a name is expected to be held.
+	OpExpect Op = 26
 )
 
 // Renews reports whether an operation keeps its session alive.
@@ -128,7 +130,9 @@ func (op Op) client() bool {
 func (op Op) ForGuards() bool { return op.ofSeat() || op == OpGuard || op == opBequeath }
 
 // Unbound reports whether an operation, sent by an operator, belongs to no session.
-func (op Op) Unbound() bool { return op == OpEnd || op == OpGuard || op == OpSet || op.ForAccess() }
+func (op Op) Unbound() bool {
+	return op == OpEnd || op == OpGuard || op == OpSet || op == OpExpect || op.ForAccess()
+}
 
 // Command is one step of the replicated state. Op determines which fields are used;
 // the comments on the fields name the operations.
@@ -141,7 +145,7 @@ type Command struct {
 	Sequence uint64
 	Low      uint64
 
-	// OpAcquire; Class and Name also OpRevoke and OpOvertake. Limit 0 means 1.
+	// OpAcquire; Class and Name also OpRevoke, OpOvertake and OpExpect. Limit 0 means 1.
 	// Value is that of a candidate (also OpUpdate), of the candidate to hand over
 	// to (OpTransfer), or the reason (OpRevoke).
 	Class  Class
@@ -184,7 +188,7 @@ type Command struct {
 	Owner   string
 
 	// By is who asked for the command (OpRevoke, OpMember, OpEnd, OpLevel, OpGuard, OpAccess,
-	// OpNote, OpSet), nil for others and if it was the leader itself. An OpEnd names its session in
+	// OpNote, OpSet, OpExpect), nil for others and if it was the leader itself. An OpEnd names its session in
 	// Session and its reason in Value, and has no sequence.
 	By *Origin
 
@@ -206,6 +210,9 @@ type Command struct {
 	// also has TTL, Host and PID. An OpGuard has its prefix in Name, or no name and the class
 	// View. An OpGuard or an OpTurn has its reason in Value.
 	Guarding *Guarding
+
+	// Every is the period of the rule in ns, or 0 to remove it (OpExpect).
+	Every int64
 
 	// Change is the change of an OpAccess. An OpNote has the kind of the act in Name, and its
 	// description in Value. An OpSet has the name of the setting in Name, and its value in Value.

@@ -24,7 +24,7 @@ func (r *Registry) Digest() uint64 {
 	if r.settings != nil || r.backup != 0 {
 		head += sum(hashText(string(r.settings.Append(nil))), uint64(r.backup))
 	}
-	return head + r.rulesHash.sum(r.rules) + r.trail.hash() + r.tally.digest
+	return head + r.rulesHash.sum(r.rules) + r.trail.hash() + r.expected.Digest() + r.tally.digest
 }
 
 // counts reports whether a claim is counted in the digest, provided that all waiters of its
@@ -178,7 +178,7 @@ type tally struct {
 
 // Size returns the approximate size of the result of Encode.
 func (r *Registry) Size() int {
-	size := 74 + 96*len(r.members) + r.tally.bytes + r.settings.Size()
+	size := 74 + 96*len(r.members) + r.tally.bytes + r.settings.Size() + r.expected.Size(ruleTexts)
 	if r.guarded != nil {
 		size += r.guarded.bytes
 	}

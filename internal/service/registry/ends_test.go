@@ -27,7 +27,7 @@ var speeds = map[Op]speed{
 	OpExpire: byExpiry, OpSilence: never, OpMember: never,
 	OpRevoke: asks, OpTransfer: asks, OpDrop: afterward, OpOvertake: asks,
 	OpEnd: asks, OpLevel: never, OpEnter: never, OpTurn: never, OpQuiet: never, OpGuard: asks,
-	OpAccess: asks, OpNote: never, OpSet: never, OpTime: never,
+	OpAccess: asks, OpNote: never, OpSet: never, OpTime: never, OpExpect: never,
 }
 
 // operations returns all operations: those that can be encoded into the log and decoded.

@@ -64,6 +64,7 @@ func FuzzApply(f *testing.F) {
 	f.Add((&Batch{Time: 5, Commands: []Command{
 		open("a"), open("b"), acquire("a", 1, "n"), acquire("b", 1, "n"), release("a", 2, 1), release("b", 2, 1),
 	}}).Append(nil, version.Access), uint64(7))
+	f.Add((&Batch{Time: 9, Commands: append(everyCommand(), expected(1, "n", 60e9), release("a", 2, 1), guard("n", "central"), expected(2, "n", 0))}).Append(nil, version.Max), uint64(1))
 	f.Fuzz(func(t *testing.T, data []byte, term uint64) {
 		batch, err := DecodeBatch(data)
 		if err != nil {

@@ -301,6 +301,9 @@ func (h *head) refusesGuard(c *Command, epoch uint64) (refusal Result) {
 	case g == nil && len(l.Guards) >= MaxGuards:
 		refusal = Result{Code: Exhausted, Message: fmt.Sprintf("prefix: %d prefixes have guards, the most there may be", MaxGuards)}
 	}
+	if name := h.expectedUnder(c); refusal.Code == 0 && name != "" {
+		refusal = Result{Code: Invalid, Message: fmt.Sprintf("prefix: %s: %s has a rule, which cannot see holds under an algorithm; remove it first with conclave expect remove", quoted(c.Name), quoted(name))}
+	}
 	return refusal
 }
 

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -181,10 +182,20 @@ func history5() []Batch {
 		c.Op, c.Session, c.Sequence, c.Low = op, SessionID{n}, sequence, 2
 		return c
 	}
+	rule := func(request byte, c Command) Command {
+		c.Op, c.By = OpExpect, &Origin{Actor: "cert:alice", Via: "grpc", Remote: "10.0.0.9:40000", Request: [16]byte{14: 6, 15: request}}
+		return c
+	}
+	stranger := rule(5, Command{Name: "mine", Every: 1e9})
+	stranger.By.Actor = "token:batch-7"
 	var batches []Batch
 	for i, commands := range [][]Command{
 		{{Op: OpLevel, From: 4, To: 5, By: by}},
 		{open(40), open(41), open(42)},
+		{
+			rule(1, Command{Name: "at least", Every: 26 * 3600e9}), rule(2, Command{Class: Election, Name: "lost", Every: 60e9}), rule(3, Command{Name: "unused", Every: 7 * 86400e9}),
+			rule(4, Command{Name: "held", Every: 3600e9}), stranger, rule(6, Command{Name: "live/a", Every: 3600e9}), rule(7, Command{Name: "gone", Every: 3600e9}), rule(8, Command{Name: "gone"}),
+		},
 		{
 			ask(OpAcquire, 40, 2, Command{Name: "at least", AtLeast: 600e9}), ask(OpAcquire, 40, 3, Command{Name: "unused", AtLeast: 600e9}),
 			ask(OpAcquire, 40, 4, Command{Name: "pool", Limit: 3, AtLeast: 3e9, LossDelay: 1e9}), ask(OpAcquire, 41, 2, Command{Name: "pool", Limit: 3, AtLeast: 900e9}),
@@ -260,6 +271,7 @@ func TestGoldenRegistry(t *testing.T) {
 	if !r.Settings().NFC() || r.LastBackup() == 0 {
 		t.Errorf("the settings are %v, and the last backup was at %d", r.Settings().List(), r.LastBackup())
 	}
+	requireExpected(t, r)
 	for op := range Op(255) {
 		if _, err := DecodeBatch((&Batch{Commands: []Command{{Op: op}}}).Append(nil, version.Max)); err == nil && !seen[op] {
 			t.Errorf("operation %d is known and not in the golden log", op)
@@ -277,6 +289,22 @@ func requireLingers(t *testing.T, r *Registry) {
 	answers := r.sessions[SessionID{40}].answers
 	if !slices.Equal(names, []string{"at least", "pool", "lost"}) || r.lingering != 2 || answers[len(answers)-1].code != Held {
 		t.Errorf("places of %q linger and %d claims may; the last answer is %+v", names, r.lingering, answers[len(answers)-1])
+	}
+}
+
+// requireExpected requires of a state that it has rules about names that were held, are held, were
+// lost, and were never used.
+func requireExpected(t *testing.T, r *Registry) {
+	t.Helper()
+	var rules []string
+	for _, e := range r.Freeze().Expected() {
+		rules = append(rules, fmt.Sprint(e.Name, " ", e.Last.Fence != 0, " ", e.Holder != nil))
+	}
+	if want := []string{"at least true false", "held false true", "unused false false", "lost true false"}; !slices.Equal(rules, want) {
+		t.Errorf("the rules are %q, want %q", rules, want)
+	}
+	if n := len(r.trail.refusals.records); n == 0 || r.trail.refusals.records[n-1].Kind != "expect" {
+		t.Error("the refusal of a rule is not on record")
 	}
 }
 

@@ -50,6 +50,7 @@ func missed(seen map[string]int) (places []string) {
 		"election changed", "several expired", "void verdict", "renewed from silence",
 		"REVOKED", "NOT_FOUND", "DEADLOCK", "deadlock of one", "deadlock of two", "deadlock of three", "waits and keeps", "several readers", "readers after a cancel", "by priority", "transferred",
 		"dropped", "overtaken", "session ended by another", "refused while leaving", "withdrawn by another", "floor below fence", "floor of a revoked holder", "asked to leave by a renewal", "MOVED", "UNAVAILABLE", "NOT_MEMBER", "lingers", "lingers after a loss", "opened by time", "opened by force", "held by nobody", "kept from a waiter",
+		"expected", "held before, and expected", "held since the rule, and expected",
 	} {
 		if seen[what] == 0 {
 			places = append(places, what)
@@ -128,6 +129,7 @@ func (w *walk) step() {
 	}
 	w.checkVersions()
 	w.compareStates()
+	w.compareRules()
 	w.checkFences(&fx)
 	w.checkDeadlocks(&c, &fx)
 	w.checkQueues(before, c.Op == OpTransfer)
@@ -140,6 +142,9 @@ func (w *walk) step() {
 func (w *walk) command() Command {
 	if rapid.IntRange(0, 6).Draw(w.t, "live") == 0 {
 		return w.aboutGuarded()
+	}
+	if rapid.IntRange(0, 19).Draw(w.t, "rule") == 0 {
+		return w.aboutRules()
 	}
 	who := rapid.IntRange(0, len(w.clients)-1).Draw(w.t, "who")
 	client := &w.clients[who]

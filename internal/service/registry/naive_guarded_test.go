@@ -174,6 +174,9 @@ func (m *naive) setGuard(c *Command) Result {
 	case how.Use.Algorithm != "" && !slices.Contains(version.Machines(version.Guarded), how.Use.Algorithm):
 		return Result{Code: Invalid}
 	}
+	if m.blinds(c.Name, &how) {
+		return Result{Code: Invalid}
+	}
 	if g == nil {
 		_, cover := l.covering(c.Name)
 		g = &naiveGuard{made: l.epoch}

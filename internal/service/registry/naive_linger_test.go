@@ -5,9 +5,10 @@ import (
 	"slices"
 )
 
-// linger closes the place of a hold that has ended, for as long as it asked: from its grant, and
-// after a loss also from now.
+// linger closes the place of a hold that has ended and was used, for as long as it asked: from its
+// grant, and after a loss also from now.
 func (m *naive) linger(claim *naiveClaim, lost bool) {
+	m.noteEnd(claim)
 	until := claim.since + claim.atLeast
 	if lost {
 		until = max(until, m.now+claim.delay)

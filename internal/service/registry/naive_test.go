@@ -20,6 +20,7 @@ type naive struct {
 	now      int64
 	turn     int
 	closed   []naiveClosed
+	rules    []*naiveRule
 
 	guarded naiveGuarded
 
@@ -94,6 +95,8 @@ func (m *naive) step(term uint64, now int64, c *Command) {
 		m.guarded.voters[c.Member.ID] = c.Member.UID != 0
 	case OpGuard:
 		m.tell(SessionID(c.Origin().Request), 0, m.setGuard(c))
+	case OpExpect:
+		m.tell(SessionID(c.Origin().Request), 0, m.expect(c))
 	case OpEnd:
 		m.tell(SessionID(c.Origin().Request), 0, m.dismiss(c))
 	case OpDrop:

@@ -72,7 +72,7 @@ func (r *Registry) apply(term uint64, c *Command, fx *Effects) {
 	case OpTime:
 	case OpLevel:
 		r.setLevel(c)
-	case OpGuard, OpEnd, OpAccess, OpNote, OpSet:
+	case OpGuard, OpEnd, OpAccess, OpNote, OpSet, OpExpect:
 		fx.Outcomes = append(fx.Outcomes, Outcome{Session: c.asker(), Result: r.administer(c, fx)})
 	default:
 		var made Outcome // a literal would be built elsewhere and copied
@@ -300,7 +300,7 @@ func (r *Registry) hold(c *claim, fence uint64, fx *Effects) {
 	fx.changed(c.resource)
 }
 
-// release ends a hold. If it was unused, its place does not linger.
+// release ends a hold. If it was unused, its place does not linger, and for its rule it never was.
 func (r *Registry) release(s *session, hold uint64, unused bool, result *Result, fx *Effects) {
 	c := s.claims.get(number(hold))
 	switch {
@@ -315,7 +315,10 @@ func (r *Registry) release(s *session, hold uint64, unused bool, result *Result,
 		res := r.thaw(c.resource)
 		c = r.amend(res, slices.Index(res.holders(), c), func(t *extras) { t.atLeast, t.lossDelay = 0, 0 })
 	}
-	r.drop(c, Stale, Released)
+	before := r.expected
+	if r.drop(c, Stale, Released); unused {
+		r.expected = before // nobody has used the name
+	}
 	r.settle(c.resource, fx)
 	r.leave(s, fx)
 	result.Code = OK

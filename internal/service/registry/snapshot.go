@@ -60,7 +60,7 @@ func (v *Version) EncodeInSteps(pause func()) []byte {
 		b = res.append(b)
 		return stepped()
 	})
-	return v.appendPast(v.appendSettings(v.appendLingers(b)))
+	return v.appendPast(v.appendExpected(v.appendSettings(v.appendLingers(b))))
 }
 
 // LevelOf returns the level of a state that Encode wrote.
@@ -121,6 +121,7 @@ func (d *decoder) readState() {
 	}
 	d.readLingers()
 	d.readSettings()
+	d.readExpected()
 	d.readPast()
 	r.fold()
 	r.recount(r.rules)
@@ -405,7 +406,7 @@ func (r *Registry) Check() error {
 	case listed != len(r.revoked)+len(r.eager):
 		return fmt.Errorf("%d claims are revoked and %d eager, %d should be either", len(r.revoked), len(r.eager), listed)
 	}
-	return cmp.Or(r.lingers.check(r), r.checkControl(r.rules), r.checkSeats(r.Guarded()), r.checkGuards(r.epoch))
+	return cmp.Or(r.lingers.check(r), r.checkExpected(r.fence()), r.checkControl(r.rules), r.checkSeats(r.Guarded()), r.checkGuards(r.epoch))
 }
 
 func (st *state) checkSession(s *session) error {

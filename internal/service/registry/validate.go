@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/conclave-io/conclave/algorithm/view"
+	"github.com/conclave-io/conclave/internal/service/registry/expect"
 	"github.com/conclave-io/conclave/internal/service/settings"
 )
 
@@ -38,24 +39,15 @@ func (c *Command) Validate() string {
 	switch {
 	case c.Op.ForGuards() && c.Guarding == nil:
 		return fmt.Sprintf("operation %d has no operands", c.Op)
-	case c.Op == OpEnd:
-		return firstProblem(c.validateReason(), c.Origin().validate())
-	case c.Op == OpGuard:
-		return c.validateGuard()
-	case c.Op == OpAccess:
-		return c.validateChange()
-	case c.Op == OpNote:
-		return c.validateNote()
-	case c.Op == OpSet:
-		return firstProblem(settings.Check(c.Name, c.Value), c.Origin().validate())
-	}
-	if !c.Op.client() {
+	case c.Op.Unbound():
+		return c.validateAct()
+	case !c.Op.client():
 		return fmt.Sprintf("operation %d is not a client's", c.Op)
 	}
-	if c.Session == (SessionID{}) {
+	switch {
+	case c.Session == (SessionID{}):
 		return "the session id is all zeros: draw 16 random bytes"
-	}
-	if c.Sequence == 0 {
+	case c.Sequence == 0:
 		return "the sequence number is 0: requests are numbered from 1 up"
 	}
 	switch c.Op {
@@ -73,6 +65,23 @@ func (c *Command) Validate() string {
 		return c.validateReason()
 	}
 	return ""
+}
+
+// validateAct is Validate for an operator's command that belongs to no session.
+func (c *Command) validateAct() string {
+	switch c.Op {
+	case OpGuard:
+		return c.validateGuard()
+	case OpExpect:
+		return c.validateExpect()
+	case OpAccess:
+		return c.validateChange()
+	case OpNote:
+		return c.validateNote()
+	case OpSet:
+		return firstProblem(settings.Check(c.Name, c.Value), c.Origin().validate())
+	}
+	return firstProblem(c.validateReason(), c.Origin().validate())
 }
 
 func (c *Command) validateEnter() string {
@@ -148,6 +157,13 @@ func (c *Command) validateResource() string {
 		return fmt.Sprintf("class %d is unknown: 0 is a lock, 1 an election", c.Class)
 	}
 	return ValidateName(c.Name)
+}
+
+func (c *Command) validateExpect() string {
+	if problem := firstProblem(c.validateResource(), c.Origin().validate()); problem != "" || c.Every == 0 {
+		return problem
+	}
+	return expect.Validate(c.Every)
 }
 
 func (c *Command) validateRevoke() string {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/conclave-io/conclave/internal/service/access"
+	"github.com/conclave-io/conclave/internal/service/registry/expect"
 	"github.com/conclave-io/conclave/internal/service/registry/sorted"
 	"github.com/conclave-io/conclave/internal/service/settings"
 	"github.com/conclave-io/conclave/internal/service/version"
@@ -46,6 +47,7 @@ type head struct {
 	trail    *trail            // nil if nothing is recorded; replaced, never changed
 	settings *settings.State   // nil if they are the defaults; replaced, never changed
 	backup   int64             // see LastBackup
+	expected *expect.Rules     // nil if no name is expected to be held; replaced, never changed
 }
 
 // Freeze returns the present state, which the caller may keep for any time. It takes some
@@ -82,7 +84,7 @@ type feature struct {
 }
 
 // featuresOf are the features of all levels above the first.
-var featuresOf = []feature{{version.Keeps, (*Version).keeper}, {version.Guarded, (*Version).anyGuard}, {version.Access, (*Version).ruled}, {version.Linger, (*Version).lingerer}, {version.Settings, (*Version).setting}}
+var featuresOf = []feature{{version.Keeps, (*Version).keeper}, {version.Guarded, (*Version).anyGuard}, {version.Access, (*Version).ruled}, {version.Linger, (*Version).lingerer}, {version.Linger, (*Version).expectation}, {version.Settings, (*Version).setting}}
 
 // Used reports whether a session was ever opened.
 func (h *head) Used() bool { return h.renewals > 0 }

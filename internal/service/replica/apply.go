@@ -138,6 +138,7 @@ func (r *Replica) applyBatch(entry *raftpb.Entry, own bool) error {
 	}
 	r.reg.OnHold(r.audits(entry))
 	r.reg.Apply(entry.GetTerm(), batch, &r.fx)
+	r.dated = r.now
 	if err := r.checkLevel(); err != nil {
 		return err
 	}
@@ -216,11 +217,21 @@ func (r *Replica) keepTime() {
 // this server's monotonic clock. It stands still until all their entries are applied, and the
 // time between two leaders is lost. The clock runs on while this server is suspended. That does
 // no harm: the replicated time decides only how long candidates have waited and names stay closed.
-func (r *Replica) time() int64 {
+func (r *self) time() int64 {
 	if !r.ready {
 		return r.reg.Time()
 	}
 	return r.base + r.now - r.origin
+}
+
+// Estimate returns the replicated time as far as this server knows, which may be less than that of the
+// leader: the time of the newest entry, and what has passed here since it was applied, or since the
+// start of this server.
+func (r *self) Estimate() int64 {
+	if r.ready {
+		return r.time()
+	}
+	return r.reg.Time() + r.now - r.dated
 }
 
 // publish passes on the effects of applying an entry.
@@ -269,7 +280,7 @@ func (r *Replica) restore(snapshot *raftpb.Snapshot) {
 		r.out.Err = fmt.Errorf("snapshot at index %d from the leader: %w", snapshot.GetMetadata().GetIndex(), err)
 		return
 	}
-	r.reg, r.applied = restored, snapshot.GetMetadata().GetIndex()
+	r.reg, r.applied, r.dated = restored, snapshot.GetMetadata().GetIndex(), r.now
 	if err := r.checkLevel(); err != nil {
 		r.out.Err = err
 		return

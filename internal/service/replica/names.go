@@ -21,6 +21,10 @@ func (r *Replica) misnames(c *registry.Command) string {
 		if problem := alike.NotNFC("name", c.Name); problem != "" && !r.reg.Carried(c.Session, c.Sequence) {
 			return problem
 		}
+	case registry.OpExpect:
+		if c.Every != 0 {
+			return alike.NotNFC("name", c.Name)
+		}
 	case registry.OpGuard:
 		if problem := alike.NotNFC("prefix", c.Name); problem != "" && !slices.ContainsFunc(r.reg.Guarded().Guards, func(g view.Guard) bool { return g.Prefix == c.Name }) {
 			return problem

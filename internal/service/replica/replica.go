@@ -187,8 +187,6 @@ type Replica struct {
 
 	// restricted is why requests are refused that Restrict rules out, or empty.
 	restricted string
-	base       int64 // the replicated time when this server's clock showed origin
-	origin     int64
 	pending    *scheduler
 	entry      []registry.Command // the next, if it was drawn and could not be proposed
 	inflight   int
@@ -209,6 +207,9 @@ type self struct {
 	reg  *registry.Registry
 	now  int64 // the newest reading of the host's clock, ns
 	gaps int64 // the time that this server stood still, in all
+	// base is the replicated time when this server's clock showed origin, while it leads. It showed
+	// dated when the newest entry was applied or, before that, at the first tick.
+	base, origin, dated int64
 
 	applied uint64 // index of the newest entry applied
 	role    agreement.Role
@@ -291,6 +292,9 @@ func (r *self) leaseClock() int64 { return r.now - r.gaps }
 
 // Tick advances the replica by one tick.
 func (r *Replica) Tick(now int64) {
+	if r.ticked == 0 {
+		r.dated = now
+	}
 	if gap := now - r.ticked; r.ticked != 0 && gap > r.electionTimeout() {
 		r.gaps += gap
 		if r.Leading() {

@@ -113,7 +113,7 @@ type waiting struct {
 // weight returns the approximate size of a command in the log and in memory.
 func weight(c *registry.Command) int {
 	by := c.Origin()
-	return 64 + c.KeepsSize() + c.LingerSize() + c.ChangeSize() + len(c.Name) + len(c.Value) + len(c.Host) + len(c.Program) + len(c.Owner) +
+	return 64 + c.KeepsSize() + c.LingerSize() + c.RuleSize() + c.ChangeSize() + len(c.Name) + len(c.Value) + len(c.Host) + len(c.Program) + len(c.Owner) +
 		len(by.Actor) + len(by.Via) + len(by.Remote) + c.GuardingSize()
 }
 
@@ -152,7 +152,7 @@ func (l *scheduler) inFirst(c *registry.Command, open, unanswered bool) bool {
 	case registry.OpRenew, registry.OpCancel, registry.OpClose, registry.OpRevoke, registry.OpEnd:
 		return true
 	}
-	return c.Op.ForGuards() || c.Op.ForAccess() || c.Op == registry.OpSet
+	return c.Op.ForGuards() || c.Op.ForAccess() || c.Op == registry.OpSet || c.Op == registry.OpExpect
 }
 
 // push appends a command to the queue of its session in a band. The principal of the session is ""

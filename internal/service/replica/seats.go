@@ -390,6 +390,8 @@ func inexpressible(c *registry.Command, level uint32) string {
 		return fmt.Sprintf("level %d: names stay closed after their holds from level %d on: see conclave upgrade status", level, version.Linger)
 	case c.Op == registry.OpSet && level < version.Settings:
 		return fmt.Sprintf("level %d: the cluster has settings from level %d on: see conclave upgrade status", level, version.Settings)
+	case c.Op == registry.OpExpect && level < version.Linger:
+		return fmt.Sprintf("level %d: names are expected to be held from level %d on: see conclave upgrade status", level, version.Linger)
 	case c.Op.ForGuards() && level < version.Guarded:
 		return fmt.Sprintf("level %d: algorithms guard locks from level %d on: see conclave upgrade status", level, version.Guarded)
 	case c.Op.ForAccess() && level < version.Access:

@@ -10,7 +10,7 @@ import (
 
 // Submit takes the requests of the client that the host knows as conn, a number below 1<<63.
 // Each is answered by a Reply, unless Deposed comes first. The answer to an OpEnd, OpGuard,
-// OpAccess, OpNote or OpSet has the number of the request, Origin.Request, instead of the session, and
+// OpAccess, OpNote, OpSet or OpExpect has the number of the request, Origin.Request, instead of the session, and
 // no sequence.
 func (r *Replica) Submit(now int64, conn uint64, commands []registry.Command) {
 	r.now = now
@@ -123,6 +123,8 @@ func (r *Replica) exceeds(c *registry.Command) bool {
 		return !r.reg.Carried(c.Session, c.Sequence)
 	case registry.OpUpdate:
 		return len(c.Value) > r.reg.ValueSize(c.Session, c.Hold)
+	case registry.OpExpect:
+		return c.Every != 0
 	}
 	return false
 }
@@ -139,7 +141,7 @@ func (r *Replica) adds(c *registry.Command) bool {
 		return !open
 	case registry.OpAcquire:
 		return !r.reg.Carried(c.Session, c.Sequence)
-	case registry.OpRevoke, registry.OpEnd, registry.OpGuard, registry.OpAccess, registry.OpNote, registry.OpSet:
+	case registry.OpRevoke, registry.OpEnd, registry.OpGuard, registry.OpAccess, registry.OpNote, registry.OpSet, registry.OpExpect:
 		return true
 	}
 	return false

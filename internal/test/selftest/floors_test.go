@@ -84,7 +84,8 @@ internal/service/version:
 internal/service/access:        internal/kit/wire
 internal/service/settings:      internal/kit/spelling internal/kit/wire
 internal/service/registry/sorted: # sets in order
-internal/service/registry:      internal/service/registry/sorted algorithm/view internal/kit/histogram internal/kit/wire internal/service/access internal/service/settings internal/service/version # never internal/kit/alike: see there
+internal/service/registry/expect: internal/kit/wire # rules about names that are to be held
+internal/service/registry:      internal/service/registry/expect internal/service/registry/sorted algorithm/view internal/kit/histogram internal/kit/wire internal/service/access internal/service/settings internal/service/version # never internal/kit/alike: see there
 internal/service/agreement:     internal/kit/wire
 internal/service/founding:
 internal/service/lease:         internal/service/registry
@@ -209,7 +210,7 @@ golang.org/x/text/...:          internal/kit/alike
 golang.org/x/sync/...:                 internal/service/server internal/cli/bench internal/cli/demo internal/cli/local
 golang.org/x/net/...:                  internal/service/server
 
-github.com/cespare/xxhash/v2:          internal/service/registry
+github.com/cespare/xxhash/v2:          internal/service/registry internal/service/registry/expect
 github.com/tidwall/btree:              internal/service/registry/sorted
 
 github.com/anishathalye/porcupine:    internal/test/vopr/history

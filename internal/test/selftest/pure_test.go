@@ -12,7 +12,7 @@ var (
 	// and in every repetition. The table of names hashes with a seed of its own in each
 	// process: the order in the table never shows.
 	decisions = Pure{
-		Packages: []string{"internal/client/line", "internal/kit/histogram", "internal/service/access", "internal/service/clocks", "internal/service/founding", "internal/service/host", "internal/service/lease", "internal/service/peering", "internal/service/queue", "internal/service/registry", "internal/service/registry/sorted", "internal/service/replica", "internal/service/settings", "internal/service/stream", "internal/service/version"},
+		Packages: []string{"internal/client/line", "internal/kit/histogram", "internal/service/access", "internal/service/clocks", "internal/service/founding", "internal/service/host", "internal/service/lease", "internal/service/peering", "internal/service/queue", "internal/service/registry", "internal/service/registry/expect", "internal/service/registry/sorted", "internal/service/replica", "internal/service/settings", "internal/service/stream", "internal/service/version"},
 		Standard: append([]string{"container/heap", "crypto/sha256", "crypto/subtle", "encoding/hex", "hash/maphash", "maps", "unicode"}, machines.Standard...),
 		Maps:     true,
 	}
