@@ -5053,6 +5053,264 @@ func (x *UpgradeResponse) GetObstacles() []string {
 	return nil
 }
 
+type SettingsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The setting to change, and its new value. Both are empty to change nothing.
+	Name  string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Value string `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
+	// Ask this server by which revision it goes as a home of clients. Only servers ask so.
+	Home          bool `protobuf:"varint,3,opt,name=home,proto3" json:"home,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SettingsRequest) Reset() {
+	*x = SettingsRequest{}
+	mi := &file_api_conclave_proto_msgTypes[53]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SettingsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SettingsRequest) ProtoMessage() {}
+
+func (x *SettingsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_api_conclave_proto_msgTypes[53]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SettingsRequest.ProtoReflect.Descriptor instead.
+func (*SettingsRequest) Descriptor() ([]byte, []int) {
+	return file_api_conclave_proto_rawDescGZIP(), []int{53}
+}
+
+func (x *SettingsRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *SettingsRequest) GetValue() string {
+	if x != nil {
+		return x.Value
+	}
+	return ""
+}
+
+func (x *SettingsRequest) GetHome() bool {
+	if x != nil {
+		return x.Home
+	}
+	return false
+}
+
+type SettingsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// All settings, by name.
+	Settings []*Setting `protobuf:"bytes,1,rep,name=settings,proto3" json:"settings,omitempty"`
+	// It grows with each change; 0 if there was none.
+	Revision uint64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
+	// After names was set to nfc: how many names of locks, elections and guards in use are in another
+	// form, and at most 10 of them that the caller may read, in the order of the names.
+	OtherForms    uint64       `protobuf:"varint,3,opt,name=other_forms,json=otherForms,proto3" json:"other_forms,omitempty"`
+	Others        []*NameInUse `protobuf:"bytes,4,rep,name=others,proto3" json:"others,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SettingsResponse) Reset() {
+	*x = SettingsResponse{}
+	mi := &file_api_conclave_proto_msgTypes[54]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SettingsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SettingsResponse) ProtoMessage() {}
+
+func (x *SettingsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_api_conclave_proto_msgTypes[54]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SettingsResponse.ProtoReflect.Descriptor instead.
+func (*SettingsResponse) Descriptor() ([]byte, []int) {
+	return file_api_conclave_proto_rawDescGZIP(), []int{54}
+}
+
+func (x *SettingsResponse) GetSettings() []*Setting {
+	if x != nil {
+		return x.Settings
+	}
+	return nil
+}
+
+func (x *SettingsResponse) GetRevision() uint64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+func (x *SettingsResponse) GetOtherForms() uint64 {
+	if x != nil {
+		return x.OtherForms
+	}
+	return 0
+}
+
+func (x *SettingsResponse) GetOthers() []*NameInUse {
+	if x != nil {
+		return x.Others
+	}
+	return nil
+}
+
+// Setting is a choice that operators make once for all servers.
+type Setting struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Value string                 `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
+	// The values that it can have, the default first.
+	Values []string `protobuf:"bytes,3,rep,name=values,proto3" json:"values,omitempty"`
+	// What it decides.
+	Text          string `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Setting) Reset() {
+	*x = Setting{}
+	mi := &file_api_conclave_proto_msgTypes[55]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Setting) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Setting) ProtoMessage() {}
+
+func (x *Setting) ProtoReflect() protoreflect.Message {
+	mi := &file_api_conclave_proto_msgTypes[55]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Setting.ProtoReflect.Descriptor instead.
+func (*Setting) Descriptor() ([]byte, []int) {
+	return file_api_conclave_proto_rawDescGZIP(), []int{55}
+}
+
+func (x *Setting) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Setting) GetValue() string {
+	if x != nil {
+		return x.Value
+	}
+	return ""
+}
+
+func (x *Setting) GetValues() []string {
+	if x != nil {
+		return x.Values
+	}
+	return nil
+}
+
+func (x *Setting) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+type NameInUse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// "lock", "election" or "guard".
+	Kind          string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	Name          string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NameInUse) Reset() {
+	*x = NameInUse{}
+	mi := &file_api_conclave_proto_msgTypes[56]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NameInUse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NameInUse) ProtoMessage() {}
+
+func (x *NameInUse) ProtoReflect() protoreflect.Message {
+	mi := &file_api_conclave_proto_msgTypes[56]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NameInUse.ProtoReflect.Descriptor instead.
+func (*NameInUse) Descriptor() ([]byte, []int) {
+	return file_api_conclave_proto_rawDescGZIP(), []int{56}
+}
+
+func (x *NameInUse) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *NameInUse) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
 type ObserveRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -5062,7 +5320,7 @@ type ObserveRequest struct {
 
 func (x *ObserveRequest) Reset() {
 	*x = ObserveRequest{}
-	mi := &file_api_conclave_proto_msgTypes[53]
+	mi := &file_api_conclave_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5074,7 +5332,7 @@ func (x *ObserveRequest) String() string {
 func (*ObserveRequest) ProtoMessage() {}
 
 func (x *ObserveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[53]
+	mi := &file_api_conclave_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5087,7 +5345,7 @@ func (x *ObserveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObserveRequest.ProtoReflect.Descriptor instead.
 func (*ObserveRequest) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{53}
+	return file_api_conclave_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *ObserveRequest) GetName() string {
@@ -5110,7 +5368,7 @@ type Observation struct {
 
 func (x *Observation) Reset() {
 	*x = Observation{}
-	mi := &file_api_conclave_proto_msgTypes[54]
+	mi := &file_api_conclave_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5122,7 +5380,7 @@ func (x *Observation) String() string {
 func (*Observation) ProtoMessage() {}
 
 func (x *Observation) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[54]
+	mi := &file_api_conclave_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5135,7 +5393,7 @@ func (x *Observation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Observation.ProtoReflect.Descriptor instead.
 func (*Observation) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{54}
+	return file_api_conclave_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *Observation) GetName() string {
@@ -5167,7 +5425,7 @@ type MembersRequest struct {
 
 func (x *MembersRequest) Reset() {
 	*x = MembersRequest{}
-	mi := &file_api_conclave_proto_msgTypes[55]
+	mi := &file_api_conclave_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5179,7 +5437,7 @@ func (x *MembersRequest) String() string {
 func (*MembersRequest) ProtoMessage() {}
 
 func (x *MembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[55]
+	mi := &file_api_conclave_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5192,7 +5450,7 @@ func (x *MembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersRequest.ProtoReflect.Descriptor instead.
 func (*MembersRequest) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{55}
+	return file_api_conclave_proto_rawDescGZIP(), []int{59}
 }
 
 type MembersResponse struct {
@@ -5205,7 +5463,7 @@ type MembersResponse struct {
 
 func (x *MembersResponse) Reset() {
 	*x = MembersResponse{}
-	mi := &file_api_conclave_proto_msgTypes[56]
+	mi := &file_api_conclave_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5217,7 +5475,7 @@ func (x *MembersResponse) String() string {
 func (*MembersResponse) ProtoMessage() {}
 
 func (x *MembersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[56]
+	mi := &file_api_conclave_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5230,7 +5488,7 @@ func (x *MembersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersResponse.ProtoReflect.Descriptor instead.
 func (*MembersResponse) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{56}
+	return file_api_conclave_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *MembersResponse) GetCluster() string {
@@ -5262,7 +5520,7 @@ type ChangeMembersRequest struct {
 
 func (x *ChangeMembersRequest) Reset() {
 	*x = ChangeMembersRequest{}
-	mi := &file_api_conclave_proto_msgTypes[57]
+	mi := &file_api_conclave_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5274,7 +5532,7 @@ func (x *ChangeMembersRequest) String() string {
 func (*ChangeMembersRequest) ProtoMessage() {}
 
 func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[57]
+	mi := &file_api_conclave_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5287,7 +5545,7 @@ func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersRequest.ProtoReflect.Descriptor instead.
 func (*ChangeMembersRequest) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{57}
+	return file_api_conclave_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *ChangeMembersRequest) GetChange() isChangeMembersRequest_Change {
@@ -5374,7 +5632,7 @@ type AddMember struct {
 
 func (x *AddMember) Reset() {
 	*x = AddMember{}
-	mi := &file_api_conclave_proto_msgTypes[58]
+	mi := &file_api_conclave_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5386,7 +5644,7 @@ func (x *AddMember) String() string {
 func (*AddMember) ProtoMessage() {}
 
 func (x *AddMember) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[58]
+	mi := &file_api_conclave_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5399,7 +5657,7 @@ func (x *AddMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddMember.ProtoReflect.Descriptor instead.
 func (*AddMember) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{58}
+	return file_api_conclave_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *AddMember) GetPeerAddress() string {
@@ -5425,7 +5683,7 @@ type PromoteMember struct {
 
 func (x *PromoteMember) Reset() {
 	*x = PromoteMember{}
-	mi := &file_api_conclave_proto_msgTypes[59]
+	mi := &file_api_conclave_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5437,7 +5695,7 @@ func (x *PromoteMember) String() string {
 func (*PromoteMember) ProtoMessage() {}
 
 func (x *PromoteMember) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[59]
+	mi := &file_api_conclave_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5450,7 +5708,7 @@ func (x *PromoteMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PromoteMember.ProtoReflect.Descriptor instead.
 func (*PromoteMember) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{59}
+	return file_api_conclave_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *PromoteMember) GetId() uint64 {
@@ -5473,7 +5731,7 @@ type RemoveMember struct {
 
 func (x *RemoveMember) Reset() {
 	*x = RemoveMember{}
-	mi := &file_api_conclave_proto_msgTypes[60]
+	mi := &file_api_conclave_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5485,7 +5743,7 @@ func (x *RemoveMember) String() string {
 func (*RemoveMember) ProtoMessage() {}
 
 func (x *RemoveMember) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[60]
+	mi := &file_api_conclave_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5498,7 +5756,7 @@ func (x *RemoveMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveMember.ProtoReflect.Descriptor instead.
 func (*RemoveMember) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{60}
+	return file_api_conclave_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *RemoveMember) GetId() uint64 {
@@ -5526,7 +5784,7 @@ type LeadMember struct {
 
 func (x *LeadMember) Reset() {
 	*x = LeadMember{}
-	mi := &file_api_conclave_proto_msgTypes[61]
+	mi := &file_api_conclave_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5538,7 +5796,7 @@ func (x *LeadMember) String() string {
 func (*LeadMember) ProtoMessage() {}
 
 func (x *LeadMember) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[61]
+	mi := &file_api_conclave_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5551,7 +5809,7 @@ func (x *LeadMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeadMember.ProtoReflect.Descriptor instead.
 func (*LeadMember) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{61}
+	return file_api_conclave_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *LeadMember) GetId() uint64 {
@@ -5571,7 +5829,7 @@ type ChangeMembersResponse struct {
 
 func (x *ChangeMembersResponse) Reset() {
 	*x = ChangeMembersResponse{}
-	mi := &file_api_conclave_proto_msgTypes[62]
+	mi := &file_api_conclave_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5583,7 +5841,7 @@ func (x *ChangeMembersResponse) String() string {
 func (*ChangeMembersResponse) ProtoMessage() {}
 
 func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[62]
+	mi := &file_api_conclave_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5596,7 +5854,7 @@ func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersResponse.ProtoReflect.Descriptor instead.
 func (*ChangeMembersResponse) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{62}
+	return file_api_conclave_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *ChangeMembersResponse) GetId() uint64 {
@@ -5621,7 +5879,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_api_conclave_proto_msgTypes[63]
+	mi := &file_api_conclave_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5633,7 +5891,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[63]
+	mi := &file_api_conclave_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5646,7 +5904,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{63}
+	return file_api_conclave_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *JoinRequest) GetUid() uint64 {
@@ -5689,7 +5947,7 @@ type JoinResponse struct {
 
 func (x *JoinResponse) Reset() {
 	*x = JoinResponse{}
-	mi := &file_api_conclave_proto_msgTypes[64]
+	mi := &file_api_conclave_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5701,7 +5959,7 @@ func (x *JoinResponse) String() string {
 func (*JoinResponse) ProtoMessage() {}
 
 func (x *JoinResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[64]
+	mi := &file_api_conclave_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5714,7 +5972,7 @@ func (x *JoinResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinResponse.ProtoReflect.Descriptor instead.
 func (*JoinResponse) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{64}
+	return file_api_conclave_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *JoinResponse) GetCluster() string {
@@ -5741,14 +5999,16 @@ func (x *JoinResponse) GetMembers() []*Member {
 type BackupRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Take what the answering server has, which may lag behind the cluster.
-	Stale         bool `protobuf:"varint,1,opt,name=stale,proto3" json:"stale,omitempty"`
+	Stale bool `protobuf:"varint,1,opt,name=stale,proto3" json:"stale,omitempty"`
+	// Take none: record that a server has sent the whole of one. Only servers ask so.
+	Sent          bool `protobuf:"varint,2,opt,name=sent,proto3" json:"sent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *BackupRequest) Reset() {
 	*x = BackupRequest{}
-	mi := &file_api_conclave_proto_msgTypes[65]
+	mi := &file_api_conclave_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5760,7 +6020,7 @@ func (x *BackupRequest) String() string {
 func (*BackupRequest) ProtoMessage() {}
 
 func (x *BackupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[65]
+	mi := &file_api_conclave_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5773,12 +6033,19 @@ func (x *BackupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupRequest.ProtoReflect.Descriptor instead.
 func (*BackupRequest) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{65}
+	return file_api_conclave_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *BackupRequest) GetStale() bool {
 	if x != nil {
 		return x.Stale
+	}
+	return false
+}
+
+func (x *BackupRequest) GetSent() bool {
+	if x != nil {
+		return x.Sent
 	}
 	return false
 }
@@ -5792,7 +6059,7 @@ type BackupChunk struct {
 
 func (x *BackupChunk) Reset() {
 	*x = BackupChunk{}
-	mi := &file_api_conclave_proto_msgTypes[66]
+	mi := &file_api_conclave_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5804,7 +6071,7 @@ func (x *BackupChunk) String() string {
 func (*BackupChunk) ProtoMessage() {}
 
 func (x *BackupChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[66]
+	mi := &file_api_conclave_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5817,7 +6084,7 @@ func (x *BackupChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupChunk.ProtoReflect.Descriptor instead.
 func (*BackupChunk) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{66}
+	return file_api_conclave_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *BackupChunk) GetData() []byte {
@@ -5852,7 +6119,7 @@ type SetGuardRequest struct {
 
 func (x *SetGuardRequest) Reset() {
 	*x = SetGuardRequest{}
-	mi := &file_api_conclave_proto_msgTypes[67]
+	mi := &file_api_conclave_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5864,7 +6131,7 @@ func (x *SetGuardRequest) String() string {
 func (*SetGuardRequest) ProtoMessage() {}
 
 func (x *SetGuardRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[67]
+	mi := &file_api_conclave_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5877,7 +6144,7 @@ func (x *SetGuardRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetGuardRequest.ProtoReflect.Descriptor instead.
 func (*SetGuardRequest) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{67}
+	return file_api_conclave_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *SetGuardRequest) GetPrefix() string {
@@ -5944,7 +6211,7 @@ type SetGuardResponse struct {
 
 func (x *SetGuardResponse) Reset() {
 	*x = SetGuardResponse{}
-	mi := &file_api_conclave_proto_msgTypes[68]
+	mi := &file_api_conclave_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5956,7 +6223,7 @@ func (x *SetGuardResponse) String() string {
 func (*SetGuardResponse) ProtoMessage() {}
 
 func (x *SetGuardResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[68]
+	mi := &file_api_conclave_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5969,7 +6236,7 @@ func (x *SetGuardResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetGuardResponse.ProtoReflect.Descriptor instead.
 func (*SetGuardResponse) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{68}
+	return file_api_conclave_proto_rawDescGZIP(), []int{72}
 }
 
 type CallElectionRequest struct {
@@ -5982,7 +6249,7 @@ type CallElectionRequest struct {
 
 func (x *CallElectionRequest) Reset() {
 	*x = CallElectionRequest{}
-	mi := &file_api_conclave_proto_msgTypes[69]
+	mi := &file_api_conclave_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5994,7 +6261,7 @@ func (x *CallElectionRequest) String() string {
 func (*CallElectionRequest) ProtoMessage() {}
 
 func (x *CallElectionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[69]
+	mi := &file_api_conclave_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6007,7 +6274,7 @@ func (x *CallElectionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallElectionRequest.ProtoReflect.Descriptor instead.
 func (*CallElectionRequest) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{69}
+	return file_api_conclave_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *CallElectionRequest) GetStale() bool {
@@ -6027,7 +6294,7 @@ type CallElectionResponse struct {
 
 func (x *CallElectionResponse) Reset() {
 	*x = CallElectionResponse{}
-	mi := &file_api_conclave_proto_msgTypes[70]
+	mi := &file_api_conclave_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6039,7 +6306,7 @@ func (x *CallElectionResponse) String() string {
 func (*CallElectionResponse) ProtoMessage() {}
 
 func (x *CallElectionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[70]
+	mi := &file_api_conclave_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6052,7 +6319,7 @@ func (x *CallElectionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallElectionResponse.ProtoReflect.Descriptor instead.
 func (*CallElectionResponse) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{70}
+	return file_api_conclave_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *CallElectionResponse) GetMembers() []uint64 {
@@ -6081,7 +6348,7 @@ type AuditLogRequest struct {
 
 func (x *AuditLogRequest) Reset() {
 	*x = AuditLogRequest{}
-	mi := &file_api_conclave_proto_msgTypes[71]
+	mi := &file_api_conclave_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6093,7 +6360,7 @@ func (x *AuditLogRequest) String() string {
 func (*AuditLogRequest) ProtoMessage() {}
 
 func (x *AuditLogRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[71]
+	mi := &file_api_conclave_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6106,7 +6373,7 @@ func (x *AuditLogRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuditLogRequest.ProtoReflect.Descriptor instead.
 func (*AuditLogRequest) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{71}
+	return file_api_conclave_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *AuditLogRequest) GetAfter() uint64 {
@@ -6168,7 +6435,7 @@ type AuditRecords struct {
 
 func (x *AuditRecords) Reset() {
 	*x = AuditRecords{}
-	mi := &file_api_conclave_proto_msgTypes[72]
+	mi := &file_api_conclave_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6180,7 +6447,7 @@ func (x *AuditRecords) String() string {
 func (*AuditRecords) ProtoMessage() {}
 
 func (x *AuditRecords) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[72]
+	mi := &file_api_conclave_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6193,7 +6460,7 @@ func (x *AuditRecords) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuditRecords.ProtoReflect.Descriptor instead.
 func (*AuditRecords) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{72}
+	return file_api_conclave_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *AuditRecords) GetLines() []string {
@@ -6218,7 +6485,7 @@ type AccessRequest struct {
 
 func (x *AccessRequest) Reset() {
 	*x = AccessRequest{}
-	mi := &file_api_conclave_proto_msgTypes[73]
+	mi := &file_api_conclave_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6230,7 +6497,7 @@ func (x *AccessRequest) String() string {
 func (*AccessRequest) ProtoMessage() {}
 
 func (x *AccessRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[73]
+	mi := &file_api_conclave_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6243,7 +6510,7 @@ func (x *AccessRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessRequest.ProtoReflect.Descriptor instead.
 func (*AccessRequest) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{73}
+	return file_api_conclave_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *AccessRequest) GetAsk() isAccessRequest_Ask {
@@ -6326,7 +6593,7 @@ type WhoAmI struct {
 
 func (x *WhoAmI) Reset() {
 	*x = WhoAmI{}
-	mi := &file_api_conclave_proto_msgTypes[74]
+	mi := &file_api_conclave_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6338,7 +6605,7 @@ func (x *WhoAmI) String() string {
 func (*WhoAmI) ProtoMessage() {}
 
 func (x *WhoAmI) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[74]
+	mi := &file_api_conclave_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6351,7 +6618,7 @@ func (x *WhoAmI) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhoAmI.ProtoReflect.Descriptor instead.
 func (*WhoAmI) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{74}
+	return file_api_conclave_proto_rawDescGZIP(), []int{78}
 }
 
 // ShowAccess asks for all rules.
@@ -6363,7 +6630,7 @@ type ShowAccess struct {
 
 func (x *ShowAccess) Reset() {
 	*x = ShowAccess{}
-	mi := &file_api_conclave_proto_msgTypes[75]
+	mi := &file_api_conclave_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6375,7 +6642,7 @@ func (x *ShowAccess) String() string {
 func (*ShowAccess) ProtoMessage() {}
 
 func (x *ShowAccess) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[75]
+	mi := &file_api_conclave_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6388,7 +6655,7 @@ func (x *ShowAccess) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShowAccess.ProtoReflect.Descriptor instead.
 func (*ShowAccess) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{75}
+	return file_api_conclave_proto_rawDescGZIP(), []int{79}
 }
 
 // CheckAccess asks whether somebody may do something. All may ask it of themselves.
@@ -6407,7 +6674,7 @@ type CheckAccess struct {
 
 func (x *CheckAccess) Reset() {
 	*x = CheckAccess{}
-	mi := &file_api_conclave_proto_msgTypes[76]
+	mi := &file_api_conclave_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6419,7 +6686,7 @@ func (x *CheckAccess) String() string {
 func (*CheckAccess) ProtoMessage() {}
 
 func (x *CheckAccess) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[76]
+	mi := &file_api_conclave_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6432,7 +6699,7 @@ func (x *CheckAccess) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckAccess.ProtoReflect.Descriptor instead.
 func (*CheckAccess) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{76}
+	return file_api_conclave_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *CheckAccess) GetVerb() string {
@@ -6482,7 +6749,7 @@ type AccessChange struct {
 
 func (x *AccessChange) Reset() {
 	*x = AccessChange{}
-	mi := &file_api_conclave_proto_msgTypes[77]
+	mi := &file_api_conclave_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6494,7 +6761,7 @@ func (x *AccessChange) String() string {
 func (*AccessChange) ProtoMessage() {}
 
 func (x *AccessChange) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[77]
+	mi := &file_api_conclave_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6507,7 +6774,7 @@ func (x *AccessChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessChange.ProtoReflect.Descriptor instead.
 func (*AccessChange) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{77}
+	return file_api_conclave_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *AccessChange) GetEdits() []*AccessEdit {
@@ -6566,7 +6833,7 @@ type AccessEdit struct {
 
 func (x *AccessEdit) Reset() {
 	*x = AccessEdit{}
-	mi := &file_api_conclave_proto_msgTypes[78]
+	mi := &file_api_conclave_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6578,7 +6845,7 @@ func (x *AccessEdit) String() string {
 func (*AccessEdit) ProtoMessage() {}
 
 func (x *AccessEdit) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[78]
+	mi := &file_api_conclave_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6591,7 +6858,7 @@ func (x *AccessEdit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessEdit.ProtoReflect.Descriptor instead.
 func (*AccessEdit) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{78}
+	return file_api_conclave_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *AccessEdit) GetEdit() isAccessEdit_Edit {
@@ -6768,7 +7035,7 @@ type Role struct {
 
 func (x *Role) Reset() {
 	*x = Role{}
-	mi := &file_api_conclave_proto_msgTypes[79]
+	mi := &file_api_conclave_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6780,7 +7047,7 @@ func (x *Role) String() string {
 func (*Role) ProtoMessage() {}
 
 func (x *Role) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[79]
+	mi := &file_api_conclave_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6793,7 +7060,7 @@ func (x *Role) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Role.ProtoReflect.Descriptor instead.
 func (*Role) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{79}
+	return file_api_conclave_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *Role) GetName() string {
@@ -6822,7 +7089,7 @@ type Binding struct {
 
 func (x *Binding) Reset() {
 	*x = Binding{}
-	mi := &file_api_conclave_proto_msgTypes[80]
+	mi := &file_api_conclave_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6834,7 +7101,7 @@ func (x *Binding) String() string {
 func (*Binding) ProtoMessage() {}
 
 func (x *Binding) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[80]
+	mi := &file_api_conclave_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6847,7 +7114,7 @@ func (x *Binding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Binding.ProtoReflect.Descriptor instead.
 func (*Binding) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{80}
+	return file_api_conclave_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *Binding) GetWho() string {
@@ -6887,7 +7154,7 @@ type Token struct {
 
 func (x *Token) Reset() {
 	*x = Token{}
-	mi := &file_api_conclave_proto_msgTypes[81]
+	mi := &file_api_conclave_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6899,7 +7166,7 @@ func (x *Token) String() string {
 func (*Token) ProtoMessage() {}
 
 func (x *Token) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[81]
+	mi := &file_api_conclave_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6912,7 +7179,7 @@ func (x *Token) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Token.ProtoReflect.Descriptor instead.
 func (*Token) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{81}
+	return file_api_conclave_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *Token) GetId() string {
@@ -6996,7 +7263,7 @@ type Quota struct {
 
 func (x *Quota) Reset() {
 	*x = Quota{}
-	mi := &file_api_conclave_proto_msgTypes[82]
+	mi := &file_api_conclave_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7008,7 +7275,7 @@ func (x *Quota) String() string {
 func (*Quota) ProtoMessage() {}
 
 func (x *Quota) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[82]
+	mi := &file_api_conclave_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7021,7 +7288,7 @@ func (x *Quota) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Quota.ProtoReflect.Descriptor instead.
 func (*Quota) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{82}
+	return file_api_conclave_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *Quota) GetWho() string {
@@ -7077,7 +7344,7 @@ type CertificateNames struct {
 
 func (x *CertificateNames) Reset() {
 	*x = CertificateNames{}
-	mi := &file_api_conclave_proto_msgTypes[83]
+	mi := &file_api_conclave_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7089,7 +7356,7 @@ func (x *CertificateNames) String() string {
 func (*CertificateNames) ProtoMessage() {}
 
 func (x *CertificateNames) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[83]
+	mi := &file_api_conclave_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7102,7 +7369,7 @@ func (x *CertificateNames) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CertificateNames.ProtoReflect.Descriptor instead.
 func (*CertificateNames) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{83}
+	return file_api_conclave_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *CertificateNames) GetNames() []string {
@@ -7143,7 +7410,7 @@ type AccessResponse struct {
 
 func (x *AccessResponse) Reset() {
 	*x = AccessResponse{}
-	mi := &file_api_conclave_proto_msgTypes[84]
+	mi := &file_api_conclave_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7155,7 +7422,7 @@ func (x *AccessResponse) String() string {
 func (*AccessResponse) ProtoMessage() {}
 
 func (x *AccessResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[84]
+	mi := &file_api_conclave_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7168,7 +7435,7 @@ func (x *AccessResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessResponse.ProtoReflect.Descriptor instead.
 func (*AccessResponse) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{84}
+	return file_api_conclave_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *AccessResponse) GetPrincipal() string {
@@ -7291,7 +7558,7 @@ type DeniedHold struct {
 
 func (x *DeniedHold) Reset() {
 	*x = DeniedHold{}
-	mi := &file_api_conclave_proto_msgTypes[85]
+	mi := &file_api_conclave_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7303,7 +7570,7 @@ func (x *DeniedHold) String() string {
 func (*DeniedHold) ProtoMessage() {}
 
 func (x *DeniedHold) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[85]
+	mi := &file_api_conclave_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7316,7 +7583,7 @@ func (x *DeniedHold) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeniedHold.ProtoReflect.Descriptor instead.
 func (*DeniedHold) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{85}
+	return file_api_conclave_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *DeniedHold) GetClass() Class {
@@ -7366,7 +7633,7 @@ type ViewRequest struct {
 
 func (x *ViewRequest) Reset() {
 	*x = ViewRequest{}
-	mi := &file_api_conclave_proto_msgTypes[86]
+	mi := &file_api_conclave_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7378,7 +7645,7 @@ func (x *ViewRequest) String() string {
 func (*ViewRequest) ProtoMessage() {}
 
 func (x *ViewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[86]
+	mi := &file_api_conclave_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7391,7 +7658,7 @@ func (x *ViewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ViewRequest.ProtoReflect.Descriptor instead.
 func (*ViewRequest) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{86}
+	return file_api_conclave_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *ViewRequest) GetStale() bool {
@@ -7428,7 +7695,7 @@ type ViewResponse struct {
 
 func (x *ViewResponse) Reset() {
 	*x = ViewResponse{}
-	mi := &file_api_conclave_proto_msgTypes[87]
+	mi := &file_api_conclave_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7440,7 +7707,7 @@ func (x *ViewResponse) String() string {
 func (*ViewResponse) ProtoMessage() {}
 
 func (x *ViewResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[87]
+	mi := &file_api_conclave_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7453,7 +7720,7 @@ func (x *ViewResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ViewResponse.ProtoReflect.Descriptor instead.
 func (*ViewResponse) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{87}
+	return file_api_conclave_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *ViewResponse) GetEpoch() uint64 {
@@ -7514,7 +7781,7 @@ type CutRequest struct {
 
 func (x *CutRequest) Reset() {
 	*x = CutRequest{}
-	mi := &file_api_conclave_proto_msgTypes[88]
+	mi := &file_api_conclave_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7526,7 +7793,7 @@ func (x *CutRequest) String() string {
 func (*CutRequest) ProtoMessage() {}
 
 func (x *CutRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[88]
+	mi := &file_api_conclave_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7539,7 +7806,7 @@ func (x *CutRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CutRequest.ProtoReflect.Descriptor instead.
 func (*CutRequest) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{88}
+	return file_api_conclave_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *CutRequest) GetPrefix() string {
@@ -7562,7 +7829,7 @@ type CutResponse struct {
 
 func (x *CutResponse) Reset() {
 	*x = CutResponse{}
-	mi := &file_api_conclave_proto_msgTypes[89]
+	mi := &file_api_conclave_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7574,7 +7841,7 @@ func (x *CutResponse) String() string {
 func (*CutResponse) ProtoMessage() {}
 
 func (x *CutResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[89]
+	mi := &file_api_conclave_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7587,7 +7854,7 @@ func (x *CutResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CutResponse.ProtoReflect.Descriptor instead.
 func (*CutResponse) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{89}
+	return file_api_conclave_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *CutResponse) GetEpoch() uint64 {
@@ -7632,7 +7899,7 @@ type CutLock struct {
 
 func (x *CutLock) Reset() {
 	*x = CutLock{}
-	mi := &file_api_conclave_proto_msgTypes[90]
+	mi := &file_api_conclave_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7644,7 +7911,7 @@ func (x *CutLock) String() string {
 func (*CutLock) ProtoMessage() {}
 
 func (x *CutLock) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[90]
+	mi := &file_api_conclave_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7657,7 +7924,7 @@ func (x *CutLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CutLock.ProtoReflect.Descriptor instead.
 func (*CutLock) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{90}
+	return file_api_conclave_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *CutLock) GetName() string {
@@ -7724,7 +7991,7 @@ type CutMachine struct {
 
 func (x *CutMachine) Reset() {
 	*x = CutMachine{}
-	mi := &file_api_conclave_proto_msgTypes[91]
+	mi := &file_api_conclave_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7736,7 +8003,7 @@ func (x *CutMachine) String() string {
 func (*CutMachine) ProtoMessage() {}
 
 func (x *CutMachine) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[91]
+	mi := &file_api_conclave_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7749,7 +8016,7 @@ func (x *CutMachine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CutMachine.ProtoReflect.Descriptor instead.
 func (*CutMachine) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{91}
+	return file_api_conclave_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *CutMachine) GetServer() uint64 {
@@ -7790,7 +8057,7 @@ type CutField struct {
 
 func (x *CutField) Reset() {
 	*x = CutField{}
-	mi := &file_api_conclave_proto_msgTypes[92]
+	mi := &file_api_conclave_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7802,7 +8069,7 @@ func (x *CutField) String() string {
 func (*CutField) ProtoMessage() {}
 
 func (x *CutField) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[92]
+	mi := &file_api_conclave_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7815,7 +8082,7 @@ func (x *CutField) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CutField.ProtoReflect.Descriptor instead.
 func (*CutField) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{92}
+	return file_api_conclave_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *CutField) GetName() string {
@@ -7844,7 +8111,7 @@ type CutMessage struct {
 
 func (x *CutMessage) Reset() {
 	*x = CutMessage{}
-	mi := &file_api_conclave_proto_msgTypes[93]
+	mi := &file_api_conclave_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7856,7 +8123,7 @@ func (x *CutMessage) String() string {
 func (*CutMessage) ProtoMessage() {}
 
 func (x *CutMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[93]
+	mi := &file_api_conclave_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7869,7 +8136,7 @@ func (x *CutMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CutMessage.ProtoReflect.Descriptor instead.
 func (*CutMessage) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{93}
+	return file_api_conclave_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *CutMessage) GetFrom() uint64 {
@@ -7911,7 +8178,7 @@ type Seat struct {
 
 func (x *Seat) Reset() {
 	*x = Seat{}
-	mi := &file_api_conclave_proto_msgTypes[94]
+	mi := &file_api_conclave_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7923,7 +8190,7 @@ func (x *Seat) String() string {
 func (*Seat) ProtoMessage() {}
 
 func (x *Seat) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[94]
+	mi := &file_api_conclave_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7936,7 +8203,7 @@ func (x *Seat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Seat.ProtoReflect.Descriptor instead.
 func (*Seat) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{94}
+	return file_api_conclave_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *Seat) GetId() []byte {
@@ -8005,7 +8272,7 @@ type GuardState struct {
 
 func (x *GuardState) Reset() {
 	*x = GuardState{}
-	mi := &file_api_conclave_proto_msgTypes[95]
+	mi := &file_api_conclave_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8017,7 +8284,7 @@ func (x *GuardState) String() string {
 func (*GuardState) ProtoMessage() {}
 
 func (x *GuardState) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[95]
+	mi := &file_api_conclave_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8030,7 +8297,7 @@ func (x *GuardState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardState.ProtoReflect.Descriptor instead.
 func (*GuardState) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{95}
+	return file_api_conclave_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *GuardState) GetPrefix() string {
@@ -8495,7 +8762,25 @@ const file_api_conclave_proto_rawDesc = "" +
 	"\x06target\x18\x02 \x01(\rR\x06target\x12\x12\n" +
 	"\x04held\x18\x03 \x01(\bR\x04held\x12\x1e\n" +
 	"\vrises_in_ns\x18\x04 \x01(\x03R\trisesInNs\x12\x1c\n" +
-	"\tobstacles\x18\x05 \x03(\tR\tobstacles\"$\n" +
+	"\tobstacles\x18\x05 \x03(\tR\tobstacles\"O\n" +
+	"\x0fSettingsRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\x12\x12\n" +
+	"\x04home\x18\x03 \x01(\bR\x04home\"\xb1\x01\n" +
+	"\x10SettingsResponse\x120\n" +
+	"\bsettings\x18\x01 \x03(\v2\x14.conclave.v1.SettingR\bsettings\x12\x1a\n" +
+	"\brevision\x18\x02 \x01(\x04R\brevision\x12\x1f\n" +
+	"\vother_forms\x18\x03 \x01(\x04R\n" +
+	"otherForms\x12.\n" +
+	"\x06others\x18\x04 \x03(\v2\x16.conclave.v1.NameInUseR\x06others\"_\n" +
+	"\aSetting\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\x12\x16\n" +
+	"\x06values\x18\x03 \x03(\tR\x06values\x12\x12\n" +
+	"\x04text\x18\x04 \x01(\tR\x04text\"3\n" +
+	"\tNameInUse\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\"$\n" +
 	"\x0eObserveRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"h\n" +
 	"\vObservation\x12\x12\n" +
@@ -8533,9 +8818,10 @@ const file_api_conclave_proto_rawDesc = "" +
 	"\fJoinResponse\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\x04R\x02id\x12-\n" +
-	"\amembers\x18\x03 \x03(\v2\x13.conclave.v1.MemberR\amembers\"%\n" +
+	"\amembers\x18\x03 \x03(\v2\x13.conclave.v1.MemberR\amembers\"9\n" +
 	"\rBackupRequest\x12\x14\n" +
-	"\x05stale\x18\x01 \x01(\bR\x05stale\"!\n" +
+	"\x05stale\x18\x01 \x01(\bR\x05stale\x12\x12\n" +
+	"\x04sent\x18\x02 \x01(\bR\x04sent\"!\n" +
 	"\vBackupChunk\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\fR\x04data\"\xd6\x01\n" +
 	"\x0fSetGuardRequest\x12\x16\n" +
@@ -8759,7 +9045,7 @@ const file_api_conclave_proto_rawDesc = "" +
 	"\x0fENDING_RELEASED\x10\x01\x12\x11\n" +
 	"\rENDING_CLOSED\x10\x02\x12\x12\n" +
 	"\x0eENDING_EXPIRED\x10\x03\x12\x12\n" +
-	"\x0eENDING_DROPPED\x10\x042\x9f\f\n" +
+	"\x0eENDING_DROPPED\x10\x042\xe8\f\n" +
 	"\bConclave\x12@\n" +
 	"\x06Attach\x12\x18.conclave.v1.ClientFrame\x1a\x18.conclave.v1.ServerFrame(\x010\x01\x12D\n" +
 	"\n" +
@@ -8778,7 +9064,8 @@ const file_api_conclave_proto_rawDesc = "" +
 	"\x04Join\x12\x18.conclave.v1.JoinRequest\x1a\x19.conclave.v1.JoinResponse\x12M\n" +
 	"\n" +
 	"EndSession\x12\x1e.conclave.v1.EndSessionRequest\x1a\x1f.conclave.v1.EndSessionResponse\x12D\n" +
-	"\aUpgrade\x12\x1b.conclave.v1.UpgradeRequest\x1a\x1c.conclave.v1.UpgradeResponse\x12A\n" +
+	"\aUpgrade\x12\x1b.conclave.v1.UpgradeRequest\x1a\x1c.conclave.v1.UpgradeResponse\x12G\n" +
+	"\bSettings\x12\x1c.conclave.v1.SettingsRequest\x1a\x1d.conclave.v1.SettingsResponse\x12A\n" +
 	"\x06Access\x12\x1a.conclave.v1.AccessRequest\x1a\x1b.conclave.v1.AccessResponse\x12E\n" +
 	"\bAuditLog\x12\x1c.conclave.v1.AuditLogRequest\x1a\x19.conclave.v1.AuditRecords0\x01\x12G\n" +
 	"\bSetGuard\x12\x1c.conclave.v1.SetGuardRequest\x1a\x1d.conclave.v1.SetGuardResponse\x12;\n" +
@@ -8800,7 +9087,7 @@ func file_api_conclave_proto_rawDescGZIP() []byte {
 }
 
 var file_api_conclave_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_api_conclave_proto_msgTypes = make([]protoimpl.MessageInfo, 96)
+var file_api_conclave_proto_msgTypes = make([]protoimpl.MessageInfo, 100)
 var file_api_conclave_proto_goTypes = []any{
 	(Code)(0),                     // 0: conclave.v1.Code
 	(Class)(0),                    // 1: conclave.v1.Class
@@ -8861,49 +9148,53 @@ var file_api_conclave_proto_goTypes = []any{
 	(*EndSessionResponse)(nil),    // 56: conclave.v1.EndSessionResponse
 	(*UpgradeRequest)(nil),        // 57: conclave.v1.UpgradeRequest
 	(*UpgradeResponse)(nil),       // 58: conclave.v1.UpgradeResponse
-	(*ObserveRequest)(nil),        // 59: conclave.v1.ObserveRequest
-	(*Observation)(nil),           // 60: conclave.v1.Observation
-	(*MembersRequest)(nil),        // 61: conclave.v1.MembersRequest
-	(*MembersResponse)(nil),       // 62: conclave.v1.MembersResponse
-	(*ChangeMembersRequest)(nil),  // 63: conclave.v1.ChangeMembersRequest
-	(*AddMember)(nil),             // 64: conclave.v1.AddMember
-	(*PromoteMember)(nil),         // 65: conclave.v1.PromoteMember
-	(*RemoveMember)(nil),          // 66: conclave.v1.RemoveMember
-	(*LeadMember)(nil),            // 67: conclave.v1.LeadMember
-	(*ChangeMembersResponse)(nil), // 68: conclave.v1.ChangeMembersResponse
-	(*JoinRequest)(nil),           // 69: conclave.v1.JoinRequest
-	(*JoinResponse)(nil),          // 70: conclave.v1.JoinResponse
-	(*BackupRequest)(nil),         // 71: conclave.v1.BackupRequest
-	(*BackupChunk)(nil),           // 72: conclave.v1.BackupChunk
-	(*SetGuardRequest)(nil),       // 73: conclave.v1.SetGuardRequest
-	(*SetGuardResponse)(nil),      // 74: conclave.v1.SetGuardResponse
-	(*CallElectionRequest)(nil),   // 75: conclave.v1.CallElectionRequest
-	(*CallElectionResponse)(nil),  // 76: conclave.v1.CallElectionResponse
-	(*AuditLogRequest)(nil),       // 77: conclave.v1.AuditLogRequest
-	(*AuditRecords)(nil),          // 78: conclave.v1.AuditRecords
-	(*AccessRequest)(nil),         // 79: conclave.v1.AccessRequest
-	(*WhoAmI)(nil),                // 80: conclave.v1.WhoAmI
-	(*ShowAccess)(nil),            // 81: conclave.v1.ShowAccess
-	(*CheckAccess)(nil),           // 82: conclave.v1.CheckAccess
-	(*AccessChange)(nil),          // 83: conclave.v1.AccessChange
-	(*AccessEdit)(nil),            // 84: conclave.v1.AccessEdit
-	(*Role)(nil),                  // 85: conclave.v1.Role
-	(*Binding)(nil),               // 86: conclave.v1.Binding
-	(*Token)(nil),                 // 87: conclave.v1.Token
-	(*Quota)(nil),                 // 88: conclave.v1.Quota
-	(*CertificateNames)(nil),      // 89: conclave.v1.CertificateNames
-	(*AccessResponse)(nil),        // 90: conclave.v1.AccessResponse
-	(*DeniedHold)(nil),            // 91: conclave.v1.DeniedHold
-	(*ViewRequest)(nil),           // 92: conclave.v1.ViewRequest
-	(*ViewResponse)(nil),          // 93: conclave.v1.ViewResponse
-	(*CutRequest)(nil),            // 94: conclave.v1.CutRequest
-	(*CutResponse)(nil),           // 95: conclave.v1.CutResponse
-	(*CutLock)(nil),               // 96: conclave.v1.CutLock
-	(*CutMachine)(nil),            // 97: conclave.v1.CutMachine
-	(*CutField)(nil),              // 98: conclave.v1.CutField
-	(*CutMessage)(nil),            // 99: conclave.v1.CutMessage
-	(*Seat)(nil),                  // 100: conclave.v1.Seat
-	(*GuardState)(nil),            // 101: conclave.v1.GuardState
+	(*SettingsRequest)(nil),       // 59: conclave.v1.SettingsRequest
+	(*SettingsResponse)(nil),      // 60: conclave.v1.SettingsResponse
+	(*Setting)(nil),               // 61: conclave.v1.Setting
+	(*NameInUse)(nil),             // 62: conclave.v1.NameInUse
+	(*ObserveRequest)(nil),        // 63: conclave.v1.ObserveRequest
+	(*Observation)(nil),           // 64: conclave.v1.Observation
+	(*MembersRequest)(nil),        // 65: conclave.v1.MembersRequest
+	(*MembersResponse)(nil),       // 66: conclave.v1.MembersResponse
+	(*ChangeMembersRequest)(nil),  // 67: conclave.v1.ChangeMembersRequest
+	(*AddMember)(nil),             // 68: conclave.v1.AddMember
+	(*PromoteMember)(nil),         // 69: conclave.v1.PromoteMember
+	(*RemoveMember)(nil),          // 70: conclave.v1.RemoveMember
+	(*LeadMember)(nil),            // 71: conclave.v1.LeadMember
+	(*ChangeMembersResponse)(nil), // 72: conclave.v1.ChangeMembersResponse
+	(*JoinRequest)(nil),           // 73: conclave.v1.JoinRequest
+	(*JoinResponse)(nil),          // 74: conclave.v1.JoinResponse
+	(*BackupRequest)(nil),         // 75: conclave.v1.BackupRequest
+	(*BackupChunk)(nil),           // 76: conclave.v1.BackupChunk
+	(*SetGuardRequest)(nil),       // 77: conclave.v1.SetGuardRequest
+	(*SetGuardResponse)(nil),      // 78: conclave.v1.SetGuardResponse
+	(*CallElectionRequest)(nil),   // 79: conclave.v1.CallElectionRequest
+	(*CallElectionResponse)(nil),  // 80: conclave.v1.CallElectionResponse
+	(*AuditLogRequest)(nil),       // 81: conclave.v1.AuditLogRequest
+	(*AuditRecords)(nil),          // 82: conclave.v1.AuditRecords
+	(*AccessRequest)(nil),         // 83: conclave.v1.AccessRequest
+	(*WhoAmI)(nil),                // 84: conclave.v1.WhoAmI
+	(*ShowAccess)(nil),            // 85: conclave.v1.ShowAccess
+	(*CheckAccess)(nil),           // 86: conclave.v1.CheckAccess
+	(*AccessChange)(nil),          // 87: conclave.v1.AccessChange
+	(*AccessEdit)(nil),            // 88: conclave.v1.AccessEdit
+	(*Role)(nil),                  // 89: conclave.v1.Role
+	(*Binding)(nil),               // 90: conclave.v1.Binding
+	(*Token)(nil),                 // 91: conclave.v1.Token
+	(*Quota)(nil),                 // 92: conclave.v1.Quota
+	(*CertificateNames)(nil),      // 93: conclave.v1.CertificateNames
+	(*AccessResponse)(nil),        // 94: conclave.v1.AccessResponse
+	(*DeniedHold)(nil),            // 95: conclave.v1.DeniedHold
+	(*ViewRequest)(nil),           // 96: conclave.v1.ViewRequest
+	(*ViewResponse)(nil),          // 97: conclave.v1.ViewResponse
+	(*CutRequest)(nil),            // 98: conclave.v1.CutRequest
+	(*CutResponse)(nil),           // 99: conclave.v1.CutResponse
+	(*CutLock)(nil),               // 100: conclave.v1.CutLock
+	(*CutMachine)(nil),            // 101: conclave.v1.CutMachine
+	(*CutField)(nil),              // 102: conclave.v1.CutField
+	(*CutMessage)(nil),            // 103: conclave.v1.CutMessage
+	(*Seat)(nil),                  // 104: conclave.v1.Seat
+	(*GuardState)(nil),            // 105: conclave.v1.GuardState
 }
 var file_api_conclave_proto_depIdxs = []int32{
 	10,  // 0: conclave.v1.ClientFrame.requests:type_name -> conclave.v1.Request
@@ -8965,91 +9256,95 @@ var file_api_conclave_proto_depIdxs = []int32{
 	43,  // 56: conclave.v1.Changes.resources:type_name -> conclave.v1.Resource
 	54,  // 57: conclave.v1.SessionsResponse.sessions:type_name -> conclave.v1.Session
 	5,   // 58: conclave.v1.UpgradeRequest.action:type_name -> conclave.v1.UpgradeRequest.Action
-	44,  // 59: conclave.v1.Observation.leader:type_name -> conclave.v1.Holder
-	40,  // 60: conclave.v1.MembersResponse.members:type_name -> conclave.v1.Member
-	64,  // 61: conclave.v1.ChangeMembersRequest.add:type_name -> conclave.v1.AddMember
-	65,  // 62: conclave.v1.ChangeMembersRequest.promote:type_name -> conclave.v1.PromoteMember
-	66,  // 63: conclave.v1.ChangeMembersRequest.remove:type_name -> conclave.v1.RemoveMember
-	67,  // 64: conclave.v1.ChangeMembersRequest.lead:type_name -> conclave.v1.LeadMember
-	40,  // 65: conclave.v1.JoinResponse.members:type_name -> conclave.v1.Member
-	80,  // 66: conclave.v1.AccessRequest.who_am_i:type_name -> conclave.v1.WhoAmI
-	81,  // 67: conclave.v1.AccessRequest.show:type_name -> conclave.v1.ShowAccess
-	82,  // 68: conclave.v1.AccessRequest.check:type_name -> conclave.v1.CheckAccess
-	83,  // 69: conclave.v1.AccessRequest.change:type_name -> conclave.v1.AccessChange
-	1,   // 70: conclave.v1.CheckAccess.class:type_name -> conclave.v1.Class
-	84,  // 71: conclave.v1.AccessChange.edits:type_name -> conclave.v1.AccessEdit
-	85,  // 72: conclave.v1.AccessEdit.put_role:type_name -> conclave.v1.Role
-	86,  // 73: conclave.v1.AccessEdit.put_binding:type_name -> conclave.v1.Binding
-	87,  // 74: conclave.v1.AccessEdit.put_token:type_name -> conclave.v1.Token
-	88,  // 75: conclave.v1.AccessEdit.put_quota:type_name -> conclave.v1.Quota
-	88,  // 76: conclave.v1.AccessEdit.drop_quota:type_name -> conclave.v1.Quota
-	89,  // 77: conclave.v1.AccessEdit.names:type_name -> conclave.v1.CertificateNames
-	85,  // 78: conclave.v1.AccessResponse.role_list:type_name -> conclave.v1.Role
-	86,  // 79: conclave.v1.AccessResponse.bindings:type_name -> conclave.v1.Binding
-	87,  // 80: conclave.v1.AccessResponse.tokens:type_name -> conclave.v1.Token
-	88,  // 81: conclave.v1.AccessResponse.quotas:type_name -> conclave.v1.Quota
-	89,  // 82: conclave.v1.AccessResponse.names:type_name -> conclave.v1.CertificateNames
-	91,  // 83: conclave.v1.AccessResponse.denied_holds:type_name -> conclave.v1.DeniedHold
-	1,   // 84: conclave.v1.DeniedHold.class:type_name -> conclave.v1.Class
-	100, // 85: conclave.v1.ViewResponse.members:type_name -> conclave.v1.Seat
-	100, // 86: conclave.v1.ViewResponse.others:type_name -> conclave.v1.Seat
-	101, // 87: conclave.v1.ViewResponse.guards:type_name -> conclave.v1.GuardState
-	96,  // 88: conclave.v1.CutResponse.locks:type_name -> conclave.v1.CutLock
-	97,  // 89: conclave.v1.CutLock.machines:type_name -> conclave.v1.CutMachine
-	99,  // 90: conclave.v1.CutLock.messages:type_name -> conclave.v1.CutMessage
-	98,  // 91: conclave.v1.CutMachine.state:type_name -> conclave.v1.CutField
-	33,  // 92: conclave.v1.Seat.home:type_name -> conclave.v1.Home
-	6,   // 93: conclave.v1.Conclave.Attach:input_type -> conclave.v1.ClientFrame
-	6,   // 94: conclave.v1.Conclave.AttachHome:input_type -> conclave.v1.ClientFrame
-	28,  // 95: conclave.v1.Conclave.Ping:input_type -> conclave.v1.PingRequest
-	10,  // 96: conclave.v1.Conclave.Do:input_type -> conclave.v1.Request
-	30,  // 97: conclave.v1.Conclave.Status:input_type -> conclave.v1.StatusRequest
-	41,  // 98: conclave.v1.Conclave.List:input_type -> conclave.v1.ListRequest
-	46,  // 99: conclave.v1.Conclave.Explain:input_type -> conclave.v1.ExplainRequest
-	25,  // 100: conclave.v1.Conclave.Waits:input_type -> conclave.v1.WaitsRequest
-	50,  // 101: conclave.v1.Conclave.Watch:input_type -> conclave.v1.WatchRequest
-	52,  // 102: conclave.v1.Conclave.Sessions:input_type -> conclave.v1.SessionsRequest
-	59,  // 103: conclave.v1.Conclave.Observe:input_type -> conclave.v1.ObserveRequest
-	61,  // 104: conclave.v1.Conclave.Members:input_type -> conclave.v1.MembersRequest
-	63,  // 105: conclave.v1.Conclave.ChangeMembers:input_type -> conclave.v1.ChangeMembersRequest
-	69,  // 106: conclave.v1.Conclave.Join:input_type -> conclave.v1.JoinRequest
-	55,  // 107: conclave.v1.Conclave.EndSession:input_type -> conclave.v1.EndSessionRequest
-	57,  // 108: conclave.v1.Conclave.Upgrade:input_type -> conclave.v1.UpgradeRequest
-	79,  // 109: conclave.v1.Conclave.Access:input_type -> conclave.v1.AccessRequest
-	77,  // 110: conclave.v1.Conclave.AuditLog:input_type -> conclave.v1.AuditLogRequest
-	73,  // 111: conclave.v1.Conclave.SetGuard:input_type -> conclave.v1.SetGuardRequest
-	92,  // 112: conclave.v1.Conclave.View:input_type -> conclave.v1.ViewRequest
-	75,  // 113: conclave.v1.Conclave.CallElection:input_type -> conclave.v1.CallElectionRequest
-	94,  // 114: conclave.v1.Conclave.Cut:input_type -> conclave.v1.CutRequest
-	71,  // 115: conclave.v1.Conclave.Backup:input_type -> conclave.v1.BackupRequest
-	7,   // 116: conclave.v1.Conclave.Attach:output_type -> conclave.v1.ServerFrame
-	7,   // 117: conclave.v1.Conclave.AttachHome:output_type -> conclave.v1.ServerFrame
-	29,  // 118: conclave.v1.Conclave.Ping:output_type -> conclave.v1.PingResponse
-	21,  // 119: conclave.v1.Conclave.Do:output_type -> conclave.v1.Reply
-	31,  // 120: conclave.v1.Conclave.Status:output_type -> conclave.v1.StatusResponse
-	42,  // 121: conclave.v1.Conclave.List:output_type -> conclave.v1.ListResponse
-	47,  // 122: conclave.v1.Conclave.Explain:output_type -> conclave.v1.ExplainResponse
-	26,  // 123: conclave.v1.Conclave.Waits:output_type -> conclave.v1.WaitsResponse
-	51,  // 124: conclave.v1.Conclave.Watch:output_type -> conclave.v1.Changes
-	53,  // 125: conclave.v1.Conclave.Sessions:output_type -> conclave.v1.SessionsResponse
-	60,  // 126: conclave.v1.Conclave.Observe:output_type -> conclave.v1.Observation
-	62,  // 127: conclave.v1.Conclave.Members:output_type -> conclave.v1.MembersResponse
-	68,  // 128: conclave.v1.Conclave.ChangeMembers:output_type -> conclave.v1.ChangeMembersResponse
-	70,  // 129: conclave.v1.Conclave.Join:output_type -> conclave.v1.JoinResponse
-	56,  // 130: conclave.v1.Conclave.EndSession:output_type -> conclave.v1.EndSessionResponse
-	58,  // 131: conclave.v1.Conclave.Upgrade:output_type -> conclave.v1.UpgradeResponse
-	90,  // 132: conclave.v1.Conclave.Access:output_type -> conclave.v1.AccessResponse
-	78,  // 133: conclave.v1.Conclave.AuditLog:output_type -> conclave.v1.AuditRecords
-	74,  // 134: conclave.v1.Conclave.SetGuard:output_type -> conclave.v1.SetGuardResponse
-	93,  // 135: conclave.v1.Conclave.View:output_type -> conclave.v1.ViewResponse
-	76,  // 136: conclave.v1.Conclave.CallElection:output_type -> conclave.v1.CallElectionResponse
-	95,  // 137: conclave.v1.Conclave.Cut:output_type -> conclave.v1.CutResponse
-	72,  // 138: conclave.v1.Conclave.Backup:output_type -> conclave.v1.BackupChunk
-	116, // [116:139] is the sub-list for method output_type
-	93,  // [93:116] is the sub-list for method input_type
-	93,  // [93:93] is the sub-list for extension type_name
-	93,  // [93:93] is the sub-list for extension extendee
-	0,   // [0:93] is the sub-list for field type_name
+	61,  // 59: conclave.v1.SettingsResponse.settings:type_name -> conclave.v1.Setting
+	62,  // 60: conclave.v1.SettingsResponse.others:type_name -> conclave.v1.NameInUse
+	44,  // 61: conclave.v1.Observation.leader:type_name -> conclave.v1.Holder
+	40,  // 62: conclave.v1.MembersResponse.members:type_name -> conclave.v1.Member
+	68,  // 63: conclave.v1.ChangeMembersRequest.add:type_name -> conclave.v1.AddMember
+	69,  // 64: conclave.v1.ChangeMembersRequest.promote:type_name -> conclave.v1.PromoteMember
+	70,  // 65: conclave.v1.ChangeMembersRequest.remove:type_name -> conclave.v1.RemoveMember
+	71,  // 66: conclave.v1.ChangeMembersRequest.lead:type_name -> conclave.v1.LeadMember
+	40,  // 67: conclave.v1.JoinResponse.members:type_name -> conclave.v1.Member
+	84,  // 68: conclave.v1.AccessRequest.who_am_i:type_name -> conclave.v1.WhoAmI
+	85,  // 69: conclave.v1.AccessRequest.show:type_name -> conclave.v1.ShowAccess
+	86,  // 70: conclave.v1.AccessRequest.check:type_name -> conclave.v1.CheckAccess
+	87,  // 71: conclave.v1.AccessRequest.change:type_name -> conclave.v1.AccessChange
+	1,   // 72: conclave.v1.CheckAccess.class:type_name -> conclave.v1.Class
+	88,  // 73: conclave.v1.AccessChange.edits:type_name -> conclave.v1.AccessEdit
+	89,  // 74: conclave.v1.AccessEdit.put_role:type_name -> conclave.v1.Role
+	90,  // 75: conclave.v1.AccessEdit.put_binding:type_name -> conclave.v1.Binding
+	91,  // 76: conclave.v1.AccessEdit.put_token:type_name -> conclave.v1.Token
+	92,  // 77: conclave.v1.AccessEdit.put_quota:type_name -> conclave.v1.Quota
+	92,  // 78: conclave.v1.AccessEdit.drop_quota:type_name -> conclave.v1.Quota
+	93,  // 79: conclave.v1.AccessEdit.names:type_name -> conclave.v1.CertificateNames
+	89,  // 80: conclave.v1.AccessResponse.role_list:type_name -> conclave.v1.Role
+	90,  // 81: conclave.v1.AccessResponse.bindings:type_name -> conclave.v1.Binding
+	91,  // 82: conclave.v1.AccessResponse.tokens:type_name -> conclave.v1.Token
+	92,  // 83: conclave.v1.AccessResponse.quotas:type_name -> conclave.v1.Quota
+	93,  // 84: conclave.v1.AccessResponse.names:type_name -> conclave.v1.CertificateNames
+	95,  // 85: conclave.v1.AccessResponse.denied_holds:type_name -> conclave.v1.DeniedHold
+	1,   // 86: conclave.v1.DeniedHold.class:type_name -> conclave.v1.Class
+	104, // 87: conclave.v1.ViewResponse.members:type_name -> conclave.v1.Seat
+	104, // 88: conclave.v1.ViewResponse.others:type_name -> conclave.v1.Seat
+	105, // 89: conclave.v1.ViewResponse.guards:type_name -> conclave.v1.GuardState
+	100, // 90: conclave.v1.CutResponse.locks:type_name -> conclave.v1.CutLock
+	101, // 91: conclave.v1.CutLock.machines:type_name -> conclave.v1.CutMachine
+	103, // 92: conclave.v1.CutLock.messages:type_name -> conclave.v1.CutMessage
+	102, // 93: conclave.v1.CutMachine.state:type_name -> conclave.v1.CutField
+	33,  // 94: conclave.v1.Seat.home:type_name -> conclave.v1.Home
+	6,   // 95: conclave.v1.Conclave.Attach:input_type -> conclave.v1.ClientFrame
+	6,   // 96: conclave.v1.Conclave.AttachHome:input_type -> conclave.v1.ClientFrame
+	28,  // 97: conclave.v1.Conclave.Ping:input_type -> conclave.v1.PingRequest
+	10,  // 98: conclave.v1.Conclave.Do:input_type -> conclave.v1.Request
+	30,  // 99: conclave.v1.Conclave.Status:input_type -> conclave.v1.StatusRequest
+	41,  // 100: conclave.v1.Conclave.List:input_type -> conclave.v1.ListRequest
+	46,  // 101: conclave.v1.Conclave.Explain:input_type -> conclave.v1.ExplainRequest
+	25,  // 102: conclave.v1.Conclave.Waits:input_type -> conclave.v1.WaitsRequest
+	50,  // 103: conclave.v1.Conclave.Watch:input_type -> conclave.v1.WatchRequest
+	52,  // 104: conclave.v1.Conclave.Sessions:input_type -> conclave.v1.SessionsRequest
+	63,  // 105: conclave.v1.Conclave.Observe:input_type -> conclave.v1.ObserveRequest
+	65,  // 106: conclave.v1.Conclave.Members:input_type -> conclave.v1.MembersRequest
+	67,  // 107: conclave.v1.Conclave.ChangeMembers:input_type -> conclave.v1.ChangeMembersRequest
+	73,  // 108: conclave.v1.Conclave.Join:input_type -> conclave.v1.JoinRequest
+	55,  // 109: conclave.v1.Conclave.EndSession:input_type -> conclave.v1.EndSessionRequest
+	57,  // 110: conclave.v1.Conclave.Upgrade:input_type -> conclave.v1.UpgradeRequest
+	59,  // 111: conclave.v1.Conclave.Settings:input_type -> conclave.v1.SettingsRequest
+	83,  // 112: conclave.v1.Conclave.Access:input_type -> conclave.v1.AccessRequest
+	81,  // 113: conclave.v1.Conclave.AuditLog:input_type -> conclave.v1.AuditLogRequest
+	77,  // 114: conclave.v1.Conclave.SetGuard:input_type -> conclave.v1.SetGuardRequest
+	96,  // 115: conclave.v1.Conclave.View:input_type -> conclave.v1.ViewRequest
+	79,  // 116: conclave.v1.Conclave.CallElection:input_type -> conclave.v1.CallElectionRequest
+	98,  // 117: conclave.v1.Conclave.Cut:input_type -> conclave.v1.CutRequest
+	75,  // 118: conclave.v1.Conclave.Backup:input_type -> conclave.v1.BackupRequest
+	7,   // 119: conclave.v1.Conclave.Attach:output_type -> conclave.v1.ServerFrame
+	7,   // 120: conclave.v1.Conclave.AttachHome:output_type -> conclave.v1.ServerFrame
+	29,  // 121: conclave.v1.Conclave.Ping:output_type -> conclave.v1.PingResponse
+	21,  // 122: conclave.v1.Conclave.Do:output_type -> conclave.v1.Reply
+	31,  // 123: conclave.v1.Conclave.Status:output_type -> conclave.v1.StatusResponse
+	42,  // 124: conclave.v1.Conclave.List:output_type -> conclave.v1.ListResponse
+	47,  // 125: conclave.v1.Conclave.Explain:output_type -> conclave.v1.ExplainResponse
+	26,  // 126: conclave.v1.Conclave.Waits:output_type -> conclave.v1.WaitsResponse
+	51,  // 127: conclave.v1.Conclave.Watch:output_type -> conclave.v1.Changes
+	53,  // 128: conclave.v1.Conclave.Sessions:output_type -> conclave.v1.SessionsResponse
+	64,  // 129: conclave.v1.Conclave.Observe:output_type -> conclave.v1.Observation
+	66,  // 130: conclave.v1.Conclave.Members:output_type -> conclave.v1.MembersResponse
+	72,  // 131: conclave.v1.Conclave.ChangeMembers:output_type -> conclave.v1.ChangeMembersResponse
+	74,  // 132: conclave.v1.Conclave.Join:output_type -> conclave.v1.JoinResponse
+	56,  // 133: conclave.v1.Conclave.EndSession:output_type -> conclave.v1.EndSessionResponse
+	58,  // 134: conclave.v1.Conclave.Upgrade:output_type -> conclave.v1.UpgradeResponse
+	60,  // 135: conclave.v1.Conclave.Settings:output_type -> conclave.v1.SettingsResponse
+	94,  // 136: conclave.v1.Conclave.Access:output_type -> conclave.v1.AccessResponse
+	82,  // 137: conclave.v1.Conclave.AuditLog:output_type -> conclave.v1.AuditRecords
+	78,  // 138: conclave.v1.Conclave.SetGuard:output_type -> conclave.v1.SetGuardResponse
+	97,  // 139: conclave.v1.Conclave.View:output_type -> conclave.v1.ViewResponse
+	80,  // 140: conclave.v1.Conclave.CallElection:output_type -> conclave.v1.CallElectionResponse
+	99,  // 141: conclave.v1.Conclave.Cut:output_type -> conclave.v1.CutResponse
+	76,  // 142: conclave.v1.Conclave.Backup:output_type -> conclave.v1.BackupChunk
+	119, // [119:143] is the sub-list for method output_type
+	95,  // [95:119] is the sub-list for method input_type
+	95,  // [95:95] is the sub-list for extension type_name
+	95,  // [95:95] is the sub-list for extension extendee
+	0,   // [0:95] is the sub-list for field type_name
 }
 
 func init() { file_api_conclave_proto_init() }
@@ -9068,19 +9363,19 @@ func file_api_conclave_proto_init() {
 		(*Request_Revoke)(nil),
 		(*Request_Transfer)(nil),
 	}
-	file_api_conclave_proto_msgTypes[57].OneofWrappers = []any{
+	file_api_conclave_proto_msgTypes[61].OneofWrappers = []any{
 		(*ChangeMembersRequest_Add)(nil),
 		(*ChangeMembersRequest_Promote)(nil),
 		(*ChangeMembersRequest_Remove)(nil),
 		(*ChangeMembersRequest_Lead)(nil),
 	}
-	file_api_conclave_proto_msgTypes[73].OneofWrappers = []any{
+	file_api_conclave_proto_msgTypes[77].OneofWrappers = []any{
 		(*AccessRequest_WhoAmI)(nil),
 		(*AccessRequest_Show)(nil),
 		(*AccessRequest_Check)(nil),
 		(*AccessRequest_Change)(nil),
 	}
-	file_api_conclave_proto_msgTypes[78].OneofWrappers = []any{
+	file_api_conclave_proto_msgTypes[82].OneofWrappers = []any{
 		(*AccessEdit_PutRole)(nil),
 		(*AccessEdit_DropRole)(nil),
 		(*AccessEdit_PutBinding)(nil),
@@ -9098,7 +9393,7 @@ func file_api_conclave_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_api_conclave_proto_rawDesc), len(file_api_conclave_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   96,
+			NumMessages:   100,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -40,6 +40,7 @@ const (
 	Conclave_Join_FullMethodName          = "/conclave.v1.Conclave/Join"
 	Conclave_EndSession_FullMethodName    = "/conclave.v1.Conclave/EndSession"
 	Conclave_Upgrade_FullMethodName       = "/conclave.v1.Conclave/Upgrade"
+	Conclave_Settings_FullMethodName      = "/conclave.v1.Conclave/Settings"
 	Conclave_Access_FullMethodName        = "/conclave.v1.Conclave/Access"
 	Conclave_AuditLog_FullMethodName      = "/conclave.v1.Conclave/AuditLog"
 	Conclave_SetGuard_FullMethodName      = "/conclave.v1.Conclave/SetGuard"
@@ -119,6 +120,9 @@ type ConclaveClient interface {
 	EndSession(ctx context.Context, in *EndSessionRequest, opts ...grpc.CallOption) (*EndSessionResponse, error)
 	// Upgrade shows the level of the cluster's formats, or changes it.
 	Upgrade(ctx context.Context, in *UpgradeRequest, opts ...grpc.CallOption) (*UpgradeResponse, error)
+	// Settings shows the settings of the cluster, or changes one. Any server takes it, and passes
+	// it to the leader. Below level 5 a change fails with INVALID_ARGUMENT.
+	Settings(ctx context.Context, in *SettingsRequest, opts ...grpc.CallOption) (*SettingsResponse, error)
 	// Access says who the caller is, and who may do what, or changes that. Any server takes
 	// it, and passes it to the leader. Below level 4 there are no rules, and a change fails
 	// with INVALID_ARGUMENT.
@@ -342,6 +346,16 @@ func (c *conclaveClient) Upgrade(ctx context.Context, in *UpgradeRequest, opts .
 	return out, nil
 }
 
+func (c *conclaveClient) Settings(ctx context.Context, in *SettingsRequest, opts ...grpc.CallOption) (*SettingsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SettingsResponse)
+	err := c.cc.Invoke(ctx, Conclave_Settings_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *conclaveClient) Access(ctx context.Context, in *AccessRequest, opts ...grpc.CallOption) (*AccessResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(AccessResponse)
@@ -500,6 +514,9 @@ type ConclaveServer interface {
 	EndSession(context.Context, *EndSessionRequest) (*EndSessionResponse, error)
 	// Upgrade shows the level of the cluster's formats, or changes it.
 	Upgrade(context.Context, *UpgradeRequest) (*UpgradeResponse, error)
+	// Settings shows the settings of the cluster, or changes one. Any server takes it, and passes
+	// it to the leader. Below level 5 a change fails with INVALID_ARGUMENT.
+	Settings(context.Context, *SettingsRequest) (*SettingsResponse, error)
 	// Access says who the caller is, and who may do what, or changes that. Any server takes
 	// it, and passes it to the leader. Below level 4 there are no rules, and a change fails
 	// with INVALID_ARGUMENT.
@@ -586,6 +603,9 @@ func (UnimplementedConclaveServer) EndSession(context.Context, *EndSessionReques
 }
 func (UnimplementedConclaveServer) Upgrade(context.Context, *UpgradeRequest) (*UpgradeResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Upgrade not implemented")
+}
+func (UnimplementedConclaveServer) Settings(context.Context, *SettingsRequest) (*SettingsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Settings not implemented")
 }
 func (UnimplementedConclaveServer) Access(context.Context, *AccessRequest) (*AccessResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Access not implemented")
@@ -881,6 +901,24 @@ func _Conclave_Upgrade_Handler(srv interface{}, ctx context.Context, dec func(in
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Conclave_Settings_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SettingsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ConclaveServer).Settings(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Conclave_Settings_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ConclaveServer).Settings(ctx, req.(*SettingsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Conclave_Access_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(AccessRequest)
 	if err := dec(in); err != nil {
@@ -1047,6 +1085,10 @@ var Conclave_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Upgrade",
 			Handler:    _Conclave_Upgrade_Handler,
+		},
+		{
+			MethodName: "Settings",
+			Handler:    _Conclave_Settings_Handler,
 		},
 		{
 			MethodName: "Access",

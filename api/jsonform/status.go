@@ -188,3 +188,39 @@ type Upgrade struct {
 func UpgradeOf(u *api.UpgradeResponse) Upgrade {
 	return Upgrade{u.GetLevel(), u.GetTarget(), u.GetHeld(), Duration(u.GetRisesInNs()), texts(u.GetObstacles())}
 }
+
+// Settings are the settings of a cluster. After a change that demands a form of names, OtherForms is how
+// many names in use have another one, and Others are the first of them.
+type Settings struct {
+	Settings   []Setting   `json:"settings"`
+	Revision   Uint64      `json:"revision"`
+	OtherForms Uint64      `json:"other_forms,omitzero"`
+	Others     []NameInUse `json:"others,omitempty"`
+}
+
+// Setting is a choice that operators make once for all servers. Values are the possible ones, the
+// default first.
+type Setting struct {
+	Name   string   `json:"name"`
+	Value  string   `json:"value"`
+	Values []string `json:"values"`
+	Text   string   `json:"text"`
+}
+
+// NameInUse is the name of a lock or an election, or the prefix of a guard.
+type NameInUse struct {
+	Kind string `json:"kind"`
+	Name string `json:"name"`
+}
+
+// SettingsOf returns the form of the settings of a cluster.
+func SettingsOf(s *api.SettingsResponse) Settings {
+	form := Settings{Settings: []Setting{}, Revision: Uint64(s.GetRevision()), OtherForms: Uint64(s.GetOtherForms())}
+	for _, one := range s.GetSettings() {
+		form.Settings = append(form.Settings, Setting{one.GetName(), one.GetValue(), texts(one.GetValues()), one.GetText()})
+	}
+	for _, n := range s.GetOthers() {
+		form.Others = append(form.Others, NameInUse{n.GetKind(), n.GetName()})
+	}
+	return form
+}

@@ -35,6 +35,7 @@ func commands(a *connect.App) []*cobra.Command {
 		cluster.NewStatus(a),
 		cluster.NewMember(a),
 		cluster.NewUpgrade(a),
+		cluster.NewSettings(a),
 		access.NewAccess(a),
 		cluster.NewAuditLog(a),
 		cluster.NewNamespace(a),

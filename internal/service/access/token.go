@@ -1,8 +1,11 @@
 package access
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"crypto/subtle"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -49,6 +52,41 @@ func (t *Token) Proves(secret []byte) bool {
 
 // Expired reports whether the token has expired at a time of the wall clock.
 func (t *Token) Expired(wall int64) bool { return t.Expires != 0 && wall >= t.Expires }
+
+// Ending says when the last token of a principal expires.
+type Ending struct {
+	Principal string
+	At        int64 // wall clock, ns since 1970
+}
+
+// MaxEndings bounds the principals that servers report about.
+const MaxEndings = 100
+
+// meantToEnd is the life of a token, in ns, below which it is meant to expire, such as that of a guest.
+const meantToEnd = 14 * 24 * 3600e9
+
+// Endings returns when principals lose their last token, of the principals for which that is first. A
+// token with a later one for the same principal is replaced already. Left out are tokens for servers
+// that join, and tokens that live for less than two weeks.
+func (s *State) Endings(most int) []Ending {
+	last := make(map[string]*Token)
+	tokens := s.Tokens()
+	for i := range tokens {
+		t := &tokens[i]
+		before := last[t.Name]
+		if !t.Joins() && (before == nil || before.Expires != 0 && (t.Expires == 0 || t.Expires > before.Expires)) {
+			last[t.Name] = t
+		}
+	}
+	var endings []Ending
+	for _, name := range slices.Sorted(maps.Keys(last)) {
+		if t := last[name]; t.Expires != 0 && t.Expires-t.Made >= meantToEnd {
+			endings = append(endings, Ending{t.Principal(), t.Expires})
+		}
+	}
+	slices.SortStableFunc(endings, func(a, b Ending) int { return cmp.Compare(a.At, b.At) })
+	return endings[:min(len(endings), most)]
+}
 
 func validateTokenID(id string) error {
 	if len(id) != tokenIDLength || strings.Trim(id, "abcdefghijklmnopqrstuvwxyz234567") != "" {

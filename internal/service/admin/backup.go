@@ -14,10 +14,12 @@ import (
 
 	"github.com/conclave-io/conclave/api"
 	"github.com/conclave-io/conclave/internal/service/act"
+	"github.com/conclave-io/conclave/internal/service/authn"
 	"github.com/conclave-io/conclave/internal/service/backup"
 	"github.com/conclave-io/conclave/internal/service/forward"
 	"github.com/conclave-io/conclave/internal/service/node"
 	"github.com/conclave-io/conclave/internal/service/registry"
+	"github.com/conclave-io/conclave/internal/service/version"
 )
 
 // backupChunk is the size of the part of a file in one message.
@@ -26,6 +28,9 @@ const backupChunk = 256 << 10
 // Backup streams the state of the cluster as a file. A linearizable backup contains
 // everything acknowledged before the call.
 func (a *Acts) Backup(req *api.BackupRequest, stream grpc.ServerStreamingServer[api.BackupChunk]) error {
+	if req.GetSent() && authn.IsForwarded(stream.Context()) {
+		return a.recordSent(stream.Context())
+	}
 	parts, err := a.backup(stream.Context(), req)
 	if err != nil {
 		return err
@@ -37,8 +42,44 @@ func (a *Acts) Backup(req *api.BackupRequest, stream grpc.ServerStreamingServer[
 			}
 		}
 	}
-	a.cfg.Metrics.LastBackup.Store(time.Now().UnixNano())
+	if !authn.IsForwarded(stream.Context()) { // otherwise the server that asked sends it to the caller
+		a.sent(stream.Context(), req.GetStale())
+	}
 	return nil
+}
+
+// sent notes that this server has sent the whole of a backup to its caller. A stale one may be old, so
+// it is not put on record.
+func (a *Acts) sent(ctx context.Context, stale bool) {
+	a.cfg.Metrics.LastBackup.Store(time.Now().UnixNano())
+	if stale || a.cfg.Node.Level() < version.Settings {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, recordWithin)
+	defer cancel()
+	// If no leader records it, the caller has its backup all the same, and the metric of this server shows it.
+	_, _ = forward.OnLeaderInTime(ctx, a.cfg.Forward, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, a.recordSent(ctx)
+	}, func(ctx context.Context, leader api.ConclaveClient) (struct{}, error) {
+		stream, err := leader.Backup(ctx, &api.BackupRequest{Sent: true})
+		err = forward.EachOf(stream, err, func(*api.BackupChunk) error { return nil })
+		if errors.Is(err, io.EOF) {
+			err = nil
+		}
+		return struct{}{}, err
+	})
+}
+
+// recordWithin is how long a backup that was sent may take to get on record.
+const recordWithin = 5 * time.Second
+
+// recordSent records that a server has sent the whole of a backup. This server leads.
+func (a *Acts) recordSent(ctx context.Context) error {
+	_, by, err := act.OriginOf(ctx)
+	if err != nil {
+		return err
+	}
+	return act.Note(ctx, a.cfg.Node, by, registry.BackedUp, "")
 }
 
 // backup returns the file in parts.

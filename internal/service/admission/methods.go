@@ -37,8 +37,9 @@ var methods = map[string]method{
 	"Members":       {access.OnCluster(access.Status), "members"},
 	"ChangeMembers": {access.OfMembers, "change_members"},
 	"Join":          {access.OfMembers, "join"},
-	"Upgrade":       {access.ByName(access.Upgrade), "upgrade"}, // to show the level needs status
-	"Access":        {access.AnyProven, "access"},               // what it asks for decides
+	"Upgrade":       {access.ByName(access.Upgrade), "upgrade"},  // to show the level needs status
+	"Settings":      {access.ByName(access.Members), "settings"}, // to show them needs status
+	"Access":        {access.AnyProven, "access"},                // what it asks for decides
 	"AuditLog":      {access.OnCluster(access.Audit), "audit_log"},
 	"SetGuard":      {access.ByName(access.Members), "set_guard"},
 	"View":          {access.OnCluster(access.Status), "view"},
@@ -52,6 +53,10 @@ func needOf(method string, req any) access.Need {
 	switch req := req.(type) {
 	case *api.UpgradeRequest:
 		if req.GetAction() == api.UpgradeRequest_ACTION_STATUS {
+			return access.OnCluster(access.Status)
+		}
+	case *api.SettingsRequest:
+		if req.GetName() == "" && req.GetValue() == "" {
 			return access.OnCluster(access.Status)
 		}
 	case *api.AccessRequest:

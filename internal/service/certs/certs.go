@@ -199,7 +199,7 @@ func (s *Store) Reload(log *slog.Logger) (closed int, err error) {
 
 // Watch calls reload when the files change, and warns when certificates expire soon, until ctx ends.
 func (s *Store) Watch(ctx context.Context, every time.Duration, log *slog.Logger, reload func() error) {
-	told := make(warnings)
+	told := make(Warnings)
 	s.warn(told, log, time.Now())
 	for range wait.Ticks(ctx, every) {
 		if s.changed() {
@@ -325,14 +325,14 @@ func (s *Store) FirstExpiry() int64 {
 	return first
 }
 
-// warnAhead is how long before the expiry of a certificate the log has a warning. From the
+// warnAhead is how long before something expires the log has a warning. From the
 // last day on there is one every hour.
 var warnAhead = []time.Duration{30 * day, 14 * day, 7 * day, 3 * day, day, 0}
 
 const day = 24 * time.Hour
 
-// warnings are the last warnings about certificates, by use.
-type warnings map[string]warning
+// Warnings are the last warnings about what expires, by what it is.
+type Warnings map[string]warning
 
 type warning struct {
 	of    time.Time // the expiry that the warning was about
@@ -340,34 +340,34 @@ type warning struct {
 	at    time.Time
 }
 
-// due returns the warning about a certificate that is due, or "".
-func (w warnings) due(use string, expires, now time.Time) string {
+// Due returns the warning that is due about something that expires, such as "the certificate for peers",
+// or "".
+func (w Warnings) Due(what string, expires, now time.Time) string {
 	left, stage := expires.Sub(now), 0
 	for _, ahead := range warnAhead {
 		if left <= ahead {
 			stage++
 		}
 	}
-	last := w[use]
+	last := w[what]
 	hour := left <= day && now.Sub(last.at) >= time.Hour
 	if said := last.of.Equal(expires) && stage <= last.stage && !hour; stage == 0 || said {
 		return ""
 	}
-	w[use] = warning{expires, stage, now}
-	text := fmt.Sprintf("the certificate for %s expires in %v", use, left.Round(time.Minute))
+	w[what] = warning{expires, stage, now}
 	switch {
 	case left <= 0:
-		text = fmt.Sprintf("the certificate for %s has expired", use)
+		return what + " has expired"
 	case left > 2*day:
-		text = fmt.Sprintf("the certificate for %s expires in %d days", use, int(left/day))
+		return fmt.Sprintf("%s expires in %d days", what, int(left/day))
 	}
-	return text
+	return fmt.Sprintf("%s expires in %v", what, left.Round(time.Minute))
 }
 
 // warn logs which certificates expire soon.
-func (s *Store) warn(w warnings, log *slog.Logger, now time.Time) {
+func (s *Store) warn(w Warnings, log *slog.Logger, now time.Time) {
 	for use, expires := range s.Expiries() {
-		if text := w.due(use, expires, now); text != "" {
+		if text := w.Due("the certificate for "+use, expires, now); text != "" {
 			log.Warn(text+"; replace the files: the server reloads them by itself", "expires", expires.UTC().Format(time.RFC3339))
 		}
 	}

@@ -12,6 +12,8 @@ import (
 	"github.com/conclave-io/conclave/internal/kit/wait"
 	"github.com/conclave-io/conclave/internal/service/access"
 	"github.com/conclave-io/conclave/internal/service/authn"
+	"github.com/conclave-io/conclave/internal/service/guarded/home"
+	"github.com/conclave-io/conclave/internal/service/node"
 	"github.com/conclave-io/conclave/internal/service/registry"
 	"github.com/conclave-io/conclave/internal/service/stream"
 )
@@ -21,11 +23,14 @@ import (
 
 // AfterRules makes all homes go by a change of the rules that was made.
 func (d *Door) AfterRules(ctx context.Context, change *access.Change) error {
-	if err := d.awaitHomes(ctx); err != nil || !change.EndSessions {
+	if err := d.awaitHomes(ctx, byRules); err != nil || !change.EndSessions {
 		return err
 	}
 	return d.endAnonymousAtHomes(ctx)
 }
+
+// AfterSetting makes all homes go by a change of the settings that was made.
+func (d *Door) AfterSetting(ctx context.Context) error { return d.awaitHomes(ctx, bySettings) }
 
 // EachHold calls see for the guarded locks that clients of homes hold or wait for. A member
 // that does not answer is left out.
@@ -107,33 +112,56 @@ func (d *Door) endAnonymousAtHomes(ctx context.Context) error {
 	return nil
 }
 
-// awaitHomes returns once all homes go by the rules that this server, which leads, knows. A home
-// that does not answer loses its seat after its lease.
-func (d *Door) awaitHomes(ctx context.Context) error {
+// guide is something of the replicated state that homes go by, with revisions.
+type guide struct {
+	what string
+	// known returns the newest revision, here the one by which the home of this server goes, and ask that
+	// of another home.
+	known func(node.State) uint64
+	here  func(*home.Home) uint64
+	ask   func(context.Context, api.ConclaveClient) (uint64, error)
+}
+
+var byRules = guide{
+	"rules", func(state node.State) uint64 { return state.Rules().Revision() }, (*home.Home).Revision,
+	func(ctx context.Context, member api.ConclaveClient) (uint64, error) {
+		answer, err := member.Access(ctx, &api.AccessRequest{Ask: &api.AccessRequest_WhoAmI{WhoAmI: &api.WhoAmI{}}})
+		return answer.GetRevision(), err
+	},
+}
+
+var bySettings = guide{
+	"settings", func(state node.State) uint64 { return state.Settings().Revision() }, (*home.Home).SettingsRevision,
+	func(ctx context.Context, member api.ConclaveClient) (uint64, error) {
+		answer, err := member.Settings(ctx, &api.SettingsRequest{Home: true})
+		return answer.GetRevision(), err
+	},
+}
+
+// awaitHomes returns once all homes go by what this server, which leads, knows. A home that does not
+// answer loses its seat after its lease.
+func (d *Door) awaitHomes(ctx context.Context, by guide) error {
 	end, stop := d.cfg.Forward.Waiting(ctx)
 	defer stop()
 	state, err := d.cfg.Node.Read(ctx)
 	if err != nil {
 		return err
 	}
-	for wanted := state.Rules().Revision(); ; {
-		late := d.lateHome(end, wanted)
+	for wanted := by.known(state); ; {
+		late := d.lateHome(end, by, wanted)
 		if late == 0 {
 			return nil
 		}
 		if err := wait.For(end, d.cfg.Forward.LookEvery()); err != nil {
-			return status.Error(codes.Internal, fmt.Sprintf("the rules are changed, but server %d has not confirmed it: until it has, its clients may get locks under an algorithm by the rules before", late))
+			return status.Error(codes.Internal, fmt.Sprintf("the %[1]s are changed, but server %[2]d has not confirmed it: until it has, its clients may get locks under an algorithm by the %[1]s before", by.what, late))
 		}
 	}
 }
 
-// lateHome returns a member that does not go by a revision of the rules, or 0.
-func (d *Door) lateHome(ctx context.Context, wanted uint64) uint64 {
-	here := func(context.Context) (uint64, error) { return d.cfg.Node.Home().Revision(), nil }
-	all := atMembers(d.itself(ctx), d, here, func(ctx context.Context, member api.ConclaveClient) (uint64, error) {
-		answer, err := member.Access(ctx, &api.AccessRequest{Ask: &api.AccessRequest_WhoAmI{WhoAmI: &api.WhoAmI{}}})
-		return answer.GetRevision(), err
-	})
+// lateHome returns a member that does not go by a revision, or 0.
+func (d *Door) lateHome(ctx context.Context, by guide, wanted uint64) uint64 {
+	here := func(context.Context) (uint64, error) { return by.here(d.cfg.Node.Home()), nil }
+	all := atMembers(d.itself(ctx), d, here, by.ask)
 	if at := slices.IndexFunc(all, func(m fromMember[uint64]) bool { return m.err != nil || m.answer < wanted }); at >= 0 {
 		return all[at].server
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/conclave-io/conclave/algorithm/view"
+	"github.com/conclave-io/conclave/internal/kit/alike"
 	"github.com/conclave-io/conclave/internal/service/access"
 	"github.com/conclave-io/conclave/internal/service/lease"
 	"github.com/conclave-io/conclave/internal/service/registry"
@@ -223,7 +224,7 @@ func (h *home) acquire(conn uint64, c *registry.Command) {
 		moved := h.movedFrom(c.Name)
 		h.reply(conn, registry.Outcome{Session: c.Session, Sequence: c.Sequence, Result: moved})
 		return
-	case h.deny(conn, c):
+	case h.deny(conn, c) || h.misnamed(conn, c):
 		return
 	case c.Shared || c.Limit > 1:
 		h.refuse(conn, c, registry.Invalid, fmt.Sprintf("%q is guarded by %s: it cannot be shared or have a limit", c.Name, s.spec.Name))
@@ -247,6 +248,18 @@ func (h *home) deny(conn uint64, c *registry.Command) bool {
 		h.refuse(conn, c, refusal.Code, refusal.Message)
 	}
 	return refusal != nil
+}
+
+// misnamed refuses a name that is not in the form that new names must have.
+func (h *home) misnamed(conn uint64, c *registry.Command) bool {
+	problem := ""
+	if h.settings.NFC() {
+		problem = alike.NotNFC("name", c.Name)
+	}
+	if problem != "" {
+		h.refuse(conn, c, registry.Invalid, problem)
+	}
+	return problem != ""
 }
 
 // carryOut applies a command and passes on its effects.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/conclave-io/conclave/algorithm/view"
+	"github.com/conclave-io/conclave/internal/kit/alike"
 	"github.com/conclave-io/conclave/internal/kit/near"
 	"github.com/conclave-io/conclave/internal/service/registry"
 )
@@ -82,6 +83,9 @@ type nears struct {
 // lock asks for a name, and reports whether it is granted.
 func (ns *nears) lock(n *near.Hold) bool {
 	m := ns.machines
+	if ns.settings.NFC() && !alike.IsNFC(n.Name) {
+		return false
+	}
 	if ns.member.State != view.Open || ns.member.Lapsed || n.Owner.Closed || m.links.crowded() {
 		return false
 	}

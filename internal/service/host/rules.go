@@ -3,6 +3,7 @@ package host
 import (
 	"github.com/conclave-io/conclave/internal/service/access"
 	"github.com/conclave-io/conclave/internal/service/registry"
+	"github.com/conclave-io/conclave/internal/service/settings"
 )
 
 // No log entry decides about requests to acquire at a home. The home decides by the rules that its
@@ -20,6 +21,20 @@ func (h *Host) Rules(now int64, rules *access.State) {
 	h.home.answerAll()
 	h.finish()
 }
+
+// Settings tells the host the settings of the cluster that its server has applied.
+func (h *Host) Settings(now int64, s *settings.State) {
+	defer h.guard()
+	if h.output.Err != nil {
+		return
+	}
+	h.begin(now)
+	h.settings = s
+	h.finish()
+}
+
+// SettingsRevision returns the revision of the settings by which this home goes.
+func (h *Host) SettingsRevision() uint64 { return h.settings.Revision() }
 
 // Revision returns the revision of the rules by which this home goes: every request that it grants
 // from now on is allowed by them, or by newer ones.

@@ -3,6 +3,7 @@ package host
 import (
 	"github.com/conclave-io/conclave/algorithm/view"
 	"github.com/conclave-io/conclave/internal/service/registry"
+	"github.com/conclave-io/conclave/internal/service/settings"
 	"github.com/conclave-io/conclave/process"
 )
 
@@ -61,6 +62,8 @@ type self struct {
 	gaps    int64 // the total time for which this server was suspended
 	member  view.Member
 	leaving leaving
+
+	settings *settings.State // of the cluster, that the server has applied
 }
 
 // stood is the longest time between two ticks of a server that was not suspended.

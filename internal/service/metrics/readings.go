@@ -93,6 +93,7 @@ var readings = map[string]probe{
 	"conclave_level_max":                            one(func(*snapshot) uint32 { return version.Max }),
 	"conclave_ready":                                truth(func(v *snapshot) bool { return v.of.Ready() }),
 	"conclave_certificate_expiry_timestamp_seconds": expiries,
+	"conclave_token_expiry_timestamp_seconds":       tokenExpiries,
 	"conclave_log_bytes":                            ofDisk(func(r *room) int64 { return r.log }),
 	"conclave_snapshot_bytes":                       ofDisk(func(r *room) int64 { return r.snapshots }),
 	"conclave_disk_free_bytes":                      ofFileSystem(func(r *room) int64 { return r.free }),
@@ -244,8 +245,14 @@ func expiries(v *snapshot, emit func(float64, ...string)) {
 	}
 }
 
+func tokenExpiries(v *snapshot, emit func(float64, ...string)) {
+	for _, e := range v.of.Node.Rules().Endings(access.MaxEndings) {
+		emit(time.Duration(e.At).Seconds(), e.Principal)
+	}
+}
+
 func lastBackup(v *snapshot, emit func(float64, ...string)) {
-	if at := v.counts.LastBackup.Load(); at > 0 {
+	if at := max(v.LastBackup, v.counts.LastBackup.Load()); at > 0 {
 		emit(time.Duration(at).Seconds())
 	}
 }

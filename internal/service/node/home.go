@@ -42,13 +42,17 @@ func (n *Node) answerSeats(replies []replica.SeatReply) {
 	}
 }
 
-// updateHome gives the home the rules as the log has them, if they have changed, and then, if view is
-// set, the seats and guards: a seat that has just entered grants nothing by older rules.
+// updateHome gives the home the rules and settings as the log has them, if they have changed, and then, if
+// view is set, the seats and guards: a seat that has just entered grants nothing by older rules.
 func (n *Node) updateHome(view bool) {
 	reg := n.replica.Registry()
 	if rules := reg.Rules(); rules != n.shown {
 		n.shown = rules
 		n.home.SetRules(rules)
+	}
+	if set := reg.Settings(); set != n.set {
+		n.set = set
+		n.home.SetSettings(set)
 	}
 	if view {
 		n.home.SetView(reg.Guarded())

@@ -19,6 +19,7 @@ import (
 	"github.com/conclave-io/conclave/internal/service/peering"
 	"github.com/conclave-io/conclave/internal/service/registry"
 	"github.com/conclave-io/conclave/internal/service/replica"
+	"github.com/conclave-io/conclave/internal/service/settings"
 	"github.com/conclave-io/conclave/internal/service/store"
 	"github.com/conclave-io/conclave/internal/service/transport"
 	"github.com/conclave-io/conclave/internal/service/version"
@@ -60,8 +61,9 @@ type Node struct {
 	records  records
 	copies   copies
 	metrics  Metrics
-	shown    *access.State // that the host knows
-	ready    atomic.Bool   // what the disk has of the cluster is known
+	shown    *access.State   // that the host knows
+	set      *settings.State // likewise
+	ready    atomic.Bool     // what the disk has of the cluster is known
 	applied
 
 	stop     chan struct{}

@@ -155,6 +155,11 @@ var upkeep = []Alert{
 		Fault:   []Series{is("conclave_certificate_expiry_timestamp_seconds", "a", "86400x10", `use="clients"`)}, Calm: []Series{is("conclave_certificate_expiry_timestamp_seconds", "a", "864000x10", `use="clients"`)}, At: 5 * minute,
 	},
 	{
+		Name: "TokenExpires", Severity: warning, Expr: "min by (job, principal) (conclave_token_expiry_timestamp_seconds) - time() < 7 * 86400",
+		Summary: "The last token of {{ $labels.principal }} at {{ $labels.job }} expires within 7 days.",
+		Fault:   []Series{is("conclave_token_expiry_timestamp_seconds", "a", "518400x10", `principal="token:nightly"`)}, Calm: []Series{is("conclave_token_expiry_timestamp_seconds", "a", "1728000x10", `principal="token:nightly"`)}, At: 5 * minute,
+	},
+	{
 		Name: "ReloadFailed", Severity: warning, Expr: `increase(conclave_certificate_reloads_total{result="failed"}[1h]) > 0`,
 		Summary: "Server {{ $labels.instance }} of {{ $labels.job }} could not use its new certificate files.",
 		Fault:   []Series{is("conclave_certificate_reloads_total", "a", "0x5 1x20", `result="failed"`)}, Calm: []Series{is("conclave_certificate_reloads_total", "a", "0+1x20", `result="ok"`)}, At: 15 * minute,

@@ -166,6 +166,8 @@ type Stats struct {
 	// StateBytes is the approximate size of the state, encoded. At StateLimit this
 	// server, as the leader, refuses requests that make it larger.
 	StateBytes, StateLimit int
+	// LastBackup is when the last backup on record was taken, ns since 1970, or 0.
+	LastBackup int64
 	// Shunned is how often this server, as the leader, stopped renewing a seat, by
 	// Whys.
 	Shunned [len(Whys)]uint64
@@ -207,6 +209,6 @@ func (r *Replica) Lags() (lags []Lag) {
 func (r *Replica) Stats() Stats {
 	return Stats{
 		Counts: r.reg.Counts(), Commit: r.core.Commit(), Term: r.term,
-		Pending: r.pending.count, StateBytes: r.reg.Size(), StateLimit: r.cfg.StateLimit, Shunned: r.seats.counts,
+		Pending: r.pending.count, StateBytes: r.reg.Size(), StateLimit: r.cfg.StateLimit, LastBackup: r.reg.LastBackup(), Shunned: r.seats.counts,
 	}
 }

@@ -41,6 +41,7 @@ var front = template.Must(template.New("front").Parse(`<!doctype html>
 <tr><td><a href="/v1/access/whoami">GET /v1/access/whoami</a><td>who you are to the servers
 <tr><td><a href="/v1/access">GET /v1/access</a>, POST /v1/access<td>the rules of access; <code>{"edits":[{"put_binding":{"who":"cert:bob","roles":["viewer"]}}]}</code>
 <tr><td>GET /v1/access/check<td>whether you may do something, and why; <code>?verb=hold&amp;lock=NAME</code>
+<tr><td><a href="/v1/settings">GET /v1/settings</a>, POST /v1/settings<td>the settings of the cluster; <code>{"name":"names","value":"nfc"}</code>
 <tr><td><a href="/v1/upgrade">GET /v1/upgrade</a>, POST /v1/upgrade<td>the level of the formats; <code>{"action":"hold"}</code>, or <code>"finish"</code>, <code>"release"</code>, <code>"lower"</code>
 <tr><td><a href="/healthz">/healthz</a>, <a href="/readyz">/readyz</a>, <a href="/metrics">/metrics</a><td>for what watches over servers
 </table>

@@ -103,3 +103,24 @@ func (h *Handler) postUpgrade(r *http.Request, body *upgradeBody) (any, error) {
 	}
 	return jsonform.UpgradeOf(answer), nil
 }
+
+func (h *Handler) getSettings(r *http.Request) (any, error) {
+	return answered(r, newParameters(r), h.server.Settings, &api.SettingsRequest{}, jsonform.SettingsOf)
+}
+
+type settingBody struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// postSettings serves POST /v1/settings.
+func (h *Handler) postSettings(r *http.Request, body *settingBody) (any, error) {
+	if body.Name == "" {
+		return nil, malformed("name: missing: must name a setting, such as names")
+	}
+	answer, err := h.server.Settings(r.Context(), &api.SettingsRequest{Name: body.Name, Value: body.Value})
+	if err != nil {
+		return nil, err
+	}
+	return jsonform.SettingsOf(answer), nil
+}

@@ -82,6 +82,8 @@ func (h *Handler) addCalls() {
 func (h *Handler) addServers() {
 	h.handle("GET /v1/upgrade", access.OnCluster(access.Status), h.timed("upgrade", h.getUpgrade))
 	h.handle("POST /v1/upgrade", access.ByName(access.Upgrade), h.timed("upgrade", with(h.postUpgrade)))
+	h.handle("GET /v1/settings", access.OnCluster(access.Status), h.timed("settings", h.getSettings))
+	h.handle("POST /v1/settings", access.ByName(access.Members), h.timed("set", with(h.postSettings)))
 	h.handle("GET /v1/view", access.OnCluster(access.Status), h.timed("view", h.getView))
 	h.handle("POST /v1/view/watch", access.OnCluster(access.Members), h.timed("set_watch", with(h.postWatch)))
 	h.handle("POST /v1/view/elect", access.OnCluster(access.Members), h.timed("call_election", h.postElect))

@@ -21,6 +21,7 @@ type Server interface {
 	Members(context.Context, *api.MembersRequest) (*api.MembersResponse, error)
 	ChangeMembers(context.Context, *api.ChangeMembersRequest) (*api.ChangeMembersResponse, error)
 	Upgrade(context.Context, *api.UpgradeRequest) (*api.UpgradeResponse, error)
+	Settings(context.Context, *api.SettingsRequest) (*api.SettingsResponse, error)
 	Access(context.Context, *api.AccessRequest) (*api.AccessResponse, error)
 	SetGuard(context.Context, *api.SetGuardRequest) (*api.SetGuardResponse, error)
 	View(context.Context, *api.ViewRequest) (*api.ViewResponse, error)

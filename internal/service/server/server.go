@@ -175,6 +175,7 @@ func (s *Server) serve() error {
 	s.serving.Go(func() { s.report(s.vouched.Serve(s.calls)) })
 	s.serving.Go(func() { s.report(s.http.Serve(s.splitter.HTTP)) })
 	s.serving.Go(func() { s.certs.Watch(s.ctx, s.cfg.LookEvery, s.log, s.Reload) })
+	s.serving.Go(func() { warnOfTokens(s.ctx, s.cfg.LookEvery, s.node.Rules, s.log) })
 	if s.exposed() {
 		s.serving.Go(func() { s.gate.Remind(s.ctx, s.log, s.Addr(), s.Leader) })
 	}

@@ -45,22 +45,19 @@ func Check(name, value string) string {
 		for i := range All {
 			names[i] = All[i].Name
 		}
-		return fmt.Sprintf("setting: %s", misspelt(name, names))
+		return "setting: " + misspelt("name", name, names)
 	}
 	if s := &All[at]; !slices.Contains(s.Values, value) {
-		return fmt.Sprintf("%s: %s", name, misspelt(value, s.Values))
+		return name + ": " + misspelt("value", value, s.Values)
 	}
 	return ""
 }
 
-func misspelt(given string, known []string) string {
-	if len(given) > 64 {
-		return fmt.Sprintf("%d bytes: must be %s", len(given), strings.Join(known, " or "))
-	}
+func misspelt(what, given string, known []string) string {
 	if near := spelling.Nearest(given, known); near != "" {
-		return fmt.Sprintf("%q: unknown; did you mean %s?", given, near)
+		return fmt.Sprintf("%.40q: unknown %s; did you mean %q?", given, what, near)
 	}
-	return fmt.Sprintf("%q: unknown; must be %s", given, strings.Join(known, " or "))
+	return fmt.Sprintf("%.40q: unknown %s; expected %s", given, what, strings.Join(known, " or "))
 }
 
 // State has the values of all settings. A nil State has the defaults. It never changes.

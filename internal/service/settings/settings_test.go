@@ -2,6 +2,7 @@ package settings
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 
 	"github.com/conclave-io/conclave/internal/kit/wire"
@@ -10,12 +11,12 @@ import (
 func TestCheck(t *testing.T) {
 	for given, want := range map[[2]string]string{
 		{"names", "nfc"}: "", {"names", "any"}: "",
-		{"name", "nfc"}:                     `setting: "name": unknown; did you mean names?`,
-		{"", ""}:                            `setting: "": unknown; must be names`,
-		{"names", ""}:                       `names: "": unknown; must be any or nfc`,
-		{"names", "NFC"}:                    `names: "NFC": unknown; must be any or nfc`,
-		{"names", "nfkc"}:                   `names: "nfkc": unknown; did you mean nfc?`,
-		{"names", string(make([]byte, 65))}: "names: 65 bytes: must be any or nfc",
+		{"name", "nfc"}:                    `setting: "name": unknown name; did you mean "names"?`,
+		{"", ""}:                           `setting: "": unknown name; expected names`,
+		{"names", ""}:                      `names: "": unknown value; expected any or nfc`,
+		{"names", "NFC"}:                   `names: "NFC": unknown value; expected any or nfc`,
+		{"names", "nfkc"}:                  `names: "nfkc": unknown value; did you mean "nfc"?`,
+		{"names", strings.Repeat("x", 65)}: `names: "` + strings.Repeat("x", 40) + `": unknown value; expected any or nfc`,
 	} {
 		if got := Check(given[0], given[1]); got != want {
 			t.Errorf("%q: %s, want %s", given, got, want)
@@ -74,7 +75,7 @@ func TestReadRefuses(t *testing.T) {
 	for data, want := range map[string]string{
 		"\x00\x01\x05names\x03nfc":                 "settings: 1 are changed at revision 0",
 		"\x07\x01\x05names\x03any":                 `settings: names: "any": is the default, which is not stored`,
-		"\x07\x01\x05names\x03nfd":                 `settings: names: "nfd": unknown; did you mean nfc?`,
+		"\x07\x01\x05names\x03nfd":                 `settings: names: "nfd": unknown value; did you mean "nfc"?`,
 		"\x07\x02\x05names\x03nfc\x05names\x03nfc": `settings: names: comes after "names"`,
 	} {
 		rd := wire.NewReader([]byte(data))

@@ -272,3 +272,15 @@ func UpgradeOf(u admin.Upgrade) jsonform.Upgrade {
 		Level: u.Level, Target: u.Target, Held: u.Held, RisesIn: jsonform.Duration(u.RisesIn), Obstacles: append([]string{}, u.Obstacles...),
 	}
 }
+
+// SettingsOf returns the form of the settings of a cluster.
+func SettingsOf(s admin.Settings) jsonform.Settings {
+	form := jsonform.Settings{Settings: []jsonform.Setting{}, Revision: jsonform.Uint64(s.Revision), OtherForms: jsonform.Uint64(s.OtherForms)}
+	for _, one := range s.Settings {
+		form.Settings = append(form.Settings, jsonform.Setting{Name: one.Name, Value: one.Value, Values: append([]string{}, one.Values...), Text: one.Text})
+	}
+	for _, n := range s.Others {
+		form.Others = append(form.Others, jsonform.NameInUse(n))
+	}
+	return form
+}

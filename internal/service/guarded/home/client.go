@@ -84,6 +84,12 @@ func (l *Home) Revision() (revision uint64) {
 	return revision
 }
 
+// SettingsRevision returns the revision of the settings by which this home goes.
+func (l *Home) SettingsRevision() (revision uint64) {
+	l.with(func(h *host.Host, _ int64) { revision = h.SettingsRevision() })
+	return revision
+}
+
 // EndSession ends a session whose home is this server. It returns the number of holds
 // that the session still has to release.
 func (l *Home) EndSession(c *registry.Command) (holds int, result registry.Result) {

@@ -24,6 +24,7 @@ import (
 	"github.com/conclave-io/conclave/internal/service/access"
 	"github.com/conclave-io/conclave/internal/service/host"
 	"github.com/conclave-io/conclave/internal/service/registry"
+	"github.com/conclave-io/conclave/internal/service/settings"
 	"github.com/conclave-io/conclave/internal/service/transport"
 )
 
@@ -325,6 +326,11 @@ func (l *Home) Answer(outcomes []registry.Outcome) {
 // SetRules gives the host the rules as the log has them.
 func (l *Home) SetRules(rules *access.State) {
 	l.with(func(h *host.Host, now int64) { h.Rules(now, rules) })
+}
+
+// SetSettings gives the host the settings of the cluster as the log has them.
+func (l *Home) SetSettings(s *settings.State) {
+	l.with(func(h *host.Host, now int64) { h.Settings(now, s) })
 }
 
 // SetView gives the host the seats and guards as the log has them.

@@ -748,3 +748,30 @@ export interface Upgrade {
   rises_in: Duration;
   obstacles: string[];
 }
+/**
+ * Settings are the settings of a cluster. After a change that demands a form of names, OtherForms is how
+ * many names in use have another one, and Others are the first of them.
+ */
+export interface Settings {
+  settings: Setting[];
+  revision: Uint64;
+  other_forms?: Uint64;
+  others?: NameInUse[];
+}
+/**
+ * Setting is a choice that operators make once for all servers. Values are the possible ones, the
+ * default first.
+ */
+export interface Setting {
+  name: string;
+  value: string;
+  values: string[];
+  text: string;
+}
+/**
+ * NameInUse is the name of a lock or an election, or the prefix of a guard.
+ */
+export interface NameInUse {
+  kind: string;
+  name: string;
+}
