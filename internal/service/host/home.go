@@ -224,7 +224,9 @@ func (h *home) acquire(conn uint64, c *registry.Command) {
 		moved := h.movedFrom(c.Name)
 		h.reply(conn, registry.Outcome{Session: c.Session, Sequence: c.Sequence, Result: moved})
 		return
-	case h.deny(conn, c) || h.misnamed(conn, c):
+	case h.deny(conn, c):
+		return
+	case h.misnamed(conn, c):
 		return
 	case c.Shared || c.Limit > 1:
 		h.refuse(conn, c, registry.Invalid, fmt.Sprintf("%q is guarded by %s: it cannot be shared or have a limit", c.Name, s.spec.Name))

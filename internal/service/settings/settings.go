@@ -54,7 +54,7 @@ func Check(name, value string) string {
 }
 
 func misspelt(what, given string, known []string) string {
-	if near := spelling.Nearest(given, known); near != "" {
+	if near := spelling.Nearest(strings.ToLower(given), known); near != "" {
 		return fmt.Sprintf("%.40q: unknown %s; did you mean %q?", given, what, near)
 	}
 	return fmt.Sprintf("%.40q: unknown %s; expected %s", given, what, strings.Join(known, " or "))

@@ -14,7 +14,7 @@ func TestCheck(t *testing.T) {
 		{"name", "nfc"}:                    `setting: "name": unknown name; did you mean "names"?`,
 		{"", ""}:                           `setting: "": unknown name; expected names`,
 		{"names", ""}:                      `names: "": unknown value; expected any or nfc`,
-		{"names", "NFC"}:                   `names: "NFC": unknown value; expected any or nfc`,
+		{"names", "NFC"}:                   `names: "NFC": unknown value; did you mean "nfc"?`,
 		{"names", "nfkc"}:                  `names: "nfkc": unknown value; did you mean "nfc"?`,
 		{"names", strings.Repeat("x", 65)}: `names: "` + strings.Repeat("x", 40) + `": unknown value; expected any or nfc`,
 	} {
