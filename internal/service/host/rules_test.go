@@ -1,11 +1,14 @@
 package host
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/conclave-io/conclave/algorithm/view"
+	"github.com/conclave-io/conclave/internal/kit/near"
 	"github.com/conclave-io/conclave/internal/service/access"
 	"github.com/conclave-io/conclave/internal/service/registry"
+	"github.com/conclave-io/conclave/internal/service/settings"
 )
 
 // allow makes the rules allow only these clients to hold locks.
@@ -78,5 +81,40 @@ func TestRulesWhileHandedOver(t *testing.T) {
 	l.frames(1, frame{kind: frameRefused})
 	if got := code(l.Output(), 2, 2); got != registry.Denied {
 		t.Errorf("the waiter is told %v", got)
+	}
+}
+
+// With names = nfc a home grants no new name in another form, also not near. What is held is released, and a
+// request that is repeated finds its hold.
+func TestNamesOfAHome(t *testing.T) {
+	const composed, decomposed = "a/caf\u00e9", "a/cafe\u0301"
+	l := alone(t, Config{}, central)
+	l.Output()
+	owner := &near.Owner{Session: [16]byte{7}}
+	before := l.mustLock(owner, decomposed+"/near")
+	if got := l.submit(registry.Command{Op: registry.OpAcquire, Name: decomposed}); got.Code != registry.OK {
+		t.Fatalf("%+v", got)
+	}
+	hold := l.number
+	var none *settings.State
+	l.Settings(l.now, none.With(settings.Names, settings.NFC, 7))
+	if got := l.SettingsRevision(); got != 7 {
+		t.Errorf("the home goes by revision %d", got)
+	}
+	if got := l.submit(registry.Command{Op: registry.OpAcquire, Name: decomposed + "/new"}); got.Code != registry.Invalid || !strings.Contains(got.Message, `"a/cafe\u0301/new": is not in the Unicode form NFC`) {
+		t.Errorf("a name in another form: %+v", got)
+	}
+	if l.lock(owner, decomposed+"/new") != nil {
+		t.Error("a name in another form is granted near")
+	}
+	l.mustLock(owner, composed+"/near")
+	if got := l.submit(registry.Command{Op: registry.OpAcquire, Name: composed}); got.Code != registry.OK {
+		t.Errorf("a composed name: %+v", got)
+	}
+	if got := l.submit(registry.Command{Op: registry.OpRelease, Hold: hold}); got.Code != registry.OK {
+		t.Errorf("what is held is not released: %+v", got)
+	}
+	if got := l.Unlock(l.now, before); got != near.Held {
+		t.Errorf("what was held near was %d", got)
 	}
 }

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -12,7 +13,9 @@ import (
 
 	"github.com/conclave-io/conclave/admin"
 	"github.com/conclave-io/conclave/api"
+	"github.com/conclave-io/conclave/internal/service/config"
 	"github.com/conclave-io/conclave/internal/service/server/servertest"
+	"github.com/conclave-io/conclave/internal/service/version"
 )
 
 const (
@@ -162,4 +165,40 @@ func TestLastBackupSurvivesRestarts(t *testing.T) {
 func figures(t *testing.T, address string) string {
 	t.Helper()
 	return "\n" + browse(t, address).do(http.MethodGet, "/metrics", "").text
+}
+
+// Before the last token of a principal expires, each server has a metric and a warning in its log.
+func TestTokensThatExpire(t *testing.T) {
+	t.Parallel()
+	log := new(lines)
+	c := servertest.Start(t, 1, func(cfg *config.Server) {
+		cfg.LookEvery = 10 * time.Millisecond
+		cfg.Log = slog.New(slog.NewTextHandler(log, nil))
+	})
+	operator := admin.New(program(t, c.Address(1), ""))
+	servertest.Eventually(t, "the level is that of rules", func() bool {
+		u, err := operator.Upgrade(t.Context())
+		return err == nil && u.Level >= version.Access
+	})
+	now := time.Now()
+	var edits []admin.AccessEdit
+	for name, life := range map[string]time.Duration{"nightly": 20 * 24 * time.Hour, "guest": time.Hour, "later": 90 * 24 * time.Hour} {
+		_, put, _ := admin.NewToken(name, now.Add(life), "")
+		edits = append(edits, put)
+	}
+	if _, err := operator.ChangeAccess(t.Context(), admin.AccessChange{Edits: edits}); err != nil {
+		t.Fatal(err)
+	}
+	servertest.Eventually(t, "the log warns", func() bool {
+		return strings.Contains(log.String(), `msg="the last token of token:nightly expires in 19 days; replace it with conclave access token rotate"`)
+	})
+	if text := log.String(); strings.Contains(text, "token:guest") || strings.Contains(text, "token:later") {
+		t.Error(text)
+	}
+	text := figures(t, c.Address(1))
+	for name, want := range map[string]bool{"nightly": true, "later": true, "guest": false} {
+		if got := strings.Contains(text, `conclave_token_expiry_timestamp_seconds{principal="token:`+name+`"}`); got != want {
+			t.Errorf("the metric has %s: %v", name, got)
+		}
+	}
 }
