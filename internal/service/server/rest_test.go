@@ -412,7 +412,12 @@ func TestJSONHandsOverLeadership(t *testing.T) {
 	session := b.post("/v1/open", `{"ttl":"1m"}`)["session"]
 	held := b.post("/v1/acquire", fmt.Sprintf(`{"session":%q,"name":"x"}`, session))
 	for _, id := range []int{1, 2, 3} {
-		if got := b.post("/v1/leader", fmt.Sprintf(`{"to":%d}`, id)); got["leader"] != float64(id) {
+		var got answer
+		servertest.Eventually(t, "the server has caught up", func() bool {
+			got = b.do("POST", "/v1/leader", fmt.Sprintf(`{"to":%d}`, id))
+			return !strings.Contains(got.text, "wait until it has caught up")
+		})
+		if got.status != 200 || got.json["leader"] != float64(id) {
 			t.Errorf("server %d was to lead: %v", id, got)
 		}
 		if leader := c.Leader(); leader != id {

@@ -242,7 +242,7 @@ var defences = []defence{
 	},
 	{
 		"no-answer-is-no-refusal", []int{37}, "a command takes silence of the cluster for a lock that somebody else has",
-		without("internal/cli/cluster/wrap/seek.go", "Failure(ui.StatusError, \"%s %q: %w; whether", "Failure(ui.StatusNotAcquired, \"%s %q: %w; whether"),
+		without("internal/cli/cluster/wrap/seek.go", "Failure(ui.StatusError, \"%s %s: %w; whether", "Failure(ui.StatusNotAcquired, \"%s %s: %w; whether"),
 	},
 	{
 		"commands-inherit-no-token", []int{38}, "the command under a lock inherits the token",
