@@ -6239,6 +6239,419 @@ func (*SetGuardResponse) Descriptor() ([]byte, []int) {
 	return file_api_conclave_proto_rawDescGZIP(), []int{72}
 }
 
+type ExpectRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Class Class                  `protobuf:"varint,1,opt,name=class,proto3,enum=conclave.v1.Class" json:"class,omitempty"`
+	Name  string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// The period: 1 s to 366 days. With remove it is 0.
+	EveryNs       int64 `protobuf:"varint,3,opt,name=every_ns,json=everyNs,proto3" json:"every_ns,omitempty"`
+	Remove        bool  `protobuf:"varint,4,opt,name=remove,proto3" json:"remove,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExpectRequest) Reset() {
+	*x = ExpectRequest{}
+	mi := &file_api_conclave_proto_msgTypes[73]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExpectRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExpectRequest) ProtoMessage() {}
+
+func (x *ExpectRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_api_conclave_proto_msgTypes[73]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExpectRequest.ProtoReflect.Descriptor instead.
+func (*ExpectRequest) Descriptor() ([]byte, []int) {
+	return file_api_conclave_proto_rawDescGZIP(), []int{73}
+}
+
+func (x *ExpectRequest) GetClass() Class {
+	if x != nil {
+		return x.Class
+	}
+	return Class_CLASS_LOCK
+}
+
+func (x *ExpectRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ExpectRequest) GetEveryNs() int64 {
+	if x != nil {
+		return x.EveryNs
+	}
+	return 0
+}
+
+func (x *ExpectRequest) GetRemove() bool {
+	if x != nil {
+		return x.Remove
+	}
+	return false
+}
+
+type ExpectResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExpectResponse) Reset() {
+	*x = ExpectResponse{}
+	mi := &file_api_conclave_proto_msgTypes[74]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExpectResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExpectResponse) ProtoMessage() {}
+
+func (x *ExpectResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_api_conclave_proto_msgTypes[74]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExpectResponse.ProtoReflect.Descriptor instead.
+func (*ExpectResponse) Descriptor() ([]byte, []int) {
+	return file_api_conclave_proto_rawDescGZIP(), []int{74}
+}
+
+type ExpectedRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Answer from the server's own state, which may lag.
+	Stale         bool `protobuf:"varint,1,opt,name=stale,proto3" json:"stale,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExpectedRequest) Reset() {
+	*x = ExpectedRequest{}
+	mi := &file_api_conclave_proto_msgTypes[75]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExpectedRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExpectedRequest) ProtoMessage() {}
+
+func (x *ExpectedRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_api_conclave_proto_msgTypes[75]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExpectedRequest.ProtoReflect.Descriptor instead.
+func (*ExpectedRequest) Descriptor() ([]byte, []int) {
+	return file_api_conclave_proto_rawDescGZIP(), []int{75}
+}
+
+func (x *ExpectedRequest) GetStale() bool {
+	if x != nil {
+		return x.Stale
+	}
+	return false
+}
+
+type ExpectedResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Rules         []*Expectation         `protobuf:"bytes,1,rep,name=rules,proto3" json:"rules,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExpectedResponse) Reset() {
+	*x = ExpectedResponse{}
+	mi := &file_api_conclave_proto_msgTypes[76]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExpectedResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExpectedResponse) ProtoMessage() {}
+
+func (x *ExpectedResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_api_conclave_proto_msgTypes[76]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExpectedResponse.ProtoReflect.Descriptor instead.
+func (*ExpectedResponse) Descriptor() ([]byte, []int) {
+	return file_api_conclave_proto_rawDescGZIP(), []int{76}
+}
+
+func (x *ExpectedResponse) GetRules() []*Expectation {
+	if x != nil {
+		return x.Rules
+	}
+	return nil
+}
+
+// Expectation is the rule that a name is to be held again within a period.
+type Expectation struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Class   Class                  `protobuf:"varint,1,opt,name=class,proto3,enum=conclave.v1.Class" json:"class,omitempty"`
+	Name    string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	EveryNs int64                  `protobuf:"varint,3,opt,name=every_ns,json=everyNs,proto3" json:"every_ns,omitempty"`
+	// When the name became one with a rule, by the clock of the server that led then.
+	SetUnixNs int64 `protobuf:"varint,4,opt,name=set_unix_ns,json=setUnixNs,proto3" json:"set_unix_ns,omitempty"`
+	// The principal that has set the rule as it is now, empty if it is anonymous.
+	SetBy string `protobuf:"bytes,5,opt,name=set_by,json=setBy,proto3" json:"set_by,omitempty"`
+	// Whether somebody holds the name.
+	Held bool `protobuf:"varint,6,opt,name=held,proto3" json:"held,omitempty"`
+	// The newest hold or, if nobody holds the name, the hold that ended last. Absent if the name has
+	// not been held since the rule was set.
+	Last *LastHold `protobuf:"bytes,7,opt,name=last,proto3" json:"last,omitempty"`
+	// For how long nobody has held the name, as the clocks of the answering server tell; 0 while it
+	// is held.
+	IdleNs int64 `protobuf:"varint,8,opt,name=idle_ns,json=idleNs,proto3" json:"idle_ns,omitempty"`
+	// Whether that is longer than the period.
+	Overdue       bool `protobuf:"varint,9,opt,name=overdue,proto3" json:"overdue,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Expectation) Reset() {
+	*x = Expectation{}
+	mi := &file_api_conclave_proto_msgTypes[77]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Expectation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Expectation) ProtoMessage() {}
+
+func (x *Expectation) ProtoReflect() protoreflect.Message {
+	mi := &file_api_conclave_proto_msgTypes[77]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Expectation.ProtoReflect.Descriptor instead.
+func (*Expectation) Descriptor() ([]byte, []int) {
+	return file_api_conclave_proto_rawDescGZIP(), []int{77}
+}
+
+func (x *Expectation) GetClass() Class {
+	if x != nil {
+		return x.Class
+	}
+	return Class_CLASS_LOCK
+}
+
+func (x *Expectation) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Expectation) GetEveryNs() int64 {
+	if x != nil {
+		return x.EveryNs
+	}
+	return 0
+}
+
+func (x *Expectation) GetSetUnixNs() int64 {
+	if x != nil {
+		return x.SetUnixNs
+	}
+	return 0
+}
+
+func (x *Expectation) GetSetBy() string {
+	if x != nil {
+		return x.SetBy
+	}
+	return ""
+}
+
+func (x *Expectation) GetHeld() bool {
+	if x != nil {
+		return x.Held
+	}
+	return false
+}
+
+func (x *Expectation) GetLast() *LastHold {
+	if x != nil {
+		return x.Last
+	}
+	return nil
+}
+
+func (x *Expectation) GetIdleNs() int64 {
+	if x != nil {
+		return x.IdleNs
+	}
+	return 0
+}
+
+func (x *Expectation) GetOverdue() bool {
+	if x != nil {
+		return x.Overdue
+	}
+	return false
+}
+
+type LastHold struct {
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Fence       uint64                 `protobuf:"varint,1,opt,name=fence,proto3" json:"fence,omitempty"`
+	SinceUnixNs int64                  `protobuf:"varint,2,opt,name=since_unix_ns,json=sinceUnixNs,proto3" json:"since_unix_ns,omitempty"`
+	// When and how it ended; 0 while it lasts.
+	UntilUnixNs int64  `protobuf:"varint,3,opt,name=until_unix_ns,json=untilUnixNs,proto3" json:"until_unix_ns,omitempty"`
+	How         Ending `protobuf:"varint,4,opt,name=how,proto3,enum=conclave.v1.Ending" json:"how,omitempty"`
+	// The principal whose session held it, empty for an anonymous one. The others are as in Holder.
+	Owner         string `protobuf:"bytes,5,opt,name=owner,proto3" json:"owner,omitempty"`
+	Host          string `protobuf:"bytes,6,opt,name=host,proto3" json:"host,omitempty"`
+	Pid           int64  `protobuf:"varint,7,opt,name=pid,proto3" json:"pid,omitempty"`
+	Program       string `protobuf:"bytes,8,opt,name=program,proto3" json:"program,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LastHold) Reset() {
+	*x = LastHold{}
+	mi := &file_api_conclave_proto_msgTypes[78]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LastHold) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LastHold) ProtoMessage() {}
+
+func (x *LastHold) ProtoReflect() protoreflect.Message {
+	mi := &file_api_conclave_proto_msgTypes[78]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LastHold.ProtoReflect.Descriptor instead.
+func (*LastHold) Descriptor() ([]byte, []int) {
+	return file_api_conclave_proto_rawDescGZIP(), []int{78}
+}
+
+func (x *LastHold) GetFence() uint64 {
+	if x != nil {
+		return x.Fence
+	}
+	return 0
+}
+
+func (x *LastHold) GetSinceUnixNs() int64 {
+	if x != nil {
+		return x.SinceUnixNs
+	}
+	return 0
+}
+
+func (x *LastHold) GetUntilUnixNs() int64 {
+	if x != nil {
+		return x.UntilUnixNs
+	}
+	return 0
+}
+
+func (x *LastHold) GetHow() Ending {
+	if x != nil {
+		return x.How
+	}
+	return Ending_ENDING_UNSPECIFIED
+}
+
+func (x *LastHold) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
+func (x *LastHold) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
+func (x *LastHold) GetPid() int64 {
+	if x != nil {
+		return x.Pid
+	}
+	return 0
+}
+
+func (x *LastHold) GetProgram() string {
+	if x != nil {
+		return x.Program
+	}
+	return ""
+}
+
 type CallElectionRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Have this server alone call it.
@@ -6249,7 +6662,7 @@ type CallElectionRequest struct {
 
 func (x *CallElectionRequest) Reset() {
 	*x = CallElectionRequest{}
-	mi := &file_api_conclave_proto_msgTypes[73]
+	mi := &file_api_conclave_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6261,7 +6674,7 @@ func (x *CallElectionRequest) String() string {
 func (*CallElectionRequest) ProtoMessage() {}
 
 func (x *CallElectionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[73]
+	mi := &file_api_conclave_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6274,7 +6687,7 @@ func (x *CallElectionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallElectionRequest.ProtoReflect.Descriptor instead.
 func (*CallElectionRequest) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{73}
+	return file_api_conclave_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *CallElectionRequest) GetStale() bool {
@@ -6294,7 +6707,7 @@ type CallElectionResponse struct {
 
 func (x *CallElectionResponse) Reset() {
 	*x = CallElectionResponse{}
-	mi := &file_api_conclave_proto_msgTypes[74]
+	mi := &file_api_conclave_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6306,7 +6719,7 @@ func (x *CallElectionResponse) String() string {
 func (*CallElectionResponse) ProtoMessage() {}
 
 func (x *CallElectionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[74]
+	mi := &file_api_conclave_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6319,7 +6732,7 @@ func (x *CallElectionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallElectionResponse.ProtoReflect.Descriptor instead.
 func (*CallElectionResponse) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{74}
+	return file_api_conclave_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *CallElectionResponse) GetMembers() []uint64 {
@@ -6348,7 +6761,7 @@ type AuditLogRequest struct {
 
 func (x *AuditLogRequest) Reset() {
 	*x = AuditLogRequest{}
-	mi := &file_api_conclave_proto_msgTypes[75]
+	mi := &file_api_conclave_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6360,7 +6773,7 @@ func (x *AuditLogRequest) String() string {
 func (*AuditLogRequest) ProtoMessage() {}
 
 func (x *AuditLogRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[75]
+	mi := &file_api_conclave_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6373,7 +6786,7 @@ func (x *AuditLogRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuditLogRequest.ProtoReflect.Descriptor instead.
 func (*AuditLogRequest) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{75}
+	return file_api_conclave_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *AuditLogRequest) GetAfter() uint64 {
@@ -6435,7 +6848,7 @@ type AuditRecords struct {
 
 func (x *AuditRecords) Reset() {
 	*x = AuditRecords{}
-	mi := &file_api_conclave_proto_msgTypes[76]
+	mi := &file_api_conclave_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6447,7 +6860,7 @@ func (x *AuditRecords) String() string {
 func (*AuditRecords) ProtoMessage() {}
 
 func (x *AuditRecords) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[76]
+	mi := &file_api_conclave_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6460,7 +6873,7 @@ func (x *AuditRecords) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuditRecords.ProtoReflect.Descriptor instead.
 func (*AuditRecords) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{76}
+	return file_api_conclave_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *AuditRecords) GetLines() []string {
@@ -6485,7 +6898,7 @@ type AccessRequest struct {
 
 func (x *AccessRequest) Reset() {
 	*x = AccessRequest{}
-	mi := &file_api_conclave_proto_msgTypes[77]
+	mi := &file_api_conclave_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6497,7 +6910,7 @@ func (x *AccessRequest) String() string {
 func (*AccessRequest) ProtoMessage() {}
 
 func (x *AccessRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[77]
+	mi := &file_api_conclave_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6510,7 +6923,7 @@ func (x *AccessRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessRequest.ProtoReflect.Descriptor instead.
 func (*AccessRequest) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{77}
+	return file_api_conclave_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *AccessRequest) GetAsk() isAccessRequest_Ask {
@@ -6593,7 +7006,7 @@ type WhoAmI struct {
 
 func (x *WhoAmI) Reset() {
 	*x = WhoAmI{}
-	mi := &file_api_conclave_proto_msgTypes[78]
+	mi := &file_api_conclave_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6605,7 +7018,7 @@ func (x *WhoAmI) String() string {
 func (*WhoAmI) ProtoMessage() {}
 
 func (x *WhoAmI) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[78]
+	mi := &file_api_conclave_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6618,7 +7031,7 @@ func (x *WhoAmI) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhoAmI.ProtoReflect.Descriptor instead.
 func (*WhoAmI) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{78}
+	return file_api_conclave_proto_rawDescGZIP(), []int{84}
 }
 
 // ShowAccess asks for all rules.
@@ -6630,7 +7043,7 @@ type ShowAccess struct {
 
 func (x *ShowAccess) Reset() {
 	*x = ShowAccess{}
-	mi := &file_api_conclave_proto_msgTypes[79]
+	mi := &file_api_conclave_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6642,7 +7055,7 @@ func (x *ShowAccess) String() string {
 func (*ShowAccess) ProtoMessage() {}
 
 func (x *ShowAccess) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[79]
+	mi := &file_api_conclave_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6655,7 +7068,7 @@ func (x *ShowAccess) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShowAccess.ProtoReflect.Descriptor instead.
 func (*ShowAccess) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{79}
+	return file_api_conclave_proto_rawDescGZIP(), []int{85}
 }
 
 // CheckAccess asks whether somebody may do something. All may ask it of themselves.
@@ -6674,7 +7087,7 @@ type CheckAccess struct {
 
 func (x *CheckAccess) Reset() {
 	*x = CheckAccess{}
-	mi := &file_api_conclave_proto_msgTypes[80]
+	mi := &file_api_conclave_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6686,7 +7099,7 @@ func (x *CheckAccess) String() string {
 func (*CheckAccess) ProtoMessage() {}
 
 func (x *CheckAccess) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[80]
+	mi := &file_api_conclave_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6699,7 +7112,7 @@ func (x *CheckAccess) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckAccess.ProtoReflect.Descriptor instead.
 func (*CheckAccess) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{80}
+	return file_api_conclave_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *CheckAccess) GetVerb() string {
@@ -6749,7 +7162,7 @@ type AccessChange struct {
 
 func (x *AccessChange) Reset() {
 	*x = AccessChange{}
-	mi := &file_api_conclave_proto_msgTypes[81]
+	mi := &file_api_conclave_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6761,7 +7174,7 @@ func (x *AccessChange) String() string {
 func (*AccessChange) ProtoMessage() {}
 
 func (x *AccessChange) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[81]
+	mi := &file_api_conclave_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6774,7 +7187,7 @@ func (x *AccessChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessChange.ProtoReflect.Descriptor instead.
 func (*AccessChange) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{81}
+	return file_api_conclave_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *AccessChange) GetEdits() []*AccessEdit {
@@ -6833,7 +7246,7 @@ type AccessEdit struct {
 
 func (x *AccessEdit) Reset() {
 	*x = AccessEdit{}
-	mi := &file_api_conclave_proto_msgTypes[82]
+	mi := &file_api_conclave_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6845,7 +7258,7 @@ func (x *AccessEdit) String() string {
 func (*AccessEdit) ProtoMessage() {}
 
 func (x *AccessEdit) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[82]
+	mi := &file_api_conclave_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6858,7 +7271,7 @@ func (x *AccessEdit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessEdit.ProtoReflect.Descriptor instead.
 func (*AccessEdit) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{82}
+	return file_api_conclave_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *AccessEdit) GetEdit() isAccessEdit_Edit {
@@ -7035,7 +7448,7 @@ type Role struct {
 
 func (x *Role) Reset() {
 	*x = Role{}
-	mi := &file_api_conclave_proto_msgTypes[83]
+	mi := &file_api_conclave_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7047,7 +7460,7 @@ func (x *Role) String() string {
 func (*Role) ProtoMessage() {}
 
 func (x *Role) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[83]
+	mi := &file_api_conclave_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7060,7 +7473,7 @@ func (x *Role) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Role.ProtoReflect.Descriptor instead.
 func (*Role) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{83}
+	return file_api_conclave_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *Role) GetName() string {
@@ -7089,7 +7502,7 @@ type Binding struct {
 
 func (x *Binding) Reset() {
 	*x = Binding{}
-	mi := &file_api_conclave_proto_msgTypes[84]
+	mi := &file_api_conclave_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7101,7 +7514,7 @@ func (x *Binding) String() string {
 func (*Binding) ProtoMessage() {}
 
 func (x *Binding) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[84]
+	mi := &file_api_conclave_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7114,7 +7527,7 @@ func (x *Binding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Binding.ProtoReflect.Descriptor instead.
 func (*Binding) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{84}
+	return file_api_conclave_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *Binding) GetWho() string {
@@ -7154,7 +7567,7 @@ type Token struct {
 
 func (x *Token) Reset() {
 	*x = Token{}
-	mi := &file_api_conclave_proto_msgTypes[85]
+	mi := &file_api_conclave_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7166,7 +7579,7 @@ func (x *Token) String() string {
 func (*Token) ProtoMessage() {}
 
 func (x *Token) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[85]
+	mi := &file_api_conclave_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7179,7 +7592,7 @@ func (x *Token) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Token.ProtoReflect.Descriptor instead.
 func (*Token) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{85}
+	return file_api_conclave_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *Token) GetId() string {
@@ -7263,7 +7676,7 @@ type Quota struct {
 
 func (x *Quota) Reset() {
 	*x = Quota{}
-	mi := &file_api_conclave_proto_msgTypes[86]
+	mi := &file_api_conclave_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7275,7 +7688,7 @@ func (x *Quota) String() string {
 func (*Quota) ProtoMessage() {}
 
 func (x *Quota) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[86]
+	mi := &file_api_conclave_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7288,7 +7701,7 @@ func (x *Quota) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Quota.ProtoReflect.Descriptor instead.
 func (*Quota) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{86}
+	return file_api_conclave_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *Quota) GetWho() string {
@@ -7344,7 +7757,7 @@ type CertificateNames struct {
 
 func (x *CertificateNames) Reset() {
 	*x = CertificateNames{}
-	mi := &file_api_conclave_proto_msgTypes[87]
+	mi := &file_api_conclave_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7356,7 +7769,7 @@ func (x *CertificateNames) String() string {
 func (*CertificateNames) ProtoMessage() {}
 
 func (x *CertificateNames) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[87]
+	mi := &file_api_conclave_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7369,7 +7782,7 @@ func (x *CertificateNames) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CertificateNames.ProtoReflect.Descriptor instead.
 func (*CertificateNames) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{87}
+	return file_api_conclave_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *CertificateNames) GetNames() []string {
@@ -7410,7 +7823,7 @@ type AccessResponse struct {
 
 func (x *AccessResponse) Reset() {
 	*x = AccessResponse{}
-	mi := &file_api_conclave_proto_msgTypes[88]
+	mi := &file_api_conclave_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7422,7 +7835,7 @@ func (x *AccessResponse) String() string {
 func (*AccessResponse) ProtoMessage() {}
 
 func (x *AccessResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[88]
+	mi := &file_api_conclave_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7435,7 +7848,7 @@ func (x *AccessResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessResponse.ProtoReflect.Descriptor instead.
 func (*AccessResponse) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{88}
+	return file_api_conclave_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *AccessResponse) GetPrincipal() string {
@@ -7558,7 +7971,7 @@ type DeniedHold struct {
 
 func (x *DeniedHold) Reset() {
 	*x = DeniedHold{}
-	mi := &file_api_conclave_proto_msgTypes[89]
+	mi := &file_api_conclave_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7570,7 +7983,7 @@ func (x *DeniedHold) String() string {
 func (*DeniedHold) ProtoMessage() {}
 
 func (x *DeniedHold) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[89]
+	mi := &file_api_conclave_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7583,7 +7996,7 @@ func (x *DeniedHold) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeniedHold.ProtoReflect.Descriptor instead.
 func (*DeniedHold) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{89}
+	return file_api_conclave_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *DeniedHold) GetClass() Class {
@@ -7633,7 +8046,7 @@ type ViewRequest struct {
 
 func (x *ViewRequest) Reset() {
 	*x = ViewRequest{}
-	mi := &file_api_conclave_proto_msgTypes[90]
+	mi := &file_api_conclave_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7645,7 +8058,7 @@ func (x *ViewRequest) String() string {
 func (*ViewRequest) ProtoMessage() {}
 
 func (x *ViewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[90]
+	mi := &file_api_conclave_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7658,7 +8071,7 @@ func (x *ViewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ViewRequest.ProtoReflect.Descriptor instead.
 func (*ViewRequest) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{90}
+	return file_api_conclave_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *ViewRequest) GetStale() bool {
@@ -7695,7 +8108,7 @@ type ViewResponse struct {
 
 func (x *ViewResponse) Reset() {
 	*x = ViewResponse{}
-	mi := &file_api_conclave_proto_msgTypes[91]
+	mi := &file_api_conclave_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7707,7 +8120,7 @@ func (x *ViewResponse) String() string {
 func (*ViewResponse) ProtoMessage() {}
 
 func (x *ViewResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[91]
+	mi := &file_api_conclave_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7720,7 +8133,7 @@ func (x *ViewResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ViewResponse.ProtoReflect.Descriptor instead.
 func (*ViewResponse) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{91}
+	return file_api_conclave_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *ViewResponse) GetEpoch() uint64 {
@@ -7781,7 +8194,7 @@ type CutRequest struct {
 
 func (x *CutRequest) Reset() {
 	*x = CutRequest{}
-	mi := &file_api_conclave_proto_msgTypes[92]
+	mi := &file_api_conclave_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7793,7 +8206,7 @@ func (x *CutRequest) String() string {
 func (*CutRequest) ProtoMessage() {}
 
 func (x *CutRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[92]
+	mi := &file_api_conclave_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7806,7 +8219,7 @@ func (x *CutRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CutRequest.ProtoReflect.Descriptor instead.
 func (*CutRequest) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{92}
+	return file_api_conclave_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *CutRequest) GetPrefix() string {
@@ -7829,7 +8242,7 @@ type CutResponse struct {
 
 func (x *CutResponse) Reset() {
 	*x = CutResponse{}
-	mi := &file_api_conclave_proto_msgTypes[93]
+	mi := &file_api_conclave_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7841,7 +8254,7 @@ func (x *CutResponse) String() string {
 func (*CutResponse) ProtoMessage() {}
 
 func (x *CutResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[93]
+	mi := &file_api_conclave_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7854,7 +8267,7 @@ func (x *CutResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CutResponse.ProtoReflect.Descriptor instead.
 func (*CutResponse) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{93}
+	return file_api_conclave_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *CutResponse) GetEpoch() uint64 {
@@ -7899,7 +8312,7 @@ type CutLock struct {
 
 func (x *CutLock) Reset() {
 	*x = CutLock{}
-	mi := &file_api_conclave_proto_msgTypes[94]
+	mi := &file_api_conclave_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7911,7 +8324,7 @@ func (x *CutLock) String() string {
 func (*CutLock) ProtoMessage() {}
 
 func (x *CutLock) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[94]
+	mi := &file_api_conclave_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7924,7 +8337,7 @@ func (x *CutLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CutLock.ProtoReflect.Descriptor instead.
 func (*CutLock) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{94}
+	return file_api_conclave_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *CutLock) GetName() string {
@@ -7991,7 +8404,7 @@ type CutMachine struct {
 
 func (x *CutMachine) Reset() {
 	*x = CutMachine{}
-	mi := &file_api_conclave_proto_msgTypes[95]
+	mi := &file_api_conclave_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8003,7 +8416,7 @@ func (x *CutMachine) String() string {
 func (*CutMachine) ProtoMessage() {}
 
 func (x *CutMachine) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[95]
+	mi := &file_api_conclave_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8016,7 +8429,7 @@ func (x *CutMachine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CutMachine.ProtoReflect.Descriptor instead.
 func (*CutMachine) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{95}
+	return file_api_conclave_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *CutMachine) GetServer() uint64 {
@@ -8057,7 +8470,7 @@ type CutField struct {
 
 func (x *CutField) Reset() {
 	*x = CutField{}
-	mi := &file_api_conclave_proto_msgTypes[96]
+	mi := &file_api_conclave_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8069,7 +8482,7 @@ func (x *CutField) String() string {
 func (*CutField) ProtoMessage() {}
 
 func (x *CutField) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[96]
+	mi := &file_api_conclave_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8082,7 +8495,7 @@ func (x *CutField) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CutField.ProtoReflect.Descriptor instead.
 func (*CutField) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{96}
+	return file_api_conclave_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *CutField) GetName() string {
@@ -8111,7 +8524,7 @@ type CutMessage struct {
 
 func (x *CutMessage) Reset() {
 	*x = CutMessage{}
-	mi := &file_api_conclave_proto_msgTypes[97]
+	mi := &file_api_conclave_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8123,7 +8536,7 @@ func (x *CutMessage) String() string {
 func (*CutMessage) ProtoMessage() {}
 
 func (x *CutMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[97]
+	mi := &file_api_conclave_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8136,7 +8549,7 @@ func (x *CutMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CutMessage.ProtoReflect.Descriptor instead.
 func (*CutMessage) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{97}
+	return file_api_conclave_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *CutMessage) GetFrom() uint64 {
@@ -8178,7 +8591,7 @@ type Seat struct {
 
 func (x *Seat) Reset() {
 	*x = Seat{}
-	mi := &file_api_conclave_proto_msgTypes[98]
+	mi := &file_api_conclave_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8190,7 +8603,7 @@ func (x *Seat) String() string {
 func (*Seat) ProtoMessage() {}
 
 func (x *Seat) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[98]
+	mi := &file_api_conclave_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8203,7 +8616,7 @@ func (x *Seat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Seat.ProtoReflect.Descriptor instead.
 func (*Seat) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{98}
+	return file_api_conclave_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *Seat) GetId() []byte {
@@ -8272,7 +8685,7 @@ type GuardState struct {
 
 func (x *GuardState) Reset() {
 	*x = GuardState{}
-	mi := &file_api_conclave_proto_msgTypes[99]
+	mi := &file_api_conclave_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8284,7 +8697,7 @@ func (x *GuardState) String() string {
 func (*GuardState) ProtoMessage() {}
 
 func (x *GuardState) ProtoReflect() protoreflect.Message {
-	mi := &file_api_conclave_proto_msgTypes[99]
+	mi := &file_api_conclave_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8297,7 +8710,7 @@ func (x *GuardState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardState.ProtoReflect.Descriptor instead.
 func (*GuardState) Descriptor() ([]byte, []int) {
-	return file_api_conclave_proto_rawDescGZIP(), []int{99}
+	return file_api_conclave_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *GuardState) GetPrefix() string {
@@ -8833,7 +9246,36 @@ const file_api_conclave_proto_rawDesc = "" +
 	"\x05force\x18\x06 \x01(\bR\x05force\x12\x16\n" +
 	"\x06reason\x18\a \x01(\tR\x06reason\x12\x14\n" +
 	"\x05watch\x18\b \x01(\bR\x05watch\"\x12\n" +
-	"\x10SetGuardResponse\"+\n" +
+	"\x10SetGuardResponse\"\x80\x01\n" +
+	"\rExpectRequest\x12(\n" +
+	"\x05class\x18\x01 \x01(\x0e2\x12.conclave.v1.ClassR\x05class\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x19\n" +
+	"\bevery_ns\x18\x03 \x01(\x03R\aeveryNs\x12\x16\n" +
+	"\x06remove\x18\x04 \x01(\bR\x06remove\"\x10\n" +
+	"\x0eExpectResponse\"'\n" +
+	"\x0fExpectedRequest\x12\x14\n" +
+	"\x05stale\x18\x01 \x01(\bR\x05stale\"B\n" +
+	"\x10ExpectedResponse\x12.\n" +
+	"\x05rules\x18\x01 \x03(\v2\x18.conclave.v1.ExpectationR\x05rules\"\x8f\x02\n" +
+	"\vExpectation\x12(\n" +
+	"\x05class\x18\x01 \x01(\x0e2\x12.conclave.v1.ClassR\x05class\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x19\n" +
+	"\bevery_ns\x18\x03 \x01(\x03R\aeveryNs\x12\x1e\n" +
+	"\vset_unix_ns\x18\x04 \x01(\x03R\tsetUnixNs\x12\x15\n" +
+	"\x06set_by\x18\x05 \x01(\tR\x05setBy\x12\x12\n" +
+	"\x04held\x18\x06 \x01(\bR\x04held\x12)\n" +
+	"\x04last\x18\a \x01(\v2\x15.conclave.v1.LastHoldR\x04last\x12\x17\n" +
+	"\aidle_ns\x18\b \x01(\x03R\x06idleNs\x12\x18\n" +
+	"\aoverdue\x18\t \x01(\bR\aoverdue\"\xe5\x01\n" +
+	"\bLastHold\x12\x14\n" +
+	"\x05fence\x18\x01 \x01(\x04R\x05fence\x12\"\n" +
+	"\rsince_unix_ns\x18\x02 \x01(\x03R\vsinceUnixNs\x12\"\n" +
+	"\runtil_unix_ns\x18\x03 \x01(\x03R\vuntilUnixNs\x12%\n" +
+	"\x03how\x18\x04 \x01(\x0e2\x13.conclave.v1.EndingR\x03how\x12\x14\n" +
+	"\x05owner\x18\x05 \x01(\tR\x05owner\x12\x12\n" +
+	"\x04host\x18\x06 \x01(\tR\x04host\x12\x10\n" +
+	"\x03pid\x18\a \x01(\x03R\x03pid\x12\x18\n" +
+	"\aprogram\x18\b \x01(\tR\aprogram\"+\n" +
 	"\x13CallElectionRequest\x12\x14\n" +
 	"\x05stale\x18\x01 \x01(\bR\x05stale\"0\n" +
 	"\x14CallElectionResponse\x12\x18\n" +
@@ -9045,7 +9487,7 @@ const file_api_conclave_proto_rawDesc = "" +
 	"\x0fENDING_RELEASED\x10\x01\x12\x11\n" +
 	"\rENDING_CLOSED\x10\x02\x12\x12\n" +
 	"\x0eENDING_EXPIRED\x10\x03\x12\x12\n" +
-	"\x0eENDING_DROPPED\x10\x042\xe8\f\n" +
+	"\x0eENDING_DROPPED\x10\x042\xf4\r\n" +
 	"\bConclave\x12@\n" +
 	"\x06Attach\x12\x18.conclave.v1.ClientFrame\x1a\x18.conclave.v1.ServerFrame(\x010\x01\x12D\n" +
 	"\n" +
@@ -9068,7 +9510,9 @@ const file_api_conclave_proto_rawDesc = "" +
 	"\bSettings\x12\x1c.conclave.v1.SettingsRequest\x1a\x1d.conclave.v1.SettingsResponse\x12A\n" +
 	"\x06Access\x12\x1a.conclave.v1.AccessRequest\x1a\x1b.conclave.v1.AccessResponse\x12E\n" +
 	"\bAuditLog\x12\x1c.conclave.v1.AuditLogRequest\x1a\x19.conclave.v1.AuditRecords0\x01\x12G\n" +
-	"\bSetGuard\x12\x1c.conclave.v1.SetGuardRequest\x1a\x1d.conclave.v1.SetGuardResponse\x12;\n" +
+	"\bSetGuard\x12\x1c.conclave.v1.SetGuardRequest\x1a\x1d.conclave.v1.SetGuardResponse\x12A\n" +
+	"\x06Expect\x12\x1a.conclave.v1.ExpectRequest\x1a\x1b.conclave.v1.ExpectResponse\x12G\n" +
+	"\bExpected\x12\x1c.conclave.v1.ExpectedRequest\x1a\x1d.conclave.v1.ExpectedResponse\x12;\n" +
 	"\x04View\x12\x18.conclave.v1.ViewRequest\x1a\x19.conclave.v1.ViewResponse\x12S\n" +
 	"\fCallElection\x12 .conclave.v1.CallElectionRequest\x1a!.conclave.v1.CallElectionResponse\x128\n" +
 	"\x03Cut\x12\x17.conclave.v1.CutRequest\x1a\x18.conclave.v1.CutResponse\x12@\n" +
@@ -9087,7 +9531,7 @@ func file_api_conclave_proto_rawDescGZIP() []byte {
 }
 
 var file_api_conclave_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_api_conclave_proto_msgTypes = make([]protoimpl.MessageInfo, 100)
+var file_api_conclave_proto_msgTypes = make([]protoimpl.MessageInfo, 106)
 var file_api_conclave_proto_goTypes = []any{
 	(Code)(0),                     // 0: conclave.v1.Code
 	(Class)(0),                    // 1: conclave.v1.Class
@@ -9168,33 +9612,39 @@ var file_api_conclave_proto_goTypes = []any{
 	(*BackupChunk)(nil),           // 76: conclave.v1.BackupChunk
 	(*SetGuardRequest)(nil),       // 77: conclave.v1.SetGuardRequest
 	(*SetGuardResponse)(nil),      // 78: conclave.v1.SetGuardResponse
-	(*CallElectionRequest)(nil),   // 79: conclave.v1.CallElectionRequest
-	(*CallElectionResponse)(nil),  // 80: conclave.v1.CallElectionResponse
-	(*AuditLogRequest)(nil),       // 81: conclave.v1.AuditLogRequest
-	(*AuditRecords)(nil),          // 82: conclave.v1.AuditRecords
-	(*AccessRequest)(nil),         // 83: conclave.v1.AccessRequest
-	(*WhoAmI)(nil),                // 84: conclave.v1.WhoAmI
-	(*ShowAccess)(nil),            // 85: conclave.v1.ShowAccess
-	(*CheckAccess)(nil),           // 86: conclave.v1.CheckAccess
-	(*AccessChange)(nil),          // 87: conclave.v1.AccessChange
-	(*AccessEdit)(nil),            // 88: conclave.v1.AccessEdit
-	(*Role)(nil),                  // 89: conclave.v1.Role
-	(*Binding)(nil),               // 90: conclave.v1.Binding
-	(*Token)(nil),                 // 91: conclave.v1.Token
-	(*Quota)(nil),                 // 92: conclave.v1.Quota
-	(*CertificateNames)(nil),      // 93: conclave.v1.CertificateNames
-	(*AccessResponse)(nil),        // 94: conclave.v1.AccessResponse
-	(*DeniedHold)(nil),            // 95: conclave.v1.DeniedHold
-	(*ViewRequest)(nil),           // 96: conclave.v1.ViewRequest
-	(*ViewResponse)(nil),          // 97: conclave.v1.ViewResponse
-	(*CutRequest)(nil),            // 98: conclave.v1.CutRequest
-	(*CutResponse)(nil),           // 99: conclave.v1.CutResponse
-	(*CutLock)(nil),               // 100: conclave.v1.CutLock
-	(*CutMachine)(nil),            // 101: conclave.v1.CutMachine
-	(*CutField)(nil),              // 102: conclave.v1.CutField
-	(*CutMessage)(nil),            // 103: conclave.v1.CutMessage
-	(*Seat)(nil),                  // 104: conclave.v1.Seat
-	(*GuardState)(nil),            // 105: conclave.v1.GuardState
+	(*ExpectRequest)(nil),         // 79: conclave.v1.ExpectRequest
+	(*ExpectResponse)(nil),        // 80: conclave.v1.ExpectResponse
+	(*ExpectedRequest)(nil),       // 81: conclave.v1.ExpectedRequest
+	(*ExpectedResponse)(nil),      // 82: conclave.v1.ExpectedResponse
+	(*Expectation)(nil),           // 83: conclave.v1.Expectation
+	(*LastHold)(nil),              // 84: conclave.v1.LastHold
+	(*CallElectionRequest)(nil),   // 85: conclave.v1.CallElectionRequest
+	(*CallElectionResponse)(nil),  // 86: conclave.v1.CallElectionResponse
+	(*AuditLogRequest)(nil),       // 87: conclave.v1.AuditLogRequest
+	(*AuditRecords)(nil),          // 88: conclave.v1.AuditRecords
+	(*AccessRequest)(nil),         // 89: conclave.v1.AccessRequest
+	(*WhoAmI)(nil),                // 90: conclave.v1.WhoAmI
+	(*ShowAccess)(nil),            // 91: conclave.v1.ShowAccess
+	(*CheckAccess)(nil),           // 92: conclave.v1.CheckAccess
+	(*AccessChange)(nil),          // 93: conclave.v1.AccessChange
+	(*AccessEdit)(nil),            // 94: conclave.v1.AccessEdit
+	(*Role)(nil),                  // 95: conclave.v1.Role
+	(*Binding)(nil),               // 96: conclave.v1.Binding
+	(*Token)(nil),                 // 97: conclave.v1.Token
+	(*Quota)(nil),                 // 98: conclave.v1.Quota
+	(*CertificateNames)(nil),      // 99: conclave.v1.CertificateNames
+	(*AccessResponse)(nil),        // 100: conclave.v1.AccessResponse
+	(*DeniedHold)(nil),            // 101: conclave.v1.DeniedHold
+	(*ViewRequest)(nil),           // 102: conclave.v1.ViewRequest
+	(*ViewResponse)(nil),          // 103: conclave.v1.ViewResponse
+	(*CutRequest)(nil),            // 104: conclave.v1.CutRequest
+	(*CutResponse)(nil),           // 105: conclave.v1.CutResponse
+	(*CutLock)(nil),               // 106: conclave.v1.CutLock
+	(*CutMachine)(nil),            // 107: conclave.v1.CutMachine
+	(*CutField)(nil),              // 108: conclave.v1.CutField
+	(*CutMessage)(nil),            // 109: conclave.v1.CutMessage
+	(*Seat)(nil),                  // 110: conclave.v1.Seat
+	(*GuardState)(nil),            // 111: conclave.v1.GuardState
 }
 var file_api_conclave_proto_depIdxs = []int32{
 	10,  // 0: conclave.v1.ClientFrame.requests:type_name -> conclave.v1.Request
@@ -9265,86 +9715,95 @@ var file_api_conclave_proto_depIdxs = []int32{
 	70,  // 65: conclave.v1.ChangeMembersRequest.remove:type_name -> conclave.v1.RemoveMember
 	71,  // 66: conclave.v1.ChangeMembersRequest.lead:type_name -> conclave.v1.LeadMember
 	40,  // 67: conclave.v1.JoinResponse.members:type_name -> conclave.v1.Member
-	84,  // 68: conclave.v1.AccessRequest.who_am_i:type_name -> conclave.v1.WhoAmI
-	85,  // 69: conclave.v1.AccessRequest.show:type_name -> conclave.v1.ShowAccess
-	86,  // 70: conclave.v1.AccessRequest.check:type_name -> conclave.v1.CheckAccess
-	87,  // 71: conclave.v1.AccessRequest.change:type_name -> conclave.v1.AccessChange
-	1,   // 72: conclave.v1.CheckAccess.class:type_name -> conclave.v1.Class
-	88,  // 73: conclave.v1.AccessChange.edits:type_name -> conclave.v1.AccessEdit
-	89,  // 74: conclave.v1.AccessEdit.put_role:type_name -> conclave.v1.Role
-	90,  // 75: conclave.v1.AccessEdit.put_binding:type_name -> conclave.v1.Binding
-	91,  // 76: conclave.v1.AccessEdit.put_token:type_name -> conclave.v1.Token
-	92,  // 77: conclave.v1.AccessEdit.put_quota:type_name -> conclave.v1.Quota
-	92,  // 78: conclave.v1.AccessEdit.drop_quota:type_name -> conclave.v1.Quota
-	93,  // 79: conclave.v1.AccessEdit.names:type_name -> conclave.v1.CertificateNames
-	89,  // 80: conclave.v1.AccessResponse.role_list:type_name -> conclave.v1.Role
-	90,  // 81: conclave.v1.AccessResponse.bindings:type_name -> conclave.v1.Binding
-	91,  // 82: conclave.v1.AccessResponse.tokens:type_name -> conclave.v1.Token
-	92,  // 83: conclave.v1.AccessResponse.quotas:type_name -> conclave.v1.Quota
-	93,  // 84: conclave.v1.AccessResponse.names:type_name -> conclave.v1.CertificateNames
-	95,  // 85: conclave.v1.AccessResponse.denied_holds:type_name -> conclave.v1.DeniedHold
-	1,   // 86: conclave.v1.DeniedHold.class:type_name -> conclave.v1.Class
-	104, // 87: conclave.v1.ViewResponse.members:type_name -> conclave.v1.Seat
-	104, // 88: conclave.v1.ViewResponse.others:type_name -> conclave.v1.Seat
-	105, // 89: conclave.v1.ViewResponse.guards:type_name -> conclave.v1.GuardState
-	100, // 90: conclave.v1.CutResponse.locks:type_name -> conclave.v1.CutLock
-	101, // 91: conclave.v1.CutLock.machines:type_name -> conclave.v1.CutMachine
-	103, // 92: conclave.v1.CutLock.messages:type_name -> conclave.v1.CutMessage
-	102, // 93: conclave.v1.CutMachine.state:type_name -> conclave.v1.CutField
-	33,  // 94: conclave.v1.Seat.home:type_name -> conclave.v1.Home
-	6,   // 95: conclave.v1.Conclave.Attach:input_type -> conclave.v1.ClientFrame
-	6,   // 96: conclave.v1.Conclave.AttachHome:input_type -> conclave.v1.ClientFrame
-	28,  // 97: conclave.v1.Conclave.Ping:input_type -> conclave.v1.PingRequest
-	10,  // 98: conclave.v1.Conclave.Do:input_type -> conclave.v1.Request
-	30,  // 99: conclave.v1.Conclave.Status:input_type -> conclave.v1.StatusRequest
-	41,  // 100: conclave.v1.Conclave.List:input_type -> conclave.v1.ListRequest
-	46,  // 101: conclave.v1.Conclave.Explain:input_type -> conclave.v1.ExplainRequest
-	25,  // 102: conclave.v1.Conclave.Waits:input_type -> conclave.v1.WaitsRequest
-	50,  // 103: conclave.v1.Conclave.Watch:input_type -> conclave.v1.WatchRequest
-	52,  // 104: conclave.v1.Conclave.Sessions:input_type -> conclave.v1.SessionsRequest
-	63,  // 105: conclave.v1.Conclave.Observe:input_type -> conclave.v1.ObserveRequest
-	65,  // 106: conclave.v1.Conclave.Members:input_type -> conclave.v1.MembersRequest
-	67,  // 107: conclave.v1.Conclave.ChangeMembers:input_type -> conclave.v1.ChangeMembersRequest
-	73,  // 108: conclave.v1.Conclave.Join:input_type -> conclave.v1.JoinRequest
-	55,  // 109: conclave.v1.Conclave.EndSession:input_type -> conclave.v1.EndSessionRequest
-	57,  // 110: conclave.v1.Conclave.Upgrade:input_type -> conclave.v1.UpgradeRequest
-	59,  // 111: conclave.v1.Conclave.Settings:input_type -> conclave.v1.SettingsRequest
-	83,  // 112: conclave.v1.Conclave.Access:input_type -> conclave.v1.AccessRequest
-	81,  // 113: conclave.v1.Conclave.AuditLog:input_type -> conclave.v1.AuditLogRequest
-	77,  // 114: conclave.v1.Conclave.SetGuard:input_type -> conclave.v1.SetGuardRequest
-	96,  // 115: conclave.v1.Conclave.View:input_type -> conclave.v1.ViewRequest
-	79,  // 116: conclave.v1.Conclave.CallElection:input_type -> conclave.v1.CallElectionRequest
-	98,  // 117: conclave.v1.Conclave.Cut:input_type -> conclave.v1.CutRequest
-	75,  // 118: conclave.v1.Conclave.Backup:input_type -> conclave.v1.BackupRequest
-	7,   // 119: conclave.v1.Conclave.Attach:output_type -> conclave.v1.ServerFrame
-	7,   // 120: conclave.v1.Conclave.AttachHome:output_type -> conclave.v1.ServerFrame
-	29,  // 121: conclave.v1.Conclave.Ping:output_type -> conclave.v1.PingResponse
-	21,  // 122: conclave.v1.Conclave.Do:output_type -> conclave.v1.Reply
-	31,  // 123: conclave.v1.Conclave.Status:output_type -> conclave.v1.StatusResponse
-	42,  // 124: conclave.v1.Conclave.List:output_type -> conclave.v1.ListResponse
-	47,  // 125: conclave.v1.Conclave.Explain:output_type -> conclave.v1.ExplainResponse
-	26,  // 126: conclave.v1.Conclave.Waits:output_type -> conclave.v1.WaitsResponse
-	51,  // 127: conclave.v1.Conclave.Watch:output_type -> conclave.v1.Changes
-	53,  // 128: conclave.v1.Conclave.Sessions:output_type -> conclave.v1.SessionsResponse
-	64,  // 129: conclave.v1.Conclave.Observe:output_type -> conclave.v1.Observation
-	66,  // 130: conclave.v1.Conclave.Members:output_type -> conclave.v1.MembersResponse
-	72,  // 131: conclave.v1.Conclave.ChangeMembers:output_type -> conclave.v1.ChangeMembersResponse
-	74,  // 132: conclave.v1.Conclave.Join:output_type -> conclave.v1.JoinResponse
-	56,  // 133: conclave.v1.Conclave.EndSession:output_type -> conclave.v1.EndSessionResponse
-	58,  // 134: conclave.v1.Conclave.Upgrade:output_type -> conclave.v1.UpgradeResponse
-	60,  // 135: conclave.v1.Conclave.Settings:output_type -> conclave.v1.SettingsResponse
-	94,  // 136: conclave.v1.Conclave.Access:output_type -> conclave.v1.AccessResponse
-	82,  // 137: conclave.v1.Conclave.AuditLog:output_type -> conclave.v1.AuditRecords
-	78,  // 138: conclave.v1.Conclave.SetGuard:output_type -> conclave.v1.SetGuardResponse
-	97,  // 139: conclave.v1.Conclave.View:output_type -> conclave.v1.ViewResponse
-	80,  // 140: conclave.v1.Conclave.CallElection:output_type -> conclave.v1.CallElectionResponse
-	99,  // 141: conclave.v1.Conclave.Cut:output_type -> conclave.v1.CutResponse
-	76,  // 142: conclave.v1.Conclave.Backup:output_type -> conclave.v1.BackupChunk
-	119, // [119:143] is the sub-list for method output_type
-	95,  // [95:119] is the sub-list for method input_type
-	95,  // [95:95] is the sub-list for extension type_name
-	95,  // [95:95] is the sub-list for extension extendee
-	0,   // [0:95] is the sub-list for field type_name
+	1,   // 68: conclave.v1.ExpectRequest.class:type_name -> conclave.v1.Class
+	83,  // 69: conclave.v1.ExpectedResponse.rules:type_name -> conclave.v1.Expectation
+	1,   // 70: conclave.v1.Expectation.class:type_name -> conclave.v1.Class
+	84,  // 71: conclave.v1.Expectation.last:type_name -> conclave.v1.LastHold
+	4,   // 72: conclave.v1.LastHold.how:type_name -> conclave.v1.Ending
+	90,  // 73: conclave.v1.AccessRequest.who_am_i:type_name -> conclave.v1.WhoAmI
+	91,  // 74: conclave.v1.AccessRequest.show:type_name -> conclave.v1.ShowAccess
+	92,  // 75: conclave.v1.AccessRequest.check:type_name -> conclave.v1.CheckAccess
+	93,  // 76: conclave.v1.AccessRequest.change:type_name -> conclave.v1.AccessChange
+	1,   // 77: conclave.v1.CheckAccess.class:type_name -> conclave.v1.Class
+	94,  // 78: conclave.v1.AccessChange.edits:type_name -> conclave.v1.AccessEdit
+	95,  // 79: conclave.v1.AccessEdit.put_role:type_name -> conclave.v1.Role
+	96,  // 80: conclave.v1.AccessEdit.put_binding:type_name -> conclave.v1.Binding
+	97,  // 81: conclave.v1.AccessEdit.put_token:type_name -> conclave.v1.Token
+	98,  // 82: conclave.v1.AccessEdit.put_quota:type_name -> conclave.v1.Quota
+	98,  // 83: conclave.v1.AccessEdit.drop_quota:type_name -> conclave.v1.Quota
+	99,  // 84: conclave.v1.AccessEdit.names:type_name -> conclave.v1.CertificateNames
+	95,  // 85: conclave.v1.AccessResponse.role_list:type_name -> conclave.v1.Role
+	96,  // 86: conclave.v1.AccessResponse.bindings:type_name -> conclave.v1.Binding
+	97,  // 87: conclave.v1.AccessResponse.tokens:type_name -> conclave.v1.Token
+	98,  // 88: conclave.v1.AccessResponse.quotas:type_name -> conclave.v1.Quota
+	99,  // 89: conclave.v1.AccessResponse.names:type_name -> conclave.v1.CertificateNames
+	101, // 90: conclave.v1.AccessResponse.denied_holds:type_name -> conclave.v1.DeniedHold
+	1,   // 91: conclave.v1.DeniedHold.class:type_name -> conclave.v1.Class
+	110, // 92: conclave.v1.ViewResponse.members:type_name -> conclave.v1.Seat
+	110, // 93: conclave.v1.ViewResponse.others:type_name -> conclave.v1.Seat
+	111, // 94: conclave.v1.ViewResponse.guards:type_name -> conclave.v1.GuardState
+	106, // 95: conclave.v1.CutResponse.locks:type_name -> conclave.v1.CutLock
+	107, // 96: conclave.v1.CutLock.machines:type_name -> conclave.v1.CutMachine
+	109, // 97: conclave.v1.CutLock.messages:type_name -> conclave.v1.CutMessage
+	108, // 98: conclave.v1.CutMachine.state:type_name -> conclave.v1.CutField
+	33,  // 99: conclave.v1.Seat.home:type_name -> conclave.v1.Home
+	6,   // 100: conclave.v1.Conclave.Attach:input_type -> conclave.v1.ClientFrame
+	6,   // 101: conclave.v1.Conclave.AttachHome:input_type -> conclave.v1.ClientFrame
+	28,  // 102: conclave.v1.Conclave.Ping:input_type -> conclave.v1.PingRequest
+	10,  // 103: conclave.v1.Conclave.Do:input_type -> conclave.v1.Request
+	30,  // 104: conclave.v1.Conclave.Status:input_type -> conclave.v1.StatusRequest
+	41,  // 105: conclave.v1.Conclave.List:input_type -> conclave.v1.ListRequest
+	46,  // 106: conclave.v1.Conclave.Explain:input_type -> conclave.v1.ExplainRequest
+	25,  // 107: conclave.v1.Conclave.Waits:input_type -> conclave.v1.WaitsRequest
+	50,  // 108: conclave.v1.Conclave.Watch:input_type -> conclave.v1.WatchRequest
+	52,  // 109: conclave.v1.Conclave.Sessions:input_type -> conclave.v1.SessionsRequest
+	63,  // 110: conclave.v1.Conclave.Observe:input_type -> conclave.v1.ObserveRequest
+	65,  // 111: conclave.v1.Conclave.Members:input_type -> conclave.v1.MembersRequest
+	67,  // 112: conclave.v1.Conclave.ChangeMembers:input_type -> conclave.v1.ChangeMembersRequest
+	73,  // 113: conclave.v1.Conclave.Join:input_type -> conclave.v1.JoinRequest
+	55,  // 114: conclave.v1.Conclave.EndSession:input_type -> conclave.v1.EndSessionRequest
+	57,  // 115: conclave.v1.Conclave.Upgrade:input_type -> conclave.v1.UpgradeRequest
+	59,  // 116: conclave.v1.Conclave.Settings:input_type -> conclave.v1.SettingsRequest
+	89,  // 117: conclave.v1.Conclave.Access:input_type -> conclave.v1.AccessRequest
+	87,  // 118: conclave.v1.Conclave.AuditLog:input_type -> conclave.v1.AuditLogRequest
+	77,  // 119: conclave.v1.Conclave.SetGuard:input_type -> conclave.v1.SetGuardRequest
+	79,  // 120: conclave.v1.Conclave.Expect:input_type -> conclave.v1.ExpectRequest
+	81,  // 121: conclave.v1.Conclave.Expected:input_type -> conclave.v1.ExpectedRequest
+	102, // 122: conclave.v1.Conclave.View:input_type -> conclave.v1.ViewRequest
+	85,  // 123: conclave.v1.Conclave.CallElection:input_type -> conclave.v1.CallElectionRequest
+	104, // 124: conclave.v1.Conclave.Cut:input_type -> conclave.v1.CutRequest
+	75,  // 125: conclave.v1.Conclave.Backup:input_type -> conclave.v1.BackupRequest
+	7,   // 126: conclave.v1.Conclave.Attach:output_type -> conclave.v1.ServerFrame
+	7,   // 127: conclave.v1.Conclave.AttachHome:output_type -> conclave.v1.ServerFrame
+	29,  // 128: conclave.v1.Conclave.Ping:output_type -> conclave.v1.PingResponse
+	21,  // 129: conclave.v1.Conclave.Do:output_type -> conclave.v1.Reply
+	31,  // 130: conclave.v1.Conclave.Status:output_type -> conclave.v1.StatusResponse
+	42,  // 131: conclave.v1.Conclave.List:output_type -> conclave.v1.ListResponse
+	47,  // 132: conclave.v1.Conclave.Explain:output_type -> conclave.v1.ExplainResponse
+	26,  // 133: conclave.v1.Conclave.Waits:output_type -> conclave.v1.WaitsResponse
+	51,  // 134: conclave.v1.Conclave.Watch:output_type -> conclave.v1.Changes
+	53,  // 135: conclave.v1.Conclave.Sessions:output_type -> conclave.v1.SessionsResponse
+	64,  // 136: conclave.v1.Conclave.Observe:output_type -> conclave.v1.Observation
+	66,  // 137: conclave.v1.Conclave.Members:output_type -> conclave.v1.MembersResponse
+	72,  // 138: conclave.v1.Conclave.ChangeMembers:output_type -> conclave.v1.ChangeMembersResponse
+	74,  // 139: conclave.v1.Conclave.Join:output_type -> conclave.v1.JoinResponse
+	56,  // 140: conclave.v1.Conclave.EndSession:output_type -> conclave.v1.EndSessionResponse
+	58,  // 141: conclave.v1.Conclave.Upgrade:output_type -> conclave.v1.UpgradeResponse
+	60,  // 142: conclave.v1.Conclave.Settings:output_type -> conclave.v1.SettingsResponse
+	100, // 143: conclave.v1.Conclave.Access:output_type -> conclave.v1.AccessResponse
+	88,  // 144: conclave.v1.Conclave.AuditLog:output_type -> conclave.v1.AuditRecords
+	78,  // 145: conclave.v1.Conclave.SetGuard:output_type -> conclave.v1.SetGuardResponse
+	80,  // 146: conclave.v1.Conclave.Expect:output_type -> conclave.v1.ExpectResponse
+	82,  // 147: conclave.v1.Conclave.Expected:output_type -> conclave.v1.ExpectedResponse
+	103, // 148: conclave.v1.Conclave.View:output_type -> conclave.v1.ViewResponse
+	86,  // 149: conclave.v1.Conclave.CallElection:output_type -> conclave.v1.CallElectionResponse
+	105, // 150: conclave.v1.Conclave.Cut:output_type -> conclave.v1.CutResponse
+	76,  // 151: conclave.v1.Conclave.Backup:output_type -> conclave.v1.BackupChunk
+	126, // [126:152] is the sub-list for method output_type
+	100, // [100:126] is the sub-list for method input_type
+	100, // [100:100] is the sub-list for extension type_name
+	100, // [100:100] is the sub-list for extension extendee
+	0,   // [0:100] is the sub-list for field type_name
 }
 
 func init() { file_api_conclave_proto_init() }
@@ -9369,13 +9828,13 @@ func file_api_conclave_proto_init() {
 		(*ChangeMembersRequest_Remove)(nil),
 		(*ChangeMembersRequest_Lead)(nil),
 	}
-	file_api_conclave_proto_msgTypes[77].OneofWrappers = []any{
+	file_api_conclave_proto_msgTypes[83].OneofWrappers = []any{
 		(*AccessRequest_WhoAmI)(nil),
 		(*AccessRequest_Show)(nil),
 		(*AccessRequest_Check)(nil),
 		(*AccessRequest_Change)(nil),
 	}
-	file_api_conclave_proto_msgTypes[82].OneofWrappers = []any{
+	file_api_conclave_proto_msgTypes[88].OneofWrappers = []any{
 		(*AccessEdit_PutRole)(nil),
 		(*AccessEdit_DropRole)(nil),
 		(*AccessEdit_PutBinding)(nil),
@@ -9393,7 +9852,7 @@ func file_api_conclave_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_api_conclave_proto_rawDesc), len(file_api_conclave_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   100,
+			NumMessages:   106,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

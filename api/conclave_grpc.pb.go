@@ -44,6 +44,8 @@ const (
 	Conclave_Access_FullMethodName        = "/conclave.v1.Conclave/Access"
 	Conclave_AuditLog_FullMethodName      = "/conclave.v1.Conclave/AuditLog"
 	Conclave_SetGuard_FullMethodName      = "/conclave.v1.Conclave/SetGuard"
+	Conclave_Expect_FullMethodName        = "/conclave.v1.Conclave/Expect"
+	Conclave_Expected_FullMethodName      = "/conclave.v1.Conclave/Expected"
 	Conclave_View_FullMethodName          = "/conclave.v1.Conclave/View"
 	Conclave_CallElection_FullMethodName  = "/conclave.v1.Conclave/CallElection"
 	Conclave_Cut_FullMethodName           = "/conclave.v1.Conclave/Cut"
@@ -136,6 +138,13 @@ type ConclaveClient interface {
 	// and until then nothing more is granted there. To set what guards the prefix already
 	// cancels a change. Below level 3 it fails with INVALID_ARGUMENT.
 	SetGuard(ctx context.Context, in *SetGuardRequest, opts ...grpc.CallOption) (*SetGuardResponse, error)
+	// Expect sets or removes the rule that a lock or an election is to be held again at the latest
+	// one period after its last hold. Below level 5 it fails with INVALID_ARGUMENT. So it does for a
+	// lock that an algorithm guards. It fails with NOT_FOUND if there is no rule to remove, and with
+	// RESOURCE_EXHAUSTED if 256 names have one.
+	Expect(ctx context.Context, in *ExpectRequest, opts ...grpc.CallOption) (*ExpectResponse, error)
+	// Expected returns these rules by class and name: those of names that the caller may read.
+	Expected(ctx context.Context, in *ExpectedRequest, opts ...grpc.CallOption) (*ExpectedResponse, error)
 	// View returns which servers guard locks by algorithms, and what guards which prefix.
 	View(ctx context.Context, in *ViewRequest, opts ...grpc.CallOption) (*ViewResponse, error)
 	// CallElection has the members of the view elect a coordinator. It does not wait for the
@@ -395,6 +404,26 @@ func (c *conclaveClient) SetGuard(ctx context.Context, in *SetGuardRequest, opts
 	return out, nil
 }
 
+func (c *conclaveClient) Expect(ctx context.Context, in *ExpectRequest, opts ...grpc.CallOption) (*ExpectResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ExpectResponse)
+	err := c.cc.Invoke(ctx, Conclave_Expect_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *conclaveClient) Expected(ctx context.Context, in *ExpectedRequest, opts ...grpc.CallOption) (*ExpectedResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ExpectedResponse)
+	err := c.cc.Invoke(ctx, Conclave_Expected_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *conclaveClient) View(ctx context.Context, in *ViewRequest, opts ...grpc.CallOption) (*ViewResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ViewResponse)
@@ -530,6 +559,13 @@ type ConclaveServer interface {
 	// and until then nothing more is granted there. To set what guards the prefix already
 	// cancels a change. Below level 3 it fails with INVALID_ARGUMENT.
 	SetGuard(context.Context, *SetGuardRequest) (*SetGuardResponse, error)
+	// Expect sets or removes the rule that a lock or an election is to be held again at the latest
+	// one period after its last hold. Below level 5 it fails with INVALID_ARGUMENT. So it does for a
+	// lock that an algorithm guards. It fails with NOT_FOUND if there is no rule to remove, and with
+	// RESOURCE_EXHAUSTED if 256 names have one.
+	Expect(context.Context, *ExpectRequest) (*ExpectResponse, error)
+	// Expected returns these rules by class and name: those of names that the caller may read.
+	Expected(context.Context, *ExpectedRequest) (*ExpectedResponse, error)
 	// View returns which servers guard locks by algorithms, and what guards which prefix.
 	View(context.Context, *ViewRequest) (*ViewResponse, error)
 	// CallElection has the members of the view elect a coordinator. It does not wait for the
@@ -615,6 +651,12 @@ func (UnimplementedConclaveServer) AuditLog(*AuditLogRequest, grpc.ServerStreami
 }
 func (UnimplementedConclaveServer) SetGuard(context.Context, *SetGuardRequest) (*SetGuardResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method SetGuard not implemented")
+}
+func (UnimplementedConclaveServer) Expect(context.Context, *ExpectRequest) (*ExpectResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Expect not implemented")
+}
+func (UnimplementedConclaveServer) Expected(context.Context, *ExpectedRequest) (*ExpectedResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Expected not implemented")
 }
 func (UnimplementedConclaveServer) View(context.Context, *ViewRequest) (*ViewResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method View not implemented")
@@ -966,6 +1008,42 @@ func _Conclave_SetGuard_Handler(srv interface{}, ctx context.Context, dec func(i
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Conclave_Expect_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ExpectRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ConclaveServer).Expect(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Conclave_Expect_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ConclaveServer).Expect(ctx, req.(*ExpectRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Conclave_Expected_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ExpectedRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ConclaveServer).Expected(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Conclave_Expected_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ConclaveServer).Expected(ctx, req.(*ExpectedRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Conclave_View_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ViewRequest)
 	if err := dec(in); err != nil {
@@ -1097,6 +1175,14 @@ var Conclave_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "SetGuard",
 			Handler:    _Conclave_SetGuard_Handler,
+		},
+		{
+			MethodName: "Expect",
+			Handler:    _Conclave_Expect_Handler,
+		},
+		{
+			MethodName: "Expected",
+			Handler:    _Conclave_Expected_Handler,
 		},
 		{
 			MethodName: "View",

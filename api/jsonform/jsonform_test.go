@@ -93,6 +93,7 @@ var forms = map[string]func(fill func(protoreflect.Message)) any{
 	"seat":        form(jsonform.SeatOf),
 	"guard":       form(jsonform.GuardOf),
 	"cut":         form(jsonform.CutOf),
+	"expectation": form(jsonform.ExpectationOf),
 	"rules":       form(jsonform.RulesOf),
 }
 

@@ -45,6 +45,7 @@ func commands(a *connect.App) []*cobra.Command {
 		cluster.NewLocks(a),
 		cluster.NewElections(a),
 		cluster.NewWhy(a),
+		cluster.NewExpect(a),
 		cluster.NewDeadlocks(a),
 		cluster.NewWatch(a),
 		cluster.NewLeader(a),

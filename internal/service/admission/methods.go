@@ -42,6 +42,8 @@ var methods = map[string]method{
 	"Access":        {access.AnyProven, "access"},                // what it asks for decides
 	"AuditLog":      {access.OnCluster(access.Audit), "audit_log"},
 	"SetGuard":      {access.ByName(access.Members), "set_guard"},
+	"Expect":        {access.ByName(access.Members), "expect"},
+	"Expected":      {access.Reading, "expected"},
 	"View":          {access.OnCluster(access.Status), "view"},
 	"CallElection":  {access.OnCluster(access.Members), "call_election"},
 	"Cut":           {access.OnCluster(access.Members), "cut"}, // it has names that the caller may not read

@@ -10,6 +10,7 @@ import (
 	"github.com/conclave-io/conclave/internal/service/clocks"
 	"github.com/conclave-io/conclave/internal/service/host"
 	"github.com/conclave-io/conclave/internal/service/registry"
+	"github.com/conclave-io/conclave/internal/service/registry/expect"
 	"github.com/conclave-io/conclave/internal/service/replica"
 	"github.com/conclave-io/conclave/internal/service/transport"
 	"github.com/conclave-io/conclave/internal/service/version"
@@ -99,6 +100,9 @@ var readings = map[string]probe{
 	"conclave_disk_free_bytes":                      ofFileSystem(func(r *room) int64 { return r.free }),
 	"conclave_disk_size_bytes":                      ofFileSystem(func(r *room) int64 { return r.size }),
 	"conclave_backup_last_timestamp_seconds":        lastBackup,
+	"conclave_expect_period_seconds":                ofRules(func(e *registry.Expected, _ expect.Moment) float64 { return seconds(e.Period) }),
+	"conclave_expect_idle_seconds":                  ofRules(func(e *registry.Expected, now expect.Moment) float64 { return seconds(e.Idle(now)) }),
+	"conclave_expect_overdue":                       ofRules(func(e *registry.Expected, now expect.Moment) float64 { return zeroOrOne(e.Overdue(now)) }),
 }
 
 // timeReadings read the values of histograms, by name.
@@ -115,6 +119,17 @@ var timeReadings = map[string]timeProbe{
 func accessModes(v *snapshot, emit func(float64, ...string)) {
 	for _, mode := range []access.Mode{access.Unset, access.Open, access.Closed} {
 		emit(zeroOrOne(v.of.AccessMode() == mode), mode.String())
+	}
+}
+
+// ofRules reads a metric of each rule about a name.
+func ofRules(read func(e *registry.Expected, now expect.Moment) float64) probe {
+	return func(v *snapshot, emit func(float64, ...string)) {
+		now := expect.Moment{Wall: time.Now().UnixNano(), Replicated: v.times.Now}
+		for i := range v.times.Expected {
+			e := &v.times.Expected[i]
+			emit(read(e, now), classNames[e.Class], e.Name)
+		}
 	}
 }
 

@@ -116,13 +116,15 @@ type State struct {
 	*registry.Version
 	// Applied is the index of that entry, and Term the term in which the state was read.
 	Applied, Term uint64
+	// Now is the replicated time when the state was read, as far as this server knows, in ns.
+	Now int64
 }
 
 // Encode returns the encoded state, as Version.Encode does, and yields to other work meanwhile.
 func (s State) Encode() []byte { return encode(s.Version) }
 
 func stateOf(r *replica.Replica) State {
-	return State{r.Registry().Freeze(), r.Applied(), r.Term()}
+	return State{r.Registry().Freeze(), r.Applied(), r.Term(), r.Estimate()}
 }
 
 // Stale returns the current state of this server, which may lag behind the cluster.

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/conclave-io/conclave/internal/kit/histogram"
+	"github.com/conclave-io/conclave/internal/service/registry"
 	"github.com/conclave-io/conclave/internal/service/replica"
 )
 
@@ -38,6 +39,9 @@ type Times struct {
 	replica.Deeds
 	// Lags are the lags of the other servers, if this one leads.
 	Lags []replica.Lag
+	// Expected are the rules about names, and Now is the replicated time, as far as this server knows.
+	Expected []registry.Expected
+	Now      int64
 	// Fsyncs are the durations of the writes that Metrics.Fsyncs counts, and Snapshots those of
 	// the writes of snapshot files.
 	Fsyncs, Snapshots histogram.Durations

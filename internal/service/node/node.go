@@ -322,6 +322,7 @@ func (n *Node) tick() {
 	n.tidy()
 	times := n.times
 	times.Deeds, times.Lags = n.replica.Deeds(), n.replica.Lags()
+	times.Expected, times.Now = registry.ExpectedIn(n.replica.Registry()), n.replica.Estimate()
 	n.metrics.times.Store(&times)
 }
 

@@ -39,6 +39,8 @@ var clients = []Metric{
 	{Name: "conclave_pending_requests", Type: Gauge, Unit: Count, Panel: "Clients/Requests that wait for the log", Help: "Requests that wait for a log entry. Only the leader has any."},
 }
 
+const unruled = "without rules (conclave expect)"
+
 // names is about sessions, locks and elections.
 var names = []Metric{
 	{Name: "conclave_sessions", Type: Gauge, Unit: Count, Panel: "Locks and elections/Sessions", Help: "Live sessions."},
@@ -54,6 +56,9 @@ var names = []Metric{
 	{Name: "conclave_revocations_total", Type: Counter, Labels: []string{"by"}, Unit: Count, Panel: "Locks and elections/Revocations", Help: "Holders that were asked to leave: by an operator, by a candidate with more patience, for a transfer, because the session is ended, or because the guard of the name changes." + leaders},
 	{Name: "conclave_wait_seconds", Type: Histogram, Labels: []string{"class"}, Unit: Seconds, Panel: "Locks and elections/Time in queues", Help: "Time from the queue to the grant, of requests that had to wait." + leaders},
 	{Name: "conclave_hold_seconds", Type: Histogram, Labels: []string{"class"}, Unit: Seconds, Panel: "Locks and elections/Time of holds", Help: "Time from the grant to the end of a hold." + leaders},
+	{Name: "conclave_expect_period_seconds", Type: Gauge, Labels: []string{"class", "name"}, Unit: Seconds, Panel: "Locks and elections/Periods of expected names", Help: "The longest time without a holder that the rule of a name allows.", Absent: unruled},
+	{Name: "conclave_expect_idle_seconds", Type: Gauge, Labels: []string{"class", "name"}, Unit: Seconds, Panel: "Locks and elections/Time without a holder", Help: "For how long nobody has held a name with a rule, or has not since the rule was set, as the clocks of this server tell; 0 while it is held.", Absent: unruled},
+	{Name: "conclave_expect_overdue", Type: Gauge, Labels: []string{"class", "name"}, Unit: One, Panel: "Locks and elections/Overdue names", Help: "1 if nobody has held a name with a rule for longer than its period, as far as this server has applied the log.", Absent: unruled},
 	{Name: "conclave_state_bytes", Type: Gauge, Unit: Bytes, Panel: "Locks and elections/Size of the state", Help: "Estimated size of the replicated state."},
 	{Name: "conclave_state_limit_bytes", Type: Gauge, Unit: Bytes, Panel: "Locks and elections/Size of the state", Help: "Setting state-limit: from this size on this server, as the leader, refuses what makes the state larger."},
 }

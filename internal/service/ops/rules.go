@@ -165,6 +165,12 @@ var upkeep = []Alert{
 		Fault:   []Series{is("conclave_certificate_reloads_total", "a", "0x5 1x20", `result="failed"`)}, Calm: []Series{is("conclave_certificate_reloads_total", "a", "0+1x20", `result="ok"`)}, At: 15 * minute,
 	},
 	{
+		Name: "NotHeld", Severity: warning, Expr: "min by (job, class, name) (conclave_expect_overdue) == 1",
+		Summary: "Nobody has held the {{ $labels.class }} {{ $labels.name }} of {{ $labels.job }} for longer than its rule allows.",
+		Fault:   []Series{is("conclave_expect_overdue", "a", "0x5 1x20", `class="lock"`, `name="nightly"`), is("conclave_expect_overdue", "b", "0x5 1x20", `class="lock"`, `name="nightly"`)},
+		Calm:    []Series{is("conclave_expect_overdue", "a", "0x20", `class="lock"`, `name="nightly"`), is("conclave_expect_overdue", "b", "1x20", `class="lock"`, `name="nightly"`)}, At: 10 * minute,
+	},
+	{
 		Name: "BackupOld", Severity: warning, Expr: "time() - max by (job) (conclave_backup_last_timestamp_seconds) > 26 * 3600",
 		Summary: "The last backup of {{ $labels.job }} is over 26 hours old.",
 		Fault:   all("conclave_backup_last_timestamp_seconds", "0x1800"), Calm: all("conclave_backup_last_timestamp_seconds", "0x1800", "7200x1800"), At: 27 * time.Hour,

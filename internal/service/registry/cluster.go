@@ -265,7 +265,7 @@ func (h *head) setExpected(c *Command) Result {
 }
 
 // noteEnd notes for the rule of a name, if it has one, that a hold ends now.
-func (h *head) noteEnd(c *claim) {
+func (h *head) noteEnd(c *claim, how Ending) {
 	rule := h.expected.Find(uint8(c.resource.class), c.resource.name)
 	if rule == nil {
 		return
@@ -273,7 +273,7 @@ func (h *head) noteEnd(c *claim) {
 	of := c.session.party
 	h.expected = h.expected.Ended(rule, expect.Hold{
 		Fence: c.fence, Since: c.since, Until: expect.Moment{Wall: h.wall, Replicated: h.now},
-		Owner: of.owner, Host: of.host, Program: of.program, PID: of.pid,
+		Owner: of.owner, Host: of.host, Program: of.program, PID: of.pid, How: uint8(how),
 	})
 }
 
@@ -285,11 +285,19 @@ type Expected struct {
 }
 
 // Expected returns the rules by class and name.
-func (v *Version) Expected() []Expected {
-	list := make([]Expected, 0, v.expected.Len())
-	for _, rule := range v.expected.All() {
+func (v *Version) Expected() []Expected { return expectedIn(v.expected, v.find) }
+
+// ExpectedIn does the same for a registry, and makes no version of it.
+func ExpectedIn(r *Registry) []Expected { return expectedIn(r.expected, r.find) }
+
+func expectedIn(rules *expect.Rules, find func(Class, string) *resource) []Expected {
+	if rules.Len() == 0 {
+		return nil
+	}
+	list := make([]Expected, 0, rules.Len())
+	for _, rule := range rules.All() {
 		e := Expected{Rule: *rule}
-		if res := v.find(Class(rule.Class), rule.Name); res.held() {
+		if res := find(Class(rule.Class), rule.Name); res.held() {
 			holders := res.holders()
 			e.Holder = new(holders[len(holders)-1].holder())
 		}
@@ -297,6 +305,18 @@ func (v *Version) Expected() []Expected {
 	}
 	return list
 }
+
+// Idle returns for how long nobody has held the name, as far as the clocks of a reader tell; 0 while
+// somebody holds it.
+func (e *Expected) Idle(now expect.Moment) int64 {
+	if e.Holder != nil {
+		return 0
+	}
+	return e.Rule.Idle(now)
+}
+
+// Overdue reports whether the name has not been held for longer than its period.
+func (e *Expected) Overdue(now expect.Moment) bool { return e.Idle(now) > e.Period }
 
 // expectation names a rule, or returns "".
 func (v *Version) expectation() string {

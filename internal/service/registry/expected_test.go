@@ -33,17 +33,17 @@ func TestWhatCountsAsHeld(t *testing.T) {
 	unused.Unused = true
 	for what, test := range map[string]struct {
 		acquire, end Command
-		noted        bool
+		how          Ending // 0 if it does not count
 	}{
-		"released":      {ask(Command{}), released, true},
-		"shared":        {ask(Command{Shared: true}), released, true},
-		"one of two":    {ask(Command{Limit: 2}), released, true},
-		"stays closed":  {ask(Command{AtLeast: 60e9}), released, true},
-		"closed":        {ask(Command{}), Command{Op: OpClose, Session: sessionNamed("a"), Sequence: 3}, true},
-		"expired":       {ask(Command{}), Command{Op: OpExpire, Term: 1, Verdicts: []Verdict{{Session: sessionNamed("a"), Renewals: 1}}}, true},
-		"unused":        {ask(Command{}), unused, false},
-		"another name":  {Command{Op: OpAcquire, Session: sessionNamed("a"), Sequence: 2, Name: "n2"}, released, false},
-		"another class": {ask(Command{Class: Election}), released, false},
+		"released":      {ask(Command{}), released, Released},
+		"shared":        {ask(Command{Shared: true}), released, Released},
+		"one of two":    {ask(Command{Limit: 2}), released, Released},
+		"stays closed":  {ask(Command{AtLeast: 60e9}), released, Released},
+		"closed":        {ask(Command{}), Command{Op: OpClose, Session: sessionNamed("a"), Sequence: 3}, Closed},
+		"expired":       {ask(Command{}), Command{Op: OpExpire, Term: 1, Verdicts: []Verdict{{Session: sessionNamed("a"), Renewals: 1}}}, Expired},
+		"unused":        {ask(Command{}), unused, 0},
+		"another name":  {Command{Op: OpAcquire, Session: sessionNamed("a"), Sequence: 2, Name: "n2"}, released, 0},
+		"another class": {ask(Command{Class: Election}), released, 0},
 	} {
 		t.Run(what, func(t *testing.T) {
 			r := atLevel(version.Max)
@@ -55,8 +55,8 @@ func TestWhatCountsAsHeld(t *testing.T) {
 			}
 			at(r, end, 7130e9, test.end)
 			want := expect.Rule{Name: "n", Period: 3600e9, Set: expect.Moment{Wall: 7060e9, Replicated: 60e9}, By: "cert:ops"}
-			if test.noted {
-				want.Last = expect.Hold{Fence: r.fence(), Since: 7100e9, Until: expect.Moment{Wall: 7130e9, Replicated: end}, Owner: "cert:a", Host: "a1", PID: 7, Program: "report"}
+			if test.how != 0 {
+				want.Last = expect.Hold{Fence: r.fence(), Since: 7100e9, Until: expect.Moment{Wall: 7130e9, Replicated: end}, Owner: "cert:a", Host: "a1", PID: 7, Program: "report", How: uint8(test.how)}
 			}
 			for _, r := range []*Registry{r, throughSnapshot(t, r)} {
 				if e := r.Freeze().Expected()[0]; e.Holder != nil || e.Rule != want {

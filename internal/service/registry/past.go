@@ -175,7 +175,7 @@ func (r *Registry) remember(c *claim, how Ending) {
 	if l := c.place(r.now, how); l != nil {
 		r.startLinger(l)
 	}
-	r.noteEnd(c)
+	r.noteEnd(c, how)
 	r.reports.ended(c, how, r.wall)
 	var e ending
 	e.fence, e.since, e.until, e.of, e.how = c.fence, c.since, r.wall, c.session.party, how

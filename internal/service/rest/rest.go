@@ -64,6 +64,8 @@ func (h *Handler) addCalls() {
 	h.handle("GET /v1/locks/{name}/why", access.Reading, h.timed("why", h.getWhy(lock)))
 	h.handle("GET /v1/elections/{name}/why", access.Reading, h.timed("why", h.getWhy(election)))
 	h.handle("GET /v1/waits", access.Reading, h.timed("waits", h.getWaits))
+	h.handle("GET /v1/expect", access.Reading, h.timed("expected", h.getExpected))
+	h.handle("POST /v1/expect", access.ByName(access.Members), h.timed("expect", with(h.postExpect)))
 	h.handle("GET /v1/watch", access.Reading, h.watchAll) // what it tells of servers needs status
 	h.handle("GET /v1/watch/locks", access.Reading, h.watchClass(lock))
 	h.handle("GET /v1/watch/elections", access.Reading, h.watchClass(election))

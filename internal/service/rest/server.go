@@ -24,6 +24,8 @@ type Server interface {
 	Settings(context.Context, *api.SettingsRequest) (*api.SettingsResponse, error)
 	Access(context.Context, *api.AccessRequest) (*api.AccessResponse, error)
 	SetGuard(context.Context, *api.SetGuardRequest) (*api.SetGuardResponse, error)
+	Expect(context.Context, *api.ExpectRequest) (*api.ExpectResponse, error)
+	Expected(context.Context, *api.ExpectedRequest) (*api.ExpectedResponse, error)
 	View(context.Context, *api.ViewRequest) (*api.ViewResponse, error)
 	CallElection(context.Context, *api.CallElectionRequest) (*api.CallElectionResponse, error)
 	Cut(context.Context, *api.CutRequest) (*api.CutResponse, error)

@@ -284,3 +284,20 @@ func SettingsOf(s admin.Settings) jsonform.Settings {
 	}
 	return form
 }
+
+// ExpectationOf returns the form of a rule about a name.
+func ExpectationOf(e admin.Expectation) jsonform.Expectation {
+	form := jsonform.Expectation{
+		ResourceName: nameOf(e.Election, e.Name), Every: jsonform.Duration(e.Every), Set: e.Set, SetBy: e.SetBy,
+		Held: e.Held, Idle: jsonform.Duration(e.Idle), Overdue: e.Overdue,
+	}
+	l := &e.Last
+	if l.Fence == 0 {
+		return form
+	}
+	form.Last = &jsonform.LastHold{Fence: jsonform.Uint64(l.Fence), Since: l.Since, How: l.How, Owner: l.Owner, Host: l.Host, PID: l.PID, Program: l.Program}
+	if !e.Held {
+		form.Last.Until = &l.Until
+	}
+	return form
+}

@@ -54,6 +54,8 @@ type Hold struct {
 	// Owner is the principal whose session held it. The others are for people.
 	Owner, Host, Program string
 	PID                  int64
+	// How is how it ended. The numbers are those of the registry.
+	How uint8
 }
 
 // Idle returns for how long a name that nobody holds has not been held, or has not been since its
@@ -108,7 +110,7 @@ func (r *Rule) append(b []byte) []byte {
 	}
 	b = r.Last.Until.append(wire.AppendInt(b, r.Last.Since))
 	b = wire.AppendBytes(wire.AppendBytes(b, r.Last.Owner), r.Last.Host)
-	return wire.AppendBytes(wire.AppendInt(b, r.Last.PID), r.Last.Program)
+	return append(wire.AppendBytes(wire.AppendInt(b, r.Last.PID), r.Last.Program), r.Last.How)
 }
 
 func readRule(rd *wire.Reader) *Rule {
@@ -117,7 +119,7 @@ func readRule(rd *wire.Reader) *Rule {
 		return r
 	}
 	r.Last.Since, r.Last.Until = rd.Int(), readMoment(rd)
-	r.Last.Owner, r.Last.Host, r.Last.PID, r.Last.Program = rd.String(), rd.String(), rd.Int(), rd.String()
+	r.Last.Owner, r.Last.Host, r.Last.PID, r.Last.Program, r.Last.How = rd.String(), rd.String(), rd.Int(), rd.String(), rd.Byte()
 	return r
 }
 

@@ -192,6 +192,50 @@ export interface AuditTarget {
 }
 
 //////////
+// source: expect.go
+
+/**
+ * Expectations are the rules about names that are to be held again and again.
+ */
+export interface Expectations {
+  rules: Expectation[];
+}
+/**
+ * Expectation is the rule that a name is to be held again within a period.
+ */
+export interface Expectation extends ResourceName {
+  every: Duration;
+  set: string;
+  set_by?: string;
+  held: boolean;
+  /**
+   * Last is the newest hold or, if nobody holds the name, the hold that ended last.
+   */
+  last?: LastHold;
+  /**
+   * Idle is for how long nobody has held the name.
+   */
+  idle: Duration;
+  overdue: boolean;
+}
+/**
+ * LastHold is a hold that lasts, or one that has ended.
+ */
+export interface LastHold {
+  fence: Uint64;
+  since: string;
+  /**
+   * Until and How are missing while the hold lasts. How is released, closed, expired or dropped.
+   */
+  until?: string;
+  how?: string;
+  owner?: string;
+  host: string;
+  pid: number /* int64 */;
+  program: string;
+}
+
+//////////
 // source: guard.go
 
 /**
