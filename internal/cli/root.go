@@ -2,6 +2,7 @@ package cli
 
 import (
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -16,7 +17,7 @@ import (
 
 // commands returns all commands, in the order of the help.
 func commands(a *connect.App) []*cobra.Command {
-	return []*cobra.Command{
+	own := []*cobra.Command{
 		servers.NewServe(a.App),
 		servers.NewDev(a.App),
 		servers.NewCert(a.App),
@@ -32,6 +33,13 @@ func commands(a *connect.App) []*cobra.Command {
 		lab.NewAudit(a.App),
 		lab.NewCompare(a.App),
 		servers.NewBench(a),
+	}
+	return slices.Concat(own, ofCluster(a), []*cobra.Command{newVersion(a.App), newCompletion(a.App)})
+}
+
+// ofCluster returns the commands that show and change a running cluster.
+func ofCluster(a *connect.App) []*cobra.Command {
+	return []*cobra.Command{
 		cluster.NewStatus(a),
 		cluster.NewMember(a),
 		cluster.NewUpgrade(a),
@@ -52,8 +60,6 @@ func commands(a *connect.App) []*cobra.Command {
 		cluster.NewRelease(a),
 		cluster.NewTop(a),
 		cluster.NewSessions(a),
-		newVersion(a.App),
-		newCompletion(a.App),
 	}
 }
 

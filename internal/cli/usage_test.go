@@ -89,7 +89,7 @@ func complaint(flag, value, said string) bool {
 // TestAloneOrNot requires that every command states whether it contacts a cluster.
 // Commands that do not refuse the flags for one, and do not show them.
 func TestAloneOrNot(t *testing.T) {
-	asking := strings.Fields("__demo-deadlock __demo-worker __fdatasync access audit-log bench cut deadlocks elect elections hold leader lock locks member namespace release sessions settings snapshot status top upgrade view watch why")
+	asking := strings.Fields("__demo-deadlock __demo-worker __fdatasync access audit-log bench cut deadlocks elect elections expect hold leader lock locks member namespace release sessions settings snapshot status top upgrade view watch why")
 	root := Command()
 	for _, cmd := range root.Commands() {
 		asks := false
