@@ -171,10 +171,11 @@ internal/test/vopr/linger:  internal/test/vopr/clock internal/test/vopr/events i
 internal/test/vopr/patience: internal/service/registry internal/test/vopr/clock internal/test/vopr/events internal/test/vopr/history # the judge of candidates
 internal/test/vopr/periods:  internal/test/vopr/events # the judge of a job that runs once in each period
 internal/test/vopr/trace:   api internal/client/line internal/service/registry internal/service/replica internal/test/leasemodel internal/test/vopr/events internal/test/vopr/ledger # decisions, for the model of the sessions
-internal/test/vopr/world:   api internal/client/line internal/service/access internal/service/agreement internal/service/founding internal/service/host internal/service/peering internal/service/queue internal/service/registry internal/service/replica internal/service/stream internal/service/version internal/test/vopr/clock internal/test/vopr/copies internal/test/vopr/deadlock internal/test/vopr/disk internal/test/vopr/events internal/test/vopr/faults internal/test/vopr/history internal/test/vopr/ledger internal/test/vopr/linger internal/test/vopr/machine internal/test/vopr/network internal/test/vopr/patience internal/test/vopr/periods internal/test/vopr/stats internal/test/vopr/trace internal/test/vopr/transport internal/test/vopr/turns # servers, clients and the judge
+internal/test/vopr/world:   api internal/client/line internal/kit/alike internal/service/access internal/service/agreement internal/service/founding internal/service/host internal/service/peering internal/service/queue internal/service/registry internal/service/replica internal/service/stream internal/service/version internal/test/vopr/clock internal/test/vopr/copies internal/test/vopr/deadlock internal/test/vopr/disk internal/test/vopr/events internal/test/vopr/faults internal/test/vopr/history internal/test/vopr/ledger internal/test/vopr/linger internal/test/vopr/machine internal/test/vopr/network internal/test/vopr/patience internal/test/vopr/periods internal/test/vopr/stats internal/test/vopr/trace internal/test/vopr/transport internal/test/vopr/turns # servers, clients and the judge
 internal/test/vopr/rules:   internal/service/access internal/service/host internal/service/registry internal/test/vopr/world
+internal/test/vopr/names:   internal/service/registry internal/service/settings internal/test/vopr/world
 internal/test/vopr/guarded: algorithm/served algorithm/view internal/kit/near internal/service/host internal/service/registry internal/service/replica internal/test/vopr/clock internal/test/vopr/faults internal/test/vopr/history internal/test/vopr/world
-internal/test/vopr:         internal/test/vopr/events internal/test/vopr/faults internal/test/vopr/guarded internal/test/vopr/rules internal/test/vopr/stats internal/test/vopr/world # the server in a simulated world
+internal/test/vopr:         internal/test/vopr/events internal/test/vopr/faults internal/test/vopr/guarded internal/test/vopr/names internal/test/vopr/rules internal/test/vopr/stats internal/test/vopr/world # the server in a simulated world
 internal/test/vopr/mutants: internal/test/mutation # mistakes in it
 internal/test/vopr/run:     internal/test/vopr internal/test/vopr/events internal/test/vopr/faults internal/test/vopr/mutants internal/test/vopr/stats internal/test/vopr/world internal/test/longrun
 internal/test/e2e:
@@ -189,7 +190,7 @@ internal/test/selftest:
 const doors = `
 go.etcd.io/raft/v3...:                 internal/service/agreement
 go.etcd.io/raft/v3:                    internal/service/agreement internal/service/store internal/service/peering # the latter two: see TestOnlyAgreementDrivesRaft
-go.etcd.io/raft/v3/raftpb:             internal/service/agreement internal/service/store internal/service/transport internal/service/replica internal/service/node internal/test/vopr/copies internal/test/vopr/deadlock internal/test/vopr/disk internal/test/vopr/ledger internal/test/vopr/trace internal/test/vopr/transport internal/test/vopr/world internal/test/vopr/rules
+go.etcd.io/raft/v3/raftpb:             internal/service/agreement internal/service/store internal/service/transport internal/service/replica internal/service/node internal/test/vopr/copies internal/test/vopr/deadlock internal/test/vopr/disk internal/test/vopr/ledger internal/test/vopr/trace internal/test/vopr/transport internal/test/vopr/world internal/test/vopr/rules internal/test/vopr/names
 go.etcd.io/etcd/...:                   internal/service/store
 go.uber.org/zap...:                    internal/service/store
 

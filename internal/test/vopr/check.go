@@ -10,6 +10,7 @@ import (
 	"github.com/conclave-io/conclave/internal/test/vopr/events"
 	"github.com/conclave-io/conclave/internal/test/vopr/faults"
 	"github.com/conclave-io/conclave/internal/test/vopr/guarded"
+	"github.com/conclave-io/conclave/internal/test/vopr/names"
 	"github.com/conclave-io/conclave/internal/test/vopr/rules"
 	"github.com/conclave-io/conclave/internal/test/vopr/stats"
 	"github.com/conclave-io/conclave/internal/test/vopr/world"
@@ -68,4 +69,5 @@ var guardedParts = &world.Parts{
 	Hosts: func(w *world.World) world.Hosts { return guarded.NewHosts(w) },
 	Seats: func(w *world.World) world.StandIn { return guarded.NewSeats(w) },
 	Rules: func(w *world.World) world.Rules { return rules.New(w) },
+	Names: func(w *world.World) world.Names { return names.New(w) },
 }

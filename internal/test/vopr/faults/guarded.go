@@ -76,7 +76,7 @@ func drawLapses(seed uint64, millis int64) (faults []Fault) {
 func DrawSeats(seed uint64, millis int64) Plan {
 	p := Draw(seed, millis)
 	p.Linger = lingers(seed) && !p.Deadlocks
-	p.Live, p.Levels, p.Limits, p.Shared = true, false, false, false
+	p.Live, p.Levels, p.Limits, p.Shared, p.Names = true, false, false, false, false
 	rng := rand.New(rand.NewPCG(seed, 8))
 	for at := int64(2500); at < millis; at += 500 + rng.Int64N(5000) {
 		// These faults affect seats most: a paused leader, a crashed leader, and two servers that
@@ -119,6 +119,6 @@ func DrawAccess(seed uint64, millis int64) Plan {
 		p.Near = false // programs in the processes of servers need no rights
 	}
 	p.Linger = lingers(seed)
-	p.Access, p.Levels, p.Limits, p.Shared, p.Deadlocks = true, false, false, false, false
+	p.Access, p.Levels, p.Limits, p.Shared, p.Deadlocks, p.Names = true, false, false, false, false, false
 	return p
 }

@@ -56,8 +56,11 @@ type Plan struct {
 	Linger bool `json:"linger,omitempty"`
 	// Periods makes the first three programs run on machines that start the same job once a minute.
 	// All servers support the level that is necessary for Linger.
-	Periods bool    `json:"periods,omitempty"`
-	Faults  []Fault `json:"faults"`
+	Periods bool `json:"periods,omitempty"`
+	// Names makes an operator change the setting names, and clients ask for names in another form than
+	// NFC. All servers support the level that is necessary for this. See naming.
+	Names  bool    `json:"names,omitempty"`
+	Faults []Fault `json:"faults"`
 }
 
 // Kind is a kind of fault.
@@ -132,11 +135,13 @@ var weights = []struct {
 // releases. In a fifth, the state is limited. In a seventh, some clients authenticate with the same
 // name. Plans of the last two kinds have more floods. In a quarter, copies of servers are started. In
 // a quarter of the plans in which all servers are of one release and no worker keeps what it holds
-// while it waits, names stay closed after their holds.
+// while it waits, names stay closed after their holds. In a ninth of the plans with servers of one
+// release, the setting names changes.
 func Draw(seed uint64, millis int64) Plan {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	p := Plan{Seed: seed, Servers: 3 + 2*int(seed%2), Clients: 8, Millis: millis, Levels: seed/2%3 == 0, Limits: seed%5 == 4, Shared: seed%7 == 3, Deadlocks: seed/4%2 == 1}
 	p.Linger = !p.Levels && !p.Deadlocks && lingers(seed)
+	p.Names = !p.Levels && seed%9 == 5
 	if rng.IntN(2) == 0 {
 		p.Faults = drawBeginning(rng, p.Servers)
 	}
@@ -161,7 +166,7 @@ func lingers(seed uint64) bool { return seed/8%4 == 2 }
 // the faults of other plans it has a third, so that most periods have time for the job.
 func DrawPeriods(seed uint64, millis int64) Plan {
 	p := Draw(seed, millis)
-	p.Levels, p.Deadlocks, p.Linger, p.Periods = false, false, true, true
+	p.Levels, p.Deadlocks, p.Linger, p.Periods, p.Names = false, false, true, true, false
 	rng := rand.New(rand.NewPCG(seed, 14))
 	p.Faults = slices.DeleteFunc(p.Faults, func(Fault) bool { return rng.IntN(3) > 0 })
 	return p
@@ -320,6 +325,9 @@ func (p *Plan) Encode() []byte {
 	}
 	if p.Periods {
 		b.WriteString("\"periods\": true, ")
+	}
+	if p.Names {
+		b.WriteString("\"names\": true, ")
 	}
 	b.WriteString("\"faults\": [")
 	for i, f := range p.Faults {

@@ -73,6 +73,8 @@ type Stats struct {
 	Closed    int   // tries that were refused because the name was closed
 	Periods   int   // periods in which a machine asked for the lock of a job
 	JobRuns   int   // periods in which the job ran
+	Settings  int   // changes of a setting that were answered
+	Misnamed  int   // requests for names in another form that got into the log
 	Attended  int   // checks of clients while a majority of the servers worked
 	Longest   int64 // ns: the longest wait of a client in these checks
 	Slowest   int64 // ns from the end of the faults until all waiters were served, at most
@@ -88,6 +90,8 @@ type Stats struct {
 func (s *Stats) addParts(o *Stats) {
 	s.Lingered += o.Lingered
 	s.Closed += o.Closed
+	s.Settings += o.Settings
+	s.Misnamed += o.Misnamed
 	s.Periods += o.Periods
 	s.JobRuns += o.JobRuns
 	s.Seats.add(&o.Seats)
@@ -217,6 +221,8 @@ func (s *Stats) Figures(wall time.Duration) []longrun.Figure {
 		{Name: "tries of a closed name refused", Value: float64(s.Closed)},
 		{Name: "periods of a job", Value: float64(s.Periods)},
 		{Name: "periods in which it ran", Value: float64(s.JobRuns)},
+		{Name: "changes of a setting", Value: float64(s.Settings)},
+		{Name: "names in another form in the log", Value: float64(s.Misnamed)},
 		{Name: "decisions that the model allows", Value: float64(s.Compared.Sum())},
 		{Name: "longest wait for a majority that is well, s", Value: float64(s.Longest) / 1e9},
 		{Name: "copies of servers", Value: float64(s.Copies)},

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/conclave-io/conclave/api"
+	"github.com/conclave-io/conclave/internal/kit/alike"
 	"github.com/conclave-io/conclave/internal/service/registry"
 	"github.com/conclave-io/conclave/internal/test/vopr/history"
 )
@@ -134,6 +135,11 @@ func (p *claim) answered(code registry.Code) {
 			w.Violate("answer", "an acquire of %q is denied, and there are no rules", p.Res.Name)
 		}
 		p.vanish() // an older leader may have refused a resent request that a newer leader has granted
+	case registry.Invalid:
+		if !w.Plan.Names || alike.IsNFC(p.Res.Name) {
+			w.Violate("answer", "an acquire of %q is refused as invalid", p.Res.Name)
+		}
+		p.vanish() // likewise
 	case registry.Exhausted:
 		if w.Stats.Floods == 0 {
 			w.Violate("answer", "an acquire of %q is refused because a queue is full, and nobody floods", p.Res.Name)

@@ -372,14 +372,26 @@ func (c *client) Flood(n int) {
 		if c.w.Plan.Limits {
 			a.Class, a.Value = api.Class_CLASS_ELECTION, make([]byte, floodValue)
 		}
-		r := &request{res: &Resource{Name: a.GetName()}, call: line.Call{Op: &api.Request{Op: &api.Request_Acquire{Acquire: a}}}}
-		c.submit(r, func(reply *api.Reply) {
-			if codeOf(reply) == registry.OK {
-				op := &api.Request{Op: &api.Request_Release{Release: &api.Release{}}}
-				c.submit(&request{call: line.Call{Of: &r.call, Op: op}}, func(*api.Reply) {})
-			}
-		})
+		c.visit(a)
 	}
+}
+
+// Try makes the program request a lock that no other client uses, and release it.
+func (c *client) Try(name string) {
+	if !c.dead && !c.paused {
+		c.visit(&api.Acquire{Name: name, Try: true})
+	}
+}
+
+// visit requests a lock that no other client uses, and releases it.
+func (c *client) visit(a *api.Acquire) {
+	r := &request{res: &Resource{Name: a.GetName()}, call: line.Call{Op: &api.Request{Op: &api.Request_Acquire{Acquire: a}}}}
+	c.submit(r, func(reply *api.Reply) {
+		if codeOf(reply) == registry.OK {
+			op := &api.Request{Op: &api.Request_Release{Release: &api.Release{}}}
+			c.submit(&request{call: line.Call{Of: &r.call, Op: op}}, func(*api.Reply) {})
+		}
+	})
 }
 
 // turnClock changes the drift of a client's clock.

@@ -102,6 +102,9 @@ func (j *judge) watch(s *Server) {
 		if w.rules != nil {
 			w.rules.Follow(s, applied)
 		}
+		if w.names != nil {
+			w.names.Follow(s, applied)
+		}
 		j.applied = s.Replica.Registry().Counts().Fence
 		j.lookAt(j.applied, s.w.Now)
 		for _, res := range j.resources {

@@ -30,6 +30,9 @@ func (s *Server) install() {
 	case s.w.Plan.Live:
 		s.levels = replica.Levels{Min: version.Min, Max: version.Guarded}
 		return
+	case s.w.Plan.Names:
+		s.levels = replica.Levels{Min: version.Min, Max: version.Settings}
+		return
 	case s.w.Plan.Linger:
 		s.levels = replica.Levels{Min: version.Min, Max: version.Linger}
 		return
@@ -54,12 +57,15 @@ func (w *World) roll() {
 		return
 	}
 	s := w.Servers[w.releases.IntN(len(w.Servers))]
-	if s.Up() && !s.Paused && !s.disk.Hangs() {
+	if s.Well() {
 		s.Crash()
 		w.Hold(s, (100+w.releases.Int64N(6000))*ms)
 	}
 	w.After((500+w.releases.Int64N(8000))*ms, w.roll)
 }
+
+// Well reports whether a server works, so that it may be restarted.
+func (s *Server) Well() bool { return s.Up() && !s.Paused && !s.disk.Hangs() }
 
 // other replaces a release that does not support the data on the disk. It installs the release that
 // ran before, or any suitable one.

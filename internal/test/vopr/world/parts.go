@@ -12,6 +12,7 @@ type Parts struct {
 	Hosts func(w *World) Hosts
 	Seats func(w *World) StandIn
 	Rules func(w *World) Rules
+	Names func(w *World) Names
 }
 
 // guards are what a world asks of an operator who changes the guards of names, and of the judge of
@@ -49,6 +50,15 @@ type Rules interface {
 	Heal()
 	Follow(s *Server, to uint64)
 	AtHomes() HomeRules
+}
+
+// Names are an operator who changes the setting names, clients that ask for names in two forms, and a judge.
+type Names interface {
+	Follow(s *Server, to uint64)
+	// Asks records that a client transmits a request for a name for the first time, and Told that the
+	// operator gets an answer.
+	Asks(id registry.ClaimID, name string)
+	Told(o registry.Outcome)
 }
 
 // HomeRules judge what homes decide by the rules.

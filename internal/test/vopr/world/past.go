@@ -46,7 +46,7 @@ func (r *Resource) ends(s *Server, now []registry.Ended) {
 	for !continues(p.known, now[:len(now)-added], len(now) == registry.MaxPast) && added < len(now) {
 		added++
 	}
-	forgets := s.w.Stats.Floods > 1 // more names than the servers remember
+	forgets := s.w.Stats.Floods > 1 || s.w.Plan.Names // more names than the servers remember
 	if added == len(now) && len(p.known) > 0 {
 		if len(now) < registry.MaxPast && !forgets {
 			s.w.Violate("past", "server %d remembers of %q %+v, and before that was %+v", s.ID, r.Name, now, p.known)

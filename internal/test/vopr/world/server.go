@@ -311,6 +311,8 @@ func (s *Server) deliver(replies []replica.Reply) {
 	for _, r := range replies {
 		if a := s.conns[r.Conn]; a != nil {
 			a.deliver(r.Outcome)
+		} else if s.w.names != nil && r.Conn == OperatorConn {
+			s.w.names.Told(r.Outcome)
 		}
 	}
 	for _, r := range replies {

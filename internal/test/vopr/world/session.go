@@ -135,6 +135,9 @@ func (s *session) acquires(sequence uint64, a *api.Acquire) *claim {
 	r := c.requests[i]
 	p := c.w.Judge.enter(c.w, r.res, s, sequence, a)
 	r.claim, s.claims[sequence] = p, p
+	if c.w.names != nil {
+		c.w.names.Asks(registry.ClaimID{Session: s.ID, Sequence: sequence}, a.GetName())
+	}
 	if a.GetPatienceNs() > 0 {
 		c.w.Judge.patience.Enters(history.ClaimOf(s.ID, sequence), a.GetPatienceNs())
 	}

@@ -53,6 +53,7 @@ type World struct {
 	// guards is the common part of standIn and Hosts, or nil.
 	Guards guards
 	rules  Rules // nil if the plan has no rules
+	names  Names // nil if the setting does not change
 }
 
 // New returns the world of a plan. parts make what only some plans have.
@@ -100,6 +101,9 @@ func New(plan faults.Plan, log io.Writer, checks events.Checks, parts *Parts) *W
 	}
 	if plan.Access {
 		w.rules = parts.Rules(w)
+	}
+	if plan.Names {
+		w.names = parts.Names(w)
 	}
 	w.At(w.end, w.heal)
 	return w
