@@ -84,7 +84,8 @@ func environOf(pid int) ([]string, error) {
 }
 
 // Ancestors returns the processes above this one, the nearest first. Complete is false if the system
-// hides one of them, and so those above it.
+// hides one of them, and so those above it. Nothing is above process 1, so that one may be hidden, as units
+// of systemd hide it.
 func Ancestors() (above []Ancestor, complete bool) {
 	self, err := os.Readlink("/proc/self") // os.Getpid may count in another PID namespace than /proc
 	if err != nil {
@@ -98,6 +99,9 @@ func Ancestors() (above []Ancestor, complete bool) {
 		environ, err := environOf(a.PID)
 		a.Environ, a.Hidden = environ, err != nil
 		above = append(above, a)
+		if a.PID == 1 {
+			return above, true
+		}
 	}
 	return above, ok
 }

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -301,5 +302,31 @@ func TestPerhapsAnAncestor(t *testing.T) {
 		"env", "-i", binary, "lock", "x", "--servers", cluster.Addresses()[0], "--wait", "10s", "--", "/bin/true")
 	if !regexp.MustCompile(`not acquired within 10s: held by process \d+ \(setpriv\) on .*, perhaps an ancestor of this process\n`).MatchString(said) {
 		t.Errorf("it says %q", said)
+	}
+}
+
+// TestHiddenInit runs a command that may not see process 1, its only ancestor, like a unit of systemd.
+// Another process that holds the lock is no ancestor of it.
+func TestHiddenInit(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("setpriv"); err != nil || os.Getuid() != 0 {
+		t.Skip("needs root, and setpriv and unshare of util-linux")
+	}
+	cluster := startCluster(t, 1)
+	client := dial(t, conclave.Config{Servers: cluster.Addresses()})
+	if _, err := client.Lock(within(t), "x"); err != nil {
+		t.Fatal(err)
+	}
+	script := `mount -o remount,hidepid=2 /proc || exit 77
+setpriv --reuid 65534 --regid 65534 --clear-groups "$@"
+exit $?`
+	cmd := exec.CommandContext(within(t), "unshare", "-pf", "--mount-proc", "sh", "-c", script, "sh",
+		binary, "lock", "x", "--servers", cluster.Addresses()[0], "--try", "--", "/bin/true")
+	said, _ := cmd.CombinedOutput()
+	switch status := cmd.ProcessState.ExitCode(); {
+	case status == 77:
+		t.Skip("cannot hide processes here")
+	case status != 124 || !bytes.Contains(said, []byte("held by process ")) || bytes.Contains(said, []byte("ancestor")):
+		t.Errorf("it exits with %d and says %q", status, said)
 	}
 }
