@@ -280,7 +280,8 @@ func (r *Replica) restore(snapshot *raftpb.Snapshot) {
 		r.out.Err = fmt.Errorf("snapshot at index %d from the leader: %w", snapshot.GetMetadata().GetIndex(), err)
 		return
 	}
-	r.reg, r.applied, r.dated = restored, snapshot.GetMetadata().GetIndex(), r.now
+	r.reg, r.applied = restored, snapshot.GetMetadata().GetIndex()
+	r.dated = r.now
 	if err := r.checkLevel(); err != nil {
 		r.out.Err = err
 		return
