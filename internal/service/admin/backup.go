@@ -29,7 +29,11 @@ const backupChunk = 256 << 10
 // everything acknowledged before the call.
 func (a *Acts) Backup(req *api.BackupRequest, stream grpc.ServerStreamingServer[api.BackupChunk]) error {
 	if req.GetSent() && authn.IsForwarded(stream.Context()) {
-		return a.recordSent(stream.Context())
+		_, by, err := act.OriginOf(stream.Context())
+		if err != nil {
+			return err
+		}
+		return act.Note(stream.Context(), a.cfg.Node, by, registry.BackedUp, "")
 	}
 	parts, err := a.backup(stream.Context(), req)
 	if err != nil {
@@ -57,9 +61,13 @@ func (a *Acts) sent(ctx context.Context, stale bool) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, recordWithin)
 	defer cancel()
+	ctx, by, err := act.OriginOf(ctx) // with another number than that of the record before the backup
+	if err != nil {
+		return
+	}
 	// If no leader records it, the caller has its backup all the same, and the metric of this server shows it.
 	_, _ = forward.OnLeaderInTime(ctx, a.cfg.Forward, func(ctx context.Context) (struct{}, error) {
-		return struct{}{}, a.recordSent(ctx)
+		return struct{}{}, act.Note(ctx, a.cfg.Node, by, registry.BackedUp, "")
 	}, func(ctx context.Context, leader api.ConclaveClient) (struct{}, error) {
 		stream, err := leader.Backup(ctx, &api.BackupRequest{Sent: true})
 		err = forward.EachOf(stream, err, func(*api.BackupChunk) error { return nil })
@@ -72,15 +80,6 @@ func (a *Acts) sent(ctx context.Context, stale bool) {
 
 // recordWithin is how long a backup that was sent may take to get on record.
 const recordWithin = 5 * time.Second
-
-// recordSent records that a server has sent the whole of a backup. This server leads.
-func (a *Acts) recordSent(ctx context.Context) error {
-	_, by, err := act.OriginOf(ctx)
-	if err != nil {
-		return err
-	}
-	return act.Note(ctx, a.cfg.Node, by, registry.BackedUp, "")
-}
 
 // backup returns the file in parts.
 func (a *Acts) backup(ctx context.Context, req *api.BackupRequest) ([][]byte, error) {
