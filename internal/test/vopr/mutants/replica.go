@@ -40,7 +40,7 @@ var replicaMutants = []Mutant{
 		Name: "stale-snapshot",
 		Why:  "A server that is sent a snapshot goes on from its index with the state that it had before, and grants what is held.",
 		Edits: []Edit{{
-			"internal/service/replica/apply.go", "r.reg, r.applied, r.dated = restored, snapshot.GetMetadata().GetIndex(), r.now", "r.applied, r.dated = max(r.applied, snapshot.GetMetadata().GetIndex())+0*uint64(restored.Counts().Locks), r.now",
+			"internal/service/replica/apply.go", "r.reg, r.applied = restored, snapshot.GetMetadata().GetIndex()", "r.applied = max(r.applied, snapshot.GetMetadata().GetIndex()) + 0*uint64(restored.Counts().Locks)",
 		}},
 	},
 	{
