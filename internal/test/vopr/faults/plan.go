@@ -59,7 +59,10 @@ type Plan struct {
 	Periods bool `json:"periods,omitempty"`
 	// Names makes an operator change the setting names, and clients ask for names in another form than
 	// NFC. All servers support the level that is necessary for this. See naming.
-	Names  bool    `json:"names,omitempty"`
+	Names bool `json:"names,omitempty"`
+	// Expect makes an operator set rules about names that are to be held. All servers support the level
+	// that is necessary for Linger, which this needs too.
+	Expect bool    `json:"expect,omitempty"`
 	Faults []Fault `json:"faults"`
 }
 
@@ -137,11 +140,13 @@ var weights = []struct {
 // a quarter of the plans in which all servers are of one release and no worker keeps what it holds
 // while it waits, names stay closed after their holds. In a ninth of the plans with servers of one
 // release, the setting names changes.
+// A twenty-fourth of all plans has rules about names that are to be held.
 func Draw(seed uint64, millis int64) Plan {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	p := Plan{Seed: seed, Servers: 3 + 2*int(seed%2), Clients: 8, Millis: millis, Levels: seed/2%3 == 0, Limits: seed%5 == 4, Shared: seed%7 == 3, Deadlocks: seed/4%2 == 1}
 	p.Linger = !p.Levels && !p.Deadlocks && lingers(seed)
 	p.Names = !p.Levels && seed%9 == 5
+	p.Expect = p.Linger && seed%2 == 0
 	if rng.IntN(2) == 0 {
 		p.Faults = drawBeginning(rng, p.Servers)
 	}
@@ -166,7 +171,7 @@ func lingers(seed uint64) bool { return seed/8%4 == 2 }
 // the faults of other plans it has a third, so that most periods have time for the job.
 func DrawPeriods(seed uint64, millis int64) Plan {
 	p := Draw(seed, millis)
-	p.Levels, p.Deadlocks, p.Linger, p.Periods, p.Names = false, false, true, true, false
+	p.Levels, p.Deadlocks, p.Linger, p.Periods, p.Names, p.Expect = false, false, true, true, false, false
 	rng := rand.New(rand.NewPCG(seed, 14))
 	p.Faults = slices.DeleteFunc(p.Faults, func(Fault) bool { return rng.IntN(3) > 0 })
 	return p
@@ -328,6 +333,9 @@ func (p *Plan) Encode() []byte {
 	}
 	if p.Names {
 		b.WriteString("\"names\": true, ")
+	}
+	if p.Expect {
+		b.WriteString("\"expect\": true, ")
 	}
 	b.WriteString("\"faults\": [")
 	for i, f := range p.Faults {

@@ -38,7 +38,7 @@ type Mutant struct {
 type Edit struct{ File, Old, New string }
 
 // All are plausible mistakes in a server or a client.
-var All = slices.Concat(replicaMutants, registryMutants, lingerMutants, nameMutants, deadlockMutants, clientMutants, foundingMutants, streamMutants, peeringMutants, sendingMutants, seatMutants, hostMutants, accessMutants, watchMutants)
+var All = slices.Concat(replicaMutants, registryMutants, lingerMutants, expectMutants, nameMutants, deadlockMutants, clientMutants, foundingMutants, streamMutants, peeringMutants, sendingMutants, seatMutants, hostMutants, accessMutants, watchMutants)
 
 // Check returns the name of the check that finds the mutant, as the command run names it.
 func (m *Mutant) Check() string {

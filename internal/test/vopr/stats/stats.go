@@ -69,6 +69,7 @@ type Stats struct {
 	Nested    int   // acquires with keeps
 	Deadlocks int   // acquires that were refused because of a deadlock
 	Raised    int   // raises of the level that a leader proposed
+	Expected  int   // comparisons of a rule with the history of its name
 	Lingered  int   // grants of a name that waited until it was not closed any more
 	Closed    int   // tries that were refused because the name was closed
 	Periods   int   // periods in which a machine asked for the lock of a job
@@ -89,6 +90,7 @@ type Stats struct {
 // addParts adds the counts that only some plans have.
 func (s *Stats) addParts(o *Stats) {
 	s.Lingered += o.Lingered
+	s.Expected += o.Expected
 	s.Closed += o.Closed
 	s.Settings += o.Settings
 	s.Misnamed += o.Misnamed
@@ -218,6 +220,7 @@ func (s *Stats) Figures(wall time.Duration) []longrun.Figure {
 		{Name: "states told to observers", Value: float64(s.Told)},
 		{Name: "grants in turn", Value: float64(s.Pairs)},
 		{Name: "grants after a name was closed", Value: float64(s.Lingered)},
+		{Name: "comparisons of rules with the history of names", Value: float64(s.Expected)},
 		{Name: "tries of a closed name refused", Value: float64(s.Closed)},
 		{Name: "periods of a job", Value: float64(s.Periods)},
 		{Name: "periods in which it ran", Value: float64(s.JobRuns)},

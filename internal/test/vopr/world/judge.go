@@ -8,6 +8,7 @@ import (
 	"github.com/conclave-io/conclave/internal/service/registry"
 	"github.com/conclave-io/conclave/internal/test/vopr/deadlock"
 	"github.com/conclave-io/conclave/internal/test/vopr/events"
+	"github.com/conclave-io/conclave/internal/test/vopr/expect"
 	"github.com/conclave-io/conclave/internal/test/vopr/history"
 	"github.com/conclave-io/conclave/internal/test/vopr/linger"
 	"github.com/conclave-io/conclave/internal/test/vopr/patience"
@@ -39,6 +40,7 @@ type judge struct {
 	patience  *patience.Judge // of the candidates of elections
 	deadlocks *deadlock.Judge // nil if the plan has no deadlocks
 	lingers   *linger.Judge
+	expected  *expect.Judge
 	periods   *periods.Judge
 
 	limited limited // limits of the size of the state
@@ -54,7 +56,7 @@ type judge struct {
 func newJudge(run *events.Run, lingers, jobs bool) judge {
 	resources := newResources(lingers, jobs)
 	return judge{
-		resources: resources, patience: patience.New(run, elections(resources)), lingers: linger.New(run), periods: periods.New(run),
+		resources: resources, patience: patience.New(run, elections(resources)), lingers: linger.New(run), expected: expect.New(run), periods: periods.New(run),
 		fences: make(map[uint64]history.ClaimID), shown: make(map[uint64]history.ClaimID), states: make(map[uint64]uint64),
 		founded: make(map[uint64]bool), closed: make(map[registry.SessionID]bool),
 		leaders: make(map[uint64]uint64), ended: make(map[registry.SessionID]int64),
@@ -109,6 +111,9 @@ func (j *judge) watch(s *Server) {
 		j.lookAt(j.applied, s.w.Now)
 		for _, res := range j.resources {
 			res.look(s, s.w.Now)
+		}
+		if w.Plan.Expect {
+			j.expected.Follow(s.Replica.Registry().Freeze(), j.claimOf)
 		}
 	}
 	j.promises(s)

@@ -1,6 +1,10 @@
 package world
 
-import "github.com/conclave-io/conclave/internal/service/registry"
+import (
+	"math/rand/v2"
+
+	"github.com/conclave-io/conclave/internal/service/registry"
+)
 
 const (
 	// stateLimit is the largest limit of a server, in bytes. A part of it is always used, because
@@ -38,5 +42,31 @@ func (j *judge) bounds(s *Server) {
 		l.most = max(size, stateLimit) + limitSlack
 	} else if size > l.most {
 		s.w.Violate("limit", "the state has %d bytes, under a leader that has let it grow to %d at most", size, l.most)
+	}
+}
+
+// expectations are an operator who sets and removes rules about the names that workers ask for. It has
+// its own random source.
+type expectations struct {
+	w     *World
+	rng   *rand.Rand
+	asked int
+}
+
+// operate sets or removes a rule from time to time.
+func (x *expectations) operate() {
+	if x.w.Now >= x.w.end {
+		return
+	}
+	x.w.After(300*ms+x.rng.Int64N(3000*ms), x.operate)
+	res := x.w.Judge.resources[x.rng.IntN(len(x.w.Judge.resources))]
+	c := registry.Command{Op: registry.OpExpect, Class: res.Class, Name: res.Name}
+	if x.rng.IntN(5) > 0 {
+		c.Every = 1000*ms + x.rng.Int64N(60_000*ms)
+	}
+	x.asked++
+	c.By = &registry.Origin{Actor: "cert:operator", Request: [16]byte{0: 2, 14: byte(x.asked >> 8), 15: byte(x.asked)}}
+	if leader := x.w.Leader(); leader != nil {
+		leader.Receive(func() { leader.Replica.Submit(leader.TellTime(), OperatorConn, []registry.Command{c}) })
 	}
 }

@@ -117,6 +117,7 @@ func (s *session) asks(req *api.Request) {
 		a.claim = s.releases(op.Release.GetHold())
 		if op.Release.GetUnused() {
 			w.Judge.lingers.Unused(history.ClaimOf(s.ID, op.Release.GetHold()))
+			w.Judge.expected.Unused(history.ClaimOf(s.ID, op.Release.GetHold()))
 		}
 	case *api.Request_Transfer:
 		a.claim = s.claims[op.Transfer.GetHold()]

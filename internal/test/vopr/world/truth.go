@@ -79,6 +79,12 @@ func (j *judge) lookAt(fence uint64, now int64) {
 	j.looked = now
 }
 
+// claimOf returns the claim that a server has shown with a fence.
+func (j *judge) claimOf(fence uint64) (history.ClaimID, bool) {
+	claim, shown := j.shown[fence]
+	return claim, shown
+}
+
 // dark returns the spans in which a fence was given that nobody observed: neither the judge at a
 // holder, nor a client in a reply.
 func (j *judge) dark() (spans []span) {

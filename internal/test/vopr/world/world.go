@@ -105,6 +105,9 @@ func New(plan faults.Plan, log io.Writer, checks events.Checks, parts *Parts) *W
 	if plan.Names {
 		w.names = parts.Names(w)
 	}
+	if plan.Expect {
+		w.At(levelSoak, (&expectations{w: w, rng: rand.New(rand.NewPCG(plan.Seed, 17))}).operate)
+	}
 	w.At(w.end, w.heal)
 	return w
 }
