@@ -39,7 +39,7 @@ func NewExpect(a *connect.App) *cobra.Command {
 		Long:  expectHelp,
 		Example: `  conclave expect
   conclave expect set nightly --every 26h
-  conclave expect check || mail -s "a job did not run" ops@example.com
+  conclave expect check nightly
   conclave expect remove nightly`,
 		Args: ui.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
