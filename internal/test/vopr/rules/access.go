@@ -286,8 +286,8 @@ func (r *ruling) mayBy(rules *access.State, owner string, class registry.Class, 
 	return allowed
 }
 
-// over reports whether a quota must refuse a request. It counts the holds and sessions in the
-// state.
+// over reports whether a quota must refuse a request. It counts the holds, and the places that stay
+// closed, in the state.
 func (r *ruling) over(c *registry.Command) bool {
 	s, _ := r.reg.Session(c.Session)
 	owned, under := uint64(0), make(map[string]uint64)
@@ -300,9 +300,14 @@ func (r *ruling) over(c *registry.Command) bool {
 	for _, class := range []registry.Class{registry.Lock, registry.Election} {
 		list, _ := r.reg.Freeze().List(class, "", "", 1<<20, 1<<20)
 		for _, res := range list {
+			for _, closed := range res.Closed {
+				if closed.Owner == s.Owner {
+					owned++
+				}
+			}
 			for _, q := range quotas {
 				if q.Prefix != "" && strings.HasPrefix(res.Name, q.Prefix) {
-					under[q.Prefix] += uint64(len(res.Holders) + len(res.Waiters))
+					under[q.Prefix] += uint64(len(res.Holders) + len(res.Waiters) + len(res.Closed))
 				}
 			}
 		}

@@ -24,6 +24,9 @@ const (
 func (s *Server) install() {
 	s.before = s.levels.Max
 	switch {
+	case s.w.Plan.Linger:
+		s.levels = replica.Levels{Min: version.Min, Max: version.Linger}
+		return
 	case s.w.Plan.Access:
 		s.levels = replica.Levels{Min: version.Min, Max: version.Access}
 		return
@@ -32,9 +35,6 @@ func (s *Server) install() {
 		return
 	case s.w.Plan.Names:
 		s.levels = replica.Levels{Min: version.Min, Max: version.Settings}
-		return
-	case s.w.Plan.Linger:
-		s.levels = replica.Levels{Min: version.Min, Max: version.Linger}
 		return
 	case !s.w.Plan.Levels && s.w.Plan.Deadlocks:
 		s.levels = replica.Levels{Min: version.Min, Max: version.Guarded}
