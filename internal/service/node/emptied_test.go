@@ -107,11 +107,14 @@ func (c *cluster) votes(id uint64) (yes bool) {
 	return yes
 }
 
+// calm is an election timeout that ends on no busy machine.
+func calm(cfg *Config) { cfg.Election = 3 * time.Second }
+
 // TestJoinedLeaderTakesEmptiedFounderBack: a founder that lost its data knows only the
 // other founders. The leader is not one of them.
 func TestJoinedLeaderTakesEmptiedFounderBack(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, 3)
+	c := newCluster(t, 3, calm)
 	c.ok(open(1))
 	held := c.ok(acquire(2, "a"))
 	joined := c.join()
@@ -133,7 +136,7 @@ func TestJoinedLeaderTakesEmptiedFounderBack(t *testing.T) {
 // has state, and does not know the leader.
 func TestLaggingServerTakesLeaderThatJoined(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, 3)
+	c := newCluster(t, 3, calm)
 	c.ok(open(1))
 	c.until("all vote", func() bool { return c.votes(1) && c.votes(2) && c.votes(3) })
 	c.stop(1)
