@@ -14,7 +14,6 @@ import (
 	"github.com/conclave-io/conclave/internal/service/audit"
 	"github.com/conclave-io/conclave/internal/service/config"
 	"github.com/conclave-io/conclave/internal/service/server/servertest"
-	"github.com/conclave-io/conclave/internal/service/version"
 )
 
 // grantsIn returns what an audit log says about holds, one text for each line, and checks the
@@ -93,10 +92,7 @@ func TestAuditGrants(t *testing.T) {
 	everywhere()
 
 	first := dial(t, c.Address(1), nil)
-	servertest.Eventually(t, "the level is that of guarded names", func() bool {
-		s, err := first.Status(t.Context(), &api.StatusRequest{})
-		return err == nil && s.GetLevel() >= version.Guarded
-	})
+	risen(t, c, 3)
 	setGuard(t, c, 3, &api.SetGuardRequest{Prefix: "pay/live/", Algorithm: "central"})
 	home := attachHome(t, first)
 	home.do(open(time.Minute), api.Code_CODE_OK)

@@ -34,12 +34,21 @@ func guarding(t *testing.T, n int) *servertest.Cluster {
 			cfg.ViewLease = leaseOfSecond // servers may differ
 		}
 	})
-	client := dial(t, c.Address(1), nil)
-	servertest.Eventually(t, "the level is that of guarded names", func() bool {
-		s, err := client.Status(t.Context(), &api.StatusRequest{})
-		return err == nil && s.GetLevel() == version.Max // until it stays: each level begins an epoch
-	})
+	risen(t, c, n)
 	return c
+}
+
+// risen waits until all n servers have applied the newest level. Each level begins an epoch, and a leader
+// may apply its entries later than a follower.
+func risen(t *testing.T, c *servertest.Cluster, n int) {
+	t.Helper()
+	for id := 1; id <= n; id++ {
+		client := dial(t, c.Address(id), nil)
+		servertest.Eventually(t, "the level has risen", func() bool {
+			s, err := client.Status(t.Context(), &api.StatusRequest{})
+			return err == nil && s.GetLevel() == version.Max
+		})
+	}
 }
 
 // setGuard lets an algorithm guard a prefix, and waits until it does at all servers.

@@ -22,10 +22,16 @@ func sendPost(t *testing.T, address, path, body string) net.Conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
+	post(t, conn, path, body)
+	return conn
+}
+
+// post writes a request into a connection.
+func post(t *testing.T, conn net.Conn, path, body string) {
+	t.Helper()
 	if _, err := fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", path, len(body), body); err != nil {
 		t.Fatal(err)
 	}
-	return conn
 }
 
 // answerOn reads the answer to a request.
@@ -49,25 +55,6 @@ func (b *browser) nothingHeld() {
 	b.t.Helper()
 	for _, class := range []string{"locks", "elections"} {
 		servertest.Eventually(b.t, "no "+class+" are held", func() bool { return len(b.get("/v1/" + class)[class].([]any)) == 0 })
-	}
-}
-
-// A caller that closes the connection as soon as it has sent its request does not get the
-// answer. Whatever it asked for, nothing stays behind that it does not know.
-func TestJSONACallerThatLeavesKeepsNothing(t *testing.T) {
-	t.Parallel()
-	c := servertest.Start(t, 3)
-	for _, id := range []int{c.Leader(), c.Follower()} {
-		b := browse(t, c.Address(id))
-		session := b.post("/v1/open", `{"ttl":"1h"}`)["session"]
-		for i := range 20 {
-			for call, more := range map[string]string{"acquire": "", "campaign": "", "acquire ": `,"try":true`, "campaign ": `,"wait":"1m"`} {
-				body := fmt.Sprintf(`{"session":%q,"name":"%s%d"%s}`, session, call, i, more)
-				sendPost(t, c.Address(id), "/v1/"+strings.TrimSpace(call), body).Close()
-			}
-		}
-		b.get("/v1/sessions") // everything before it has been carried out
-		b.nothingHeld()
 	}
 }
 
