@@ -102,6 +102,7 @@ type host struct {
 // measure is what a leader knows of a session.
 type measure struct {
 	lease
+	ttl     int
 	reading int64 // of the leader's clock, for which lease and ousters are right
 	late    int   // for how long nothing has been left
 	decided bool  // a verdict was passed that is not in the log yet

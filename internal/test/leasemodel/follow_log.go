@@ -223,7 +223,7 @@ func (r *Run) lead(h *host, reading int64) {
 func (h *host) measure(x *Session, reading int64) *measure {
 	m := h.of(x)
 	if m == nil {
-		m = &measure{reading: reading}
+		m = &measure{ttl: int(x.ttl), reading: reading}
 		for len(h.measured) <= x.number {
 			h.measured = append(h.measured, nil)
 		}
@@ -254,7 +254,9 @@ func (m *measure) pass(reading int64) {
 	m.late += late
 	m.lease.pass(ticks - late)
 	for i := range m.ousters {
-		m.ousters[i].value.pass(ticks)
+		o := &m.ousters[i].value
+		o.pass(ticks)
+		*o = min(*o, ouster(m.ttl)+1) // it was seen while the leader did not know yet that it had stood still
 	}
 }
 
