@@ -3,6 +3,8 @@
 package upgrade
 
 import (
+	"testing"
+
 	"github.com/conclave-io/conclave/internal/service/version"
 	"github.com/conclave-io/conclave/internal/test/vopr/mutants"
 )
@@ -43,8 +45,8 @@ func (c *Command) future() bool {
 	}, {
 		File: "internal/service/registry/version.go", Old: "\tstay  bool\n", New: "\tstay  bool\n\tfuture uint64\n",
 	}, {
-		File: "internal/service/registry/version.go", Old: "var featuresOf = []feature{{version.Keeps, (*Version).keeper}, {version.Guarded, (*Version).anyGuard}, {version.Access, (*Version).ruled}, {version.Linger, (*Version).lingerer}}\n",
-		New: `var featuresOf = []feature{{version.Keeps, (*Version).keeper}, {version.Guarded, (*Version).anyGuard}, {version.Access, (*Version).ruled}, {version.Linger, (*Version).lingerer}, {6, func(v *Version) string {
+		File: "internal/service/registry/version.go", Old: ", {version.Settings, (*Version).setting}}\n",
+		New: `, {version.Settings, (*Version).setting}, {6, func(v *Version) string {
 	list, _ := v.List(Lock, "` + future + `", "", 1, 0)
 	if len(list) == 0 {
 		return ""
@@ -67,4 +69,11 @@ func (c *Command) future() bool {
 	}, {
 		File: "internal/service/registry/snapshot.go", Old: "= rd.Uint32(), rd.Bool(), rd.Uint(), rd.Uint(),", New: "= rd.Uint(), rd.Uint(),",
 	}},
+}
+
+// The release after this one is this tree with edits, which name lines of it.
+func TestNextReleaseIsOfThisTree(t *testing.T) {
+	if _, err := next.Overlay("../../..", t.TempDir()); err != nil {
+		t.Error(err)
+	}
 }
