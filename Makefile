@@ -168,7 +168,7 @@ long-vopr: go-version ## 24 simulated hours of the server under catastrophe, 24 
 	$(PART) -part vopr -title "The server under catastrophe" $(GO) run ./internal/test/vopr/run -hours 24
 	$(PART) -part vopr-live -title "Algorithms on the servers under catastrophe" $(GO) run ./internal/test/vopr/run -live -hours 24
 	$(PART) -part vopr-access -title "Rules that change under catastrophe" $(GO) run ./internal/test/vopr/run -access -hours 8
-	$(PART) -part vopr-periods -title "Periods of a job under catastrophe" $(GO) run ./internal/test/vopr/run -periods -seconds 600 -hours 17
+	$(PART) -part vopr-periods -title "Periods of a job under catastrophe" $(GO) run ./internal/test/vopr/run -periods -seconds 300 -hours 17
 	$(GO) test -count 1 ./internal/test/vopr -run TestReport -update
 
 .PHONY: long-lease
