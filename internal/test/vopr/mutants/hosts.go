@@ -162,7 +162,7 @@ var hostMutants = []Mutant{
 	{
 		Name: "heir-closes-early",
 		Why:  "A member that has set a home aside closes its seat before it knows whether it is the heir.",
-		Live: true, Written: true,
+		Live: true,
 		Edits: []Edit{{
 			"internal/service/host/leave.go", "	case d.asides.inherits():\n", "",
 		}, {
